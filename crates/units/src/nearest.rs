@@ -1,0 +1,25 @@
+//! The known names nearest to a mistyped one, for error messages.
+
+use std::cmp::Reverse;
+
+/// Up to three of `known` that are near `given`, nearest first: few edits apart, or one holding the other.
+/// Empty when nothing is near enough to be meant.
+pub fn nearest<'a>(given: &str, known: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
+    let given = given.to_ascii_lowercase();
+    let mut near: Vec<(usize, Reverse<usize>, &str)> = known
+        .into_iter()
+        .filter_map(|name| {
+            let edits = strsim::damerau_levenshtein(&given, name);
+            let holds = given.len() >= 3 && (name.contains(&given) || given.contains(name));
+            let allowed = (given.len() / 3).max(1);
+            (edits <= allowed || holds).then_some((
+                edits.min(if holds { allowed } else { edits }),
+                Reverse(name.len()),
+                name,
+            ))
+        })
+        .collect();
+    near.sort();
+    near.dedup_by_key(|(_, _, name)| *name);
+    near.into_iter().take(3).map(|(_, _, name)| name).collect()
+}
