@@ -1,0 +1,35 @@
+//! Every cgroup setting in one table: what it is called, what values it takes, and which files hold it on cgroup
+//! v1 and v2, with the conversions between the two. A difference between the versions is a row's data.
+//! Never opens a file and never asks the machine: what it must know of either is handed in.
+
+// in the order of the data's way: the table, a name found in it, a text read for it, files written and read
+mod setting;
+mod table;
+
+mod names;
+
+mod rule;
+mod value;
+
+mod error;
+mod parse;
+mod show;
+
+mod decode;
+mod encode;
+
+mod docs;
+
+pub use decode::DecodeError;
+pub use docs::{describe, markdown};
+pub use encode::{EncodeError, FileWrite};
+pub use error::ValueError;
+pub use names::{Found, UnknownSetting, Via, find};
+pub use parse::Facts;
+pub use rule::{DeviceClass, DeviceRule};
+pub use setting::{
+    Access, Binding, Codec, Controller, Fidelity, Key, Kind, OutOfRange, Range, ReadBack, Setting, Side,
+    Unit, Version,
+};
+pub use table::all;
+pub use value::{CpuMax, DeviceNumber, Hundredths, Value};

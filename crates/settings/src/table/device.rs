@@ -1,0 +1,66 @@
+//! Access to devices: files on v1, a BPF program on the group on v2.
+
+use super::*;
+
+const V1: Binding = Binding {
+    controller: Controller::Devices,
+    codec: Codec::DeviceRules,
+    read_back: ReadBack::Rescaled("in devices.list"),
+    since: "2.6.26",
+    at_root: true,
+    source: "admin-guide/cgroup-v1/devices.rst",
+    ..BINDING
+};
+const V2: Binding = Binding {
+    codec: Codec::DeviceProgram,
+    read_back: ReadBack::Never,
+    since: "4.15",
+    fidelity: Fidelity::Approximate(
+        "by a BPF program on the group; the kernel does not print the rules in it",
+    ),
+    source: "admin-guide/cgroup-v2.rst, Device controller",
+    ..BINDING
+};
+
+const fn rules(
+    name: &'static str,
+    access: Access,
+    doc: &'static str,
+    example: &'static str,
+    v1: Binding,
+) -> Setting {
+    Setting {
+        name,
+        controller: Controller::Devices,
+        doc,
+        kind: Kind::Rules,
+        access,
+        example,
+        v1: Has(v1),
+        v2: Has(V2),
+    }
+}
+
+pub(super) const ROWS: &[Setting] = &[
+    rules(
+        "devices.allow",
+        Write,
+        "Allows devices: class (c or b, a for all), MAJOR:MINOR or *, and r to read, w to write, m to make its node",
+        "c 1:3 rwm; b 8:* r",
+        Binding { files: &["devices.allow"], ..V1 },
+    ),
+    rules(
+        "devices.deny",
+        Write,
+        "Denies devices, written as in devices.allow; a denies all but what is allowed later",
+        "a",
+        Binding { files: &["devices.deny"], ..V1 },
+    ),
+    rules(
+        "devices.list",
+        Read,
+        "What is allowed now",
+        "",
+        Binding { files: &["devices.list"], read_back: ReadBack::Same, ..V1 },
+    ),
+];
