@@ -1,0 +1,32 @@
+# The two commands of the README, and what they are made of. Each does its own set-up.
+SHELL := /bin/bash
+RINGFENCE := target/release/ringfence
+export CARGO_TERM_COLOR ?= auto
+
+.PHONY: demo test bench build lint docs clean
+
+demo: build
+	$(RINGFENCE) demo
+
+test:
+	scripts/install build test
+	scripts/test
+
+bench: build
+	scripts/install bench
+	scripts/bench
+
+build:
+	scripts/install build
+	scripts/build
+
+lint:
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
+
+# writes docs/settings.md anew from the table
+docs:
+	RF_BLESS=1 cargo test --locked --quiet -p ringfence-settings
+
+clean:
+	cargo clean
