@@ -24,7 +24,7 @@ pub use decode::DecodeError;
 pub use docs::{describe, markdown};
 pub use encode::{EncodeError, FileWrite};
 pub use error::ValueError;
-pub use names::{Found, UnknownSetting, Via, find};
+pub use names::{Found, UnknownSetting, Via, find, lookup};
 pub use parse::Facts;
 pub use rule::{DeviceClass, DeviceRule};
 pub use setting::{

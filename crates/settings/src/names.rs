@@ -61,6 +61,15 @@ impl UnknownSetting {
 /// No setting and no file of one has that name; the error holds the nearest ones.
 pub fn find(name: &str) -> Result<Found, UnknownSetting> {
     let name = name.trim();
+    lookup(name).ok_or_else(|| {
+        let known = all().map(|setting| setting.name).chain(file_names().map(|(.., file)| file));
+        let name: String = name.chars().take(100).collect();
+        UnknownSetting { nearest: units::nearest(&name, known), name }
+    })
+}
+
+/// The same without looking for near names where there is none: that takes a millisecond.
+pub fn lookup(name: &str) -> Option<Found> {
     let found = |setting, via, size: Option<&str>| Found {
         setting,
         via,
@@ -68,27 +77,12 @@ pub fn find(name: &str) -> Result<Found, UnknownSetting> {
         size: size.map(str::to_owned),
     };
     // a row's own name goes before any file: `cpu.stat` also serves `cpuacct.usage` on v2
-    for setting in all() {
-        if let Some(size) = matches(setting.name, name) {
-            return Ok(found(setting, Via::Canonical, size));
-        }
-    }
-    for (setting, version, index, file) in file_names() {
-        if let Some(size) = matches(file, name) {
-            return Ok(found(setting, Via::File { version, index }, size));
-        }
-    }
-    let known = all().map(|setting| setting.name).chain(file_names().map(|(.., file)| file));
-    let name: String = name.chars().take(100).collect();
-    Err(UnknownSetting { nearest: units::nearest(&sizeless(&name), known), name })
-}
-
-/// The name with whatever stands for the huge page size replaced, as the table writes it.
-fn sizeless(name: &str) -> String {
-    match name.strip_prefix("hugetlb.").and_then(|rest| rest.split_once('.')) {
-        Some((_, rest)) => format!("hugetlb.{SIZE}.{rest}"),
-        None => name.to_owned(),
-    }
+    let own = all().find_map(|setting| matches(setting.name, name).map(|size| found(setting, Via::Canonical, size)));
+    own.or_else(|| {
+        file_names().find_map(|(setting, version, index, file)| {
+            matches(file, name).map(|size| found(setting, Via::File { version, index }, size))
+        })
+    })
 }
 
 /// Every file of every row, v2's first: where one name means two things, it is v2's.
@@ -115,6 +109,10 @@ impl Binding {
 
 /// Does `name` fit `pattern`? With the huge page size, if the pattern has one.
 fn matches<'n>(pattern: &str, name: &'n str) -> Option<Option<&'n str>> {
+    // few patterns have a size, and their controller's name tells it without a search
+    if !pattern.starts_with("hugetlb") {
+        return (pattern == name).then_some(None);
+    }
     let Some((before, after)) = pattern.split_once(SIZE) else {
         return (pattern == name).then_some(None);
     };
