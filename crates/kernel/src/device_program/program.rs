@@ -1,0 +1,187 @@
+//! The instructions of the BPF program that stands for a group's device rules on cgroup v2. Pure: made here,
+//! loaded elsewhere, and run by an interpreter in the tests.
+//!
+//! The kernel calls the program for every open of a device and every mknod(2) by a task of the group or of one
+//! below it, with `struct bpf_cgroup_dev_ctx`: the kind of access and of device in one word, major and minor number.
+//! It answers 1 to allow. Where several groups of a path have programs, all must allow.
+
+use settings::DeviceClass;
+
+use super::access::{Behavior, DeviceAccess, bits};
+
+/// One instruction, as the kernel's `struct bpf_insn`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Instruction {
+    code: u8,
+    dst: u8,
+    src: u8,
+    off: i16,
+    imm: i32,
+}
+
+// BPF_LDX | BPF_MEM | BPF_W, and so on: include/uapi/linux/bpf.h and bpf_common.h
+const LOAD_WORD: u8 = 0x61;
+const AND: u8 = 0x54; // of the lower 32 bits, as the next two
+const SHIFT_RIGHT: u8 = 0x74;
+const COPY: u8 = 0xbc;
+const SET: u8 = 0xb7;
+const JUMP_IF_EQUAL: u8 = 0x15;
+const JUMP_IF_NOT: u8 = 0x55;
+const EXIT: u8 = 0x95;
+
+// r0 is the answer, and free before it; r1 comes with the context
+const ANSWER: u8 = 0;
+const CONTEXT: u8 = 1;
+const ACCESS: u8 = 2;
+const CLASS: u8 = 3;
+const MAJOR: u8 = 4;
+const MINOR: u8 = 5;
+
+/// `BPF_DEVCG_DEV_BLOCK` and `BPF_DEVCG_DEV_CHAR`.
+const BLOCK: i32 = 1;
+const CHARACTER: i32 = 2;
+const EVERY_ACCESS: u32 = 7;
+
+impl Instruction {
+    const fn of(code: u8, dst: u8, imm: i32) -> Instruction {
+        Instruction { code, dst, src: 0, off: 0, imm }
+    }
+
+    const fn load(dst: u8, off: i16) -> Instruction {
+        Instruction { code: LOAD_WORD, dst, src: CONTEXT, off, imm: 0 }
+    }
+
+    const fn copy(dst: u8, src: u8) -> Instruction {
+        Instruction { code: COPY, dst, src, off: 0, imm: 0 }
+    }
+
+    /// As it lies in memory.
+    pub(crate) fn to_bytes(self) -> [u8; 8] {
+        let registers =
+            if cfg!(target_endian = "little") { self.src << 4 | self.dst } else { self.dst << 4 | self.src };
+        let ([a, b], [c, d, e, f]) = (self.off.to_ne_bytes(), self.imm.to_ne_bytes());
+        [self.code, registers, a, b, c, d, e, f]
+    }
+}
+
+/// The program that permits what [`DeviceAccess::permits`] does.
+pub(crate) fn instructions(access: &DeviceAccess) -> Vec<Instruction> {
+    let mut program = vec![
+        Instruction::load(CLASS, 0),
+        Instruction::copy(ACCESS, CLASS),
+        Instruction::of(SHIFT_RIGHT, ACCESS, 16),
+        Instruction::of(AND, CLASS, 0xffff),
+        Instruction::load(MAJOR, 4),
+        Instruction::load(MINOR, 8),
+    ];
+    let (exception, otherwise) = match access.behavior() {
+        Behavior::DefaultAllow => (0, 1),
+        Behavior::DefaultDeny => (1, 0),
+    };
+    for rule in access.exceptions() {
+        let mut block = Vec::new();
+        let class = if rule.class == DeviceClass::Block { BLOCK } else { CHARACTER };
+        block.push(Instruction::of(JUMP_IF_NOT, CLASS, class));
+        for (register, number) in [(MAJOR, rule.major), (MINOR, rule.minor)] {
+            // a number above i32::MAX is no device's: as a negative it is not equal to any either
+            block.extend(number.map(|number| Instruction::of(JUMP_IF_NOT, register, number as i32)));
+        }
+        block.push(Instruction::copy(ANSWER, ACCESS));
+        match access.behavior() {
+            // forbidden as soon as a part of what is asked for is
+            Behavior::DefaultAllow => {
+                block.push(Instruction::of(AND, ANSWER, bits(rule) as i32));
+                block.push(Instruction::of(JUMP_IF_EQUAL, ANSWER, 0));
+            }
+            // allowed only if one exception allows all of it
+            Behavior::DefaultDeny => {
+                block.push(Instruction::of(AND, ANSWER, (EVERY_ACCESS & !bits(rule)) as i32));
+                block.push(Instruction::of(JUMP_IF_NOT, ANSWER, 0));
+            }
+        }
+        block.push(Instruction::of(SET, ANSWER, exception));
+        block.push(Instruction::of(EXIT, 0, 0));
+        let end = block.len();
+        for (index, instruction) in block.iter_mut().enumerate() {
+            if matches!(instruction.code, JUMP_IF_EQUAL | JUMP_IF_NOT) {
+                instruction.off = (end - index - 1) as i16; // at most 7
+            }
+        }
+        program.append(&mut block);
+    }
+    program.push(Instruction::of(SET, ANSWER, otherwise));
+    program.push(Instruction::of(EXIT, 0, 0));
+    program
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::access::{MKNOD, READ, Verb, WRITE, rule};
+    use super::*;
+
+    /// Runs a program on a context as the kernel would; only the instructions that are used are known.
+    fn run(program: &[Instruction], access: u32, class: i32, major: u32, minor: u32) -> u64 {
+        let context = [access << 16 | class as u32, major, minor];
+        let mut registers = [0u64; 11];
+        let mut at = 0usize;
+        loop {
+            let Instruction { code, dst, src, off, imm } = program[at];
+            let (dst, src) = (dst as usize, src as usize);
+            at += 1;
+            match code {
+                LOAD_WORD => registers[dst] = u64::from(context[off as usize / 4]),
+                AND => registers[dst] = u64::from(registers[dst] as u32 & imm as u32),
+                SHIFT_RIGHT => registers[dst] = u64::from(registers[dst] as u32 >> imm),
+                COPY => registers[dst] = u64::from(registers[src] as u32),
+                SET => registers[dst] = imm as i64 as u64,
+                JUMP_IF_EQUAL if registers[dst] == imm as i64 as u64 => at += off as usize,
+                JUMP_IF_NOT if registers[dst] != imm as i64 as u64 => at += off as usize,
+                JUMP_IF_EQUAL | JUMP_IF_NOT => {}
+                EXIT => return registers[0],
+                _ => panic!("unknown instruction {code:#x}"),
+            }
+        }
+    }
+
+    #[test]
+    fn a_program_answers_as_the_rules_say_for_every_access_to_every_device() {
+        let texts = [
+            "c 1:3 r", "c 1:3 wm", "c 1:* w", "c *:3 m", "c *:* r", "b 8:0 rwm", "b 8:* r", "b *:* wm", "c 1:5 rwm",
+            "c 4294967295:4294967295 rwm",
+        ];
+        let mut checked = 0;
+        for start in [None, Some("a")] {
+            for picked in 0u32..1 << texts.len() {
+                let mut access = DeviceAccess::all();
+                let verb = if start.is_some() { Verb::Allow } else { Verb::Deny };
+                let first = start.map(|text| (Verb::Deny, text));
+                let rest = texts.iter().enumerate().filter(|(index, _)| picked >> index & 1 == 1);
+                for (verb, text) in first.into_iter().chain(rest.map(|(_, text)| (verb, *text))) {
+                    access.change(verb, &rule(text).unwrap(), None, false).unwrap();
+                }
+                let program = instructions(&access);
+                for (class, number) in [(DeviceClass::Block, BLOCK), (DeviceClass::Character, CHARACTER)] {
+                    for (major, minor) in [(1, 3), (1, 5), (8, 0), (8, 3), (4095, 1_048_575)] {
+                        for asked in 0..=READ | WRITE | MKNOD {
+                            let expected = u64::from(access.permits(class, major, minor, asked));
+                            let answer = run(&program, asked, number, major, minor);
+                            assert_eq!(answer, expected, "{access:?} {class:?} {major}:{minor} {asked}");
+                            checked += 1;
+                        }
+                    }
+                }
+            }
+        }
+        assert_eq!(checked, 2 * 1024 * 2 * 5 * 8);
+    }
+
+    #[test]
+    fn an_instruction_lies_in_memory_as_the_kernel_reads_it() {
+        // `r5 = *(u32 *)(r1 + 8)` and `if r4 != 259 goto +3`, from the kernel's own disassembly
+        let little = cfg!(target_endian = "little");
+        let load = if little { [0x61, 0x15, 8, 0, 0, 0, 0, 0] } else { [0x61, 0x51, 0, 8, 0, 0, 0, 0] };
+        let jump = if little { [0x55, 0x04, 3, 0, 3, 1, 0, 0] } else { [0x55, 0x40, 0, 3, 0, 0, 1, 3] };
+        assert_eq!(Instruction::load(MINOR, 8).to_bytes(), load);
+        assert_eq!(Instruction { off: 3, ..Instruction::of(JUMP_IF_NOT, MAJOR, 259) }.to_bytes(), jump);
+    }
+}

@@ -1,0 +1,277 @@
+//! What can go wrong, as values: each names the group, the file and the value, and carries the cause that was
+//! checked on the spot and the command that mends it.
+
+use std::{fmt, path::PathBuf};
+
+use rustix::io::Errno;
+use settings::Controller;
+
+/// What was asked of the kernel when it refused.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Op {
+    /// Read a file.
+    Read,
+    /// Write a value to a file.
+    Write,
+    /// Make a group.
+    Create,
+    /// Remove a group.
+    Delete,
+    /// List groups or files.
+    List,
+    /// Put a process or thread into a group.
+    Move {
+        /// The process or thread.
+        pid: u32,
+    },
+    /// Change owner or mode.
+    Own,
+    /// Start a program inside a group.
+    Run,
+    /// Mount a hierarchy.
+    Mount,
+}
+
+/// The kernel said no. `cause` and `hint` are filled by [`crate::explain`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refusal {
+    /// What was asked.
+    pub op: Op,
+    /// The group as the user named it.
+    pub group: String,
+    /// The real directory, or file.
+    pub path: PathBuf,
+    /// The file's name, if a file was meant.
+    pub file: Option<String>,
+    /// What was to be written.
+    pub value: Option<String>,
+    /// What the kernel answered.
+    pub errno: Errno,
+    /// The likely cause, as found on the spot.
+    pub cause: Option<String>,
+    /// The command that mends it.
+    pub hint: Option<String>,
+}
+
+/// Everything this crate refuses or is refused.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    /// The kernel refused.
+    #[error("{0}")]
+    Refused(Box<Refusal>),
+    /// Not a name that a group may have.
+    #[error("'{name}' is not a group name: {reason}")]
+    BadName {
+        /// The name, control characters escaped.
+        name: String,
+        /// What is wrong with it.
+        reason: String,
+        /// The nearest name that would do.
+        instead: Option<String>,
+    },
+    /// The group is in none of the hierarchies.
+    #[error("group '{group}' does not exist (looked for {looked})", looked = list(.looked))]
+    NoGroup {
+        /// The group as the user named it.
+        group: String,
+        /// The directories that were looked for.
+        looked: Vec<PathBuf>,
+        /// Groups with names near to it.
+        near: Vec<String>,
+    },
+    /// The group exists, but not where this controller lives.
+    #[error("group '{group}' is not controlled by {controller} ({path} is missing)", controller = .controller, path = .path.display())]
+    NotControlled {
+        /// The group as the user named it.
+        group: String,
+        /// The controller's name on this host.
+        controller: String,
+        /// What would be there.
+        path: PathBuf,
+    },
+    /// The controller is on no mounted hierarchy.
+    #[error("controller {} is on no mounted hierarchy", .controller.name(settings::Version::V1).or(.controller.name(settings::Version::V2)).unwrap_or("core"))]
+    NoController {
+        /// The controller.
+        controller: Controller,
+        /// What the kernel says of it, and what would bring it.
+        hint: String,
+    },
+    /// No cgroup file system is mounted.
+    #[error("no cgroup hierarchy is mounted")]
+    NoHierarchy,
+    /// The process is gone, or was never there.
+    #[error("there is no process {pid}")]
+    NoProcess {
+        /// The number.
+        pid: u32,
+    },
+    /// Kernel threads stay in the root group.
+    #[error("process {pid} ({comm}) is a kernel thread, which stays where the kernel put it")]
+    KernelThread {
+        /// The number.
+        pid: u32,
+        /// Its name.
+        comm: String,
+    },
+    /// The root group holds everything that is not ours.
+    #[error("{what} of the root group would reach every process of the machine")]
+    RootGroup {
+        /// What was asked.
+        what: &'static str,
+    },
+    /// The subtree is somebody else's.
+    #[error("group '{group}' belongs to {owner}, which would undo the change or be broken by it")]
+    Foreign {
+        /// The group.
+        group: String,
+        /// Whose it is.
+        owner: &'static str,
+        /// How its owner is told instead.
+        hint: String,
+    },
+    /// A process of a service stays where systemd put it.
+    #[error("process {pid} ({comm}) belongs to {unit}: systemd would lose it, or put it back")]
+    OfUnit {
+        /// The process.
+        pid: u32,
+        /// Its name.
+        comm: String,
+        /// The service.
+        unit: String,
+    },
+    /// A state was asked for and not reached in time.
+    #[error("{what} of group '{group}' did not finish within {seconds} s: {left}")]
+    Timeout {
+        /// What was asked.
+        what: &'static str,
+        /// The group.
+        group: String,
+        /// How long was waited.
+        seconds: u64,
+        /// What is left.
+        left: String,
+    },
+    /// systemd did not make the unit that our groups go below.
+    #[error(transparent)]
+    Unit(#[from] crate::UnitError),
+    /// Something outside cgroupfs could not be read or done.
+    #[error("{what}: {errno}", errno = describe(*.errno))]
+    Outside {
+        /// What was tried.
+        what: String,
+        /// The answer.
+        errno: Errno,
+        /// What mends it, if known.
+        hint: Option<String>,
+    },
+}
+
+impl Error {
+    /// What to do about it, for a separate `hint:` line.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Error::Refused(refusal) => refusal.hint.clone(),
+            Error::BadName { instead, .. } => {
+                Some(instead.as_ref().map_or("a name is made of parts like 'db/oltp1'".to_owned(), |name| {
+                    format!("use '{name}'")
+                }))
+            }
+            Error::NoGroup { group, near, .. } => Some(match near.as_slice() {
+                [] => format!("ringfence create {group}"),
+                near => format!("did you mean {}? else: ringfence create {group}", near.join(" or ")),
+            }),
+            Error::NotControlled { group, controller, .. } => {
+                Some(format!("ringfence create {group} --controllers {controller}"))
+            }
+            Error::NoController { hint, .. } => Some(hint.clone()),
+            Error::NoHierarchy => Some("mount -t cgroup2 none /sys/fs/cgroup".to_owned()),
+            Error::NoProcess { .. } => Some("ps -e lists what runs".to_owned()),
+            Error::KernelThread { .. } => {
+                Some("its CPUs, where it allows that, are set with taskset or isolcpus, not by groups".to_owned())
+            }
+            Error::RootGroup { .. } => Some("name a group of your own; ringfence list shows them".to_owned()),
+            Error::Foreign { hint, .. } => Some(hint.clone()),
+            Error::OfUnit { unit, .. } => Some(format!(
+                "limit the service where it is: systemctl set-property {unit} AllowedCPUs=… MemoryMax=…; or start the \
+                 program with ringfence run"
+            )),
+            Error::Timeout { .. } => None,
+            Error::Unit(error) => error.hint(),
+            Error::Outside { hint, .. } => hint.clone(),
+        }
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let group = &self.group;
+        let file = self.file.as_deref().unwrap_or_default();
+        let value = self.value.as_deref().unwrap_or_default().trim_end().escape_debug();
+        match &self.op {
+            Op::Read => write!(f, "cannot read {file} of group '{group}'")?,
+            Op::Write => write!(f, "cannot write '{value}' to {file} of group '{group}'")?,
+            Op::Create => write!(f, "cannot create group '{group}'")?,
+            Op::Delete => write!(f, "cannot delete group '{group}'")?,
+            Op::List => write!(f, "cannot list group '{group}'")?,
+            Op::Move { pid } => write!(f, "cannot move process {pid} into group '{group}'")?,
+            Op::Own => write!(f, "cannot change the owner or mode of group '{group}'")?,
+            Op::Run => write!(f, "cannot start a program in group '{group}'")?,
+            Op::Mount => write!(f, "cannot mount {group}")?,
+        }
+        write!(f, " ({}): ", self.path.display())?;
+        match &self.cause {
+            Some(cause) => write!(f, "{cause} [{}]", name(self.errno)),
+            None => write!(f, "{}", describe(self.errno)),
+        }
+    }
+}
+
+impl std::error::Error for Refusal {}
+
+/// An errno as words with its name: `no space left on device [ENOSPC]`.
+pub fn describe(errno: Errno) -> String {
+    let text = std::io::Error::from_raw_os_error(errno.raw_os_error()).to_string();
+    let words = text.split(" (os error").next().unwrap_or(&text).to_lowercase();
+    format!("{words} [{}]", name(errno))
+}
+
+/// The errno's name in the manual pages.
+pub fn name(errno: Errno) -> String {
+    // rustix prints `Errno::NOSPC`-like names only in its own spelling
+    let known = [
+        (Errno::PERM, "EPERM"),
+        (Errno::NOENT, "ENOENT"),
+        (Errno::SRCH, "ESRCH"),
+        (Errno::INTR, "EINTR"),
+        (Errno::IO, "EIO"),
+        (Errno::TOOBIG, "E2BIG"),
+        (Errno::NOEXEC, "ENOEXEC"),
+        (Errno::AGAIN, "EAGAIN"),
+        (Errno::NOMEM, "ENOMEM"),
+        (Errno::ACCESS, "EACCES"),
+        (Errno::BUSY, "EBUSY"),
+        (Errno::EXIST, "EEXIST"),
+        (Errno::NODEV, "ENODEV"),
+        (Errno::NOTDIR, "ENOTDIR"),
+        (Errno::ISDIR, "EISDIR"),
+        (Errno::INVAL, "EINVAL"),
+        (Errno::MFILE, "EMFILE"),
+        (Errno::NOSPC, "ENOSPC"),
+        (Errno::ROFS, "EROFS"),
+        (Errno::RANGE, "ERANGE"),
+        (Errno::NAMETOOLONG, "ENAMETOOLONG"),
+        (Errno::NOSYS, "ENOSYS"),
+        (Errno::LOOP, "ELOOP"),
+        (Errno::OPNOTSUPP, "EOPNOTSUPP"),
+        (Errno::OVERFLOW, "EOVERFLOW"),
+    ];
+    known
+        .iter()
+        .find(|(known, _)| *known == errno)
+        .map_or_else(|| format!("errno {}", errno.raw_os_error()), |(_, name)| (*name).to_owned())
+}
+
+fn list(paths: &[PathBuf]) -> String {
+    paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,354 @@
+//! From an errno to its cause: what the kernel's answer means for this operation on this file, checked on the
+//! spot by reading what the kernel checked, and the command that mends it. Only reads.
+//!
+//! Sources: `kernel/cgroup/cgroup.c`, `cgroup-v1.c`, `cpuset.c`, `cpuset-v1.c`, `kernel/sched/core.c`,
+//! `mm/memcontrol-v1.c`, `block/blk-cgroup.c`; each cause was provoked on a real kernel by a test.
+
+use std::path::Path;
+
+use rustix::io::Errno;
+use settings::{Controller, Version};
+use units::{Bytes, CpuSet, NodeSet};
+
+use crate::{GroupName, Host, Op, Refusal, Seat, explain_write};
+
+/// A cause in words and the command that mends it.
+pub(crate) type Finding = Option<(String, Option<String>)>;
+
+/// What a check may look at.
+pub(crate) struct Scene<'a> {
+    pub host: &'a Host,
+    pub seat: &'a Seat<'a>,
+    pub group: &'a GroupName,
+    pub refusal: &'a Refusal,
+}
+
+/// Fills in `refusal.cause` and `refusal.hint`; leaves them empty where the errno's own words are all there is.
+pub(crate) fn explain(host: &Host, seat: &Seat<'_>, group: &GroupName, refusal: &mut Refusal) {
+    let scene = Scene { host, seat, group, refusal };
+    let found = general(&scene).or_else(|| match refusal.op {
+        Op::Move { pid } => moving(&scene, Some(pid)),
+        Op::Run => moving(&scene, None),
+        Op::Create => creating(&scene),
+        Op::Delete => deleting(&scene),
+        Op::Write => explain_write::writing(&scene),
+        Op::Read | Op::List | Op::Own | Op::Mount => None,
+    });
+    if let Some((cause, hint)) = found {
+        refusal.cause = Some(cause);
+        refusal.hint = hint;
+    }
+}
+
+/// A found cause with its mend.
+pub(crate) fn found(cause: impl Into<String>, hint: impl Into<String>) -> Finding {
+    Some((cause.into(), Some(hint.into())))
+}
+
+impl Scene<'_> {
+    /// The trimmed content of another file of the same group; "" if it can't be read.
+    pub fn text(&self, file: &str) -> String {
+        self.text_in(&self.seat.path, file)
+    }
+
+    /// The same of another group in the hierarchy.
+    pub fn text_in(&self, path: &str, file: &str) -> String {
+        self.host.kernel.read(self.seat.at, path, file).unwrap_or_default().trim().to_owned()
+    }
+
+    /// The parent's path below the mount; `None` for the root.
+    pub fn parent(&self) -> Option<&str> {
+        (!self.seat.path.is_empty()).then(|| self.seat.path.rsplit_once('/').map_or("", |(parent, _)| parent))
+    }
+
+    /// A group's path as the user would name it.
+    pub fn named(&self, path: &str) -> String {
+        let base = self.host.base(self.seat.at).path();
+        match path.strip_prefix(base) {
+            Some("") => "/".to_owned(),
+            Some(rest) if base.is_empty() => rest.to_owned(),
+            Some(rest) if rest.starts_with('/') => rest[1..].to_owned(),
+            _ => format!("/{path}"),
+        }
+    }
+
+    pub fn v1(&self) -> bool {
+        self.seat.at.version == Version::V1
+    }
+
+    pub fn is_root_user(&self) -> bool {
+        self.host.kernel.caller().1 == 0
+    }
+
+    /// "17 (postgres), 18 (postgres)": the first tasks of the group.
+    pub fn some_tasks(&self) -> String {
+        let tasks = self.host.tasks_in(self.seat);
+        let shown: Vec<String> = tasks
+            .iter()
+            .take(4)
+            .map(|&pid| match self.host.kernel.process(pid) {
+                Ok(process) => format!("{pid} ({})", process.comm),
+                Err(_) => pid.to_string(),
+            })
+            .collect();
+        let more = if tasks.len() > 4 { format!(" and {} more", tasks.len() - 4) } else { String::new() };
+        format!("{}{more}", shown.join(", "))
+    }
+
+    pub fn outside(&self, path: &str) -> String {
+        self.host.kernel.outside(Path::new(path)).unwrap_or_default().trim().to_owned()
+    }
+}
+
+/// Causes that do not depend on the file: mounts, rights, groups that are gone.
+fn general(scene: &Scene<'_>) -> Finding {
+    let Scene { host, seat, group, refusal } = scene;
+    let mount = seat.at.mount.display();
+    match refusal.errno {
+        Errno::ROFS => {
+            found(format!("{mount} is mounted read-only"), format!("mount -o remount,rw {mount}"))
+        }
+        Errno::ACCESS | Errno::PERM if !scene.is_root_user() => {
+            let uid = host.kernel.caller().1;
+            let path = refusal.path.display();
+            let cause = match refusal.op {
+                Op::Move { pid } => {
+                    let other = host.kernel.process(pid).ok().filter(|process| process.uid != uid);
+                    match other {
+                        Some(process) => format!("user {uid} may not move process {pid} of user {}", process.uid),
+                        None => format!(
+                            "user {uid} may not write {path} (on v2 also the common parent's cgroup.procs)"
+                        ),
+                    }
+                }
+                Op::Read => format!("user {uid} may not read {path}"),
+                _ => format!("user {uid} may not write {path}"),
+            };
+            found(cause, format!("as root: ringfence create {group} --tasks {uid} --admin {uid}"))
+        }
+        Errno::NODEV | Errno::NOENT if !host.kernel.exists(seat.at, &seat.path) && refusal.op != Op::Create => {
+            found("the group was deleted meanwhile", format!("ringfence create {group}"))
+        }
+        Errno::NOENT if refusal.file.is_some() => missing_file(scene),
+        Errno::SRCH => found("the process has ended", "ps -e lists what runs"),
+        Errno::MFILE => found("this process has no file descriptor left", "ulimit -n 65536"),
+        _ => None,
+    }
+}
+
+fn missing_file(scene: &Scene<'_>) -> Finding {
+    let Scene { host, seat, group, refusal } = scene;
+    let file = refusal.file.as_deref().unwrap_or_default();
+    let prefix = file.split('.').next().unwrap_or_default();
+    if seat.path.is_empty() {
+        return found(
+            format!("the root group has no {file}: it is not limited"),
+            "name a group of your own; ringfence list shows them",
+        );
+    }
+    let controller = Controller::from_name(prefix).filter(|controller| *controller != Controller::Core);
+    if let (Some(controller), Version::V2) = (controller, seat.at.version) {
+        let name = controller.name(Version::V2).unwrap_or(prefix);
+        let enabled = scene.text("cgroup.controllers").split_whitespace().any(|word| word == name);
+        if !enabled {
+            return found(
+                format!("controller {name} is not enabled for the group (its parent's cgroup.subtree_control lacks it)"),
+                format!("ringfence create {group} --controllers {name}"),
+            );
+        }
+    }
+    let release = host.kernel.outside(Path::new("/proc/sys/kernel/osrelease")).unwrap_or_default();
+    found(
+        format!("this kernel ({}) has no {file} on cgroup {}", release.trim(), version(seat.at.version)),
+        format!("ringfence settings {file} tells since when it exists and what to use instead"),
+    )
+}
+
+fn version(version: Version) -> &'static str {
+    match version {
+        Version::V1 => "v1",
+        Version::V2 => "v2",
+    }
+}
+
+/// Putting a task into a group, by a write or by clone3.
+fn moving(scene: &Scene<'_>, pid: Option<u32>) -> Finding {
+    let Scene { host, seat, group, refusal } = scene;
+    match refusal.errno {
+        Errno::NOSPC if scene.v1() => {
+            let (cpus, mems) = (scene.text("cpuset.cpus"), scene.text("cpuset.mems"));
+            let parent = |file| scene.parent().map(|parent| scene.text_in(parent, file)).unwrap_or_default();
+            let (missing, mend) = match (cpus.is_empty(), mems.is_empty()) {
+                (true, true) => (
+                    "cpuset.cpus and cpuset.mems are empty, so a task in it would have no CPU to run on and no memory",
+                    format!("cpuset.cpus={} cpuset.mems={}", parent("cpuset.cpus"), parent("cpuset.mems")),
+                ),
+                (true, false) => (
+                    "cpuset.cpus is empty, so a task in it would have no CPU to run on",
+                    format!("cpuset.cpus={}", parent("cpuset.cpus")),
+                ),
+                (false, true) => (
+                    "cpuset.mems is empty, so a task in it would have no memory node to allocate from",
+                    format!("cpuset.mems={}", parent("cpuset.mems")),
+                ),
+                (false, false) => return offline_cpuset(scene),
+            };
+            found(missing, format!("ringfence set {group} {mend}"))
+        }
+        Errno::NOSPC => offline_cpuset(scene),
+        Errno::BUSY if !scene.v1() => {
+            let enabled = scene.text("cgroup.subtree_control");
+            if enabled.is_empty() {
+                return None;
+            }
+            let child = host.kernel.children(seat.at, &seat.path).unwrap_or_default();
+            let child = child.first().map_or("SUBGROUP", String::as_str);
+            found(
+                format!(
+                    "it hands the controllers {enabled} to its children, and on cgroup v2 only groups without \
+                     such children hold processes"
+                ),
+                format!("use a group below it: {group}/{child}"),
+            )
+        }
+        Errno::OPNOTSUPP => {
+            let kind = scene.text("cgroup.type");
+            let cause = if kind == "domain invalid" {
+                "its type is 'domain invalid': a parent is threaded, so it takes threads only once it is threaded itself"
+                    .to_owned()
+            } else if refusal.file.as_deref() == Some("cgroup.threads") {
+                format!("its type is '{kind}': threads of one process are only spread over groups of one threaded subtree")
+            } else {
+                format!("its type is '{kind}': a whole process belongs into the threaded subtree's root")
+            };
+            found(cause, format!("ringfence set {group} cgroup.type=threaded"))
+        }
+        Errno::AGAIN => {
+            let (limit, current) = (scene.text("pids.max"), scene.text("pids.current"));
+            found(
+                format!("it may hold {limit} tasks and holds {current}"),
+                format!("ringfence set {group} pids.max={}", current.parse::<u64>().unwrap_or(0) + 100),
+            )
+        }
+        Errno::INVAL => invalid_move(scene, pid),
+        _ => None,
+    }
+}
+
+fn offline_cpuset(scene: &Scene<'_>) -> Finding {
+    let (cpus, mems) = (scene.text("cpuset.cpus"), scene.text("cpuset.mems"));
+    let group = scene.group;
+    found(
+        format!("none of its CPUs ({cpus}) or memory nodes ({mems}) is online"),
+        format!("ringfence set {group} cpuset.cpus={} cpuset.mems=0", scene.outside("/sys/devices/system/cpu/online")),
+    )
+}
+
+fn invalid_move(scene: &Scene<'_>, pid: Option<u32>) -> Finding {
+    let Scene { host, group, .. } = scene;
+    let process = pid.and_then(|pid| host.kernel.process(pid).ok());
+    let realtime = process.as_ref().map_or(scene.refusal.op == Op::Run, crate::Process::is_realtime);
+    if realtime && scene.v1() && scene.text("cpu.rt_runtime_us") == "0" {
+        return found(
+            "the task runs under a real-time policy, and the group's real-time budget (cpu.rt_runtime_us) is 0",
+            format!("ringfence set {group} cpu.rt_runtime_us=50ms"),
+        );
+    }
+    let process = process.filter(|process| process.kernel_thread || process.bound)?;
+    found(
+        format!("{} ({}) is a kernel thread bound to its CPU, which stays in the root group", process.pid, process.comm),
+        "leave it out; isolcpus= or taskset move those that can be moved",
+    )
+}
+
+fn creating(scene: &Scene<'_>) -> Finding {
+    let Scene { seat, group, refusal, .. } = scene;
+    match refusal.errno {
+        Errno::AGAIN => {
+            let ancestors = std::iter::successors(scene.parent(), |path| {
+                (!path.is_empty()).then(|| path.rsplit_once('/').map_or("", |(parent, _)| parent))
+            });
+            for path in ancestors {
+                for (file, word) in [("cgroup.max.depth", "levels"), ("cgroup.max.descendants", "groups")] {
+                    let limit = scene.text_in(path, file);
+                    if limit.parse::<u64>().is_ok() {
+                        let named = scene.named(path);
+                        return found(
+                            format!("{file} of group '{named}' allows {limit} {word} below it"),
+                            format!("ringfence set {named} {file}=max"),
+                        );
+                    }
+                }
+            }
+            None
+        }
+        Errno::EXIST => found("there is a file of that name", format!("ringfence create {group}_")),
+        Errno::NAMETOOLONG => found("the kernel takes names of at most 255 bytes", "use a shorter name"),
+        Errno::ACCESS | Errno::PERM => found(
+            format!("the kernel allows no new group in {}", seat.at.mount.display()),
+            "ringfence doctor tells who owns the hierarchy",
+        ),
+        Errno::NOSPC => found("the kernel has no group number left (65535 per v1 hierarchy)", "ringfence list --tree"),
+        _ => None,
+    }
+}
+
+fn deleting(scene: &Scene<'_>) -> Finding {
+    let Scene { host, seat, group, refusal } = scene;
+    if refusal.errno != Errno::BUSY {
+        return None;
+    }
+    let own = scene.named(&seat.path);
+    let tasks = scene.some_tasks();
+    if !tasks.is_empty() {
+        let first = host.tasks_in(seat).first().copied().unwrap_or_default();
+        return found(
+            format!("group '{own}' still holds {tasks}"),
+            format!("ringfence kill {group}, or move them out: ringfence move OTHER {first}"),
+        );
+    }
+    let children = host.kernel.children(seat.at, &seat.path).unwrap_or_default();
+    match children.len() {
+        0 => None,
+        count => found(
+            format!("it has {count} group{} below it ({})", if count == 1 { "" } else { "s" }, children.join(", ")),
+            format!("ringfence delete --recursive {group}"),
+        ),
+    }
+}
+
+/// What would bring a controller that no mounted hierarchy has.
+pub(crate) fn missing_controller(host: &Host, controller: Controller) -> String {
+    let name = controller.name(Version::V1);
+    let v2_name = controller.name(Version::V2).unwrap_or_default();
+    let known = host.kernel.outside(Path::new("/proc/cgroups")).unwrap_or_default();
+    let line = known.lines().find(|line| line.split_whitespace().next() == name && name.is_some());
+    let v2 = host.hierarchies().iter().find(|at| at.version == Version::V2);
+    match (line.map(|line| line.split_whitespace().nth(3) == Some("1")), name) {
+        (Some(true), Some(name)) => {
+            format!("ringfence mount {name} mounts it as a v1 hierarchy, if no v2 group uses it")
+        }
+        (Some(false), Some(name)) => {
+            format!("it is off: remove cgroup_disable={name} from the kernel's command line (or add cgroup_enable={name})")
+        }
+        _ if v2.is_some() && !v2_name.is_empty() => {
+            format!("this kernel's cgroup v2 does not offer it; ringfence settings shows what does")
+        }
+        _ => "this kernel was built without it; ringfence doctor shows what it has".to_owned(),
+    }
+}
+
+/// The CPUs of a list file, empty if it can't be read.
+pub(crate) fn cpus(text: &str) -> CpuSet {
+    text.parse().unwrap_or_default()
+}
+
+/// The nodes of a list file.
+pub(crate) fn nodes(text: &str) -> NodeSet {
+    text.parse().unwrap_or_default()
+}
+
+/// An amount as the kernel writes it, for people.
+pub(crate) fn bytes(text: &str) -> String {
+    text.parse().map_or_else(|_| text.to_owned(), |amount| Bytes(amount).to_string())
+}

@@ -1,0 +1,419 @@
+//! Causes of refused writes, file by file: each check reads what the kernel compared the value with. Only reads.
+
+use rustix::io::Errno;
+
+use crate::{
+    Op,
+    explain::{Finding, Scene, bytes, cpus, found, nodes},
+};
+
+/// The cause of a refused write.
+pub(crate) fn writing(scene: &Scene<'_>) -> Finding {
+    let file = scene.refusal.file.as_deref()?;
+    let value = scene.refusal.value.as_deref().unwrap_or_default().trim();
+    match file {
+        "cpuset.cpus" | "cpuset.mems" | "cpuset.cpus.exclusive" => cpuset_list(scene, file, value),
+        "cpuset.cpu_exclusive" | "cpuset.mem_exclusive" => exclusive_flag(scene, file),
+        "cpuset.cpus.partition" => partition(scene),
+        "memory.limit_in_bytes" | "memory.memsw.limit_in_bytes" => v1_memory(scene, file, value),
+        "cpu.cfs_quota_us" | "cpu.cfs_period_us" => v1_quota(scene, file, value),
+        "cpu.rt_runtime_us" | "cpu.rt_period_us" => realtime(scene, file, value),
+        "cgroup.subtree_control" => subtree_control(scene, value),
+        "cgroup.type" => group_type(scene, value),
+        "io.max" | "io.latency" | "io.weight" | "io.bfq.weight" | "blkio.bfq.weight_device" => device_line(scene, file, value),
+        file if file.starts_with("blkio.throttle.") => device_line(scene, file, value),
+        "devices.allow" | "devices.deny" => devices(scene, file),
+        "freezer.state" | "cgroup.freeze" if scene.refusal.errno == Errno::IO => None,
+        "memory.force_empty" | "memory.reclaim" => found(
+            "not that much could be reclaimed: what is left is in use",
+            format!("ringfence stat {} shows what the memory is", scene.group),
+        ),
+        _ => None,
+    }
+    .or_else(|| last_resort(scene, file, value))
+}
+
+fn cpuset_list(scene: &Scene<'_>, file: &str, value: &str) -> Finding {
+    let group = scene.group;
+    let is_cpus = file != "cpuset.mems";
+    let (own, possible) = if is_cpus {
+        ("cpuset.cpus", scene.outside("/sys/devices/system/cpu/online"))
+    } else {
+        ("cpuset.mems", scene.outside("/sys/devices/system/node/has_memory"))
+    };
+    let missing = |within: &str| match is_cpus {
+        true => cpus(value).difference(&cpus(within)).to_string(),
+        false => nodes(value).difference(&nodes(within)).to_string(),
+    };
+    let word = if is_cpus { "CPU" } else { "memory node" };
+    match scene.refusal.errno {
+        Errno::NOSPC if value.is_empty() => found(
+            format!("it holds {}, which would be left without a {word}", scene.some_tasks()),
+            format!("move them out first, or name other ones: ringfence set {group} {file}={}", scene.text(file)),
+        ),
+        Errno::NOSPC => found(
+            format!("none of '{value}' is online, and the group holds {}", scene.some_tasks()),
+            format!("ringfence set {group} {file}={possible}"),
+        ),
+        Errno::RANGE | Errno::INVAL | Errno::ACCESS if !possible.is_empty() && !missing(&possible).is_empty() => found(
+            format!("the machine has no {word} {} (it has {possible})", missing(&possible)),
+            format!("ringfence set {group} {file}={possible}"),
+        ),
+        Errno::ACCESS => {
+            let parent = scene.parent()?;
+            let allowed = scene.text_in(parent, own);
+            let left = missing(&allowed);
+            (!left.is_empty()).then_some(())?;
+            found(
+                format!("its parent '{}' has {own} '{allowed}', which lacks {left}", scene.named(parent)),
+                format!("ringfence set {} {own}={value} first", scene.named(parent)),
+            )
+        }
+        Errno::BUSY => {
+            let children = scene.host.kernel().children(scene.seat.at, &scene.seat.path).unwrap_or_default();
+            let holder = children.iter().find(|child| {
+                let used = scene.text_in(&format!("{}/{child}", scene.seat.path), own);
+                if is_cpus { !cpus(&used).is_subset(&cpus(value)) } else { !nodes(&used).is_subset(&nodes(value)) }
+            });
+            match holder {
+                Some(child) => {
+                    let path = format!("{}/{child}", scene.seat.path);
+                    let used = scene.text_in(&path, own);
+                    let named = scene.named(&path);
+                    found(
+                        format!("group '{named}' below it uses '{used}'"),
+                        format!("ringfence set {named} {own}={value} first"),
+                    )
+                }
+                None => deadline_tasks(scene),
+            }
+        }
+        Errno::INVAL => exclusive_sibling(scene, own, value, is_cpus),
+        _ => None,
+    }
+}
+
+fn deadline_tasks(scene: &Scene<'_>) -> Finding {
+    found(
+        "tasks under SCHED_DEADLINE have reserved more time than the remaining CPUs give",
+        format!("chrt -p PID shows each task's reservation; ringfence get {} cpuset.cpus", scene.group),
+    )
+}
+
+/// A sibling with the exclusive flag (v1), or exclusive CPUs (v2), that overlaps.
+fn exclusive_sibling(scene: &Scene<'_>, own: &str, value: &str, is_cpus: bool) -> Finding {
+    let parent = scene.parent()?;
+    let flag = if is_cpus { "cpuset.cpu_exclusive" } else { "cpuset.mem_exclusive" };
+    let overlaps = |used: &str| match is_cpus {
+        true => !cpus(used).is_disjoint(&cpus(value)),
+        false => !nodes(used).is_disjoint(&nodes(value)),
+    };
+    let own_flag = scene.text(flag) == "1";
+    let siblings = scene.host.kernel().children(scene.seat.at, parent).unwrap_or_default();
+    let paths = siblings.iter().map(|name| if parent.is_empty() { name.clone() } else { format!("{parent}/{name}") });
+    for path in paths.filter(|path| *path != scene.seat.path) {
+        let exclusive = scene.text_in(&path, "cpuset.cpus.exclusive");
+        let held = if scene.v1() || exclusive.is_empty() { scene.text_in(&path, own) } else { exclusive.clone() };
+        let marked = if scene.v1() { scene.text_in(&path, flag) == "1" || own_flag } else { !exclusive.is_empty() };
+        if marked && overlaps(&held) {
+            let named = scene.named(&path);
+            return found(
+                format!("group '{named}' has '{held}', and one of the two is exclusive"),
+                format!("take others, or free them first: ringfence set {named} {own}=…"),
+            );
+        }
+    }
+    None
+}
+
+fn exclusive_flag(scene: &Scene<'_>, file: &str) -> Finding {
+    let parent = scene.parent()?;
+    let named = scene.named(parent);
+    match scene.refusal.errno {
+        Errno::ACCESS if !parent.is_empty() && scene.text_in(parent, file) == "0" => found(
+            format!("its parent '{named}' is not exclusive itself"),
+            format!("ringfence set {named} {file}=1 first"),
+        ),
+        Errno::INVAL => {
+            let list = if file == "cpuset.cpu_exclusive" { "cpuset.cpus" } else { "cpuset.mems" };
+            let own = scene.text(list);
+            let siblings = scene.host.kernel().children(scene.seat.at, parent).unwrap_or_default();
+            let other = siblings.iter().find_map(|name| {
+                let path = if parent.is_empty() { name.clone() } else { format!("{parent}/{name}") };
+                let used = scene.text_in(&path, list);
+                let shared = cpus(&used).intersection(&cpus(&own));
+                (path != scene.seat.path && !shared.is_empty()).then(|| (scene.named(&path), used))
+            })?;
+            found(
+                format!("group '{}' has {list} '{}', which overlaps with '{own}'", other.0, other.1),
+                format!("ringfence set {} {list}=… without these, first", other.0),
+            )
+        }
+        Errno::BUSY => {
+            let children = scene.host.kernel().children(scene.seat.at, &scene.seat.path).unwrap_or_default();
+            let child = children
+                .iter()
+                .map(|name| format!("{}/{name}", scene.seat.path))
+                .find(|path| scene.text_in(path, file) == "1")?;
+            let child = scene.named(&child);
+            found(format!("group '{child}' below it is exclusive"), format!("ringfence set {child} {file}=0 first"))
+        }
+        _ => None,
+    }
+}
+
+fn partition(scene: &Scene<'_>) -> Finding {
+    match scene.refusal.errno {
+        Errno::INVAL => found(
+            format!("the kernel keeps it a member ({})", scene.text("cpuset.cpus.partition")),
+            format!("ringfence set {0} cpuset.cpus=… cpuset.cpus.partition=root: a partition needs CPUs of its own", scene.group),
+        ),
+        _ => None,
+    }
+}
+
+fn v1_memory(scene: &Scene<'_>, file: &str, value: &str) -> Finding {
+    let group = scene.group;
+    let (other, usage) = if file == "memory.limit_in_bytes" {
+        ("memory.memsw.limit_in_bytes", "memory.usage_in_bytes")
+    } else {
+        ("memory.limit_in_bytes", "memory.memsw.usage_in_bytes")
+    };
+    match scene.refusal.errno {
+        Errno::BUSY => {
+            let used = scene.text(usage);
+            found(
+                format!("the group uses {} and not enough of it could be reclaimed", bytes(&used)),
+                format!("a limit above its use is taken: ringfence set {group} {file}={used}"),
+            )
+        }
+        Errno::INVAL => {
+            let bound = scene.text(other);
+            let (limit, bound_number) = (value.parse::<i128>().ok()?, bound.parse::<i128>().ok()?);
+            let crossed = if file == "memory.limit_in_bytes" { limit > bound_number } else { limit < bound_number };
+            (crossed && limit >= 0).then_some(())?;
+            let word = if file == "memory.limit_in_bytes" { "at most" } else { "at least" };
+            found(
+                format!("it must be {word} {other}, which is {}", bytes(&bound)),
+                format!("ringfence set {group} {other}={value} first, or both in one call"),
+            )
+        }
+        _ => None,
+    }
+}
+
+fn v1_quota(scene: &Scene<'_>, file: &str, value: &str) -> Finding {
+    (scene.refusal.errno == Errno::INVAL).then_some(())?;
+    let number: i64 = value.parse().ok()?;
+    let group = scene.group;
+    if file == "cpu.cfs_period_us" && !(1_000..=1_000_000).contains(&number) {
+        return found("the period must be 1 ms to 1 s", format!("ringfence set {group} cpu.cfs_period_us=100ms"));
+    }
+    if file == "cpu.cfs_quota_us" && number >= 0 && number < 1_000 {
+        return found("the quota must be at least 1 ms", format!("ringfence set {group} cpu.cfs_quota_us=1ms"));
+    }
+    let (quota, period) = match file {
+        "cpu.cfs_quota_us" => (number, scene.text("cpu.cfs_period_us").parse().ok()?),
+        _ => (scene.text("cpu.cfs_quota_us").parse().ok()?, number),
+    };
+    let share = |quota: i64, period: i64| quota as f64 / period as f64;
+    // v1 refuses a child that may run more than its parent, and a parent below what a child may
+    let ancestors = std::iter::successors(scene.parent(), |path| {
+        (!path.is_empty()).then(|| path.rsplit_once('/').map_or("", |(parent, _)| parent))
+    });
+    for path in ancestors.filter(|path| !path.is_empty()) {
+        let limit: i64 = scene.text_in(path, "cpu.cfs_quota_us").parse().ok()?;
+        let window: i64 = scene.text_in(path, "cpu.cfs_period_us").parse().ok()?;
+        if limit >= 0 && (quota < 0 || share(quota, period) > share(limit, window)) {
+            let named = scene.named(path);
+            return found(
+                format!("its parent '{named}' may run {:.2} CPUs, less than the {:.2} asked for", share(limit, window), share(quota, period)),
+                format!("ringfence set {named} cpu.max={:.2}cpu first", share(quota, period)),
+            );
+        }
+    }
+    let below = scene.host.kernel().descendants(scene.seat.at, &scene.seat.path).unwrap_or_default();
+    let child = below.iter().find_map(|path| {
+        let limit: i64 = scene.text_in(path, "cpu.cfs_quota_us").parse().ok()?;
+        let window: i64 = scene.text_in(path, "cpu.cfs_period_us").parse().ok()?;
+        (limit > 0 && share(limit, window) > share(quota, period)).then(|| (scene.named(path), share(limit, window)))
+    })?;
+    found(
+        format!("group '{}' below it may run {:.2} CPUs, more than the {:.2} asked for", child.0, child.1, share(quota, period)),
+        format!("ringfence set {} cpu.max={:.2}cpu first", child.0, share(quota, period)),
+    )
+}
+
+fn realtime(scene: &Scene<'_>, file: &str, value: &str) -> Finding {
+    let group = scene.group;
+    match scene.refusal.errno {
+        Errno::BUSY => found(
+            "real-time tasks in the group would be left without a budget",
+            format!("move them out first: ringfence get {group} tasks"),
+        ),
+        Errno::INVAL => {
+            let parent = scene.parent()?;
+            let number = |text: String| text.parse::<i64>().ok();
+            let period = number(scene.text("cpu.rt_period_us"))?;
+            let (asked, period) = match file {
+                "cpu.rt_runtime_us" => (value.parse().ok()?, period),
+                _ => (number(scene.text("cpu.rt_runtime_us"))?, value.parse().ok()?),
+            };
+            if asked > period {
+                return found(
+                    format!("the budget of {asked} us is longer than its period of {period} us"),
+                    format!("ringfence set {group} cpu.rt_runtime_us={}", period / 20),
+                );
+            }
+            let siblings = scene.host.kernel().children(scene.seat.at, parent).unwrap_or_default();
+            let taken: i64 = siblings
+                .iter()
+                .map(|name| if parent.is_empty() { name.clone() } else { format!("{parent}/{name}") })
+                .filter(|path| *path != scene.seat.path)
+                .filter_map(|path| number(scene.text_in(&path, "cpu.rt_runtime_us")))
+                .filter(|taken| *taken > 0)
+                .sum();
+            let limit = number(scene.text_in(parent, "cpu.rt_runtime_us"))?;
+            let free = (limit - taken).max(0);
+            found(
+                format!(
+                    "'{}' has a real-time budget of {limit} us, of which groups beside this one hold {taken} us: {free} us are free",
+                    scene.named(parent)
+                ),
+                if parent.is_empty() {
+                    format!("ringfence set {group} cpu.rt_runtime_us={free}; /proc/sys/kernel/sched_rt_runtime_us bounds all")
+                } else {
+                    format!("ringfence set {} cpu.rt_runtime_us={} first", scene.named(parent), asked + taken)
+                },
+            )
+        }
+        _ => None,
+    }
+}
+
+fn subtree_control(scene: &Scene<'_>, value: &str) -> Finding {
+    let named = scene.named(&scene.seat.path);
+    let name = value.trim_start_matches(['+', '-']);
+    match scene.refusal.errno {
+        Errno::BUSY if value.starts_with('-') => found(
+            format!("a group below '{named}' enables {name} for its own children"),
+            format!("disable it there first: ringfence list --tree {named}"),
+        ),
+        Errno::BUSY => found(
+            format!("group '{named}' holds {} itself, and on cgroup v2 a group that has processes cannot give controllers to groups below it", scene.some_tasks()),
+            format!("move them to a group below it first: ringfence create {named}/main --controllers core && ringfence move {named}/main PID…"),
+        ),
+        Errno::NOENT => found(
+            format!("controller {name} is not available in '{named}' (it has: {})", scene.text("cgroup.controllers")),
+            format!("enable it in the parents first: ringfence create {named} --controllers {name}"),
+        ),
+        Errno::INVAL if name == "cpu" => found(
+            "real-time tasks run outside the root group, which the v2 cpu controller does not allow on a kernel with RT_GROUP_SCHED",
+            "chrt -o -p 0 PID for each, or move them to the root group: ringfence move / PID",
+        ),
+        Errno::INVAL => found(
+            format!("the kernel knows no controller '{name}', or it is bound to a v1 hierarchy"),
+            "ringfence doctor shows where each controller lives",
+        ),
+        Errno::OPNOTSUPP => found(
+            format!("'{named}' is of type '{}', and {name} works only on whole processes", scene.text("cgroup.type")),
+            "only cpu, cpuset, perf_event and pids work inside a threaded subtree",
+        ),
+        _ => None,
+    }
+}
+
+fn group_type(scene: &Scene<'_>, value: &str) -> Finding {
+    let group = scene.group;
+    let now = scene.text("cgroup.type");
+    match scene.refusal.errno {
+        Errno::INVAL if value != "threaded" => {
+            found(format!("only 'threaded' can be written, and there is no way back (it is '{now}')"), format!("ringfence delete {group}, and create it again"))
+        }
+        Errno::OPNOTSUPP | Errno::BUSY => {
+            let controllers = scene.parent().map(|parent| scene.text_in(parent, "cgroup.subtree_control")).unwrap_or_default();
+            let domain = controllers.split_whitespace().find(|name| !matches!(*name, "cpu" | "cpuset" | "pids" | "perf_event"));
+            match domain {
+                Some(name) => found(
+                    format!("its parent hands out {name}, which works only on whole processes"),
+                    "make a threaded group below a parent that hands out only cpu, cpuset, pids and perf_event",
+                ),
+                None => found(
+                    format!("it is '{now}', and holds processes or enables controllers for groups below it"),
+                    format!("empty it first: ringfence get {group} cgroup.procs"),
+                ),
+            }
+        }
+        _ => None,
+    }
+}
+
+fn device_line(scene: &Scene<'_>, file: &str, value: &str) -> Finding {
+    let device = value.split_whitespace().next().unwrap_or_default();
+    match scene.refusal.errno {
+        Errno::NODEV | Errno::NXIO => {
+            let partition = scene.outside(&format!("/sys/dev/block/{device}/partition"));
+            if partition.is_empty() {
+                return found(
+                    format!("there is no block device {device}"),
+                    "lsblk lists them; a path like /dev/sdb is taken too",
+                );
+            }
+            let whole = scene.outside(&format!("/sys/dev/block/{device}/../dev"));
+            found(
+                format!("{device} is a partition, and only whole disks are limited"),
+                format!("ringfence set {} '{file}={}'", scene.group, value.replacen(device, &whole, 1)),
+            )
+        }
+        Errno::INVAL | Errno::OPNOTSUPP if file.contains("weight") || file.contains("bfq") => found(
+            format!("the device's I/O scheduler knows no weights (/sys/dev/block/{device}/queue/scheduler: {})",
+                scene.outside(&format!("/sys/dev/block/{device}/queue/scheduler"))),
+            format!("echo bfq > /sys/dev/block/{device}/queue/scheduler"),
+        ),
+        Errno::RANGE | Errno::INVAL => found(
+            format!("'{value}' is not 'MAJOR:MINOR AMOUNT' as {file} takes it"),
+            format!("ringfence settings {file} shows an example"),
+        ),
+        _ => None,
+    }
+}
+
+fn devices(scene: &Scene<'_>, file: &str) -> Finding {
+    match scene.refusal.errno {
+        Errno::PERM if file == "devices.allow" => {
+            let parent = scene.parent()?;
+            found(
+                format!("its parent '{}' does not allow that device itself", scene.named(parent)),
+                format!("ringfence get {} devices.list shows what may be handed down", scene.named(parent)),
+            )
+        }
+        Errno::INVAL => found(
+            "a rule is 'a', or 'b' or 'c' with MAJOR:MINOR and some of r, w, m; while groups below exist, 'a' is refused",
+            "ringfence settings devices.allow shows an example",
+        ),
+        _ => None,
+    }
+}
+
+/// What EINVAL, EACCES and ERANGE mean where nothing more is known: the table's own words on the value.
+fn last_resort(scene: &Scene<'_>, file: &str, value: &str) -> Finding {
+    if !matches!(scene.refusal.op, Op::Write) {
+        return None;
+    }
+    let found_setting = settings::find(file).ok()?;
+    let setting = found_setting.setting;
+    match scene.refusal.errno {
+        Errno::INVAL | Errno::RANGE => found(
+            format!("the kernel does not take '{value}' for {file}"),
+            format!("ringfence settings {file} tells its range; an example: {}={}", setting.name, setting.example),
+        ),
+        Errno::ACCESS | Errno::PERM if setting.access == settings::Access::Read => {
+            found(format!("{file} can only be read"), format!("ringfence get {} {file}", scene.group))
+        }
+        Errno::OPNOTSUPP => found(
+            format!("this kernel knows {file}, but the hardware or its configuration does not offer it"),
+            "ringfence doctor",
+        ),
+        _ => None,
+    }
+}

@@ -1,0 +1,280 @@
+//! What this machine's kernel offers, as it was seen: mounted hierarchies, features, budgets, devices, owners.
+//! Nothing is concluded from a version number, and nothing is judged here; `plan::doctor` does that from a
+//! recorded [`Facts`] alone. What could not be read is absent, never guessed.
+
+mod groups;
+mod machine;
+mod trial;
+
+use std::{collections::BTreeMap, path::Path};
+
+use units::CpuSet;
+
+pub use groups::{Child, Exclusive, Mounted, Owned, Partition, Systemd, V1, V2};
+pub use machine::{Cpus, Disk, GroupBudget, HugePages, Memory, Pressure, Realtime, RealtimeRoot, Swap};
+pub use trial::MountTrial;
+
+use crate::{Kernel, Real};
+
+/// Everything that was seen. Serialised facts of one machine can be judged on another.
+#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(default)]
+pub struct Facts {
+    /// `/proc` is mounted; without it hardly anything can be seen.
+    pub proc: bool,
+    /// Who asked, and from inside what.
+    pub caller: Caller,
+    /// The kernel's release (`/proc/sys/kernel/osrelease`); for messages, nothing is inferred from it.
+    pub release: String,
+    /// Those parameters of `/proc/cmdline` that concern the division of the machine, as they stand there.
+    pub boot: Vec<String>,
+    /// Options that the kernel says it was built with (`/boot/config-RELEASE`), for mends only: `PSI` = `y`.
+    /// Empty if there is no such file.
+    pub config: BTreeMap<String, String>,
+    /// The mounted v1 hierarchies, in mount order.
+    pub v1: Vec<V1>,
+    /// The mounted v2 hierarchy.
+    pub v2: Option<V2>,
+    /// What `/proc/cgroups` lists.
+    pub controllers: Vec<Listed>,
+    /// Whether clone3(2) knows CLONE_INTO_CGROUP; `None` if that was not tried.
+    pub clone_into_cgroup: Option<bool>,
+    /// v1 groups below the root with `cpuset.cpu_exclusive`.
+    pub exclusive: Vec<Exclusive>,
+    /// Processes, other than the kernel's own, in v1 cpuset's root group; counted only if a group is exclusive.
+    pub in_cpuset_root: Option<usize>,
+    /// systemd, if it is process 1.
+    pub systemd: Option<Systemd>,
+    /// Top-level groups that another program keeps as it wants them.
+    pub owned: Vec<Owned>,
+    /// Real-time throttling and v1's real-time budgets.
+    pub realtime: Realtime,
+    /// Pressure stall information.
+    pub pressure: Pressure,
+    /// Swap, huge pages, NUMA.
+    pub memory: Memory,
+    /// SMT, isolation, clocks.
+    pub cpus: Cpus,
+    /// Whole disks that hold something.
+    pub disks: Vec<Disk>,
+}
+
+/// Who asked.
+#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(default)]
+pub struct Caller {
+    /// Effective user.
+    pub uid: u32,
+    /// `CAP_SYS_ADMIN` is in effect (bit 21 of `CapEff`): without it root can't mount.
+    pub sys_admin: bool,
+    /// In a user namespace: `/proc/self/uid_map` is not the identity.
+    pub user_namespace: bool,
+    /// In a PID namespace of its own: process 2 is not the kernel's thread starter.
+    pub pid_namespace: bool,
+    /// The container program that left its mark here (`docker`, `podman`, what systemd wrote).
+    pub container: Option<String>,
+}
+
+/// A row of `/proc/cgroups`. It lists what the kernel knows; whether it can be mounted is another matter.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Listed {
+    /// v1's name of the controller.
+    pub name: String,
+    /// The v1 hierarchy that has it; 0 for none.
+    pub hierarchy: u32,
+    /// Groups in the hierarchy that has it, v2's if none else.
+    pub groups: u32,
+    /// Not switched off at boot.
+    pub enabled: bool,
+    /// Whether a v1 mount of it works.
+    #[serde(default)]
+    pub trial: MountTrial,
+}
+
+/// Looks at the running kernel, and tries what only a trial shows: whether the controllers that are nowhere
+/// can be mounted (in a mount namespace of its own, gone when this returns; see [`MountTrial`]), whether
+/// clone3(2) starts processes inside a group, and, on a v2 hierarchy without any group, which files a group
+/// has: root makes `ringfence-probe-PID`, without processes and children, and removes it at once.
+pub fn probe(kernel: &Real) -> Facts {
+    let mut facts = seen(kernel);
+    if let Some(v2) = facts.v2.as_mut().filter(|v2| v2.child.is_none() && v2.at.writable) {
+        v2.child = groups::made_child(kernel);
+    }
+    facts.clone_into_cgroup = trial::clone_into_cgroup();
+    trial::mounts(&mut facts);
+    facts
+}
+
+/// The part of [`probe`] that only reads, and only through `kernel`.
+pub fn seen(kernel: &dyn Kernel) -> Facts {
+    let proc = Outside(kernel);
+    let release = proc.text("/proc/sys/kernel/osrelease").unwrap_or_default();
+    let hierarchies = groups::Hierarchies::read(kernel);
+    let disks = machine::disks(&proc, &hierarchies.iocost());
+    let exclusive = hierarchies.exclusive();
+    Facts {
+        proc: proc.exists("/proc/self/status"),
+        caller: caller(kernel, &proc),
+        boot: boot(&proc.text("/proc/cmdline").unwrap_or_default()),
+        config: config(&proc, &release),
+        v1: hierarchies.v1(),
+        v2: hierarchies.v2(&proc),
+        controllers: listed(&proc.text("/proc/cgroups").unwrap_or_default()),
+        clone_into_cgroup: None,
+        in_cpuset_root: (!exclusive.is_empty()).then(|| hierarchies.in_cpuset_root()).flatten(),
+        exclusive,
+        systemd: hierarchies.systemd(&proc),
+        owned: hierarchies.owned(),
+        realtime: Realtime { root: hierarchies.realtime(), ..machine::realtime(&proc) },
+        pressure: machine::pressure(&proc),
+        memory: machine::memory(&proc),
+        cpus: machine::cpus(&proc),
+        disks,
+        release,
+    }
+}
+
+/// Files outside cgroupfs; one that can't be read is absent.
+struct Outside<'k>(&'k dyn Kernel);
+
+impl Outside<'_> {
+    fn text(&self, path: &str) -> Option<String> {
+        Some(self.0.outside(Path::new(path)).ok()?.trim_end().to_owned())
+    }
+
+    fn number<N: std::str::FromStr>(&self, path: &str) -> Option<N> {
+        self.text(path)?.trim().parse().ok()
+    }
+
+    /// A CPU list; the kernel writes `(null)` for one that was never given (`nohz_full`).
+    fn cpus(&self, path: &str) -> Option<CpuSet> {
+        self.text(path)?.parse().ok()
+    }
+
+    fn exists(&self, path: &str) -> bool {
+        self.0.outside(Path::new(path)).is_ok()
+    }
+}
+
+const CAP_SYS_ADMIN: u32 = 21; // linux/capability.h
+
+fn caller(kernel: &dyn Kernel, proc: &Outside<'_>) -> Caller {
+    let status = proc.text("/proc/self/status").unwrap_or_default();
+    let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
+    let effective = effective.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
+    let map = proc.text("/proc/self/uid_map").unwrap_or_default();
+    let marks = [("/.dockerenv", "docker"), ("/run/.containerenv", "podman")];
+    let mark = marks.iter().find(|(file, _)| proc.exists(file)).map(|(_, name)| (*name).to_owned());
+    Caller {
+        uid: kernel.caller().1,
+        sys_admin: effective & (1 << CAP_SYS_ADMIN) != 0,
+        user_namespace: !map.is_empty() && !map.split_whitespace().eq(["0", "0", "4294967295"]),
+        pid_namespace: proc.text("/proc/2/comm").is_none_or(|comm| comm != "kthreadd"),
+        container: proc.text("/run/systemd/container").filter(|name| !name.is_empty()).or(mark),
+    }
+}
+
+/// The parameters that bear on groups; others may be secrets, and are nobody's business in a report.
+const PARAMETERS: [&str; 24] = [
+    "cgroup_disable",
+    "cgroup_enable",
+    "cgroup_no_v1",
+    "cgroup_v1_proc",
+    "cgroup_favordynmods",
+    "cgroup.memory",
+    "default_hugepagesz",
+    "hugepages",
+    "hugepagesz",
+    "irqaffinity",
+    "isolcpus",
+    "kthread_cpus",
+    "maxcpus",
+    "nohz_full",
+    "nosmt",
+    "nr_cpus",
+    "numa",
+    "numa_balancing",
+    "psi",
+    "rcu_nocbs",
+    "rt_group_sched",
+    "swapaccount",
+    "systemd.unified_cgroup_hierarchy",
+    "systemd.legacy_systemd_cgroup_controller",
+];
+
+fn boot(cmdline: &str) -> Vec<String> {
+    let known = |word: &&str| PARAMETERS.contains(&word.split('=').next().unwrap_or_default());
+    // what follows `--` is for process 1
+    cmdline.split_whitespace().take_while(|word| *word != "--").filter(known).map(str::to_owned).collect()
+}
+
+/// The build options that a mend depends on.
+const OPTIONS: [&str; 14] = [
+    "BFQ_GROUP_IOSCHED",
+    "BLK_CGROUP_IOCOST",
+    "BLK_DEV_THROTTLING",
+    "CFS_BANDWIDTH",
+    "CGROUP_HUGETLB",
+    "CGROUP_MISC",
+    "CGROUP_NET_CLASSID",
+    "CGROUP_NET_PRIO",
+    "CGROUP_RDMA",
+    "IOSCHED_BFQ",
+    "PSI",
+    "PSI_DEFAULT_DISABLED",
+    "RT_GROUP_SCHED",
+    "RT_GROUP_SCHED_DEFAULT_DISABLED",
+];
+
+fn config(proc: &Outside<'_>, release: &str) -> BTreeMap<String, String> {
+    let places = [format!("/boot/config-{release}"), format!("/lib/modules/{release}/config")];
+    let Some(text) = places.iter().find_map(|path| proc.text(path)) else { return BTreeMap::new() };
+    let mut found = BTreeMap::new();
+    for line in text.lines() {
+        // `CONFIG_PSI=y`, or `# CONFIG_PSI is not set`
+        let off = line.strip_prefix("# CONFIG_").and_then(|rest| rest.strip_suffix(" is not set"));
+        let on = line.strip_prefix("CONFIG_").and_then(|rest| rest.split_once('='));
+        if let Some((name, value)) = on.or_else(|| off.map(|name| (name, "n")))
+            && OPTIONS.contains(&name)
+        {
+            found.insert(name.to_owned(), value.to_owned());
+        }
+    }
+    found
+}
+
+fn listed(text: &str) -> Vec<Listed> {
+    let row = |line: &str| {
+        let mut words = line.split_whitespace();
+        let name = words.next().filter(|name| !name.starts_with('#'))?.to_owned();
+        let mut number = || words.next()?.parse::<u32>().ok();
+        let (hierarchy, groups, enabled) = (number()?, number()?, number()? != 0);
+        Some(Listed { name, hierarchy, groups, enabled, trial: MountTrial::Untried })
+    };
+    text.lines().filter_map(row).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_parameters_that_concern_groups_are_recorded() {
+        let boot = boot("quiet psi=1 token=secret isolcpus=2-3 nosmt hugepages=8 -- psi=0");
+        assert_eq!(boot, ["psi=1", "isolcpus=2-3", "nosmt", "hugepages=8"]);
+    }
+
+    #[test]
+    fn the_kernels_list_of_controllers_is_read_and_nonsense_passed_over() {
+        let text =
+            "#subsys_name\thierarchy\tnum_cgroups\tenabled\ncpuset\t3\t1\t1\nmemory\t0\t80\t0\nx\t1\n\n";
+        let row = |name: &str, hierarchy, groups, enabled| Listed {
+            name: name.to_owned(),
+            hierarchy,
+            groups,
+            enabled,
+            trial: MountTrial::Untried,
+        };
+        assert_eq!(listed(text), [row("cpuset", 3, 1, true), row("memory", 0, 80, false)]);
+    }
+}

@@ -1,0 +1,287 @@
+//! Makes, removes and lists groups, in every hierarchy that is meant, and wholly or not at all.
+
+use std::{collections::BTreeMap, path::PathBuf, time::Duration};
+
+use rustix::io::Errno;
+use settings::{Controller, Version};
+
+use crate::{Error, GroupName, Hierarchy, Host, Op, Ownership, Seat, explain};
+
+/// A user and a group, as numbers; `None` leaves it as it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Who {
+    /// User.
+    pub uid: Option<u32>,
+    /// Group.
+    pub gid: Option<u32>,
+}
+
+/// Who may use a new group, and how (libcgroup's `perm` section).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Access {
+    /// Owner of the files that take tasks (`tasks`, `cgroup.procs`, `cgroup.threads`).
+    pub tasks: Who,
+    /// Owner of the directory and all other files.
+    pub admin: Who,
+    /// Mode of the directory.
+    pub directory_mode: Option<u32>,
+    /// Mode of all files but those that take tasks.
+    pub file_mode: Option<u32>,
+    /// Mode of the files that take tasks.
+    pub tasks_mode: Option<u32>,
+}
+
+/// What [`Host::create`] did.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct Created {
+    /// The directories of the group; all there now.
+    pub directories: Vec<PathBuf>,
+    /// Those of them, and of its parents, that were made just now.
+    pub made: Vec<PathBuf>,
+    /// v1 cpusets that take no task until both their CPUs and memory nodes are set.
+    pub empty_cpusets: Vec<PathBuf>,
+}
+
+/// The files that put tasks into a group.
+const TASK_FILES: [&str; 3] = ["cgroup.procs", "cgroup.threads", "tasks"];
+
+impl Host {
+    /// Makes a group, with missing parents, where the given controllers live (all hierarchies with a controller
+    /// if `None`), and on v2 enables them down to it. A group that is there already stays as it is and gains
+    /// what it lacks. On failure, what was made is removed again.
+    ///
+    /// # Errors
+    /// [`Error::NoController`], [`Error::Refused`].
+    pub fn create(&self, group: &GroupName, controllers: Option<&[Controller]>, access: &Access) -> Result<Created, Error> {
+        self.refuse_foreign(group, None)?;
+        let wanted = self.wanted(controllers)?;
+        let optional = controllers.is_none();
+        let mut made: Vec<Seat<'_>> = Vec::new();
+        let mut enabled: Vec<(Seat<'_>, String)> = Vec::new();
+        let result = wanted.iter().try_for_each(|(at, these)| {
+            self.make_path(at, group, &mut made)?;
+            if at.version == Version::V2 {
+                self.enable(at, group, these, optional, &mut enabled)?;
+            }
+            self.own(&self.seat_in(at, group), group, access)
+        });
+        if let Err(error) = result {
+            self.unmake(&made, &enabled);
+            return Err(error);
+        }
+        let seats: Vec<Seat<'_>> = wanted.iter().map(|(at, _)| self.seat_in(at, group)).collect();
+        Ok(Created {
+            directories: seats.iter().map(Seat::directory).collect(),
+            made: made.iter().map(Seat::directory).collect(),
+            empty_cpusets: seats.iter().filter(|seat| self.is_empty_cpuset(seat)).map(Seat::directory).collect(),
+        })
+    }
+
+    /// The hierarchies that a create is about, each with the v2 controllers to enable.
+    fn wanted(&self, controllers: Option<&[Controller]>) -> Result<Vec<(&Hierarchy, Vec<Controller>)>, Error> {
+        let Some(controllers) = controllers else {
+            let with_controller =
+                |at: &&Hierarchy| at.controllers.iter().any(|controller| *controller != Controller::Core);
+            let all = self.hierarchies().iter().filter(with_controller);
+            return Ok(all.map(|at| (at, at.controllers.clone())).collect());
+        };
+        let mut wanted: BTreeMap<usize, Vec<Controller>> = BTreeMap::new();
+        for &controller in controllers {
+            let at = self.hierarchy_of(controller).ok_or_else(|| Error::NoController {
+                controller,
+                hint: explain::missing_controller(self, controller),
+            })?;
+            wanted.entry(at.id).or_default().push(controller);
+        }
+        Ok(wanted.into_iter().map(|(id, controllers)| (&self.hierarchies()[id], controllers)).collect())
+    }
+
+    fn make_path<'h>(&'h self, at: &'h Hierarchy, group: &GroupName, made: &mut Vec<Seat<'h>>) -> Result<(), Error> {
+        let seat = self.seat_in(at, group);
+        if self.kernel.exists(at, &seat.path) {
+            return Ok(());
+        }
+        for path in prefixes(&seat.path) {
+            let seat = Seat { at, path: path.to_owned() };
+            match self.kernel.mkdir(at, path) {
+                Ok(()) => made.push(seat),
+                Err(Errno::EXIST) if self.kernel.exists(at, path) => {}
+                Err(errno) => return Err(self.refused(Op::Create, &seat, group, None, None, errno)),
+            }
+        }
+        Ok(())
+    }
+
+    /// Enables controllers in every ancestor's `cgroup.subtree_control`. A controller that an ancestor does not
+    /// have is an error only if it was named.
+    fn enable<'h>(
+        &'h self,
+        at: &'h Hierarchy,
+        group: &GroupName,
+        controllers: &[Controller],
+        optional: bool,
+        enabled: &mut Vec<(Seat<'h>, String)>,
+    ) -> Result<(), Error> {
+        let path = self.seat_in(at, group).path;
+        let mut ancestors: Vec<&str> = vec![""];
+        ancestors.extend(prefixes(&path));
+        ancestors.pop();
+        let base = self.base(at).path();
+        for ancestor in ancestors {
+            let seat = Seat { at, path: ancestor.to_owned() };
+            let available = self.read(&seat, group, "cgroup.controllers")?;
+            let present = self.read(&seat, group, "cgroup.subtree_control")?;
+            let has = |text: &str, name: &str| text.split_whitespace().any(|word| word == name);
+            for name in controllers.iter().filter_map(|controller| controller.name(Version::V2)) {
+                if has(&present, name) || (optional && !has(&available, name)) {
+                    continue;
+                }
+                let write = format!("+{name}");
+                match self.kernel.write(at, ancestor, "cgroup.subtree_control", &write) {
+                    Ok(()) => enabled.push((seat.clone(), format!("-{name}"))),
+                    // above our base it is for its owner (systemd, a container's host) to enable
+                    Err(_) if optional && !below_or_at(ancestor, base) => {}
+                    // v2's cpu needs all real-time tasks in the root group, and the like: not asked for by name
+                    Err(Errno::INVAL) if optional => {}
+                    Err(errno) => {
+                        let file = Some("cgroup.subtree_control");
+                        return Err(self.refused(Op::Write, &seat, group, file, Some(&write), errno));
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn own(&self, seat: &Seat<'_>, group: &GroupName, access: &Access) -> Result<(), Error> {
+        if *access == Access::default() {
+            return Ok(());
+        }
+        let change = |file: Option<&str>, who: Who, mode: Option<u32>| {
+            let to = Ownership { uid: who.uid, gid: who.gid, mode };
+            if to == Ownership::default() {
+                return Ok(());
+            }
+            self.kernel
+                .set_ownership(seat.at, &seat.path, file, to)
+                .map_err(|errno| self.refused(Op::Own, seat, group, file, None, errno))
+        };
+        let listed = self.kernel.files(seat.at, &seat.path);
+        let files = listed.map_err(|errno| self.refused(Op::List, seat, group, None, None, errno))?;
+        for file in &files {
+            if TASK_FILES.contains(&file.as_str()) {
+                change(Some(file), access.tasks, access.tasks_mode)?;
+            } else if !delegation_keeps(seat.at.version, file) {
+                change(Some(file), access.admin, access.file_mode)?;
+            }
+        }
+        change(None, access.admin, access.directory_mode)
+    }
+
+    fn unmake(&self, made: &[Seat<'_>], enabled: &[(Seat<'_>, String)]) {
+        // the first error is what the user hears; what can't be undone here stays empty and harmless
+        for seat in made.iter().rev() {
+            let _ = self.kernel.rmdir(seat.at, &seat.path);
+        }
+        for (seat, write) in enabled.iter().rev() {
+            let _ = self.kernel.write(seat.at, &seat.path, "cgroup.subtree_control", write);
+        }
+    }
+
+    /// Removes a group from every hierarchy it is in. Without `recursive` it must have no children. Everything
+    /// is checked before the first directory goes.
+    ///
+    /// # Errors
+    /// [`Error::NoGroup`], [`Error::RootGroup`], [`Error::Refused`] (tasks or children in it).
+    pub fn delete(&self, group: &GroupName, recursive: bool) -> Result<Vec<PathBuf>, Error> {
+        if group.path().is_empty() {
+            return Err(Error::RootGroup { what: "deletion" });
+        }
+        self.refuse_foreign(group, None)?;
+        let mut doomed: Vec<Seat<'_>> = Vec::new();
+        for seat in self.existing(group)? {
+            let below = self.kernel.descendants(seat.at, &seat.path);
+            let below = below.map_err(|errno| self.refused(Op::List, &seat, group, None, None, errno))?;
+            if !below.is_empty() && !recursive {
+                return Err(self.refused(Op::Delete, &seat, group, None, None, Errno::BUSY));
+            }
+            let children = below.into_iter().rev().map(|path| Seat { at: seat.at, path });
+            doomed.extend(children.chain(std::iter::once(seat.clone())));
+        }
+        if let Some(seat) = doomed.iter().find(|seat| !self.tasks_in(seat).is_empty()) {
+            return Err(self.refused(Op::Delete, seat, group, None, None, Errno::BUSY));
+        }
+        for seat in &doomed {
+            self.remove(seat, group)?;
+        }
+        Ok(doomed.iter().map(Seat::directory).collect())
+    }
+
+    /// Tasks that ended a moment ago may still hold their group: EBUSY without a task listed is tried again.
+    fn remove(&self, seat: &Seat<'_>, group: &GroupName) -> Result<(), Error> {
+        let mut attempt = 0;
+        loop {
+            match self.kernel.rmdir(seat.at, &seat.path) {
+                Ok(()) | Err(Errno::NOENT) => return Ok(()),
+                Err(Errno::BUSY) if attempt < 100 && self.tasks_in(seat).is_empty() => {
+                    attempt += 1;
+                    std::thread::sleep(Duration::from_millis(10));
+                }
+                Err(errno) => return Err(self.refused(Op::Delete, seat, group, None, None, errno)),
+            }
+        }
+    }
+
+    /// The processes in one directory (of a threaded v2 group, the threads).
+    pub fn tasks_in(&self, seat: &Seat<'_>) -> Vec<u32> {
+        let read = |file| self.kernel.read(seat.at, &seat.path, file);
+        let text = read("cgroup.procs").or_else(|_| read("cgroup.threads")).unwrap_or_default();
+        let mut tasks: Vec<u32> = text.lines().filter_map(|line| line.parse().ok()).collect();
+        tasks.dedup();
+        tasks
+    }
+
+    /// All groups below `below` (our groups' place, or `/` for everything), each with the hierarchies that have it.
+    ///
+    /// # Errors
+    /// [`Error::Refused`] if a hierarchy's root can't be listed.
+    pub fn list(&self, below: &GroupName) -> Result<BTreeMap<String, Vec<usize>>, Error> {
+        let mut groups: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+        for at in self.hierarchies() {
+            let seat = self.seat_in(at, below);
+            let found = match self.kernel.descendants(at, &seat.path) {
+                Ok(found) => found,
+                Err(Errno::NOENT) => continue,
+                Err(errno) => return Err(self.refused(Op::List, &seat, below, None, None, errno)),
+            };
+            for path in found {
+                let name = path.get(seat.path.len()..).unwrap_or_default().trim_start_matches('/').to_owned();
+                groups.entry(name).or_default().push(at.id);
+            }
+        }
+        Ok(groups)
+    }
+
+    fn is_empty_cpuset(&self, seat: &Seat<'_>) -> bool {
+        let empty = |file| self.kernel.read(seat.at, &seat.path, file).is_ok_and(|text| text.trim().is_empty());
+        seat.at.version == Version::V1
+            && seat.at.controllers.contains(&Controller::Cpuset)
+            && (empty("cpuset.cpus") || empty("cpuset.mems"))
+    }
+}
+
+/// `a/b/c` → `a`, `a/b`, `a/b/c`.
+fn prefixes(path: &str) -> impl Iterator<Item = &str> {
+    path.match_indices('/').map(|(at, _)| &path[..at]).chain((!path.is_empty()).then_some(path))
+}
+
+fn below_or_at(path: &str, base: &str) -> bool {
+    base.is_empty() || path == base || path.strip_prefix(base).is_some_and(|rest| rest.starts_with('/'))
+}
+
+/// v2 gives a delegatee the directory and the files that move tasks and enable controllers; its own limits stay
+/// with the parent (cgroup-v2.rst, "Delegation"). An `admin` of ours may change the group's settings, as
+/// libcgroup's may: so the limits go to him, and only what reaches beyond the group stays.
+fn delegation_keeps(version: Version, file: &str) -> bool {
+    version == Version::V1 && matches!(file, "release_agent" | "cgroup.sane_behavior")
+}

@@ -1,0 +1,272 @@
+//! The host as one thing: its hierarchies, where our groups live in each, and the way from a group's name and a
+//! controller to a real directory. Every read and write of a group's file goes through here, so that every
+//! refusal is explained.
+
+use std::{
+    cell::OnceCell,
+    path::{Path, PathBuf},
+};
+
+use rustix::io::Errno;
+use settings::{Controller, Version};
+use units::nearest;
+
+use crate::{
+    Error, GroupName, Hierarchy, Kernel, Op, Owner, Refusal, explain,
+    owners::{UNIT_NAME, UNIT_PATH, systemd_manages},
+    systemd::{unit_of, unit_property},
+};
+
+/// Where our groups live in one hierarchy, and why there.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Base {
+    /// A plain host: the hierarchy's root.
+    Root,
+    /// A systemd host: a delegated unit that systemd made for us; never beside its own slices.
+    Unit,
+    /// A container or user session: the subtree that we were started in.
+    Own(String),
+}
+
+impl Base {
+    /// The path below the mount, "" for the root.
+    pub fn path(&self) -> &str {
+        match self {
+            Base::Root => "",
+            Base::Unit => UNIT_PATH,
+            Base::Own(path) => path,
+        }
+    }
+}
+
+/// One real directory of a group: a hierarchy and the path in it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Seat<'h> {
+    /// The hierarchy.
+    pub at: &'h Hierarchy,
+    /// The path below its mount.
+    pub path: String,
+}
+
+impl Seat<'_> {
+    /// The directory as the user finds it.
+    pub fn directory(&self) -> PathBuf {
+        self.at.path(&self.path)
+    }
+}
+
+/// A kernel with its hierarchies and the places of our groups.
+pub struct Host {
+    pub(crate) kernel: Box<dyn Kernel>,
+    hierarchies: Vec<Hierarchy>,
+    /// Looked at when first asked for: a command that names one controller touches one hierarchy.
+    bases: Vec<OnceCell<Base>>,
+    systemd: bool,
+}
+
+impl Host {
+    /// Looks at the kernel's hierarchies and decides where groups live in each.
+    ///
+    /// # Errors
+    /// [`Error::NoHierarchy`] if none is mounted, [`Error::Outside`] if the mounts can't be read.
+    pub fn new(kernel: Box<dyn Kernel>) -> Result<Host, Error> {
+        let hierarchies = kernel.hierarchies().map_err(|errno| Error::Outside {
+            what: "cannot read /proc/self/mountinfo".to_owned(),
+            errno,
+            hint: Some("mount -t proc proc /proc".to_owned()),
+        })?;
+        if hierarchies.is_empty() {
+            return Err(Error::NoHierarchy);
+        }
+        // sd_booted(3): this directory is there if and only if systemd is init
+        let systemd = kernel.outside(Path::new("/run/systemd/system")) == Err(Errno::ISDIR);
+        let bases = hierarchies.iter().map(|_| OnceCell::new()).collect();
+        Ok(Host { kernel, hierarchies, bases, systemd })
+    }
+
+    /// The kernel itself.
+    pub fn kernel(&self) -> &dyn Kernel {
+        self.kernel.as_ref()
+    }
+
+    /// All hierarchies, v1 first.
+    pub fn hierarchies(&self) -> &[Hierarchy] {
+        &self.hierarchies
+    }
+
+    /// Where our groups live in a hierarchy.
+    pub fn base(&self, at: &Hierarchy) -> &Base {
+        self.bases[at.id].get_or_init(|| base(self.kernel.as_ref(), at, self.systemd))
+    }
+
+    /// Do our groups live below a unit that systemd must be asked for?
+    pub fn needs_unit(&self) -> bool {
+        self.systemd && self.hierarchies.iter().any(|at| *self.base(at) == Base::Unit)
+    }
+
+    /// The hierarchy that holds a controller: chosen per controller, v1 before v2 as the kernel gives it to only
+    /// one of them. `Core` is v2's, where that is mounted, else the first v1 hierarchy. The freezer and the
+    /// device filter are part of v2's core where no v1 hierarchy has them.
+    pub fn hierarchy_of(&self, controller: Controller) -> Option<&Hierarchy> {
+        let holds = |at: &&Hierarchy| at.controllers.contains(&controller);
+        let v2 = || self.hierarchies.iter().find(|at| at.version == Version::V2);
+        let in_core = matches!(
+            controller,
+            Controller::Core | Controller::Freezer | Controller::Devices | Controller::Cpuacct | Controller::PerfEvent
+        );
+        let v1 = || self.hierarchies.iter().find(|at| at.version == Version::V1 && controller == Controller::Core);
+        self.hierarchies.iter().find(holds).or_else(|| in_core.then(v2).flatten()).or_else(v1)
+    }
+
+    /// The directory that a group has, or would have, in a hierarchy.
+    pub fn seat_in<'h>(&'h self, at: &'h Hierarchy, group: &GroupName) -> Seat<'h> {
+        Seat { at, path: group.below(self.base(at).path()) }
+    }
+
+    /// The directories that a group has now; empty if it is nowhere.
+    pub fn seats(&self, group: &GroupName) -> Vec<Seat<'_>> {
+        self.hierarchies
+            .iter()
+            .map(|at| self.seat_in(at, group))
+            .filter(|seat| self.kernel.exists(seat.at, &seat.path))
+            .collect()
+    }
+
+    /// The directories that a group has now.
+    ///
+    /// # Errors
+    /// [`Error::NoGroup`] with names near to it.
+    pub fn existing(&self, group: &GroupName) -> Result<Vec<Seat<'_>>, Error> {
+        let seats = self.seats(group);
+        if seats.is_empty() { Err(self.no_group(group)) } else { Ok(seats) }
+    }
+
+    /// The group's directory where `controller` lives.
+    ///
+    /// # Errors
+    /// [`Error::NoController`], [`Error::NoGroup`], [`Error::NotControlled`].
+    pub fn seat(&self, group: &GroupName, controller: Controller) -> Result<Seat<'_>, Error> {
+        let Some(at) = self.hierarchy_of(controller) else {
+            return Err(Error::NoController { controller, hint: explain::missing_controller(self, controller) });
+        };
+        let seat = self.seat_in(at, group);
+        if self.kernel.exists(at, &seat.path) {
+            return Ok(seat);
+        }
+        if self.seats(group).is_empty() {
+            return Err(self.no_group(group));
+        }
+        let name = controller.name(at.version).unwrap_or("unified");
+        Err(Error::NotControlled { group: group.to_string(), controller: name.to_owned(), path: seat.directory() })
+    }
+
+    fn no_group(&self, group: &GroupName) -> Error {
+        let known: std::collections::BTreeSet<String> = self
+            .hierarchies
+            .iter()
+            .filter_map(|at| {
+                let base = self.base(at).path();
+                let found = self.kernel.descendants(at, base).ok()?;
+                Some(found.into_iter().map(move |path| match base {
+                    "" => path,
+                    base => path[base.len()..].trim_start_matches('/').to_owned(),
+                }))
+            })
+            .flatten()
+            .collect();
+        let mut looked: Vec<PathBuf> = self.hierarchies.iter().map(|at| self.seat_in(at, group).directory()).collect();
+        if looked.len() > 2 {
+            looked.truncate(1);
+        }
+        let name = group.to_string();
+        let near = nearest(&name, known.iter().map(String::as_str)).into_iter().map(str::to_owned).collect();
+        Error::NoGroup { group: name, looked, near }
+    }
+
+    /// The whole content of a group's file.
+    ///
+    /// # Errors
+    /// [`Error::Refused`] with the cause.
+    pub fn read(&self, seat: &Seat<'_>, group: &GroupName, file: &str) -> Result<String, Error> {
+        self.kernel
+            .read(seat.at, &seat.path, file)
+            .map_err(|errno| self.refused(Op::Read, seat, group, Some(file), None, errno))
+    }
+
+    /// One write to a group's file.
+    ///
+    /// # Errors
+    /// [`Error::Refused`] with the cause.
+    pub fn write(&self, seat: &Seat<'_>, group: &GroupName, file: &str, text: &str) -> Result<(), Error> {
+        self.kernel
+            .write(seat.at, &seat.path, file, text)
+            .map_err(|errno| self.refused(Op::Write, seat, group, Some(file), Some(text), errno))
+    }
+
+    /// Turns an errno into an explained refusal.
+    pub fn refused(
+        &self,
+        op: Op,
+        seat: &Seat<'_>,
+        group: &GroupName,
+        file: Option<&str>,
+        value: Option<&str>,
+        errno: Errno,
+    ) -> Error {
+        let directory = seat.directory();
+        let mut refusal = Refusal {
+            op,
+            group: group.to_string(),
+            path: file.map_or_else(|| directory.clone(), |file| directory.join(file)),
+            file: file.map(str::to_owned),
+            value: value.map(str::to_owned),
+            errno,
+            cause: None,
+            hint: None,
+        };
+        explain::explain(self, seat, group, &mut refusal);
+        Error::Refused(Box::new(refusal))
+    }
+
+    /// Refuses a change in a subtree that somebody else keeps as he wants it. `setting`: the setting that was to
+    /// change, if it is one.
+    ///
+    /// # Errors
+    /// [`Error::Foreign`] with the way to tell its owner.
+    pub fn refuse_foreign(&self, group: &GroupName, setting: Option<&str>) -> Result<(), Error> {
+        let Some(owner) = Owner::of(group).filter(|_| group.is_from_root()) else { return Ok(()) };
+        let unit = unit_of(group.path()).unwrap_or_else(|| "UNIT".to_owned());
+        let hint = match (owner, setting, setting.and_then(unit_property)) {
+            (Owner::Systemd, _, Some(property)) => format!("systemctl set-property {unit} {property}=…"),
+            (Owner::Systemd, Some(_), None) => format!("systemd has no property for it: systemctl show {unit}"),
+            (Owner::Systemd, None, None) => {
+                format!("systemctl freeze, thaw, kill or stop {unit}; our groups are named without a leading slash")
+            }
+            (other, ..) => format!("tell {} (kubectl, docker, scontrol, nomad, virsh)", other.name()),
+        };
+        Err(Error::Foreign { group: group.to_string(), owner: owner.name(), hint })
+    }
+
+    /// The service that a process runs in on a systemd host, if it is not ours.
+    pub(crate) fn service_of(&self, pid: u32) -> Option<String> {
+        let mut managed = self.hierarchies.iter().filter(|at| self.systemd && systemd_manages(at));
+        let path = managed.find_map(|at| self.kernel.group_of(at, pid).ok())?;
+        unit_of(&path).filter(|unit| unit.ends_with(".service") && unit != UNIT_NAME && !unit.starts_with("user@"))
+    }
+}
+
+/// Decides where groups live in one hierarchy, from what is seen there.
+pub(crate) fn base(kernel: &dyn Kernel, at: &Hierarchy, systemd: bool) -> Base {
+    if systemd && systemd_manages(at) && at.root == "/" && kernel.caller().1 == 0 {
+        return Base::Unit;
+    }
+    if kernel.writable(at, "") {
+        return Base::Root;
+    }
+    let own = kernel.group_of(at, kernel.caller().0).ok().and_then(|path| at.below_mount(&path));
+    match own {
+        Some(own) if !own.is_empty() && kernel.writable(at, &own) => Base::Own(own),
+        _ => Base::Root,
+    }
+}

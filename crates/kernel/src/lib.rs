@@ -1,0 +1,40 @@
+//! The only crate that touches cgroupfs. It says which hierarchies there are (v1, v2 or both), where our groups
+//! live in them, makes and removes groups, reads and writes their files, moves tasks, freezes and kills, and
+//! turns every refusal into its cause. It holds no policy: what to write is decided elsewhere.
+
+mod error;
+mod explain;
+mod explain_write;
+mod host;
+mod interface;
+mod mounts;
+mod name;
+mod owners;
+mod procfs;
+mod real;
+
+pub mod fake;
+pub mod facts;
+
+mod control;
+pub mod device_program;
+mod groups;
+mod mount;
+mod run;
+mod systemd;
+mod tasks;
+
+pub use control::{State, kill, set_frozen};
+pub use device_program::{DeviceAccess, DeviceFilter};
+pub use error::{Error, Op, Refusal, describe};
+pub use fake::Fake;
+pub use groups::{Access, Created, Who};
+pub use host::{Base, Host, Seat};
+pub use interface::{Hierarchy, Kernel, Ownership, Process};
+pub use mount::{mount_v1, unmount_v1};
+pub use name::GroupName;
+pub use owners::Owner;
+pub use real::Real;
+pub use run::{Ended, Program};
+pub use systemd::{UnitError, ensure_unit, unit_of, unit_property};
+pub use tasks::{Moved, What};

@@ -1,0 +1,123 @@
+//! Reads which cgroup hierarchies are mounted from `/proc/self/mountinfo` (proc_pid_mountinfo(5)). Pure text in,
+//! list out; never mounts anything.
+
+use std::path::PathBuf;
+
+use settings::{Controller, Version};
+
+use crate::Hierarchy;
+
+/// The cgroup hierarchies in a mountinfo text: v1 in mount order, v2 last. A hierarchy mounted several times is
+/// listed once, at the mount that shows most of it and may be written. `v2_controllers` reads
+/// `cgroup.controllers` of the v2 mount.
+pub fn hierarchies(mountinfo: &str, v2_controllers: impl Fn(&Hierarchy) -> String) -> Vec<Hierarchy> {
+    let mut found: Vec<Hierarchy> = Vec::new();
+    for candidate in mountinfo.lines().filter_map(parse_line) {
+        match found.iter_mut().find(|known| same(known, &candidate)) {
+            Some(known) if preference(&candidate) > preference(known) => *known = candidate,
+            Some(_) => {}
+            None => found.push(candidate),
+        }
+    }
+    found.sort_by_key(|hierarchy| hierarchy.version == Version::V2);
+    for (id, hierarchy) in found.iter_mut().enumerate() {
+        hierarchy.id = id;
+        if hierarchy.version == Version::V2 {
+            let names = v2_controllers(hierarchy);
+            hierarchy.controllers = std::iter::once(Controller::Core)
+                .chain(names.split_whitespace().filter_map(Controller::from_name))
+                .collect();
+        }
+    }
+    found
+}
+
+fn same(a: &Hierarchy, b: &Hierarchy) -> bool {
+    a.version == b.version && (a.version == Version::V2 || (a.name == b.name && a.controllers == b.controllers))
+}
+
+fn preference(hierarchy: &Hierarchy) -> (bool, std::cmp::Reverse<usize>) {
+    (!hierarchy.read_only, std::cmp::Reverse(hierarchy.root.len()))
+}
+
+/// `36 35 98:0 /root /mount/point rw,noatime shared:1 - cgroup source rw,cpu,cpuacct`
+fn parse_line(line: &str) -> Option<Hierarchy> {
+    let (before, after) = line.split_once(" - ")?;
+    let mut after = after.split(' ');
+    let version = match after.next()? {
+        "cgroup" => Version::V1,
+        "cgroup2" => Version::V2,
+        _ => return None,
+    };
+    let options = after.nth(1)?;
+    let mut before = before.split(' ').skip(3);
+    let (root, mount, mount_options) = (before.next()?, before.next()?, before.next()?);
+    let read_only = |options: &str| options.split(',').any(|option| option == "ro");
+    let mut hierarchy = Hierarchy {
+        id: 0,
+        version,
+        mount: PathBuf::from(unescape(mount)),
+        root: unescape(root),
+        controllers: Vec::new(),
+        name: None,
+        read_only: read_only(options) || read_only(mount_options),
+    };
+    if version == Version::V1 {
+        hierarchy.name = options.split(',').find_map(|option| option.strip_prefix("name=")).map(str::to_owned);
+        hierarchy.controllers = options.split(',').filter_map(Controller::from_name).collect();
+    }
+    Some(hierarchy)
+}
+
+/// mountinfo writes space, tab, newline and backslash as three octal digits.
+fn unescape(text: &str) -> String {
+    let mut out = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((&byte, tail)) = rest.split_first() {
+        let octal = (byte == b'\\').then(|| tail.get(..3)).flatten();
+        match octal.and_then(|digits| u8::from_str_radix(std::str::from_utf8(digits).ok()?, 8).ok()) {
+            Some(decoded) => {
+                out.push(decoded);
+                rest = &tail[3..];
+            }
+            None => {
+                out.push(byte);
+                rest = tail;
+            }
+        }
+    }
+    String::from_utf8_lossy(&out).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HYBRID: &str = "\
+24 1 0:22 / /proc rw - proc proc rw
+30 25 0:26 / /sys/fs/cgroup/cpu,cpuacct rw,relatime - cgroup cgroup rw,cpu,cpuacct
+31 25 0:27 / /sys/fs/cgroup/systemd rw,relatime shared:4 master:2 - cgroup cgroup rw,xattr,name=systemd
+32 25 0:28 / /sys/fs/cgroup/unified rw,relatime - cgroup2 cgroup2 rw,nsdelegate
+33 25 0:29 / /sys/fs/cgroup/a\\040b ro,relatime - cgroup cgroup rw,memory
+34 25 0:29 /sub /mnt/m rw,relatime - cgroup cgroup rw,memory
+";
+
+    #[test]
+    fn every_hierarchy_is_found_once_and_v2_comes_last() {
+        let found = hierarchies(HYBRID, |_| "io pids\n".to_owned());
+        let labels: Vec<String> = found.iter().map(Hierarchy::label).collect();
+        assert_eq!(labels, ["cpu,cpuacct", "name=systemd", "memory", "unified"]);
+        assert_eq!(found[3].controllers, [Controller::Core, Controller::Io, Controller::Pids]);
+        assert_eq!(found[2].mount, PathBuf::from("/mnt/m"), "a writable mount is taken before a read-only one");
+        assert_eq!(found[2].below_mount("/sub/x").as_deref(), Some("x"));
+        assert_eq!(found[2].below_mount("/subway"), None);
+        assert_eq!(found[0].below_mount("/"), Some(String::new()));
+    }
+
+    #[test]
+    fn an_escaped_mount_point_is_read_and_nonsense_is_passed_over() {
+        let found = hierarchies("1 2 0:3 / /a\\040b rw - cgroup x rw,pids\n- cgroup\n\n1 - cgroup", |_| String::new());
+        assert_eq!(found.len(), 1);
+        assert_eq!(found[0].mount, PathBuf::from("/a b"));
+    }
+}

@@ -1,0 +1,111 @@
+//! Subtrees that belong to somebody else: systemd, kubelet, containerd, Slurm, Nomad, libvirt. They are read,
+//! never written.
+
+use settings::{Controller, Version};
+
+use crate::{GroupName, Hierarchy};
+
+/// The slice and service that systemd makes for our groups: a top-level slice, so that our weight is counted
+/// beside `system.slice` and `user.slice`, with one delegated service in it.
+pub const UNIT_SLICE: &str = "ringfence.slice";
+/// The delegated service.
+pub const UNIT_NAME: &str = "ringfence.service";
+/// Where the service's control group is.
+pub const UNIT_PATH: &str = "ringfence.slice/ringfence.service";
+
+/// Somebody else who keeps a subtree as he wants it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Owner {
+    /// Units, slices and scopes.
+    Systemd,
+    /// Kubernetes' node agent.
+    Kubelet,
+    /// Docker, containerd, Podman.
+    Containers,
+    /// Slurm's job steps.
+    Slurm,
+    /// HashiCorp Nomad.
+    Nomad,
+    /// Virtual machines.
+    Libvirt,
+}
+
+impl Owner {
+    /// The owner of a group named from the hierarchy's root, by the names these programs give.
+    pub fn of(group: &GroupName) -> Option<Owner> {
+        let path = group.path();
+        if path == UNIT_PATH || path.starts_with("ringfence.slice/ringfence.service/") {
+            return None;
+        }
+        path.split('/').find_map(|part| match part {
+            p if p.starts_with("kubepods") || p == "kubelet" || p.starts_with("kubelet") => Some(Owner::Kubelet),
+            p if p == "docker" || p == "containerd" || p.starts_with("docker-") || p.starts_with("cri-containerd") => {
+                Some(Owner::Containers)
+            }
+            p if p.starts_with("libpod") || p == "machine.slice" && path.contains("libpod") => Some(Owner::Containers),
+            p if p == "slurm" || p.starts_with("slurmstepd") || p.starts_with("slurmd") => Some(Owner::Slurm),
+            p if p == "nomad" || p == "nomad.slice" => Some(Owner::Nomad),
+            p if p.starts_with("libvirt") || p == "machine" || p.starts_with("machine-qemu") => Some(Owner::Libvirt),
+            _ => None,
+        })
+        .or_else(|| is_unit(path).then_some(Owner::Systemd))
+    }
+
+    /// The program's name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Owner::Systemd => "systemd",
+            Owner::Kubelet => "kubelet",
+            Owner::Containers => "the container runtime",
+            Owner::Slurm => "Slurm",
+            Owner::Nomad => "Nomad",
+            Owner::Libvirt => "libvirt",
+        }
+    }
+}
+
+fn is_unit(path: &str) -> bool {
+    let first = path.split('/').next().unwrap_or_default();
+    [".slice", ".service", ".scope", ".mount", ".socket", ".swap"].iter().any(|suffix| first.ends_with(suffix))
+}
+
+/// Does systemd, where it runs, own this hierarchy? All of v2; of v1 its own named one and the controllers it
+/// knows there (systemd's `CGroupMask`: cpuset, freezer and the rest stay free on v1).
+pub(crate) fn systemd_manages(at: &Hierarchy) -> bool {
+    let managed = [
+        Controller::Cpu,
+        Controller::Cpuacct,
+        Controller::Io,
+        Controller::Memory,
+        Controller::Devices,
+        Controller::Pids,
+    ];
+    at.version == Version::V2
+        || at.name.as_deref() == Some("systemd")
+        || at.controllers.iter().any(|controller| managed.contains(controller))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn subtrees_of_others_are_recognised_and_our_own_is_not() {
+        for (path, owner) in [
+            ("/system.slice/ssh.service", Some(Owner::Systemd)),
+            ("/init.scope", Some(Owner::Systemd)),
+            ("/kubepods.slice/kubepods-pod1.slice", Some(Owner::Kubelet)),
+            ("/kubepods/burstable", Some(Owner::Kubelet)),
+            ("/docker/0123", Some(Owner::Containers)),
+            ("/system.slice/docker-12.scope", Some(Owner::Containers)),
+            ("/slurm/uid_0/job_1", Some(Owner::Slurm)),
+            ("/nomad.slice/x", Some(Owner::Nomad)),
+            ("/machine.slice/machine-qemu-1.scope", Some(Owner::Libvirt)),
+            ("/ringfence.slice/ringfence.service/db", None),
+            ("/db/oltp1", None),
+        ] {
+            assert_eq!(Owner::of(&GroupName::new(path).unwrap()), owner, "{path}");
+        }
+    }
+}

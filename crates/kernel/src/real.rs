@@ -1,0 +1,263 @@
+//! The running kernel. One opener for every cgroup file: below the hierarchy's own root, no link followed, and
+//! on a cgroup file system, so that no name can lead a write elsewhere.
+
+use std::{
+    ffi::CString,
+    os::fd::{AsFd, OwnedFd},
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use rustix::{
+    fs::{AtFlags, CWD, Dir, FileType, Gid, Mode, OFlags, ResolveFlags, Uid},
+    io::Errno,
+};
+use settings::Version;
+
+use crate::{DeviceAccess, DeviceFilter, Hierarchy, Kernel, Ownership, Process, mounts, procfs};
+
+/// The running kernel, seen through `/proc` and the mounted cgroup file systems.
+#[derive(Debug, Default)]
+pub struct Real {
+    /// An O_PATH descriptor per mount, opened on first use and kept.
+    roots: Mutex<Vec<(PathBuf, Arc<OwnedFd>)>>,
+}
+
+const CGROUP_SUPER_MAGIC: i64 = 0x0027_e0eb;
+const CGROUP2_SUPER_MAGIC: i64 = 0x6367_7270;
+
+impl Real {
+    /// The running kernel.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    fn root(&self, at: &Hierarchy) -> Result<Arc<OwnedFd>, Errno> {
+        let mut roots = self.roots.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, root)) = roots.iter().find(|(mount, _)| *mount == at.mount) {
+            return Ok(root.clone());
+        }
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let root = rustix::fs::open(&at.mount, flags, Mode::empty())?;
+        let magic = match at.version {
+            Version::V1 => CGROUP_SUPER_MAGIC,
+            Version::V2 => CGROUP2_SUPER_MAGIC,
+        };
+        if i64::from(rustix::fs::fstatfs(&root)?.f_type) != magic {
+            return Err(Errno::NODEV); // something else was mounted over it meanwhile
+        }
+        let root = Arc::new(root);
+        roots.push((at.mount.clone(), root.clone()));
+        Ok(root)
+    }
+
+    /// Opens `group/file` below the hierarchy's root; the only place where a cgroup file is opened.
+    ///
+    /// # Errors
+    /// The kernel's errno; `EINVAL` for a path with `..`.
+    pub fn open(&self, at: &Hierarchy, group: &str, file: &str, flags: OFlags) -> Result<OwnedFd, Errno> {
+        let root = self.root(at)?;
+        let path = join(group, file)?;
+        let flags = flags | OFlags::CLOEXEC;
+        let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_XDEV;
+        match rustix::fs::openat2(&root, &path, flags, Mode::empty(), resolve) {
+            // before Linux 5.6, or filtered: cgroup file systems hold no links, and `join` let no `..` through
+            Err(Errno::NOSYS | Errno::PERM) => rustix::fs::openat(&root, &path, flags | OFlags::NOFOLLOW, Mode::empty()),
+            opened => opened,
+        }
+    }
+
+    fn directory(&self, at: &Hierarchy, group: &str) -> Result<OwnedFd, Errno> {
+        self.open(at, group, "", OFlags::RDONLY | OFlags::DIRECTORY)
+    }
+
+    fn entries(&self, at: &Hierarchy, group: &str, kind: FileType) -> Result<Vec<String>, Errno> {
+        let mut names = Vec::new();
+        for entry in Dir::read_from(self.directory(at, group)?)? {
+            let entry = entry?;
+            if entry.file_type() == kind && !matches!(entry.file_name().to_bytes(), b"." | b"..") {
+                names.push(entry.file_name().to_string_lossy().into_owned());
+            }
+        }
+        Ok(names)
+    }
+}
+
+/// `group/file` as a relative path for the *at calls; "." for the root itself.
+fn join(group: &str, file: &str) -> Result<CString, Errno> {
+    let path = match (group, file) {
+        ("", "") => ".".to_owned(),
+        ("", file) => file.to_owned(),
+        (group, "") => group.to_owned(),
+        (group, file) => format!("{group}/{file}"),
+    };
+    if path.starts_with('/') || path.split('/').any(|part| part == "..") {
+        return Err(Errno::INVAL);
+    }
+    CString::new(path).map_err(|_| Errno::INVAL)
+}
+
+/// Reads a descriptor to its end. Kernel files tell no size, and most fit one page.
+pub(crate) fn read_to_end(file: impl AsFd) -> Result<String, Errno> {
+    let mut content = vec![0; 4096];
+    let mut length = 0;
+    loop {
+        match rustix::io::read(&file, &mut content[length..]) {
+            Ok(0) => break,
+            Ok(count) => length += count,
+            Err(Errno::INTR) => continue,
+            Err(errno) => return Err(errno),
+        }
+        if length == content.len() {
+            content.resize(length * 2, 0);
+        }
+    }
+    content.truncate(length);
+    Ok(String::from_utf8(content).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
+}
+
+pub(crate) fn read_path(path: impl rustix::path::Arg) -> Result<String, Errno> {
+    read_to_end(rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?)
+}
+
+impl Kernel for Real {
+    fn hierarchies(&self) -> Result<Vec<Hierarchy>, Errno> {
+        let mountinfo = read_path("/proc/self/mountinfo")?;
+        Ok(mounts::hierarchies(&mountinfo, |v2| self.read(v2, "", "cgroup.controllers").unwrap_or_default()))
+    }
+
+    fn read(&self, at: &Hierarchy, group: &str, file: &str) -> Result<String, Errno> {
+        read_to_end(self.open(at, group, file, OFlags::RDONLY)?)
+    }
+
+    fn write(&self, at: &Hierarchy, group: &str, file: &str, text: &str) -> Result<(), Errno> {
+        let file = self.open(at, group, file, OFlags::WRONLY)?;
+        loop {
+            match rustix::io::write(&file, text.as_bytes()) {
+                Ok(count) if count == text.len() => return Ok(()),
+                Ok(_) => return Err(Errno::IO), // a kernel file takes the whole text or refuses it
+                Err(Errno::INTR) => {}
+                Err(errno) => return Err(errno),
+            }
+        }
+    }
+
+    fn mkdir(&self, at: &Hierarchy, group: &str) -> Result<(), Errno> {
+        rustix::fs::mkdirat(self.root(at)?, join(group, "")?, Mode::from_raw_mode(0o755))
+    }
+
+    fn rmdir(&self, at: &Hierarchy, group: &str) -> Result<(), Errno> {
+        rustix::fs::unlinkat(self.root(at)?, join(group, "")?, AtFlags::REMOVEDIR)
+    }
+
+    fn children(&self, at: &Hierarchy, group: &str) -> Result<Vec<String>, Errno> {
+        let mut names = self.entries(at, group, FileType::Directory)?;
+        names.sort();
+        Ok(names)
+    }
+
+    fn descendants(&self, at: &Hierarchy, group: &str) -> Result<Vec<String>, Errno> {
+        let mut found = Vec::new();
+        walk(self.directory(at, group)?, group, &mut found)?;
+        Ok(found)
+    }
+
+    fn files(&self, at: &Hierarchy, group: &str) -> Result<Vec<String>, Errno> {
+        let mut names = self.entries(at, group, FileType::RegularFile)?;
+        names.sort();
+        Ok(names)
+    }
+
+    fn exists(&self, at: &Hierarchy, group: &str) -> bool {
+        // a look by path opens nothing: most hierarchies lack the group that a command is about
+        join(group, "").is_ok()
+            && rustix::fs::accessat(CWD, at.path(group), rustix::fs::Access::EXISTS, AtFlags::empty()).is_ok()
+    }
+
+    fn writable(&self, at: &Hierarchy, group: &str) -> bool {
+        !at.read_only
+            && join(group, "").is_ok()
+            && rustix::fs::accessat(CWD, at.path(group), rustix::fs::Access::WRITE_OK, AtFlags::EACCESS).is_ok()
+    }
+
+    fn set_ownership(&self, at: &Hierarchy, group: &str, file: Option<&str>, to: Ownership) -> Result<(), Errno> {
+        let handle = self.open(at, group, file.unwrap_or(""), OFlags::RDONLY).or_else(|errno| match errno {
+            // a write-only file (cgroup.kill) can't be opened for reading by its owner
+            Errno::ACCESS | Errno::PERM => self.open(at, group, file.unwrap_or(""), OFlags::WRONLY),
+            other => Err(other),
+        })?;
+        if to.uid.is_some() || to.gid.is_some() {
+            rustix::fs::fchown(&handle, to.uid.map(Uid::from_raw), to.gid.map(Gid::from_raw))?;
+        }
+        match to.mode {
+            Some(mode) => rustix::fs::fchmod(&handle, Mode::from_raw_mode(mode)),
+            None => Ok(()),
+        }
+    }
+
+    fn group_of(&self, at: &Hierarchy, pid: u32) -> Result<String, Errno> {
+        procfs::group_of(at, &procfs::read(pid, "cgroup")?).ok_or(Errno::NOENT)
+    }
+
+    fn process(&self, pid: u32) -> Result<Process, Errno> {
+        procfs::process(&procfs::read(pid, "stat")?, &procfs::read(pid, "status")?).ok_or(Errno::SRCH)
+    }
+
+    fn processes(&self) -> Result<Vec<u32>, Errno> {
+        procfs::numbers(Path::new("/proc"))
+    }
+
+    fn threads(&self, pid: u32) -> Result<Vec<u32>, Errno> {
+        procfs::numbers(Path::new(&format!("/proc/{pid}/task"))).map_err(procfs::gone)
+    }
+
+    fn signal(&self, pid: u32, signal: i32) -> Result<(), Errno> {
+        let pid = i32::try_from(pid).ok().and_then(rustix::process::Pid::from_raw).ok_or(Errno::SRCH)?;
+        let signal = rustix::process::Signal::from_named_raw(signal).ok_or(Errno::INVAL)?;
+        rustix::process::kill_process(pid, signal)
+    }
+
+    fn caller(&self) -> (u32, u32) {
+        (std::process::id(), rustix::process::geteuid().as_raw())
+    }
+
+    fn outside(&self, path: &Path) -> Result<String, Errno> {
+        read_path(path)
+    }
+
+    fn device_filter(&self, at: &Hierarchy, group: &str) -> Result<Option<DeviceFilter>, Errno> {
+        self.read_device_filter(at, group)
+    }
+
+    fn set_device_filter(&self, at: &Hierarchy, group: &str, access: Option<&DeviceAccess>) -> Result<(), Errno> {
+        self.write_device_filter(at, group, access)
+    }
+}
+
+/// Adds the groups below `directory` to `found`. On cgroupfs a directory's link count is 2 plus its
+/// subdirectories, so a leaf's twenty files are never listed.
+fn walk(directory: OwnedFd, group: &str, found: &mut Vec<String>) -> Result<(), Errno> {
+    let mut left = rustix::fs::fstat(&directory)?.st_nlink.saturating_sub(2);
+    if left == 0 {
+        return Ok(());
+    }
+    for entry in Dir::read_from(&directory)? {
+        let Ok(entry) = entry else { break }; // the group went away meanwhile
+        if entry.file_type() != FileType::Directory || matches!(entry.file_name().to_bytes(), b"." | b"..") {
+            continue;
+        }
+        let name = entry.file_name().to_string_lossy();
+        let path = if group.is_empty() { name.into_owned() } else { format!("{group}/{name}") };
+        found.push(path.clone());
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        if let Ok(child) = rustix::fs::openat(&directory, entry.file_name(), flags, Mode::empty()) {
+            // a child that goes away meanwhile has nothing below it
+            let _ = walk(child, &path, found);
+        }
+        left -= 1; // not 0 here: the loop ends when it gets there
+        if left == 0 {
+            break;
+        }
+    }
+    Ok(())
+}

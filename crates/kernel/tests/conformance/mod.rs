@@ -1,0 +1,82 @@
+//! The cases, each a function over a [`World`], and how one is run: whatever happens, its groups and processes are
+//! gone afterwards.
+
+mod child;
+mod machine;
+mod world;
+mod writes;
+
+mod cpu;
+mod cpuset;
+mod groups;
+mod limits;
+mod moves;
+mod partitions;
+mod rights;
+mod states;
+mod threads;
+mod unified;
+
+use std::sync::{Mutex, PoisonError};
+
+use libtest_mimic::Trial;
+
+pub use child::{CHILD, child};
+pub use world::{World, WorldKind};
+
+/// What is expected of a kernel.
+pub struct Case {
+    name: String,
+    needs: fn(&World) -> bool,
+    run: Run,
+}
+
+enum Run {
+    Code(fn(&World)),
+    Row(&'static writes::Row),
+}
+
+/// A case for the worlds that have its subject.
+pub fn case(name: &str, needs: fn(&World) -> bool, run: fn(&World)) -> Case {
+    Case { name: name.to_owned(), needs, run: Run::Code(run) }
+}
+
+/// All cases whose subject the world has.
+pub fn cases(world: &World) -> Vec<Case> {
+    let lists: [fn() -> Vec<Case>; 10] = [
+        groups::cases,
+        moves::cases,
+        states::cases,
+        rights::cases,
+        cpu::cases,
+        cpuset::cases,
+        limits::cases,
+        unified::cases,
+        threads::cases,
+        partitions::cases,
+    ];
+    let code = lists.into_iter().flat_map(|list| list()).filter(|case| (case.needs)(world));
+    let rows = writes::rows().filter(|row| row.fits(world)).map(|row| Case {
+        name: row.name.to_owned(),
+        needs: |_| true,
+        run: Run::Row(row),
+    });
+    code.chain(rows).collect()
+}
+
+/// Cases share the real kernel's budgets and root files: one at a time there.
+static REAL: Mutex<()> = Mutex::new(());
+
+impl Case {
+    pub fn trial(self, kind: WorldKind) -> Trial {
+        Trial::test(format!("{}::{}", kind.name(), self.name), move || {
+            let _alone = (kind == WorldKind::Real).then(|| REAL.lock().unwrap_or_else(PoisonError::into_inner));
+            let world = World::new(kind, &self.name)?;
+            match self.run {
+                Run::Code(run) => run(&world),
+                Run::Row(row) => row.run(&world),
+            }
+            Ok(())
+        })
+    }
+}
