@@ -1,0 +1,181 @@
+//! All or nothing: writes what was asked of a set of groups, reads it back, and on the first refusal puts back
+//! what it had changed.
+
+use kernel::Host;
+use plan::{Ask, Place, Write};
+use settings::{Access, Fidelity, OutOfRange, ReadBack, Side, Value};
+
+use crate::{
+    Error,
+    held::{self, content, held_by_program, seat},
+};
+
+/// One setting that was made so.
+#[derive(Debug, Clone, serde::Serialize)]
+pub struct Change {
+    /// The group.
+    pub group: String,
+    /// The setting as it was named.
+    pub setting: String,
+    /// What it held before, if it can be read.
+    pub before: Option<Value>,
+    /// What was asked for.
+    pub asked: Value,
+    /// What the kernel holds now, if it can be read.
+    pub held: Option<Value>,
+    /// What was written where, in this order.
+    pub written: Vec<Written>,
+    /// What the kernel holds otherwise than asked, and why.
+    pub differences: Vec<String>,
+    /// What the version that controls the group does otherwise than the setting says.
+    pub approximations: Vec<String>,
+}
+
+/// One write that was done.
+#[derive(Debug, Clone, serde::Serialize)]
+pub struct Written {
+    /// The file.
+    pub path: std::path::PathBuf,
+    /// The text.
+    pub text: String,
+    /// Why it came when it came, where that matters.
+    pub why: Option<&'static str>,
+}
+
+/// Makes everything asked for so, or nothing of it.
+///
+/// # Errors
+/// [`Error::Plan`] before anything is written; [`Error::Undone`] with the refusal and what could not be put back.
+pub fn set(host: &Host, asks: &[Ask]) -> Result<Vec<Change>, Error> {
+    for ask in asks {
+        host.refuse_foreign(&ask.group, Some(ask.found.setting.name))?;
+    }
+    let (programs, files): (Vec<&Ask>, Vec<&Ask>) =
+        asks.iter().partition(|ask| held_by_program(&ask.found, ask.place.version));
+    let files: Vec<Ask> = files.into_iter().cloned().collect();
+    let writes = plan::writes(&files, &|place, file| content(host, place, file))?;
+    let before: Vec<Option<Value>> = files.iter().map(|ask| readable(host, ask)).collect();
+    if let Err((done, error)) = carry_out(host, &files, &writes) {
+        let left = put_back(host, &files, &before, &writes[..done]);
+        return Err(Error::Undone { error: Box::new(error), left });
+    }
+    let result = programs.iter().try_for_each(|ask| write_program(host, ask)).and_then(|()| {
+        let changes = files.iter().enumerate().map(|(index, ask)| told(host, index, ask, before[index].clone(), &writes));
+        changes.collect::<Result<Vec<Change>, Error>>()
+    });
+    let mut changes = result.map_err(|error| {
+        let left = put_back(host, &files, &before, &writes);
+        Error::Undone { error: Box::new(error), left }
+    })?;
+    changes.extend(programs.into_iter().map(|ask| Change {
+        group: ask.group.to_string(),
+        setting: ask.found.name.clone(),
+        before: None,
+        asked: ask.value.clone(),
+        held: readable(host, ask),
+        written: Vec::new(),
+        differences: Vec::new(),
+        approximations: approximation(ask),
+    }));
+    Ok(changes)
+}
+
+/// Does the writes in order; the error comes with how many were done.
+fn carry_out(host: &Host, asks: &[Ask], writes: &[Write]) -> Result<(), (usize, Error)> {
+    for (done, write) in writes.iter().enumerate() {
+        let ask = &asks[write.ask];
+        host.write(&seat(host, &write.place), &ask.group, &write.file, &write.text)
+            .map_err(|error| (done, error.into()))?;
+    }
+    Ok(())
+}
+
+fn readable(host: &Host, ask: &Ask) -> Option<Value> {
+    (ask.found.setting.access != Access::Write).then(|| held::value(host, &ask.group, &ask.found, &ask.place).ok()).flatten()
+}
+
+/// Puts back what the done writes changed; returns what could not be.
+fn put_back(host: &Host, asks: &[Ask], before: &[Option<Value>], done: &[Write]) -> Vec<String> {
+    let mut touched: Vec<usize> = done.iter().map(|write| write.ask).collect();
+    touched.sort_unstable();
+    touched.dedup();
+    let mut left = Vec::new();
+    let mut restoring = Vec::new();
+    for index in touched {
+        let ask = &asks[index];
+        let value = before[index].as_ref().and_then(|before| plan::restoring(&ask.found, &ask.value, before));
+        match value {
+            Some(value) => restoring.push(Ask { value, ..ask.clone() }),
+            None => left.push(format!("{} of group '{}' was done and can't be undone", ask.found.name, ask.group)),
+        }
+    }
+    match plan::writes(&restoring, &|place: &Place, file| content(host, place, file)) {
+        Err(error) => left.push(error.to_string()),
+        Ok(writes) => left.extend(writes.iter().filter_map(|write| {
+            let ask = &restoring[write.ask];
+            host.write(&seat(host, &write.place), &ask.group, &write.file, &write.text).err().map(|e| e.to_string())
+        })),
+    }
+    left
+}
+
+fn write_program(host: &Host, ask: &Ask) -> Result<(), Error> {
+    let Value::Rules(rules) = &ask.value else { return Ok(()) };
+    for rule in rules {
+        host.write_devices(&seat(host, &ask.place), &ask.group, ask.found.setting.name, &rule.to_string())?;
+    }
+    Ok(())
+}
+
+/// Reads back, and says what the kernel made of it.
+fn told(host: &Host, index: usize, ask: &Ask, before: Option<Value>, writes: &[Write]) -> Result<Change, Error> {
+    let directory = seat(host, &ask.place).directory();
+    let written = writes.iter().filter(|write| write.ask == index);
+    let written = written
+        .map(|write| Written { path: directory.join(&write.file), text: write.text.clone(), why: write.why })
+        .collect();
+    let held = readable(host, ask);
+    if let (Some(Value::Word(state)), "cpuset.cpus.partition") = (&held, ask.found.setting.name)
+        && state.contains("invalid")
+    {
+        return Err(Error::InvalidPartition { group: ask.group.clone(), state: state.clone() });
+    }
+    let differences = held.as_ref().map(|held| difference(ask, held)).unwrap_or_default();
+    Ok(Change {
+        group: ask.group.to_string(),
+        setting: ask.found.name.clone(),
+        before,
+        asked: ask.value.clone(),
+        held,
+        written,
+        differences,
+        approximations: approximation(ask),
+    })
+}
+
+/// What the row of the table says of this version.
+fn approximation(ask: &Ask) -> Vec<String> {
+    let Side::Has(binding) = ask.found.side(ask.place.version) else { return Vec::new() };
+    match binding.fidelity {
+        Fidelity::Exact => Vec::new(),
+        Fidelity::Approximate(difference) => vec![format!("on cgroup {}: {difference}", ask.place.version)],
+    }
+}
+
+/// What the kernel rounded, clamped or left out.
+fn difference(ask: &Ask, held: &Value) -> Vec<String> {
+    let exact = ask.value == *held;
+    if exact || matches!(ask.value, Value::Rules(_)) {
+        return Vec::new();
+    }
+    let Side::Has(binding) = ask.found.side(ask.place.version) else { return Vec::new() };
+    let (asked, now) = (ask.found.show(&ask.value), ask.found.show(held));
+    let reason = match (binding.read_back, binding.out_of_range) {
+        (ReadBack::Rounded(how) | ReadBack::Rescaled(how), _) if ask.found.satisfied(&ask.value, held) => how.to_owned(),
+        _ if ask.found.satisfied(&ask.value, held) => return Vec::new(),
+        (_, OutOfRange::Clamped) => "the kernel takes the nearest value in its range".to_owned(),
+        (_, OutOfRange::Misread(how)) => how.to_owned(),
+        _ => "the kernel holds another value than was written".to_owned(),
+    };
+    if asked == now { Vec::new() } else { vec![format!("asked for {asked}, the kernel holds {now}: {reason}")] }
+}

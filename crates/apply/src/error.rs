@@ -1,0 +1,69 @@
+//! Why something could not be read or carried out.
+
+use kernel::GroupName;
+use settings::Version;
+
+/// Why; each with a mend.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    /// The kernel crate's refusal.
+    #[error(transparent)]
+    Kernel(#[from] kernel::Error),
+    /// Nothing could be planned.
+    #[error(transparent)]
+    Plan(#[from] plan::PlanError),
+    /// The version that controls the group has no such setting.
+    #[error("cgroup {version}, which controls group '{group}' here, has no {setting}")]
+    Lacks {
+        /// The setting as it was named.
+        setting: String,
+        /// The group.
+        group: GroupName,
+        /// The version.
+        version: Version,
+        /// What to use instead.
+        instead: String,
+    },
+    /// A file's content is not what the kernel documents.
+    #[error("group '{group}': {error}")]
+    Decode {
+        /// The group.
+        group: GroupName,
+        /// What is wrong.
+        error: settings::DecodeError,
+    },
+    /// The kernel took the partition's state, but not the partition.
+    #[error("the kernel keeps the partition of group '{group}' invalid: {state}")]
+    InvalidPartition {
+        /// The group.
+        group: GroupName,
+        /// What the kernel says.
+        state: String,
+    },
+    /// A write failed, and what had been written before was put back, or not.
+    #[error("{error}\nnothing was changed{rest}", rest = if .left.is_empty() { String::new() } else { format!(", except for what could not be put back: {}", .left.join("; ")) })]
+    Undone {
+        /// The refusal.
+        error: Box<Error>,
+        /// What could not be put back, each with the reason.
+        left: Vec<String>,
+    },
+}
+
+impl Error {
+    /// What to do about it.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Error::Kernel(error) => error.hint(),
+            Error::Plan(error) => error.hint(),
+            Error::Lacks { instead, .. } => Some(instead.clone()),
+            Error::Decode { error, .. } => error.hint(),
+            Error::InvalidPartition { group, .. } => Some(format!(
+                "a partition needs CPUs that no sibling uses and a parent that hands them down: ringfence set {group} \
+                 cpuset.cpus.partition=member cpuset.cpus=…, then cpuset.cpus.partition=root again (since Linux 6.7 \
+                 with cpuset.cpus.exclusive along the whole path)"
+            )),
+            Error::Undone { error, .. } => error.hint(),
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! The value that puts back what an ask changed.
+
+use std::collections::BTreeMap;
+
+use settings::{DeviceClass, DeviceRule, Found, Hundredths, Value};
+use units::Limit;
+
+/// The value to ask for so that everything `asked` named is as it was `before`; what it did not name is not
+/// touched. `None` where nothing can put it back (an action, such as reclaiming).
+pub fn restoring(found: &Found, asked: &Value, before: &Value) -> Option<Value> {
+    Some(match (asked, before) {
+        (Value::PerDevice(asked), Value::PerDevice(before)) => Value::PerDevice(
+            asked
+                .iter()
+                .map(|(device, keys)| {
+                    let was = |key: &&'static str| {
+                        before.get(device).and_then(|held| held.get(key)).copied().unwrap_or(Limit::Max)
+                    };
+                    (*device, keys.keys().map(|key| (*key, was(key))).collect())
+                })
+                .collect(),
+        ),
+        (Value::Weights { default, devices }, Value::Weights { default: was, devices: were }) => Value::Weights {
+            default: default.and(was.or(Some(Hundredths(100 * 100)))),
+            devices: devices.keys().map(|device| (*device, were.get(device).copied().flatten())).collect(),
+        },
+        (Value::Keyed(asked), Value::Keyed(before)) => Value::Keyed(
+            asked
+                .iter()
+                .map(|(name, keys)| {
+                    let was = |key: &String| {
+                        before.get(name).and_then(|held| held.get(key)).cloned().unwrap_or_else(|| "max".to_owned())
+                    };
+                    (name.clone(), keys.keys().map(|key| (key.clone(), was(key))).collect::<BTreeMap<_, _>>())
+                })
+                .collect(),
+        ),
+        (Value::Rules(asked), Value::Rules(before)) => Value::Rules(turned(found, asked, before)),
+        (Value::Text(_), _) => return None,
+        (_, before) => before.clone(),
+    })
+}
+
+/// The rules to write to the opposite file: what was allowed already is not denied again, and a rule that was
+/// in force is given back.
+fn turned(found: &Found, asked: &[DeviceRule], before: &[DeviceRule]) -> Vec<DeviceRule> {
+    let everything = before.iter().any(|rule| rule.class == DeviceClass::All);
+    let allow = found.setting.name == "devices.allow";
+    asked.iter().filter(|rule| !(allow && (everything || before.contains(rule)))).copied().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_partial_value_is_restored_in_just_the_parts_it_named() {
+        let found = settings::find("io.max").unwrap();
+        let device = "8:16".parse().unwrap();
+        let other = "8:32".parse().unwrap();
+        let held = |pairs: &[(settings::DeviceNumber, &'static str, Limit<u64>)]| {
+            let mut map: BTreeMap<_, BTreeMap<_, _>> = BTreeMap::new();
+            pairs.iter().for_each(|(device, key, limit)| {
+                map.entry(*device).or_default().insert(*key, *limit);
+            });
+            Value::PerDevice(map)
+        };
+        let before = held(&[(device, "rbps", Limit::At(5)), (other, "riops", Limit::At(7))]);
+        let asked = held(&[(device, "rbps", Limit::At(9)), (device, "riops", Limit::At(10))]);
+        let expected = held(&[(device, "rbps", Limit::At(5)), (device, "riops", Limit::Max)]);
+        assert_eq!(restoring(&found, &asked, &before), Some(expected));
+    }
+}
