@@ -1,0 +1,72 @@
+//! What the machine was doing besides: CPU time of everything, from `/proc/stat`, so that a figure can be told
+//! together with what disturbed it.
+
+use std::io;
+
+use crate::worker::ratio;
+
+/// CPU time of all CPUs since boot, in clock ticks (`/proc/stat`, proc_stat(5)).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Ticks {
+    busy: u64,
+    idle: u64,
+    steal: u64,
+    cpus: u64,
+}
+
+/// Shares of all CPUs' time between two readings: 0.05 is 5 %.
+#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct Others {
+    /// Used by everything but the workloads, the kernel's own threads among it.
+    pub other: f64,
+    /// Taken by the hypervisor for other machines.
+    pub steal: f64,
+}
+
+impl Ticks {
+    /// The kernel's counters now.
+    pub fn now() -> io::Result<Ticks> {
+        let text = std::fs::read_to_string("/proc/stat")?;
+        Ticks::parse(&text)
+            .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "no cpu line in /proc/stat"))
+    }
+
+    fn parse(text: &str) -> Option<Ticks> {
+        let line = text.lines().find_map(|line| line.strip_prefix("cpu "))?;
+        let fields: Option<Vec<u64>> = line.split_whitespace().map(|field| field.parse().ok()).collect();
+        // guest time (the ninth and tenth) is part of user time
+        let [user, nice, system, idle, iowait, irq, softirq, steal, ..] = fields?[..] else { return None };
+        let is_cpu =
+            |line: &&str| line.strip_prefix("cpu").is_some_and(|rest| rest.starts_with(char::is_numeric));
+        let cpus = text.lines().filter(is_cpu).count() as u64;
+        Some(Ticks { busy: user + nice + system + irq + softirq, idle: idle + iowait, steal, cpus })
+    }
+
+    /// What others did since `before`, `elapsed_ns` ago. `own_ns` is the workloads' CPU time.
+    pub fn others_since(self, before: Ticks, own_ns: u64, elapsed_ns: u64) -> Others {
+        let own = ratio(own_ns, elapsed_ns.saturating_mul(self.cpus));
+        let past = |now: u64, then: u64| now.saturating_sub(then) as f64;
+        let (busy, steal) = (past(self.busy, before.busy), past(self.steal, before.steal));
+        let all = busy + steal + past(self.idle, before.idle);
+        let share = |part: f64| if all == 0.0 { 0.0 } else { part / all };
+        Others { other: (share(busy) - own).max(0.0), steal: share(steal) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_others_used_is_what_was_busy_without_the_workloads_own_time() {
+        let before = Ticks::parse("cpu  10 0 10 100 5 0 0 0 0 0\ncpu0 1 1\ncpu1 1 1\nintr 3\n").unwrap();
+        let after = Ticks::parse("cpu  60 5 15 130 5 0 0 10 0 0\ncpu0 1 1\ncpu1 1 1\n").unwrap();
+        // 60 busy, 30 idle, 10 stolen of 100 ticks of two CPUs; the workloads had one of the two
+        let others = after.others_since(before, 500, 500);
+        assert!((others.other - 0.1).abs() < 1e-9, "{others:?}");
+        assert!((others.steal - 0.1).abs() < 1e-9, "{others:?}");
+        assert_eq!(before.others_since(before, 300, 500), Others { other: 0.0, steal: 0.0 });
+        assert_eq!(Ticks::parse("cpu 1 2 x"), None);
+        assert_eq!(Ticks::parse("intr 1"), None);
+    }
+}

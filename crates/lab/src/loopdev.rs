@@ -1,0 +1,260 @@
+//! A block device to read from: a file of real data behind a free loop device. Nothing of it can be left over.
+//! The file has no name, and the kernel detaches the device at its last close, be it by SIGKILL.
+#![allow(unsafe_code, reason = "the loop driver is asked by ioctl(2); each call says what holds")]
+
+use std::{
+    fs::{File, OpenOptions},
+    io::{self, Write},
+    os::{fd::AsRawFd, unix::fs::OpenOptionsExt},
+    path::{Path, PathBuf},
+    sync::atomic::{AtomicBool, Ordering},
+    time::{Duration, Instant},
+};
+
+use rustix::fs::{FallocateFlags, Mode, OFlags};
+
+use crate::Error;
+
+/// From `include/uapi/linux/loop.h`.
+const LOOP_CONFIGURE: u32 = 0x4C0A;
+const LOOP_CTL_GET_FREE: u32 = 0x4C82;
+const LO_FLAGS_READ_ONLY: u32 = 1;
+const LO_FLAGS_AUTOCLEAR: u32 = 4;
+const LO_FLAGS_DIRECT_IO: u32 = 16;
+
+/// `struct loop_info64`.
+#[repr(C)]
+struct LoopInfo {
+    device: u64,
+    inode: u64,
+    rdevice: u64,
+    offset: u64,
+    size_limit: u64,
+    number: u32,
+    encrypt_type: u32,
+    encrypt_key_size: u32,
+    flags: u32,
+    file_name: [u8; 64],
+    crypt_name: [u8; 64],
+    encrypt_key: [u8; 32],
+    init: [u64; 2],
+}
+
+/// `struct loop_config`.
+#[repr(C)]
+struct LoopConfig {
+    fd: u32,
+    block_size: u32,
+    info: LoopInfo,
+    reserved: [u64; 8],
+}
+
+/// Sectors of the size that every disk and file system takes direct I/O in.
+const BLOCK_SIZE: u32 = 4096;
+/// How much is written between two looks at the caller's flag.
+const PIECE: usize = 1 << 20;
+/// A device that is still open elsewhere (udev looks at every new one) is waited for so long.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// A loop device, read-only. Dropping it detaches it.
+#[derive(Debug)]
+pub struct LoopDevice {
+    number: u32,
+    /// Its last close detaches the device; children don't inherit it.
+    node: Option<File>,
+    /// How sysfs names the file behind it, to tell it from a later user's.
+    backing: String,
+    size: u64,
+    direct: bool,
+}
+
+impl LoopDevice {
+    /// Makes a device of `size` bytes, a multiple of 1 MiB, whose data lies in `directory`.
+    ///
+    /// # Errors
+    /// [`Error::Loop`] with the step that failed; [`Error::Interrupted`] if `stop` was set.
+    pub fn attach(directory: &Path, size: u64, stop: &AtomicBool) -> Result<LoopDevice, Error> {
+        let backing = backing_file(directory, size, stop)?;
+        let control = OpenOptions::new().read(true).write(true).open("/dev/loop-control");
+        let control = control.map_err(failed("cannot open /dev/loop-control", None))?;
+        // between the answer and its use somebody else may take the device
+        for _ in 0..64 {
+            let number = free_device(&control).map_err(failed("no device is free", None))?;
+            let path = device_path(number);
+            let node = File::open(&path).map_err(failed("cannot open", Some(&path)))?;
+            match configure(&node, &backing) {
+                Ok(()) => {
+                    let backing = sysfs(number, "backing_file").unwrap_or_default();
+                    let direct = sysfs(number, "dio").is_some_and(|text| text == "1");
+                    return Ok(LoopDevice { number, node: Some(node), backing, size, direct });
+                }
+                Err(error) if error.raw_os_error() == Some(libc::EBUSY) => {}
+                Err(error) => return Err(failed("cannot attach", Some(&path))(error)),
+            }
+        }
+        Err(failed("others took every free device", None)(io::Error::from_raw_os_error(libc::EBUSY)))
+    }
+
+    /// `/dev/loopN`.
+    pub fn path(&self) -> PathBuf {
+        device_path(self.number)
+    }
+
+    /// Its number N.
+    pub fn number(&self) -> u32 {
+        self.number
+    }
+
+    /// Its size in bytes.
+    pub fn size(&self) -> u64 {
+        self.size
+    }
+
+    /// Does it read past the page cache of the file system that holds its data? Some (tmpfs) can't.
+    pub fn is_direct(&self) -> bool {
+        self.direct
+    }
+
+    /// Detaches the device and waits until it is free.
+    ///
+    /// # Errors
+    /// [`Error::Loop`] if somebody else still has it open; it is detached when they close it.
+    pub fn detach(mut self) -> Result<(), Error> {
+        self.node = None;
+        let begun = Instant::now();
+        while sysfs(self.number, "backing_file").is_some_and(|now| now == self.backing) {
+            if begun.elapsed() > PATIENCE {
+                let busy = io::Error::from_raw_os_error(libc::EBUSY);
+                return Err(failed("another process keeps open", Some(&self.path()))(busy));
+            }
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        Ok(())
+    }
+}
+
+fn device_path(number: u32) -> PathBuf {
+    PathBuf::from(format!("/dev/loop{number}"))
+}
+
+fn failed<'a>(what: &'static str, path: Option<&'a Path>) -> impl Fn(io::Error) -> Error + 'a {
+    move |source| Error::Loop { what, path: path.map(Path::to_owned), source }
+}
+
+/// An attribute that exists only while the device is attached.
+fn sysfs(number: u32, attribute: &str) -> Option<String> {
+    let text = std::fs::read_to_string(format!("/sys/block/loop{number}/loop/{attribute}")).ok()?;
+    Some(text.trim_end().to_owned())
+}
+
+/// A file without a name, filled with data, so that reads of it come from the disk and not from a hole.
+fn backing_file(directory: &Path, size: u64, stop: &AtomicBool) -> Result<File, Error> {
+    let failed = failed("cannot write its data in", Some(directory));
+    let mut file = nameless(directory).map_err(&failed)?;
+    match rustix::fs::fallocate(&file, FallocateFlags::empty(), 0, size) {
+        Ok(()) | Err(rustix::io::Errno::OPNOTSUPP | rustix::io::Errno::NOSYS) => {}
+        Err(errno) => return Err(failed(errno.into())),
+    }
+    let mut piece = noise();
+    for number in 0..size.div_ceil(PIECE as u64) {
+        if stop.load(Ordering::Relaxed) {
+            return Err(Error::Interrupted);
+        }
+        // no two pieces are equal, should the file system share equal ones
+        piece[..8].copy_from_slice(&number.to_le_bytes());
+        file.write_all(&piece).map_err(&failed)?;
+    }
+    file.sync_all().map_err(&failed)?;
+    Ok(file)
+}
+
+fn nameless(directory: &Path) -> io::Result<File> {
+    let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::EXCL | OFlags::CLOEXEC;
+    let mode = Mode::RUSR | Mode::WUSR;
+    match rustix::fs::open(directory, flags, mode) {
+        Ok(fd) => return Ok(fd.into()),
+        Err(rustix::io::Errno::OPNOTSUPP | rustix::io::Errno::ISDIR) => {} // a file system without such files
+        Err(errno) => return Err(errno.into()),
+    }
+    let path = directory.join(format!(".rf-demo-{}", std::process::id()));
+    let file = OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(&path)?;
+    std::fs::remove_file(&path)?;
+    Ok(file)
+}
+
+/// Data that does not compress (splitmix64 of a fixed seed).
+fn noise() -> Vec<u8> {
+    let mut state: u64 = 0;
+    let words = std::iter::repeat_with(move || {
+        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let word = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        word ^ (word >> 31)
+    });
+    words.take(PIECE / 8).flat_map(u64::to_le_bytes).collect()
+}
+
+fn free_device(control: &File) -> io::Result<u32> {
+    // SAFETY: the call takes no argument and touches no memory of ours.
+    let number = unsafe { libc::ioctl(control.as_raw_fd(), LOOP_CTL_GET_FREE as _) };
+    u32::try_from(number).map_err(|_| io::Error::last_os_error())
+}
+
+fn configure(node: &File, backing: &File) -> io::Result<()> {
+    // the kernel shows this name where it has no path, and people in `losetup`
+    let mut file_name = [0; 64];
+    file_name[..9].copy_from_slice(b"ringfence");
+    let info = LoopInfo {
+        device: 0,
+        inode: 0,
+        rdevice: 0,
+        offset: 0,
+        size_limit: 0,
+        number: 0,
+        encrypt_type: 0,
+        encrypt_key_size: 0,
+        flags: LO_FLAGS_READ_ONLY | LO_FLAGS_AUTOCLEAR | LO_FLAGS_DIRECT_IO,
+        file_name,
+        crypt_name: [0; 64],
+        encrypt_key: [0; 32],
+        init: [0; 2],
+    };
+    let fd = backing.as_raw_fd().unsigned_abs();
+    let config = LoopConfig { fd, block_size: BLOCK_SIZE, info, reserved: [0; 8] };
+    // SAFETY: `config` has the layout of the kernel's `struct loop_config` and lives through the call, which
+    // only reads it.
+    let result = unsafe { libc::ioctl(node.as_raw_fd(), LOOP_CONFIGURE as _, &raw const config) };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_structures_have_the_size_of_the_kernels() {
+        assert_eq!(size_of::<LoopInfo>(), 232);
+        assert_eq!(size_of::<LoopConfig>(), 304);
+    }
+
+    #[test]
+    fn an_interrupted_attach_leaves_no_file() {
+        let directory = tempfile::tempdir().unwrap();
+        let result = LoopDevice::attach(directory.path(), 1 << 20, &AtomicBool::new(true));
+        assert!(matches!(result, Err(Error::Interrupted)));
+        assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn a_directory_that_can_not_hold_the_data_is_named() {
+        let error =
+            LoopDevice::attach(Path::new("/nonexistent"), 1 << 20, &AtomicBool::new(false)).unwrap_err();
+        let text = error.to_string();
+        assert!(
+            text.starts_with(
+                "cannot make a loop device: cannot write its data in /nonexistent: No such file"
+            ),
+            "{text}"
+        );
+    }
+}
