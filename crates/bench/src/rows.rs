@@ -1,0 +1,107 @@
+//! What is compared with what, and the groups that both sides work on.
+
+use std::path::PathBuf;
+
+use kernel::{Access, GroupName, Host, Real};
+use settings::Controller;
+
+/// One comparison.
+pub struct Row {
+    pub name: &'static str,
+    pub ours: Vec<String>,
+    pub peer: Vec<String>,
+    /// The largest ratio that we want; `None` for rows that only tell the floor.
+    pub goal: Option<f64>,
+}
+
+/// The rows, and the groups they need, which go with them.
+pub struct Rows {
+    pub rows: Vec<Row>,
+    /// Held for its end.
+    _groups: Groups,
+}
+
+/// The groups of this run; removed when it ends.
+struct Groups {
+    host: Host,
+}
+
+const GROUP: &str = "rf-test-bench";
+/// Groups for the listing row.
+const MANY: usize = 1_000;
+
+impl Rows {
+    pub fn set_up(program: &str) -> Result<Rows, String> {
+        let host = Host::new(Box::new(Real::new())).map_err(|error| error.to_string())?;
+        let groups = Groups { host };
+        let controllers = [Controller::Cpu, Controller::Memory, Controller::Pids];
+        for controllers in [&controllers[..], &controllers[..1]] {
+            let name = if controllers.len() == 1 { format!("{GROUP}/many") } else { GROUP.to_owned() };
+            groups.make(&name, controllers)?;
+        }
+        for index in 0..MANY {
+            groups.make(&format!("{GROUP}/many/g{index:04}"), &controllers[..1])?;
+        }
+        let cpu_only = format!("{GROUP}/many");
+        let directory = groups.directory(&cpu_only)?;
+        let words = |line: String| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+        let row = |name, ours: String, peer: String, goal| Row { name, ours: words(ours), peer: words(peer), goal };
+        let table = vec![
+            row("true, alone and alone", "/bin/true".into(), "/bin/true".into(), None),
+            row(
+                "run / cgexec, cpu",
+                format!("{program} run {cpu_only} -- /bin/true"),
+                format!("cgexec -g cpu:{cpu_only} /bin/true"),
+                Some(0.6),
+            ),
+            row(
+                "run / cgexec, cpu memory pids",
+                format!("{program} run {GROUP} -- /bin/true"),
+                format!("cgexec -g cpu,memory,pids:{GROUP} /bin/true"),
+                Some(0.6),
+            ),
+            row(
+                "set / cgset, one value",
+                format!("{program} set --quiet {GROUP} cpu.shares=512"),
+                format!("cgset -r cpu.shares=512 {GROUP}"),
+                Some(0.6),
+            ),
+            row(
+                "get / cgget, one value",
+                format!("{program} get {GROUP} cpu.shares"),
+                format!("cgget -r cpu.shares {GROUP}"),
+                None,
+            ),
+            row(
+                "list / find -type d, 1,000 groups",
+                format!("{program} list {cpu_only}"),
+                format!("find {} -type d", directory.display()),
+                Some(1.2),
+            ),
+        ];
+        Ok(Rows { rows: table, _groups: groups })
+    }
+}
+
+impl Groups {
+    fn make(&self, name: &str, controllers: &[Controller]) -> Result<(), String> {
+        let name = GroupName::new(name).map_err(|error| error.to_string())?;
+        let made = self.host.create(&name, Some(controllers), &Access::default());
+        made.map(drop).map_err(|error| error.to_string())
+    }
+
+    fn directory(&self, name: &str) -> Result<PathBuf, String> {
+        let name = GroupName::new(name).map_err(|error| error.to_string())?;
+        let seat = self.host.seat(&name, Controller::Cpu).map_err(|error| error.to_string())?;
+        Ok(seat.directory())
+    }
+}
+
+impl Drop for Groups {
+    fn drop(&mut self) {
+        let deleted = GroupName::new(GROUP).and_then(|name| self.host.delete(&name, true));
+        if let Err(error) = deleted {
+            eprintln!("bench: {error}");
+        }
+    }
+}

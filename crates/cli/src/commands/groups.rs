@@ -1,0 +1,110 @@
+//! `create`, `delete`, `list`.
+
+use std::{collections::BTreeMap, fmt::Write, path::PathBuf};
+
+use kernel::{Access, Created, GroupName, Host};
+use settings::{Controller, Version};
+
+use super::{group, host};
+use crate::{args, failure::Failure, output, people};
+
+pub fn create(args: &args::Create, json: bool) -> Result<(), Failure> {
+    let name = group(&args.group)?;
+    if name.path().is_empty() {
+        return Err(Failure::usage("the root group is always there").hint("name a group of your own: db/oltp1"));
+    }
+    let controllers = controllers(&args.controllers)?;
+    let access = Access {
+        tasks: args.tasks.as_deref().map_or(Ok(kernel::Who::default()), people::who)?,
+        admin: args.admin.as_deref().map_or(Ok(kernel::Who::default()), people::who)?,
+        directory_mode: args.directory_mode,
+        file_mode: args.file_mode,
+        tasks_mode: args.tasks_mode,
+    };
+    let host = host()?;
+    let created = make(&host, &name, controllers.as_deref(), &access)?;
+    if json {
+        return output::json(&created);
+    }
+    for directory in &created.empty_cpusets {
+        let hint = format!("ringfence set {name} cpuset.cpus=… cpuset.mems=…");
+        output::warning(&format!("{} takes no task yet: {hint}", directory.display()));
+    }
+    Ok(())
+}
+
+/// Makes a group; on a systemd host asks systemd first for the delegated unit that it goes below.
+pub fn make(
+    host: &Host,
+    name: &GroupName,
+    controllers: Option<&[Controller]>,
+    access: &Access,
+) -> Result<Created, Failure> {
+    if host.needs_unit() && !name.is_from_root() {
+        kernel::ensure_unit(host)?;
+    }
+    Ok(host.create(name, controllers, access)?)
+}
+
+fn controllers(names: &[String]) -> Result<Option<Vec<Controller>>, Failure> {
+    let known = || {
+        let both = |controller: &Controller| [controller.name(Version::V1), controller.name(Version::V2)];
+        Controller::ALL.iter().flat_map(both).flatten()
+    };
+    let one = |name: &String| match name.as_str() {
+        "core" | "unified" => Ok(Controller::Core),
+        name => Controller::from_name(name).ok_or_else(|| {
+            let near = units::nearest(name, known()).join(" or ");
+            let hint = if near.is_empty() { "ringfence doctor lists them".to_owned() } else { format!("did you mean {near}?") };
+            Failure::usage(format!("unknown controller '{name}'")).hint(hint)
+        }),
+    };
+    if names.is_empty() { Ok(None) } else { names.iter().map(one).collect::<Result<_, _>>().map(Some) }
+}
+
+pub fn delete(args: &args::Delete, json: bool) -> Result<(), Failure> {
+    let names: Vec<GroupName> = args.groups.iter().map(|name| group(name)).collect::<Result<_, _>>()?;
+    let host = host()?;
+    for name in &names {
+        host.existing(name)?;
+    }
+    let mut deleted: Vec<PathBuf> = Vec::new();
+    for name in &names {
+        deleted.extend(host.delete(name, args.recursive)?);
+    }
+    if json { output::json(&serde_json::json!({ "deleted": deleted })) } else { Ok(()) }
+}
+
+pub fn list(args: &args::List, json: bool) -> Result<(), Failure> {
+    let below = args.group.as_deref().map_or(Ok(GroupName::base()), group)?;
+    let host = host()?;
+    if !below.path().is_empty() {
+        host.existing(&below)?;
+    }
+    let groups = host.list(&below)?;
+    let labels: Vec<String> = host.hierarchies().iter().map(kernel::Hierarchy::label).collect();
+    let prefix = match below.path() {
+        "" if below.is_from_root() => "/".to_owned(),
+        "" => String::new(),
+        _ => format!("{below}/"),
+    };
+    if json {
+        let named: BTreeMap<String, Vec<&String>> = groups
+            .iter()
+            .map(|(name, ids)| (format!("{prefix}{name}"), ids.iter().map(|&id| &labels[id]).collect()))
+            .collect();
+        return output::json(&serde_json::json!({ "groups": named }));
+    }
+    let mut text = String::with_capacity(groups.len() * 16);
+    for (name, ids) in &groups {
+        if args.tree {
+            let depth = name.matches('/').count();
+            let last = name.rsplit('/').next().unwrap_or(name);
+            let held: Vec<&str> = ids.iter().map(|&id| labels[id].as_str()).collect();
+            let _ = writeln!(text, "{:indent$}{last}  [{}]", "", held.join(" "), indent = depth * 2);
+        } else {
+            let _ = writeln!(text, "{prefix}{name}");
+        }
+    }
+    output::text(&text)
+}

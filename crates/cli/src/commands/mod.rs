@@ -1,0 +1,54 @@
+//! One function per command: arguments in, a call, the answer printed.
+
+mod control;
+mod demo;
+mod groups;
+mod machine;
+mod perf;
+mod program;
+mod tasks;
+mod values;
+
+use kernel::{GroupName, Host, Real};
+
+use crate::{
+    args::{Args, Command},
+    failure::Failure,
+};
+
+pub fn run(args: &Args) -> Result<u8, Failure> {
+    let json = args.everywhere.json;
+    match &args.command {
+        Command::Create(create) => groups::create(create, json),
+        Command::Delete(delete) => groups::delete(delete, json),
+        Command::List(list) => groups::list(list, json),
+        Command::Get(get) => values::get(get, json, values::Which::Settings),
+        Command::Stat(get) => values::get(get, json, values::Which::Statistics),
+        Command::Set(set) => values::set(set, json),
+        Command::Run(run) => return tasks::run(run),
+        Command::Move(moving) => tasks::move_tasks(moving, json),
+        Command::Where(places) => tasks::places(places, json),
+        Command::Freeze(wait) => control::set_frozen(wait, true, json),
+        Command::Thaw(wait) => control::set_frozen(wait, false, json),
+        Command::Kill(wait) => control::kill(wait, json),
+        Command::Perf(perf) => return perf::perf(perf),
+        Command::Doctor => return machine::doctor(json),
+        Command::Topology(topology) => machine::topology(topology, json),
+        Command::Settings(settings) => machine::settings(settings, json),
+        Command::Mount(mount) => machine::mount(mount, json),
+        Command::Umount(mount) => machine::umount(mount, json),
+        Command::Demo(demo) => demo::demo(demo, json),
+        Command::Completions(completions) => program::completions(completions),
+        Command::Man(man) => program::man(man),
+        Command::Worker(worker) => demo::worker(worker),
+    }
+    .map(|()| 0)
+}
+
+fn host() -> Result<Host, Failure> {
+    Ok(Host::new(Box::new(Real::new()))?)
+}
+
+fn group(name: &str) -> Result<GroupName, Failure> {
+    Ok(GroupName::new(name)?)
+}

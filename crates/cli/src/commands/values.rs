@@ -1,0 +1,181 @@
+//! `get`, `stat`, `set`.
+
+use std::fmt::Write;
+
+use apply::Reading;
+use kernel::{GroupName, Host};
+use plan::Ask;
+use serde_json::{Value as Json, json};
+use settings::{Access, Found, Value};
+
+use super::{group, host};
+use crate::{
+    args, facts,
+    failure::Failure,
+    output,
+};
+
+/// Which rows are shown when none is named.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Which {
+    /// What can be set.
+    Settings,
+    /// What can only be read.
+    Statistics,
+}
+
+pub fn get(args: &args::Get, as_json: bool, which: Which) -> Result<(), Failure> {
+    let name = group(&args.group)?;
+    let named: Vec<Found> = args.settings.iter().map(|name| settings::find(name)).collect::<Result<_, _>>()?;
+    let host = host()?;
+    let readings: Vec<(Found, Reading)> = if named.is_empty() {
+        if !name.path().is_empty() {
+            host.existing(&name)?;
+        }
+        all(&host, &name, which)
+    } else {
+        let read = |found: Found| apply::get(&host, &name, &found).map(|reading| (found, reading));
+        named.into_iter().map(read).collect::<Result<_, _>>()?
+    };
+    if as_json {
+        let rows: Vec<Json> = readings.iter().map(|(found, reading)| row(found, reading)).collect();
+        return output::json(&json!({ "group": name.to_string(), "settings": rows }));
+    }
+    let width = readings.iter().map(|(found, _)| found.name.len()).max().unwrap_or(0);
+    let mut text = String::new();
+    for (found, reading) in &readings {
+        let shown = found.show(&reading.value);
+        if args.values {
+            let _ = writeln!(text, "{shown}");
+        } else if shown.contains('\n') {
+            let _ = writeln!(text, "{}\n    {}", found.name, shown.trim_end().replace('\n', "\n    "));
+        } else {
+            let _ = writeln!(text, "{:width$}  {shown}", found.name);
+        }
+    }
+    output::text(&text)
+}
+
+fn row(found: &Found, reading: &Reading) -> Json {
+    json!({
+        "setting": found.name,
+        "canonical": found.setting.name,
+        "value": reading.value,
+        "text": found.show(&reading.value),
+        "version": reading.place.version,
+        "files": reading.files,
+    })
+}
+
+/// What the group has of the table; what its kernel lacks is left out.
+fn all(host: &Host, name: &GroupName, which: Which) -> Vec<(Found, Reading)> {
+    let wanted = |access| match which {
+        Which::Settings => access == Access::ReadWrite,
+        Which::Statistics => access == Access::Read,
+    };
+    settings::all()
+        .filter(|setting| wanted(setting.access))
+        .filter_map(|setting| settings::find(setting.name).ok())
+        .filter_map(|found| apply::get(host, name, &found).ok().map(|reading| (found, reading)))
+        .collect()
+}
+
+pub fn set(args: &args::Set, as_json: bool) -> Result<(), Failure> {
+    let name = group(&args.group)?;
+    let mut values = Vec::new();
+    let mut warnings = Vec::new();
+    for text in &args.settings {
+        let (setting, value) = assignment(text)?;
+        let (found, value, warned) = parsed(setting, value)?;
+        values.push((found, value));
+        warnings.extend(warned);
+    }
+    let host = host()?;
+    let mut asks = Vec::new();
+    for target in targets(&host, &name, args.recursive)? {
+        let copied = match &args.from {
+            Some(from) => copies(&host, &group(from)?, &target)?,
+            None => Vec::new(),
+        };
+        let named = |found: &Found| values.iter().any(|(other, _)| other.canonical() == found.canonical());
+        let rest = copied.into_iter().filter(|(found, _)| !named(found));
+        asks.extend(self::asks(&host, &target, rest.chain(values.iter().cloned()))?);
+    }
+    let changes = apply::set(&host, &asks)?;
+    warnings.iter().for_each(|warning| output::warning(warning));
+    if as_json {
+        return output::json(&json!({ "changes": changes }));
+    }
+    let mut text = String::new();
+    for change in &changes {
+        change.differences.iter().for_each(|note| output::warning(&format!("{}: {note}", change.setting)));
+        for write in &change.written {
+            let _ = writeln!(text, "{} <- {}", write.path.display(), write.text.trim_end());
+        }
+        for note in &change.approximations {
+            let _ = writeln!(text, "  {} {note}", change.setting);
+        }
+    }
+    if args.quiet { Ok(()) } else { output::text(&text) }
+}
+
+/// `SETTING=VALUE` in two.
+fn assignment(text: &str) -> Result<(&str, &str), Failure> {
+    text.split_once('=').ok_or_else(|| {
+        let hint = match settings::find(text) {
+            Ok(found) => format!("for example {text}={}", found.setting.example),
+            Err(error) => error.hint(),
+        };
+        Failure::usage(format!("'{text}' is not SETTING=VALUE")).hint(hint)
+    })
+}
+
+/// A setting and its value from their texts, for this machine, with warnings.
+pub fn parsed(setting: &str, value: &str) -> Result<(Found, Value, Vec<String>), Failure> {
+    let found = settings::find(setting)?;
+    let (value, warnings) = facts::whole_disks(found.parse(value, &facts::Live)?);
+    Ok((found, value, warnings))
+}
+
+/// The values as asked for one group, each at its place.
+pub fn asks(
+    host: &Host,
+    name: &GroupName,
+    values: impl IntoIterator<Item = (Found, Value)>,
+) -> Result<Vec<Ask>, Failure> {
+    let ask = |(found, value)| {
+        let place = apply::place(host, name, &found)?;
+        Ok(Ask { group: name.clone(), place, found, value })
+    };
+    values.into_iter().map(ask).collect()
+}
+
+fn targets(host: &Host, name: &GroupName, recursive: bool) -> Result<Vec<GroupName>, Failure> {
+    let mut targets = vec![name.clone()];
+    if recursive {
+        if !name.path().is_empty() {
+            host.existing(name)?;
+        }
+        let prefix = if name.path().is_empty() { "/".to_owned() } else { format!("{name}/") };
+        for below in host.list(name)?.keys() {
+            targets.push(group(&format!("{prefix}{below}"))?);
+        }
+    }
+    Ok(targets)
+}
+
+/// What `from` has set otherwise than `target`, where both have it.
+fn copies(host: &Host, from: &GroupName, target: &GroupName) -> Result<Vec<(Found, Value)>, Failure> {
+    host.existing(from)?;
+    let state = |found: &Found| {
+        // these hold tasks, or describe the tree, and are no settings of the group
+        let name = found.setting.name;
+        name.starts_with("cgroup.") || matches!(name, "tasks" | "notify_on_release" | "release_agent")
+    };
+    Ok(all(host, from, Which::Settings)
+        .into_iter()
+        .filter(|(found, _)| !state(found))
+        .filter(|(found, reading)| apply::get(host, target, found).is_ok_and(|held| held.value != reading.value))
+        .map(|(found, reading)| (found, reading.value))
+        .collect())
+}

@@ -1,0 +1,76 @@
+//! Why a command did not do what it was asked, with a mend and an exit status. The statuses are documented here
+//! and in `ringfence --help`.
+
+use std::fmt::Display;
+
+/// It failed; nothing, or nothing more than was said, was changed.
+pub const FAILED: u8 = 1;
+/// The arguments make no sense.
+pub const USAGE: u8 = 2;
+/// Done in part, or something needs attention.
+pub const ATTENTION: u8 = 3;
+/// `run`: this program failed before the other one was started (as env(1) and timeout(1) have it).
+pub const RUN_FAILED: u8 = 125;
+
+/// What is said on standard error at the end.
+#[derive(Debug)]
+pub struct Failure {
+    pub message: String,
+    pub hint: Option<String>,
+    pub code: u8,
+}
+
+impl Failure {
+    pub fn new(message: impl Display) -> Failure {
+        Failure { message: message.to_string(), hint: None, code: FAILED }
+    }
+
+    pub fn usage(message: impl Display) -> Failure {
+        Failure { code: USAGE, ..Failure::new(message) }
+    }
+
+    pub fn hint(self, hint: impl Display) -> Failure {
+        Failure { hint: Some(hint.to_string()), ..self }
+    }
+
+    pub fn code(self, code: u8) -> Failure {
+        Failure { code, ..self }
+    }
+
+    /// `error: …` and, on a line of its own, `hint: …`.
+    pub fn rendered(&self) -> String {
+        let hint = self.hint.as_ref().map(|hint| format!("hint: {hint}\n")).unwrap_or_default();
+        format!("ringfence: error: {}\n{hint}", self.message)
+    }
+}
+
+impl From<kernel::Error> for Failure {
+    fn from(error: kernel::Error) -> Failure {
+        let code = if matches!(error, kernel::Error::BadName { .. }) { USAGE } else { FAILED };
+        Failure { message: error.to_string(), hint: error.hint(), code }
+    }
+}
+
+impl From<apply::Error> for Failure {
+    fn from(error: apply::Error) -> Failure {
+        Failure { message: error.to_string(), hint: error.hint(), code: FAILED }
+    }
+}
+
+impl From<settings::UnknownSetting> for Failure {
+    fn from(error: settings::UnknownSetting) -> Failure {
+        Failure { message: error.to_string(), hint: Some(error.hint()), code: USAGE }
+    }
+}
+
+impl From<settings::ValueError> for Failure {
+    fn from(error: settings::ValueError) -> Failure {
+        Failure { message: error.to_string(), hint: error.hint(), code: USAGE }
+    }
+}
+
+impl From<topology::TopologyError> for Failure {
+    fn from(error: topology::TopologyError) -> Failure {
+        Failure { message: error.to_string(), hint: error.hint(), code: FAILED }
+    }
+}

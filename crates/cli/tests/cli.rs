@@ -1,0 +1,25 @@
+//! The program as a user meets it, on the kernel of the machine that this runs on: this host, or a VM with cgroup
+//! v2, v1, both, none, or systemd. `RINGFENCE` names the program where cargo does not.
+#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr, reason = "a test's failure is a panic")]
+
+#[path = "cli/architecture.rs"]
+mod architecture;
+#[path = "cli/input.rs"]
+mod input;
+#[path = "cli/refusals.rs"]
+mod refusals;
+#[path = "cli/script.rs"]
+mod script;
+#[path = "cli/world.rs"]
+mod world;
+
+use libtest_mimic::Arguments;
+
+fn main() {
+    let mut arguments = Arguments::from_args();
+    // groups of one test are another's siblings, and some tests set what siblings share
+    arguments.test_threads = Some(1);
+    let world = world::World::look();
+    let trials = [architecture::trials(), input::trials(&world), refusals::trials(&world), script::trials(&world)];
+    libtest_mimic::run(&arguments, trials.into_iter().flatten().collect()).exit();
+}

@@ -1,0 +1,522 @@
+//! Every way in which a kernel says no that a user is likely to meet, provoked on the real one: the answer must name
+//! the true cause and the command that mends it. A row is run where its needs are met: on this host's v1
+//! hierarchies or in a VM.
+
+use std::sync::Arc;
+
+use libtest_mimic::Trial;
+
+use crate::world::{Need, Scene, World};
+
+struct Row {
+    /// What happened, as a sentence.
+    name: &'static str,
+    needs: &'static [Need],
+    /// Command lines of ours before; `sh …` is a shell line.
+    before: &'static [&'static str],
+    refused: &'static str,
+    user: Option<u32>,
+    code: i32,
+    /// Parts of standard error.
+    says: &'static [&'static str],
+}
+
+const NOBODY: Option<u32> = Some(65534);
+/// What most rows share.
+const ROW: Row = Row { name: "", needs: &[], before: &[], refused: "", user: None, code: 1, says: &[] };
+const CPUSET: &[Need] = &[Need::V1("cpuset")];
+const V2: &[Need] = &[Need::AnyV2];
+
+const ROWS: &[Row] = &[
+    // study S5's trap, and its variants
+    Row {
+        name: "a cpuset without memory nodes takes no task",
+        needs: CPUSET,
+        before: &["create {g}", "set {g} cpuset.cpus=0"],
+        refused: "move {g} {pid}",
+        says: &["cpuset.mems is empty", "no memory node to allocate from", "hint: ringfence set {g} cpuset.mems=0"],
+        ..ROW
+    },
+    Row {
+        name: "a cpuset without CPUs takes no task",
+        needs: CPUSET,
+        before: &["create {g} -c cpuset", "set {g} cpuset.mems=0"],
+        refused: "move {g} {pid}",
+        says: &["cpuset.cpus is empty", "no CPU to run on", "hint: ringfence set {g} cpuset.cpus=0"],
+        ..ROW
+    },
+    Row {
+        name: "a cpuset without both takes no task",
+        needs: CPUSET,
+        before: &["create {g} -c cpuset"],
+        refused: "move {g} {pid}",
+        says: &["cpuset.cpus and cpuset.mems are empty", "hint: ringfence set {g} cpuset.cpus=0"],
+        ..ROW
+    },
+    Row {
+        name: "a program is not run in a cpuset without both",
+        needs: CPUSET,
+        before: &["create {g} -c cpuset"],
+        refused: "run {g} -- true",
+        code: 125,
+        says: &["cannot start a program in group '{g}'", "cpuset.cpus and cpuset.mems are empty"],
+        ..ROW
+    },
+    // cpuset v1
+    Row {
+        name: "a cpuset can't have a CPU that the machine lacks",
+        needs: CPUSET,
+        before: &["create {g} -c cpuset"],
+        refused: "set {g} cpuset.cpus=0,4000",
+        says: &["the machine has no CPU 4000", "hint:"],
+        ..ROW
+    },
+    Row {
+        name: "a cpuset can't have a memory node that the machine lacks",
+        needs: CPUSET,
+        before: &["create {g} -c cpuset"],
+        refused: "set {g} cpuset.mems=0,60",
+        says: &["the machine has no memory node 60", "hint:"],
+        ..ROW
+    },
+    Row {
+        name: "a cpuset can't have a CPU that its parent lacks",
+        needs: &[Need::V1("cpuset"), Need::Cpus(2)],
+        before: &["create {g}/a -c cpuset", "set {g} cpuset.cpus=0"],
+        refused: "set {g}/a cpuset.cpus=0-1",
+        says: &["its parent '{g}' has cpuset.cpus '0', which lacks 1", "hint: ringfence set {g} cpuset.cpus=0-1 first"],
+        ..ROW
+    },
+    Row {
+        name: "a cpuset can't lose a CPU that a group below uses",
+        needs: &[Need::V1("cpuset"), Need::Cpus(2)],
+        before: &["create {g}/a -c cpuset", "set {g} cpuset.cpus=0-1", "set {g}/a cpuset.cpus=1"],
+        refused: "set {g} cpuset.cpus=0",
+        says: &["group '{g}/a' below it uses '1'", "hint: ringfence set {g}/a cpuset.cpus=0 first"],
+        ..ROW
+    },
+    Row {
+        name: "a cpuset with tasks can't be emptied",
+        needs: CPUSET,
+        before: &["create {g} -c cpuset", "set {g} cpuset.cpus=0 cpuset.mems=0", "move {g} {pid}"],
+        refused: "set {g} cpuset.cpus=",
+        says: &["{pid} (sleep)", "left without a CPU", "hint: move them out first"],
+        ..ROW
+    },
+    Row {
+        name: "a cpuset is not exclusive below one that is not",
+        needs: CPUSET,
+        before: &["create {g}/a -c cpuset", "set {g} cpuset.cpus=0", "set {g}/a cpuset.cpus=0"],
+        refused: "set {g}/a cpuset.cpu_exclusive=1",
+        says: &["its parent '{g}' is not exclusive itself", "hint: ringfence set {g} cpuset.cpu_exclusive=1 first"],
+        ..ROW
+    },
+    Row {
+        name: "a cpuset is not exclusive while a sibling has its CPUs",
+        needs: CPUSET,
+        before: &[
+            "create {g}/a -c cpuset",
+            "create {g}/b -c cpuset",
+            "set {g} cpuset.cpus=0 cpuset.cpu_exclusive=1",
+            "set {g}/a cpuset.cpus=0",
+            "set {g}/b cpuset.cpus=0",
+        ],
+        refused: "set {g}/a cpuset.cpu_exclusive=1",
+        says: &["group '{g}/b' has cpuset.cpus '0', which overlaps"],
+        ..ROW
+    },
+    Row {
+        name: "a cpuset can't take a CPU that a sibling has for itself",
+        needs: CPUSET,
+        before: &[
+            "create {g}/a -c cpuset",
+            "create {g}/b -c cpuset",
+            "set {g} cpuset.cpus=0 cpuset.cpu_exclusive=1",
+            "set {g}/b cpuset.cpus=0 cpuset.cpu_exclusive=1",
+        ],
+        refused: "set {g}/a cpuset.cpus=0",
+        says: &["group '{g}/b' has '0', and one of the two is exclusive"],
+        ..ROW
+    },
+    // memory v1
+    Row {
+        name: "a v1 memory limit is not set below what can't be reclaimed",
+        needs: &[Need::V1("memory"), Need::NoSwap],
+        before: &["create {g} -c memory", "eat {g}"],
+        refused: "set {g} memory.limit_in_bytes=1M",
+        says: &["the group uses", "not enough of it could be reclaimed", "hint: a limit above its use is taken"],
+        ..ROW
+    },
+    Row {
+        name: "a v1 memory limit is not set above memory plus swap",
+        needs: &[Need::V1("memory"), Need::File("memory.memsw.limit_in_bytes")],
+        before: &["create {g} -c memory", "set {g} memory.limit_in_bytes=64M memory.memsw.limit_in_bytes=64M"],
+        refused: "set {g} memory.limit_in_bytes=128M",
+        says: &["it must be at most memory.memsw.limit_in_bytes, which is 64M", "hint:"],
+        ..ROW
+    },
+    Row {
+        name: "memory plus swap is not set below the v1 memory limit",
+        needs: &[Need::V1("memory"), Need::File("memory.memsw.limit_in_bytes")],
+        before: &["create {g} -c memory", "set {g} memory.limit_in_bytes=64M"],
+        refused: "set {g} memory.memsw.limit_in_bytes=32M",
+        says: &["it must be at least memory.limit_in_bytes, which is 64M", "hint:"],
+        ..ROW
+    },
+    // cpu v1
+    Row {
+        name: "a v1 quota is not set above the parent's",
+        needs: &[Need::V1("cpu")],
+        before: &["create {g}/a -c cpu", "set {g} cpu.max=50%"],
+        refused: "set {g}/a cpu.max=80%",
+        says: &["its parent '{g}' may run 0.50 CPUs, less than the 0.80 asked for", "hint: ringfence set {g} cpu.max=0.80cpu first"],
+        ..ROW
+    },
+    Row {
+        name: "a v1 quota is not set below that of a group below",
+        needs: &[Need::V1("cpu")],
+        before: &["create {g}/a -c cpu", "set {g} cpu.max=80%", "set {g}/a cpu.max=60%"],
+        refused: "set {g} cpu.max=30%",
+        says: &["group '{g}/a' below it may run 0.60 CPUs, more than the 0.30 asked for"],
+        ..ROW
+    },
+    Row {
+        name: "a real-time budget is not set above what is free",
+        needs: &[Need::V1("cpu"), Need::File("cpu.rt_runtime_us")],
+        before: &["create {g} -c cpu"],
+        refused: "set {g} cpu.rt_runtime_us=990000",
+        says: &["'/' has a real-time budget of", "are free", "hint:"],
+        ..ROW
+    },
+    Row {
+        name: "a real-time task does not enter a group without a budget",
+        needs: &[Need::V1("cpu"), Need::File("cpu.rt_runtime_us"), Need::Realtime],
+        before: &["create {g} -c cpu"],
+        refused: "move {g} {fifo}",
+        says: &["real-time budget (cpu.rt_runtime_us) is 0", "hint: ringfence set {g} cpu.rt_runtime_us="],
+        ..ROW
+    },
+    Row {
+        name: "a real-time budget is not taken from tasks that need it",
+        needs: &[Need::V1("cpu"), Need::File("cpu.rt_runtime_us"), Need::Realtime],
+        before: &["create {g} -c cpu", "set {g} cpu.rt_runtime_us=20ms", "move {g} {fifo}"],
+        refused: "set {g} cpu.rt_runtime_us=0",
+        says: &["left without a budget", "hint:"],
+        ..ROW
+    },
+    // block devices
+    Row {
+        name: "a block device that is not there is not limited on v1",
+        needs: &[Need::V1("blkio")],
+        before: &["create {g} -c blkio"],
+        refused: "set {g} 'io.max=250:99 riops=10'",
+        says: &["there is no block device 250:99", "hint: lsblk lists them"],
+        ..ROW
+    },
+    Row {
+        name: "a block device that is not there is not limited on v2",
+        needs: &[Need::V2("io")],
+        before: &["create {g} -c io"],
+        refused: "set {g} 'io.max=250:99 riops=10'",
+        says: &["there is no block device 250:99", "hint: lsblk lists them"],
+        ..ROW
+    },
+    // devices
+    Row {
+        name: "a device that the parent denies is not allowed below it",
+        needs: &[Need::V1("devices")],
+        before: &["create {g} -c devices", "set {g} devices.deny=a", "create {g}/a -c devices"],
+        refused: "set {g}/a 'devices.allow=c 1:3 rw'",
+        says: &["its parent '{g}' does not allow that device itself", "hint: ringfence get {g} devices.list"],
+        ..ROW
+    },
+    // any version
+    Row {
+        name: "a group with tasks is not deleted",
+        needs: &[Need::Groups],
+        before: &["create {g} -c pids", "move {g} {pid}"],
+        refused: "delete {g}",
+        says: &["still holds {pid} (sleep)", "hint: ringfence kill {g}"],
+        ..ROW
+    },
+    Row {
+        name: "a group with groups below is not deleted without --recursive",
+        needs: &[Need::Groups],
+        before: &["create {g}/a -c pids", "create {g}/b -c pids"],
+        refused: "delete {g}",
+        says: &["it has 2 groups below it (a, b)", "hint: ringfence delete --recursive {g}"],
+        ..ROW
+    },
+    Row {
+        name: "a kernel thread is not moved",
+        needs: &[Need::Groups],
+        before: &["create {g} -c pids"],
+        refused: "move {g} {kthread}",
+        says: &["is a kernel thread", "hint:"],
+        ..ROW
+    },
+    Row {
+        name: "a process that is gone is not moved",
+        needs: &[Need::Groups],
+        before: &["create {g} -c pids"],
+        refused: "move {g} 4194000",
+        says: &["there is no process 4194000", "hint:"],
+        ..ROW
+    },
+    Row {
+        name: "another user makes no group",
+        needs: &[Need::Groups, Need::Plain],
+        refused: "create {g} -c pids",
+        user: NOBODY,
+        says: &["user 65534 may not write", "hint: as root: ringfence create {g}"],
+        ..ROW
+    },
+    Row {
+        name: "another user changes no setting",
+        needs: &[Need::Groups, Need::Plain],
+        before: &["create {g} -c pids"],
+        refused: "set {g} pids.max=5",
+        user: NOBODY,
+        says: &["user 65534 may not write", "hint: as root: ringfence create {g}"],
+        ..ROW
+    },
+    Row {
+        name: "another user moves only what is his",
+        needs: &[Need::Groups, Need::Plain],
+        before: &["create {g} -c pids --tasks 65534:65534"],
+        refused: "move {g} {pid}",
+        user: NOBODY,
+        says: &["user 65534 may not move process {pid} of user 0", "hint:"],
+        ..ROW
+    },
+    Row {
+        name: "a group that is not there has near names offered",
+        needs: &[Need::Groups],
+        before: &["create {g} -c pids"],
+        refused: "set {g}x pids.max=5",
+        says: &["group '{g}x' does not exist", "hint: did you mean {g}?"],
+        ..ROW
+    },
+    Row {
+        name: "a setting of a controller that the group lacks names the controller",
+        needs: &[Need::V1("cpu"), Need::V1("memory")],
+        before: &["create {g} -c cpu"],
+        refused: "set {g} memory.max=64M",
+        says: &["group '{g}' is not controlled by memory", "hint: ringfence create {g} --controllers memory"],
+        ..ROW
+    },
+    Row {
+        name: "a setting of a controller that a v2 group lacks names the controller",
+        needs: &[Need::V2("memory"), Need::V2("pids")],
+        before: &["create {g}/a -c pids"],
+        refused: "set {g}/a memory.max=64M",
+        says: &["controller memory is not enabled for the group", "hint: ringfence create {g}/a --controllers memory"],
+        ..ROW
+    },
+    Row {
+        name: "a setting that only v2 has names what v1 offers",
+        needs: &[Need::V1("memory")],
+        before: &["create {g} -c memory"],
+        refused: "set {g} memory.min=64M",
+        says: &["cgroup v1, which controls group '{g}' here, has no memory.min", "hint:"],
+        ..ROW
+    },
+    Row {
+        name: "a setting that only v1 has names what v2 offers",
+        needs: &[Need::V2("cpu")],
+        before: &["create {g} -c cpu"],
+        refused: "set {g} cpu.rt_runtime_us=10000",
+        says: &["cgroup v2, which controls group '{g}' here, has no cpu.rt_runtime_us", "hint:"],
+        ..ROW
+    },
+    Row {
+        name: "a file that this kernel lacks is named as such",
+        needs: &[Need::V1("cpu")],
+        before: &["create {g} -c cpu"],
+        refused: "get {g} cpu.uclamp.min",
+        says: &["cpu.uclamp.min"],
+        ..ROW
+    },
+    Row {
+        name: "a controller that is nowhere mounted can be mounted",
+        needs: &[Need::Groups, Need::NotMounted("net_cls"), Need::File("blkio.throttle.read_bps_device")],
+        before: &["create {g} -c pids"],
+        refused: "set {g} net_cls.classid=10:1",
+        says: &["controller net_cls is on no mounted hierarchy", "hint: ringfence mount net_cls"],
+        ..ROW
+    },
+    Row {
+        name: "the root group is not frozen",
+        needs: &[Need::Groups],
+        refused: "freeze /",
+        says: &["freezing of the root group would reach every process", "hint:"],
+        ..ROW
+    },
+    Row {
+        name: "the root group is not killed",
+        needs: &[Need::Groups],
+        refused: "kill /",
+        says: &["killing of the root group would reach every process", "hint:"],
+        ..ROW
+    },
+    Row {
+        name: "a read-only hierarchy is named with the command that changes that",
+        needs: &[Need::Groups, Need::Plain],
+        refused: "sh unshare -m sh -c 'for m in $(grep -w -e cgroup -e cgroup2 /proc/mounts | cut -d\" \" -f2); do mount -o remount,bind,ro $m; done; {program} create {g} -c pids'",
+        says: &["is mounted read-only", "hint: mount -o remount,rw"],
+        ..ROW
+    },
+    Row {
+        name: "a machine without any hierarchy is told how to get one",
+        needs: &[Need::NoHierarchy],
+        refused: "create {g}",
+        says: &["no cgroup hierarchy is mounted", "hint: mount -t cgroup2 none /sys/fs/cgroup"],
+        ..ROW
+    },
+    // v2
+    Row {
+        name: "a v2 group whose children have controllers holds no process",
+        needs: &[Need::V2("memory")],
+        before: &["create {g}/a -c memory"],
+        refused: "move {g} {pid}",
+        says: &["only groups without such children hold processes", "hint: use a group below it: {g}/a"],
+        ..ROW
+    },
+    Row {
+        name: "a program is not run in a v2 group whose children have controllers",
+        needs: &[Need::V2("memory")],
+        before: &["create {g}/a -c memory"],
+        refused: "run {g} -- true",
+        code: 125,
+        says: &["only groups without such children hold processes", "hint: use a group below it: {g}/a"],
+        ..ROW
+    },
+    Row {
+        name: "a v2 group that holds processes gives no controllers to groups below it",
+        needs: &[Need::V2("memory")],
+        before: &["create {g} -c core", "move {g} {pid}"],
+        refused: "create {g}/a -c memory",
+        says: &["group '{g}' holds {pid} (sleep) itself", "hint: move them to a group below it first"],
+        ..ROW
+    },
+    Row {
+        name: "no more groups are made than a parent allows",
+        needs: V2,
+        before: &["create {g} -c core", "set {g} cgroup.max.descendants=1", "create {g}/a -c core"],
+        refused: "create {g}/b -c core",
+        says: &["cgroup.max.descendants of group '{g}' allows 1 groups below it", "hint: ringfence set {g} cgroup.max.descendants=max"],
+        ..ROW
+    },
+    Row {
+        name: "no deeper groups are made than a parent allows",
+        needs: V2,
+        before: &["create {g}/a -c core", "set {g} cgroup.max.depth=1"],
+        refused: "create {g}/a/b -c core",
+        says: &["cgroup.max.depth of group '{g}' allows 1 levels below it", "hint: ringfence set {g} cgroup.max.depth=max"],
+        ..ROW
+    },
+    Row {
+        name: "a thread is not moved into a v2 group that is not threaded",
+        needs: V2,
+        before: &["create {g} -c core"],
+        refused: "move --threads {g} {pid}",
+        says: &["its type is 'domain'", "hint: ringfence set {g} cgroup.type=threaded"],
+        ..ROW
+    },
+    Row {
+        name: "a partition without CPUs of its own is not left invalid",
+        needs: &[Need::V2("cpuset"), Need::Plain],
+        before: &["create {g}/a -c cpuset", "create {g}/b -c cpuset", "set {g} cpuset.cpus=0-1", "set {g}/a cpuset.cpus=1"],
+        refused: "set {g}/a cpuset.cpus.partition=root",
+        says: &["keeps the partition of group '{g}/a' invalid", "nothing was changed", "hint: a partition needs CPUs"],
+        ..ROW
+    },
+    Row {
+        name: "a v2 group that may hold no more tasks starts no program",
+        needs: &[Need::V2("pids")],
+        before: &["create {g} -c pids", "set {g} pids.max=0"],
+        refused: "run {g} -- true",
+        code: 125,
+        says: &["it may hold 0 tasks and holds 0", "hint: ringfence set {g} pids.max=100"],
+        ..ROW
+    },
+    Row {
+        name: "a v2 group does not become a domain by writing so",
+        needs: &[Need::AnyV2, Need::Plain], // below a unit whose groups hand out io nothing can be threaded
+        before: &["create {g} -c core", "set {g} cgroup.type=threaded"],
+        refused: "set {g} cgroup.type=domain",
+        code: 2,
+        says: &["cgroup.type"],
+        ..ROW
+    },
+];
+
+pub fn trials(world: &Arc<World>) -> Vec<Trial> {
+    ROWS.iter()
+        .filter(|row| row.needs.iter().all(|need| world.has(*need)))
+        .map(|row| {
+            let world = world.clone();
+            Trial::test(format!("refused: {}", row.name), move || provoke(&world, row))
+        })
+        .collect()
+}
+
+fn provoke(world: &Arc<World>, row: &Row) -> Result<(), libtest_mimic::Failed> {
+    let mut scene = Scene::new(world, row.name);
+    prepare(&mut scene, row);
+    for line in row.before {
+        match line.strip_prefix("eat ") {
+            Some(group) => eat(&mut scene, group),
+            None => drop(scene.ok(line)),
+        }
+    }
+    let output = match row.refused.strip_prefix("sh ") {
+        Some(line) => {
+            let line = scene.fill(line).replace("{program}", &world.program);
+            std::process::Command::new("sh").args(["-c", &line]).output()?
+        }
+        None => scene.ringfence(row.refused, row.user),
+    };
+    let error = String::from_utf8_lossy(&output.stderr).into_owned();
+    let code = output.status.code();
+    if code != Some(row.code) {
+        return Err(format!("exit status {code:?} instead of {}: {error}", row.code).into());
+    }
+    for part in row.says {
+        let part = scene.fill(part);
+        if !error.contains(&part) {
+            return Err(format!("'{part}' is not in:\n{error}").into());
+        }
+    }
+    Ok(())
+}
+
+/// Starts the processes that the row speaks of.
+fn prepare(scene: &mut Scene, row: &Row) {
+    let speaks_of = |name: &str| {
+        let lines = row.before.iter().chain([&row.refused]).chain(row.says);
+        lines.into_iter().any(|line| line.contains(name))
+    };
+    if speaks_of("{pid}") {
+        scene.start("{pid}", &["sleep", "60"]);
+    }
+    if speaks_of("{fifo}") {
+        scene.start("{fifo}", &["chrt", "-f", "10", "sleep", "60"]);
+        std::thread::sleep(std::time::Duration::from_millis(200)); // chrt becomes sleep
+    }
+    if speaks_of("{kthread}") {
+        scene.name("{kthread}", "2");
+    }
+}
+
+/// A process in the group that holds 20 MB which can't be given back.
+fn eat(scene: &mut Scene, group: &str) {
+    let group = scene.fill(group);
+    let script = "x=$(head -c 20000000 /dev/zero | tr '\\0' x); sleep 60";
+    let program = scene.program();
+    scene.start("{eater}", &[&program, "run", &group, "--", "sh", "-c", script]);
+    scene.until("the memory", || {
+        let used = scene.ok(&format!("stat --values {group} memory.usage_in_bytes"));
+        used.trim().parse::<u64>().map_or_else(|_| used.contains('M'), |bytes| bytes > 15_000_000)
+    });
+}

@@ -1,0 +1,193 @@
+//! One script of get, set, run, move, freeze and kill, whose answers are the same on cgroup v1, v2 and hybrid: the
+//! expected text is one for all.
+
+use std::{fs, sync::Arc};
+
+use libtest_mimic::Trial;
+
+use crate::world::{Need, Scene, World};
+
+/// What is set, by names of both versions, and how it reads back, whatever the version.
+const SETTINGS: &[(&str, &str)] = &[
+    ("cpu.max=50%", "cpu.max=50000 100000"),
+    ("cpu.cfs_quota_us=30000", "cpu.max=30000 100000"),
+    ("cpu.weight=200", "cpu.weight=200"),
+    ("cpuset.mems=0", "cpuset.mems=0"),
+    ("cpuset.cpus=0", "cpuset.cpus=0"),
+    ("memory.max=64M", "memory.max=64M"),
+    ("memory.limit_in_bytes=128M", "memory.max=128M"),
+    ("pids.max=50", "pids.max=50"),
+    ("pids.max=max", "pids.max=max"),
+    ("cpu.max=max", "cpu.max=max 100000"),
+];
+
+pub fn trials(world: &Arc<World>) -> Vec<Trial> {
+    let everywhere = ["cpu", "cpuset", "memory", "pids"].iter().all(|name| {
+        [Need::V1(name), Need::V2(name)].into_iter().any(|need| world.has(need))
+    });
+    if !everywhere {
+        return Vec::new();
+    }
+    let cases: [(&str, fn(&mut Scene)); 8] = [
+        ("what is set reads back the same on every version", set_and_get),
+        ("a program runs inside its group, and its status comes through", run),
+        ("processes and whole trees move", moves),
+        ("a frozen group stands still until it is thawed", freeze),
+        ("killed groups are empty", kill),
+        ("a set that fails half way changes nothing", all_or_nothing),
+        ("settings are copied from another group, and to groups below", copies),
+        ("create is repeatable, list shows what is there, delete takes it away", life),
+    ];
+    cases
+        .into_iter()
+        .map(|(name, case)| {
+            let world = world.clone();
+            Trial::test(format!("script: {name}"), move || {
+                let mut scene = Scene::new(&world, name);
+                case(&mut scene);
+                Ok(())
+            })
+        })
+        .collect()
+}
+
+const CONTROLLERS: &str = "cpu,cpuset,memory,pids,freezer";
+
+fn ready(scene: &Scene) {
+    scene.ok(&format!("create {{g}} --controllers {CONTROLLERS}"));
+    scene.ok("set {g} cpuset.cpus=0 cpuset.mems=0");
+}
+
+fn set_and_get(scene: &mut Scene) {
+    ready(scene);
+    for (set, held) in SETTINGS {
+        scene.ok(&format!("set {{g}} {set}"));
+        let (name, value) = held.split_once('=').unwrap();
+        let answer = scene.ok(&format!("get --values {{g}} {name}"));
+        assert_eq!(answer.trim_end(), value, "after {set}");
+        let json = scene.ok(&format!("get --json {{g}} {name}"));
+        assert!(json.contains(&format!("\"text\": \"{value}\"")), "{json}");
+    }
+}
+
+fn run(scene: &mut Scene) {
+    ready(scene);
+    assert_eq!(scene.ringfence("run {g} -- sh -c 'exit 7'", None).status.code(), Some(7));
+    assert_eq!(scene.ringfence("run {g} -- /no/such/program", None).status.code(), Some(127));
+    assert_eq!(scene.ringfence("run {g} -- /etc/passwd", None).status.code(), Some(126));
+    let killed = scene.ringfence("run {g} -- sh -c 'kill -9 $$'", None).status;
+    // where the program took our place there is nobody to translate the signal
+    assert!(killed.code() == Some(137) || std::os::unix::process::ExitStatusExt::signal(&killed) == Some(9), "{killed}");
+    let inside = scene.ok("run {g} -- cat /proc/self/cgroup");
+    let groups: Vec<&str> = inside.lines().filter(|line| line.ends_with(&scene.group)).collect();
+    for controller in ["cpu", "cpuset", "memory", "pids"] {
+        let here = groups.iter().any(|line| {
+            let field = line.split(':').nth(1).unwrap();
+            field.is_empty() || field.split(',').any(|name| name == controller)
+        });
+        assert!(here, "{controller}: {inside}");
+    }
+}
+
+fn moves(scene: &mut Scene) {
+    ready(scene);
+    let one = scene.start("{one}", &["sleep", "60"]);
+    let tree = scene.start("{tree}", &["sh", "-c", "sleep 60 & sh -c 'sleep 60 & wait' & wait"]);
+    scene.until("the tree", || descendants(tree).len() == 3);
+    scene.ok("move {g} {one}");
+    scene.ok("move --tree {g} {tree}");
+    let mut expected: Vec<u32> = descendants(tree);
+    expected.extend([one, tree]);
+    for pid in expected {
+        let places = scene.ok(&format!("where --json {pid}"));
+        let here = places.matches(&format!("\"group\": \"{}\"", scene.group)).count();
+        assert!(here > 0, "{pid}: {places}");
+    }
+    scene.ok("move / {one}");
+    let places = scene.ok("where {one}");
+    assert!(!places.contains(&scene.group), "{places}");
+}
+
+fn descendants(root: u32) -> Vec<u32> {
+    let parent = |pid: u32| {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        stat.rsplit_once(") ")?.1.split(' ').nth(1)?.parse::<u32>().ok()
+    };
+    let mut found = vec![root];
+    let mut at = 0;
+    let all: Vec<u32> = fs::read_dir("/proc").unwrap().filter_map(|e| e.ok()?.file_name().to_str()?.parse().ok()).collect();
+    while at < found.len() {
+        found.extend(all.iter().filter(|&&pid| parent(pid) == Some(found[at])).copied().collect::<Vec<_>>());
+        at += 1;
+    }
+    found.split_off(1)
+}
+
+fn cpu_ticks(pid: u32) -> u64 {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+    let fields: Vec<&str> = stat.rsplit_once(") ").unwrap().1.split(' ').collect();
+    fields[11].parse::<u64>().unwrap() + fields[12].parse::<u64>().unwrap()
+}
+
+fn freeze(scene: &mut Scene) {
+    ready(scene);
+    let pid = scene.start("{busy}", &["sh", "-c", "while :; do :; done"]);
+    scene.ok("move {g} {busy}");
+    scene.until("work", || cpu_ticks(pid) > 2);
+    assert!(scene.ok("freeze --json {g}").contains("\"frozen\""));
+    let before = cpu_ticks(pid);
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    assert_eq!(cpu_ticks(pid), before, "a frozen task runs");
+    assert!(scene.ok("thaw --json {g}").contains("\"thawed\""));
+    scene.until("work after the thaw", || cpu_ticks(pid) > before);
+}
+
+fn kill(scene: &mut Scene) {
+    ready(scene);
+    scene.start("{one}", &["sh", "-c", "trap '' TERM INT; while :; do sleep 0.01; done"]);
+    scene.start("{two}", &["sleep", "60"]);
+    scene.ok("move --tree {g} {one} {two}");
+    let answer = scene.ok("kill --json {g}");
+    let killed: u32 = answer.split("\"killed\": ").nth(1).unwrap().trim_end_matches(['\n', '}', ' ']).parse().unwrap();
+    assert!(killed >= 2, "{answer}");
+    scene.ok("delete {g}");
+}
+
+fn all_or_nothing(scene: &mut Scene) {
+    ready(scene);
+    scene.ok("set {g} memory.max=64M pids.max=50");
+    // the last one is beyond what the kernel takes
+    let output = scene.ringfence("set {g} memory.max=32M pids.max=20 cpuset.cpus=4000", None);
+    assert_eq!(output.status.code(), Some(1), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("nothing was changed"));
+    assert_eq!(scene.ok("get --values {g} memory.max pids.max cpuset.cpus"), "64M\n50\n0\n");
+    // one that is nonsense is found before anything is written
+    let output = scene.ringfence("set {g} memory.max=32M pids.max=many", None);
+    assert_eq!(output.status.code(), Some(2));
+    assert_eq!(scene.ok("get --values {g} memory.max pids.max"), "64M\n50\n");
+}
+
+fn copies(scene: &mut Scene) {
+    // on v2 a group with tasks below can't be its own leaf, so the two are siblings
+    scene.ok(&format!("create {{g}}/a --controllers {CONTROLLERS}"));
+    scene.ok(&format!("create {{g}}/b --controllers {CONTROLLERS}"));
+    scene.ok("set {g} cpuset.cpus=0 cpuset.mems=0");
+    scene.ok("set {g}/a cpuset.cpus=0 cpuset.mems=0 pids.max=17 memory.max=32M cpu.max=20%");
+    scene.ok("set {g}/b --from {g}/a pids.max=18");
+    let held = scene.ok("get --values {g}/b cpuset.cpus cpuset.mems pids.max memory.max cpu.max");
+    assert_eq!(held, "0\n0\n18\n32M\n20000 100000\n");
+    scene.ok("set --recursive {g} pids.max=99");
+    assert_eq!(scene.ok("get --values {g}/a pids.max"), "99\n");
+    assert_eq!(scene.ok("get --values {g}/b pids.max"), "99\n");
+}
+
+fn life(scene: &mut Scene) {
+    scene.ok(&format!("create {{g}}/x/y --controllers {CONTROLLERS}"));
+    scene.ok(&format!("create {{g}}/x/y --controllers {CONTROLLERS}"));
+    assert_eq!(scene.ok("list {g}"), scene.fill("{g}/x\n{g}/x/y\n"));
+    let listed = scene.ok("list");
+    assert!(listed.lines().any(|line| line == scene.group), "{listed}");
+    scene.ok("delete {g}/x/y");
+    scene.ok("delete -r {g}");
+    assert_eq!(scene.ringfence("list {g}", None).status.code(), Some(1));
+}

@@ -1,0 +1,192 @@
+//! The machine that the suite runs on, and a scene of a test on it: a group of its own and processes that it
+//! started, all gone when it ends, also by a panic.
+
+use std::{
+    collections::BTreeSet,
+    fs,
+    os::unix::process::CommandExt,
+    path::Path,
+    process::{Child, Command, Output, Stdio},
+    sync::Arc,
+    thread::sleep,
+    time::{Duration, Instant},
+};
+
+/// What a test needs of the machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Need {
+    /// Root, and any hierarchy.
+    Groups,
+    /// No hierarchy at all.
+    NoHierarchy,
+    /// A v1 hierarchy with this controller.
+    V1(&'static str),
+    /// The v2 hierarchy with this controller.
+    V2(&'static str),
+    /// The v2 hierarchy, whatever is in it.
+    AnyV2,
+    /// v1 files with this name.
+    File(&'static str),
+    /// This controller on no hierarchy.
+    NotMounted(&'static str),
+    /// At least so many CPUs.
+    Cpus(usize),
+    /// No swap in use, so that memory can't be taken away.
+    NoSwap,
+    /// A real-time process can be started.
+    Realtime,
+    /// No systemd, which would have our groups elsewhere.
+    Plain,
+}
+
+/// What the machine has.
+#[derive(Debug, Clone)]
+pub struct World {
+    pub program: String,
+    v1: BTreeSet<String>,
+    v2: BTreeSet<String>,
+    has_v2: bool,
+    cpus: usize,
+    root: bool,
+    swap: bool,
+    systemd: bool,
+}
+
+impl World {
+    pub fn look() -> Arc<World> {
+        let mounts = fs::read_to_string("/proc/self/mounts").unwrap();
+        let of = |kind: &str| -> Vec<(String, String)> {
+            let fields = mounts.lines().map(|line| line.split(' ').collect::<Vec<_>>());
+            fields.filter(|f| f[2] == kind).map(|f| (f[1].to_owned(), f[3].to_owned())).collect()
+        };
+        let v2 = of("cgroup2");
+        let controllers = v2.first().map(|(mount, _)| fs::read_to_string(format!("{mount}/cgroup.controllers")).unwrap());
+        let online = fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_else(|_| "0".to_owned());
+        Arc::new(World {
+            program: std::env::var("RINGFENCE").unwrap_or_else(|_| env!("CARGO_BIN_EXE_ringfence").to_owned()),
+            v1: of("cgroup").iter().flat_map(|(_, options)| options.split(',').map(str::to_owned)).collect(),
+            v2: controllers.iter().flat_map(|text| text.split_whitespace()).map(str::to_owned).collect(),
+            has_v2: !v2.is_empty(),
+            cpus: online.trim().rsplit(['-', ',']).next().and_then(|last| last.parse::<usize>().ok()).unwrap_or(0) + 1,
+            root: rustix::process::geteuid().is_root(),
+            swap: fs::read_to_string("/proc/swaps").is_ok_and(|swaps| swaps.lines().count() > 1),
+            systemd: Path::new("/run/systemd/system").is_dir(),
+        })
+    }
+
+    pub fn has(&self, need: Need) -> bool {
+        match need {
+            Need::Groups => self.root && (self.has_v2 || !self.v1.is_empty()),
+            Need::NoHierarchy => !self.has_v2 && self.v1.is_empty(),
+            Need::V1(controller) => self.root && self.v1.contains(controller),
+            Need::V2(controller) => self.root && self.v2.contains(controller),
+            Need::AnyV2 => self.root && self.has_v2 && !self.v2.is_empty(),
+            Need::File(file) => {
+                let controller = file.split('.').next().unwrap();
+                Path::new(&format!("/sys/fs/cgroup/{controller}/{file}")).exists()
+            }
+            Need::NotMounted(controller) => !self.v1.contains(controller) && !self.v2.contains(controller),
+            Need::Cpus(count) => self.cpus >= count,
+            Need::NoSwap => !self.swap,
+            Need::Realtime => self.root && Path::new("/usr/bin/chrt").exists() || Path::new("/bin/chrt").exists(),
+            Need::Plain => !self.systemd,
+        }
+    }
+}
+
+/// One test's group and processes.
+pub struct Scene {
+    world: Arc<World>,
+    pub group: String,
+    children: Vec<Child>,
+    names: Vec<(&'static str, String)>,
+}
+
+impl Scene {
+    pub fn new(world: &Arc<World>, test: &str) -> Scene {
+        let group = format!("rf-test-{}-{}", test.chars().filter(char::is_ascii_alphanumeric).take(24).collect::<String>(), std::process::id());
+        Scene { world: world.clone(), names: vec![("{g}", group.clone())], group, children: Vec::new() }
+    }
+
+    /// Starts a process that sleeps, and names its number.
+    pub fn start(&mut self, name: &'static str, words: &[&str]) -> u32 {
+        let child = Command::new(words[0]).args(&words[1..]).stdin(Stdio::null()).stdout(Stdio::null()).spawn().unwrap();
+        let pid = child.id();
+        self.children.push(child);
+        self.names.push((name, pid.to_string()));
+        pid
+    }
+
+    /// Gives a word a meaning in command lines.
+    pub fn name(&mut self, name: &'static str, value: &str) {
+        self.names.push((name, value.to_owned()));
+    }
+
+    pub fn program(&self) -> String {
+        self.world.program.clone()
+    }
+
+    pub fn fill(&self, text: &str) -> String {
+        self.names.iter().fold(text.to_owned(), |text, (name, value)| text.replace(name, value))
+    }
+
+    /// Runs a command line of ours; `'…'` keeps words together.
+    pub fn ringfence(&self, line: &str, user: Option<u32>) -> Output {
+        let mut command = Command::new(&self.world.program);
+        command.args(words(&self.fill(line))).stdin(Stdio::null());
+        if let Some(user) = user {
+            command.uid(user).gid(user);
+        }
+        command.output().unwrap()
+    }
+
+    /// The same, which must succeed; its standard output.
+    pub fn ok(&self, line: &str) -> String {
+        let output = self.ringfence(line, None);
+        let error = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success(), "ringfence {} failed: {error}", self.fill(line));
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    pub fn until(&self, what: &str, mut holds: impl FnMut() -> bool) {
+        let started = Instant::now();
+        while !holds() {
+            assert!(started.elapsed() < Duration::from_secs(20), "{what} did not come");
+            sleep(Duration::from_millis(10));
+        }
+    }
+}
+
+impl Drop for Scene {
+    fn drop(&mut self) {
+        for child in &mut self.children {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+        let run = |arguments: &[&str]| {
+            let _ = Command::new(&self.world.program).args(arguments).stderr(Stdio::null()).stdout(Stdio::null()).status();
+        };
+        run(&["thaw", &self.group]);
+        run(&["kill", &self.group]);
+        run(&["delete", "--recursive", &self.group]);
+    }
+}
+
+/// Splits at white space; single quotes keep words together.
+fn words(line: &str) -> Vec<String> {
+    let mut words = Vec::new();
+    for (index, part) in line.split('\'').enumerate() {
+        if index % 2 == 1 {
+            match words.last_mut() {
+                Some(last) if !line.split('\'').nth(index - 1).unwrap().ends_with(' ') => {
+                    let last: &mut String = last;
+                    last.push_str(part);
+                }
+                _ => words.push(part.to_owned()),
+            }
+        } else {
+            words.extend(part.split_whitespace().map(str::to_owned));
+        }
+    }
+    words
+}
