@@ -60,7 +60,10 @@ pub fn set(host: &Host, asks: &[Ask]) -> Result<Vec<Change>, Error> {
         return Err(Error::Undone { error: Box::new(error), left });
     }
     let result = programs.iter().try_for_each(|ask| write_program(host, ask)).and_then(|()| {
-        let changes = files.iter().enumerate().map(|(index, ask)| told(host, index, ask, before[index].clone(), &writes));
+        let changes = files
+            .iter()
+            .enumerate()
+            .map(|(index, ask)| told(host, index, ask, before[index].clone(), &writes));
         changes.collect::<Result<Vec<Change>, Error>>()
     });
     let mut changes = result.map_err(|error| {
@@ -91,7 +94,9 @@ fn carry_out(host: &Host, asks: &[Ask], writes: &[Write]) -> Result<(), (usize, 
 }
 
 fn readable(host: &Host, ask: &Ask) -> Option<Value> {
-    (ask.found.setting.access != Access::Write).then(|| held::value(host, &ask.group, &ask.found, &ask.place).ok()).flatten()
+    (ask.found.setting.access != Access::Write)
+        .then(|| held::value(host, &ask.group, &ask.found, &ask.place).ok())
+        .flatten()
 }
 
 /// Puts back what the done writes changed; returns what could not be.
@@ -106,14 +111,18 @@ fn put_back(host: &Host, asks: &[Ask], before: &[Option<Value>], done: &[Write])
         let value = before[index].as_ref().and_then(|before| plan::restoring(&ask.found, &ask.value, before));
         match value {
             Some(value) => restoring.push(Ask { value, ..ask.clone() }),
-            None => left.push(format!("{} of group '{}' was done and can't be undone", ask.found.name, ask.group)),
+            None => {
+                left.push(format!("{} of group '{}' was done and can't be undone", ask.found.name, ask.group))
+            }
         }
     }
     match plan::writes(&restoring, &|place: &Place, file| content(host, place, file)) {
         Err(error) => left.push(error.to_string()),
         Ok(writes) => left.extend(writes.iter().filter_map(|write| {
             let ask = &restoring[write.ask];
-            host.write(&seat(host, &write.place), &ask.group, &write.file, &write.text).err().map(|e| e.to_string())
+            host.write(&seat(host, &write.place), &ask.group, &write.file, &write.text)
+                .err()
+                .map(|e| e.to_string())
         })),
     }
     left
@@ -128,7 +137,13 @@ fn write_program(host: &Host, ask: &Ask) -> Result<(), Error> {
 }
 
 /// Reads back, and says what the kernel made of it.
-fn told(host: &Host, index: usize, ask: &Ask, before: Option<Value>, writes: &[Write]) -> Result<Change, Error> {
+fn told(
+    host: &Host,
+    index: usize,
+    ask: &Ask,
+    before: Option<Value>,
+    writes: &[Write],
+) -> Result<Change, Error> {
     let directory = seat(host, &ask.place).directory();
     let written = writes.iter().filter(|write| write.ask == index);
     let written = written
@@ -171,11 +186,17 @@ fn difference(ask: &Ask, held: &Value) -> Vec<String> {
     let Side::Has(binding) = ask.found.side(ask.place.version) else { return Vec::new() };
     let (asked, now) = (ask.found.show(&ask.value), ask.found.show(held));
     let reason = match (binding.read_back, binding.out_of_range) {
-        (ReadBack::Rounded(how) | ReadBack::Rescaled(how), _) if ask.found.satisfied(&ask.value, held) => how.to_owned(),
+        (ReadBack::Rounded(how) | ReadBack::Rescaled(how), _) if ask.found.satisfied(&ask.value, held) => {
+            how.to_owned()
+        }
         _ if ask.found.satisfied(&ask.value, held) => return Vec::new(),
         (_, OutOfRange::Clamped) => "the kernel takes the nearest value in its range".to_owned(),
         (_, OutOfRange::Misread(how)) => how.to_owned(),
         _ => "the kernel holds another value than was written".to_owned(),
     };
-    if asked == now { Vec::new() } else { vec![format!("asked for {asked}, the kernel holds {now}: {reason}")] }
+    if asked == now {
+        Vec::new()
+    } else {
+        vec![format!("asked for {asked}, the kernel holds {now}: {reason}")]
+    }
 }

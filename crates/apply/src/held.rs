@@ -48,7 +48,11 @@ pub fn place(host: &Host, group: &GroupName, found: &Found) -> Result<Place, Err
 }
 
 /// The files that every group has are in each of its hierarchies: the first one whose version has this one.
-fn core_hierarchy<'h>(host: &'h Host, group: &GroupName, found: &Found) -> Result<&'h kernel::Hierarchy, Error> {
+fn core_hierarchy<'h>(
+    host: &'h Host,
+    group: &GroupName,
+    found: &Found,
+) -> Result<&'h kernel::Hierarchy, Error> {
     let seats = host.existing(group)?;
     let has = |seat: &&Seat<'_>| matches!(found.side(seat.at.version), Side::Has(_));
     Ok(seats.iter().rev().find(has).or(seats.first()).map_or(&host.hierarchies()[0], |seat| seat.at))

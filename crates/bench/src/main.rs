@@ -53,7 +53,8 @@ impl Times {
     }
 
     fn shown(&self) -> String {
-        let [low, middle, high] = [self.quarter, self.median, self.three_quarters].map(|time| time.as_micros());
+        let [low, middle, high] =
+            [self.quarter, self.median, self.three_quarters].map(|time| time.as_micros());
         format!("{middle} ({low}-{high})")
     }
 }

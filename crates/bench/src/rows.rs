@@ -45,7 +45,8 @@ impl Rows {
         let cpu_only = format!("{GROUP}/many");
         let directory = groups.directory(&cpu_only)?;
         let words = |line: String| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
-        let row = |name, ours: String, peer: String, goal| Row { name, ours: words(ours), peer: words(peer), goal };
+        let row =
+            |name, ours: String, peer: String, goal| Row { name, ours: words(ours), peer: words(peer), goal };
         let table = vec![
             row("true, alone and alone", "/bin/true".into(), "/bin/true".into(), None),
             row(

@@ -67,7 +67,9 @@ impl Args {
         let name = words.get(1)?.to_str()?;
         let (name, augment) = FREQUENT.iter().find(|(frequent, _)| *frequent == name)?;
         let command = augment(clap::Command::new(*name)).disable_help_flag(true);
-        let whole = Everywhere::augment_args(clap::Command::new("ringfence")).disable_help_flag(true).subcommand(command);
+        let whole = Everywhere::augment_args(clap::Command::new("ringfence"))
+            .disable_help_flag(true)
+            .subcommand(command);
         Args::from_arg_matches(&whole.try_get_matches_from(words).ok()?).ok()
     }
 }
@@ -75,7 +77,9 @@ impl Args {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Make a group, in every hierarchy or where the given controllers live
-    #[command(after_help = "Example: ringfence create db/oltp1 --controllers cpu,cpuset,memory --tasks oracle:dba")]
+    #[command(
+        after_help = "Example: ringfence create db/oltp1 --controllers cpu,cpuset,memory --tasks oracle:dba"
+    )]
     Create(Create),
     /// Remove a group that holds no tasks
     #[command(after_help = "Example: ringfence delete --recursive db")]
@@ -114,7 +118,9 @@ pub enum Command {
     #[command(after_help = "Example: ringfence stat db/oltp1 memory.current cpu.stat")]
     Stat(Get),
     /// Count hardware and software events of a group with perf(1)
-    #[command(after_help = "Example: ringfence perf db/oltp1 --seconds 10 -- cycles,instructions,context-switches")]
+    #[command(
+        after_help = "Example: ringfence perf db/oltp1 --seconds 10 -- cycles,instructions,context-switches"
+    )]
     Perf(Perf),
     /// Check what this machine offers, what is missing, and how to get it
     #[command(after_help = "Example: ringfence doctor")]
@@ -149,7 +155,8 @@ pub enum Command {
 pub struct Create {
     /// The group, for example db/oltp1; with a leading slash from the hierarchy's root
     pub group: String,
-    /// Controllers, comma-separated; v1 or v2 names [default: all]
+    /// Controllers, comma-separated; v1 or v2 names, name=X for a named v1 hierarchy, core for v2 without any
+    /// [default: all]
     #[arg(long, short, value_delimiter = ',')]
     pub controllers: Vec<String>,
     /// Who may put tasks in: USER, USER:GROUP or :GROUP

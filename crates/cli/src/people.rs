@@ -12,7 +12,9 @@ use crate::failure::Failure;
 pub fn who(text: &str) -> Result<Who, Failure> {
     let (user, group) = text.split_once(':').unwrap_or((text, ""));
     if user.is_empty() && group.is_empty() {
-        return Err(Failure::usage(format!("'{text}' names neither a user nor a group")).hint("use USER:GROUP"));
+        return Err(
+            Failure::usage(format!("'{text}' names neither a user nor a group")).hint("use USER:GROUP")
+        );
     }
     Ok(Who { uid: lookup(user, "user", "passwd")?, gid: lookup(group, "group", "group")? })
 }
@@ -30,7 +32,12 @@ fn lookup(name: &str, kind: &str, database: &str) -> Result<Option<u32>, Failure
             .hint("give the number itself")
     })?;
     // NAME:PASSWORD:NUMBER:…, in both databases
-    let number = String::from_utf8_lossy(&entry.stdout).split(':').nth(2).and_then(|number| number.trim().parse().ok());
-    let none = || Failure::usage(format!("there is no {kind} '{name}'")).hint(format!("getent {database} lists them"));
+    let number = String::from_utf8_lossy(&entry.stdout)
+        .split(':')
+        .nth(2)
+        .and_then(|number| number.trim().parse().ok());
+    let none = || {
+        Failure::usage(format!("there is no {kind} '{name}'")).hint(format!("getent {database} lists them"))
+    };
     number.map(Some).ok_or_else(none)
 }

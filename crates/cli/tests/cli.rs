@@ -20,6 +20,7 @@ fn main() {
     // groups of one test are another's siblings, and some tests set what siblings share
     arguments.test_threads = Some(1);
     let world = world::World::look();
-    let trials = [architecture::trials(), input::trials(&world), refusals::trials(&world), script::trials(&world)];
+    let trials =
+        [architecture::trials(), input::trials(&world), refusals::trials(&world), script::trials(&world)];
     libtest_mimic::run(&arguments, trials.into_iter().flatten().collect()).exit();
 }

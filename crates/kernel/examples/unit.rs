@@ -12,11 +12,17 @@ fn main() {
     if let Some(group) = args.get(1) {
         let group = GroupName::new(group).unwrap();
         let made = host.create(&group, None, &Access::default());
-        match made { Ok(made) => println!("create: {:?}", made.directories), Err(error) => println!("create: {error} {:?}", error.hint()) }
+        match made {
+            Ok(made) => println!("create: {:?}", made.directories),
+            Err(error) => println!("create: {error} {:?}", error.hint()),
+        }
         for seat in host.seats(&group) {
             for pair in &args[2..] {
                 let (file, value) = pair.split_once('=').unwrap();
-                match host.write(&seat, &group, file, value) { Ok(()) => println!("{file} ok in {}", seat.directory().display()), Err(error) => println!("{error}") }
+                match host.write(&seat, &group, file, value) {
+                    Ok(()) => println!("{file} ok in {}", seat.directory().display()),
+                    Err(error) => println!("{error}"),
+                }
             }
         }
     }

@@ -134,7 +134,12 @@ pub fn kill(host: &Host, group: &GroupName, timeout: Duration) -> Result<usize, 
         if started.elapsed() >= timeout {
             let left = left.iter().take(5).map(u32::to_string).collect::<Vec<_>>().join(", ");
             let (what, seconds) = ("killing", timeout.as_secs());
-            break Err(Error::Timeout { what, group: group.to_string(), seconds, left: format!("left: {left}") });
+            break Err(Error::Timeout {
+                what,
+                group: group.to_string(),
+                seconds,
+                left: format!("left: {left}"),
+            });
         }
         if !by_kernel {
             left.iter().for_each(|&pid| {
@@ -184,5 +189,7 @@ fn members(host: &Host, seats: &[Seat<'_>]) -> BTreeSet<u32> {
 /// The group's directory and all below it.
 fn below<'h>(host: &Host, seat: &Seat<'h>) -> Vec<Seat<'h>> {
     let descendants = host.kernel.descendants(seat.at, &seat.path).unwrap_or_default();
-    std::iter::once(seat.clone()).chain(descendants.into_iter().map(|path| Seat { at: seat.at, path })).collect()
+    std::iter::once(seat.clone())
+        .chain(descendants.into_iter().map(|path| Seat { at: seat.at, path }))
+        .collect()
 }

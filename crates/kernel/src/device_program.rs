@@ -112,7 +112,11 @@ fn set_record(group: BorrowedFd<'_>, record: Option<&[u8]>) -> Result<(), Errno>
 
 impl Real {
     /// [`crate::Kernel::device_filter`] of the running kernel.
-    pub(crate) fn read_device_filter(&self, at: &Hierarchy, group: &str) -> Result<Option<DeviceFilter>, Errno> {
+    pub(crate) fn read_device_filter(
+        &self,
+        at: &Hierarchy,
+        group: &str,
+    ) -> Result<Option<DeviceFilter>, Errno> {
         read(self.open(at, group, "", OFlags::RDONLY | OFlags::DIRECTORY)?.as_fd())
     }
 
@@ -152,11 +156,18 @@ impl Host {
     ///
     /// # Errors
     /// [`Error::Refused`], and nothing was changed.
-    pub fn write_devices(&self, seat: &Seat<'_>, group: &GroupName, file: &str, rule: &str) -> Result<(), Error> {
+    pub fn write_devices(
+        &self,
+        seat: &Seat<'_>,
+        group: &GroupName,
+        file: &str,
+        rule: &str,
+    ) -> Result<(), Error> {
         if seat.at.version == Version::V1 {
             return self.write(seat, group, file, rule);
         }
-        let done = self.device_changes(seat, file, rule).and_then(|changes| self.carry_out(seat.at, &changes));
+        let done =
+            self.device_changes(seat, file, rule).and_then(|changes| self.carry_out(seat.at, &changes));
         done.map_err(|trouble| self.refused_devices(Op::Write, seat, group, file, Some(rule), &trouble))
     }
 
@@ -206,7 +217,9 @@ impl Host {
         let mut changes = vec![Change { path: path.to_owned(), from: own, to }];
         let mut states = HashMap::from([(path.to_owned(), (old, new.clone()))]);
         for path in below {
-            let Some((old_above, new_above)) = parent(&path).and_then(|above| states.get(above)) else { continue };
+            let Some((old_above, new_above)) = parent(&path).and_then(|above| states.get(above)) else {
+                continue;
+            };
             let own = self.own_devices(at, &path)?;
             let old = own.clone().unwrap_or_else(|| old_above.clone());
             let mut now = old.clone();

@@ -97,6 +97,14 @@ pub enum Error {
         /// What the kernel says of it, and what would bring it.
         hint: String,
     },
+    /// No v1 hierarchy has that name.
+    #[error("no v1 hierarchy is named '{name}'")]
+    NoNamed {
+        /// The name.
+        name: String,
+        /// The names that there are.
+        known: Vec<String>,
+    },
     /// No cgroup file system is mounted.
     #[error("no cgroup hierarchy is mounted")]
     NoHierarchy,
@@ -185,11 +193,15 @@ impl Error {
                 Some(format!("ringfence create {group} --controllers {controller}"))
             }
             Error::NoController { hint, .. } => Some(hint.clone()),
+            Error::NoNamed { name, known } => Some(match known.as_slice() {
+                [] => format!("mount -t cgroup -o none,name={name} {name} DIRECTORY"),
+                known => format!("there is {}", known.join(", ")),
+            }),
             Error::NoHierarchy => Some("mount -t cgroup2 none /sys/fs/cgroup".to_owned()),
             Error::NoProcess { .. } => Some("ps -e lists what runs".to_owned()),
-            Error::KernelThread { .. } => {
-                Some("its CPUs, where it allows that, are set with taskset or isolcpus, not by groups".to_owned())
-            }
+            Error::KernelThread { .. } => Some(
+                "its CPUs, where it allows that, are set with taskset or isolcpus, not by groups".to_owned(),
+            ),
             Error::RootGroup { .. } => Some("name a group of your own; ringfence list shows them".to_owned()),
             Error::Foreign { hint, .. } => Some(hint.clone()),
             Error::OfUnit { unit, .. } => Some(format!(

@@ -105,9 +105,7 @@ fn general(scene: &Scene<'_>) -> Finding {
     let Scene { host, seat, group, refusal } = scene;
     let mount = seat.at.mount.display();
     match refusal.errno {
-        Errno::ROFS => {
-            found(format!("{mount} is mounted read-only"), format!("mount -o remount,rw {mount}"))
-        }
+        Errno::ROFS => found(format!("{mount} is mounted read-only"), format!("mount -o remount,rw {mount}")),
         Errno::ACCESS | Errno::PERM if !scene.is_root_user() => {
             let uid = host.kernel.caller().1;
             let path = refusal.path.display();
@@ -115,7 +113,9 @@ fn general(scene: &Scene<'_>) -> Finding {
                 Op::Move { pid } => {
                     let other = host.kernel.process(pid).ok().filter(|process| process.uid != uid);
                     match other {
-                        Some(process) => format!("user {uid} may not move process {pid} of user {}", process.uid),
+                        Some(process) => {
+                            format!("user {uid} may not move process {pid} of user {}", process.uid)
+                        }
                         None => format!(
                             "user {uid} may not write {path} (on v2 also the common parent's cgroup.procs)"
                         ),
@@ -126,7 +126,9 @@ fn general(scene: &Scene<'_>) -> Finding {
             };
             found(cause, format!("as root: ringfence create {group} --tasks {uid} --admin {uid}"))
         }
-        Errno::NODEV | Errno::NOENT if !host.kernel.exists(seat.at, &seat.path) && refusal.op != Op::Create => {
+        Errno::NODEV | Errno::NOENT
+            if !host.kernel.exists(seat.at, &seat.path) && refusal.op != Op::Create =>
+        {
             found("the group was deleted meanwhile", format!("ringfence create {group}"))
         }
         Errno::NOENT if refusal.file.is_some() => missing_file(scene),
@@ -152,7 +154,9 @@ fn missing_file(scene: &Scene<'_>) -> Finding {
         let enabled = scene.text("cgroup.controllers").split_whitespace().any(|word| word == name);
         if !enabled {
             return found(
-                format!("controller {name} is not enabled for the group (its parent's cgroup.subtree_control lacks it)"),
+                format!(
+                    "controller {name} is not enabled for the group (its parent's cgroup.subtree_control lacks it)"
+                ),
                 format!("ringfence create {group} --controllers {name}"),
             );
         }
@@ -217,7 +221,9 @@ fn moving(scene: &Scene<'_>, pid: Option<u32>) -> Finding {
                 "its type is 'domain invalid': a parent is threaded, so it takes threads only once it is threaded itself"
                     .to_owned()
             } else if refusal.file.as_deref() == Some("cgroup.threads") {
-                format!("its type is '{kind}': threads of one process are only spread over groups of one threaded subtree")
+                format!(
+                    "its type is '{kind}': threads of one process are only spread over groups of one threaded subtree"
+                )
             } else {
                 format!("its type is '{kind}': a whole process belongs into the threaded subtree's root")
             };
@@ -240,7 +246,10 @@ fn offline_cpuset(scene: &Scene<'_>) -> Finding {
     let group = scene.group;
     found(
         format!("none of its CPUs ({cpus}) or memory nodes ({mems}) is online"),
-        format!("ringfence set {group} cpuset.cpus={} cpuset.mems=0", scene.outside("/sys/devices/system/cpu/online")),
+        format!(
+            "ringfence set {group} cpuset.cpus={} cpuset.mems=0",
+            scene.outside("/sys/devices/system/cpu/online")
+        ),
     )
 }
 
@@ -256,7 +265,10 @@ fn invalid_move(scene: &Scene<'_>, pid: Option<u32>) -> Finding {
     }
     let process = process.filter(|process| process.kernel_thread || process.bound)?;
     found(
-        format!("{} ({}) is a kernel thread bound to its CPU, which stays in the root group", process.pid, process.comm),
+        format!(
+            "{} ({}) is a kernel thread bound to its CPU, which stays in the root group",
+            process.pid, process.comm
+        ),
         "leave it out; isolcpus= or taskset move those that can be moved",
     )
 }
@@ -288,7 +300,9 @@ fn creating(scene: &Scene<'_>) -> Finding {
             format!("the kernel allows no new group in {}", seat.at.mount.display()),
             "ringfence doctor tells who owns the hierarchy",
         ),
-        Errno::NOSPC => found("the kernel has no group number left (65535 per v1 hierarchy)", "ringfence list --tree"),
+        Errno::NOSPC => {
+            found("the kernel has no group number left (65535 per v1 hierarchy)", "ringfence list --tree")
+        }
         _ => None,
     }
 }
@@ -311,7 +325,11 @@ fn deleting(scene: &Scene<'_>) -> Finding {
     match children.len() {
         0 => None,
         count => found(
-            format!("it has {count} group{} below it ({})", if count == 1 { "" } else { "s" }, children.join(", ")),
+            format!(
+                "it has {count} group{} below it ({})",
+                if count == 1 { "" } else { "s" },
+                children.join(", ")
+            ),
             format!("ringfence delete --recursive {group}"),
         ),
     }
@@ -329,7 +347,9 @@ pub(crate) fn missing_controller(host: &Host, controller: Controller) -> String 
             format!("ringfence mount {name} mounts it as a v1 hierarchy, if no v2 group uses it")
         }
         (Some(false), Some(name)) => {
-            format!("it is off: remove cgroup_disable={name} from the kernel's command line (or add cgroup_enable={name})")
+            format!(
+                "it is off: remove cgroup_disable={name} from the kernel's command line (or add cgroup_enable={name})"
+            )
         }
         _ if v2.is_some() && !v2_name.is_empty() => {
             format!("this kernel's cgroup v2 does not offer it; ringfence settings shows what does")

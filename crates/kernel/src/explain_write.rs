@@ -20,7 +20,9 @@ pub(crate) fn writing(scene: &Scene<'_>) -> Finding {
         "cpu.rt_runtime_us" | "cpu.rt_period_us" => realtime(scene, file, value),
         "cgroup.subtree_control" => subtree_control(scene, value),
         "cgroup.type" => group_type(scene, value),
-        "io.max" | "io.latency" | "io.weight" | "io.bfq.weight" | "blkio.bfq.weight_device" => device_line(scene, file, value),
+        "io.max" | "io.latency" | "io.weight" | "io.bfq.weight" | "blkio.bfq.weight_device" => {
+            device_line(scene, file, value)
+        }
         file if file.starts_with("blkio.throttle.") => device_line(scene, file, value),
         "devices.allow" | "devices.deny" => devices(scene, file),
         "freezer.state" | "cgroup.freeze" if scene.refusal.errno == Errno::IO => None,
@@ -49,16 +51,23 @@ fn cpuset_list(scene: &Scene<'_>, file: &str, value: &str) -> Finding {
     match scene.refusal.errno {
         Errno::NOSPC if value.is_empty() => found(
             format!("it holds {}, which would be left without a {word}", scene.some_tasks()),
-            format!("move them out first, or name other ones: ringfence set {group} {file}={}", scene.text(file)),
+            format!(
+                "move them out first, or name other ones: ringfence set {group} {file}={}",
+                scene.text(file)
+            ),
         ),
         Errno::NOSPC => found(
             format!("none of '{value}' is online, and the group holds {}", scene.some_tasks()),
             format!("ringfence set {group} {file}={possible}"),
         ),
-        Errno::RANGE | Errno::INVAL | Errno::ACCESS if !possible.is_empty() && !missing(&possible).is_empty() => found(
-            format!("the machine has no {word} {} (it has {possible})", missing(&possible)),
-            format!("ringfence set {group} {file}={possible}"),
-        ),
+        Errno::RANGE | Errno::INVAL | Errno::ACCESS
+            if !possible.is_empty() && !missing(&possible).is_empty() =>
+        {
+            found(
+                format!("the machine has no {word} {} (it has {possible})", missing(&possible)),
+                format!("ringfence set {group} {file}={possible}"),
+            )
+        }
         Errno::ACCESS => {
             let parent = scene.parent()?;
             let allowed = scene.text_in(parent, own);
@@ -73,7 +82,11 @@ fn cpuset_list(scene: &Scene<'_>, file: &str, value: &str) -> Finding {
             let children = scene.host.kernel().children(scene.seat.at, &scene.seat.path).unwrap_or_default();
             let holder = children.iter().find(|child| {
                 let used = scene.text_in(&format!("{}/{child}", scene.seat.path), own);
-                if is_cpus { !cpus(&used).is_subset(&cpus(value)) } else { !nodes(&used).is_subset(&nodes(value)) }
+                if is_cpus {
+                    !cpus(&used).is_subset(&cpus(value))
+                } else {
+                    !nodes(&used).is_subset(&nodes(value))
+                }
             });
             match holder {
                 Some(child) => {
@@ -110,11 +123,14 @@ fn exclusive_sibling(scene: &Scene<'_>, own: &str, value: &str, is_cpus: bool) -
     };
     let own_flag = scene.text(flag) == "1";
     let siblings = scene.host.kernel().children(scene.seat.at, parent).unwrap_or_default();
-    let paths = siblings.iter().map(|name| if parent.is_empty() { name.clone() } else { format!("{parent}/{name}") });
+    let paths =
+        siblings.iter().map(|name| if parent.is_empty() { name.clone() } else { format!("{parent}/{name}") });
     for path in paths.filter(|path| *path != scene.seat.path) {
         let exclusive = scene.text_in(&path, "cpuset.cpus.exclusive");
-        let held = if scene.v1() || exclusive.is_empty() { scene.text_in(&path, own) } else { exclusive.clone() };
-        let marked = if scene.v1() { scene.text_in(&path, flag) == "1" || own_flag } else { !exclusive.is_empty() };
+        let held =
+            if scene.v1() || exclusive.is_empty() { scene.text_in(&path, own) } else { exclusive.clone() };
+        let marked =
+            if scene.v1() { scene.text_in(&path, flag) == "1" || own_flag } else { !exclusive.is_empty() };
         if marked && overlaps(&held) {
             let named = scene.named(&path);
             return found(
@@ -156,7 +172,10 @@ fn exclusive_flag(scene: &Scene<'_>, file: &str) -> Finding {
                 .map(|name| format!("{}/{name}", scene.seat.path))
                 .find(|path| scene.text_in(path, file) == "1")?;
             let child = scene.named(&child);
-            found(format!("group '{child}' below it is exclusive"), format!("ringfence set {child} {file}=0 first"))
+            found(
+                format!("group '{child}' below it is exclusive"),
+                format!("ringfence set {child} {file}=0 first"),
+            )
         }
         _ => None,
     }
@@ -166,7 +185,10 @@ fn partition(scene: &Scene<'_>) -> Finding {
     match scene.refusal.errno {
         Errno::INVAL => found(
             format!("the kernel keeps it a member ({})", scene.text("cpuset.cpus.partition")),
-            format!("ringfence set {0} cpuset.cpus=… cpuset.cpus.partition=root: a partition needs CPUs of its own", scene.group),
+            format!(
+                "ringfence set {0} cpuset.cpus=… cpuset.cpus.partition=root: a partition needs CPUs of its own",
+                scene.group
+            ),
         ),
         _ => None,
     }
@@ -190,7 +212,8 @@ fn v1_memory(scene: &Scene<'_>, file: &str, value: &str) -> Finding {
         Errno::INVAL => {
             let bound = scene.text(other);
             let (limit, bound_number) = (value.parse::<i128>().ok()?, bound.parse::<i128>().ok()?);
-            let crossed = if file == "memory.limit_in_bytes" { limit > bound_number } else { limit < bound_number };
+            let crossed =
+                if file == "memory.limit_in_bytes" { limit > bound_number } else { limit < bound_number };
             (crossed && limit >= 0).then_some(())?;
             let word = if file == "memory.limit_in_bytes" { "at most" } else { "at least" };
             found(
@@ -207,10 +230,16 @@ fn v1_quota(scene: &Scene<'_>, file: &str, value: &str) -> Finding {
     let number: i64 = value.parse().ok()?;
     let group = scene.group;
     if file == "cpu.cfs_period_us" && !(1_000..=1_000_000).contains(&number) {
-        return found("the period must be 1 ms to 1 s", format!("ringfence set {group} cpu.cfs_period_us=100ms"));
+        return found(
+            "the period must be 1 ms to 1 s",
+            format!("ringfence set {group} cpu.cfs_period_us=100ms"),
+        );
     }
     if file == "cpu.cfs_quota_us" && number >= 0 && number < 1_000 {
-        return found("the quota must be at least 1 ms", format!("ringfence set {group} cpu.cfs_quota_us=1ms"));
+        return found(
+            "the quota must be at least 1 ms",
+            format!("ringfence set {group} cpu.cfs_quota_us=1ms"),
+        );
     }
     let (quota, period) = match file {
         "cpu.cfs_quota_us" => (number, scene.text("cpu.cfs_period_us").parse().ok()?),
@@ -227,7 +256,11 @@ fn v1_quota(scene: &Scene<'_>, file: &str, value: &str) -> Finding {
         if limit >= 0 && (quota < 0 || share(quota, period) > share(limit, window)) {
             let named = scene.named(path);
             return found(
-                format!("its parent '{named}' may run {:.2} CPUs, less than the {:.2} asked for", share(limit, window), share(quota, period)),
+                format!(
+                    "its parent '{named}' may run {:.2} CPUs, less than the {:.2} asked for",
+                    share(limit, window),
+                    share(quota, period)
+                ),
                 format!("ringfence set {named} cpu.max={:.2}cpu first", share(quota, period)),
             );
         }
@@ -236,10 +269,16 @@ fn v1_quota(scene: &Scene<'_>, file: &str, value: &str) -> Finding {
     let child = below.iter().find_map(|path| {
         let limit: i64 = scene.text_in(path, "cpu.cfs_quota_us").parse().ok()?;
         let window: i64 = scene.text_in(path, "cpu.cfs_period_us").parse().ok()?;
-        (limit > 0 && share(limit, window) > share(quota, period)).then(|| (scene.named(path), share(limit, window)))
+        (limit > 0 && share(limit, window) > share(quota, period))
+            .then(|| (scene.named(path), share(limit, window)))
     })?;
     found(
-        format!("group '{}' below it may run {:.2} CPUs, more than the {:.2} asked for", child.0, child.1, share(quota, period)),
+        format!(
+            "group '{}' below it may run {:.2} CPUs, more than the {:.2} asked for",
+            child.0,
+            child.1,
+            share(quota, period)
+        ),
         format!("ringfence set {} cpu.max={:.2}cpu first", child.0, share(quota, period)),
     )
 }
@@ -281,7 +320,9 @@ fn realtime(scene: &Scene<'_>, file: &str, value: &str) -> Finding {
                     scene.named(parent)
                 ),
                 if parent.is_empty() {
-                    format!("ringfence set {group} cpu.rt_runtime_us={free}; /proc/sys/kernel/sched_rt_runtime_us bounds all")
+                    format!(
+                        "ringfence set {group} cpu.rt_runtime_us={free}; /proc/sys/kernel/sched_rt_runtime_us bounds all"
+                    )
                 } else {
                     format!("ringfence set {} cpu.rt_runtime_us={} first", scene.named(parent), asked + taken)
                 },
@@ -300,11 +341,19 @@ fn subtree_control(scene: &Scene<'_>, value: &str) -> Finding {
             format!("disable it there first: ringfence list --tree {named}"),
         ),
         Errno::BUSY => found(
-            format!("group '{named}' holds {} itself, and on cgroup v2 a group that has processes cannot give controllers to groups below it", scene.some_tasks()),
-            format!("move them to a group below it first: ringfence create {named}/main --controllers core && ringfence move {named}/main PID…"),
+            format!(
+                "group '{named}' holds {} itself, and on cgroup v2 a group that has processes cannot give controllers to groups below it",
+                scene.some_tasks()
+            ),
+            format!(
+                "move them to a group below it first: ringfence create {named}/main --controllers core && ringfence move {named}/main PID…"
+            ),
         ),
         Errno::NOENT => found(
-            format!("controller {name} is not available in '{named}' (it has: {})", scene.text("cgroup.controllers")),
+            format!(
+                "controller {name} is not available in '{named}' (it has: {})",
+                scene.text("cgroup.controllers")
+            ),
             format!("enable it in the parents first: ringfence create {named} --controllers {name}"),
         ),
         Errno::INVAL if name == "cpu" => found(
@@ -316,7 +365,10 @@ fn subtree_control(scene: &Scene<'_>, value: &str) -> Finding {
             "ringfence doctor shows where each controller lives",
         ),
         Errno::OPNOTSUPP => found(
-            format!("'{named}' is of type '{}', and {name} works only on whole processes", scene.text("cgroup.type")),
+            format!(
+                "'{named}' is of type '{}', and {name} works only on whole processes",
+                scene.text("cgroup.type")
+            ),
             "only cpu, cpuset, perf_event and pids work inside a threaded subtree",
         ),
         _ => None,
@@ -327,12 +379,18 @@ fn group_type(scene: &Scene<'_>, value: &str) -> Finding {
     let group = scene.group;
     let now = scene.text("cgroup.type");
     match scene.refusal.errno {
-        Errno::INVAL if value != "threaded" => {
-            found(format!("only 'threaded' can be written, and there is no way back (it is '{now}')"), format!("ringfence delete {group}, and create it again"))
-        }
+        Errno::INVAL if value != "threaded" => found(
+            format!("only 'threaded' can be written, and there is no way back (it is '{now}')"),
+            format!("ringfence delete {group}, and create it again"),
+        ),
         Errno::OPNOTSUPP | Errno::BUSY => {
-            let controllers = scene.parent().map(|parent| scene.text_in(parent, "cgroup.subtree_control")).unwrap_or_default();
-            let domain = controllers.split_whitespace().find(|name| !matches!(*name, "cpu" | "cpuset" | "pids" | "perf_event"));
+            let controllers = scene
+                .parent()
+                .map(|parent| scene.text_in(parent, "cgroup.subtree_control"))
+                .unwrap_or_default();
+            let domain = controllers
+                .split_whitespace()
+                .find(|name| !matches!(*name, "cpu" | "cpuset" | "pids" | "perf_event"));
             match domain {
                 Some(name) => found(
                     format!("its parent hands out {name}, which works only on whole processes"),
@@ -366,8 +424,10 @@ fn device_line(scene: &Scene<'_>, file: &str, value: &str) -> Finding {
             )
         }
         Errno::INVAL | Errno::OPNOTSUPP if file.contains("weight") || file.contains("bfq") => found(
-            format!("the device's I/O scheduler knows no weights (/sys/dev/block/{device}/queue/scheduler: {})",
-                scene.outside(&format!("/sys/dev/block/{device}/queue/scheduler"))),
+            format!(
+                "the device's I/O scheduler knows no weights (/sys/dev/block/{device}/queue/scheduler: {})",
+                scene.outside(&format!("/sys/dev/block/{device}/queue/scheduler"))
+            ),
             format!("echo bfq > /sys/dev/block/{device}/queue/scheduler"),
         ),
         Errno::RANGE | Errno::INVAL => found(
@@ -405,7 +465,10 @@ fn last_resort(scene: &Scene<'_>, file: &str, value: &str) -> Finding {
     match scene.refusal.errno {
         Errno::INVAL | Errno::RANGE => found(
             format!("the kernel does not take '{value}' for {file}"),
-            format!("ringfence settings {file} tells its range; an example: {}={}", setting.name, setting.example),
+            format!(
+                "ringfence settings {file} tells its range; an example: {}={}",
+                setting.name, setting.example
+            ),
         ),
         Errno::ACCESS | Errno::PERM if setting.access == settings::Access::Read => {
             found(format!("{file} can only be read"), format!("ringfence get {} {file}", scene.group))

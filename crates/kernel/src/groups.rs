@@ -42,6 +42,17 @@ pub struct Created {
     pub empty_cpusets: Vec<PathBuf>,
 }
 
+impl Created {
+    /// Both together.
+    #[must_use]
+    pub fn and(mut self, other: Created) -> Created {
+        self.directories.extend(other.directories);
+        self.made.extend(other.made);
+        self.empty_cpusets.extend(other.empty_cpusets);
+        self
+    }
+}
+
 /// The files that put tasks into a group.
 const TASK_FILES: [&str; 3] = ["cgroup.procs", "cgroup.threads", "tasks"];
 
@@ -52,10 +63,39 @@ impl Host {
     ///
     /// # Errors
     /// [`Error::NoController`], [`Error::Refused`].
-    pub fn create(&self, group: &GroupName, controllers: Option<&[Controller]>, access: &Access) -> Result<Created, Error> {
+    pub fn create(
+        &self,
+        group: &GroupName,
+        controllers: Option<&[Controller]>,
+        access: &Access,
+    ) -> Result<Created, Error> {
+        self.create_in(&self.wanted(controllers)?, group, access, controllers.is_none())
+    }
+
+    /// Makes a group in named v1 hierarchies (`name=systemd`), which have no controller.
+    ///
+    /// # Errors
+    /// [`Error::NoNamed`], [`Error::Refused`].
+    pub fn create_named(&self, group: &GroupName, names: &[&str], access: &Access) -> Result<Created, Error> {
+        let named = |name: &&str| {
+            let at = self.hierarchies().iter().find(|at| at.name.as_deref() == Some(*name));
+            let known = || self.hierarchies().iter().filter_map(|at| at.name.clone()).collect();
+            at.map(|at| (at, Vec::new()))
+                .ok_or_else(|| Error::NoNamed { name: (*name).to_owned(), known: known() })
+        };
+        let wanted: Vec<_> = names.iter().map(named).collect::<Result<_, _>>()?;
+        self.create_in(&wanted, group, access, false)
+    }
+
+    /// `optional`: a v2 controller that a parent lacks is left out instead of refused.
+    fn create_in(
+        &self,
+        wanted: &[(&Hierarchy, Vec<Controller>)],
+        group: &GroupName,
+        access: &Access,
+        optional: bool,
+    ) -> Result<Created, Error> {
         self.refuse_foreign(group, None)?;
-        let wanted = self.wanted(controllers)?;
-        let optional = controllers.is_none();
         let mut made: Vec<Seat<'_>> = Vec::new();
         let mut enabled: Vec<(Seat<'_>, String)> = Vec::new();
         let result = wanted.iter().try_for_each(|(at, these)| {
@@ -73,12 +113,19 @@ impl Host {
         Ok(Created {
             directories: seats.iter().map(Seat::directory).collect(),
             made: made.iter().map(Seat::directory).collect(),
-            empty_cpusets: seats.iter().filter(|seat| self.is_empty_cpuset(seat)).map(Seat::directory).collect(),
+            empty_cpusets: seats
+                .iter()
+                .filter(|seat| self.is_empty_cpuset(seat))
+                .map(Seat::directory)
+                .collect(),
         })
     }
 
     /// The hierarchies that a create is about, each with the v2 controllers to enable.
-    fn wanted(&self, controllers: Option<&[Controller]>) -> Result<Vec<(&Hierarchy, Vec<Controller>)>, Error> {
+    fn wanted(
+        &self,
+        controllers: Option<&[Controller]>,
+    ) -> Result<Vec<(&Hierarchy, Vec<Controller>)>, Error> {
         let Some(controllers) = controllers else {
             let with_controller =
                 |at: &&Hierarchy| at.controllers.iter().any(|controller| *controller != Controller::Core);
@@ -96,7 +143,12 @@ impl Host {
         Ok(wanted.into_iter().map(|(id, controllers)| (&self.hierarchies()[id], controllers)).collect())
     }
 
-    fn make_path<'h>(&'h self, at: &'h Hierarchy, group: &GroupName, made: &mut Vec<Seat<'h>>) -> Result<(), Error> {
+    fn make_path<'h>(
+        &'h self,
+        at: &'h Hierarchy,
+        group: &GroupName,
+        made: &mut Vec<Seat<'h>>,
+    ) -> Result<(), Error> {
         let seat = self.seat_in(at, group);
         if self.kernel.exists(at, &seat.path) {
             return Ok(());
@@ -263,7 +315,8 @@ impl Host {
     }
 
     fn is_empty_cpuset(&self, seat: &Seat<'_>) -> bool {
-        let empty = |file| self.kernel.read(seat.at, &seat.path, file).is_ok_and(|text| text.trim().is_empty());
+        let empty =
+            |file| self.kernel.read(seat.at, &seat.path, file).is_ok_and(|text| text.trim().is_empty());
         seat.at.version == Version::V1
             && seat.at.controllers.contains(&Controller::Cpuset)
             && (empty("cpuset.cpus") || empty("cpuset.mems"))

@@ -113,9 +113,14 @@ impl Host {
         let v2 = || self.hierarchies.iter().find(|at| at.version == Version::V2);
         let in_core = matches!(
             controller,
-            Controller::Core | Controller::Freezer | Controller::Devices | Controller::Cpuacct | Controller::PerfEvent
+            Controller::Core
+                | Controller::Freezer
+                | Controller::Devices
+                | Controller::Cpuacct
+                | Controller::PerfEvent
         );
-        let v1 = || self.hierarchies.iter().find(|at| at.version == Version::V1 && controller == Controller::Core);
+        let v1 =
+            || self.hierarchies.iter().find(|at| at.version == Version::V1 && controller == Controller::Core);
         self.hierarchies.iter().find(holds).or_else(|| in_core.then(v2).flatten()).or_else(v1)
     }
 
@@ -148,7 +153,10 @@ impl Host {
     /// [`Error::NoController`], [`Error::NoGroup`], [`Error::NotControlled`].
     pub fn seat(&self, group: &GroupName, controller: Controller) -> Result<Seat<'_>, Error> {
         let Some(at) = self.hierarchy_of(controller) else {
-            return Err(Error::NoController { controller, hint: explain::missing_controller(self, controller) });
+            return Err(Error::NoController {
+                controller,
+                hint: explain::missing_controller(self, controller),
+            });
         };
         let seat = self.seat_in(at, group);
         if self.kernel.exists(at, &seat.path) {
@@ -158,7 +166,11 @@ impl Host {
             return Err(self.no_group(group));
         }
         let name = controller.name(at.version).unwrap_or("unified");
-        Err(Error::NotControlled { group: group.to_string(), controller: name.to_owned(), path: seat.directory() })
+        Err(Error::NotControlled {
+            group: group.to_string(),
+            controller: name.to_owned(),
+            path: seat.directory(),
+        })
     }
 
     fn no_group(&self, group: &GroupName) -> Error {
@@ -175,7 +187,8 @@ impl Host {
             })
             .flatten()
             .collect();
-        let mut looked: Vec<PathBuf> = self.hierarchies.iter().map(|at| self.seat_in(at, group).directory()).collect();
+        let mut looked: Vec<PathBuf> =
+            self.hierarchies.iter().map(|at| self.seat_in(at, group).directory()).collect();
         if looked.len() > 2 {
             looked.truncate(1);
         }
@@ -239,9 +252,13 @@ impl Host {
         let unit = unit_of(group.path()).unwrap_or_else(|| "UNIT".to_owned());
         let hint = match (owner, setting, setting.and_then(unit_property)) {
             (Owner::Systemd, _, Some(property)) => format!("systemctl set-property {unit} {property}=…"),
-            (Owner::Systemd, Some(_), None) => format!("systemd has no property for it: systemctl show {unit}"),
+            (Owner::Systemd, Some(_), None) => {
+                format!("systemd has no property for it: systemctl show {unit}")
+            }
             (Owner::Systemd, None, None) => {
-                format!("systemctl freeze, thaw, kill or stop {unit}; our groups are named without a leading slash")
+                format!(
+                    "systemctl freeze, thaw, kill or stop {unit}; our groups are named without a leading slash"
+                )
             }
             (other, ..) => format!("tell {} (kubectl, docker, scontrol, nomad, virsh)", other.name()),
         };
@@ -252,7 +269,8 @@ impl Host {
     pub(crate) fn service_of(&self, pid: u32) -> Option<String> {
         let mut managed = self.hierarchies.iter().filter(|at| self.systemd && systemd_manages(at));
         let path = managed.find_map(|at| self.kernel.group_of(at, pid).ok())?;
-        unit_of(&path).filter(|unit| unit.ends_with(".service") && unit != UNIT_NAME && !unit.starts_with("user@"))
+        unit_of(&path)
+            .filter(|unit| unit.ends_with(".service") && unit != UNIT_NAME && !unit.starts_with("user@"))
     }
 }
 

@@ -156,7 +156,13 @@ pub trait Kernel {
     ///
     /// # Errors
     /// The kernel's errno.
-    fn set_ownership(&self, at: &Hierarchy, group: &str, file: Option<&str>, to: Ownership) -> Result<(), Errno>;
+    fn set_ownership(
+        &self,
+        at: &Hierarchy,
+        group: &str,
+        file: Option<&str>,
+        to: Ownership,
+    ) -> Result<(), Errno>;
     /// The group of a process in one hierarchy, as the kernel names it (from the hierarchy's root, `/a/b`).
     ///
     /// # Errors
@@ -200,7 +206,12 @@ pub trait Kernel {
     ///
     /// # Errors
     /// The kernel's errno.
-    fn set_device_filter(&self, _at: &Hierarchy, _group: &str, _access: Option<&DeviceAccess>) -> Result<(), Errno> {
+    fn set_device_filter(
+        &self,
+        _at: &Hierarchy,
+        _group: &str,
+        _access: Option<&DeviceAccess>,
+    ) -> Result<(), Errno> {
         Err(Errno::NOSYS)
     }
 }

@@ -13,8 +13,8 @@ mod owners;
 mod procfs;
 mod real;
 
-pub mod fake;
 pub mod facts;
+pub mod fake;
 
 mod control;
 pub mod device_program;

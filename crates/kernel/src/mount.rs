@@ -15,15 +15,20 @@ use crate::{Error, Host, Kernel, Real};
 pub fn mount_v1(kernel: &Real, controllers: &[Controller], at: Option<&Path>) -> Result<PathBuf, Error> {
     let names: Vec<&str> = controllers.iter().filter_map(|controller| controller.name(Version::V1)).collect();
     let names = names.join(",");
-    let hierarchies = kernel.hierarchies().map_err(|errno| outside("cannot read /proc/self/mountinfo", errno, None))?;
-    if let Some(mounted) = hierarchies.iter().find(|h| h.version == Version::V1 && h.controllers.iter().any(|c| controllers.contains(c))) {
+    let hierarchies =
+        kernel.hierarchies().map_err(|errno| outside("cannot read /proc/self/mountinfo", errno, None))?;
+    if let Some(mounted) = hierarchies
+        .iter()
+        .find(|h| h.version == Version::V1 && h.controllers.iter().any(|c| controllers.contains(c)))
+    {
         let where_ = mounted.mount.display();
         let hint = Some(format!("it is at {where_}"));
         return Err(outside(&format!("{} is mounted already", mounted.label()), Errno::BUSY, hint));
     }
     let directory = at.map_or_else(|| beside(&hierarchies).join(&names), Path::to_path_buf);
     let made = std::fs::create_dir(&directory).is_ok();
-    let options = std::ffi::CString::new(names.clone()).map_err(|_| outside("controller names", Errno::INVAL, None))?;
+    let options =
+        std::ffi::CString::new(names.clone()).map_err(|_| outside("controller names", Errno::INVAL, None))?;
     let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC | MountFlags::RELATIME;
     let mounted = rustix::mount::mount("cgroup", &directory, "cgroup", flags, options.as_c_str());
     mounted.map(|()| directory.clone()).map_err(|errno| {
@@ -31,9 +36,14 @@ pub fn mount_v1(kernel: &Real, controllers: &[Controller], at: Option<&Path>) ->
             let _ = std::fs::remove_dir(&directory); // ours, and empty: nothing was mounted
         }
         let hint = match errno {
-            Errno::BUSY => format!("cgroup v2 holds {names} for groups that use it, or another v1 mount has a part of it"),
+            Errno::BUSY => format!(
+                "cgroup v2 holds {names} for groups that use it, or another v1 mount has a part of it"
+            ),
             Errno::INVAL | Errno::NOENT => {
-                format!("this kernel has no v1 {names}, or {} is missing: mkdir it first", directory.display())
+                format!(
+                    "this kernel has no v1 {names}, or {} is missing: mkdir it first",
+                    directory.display()
+                )
             }
             Errno::PERM | Errno::ACCESS => "mounting needs root (CAP_SYS_ADMIN)".to_owned(),
             _ => "dmesg may tell more".to_owned(),

@@ -33,7 +33,8 @@ pub fn hierarchies(mountinfo: &str, v2_controllers: impl Fn(&Hierarchy) -> Strin
 }
 
 fn same(a: &Hierarchy, b: &Hierarchy) -> bool {
-    a.version == b.version && (a.version == Version::V2 || (a.name == b.name && a.controllers == b.controllers))
+    a.version == b.version
+        && (a.version == Version::V2 || (a.name == b.name && a.controllers == b.controllers))
 }
 
 fn preference(hierarchy: &Hierarchy) -> (bool, std::cmp::Reverse<usize>) {
@@ -63,7 +64,8 @@ fn parse_line(line: &str) -> Option<Hierarchy> {
         read_only: read_only(options) || read_only(mount_options),
     };
     if version == Version::V1 {
-        hierarchy.name = options.split(',').find_map(|option| option.strip_prefix("name=")).map(str::to_owned);
+        hierarchy.name =
+            options.split(',').find_map(|option| option.strip_prefix("name=")).map(str::to_owned);
         hierarchy.controllers = options.split(',').filter_map(Controller::from_name).collect();
     }
     Some(hierarchy)
@@ -108,7 +110,11 @@ mod tests {
         let labels: Vec<String> = found.iter().map(Hierarchy::label).collect();
         assert_eq!(labels, ["cpu,cpuacct", "name=systemd", "memory", "unified"]);
         assert_eq!(found[3].controllers, [Controller::Core, Controller::Io, Controller::Pids]);
-        assert_eq!(found[2].mount, PathBuf::from("/mnt/m"), "a writable mount is taken before a read-only one");
+        assert_eq!(
+            found[2].mount,
+            PathBuf::from("/mnt/m"),
+            "a writable mount is taken before a read-only one"
+        );
         assert_eq!(found[2].below_mount("/sub/x").as_deref(), Some("x"));
         assert_eq!(found[2].below_mount("/subway"), None);
         assert_eq!(found[0].below_mount("/"), Some(String::new()));
@@ -116,7 +122,9 @@ mod tests {
 
     #[test]
     fn an_escaped_mount_point_is_read_and_nonsense_is_passed_over() {
-        let found = hierarchies("1 2 0:3 / /a\\040b rw - cgroup x rw,pids\n- cgroup\n\n1 - cgroup", |_| String::new());
+        let found = hierarchies("1 2 0:3 / /a\\040b rw - cgroup x rw,pids\n- cgroup\n\n1 - cgroup", |_| {
+            String::new()
+        });
         assert_eq!(found.len(), 1);
         assert_eq!(found[0].mount, PathBuf::from("/a b"));
     }

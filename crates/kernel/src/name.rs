@@ -59,7 +59,10 @@ impl GroupName {
             }
             if is_kernel_file(part) {
                 let instead = part.replace('.', "_");
-                return Err(wrong(&format!("'{part}' is the name of a kernel file"), Some(path.replace(part, &instead))));
+                return Err(wrong(
+                    &format!("'{part}' is the name of a kernel file"),
+                    Some(path.replace(part, &instead)),
+                ));
             }
         }
         Ok(GroupName { path: path.to_owned(), from_root })
@@ -105,7 +108,9 @@ impl fmt::Display for GroupName {
 /// (cgroup-v2.rst, "Avoid Name Collisions").
 fn is_kernel_file(part: &str) -> bool {
     let v1_core = matches!(part, "tasks" | "notify_on_release" | "release_agent");
-    v1_core || part.split_once('.').is_some_and(|(prefix, _)| prefix == "cgroup") || settings::lookup(part).is_some()
+    v1_core
+        || part.split_once('.').is_some_and(|(prefix, _)| prefix == "cgroup")
+        || settings::lookup(part).is_some()
 }
 
 #[cfg(test)]

@@ -38,18 +38,31 @@ impl Owner {
         if path == UNIT_PATH || path.starts_with("ringfence.slice/ringfence.service/") {
             return None;
         }
-        path.split('/').find_map(|part| match part {
-            p if p.starts_with("kubepods") || p == "kubelet" || p.starts_with("kubelet") => Some(Owner::Kubelet),
-            p if p == "docker" || p == "containerd" || p.starts_with("docker-") || p.starts_with("cri-containerd") => {
-                Some(Owner::Containers)
-            }
-            p if p.starts_with("libpod") || p == "machine.slice" && path.contains("libpod") => Some(Owner::Containers),
-            p if p == "slurm" || p.starts_with("slurmstepd") || p.starts_with("slurmd") => Some(Owner::Slurm),
-            p if p == "nomad" || p == "nomad.slice" => Some(Owner::Nomad),
-            p if p.starts_with("libvirt") || p == "machine" || p.starts_with("machine-qemu") => Some(Owner::Libvirt),
-            _ => None,
-        })
-        .or_else(|| is_unit(path).then_some(Owner::Systemd))
+        path.split('/')
+            .find_map(|part| match part {
+                p if p.starts_with("kubepods") || p == "kubelet" || p.starts_with("kubelet") => {
+                    Some(Owner::Kubelet)
+                }
+                p if p == "docker"
+                    || p == "containerd"
+                    || p.starts_with("docker-")
+                    || p.starts_with("cri-containerd") =>
+                {
+                    Some(Owner::Containers)
+                }
+                p if p.starts_with("libpod") || p == "machine.slice" && path.contains("libpod") => {
+                    Some(Owner::Containers)
+                }
+                p if p == "slurm" || p.starts_with("slurmstepd") || p.starts_with("slurmd") => {
+                    Some(Owner::Slurm)
+                }
+                p if p == "nomad" || p == "nomad.slice" => Some(Owner::Nomad),
+                p if p.starts_with("libvirt") || p == "machine" || p.starts_with("machine-qemu") => {
+                    Some(Owner::Libvirt)
+                }
+                _ => None,
+            })
+            .or_else(|| is_unit(path).then_some(Owner::Systemd))
     }
 
     /// The program's name.
@@ -67,7 +80,9 @@ impl Owner {
 
 fn is_unit(path: &str) -> bool {
     let first = path.split('/').next().unwrap_or_default();
-    [".slice", ".service", ".scope", ".mount", ".socket", ".swap"].iter().any(|suffix| first.ends_with(suffix))
+    [".slice", ".service", ".scope", ".mount", ".socket", ".swap"]
+        .iter()
+        .any(|suffix| first.ends_with(suffix))
 }
 
 /// Does systemd, where it runs, own this hierarchy? All of v2; of v1 its own named one and the controllers it

@@ -33,7 +33,10 @@ pub(crate) fn group_of(at: &Hierarchy, text: &str) -> Option<String> {
             Version::V2 => id == "0" && controllers.is_empty(),
             Version::V1 => match &at.name {
                 Some(name) => controllers.split(',').any(|part| part.strip_prefix("name=") == Some(name)),
-                None => controllers.split(',').filter_map(Controller::from_name).any(|c| at.controllers.contains(&c)),
+                None => controllers
+                    .split(',')
+                    .filter_map(Controller::from_name)
+                    .any(|c| at.controllers.contains(&c)),
             },
         };
         // the kernel marks a group that is gone while the process ends
@@ -49,7 +52,8 @@ pub(crate) fn process(stat: &str, status: &str) -> Option<Process> {
     let (comm, rest) = rest.rsplit_once(") ")?;
     let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
     let number = |index: usize| fields.get(index)?.parse::<u64>().ok();
-    let status = |key: &str| status.lines().find_map(|line| line.strip_prefix(key)?.split_whitespace().next());
+    let status =
+        |key: &str| status.lines().find_map(|line| line.strip_prefix(key)?.split_whitespace().next());
     let flags = number(6)?;
     Some(Process {
         pid: pid.parse().ok()?,
@@ -67,7 +71,8 @@ pub(crate) fn process(stat: &str, status: &str) -> Option<Process> {
 
 /// The numeric entries of a directory.
 pub(crate) fn numbers(path: &Path) -> Result<Vec<u32>, Errno> {
-    let directory = rustix::fs::open(path, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+    let directory =
+        rustix::fs::open(path, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
     let mut numbers = Vec::new();
     for entry in Dir::new(directory)? {
         let entry = entry?;

@@ -62,7 +62,9 @@ impl Real {
         let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_XDEV;
         match rustix::fs::openat2(&root, &path, flags, Mode::empty(), resolve) {
             // before Linux 5.6, or filtered: cgroup file systems hold no links, and `join` let no `..` through
-            Err(Errno::NOSYS | Errno::PERM) => rustix::fs::openat(&root, &path, flags | OFlags::NOFOLLOW, Mode::empty()),
+            Err(Errno::NOSYS | Errno::PERM) => {
+                rustix::fs::openat(&root, &path, flags | OFlags::NOFOLLOW, Mode::empty())
+            }
             opened => opened,
         }
     }
@@ -113,7 +115,8 @@ pub(crate) fn read_to_end(file: impl AsFd) -> Result<String, Errno> {
         }
     }
     content.truncate(length);
-    Ok(String::from_utf8(content).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
+    Ok(String::from_utf8(content)
+        .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
 }
 
 pub(crate) fn read_path(path: impl rustix::path::Arg) -> Result<String, Errno> {
@@ -177,15 +180,23 @@ impl Kernel for Real {
     fn writable(&self, at: &Hierarchy, group: &str) -> bool {
         !at.read_only
             && join(group, "").is_ok()
-            && rustix::fs::accessat(CWD, at.path(group), rustix::fs::Access::WRITE_OK, AtFlags::EACCESS).is_ok()
+            && rustix::fs::accessat(CWD, at.path(group), rustix::fs::Access::WRITE_OK, AtFlags::EACCESS)
+                .is_ok()
     }
 
-    fn set_ownership(&self, at: &Hierarchy, group: &str, file: Option<&str>, to: Ownership) -> Result<(), Errno> {
-        let handle = self.open(at, group, file.unwrap_or(""), OFlags::RDONLY).or_else(|errno| match errno {
-            // a write-only file (cgroup.kill) can't be opened for reading by its owner
-            Errno::ACCESS | Errno::PERM => self.open(at, group, file.unwrap_or(""), OFlags::WRONLY),
-            other => Err(other),
-        })?;
+    fn set_ownership(
+        &self,
+        at: &Hierarchy,
+        group: &str,
+        file: Option<&str>,
+        to: Ownership,
+    ) -> Result<(), Errno> {
+        let handle =
+            self.open(at, group, file.unwrap_or(""), OFlags::RDONLY).or_else(|errno| match errno {
+                // a write-only file (cgroup.kill) can't be opened for reading by its owner
+                Errno::ACCESS | Errno::PERM => self.open(at, group, file.unwrap_or(""), OFlags::WRONLY),
+                other => Err(other),
+            })?;
         if to.uid.is_some() || to.gid.is_some() {
             rustix::fs::fchown(&handle, to.uid.map(Uid::from_raw), to.gid.map(Gid::from_raw))?;
         }
@@ -229,7 +240,12 @@ impl Kernel for Real {
         self.read_device_filter(at, group)
     }
 
-    fn set_device_filter(&self, at: &Hierarchy, group: &str, access: Option<&DeviceAccess>) -> Result<(), Errno> {
+    fn set_device_filter(
+        &self,
+        at: &Hierarchy,
+        group: &str,
+        access: Option<&DeviceAccess>,
+    ) -> Result<(), Errno> {
         self.write_device_filter(at, group, access)
     }
 }

@@ -83,7 +83,8 @@ impl Host {
         let directory = real
             .open(seat.at, &seat.path, "", OFlags::RDONLY | OFlags::DIRECTORY)
             .map_err(|errno| self.refused_run(seat, group, None, errno))?;
-        let child = start_in(&directory, program).map_err(|errno| self.refused_run(seat, group, None, errno))?;
+        let child =
+            start_in(&directory, program).map_err(|errno| self.refused_run(seat, group, None, errno))?;
         Ok(child.wait())
     }
 
@@ -149,7 +150,10 @@ impl Child {
                 let mut info: libc::siginfo_t = std::mem::zeroed();
                 let signal = libc::sigwaitinfo(&raw const all, &raw mut info);
                 // the terminal sends these to the child, too: passing them on would send them twice
-                let both = matches!(signal, libc::SIGINT | libc::SIGQUIT | libc::SIGHUP | libc::SIGWINCH | libc::SIGCONT);
+                let both = matches!(
+                    signal,
+                    libc::SIGINT | libc::SIGQUIT | libc::SIGHUP | libc::SIGWINCH | libc::SIGCONT
+                );
                 if info.si_code == libc::SI_KERNEL && both { 0 } else { signal }
             };
             match signal {
@@ -176,7 +180,9 @@ impl Child {
 
     fn reap(&self) {
         // SAFETY: a null status pointer is allowed.
-        while unsafe { libc::waitpid(self.pid, std::ptr::null_mut(), 0) } == -1 && last_errno() == Errno::INTR {}
+        while unsafe { libc::waitpid(self.pid, std::ptr::null_mut(), 0) } == -1 && last_errno() == Errno::INTR
+        {
+        }
     }
 
     fn reap_now(&self) -> Option<Ended> {

@@ -92,9 +92,15 @@ impl UnitError {
     /// What to do about it, for a separate `hint:` line.
     pub fn hint(&self) -> Option<String> {
         Some(match self {
-            UnitError::NoBus { .. } => "systemctl start dbus.socket; where there is none: apt-get install dbus".to_owned(),
-            UnitError::Denied { .. } => "call it as root, or let polkit allow org.freedesktop.systemd1.manage-units".to_owned(),
-            UnitError::TooOld { .. } => "systemctl --version; Delegate= for such a service came with 218".to_owned(),
+            UnitError::NoBus { .. } => {
+                "systemctl start dbus.socket; where there is none: apt-get install dbus".to_owned()
+            }
+            UnitError::Denied { .. } => {
+                "call it as root, or let polkit allow org.freedesktop.systemd1.manage-units".to_owned()
+            }
+            UnitError::TooOld { .. } => {
+                "systemctl --version; Delegate= for such a service came with 218".to_owned()
+            }
             UnitError::Masked => format!("systemctl unmask {UNIT_NAME}"),
             UnitError::Failed { result, .. } if result == "resources" => format!(
                 "journalctl -u {UNIT_NAME}; it may hold processes from before it was stopped: systemd-cgls /{UNIT_SLICE}"
@@ -221,7 +227,8 @@ impl Systemd {
         T::Error: std::fmt::Display,
     {
         let properties = Some("org.freedesktop.DBus.Properties");
-        let reply = self.bus.call_method(Some(SERVICE), UNIT_OBJECT, properties, "Get", &(interface, name)).await;
+        let reply =
+            self.bus.call_method(Some(SERVICE), UNIT_OBJECT, properties, "Get", &(interface, name)).await;
         let value = reply.and_then(|reply| reply.body().deserialize::<OwnedVariant>());
         let value = value.map_err(|error| answer("tell the unit's state", &error))?;
         T::try_from(value).map_err(|error| UnitError::Answer {
@@ -405,7 +412,9 @@ mod tests {
         for property in ["Delegate=true", "RemainAfterExit=true", "RefuseManualStop=true"] {
             assert!(plain.iter().any(|found| found == property), "{property} in {plain:?}");
         }
-        assert!(names(Delegation::EveryV1Controller).iter().any(|p| p.contains("blkio") && p.contains("devices")));
+        assert!(
+            names(Delegation::EveryV1Controller).iter().any(|p| p.contains("blkio") && p.contains("devices"))
+        );
         assert!(names(Delegation::OwnStart).iter().any(|p| p.starts_with("DelegateSubgroup=")));
     }
 
@@ -413,7 +422,8 @@ mod tests {
     fn systemds_answers_are_told_by_what_mends_them() {
         let fdo = |error| zbus::Error::FDO(Box::new(error));
         let denied = fdo(fdo::Error::AccessDenied("Access denied".to_owned()));
-        let unknown = fdo(fdo::Error::PropertyReadOnly("Cannot set property X, or unknown property.".to_owned()));
+        let unknown =
+            fdo(fdo::Error::PropertyReadOnly("Cannot set property X, or unknown property.".to_owned()));
         assert_eq!(answer("x", &denied), UnitError::Denied { reason: "Access denied".to_owned() });
         assert!(not_understood(&unknown) && !not_understood(&denied));
         assert_eq!(words(&unknown), "Cannot set property X, or unknown property");

@@ -58,9 +58,9 @@ impl Host {
         }
         let mut done = Vec::new();
         let result = match what {
-            What::Process | What::Thread => pids.iter().try_for_each(|&pid| {
-                self.move_one(&seats, group, pid, what, &mut done)
-            }),
+            What::Process | What::Thread => {
+                pids.iter().try_for_each(|&pid| self.move_one(&seats, group, pid, what, &mut done))
+            }
             What::Tree => self.move_trees(&seats, group, pids, &mut done),
         };
         if let Err(error) = result {
@@ -104,7 +104,14 @@ impl Host {
                 Ok(()) => done.push(Step { hierarchy: seat.at.id, pid, from }),
                 Err(Errno::SRCH) => return Err(gone()),
                 Err(errno) => {
-                    return Err(self.refused(Op::Move { pid }, seat, group, Some(file), Some(&pid.to_string()), errno));
+                    return Err(self.refused(
+                        Op::Move { pid },
+                        seat,
+                        group,
+                        Some(file),
+                        Some(&pid.to_string()),
+                        errno,
+                    ));
                 }
             }
         }
@@ -116,7 +123,8 @@ impl Host {
         let threads = self.kernel.threads(pid).unwrap_or_default();
         seat.at.version == Version::V2
             || threads.iter().all(|&tid| {
-                let path = self.kernel.group_of(seat.at, tid).ok().and_then(|path| seat.at.below_mount(&path));
+                let path =
+                    self.kernel.group_of(seat.at, tid).ok().and_then(|path| seat.at.below_mount(&path));
                 path.as_deref() == Some(seat.path.as_str())
             })
     }

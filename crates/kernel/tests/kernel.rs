@@ -1,8 +1,10 @@
 //! The conformance suite: one list of cases, run on the in-memory kernel (v1, v2 and both) and on the kernel of
-//! the machine that it runs on. What the fake claims is thereby what real kernels do. Needs no other file, so
-//! that the binary can be copied into a virtual machine.
+//! the machine that it runs on, so that what the fake claims is what real kernels do. Beside it, the device rules
+//! on the real kernel. Needs no other file: the binary can be copied into a virtual machine.
 
 mod conformance;
+#[path = "kernel/devices.rs"]
+mod devices;
 
 use std::process::ExitCode;
 
@@ -11,19 +13,32 @@ use libtest_mimic::{Arguments, Trial};
 use conformance::{World, WorldKind};
 
 fn main() -> ExitCode {
-    if std::env::args().nth(1).as_deref() == Some(conformance::CHILD) {
-        return conformance::child();
+    let mut words = std::env::args_os().skip(1);
+    match words.next().as_ref().and_then(|word| word.to_str()) {
+        Some(conformance::CHILD) => return conformance::child(),
+        Some(devices::PROBE) => {
+            devices::probe(words);
+            return ExitCode::SUCCESS;
+        }
+        _ => {}
     }
-    let arguments = Arguments::from_args();
-    let mut trials = Vec::new();
-    for kind in WorldKind::ALL {
-        match World::new(kind, "list") {
-            Ok(world) => trials.extend(conformance::cases(&world).into_iter().map(|case| case.trial(kind))),
-            Err(reason) => {
-                eprintln!("{}: not run: {reason}", kind.name());
-                trials.push(Trial::test(format!("{}::not_run", kind.name()), || Ok(())).with_ignored_flag(true));
-            }
+    let mut arguments = Arguments::from_args();
+    // the cases share the machine's budgets and the root group's files
+    arguments.test_threads = Some(1);
+    let trials = WorldKind::ALL.into_iter().flat_map(trials).collect();
+    libtest_mimic::run(&arguments, trials).exit_code()
+}
+
+fn trials(kind: WorldKind) -> Vec<Trial> {
+    match World::new(kind) {
+        Ok(world) => {
+            let cases = conformance::cases(&world).into_iter().map(|case| case.trial(kind));
+            let devices = if kind == WorldKind::Real { devices::trials() } else { Vec::new() };
+            cases.chain(devices).collect()
+        }
+        Err(reason) => {
+            eprintln!("{}: not run: {reason}", kind.name());
+            vec![Trial::test(format!("{}::not_run", kind.name()), || Ok(())).with_ignored_flag(true)]
         }
     }
-    libtest_mimic::run(&arguments, trials).exit_code()
 }

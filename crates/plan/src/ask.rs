@@ -102,7 +102,8 @@ pub fn writes(asks: &[Ask], held: Held<'_>) -> Result<Vec<Write>, PlanError> {
         let encoded = ask.found.encode(ask.place.version, &ask.value, &current);
         let encoded = encoded.map_err(|error| PlanError::Encode { group: ask.group.to_string(), error })?;
         for write in encoded {
-            let new = Write { ask: index, place: ask.place.clone(), file: write.file, text: write.text, why: None };
+            let new =
+                Write { ask: index, place: ask.place.clone(), file: write.file, text: write.text, why: None };
             add(&mut writes, new, asks)?;
         }
     }
@@ -121,7 +122,9 @@ fn in_table_order(asks: &[Ask]) -> Vec<(usize, &Ask)> {
 /// Adds a write; one that stands there already is not repeated, one that says otherwise is a contradiction.
 fn add(writes: &mut Vec<Write>, new: Write, asks: &[Ask]) -> Result<(), PlanError> {
     let same_target = |write: &&Write| {
-        write.place == new.place && write.file == new.file && key(&write.file, &write.text) == key(&new.file, &new.text)
+        write.place == new.place
+            && write.file == new.file
+            && key(&write.file, &write.text) == key(&new.file, &new.text)
     };
     match writes.iter().find(same_target) {
         Some(other) if other.text == new.text => Ok(()),
@@ -157,7 +160,10 @@ fn keyed(file: &str) -> bool {
         "misc.max",
         "net_prio.ifpriomap",
     ];
-    KEYED.contains(&file) || file.starts_with("blkio.throttle.") || file.ends_with("weight_device") || merges(file)
+    KEYED.contains(&file)
+        || file.starts_with("blkio.throttle.")
+        || file.ends_with("weight_device")
+        || merges(file)
 }
 
 /// Files whose lines add to each other.

@@ -85,8 +85,12 @@ fn stage(file: &str, text: &str) -> (u8, Option<&'static str>) {
     let off = text.trim() == "0";
     match file {
         "cgroup.type" => (0, Some("threads can be taken only by a threaded group")),
-        "cpuset.cpu_exclusive" | "cpuset.mem_exclusive" if off => (1, Some("no longer exclusive before its sets change")),
-        "cpuset.cpus.partition" if text == "member" => (1, Some("no longer a partition before its sets change")),
+        "cpuset.cpu_exclusive" | "cpuset.mem_exclusive" if off => {
+            (1, Some("no longer exclusive before its sets change"))
+        }
+        "cpuset.cpus.partition" if text == "member" => {
+            (1, Some("no longer a partition before its sets change"))
+        }
         "cpuset.mems" => (2, Some("memory nodes before CPUs, both before tasks")),
         "cpuset.cpus" => (3, Some("after the memory nodes, before tasks")),
         "cpuset.cpus.exclusive" => (4, Some("after the CPUs that it is a part of")),
@@ -97,7 +101,9 @@ fn stage(file: &str, text: &str) -> (u8, Option<&'static str>) {
         "devices.allow" => (8, None),
         "cgroup.freeze" | "freezer.state" => (9, Some("after all limits are in place")),
         "cgroup.procs" | "cgroup.threads" | "tasks" => (10, Some("tasks come when the group is ready")),
-        "cgroup.kill" | "memory.force_empty" | "memory.reclaim" => (11, Some("can't be undone, so it comes last")),
+        "cgroup.kill" | "memory.force_empty" | "memory.reclaim" => {
+            (11, Some("can't be undone, so it comes last"))
+        }
         _ => (6, None),
     }
 }
@@ -108,15 +114,18 @@ fn depth_rule(write: &Write, held: Held<'_>) -> Result<usize, Reverse<usize>> {
     if !matches!(write.file.as_str(), "cpuset.cpus" | "cpuset.mems" | "cpuset.cpus.exclusive") {
         return Ok(depth);
     }
-    let old: units::CpuSet = held(&write.place, &write.file).and_then(|text| text.parse().ok()).unwrap_or_default();
+    let old: units::CpuSet =
+        held(&write.place, &write.file).and_then(|text| text.parse().ok()).unwrap_or_default();
     let new: units::CpuSet = write.text.parse().unwrap_or_default();
     if new.is_subset(&old) && !new.is_empty() { Err(Reverse(depth)) } else { Ok(depth) }
 }
 
 fn order_pair(writes: &mut [Write], pair: &Pair, held: Held<'_>) {
-    let places: Vec<Place> = writes.iter().filter(|write| write.file == pair.first).map(|w| w.place.clone()).collect();
+    let places: Vec<Place> =
+        writes.iter().filter(|write| write.file == pair.first).map(|w| w.place.clone()).collect();
     for place in places {
-        let position = |file: &str| writes.iter().position(|write| write.place == place && write.file == file);
+        let position =
+            |file: &str| writes.iter().position(|write| write.place == place && write.file == file);
         let (Some(first), Some(second)) = (position(pair.first), position(pair.second)) else { continue };
         let old = [amount(held(&place, pair.first)), amount(held(&place, pair.second))];
         let new = [amount(Some(writes[first].text.clone())), amount(Some(writes[second].text.clone()))];

@@ -20,16 +20,25 @@ pub fn restoring(found: &Found, asked: &Value, before: &Value) -> Option<Value> 
                 })
                 .collect(),
         ),
-        (Value::Weights { default, devices }, Value::Weights { default: was, devices: were }) => Value::Weights {
-            default: default.and(was.or(Some(Hundredths(100 * 100)))),
-            devices: devices.keys().map(|device| (*device, were.get(device).copied().flatten())).collect(),
-        },
+        (Value::Weights { default, devices }, Value::Weights { default: was, devices: were }) => {
+            Value::Weights {
+                default: default.and(was.or(Some(Hundredths(100 * 100)))),
+                devices: devices
+                    .keys()
+                    .map(|device| (*device, were.get(device).copied().flatten()))
+                    .collect(),
+            }
+        }
         (Value::Keyed(asked), Value::Keyed(before)) => Value::Keyed(
             asked
                 .iter()
                 .map(|(name, keys)| {
                     let was = |key: &String| {
-                        before.get(name).and_then(|held| held.get(key)).cloned().unwrap_or_else(|| "max".to_owned())
+                        before
+                            .get(name)
+                            .and_then(|held| held.get(key))
+                            .cloned()
+                            .unwrap_or_else(|| "max".to_owned())
                     };
                     (name.clone(), keys.keys().map(|key| (key.clone(), was(key))).collect::<BTreeMap<_, _>>())
                 })

@@ -77,7 +77,8 @@ pub fn lookup(name: &str) -> Option<Found> {
         size: size.map(str::to_owned),
     };
     // a row's own name goes before any file: `cpu.stat` also serves `cpuacct.usage` on v2
-    let own = all().find_map(|setting| matches(setting.name, name).map(|size| found(setting, Via::Canonical, size)));
+    let own = all()
+        .find_map(|setting| matches(setting.name, name).map(|size| found(setting, Via::Canonical, size)));
     own.or_else(|| {
         file_names().find_map(|(setting, version, index, file)| {
             matches(file, name).map(|size| found(setting, Via::File { version, index }, size))

@@ -99,7 +99,11 @@ impl Division for ByHand {
         let line = |name: &str| {
             let controller = Controller::from_name(name)?;
             let at = self.host.hierarchy_of(controller)?;
-            Some(format!("{name:8} cgroup {} at {}", at.version, at.path(self.host.base(at).path()).display()))
+            Some(format!(
+                "{name:8} cgroup {} at {}",
+                at.version,
+                at.path(self.host.base(at).path()).display()
+            ))
         };
         ["cpu", "cpuset", "io"].iter().filter_map(|name| line(name)).collect()
     }
@@ -111,7 +115,8 @@ impl Division for ByHand {
 
     fn create(&mut self, name: &str, controllers: &[&str]) -> Result<(), Refused> {
         let name = group(name).map_err(refused)?;
-        let wanted: Vec<Controller> = controllers.iter().filter_map(|name| Controller::from_name(name)).collect();
+        let wanted: Vec<Controller> =
+            controllers.iter().filter_map(|name| Controller::from_name(name)).collect();
         groups::make(&self.host, &name, Some(&wanted), &Access::default()).map(drop).map_err(refused)
     }
 
@@ -124,7 +129,9 @@ impl Division for ByHand {
         let changes = apply::set(&self.host, &asks).map_err(refused)?;
         let mut lines = Vec::new();
         for change in changes {
-            lines.extend(change.written.iter().map(|write| format!("{} <- {}", write.path.display(), write.text)));
+            lines.extend(
+                change.written.iter().map(|write| format!("{} <- {}", write.path.display(), write.text)),
+            );
             lines.extend(change.differences);
         }
         Ok(lines)

@@ -11,9 +11,14 @@ use crate::{args, failure::Failure, output, people};
 pub fn create(args: &args::Create, json: bool) -> Result<(), Failure> {
     let name = group(&args.group)?;
     if name.path().is_empty() {
-        return Err(Failure::usage("the root group is always there").hint("name a group of your own: db/oltp1"));
+        return Err(
+            Failure::usage("the root group is always there").hint("name a group of your own: db/oltp1")
+        );
     }
-    let controllers = controllers(&args.controllers)?;
+    let (named, controllers): (Vec<&str>, Vec<&str>) =
+        args.controllers.iter().map(String::as_str).partition(|name| name.starts_with("name="));
+    let named: Vec<&str> = named.into_iter().filter_map(|name| name.strip_prefix("name=")).collect();
+    let controllers = self::controllers(&controllers)?;
     let access = Access {
         tasks: args.tasks.as_deref().map_or(Ok(kernel::Who::default()), people::who)?,
         admin: args.admin.as_deref().map_or(Ok(kernel::Who::default()), people::who)?,
@@ -22,7 +27,13 @@ pub fn create(args: &args::Create, json: bool) -> Result<(), Failure> {
         tasks_mode: args.tasks_mode,
     };
     let host = host()?;
-    let created = make(&host, &name, controllers.as_deref(), &access)?;
+    let by_controller = || make(&host, &name, controllers.as_deref(), &access);
+    let by_name = || host.create_named(&name, &named, &access).map_err(Failure::from);
+    let created = match (named.is_empty(), &controllers) {
+        (true, _) => by_controller()?,
+        (false, None) => by_name()?, // named hierarchies alone mean just these
+        (false, Some(_)) => by_controller()?.and(by_name()?),
+    };
     if json {
         return output::json(&created);
     }
@@ -46,16 +57,20 @@ pub fn make(
     Ok(host.create(name, controllers, access)?)
 }
 
-fn controllers(names: &[String]) -> Result<Option<Vec<Controller>>, Failure> {
+fn controllers(names: &[&str]) -> Result<Option<Vec<Controller>>, Failure> {
     let known = || {
         let both = |controller: &Controller| [controller.name(Version::V1), controller.name(Version::V2)];
         Controller::ALL.iter().flat_map(both).flatten()
     };
-    let one = |name: &String| match name.as_str() {
+    let one = |name: &&str| match *name {
         "core" | "unified" => Ok(Controller::Core),
         name => Controller::from_name(name).ok_or_else(|| {
             let near = units::nearest(name, known()).join(" or ");
-            let hint = if near.is_empty() { "ringfence doctor lists them".to_owned() } else { format!("did you mean {near}?") };
+            let hint = if near.is_empty() {
+                "ringfence doctor lists them".to_owned()
+            } else {
+                format!("did you mean {near}?")
+            };
             Failure::usage(format!("unknown controller '{name}'")).hint(hint)
         }),
     };

@@ -109,9 +109,9 @@ pub fn umount(args: &args::Mount, as_json: bool) -> Result<(), Failure> {
 
 fn v1_controllers(names: &[String]) -> Result<Vec<Controller>, Failure> {
     let one = |name: &String| {
-        Controller::from_name(name)
-            .filter(|controller| controller.name(Version::V1).is_some())
-            .ok_or_else(|| Failure::usage(format!("'{name}' is not a v1 controller")).hint("ringfence doctor lists them"))
+        Controller::from_name(name).filter(|controller| controller.name(Version::V1).is_some()).ok_or_else(
+            || Failure::usage(format!("'{name}' is not a v1 controller")).hint("ringfence doctor lists them"),
+        )
     };
     names.iter().map(one).collect()
 }

@@ -11,7 +11,8 @@ pub fn perf(args: &args::Perf) -> Result<u8, Failure> {
     let name = group(&args.group)?;
     let host = host()?;
     let seat = host.seat(&name, Controller::PerfEvent)?;
-    let events: Vec<&str> = args.events.iter().flat_map(|event| event.split(',')).filter(|e| !e.is_empty()).collect();
+    let events: Vec<&str> =
+        args.events.iter().flat_map(|event| event.split(',')).filter(|e| !e.is_empty()).collect();
     // one group per event, as `perf stat -G` counts them
     let groups = vec![seat.path.as_str(); events.len()].join(",");
     let status = Command::new("perf")

@@ -27,7 +27,9 @@ pub fn run(args: &args::Run) -> Result<u8, Failure> {
                 2 => (127, "is it installed, and in PATH?"),
                 _ => (126, "is it a program, and executable?"),
             };
-            Err(Failure::new(format!("cannot execute '{}': {}", program.name(), describe(errno))).hint(hint).code(code))
+            Err(Failure::new(format!("cannot execute '{}': {}", program.name(), describe(errno)))
+                .hint(hint)
+                .code(code))
         }
     }
 }

@@ -9,11 +9,7 @@ use serde_json::{Value as Json, json};
 use settings::{Access, Found, Value};
 
 use super::{group, host};
-use crate::{
-    args, facts,
-    failure::Failure,
-    output,
-};
+use crate::{args, facts, failure::Failure, output};
 
 /// Which rows are shown when none is named.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -26,7 +22,8 @@ pub enum Which {
 
 pub fn get(args: &args::Get, as_json: bool, which: Which) -> Result<(), Failure> {
     let name = group(&args.group)?;
-    let named: Vec<Found> = args.settings.iter().map(|name| settings::find(name)).collect::<Result<_, _>>()?;
+    let named: Vec<Found> =
+        args.settings.iter().map(|name| settings::find(name)).collect::<Result<_, _>>()?;
     let host = host()?;
     let readings: Vec<(Found, Reading)> = if named.is_empty() {
         if !name.path().is_empty() {
@@ -175,7 +172,9 @@ fn copies(host: &Host, from: &GroupName, target: &GroupName) -> Result<Vec<(Foun
     Ok(all(host, from, Which::Settings)
         .into_iter()
         .filter(|(found, _)| !state(found))
-        .filter(|(found, reading)| apply::get(host, target, found).is_ok_and(|held| held.value != reading.value))
+        .filter(|(found, reading)| {
+            apply::get(host, target, found).is_ok_and(|held| held.value != reading.value)
+        })
         .map(|(found, reading)| (found, reading.value))
         .collect())
 }

@@ -23,7 +23,13 @@ pub fn trials() -> Vec<Trial> {
         Trial::test("unsafe code is only where ARCHITECTURE.md says", {
             let sources = sources.clone();
             move || {
-                let allowed = ["kernel/src/run.rs", "kernel/src/device_program", "kernel/src/facts", "lab/src/", "cli/src/main.rs"];
+                let allowed = [
+                    "kernel/src/run.rs",
+                    "kernel/src/device_program",
+                    "kernel/src/facts",
+                    "lab/src/",
+                    "cli/src/main.rs",
+                ];
                 absent(&sources, &["allow(unsafe_code"], &allowed)
             }
         }),
@@ -43,7 +49,11 @@ fn only_to_the_left(text: &str, manifests: &BTreeMap<String, String>) -> Result<
         let own = place(name).ok_or_else(|| format!("crate {name} is not in the map"))?;
         let dependencies = manifest.split("[dependencies]").nth(1).unwrap_or("");
         let dependencies = dependencies.split("\n[").next().unwrap_or("");
-        for used in dependencies.lines().filter_map(|line| line.split('.').next()).filter(|used| manifests.contains_key(*used)) {
+        for used in dependencies
+            .lines()
+            .filter_map(|line| line.split('.').next())
+            .filter(|used| manifests.contains_key(*used))
+        {
             if place(used) >= Some(own) {
                 return Err(format!("{name} uses {used}, which is not to its left"));
             }
@@ -72,7 +82,11 @@ fn rust_files(root: &Path, name: &str) -> Vec<(String, String)> {
     found
 }
 
-fn absent(sources: &[(String, String)], words: &[&str], allowed: &[&str]) -> Result<(), libtest_mimic::Failed> {
+fn absent(
+    sources: &[(String, String)],
+    words: &[&str],
+    allowed: &[&str],
+) -> Result<(), libtest_mimic::Failed> {
     for (path, text) in sources {
         let word = words.iter().find(|word| text.contains(**word));
         if let Some(word) = word

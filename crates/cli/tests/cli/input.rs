@@ -27,7 +27,11 @@ const BAD: &[(&str, i32, &[&str])] = &[
     ("set {g} 'io.max=/no/such/device riops=10'", 2, &["/no/such/device"]),
     ("set {g} 'io.max=8:16 speed=10'", 2, &["speed", "hint:"]),
     ("set {g} memory.current=1", 2, &["memory.current can't be set"]),
-    ("set {g} pids.max=5 pids.max=6", 1, &["both set pids.max", "'5' and '6'", "hint: ask for one of the two"]),
+    (
+        "set {g} pids.max=5 pids.max=6",
+        1,
+        &["both set pids.max", "'5' and '6'", "hint: ask for one of the two"],
+    ),
     ("create ../../etc", 2, &["is not a group name", "'.' and '..' are not allowed"]),
     ("create a//b", 2, &["doubled slash", "hint: use 'a/b'"]),
     ("create cgroup.procs", 2, &["is the name of a kernel file"]),
@@ -113,6 +117,7 @@ fn bad(world: &Arc<World>, (line, code, says): &(&str, i32, &[&str])) -> Result<
 
 /// The groups at the top, without those of other tests that may run beside this one.
 fn groups(scene: &Scene) -> Vec<String> {
-    let other = |name: &&str| name.contains('/') || (name.starts_with("rf-") && !name.starts_with(&scene.group));
+    let other =
+        |name: &&str| name.contains('/') || (name.starts_with("rf-") && !name.starts_with(&scene.group));
     scene.ok("list").lines().filter(|name| !other(name)).map(str::to_owned).collect()
 }

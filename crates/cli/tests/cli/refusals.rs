@@ -34,7 +34,11 @@ const ROWS: &[Row] = &[
         needs: CPUSET,
         before: &["create {g}", "set {g} cpuset.cpus=0"],
         refused: "move {g} {pid}",
-        says: &["cpuset.mems is empty", "no memory node to allocate from", "hint: ringfence set {g} cpuset.mems=0"],
+        says: &[
+            "cpuset.mems is empty",
+            "no memory node to allocate from",
+            "hint: ringfence set {g} cpuset.mems=0",
+        ],
         ..ROW
     },
     Row {
@@ -84,7 +88,10 @@ const ROWS: &[Row] = &[
         needs: &[Need::V1("cpuset"), Need::Cpus(2)],
         before: &["create {g}/a -c cpuset", "set {g} cpuset.cpus=0"],
         refused: "set {g}/a cpuset.cpus=0-1",
-        says: &["its parent '{g}' has cpuset.cpus '0', which lacks 1", "hint: ringfence set {g} cpuset.cpus=0-1 first"],
+        says: &[
+            "its parent '{g}' has cpuset.cpus '0', which lacks 1",
+            "hint: ringfence set {g} cpuset.cpus=0-1 first",
+        ],
         ..ROW
     },
     Row {
@@ -108,7 +115,10 @@ const ROWS: &[Row] = &[
         needs: CPUSET,
         before: &["create {g}/a -c cpuset", "set {g} cpuset.cpus=0", "set {g}/a cpuset.cpus=0"],
         refused: "set {g}/a cpuset.cpu_exclusive=1",
-        says: &["its parent '{g}' is not exclusive itself", "hint: ringfence set {g} cpuset.cpu_exclusive=1 first"],
+        says: &[
+            "its parent '{g}' is not exclusive itself",
+            "hint: ringfence set {g} cpuset.cpu_exclusive=1 first",
+        ],
         ..ROW
     },
     Row {
@@ -144,13 +154,20 @@ const ROWS: &[Row] = &[
         needs: &[Need::V1("memory"), Need::NoSwap],
         before: &["create {g} -c memory", "eat {g}"],
         refused: "set {g} memory.limit_in_bytes=1M",
-        says: &["the group uses", "not enough of it could be reclaimed", "hint: a limit above its use is taken"],
+        says: &[
+            "the group uses",
+            "not enough of it could be reclaimed",
+            "hint: a limit above its use is taken",
+        ],
         ..ROW
     },
     Row {
         name: "a v1 memory limit is not set above memory plus swap",
         needs: &[Need::V1("memory"), Need::File("memory.memsw.limit_in_bytes")],
-        before: &["create {g} -c memory", "set {g} memory.limit_in_bytes=64M memory.memsw.limit_in_bytes=64M"],
+        before: &[
+            "create {g} -c memory",
+            "set {g} memory.limit_in_bytes=64M memory.memsw.limit_in_bytes=64M",
+        ],
         refused: "set {g} memory.limit_in_bytes=128M",
         says: &["it must be at most memory.memsw.limit_in_bytes, which is 64M", "hint:"],
         ..ROW
@@ -169,7 +186,10 @@ const ROWS: &[Row] = &[
         needs: &[Need::V1("cpu")],
         before: &["create {g}/a -c cpu", "set {g} cpu.max=50%"],
         refused: "set {g}/a cpu.max=80%",
-        says: &["its parent '{g}' may run 0.50 CPUs, less than the 0.80 asked for", "hint: ringfence set {g} cpu.max=0.80cpu first"],
+        says: &[
+            "its parent '{g}' may run 0.50 CPUs, less than the 0.80 asked for",
+            "hint: ringfence set {g} cpu.max=0.80cpu first",
+        ],
         ..ROW
     },
     Row {
@@ -310,7 +330,10 @@ const ROWS: &[Row] = &[
         needs: &[Need::V2("memory"), Need::V2("pids")],
         before: &["create {g}/a -c pids"],
         refused: "set {g}/a memory.max=64M",
-        says: &["controller memory is not enabled for the group", "hint: ringfence create {g}/a --controllers memory"],
+        says: &[
+            "controller memory is not enabled for the group",
+            "hint: ringfence create {g}/a --controllers memory",
+        ],
         ..ROW
     },
     Row {
@@ -404,7 +427,10 @@ const ROWS: &[Row] = &[
         needs: V2,
         before: &["create {g} -c core", "set {g} cgroup.max.descendants=1", "create {g}/a -c core"],
         refused: "create {g}/b -c core",
-        says: &["cgroup.max.descendants of group '{g}' allows 1 groups below it", "hint: ringfence set {g} cgroup.max.descendants=max"],
+        says: &[
+            "cgroup.max.descendants of group '{g}' allows 1 groups below it",
+            "hint: ringfence set {g} cgroup.max.descendants=max",
+        ],
         ..ROW
     },
     Row {
@@ -412,7 +438,10 @@ const ROWS: &[Row] = &[
         needs: V2,
         before: &["create {g}/a -c core", "set {g} cgroup.max.depth=1"],
         refused: "create {g}/a/b -c core",
-        says: &["cgroup.max.depth of group '{g}' allows 1 levels below it", "hint: ringfence set {g} cgroup.max.depth=max"],
+        says: &[
+            "cgroup.max.depth of group '{g}' allows 1 levels below it",
+            "hint: ringfence set {g} cgroup.max.depth=max",
+        ],
         ..ROW
     },
     Row {
@@ -426,9 +455,18 @@ const ROWS: &[Row] = &[
     Row {
         name: "a partition without CPUs of its own is not left invalid",
         needs: &[Need::V2("cpuset"), Need::Plain],
-        before: &["create {g}/a -c cpuset", "create {g}/b -c cpuset", "set {g} cpuset.cpus=0-1", "set {g}/a cpuset.cpus=1"],
+        before: &[
+            "create {g}/a -c cpuset",
+            "create {g}/b -c cpuset",
+            "set {g} cpuset.cpus=0-1",
+            "set {g}/a cpuset.cpus=1",
+        ],
         refused: "set {g}/a cpuset.cpus.partition=root",
-        says: &["keeps the partition of group '{g}/a' invalid", "nothing was changed", "hint: a partition needs CPUs"],
+        says: &[
+            "keeps the partition of group '{g}/a' invalid",
+            "nothing was changed",
+            "hint: a partition needs CPUs",
+        ],
         ..ROW
     },
     Row {

@@ -21,10 +21,36 @@ const SETTINGS: &[(&str, &str)] = &[
     ("cpu.max=max", "cpu.max=max 100000"),
 ];
 
+/// What only some machines have.
+const SPECIAL: &[(&str, &[Need], fn(&mut Scene))] = &[
+    ("threads of one process are spread over threaded groups", &[Need::AnyV2, Need::Plain], threads),
+    ("a thread moves alone on v1", &[Need::V1("cpu")], v1_thread),
+    ("who was given a subtree makes groups in it", &[Need::AnyV2, Need::Plain], delegated),
+    ("a named hierarchy holds groups too", &[Need::V1("name=rf")], named),
+    ("device access is the same on both versions", &[Need::Devices], devices),
+    ("live topology equals numactl --hardware", &[Need::Program("numactl")], numactl),
+    ("what ran in a group is counted", &[Need::Groups], counted),
+];
+
 pub fn trials(world: &Arc<World>) -> Vec<Trial> {
-    let everywhere = ["cpu", "cpuset", "memory", "pids"].iter().all(|name| {
-        [Need::V1(name), Need::V2(name)].into_iter().any(|need| world.has(need))
-    });
+    let special = SPECIAL.iter().filter(|(_, needs, _)| needs.iter().all(|need| world.has(*need)));
+    let special = special.map(|(name, _, case)| trial(world, name, *case));
+    special.chain(same_everywhere(world)).collect()
+}
+
+fn trial(world: &Arc<World>, name: &'static str, case: fn(&mut Scene)) -> Trial {
+    let world = world.clone();
+    Trial::test(format!("script: {name}"), move || {
+        let mut scene = Scene::new(&world, name);
+        case(&mut scene);
+        Ok(())
+    })
+}
+
+fn same_everywhere(world: &Arc<World>) -> Vec<Trial> {
+    let everywhere = ["cpu", "cpuset", "memory", "pids"]
+        .iter()
+        .all(|name| [Need::V1(name), Need::V2(name)].into_iter().any(|need| world.has(need)));
     if !everywhere {
         return Vec::new();
     }
@@ -38,17 +64,7 @@ pub fn trials(world: &Arc<World>) -> Vec<Trial> {
         ("settings are copied from another group, and to groups below", copies),
         ("create is repeatable, list shows what is there, delete takes it away", life),
     ];
-    cases
-        .into_iter()
-        .map(|(name, case)| {
-            let world = world.clone();
-            Trial::test(format!("script: {name}"), move || {
-                let mut scene = Scene::new(&world, name);
-                case(&mut scene);
-                Ok(())
-            })
-        })
-        .collect()
+    cases.into_iter().map(|(name, case)| trial(world, name, case)).collect()
 }
 
 const CONTROLLERS: &str = "cpu,cpuset,memory,pids,freezer";
@@ -77,7 +93,10 @@ fn run(scene: &mut Scene) {
     assert_eq!(scene.ringfence("run {g} -- /etc/passwd", None).status.code(), Some(126));
     let killed = scene.ringfence("run {g} -- sh -c 'kill -9 $$'", None).status;
     // where the program took our place there is nobody to translate the signal
-    assert!(killed.code() == Some(137) || std::os::unix::process::ExitStatusExt::signal(&killed) == Some(9), "{killed}");
+    assert!(
+        killed.code() == Some(137) || std::os::unix::process::ExitStatusExt::signal(&killed) == Some(9),
+        "{killed}"
+    );
     let inside = scene.ok("run {g} -- cat /proc/self/cgroup");
     let groups: Vec<&str> = inside.lines().filter(|line| line.ends_with(&scene.group)).collect();
     for controller in ["cpu", "cpuset", "memory", "pids"] {
@@ -115,7 +134,8 @@ fn descendants(root: u32) -> Vec<u32> {
     };
     let mut found = vec![root];
     let mut at = 0;
-    let all: Vec<u32> = fs::read_dir("/proc").unwrap().filter_map(|e| e.ok()?.file_name().to_str()?.parse().ok()).collect();
+    let all: Vec<u32> =
+        fs::read_dir("/proc").unwrap().filter_map(|e| e.ok()?.file_name().to_str()?.parse().ok()).collect();
     while at < found.len() {
         found.extend(all.iter().filter(|&&pid| parent(pid) == Some(found[at])).copied().collect::<Vec<_>>());
         at += 1;
@@ -148,7 +168,8 @@ fn kill(scene: &mut Scene) {
     scene.start("{two}", &["sleep", "60"]);
     scene.ok("move --tree {g} {one} {two}");
     let answer = scene.ok("kill --json {g}");
-    let killed: u32 = answer.split("\"killed\": ").nth(1).unwrap().trim_end_matches(['\n', '}', ' ']).parse().unwrap();
+    let killed: u32 =
+        answer.split("\"killed\": ").nth(1).unwrap().trim_end_matches(['\n', '}', ' ']).parse().unwrap();
     assert!(killed >= 2, "{answer}");
     scene.ok("delete {g}");
 }
@@ -190,4 +211,98 @@ fn life(scene: &mut Scene) {
     scene.ok("delete {g}/x/y");
     scene.ok("delete -r {g}");
     assert_eq!(scene.ringfence("list {g}", None).status.code(), Some(1));
+}
+
+/// A process with a second thread: the test itself has one.
+fn other_thread() -> u32 {
+    let (send, receive) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        send.send(rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs()).unwrap();
+        std::thread::sleep(std::time::Duration::from_secs(60));
+    });
+    receive.recv().unwrap()
+}
+
+fn threads(scene: &mut Scene) {
+    let own = std::process::id();
+    let tid = other_thread();
+    scene.ok("create {g}/a -c core");
+    scene.ok(&format!("move {{g}} {own}"));
+    scene.ok("set {g}/a cgroup.type=threaded");
+    scene.ok(&format!("move --threads {{g}}/a {tid}"));
+    let place = fs::read_to_string(format!("/proc/{own}/task/{tid}/cgroup")).unwrap();
+    assert!(place.contains(&format!("{}/a", scene.group)), "{place}");
+    scene.ok(&format!("move / {own}"));
+}
+
+fn v1_thread(scene: &mut Scene) {
+    let tid = other_thread();
+    scene.ok("create {g} -c cpu");
+    scene.ok(&format!("move --threads {{g}} {tid}"));
+    let inside = |pid: u32| scene.ok(&format!("where {pid}")).contains(&scene.group);
+    assert!(inside(tid) && !inside(std::process::id()));
+    scene.ok(&format!("move --threads / {tid}"));
+}
+
+fn delegated(scene: &mut Scene) {
+    scene.ok("create {g} -c core --tasks 1000:1000 --admin 1000:1000");
+    let script = "sleep 1; \"$0\" create sub -c core && \"$0\" list && \"$0\" where";
+    let program = scene.program();
+    let child = scene.start_as(1000, &["sh", "-c", script, &program]);
+    scene.ok(&format!("move {{g}} {child}"));
+    let output = scene.output();
+    assert!(output.lines().any(|line| line == "sub"), "{output}");
+    // the user writes a name, and the real place is told
+    assert!(scene.ok("list {g}").contains("{g}/sub".replace("{g}", &scene.group).as_str()));
+}
+
+fn named(scene: &mut Scene) {
+    scene.start("{pid}", &["sleep", "60"]);
+    scene.ok("create {g} --controllers name=rf");
+    scene.ok("move {g} {pid}");
+    assert!(scene.ok("where {pid}").contains("name=rf"));
+    assert!(scene.ok("where {pid}").contains(&scene.group));
+    let output = scene.ringfence("create {g} --controllers name=nosuch", None);
+    assert!(String::from_utf8_lossy(&output.stderr).contains("hint: there is"), "{output:?}");
+}
+
+fn devices(scene: &mut Scene) {
+    scene.ok("create {g} --controllers devices");
+    let may = |scene: &Scene, what: &str| {
+        scene.ringfence(&format!("run {{g}} -- sh -c '{what}'"), None).status.success()
+    };
+    let (zero, full) = (": < /dev/zero", ": < /dev/full");
+    assert!(may(scene, zero) && may(scene, full));
+    scene.ok("set {g} 'devices.deny=c 1:7 rwm'");
+    assert!(may(scene, zero) && !may(scene, full));
+    scene.ok("set {g} devices.deny=a");
+    assert!(!may(scene, zero) && !may(scene, full));
+    scene.ok("set {g} 'devices.allow=c 1:5 r'");
+    assert!(may(scene, zero) && !may(scene, full) && !may(scene, ": > /dev/zero"));
+    assert_eq!(scene.ok("get --values {g} devices.list").trim(), "c 1:5 r");
+    scene.ok("set {g} devices.allow=a");
+    assert!(may(scene, full));
+}
+
+fn numactl(scene: &mut Scene) {
+    let theirs = std::process::Command::new("numactl").arg("--hardware").output().unwrap();
+    let ours = scene.ok("topology --format numactl");
+    // free memory changes between the two
+    let steady = |text: &str| {
+        text.lines().filter(|line| !line.contains(" free: ")).map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(steady(&ours), steady(&String::from_utf8_lossy(&theirs.stdout)));
+}
+
+fn counted(scene: &mut Scene) {
+    scene.ok("create {g} --controllers cpu,cpuacct,pids");
+    scene.ok("run {g} -- sh -c 'i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done'");
+    let text = scene.ok("stat {g}");
+    assert!(text.contains("pids.current"), "{text}");
+    let json = scene.ok("get --json {g} cpuacct.usage");
+    let used = json
+        .split("\"value\": ")
+        .nth(1)
+        .and_then(|rest| rest.split([',', '\n']).next()?.trim().trim_matches('"').parse::<u64>().ok());
+    assert!(used.is_some_and(|used| used > 1000), "{json}");
 }

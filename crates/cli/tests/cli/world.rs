@@ -37,6 +37,10 @@ pub enum Need {
     Realtime,
     /// No systemd, which would have our groups elsewhere.
     Plain,
+    /// Device access can be controlled: v1's controller, or a v2 group's program.
+    Devices,
+    /// This program in `PATH`.
+    Program(&'static str),
 }
 
 /// What the machine has.
@@ -60,14 +64,22 @@ impl World {
             fields.filter(|f| f[2] == kind).map(|f| (f[1].to_owned(), f[3].to_owned())).collect()
         };
         let v2 = of("cgroup2");
-        let controllers = v2.first().map(|(mount, _)| fs::read_to_string(format!("{mount}/cgroup.controllers")).unwrap());
+        let controllers =
+            v2.first().map(|(mount, _)| fs::read_to_string(format!("{mount}/cgroup.controllers")).unwrap());
         let online = fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_else(|_| "0".to_owned());
         Arc::new(World {
-            program: std::env::var("RINGFENCE").unwrap_or_else(|_| env!("CARGO_BIN_EXE_ringfence").to_owned()),
+            program: std::env::var("RINGFENCE")
+                .unwrap_or_else(|_| env!("CARGO_BIN_EXE_ringfence").to_owned()),
             v1: of("cgroup").iter().flat_map(|(_, options)| options.split(',').map(str::to_owned)).collect(),
             v2: controllers.iter().flat_map(|text| text.split_whitespace()).map(str::to_owned).collect(),
             has_v2: !v2.is_empty(),
-            cpus: online.trim().rsplit(['-', ',']).next().and_then(|last| last.parse::<usize>().ok()).unwrap_or(0) + 1,
+            cpus: online
+                .trim()
+                .rsplit(['-', ','])
+                .next()
+                .and_then(|last| last.parse::<usize>().ok())
+                .unwrap_or(0)
+                + 1,
             root: rustix::process::geteuid().is_root(),
             swap: fs::read_to_string("/proc/swaps").is_ok_and(|swaps| swaps.lines().count() > 1),
             systemd: Path::new("/run/systemd/system").is_dir(),
@@ -88,8 +100,14 @@ impl World {
             Need::NotMounted(controller) => !self.v1.contains(controller) && !self.v2.contains(controller),
             Need::Cpus(count) => self.cpus >= count,
             Need::NoSwap => !self.swap,
-            Need::Realtime => self.root && Path::new("/usr/bin/chrt").exists() || Path::new("/bin/chrt").exists(),
+            Need::Realtime => {
+                self.root && Path::new("/usr/bin/chrt").exists() || Path::new("/bin/chrt").exists()
+            }
             Need::Plain => !self.systemd,
+            Need::Devices => self.root && (self.v1.contains("devices") || self.has_v2),
+            Need::Program(name) => {
+                std::env::var("PATH").unwrap().split(':').any(|at| Path::new(at).join(name).exists())
+            }
         }
     }
 }
@@ -104,17 +122,44 @@ pub struct Scene {
 
 impl Scene {
     pub fn new(world: &Arc<World>, test: &str) -> Scene {
-        let group = format!("rf-test-{}-{}", test.chars().filter(char::is_ascii_alphanumeric).take(24).collect::<String>(), std::process::id());
+        let group = format!(
+            "rf-test-{}-{}",
+            test.chars().filter(char::is_ascii_alphanumeric).take(24).collect::<String>(),
+            std::process::id()
+        );
         Scene { world: world.clone(), names: vec![("{g}", group.clone())], group, children: Vec::new() }
     }
 
     /// Starts a process that sleeps, and names its number.
     pub fn start(&mut self, name: &'static str, words: &[&str]) -> u32 {
-        let child = Command::new(words[0]).args(&words[1..]).stdin(Stdio::null()).stdout(Stdio::null()).spawn().unwrap();
+        let child = Command::new(words[0])
+            .args(&words[1..])
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap();
         let pid = child.id();
         self.children.push(child);
         self.names.push((name, pid.to_string()));
         pid
+    }
+
+    /// Starts a process of another user, whose output [`Scene::output`] waits for.
+    pub fn start_as(&mut self, user: u32, words: &[&str]) -> u32 {
+        let mut command = Command::new(words[0]);
+        command.args(&words[1..]).uid(user).gid(user).stdin(Stdio::null()).stdout(Stdio::piped());
+        let child = command.spawn().unwrap();
+        let pid = child.id();
+        self.children.push(child);
+        pid
+    }
+
+    /// What the process started last printed until its end.
+    pub fn output(&mut self) -> String {
+        let child = self.children.pop().unwrap();
+        let output = child.wait_with_output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stdout).unwrap()
     }
 
     /// Gives a word a meaning in command lines.
@@ -164,7 +209,11 @@ impl Drop for Scene {
             let _ = child.wait();
         }
         let run = |arguments: &[&str]| {
-            let _ = Command::new(&self.world.program).args(arguments).stderr(Stdio::null()).stdout(Stdio::null()).status();
+            let _ = Command::new(&self.world.program)
+                .args(arguments)
+                .stderr(Stdio::null())
+                .stdout(Stdio::null())
+                .status();
         };
         run(&["thaw", &self.group]);
         run(&["kill", &self.group]);

@@ -149,7 +149,9 @@ impl DeviceAccess {
     pub fn list_text(&self) -> String {
         match self.behavior {
             Behavior::DefaultAllow => "a *:* rwm\n".to_owned(),
-            Behavior::DefaultDeny => self.exceptions.iter().map(|exception| format!("{exception}\n")).collect(),
+            Behavior::DefaultDeny => {
+                self.exceptions.iter().map(|exception| format!("{exception}\n")).collect()
+            }
         }
     }
 
@@ -296,12 +298,24 @@ mod tests {
     fn a_group_can_not_allow_what_its_parent_may_not_use() {
         let parent = all_but(&[(Verb::Deny, "c 1:3 w")]);
         let mut child = parent.clone();
-        assert_eq!(child.change(Verb::Allow, &rule("c 1:* w").unwrap(), Some(&parent), false), Err(Forbidden::Parent));
+        assert_eq!(
+            child.change(Verb::Allow, &rule("c 1:* w").unwrap(), Some(&parent), false),
+            Err(Forbidden::Parent)
+        );
         let parent = all_but(&[(Verb::Deny, "a"), (Verb::Allow, "c 1:3 rw")]);
         let mut child = parent.clone();
-        assert_eq!(child.change(Verb::Allow, &rule("a").unwrap(), Some(&parent), false), Err(Forbidden::Parent));
-        assert_eq!(child.change(Verb::Allow, &rule("c 1:5 r").unwrap(), Some(&parent), false), Err(Forbidden::Parent));
-        assert_eq!(child.change(Verb::Deny, &rule("a").unwrap(), Some(&parent), true), Err(Forbidden::HasChildren));
+        assert_eq!(
+            child.change(Verb::Allow, &rule("a").unwrap(), Some(&parent), false),
+            Err(Forbidden::Parent)
+        );
+        assert_eq!(
+            child.change(Verb::Allow, &rule("c 1:5 r").unwrap(), Some(&parent), false),
+            Err(Forbidden::Parent)
+        );
+        assert_eq!(
+            child.change(Verb::Deny, &rule("a").unwrap(), Some(&parent), true),
+            Err(Forbidden::HasChildren)
+        );
         assert_eq!(child, parent);
     }
 

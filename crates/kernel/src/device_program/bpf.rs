@@ -155,7 +155,13 @@ impl Program {
         self.call(PROG_DETACH, group, 0, 0)
     }
 
-    fn call(&self, command: libc::c_int, group: BorrowedFd<'_>, flags: u32, replaced: u32) -> Result<(), Errno> {
+    fn call(
+        &self,
+        command: libc::c_int,
+        group: BorrowedFd<'_>,
+        flags: u32,
+        replaced: u32,
+    ) -> Result<(), Errno> {
         let mut attributes = zeroed();
         let (target, program) = (number(group), number(self.handle.as_fd()));
         attributes.attach = Attach { target, program, kind: ATTACH_CGROUP_DEVICE, flags, replaced };
@@ -208,7 +214,8 @@ fn info(program: &OwnedFd) -> Result<Info, Errno> {
     let mut info = Info::default();
     let mut attributes = zeroed();
     let info_at = (&raw mut info) as u64;
-    attributes.info = InfoOf { program: number(program.as_fd()), length: size_of::<Info>() as u32, info: info_at };
+    attributes.info =
+        InfoOf { program: number(program.as_fd()), length: size_of::<Info>() as u32, info: info_at };
     bpf(OBJ_GET_INFO_BY_FD, &mut attributes)?;
     Ok(info)
 }

@@ -5,7 +5,7 @@
 //! below it, with `struct bpf_cgroup_dev_ctx`: the kind of access and of device in one word, major and minor number.
 //! It answers 1 to allow. Where several groups of a path have programs, all must allow.
 
-use settings::DeviceClass;
+use settings::{DeviceClass, DeviceRule};
 
 use super::access::{Behavior, DeviceAccess, bits};
 
@@ -23,19 +23,19 @@ pub(crate) struct Instruction {
 const LOAD_WORD: u8 = 0x61;
 const AND: u8 = 0x54; // of the lower 32 bits, as the next two
 const SHIFT_RIGHT: u8 = 0x74;
-const COPY: u8 = 0xbc;
 const SET: u8 = 0xb7;
 const JUMP_IF_EQUAL: u8 = 0x15;
 const JUMP_IF_NOT: u8 = 0x55;
 const EXIT: u8 = 0x95;
 
-// r0 is the answer, and free before it; r1 comes with the context
-const ANSWER: u8 = 0;
+/// r0, which holds the answer at the end and is free before; r1 comes with the context.
+const VALUE: u8 = 0;
 const CONTEXT: u8 = 1;
-const ACCESS: u8 = 2;
-const CLASS: u8 = 3;
-const MAJOR: u8 = 4;
-const MINOR: u8 = 5;
+
+/// Where the context has what is asked for: the class of the device with the access above it, and the numbers.
+const CLASS_AND_ACCESS: i16 = 0;
+const MAJOR: i16 = 4;
+const MINOR: i16 = 8;
 
 /// `BPF_DEVCG_DEV_BLOCK` and `BPF_DEVCG_DEV_CHAR`.
 const BLOCK: i32 = 1;
@@ -43,16 +43,14 @@ const CHARACTER: i32 = 2;
 const EVERY_ACCESS: u32 = 7;
 
 impl Instruction {
-    const fn of(code: u8, dst: u8, imm: i32) -> Instruction {
-        Instruction { code, dst, src: 0, off: 0, imm }
+    /// With r0 and a constant.
+    const fn of(code: u8, imm: i32) -> Instruction {
+        Instruction { code, dst: VALUE, src: 0, off: 0, imm }
     }
 
-    const fn load(dst: u8, off: i16) -> Instruction {
-        Instruction { code: LOAD_WORD, dst, src: CONTEXT, off, imm: 0 }
-    }
-
-    const fn copy(dst: u8, src: u8) -> Instruction {
-        Instruction { code: COPY, dst, src, off: 0, imm: 0 }
+    /// A word of the context into r0.
+    const fn load(off: i16) -> Instruction {
+        Instruction { code: LOAD_WORD, dst: VALUE, src: CONTEXT, off, imm: 0 }
     }
 
     /// As it lies in memory.
@@ -64,54 +62,55 @@ impl Instruction {
     }
 }
 
-/// The program that permits what [`DeviceAccess::permits`] does.
+/// The program that permits what [`DeviceAccess::permits`] does: a block for each exception, then the rest's answer.
 pub(crate) fn instructions(access: &DeviceAccess) -> Vec<Instruction> {
-    let mut program = vec![
-        Instruction::load(CLASS, 0),
-        Instruction::copy(ACCESS, CLASS),
-        Instruction::of(SHIFT_RIGHT, ACCESS, 16),
-        Instruction::of(AND, CLASS, 0xffff),
-        Instruction::load(MAJOR, 4),
-        Instruction::load(MINOR, 8),
-    ];
-    let (exception, otherwise) = match access.behavior() {
-        Behavior::DefaultAllow => (0, 1),
-        Behavior::DefaultDeny => (1, 0),
+    let otherwise = match access.behavior() {
+        Behavior::DefaultAllow => 1,
+        Behavior::DefaultDeny => 0,
     };
-    for rule in access.exceptions() {
-        let mut block = Vec::new();
-        let class = if rule.class == DeviceClass::Block { BLOCK } else { CHARACTER };
-        block.push(Instruction::of(JUMP_IF_NOT, CLASS, class));
-        for (register, number) in [(MAJOR, rule.major), (MINOR, rule.minor)] {
-            // a number above i32::MAX is no device's: as a negative it is not equal to any either
-            block.extend(number.map(|number| Instruction::of(JUMP_IF_NOT, register, number as i32)));
-        }
-        block.push(Instruction::copy(ANSWER, ACCESS));
-        match access.behavior() {
-            // forbidden as soon as a part of what is asked for is
-            Behavior::DefaultAllow => {
-                block.push(Instruction::of(AND, ANSWER, bits(rule) as i32));
-                block.push(Instruction::of(JUMP_IF_EQUAL, ANSWER, 0));
-            }
-            // allowed only if one exception allows all of it
-            Behavior::DefaultDeny => {
-                block.push(Instruction::of(AND, ANSWER, (EVERY_ACCESS & !bits(rule)) as i32));
-                block.push(Instruction::of(JUMP_IF_NOT, ANSWER, 0));
-            }
-        }
-        block.push(Instruction::of(SET, ANSWER, exception));
-        block.push(Instruction::of(EXIT, 0, 0));
-        let end = block.len();
-        for (index, instruction) in block.iter_mut().enumerate() {
-            if matches!(instruction.code, JUMP_IF_EQUAL | JUMP_IF_NOT) {
-                instruction.off = (end - index - 1) as i16; // at most 7
-            }
-        }
-        program.append(&mut block);
-    }
-    program.push(Instruction::of(SET, ANSWER, otherwise));
-    program.push(Instruction::of(EXIT, 0, 0));
+    let mut program: Vec<Instruction> =
+        access.exceptions().iter().flat_map(|rule| exception(rule, access.behavior())).collect();
+    program.extend([Instruction::of(SET, otherwise), Instruction::of(EXIT, 0)]);
     program
+}
+
+/// Answers, or goes on behind its own end. Nothing is kept in registers from block to block: so the kernel's check of
+/// the program has the same state to follow wherever a block was left, and takes time by their number only.
+fn exception(rule: &DeviceRule, behavior: Behavior) -> Vec<Instruction> {
+    let class = if rule.class == DeviceClass::Block { BLOCK } else { CHARACTER };
+    let mut block = vec![
+        Instruction::load(CLASS_AND_ACCESS),
+        Instruction::of(AND, 0xffff),
+        Instruction::of(JUMP_IF_NOT, class),
+    ];
+    for (at, number) in [(MAJOR, rule.major), (MINOR, rule.minor)] {
+        let Some(number) = number else { continue };
+        // a number above i32::MAX is no device's: as a negative it is not equal to any either
+        block.extend([Instruction::load(at), Instruction::of(JUMP_IF_NOT, number as i32)]);
+    }
+    block.extend([Instruction::load(CLASS_AND_ACCESS), Instruction::of(SHIFT_RIGHT, 16)]);
+    block.extend(match behavior {
+        // forbidden as soon as a part of what is asked for is
+        Behavior::DefaultAllow => [
+            Instruction::of(AND, bits(rule) as i32),
+            Instruction::of(JUMP_IF_EQUAL, 0),
+            Instruction::of(SET, 0),
+        ],
+        // allowed only if one exception allows all of it
+        Behavior::DefaultDeny => [
+            Instruction::of(AND, (EVERY_ACCESS & !bits(rule)) as i32),
+            Instruction::of(JUMP_IF_NOT, 0),
+            Instruction::of(SET, 1),
+        ],
+    });
+    block.push(Instruction::of(EXIT, 0));
+    let end = block.len();
+    for (index, instruction) in block.iter_mut().enumerate() {
+        if matches!(instruction.code, JUMP_IF_EQUAL | JUMP_IF_NOT) {
+            instruction.off = (end - index - 1) as i16; // a block has at most 12
+        }
+    }
+    block
 }
 
 #[cfg(test)]
@@ -126,13 +125,13 @@ mod tests {
         let mut at = 0usize;
         loop {
             let Instruction { code, dst, src, off, imm } = program[at];
-            let (dst, src) = (dst as usize, src as usize);
+            let dst = dst as usize;
+            assert!(code != LOAD_WORD || src == CONTEXT);
             at += 1;
             match code {
                 LOAD_WORD => registers[dst] = u64::from(context[off as usize / 4]),
                 AND => registers[dst] = u64::from(registers[dst] as u32 & imm as u32),
                 SHIFT_RIGHT => registers[dst] = u64::from(registers[dst] as u32 >> imm),
-                COPY => registers[dst] = u64::from(registers[src] as u32),
                 SET => registers[dst] = imm as i64 as u64,
                 JUMP_IF_EQUAL if registers[dst] == imm as i64 as u64 => at += off as usize,
                 JUMP_IF_NOT if registers[dst] != imm as i64 as u64 => at += off as usize,
@@ -146,7 +145,15 @@ mod tests {
     #[test]
     fn a_program_answers_as_the_rules_say_for_every_access_to_every_device() {
         let texts = [
-            "c 1:3 r", "c 1:3 wm", "c 1:* w", "c *:3 m", "c *:* r", "b 8:0 rwm", "b 8:* r", "b *:* wm", "c 1:5 rwm",
+            "c 1:3 r",
+            "c 1:3 wm",
+            "c 1:* w",
+            "c *:3 m",
+            "c *:* r",
+            "b 8:0 rwm",
+            "b 8:* r",
+            "b *:* wm",
+            "c 1:5 rwm",
             "c 4294967295:4294967295 rwm",
         ];
         let mut checked = 0;
@@ -177,11 +184,11 @@ mod tests {
 
     #[test]
     fn an_instruction_lies_in_memory_as_the_kernel_reads_it() {
-        // `r5 = *(u32 *)(r1 + 8)` and `if r4 != 259 goto +3`, from the kernel's own disassembly
+        // `r5 = *(u32 *)(r1 + 8)` and `if r4 != 259 goto +3`, as clang assembles them
         let little = cfg!(target_endian = "little");
         let load = if little { [0x61, 0x15, 8, 0, 0, 0, 0, 0] } else { [0x61, 0x51, 0, 8, 0, 0, 0, 0] };
         let jump = if little { [0x55, 0x04, 3, 0, 3, 1, 0, 0] } else { [0x55, 0x40, 0, 3, 0, 0, 1, 3] };
-        assert_eq!(Instruction::load(MINOR, 8).to_bytes(), load);
-        assert_eq!(Instruction { off: 3, ..Instruction::of(JUMP_IF_NOT, MAJOR, 259) }.to_bytes(), jump);
+        assert_eq!(Instruction { dst: 5, ..Instruction::load(MINOR) }.to_bytes(), load);
+        assert_eq!(Instruction { dst: 4, off: 3, ..Instruction::of(JUMP_IF_NOT, 259) }.to_bytes(), jump);
     }
 }

@@ -10,12 +10,14 @@ use crate::fake::{
 };
 
 pub(super) const FILES: &[File] = &[
-    file("tasks", Core, "").everywhere().reads(tasks).writes(|state, place, _, text| {
-        state.attach(place, text, Scope::Thread)
-    }),
-    file("cgroup.procs", Core, "").everywhere().reads(procs).writes(|state, place, _, text| {
-        state.attach(place, text, Scope::Process)
-    }),
+    file("tasks", Core, "")
+        .everywhere()
+        .reads(tasks)
+        .writes(|state, place, _, text| state.attach(place, text, Scope::Thread)),
+    file("cgroup.procs", Core, "")
+        .everywhere()
+        .reads(procs)
+        .writes(|state, place, _, text| state.attach(place, text, Scope::Process)),
     file("cgroup.clone_children", Core, "0").everywhere().writes(any_number_as_flag),
     file("notify_on_release", Core, "0").everywhere().writes(any_number_as_flag),
     file("cgroup.sane_behavior", Core, "0").root_only(),
@@ -29,7 +31,8 @@ fn tasks(state: &State, place: &Place, _: &'static File) -> Result<String, rusti
 /// The processes that have a thread here.
 fn procs(state: &State, place: &Place, _: &'static File) -> Result<String, rustix::io::Errno> {
     let threads = state.threads_in(place);
-    let mut processes: Vec<u32> = threads.iter().filter_map(|pid| Some(state.tasks.get(pid)?.process.tgid)).collect();
+    let mut processes: Vec<u32> =
+        threads.iter().filter_map(|pid| Some(state.tasks.get(pid)?.process.tgid)).collect();
     processes.sort_unstable();
     processes.dedup();
     Ok(lines(&processes))

@@ -21,18 +21,28 @@ const THREADED: [&str; 4] = ["cpuset", "cpu", "pids", "perf_event"];
 const KNOWN: [&str; 9] = ["cpuset", "cpu", "io", "memory", "perf_event", "hugetlb", "pids", "rdma", "misc"];
 /// The largest number that a limit on groups may be; it is the same as `max`.
 const INT_MAX: i64 = i32::MAX as i64;
-const NO_PRESSURE: &str = "some avg10=0.00 avg60=0.00 avg300=0.00 total=0\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=0";
+const NO_PRESSURE: &str =
+    "some avg10=0.00 avg60=0.00 avg300=0.00 total=0\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=0";
 
 pub(super) const FILES: &[File] = &[
-    file("cgroup.procs", Core, "").everywhere().reads(procs).writes(|state, place, _, text| {
-        state.attach(place, text, Scope::Process)
-    }),
-    file("cgroup.threads", Core, "").everywhere().reads(threads).writes(|state, place, _, text| {
-        state.attach(place, text, Scope::Thread)
-    }),
-    file("cgroup.type", Core, "domain").reads(|state, place, _| Ok(format!("{}\n", kind(state, place)))).writes(set_type),
-    file("cgroup.controllers", Core, "").everywhere().reads(|state, place, _| Ok(words(available(state, place)))),
-    file("cgroup.subtree_control", Core, "").everywhere().reads(|state, place, _| Ok(words(enabled(state, place)))).writes(control),
+    file("cgroup.procs", Core, "")
+        .everywhere()
+        .reads(procs)
+        .writes(|state, place, _, text| state.attach(place, text, Scope::Process)),
+    file("cgroup.threads", Core, "")
+        .everywhere()
+        .reads(threads)
+        .writes(|state, place, _, text| state.attach(place, text, Scope::Thread)),
+    file("cgroup.type", Core, "domain")
+        .reads(|state, place, _| Ok(format!("{}\n", kind(state, place))))
+        .writes(set_type),
+    file("cgroup.controllers", Core, "")
+        .everywhere()
+        .reads(|state, place, _| Ok(words(available(state, place)))),
+    file("cgroup.subtree_control", Core, "")
+        .everywhere()
+        .reads(|state, place, _| Ok(words(enabled(state, place))))
+        .writes(control),
     file("cgroup.events", Core, "").reads(events),
     file("cgroup.freeze", Core, "0").writes(freeze),
     file("cgroup.kill", Core, "").writes(kill).write_only(),
@@ -56,7 +66,8 @@ fn available<'s>(state: &'s State, place: &Place) -> Vec<&'s str> {
         Some(parent) => enabled(state, &parent),
         None => {
             let here = &state.trees[place.tree].at.controllers;
-            let names: Vec<&str> = here.iter().filter_map(|controller| controller.name(Version::V2)).collect();
+            let names: Vec<&str> =
+                here.iter().filter_map(|controller| controller.name(Version::V2)).collect();
             KNOWN.into_iter().filter(|name| names.contains(name)).collect()
         }
     }
@@ -170,7 +181,8 @@ fn can_be_thread_root(state: &State, place: &Place) -> bool {
 }
 
 fn is_valid_domain(state: &State, place: &Place) -> bool {
-    let spoils = |above: Place| is_threaded(state, &above) || (!above.is_root() && is_thread_root(state, &above));
+    let spoils =
+        |above: Place| is_threaded(state, &above) || (!above.is_root() && is_thread_root(state, &above));
     !is_threaded(state, place) && !place.ancestors().any(spoils)
 }
 
@@ -194,7 +206,8 @@ fn set_type(state: &mut State, place: &Place, file: &'static File, text: &str) -
         return Ok(());
     }
     let domain = place.parent().map(|parent| domain_of(state, &parent));
-    let joins = domain.is_some_and(|domain| is_valid_domain(state, &domain) && can_be_thread_root(state, &domain));
+    let joins =
+        domain.is_some_and(|domain| is_valid_domain(state, &domain) && can_be_thread_root(state, &domain));
     if state.is_populated(place) || hands_out(state, place, false) || !joins {
         return Err(Errno::OPNOTSUPP);
     }
@@ -224,7 +237,8 @@ fn procs(state: &State, place: &Place, _: &'static File) -> Result<String, Errno
         return Err(Errno::OPNOTSUPP);
     }
     let leaders = state.tasks.values().filter(|task| task.process.pid == task.process.tgid);
-    let here = leaders.filter(|task| domain_of(state, &Place::new(place.tree, task.groups[place.tree].clone())) == *place);
+    let here = leaders
+        .filter(|task| domain_of(state, &Place::new(place.tree, task.groups[place.tree].clone())) == *place);
     Ok(lines(&here.map(|task| task.process.pid).collect::<Vec<_>>()))
 }
 
@@ -238,7 +252,8 @@ fn is_freezing(state: &State, place: &Place) -> bool {
 }
 
 fn events(state: &State, place: &Place, _: &'static File) -> Result<String, Errno> {
-    let stuck = state.threads_below(place).iter().any(|pid| state.tasks.get(pid).is_some_and(|task| task.stuck));
+    let stuck =
+        state.threads_below(place).iter().any(|pid| state.tasks.get(pid).is_some_and(|task| task.stuck));
     let frozen = is_freezing(state, place) && !stuck;
     Ok(format!("populated {}\nfrozen {}\n", u8::from(state.is_populated(place)), u8::from(frozen)))
 }
@@ -280,7 +295,9 @@ pub(super) fn has_room(state: &State, place: &Place) -> Result<(), Errno> {
         let at_limit = |file, number: usize| {
             state.value(&above, file).parse::<usize>().is_ok_and(|limit| number >= limit)
         };
-        if at_limit("cgroup.max.depth", level) || at_limit("cgroup.max.descendants", state.descendants(&above).len()) {
+        if at_limit("cgroup.max.depth", level)
+            || at_limit("cgroup.max.descendants", state.descendants(&above).len())
+        {
             return Err(Errno::AGAIN);
         }
     }
@@ -296,4 +313,3 @@ pub(super) fn nearest_with_cpuset(state: &State, place: &Place) -> Place {
     let has = |place: &Place| place.parent().is_none_or(|parent| enables(state, &parent, Controller::Cpuset));
     place.upward().find(has).unwrap_or_else(|| Place::new(place.tree, ""))
 }
-

@@ -24,8 +24,9 @@ const IDLE_SHARES: &str = "3";
 
 /// `sched_prio_to_weight`: the shares of nice -20 to 19.
 const NICE_SHARES: [u64; 40] = [
-    88761, 71755, 56483, 46273, 36291, 29154, 23254, 18705, 14949, 11916, 9548, 7620, 6100, 4904, 3906, 3121, 2501,
-    1991, 1586, 1277, 1024, 820, 655, 526, 423, 335, 272, 215, 172, 137, 110, 87, 70, 56, 45, 36, 29, 23, 18, 15,
+    88761, 71755, 56483, 46273, 36291, 29154, 23254, 18705, 14949, 11916, 9548, 7620, 6100, 4904, 3906, 3121,
+    2501, 1991, 1586, 1277, 1024, 820, 655, 526, 423, 335, 272, 215, 172, 137, 110, 87, 70, 56, 45, 36, 29,
+    23, 18, 15,
 ];
 
 const V1_STAT: &str = "nr_periods 0\nnr_throttled 0\nthrottled_time 0\nnr_bursts 0\nburst_time 0";
@@ -49,7 +50,9 @@ pub(super) const V1_FILES: &[File] = &[
         _ => Err(Errno::INVAL),
     }),
     file("cpuacct.stat", Cpuacct, "user 0\nsystem 0").everywhere(),
-    file("cpuacct.usage_percpu", Cpuacct, "").everywhere().reads(|state, _, _| Ok("0 ".repeat(state.cpus) + "\n")),
+    file("cpuacct.usage_percpu", Cpuacct, "")
+        .everywhere()
+        .reads(|state, _, _| Ok("0 ".repeat(state.cpus) + "\n")),
 ];
 
 pub(super) const V2_FILES: &[File] = &[
@@ -58,11 +61,18 @@ pub(super) const V2_FILES: &[File] = &[
     file("cpu.idle", Cpu, "0").writes(set_idle),
     file("cpu.max", Cpu, "-1").reads(show_max).writes(set_max),
     file("cpu.max.burst", Cpu, "0").writes(set_burst),
-    file("cpu.stat", Core, V2_STAT).everywhere().reads(|state, place, file| {
-        let stat = state.value(place, file.name);
-        let limited = place.is_root() || files::has_controller(state, place, Cpu);
-        Ok(if limited && stat == V2_STAT { format!("{stat}\n{V2_LIMIT_STAT}\n") } else { format!("{stat}\n") })
-    }).counted(),
+    file("cpu.stat", Core, V2_STAT)
+        .everywhere()
+        .reads(|state, place, file| {
+            let stat = state.value(place, file.name);
+            let limited = place.is_root() || files::has_controller(state, place, Cpu);
+            Ok(if limited && stat == V2_STAT {
+                format!("{stat}\n{V2_LIMIT_STAT}\n")
+            } else {
+                format!("{stat}\n")
+            })
+        })
+        .counted(),
 ];
 
 /// The file that holds a group's shares; v2's weight is kept as shares, too, as the kernel does.
@@ -168,7 +178,8 @@ fn burst(state: &State, place: &Place) -> u64 {
 
 fn set_bandwidth(state: &mut State, place: &Place, change: Change) -> Result<(), Errno> {
     let now = bandwidth(state, place);
-    let new = Bandwidth { quota: change.quota.unwrap_or(now.quota), period: change.period.unwrap_or(now.period) };
+    let new =
+        Bandwidth { quota: change.quota.unwrap_or(now.quota), period: change.period.unwrap_or(now.period) };
     let quota_fits = new.quota.is_none_or(|quota| (MIN_QUOTA..=MAX_QUOTA).contains(&quota));
     if place.is_root() || !quota_fits || !(PERIODS[0]..=PERIODS[1]).contains(&new.period) {
         return Err(Errno::INVAL);
@@ -233,7 +244,9 @@ mod tests {
     #[test]
     fn the_weights_of_nice_levels_are_those_that_a_kernel_showed() {
         let weight = |nice: i64| (NICE_SHARES[(nice + 20) as usize] * 100 + 512) / 1024;
-        for (nice, shown) in [(-20, 8668), (-10, 932), (-1, 125), (0, 100), (1, 80), (8, 17), (14, 4), (15, 4), (19, 1)] {
+        for (nice, shown) in
+            [(-20, 8668), (-10, 932), (-1, 125), (0, 100), (1, 80), (8, 17), (14, 4), (15, 4), (19, 1)]
+        {
             assert_eq!(weight(nice), shown, "nice {nice}");
         }
     }

@@ -18,12 +18,12 @@ pub(super) const END_OF_NODES: usize = 1024;
 pub(super) const FILES: &[File] = &[
     file("cpuset.cpus", Cpuset, "").everywhere().reads(show).writes(set_list),
     file("cpuset.mems", Cpuset, "").everywhere().reads(show).writes(set_list),
-    file("cpuset.effective_cpus", Cpuset, "").everywhere().reads(|state, place, _| {
-        Ok(format!("{}\n", set_of(state, place, "cpuset.cpus")))
-    }),
-    file("cpuset.effective_mems", Cpuset, "").everywhere().reads(|state, place, _| {
-        Ok(format!("{}\n", set_of(state, place, "cpuset.mems")))
-    }),
+    file("cpuset.effective_cpus", Cpuset, "")
+        .everywhere()
+        .reads(|state, place, _| Ok(format!("{}\n", set_of(state, place, "cpuset.cpus")))),
+    file("cpuset.effective_mems", Cpuset, "")
+        .everywhere()
+        .reads(|state, place, _| Ok(format!("{}\n", set_of(state, place, "cpuset.mems")))),
     file("cpuset.cpu_exclusive", Cpuset, "0").everywhere().writes(set_exclusive),
     file("cpuset.mem_exclusive", Cpuset, "0").everywhere().writes(set_exclusive),
     file("cpuset.mem_hardwall", Cpuset, "0").everywhere().writes(any_number_as_flag),
@@ -87,7 +87,9 @@ impl Trial {
         }
         let collides = |sibling: &Place| {
             let other = Trial::now(state, sibling);
-            (0..2).any(|i| (self.exclusive[i] || other.exclusive[i]) && !self.sets[i].is_disjoint(&other.sets[i]))
+            (0..2).any(|i| {
+                (self.exclusive[i] || other.exclusive[i]) && !self.sets[i].is_disjoint(&other.sets[i])
+            })
         };
         if state.siblings(place).iter().any(collides) {
             return Err(Errno::INVAL);
@@ -159,7 +161,8 @@ pub(super) fn drop_cpu(state: &mut State, root: &Place, cpu: usize) {
         }
         state.set(&place, "cpuset.cpus", set.to_string());
         if set.is_empty() {
-            let refuge = place.ancestors().find(|above| !is_empty(state, above)).unwrap_or_else(|| root.clone());
+            let refuge =
+                place.ancestors().find(|above| !is_empty(state, above)).unwrap_or_else(|| root.clone());
             for pid in state.threads_in(&place) {
                 if let Some(task) = state.tasks.get_mut(&pid) {
                     task.groups[place.tree].clone_from(&refuge.group);

@@ -16,12 +16,12 @@ use crate::fake::{
 pub(super) const FILES: &[File] = &[
     file("cpuset.cpus", Cpuset, "").writes(set_cpus),
     file("cpuset.mems", Cpuset, "").writes(set_mems),
-    file("cpuset.cpus.effective", Cpuset, "").everywhere().reads(|state, place, _| {
-        Ok(format!("{}\n", effective_cpus(state, place)))
-    }),
-    file("cpuset.mems.effective", Cpuset, "").everywhere().reads(|state, place, _| {
-        Ok(format!("{}\n", effective_mems(state, place)))
-    }),
+    file("cpuset.cpus.effective", Cpuset, "")
+        .everywhere()
+        .reads(|state, place, _| Ok(format!("{}\n", effective_cpus(state, place)))),
+    file("cpuset.mems.effective", Cpuset, "")
+        .everywhere()
+        .reads(|state, place, _| Ok(format!("{}\n", effective_mems(state, place)))),
     file("cpuset.cpus.partition", Cpuset, "member").reads(show_partition).writes(set_partition),
 ];
 
@@ -50,7 +50,11 @@ fn is_valid_partition(state: &State, place: &Place) -> bool {
 /// What a partition was given, its own partitions below it included.
 fn granted(state: &State, place: &Place) -> CpuSet {
     let Some(parent) = place.parent() else { return state.online.clone() };
-    let pool = if is_valid_partition(state, &parent) { granted(state, &parent) } else { effective_cpus(state, &parent) };
+    let pool = if is_valid_partition(state, &parent) {
+        granted(state, &parent)
+    } else {
+        effective_cpus(state, &parent)
+    };
     cpus(state, place).intersection(&pool)
 }
 
@@ -102,7 +106,8 @@ fn set_cpus(state: &mut State, place: &Place, file: &'static File, text: &str) -
     let rivalled = !rivals(state, place).is_empty();
     state.set(place, file.name, set.to_string());
     let rivals = rivals(state, place);
-    let collision: Vec<Place> = rivals.iter().filter(|rival| is_valid_partition(state, rival)).cloned().collect();
+    let collision: Vec<Place> =
+        rivals.iter().filter(|rival| is_valid_partition(state, rival)).cloned().collect();
     if !collision.is_empty() || (is_valid_partition(state, place) && !rivals.is_empty()) {
         collision.iter().for_each(|rival| invalidate(state, rival));
         if is_partition(state, place) {
@@ -152,7 +157,8 @@ fn lacks_cpus(state: &State, place: &Place) -> Option<&'static str> {
         rest = rest.difference(&granted(state, child));
     }
     let left_alone = state.children(&parent).into_iter().filter(|child| child != place && !others(child));
-    let needy = !state.threads_in(&parent).is_empty() || left_alone.into_iter().any(|child| state.is_populated(&child));
+    let needy = !state.threads_in(&parent).is_empty()
+        || left_alone.into_iter().any(|child| state.is_populated(&child));
     (rest.is_empty() && needy).then_some(NO_CPUS)
 }
 

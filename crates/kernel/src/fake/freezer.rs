@@ -12,9 +12,8 @@ use crate::fake::{
 pub(super) const FILES: &[File] = &[
     file("freezer.state", Freezer, "THAWED").reads(state_word).writes(write),
     file("freezer.self_freezing", Freezer, "").reads(|state, place, _| Ok(flag(asked(state, place)))),
-    file("freezer.parent_freezing", Freezer, "").reads(|state, place, _| {
-        Ok(flag(place.ancestors().any(|above| asked(state, &above))))
-    }),
+    file("freezer.parent_freezing", Freezer, "")
+        .reads(|state, place, _| Ok(flag(place.ancestors().any(|above| asked(state, &above))))),
 ];
 
 fn flag(on: bool) -> String {
@@ -39,7 +38,8 @@ pub(super) fn holds(state: &State, pid: u32) -> bool {
 }
 
 fn state_word(state: &State, place: &Place, _: &'static File) -> Result<String, Errno> {
-    let stuck = || state.threads_below(place).iter().any(|pid| state.tasks.get(pid).is_some_and(|task| task.stuck));
+    let stuck =
+        || state.threads_below(place).iter().any(|pid| state.tasks.get(pid).is_some_and(|task| task.stuck));
     let word = match is_freezing(state, place) {
         false => "THAWED",
         true if stuck() => "FREEZING",
@@ -55,7 +55,8 @@ fn write(state: &mut State, place: &Place, file: &'static File, text: &str) -> R
         _ => return Err(Errno::INVAL),
     };
     state.set(place, file.name, word);
-    let doomed: Vec<u32> = state.tasks.values().filter(|task| task.doomed).map(|task| task.process.tgid).collect();
+    let doomed: Vec<u32> =
+        state.tasks.values().filter(|task| task.doomed).map(|task| task.process.tgid).collect();
     for pid in doomed {
         state.kill(pid); // ends now, if nothing else holds it
     }

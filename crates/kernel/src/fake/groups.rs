@@ -97,7 +97,9 @@ impl State {
             Version::V2 => core_v2::has_room(self, place),
             Version::V1 => {
                 let starved = files::has_controller(self, place, Controller::Memory)
-                    && place.parent().is_some_and(|parent| self.value(&parent, "memory.limit_in_bytes") == "0");
+                    && place
+                        .parent()
+                        .is_some_and(|parent| self.value(&parent, "memory.limit_in_bytes") == "0");
                 if starved { Err(Errno::NOMEM) } else { Ok(()) }
             }
         }

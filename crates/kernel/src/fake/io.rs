@@ -27,17 +27,18 @@ pub(super) const V1_FILES: &[File] = &[
         }
         _ => Err(Errno::RANGE),
     }),
-    file("blkio.bfq.weight_device", Io, "default 100").writes(|_, _, _, text| Err(device(text).err().unwrap_or(Errno::OPNOTSUPP))),
+    file("blkio.bfq.weight_device", Io, "default 100")
+        .writes(|_, _, _, text| Err(device(text).err().unwrap_or(Errno::OPNOTSUPP))),
 ];
 
 pub(super) const V2_FILES: &[File] = &[
     file("io.max", Io, "").reads(show_max).writes(set_max),
-    file("io.weight", Io, "100").reads(show_weight).writes(|state, place, file, text| {
-        set_weight(state, place, file, text, 10_000, Errno::INVAL)
-    }),
-    file("io.bfq.weight", Io, "100").reads(show_weight).writes(|state, place, file, text| {
-        set_weight(state, place, file, text, 1_000, Errno::RANGE)
-    }),
+    file("io.weight", Io, "100")
+        .reads(show_weight)
+        .writes(|state, place, file, text| set_weight(state, place, file, text, 10_000, Errno::INVAL)),
+    file("io.bfq.weight", Io, "100")
+        .reads(show_weight)
+        .writes(|state, place, file, text| set_weight(state, place, file, text, 1_000, Errno::RANGE)),
     file("io.stat", Io, "").everywhere().reads(show_stat).counted(),
 ];
 

@@ -17,9 +17,25 @@ const UNLIMITED: &str = "9223372036854771712";
 
 /// Each is there once for the group and once, with `total_`, for all below it.
 const V1_STAT: [&str; 19] = [
-    "cache", "rss", "rss_huge", "shmem", "mapped_file", "dirty", "writeback", "workingset_refault_anon",
-    "workingset_refault_file", "swap", "pgpgin", "pgpgout", "pgfault", "pgmajfault", "inactive_anon", "active_anon",
-    "inactive_file", "active_file", "unevictable",
+    "cache",
+    "rss",
+    "rss_huge",
+    "shmem",
+    "mapped_file",
+    "dirty",
+    "writeback",
+    "workingset_refault_anon",
+    "workingset_refault_file",
+    "swap",
+    "pgpgin",
+    "pgpgout",
+    "pgfault",
+    "pgmajfault",
+    "inactive_anon",
+    "active_anon",
+    "inactive_file",
+    "active_file",
+    "unevictable",
 ];
 const EVENTS: &str = "low 0\nhigh 0\nmax 0\noom 0\noom_kill 0\noom_group_kill 0";
 const V2_STAT: &str = "anon 0\nfile 0\nkernel 0\nkernel_stack 0\npagetables 0\nsec_pagetables 0\npercpu 0\nsock 0\n\
@@ -50,20 +66,25 @@ pub(super) const V1_FILES: &[File] = &[
         }
         Ok(())
     }),
-    file("memory.oom_control", Memory, "0").everywhere().reads(show_oom).writes(|state, place, file, text| {
+    file("memory.oom_control", Memory, "0").everywhere().reads(show_oom).writes(
+        |state, place, file, text| {
+            match numbers::unsigned(text)? {
+                flag @ (0 | 1) if !place.is_root() => state.set(place, file.name, flag.to_string()),
+                _ => return Err(Errno::INVAL),
+            }
+            Ok(())
+        },
+    ),
+    file("memory.use_hierarchy", Memory, "1").everywhere().writes(|_, _, _, text| {
         match numbers::unsigned(text)? {
-            flag @ (0 | 1) if !place.is_root() => state.set(place, file.name, flag.to_string()),
-            _ => return Err(Errno::INVAL),
+            1 => Ok(()),
+            _ => Err(Errno::INVAL),
         }
-        Ok(())
     }),
-    file("memory.use_hierarchy", Memory, "1").everywhere().writes(|_, _, _, text| match numbers::unsigned(text)? {
-        1 => Ok(()),
-        _ => Err(Errno::INVAL),
-    }),
-    file("memory.force_empty", Memory, "").everywhere().writes(|_, place, _, _| {
-        if place.is_root() { Err(Errno::INVAL) } else { Ok(()) }
-    }).write_only(),
+    file("memory.force_empty", Memory, "")
+        .everywhere()
+        .writes(|_, place, _, _| if place.is_root() { Err(Errno::INVAL) } else { Ok(()) })
+        .write_only(),
     file("memory.stat", Memory, "").everywhere().reads(show_v1_stat).counted(),
 ];
 
@@ -107,7 +128,8 @@ fn show_v1_stat(state: &State, place: &Place, file: &'static File) -> Result<Str
     }
     let zeros = |prefix: &str| V1_STAT.map(|name| format!("{prefix}{name} 0\n")).concat();
     let least = |file| place.upward().map(|place| bytes(state, &place, file)).min().unwrap_or(u64::MAX);
-    let limits = format!("hierarchical_memory_limit {}\nhierarchical_memsw_limit {}\n", least(LIMIT), least(BOTH));
+    let limits =
+        format!("hierarchical_memory_limit {}\nhierarchical_memsw_limit {}\n", least(LIMIT), least(BOTH));
     Ok(zeros("") + &limits + &zeros("total_"))
 }
 
@@ -125,7 +147,11 @@ fn set_limit(state: &mut State, place: &Place, file: &'static File, text: &str) 
         return Err(Errno::INVAL);
     }
     let limit = numbers::pages(text, "-1")? * PAGE;
-    let crossed = if file.name == LIMIT { limit > bytes(state, place, BOTH) } else { limit < bytes(state, place, LIMIT) };
+    let crossed = if file.name == LIMIT {
+        limit > bytes(state, place, BOTH)
+    } else {
+        limit < bytes(state, place, LIMIT)
+    };
     if crossed {
         return Err(Errno::INVAL);
     }
@@ -165,7 +191,9 @@ fn set_max(state: &mut State, place: &Place, file: &'static File, text: &str) ->
 fn count_kill(state: &mut State, place: &Place) {
     for name in ["memory.events", "memory.events.local"] {
         let counts = state.value(place, name).lines().map(|line| match line.split_once(' ') {
-            Some((word @ ("oom" | "oom_kill"), count)) => format!("{word} {}", count.parse::<u64>().unwrap_or(0) + 1),
+            Some((word @ ("oom" | "oom_kill"), count)) => {
+                format!("{word} {}", count.parse::<u64>().unwrap_or(0) + 1)
+            }
             _ => line.to_owned(),
         });
         let text = counts.collect::<Vec<_>>().join("\n");

@@ -254,7 +254,13 @@ impl Kernel for Fake {
         writable(&state, at).is_ok() && place(at, group).is_ok_and(|place| state.may_change(&place).is_ok())
     }
 
-    fn set_ownership(&self, at: &Hierarchy, group: &str, file: Option<&str>, to: Ownership) -> Result<(), Errno> {
+    fn set_ownership(
+        &self,
+        at: &Hierarchy,
+        group: &str,
+        file: Option<&str>,
+        to: Ownership,
+    ) -> Result<(), Errno> {
         let mut state = self.state();
         writable(&state, at)?;
         state.set_ownership(&place(at, group)?, file, to)
@@ -272,7 +278,12 @@ impl Kernel for Fake {
     fn processes(&self) -> Result<Vec<u32>, Errno> {
         let mut state = self.state();
         state.storm();
-        Ok(state.tasks.values().filter(|task| task.process.pid == task.process.tgid).map(|task| task.process.pid).collect())
+        Ok(state
+            .tasks
+            .values()
+            .filter(|task| task.process.pid == task.process.tgid)
+            .map(|task| task.process.pid)
+            .collect())
     }
 
     fn threads(&self, pid: u32) -> Result<Vec<u32>, Errno> {

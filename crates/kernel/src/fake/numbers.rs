@@ -52,9 +52,10 @@ pub(super) fn amount(text: &str) -> Result<u64, Errno> {
     };
     let end = digits.find(|c: char| !c.is_digit(radix)).unwrap_or(digits.len());
     let (digits, suffix) = digits.split_at(end);
-    let number = digits.chars().filter_map(|c| c.to_digit(radix)).fold(0_u64, |sum, digit| {
-        sum.wrapping_mul(radix.into()).wrapping_add(digit.into())
-    });
+    let number = digits
+        .chars()
+        .filter_map(|c| c.to_digit(radix))
+        .fold(0_u64, |sum, digit| sum.wrapping_mul(radix.into()).wrapping_add(digit.into()));
     let shift = match suffix.to_ascii_uppercase().as_str() {
         "" => 0,
         "K" => 10,

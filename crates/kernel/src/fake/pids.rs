@@ -18,7 +18,8 @@ pub(super) const FILES: &[File] = &[
         state.set(place, file.name, limit.map_or("max".to_owned(), |limit| limit.to_string()));
         Ok(())
     }),
-    file("pids.current", Pids, "0").reads(|state, place, _| Ok(format!("{}\n", state.threads_below(place).len()))),
+    file("pids.current", Pids, "0")
+        .reads(|state, place, _| Ok(format!("{}\n", state.threads_below(place).len()))),
     file("pids.peak", Pids, "0"),
     file("pids.events", Pids, "max 0"),
 ];
@@ -35,7 +36,8 @@ pub(super) fn admit(state: &mut State, groups: &[String]) -> Result<(), Errno> {
         limit.is_ok_and(|limit| state.threads_below(place).len() >= limit)
     });
     let Some(place) = full else { return Ok(()) };
-    let refused = state.value(&place, "pids.events").trim_start_matches("max ").parse::<u64>().unwrap_or(0) + 1;
+    let refused =
+        state.value(&place, "pids.events").trim_start_matches("max ").parse::<u64>().unwrap_or(0) + 1;
     state.set(&place, "pids.events", format!("max {refused}"));
     Err(Errno::AGAIN)
 }

@@ -16,16 +16,20 @@ const PERIOD: &str = "cpu.rt_period_us";
 const GLOBAL: Budget = Budget { runtime: 950_000, period: 1_000_000 };
 
 pub(super) const FILES: &[File] = &[
-    file(RUNTIME, Cpu, "0").everywhere().if_built(|state| state.realtime).reads(show_runtime).writes(|state, place, _, text| {
-        let runtime = numbers::signed(text)?;
-        // below 0 stands for all the time there is
-        let runtime = u64::try_from(runtime).unwrap_or(u64::MAX);
-        set(state, place, Budget { runtime, ..budget(state, place) })
-    }),
-    file(PERIOD, Cpu, "1000000").everywhere().if_built(|state| state.realtime).writes(|state, place, _, text| {
-        let period = numbers::unsigned(text)?;
-        set(state, place, Budget { period, ..budget(state, place) })
-    }),
+    file(RUNTIME, Cpu, "0").everywhere().if_built(|state| state.realtime).reads(show_runtime).writes(
+        |state, place, _, text| {
+            let runtime = numbers::signed(text)?;
+            // below 0 stands for all the time there is
+            let runtime = u64::try_from(runtime).unwrap_or(u64::MAX);
+            set(state, place, Budget { runtime, ..budget(state, place) })
+        },
+    ),
+    file(PERIOD, Cpu, "1000000").everywhere().if_built(|state| state.realtime).writes(
+        |state, place, _, text| {
+            let period = numbers::unsigned(text)?;
+            set(state, place, Budget { period, ..budget(state, place) })
+        },
+    ),
 ];
 
 #[derive(Clone, Copy)]
@@ -77,7 +81,10 @@ fn set(state: &mut State, place: &Place, new: Budget) -> Result<(), Errno> {
 }
 
 fn holds_realtime(state: &State, place: &Place) -> bool {
-    state.threads_in(place).iter().any(|pid| state.tasks.get(pid).is_some_and(|task| task.process.is_realtime()))
+    state
+        .threads_in(place)
+        .iter()
+        .any(|pid| state.tasks.get(pid).is_some_and(|task| task.process.is_realtime()))
 }
 
 /// Does a real-time task fit into the group?

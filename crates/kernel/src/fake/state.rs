@@ -90,7 +90,8 @@ impl Place {
     }
 
     pub fn parent(&self) -> Option<Place> {
-        let parent = (!self.is_root()).then(|| self.group.rsplit_once('/').map_or("", |(parent, _)| parent))?;
+        let parent =
+            (!self.is_root()).then(|| self.group.rsplit_once('/').map_or("", |(parent, _)| parent))?;
         Some(Place::new(self.tree, parent))
     }
 

@@ -6,8 +6,7 @@ use settings::{Controller, Version};
 use crate::{
     Process,
     fake::{
-        core_v2, cpuset_v1, cpuset_v2, files, freezer, numbers,
-        pids, realtime,
+        core_v2, cpuset_v1, cpuset_v2, files, freezer, numbers, pids, realtime,
         state::{Place, State, Task},
     },
 };

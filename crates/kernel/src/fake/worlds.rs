@@ -106,7 +106,11 @@ fn tree(id: usize, mount: &Mount) -> Tree {
     let at = Hierarchy {
         id,
         version: mount.version,
-        mount: if mount.directory.is_empty() { base.into() } else { format!("{base}/{}", mount.directory).into() },
+        mount: if mount.directory.is_empty() {
+            base.into()
+        } else {
+            format!("{base}/{}", mount.directory).into()
+        },
         root: "/".to_owned(),
         controllers: mount.controllers.to_vec(),
         name: mount.name.map(str::to_owned),

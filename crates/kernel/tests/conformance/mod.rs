@@ -17,8 +17,6 @@ mod states;
 mod threads;
 mod unified;
 
-use std::sync::{Mutex, PoisonError};
-
 use libtest_mimic::Trial;
 
 pub use child::{CHILD, child};
@@ -64,14 +62,10 @@ pub fn cases(world: &World) -> Vec<Case> {
     code.chain(rows).collect()
 }
 
-/// Cases share the real kernel's budgets and root files: one at a time there.
-static REAL: Mutex<()> = Mutex::new(());
-
 impl Case {
     pub fn trial(self, kind: WorldKind) -> Trial {
         Trial::test(format!("{}::{}", kind.name(), self.name), move || {
-            let _alone = (kind == WorldKind::Real).then(|| REAL.lock().unwrap_or_else(PoisonError::into_inner));
-            let world = World::new(kind, &self.name)?;
+            let world = World::new(kind)?;
             match self.run {
                 Run::Code(run) => run(&world),
                 Run::Row(row) => row.run(&world),

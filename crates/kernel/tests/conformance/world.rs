@@ -61,7 +61,7 @@ impl World {
     ///
     /// # Errors
     /// Why the real kernel can't be tested here.
-    pub fn new(kind: WorldKind, _case: &str) -> Result<World, String> {
+    pub fn new(kind: WorldKind) -> Result<World, String> {
         let fake = match kind {
             WorldKind::FakeV1 => Fake::v1(8, 4),
             WorldKind::FakeV2 => Fake::v2(8, 4),

@@ -33,8 +33,11 @@ pub fn trials() -> Vec<Trial> {
         Trial::test("a_refused_device_rule_says_why", refusals_say_why),
     ];
     let host = Host::new(Box::new(Real::new()));
-    if host.is_ok_and(|host| host.hierarchy_of(Controller::Devices).is_some_and(|at| at.version == Version::V2)) {
-        trials.push(Trial::test("device_rules_whose_program_is_not_theirs_are_told_and_mended", drift_is_told));
+    if host
+        .is_ok_and(|host| host.hierarchy_of(Controller::Devices).is_some_and(|at| at.version == Version::V2))
+    {
+        trials
+            .push(Trial::test("device_rules_whose_program_is_not_theirs_are_told_and_mended", drift_is_told));
     }
     trials
 }
@@ -76,9 +79,11 @@ fn expected(access: &DeviceAccess) -> Vec<String> {
             }
         }
     }
-    for (class, name, number) in
-        [(DeviceClass::Character, "c", (1, 3)), (DeviceClass::Character, "c", (1, 5)), (DeviceClass::Block, "b", (7, 0))]
-    {
+    for (class, name, number) in [
+        (DeviceClass::Character, "c", (1, 3)),
+        (DeviceClass::Character, "c", (1, 5)),
+        (DeviceClass::Block, "b", (7, 0)),
+    ] {
         if access.permits(class, number.0, number.1, MKNOD) {
             lines.push(format!("{name} {} m", number.1));
         }
@@ -135,10 +140,13 @@ impl Tree {
         let done = self.host.write_devices(&seat, &name, file, &rule.to_string());
         match (&modelled, &done) {
             (Ok(()), Ok(())) => {}
-            (Err(Forbidden::Parent), Err(Error::Refused(refusal))) if refusal.errno.raw_os_error() == libc::EPERM => {}
+            (Err(Forbidden::Parent), Err(Error::Refused(refusal)))
+                if refusal.errno.raw_os_error() == libc::EPERM => {}
             (Err(Forbidden::HasChildren), Err(Error::Refused(refusal)))
                 if refusal.errno.raw_os_error() == libc::EINVAL => {}
-            _ => return Err(format!("{file} {rule} on '{group}': kernel {done:?}, model {modelled:?}").into()),
+            _ => {
+                return Err(format!("{file} {rule} on '{group}': kernel {done:?}, model {modelled:?}").into());
+            }
         }
         if modelled.is_ok() {
             self.model.insert(group, new.clone());
@@ -162,7 +170,9 @@ impl Tree {
             let seat = self.host.seat(&name, Controller::Devices)?;
             let list = self.host.read_devices(&seat, &name)?;
             if list != access.list_text() {
-                return Err(format!("after {after}: '{group}' lists\n{list}model\n{}", access.list_text()).into());
+                return Err(
+                    format!("after {after}: '{group}' lists\n{list}model\n{}", access.list_text()).into()
+                );
             }
         }
         Ok(())
@@ -267,7 +277,11 @@ fn tasks_get_what_the_rules_say() -> Result<(), Failed> {
             // on v2 a group above must not hold tasks only if controllers are enabled in it: none is here
             let (got, said) = (tree.probe(group)?, expected(&tree.model[group]));
             if got != said {
-                return Err(format!("round {round}, '{group}' {:?}: got {got:?}, rules say {said:?}", tree.model[group]).into());
+                return Err(format!(
+                    "round {round}, '{group}' {:?}: got {got:?}, rules say {said:?}",
+                    tree.model[group]
+                )
+                .into());
             }
         }
     }
@@ -315,7 +329,8 @@ fn drift_is_told() -> Result<(), Failed> {
     let flags = rustix::fs::XattrFlags::empty();
     rustix::fs::setxattr(seat.directory(), "trusted.ringfence.devices", b"deny\nc 1:3 rwm\n", flags)?;
     match tree.host.read_devices(&seat, &name) {
-        Err(Error::Refused(refusal)) if refusal.cause.as_ref().is_some_and(|cause| cause.contains("program")) => {}
+        Err(Error::Refused(refusal))
+            if refusal.cause.as_ref().is_some_and(|cause| cause.contains("program")) => {}
         other => return Err(format!("not told: {other:?}").into()),
     }
     tree.host.write_devices(&seat, &name, "devices.allow", "c 1:5 rwm")?;
