@@ -27,9 +27,12 @@ pub struct Everywhere {
     pub json: bool,
 }
 
+/// Adds a command's arguments.
+type Definition = fn(clap::Command) -> clap::Command;
+
 /// The commands that scripts call in loops. Building the definitions of all commands takes longer than most of
 /// these do, so they are read with their own alone.
-const FREQUENT: [(&str, fn(clap::Command) -> clap::Command); 12] = [
+const FREQUENT: [(&str, Definition); 12] = [
     ("create", Create::augment_args),
     ("delete", Delete::augment_args),
     ("freeze", Wait::augment_args),

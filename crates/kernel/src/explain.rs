@@ -352,7 +352,7 @@ pub(crate) fn missing_controller(host: &Host, controller: Controller) -> String 
             )
         }
         _ if v2.is_some() && !v2_name.is_empty() => {
-            format!("this kernel's cgroup v2 does not offer it; ringfence settings shows what does")
+            "this kernel's cgroup v2 does not offer it; ringfence settings shows what does".to_owned()
         }
         _ => "this kernel was built without it; ringfence doctor shows what it has".to_owned(),
     }

@@ -235,7 +235,7 @@ fn v1_quota(scene: &Scene<'_>, file: &str, value: &str) -> Finding {
             format!("ringfence set {group} cpu.cfs_period_us=100ms"),
         );
     }
-    if file == "cpu.cfs_quota_us" && number >= 0 && number < 1_000 {
+    if file == "cpu.cfs_quota_us" && (0..1_000).contains(&number) {
         return found(
             "the quota must be at least 1 ms",
             format!("ringfence set {group} cpu.cfs_quota_us=1ms"),

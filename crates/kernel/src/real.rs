@@ -23,8 +23,8 @@ pub struct Real {
     roots: Mutex<Vec<(PathBuf, Arc<OwnedFd>)>>,
 }
 
-const CGROUP_SUPER_MAGIC: i64 = 0x0027_e0eb;
-const CGROUP2_SUPER_MAGIC: i64 = 0x6367_7270;
+const CGROUP_SUPER_MAGIC: rustix::fs::FsWord = 0x0027_e0eb;
+const CGROUP2_SUPER_MAGIC: rustix::fs::FsWord = 0x6367_7270;
 
 impl Real {
     /// The running kernel.
@@ -43,7 +43,7 @@ impl Real {
             Version::V1 => CGROUP_SUPER_MAGIC,
             Version::V2 => CGROUP2_SUPER_MAGIC,
         };
-        if i64::from(rustix::fs::fstatfs(&root)?.f_type) != magic {
+        if rustix::fs::fstatfs(&root)?.f_type != magic {
             return Err(Errno::NODEV); // something else was mounted over it meanwhile
         }
         let root = Arc::new(root);

@@ -21,8 +21,11 @@ const SETTINGS: &[(&str, &str)] = &[
     ("cpu.max=max", "cpu.max=max 100000"),
 ];
 
+type Body = fn(&mut Scene);
+type Case = (&'static str, &'static [Need], Body);
+
 /// What only some machines have.
-const SPECIAL: &[(&str, &[Need], fn(&mut Scene))] = &[
+const SPECIAL: &[Case] = &[
     ("threads of one process are spread over threaded groups", &[Need::AnyV2, Need::Plain], threads),
     ("a thread moves alone on v1", &[Need::V1("cpu")], v1_thread),
     ("who was given a subtree makes groups in it", &[Need::AnyV2, Need::Plain], delegated),
@@ -54,7 +57,7 @@ fn same_everywhere(world: &Arc<World>) -> Vec<Trial> {
     if !everywhere {
         return Vec::new();
     }
-    let cases: [(&str, fn(&mut Scene)); 8] = [
+    let cases: [(&str, Body); 8] = [
         ("what is set reads back the same on every version", set_and_get),
         ("a program runs inside its group, and its status comes through", run),
         ("processes and whole trees move", moves),
