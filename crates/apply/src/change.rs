@@ -1,7 +1,7 @@
 //! All or nothing: writes what was asked of a set of groups, reads it back, and on the first refusal puts back
 //! what it had changed.
 
-use kernel::Host;
+use kernel::{DeviceFilter, Host};
 use plan::{Ask, Place, Write};
 use settings::{Access, Fidelity, OutOfRange, ReadBack, Side, Value};
 
@@ -54,22 +54,20 @@ pub fn set(host: &Host, asks: &[Ask]) -> Result<Vec<Change>, Error> {
         asks.iter().partition(|ask| held_by_program(&ask.found, ask.place.version));
     let files: Vec<Ask> = files.into_iter().cloned().collect();
     let writes = plan::writes(&files, &|place, file| content(host, place, file))?;
-    let before: Vec<Option<Value>> = files.iter().map(|ask| readable(host, ask)).collect();
-    if let Err((done, error)) = carry_out(host, &files, &writes) {
-        let left = put_back(host, &files, &before, &writes[..done]);
-        return Err(Error::Undone { error: Box::new(error), left });
-    }
-    let result = programs.iter().try_for_each(|ask| write_program(host, ask)).and_then(|()| {
-        let changes = files
-            .iter()
-            .enumerate()
-            .map(|(index, ask)| told(host, index, ask, before[index].clone(), &writes));
-        changes.collect::<Result<Vec<Change>, Error>>()
-    });
-    let mut changes = result.map_err(|error| {
-        let left = put_back(host, &files, &before, &writes);
+    let before: Vec<Before> = files.iter().map(|ask| Before::of(host, ask)).collect();
+    let filters = programs.iter().map(|ask| filters(host, ask)).collect::<Vec<_>>();
+    let undone = |error: Error, done: usize| {
+        let mut left = put_back(host, &files, &before, &writes[..done]);
+        left.extend(filters.iter().flat_map(|filters| put_filters_back(host, filters)));
         Error::Undone { error: Box::new(error), left }
-    })?;
+    };
+    carry_out(host, &files, &writes).map_err(|(done, error)| undone(error, done))?;
+    let programmed = programs.iter().try_for_each(|ask| write_program(host, ask));
+    let changes = programmed.and_then(|()| {
+        let told = |(index, ask)| told(host, index, ask, before[index].value.clone(), &writes);
+        files.iter().enumerate().map(told).collect::<Result<Vec<Change>, Error>>()
+    });
+    let mut changes = changes.map_err(|error| undone(error, writes.len()))?;
     changes.extend(programs.into_iter().map(|ask| Change {
         group: ask.group.to_string(),
         setting: ask.found.name.clone(),
@@ -81,6 +79,55 @@ pub fn set(host: &Host, asks: &[Ask]) -> Result<Vec<Change>, Error> {
         approximations: approximation(ask),
     }));
     Ok(changes)
+}
+
+/// What has to be known to put an ask back.
+struct Before {
+    /// What the setting held; of device rules, the list.
+    value: Option<Value>,
+    /// What else the kernel changes along with it: an idle group loses its weight.
+    along: Vec<Ask>,
+}
+
+impl Before {
+    fn of(host: &Host, ask: &Ask) -> Before {
+        let other = |name: &str| {
+            let found = settings::lookup(name)?;
+            let value = held::value(host, &ask.group, &found, &ask.place).ok()?;
+            Some(Ask { found, value, ..ask.clone() })
+        };
+        match ask.found.setting.name {
+            "devices.allow" | "devices.deny" => {
+                Before { value: other("devices.list").map(|list| list.value), along: Vec::new() }
+            }
+            "cpu.idle" => {
+                Before { value: readable(host, ask), along: other("cpu.weight").into_iter().collect() }
+            }
+            _ => Before { value: readable(host, ask), along: Vec::new() },
+        }
+    }
+}
+
+/// The device filters of a v2 group and of the groups below it, which a deny reaches too.
+fn filters(host: &Host, ask: &Ask) -> Vec<(Place, Option<DeviceFilter>)> {
+    let at = &host.hierarchies()[ask.place.hierarchy];
+    let below = host.kernel().descendants(at, &ask.place.path).unwrap_or_default();
+    let paths = std::iter::once(ask.place.path.clone()).chain(below);
+    let filter = |path: String| {
+        let filter = host.kernel().device_filter(at, &path).ok()?;
+        Some((Place { path, ..ask.place.clone() }, filter))
+    };
+    paths.filter_map(filter).collect()
+}
+
+fn put_filters_back(host: &Host, filters: &[(Place, Option<DeviceFilter>)]) -> Vec<String> {
+    let put = |(place, filter): &(Place, Option<DeviceFilter>)| {
+        let at = &host.hierarchies()[place.hierarchy];
+        let access = filter.as_ref().map(|filter| &filter.access);
+        let refused = host.kernel().set_device_filter(at, &place.path, access).err()?;
+        Some(format!("device rules of {}: {}", at.path(&place.path).display(), kernel::describe(refused)))
+    };
+    filters.iter().filter_map(put).collect()
 }
 
 /// Does the writes in order; the error comes with how many were done.
@@ -99,18 +146,25 @@ fn readable(host: &Host, ask: &Ask) -> Option<Value> {
         .flatten()
 }
 
-/// Puts back what the done writes changed; returns what could not be.
-fn put_back(host: &Host, asks: &[Ask], before: &[Option<Value>], done: &[Write]) -> Vec<String> {
+/// Puts back what the done writes changed, and reads it; returns what could not be put back.
+fn put_back(host: &Host, asks: &[Ask], before: &[Before], done: &[Write]) -> Vec<String> {
     let mut touched: Vec<usize> = done.iter().map(|write| write.ask).collect();
     touched.sort_unstable();
     touched.dedup();
     let mut left = Vec::new();
     let mut restoring = Vec::new();
     for index in touched {
-        let ask = &asks[index];
-        let value = before[index].as_ref().and_then(|before| plan::restoring(&ask.found, &ask.value, before));
-        match value {
-            Some(value) => restoring.push(Ask { value, ..ask.clone() }),
+        let (ask, before) = (&asks[index], &before[index]);
+        match &before.value {
+            Some(value) => {
+                let values = plan::restoring(&ask.found, &ask.value, value);
+                restoring.extend(values.into_iter().map(|(found, value)| Ask {
+                    found,
+                    value,
+                    ..ask.clone()
+                }));
+                restoring.extend(before.along.iter().cloned());
+            }
             None => {
                 left.push(format!("{} of group '{}' was done and can't be undone", ask.found.name, ask.group))
             }
@@ -118,14 +172,24 @@ fn put_back(host: &Host, asks: &[Ask], before: &[Option<Value>], done: &[Write])
     }
     match plan::writes(&restoring, &|place: &Place, file| content(host, place, file)) {
         Err(error) => left.push(error.to_string()),
-        Ok(writes) => left.extend(writes.iter().filter_map(|write| {
+        // a line that was not written yet is not put back: its device may not even be there
+        Ok(writes) => left.extend(writes.iter().filter(|write| written(write, done)).filter_map(|write| {
             let ask = &restoring[write.ask];
             host.write(&seat(host, &write.place), &ask.group, &write.file, &write.text)
                 .err()
                 .map(|e| e.to_string())
         })),
     }
+    left.extend(restoring.iter().filter_map(|ask| {
+        let held = readable(host, ask)?;
+        (!ask.found.satisfied(&ask.value, &held))
+            .then(|| format!("{} of group '{}' holds {held}", ask.found.name, ask.group))
+    }));
     left
+}
+
+fn written(write: &Write, done: &[Write]) -> bool {
+    !write.is_of_line() || done.iter().any(|done| done.has_target_of(write))
 }
 
 fn write_program(host: &Host, ask: &Ask) -> Result<(), Error> {
@@ -178,7 +242,7 @@ fn approximation(ask: &Ask) -> Vec<String> {
 }
 
 /// What the kernel rounded, clamped or left out.
-fn difference(ask: &Ask, held: &Value) -> Vec<String> {
+pub(crate) fn difference(ask: &Ask, held: &Value) -> Vec<String> {
     let exact = ask.value == *held;
     if exact || matches!(ask.value, Value::Rules(_)) {
         return Vec::new();

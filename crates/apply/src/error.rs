@@ -41,7 +41,7 @@ pub enum Error {
         state: String,
     },
     /// A write failed, and what had been written before was put back, or not.
-    #[error("{error}\nnothing was changed{rest}", rest = if .left.is_empty() { String::new() } else { format!(", except for what could not be put back: {}", .left.join("; ")) })]
+    #[error("{error}\n{rest}", rest = if .left.is_empty() { "nothing was changed".to_owned() } else { format!("partly changed, as this could not be put back: {}", .left.join("; ")) })]
     Undone {
         /// The refusal.
         error: Box<Error>,

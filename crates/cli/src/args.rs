@@ -5,13 +5,14 @@ use std::{ffi::OsString, path::PathBuf};
 use clap::{Args as ClapArgs, FromArgMatches, Parser, Subcommand, ValueEnum};
 
 const EXIT: &str = "\
-Exit status: 0 done, 1 failed and nothing was changed, 2 bad usage, 3 needs attention (doctor).
+Exit status: 0 done, 1 failed and nothing was changed, 2 bad usage, 3 done in part, as the error tells, or
+something needs attention (doctor).
 `run` ends with the program's own status; 125 if it could not be put into the group, 126 if it can't be
 executed, 127 if it is not found.";
 
 /// Divides one Linux machine's CPUs, memory, I/O and more among databases, real-time tasks and everything else.
 #[derive(Debug, Parser)]
-#[command(name = "ringfence", version, after_help = EXIT, propagate_version = false, disable_help_subcommand = true)]
+#[command(name = "ringfence", version, after_help = EXIT)]
 pub struct Args {
     #[command(flatten)]
     pub everywhere: Everywhere,

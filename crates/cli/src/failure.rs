@@ -3,11 +3,11 @@
 
 use std::fmt::Display;
 
-/// It failed; nothing, or nothing more than was said, was changed.
+/// It failed, and nothing was changed.
 pub const FAILED: u8 = 1;
 /// The arguments make no sense.
 pub const USAGE: u8 = 2;
-/// Done in part, or something needs attention.
+/// Done in part, as was said, or something needs attention.
 pub const ATTENTION: u8 = 3;
 /// `run`: this program failed before the other one was started (as env(1) and timeout(1) have it).
 pub const RUN_FAILED: u8 = 125;
@@ -46,14 +46,23 @@ impl Failure {
 
 impl From<kernel::Error> for Failure {
     fn from(error: kernel::Error) -> Failure {
-        let code = if matches!(error, kernel::Error::BadName { .. }) { USAGE } else { FAILED };
+        let code = match &error {
+            kernel::Error::BadName { .. } => USAGE,
+            partial if partial.is_partial() => ATTENTION,
+            _ => FAILED,
+        };
         Failure { message: error.to_string(), hint: error.hint(), code }
     }
 }
 
 impl From<apply::Error> for Failure {
     fn from(error: apply::Error) -> Failure {
-        Failure { message: error.to_string(), hint: error.hint(), code: FAILED }
+        let partial = matches!(&error, apply::Error::Undone { left, .. } if !left.is_empty());
+        Failure {
+            message: error.to_string(),
+            hint: error.hint(),
+            code: if partial { ATTENTION } else { FAILED },
+        }
     }
 }
 

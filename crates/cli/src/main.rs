@@ -4,7 +4,6 @@
 //! It begins at C's `main`: Rust's own start reads `/proc/self/maps` to place a guard below the stack, which takes
 //! a tenth of the time of a one-shot command. SIGPIPE keeps its default, as a command's reader expects.
 #![no_main]
-#![allow(clippy::print_stdout, clippy::print_stderr, reason = "this is the interface that prints")]
 
 mod args;
 mod commands;
@@ -18,7 +17,7 @@ mod people;
 extern "C" fn main() -> i32 {
     let status = match args::Args::read() {
         Ok(args) => commands::run(&args).unwrap_or_else(|failure| {
-            eprint!("{}", failure.rendered());
+            output::error(&failure.rendered());
             failure.code
         }),
         Err(error) => {

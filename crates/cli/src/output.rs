@@ -26,5 +26,10 @@ pub fn json(value: &impl Serialize) -> Result<(), Failure> {
 
 /// Prints a warning on standard error.
 pub fn warning(message: &str) {
-    eprintln!("ringfence: warning: {message}");
+    error(&format!("ringfence: warning: {message}\n"));
+}
+
+/// Prints on standard error. Nothing can be said where that is full or closed, and nothing fails for it.
+pub fn error(text: &str) {
+    let _ = io::stderr().lock().write_all(text.as_bytes());
 }

@@ -8,6 +8,8 @@ mod architecture;
 mod input;
 #[path = "cli/refusals.rs"]
 mod refusals;
+#[path = "cli/regressions.rs"]
+mod regressions;
 #[path = "cli/script.rs"]
 mod script;
 #[path = "cli/world.rs"]
@@ -20,7 +22,12 @@ fn main() {
     // groups of one test are another's siblings, and some tests set what siblings share
     arguments.test_threads = Some(1);
     let world = world::World::look();
-    let trials =
-        [architecture::trials(), input::trials(&world), refusals::trials(&world), script::trials(&world)];
+    let trials = [
+        architecture::trials(),
+        input::trials(&world),
+        refusals::trials(&world),
+        script::trials(&world),
+        regressions::trials(&world),
+    ];
     libtest_mimic::run(&arguments, trials.into_iter().flatten().collect()).exit();
 }

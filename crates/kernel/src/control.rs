@@ -28,15 +28,18 @@ const POLL: Duration = Duration::from_millis(2);
 /// Freezes or thaws a group and waits until the kernel says so. On timeout the request is taken back.
 ///
 /// # Errors
-/// [`Error::RootGroup`], what [`Host::seat`] says, [`Error::Refused`], [`Error::Timeout`] with the tasks that
-/// still run.
+/// [`Error::RootGroup`], what [`Host::seat`] says, [`Error::Refused`], [`Error::HoldsCaller`], [`Error::Timeout`]
+/// with what is in the way.
 pub fn set_frozen(host: &Host, group: &GroupName, frozen: bool, timeout: Duration) -> Result<State, Error> {
     if group.path().is_empty() {
         return Err(Error::RootGroup { what: "freezing" });
     }
     host.refuse_foreign(group, None)?;
     let seat = host.seat(group, Controller::Freezer)?;
-    let was = state(host, &seat, group)?;
+    if frozen {
+        refuse_caller(host, std::slice::from_ref(&seat), group)?;
+    }
+    let asked_before = is_asked(host, &seat, group)?;
     ask(host, &seat, group, frozen)?;
     let goal = if frozen { State::Frozen } else { State::Thawed };
     let started = Instant::now();
@@ -47,14 +50,33 @@ pub fn set_frozen(host: &Host, group: &GroupName, frozen: bool, timeout: Duratio
         }
         if started.elapsed() >= timeout {
             let left = unfinished(host, &seat, frozen);
-            if frozen && was == State::Thawed {
-                ask(host, &seat, group, false)?;
+            if asked_before != frozen {
+                ask(host, &seat, group, asked_before)?;
             }
             let what = if frozen { "freezing" } else { "thawing" };
             return Err(Error::Timeout { what, group: group.to_string(), seconds: timeout.as_secs(), left });
         }
         std::thread::sleep(POLL);
     }
+}
+
+/// A frozen caller can't end its wait, a killed one can't say what it did.
+fn refuse_caller(host: &Host, seats: &[Seat<'_>], group: &GroupName) -> Result<(), Error> {
+    let pid = host.kernel.caller().0;
+    if members(host, seats).contains(&pid) {
+        let parent = host.kernel.process(pid).map_or(pid, |process| process.parent);
+        return Err(Error::HoldsCaller { group: group.to_string(), parent });
+    }
+    Ok(())
+}
+
+/// Was the group itself asked to be frozen? A group in a frozen one is frozen without.
+fn is_asked(host: &Host, seat: &Seat<'_>, group: &GroupName) -> Result<bool, Error> {
+    let file = match seat.at.version {
+        Version::V1 => "freezer.self_freezing",
+        Version::V2 => "cgroup.freeze",
+    };
+    Ok(host.read(seat, group, file)?.trim() == "1")
 }
 
 fn ask(host: &Host, seat: &Seat<'_>, group: &GroupName, frozen: bool) -> Result<(), Error> {
@@ -88,7 +110,10 @@ fn state(host: &Host, seat: &Seat<'_>, group: &GroupName) -> Result<State, Error
 /// The tasks that keep a freeze from finishing, or the frozen parent that keeps a thaw from it.
 fn unfinished(host: &Host, seat: &Seat<'_>, frozen: bool) -> String {
     if !frozen {
-        return "a parent group is frozen".to_owned();
+        return match frozen_parent(host, seat) {
+            Some(parent) => format!("group '{parent}' above it is frozen"),
+            None => "the kernel did not report it thawed".to_owned(),
+        };
     }
     let running: Vec<String> = below(host, seat)
         .iter()
@@ -104,57 +129,66 @@ fn unfinished(host: &Host, seat: &Seat<'_>, frozen: bool) -> String {
     }
 }
 
-/// Kills every process in a group and below it, and waits until they are gone; returns how many there were.
+/// The group above that was asked to be frozen.
+fn frozen_parent(host: &Host, seat: &Seat<'_>) -> Option<String> {
+    let file = match seat.at.version {
+        Version::V1 => "freezer.self_freezing",
+        Version::V2 => "cgroup.freeze",
+    };
+    let above = std::iter::successors(seat.path.rsplit_once('/').map(|(parent, _)| parent), |path| {
+        path.rsplit_once('/').map(|(parent, _)| parent)
+    });
+    let frozen = |path: &&str| host.kernel.read(seat.at, path, file).is_ok_and(|text| text.trim() == "1");
+    above.into_iter().find(frozen).map(str::to_owned)
+}
+
+/// Kills every process in a group and below it, and waits until they are gone; returns how many there were. Frozen
+/// groups are thawed for it. On v1 a process goes if any of its threads is in the group.
 ///
 /// # Errors
-/// [`Error::RootGroup`], [`Error::NoGroup`], [`Error::Refused`], [`Error::Timeout`] with those that are left.
+/// [`Error::RootGroup`], [`Error::NoGroup`], [`Error::Refused`], [`Error::HoldsCaller`], [`Error::Timeout`] with
+/// those that are left.
 pub fn kill(host: &Host, group: &GroupName, timeout: Duration) -> Result<usize, Error> {
     if group.path().is_empty() {
         return Err(Error::RootGroup { what: "killing" });
     }
     host.refuse_foreign(group, None)?;
     let seats = host.existing(group)?;
+    refuse_caller(host, &seats, group)?;
     let first = members(host, &seats);
-    if first.contains(&host.kernel.caller().0) {
-        return Err(Error::Outside {
-            what: format!("group '{group}' holds the program that was asked to kill it"),
-            errno: Errno::BUSY,
-            hint: Some(format!("call it from outside: ringfence move / {}", host.kernel.caller().0)),
-        });
-    }
     let by_kernel = kill_by_kernel(host, &seats, group)?;
-    let started = Instant::now();
     // without cgroup.kill a frozen group can't fork its way out between two passes
-    let hold = (!by_kernel).then(|| freeze_for_kill(host, group)).flatten();
-    let result = loop {
+    let frozen = if by_kernel { Vec::new() } else { freeze_for_kill(host, group) };
+    let started = Instant::now();
+    loop {
         let left = members(host, &seats);
-        if left.is_empty() {
-            break Ok(first.len());
-        }
-        if started.elapsed() >= timeout {
-            let left = left.iter().take(5).map(u32::to_string).collect::<Vec<_>>().join(", ");
-            let (what, seconds) = ("killing", timeout.as_secs());
-            break Err(Error::Timeout {
-                what,
-                group: group.to_string(),
-                seconds,
-                left: format!("left: {left}"),
-            });
-        }
         if !by_kernel {
             left.iter().for_each(|&pid| {
                 let _ = host.kernel.signal(pid, SIGKILL); // gone already is as good
             });
-            if let Some(seat) = &hold {
+            // a frozen v1 task dies when it is thawed
+            for seat in &frozen {
                 ask(host, seat, group, false)?;
             }
         }
+        if left.is_empty() {
+            return Ok(first.len());
+        }
+        if started.elapsed() >= timeout {
+            return Err(not_killed(host, group, &left, timeout));
+        }
         std::thread::sleep(POLL);
-    };
-    if let Some(seat) = &hold {
-        ask(host, seat, group, false)?;
     }
-    result
+}
+
+fn not_killed(host: &Host, group: &GroupName, left: &BTreeSet<u32>, timeout: Duration) -> Error {
+    let shown = left.iter().take(5).map(u32::to_string).collect::<Vec<_>>().join(", ");
+    let frozen = host.seat(group, Controller::Freezer).ok().and_then(|seat| frozen_parent(host, &seat));
+    let left = match frozen {
+        Some(parent) => format!("{shown} stay until group '{parent}' above, which is frozen, is thawed"),
+        None => format!("{shown} are left"),
+    };
+    Error::Timeout { what: "killing", group: group.to_string(), seconds: timeout.as_secs(), left }
 }
 
 /// `cgroup.kill` reaches the whole subtree at once; v2 since Linux 5.14.
@@ -170,10 +204,12 @@ fn kill_by_kernel(host: &Host, seats: &[Seat<'_>], group: &GroupName) -> Result<
     }
 }
 
-fn freeze_for_kill<'h>(host: &'h Host, group: &GroupName) -> Option<Seat<'h>> {
-    let seat = host.seat(group, Controller::Freezer).ok()?;
-    ask(host, &seat, group, true).ok()?;
-    Some(seat)
+/// Freezes the group; returns what has to be thawed so that its tasks can die: the group and all below it.
+fn freeze_for_kill<'h>(host: &'h Host, group: &GroupName) -> Vec<Seat<'h>> {
+    let Ok(seat) = host.seat(group, Controller::Freezer) else { return Vec::new() };
+    // a group that can't be frozen is killed all the same
+    let _ = ask(host, &seat, group, true);
+    below(host, &seat)
 }
 
 /// Zombies hold no resource and can't be killed again: only who waits for them can end them.

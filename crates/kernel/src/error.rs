@@ -128,6 +128,14 @@ pub enum Error {
         /// What was asked.
         what: &'static str,
     },
+    /// Some groups are gone, one could not be removed.
+    #[error("{error}\ndeleted before that: {gone}", gone = list(.gone))]
+    PartlyDeleted {
+        /// The refusal.
+        error: Box<Error>,
+        /// What is gone.
+        gone: Vec<PathBuf>,
+    },
     /// The subtree is somebody else's.
     #[error("group '{group}' belongs to {owner}, which would undo the change or be broken by it")]
     Foreign {
@@ -138,6 +146,24 @@ pub enum Error {
         /// How its owner is told instead.
         hint: String,
     },
+    /// A process is in a group that this mount does not show, and could not be put back there.
+    #[error("process {pid} is in group '{path}', which is outside of what {mount} shows", mount = .mount.display())]
+    OutOfSight {
+        /// The process.
+        pid: u32,
+        /// Its group as the kernel names it.
+        path: String,
+        /// The mount.
+        mount: PathBuf,
+    },
+    /// A move was refused half way, and not all could be put back.
+    #[error("{error}\npartly moved: {left}", left = .left.join("; "))]
+    NotMovedBack {
+        /// The refusal.
+        error: Box<Error>,
+        /// What could not be put back.
+        left: Vec<String>,
+    },
     /// A process of a service stays where systemd put it.
     #[error("process {pid} ({comm}) belongs to {unit}: systemd would lose it, or put it back")]
     OfUnit {
@@ -147,6 +173,14 @@ pub enum Error {
         comm: String,
         /// The service.
         unit: String,
+    },
+    /// The group holds the process that asks.
+    #[error("group '{group}' holds this very program, which could not tell what came of it")]
+    HoldsCaller {
+        /// The group.
+        group: String,
+        /// The process that started this one, a shell mostly.
+        parent: u32,
     },
     /// A state was asked for and not reached in time.
     #[error("{what} of group '{group}' did not finish within {seconds} s: {left}")]
@@ -176,6 +210,11 @@ pub enum Error {
 }
 
 impl Error {
+    /// Was something changed and left so?
+    pub fn is_partial(&self) -> bool {
+        matches!(self, Error::NotMovedBack { .. } | Error::PartlyDeleted { .. })
+    }
+
     /// What to do about it, for a separate `hint:` line.
     pub fn hint(&self) -> Option<String> {
         match self {
@@ -204,10 +243,15 @@ impl Error {
             ),
             Error::RootGroup { .. } => Some("name a group of your own; ringfence list shows them".to_owned()),
             Error::Foreign { hint, .. } => Some(hint.clone()),
+            Error::OutOfSight { .. } => Some("move it from where the whole hierarchy is mounted".to_owned()),
+            Error::NotMovedBack { error, .. } | Error::PartlyDeleted { error, .. } => error.hint(),
             Error::OfUnit { unit, .. } => Some(format!(
                 "limit the service where it is: systemctl set-property {unit} AllowedCPUs=… MemoryMax=…; or start the \
                  program with ringfence run"
             )),
+            Error::HoldsCaller { parent, .. } => {
+                Some(format!("call it from outside: ringfence move / {parent}"))
+            }
             Error::Timeout { .. } => None,
             Error::Unit(error) => error.hint(),
             Error::Outside { hint, .. } => hint.clone(),
@@ -277,6 +321,8 @@ pub fn name(errno: Errno) -> String {
         (Errno::LOOP, "ELOOP"),
         (Errno::OPNOTSUPP, "EOPNOTSUPP"),
         (Errno::OVERFLOW, "EOVERFLOW"),
+        (Errno::NXIO, "ENXIO"),
+        (Errno::TIMEDOUT, "ETIMEDOUT"),
     ];
     known
         .iter()

@@ -12,6 +12,12 @@ use units::{Bytes, CpuSet, NodeSet};
 
 use crate::{GroupName, Host, Op, Refusal, Seat, explain_write};
 
+/// A word that a shell takes as one: a name may hold spaces and `$(…)`, and hints are pasted.
+pub(crate) fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "/._-+:@,=%".contains(c);
+    if word.chars().all(plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', "'\\''")) }
+}
+
 /// A cause in words and the command that mends it.
 pub(crate) type Finding = Option<(String, Option<String>)>;
 
@@ -19,13 +25,15 @@ pub(crate) type Finding = Option<(String, Option<String>)>;
 pub(crate) struct Scene<'a> {
     pub host: &'a Host,
     pub seat: &'a Seat<'a>,
-    pub group: &'a GroupName,
+    /// The group's name, quoted for a shell where it must be.
+    pub group: &'a str,
     pub refusal: &'a Refusal,
 }
 
 /// Fills in `refusal.cause` and `refusal.hint`; leaves them empty where the errno's own words are all there is.
 pub(crate) fn explain(host: &Host, seat: &Seat<'_>, group: &GroupName, refusal: &mut Refusal) {
-    let scene = Scene { host, seat, group, refusal };
+    let name = quoted(&group.to_string());
+    let scene = Scene { host, seat, group: &name, refusal };
     let found = general(&scene).or_else(|| match refusal.op {
         Op::Move { pid } => moving(&scene, Some(pid)),
         Op::Run => moving(&scene, None),
@@ -56,20 +64,20 @@ impl Scene<'_> {
         self.host.kernel.read(self.seat.at, path, file).unwrap_or_default().trim().to_owned()
     }
 
+    /// Does the group have a file of that name?
+    fn has_file(&self, file: &str) -> bool {
+        let files = self.host.kernel.files(self.seat.at, &self.seat.path);
+        files.is_ok_and(|files| files.iter().any(|name| name == file))
+    }
+
     /// The parent's path below the mount; `None` for the root.
     pub fn parent(&self) -> Option<&str> {
         (!self.seat.path.is_empty()).then(|| self.seat.path.rsplit_once('/').map_or("", |(parent, _)| parent))
     }
 
-    /// A group's path as the user would name it.
+    /// A group's path as the user would name it, quoted for a shell where it must be.
     pub fn named(&self, path: &str) -> String {
-        let base = self.host.base(self.seat.at).path();
-        match path.strip_prefix(base) {
-            Some("") => "/".to_owned(),
-            Some(rest) if base.is_empty() => rest.to_owned(),
-            Some(rest) if rest.starts_with('/') => rest[1..].to_owned(),
-            _ => format!("/{path}"),
-        }
+        quoted(&self.host.named(self.seat.at, path))
     }
 
     pub fn v1(&self) -> bool {
@@ -106,35 +114,52 @@ fn general(scene: &Scene<'_>) -> Finding {
     let mount = seat.at.mount.display();
     match refusal.errno {
         Errno::ROFS => found(format!("{mount} is mounted read-only"), format!("mount -o remount,rw {mount}")),
-        Errno::ACCESS | Errno::PERM if !scene.is_root_user() => {
-            let uid = host.kernel.caller().1;
-            let path = refusal.path.display();
-            let cause = match refusal.op {
-                Op::Move { pid } => {
-                    let other = host.kernel.process(pid).ok().filter(|process| process.uid != uid);
-                    match other {
-                        Some(process) => {
-                            format!("user {uid} may not move process {pid} of user {}", process.uid)
-                        }
-                        None => format!(
-                            "user {uid} may not write {path} (on v2 also the common parent's cgroup.procs)"
-                        ),
-                    }
-                }
-                Op::Read => format!("user {uid} may not read {path}"),
-                _ => format!("user {uid} may not write {path}"),
-            };
-            found(cause, format!("as root: ringfence create {group} --tasks {uid} --admin {uid}"))
-        }
+        Errno::ACCESS | Errno::PERM if !scene.is_root_user() => Some(no_right(scene)),
         Errno::NODEV | Errno::NOENT
             if !host.kernel.exists(seat.at, &seat.path) && refusal.op != Op::Create =>
         {
             found("the group was deleted meanwhile", format!("ringfence create {group}"))
         }
-        Errno::NOENT if refusal.file.is_some() => missing_file(scene),
+        // a file that is there may say ENOENT, too: cgroup.subtree_control of a controller's name
+        Errno::NOENT if refusal.file.as_deref().is_some_and(|file| !scene.has_file(file)) => {
+            missing_file(scene)
+        }
         Errno::SRCH => found("the process has ended", "ps -e lists what runs"),
         Errno::MFILE => found("this process has no file descriptor left", "ulimit -n 65536"),
         _ => None,
+    }
+}
+
+/// What a user other than root may not do, and who may let him.
+fn no_right(scene: &Scene<'_>) -> (String, Option<String>) {
+    let Scene { host, seat, group, refusal } = scene;
+    let uid = host.kernel.caller().1;
+    let path = refusal.path.display();
+    let owners = Some(format!("sudo ringfence create {group} --tasks {uid} --admin {uid}"));
+    match refusal.op {
+        Op::Move { pid } => match host.kernel.process(pid).ok().filter(|process| process.uid != uid) {
+            Some(process) => (
+                format!("user {uid} may not move process {pid} of user {}", process.uid),
+                Some(format!("sudo ringfence move {group} {pid}")),
+            ),
+            None if scene.v1() => (format!("user {uid} may not write {path}"), owners),
+            None => {
+                let shared = "or cgroup.procs of the group above that it shares with the process's own group";
+                (format!("user {uid} may not write {path}, {shared}"), owners)
+            }
+        },
+        Op::Create | Op::Delete => {
+            let command = if refusal.op == Op::Create { "create" } else { "delete" };
+            let parent = seat.at.path(scene.parent().unwrap_or_default());
+            (
+                format!("user {uid} may not write {}", parent.display()),
+                Some(format!("sudo ringfence {command} {group}")),
+            )
+        }
+        Op::Read | Op::List => {
+            (format!("user {uid} may not read {path}"), Some("sudo, or a wider mode".to_owned()))
+        }
+        _ => (format!("user {uid} may not write {path}"), owners),
     }
 }
 
@@ -163,16 +188,9 @@ fn missing_file(scene: &Scene<'_>) -> Finding {
     }
     let release = host.kernel.outside(Path::new("/proc/sys/kernel/osrelease")).unwrap_or_default();
     found(
-        format!("this kernel ({}) has no {file} on cgroup {}", release.trim(), version(seat.at.version)),
+        format!("this kernel ({}) has no {file} on cgroup {}", release.trim(), seat.at.version),
         format!("ringfence settings {file} tells since when it exists and what to use instead"),
     )
-}
-
-fn version(version: Version) -> &'static str {
-    match version {
-        Version::V1 => "v1",
-        Version::V2 => "v2",
-    }
 }
 
 /// Putting a task into a group, by a write or by clone3.
@@ -181,23 +199,17 @@ fn moving(scene: &Scene<'_>, pid: Option<u32>) -> Finding {
     match refusal.errno {
         Errno::NOSPC if scene.v1() => {
             let (cpus, mems) = (scene.text("cpuset.cpus"), scene.text("cpuset.mems"));
-            let parent = |file| scene.parent().map(|parent| scene.text_in(parent, file)).unwrap_or_default();
-            let (missing, mend) = match (cpus.is_empty(), mems.is_empty()) {
-                (true, true) => (
-                    "cpuset.cpus and cpuset.mems are empty, so a task in it would have no CPU to run on and no memory",
-                    format!("cpuset.cpus={} cpuset.mems={}", parent("cpuset.cpus"), parent("cpuset.mems")),
-                ),
-                (true, false) => (
-                    "cpuset.cpus is empty, so a task in it would have no CPU to run on",
-                    format!("cpuset.cpus={}", parent("cpuset.cpus")),
-                ),
-                (false, true) => (
-                    "cpuset.mems is empty, so a task in it would have no memory node to allocate from",
-                    format!("cpuset.mems={}", parent("cpuset.mems")),
-                ),
+            let missing = match (cpus.is_empty(), mems.is_empty()) {
+                (true, true) => {
+                    "cpuset.cpus and cpuset.mems are empty, so a task in it would have no CPU to run on and no memory"
+                }
+                (true, false) => "cpuset.cpus is empty, so a task in it would have no CPU to run on",
+                (false, true) => {
+                    "cpuset.mems is empty, so a task in it would have no memory node to allocate from"
+                }
                 (false, false) => return offline_cpuset(scene),
             };
-            found(missing, format!("ringfence set {group} {mend}"))
+            found(missing, fill_cpusets(scene))
         }
         Errno::NOSPC => offline_cpuset(scene),
         Errno::BUSY if !scene.v1() => {
@@ -241,6 +253,33 @@ fn moving(scene: &Scene<'_>, pid: Option<u32>) -> Finding {
     }
 }
 
+/// The commands that give the group what it lacks, after the groups above it that lack the same, from the nearest one
+/// that has it.
+fn fill_cpusets(scene: &Scene<'_>) -> String {
+    let above: Vec<&str> = ancestors(scene).collect();
+    let wanted = ["cpuset.cpus", "cpuset.mems"].map(|file| {
+        let holder = above.iter().map(|path| scene.text_in(path, file)).find(|text| !text.is_empty());
+        (file, holder.unwrap_or_default())
+    });
+    let mut commands: Vec<String> = Vec::new();
+    for at in std::iter::once(scene.seat.path.as_str()).chain(above).filter(|at| !at.is_empty()) {
+        let lacking = wanted.iter().filter(|(file, _)| scene.text_in(at, file).is_empty());
+        let given: Vec<String> = lacking.map(|(file, value)| format!("{file}={value}")).collect();
+        if !given.is_empty() {
+            commands.push(format!("ringfence set {} {}", scene.named(at), given.join(" ")));
+        }
+    }
+    commands.reverse();
+    commands.join(" && ")
+}
+
+/// The groups above, the nearest first, the root ("") last.
+pub(crate) fn ancestors<'a>(scene: &'a Scene<'_>) -> impl Iterator<Item = &'a str> {
+    std::iter::successors(scene.parent(), |path| {
+        (!path.is_empty()).then(|| path.rsplit_once('/').map_or("", |(parent, _)| parent))
+    })
+}
+
 fn offline_cpuset(scene: &Scene<'_>) -> Finding {
     let (cpus, mems) = (scene.text("cpuset.cpus"), scene.text("cpuset.mems"));
     let group = scene.group;
@@ -277,10 +316,7 @@ fn creating(scene: &Scene<'_>) -> Finding {
     let Scene { seat, group, refusal, .. } = scene;
     match refusal.errno {
         Errno::AGAIN => {
-            let ancestors = std::iter::successors(scene.parent(), |path| {
-                (!path.is_empty()).then(|| path.rsplit_once('/').map_or("", |(parent, _)| parent))
-            });
-            for path in ancestors {
+            for path in ancestors(scene) {
                 for (file, word) in [("cgroup.max.depth", "levels"), ("cgroup.max.descendants", "groups")] {
                     let limit = scene.text_in(path, file);
                     if limit.parse::<u64>().is_ok() {

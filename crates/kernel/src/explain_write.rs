@@ -18,6 +18,11 @@ pub(crate) fn writing(scene: &Scene<'_>) -> Finding {
         "memory.limit_in_bytes" | "memory.memsw.limit_in_bytes" => v1_memory(scene, file, value),
         "cpu.cfs_quota_us" | "cpu.cfs_period_us" => v1_quota(scene, file, value),
         "cpu.rt_runtime_us" | "cpu.rt_period_us" => realtime(scene, file, value),
+        "cpu.cfs_burst_us" | "cpu.max.burst" => burst(scene, file, value),
+        "cpu.shares" | "cpu.weight" | "cpu.weight.nice" if scene.text("cpu.idle") == "1" => found(
+            "the group is idle (cpu.idle is 1), which leaves it no weight",
+            format!("ringfence set {} cpu.idle=0 {file}={value}", scene.group),
+        ),
         "cgroup.subtree_control" => subtree_control(scene, value),
         "cgroup.type" => group_type(scene, value),
         "io.max" | "io.latency" | "io.weight" | "io.bfq.weight" | "blkio.bfq.weight_device" => {
@@ -75,7 +80,7 @@ fn cpuset_list(scene: &Scene<'_>, file: &str, value: &str) -> Finding {
             (!left.is_empty()).then_some(())?;
             found(
                 format!("its parent '{}' has {own} '{allowed}', which lacks {left}", scene.named(parent)),
-                format!("ringfence set {} {own}={value} first", scene.named(parent)),
+                format!("first: ringfence set {} {own}={value}", scene.named(parent)),
             )
         }
         Errno::BUSY => {
@@ -95,7 +100,7 @@ fn cpuset_list(scene: &Scene<'_>, file: &str, value: &str) -> Finding {
                     let named = scene.named(&path);
                     found(
                         format!("group '{named}' below it uses '{used}'"),
-                        format!("ringfence set {named} {own}={value} first"),
+                        format!("first: ringfence set {named} {own}={value}"),
                     )
                 }
                 None => deadline_tasks(scene),
@@ -148,7 +153,7 @@ fn exclusive_flag(scene: &Scene<'_>, file: &str) -> Finding {
     match scene.refusal.errno {
         Errno::ACCESS if !parent.is_empty() && scene.text_in(parent, file) == "0" => found(
             format!("its parent '{named}' is not exclusive itself"),
-            format!("ringfence set {named} {file}=1 first"),
+            format!("first: ringfence set {named} {file}=1"),
         ),
         Errno::INVAL => {
             let list = if file == "cpuset.cpu_exclusive" { "cpuset.cpus" } else { "cpuset.mems" };
@@ -162,7 +167,7 @@ fn exclusive_flag(scene: &Scene<'_>, file: &str) -> Finding {
             })?;
             found(
                 format!("group '{}' has {list} '{}', which overlaps with '{own}'", other.0, other.1),
-                format!("ringfence set {} {list}=… without these, first", other.0),
+                format!("first: ringfence set {} {list}=… without these,", other.0),
             )
         }
         Errno::BUSY => {
@@ -174,7 +179,7 @@ fn exclusive_flag(scene: &Scene<'_>, file: &str) -> Finding {
             let child = scene.named(&child);
             found(
                 format!("group '{child}' below it is exclusive"),
-                format!("ringfence set {child} {file}=0 first"),
+                format!("first: ringfence set {child} {file}=0"),
             )
         }
         _ => None,
@@ -211,14 +216,16 @@ fn v1_memory(scene: &Scene<'_>, file: &str, value: &str) -> Finding {
         }
         Errno::INVAL => {
             let bound = scene.text(other);
-            let (limit, bound_number) = (value.parse::<i128>().ok()?, bound.parse::<i128>().ok()?);
+            // -1 is no limit
+            let amount = |text: &str| text.parse::<i128>().ok().map(|n| if n < 0 { i128::MAX } else { n });
+            let (limit, bound_number) = (amount(value)?, amount(&bound)?);
             let crossed =
                 if file == "memory.limit_in_bytes" { limit > bound_number } else { limit < bound_number };
-            (crossed && limit >= 0).then_some(())?;
+            crossed.then_some(())?;
             let word = if file == "memory.limit_in_bytes" { "at most" } else { "at least" };
             found(
                 format!("it must be {word} {other}, which is {}", bytes(&bound)),
-                format!("ringfence set {group} {other}={value} first, or both in one call"),
+                format!("ringfence set {group} {file}={value} {other}={value}"),
             )
         }
         _ => None,
@@ -261,7 +268,7 @@ fn v1_quota(scene: &Scene<'_>, file: &str, value: &str) -> Finding {
                     share(limit, window),
                     share(quota, period)
                 ),
-                format!("ringfence set {named} cpu.max={:.2}cpu first", share(quota, period)),
+                format!("first: ringfence set {named} cpu.max={:.2}cpu", share(quota, period)),
             );
         }
     }
@@ -279,7 +286,20 @@ fn v1_quota(scene: &Scene<'_>, file: &str, value: &str) -> Finding {
             child.1,
             share(quota, period)
         ),
-        format!("ringfence set {} cpu.max={:.2}cpu first", child.0, share(quota, period)),
+        format!("first: ringfence set {} cpu.max={:.2}cpu", child.0, share(quota, period)),
+    )
+}
+
+fn burst(scene: &Scene<'_>, file: &str, value: &str) -> Finding {
+    let quota = match file {
+        "cpu.max.burst" => scene.text("cpu.max").split_whitespace().next().map(str::to_owned)?,
+        _ => scene.text("cpu.cfs_quota_us"),
+    };
+    let (asked, quota) = (value.parse::<u64>().ok()?, quota.parse::<u64>().ok()?);
+    (asked > quota).then_some(())?;
+    found(
+        format!("the burst may be at most the quota, which is {quota} us"),
+        format!("ringfence set {} {file}={quota}", scene.group),
     )
 }
 
@@ -304,27 +324,39 @@ fn realtime(scene: &Scene<'_>, file: &str, value: &str) -> Finding {
                     format!("ringfence set {group} cpu.rt_runtime_us={}", period / 20),
                 );
             }
-            let siblings = scene.host.kernel().children(scene.seat.at, parent).unwrap_or_default();
-            let taken: i64 = siblings
-                .iter()
-                .map(|name| if parent.is_empty() { name.clone() } else { format!("{parent}/{name}") })
-                .filter(|path| *path != scene.seat.path)
-                .filter_map(|path| number(scene.text_in(&path, "cpu.rt_runtime_us")))
-                .filter(|taken| *taken > 0)
-                .sum();
-            let limit = number(scene.text_in(parent, "cpu.rt_runtime_us"))?;
+            // what the groups in `path` hold together, less the one that the write is about
+            let held_in = |path: &str| -> i64 {
+                let children = scene.host.kernel().children(scene.seat.at, path).unwrap_or_default();
+                let paths = children
+                    .iter()
+                    .map(|name| if path.is_empty() { name.clone() } else { format!("{path}/{name}") });
+                let others = paths.filter(|path| *path != scene.seat.path);
+                others
+                    .filter_map(|path| number(scene.text_in(&path, "cpu.rt_runtime_us")))
+                    .filter(|held| *held > 0)
+                    .sum()
+            };
+            let below = held_in(&scene.seat.path);
+            if asked >= 0 && below > asked {
+                return found(
+                    format!("groups below it hold budgets of {below} us, more than the {asked} us asked for"),
+                    format!("ringfence list {group} shows them; lower theirs first"),
+                );
+            }
+            let (taken, limit) = (held_in(parent), number(scene.text_in(parent, "cpu.rt_runtime_us"))?);
             let free = (limit - taken).max(0);
+            let named = scene.named(parent);
             found(
                 format!(
-                    "'{}' has a real-time budget of {limit} us, of which groups beside this one hold {taken} us: {free} us are free",
-                    scene.named(parent)
+                    "'{named}' has a real-time budget of {limit} us, of which groups beside this one hold {taken} us: \
+                     {free} us are free"
                 ),
                 if parent.is_empty() {
                     format!(
-                        "ringfence set {group} cpu.rt_runtime_us={free}; /proc/sys/kernel/sched_rt_runtime_us bounds all"
+                        "lower another group's, or ask for at most {free} us (cat /proc/sys/kernel/sched_rt_runtime_us)"
                     )
                 } else {
-                    format!("ringfence set {} cpu.rt_runtime_us={} first", scene.named(parent), asked + taken)
+                    format!("first: ringfence set {named} cpu.rt_runtime_us={}", asked + taken)
                 },
             )
         }
@@ -459,6 +491,12 @@ fn devices(scene: &Scene<'_>, file: &str) -> Finding {
 fn last_resort(scene: &Scene<'_>, file: &str, value: &str) -> Finding {
     if !matches!(scene.refusal.op, Op::Write) {
         return None;
+    }
+    if scene.seat.path.is_empty() {
+        return found(
+            "the root group holds what nobody limits",
+            "name a group of your own; ringfence list shows them",
+        );
     }
     let found_setting = settings::find(file).ok()?;
     let setting = found_setting.setting;

@@ -1,6 +1,10 @@
 //! Makes, removes and lists groups, in every hierarchy that is meant, and wholly or not at all.
 
-use std::{collections::BTreeMap, path::PathBuf, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::PathBuf,
+    time::Duration,
+};
 
 use rustix::io::Errno;
 use settings::{Controller, Version};
@@ -240,33 +244,68 @@ impl Host {
         }
     }
 
-    /// Removes a group from every hierarchy it is in. Without `recursive` it must have no children. Everything
-    /// is checked before the first directory goes.
+    /// Removes one group; see [`Host::delete_all`].
     ///
     /// # Errors
-    /// [`Error::NoGroup`], [`Error::RootGroup`], [`Error::Refused`] (tasks or children in it).
+    /// As [`Host::delete_all`].
     pub fn delete(&self, group: &GroupName, recursive: bool) -> Result<Vec<PathBuf>, Error> {
-        if group.path().is_empty() {
-            return Err(Error::RootGroup { what: "deletion" });
-        }
-        self.refuse_foreign(group, None)?;
-        let mut doomed: Vec<Seat<'_>> = Vec::new();
-        for seat in self.existing(group)? {
-            let below = self.kernel.descendants(seat.at, &seat.path);
-            let below = below.map_err(|errno| self.refused(Op::List, &seat, group, None, None, errno))?;
-            if !below.is_empty() && !recursive {
-                return Err(self.refused(Op::Delete, &seat, group, None, None, Errno::BUSY));
+        self.delete_all(std::slice::from_ref(group), recursive)
+    }
+
+    /// Removes groups from every hierarchy they are in. Without `recursive` they must have no children but those
+    /// that are named too. Everything is checked before the first directory goes.
+    ///
+    /// # Errors
+    /// [`Error::NoGroup`], [`Error::RootGroup`], [`Error::Refused`] (tasks or children); [`Error::PartlyDeleted`]
+    /// if a task came in meanwhile.
+    pub fn delete_all(&self, groups: &[GroupName], recursive: bool) -> Result<Vec<PathBuf>, Error> {
+        let mut doomed: Vec<(Seat<'_>, &GroupName)> = Vec::new();
+        for group in groups {
+            if group.path().is_empty() {
+                return Err(Error::RootGroup { what: "deletion" });
             }
-            let children = below.into_iter().rev().map(|path| Seat { at: seat.at, path });
-            doomed.extend(children.chain(std::iter::once(seat.clone())));
+            self.refuse_foreign(group, None)?;
+            for seat in self.existing(group)? {
+                if recursive {
+                    let below = self.kernel.descendants(seat.at, &seat.path);
+                    let below =
+                        below.map_err(|errno| self.refused(Op::List, &seat, group, None, None, errno))?;
+                    doomed.extend(below.into_iter().map(|path| (Seat { at: seat.at, path }, group)));
+                }
+                doomed.push((seat, group));
+            }
         }
-        if let Some(seat) = doomed.iter().find(|seat| !self.tasks_in(seat).is_empty()) {
-            return Err(self.refused(Op::Delete, seat, group, None, None, Errno::BUSY));
+        // the deepest first; one that was named twice goes once
+        doomed.sort_by_key(|(seat, _)| {
+            (std::cmp::Reverse(seat.path.matches('/').count()), seat.at.id, seat.path.clone())
+        });
+        doomed.dedup_by(|(a, _), (b, _)| a == b);
+        self.deletable(&doomed)?;
+        let mut gone = Vec::with_capacity(doomed.len());
+        for (seat, group) in &doomed {
+            if let Err(error) = self.remove(seat, group) {
+                let partly = |error| Error::PartlyDeleted { error: Box::new(error), gone: gone.clone() };
+                return Err(if gone.is_empty() { error } else { partly(error) });
+            }
+            gone.push(seat.directory());
         }
-        for seat in &doomed {
-            self.remove(seat, group)?;
+        Ok(gone)
+    }
+
+    /// Holds none of them a task, or a group that is to stay?
+    fn deletable(&self, doomed: &[(Seat<'_>, &GroupName)]) -> Result<(), Error> {
+        let going: BTreeSet<(usize, &str)> =
+            doomed.iter().map(|(seat, _)| (seat.at.id, seat.path.as_str())).collect();
+        for (seat, group) in doomed {
+            let busy = || self.refused(Op::Delete, seat, group, None, None, Errno::BUSY);
+            let children = self.kernel.children(seat.at, &seat.path).unwrap_or_default();
+            let stays =
+                |name: &String| !going.contains(&(seat.at.id, format!("{}/{name}", seat.path).as_str()));
+            if !self.tasks_in(seat).is_empty() || children.iter().any(stays) {
+                return Err(busy());
+            }
         }
-        Ok(doomed.iter().map(Seat::directory).collect())
+        Ok(())
     }
 
     /// Tasks that ended a moment ago may still hold their group: EBUSY without a task listed is tried again.

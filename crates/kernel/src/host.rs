@@ -74,7 +74,9 @@ impl Host {
         let hierarchies = kernel.hierarchies().map_err(|errno| Error::Outside {
             what: "cannot read /proc/self/mountinfo".to_owned(),
             errno,
-            hint: Some("mount -t proc proc /proc".to_owned()),
+            hint: Some(
+                if errno == Errno::MFILE { "ulimit -n 1024" } else { "mount -t proc proc /proc" }.to_owned(),
+            ),
         })?;
         if hierarchies.is_empty() {
             return Err(Error::NoHierarchy);
@@ -197,6 +199,18 @@ impl Host {
         Error::NoGroup { group: name, looked, near }
     }
 
+    /// A path below a hierarchy's mount as the user writes it: below our place without, elsewhere with a leading
+    /// slash.
+    pub fn named(&self, at: &Hierarchy, path: &str) -> String {
+        let base = self.base(at).path();
+        match path.strip_prefix(base) {
+            _ if path.is_empty() => GroupName::root().to_string(),
+            Some(rest) if base.is_empty() => rest.to_owned(),
+            Some(rest) if rest.starts_with('/') => rest[1..].to_owned(),
+            _ => format!("/{path}"),
+        }
+    }
+
     /// The whole content of a group's file.
     ///
     /// # Errors
@@ -269,8 +283,9 @@ impl Host {
     pub(crate) fn service_of(&self, pid: u32) -> Option<String> {
         let mut managed = self.hierarchies.iter().filter(|at| self.systemd && systemd_manages(at));
         let path = managed.find_map(|at| self.kernel.group_of(at, pid).ok())?;
-        unit_of(&path)
-            .filter(|unit| unit.ends_with(".service") && unit != UNIT_NAME && !unit.starts_with("user@"))
+        // processes of sessions and scopes may leave: nothing restarts or counts them by their group
+        let kept = |unit: &String| unit.ends_with(".service") || unit == "init.scope";
+        unit_of(&path).filter(|unit| kept(unit) && unit != UNIT_NAME && !unit.starts_with("user@"))
     }
 }
 

@@ -35,7 +35,7 @@ impl Owner {
     /// The owner of a group named from the hierarchy's root, by the names these programs give.
     pub fn of(group: &GroupName) -> Option<Owner> {
         let path = group.path();
-        if path == UNIT_PATH || path.starts_with("ringfence.slice/ringfence.service/") {
+        if path.strip_prefix(UNIT_PATH).is_some_and(|rest| rest.is_empty() || rest.starts_with('/')) {
             return None;
         }
         path.split('/')

@@ -54,11 +54,8 @@ impl Program {
     fn exec(&self) -> Errno {
         let mut words: Vec<*const libc::c_char> = self.words.iter().map(|word| word.as_ptr()).collect();
         words.push(std::ptr::null());
-        // Rust ignores SIGPIPE for itself; a program expects the default.
-        // SAFETY: signal(2) with SIG_DFL touches no memory; `words` is a null-terminated array of C strings
-        // that live as long as `self`.
+        // SAFETY: `words` is a null-terminated array of C strings that live as long as `self`.
         unsafe {
-            libc::signal(libc::SIGPIPE, libc::SIG_DFL);
             libc::execvp(words[0], words.as_ptr());
         }
         last_errno()
@@ -72,6 +69,7 @@ impl Host {
     /// # Errors
     /// [`Error::NoGroup`], [`Error::Refused`]; a program that can't be executed is [`Ended::NotStarted`].
     pub fn run(&self, real: &Real, group: &GroupName, program: &Program) -> Result<Ended, Error> {
+        self.refuse_foreign(group, None)?;
         let seats = self.existing(group)?;
         let (v2, v1): (Vec<_>, Vec<_>) = seats.iter().partition(|seat| seat.at.version == Version::V2);
         for seat in v1 {
@@ -118,6 +116,8 @@ fn start_in(directory: &OwnedFd, program: &Program) -> Result<Child, Errno> {
     let pid = unsafe { libc::syscall(libc::SYS_clone3, &raw mut args, size_of::<libc::clone_args>()) };
     match pid {
         0 => {
+            // as on v1, where the program takes our place, it does not outlive us
+            let _ = rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL));
             restore_mask(&mask);
             let errno = program.exec();
             let _ = rustix::io::write(&report, &errno.raw_os_error().to_ne_bytes());

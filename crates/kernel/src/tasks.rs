@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use rustix::io::Errno;
 use settings::Version;
 
-use crate::{Error, GroupName, Host, Op, Process, Seat};
+use crate::{Error, GroupName, Host, Op, Process, Seat, describe};
 
 /// What a number given to [`Host::move_tasks`] stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,10 +30,11 @@ pub struct Moved {
     pub gone: Vec<u32>,
 }
 
-/// One write that was done: where the task was before.
+/// Where a task was before it was moved.
 struct Step {
     hierarchy: usize,
-    pid: u32,
+    /// A process, or on v1 one of its threads: they may have been in different groups.
+    task: u32,
     from: String,
 }
 
@@ -64,12 +65,26 @@ impl Host {
             What::Tree => self.move_trees(&seats, group, pids, &mut done),
         };
         if let Err(error) = result {
-            self.move_back(&done, what);
-            return Err(error);
+            let left = self.move_back(&done);
+            return Err(if left.is_empty() {
+                error
+            } else {
+                Error::NotMovedBack { error: Box::new(error), left }
+            });
         }
-        let tasks: BTreeSet<u32> = done.iter().map(|step| step.pid).chain(pids.iter().copied()).collect();
+        let tasks: BTreeSet<u32> =
+            done.iter().map(|step| self.process_of(step.task, what)).chain(pids.iter().copied()).collect();
         let (tasks, gone) = tasks.into_iter().partition(|&pid| self.kernel.process(pid).is_ok());
         Ok(Moved { tasks, directories: seats.iter().map(Seat::directory).collect(), gone })
+    }
+
+    /// Threads are told one by one only if they were asked for one by one.
+    fn process_of(&self, task: u32, what: What) -> u32 {
+        if what == What::Thread {
+            task
+        } else {
+            self.kernel.process(task).map_or(task, |process| process.tgid)
+        }
     }
 
     fn movable(&self, pid: u32) -> Result<Process, Error> {
@@ -93,15 +108,13 @@ impl Host {
     ) -> Result<(), Error> {
         let gone = || Error::NoProcess { pid };
         for seat in seats {
-            let from = self.kernel.group_of(seat.at, pid).map_err(|_| gone())?;
-            let from = seat.at.below_mount(&from).unwrap_or_default();
-            // a process that is there already may have threads elsewhere: only v2's threads can't
-            if from == seat.path && what == What::Process && self.is_whole(seat, pid) {
-                continue;
+            let before = self.origins(seat, pid, what)?;
+            if before.iter().all(|step| step.from == seat.path) {
+                continue; // there already, with all its threads
             }
             let file = task_file(seat.at.version, what);
             match self.kernel.write(seat.at, &seat.path, file, &pid.to_string()) {
-                Ok(()) => done.push(Step { hierarchy: seat.at.id, pid, from }),
+                Ok(()) => done.extend(before),
                 Err(Errno::SRCH) => return Err(gone()),
                 Err(errno) => {
                     return Err(self.refused(
@@ -118,15 +131,22 @@ impl Host {
         Ok(())
     }
 
-    /// Are all threads of the process in the same v1 group as itself?
-    fn is_whole(&self, seat: &Seat<'_>, pid: u32) -> bool {
-        let threads = self.kernel.threads(pid).unwrap_or_default();
-        seat.at.version == Version::V2
-            || threads.iter().all(|&tid| {
-                let path =
-                    self.kernel.group_of(seat.at, tid).ok().and_then(|path| seat.at.below_mount(&path));
-                path.as_deref() == Some(seat.path.as_str())
-            })
+    /// Where a process, or on v1 each of its threads, is now.
+    fn origins(&self, seat: &Seat<'_>, pid: u32, what: What) -> Result<Vec<Step>, Error> {
+        let gone = || Error::NoProcess { pid };
+        let tasks = match (seat.at.version, what) {
+            (Version::V1, What::Process | What::Tree) => self.kernel.threads(pid).map_err(|_| gone())?,
+            _ => vec![pid],
+        };
+        let mut steps = Vec::with_capacity(tasks.len());
+        for task in tasks {
+            let Ok(path) = self.kernel.group_of(seat.at, task) else { continue }; // a thread that ended
+            let Some(from) = seat.at.below_mount(&path) else {
+                return Err(Error::OutOfSight { pid, path, mount: seat.at.mount.clone() });
+            };
+            steps.push(Step { hierarchy: seat.at.id, task, from });
+        }
+        if steps.is_empty() { Err(gone()) } else { Ok(steps) }
     }
 
     /// A fork copies the parent's group, so a child can only be outside if it was forked before its parent was
@@ -144,6 +164,13 @@ impl Host {
             let new: Vec<u32> = tree.difference(&moved).copied().collect();
             if new.is_empty() {
                 return Ok(());
+            }
+            // nobody is moved before all of them may be
+            for &pid in &new {
+                match self.movable(pid) {
+                    Err(Error::NoProcess { .. }) if !roots.contains(&pid) => {}
+                    other => drop(other?),
+                }
             }
             for pid in new {
                 match self.move_one(seats, group, pid, What::Process, done) {
@@ -180,12 +207,27 @@ impl Host {
         Ok(tree)
     }
 
-    /// Best effort in reverse order: the first error is what the user hears.
-    fn move_back(&self, done: &[Step], what: What) {
+    /// Puts tasks back in reverse order; says which could not be.
+    fn move_back(&self, done: &[Step]) -> Vec<String> {
+        let mut left = Vec::new();
         for step in done.iter().rev() {
             let at = &self.hierarchies()[step.hierarchy];
-            let _ = self.kernel.write(at, &step.from, task_file(at.version, what), &step.pid.to_string());
+            // of a v2 process, any thread stands for all; of a v1 one, each is put where it was
+            let file =
+                task_file(at.version, if at.version == Version::V1 { What::Thread } else { What::Process });
+            match self.kernel.write(at, &step.from, file, &step.task.to_string()) {
+                Ok(()) | Err(Errno::SRCH) => {}
+                Err(errno) => {
+                    left.push(format!(
+                        "{} could not be put back into {}: {}",
+                        step.task,
+                        at.path(&step.from).display(),
+                        describe(errno)
+                    ));
+                }
+            }
         }
+        left
     }
 }
 

@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     Error,
     options::Options,
-    start::{Instant, die_with, report, wait_for_start},
+    start::{Instant, die_with, process_cpu_time, report, wait_for_start},
     worker::{add_intervals, count_in_interval, ratio},
 };
 
@@ -36,6 +36,8 @@ pub struct ReadReport {
     pub bytes: u64,
     /// The time, from the instant all began at.
     pub wall_ns: u64,
+    /// CPU time of the process since its start.
+    pub process_cpu_ns: u64,
     /// Threads, each with one read at a time.
     pub depth: u64,
     /// Reads that were not finished at the end. Their wait is in no percentile.
@@ -226,6 +228,7 @@ fn summary(task: &Task, end: Instant, all: &[Arc<Mutex<Progress>>]) -> Result<Re
         reads,
         bytes: reads * task.block as u64,
         wall_ns: u64::try_from(task.time.as_nanos()).unwrap_or(u64::MAX),
+        process_cpu_ns: process_cpu_time(),
         depth: task.depth,
         in_flight,
         in_flight_ns,

@@ -49,6 +49,11 @@ pub(crate) fn nanoseconds(time: Timespec) -> u64 {
     u64::try_from(time.tv_sec).unwrap_or(0) * 1_000_000_000 + u64::try_from(time.tv_nsec).unwrap_or(0)
 }
 
+/// CPU time of this process since its start, in nanoseconds.
+pub(crate) fn process_cpu_time() -> u64 {
+    nanoseconds(clock_gettime(ClockId::ProcessCPUTime))
+}
+
 /// Ends this process when the thread that started it ends. `parent` is 0 for a workload started by hand.
 ///
 /// # Errors

@@ -13,7 +13,7 @@ use units::CpuSet;
 use crate::{
     Error,
     options::Options,
-    start::{Instant, die_with, nanoseconds, report, wait_for_start},
+    start::{Instant, die_with, nanoseconds, process_cpu_time, report, wait_for_start},
 };
 
 /// Rounds of mixing in one unit: some 10 us of an optimised build, short against a scheduler's slice (3 ms) and
@@ -29,6 +29,8 @@ pub struct CpuReport {
     pub wall_ns: u64,
     /// CPU time of all threads in that time (CLOCK_THREAD_CPUTIME_ID).
     pub cpu_ns: u64,
+    /// CPU time of the process since its start, with its warm-up: what the machine spent on it.
+    pub process_cpu_ns: u64,
     /// How many threads worked.
     pub threads: u64,
     /// The CPUs it was seen on, asked after every unit.
@@ -112,9 +114,11 @@ fn work(start: Instant, plan: Plan) -> Result<CpuReport, Error> {
         all.extend(others.into_iter().filter_map(|thread| thread.join().ok()));
         Ok::<_, Error>(all)
     })?;
+    let process_cpu_ns = process_cpu_time();
     let threads = all.len() as u64; // at least the one above
     let Spun { units, wall_ns, cpu_ns, cpus, intervals } = all.into_iter().fold(Spun::default(), Spun::add);
-    Ok(CpuReport { units, wall_ns: wall_ns / threads, cpu_ns, threads, cpus, units_per_interval: intervals })
+    let (wall_ns, units_per_interval) = (wall_ns / threads, intervals);
+    Ok(CpuReport { units, wall_ns, cpu_ns, process_cpu_ns, threads, cpus, units_per_interval })
 }
 
 impl Spun {
@@ -215,6 +219,7 @@ mod tests {
         let whole = begun.elapsed();
         assert!(whole >= ms(61), "{whole:?}");
         assert!(u128::from(done.wall_ns) + 59_000_000 <= whole.as_nanos(), "{done:?} of {whole:?}");
+        assert!(done.process_cpu_ns > done.cpu_ns, "the machine spent the warm-up, too: {done:?}");
     }
 
     #[test]
@@ -235,6 +240,7 @@ mod tests {
             units: 300,
             wall_ns: 2_000_000_000,
             cpu_ns: 500_000_000,
+            process_cpu_ns: 600_000_000,
             threads: 1,
             cpus: CpuSet::range(0, 1),
             units_per_interval: Vec::new(),

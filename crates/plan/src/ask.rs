@@ -7,13 +7,14 @@ use settings::{EncodeError, Found, Value, Version};
 use crate::order;
 
 /// A group's directory in one hierarchy.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
 pub struct Place {
     /// [`kernel::Hierarchy::id`].
     pub hierarchy: usize,
     /// The path below its mount.
     pub path: String,
     /// The hierarchy's version.
+    #[serde(with = "crate::names::version")]
     pub version: Version,
 }
 
@@ -84,6 +85,20 @@ impl PlanError {
     }
 }
 
+impl Write {
+    /// Does it write to the same file, and of a file of lines by device or resource to the same line, as `other`?
+    pub fn has_target_of(&self, other: &Write) -> bool {
+        self.place == other.place
+            && self.file == other.file
+            && key(&self.file, &self.text) == key(&other.file, &other.text)
+    }
+
+    /// Is it about one line of a file of lines by device or resource?
+    pub fn is_of_line(&self) -> bool {
+        key(&self.file, &self.text).is_some() && !self.file.starts_with("devices.")
+    }
+}
+
 /// What the kernel holds: the content of a file at a place, `None` if there is no such file.
 pub type Held<'a> = &'a dyn Fn(&Place, &str) -> Option<String>;
 
@@ -121,12 +136,7 @@ fn in_table_order(asks: &[Ask]) -> Vec<(usize, &Ask)> {
 
 /// Adds a write; one that stands there already is not repeated, one that says otherwise is a contradiction.
 fn add(writes: &mut Vec<Write>, new: Write, asks: &[Ask]) -> Result<(), PlanError> {
-    let same_target = |write: &&Write| {
-        write.place == new.place
-            && write.file == new.file
-            && key(&write.file, &write.text) == key(&new.file, &new.text)
-    };
-    match writes.iter().find(same_target) {
+    match writes.iter().find(|write| write.has_target_of(&new)) {
         Some(other) if other.text == new.text => Ok(()),
         Some(other) if !merges(&new.file) => Err(PlanError::Contradiction {
             group: asks[new.ask].group.to_string(),

@@ -4,6 +4,8 @@
 
 use std::cmp::Reverse;
 
+use units::CpuSet;
+
 use crate::{
     Write,
     ask::{Held, Place},
@@ -70,14 +72,15 @@ fn ratio(old: [f64; 2], new: [f64; 2]) -> FirstGoes {
 }
 
 /// Puts the writes of each place in order. Stable.
-pub(crate) fn order(writes: &mut [Write], held: Held<'_>) {
+pub(crate) fn order(writes: &mut Vec<Write>, held: Held<'_>) {
     for write in writes.iter_mut() {
         write.why = stage(&write.file, &write.text).1;
     }
-    writes.sort_by_key(|write| (stage(&write.file, &write.text).0, depth_rule(write, held)));
-    for pair in &PAIRS {
-        order_pair(writes, pair, held);
-    }
+    let depths: Vec<_> = writes.iter().map(|write| depth_rule(write, writes, held)).collect();
+    let mut keyed: Vec<_> = std::mem::take(writes).into_iter().zip(depths).collect();
+    keyed.sort_by_key(|(write, depth)| (stage(&write.file, &write.text).0, *depth));
+    *writes = keyed.into_iter().map(|(write, _)| write).collect();
+    order_pairs(writes, held);
 }
 
 /// Where a write stands among all, and why.
@@ -97,44 +100,101 @@ fn stage(file: &str, text: &str) -> (u8, Option<&'static str>) {
         "cpuset.cpu_exclusive" | "cpuset.mem_exclusive" | "cpuset.cpus.partition" => {
             (5, Some("exclusive only once the sets are its own"))
         }
-        "devices.deny" => (7, Some("first what is taken, then what is given")),
-        "devices.allow" => (8, None),
-        "cgroup.freeze" | "freezer.state" => (9, Some("after all limits are in place")),
-        "cgroup.procs" | "cgroup.threads" | "tasks" => (10, Some("tasks come when the group is ready")),
+        "cpu.idle" if off => (6, Some("an idle group has no weight to set")),
+        "cpu.idle" => (8, Some("it takes the weight's place")),
+        "devices.deny" => (8, Some("first what is taken, then what is given")),
+        "devices.allow" => (9, None),
+        "cgroup.freeze" | "freezer.state" => (10, Some("after all limits are in place")),
+        "cgroup.procs" | "cgroup.threads" | "tasks" => (11, Some("tasks come when the group is ready")),
         "cgroup.kill" | "memory.force_empty" | "memory.reclaim" => {
             (11, Some("can't be undone, so it comes last"))
         }
-        _ => (6, None),
+        _ => (7, None),
     }
 }
 
-/// For sets: a group that grows comes after its parent, one that shrinks before it.
-fn depth_rule(write: &Write, held: Held<'_>) -> Result<usize, Reverse<usize>> {
+/// For what v1 bounds by the parent (sets, quotas, real-time budgets): a group that grows comes after its parent,
+/// one that shrinks before it.
+fn depth_rule(write: &Write, writes: &[Write], held: Held<'_>) -> Result<usize, Reverse<usize>> {
     let depth = write.place.path.matches('/').count() + usize::from(!write.place.path.is_empty());
-    if !matches!(write.file.as_str(), "cpuset.cpus" | "cpuset.mems" | "cpuset.cpus.exclusive") {
-        return Ok(depth);
-    }
-    let old: units::CpuSet =
-        held(&write.place, &write.file).and_then(|text| text.parse().ok()).unwrap_or_default();
-    let new: units::CpuSet = write.text.parse().unwrap_or_default();
-    if new.is_subset(&old) && !new.is_empty() { Err(Reverse(depth)) } else { Ok(depth) }
+    let shrinks = match write.file.as_str() {
+        "cpuset.cpus" | "cpuset.mems" | "cpuset.cpus.exclusive" => {
+            let set =
+                |text: Option<String>| text.and_then(|text| text.parse::<CpuSet>().ok()).unwrap_or_default();
+            let (old, new) = (set(held(&write.place, &write.file)), set(Some(write.text.clone())));
+            new.is_subset(&old) && !new.is_empty()
+        }
+        "cpu.cfs_quota_us" | "cpu.cfs_period_us" => {
+            share_shrinks(&write.place, ["cpu.cfs_quota_us", "cpu.cfs_period_us"], writes, held)
+        }
+        "cpu.rt_runtime_us" | "cpu.rt_period_us" => {
+            share_shrinks(&write.place, ["cpu.rt_runtime_us", "cpu.rt_period_us"], writes, held)
+        }
+        _ => false,
+    };
+    if shrinks { Err(Reverse(depth)) } else { Ok(depth) }
 }
 
-fn order_pair(writes: &mut [Write], pair: &Pair, held: Held<'_>) {
-    let places: Vec<Place> =
-        writes.iter().filter(|write| write.file == pair.first).map(|w| w.place.clone()).collect();
+/// Is the share of a period that the place is to have less than what it has?
+fn share_shrinks(place: &Place, [time, period]: [&str; 2], writes: &[Write], held: Held<'_>) -> bool {
+    let new = |file: &str| {
+        let write = writes.iter().find(|write| write.place == *place && write.file == file);
+        amount(write.map(|write| write.text.clone()).or_else(|| held(place, file)))
+    };
+    let old = |file: &str| amount(held(place, file));
+    new(time) / new(period) < old(time) / old(period)
+}
+
+/// Orders the files of each place between which the kernel keeps a rule: of those that may go, the one that stood
+/// first goes first.
+fn order_pairs(writes: &mut [Write], held: Held<'_>) {
+    let mut places: Vec<Place> = writes.iter().map(|write| write.place.clone()).collect();
+    places.dedup();
     for place in places {
-        let position =
-            |file: &str| writes.iter().position(|write| write.place == place && write.file == file);
-        let (Some(first), Some(second)) = (position(pair.first), position(pair.second)) else { continue };
-        let old = [amount(held(&place, pair.first)), amount(held(&place, pair.second))];
-        let new = [amount(Some(writes[first].text.clone())), amount(Some(writes[second].text.clone()))];
-        let goes = (pair.rule)(old, new);
-        if (goes == FirstGoes::Before) != (first < second) {
-            writes.swap(first, second);
+        let bound = |write: &Write| {
+            write.place == place
+                && PAIRS.iter().any(|pair| pair.first == write.file || pair.second == write.file)
+        };
+        let slots: Vec<usize> = (0..writes.len()).filter(|&index| bound(&writes[index])).collect();
+        let mut left: Vec<Write> = slots.iter().map(|&index| writes[index].clone()).collect();
+        let rules = rules(&place, &left, held);
+        for slot in slots {
+            let free = |write: &Write| {
+                let waits = |rule: &Rule| {
+                    rule.after == write.file && left.iter().any(|other| other.file == rule.before)
+                };
+                !rules.iter().any(waits)
+            };
+            // two rules over three files have no circle, so one is always free
+            let next = left.iter().position(free).unwrap_or(0);
+            writes[slot] = left.remove(next);
+            let own = writes[slot].file.clone();
+            if let Some(rule) = rules.iter().find(|rule| rule.before == own) {
+                writes[slot].why = Some(rule.why);
+            }
         }
-        writes[first.min(second)].why = Some(pair.why);
     }
+}
+
+/// One file goes before another.
+struct Rule {
+    before: &'static str,
+    after: &'static str,
+    why: &'static str,
+}
+
+fn rules(place: &Place, writes: &[Write], held: Held<'_>) -> Vec<Rule> {
+    let new = |file: &str| writes.iter().find(|write| write.file == file).map(|write| write.text.clone());
+    let rule = |pair: &Pair| {
+        let (first, second) = (new(pair.first)?, new(pair.second)?);
+        let old = [amount(held(place, pair.first)), amount(held(place, pair.second))];
+        let (before, after) = match (pair.rule)(old, [amount(Some(first)), amount(Some(second))]) {
+            FirstGoes::Before => (pair.first, pair.second),
+            FirstGoes::After => (pair.second, pair.first),
+        };
+        Some(Rule { before, after, why: pair.why })
+    };
+    PAIRS.iter().filter_map(rule).collect()
 }
 
 /// A limit's first number; no limit (`max`, `-1`, nothing) is infinite.

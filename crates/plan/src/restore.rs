@@ -5,9 +5,17 @@ use std::collections::BTreeMap;
 use settings::{DeviceClass, DeviceRule, Found, Hundredths, Value};
 use units::Limit;
 
-/// The value to ask for so that everything `asked` named is as it was `before`; what it did not name is not
-/// touched. `None` where nothing can put it back (an action, such as reclaiming).
-pub fn restoring(found: &Found, asked: &Value, before: &Value) -> Option<Value> {
+/// What to ask for so that everything `asked` named is as it was `before`; what it did not name is not touched. Of
+/// `devices.allow` and `devices.deny`, `before` is what `devices.list` told. Empty where nothing can put it back (an
+/// action, such as reclaiming).
+pub fn restoring(found: &Found, asked: &Value, before: &Value) -> Vec<(Found, Value)> {
+    match (asked, before) {
+        (Value::Rules(asked), Value::Rules(before)) => turned(found, asked, before),
+        _ => restored(asked, before).map(|value| (found.clone(), value)).into_iter().collect(),
+    }
+}
+
+fn restored(asked: &Value, before: &Value) -> Option<Value> {
     Some(match (asked, before) {
         (Value::PerDevice(asked), Value::PerDevice(before)) => Value::PerDevice(
             asked
@@ -44,18 +52,24 @@ pub fn restoring(found: &Found, asked: &Value, before: &Value) -> Option<Value> 
                 })
                 .collect(),
         ),
-        (Value::Rules(asked), Value::Rules(before)) => Value::Rules(turned(found, asked, before)),
         (Value::Text(_), _) => return None,
         (_, before) => before.clone(),
     })
 }
 
-/// The rules to write to the opposite file: what was allowed already is not denied again, and a rule that was
-/// in force is given back.
-fn turned(found: &Found, asked: &[DeviceRule], before: &[DeviceRule]) -> Vec<DeviceRule> {
-    let everything = before.iter().any(|rule| rule.class == DeviceClass::All);
-    let allow = found.setting.name == "devices.allow";
-    asked.iter().filter(|rule| !(allow && (everything || before.contains(rule)))).copied().collect()
+/// Rules for the opposite file: what was allowed already is not denied again, and what was denied is given back.
+fn turned(found: &Found, asked: &[DeviceRule], before: &[DeviceRule]) -> Vec<(Found, Value)> {
+    let all = |rules: &[DeviceRule]| rules.iter().any(|rule| rule.class == DeviceClass::All);
+    let (opposite, rules) = match found.setting.name {
+        "devices.allow" if all(before) => return Vec::new(),
+        "devices.allow" => {
+            ("devices.deny", asked.iter().filter(|rule| !before.contains(rule)).copied().collect())
+        }
+        // allowing what is allowed changes nothing
+        _ if all(before) => ("devices.allow", asked.to_vec()),
+        _ => ("devices.allow", before.to_vec()),
+    };
+    settings::lookup(opposite).map(|found| (found, Value::Rules(rules))).into_iter().collect()
 }
 
 #[cfg(test)]
@@ -77,6 +91,7 @@ mod tests {
         let before = held(&[(device, "rbps", Limit::At(5)), (other, "riops", Limit::At(7))]);
         let asked = held(&[(device, "rbps", Limit::At(9)), (device, "riops", Limit::At(10))]);
         let expected = held(&[(device, "rbps", Limit::At(5)), (device, "riops", Limit::Max)]);
-        assert_eq!(restoring(&found, &asked, &before), Some(expected));
+        assert_eq!(restored(&asked, &before), Some(expected));
+        assert!(restoring(&found, &Value::Text(String::new()), &before).is_empty());
     }
 }

@@ -147,6 +147,14 @@ pub struct Setting {
 }
 
 impl Setting {
+    /// Is it a count that can be set to zero and to nothing else?
+    pub fn is_counter(&self) -> bool {
+        [&self.v1, &self.v2]
+            .iter()
+            .filter_map(|side| side.binding())
+            .any(|binding| binding.codec == Codec::Reset)
+    }
+
     /// What `version` has of it.
     pub fn side(&'static self, version: Version) -> &'static Side {
         match version {

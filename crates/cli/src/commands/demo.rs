@@ -1,7 +1,7 @@
 //! `demo`, and the built-in workloads that it starts.
 
 use std::{
-    io::{IsTerminal, Write},
+    io::IsTerminal,
     sync::{Arc, atomic::AtomicBool},
     time::Duration,
 };
@@ -28,14 +28,18 @@ pub fn demo(args: &args::Demo, as_json: bool) -> Result<(), Failure> {
         signal_hook::flag::register(signal, stop.clone())
             .map_err(|error| Failure::new(format!("signals can't be caught: {error}")))?;
     }
+    // a reader that goes away must not end us before everything is put back
+    signal_hook::flag::register(signal_hook::consts::SIGPIPE, Arc::new(AtomicBool::new(false)))
+        .map_err(|error| Failure::new(format!("signals can't be caught: {error}")))?;
+    if !rustix::process::geteuid().is_root() {
+        return Err(Failure::new("the demonstration makes groups and a loop device, which needs root")
+            .hint("sudo ringfence demo"));
+    }
     let mut division = ByHand { host: host()? };
     let machine = Machine::live()?;
     let on_terminal = std::io::stderr().is_terminal();
     let mut progress = |what: &str| {
-        let mut err = std::io::stderr().lock();
-        // a reader that is gone misses progress, nothing else
-        let _ = if on_terminal { write!(err, "\r\x1b[K{what}") } else { writeln!(err, "{what}") };
-        let _ = err.flush();
+        output::error(&if on_terminal { format!("\r\x1b[K{what}") } else { format!("{what}\n") })
     };
     // one run of each instead of three, and none again
     let once = Lengths { repetitions: 1, repeat_until_seconds: 0.0, ..Lengths::default() };
@@ -49,7 +53,7 @@ pub fn demo(args: &args::Demo, as_json: bool) -> Result<(), Failure> {
     };
     let result = demo::run(&mut division, machine, options);
     if on_terminal {
-        eprint!("\r\x1b[K");
+        output::error("\r\x1b[K");
     }
     let result = result.map_err(|error| {
         let failure = Failure::new(&error);

@@ -1,6 +1,6 @@
 //! `create`, `delete`, `list`.
 
-use std::{collections::BTreeMap, fmt::Write, path::PathBuf};
+use std::{collections::BTreeMap, fmt::Write};
 
 use kernel::{Access, Created, GroupName, Host};
 use settings::{Controller, Version};
@@ -79,14 +79,7 @@ fn controllers(names: &[&str]) -> Result<Option<Vec<Controller>>, Failure> {
 
 pub fn delete(args: &args::Delete, json: bool) -> Result<(), Failure> {
     let names: Vec<GroupName> = args.groups.iter().map(|name| group(name)).collect::<Result<_, _>>()?;
-    let host = host()?;
-    for name in &names {
-        host.existing(name)?;
-    }
-    let mut deleted: Vec<PathBuf> = Vec::new();
-    for name in &names {
-        deleted.extend(host.delete(name, args.recursive)?);
-    }
+    let deleted = host()?.delete_all(&names, args.recursive)?;
     if json { output::json(&serde_json::json!({ "deleted": deleted })) } else { Ok(()) }
 }
 

@@ -1,6 +1,6 @@
 //! `topology`, `settings`, `doctor`, `mount`, `umount`.
 
-use std::{fmt::Write, fs, io::Read, path::Path};
+use std::{fmt::Write, fs, io::Read, os::unix::fs::FileTypeExt, path::Path};
 
 use settings::{Controller, Version};
 use topology::Machine;
@@ -43,6 +43,9 @@ fn machine(args: &args::Topology) -> Result<Machine, Failure> {
 
 fn listing(path: &Path) -> Result<Machine, Failure> {
     let failed = |error: String| Failure::new(format!("cannot read {}: {error}", path.display()));
+    if fs::metadata(path).map_err(|error| failed(error.to_string()))?.file_type().is_fifo() {
+        return Err(failed("it is a named pipe, which may never end: save the listing to a file".to_owned()));
+    }
     let file = fs::File::open(path).map_err(|error| failed(error.to_string()))?;
     let mut text = String::new();
     file.take(MAX_LISTING + 1).read_to_string(&mut text).map_err(|error| failed(error.to_string()))?;

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fmt::Write};
 
-use kernel::{Ended, GroupName, Host, Program, Real, What, describe};
+use kernel::{Ended, Program, Real, What, describe};
 use serde_json::json;
 
 use super::{group, host};
@@ -20,8 +20,13 @@ pub fn run(args: &args::Run) -> Result<u8, Failure> {
     let host = host().map_err(failed)?;
     match host.run(&Real::new(), &name, &program).map_err(|error| failed(error.into()))? {
         Ended::Exited(status) => Ok(u8::try_from(status).unwrap_or(RUN_FAILED)),
-        // as a shell tells it
-        Ended::Signalled(signal) => Ok(u8::try_from(128 + signal).unwrap_or(RUN_FAILED)),
+        Ended::Signalled(signal) => {
+            // as on v1, where the program took our place: whoever waits for us sees its signal
+            if let Some(signal) = rustix::process::Signal::from_named_raw(signal) {
+                let _ = rustix::process::kill_process(rustix::process::getpid(), signal);
+            }
+            Ok(u8::try_from(128 + signal).unwrap_or(RUN_FAILED))
+        }
         Ended::NotStarted(errno) => {
             let (code, hint) = match errno.raw_os_error() {
                 2 => (127, "is it installed, and in PATH?"),
@@ -70,7 +75,7 @@ pub fn places(args: &args::Where, as_json: bool) -> Result<(), Failure> {
             .filter_map(|at| {
                 let path = host.kernel().group_of(at, pid).ok()?;
                 let below = at.below_mount(&path);
-                let name = below.as_ref().map_or_else(|| path.clone(), |below| named(&host, at, below));
+                let name = below.as_ref().map_or_else(|| path.clone(), |below| host.named(at, below));
                 let real = below.map_or_else(|| path.clone().into(), |below| at.path(&below));
                 Some((at.label(), name, real))
             })
@@ -91,15 +96,4 @@ pub fn places(args: &args::Where, as_json: bool) -> Result<(), Failure> {
         }
     }
     if as_json { output::json(&rows) } else { output::text(&text) }
-}
-
-/// A group's path as the user would write it: below our place without, elsewhere with a leading slash.
-fn named(host: &Host, at: &kernel::Hierarchy, below: &str) -> String {
-    let base = host.base(at).path();
-    match below.strip_prefix(base) {
-        _ if below.is_empty() => GroupName::root().to_string(),
-        Some(rest) if base.is_empty() => rest.to_owned(),
-        Some(rest) if rest.starts_with('/') => rest[1..].to_owned(),
-        _ => format!("/{below}"),
-    }
 }

@@ -6,7 +6,7 @@ use apply::Reading;
 use kernel::{GroupName, Host};
 use plan::Ask;
 use serde_json::{Value as Json, json};
-use settings::{Access, Found, Value};
+use settings::{Access, Found, Setting, Value};
 
 use super::{group, host};
 use crate::{args, facts, failure::Failure, output};
@@ -66,12 +66,15 @@ fn row(found: &Found, reading: &Reading) -> Json {
 
 /// What the group has of the table; what its kernel lacks is left out.
 fn all(host: &Host, name: &GroupName, which: Which) -> Vec<(Found, Reading)> {
-    let wanted = |access| match which {
-        Which::Settings => access == Access::ReadWrite,
-        Which::Statistics => access == Access::Read,
+    let wanted = |setting: &&Setting| {
+        let is_setting = setting.access == Access::ReadWrite && !setting.is_counter();
+        match which {
+            Which::Settings => is_setting,
+            Which::Statistics => !is_setting && setting.access != Access::Write,
+        }
     };
     settings::all()
-        .filter(|setting| wanted(setting.access))
+        .filter(wanted)
         .filter_map(|setting| settings::find(setting.name).ok())
         .filter_map(|found| apply::get(host, name, &found).ok().map(|reading| (found, reading)))
         .collect()

@@ -66,6 +66,19 @@ const ROWS: &[Row] = &[
         says: &["cannot start a program in group '{g}'", "cpuset.cpus and cpuset.mems are empty"],
         ..ROW
     },
+    Row {
+        name: "a cpuset below empty ones is mended from the top",
+        needs: CPUSET,
+        before: &["create {g}/a/b -c cpuset"],
+        refused: "move {g}/a/b {pid}",
+        says: &[
+            "cpuset.cpus and cpuset.mems are empty",
+            "hint: ringfence set {g} cpuset.cpus=0",
+            " && ringfence set {g}/a cpuset.cpus=0",
+            " && ringfence set {g}/a/b cpuset.cpus=0",
+        ],
+        ..ROW
+    },
     // cpuset v1
     Row {
         name: "a cpuset can't have a CPU that the machine lacks",
@@ -90,7 +103,7 @@ const ROWS: &[Row] = &[
         refused: "set {g}/a cpuset.cpus=0-1",
         says: &[
             "its parent '{g}' has cpuset.cpus '0', which lacks 1",
-            "hint: ringfence set {g} cpuset.cpus=0-1 first",
+            "hint: first: ringfence set {g} cpuset.cpus=0-1",
         ],
         ..ROW
     },
@@ -99,7 +112,7 @@ const ROWS: &[Row] = &[
         needs: &[Need::V1("cpuset"), Need::Cpus(2)],
         before: &["create {g}/a -c cpuset", "set {g} cpuset.cpus=0-1", "set {g}/a cpuset.cpus=1"],
         refused: "set {g} cpuset.cpus=0",
-        says: &["group '{g}/a' below it uses '1'", "hint: ringfence set {g}/a cpuset.cpus=0 first"],
+        says: &["group '{g}/a' below it uses '1'", "hint: first: ringfence set {g}/a cpuset.cpus=0"],
         ..ROW
     },
     Row {
@@ -117,7 +130,7 @@ const ROWS: &[Row] = &[
         refused: "set {g}/a cpuset.cpu_exclusive=1",
         says: &[
             "its parent '{g}' is not exclusive itself",
-            "hint: ringfence set {g} cpuset.cpu_exclusive=1 first",
+            "hint: first: ringfence set {g} cpuset.cpu_exclusive=1",
         ],
         ..ROW
     },
@@ -188,7 +201,7 @@ const ROWS: &[Row] = &[
         refused: "set {g}/a cpu.max=80%",
         says: &[
             "its parent '{g}' may run 0.50 CPUs, less than the 0.80 asked for",
-            "hint: ringfence set {g} cpu.max=0.80cpu first",
+            "hint: first: ringfence set {g} cpu.max=0.80cpu",
         ],
         ..ROW
     },
@@ -222,6 +235,50 @@ const ROWS: &[Row] = &[
         before: &["create {g} -c cpu", "set {g} cpu.rt_runtime_us=20ms", "move {g} {fifo}"],
         refused: "set {g} cpu.rt_runtime_us=0",
         says: &["left without a budget", "hint:"],
+        ..ROW
+    },
+    Row {
+        name: "a real-time budget is not set below what groups below hold",
+        needs: &[Need::V1("cpu"), Need::File("cpu.rt_runtime_us")],
+        before: &[
+            "create {g}/a -c cpu",
+            "set {g} cpu.rt_runtime_us=50ms",
+            "set {g}/a cpu.rt_runtime_us=50ms",
+        ],
+        refused: "set {g} cpu.rt_runtime_us=10ms",
+        says: &["groups below it hold budgets of 50000 us, more than the 10000 us asked for"],
+        ..ROW
+    },
+    Row {
+        name: "a burst is not set above the quota",
+        needs: &[Need::V1("cpu"), Need::File("cpu.cfs_burst_us")],
+        before: &["create {g} -c cpu", "set {g} cpu.max=20%"],
+        refused: "set {g} cpu.max.burst=50ms",
+        says: &["the burst may be at most the quota, which is 20000 us"],
+        ..ROW
+    },
+    Row {
+        name: "an idle group has no weight to set",
+        needs: &[Need::V1("cpu"), Need::File("cpu.idle")],
+        before: &["create {g} -c cpu", "set {g} cpu.idle=1"],
+        refused: "set {g} cpu.weight=50",
+        says: &["the group is idle", "hint: ringfence set {g} cpu.idle=0"],
+        ..ROW
+    },
+    Row {
+        name: "a group does not freeze its own caller",
+        needs: &[Need::Groups],
+        before: &["create {g} -c freezer,pids", "set {g} pids.max=max"],
+        refused: "run {g} -- {program} freeze {g} --timeout 1",
+        says: &["holds this very program", "hint: call it from outside: ringfence move / "],
+        ..ROW
+    },
+    Row {
+        name: "a group of another owner is not entered",
+        needs: &[Need::Groups],
+        refused: "run /rf-test.slice -- true",
+        code: 125,
+        says: &["belongs to systemd"],
         ..ROW
     },
     // block devices
@@ -288,7 +345,7 @@ const ROWS: &[Row] = &[
         needs: &[Need::Groups, Need::Plain],
         refused: "create {g} -c pids",
         user: NOBODY,
-        says: &["user 65534 may not write", "hint: as root: ringfence create {g}"],
+        says: &["user 65534 may not write", "hint: sudo ringfence create {g}"],
         ..ROW
     },
     Row {
@@ -297,7 +354,7 @@ const ROWS: &[Row] = &[
         before: &["create {g} -c pids"],
         refused: "set {g} pids.max=5",
         user: NOBODY,
-        says: &["user 65534 may not write", "hint: as root: ringfence create {g}"],
+        says: &["user 65534 may not write", "hint: sudo ringfence create {g}"],
         ..ROW
     },
     Row {
@@ -306,7 +363,7 @@ const ROWS: &[Row] = &[
         before: &["create {g} -c pids --tasks 65534:65534"],
         refused: "move {g} {pid}",
         user: NOBODY,
-        says: &["user 65534 may not move process {pid} of user 0", "hint:"],
+        says: &["user 65534 may not move process {pid} of user 0", "hint: sudo ringfence move {g} {pid}"],
         ..ROW
     },
     Row {
@@ -513,7 +570,7 @@ fn provoke(world: &Arc<World>, row: &Row) -> Result<(), libtest_mimic::Failed> {
             let line = scene.fill(line).replace("{program}", &world.program);
             std::process::Command::new("sh").args(["-c", &line]).output()?
         }
-        None => scene.ringfence(row.refused, row.user),
+        None => scene.ringfence(&row.refused.replace("{program}", &world.program), row.user),
     };
     let error = String::from_utf8_lossy(&output.stderr).into_owned();
     let code = output.status.code();

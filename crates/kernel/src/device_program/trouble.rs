@@ -58,8 +58,8 @@ impl Trouble {
                 "set any of them again, which attaches it".to_owned(),
             ),
             Trouble::Kernel(Errno::PERM | Errno::ACCESS) => (
-                "cgroup v2 takes device rules as a BPF program, and this user may not attach one here: it takes \
-                 CAP_SYS_ADMIN outside of containers, and no program of others that is attached as the only one"
+                "cgroup v2 takes device rules as a BPF program, and this user may neither list nor attach one here: \
+                 that takes CAP_SYS_ADMIN outside of containers, and no program attached as the only one"
                     .to_owned(),
                 format!("call it as root of the host; bpftool cgroup show {group} lists what is attached"),
             ),
@@ -87,11 +87,14 @@ impl Trouble {
 
 /// `all devices but c 1:3 w`, `only c 1:3 rwm, c 1:5 rwm`.
 fn in_words(access: &DeviceAccess) -> String {
-    let exceptions: Vec<String> = access.exceptions().iter().map(ToString::to_string).collect();
+    let all = access.exceptions();
+    let shown: Vec<String> = all.iter().take(4).map(ToString::to_string).collect();
+    let more = if all.len() > 4 { format!(" and {} more", all.len() - 4) } else { String::new() };
+    let shown = format!("{}{more}", shown.join(", "));
     match access.behavior() {
-        Behavior::DefaultAllow if exceptions.is_empty() => "all devices".to_owned(),
-        Behavior::DefaultAllow => format!("all devices but {}", exceptions.join(", ")),
-        Behavior::DefaultDeny if exceptions.is_empty() => "no device".to_owned(),
-        Behavior::DefaultDeny => format!("only {}", exceptions.join(", ")),
+        Behavior::DefaultAllow if all.is_empty() => "all devices".to_owned(),
+        Behavior::DefaultAllow => format!("all devices but {shown}"),
+        Behavior::DefaultDeny if all.is_empty() => "no device".to_owned(),
+        Behavior::DefaultDeny => format!("only {shown}"),
     }
 }

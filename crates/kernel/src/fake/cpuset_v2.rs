@@ -1,5 +1,6 @@
 //! v2 cpusets and their partitions, as Linux 6.1 has them: what is written is a wish, what a group has is
-//! computed, and a partition that can't be is marked invalid with the reason.
+//! computed, and a partition that can't be is marked invalid with the reason. Where `exclusive` differs, the newer
+//! kernel's rules are there.
 
 use rustix::io::Errno;
 use settings::Controller::Cpuset;
@@ -8,6 +9,7 @@ use units::CpuSet;
 use crate::fake::{
     core_v2::nearest_with_cpuset,
     cpuset_v1::END_OF_NODES,
+    exclusive::{self, EXCLUSIVE, UNSAID},
     files::{File, file},
     numbers,
     state::{Place, State},
@@ -23,39 +25,51 @@ pub(super) const FILES: &[File] = &[
         .everywhere()
         .reads(|state, place, _| Ok(format!("{}\n", effective_mems(state, place)))),
     file("cpuset.cpus.partition", Cpuset, "member").reads(show_partition).writes(set_partition),
+    file(EXCLUSIVE, Cpuset, "").if_built(|state| state.exclusive).writes(exclusive::set),
+    file("cpuset.cpus.exclusive.effective", Cpuset, "")
+        .if_built(|state| state.exclusive)
+        .reads(exclusive::show_effective),
 ];
 
 /// Why a partition is invalid; kept beside the file of the group.
-const REASON: &str = "cpuset.reason";
+pub(super) const REASON: &str = "cpuset.reason";
 
 const EMPTY: &str = "cpuset.cpus is empty";
-const NOT_EXCLUSIVE: &str = "Cpu list in cpuset.cpus not exclusive";
+pub(super) const NOT_EXCLUSIVE: &str = "Cpu list in cpuset.cpus not exclusive";
 const PARENT_MEMBER: &str = "Parent is not a partition root";
 const PARENT_INVALID: &str = "Parent is an invalid partition root";
-const NO_CPUS: &str = "Parent unable to distribute cpu downstream";
+pub(super) const NO_CPUS: &str = "Parent unable to distribute cpu downstream";
 
-fn cpus(state: &State, place: &Place) -> CpuSet {
+pub(super) fn cpus(state: &State, place: &Place) -> CpuSet {
     state.value(place, "cpuset.cpus").parse().unwrap_or_default()
 }
 
-fn is_partition(state: &State, place: &Place) -> bool {
+/// The CPUs that the group would have as a partition: those named for that, else its list.
+pub(super) fn own(state: &State, place: &Place) -> CpuSet {
+    match state.value(place, EXCLUSIVE) {
+        "" => cpus(state, place),
+        exclusive => exclusive.parse().unwrap_or_default(),
+    }
+}
+
+pub(super) fn is_partition(state: &State, place: &Place) -> bool {
     state.value(place, "cpuset.cpus.partition") != "member"
 }
 
 /// The root is one, always.
-fn is_valid_partition(state: &State, place: &Place) -> bool {
+pub(super) fn is_valid_partition(state: &State, place: &Place) -> bool {
     place.is_root() || (is_partition(state, place) && state.value(place, REASON).is_empty())
 }
 
 /// What a partition was given, its own partitions below it included.
-fn granted(state: &State, place: &Place) -> CpuSet {
+pub(super) fn granted(state: &State, place: &Place) -> CpuSet {
     let Some(parent) = place.parent() else { return state.online.clone() };
     let pool = if is_valid_partition(state, &parent) {
         granted(state, &parent)
     } else {
         effective_cpus(state, &parent)
     };
-    cpus(state, place).intersection(&pool)
+    own(state, place).intersection(&pool)
 }
 
 /// The CPUs that the group's tasks run on.
@@ -69,7 +83,9 @@ pub(super) fn effective_cpus(state: &State, place: &Place) -> CpuSet {
         return own;
     }
     let above = place.parent().map(|parent| effective_cpus(state, &parent)).unwrap_or_default();
-    let own = cpus(state, &place).intersection(&above);
+    // a partition that was overlapped keeps what it had until it is looked at again
+    let wish = if state.value(&place, REASON) == UNSAID { own(state, &place) } else { cpus(state, &place) };
+    let own = wish.intersection(&above);
     if own.is_empty() { above } else { own }
 }
 
@@ -82,7 +98,7 @@ fn effective_mems(state: &State, place: &Place) -> CpuSet {
 }
 
 /// A group with tasks (below it, too) can't go back to an empty list.
-fn may_empty(state: &State, place: &Place, file: &str, set: &CpuSet) -> Result<(), Errno> {
+pub(super) fn may_empty(state: &State, place: &Place, file: &str, set: &CpuSet) -> Result<(), Errno> {
     let emptied = set.is_empty() && !state.value(place, file).is_empty();
     if emptied && state.is_populated(place) { Err(Errno::NOSPC) } else { Ok(()) }
 }
@@ -100,6 +116,9 @@ fn set_mems(state: &mut State, place: &Place, file: &'static File, text: &str) -
 fn set_cpus(state: &mut State, place: &Place, file: &'static File, text: &str) -> Result<(), Errno> {
     let set = numbers::list(text, state.cpus)?;
     may_empty(state, place, file.name, &set)?;
+    if state.exclusive {
+        return exclusive::set_cpus(state, place, file.name, &set);
+    }
     if set == cpus(state, place) {
         return Ok(());
     }
@@ -140,10 +159,10 @@ fn invalidate(state: &mut State, place: &Place) {
     state.set(place, REASON, NOT_EXCLUSIVE);
 }
 
-fn lacks_cpus(state: &State, place: &Place) -> Option<&'static str> {
-    let own = cpus(state, place);
+pub(super) fn lacks_cpus(state: &State, place: &Place) -> Option<&'static str> {
+    let own = own(state, place);
     if own.is_empty() {
-        return Some(EMPTY);
+        return Some(if state.exclusive { exclusive::EMPTY } else { EMPTY });
     }
     let parent = place.parent()?;
     let pool = granted(state, &parent);
@@ -162,7 +181,7 @@ fn lacks_cpus(state: &State, place: &Place) -> Option<&'static str> {
     (rest.is_empty() && needy).then_some(NO_CPUS)
 }
 
-fn lacks_parent(state: &State, place: &Place) -> Option<&'static str> {
+pub(super) fn lacks_parent(state: &State, place: &Place) -> Option<&'static str> {
     let parent = place.parent()?;
     match (is_valid_partition(state, &parent), is_partition(state, &parent)) {
         (true, _) => None,
@@ -172,7 +191,7 @@ fn lacks_parent(state: &State, place: &Place) -> Option<&'static str> {
 }
 
 /// The partitions below a group that changed are looked at again.
-fn review_children(state: &mut State, place: &Place) {
+pub(super) fn review_children(state: &mut State, place: &Place) {
     for child in state.children(place) {
         let contested = state.value(&child, REASON) == NOT_EXCLUSIVE && !rivals(state, &child).is_empty();
         if is_partition(state, &child) && !contested {
@@ -185,7 +204,11 @@ fn review_children(state: &mut State, place: &Place) {
 
 fn show_partition(state: &State, place: &Place, file: &'static File) -> Result<String, Errno> {
     let (kind, reason) = (state.value(place, file.name), state.value(place, REASON));
-    Ok(if reason.is_empty() { format!("{kind}\n") } else { format!("{kind} invalid ({reason})\n") })
+    Ok(match reason {
+        "" => format!("{kind}\n"),
+        UNSAID => format!("{kind} invalid\n"),
+        reason => format!("{kind} invalid ({reason})\n"),
+    })
 }
 
 fn set_partition(state: &mut State, place: &Place, file: &'static File, text: &str) -> Result<(), Errno> {
@@ -195,6 +218,9 @@ fn set_partition(state: &mut State, place: &Place, file: &'static File, text: &s
         "isolated" => "isolated",
         _ => return Err(Errno::INVAL),
     };
+    if state.exclusive {
+        return exclusive::set_partition(state, place, file.name, kind);
+    }
     let was = state.value(place, file.name).to_owned();
     if was == kind {
         return Ok(());

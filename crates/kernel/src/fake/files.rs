@@ -9,6 +9,10 @@ use crate::fake::{
     state::{Owner, Place, State},
 };
 
+/// Permission bits.
+const READ: u32 = 0o4;
+const WRITE: u32 = 0o2;
+
 pub(super) type Read = fn(&State, &Place, &'static File) -> Result<String, Errno>;
 pub(super) type Write = fn(&mut State, &Place, &'static File, &str) -> Result<(), Errno>;
 
@@ -182,7 +186,7 @@ pub(super) fn owner(state: &State, place: &Place, file: &File) -> Option<Owner> 
 }
 
 pub(super) fn read(state: &State, place: &Place, name: &str) -> Result<String, Errno> {
-    let file = open(state, place, name, 0o4)?;
+    let file = open(state, place, name, READ)?;
     match file.read {
         Some(read) => read(state, place, file),
         None => Err(Errno::INVAL),
@@ -190,7 +194,7 @@ pub(super) fn read(state: &State, place: &Place, name: &str) -> Result<String, E
 }
 
 pub(super) fn write(state: &mut State, place: &Place, name: &str, text: &str) -> Result<(), Errno> {
-    let file = open(state, place, name, 0o2)?;
+    let file = open(state, place, name, WRITE)?;
     match file.write {
         _ if text.is_empty() => Ok(()), // a write of no bytes reaches no file
         Some(write) => write(state, place, file, text),
@@ -202,5 +206,11 @@ fn open(state: &State, place: &Place, name: &str, bit: u32) -> Result<&'static F
     state.may_enter(place)?;
     let file = find(state, place, name).ok_or(Errno::NOENT)?;
     let owner = owner(state, place, file).ok_or(Errno::NOENT)?;
-    if owner.allows(state.caller.1, bit) { Ok(file) } else { Err(Errno::ACCESS) }
+    if !owner.allows(state.caller.1, bit) {
+        return Err(Errno::ACCESS);
+    }
+    if bit == WRITE {
+        state.is_writable(place)?;
+    }
+    Ok(file)
 }

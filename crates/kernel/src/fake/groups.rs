@@ -39,6 +39,11 @@ impl State {
         Ok(())
     }
 
+    /// Is the hierarchy mounted for writing?
+    pub fn is_writable(&self, place: &Place) -> Result<(), Errno> {
+        if self.trees[place.tree].at.read_only { Err(Errno::ROFS) } else { Ok(()) }
+    }
+
     /// May the caller make and remove groups here?
     pub fn may_change(&self, place: &Place) -> Result<(), Errno> {
         self.may_enter(place)?;
@@ -52,6 +57,7 @@ impl State {
         if self.group(place).is_some() || files::find(self, &parent, name).is_some() {
             return Err(Errno::EXIST);
         }
+        self.is_writable(place)?;
         self.may_change(&parent)?;
         if name.contains('\n') {
             return Err(Errno::INVAL);
@@ -67,6 +73,7 @@ impl State {
         if place.is_root() {
             return Err(Errno::INVAL);
         }
+        self.is_writable(place)?;
         let parent = self.parent_directory(place)?;
         let name = place.group.rsplit('/').next().unwrap_or_default();
         if files::find(self, &parent, name).is_some() {
@@ -138,6 +145,7 @@ impl State {
                 (Some(file.name), files::owner(self, place, file).ok_or(Errno::NOENT)?)
             }
         };
+        self.is_writable(place)?;
         let uid = self.caller.1;
         if uid != 0 && (to.uid.is_some() || to.gid.is_some_and(|gid| gid != uid) || owner.uid != uid) {
             return Err(Errno::PERM);

@@ -29,6 +29,8 @@ pub(super) struct State {
     pub outside: BTreeMap<PathBuf, String>,
     /// Was it built with CONFIG_RT_GROUP_SCHED?
     pub realtime: bool,
+    /// Does it have `cpuset.cpus.exclusive` (Linux 6.7)?
+    pub exclusive: bool,
     /// Processes that still fork when they are looked at, and how often.
     pub storms: Vec<(u32, usize)>,
 }

@@ -85,7 +85,6 @@ impl State {
             return Err(Errno::PERM);
         }
         match signal {
-            0 => Ok(()),
             9 => {
                 self.kill(process.tgid);
                 Ok(())

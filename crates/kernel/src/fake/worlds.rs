@@ -79,6 +79,7 @@ pub(super) fn fresh(mounts: &[Mount], cpus: usize, nodes: usize) -> State {
         online: all(cpus),
         nodes: all(nodes),
         realtime: false,
+        exclusive: false,
         outside: BTreeMap::new(),
         storms: Vec::new(),
     };

@@ -1,6 +1,9 @@
 //! The real machine's part of a world: processes that are started, told what to do, and ended, and the removal of
 //! whatever a case left behind.
-#![allow(unsafe_code, reason = "policy and user of a thread can only be set by system calls without a safe wrapper")]
+#![allow(
+    unsafe_code,
+    reason = "policy and user of a thread can only be set by system calls without a safe wrapper"
+)]
 
 use std::{
     collections::HashMap,
@@ -41,12 +44,14 @@ impl Machine {
     }
 
     pub fn order(&mut self, pid: u32, order: &str) {
-        let input = self.children.get_mut(&pid).and_then(|child| child.stdin.as_mut()).expect("a started process");
+        let input =
+            self.children.get_mut(&pid).and_then(|child| child.stdin.as_mut()).expect("a started process");
         writeln!(input, "{order}").expect("the process reads orders");
     }
 
     pub fn await_answer(&mut self, pid: u32) {
-        let output = self.children.get_mut(&pid).and_then(|child| child.stdout.as_mut()).expect("a started process");
+        let output =
+            self.children.get_mut(&pid).and_then(|child| child.stdout.as_mut()).expect("a started process");
         let mut line = String::new();
         BufReader::new(output).read_line(&mut line).expect("the process answers");
         assert_eq!(line, "done\n", "process {pid} did not do what it was told");
@@ -124,17 +129,18 @@ impl Drop for OtherUser {
     }
 }
 
-/// The bare system calls change one thread only, unlike those of the C library; root stays in the saved numbers.
+/// The bare system calls change one thread only, unlike those of the C library. Root stays in the saved numbers,
+/// from where it comes back.
 fn set_user(uid: u32) {
     // SAFETY: these calls take numbers only.
-    let results = unsafe {
-        if uid == 0 {
-            [libc::syscall(libc::SYS_setresuid, -1, 0, -1), libc::syscall(libc::SYS_setresgid, -1, 0, -1)]
-        } else {
-            [libc::syscall(libc::SYS_setresgid, -1, uid, -1), libc::syscall(libc::SYS_setresuid, -1, uid, -1)]
-        }
+    let set = |call: i64, number: u32| unsafe { libc::syscall(call, number, number, -1) };
+    // a group can be left while root, and taken again once root
+    let order = if uid == 0 {
+        [libc::SYS_setresuid, libc::SYS_setresgid]
+    } else {
+        [libc::SYS_setresgid, libc::SYS_setresuid]
     };
-    assert_eq!(results, [0, 0], "the thread's user can be changed");
+    assert_eq!(order.map(|call| set(call, uid)), [0, 0], "the thread's user can be changed");
 }
 
 /// Removes the group `top` and all below it from a hierarchy; ends nobody.

@@ -8,6 +8,7 @@ mod writes;
 
 mod cpu;
 mod cpuset;
+mod exclusive;
 mod groups;
 mod limits;
 mod moves;
@@ -17,7 +18,7 @@ mod states;
 mod threads;
 mod unified;
 
-use libtest_mimic::Trial;
+use libtest_mimic::{Completion, Trial};
 
 pub use child::{CHILD, child};
 pub use world::{World, WorldKind};
@@ -26,6 +27,8 @@ pub use world::{World, WorldKind};
 pub struct Case {
     name: String,
     needs: fn(&World) -> bool,
+    /// What is on the machine that makes it impossible, in words.
+    blocked: fn(&World) -> Option<String>,
     run: Run,
 }
 
@@ -36,12 +39,12 @@ enum Run {
 
 /// A case for the worlds that have its subject.
 pub fn case(name: &str, needs: fn(&World) -> bool, run: fn(&World)) -> Case {
-    Case { name: name.to_owned(), needs, run: Run::Code(run) }
+    Case { name: name.to_owned(), needs, blocked: |_| None, run: Run::Code(run) }
 }
 
 /// All cases whose subject the world has.
 pub fn cases(world: &World) -> Vec<Case> {
-    let lists: [fn() -> Vec<Case>; 10] = [
+    let lists: [fn() -> Vec<Case>; 11] = [
         groups::cases,
         moves::cases,
         states::cases,
@@ -52,25 +55,35 @@ pub fn cases(world: &World) -> Vec<Case> {
         unified::cases,
         threads::cases,
         partitions::cases,
+        exclusive::cases,
     ];
     let code = lists.into_iter().flat_map(|list| list()).filter(|case| (case.needs)(world));
     let rows = writes::rows().filter(|row| row.fits(world)).map(|row| Case {
         name: row.name.to_owned(),
         needs: |_| true,
+        blocked: |_| None,
         run: Run::Row(row),
     });
     code.chain(rows).collect()
 }
 
 impl Case {
+    /// The same case, not run (and that said) where something of others' is in its way.
+    pub fn unless(self, blocked: fn(&World) -> Option<String>) -> Case {
+        Case { blocked, ..self }
+    }
+
     pub fn trial(self, kind: WorldKind) -> Trial {
-        Trial::test(format!("{}::{}", kind.name(), self.name), move || {
+        Trial::ignorable_test(format!("{}::{}", kind.name(), self.name), move || {
             let world = World::new(kind)?;
+            if let Some(reason) = (self.blocked)(&world) {
+                return Ok(Completion::ignored_with(reason));
+            }
             match self.run {
                 Run::Code(run) => run(&world),
                 Run::Row(row) => row.run(&world),
             }
-            Ok(())
+            Ok(Completion::Completed)
         })
     }
 }

@@ -3,8 +3,10 @@
 
 use std::{
     cell::RefCell,
+    collections::HashMap,
     path::Path,
     sync::atomic::{AtomicU32, Ordering},
+    time::{Duration, Instant},
 };
 
 use kernel::{Created, Error, Fake, GroupName, Hierarchy, Host, Kernel, Real, Refusal, Seat};
@@ -21,18 +23,25 @@ pub const NOBODY: u32 = 65534;
 pub enum WorldKind {
     FakeV1,
     FakeV2,
+    FakeV2Exclusive,
     FakeHybrid,
     Real,
 }
 
 impl WorldKind {
-    pub const ALL: [WorldKind; 4] =
-        [WorldKind::FakeV1, WorldKind::FakeV2, WorldKind::FakeHybrid, WorldKind::Real];
+    pub const ALL: [WorldKind; 5] = [
+        WorldKind::FakeV1,
+        WorldKind::FakeV2,
+        WorldKind::FakeV2Exclusive,
+        WorldKind::FakeHybrid,
+        WorldKind::Real,
+    ];
 
     pub fn name(self) -> &'static str {
         match self {
             WorldKind::FakeV1 => "fake-v1",
             WorldKind::FakeV2 => "fake-v2",
+            WorldKind::FakeV2Exclusive => "fake-v2-exclusive",
             WorldKind::FakeHybrid => "fake-hybrid",
             WorldKind::Real => "real",
         }
@@ -52,6 +61,8 @@ pub struct World {
     top: String,
     /// `cgroup.subtree_control` of a real v2 root as it was.
     before: String,
+    /// The files of a new group, once looked at.
+    files: RefCell<HashMap<Controller, Vec<String>>>,
 }
 
 static COUNT: AtomicU32 = AtomicU32::new(0);
@@ -65,11 +76,18 @@ impl World {
         let fake = match kind {
             WorldKind::FakeV1 => Fake::v1(8, 4),
             WorldKind::FakeV2 => Fake::v2(8, 4),
+            WorldKind::FakeV2Exclusive => Fake::v2_with_exclusive_cpus(8, 4),
             WorldKind::FakeHybrid => Fake::hybrid(8, 4),
             WorldKind::Real => return World::real(),
         };
         let host = Host::new(Box::new(fake.clone())).map_err(|error| error.to_string())?;
-        Ok(World { host, means: Means::Fake(fake), top: "rf-test-conf".to_owned(), before: String::new() })
+        Ok(World {
+            host,
+            means: Means::Fake(fake),
+            top: "rf-test-conf".to_owned(),
+            before: String::new(),
+            files: RefCell::default(),
+        })
     }
 
     fn real() -> Result<World, String> {
@@ -87,8 +105,15 @@ impl World {
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
         let top = format!("rf-test-conf-{}-{number}", std::process::id());
         let v2 = host.hierarchies().iter().find(|at| at.version == Version::V2);
-        let before = v2.and_then(|at| host.kernel().read(at, "", "cgroup.subtree_control").ok()).unwrap_or_default();
-        Ok(World { host, means: Means::Real(RefCell::new(Machine::default())), top, before })
+        let before =
+            v2.and_then(|at| host.kernel().read(at, "", "cgroup.subtree_control").ok()).unwrap_or_default();
+        Ok(World {
+            host,
+            means: Means::Real(RefCell::new(Machine::default())),
+            top,
+            before,
+            files: RefCell::default(),
+        })
     }
 
     /// The fake kernel, if it is one.
@@ -132,16 +157,29 @@ impl World {
         self.has(controller) && self.version(controller) == Some(Version::V2)
     }
 
-    /// Does a new group have this file? Makes and removes one.
+    /// Does a new group have this file? Makes and removes one to see.
     pub fn has_file(&self, controller: Controller, file: &str) -> bool {
-        if !self.has(controller) {
-            return false;
-        }
-        let group = self.create("", &[controller]);
-        let seat = self.seat(&group, controller);
-        let found = self.kernel().files(seat.at, &seat.path).is_ok_and(|files| files.iter().any(|name| name == file));
-        self.host.delete(&group, true).expect("an empty group can be deleted");
-        found
+        let mut known = self.files.borrow_mut();
+        let files = known.entry(controller).or_insert_with(|| {
+            if !self.has(controller) {
+                return Vec::new();
+            }
+            let group = self.create("", &[controller]);
+            let seat = self.seat(&group, controller);
+            let files = self.kernel().files(seat.at, &seat.path).expect("the files of a group");
+            self.host.delete(&group, true).expect("an empty group can be deleted");
+            files
+        });
+        files.iter().any(|name| name == file)
+    }
+
+    /// Top-level groups of others' in a controller's hierarchy whose `file` holds something.
+    pub fn others(&self, controller: Controller, file: &str) -> Option<String> {
+        let at = self.host.hierarchy_of(controller)?;
+        let mut names = self.kernel().children(at, "").unwrap_or_default();
+        names.retain(|name| !name.starts_with(&self.top));
+        names.retain(|name| self.kernel().read(at, name, file).is_ok_and(|text| !text.trim().is_empty()));
+        (!names.is_empty()).then(|| format!("{file} of others' groups may overlap: {}", names.join(", ")))
     }
 
     pub fn cpus(&self) -> usize {
@@ -166,7 +204,9 @@ impl World {
     }
 
     pub fn make(&self, group: &GroupName, controllers: &[Controller]) -> Created {
-        self.host.create(group, Some(controllers), &Default::default()).unwrap_or_else(|error| panic!("{error}"))
+        self.host
+            .create(group, Some(controllers), &Default::default())
+            .unwrap_or_else(|error| panic!("{error}"))
     }
 
     pub fn seat(&self, group: &GroupName, controller: Controller) -> Seat<'_> {
@@ -180,7 +220,13 @@ impl World {
         text.strip_suffix('\n').unwrap_or(&text).to_owned()
     }
 
-    pub fn try_write(&self, group: &GroupName, controller: Controller, file: &str, text: &str) -> Result<(), Error> {
+    pub fn try_write(
+        &self,
+        group: &GroupName,
+        controller: Controller,
+        file: &str,
+        text: &str,
+    ) -> Result<(), Error> {
         self.host.write(&self.seat(group, controller), group, file, text)
     }
 
@@ -208,7 +254,9 @@ impl World {
 
     /// Is the process in the group, wherever the group is?
     pub fn is_in(&self, pid: u32, group: &GroupName) -> bool {
-        self.hierarchies_of(group).iter().all(|at| self.kernel().group_of(at, pid).as_deref() == Ok(&format!("/{}", group.path())))
+        self.hierarchies_of(group)
+            .iter()
+            .all(|at| self.kernel().group_of(at, pid).as_deref() == Ok(&format!("/{}", group.path())))
     }
 
     /// Starts a process of the caller's.
@@ -228,7 +276,7 @@ impl World {
                 let pid = machine.borrow_mut().start(uid);
                 // its user changes between fork and exec
                 while self.kernel().process(pid).is_ok_and(|process| process.uid != uid) {
-                    std::thread::sleep(std::time::Duration::from_millis(1));
+                    std::thread::sleep(Duration::from_millis(1));
                 }
                 pid
             }
@@ -344,10 +392,22 @@ impl Drop for World {
         hierarchies.iter().for_each(|at| tops(at).iter().for_each(|top| machine::remove(&kernel, at, top)));
         let Some(at) = hierarchies.iter().find(|at| at.version == Version::V2) else { return };
         let now = kernel.read(at, "", "cgroup.subtree_control").unwrap_or_default();
-        for name in now.split_whitespace().filter(|name| !self.before.split_whitespace().any(|word| word == *name)) {
+        for name in
+            now.split_whitespace().filter(|name| !self.before.split_whitespace().any(|word| word == *name))
+        {
             let _ = kernel.write(at, "", "cgroup.subtree_control", &format!("-{name}"));
         }
     }
+}
+
+/// What the kernel does behind a call's back is there within a second.
+#[track_caller]
+pub fn soon<T: PartialEq + std::fmt::Debug>(expected: T, now: impl Fn() -> T) {
+    let started = Instant::now();
+    while now() != expected && started.elapsed() < Duration::from_secs(1) {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    assert_eq!(now(), expected);
 }
 
 /// The refusal that a call must have met: its errno, and its cause in words with what mends it.

@@ -24,6 +24,9 @@ const NODES: [(&str, u32); 3] = [("/dev/null", 3), ("/dev/zero", 5), ("/dev/full
 const READ: u32 = 2;
 const WRITE: u32 = 4;
 const MKNOD: u32 = 1;
+/// `a`
+const EVERY: DeviceRule =
+    DeviceRule { class: DeviceClass::All, major: None, minor: None, read: true, write: true, mknod: true };
 
 /// Tests for the hierarchy that holds devices here.
 pub fn trials() -> Vec<Trial> {
@@ -131,7 +134,8 @@ impl Tree {
         verb: Verb,
         rule: &DeviceRule,
     ) -> Result<Option<&'static str>, Failed> {
-        let below: Vec<&str> = GROUPS.into_iter().filter(|other| is_below(other, group)).collect();
+        let below: Vec<&'static str> =
+            self.model.keys().copied().filter(|other| is_below(other, group)).collect();
         let mut new = self.model[group].clone();
         let modelled = new.change(verb, rule, Some(&self.parent(group)), !below.is_empty());
         let name = Self::name(group);
@@ -178,12 +182,18 @@ impl Tree {
         Ok(())
     }
 
-    /// A new group starts as its parent.
-    fn renew(&mut self, group: &'static str) -> Result<(), Failed> {
-        self.host.delete(&Self::name(group), false)?;
-        self.create(group)?;
-        let parent = self.parent(group);
-        self.model.insert(group, parent);
+    /// Makes a group and those below it anew: each starts as its parent. A rule for all devices comes before there
+    /// are groups below.
+    fn renew(&mut self, group: &'static str, every: Option<Verb>) -> Result<(), Failed> {
+        self.host.delete(&Self::name(group), true)?;
+        self.model.retain(|other, _| *other != group && !is_below(other, group));
+        for other in GROUPS.into_iter().filter(|other| *other == group || is_below(other, group)) {
+            self.create(other)?;
+            self.model.insert(other, self.parent(other));
+            if let (true, Some(verb)) = (other == group, every) {
+                self.change(group, verb, &EVERY)?;
+            }
+        }
         Ok(())
     }
 
@@ -231,9 +241,8 @@ impl Dice {
     }
 
     fn rule(&mut self) -> DeviceRule {
-        if self.below(8) == 0 {
-            let (class, major, minor) = (DeviceClass::All, None, None);
-            return DeviceRule { class, major, minor, read: true, write: true, mknod: true };
+        if self.below(20) == 0 {
+            return EVERY;
         }
         let access = self.below(7) as u32 + 1;
         DeviceRule {
@@ -250,11 +259,13 @@ impl Dice {
 fn rules_follow_the_model() -> Result<(), Failed> {
     let mut tree = Tree::new()?;
     let mut dice = Dice(0x0dd5_eed5);
+    tree.change("/a/b", Verb::Deny, &EVERY)?;
     let mut seen = BTreeMap::new();
-    for step in 0..400 {
+    for step in 0..500 {
         if dice.below(25) == 0 {
-            tree.renew(dice.pick(&["/a/b", "/c"]))?;
-            tree.check("a new group")?;
+            let (group, every) = (dice.pick(&GROUPS), dice.pick(&[None, Some(Verb::Deny)]));
+            tree.renew(group, every)?;
+            tree.check(&format!("'{group}' anew"))?;
             continue;
         }
         let (group, verb, rule) = (dice.pick(&GROUPS), dice.pick(&[Verb::Allow, Verb::Deny]), dice.rule());
@@ -265,27 +276,57 @@ fn rules_follow_the_model() -> Result<(), Failed> {
     if seen.len() == 3 { Ok(()) } else { Err(format!("only {seen:?}").into()) }
 }
 
+/// Changes of two groups, one below the other, and a third; the tasks of all are asked.
+const SEQUENCES: [&[(&str, Verb, &str)]; 10] = [
+    &[],
+    &[("/a/b", Verb::Deny, "a")],
+    &[("/a/b", Verb::Deny, "a"), ("/a/b", Verb::Allow, "c 1:3 r"), ("/a/b", Verb::Allow, "b 7:* m")],
+    // to read and to write, but by two exceptions: not both in one open
+    &[("/a/b", Verb::Deny, "a"), ("/a/b", Verb::Allow, "c 1:3 r"), ("/a/b", Verb::Allow, "c 1:* w")],
+    // an exception is taken back only by its own numbers
+    &[("/a/b", Verb::Deny, "a"), ("/a/b", Verb::Allow, "c 1:* rwm"), ("/a/b", Verb::Deny, "c 1:3 rwm")],
+    &[("/a/b", Verb::Deny, "a"), ("/a/b", Verb::Allow, "c *:5 rm"), ("/a/b", Verb::Allow, "a")],
+    &[("/a/b", Verb::Deny, "c 1:3 w"), ("/a/b", Verb::Deny, "c *:* m"), ("/c", Verb::Deny, "b *:* rwm")],
+    // a deny reaches the groups below, its taking back does not
+    &[("/a", Verb::Deny, "c 1:5 w"), ("/a", Verb::Allow, "c 1:5 w"), ("/c", Verb::Deny, "c 1:7 r")],
+    &[("/a/b", Verb::Deny, "a"), ("/a/b", Verb::Allow, "c 1:3 rw"), ("/a", Verb::Deny, "c 1:* w")],
+    &[("", Verb::Deny, "c 1:* r"), ("/a", Verb::Deny, "c 1:3 w"), ("", Verb::Allow, "c 1:* r")],
+];
+
 fn tasks_get_what_the_rules_say() -> Result<(), Failed> {
     let mut tree = Tree::new()?;
-    let mut dice = Dice(0x5eed);
-    for round in 0..15 {
-        for _ in 0..4 {
-            let (group, verb) = (dice.pick(&GROUPS), dice.pick(&[Verb::Allow, Verb::Allow, Verb::Deny]));
-            tree.change(group, verb, &dice.rule())?;
+    for sequence in SEQUENCES {
+        tree.renew("", None)?;
+        for (group, verb, text) in sequence {
+            let rule = if *text == "a" { EVERY } else { parse(text) };
+            tree.change(group, *verb, &rule)?;
         }
+        tree.check(&format!("{sequence:?}"))?;
+        // controllers are enabled in none of the groups, so v2, too, lets all of them hold tasks
         for group in GROUPS {
-            // on v2 a group above must not hold tasks only if controllers are enabled in it: none is here
             let (got, said) = (tree.probe(group)?, expected(&tree.model[group]));
             if got != said {
-                return Err(format!(
-                    "round {round}, '{group}' {:?}: got {got:?}, rules say {said:?}",
-                    tree.model[group]
-                )
-                .into());
+                let access = &tree.model[group];
+                return Err(
+                    format!("{sequence:?}, '{group}' {access:?}: got {got:?}, rules say {said:?}").into()
+                );
             }
         }
     }
     Ok(())
+}
+
+fn parse(text: &str) -> DeviceRule {
+    let words: Vec<&str> = text.split([' ', ':']).collect();
+    let [class, major, minor, access] = words[..] else { panic!("{text}") };
+    DeviceRule {
+        class: if class == "b" { DeviceClass::Block } else { DeviceClass::Character },
+        major: major.parse().ok(),
+        minor: minor.parse().ok(),
+        read: access.contains('r'),
+        write: access.contains('w'),
+        mknod: access.contains('m'),
+    }
 }
 
 fn refusals_say_why() -> Result<(), Failed> {
@@ -314,14 +355,7 @@ fn refusals_say_why() -> Result<(), Failed> {
 
 fn drift_is_told() -> Result<(), Failed> {
     let mut tree = Tree::new()?;
-    let rule = DeviceRule {
-        class: DeviceClass::Character,
-        major: Some(1),
-        minor: Some(3),
-        read: false,
-        write: true,
-        mknod: false,
-    };
+    let rule = parse("c 1:3 w");
     tree.change("/c", Verb::Deny, &rule)?;
     let name = Tree::name("/c");
     let seat = tree.host.seat(&name, Controller::Devices)?;

@@ -41,6 +41,14 @@ pub struct GroupRun {
     pub read: Option<ReadReport>,
 }
 
+impl GroupRun {
+    /// CPU time of all its workloads, in nanoseconds.
+    fn cpu_time(&self) -> u64 {
+        let workers = self.cpu.iter().map(|worker| worker.process_cpu_ns);
+        workers.chain(self.read.iter().map(|reader| reader.process_cpu_ns)).sum()
+    }
+}
+
 /// One run of one condition.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Run {
@@ -149,7 +157,7 @@ impl<'a> Machinery<'a> {
         let reports = run_together(&mut children, seconds(condition.seconds), self.stop)?;
         let (after, elapsed) = (Ticks::now().map_err(failed)?, begun.elapsed());
         let groups = groups(condition, &reports)?;
-        let own: u64 = groups.iter().flat_map(|group| &group.cpu).map(|worker| worker.cpu_ns).sum();
+        let own: u64 = groups.iter().map(GroupRun::cpu_time).sum();
         let elapsed = u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX);
         let others = after.others_since(before, own, elapsed);
         Ok(Run { condition: condition.name(), repetition, groups, others, settings })

@@ -29,7 +29,15 @@ fn condition(kind: Kind) -> Condition {
 
 fn worker(units: u64, cpu_ns: u64, cpus: &str) -> CpuReport {
     let (wall_ns, cpus) = (1_000_000_000, cpus.parse().unwrap());
-    CpuReport { units, wall_ns, cpu_ns, threads: 1, cpus, units_per_interval: Vec::new() }
+    CpuReport {
+        units,
+        wall_ns,
+        cpu_ns,
+        process_cpu_ns: cpu_ns,
+        threads: 1,
+        cpus,
+        units_per_interval: Vec::new(),
+    }
 }
 
 fn reader(reads: u64) -> ReadReport {
@@ -38,6 +46,7 @@ fn reader(reads: u64) -> ReadReport {
         reads,
         bytes: reads * 8192,
         wall_ns: 1_000_000_000,
+        process_cpu_ns: 1,
         depth: 4,
         in_flight: 4,
         in_flight_ns: 1,

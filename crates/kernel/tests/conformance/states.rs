@@ -1,0 +1,156 @@
+//! Freezing, thawing and killing, until it is really so.
+
+use std::time::Duration;
+
+use kernel::{Error, GroupName, State, What, kill, set_frozen};
+use rustix::io::Errno;
+use settings::Controller::{Core, Freezer};
+
+use super::{Case, case, groups::any, world::World};
+
+const SOON: Duration = Duration::from_secs(5);
+const AT_ONCE: Duration = Duration::from_millis(50);
+
+pub fn cases() -> Vec<Case> {
+    let always = |_: &World| true;
+    vec![
+        case("a_group_is_frozen_with_all_below_it_and_thawed", freezes, frozen),
+        case("a_group_below_a_frozen_one_does_not_thaw", freezes, held_from_above),
+        case("a_task_moved_into_a_frozen_group_freezes", freezes, moved_in),
+        case("the_state_shows_how_a_task_is_frozen", freezes, task_state),
+        case(
+            "a_task_that_waits_for_the_disk_keeps_a_group_from_freezing",
+            |world| freezes(world) && world.fake().is_some(),
+            stuck,
+        ),
+        case("all_tasks_of_a_group_and_below_it_are_killed", always, killed),
+        case("a_frozen_group_is_killed", freezes, killed_frozen),
+        case("a_group_without_tasks_is_killed_at_once", always, killed_empty),
+        case("the_root_group_is_neither_frozen_nor_killed", always, root_stays),
+    ]
+}
+
+/// The freezer's files are there: its own v1 hierarchy, or v2's core.
+fn freezes(world: &World) -> bool {
+    world.host.hierarchy_of(Freezer).is_some()
+}
+
+fn home(world: &World) -> settings::Controller {
+    if world.on_v1(Freezer) { Freezer } else { Core }
+}
+
+fn set(world: &World, group: &GroupName, frozen: bool) -> State {
+    set_frozen(&world.host, group, frozen, SOON).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn start_in(world: &World, group: &GroupName) -> u32 {
+    let pid = world.start();
+    world.host.move_tasks(group, &[pid], What::Process).unwrap_or_else(|error| panic!("{error}"));
+    pid
+}
+
+fn is_frozen(world: &World, group: &GroupName) -> bool {
+    if world.on_v1(Freezer) {
+        world.read(group, Freezer, "freezer.state") == "FROZEN"
+    } else {
+        world.read(group, Core, "cgroup.events").ends_with("frozen 1")
+    }
+}
+
+fn frozen(world: &World) {
+    let (group, below) = (world.create("a", &[home(world)]), world.create("a/b", &[home(world)]));
+    start_in(world, &below);
+    assert_eq!(set(world, &group, true), State::Frozen);
+    assert!(is_frozen(world, &group) && is_frozen(world, &below));
+    assert_eq!(set(world, &group, true), State::Frozen, "again is no error");
+    assert_eq!(set(world, &group, false), State::Thawed);
+    assert!(!is_frozen(world, &group) && !is_frozen(world, &below));
+    assert_eq!(set(world, &group, false), State::Thawed);
+}
+
+fn held_from_above(world: &World) {
+    let (group, below) = (world.create("a", &[home(world)]), world.create("a/b", &[home(world)]));
+    start_in(world, &below);
+    set(world, &group, true);
+    let result = set_frozen(&world.host, &below, false, AT_ONCE);
+    let Err(Error::Timeout { left, .. }) = &result else { panic!("{result:?}") };
+    assert!(left.contains(group.path()), "the one that holds it is named: {left}");
+    set(world, &below, true);
+    set(world, &group, false);
+    assert!(!is_frozen(world, &group) && is_frozen(world, &below), "its own wish outlasts the parent's");
+    set(world, &below, false);
+}
+
+fn moved_in(world: &World) {
+    let group = world.create("a", &[home(world)]);
+    set(world, &group, true);
+    let pid = start_in(world, &group);
+    assert_eq!(set(world, &group, true), State::Frozen);
+    let seat = world.seat(&group, home(world));
+    world
+        .kernel()
+        .write(seat.at, "", "cgroup.procs", &pid.to_string())
+        .expect("a frozen task can be moved out");
+    set(world, &group, false);
+}
+
+fn task_state(world: &World) {
+    let group = world.create("a", &[home(world)]);
+    let pid = start_in(world, &group);
+    set(world, &group, true);
+    let state = world.kernel().process(pid).expect("the process is there").state;
+    assert_eq!(state, if world.on_v1(Freezer) { 'D' } else { 'S' });
+    set(world, &group, false);
+}
+
+fn stuck(world: &World) {
+    let group = world.create("a", &[home(world)]);
+    let pid = start_in(world, &group);
+    let fake = world.fake().expect("a fake");
+    fake.set_stuck(pid, true);
+    let result = set_frozen(&world.host, &group, true, AT_ONCE);
+    let Err(Error::Timeout { left, .. }) = &result else { panic!("{result:?}") };
+    assert!(left.contains(&pid.to_string()), "{left}");
+    fake.set_stuck(pid, false);
+    assert!(!is_frozen(world, &group), "what did not freeze in time is let go");
+    set(world, &group, true);
+}
+
+fn killed(world: &World) {
+    let (group, below) = (world.create("a", &[home(world)]), world.create("a/b", &[home(world)]));
+    let pids = [start_in(world, &group), start_in(world, &below), start_in(world, &below)];
+    let count = kill(&world.host, &group, SOON).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(count, 3);
+    for pid in pids {
+        assert!(world.has_ended(pid), "{pid} still runs");
+    }
+    world.host.delete(&group, true).unwrap_or_else(|error| panic!("{error}"));
+}
+
+fn killed_frozen(world: &World) {
+    let group = world.create("a", &[home(world)]);
+    let pid = start_in(world, &group);
+    set(world, &group, true);
+    let count = kill(&world.host, &group, SOON).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(count, 1);
+    assert!(world.has_ended(pid));
+}
+
+fn killed_empty(world: &World) {
+    let group = world.create("a", &[any(world)]);
+    assert_eq!(kill(&world.host, &group, SOON).unwrap_or_else(|error| panic!("{error}")), 0);
+    assert!(matches!(kill(&world.host, &world.group("b"), SOON), Err(Error::NoGroup { .. })));
+}
+
+fn root_stays(world: &World) {
+    let root = GroupName::root();
+    assert!(matches!(kill(&world.host, &root, SOON), Err(Error::RootGroup { .. })));
+    assert!(matches!(set_frozen(&world.host, &root, true, SOON), Err(Error::RootGroup { .. })));
+    let at = world.host.hierarchy_of(Freezer).or_else(|| world.host.hierarchy_of(Core)).expect("a hierarchy");
+    let file = if at.version == settings::Version::V1 { "freezer.state" } else { "cgroup.freeze" };
+    assert_eq!(
+        world.kernel().write(at, "", file, "1"),
+        Err(Errno::NOENT),
+        "the kernel's root has no such file"
+    );
+}
