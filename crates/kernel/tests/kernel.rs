@@ -1,10 +1,19 @@
 //! The conformance suite: one list of cases, run on the in-memory kernel (v1, v2 and both) and on the kernel of
 //! the machine that it runs on, so that what the fake claims is what real kernels do. Beside it, the device rules
 //! on the real kernel. Needs no other file: the binary can be copied into a virtual machine.
+#![allow(
+    clippy::panic,
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a test without harness"
+)]
 
 mod conformance;
 #[path = "kernel/devices.rs"]
 mod devices;
+#[path = "kernel/unit.rs"]
+mod unit;
 
 use std::process::ExitCode;
 
@@ -34,7 +43,8 @@ fn trials(kind: WorldKind) -> Vec<Trial> {
         Ok(world) => {
             let cases = conformance::cases(&world).into_iter().map(|case| case.trial(kind));
             let devices = if kind == WorldKind::Real { devices::trials() } else { Vec::new() };
-            cases.chain(devices).collect()
+            let unit = if kind == WorldKind::Real { unit::trials() } else { Vec::new() };
+            cases.chain(devices).chain(unit).collect()
         }
         Err(reason) => {
             let ignored = move || Ok(Completion::ignored_with(reason));

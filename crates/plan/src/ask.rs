@@ -7,14 +7,13 @@ use settings::{EncodeError, Found, Value, Version};
 use crate::order;
 
 /// A group's directory in one hierarchy.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Place {
     /// [`kernel::Hierarchy::id`].
     pub hierarchy: usize,
     /// The path below its mount.
     pub path: String,
     /// The hierarchy's version.
-    #[serde(with = "crate::names::version")]
     pub version: Version,
 }
 

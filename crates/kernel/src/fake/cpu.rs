@@ -109,8 +109,9 @@ fn shares(state: &State, place: &Place) -> u64 {
 }
 
 fn show_weight(state: &State, place: &Place, _: &'static File) -> Result<String, Errno> {
-    let weight = if state.flag(place, "cpu.idle") { 0 } else { (shares(state, place) * 100 + 512) / 1024 };
-    Ok(format!("{weight}\n"))
+    // an idle group's 3 shares round to nothing, which newer kernels show as the least weight
+    let least = u64::from(state.exclusive);
+    Ok(format!("{}\n", ((shares(state, place) * 100 + 512) / 1024).max(least)))
 }
 
 fn set_nice(state: &mut State, place: &Place, _: &'static File, text: &str) -> Result<(), Errno> {

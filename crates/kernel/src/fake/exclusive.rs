@@ -122,7 +122,9 @@ pub(super) fn set_partition(
         _ if overlaps(state, place, &own(state, place)) => Some(NOT_EXCLUSIVE),
         _ => match lacks_parent(state, place) {
             None => lacks_cpus(state, place),
-            Some(_) if exclusive(state, place).is_empty() => Some(NONE_LEFT),
+            Some(_) if place.parent().is_some_and(|parent| effective(state, &parent).is_empty()) => {
+                Some(NONE_LEFT)
+            }
             // a remote partition, which takes its CPUs from the root past its parent
             Some(_) => return Err(Errno::OPNOTSUPP),
         },

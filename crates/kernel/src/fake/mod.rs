@@ -1,6 +1,7 @@
 //! A kernel's cgroup interface in memory, for tests of everything above it. It knows only what Linux 6.1 (v1, v2
-//! and both) and 6.18 (v1) were seen to do, and the conformance suite holds it to real kernels. What it does not
-//! know it refuses: a file that is not modelled is `ENOENT`, a write that is not modelled `EOPNOTSUPP`.
+//! and both), 6.12 (v2's exclusive CPUs) and 6.18 (v1) were seen to do, and the conformance suite holds it to real
+//! kernels. What it does not know it refuses: a file that is not modelled is `ENOENT`, a write that is not
+//! modelled `EOPNOTSUPP`.
 
 mod state; // what it remembers
 mod worlds; // how it starts
@@ -21,6 +22,9 @@ mod io;
 mod memory;
 mod pids;
 mod realtime;
+
+#[cfg(test)]
+mod tests;
 
 use std::{
     path::Path,

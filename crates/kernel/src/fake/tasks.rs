@@ -49,13 +49,10 @@ impl State {
     /// Everybody in a fork storm forks once more. Called before each look at the tasks, which is when forks hurt.
     pub fn storm(&mut self) {
         let storms = std::mem::take(&mut self.storms);
-        for (root, left) in storms {
+        for (parent, left) in storms {
             let Some(forks) = left.checked_sub(1) else { continue };
-            if let Ok(child) = self.fork(root) {
-                self.storms.push((root, forks));
-                if forks % 2 == 1 {
-                    self.storms.push((child, forks / 2));
-                }
+            if let Ok(child) = self.fork(parent) {
+                self.storms.extend([(parent, forks - forks / 2), (child, forks / 2)]);
             }
         }
     }

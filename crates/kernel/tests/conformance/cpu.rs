@@ -5,7 +5,7 @@ use settings::Controller::Cpu;
 
 use super::{
     Case, case,
-    world::{World, refused},
+    world::{Done, World, refused},
 };
 
 pub fn cases() -> Vec<Case> {
@@ -18,6 +18,7 @@ pub fn cases() -> Vec<Case> {
             |world| world.has_file(Cpu, "cpu.rt_runtime_us"),
             budgets,
         ),
+        case("an_idle_group_has_no_weight_of_its_own", |world| world.on_v2(Cpu), idle),
         case("the_root_groups_cpu_is_not_limited", |world| world.has(Cpu), root),
     ]
 }
@@ -72,14 +73,31 @@ fn budgets(world: &World) {
     refused(write(&group, "1000"), Errno::INVAL, "of which groups beside this one hold 0 us: 0 us are free");
     let top = world.group("");
     world.write(&top, Cpu, "cpu.rt_runtime_us", "500000");
-    write(&group, "400000").unwrap_or_else(|error| panic!("{error}"));
+    write(&group, "400000").done();
     refused(write(&other, "100100"), Errno::INVAL, "hold 400000 us: 100000 us are free");
-    write(&other, "100000").unwrap_or_else(|error| panic!("{error}"));
+    write(&other, "100000").done();
     refused(write(&top, "499999"), Errno::INVAL, "");
     refused(write(&top, "950001"), Errno::INVAL, "");
     let below = world.create("a/c", &[Cpu]);
     refused(write(&below, "400001"), Errno::INVAL, "a real-time budget of 400000 us");
-    write(&below, "400000").unwrap_or_else(|error| panic!("{error}"));
+    write(&below, "400000").done();
+}
+
+fn idle(world: &World) {
+    let group = world.create("a", &[Cpu]);
+    let weight = || world.read(&group, Cpu, "cpu.weight");
+    world.write(&group, Cpu, "cpu.weight", "80");
+    world.write(&group, Cpu, "cpu.idle", "0");
+    assert_eq!(weight(), "80", "it was not idle");
+    world.write(&group, Cpu, "cpu.idle", "1");
+    assert!(["0", "1"].contains(&weight().as_str()), "Linux 6.1 shows 0, 6.12 shows 1");
+    refused(world.try_write(&group, Cpu, "cpu.weight", "100"), Errno::INVAL, "");
+    refused(world.try_write(&group, Cpu, "cpu.weight.nice", "0"), Errno::INVAL, "");
+    for nonsense in ["2", "-1", "x", "\n"] {
+        refused(world.try_write(&group, Cpu, "cpu.idle", nonsense), Errno::INVAL, "");
+    }
+    world.write(&group, Cpu, "cpu.idle", "0");
+    assert_eq!(weight(), "100", "what it was before is forgotten");
 }
 
 fn root(world: &World) {

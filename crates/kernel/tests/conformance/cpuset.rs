@@ -5,7 +5,7 @@ use settings::Controller::Cpuset;
 
 use super::{
     Case, case,
-    world::{World, refused},
+    world::{Done, World, refused},
 };
 
 pub fn cases() -> Vec<Case> {
@@ -65,11 +65,11 @@ fn exclusive(world: &World) {
     world.write(&top, Cpuset, "cpuset.cpus", "0-1");
     let (group, other) = (lists(world, "a", "0"), lists(world, "b", "0-1"));
     let flag = |group, text| world.try_write(group, Cpuset, "cpuset.cpu_exclusive", text);
-    flag(&top, "1").unwrap_or_else(|error| panic!("{error}"));
+    flag(&top, "1").done();
     let refusal = refused(flag(&group, "1"), Errno::INVAL, "which overlaps with '0'");
     assert!(refusal.cause.unwrap_or_default().contains(other.path()));
     world.write(&other, Cpuset, "cpuset.cpus", "1");
-    flag(&group, "1").unwrap_or_else(|error| panic!("{error}"));
+    flag(&group, "1").done();
     refused(
         world.try_write(&other, Cpuset, "cpuset.cpus", "0-1"),
         Errno::INVAL,
@@ -77,7 +77,7 @@ fn exclusive(world: &World) {
     );
     refused(flag(&top, "0"), Errno::BUSY, "below it is exclusive");
     world.write(&other, Cpuset, "cpuset.cpus", "\n");
-    flag(&other, "1").unwrap_or_else(|error| panic!("{error}"));
+    flag(&other, "1").done();
     refused(world.try_write(&other, Cpuset, "cpuset.cpus", "0"), Errno::INVAL, "one of the two is exclusive");
 }
 
@@ -147,7 +147,7 @@ fn wish(world: &World) {
 fn keeps_list(world: &World) {
     let (top, group) = (lists(world, "", "0"), lists(world, "a", "0"));
     let pid = world.start();
-    world.host.move_tasks(&group, &[pid], kernel::What::Process).unwrap_or_else(|error| panic!("{error}"));
+    world.host.move_tasks(&group, &[pid], kernel::What::Process).done();
     for group in [&group, &top] {
         refused(world.try_write(group, Cpuset, "cpuset.cpus", "\n"), Errno::NOSPC, "left without a CPU");
         refused(

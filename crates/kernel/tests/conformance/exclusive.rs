@@ -6,7 +6,7 @@ use settings::Controller::Cpuset;
 
 use super::{
     Case, case,
-    world::{World, refused, soon},
+    world::{Done, World, refused, soon},
 };
 
 pub fn cases() -> Vec<Case> {
@@ -87,7 +87,7 @@ fn has(world: &World) {
     assert_shows(world, &group, ["0-2", "isolated", "0-2"]);
     write(world, &group, ".partition", "member");
     assert_shows(world, &group, ["0-2", "member", "4-5"]);
-    world.host.delete(&group, false).unwrap_or_else(|error| panic!("{error}"));
+    world.host.delete(&group, false).done();
     soon("0-7".to_owned(), || of_root(world));
 }
 
@@ -168,6 +168,7 @@ fn nested(world: &World) {
     assert_eq!((shows(world, &beside)[2].as_str(), of_root(world).as_str()), ("2-3", "4-7"));
     write(world, &group, ".partition", "member");
     assert_eq!(shows(world, &below)[1], "root invalid (Parent is not a partition root)");
+    write(world, &group, ".exclusive", "\n");
     write(world, &below, ".partition", "member");
     write(world, &below, ".partition", "root");
     assert_eq!(shows(world, &below)[1], "root invalid (Invalid cpu list in cpuset.cpus.exclusive)");
@@ -178,7 +179,7 @@ fn tasks(world: &World) {
     write(world, &group, ".exclusive", "0-3");
     write(world, &group, ".partition", "root");
     let pid = world.start();
-    world.host.move_tasks(&group, &[pid], What::Process).unwrap_or_else(|error| panic!("{error}"));
+    world.host.move_tasks(&group, &[pid], What::Process).done();
     let below = world.create("a", &[Cpuset]);
     write(world, &below, ".exclusive", "0-3");
     write(world, &below, ".partition", "root");

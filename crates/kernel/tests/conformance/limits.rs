@@ -6,7 +6,7 @@ use settings::Controller::{Io, Memory, Pids};
 
 use super::{
     Case, case,
-    world::{World, refused},
+    world::{Done, World, refused},
 };
 
 const MIB: u64 = 1 << 20;
@@ -49,7 +49,7 @@ fn usage(world: &World, group: &kernel::GroupName) -> u64 {
 /// A process in the group with so much memory in use there.
 fn user(world: &World, group: &kernel::GroupName, bytes: u64) -> u32 {
     let pid = world.start();
-    world.host.move_tasks(group, &[pid], What::Process).unwrap_or_else(|error| panic!("{error}"));
+    world.host.move_tasks(group, &[pid], What::Process).done();
     world.allocate(pid, bytes);
     pid
 }
@@ -60,10 +60,10 @@ fn below_use_v1(world: &World) {
     assert!(usage(world, &group) >= 20 * MIB);
     let limit = |text| world.try_write(&group, Memory, "memory.limit_in_bytes", text);
     refused(limit("4M"), Errno::BUSY, "not enough of it could be reclaimed");
-    limit("64M").unwrap_or_else(|error| panic!("{error}"));
+    limit("64M").done();
     refused(limit("4M"), Errno::BUSY, "the group uses");
     world.end(pid);
-    limit("4M").unwrap_or_else(|error| panic!("{error}"));
+    limit("4M").done();
 }
 
 fn below_use_v2(world: &World) {
@@ -82,7 +82,7 @@ fn below_use_v2(world: &World) {
 fn stays_charged(world: &World) {
     let (group, other) = (world.create("a", &[Memory]), world.create("b", &[Memory]));
     let pid = user(world, &group, 8 * MIB);
-    world.host.move_tasks(&other, &[pid], What::Process).unwrap_or_else(|error| panic!("{error}"));
+    world.host.move_tasks(&other, &[pid], What::Process).done();
     assert!(usage(world, &group) >= 8 * MIB, "a move does not take the charge along");
     assert!(usage(world, &other) < 8 * MIB);
     assert!(usage(world, &world.group("")) >= 8 * MIB, "it counts above, too");
@@ -119,7 +119,7 @@ fn counted(world: &World) {
     let (group, below) = (world.create("a", &[Pids]), world.create("a/b", &[Pids]));
     let pid = world.start();
     world.add_thread(pid);
-    world.host.move_tasks(&below, &[pid], What::Process).unwrap_or_else(|error| panic!("{error}"));
+    world.host.move_tasks(&below, &[pid], What::Process).done();
     assert_eq!(world.read(&group, Pids, "pids.current"), "2");
     assert_eq!(world.read(&below, Pids, "pids.current"), "2");
     assert_eq!(world.read(&below, Pids, "pids.events"), "max 0");

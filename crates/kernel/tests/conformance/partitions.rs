@@ -6,7 +6,7 @@ use settings::Controller::Cpuset;
 
 use super::{
     Case, case,
-    world::{World, refused, soon},
+    world::{Done, World, refused, soon},
 };
 
 pub fn cases() -> Vec<Case> {
@@ -62,7 +62,7 @@ fn takes(world: &World) {
     let other = top(world, "2", "\n");
     assert_eq!(effective(world, &other), "4-7");
     refused(world.try_write(&group, Cpuset, "cpuset.cpus.partition", "ROOT"), Errno::INVAL, "");
-    world.host.delete(&group, false).unwrap_or_else(|error| panic!("{error}"));
+    world.host.delete(&group, false).done();
     soon(whole, || effective(world, &root)); // a partition that is removed gives back its CPUs
 }
 
@@ -125,7 +125,7 @@ fn leaves_none(world: &World) {
     assert_eq!(state(world, &group), "root");
     let (below, tasks) = (world.create("a", &[Cpuset]), world.create("b", &[Cpuset]));
     let pid = world.start();
-    world.host.move_tasks(&tasks, &[pid], What::Process).unwrap_or_else(|error| panic!("{error}"));
+    world.host.move_tasks(&tasks, &[pid], What::Process).done();
     world.write(&below, Cpuset, "cpuset.cpus", "0-3");
     partition(world, &below, "root");
     assert_eq!(state(world, &below), "root invalid (Parent unable to distribute cpu downstream)");

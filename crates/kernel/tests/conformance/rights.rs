@@ -7,7 +7,7 @@ use settings::{Controller::Core, Version};
 use super::{
     Case, case,
     groups::any,
-    world::{NOBODY, World, refused},
+    world::{Done, NOBODY, World, refused},
 };
 
 pub fn cases() -> Vec<Case> {
@@ -82,7 +82,7 @@ fn access(world: &World) {
     let group = world.group("a");
     let tasks = Who { uid: Some(NOBODY), gid: None };
     let access = Access { tasks, tasks_mode: Some(0o664), file_mode: Some(0o600), ..Access::default() };
-    world.host.create(&group, Some(&[controller]), &access).unwrap_or_else(|error| panic!("{error}"));
+    world.host.create(&group, Some(&[controller]), &access).done();
     let seat = world.seat(&group, controller);
     world.as_user(NOBODY, || {
         let kernel = world.kernel();

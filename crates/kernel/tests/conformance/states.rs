@@ -6,7 +6,11 @@ use kernel::{Error, GroupName, State, What, kill, set_frozen};
 use rustix::io::Errno;
 use settings::Controller::{Core, Freezer};
 
-use super::{Case, case, groups::any, world::World};
+use super::{
+    Case, case,
+    groups::any,
+    world::{Done, World},
+};
 
 const SOON: Duration = Duration::from_secs(5);
 const AT_ONCE: Duration = Duration::from_millis(50);
@@ -40,12 +44,12 @@ fn home(world: &World) -> settings::Controller {
 }
 
 fn set(world: &World, group: &GroupName, frozen: bool) -> State {
-    set_frozen(&world.host, group, frozen, SOON).unwrap_or_else(|error| panic!("{error}"))
+    set_frozen(&world.host, group, frozen, SOON).done()
 }
 
 fn start_in(world: &World, group: &GroupName) -> u32 {
     let pid = world.start();
-    world.host.move_tasks(group, &[pid], What::Process).unwrap_or_else(|error| panic!("{error}"));
+    world.host.move_tasks(group, &[pid], What::Process).done();
     pid
 }
 
@@ -119,26 +123,26 @@ fn stuck(world: &World) {
 fn killed(world: &World) {
     let (group, below) = (world.create("a", &[home(world)]), world.create("a/b", &[home(world)]));
     let pids = [start_in(world, &group), start_in(world, &below), start_in(world, &below)];
-    let count = kill(&world.host, &group, SOON).unwrap_or_else(|error| panic!("{error}"));
+    let count = kill(&world.host, &group, SOON).done();
     assert_eq!(count, 3);
     for pid in pids {
         assert!(world.has_ended(pid), "{pid} still runs");
     }
-    world.host.delete(&group, true).unwrap_or_else(|error| panic!("{error}"));
+    world.host.delete(&group, true).done();
 }
 
 fn killed_frozen(world: &World) {
     let group = world.create("a", &[home(world)]);
     let pid = start_in(world, &group);
     set(world, &group, true);
-    let count = kill(&world.host, &group, SOON).unwrap_or_else(|error| panic!("{error}"));
+    let count = kill(&world.host, &group, SOON).done();
     assert_eq!(count, 1);
     assert!(world.has_ended(pid));
 }
 
 fn killed_empty(world: &World) {
     let group = world.create("a", &[any(world)]);
-    assert_eq!(kill(&world.host, &group, SOON).unwrap_or_else(|error| panic!("{error}")), 0);
+    assert_eq!(kill(&world.host, &group, SOON).done(), 0);
     assert!(matches!(kill(&world.host, &world.group("b"), SOON), Err(Error::NoGroup { .. })));
 }
 

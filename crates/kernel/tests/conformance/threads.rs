@@ -6,7 +6,7 @@ use settings::Controller::{Core, Cpu, Memory};
 
 use super::{
     Case, case,
-    world::{World, refused},
+    world::{Done, World, refused},
 };
 
 pub fn cases() -> Vec<Case> {
@@ -37,12 +37,12 @@ fn spread(world: &World) {
     let (top, group) = (world.create("", &[Core]), world.create("a", &[Core]));
     let pid = world.start();
     let thread = world.add_thread(pid)[1];
-    world.host.move_tasks(&top, &[pid], What::Process).unwrap_or_else(|error| panic!("{error}"));
+    world.host.move_tasks(&top, &[pid], What::Process).done();
     let refusal = refused(move_thread(world, &group, thread), Errno::OPNOTSUPP, "one threaded subtree");
     assert!(refusal.hint.unwrap_or_default().contains("cgroup.type=threaded"));
     world.write(&group, Core, "cgroup.type", "threaded");
     assert_eq!(kind(world, &top), "domain threaded");
-    move_thread(world, &group, thread).unwrap_or_else(|error| panic!("{error}"));
+    move_thread(world, &group, thread).done();
     assert!(world.is_in(thread, &group) && world.is_in(pid, &top));
     assert_eq!(world.read(&group, Core, "cgroup.threads"), thread.to_string());
     let root = world.seat(&group, Core).at;
@@ -55,7 +55,7 @@ fn listed(world: &World) {
     let (top, group) = (world.create("", &[Core]), world.create("a", &[Core]));
     world.write(&group, Core, "cgroup.type", "threaded");
     let pid = world.start();
-    world.host.move_tasks(&group, &[pid], What::Process).unwrap_or_else(|error| panic!("{error}"));
+    world.host.move_tasks(&group, &[pid], What::Process).done();
     assert_eq!(world.read(&top, Core, "cgroup.procs"), pid.to_string());
     let seat = world.seat(&group, Core);
     assert_eq!(world.kernel().read(seat.at, &seat.path, "cgroup.procs"), Err(Errno::OPNOTSUPP));
@@ -78,8 +78,8 @@ fn invalid(world: &World) {
     refused(world.try_write(&below, Core, "cgroup.type", "threaded"), Errno::OPNOTSUPP, "");
     world.write(&other, Core, "cgroup.type", "threaded");
     world.write(&below, Core, "cgroup.type", "threaded");
-    world.host.delete(&other, true).unwrap_or_else(|error| panic!("{error}"));
-    world.host.delete(&group, true).unwrap_or_else(|error| panic!("{error}"));
+    world.host.delete(&other, true).done();
+    world.host.delete(&group, true).done();
     assert_eq!(kind(world, &top), "domain", "without threaded groups it is an ordinary one again");
 }
 
@@ -88,7 +88,7 @@ fn types(world: &World) {
     let group = world.create("a", &[Core]);
     refused(world.try_write(&group, Core, "cgroup.type", "domain"), Errno::INVAL, "only 'threaded'");
     let pid = world.start();
-    world.host.move_tasks(&group, &[pid], What::Process).unwrap_or_else(|error| panic!("{error}"));
+    world.host.move_tasks(&group, &[pid], What::Process).done();
     refused(world.try_write(&group, Core, "cgroup.type", "threaded"), Errno::OPNOTSUPP, "holds processes");
     world.end(pid);
     world.write(&group, Core, "cgroup.type", "threaded");
@@ -98,7 +98,7 @@ fn types(world: &World) {
 fn implicit(world: &World) {
     let group = world.create("a", &[Cpu, Memory]);
     let pid = world.start();
-    world.host.move_tasks(&group, &[pid], What::Process).unwrap_or_else(|error| panic!("{error}"));
+    world.host.move_tasks(&group, &[pid], What::Process).done();
     let below = world.create("a/b", &[Cpu]);
     assert_eq!(
         (kind(world, &group).as_str(), kind(world, &below).as_str()),

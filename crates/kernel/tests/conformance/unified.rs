@@ -9,7 +9,7 @@ use settings::{
 
 use super::{
     Case, case,
-    world::{World, refused},
+    world::{Done, World, refused},
 };
 
 pub fn cases() -> Vec<Case> {
@@ -43,7 +43,7 @@ fn top_down(world: &World) {
     world.make(&world.group("a/b"), &[Memory]);
     assert_eq!((enabled(world, &top).as_str(), enabled(world, &group).as_str()), ("memory", "memory"));
     assert_eq!(world.read(&world.group("a/b"), Core, "cgroup.controllers"), "memory");
-    control(world, &top, "+pids +memory").unwrap_or_else(|error| panic!("{error}"));
+    control(world, &top, "+pids +memory").done();
     assert_eq!(enabled(world, &top), "memory pids");
     assert_eq!(world.read(&group, Core, "cgroup.controllers"), "memory pids");
 }
@@ -52,8 +52,8 @@ fn bottom_up(world: &World) {
     world.create("a/b", &[Memory]);
     let (top, group) = (world.group(""), world.group("a"));
     refused(control(world, &top, "-memory"), Errno::BUSY, "enables memory for its own children");
-    control(world, &group, "-memory").unwrap_or_else(|error| panic!("{error}"));
-    control(world, &top, "-memory").unwrap_or_else(|error| panic!("{error}"));
+    control(world, &group, "-memory").done();
+    control(world, &top, "-memory").done();
     control(world, &top, "-memory").unwrap_or_else(|error| panic!("again: {error}"));
     assert_eq!(enabled(world, &top), "");
 }
@@ -62,17 +62,17 @@ fn forgets(world: &World) {
     let group = world.create("a", &[Memory]);
     world.write(&group, Memory, "memory.max", "8M");
     let top = world.group("");
-    control(world, &top, "-memory").unwrap_or_else(|error| panic!("{error}"));
+    control(world, &top, "-memory").done();
     let seat = world.seat(&group, Core);
     assert_eq!(world.kernel().read(seat.at, &seat.path, "memory.max"), Err(Errno::NOENT));
-    control(world, &top, "+memory").unwrap_or_else(|error| panic!("{error}"));
+    control(world, &top, "+memory").done();
     assert_eq!(world.read(&group, Memory, "memory.max"), "max");
 }
 
 fn no_internal_processes(world: &World) {
     let group = world.create("a", &[Memory]);
     let pid = world.start();
-    world.host.move_tasks(&group, &[pid], What::Process).unwrap_or_else(|error| panic!("{error}"));
+    world.host.move_tasks(&group, &[pid], What::Process).done();
     refused(control(world, &group, "+memory"), Errno::BUSY, &format!("holds {pid}"));
     world.make(&world.group("a/b"), &[Core]);
     let result = world.host.create(&world.group("a/c"), Some(&[Memory]), &Default::default());
@@ -93,7 +93,7 @@ fn takes_no_processes(world: &World) {
     let seat = world.seat(&group, Core);
     let write = |file| world.kernel().write(seat.at, &seat.path, file, &pid.to_string());
     assert_eq!((write("cgroup.procs"), write("cgroup.threads")), (Err(Errno::BUSY), Err(Errno::BUSY)));
-    world.host.move_tasks(&below, &[pid], What::Process).unwrap_or_else(|error| panic!("{error}"));
+    world.host.move_tasks(&below, &[pid], What::Process).done();
 }
 
 fn not_enabled(world: &World) {
@@ -119,10 +119,10 @@ fn limited(world: &World) {
     let top = world.create("", &[Core]);
     let make = |name: &str| world.host.create(&world.group(name), Some(&[Core]), &Default::default());
     world.write(&top, Core, "cgroup.max.depth", "1");
-    make("a").unwrap_or_else(|error| panic!("{error}"));
+    make("a").done();
     refused(make("a/b"), Errno::AGAIN, "cgroup.max.depth");
     world.write(&top, Core, "cgroup.max.depth", "max");
-    make("a/b").unwrap_or_else(|error| panic!("{error}"));
+    make("a/b").done();
     world.write(&top, Core, "cgroup.max.descendants", "2");
     refused(make("c"), Errno::AGAIN, "cgroup.max.descendants");
     refused(make("a/b/c"), Errno::AGAIN, "cgroup.max.descendants");
@@ -141,7 +141,7 @@ fn last_word(world: &World) {
         (" +pids  -memory\n", "pids"),
         ("\n", "pids"),
     ] {
-        control(world, &top, text).unwrap_or_else(|error| panic!("{error}"));
+        control(world, &top, text).done();
         assert_eq!(enabled(world, &top), result, "after {text:?}");
     }
 }
@@ -151,7 +151,7 @@ fn populated(world: &World) {
     let events = |group| world.read(group, Core, "cgroup.events");
     assert_eq!(events(&group), "populated 0\nfrozen 0");
     let pid = world.start();
-    world.host.move_tasks(&below, &[pid], What::Process).unwrap_or_else(|error| panic!("{error}"));
+    world.host.move_tasks(&below, &[pid], What::Process).done();
     assert_eq!(
         (events(&group).as_str(), events(&below).as_str()),
         ("populated 1\nfrozen 0", "populated 1\nfrozen 0")

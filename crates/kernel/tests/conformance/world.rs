@@ -204,19 +204,17 @@ impl World {
     }
 
     pub fn make(&self, group: &GroupName, controllers: &[Controller]) -> Created {
-        self.host
-            .create(group, Some(controllers), &Default::default())
-            .unwrap_or_else(|error| panic!("{error}"))
+        self.host.create(group, Some(controllers), &Default::default()).done()
     }
 
     pub fn seat(&self, group: &GroupName, controller: Controller) -> Seat<'_> {
-        self.host.seat(group, controller).unwrap_or_else(|error| panic!("{error}"))
+        self.host.seat(group, controller).done()
     }
 
     /// A file's content without the newline at its end.
     pub fn read(&self, group: &GroupName, controller: Controller, file: &str) -> String {
         let seat = self.seat(group, controller);
-        let text = self.host.read(&seat, group, file).unwrap_or_else(|error| panic!("{error}"));
+        let text = self.host.read(&seat, group, file).done();
         text.strip_suffix('\n').unwrap_or(&text).to_owned()
     }
 
@@ -232,7 +230,7 @@ impl World {
 
     /// Writes what the kernel takes.
     pub fn write(&self, group: &GroupName, controller: Controller, file: &str, text: &str) {
-        self.try_write(group, controller, file, text).unwrap_or_else(|error| panic!("{error}"));
+        self.try_write(group, controller, file, text).done();
     }
 
     /// Gives a new v1 cpuset a CPU and a node, without which it takes no task.
@@ -241,7 +239,7 @@ impl World {
             let seat = self.host.seat_in(at, group);
             if at.controllers.contains(&Controller::Cpuset) && self.kernel().exists(at, &seat.path) {
                 for file in ["cpuset.cpus", "cpuset.mems"] {
-                    self.host.write(&seat, group, file, "0").unwrap_or_else(|error| panic!("{error}"));
+                    self.host.write(&seat, group, file, "0").done();
                 }
             }
         }
@@ -310,7 +308,7 @@ impl World {
     /// Starts a process that forks processes that fork, for a second.
     pub fn start_storm(&self) -> u32 {
         match &self.means {
-            Means::Fake(fake) => fake.spawn_storm(fake.caller().0, 60).expect("the caller can fork"),
+            Means::Fake(fake) => fake.spawn_storm(fake.caller().0, 200).expect("the caller can fork"),
             Means::Real(machine) => {
                 let pid = machine.borrow_mut().start(0);
                 machine.borrow_mut().order(pid, "storm 1000");
@@ -397,6 +395,19 @@ impl Drop for World {
         {
             let _ = kernel.write(at, "", "cgroup.subtree_control", &format!("-{name}"));
         }
+    }
+}
+
+/// What must not be refused.
+pub trait Done<T> {
+    /// The value of a call that succeeded.
+    fn done(self) -> T;
+}
+
+impl<T> Done<T> for Result<T, Error> {
+    #[track_caller]
+    fn done(self) -> T {
+        self.unwrap_or_else(|error| panic!("{error}"))
     }
 }
 
