@@ -64,8 +64,14 @@ pub fn find(name: &str) -> Result<Found, UnknownSetting> {
     lookup(name).ok_or_else(|| {
         let known = all().map(|setting| setting.name).chain(file_names().map(|(.., file)| file));
         let name: String = name.chars().take(100).collect();
-        UnknownSetting { nearest: units::nearest(&name, known), name }
+        UnknownSetting { nearest: units::nearest(&any_size(&name), known), name }
     })
+}
+
+/// A name with what stands where a huge page size belongs taken for one, so that its pattern is near.
+fn any_size(name: &str) -> String {
+    let after = name.strip_prefix("hugetlb.").and_then(|rest| rest.split_once('.'));
+    after.map_or_else(|| name.to_owned(), |(_, last)| format!("hugetlb.{SIZE}.{last}"))
 }
 
 /// The same without looking for near names where there is none: that takes a millisecond.
