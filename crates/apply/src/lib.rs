@@ -1,10 +1,46 @@
 //! Carries out what was planned: finds where each setting lives, writes, reads back, and on any refusal puts back
 //! what it had changed. It decides nothing: values and order come from `plan`.
 
-mod change;
 mod error;
 mod held;
 
+mod change; // single settings
+
+// a whole plan, in the order of its way
+mod observe;
+mod system;
+
+mod failure;
+mod record;
+mod state;
+
+mod before;
+mod execute;
+mod journal;
+
+mod away;
+mod ownership;
+mod perform;
+
+mod inverse;
+mod recover;
+mod rollback;
+mod undo;
+
+mod confirm;
+mod status;
+
 pub use change::{Change, set};
+pub use confirm::{Verdict, confirm, execute_unless_reverted, revert_unless_confirmed};
 pub use error::Error;
+pub use execute::{Difference, Meta, Outcome, Unmoved, execute};
+pub use failure::Failure;
 pub use held::{Reading, get, place};
+pub use observe::{hierarchies, observe};
+pub use perform::Target;
+pub use record::{Act, Affinity, Before, By, Ending, Entry, Head, Kind, Record, Result as End, Spot};
+pub use recover::{Recovered, recover};
+pub use state::{Lock, STATE, State};
+pub use status::{Drift, GroupStatus, SettingStatus, status};
+pub use system::{Running, System};
+pub use undo::{history, undo};

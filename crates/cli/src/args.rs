@@ -141,6 +141,38 @@ pub enum Command {
     /// Unmount a controller's cgroup v1 hierarchy that holds no groups
     #[command(after_help = "Example: ringfence umount net_cls")]
     Umount(Mount),
+    /// Check a layout; every error at once
+    #[command(after_help = "Example: ringfence check /etc/cgconfig.conf")]
+    Check(LayoutFile),
+    /// Turn libcgroup's configuration into a layout
+    #[command(after_help = "Example: ringfence import /etc/cgconfig.conf > layout.toml")]
+    Import(LayoutFile),
+    /// Turn a layout into libcgroup's configuration or commands
+    #[command(after_help = "Example: ringfence export layout.toml --to cgconfig")]
+    Export(Export),
+    /// Show what a layout would change, and why
+    #[command(after_help = "Examples:
+  ringfence plan
+  ringfence plan layout.toml --machine numactl.txt --as cgset")]
+    Plan(PlanArgs),
+    /// Divide the machine as a layout says, all of it or nothing
+    #[command(after_help = "Example: ringfence apply --confirm 60")]
+    Apply(Apply),
+    /// Let a change stay that was applied with --confirm
+    #[command(after_help = "Example: ringfence confirm")]
+    Confirm(Generation),
+    /// Go back to the state before the last apply, or after an earlier generation
+    #[command(after_help = "Example: ringfence undo")]
+    Undo(Generation),
+    /// List what was applied and undone: who, when, what, with which result
+    #[command(after_help = "Example: ringfence history")]
+    History(StateArgs),
+    /// Show the groups that were applied, and where they are no longer as asked
+    #[command(after_help = "Example: ringfence status --json")]
+    Status(StateArgs),
+    /// The process that undoes what is not confirmed (started by apply --confirm)
+    #[command(hide = true)]
+    RevertUnlessConfirmed(Revert),
     /// Divide this machine for a minute and show what that does
     #[command(after_help = "Example: ringfence demo")]
     Demo(Demo),
@@ -322,6 +354,105 @@ pub struct Mount {
     /// Where [default: a directory beside the other hierarchies]
     #[arg(long, value_name = "DIRECTORY")]
     pub at: Option<PathBuf>,
+}
+
+#[derive(Debug, ClapArgs)]
+pub struct LayoutFile {
+    /// A layout, cgconfig.conf or cgrules.conf; a directory with layout.toml and layout.d/*.toml
+    #[arg(default_value = "/etc/ringfence")]
+    pub layout: PathBuf,
+}
+
+#[derive(Debug, ClapArgs)]
+pub struct Export {
+    /// The layout
+    #[arg(default_value = "/etc/ringfence")]
+    pub layout: PathBuf,
+    /// The form
+    #[arg(long, value_enum)]
+    pub to: ExportTo,
+    /// In the names of cgroup v2
+    #[arg(long)]
+    pub v2: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ExportTo {
+    /// Our own
+    Toml,
+    /// libcgroup's configuration
+    Cgconfig,
+    /// libcgroup's rules
+    Cgrules,
+    /// cgset commands
+    Cgset,
+}
+
+#[derive(Debug, ClapArgs)]
+pub struct PlanArgs {
+    /// The layout
+    #[arg(default_value = "/etc/ringfence")]
+    pub layout: PathBuf,
+    /// Plan for a machine from its listing instead; several are merged
+    #[arg(long, value_name = "FILE")]
+    pub machine: Vec<PathBuf>,
+    /// That machine has cgroup v1
+    #[arg(long, requires = "machine")]
+    pub v1: bool,
+    /// The form
+    #[arg(long = "as", value_enum, default_value_t = PlanForm::Steps)]
+    pub form: PlanForm,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum PlanForm {
+    /// Every step with its reason
+    Steps,
+    /// cgset commands
+    Cgset,
+}
+
+#[derive(Debug, ClapArgs)]
+pub struct StateArgs {
+    /// Where the history is kept
+    #[arg(long, value_name = "DIRECTORY", help = "Where the history is kept [default: /var/lib/ringfence]")]
+    pub state: Option<PathBuf>,
+}
+
+#[derive(Debug, ClapArgs)]
+pub struct Apply {
+    /// The layout
+    #[arg(default_value = "/etc/ringfence")]
+    pub layout: PathBuf,
+    /// Undo it after so long, unless ringfence confirm comes; 60 or 60s
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub confirm: Option<std::time::Duration>,
+    #[command(flatten)]
+    pub state: StateArgs,
+}
+
+fn seconds(text: &str) -> Result<std::time::Duration, String> {
+    let number = text.strip_suffix('s').unwrap_or(text).parse::<u64>();
+    let within = number.ok().filter(|seconds| (1..=86_400).contains(seconds));
+    within
+        .map(std::time::Duration::from_secs)
+        .ok_or_else(|| "expected 1 to 86400 seconds, such as 60s".to_owned())
+}
+
+#[derive(Debug, ClapArgs)]
+pub struct Generation {
+    /// The generation's number in the history
+    pub generation: Option<u32>,
+    #[command(flatten)]
+    pub state: StateArgs,
+}
+
+#[derive(Debug, ClapArgs)]
+pub struct Revert {
+    pub generation: u32,
+    pub seconds: u64,
+    #[command(flatten)]
+    pub state: StateArgs,
 }
 
 #[derive(Debug, ClapArgs)]

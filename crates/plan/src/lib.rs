@@ -1,11 +1,53 @@
 //! Decides what is written, where, and in which order the kernel accepts it: a pure function of what is asked
 //! and what the kernel holds. Never touches the machine; what it must know of it is handed in.
 
+// single settings: what is asked, in which order, and back
 mod ask;
 mod order;
 mod restore;
 
+// a whole layout: what is known and what comes of it, as data
+mod lint;
+mod names;
+mod observed;
+mod people;
+mod problem;
+mod step;
+
+// from the one to the other: the groups as a tree, the CPUs and memory nodes of each, the order of their writes
+mod tree;
+
+mod resolve;
+
+mod sequence;
+
+mod cpusets;
+
+// everything else of a group
+mod budgets;
+mod devices;
+mod homes;
+mod mounts;
+mod owners;
+mod values;
+
+mod lints;
+mod needs;
+mod planning;
+
+mod cgset;
+mod facts;
+
 pub mod doctor;
 
 pub use ask::{Ask, Held, Place, PlanError, Write, writes};
+pub use cgset::as_cgset;
+pub use facts::MachineFacts;
+pub use lint::{Lint, LintKind};
+pub use needs::{Need, devices, needs};
+pub use observed::{Observed, Owned, SeenGroup, SeenHierarchy};
+pub use people::{Anybody, People};
+pub use planning::plan;
+pub use problem::{Against, Problem};
 pub use restore::restoring;
+pub use step::{Action, Assignment, Ownership, Plan, Step};

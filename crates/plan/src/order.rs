@@ -2,7 +2,7 @@
 //! need both after, and pairs of limits in the order that keeps the kernel's own rule between them true at every
 //! moment. Writes without a rule keep the order in which they were asked for.
 
-use std::cmp::Reverse;
+use std::{cmp::Reverse, collections::HashMap};
 
 use units::CpuSet;
 
@@ -54,8 +54,8 @@ const PAIRS: [Pair; 5] = [
     Pair {
         first: "cpu.rt_runtime_us",
         second: "cpu.rt_period_us",
-        rule: at_most,
-        why: "the real-time budget is never longer than its period",
+        rule: ratio,
+        why: "between the two writes the group's real-time share is no more than before or after",
     },
 ];
 
@@ -72,14 +72,13 @@ fn ratio(old: [f64; 2], new: [f64; 2]) -> FirstGoes {
 }
 
 /// Puts the writes of each place in order. Stable.
-pub(crate) fn order(writes: &mut Vec<Write>, held: Held<'_>) {
+pub(crate) fn order(writes: &mut [Write], held: Held<'_>) {
     for write in writes.iter_mut() {
         write.why = stage(&write.file, &write.text).1;
     }
-    let depths: Vec<_> = writes.iter().map(|write| depth_rule(write, writes, held)).collect();
-    let mut keyed: Vec<_> = std::mem::take(writes).into_iter().zip(depths).collect();
-    keyed.sort_by_key(|(write, depth)| (stage(&write.file, &write.text).0, *depth));
-    *writes = keyed.into_iter().map(|(write, _)| write).collect();
+    let shrinking = shrinking_shares(writes, held);
+    let rank = |write: &Write| (stage(&write.file, &write.text).0, depth_rule(write, &shrinking, held));
+    writes.sort_by_cached_key(rank);
     order_pairs(writes, held);
 }
 
@@ -113,50 +112,64 @@ fn stage(file: &str, text: &str) -> (u8, Option<&'static str>) {
     }
 }
 
+/// Files that together hold a share of a period, which v1 bounds by the parent's.
+const SHARES: [[&str; 2]; 2] =
+    [["cpu.cfs_quota_us", "cpu.cfs_period_us"], ["cpu.rt_runtime_us", "cpu.rt_period_us"]];
+
+/// The files of [`SHARES`] that one is of.
+fn share(file: &str) -> Option<[&'static str; 2]> {
+    SHARES.into_iter().find(|files| files.contains(&file))
+}
+
 /// For what v1 bounds by the parent (sets, quotas, real-time budgets): a group that grows comes after its parent,
-/// one that shrinks before it.
-fn depth_rule(write: &Write, writes: &[Write], held: Held<'_>) -> Result<usize, Reverse<usize>> {
+/// one that shrinks before it. Of real-time budgets, which v1 adds up, all that shrink come before those that grow.
+fn depth_rule(
+    write: &Write,
+    shrinking: &HashMap<(Place, &'static str), bool>,
+    held: Held<'_>,
+) -> (bool, Result<usize, Reverse<usize>>) {
     let depth = write.place.path.matches('/').count() + usize::from(!write.place.path.is_empty());
-    let shrinks = match write.file.as_str() {
-        "cpuset.cpus" | "cpuset.mems" | "cpuset.cpus.exclusive" => {
+    let shrinks = match (write.file.as_str(), share(&write.file)) {
+        (_, Some([time, _])) => shrinking.get(&(write.place.clone(), time)).copied().unwrap_or(false),
+        ("cpuset.cpus" | "cpuset.mems" | "cpuset.cpus.exclusive", None) => {
             let set =
                 |text: Option<String>| text.and_then(|text| text.parse::<CpuSet>().ok()).unwrap_or_default();
             let (old, new) = (set(held(&write.place, &write.file)), set(Some(write.text.clone())));
             new.is_subset(&old) && !new.is_empty()
         }
-        "cpu.cfs_quota_us" | "cpu.cfs_period_us" => {
-            share_shrinks(&write.place, ["cpu.cfs_quota_us", "cpu.cfs_period_us"], writes, held)
-        }
-        "cpu.rt_runtime_us" | "cpu.rt_period_us" => {
-            share_shrinks(&write.place, ["cpu.rt_runtime_us", "cpu.rt_period_us"], writes, held)
-        }
         _ => false,
     };
-    if shrinks { Err(Reverse(depth)) } else { Ok(depth) }
+    let first = shrinks && write.file.starts_with("cpu.rt_");
+    (!first, if shrinks { Err(Reverse(depth)) } else { Ok(depth) })
 }
 
-/// Is the share of a period that the place is to have less than what it has?
-fn share_shrinks(place: &Place, [time, period]: [&str; 2], writes: &[Write], held: Held<'_>) -> bool {
-    let new = |file: &str| {
-        let write = writes.iter().find(|write| write.place == *place && write.file == file);
-        amount(write.map(|write| write.text.clone()).or_else(|| held(place, file)))
+/// By place and the file that holds the time: is the share that it is to have less than what it has?
+fn shrinking_shares(writes: &[Write], held: Held<'_>) -> HashMap<(Place, &'static str), bool> {
+    let bound = || writes.iter().filter_map(|write| Some((write, share(&write.file)?)));
+    let texts: HashMap<(&Place, &str), &str> =
+        bound().map(|(write, _)| ((&write.place, write.file.as_str()), write.text.as_str())).collect();
+    let shrinks = |place: &Place, [time, period]: [&'static str; 2]| {
+        let new = |file: &'static str| {
+            let text = texts.get(&(place, file)).map(|text| (*text).to_owned());
+            amount(text.or_else(|| held(place, file)))
+        };
+        let old = |file: &str| amount(held(place, file));
+        new(time) / new(period) < old(time) / old(period)
     };
-    let old = |file: &str| amount(held(place, file));
-    new(time) / new(period) < old(time) / old(period)
+    bound().map(|(write, files)| ((write.place.clone(), files[0]), shrinks(&write.place, files))).collect()
 }
 
 /// Orders the files of each place between which the kernel keeps a rule: of those that may go, the one that stood
 /// first goes first.
 fn order_pairs(writes: &mut [Write], held: Held<'_>) {
-    let mut places: Vec<Place> = writes.iter().map(|write| write.place.clone()).collect();
-    places.dedup();
-    for place in places {
-        let bound = |write: &Write| {
-            write.place == place
-                && PAIRS.iter().any(|pair| pair.first == write.file || pair.second == write.file)
-        };
-        let slots: Vec<usize> = (0..writes.len()).filter(|&index| bound(&writes[index])).collect();
-        let mut left: Vec<Write> = slots.iter().map(|&index| writes[index].clone()).collect();
+    let bound =
+        |write: &Write| PAIRS.iter().any(|pair| pair.first == write.file || pair.second == write.file);
+    let mut slots_of: HashMap<Place, Vec<usize>> = HashMap::new();
+    for (slot, write) in writes.iter().enumerate().filter(|(_, write)| bound(write)) {
+        slots_of.entry(write.place.clone()).or_default().push(slot);
+    }
+    for (place, slots) in slots_of {
+        let mut left: Vec<Write> = slots.iter().map(|&slot| writes[slot].clone()).collect();
         let rules = rules(&place, &left, held);
         for slot in slots {
             let free = |write: &Write| {

@@ -1,6 +1,12 @@
 //! `topology`, `settings`, `doctor`, `mount`, `umount`.
 
-use std::{fmt::Write, fs, io::Read, os::unix::fs::FileTypeExt, path::Path};
+use std::{
+    fmt::Write,
+    fs,
+    io::Read,
+    os::unix::fs::FileTypeExt,
+    path::{Path, PathBuf},
+};
 
 use settings::{Controller, Version};
 use topology::Machine;
@@ -30,15 +36,20 @@ pub fn topology(args: &args::Topology, as_json: bool) -> Result<(), Failure> {
 }
 
 fn machine(args: &args::Topology) -> Result<Machine, Failure> {
+    if args.machine.is_empty() { Ok(Machine::live()?) } else { listings(&args.machine) }
+}
+
+/// A machine from its listings, merged.
+pub fn listings(paths: &[PathBuf]) -> Result<Machine, Failure> {
     let mut merged: Option<Machine> = None;
-    for path in &args.machine {
+    for path in paths {
         let machine = listing(path)?;
         merged = Some(match merged {
             Some(first) => first.merge(machine)?,
             None => machine,
         });
     }
-    Ok(merged.map_or_else(Machine::live, Ok)?)
+    merged.ok_or_else(|| Failure::usage("no listing is named"))
 }
 
 fn listing(path: &Path) -> Result<Machine, Failure> {

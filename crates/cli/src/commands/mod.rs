@@ -3,6 +3,7 @@
 mod control;
 mod demo;
 mod groups;
+mod layouts;
 mod machine;
 mod perf;
 mod program;
@@ -37,6 +38,16 @@ pub fn run(args: &Args) -> Result<u8, Failure> {
         Command::Settings(settings) => machine::settings(settings, json),
         Command::Mount(mount) => machine::mount(mount, json),
         Command::Umount(mount) => machine::umount(mount, json),
+        Command::Check(file) => layouts::check(file, json),
+        Command::Import(file) => layouts::import(file),
+        Command::Export(export) => layouts::export(export),
+        Command::Plan(plan) => layouts::plan(plan, json),
+        Command::Apply(apply) => layouts::apply(apply, json),
+        Command::Confirm(generation) => layouts::confirm(generation, json),
+        Command::Undo(generation) => layouts::undo(generation, json),
+        Command::History(state) => layouts::history(state, json),
+        Command::Status(state) => return layouts::status(state, json),
+        Command::RevertUnlessConfirmed(revert) => layouts::revert(revert),
         Command::Demo(demo) => demo::demo(demo, json),
         Command::Completions(completions) => program::completions(completions),
         Command::Man(man) => program::man(man),

@@ -1,0 +1,134 @@
+//! Keeps the tasks of a group off CPUs that another group has for itself, and gives them back. Changes threads'
+//! affinities and nothing else: no task changes its group.
+
+use kernel::{GroupName, Op};
+use plan::Place;
+use rustix::io::Errno;
+use units::CpuSet;
+
+use crate::{
+    Error, Unmoved,
+    journal::Journal,
+    perform::{Performer, name, unwritable},
+    record::{Affinity, Entry},
+};
+
+/// Threads may be started while others are moved: passes end when one finds nobody new. One that starts threads
+/// faster than this has had its chance: a thread inherits its maker's affinity, which is moved by then.
+const MAX_PASSES: usize = 10;
+
+/// Moves every thread in the group itself away from `cpus`; those that refuse are told.
+pub(crate) fn move_away(
+    performer: &mut Performer<'_>,
+    step: usize,
+    entry: &Entry,
+    (place, cpus, to): (Place, &CpuSet, &CpuSet),
+    journal: &mut Journal<'_>,
+) -> Result<Vec<Unmoved>, Error> {
+    let system = performer.system();
+    let mut unmoved: Vec<Unmoved> = Vec::new();
+    for _ in 0..MAX_PASSES {
+        let mut found = false;
+        for thread in threads(performer, &place) {
+            if unmoved.iter().any(|known| known.thread == thread) {
+                continue;
+            }
+            let (Ok(held), Ok(started)) = (system.affinity(thread), system.started(thread)) else { continue };
+            if held.is_disjoint(cpus) {
+                continue;
+            }
+            found = true;
+            let rest = held.difference(cpus);
+            let new = if rest.is_empty() { to } else { &rest };
+            let affinity = Affinity { thread, started, cpus: held.clone() };
+            journal.thread(step, &affinity).map_err(unwritable)?;
+            performer.affinities.push((step, affinity));
+            match system.set_affinity(thread, new) {
+                Ok(()) | Err(Errno::SRCH) => {}
+                Err(errno) => unmoved.push(refuser(performer, entry, thread, &held, errno)?),
+            }
+        }
+        if !found {
+            break;
+        }
+    }
+    Ok(unmoved)
+}
+
+/// Threads of the kernel may refuse; anybody else's refusal is an error.
+fn refuser(
+    performer: &Performer<'_>,
+    entry: &Entry,
+    thread: u32,
+    cpus: &CpuSet,
+    errno: Errno,
+) -> Result<Unmoved, Error> {
+    let process = performer.host().kernel().process(thread);
+    match process {
+        Ok(process) if errno == Errno::INVAL && (process.kernel_thread || process.bound) => {
+            Ok(Unmoved { thread, comm: process.comm, cpus: cpus.clone() })
+        }
+        _ => Err(performer.refused(Op::Move { pid: thread }, entry, None, None, errno)),
+    }
+}
+
+/// Gives threads the CPUs that they had. One that ended meanwhile needs none.
+pub(crate) fn restore(
+    performer: &mut Performer<'_>,
+    step: usize,
+    entry: &Entry,
+    threads: &[Affinity],
+    journal: &mut Journal<'_>,
+) -> Result<(), Error> {
+    let system = performer.system();
+    for before in threads {
+        if system.started(before.thread) != Ok(before.started) {
+            continue; // another one by now
+        }
+        let Ok(held) = system.affinity(before.thread) else { continue };
+        if held == before.cpus {
+            continue;
+        }
+        let now = Affinity { cpus: held, ..before.clone() };
+        journal.thread(step, &now).map_err(unwritable)?;
+        performer.affinities.push((step, now));
+        match system.set_affinity(before.thread, &before.cpus) {
+            Ok(()) | Err(Errno::SRCH) => {}
+            Err(errno) => {
+                return Err(performer.refused(Op::Move { pid: before.thread }, entry, None, None, errno));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The threads in the group itself.
+fn threads(performer: &Performer<'_>, place: &Place) -> Vec<u32> {
+    let text = performer.content(place, "tasks").or_else(|| performer.content(place, "cgroup.threads"));
+    let text = text.unwrap_or_default();
+    text.lines().filter_map(|line| line.parse().ok()).collect()
+}
+
+/// Puts threads' CPUs back after a failure, as far as that goes; says what is left.
+pub(crate) fn put_back(performer: &Performer<'_>, group: &str, threads: &[&Affinity]) -> Vec<String> {
+    let system = performer.system();
+    let group: GroupName = name(group);
+    let mut left = Vec::new();
+    for before in threads.iter().rev() {
+        if system.started(before.thread) != Ok(before.started)
+            || system.affinity(before.thread).is_ok_and(|held| held == before.cpus)
+        {
+            continue;
+        }
+        match system.set_affinity(before.thread, &before.cpus) {
+            Ok(()) | Err(Errno::SRCH) => {}
+            Err(errno) => left.push(format!(
+                "the CPUs {} of thread {} in group '{group}': {}",
+                before.cpus,
+                before.thread,
+                kernel::describe(errno)
+            )),
+        }
+    }
+    left
+}

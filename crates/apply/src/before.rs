@@ -1,0 +1,192 @@
+//! What is there before a step: read once for all steps before the first is done. Only reads.
+
+use std::collections::{HashMap, HashSet};
+
+use plan::{Owned, Place};
+use settings::{Access, Version};
+
+use crate::{
+    Failure, ownership,
+    perform::{Performer, name},
+    record::{Act, Before, Entry},
+};
+
+/// Files that change when another one is written, so that putting that one back is not enough: an idle group has no
+/// weight of its own, and a nice value is coarser than the weight that it sets.
+const CHANGES_WITH: [(&str, &str); 4] = [
+    ("cpu.idle", "cpu.weight"),
+    ("cpu.idle", "cpu.shares"),
+    ("cpu.weight.nice", "cpu.weight"),
+    ("cpuset.cpus.partition", "cpuset.cpus.exclusive"),
+];
+
+/// Looks at what all steps will change.
+pub(crate) struct Looking<'p, 't> {
+    performer: &'p Performer<'t>,
+    /// Groups that an earlier step makes.
+    made: HashSet<Place>,
+    /// What files hold after the steps so far.
+    held: HashMap<(Place, String), String>,
+    /// Whether a file of that name and version holds a setting: looked up once for all groups.
+    settings: HashMap<(String, Version), bool>,
+}
+
+impl<'p, 't> Looking<'p, 't> {
+    pub fn new(performer: &'p Performer<'t>) -> Looking<'p, 't> {
+        Looking { performer, made: HashSet::new(), held: HashMap::new(), settings: HashMap::new() }
+    }
+
+    /// Fills in what was before a step. `planned`: what its file held when it was planned, if that is known.
+    ///
+    /// # Errors
+    /// [`Failure::Stale`]: the machine is not as the plan takes it to be; [`Failure::Refused`].
+    pub fn look(&mut self, entry: &mut Entry, planned: Option<&str>) -> Result<(), Failure> {
+        let Some(place) = entry.act.place().cloned() else { return Ok(()) };
+        let unmounted = self.performer.at(&place).is_none(); // a step of this plan mounts it
+        if let Act::CreateGroup { .. } = entry.act {
+            if !unmounted && self.performer.exists(&place) {
+                return Err(stale(format!("{} is there already", self.performer.directory(&place))));
+            }
+            self.made.insert(place);
+            return Ok(());
+        }
+        if unmounted || self.made.contains(&place) {
+            entry.before = Before::New;
+            return Ok(());
+        }
+        if !self.performer.exists(&place) {
+            return Err(stale(format!(
+                "group '{}' is gone ({})",
+                entry.group,
+                self.performer.directory(&place)
+            )));
+        }
+        entry.before = self.of(entry, &place, planned)?;
+        Ok(())
+    }
+
+    fn of(&mut self, entry: &Entry, place: &Place, planned: Option<&str>) -> Result<Before, Failure> {
+        Ok(match &entry.act {
+            Act::EnableControllers { names, .. } | Act::DisableControllers { names, .. } => {
+                let on = self.performer.content(place, "cgroup.subtree_control").unwrap_or_default();
+                let is_on = |name: &&String| on.split_whitespace().any(|word| word == name.as_str());
+                let off = names.iter().filter(|name| !is_on(name)).cloned().collect();
+                Before::Controllers { off, children: self.children(place) }
+            }
+            Act::Write { file, text, .. } => self.files(entry, place, (file, text), planned)?,
+            Act::SetDevices { .. } | Act::RestoreDevices { .. } => {
+                let Some(at) = self.performer.at(place) else { return Ok(Before::Nothing) };
+                let filter = self.performer.host().kernel().device_filter(at, &place.path);
+                let filter = filter
+                    .map_err(|errno| self.performer.refused(kernel::Op::Read, entry, None, None, errno))?;
+                Before::Devices(filter.map(|filter| filter.access.to_string()))
+            }
+            Act::SetOwnership { access, .. } => {
+                let files = self.listed(place);
+                let each = ownership::each(access, place.version, &files, None);
+                let names: Vec<Option<&str>> = each.iter().map(|(file, _)| *file).collect();
+                Before::Owners(self.owners(place, &names))
+            }
+            Act::RestoreOwners { owners, .. } => {
+                let names: Vec<Option<&str>> = owners.iter().map(|(file, _)| file.as_deref()).collect();
+                Before::Owners(self.owners(place, &names))
+            }
+            Act::RemoveGroup { .. } => self.group(place),
+            _ => Before::Nothing,
+        })
+    }
+
+    fn files(
+        &mut self,
+        entry: &Entry,
+        place: &Place,
+        (file, text): (&str, &str),
+        planned: Option<&str>,
+    ) -> Result<Before, Failure> {
+        let key = (place.clone(), file.to_owned());
+        let earlier = self.held.insert(key, text.to_owned());
+        let shown = if matches!(file, "devices.allow" | "devices.deny") { "devices.list" } else { file };
+        let Some(now) = self.performer.content(place, shown) else {
+            let readable = settings::lookup(file).is_some_and(|found| found.setting.access != Access::Write);
+            return Ok(if readable { Before::Absent } else { Before::Files(Vec::new()) });
+        };
+        if let (Some(planned), None) = (planned, &earlier)
+            && planned.trim_end() != now.trim_end()
+        {
+            let group = name(&entry.group);
+            return Err(stale(format!(
+                "{file} of group '{group}' held '{planned}' then and holds '{now}' now"
+            )));
+        }
+        // of a file of lines by device each write changes its own line only
+        let before = earlier.filter(|_| !now.contains('\n') && !is_by_key(file)).unwrap_or(now);
+        let with = CHANGES_WITH.iter().filter(|(written, _)| *written == file);
+        let with =
+            with.filter_map(|(_, other)| Some(((*other).to_owned(), self.performer.content(place, other)?)));
+        Ok(Before::Files(std::iter::once((shown.to_owned(), before)).chain(with).collect()))
+    }
+
+    fn children(&self, place: &Place) -> Vec<String> {
+        let at = self.performer.at(place);
+        at.and_then(|at| self.performer.host().kernel().children(at, &place.path).ok()).unwrap_or_default()
+    }
+
+    fn listed(&self, place: &Place) -> Vec<String> {
+        let at = self.performer.at(place);
+        at.and_then(|at| self.performer.host().kernel().files(at, &place.path).ok()).unwrap_or_default()
+    }
+
+    fn owners(&self, place: &Place, names: &[Option<&str>]) -> Vec<(Option<String>, Owned)> {
+        let Some(at) = self.performer.at(place) else { return Vec::new() };
+        let owned = |file: Option<&str>| self.performer.system().owned(at, &place.path, file).ok();
+        names.iter().filter_map(|file| Some((file.map(str::to_owned), owned(*file)?))).collect()
+    }
+
+    /// Everything of a group that can be set.
+    fn group(&mut self, place: &Place) -> Before {
+        let listed = self.listed(place);
+        let known = &mut self.settings;
+        let settable = listed.iter().filter(|file| {
+            let key = ((*file).clone(), place.version);
+            *known.entry(key).or_insert_with(|| is_setting(file, place.version))
+        });
+        let settable: Vec<&String> = settable.collect();
+        let files = settable
+            .into_iter()
+            .filter_map(|file| Some((file.clone(), self.performer.content(place, file)?)))
+            .collect();
+        let mut names: Vec<Option<&str>> = listed.iter().map(|file| Some(file.as_str())).collect();
+        names.push(None);
+        Before::Group { files, owners: self.owners(place, &names) }
+    }
+}
+
+fn stale(what: String) -> Failure {
+    Failure::Stale { what }
+}
+
+/// Is it a file that holds a setting which can be read and written?
+fn is_setting(file: &str, version: Version) -> bool {
+    settings::lookup(file).is_some_and(|found| {
+        found.setting.access == Access::ReadWrite && found.files(version).iter().any(|own| own == file)
+    })
+}
+
+/// Does the file hold a line for each device or resource?
+pub(crate) fn is_by_key(file: &str) -> bool {
+    const NAMES: [&str; 8] = [
+        "io.max",
+        "io.latency",
+        "io.weight",
+        "io.bfq.weight",
+        "io.cost.qos",
+        "io.cost.model",
+        "rdma.max",
+        "misc.max",
+    ];
+    NAMES.contains(&file)
+        || file.starts_with("blkio.throttle.")
+        || file.ends_with("weight_device")
+        || file == "net_prio.ifpriomap"
+        || file.starts_with("devices.")
+}

@@ -1,0 +1,118 @@
+//! Why a plan was not carried out, or a generation not brought back; and what state the machine is in then.
+
+use std::path::PathBuf;
+
+use crate::Error;
+
+/// Why; each says whether anything was changed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Failure {
+    /// Refused before anything was changed.
+    #[error("{0}")]
+    Refused(#[from] Error),
+    /// The state directory can't be used; nothing was changed.
+    #[error("cannot {what} {}: {reason}", path.display())]
+    State {
+        /// What was tried.
+        what: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// The system's answer, or what is wrong.
+        reason: String,
+    },
+    /// Another change is under way.
+    #[error("another change is under way: process {pid} ({command}) holds {}", path.display())]
+    Locked {
+        /// Who; 0 if that could not be read.
+        pid: u32,
+        /// His command line.
+        command: String,
+        /// The lock.
+        path: PathBuf,
+    },
+    /// The last generation waits for its confirmation.
+    #[error("generation {generation} waits to be confirmed for another {seconds} s")]
+    Unconfirmed {
+        /// Which.
+        generation: u32,
+        /// How long still.
+        seconds: u64,
+    },
+    /// The machine is no longer as it was when the plan was made; nothing was changed.
+    #[error("the machine changed after the plan was made: {what}")]
+    Stale {
+        /// What is different.
+        what: String,
+    },
+    /// A step failed. Everything done before it was put back, but for what is left.
+    #[error("step {} of {steps} failed: {error}\n{}", step + 1, after(left))]
+    RolledBack {
+        /// The generation's number in the history.
+        generation: u32,
+        /// Which step, from 0.
+        step: usize,
+        /// Of how many.
+        steps: usize,
+        /// The refusal.
+        error: Box<Error>,
+        /// What could not be put back, each with the reason.
+        left: Vec<String>,
+    },
+    /// There is no such generation.
+    #[error("there is no generation {asked}: the last is {last}")]
+    NoGeneration {
+        /// The number.
+        asked: u32,
+        /// The last one; 0 if there is none.
+        last: u32,
+    },
+    /// Nothing that was applied is in effect.
+    #[error("there is nothing to undo: no generation is in effect")]
+    NothingToUndo,
+    /// The generation was made before the machine was booted.
+    #[error(
+        "generation {generation} was in effect before the machine was booted, and control groups do not outlive that"
+    )]
+    OtherBoot {
+        /// Which.
+        generation: u32,
+    },
+    /// There is nothing that could be confirmed.
+    #[error("generation {generation} is not waiting to be confirmed: {why}")]
+    NotWaiting {
+        /// Which.
+        generation: u32,
+        /// Why not.
+        why: &'static str,
+    },
+}
+
+fn after(left: &[String]) -> String {
+    if left.is_empty() {
+        "all is as before".to_owned()
+    } else {
+        format!("all is as before, except for what could not be put back: {}", left.join("; "))
+    }
+}
+
+impl Failure {
+    /// What to do about it.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Failure::Refused(error) => error.hint(),
+            Failure::RolledBack { error, .. } => error.hint(),
+            Failure::State { path, .. } => {
+                Some(format!("{} must be a directory that only you can write to", path.display()))
+            }
+            Failure::Locked { pid, .. } => Some(format!("wait for it, or see what it does: ps -fp {pid}")),
+            Failure::Unconfirmed { generation, .. } => {
+                Some(format!("ringfence confirm {generation}, or ringfence undo"))
+            }
+            Failure::Stale { .. } => Some("plan again".to_owned()),
+            Failure::NoGeneration { .. } | Failure::NothingToUndo | Failure::NotWaiting { .. } => {
+                Some("ringfence history lists what was done".to_owned())
+            }
+            Failure::OtherBoot { .. } => Some("ringfence apply with the layout of that time".to_owned()),
+        }
+    }
+}

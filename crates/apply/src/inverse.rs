@@ -1,0 +1,147 @@
+//! From a step and what was there before it to the acts that put that back, in the order in which they are done.
+//! Data only: whether it is still needed is seen on the machine.
+
+use plan::Place;
+use settings::{Value, Version};
+
+use crate::{
+    before::is_by_key,
+    record::{Act, Affinity, Before, Entry},
+};
+
+/// What undoes a step.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Inverse {
+    /// In this order.
+    pub acts: Vec<Act>,
+    /// Why not, or not wholly.
+    pub cannot: Option<String>,
+}
+
+/// The acts that undo a step, but for [`Before::New`] and [`Before::Group`]: those are the whole group's.
+/// `affinities`: what threads had before this step, as it came.
+pub(crate) fn inverse(entry: &Entry, affinities: &[&Affinity]) -> Inverse {
+    let acts = |acts: Vec<Act>| Inverse { acts, cannot: None };
+    match (&entry.act, &entry.before) {
+        (Act::Mount { controllers, name, path }, _) => {
+            let (controllers, name, path) = (controllers.clone(), name.clone(), path.clone());
+            acts(vec![Act::Unmount { controllers, name, path }])
+        }
+        (Act::Unmount { controllers, name, path }, _) => {
+            let (controllers, name, path) = (controllers.clone(), name.clone(), path.clone());
+            acts(vec![Act::Mount { controllers, name, path }])
+        }
+        (Act::CreateGroup { place }, _) => acts(vec![Act::RemoveGroup { place: place.clone() }]),
+        (Act::EnableControllers { place, .. }, Before::Controllers { off, .. }) if !off.is_empty() => {
+            acts(vec![Act::DisableControllers { place: place.clone(), names: off.clone() }])
+        }
+        (Act::DisableControllers { place, names }, Before::Controllers { off, .. }) => {
+            let names: Vec<String> = names.iter().filter(|name| !off.contains(name)).cloned().collect();
+            let all = (!names.is_empty()).then(|| Act::EnableControllers { place: place.clone(), names });
+            acts(all.into_iter().collect())
+        }
+        (Act::Write { place, file, text }, Before::Files(files)) => {
+            written(entry, place, (file, text), files)
+        }
+        (Act::SetDevices { place, .. } | Act::RestoreDevices { place, .. }, Before::Devices(rules)) => {
+            acts(vec![Act::RestoreDevices { place: place.clone(), rules: rules.clone() }])
+        }
+        (Act::SetOwnership { place, .. } | Act::RestoreOwners { place, .. }, Before::Owners(owners)) => {
+            acts(vec![Act::RestoreOwners { place: place.clone(), owners: owners.clone() }])
+        }
+        (Act::MoveTasksAway { place, .. } | Act::RestoreAffinities { place, .. }, _) => {
+            let mut threads: Vec<Affinity> = Vec::new();
+            for affinity in affinities {
+                // what a thread had first is what it had before
+                let known =
+                    |other: &Affinity| other.thread == affinity.thread && other.started == affinity.started;
+                if !threads.iter().any(known) {
+                    threads.push((*affinity).clone());
+                }
+            }
+            acts(vec![Act::RestoreAffinities { place: place.clone(), threads }])
+        }
+        _ => Inverse::default(),
+    }
+}
+
+fn written(entry: &Entry, place: &Place, (file, text): (&str, &str), files: &[(String, String)]) -> Inverse {
+    let write = |file: &str, text: String| Act::Write { place: place.clone(), file: file.to_owned(), text };
+    let Some(((shown, before), with)) = files.split_first() else {
+        let cannot = format!("{file} of group '{}' was written '{text}', which can't be undone", entry.group);
+        return Inverse { acts: Vec::new(), cannot: Some(cannot) };
+    };
+    let texts = if shown == "devices.list" {
+        device_rules(file, text, before)
+    } else {
+        match restoring(place.version, file, text, before) {
+            Some(texts) => texts,
+            None if is_by_key(file) => {
+                let cannot =
+                    format!("{file} of group '{}' held '{before}', which is not understood", entry.group);
+                return Inverse { acts: Vec::new(), cannot: Some(cannot) };
+            }
+            None => vec![(file.to_owned(), plain(file, before))],
+        }
+    };
+    let mut acts: Vec<Act> = texts.into_iter().map(|(file, text)| write(&file, text)).collect();
+    acts.extend(with.iter().map(|(file, text)| write(file, plain(file, text))));
+    let cannot = (file == "cgroup.type" && before != text)
+        .then(|| format!("group '{}' stays threaded: the kernel knows no way back", entry.group));
+    if cannot.is_some() { Inverse { acts: Vec::new(), cannot } } else { Inverse { acts, cannot } }
+}
+
+/// The text that makes a file hold what it held.
+fn plain(file: &str, before: &str) -> String {
+    match (file, before) {
+        // `root invalid (…)`: the state that was asked for is the first word
+        ("cpuset.cpus.partition", _) => before.split_whitespace().next().unwrap_or("member").to_owned(),
+        ("freezer.state", "FREEZING") => "FROZEN".to_owned(),
+        // an empty write does not reach the kernel's handler
+        (_, "") => "\n".to_owned(),
+        _ => before.to_owned(),
+    }
+}
+
+/// For a file of which a write names only a part: that part as it was. `None` for all others.
+fn restoring(version: Version, file: &str, text: &str, before: &str) -> Option<Vec<(String, String)>> {
+    let found = settings::lookup(file)?;
+    let with = |content: &str| {
+        // a setting of several files: the others name nothing
+        let read = |name: &str| Some(if name == file { content.to_owned() } else { String::new() });
+        found.decode(version, &read).ok()
+    };
+    let (asked, was) = (with(text)?, with(before)?);
+    let partial = matches!(asked, Value::PerDevice(_) | Value::Weights { .. } | Value::Keyed(_));
+    if !partial && !before.contains('\n') {
+        return None;
+    }
+    let mut texts = Vec::new();
+    for (found, value) in plan::restoring(&found, &asked, &was) {
+        let writes = found.encode(version, &value, &|name| (name == file).then(|| before.to_owned())).ok()?;
+        texts.extend(writes.into_iter().map(|write| (write.file, write.text)));
+    }
+    (!texts.is_empty()).then_some(texts)
+}
+
+/// v1's device files add to or take from a list, so what undoes a rule depends on what the list held. A list of
+/// `a *:* rwm` may have exceptions, which the kernel does not show.
+fn device_rules(file: &str, rule: &str, list: &str) -> Vec<(String, String)> {
+    let allow = |text: &str| ("devices.allow".to_owned(), text.to_owned());
+    let deny = |text: &str| ("devices.deny".to_owned(), text.to_owned());
+    let everything = list.lines().any(|line| line.starts_with('a'));
+    let target = |line: &str| {
+        let mut words = line.split_whitespace();
+        (words.next().map(str::to_owned), words.next().map(str::to_owned))
+    };
+    let entry = list.lines().find(|line| target(line) == target(rule));
+    let is_all = rule.trim_start().starts_with('a');
+    match (file, everything) {
+        ("devices.deny", true) => vec![allow(rule)],
+        ("devices.allow", true) => Vec::new(),
+        (_, false) if is_all => std::iter::once(deny("a")).chain(list.lines().map(allow)).collect(),
+        ("devices.deny", false) => entry.map(allow).into_iter().collect(),
+        (_, false) => std::iter::once(deny(rule)).chain(entry.map(allow)).collect(),
+        (_, true) => Vec::new(),
+    }
+}

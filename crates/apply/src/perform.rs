@@ -1,0 +1,375 @@
+//! Does one act on the machine and reads it back. Never decides which, and never undoes.
+
+use std::collections::HashMap;
+
+use kernel::{GroupName, Hierarchy, Host, Op, Seat};
+use plan::{Ask, Place};
+use rustix::io::Errno;
+use settings::{Access, Version};
+
+use crate::{
+    Difference, Error, Unmoved, away,
+    change::difference,
+    journal::Journal,
+    ownership,
+    record::{Act, Affinity, Entry, Spot},
+    system::System,
+};
+
+/// The host, and what of the running system is needed beside it.
+#[derive(Clone, Copy)]
+pub struct Target<'t> {
+    /// The host.
+    pub host: &'t Host,
+    /// The running system.
+    pub system: &'t dyn System,
+}
+
+/// What came of one act.
+#[derive(Default)]
+pub(crate) struct Done {
+    pub difference: Option<Difference>,
+    pub unmoved: Vec<Unmoved>,
+}
+
+/// Carries out acts one after the other.
+pub(crate) struct Performer<'t> {
+    target: Target<'t>,
+    /// The host as it is since a hierarchy was mounted.
+    anew: Option<Host>,
+    /// By their position in the record; `None` for one that is not mounted (any more).
+    pub hierarchies: Vec<Option<Hierarchy>>,
+    /// To whom new groups will be given, so that they can be made as his.
+    pub heirs: HashMap<Place, plan::Ownership>,
+    /// Who made the groups of this run.
+    makers: HashMap<Place, (u32, u32)>,
+    /// The files of a new group: the same for all groups of a v1 hierarchy, or of one v2 parent.
+    files: HashMap<(usize, String), Vec<String>>,
+    /// Threads whose CPUs were changed, with the step.
+    pub affinities: Vec<(usize, Affinity)>,
+}
+
+impl<'t> Performer<'t> {
+    pub fn new(target: Target<'t>, hierarchies: Vec<Option<Hierarchy>>) -> Performer<'t> {
+        let (heirs, makers, files) = Default::default();
+        Performer { target, anew: None, hierarchies, heirs, makers, files, affinities: Vec::new() }
+    }
+
+    /// For a record that counts hierarchies in its own way.
+    pub fn of(target: Target<'t>, spots: &[Spot]) -> Performer<'t> {
+        Performer::new(target, spots.iter().map(|spot| spot.find(target.host)).collect())
+    }
+
+    /// Counts the hierarchies that the steps of a record mounted, as they were counted then.
+    pub fn count_mounted(&mut self, entries: &[Entry]) {
+        for entry in entries {
+            if let Act::Mount { path, .. } = &entry.act {
+                let found = self.host().hierarchies().iter().find(|at| at.mount == *path).cloned();
+                self.hierarchies.push(found);
+            }
+        }
+    }
+
+    pub fn host(&self) -> &Host {
+        self.anew.as_ref().unwrap_or(self.target.host)
+    }
+
+    pub fn system(&self) -> &'t dyn System {
+        self.target.system
+    }
+
+    pub fn at(&self, place: &Place) -> Option<&Hierarchy> {
+        self.hierarchies.get(place.hierarchy)?.as_ref()
+    }
+
+    pub fn exists(&self, place: &Place) -> bool {
+        self.at(place).is_some_and(|at| self.host().kernel().exists(at, &place.path))
+    }
+
+    /// A file's content without the newline at its end.
+    pub fn content(&self, place: &Place, file: &str) -> Option<String> {
+        let mut text = self.host().kernel().read(self.at(place)?, &place.path, file).ok()?;
+        text.truncate(text.trim_end_matches('\n').len());
+        Some(text)
+    }
+
+    /// The directory as the user finds it.
+    pub fn directory(&self, place: &Place) -> String {
+        self.at(place).map_or_else(|| place.path.clone(), |at| at.path(&place.path).display().to_string())
+    }
+
+    /// An errno with its cause.
+    pub fn refused(
+        &self,
+        op: Op,
+        entry: &Entry,
+        file: Option<&str>,
+        value: Option<&str>,
+        errno: Errno,
+    ) -> Error {
+        let group = name(&entry.group);
+        match entry.act.place().and_then(|place| Some((place, self.at(place)?))) {
+            Some((place, at)) => {
+                let seat = Seat { at, path: place.path.clone() };
+                Error::Kernel(self.host().refused(op, &seat, &group, file, value, errno))
+            }
+            None => not_mounted(entry),
+        }
+    }
+
+    /// Does it. `step` is its number in the journal.
+    pub fn perform(&mut self, step: usize, entry: &Entry, journal: &mut Journal<'_>) -> Result<Done, Error> {
+        if let Act::Mount { controllers, name, path } = &entry.act {
+            self.mount(controllers, name.as_deref(), path)?;
+            return Ok(Done::default());
+        }
+        if let Act::Unmount { path, .. } = &entry.act {
+            self.system().unmount(path).map_err(|errno| unmountable(path, errno))?;
+            return Ok(Done::default());
+        }
+        let Some((place, at)) = entry.act.place().and_then(|place| Some((place, self.at(place)?))) else {
+            return Err(not_mounted(entry));
+        };
+        let kernel = self.host().kernel();
+        match &entry.act {
+            Act::CreateGroup { place } => self.create(place, entry)?,
+            Act::RemoveGroup { .. } => self.remove(place, entry)?,
+            Act::EnableControllers { names, .. } => self.switch('+', place, names, entry)?,
+            Act::DisableControllers { names, .. } => self.switch('-', place, names, entry)?,
+            Act::Write { file, text, .. } => return self.write(step, entry, place, file, text, journal),
+            Act::SetDevices { setting, rule, .. } => {
+                let seat = Seat { at, path: place.path.clone() };
+                self.host().write_devices(&seat, &name(&entry.group), setting, rule)?;
+            }
+            Act::RestoreDevices { rules, .. } => {
+                let access = rules.as_ref().and_then(|rules| rules.parse::<kernel::DeviceAccess>().ok());
+                kernel
+                    .set_device_filter(at, &place.path, access.as_ref())
+                    .map_err(|errno| self.refused(Op::Write, entry, None, None, errno))?;
+            }
+            Act::SetOwnership { access, .. } => {
+                let files =
+                    self.files_of(place).map_err(|errno| self.refused(Op::List, entry, None, None, errno))?;
+                let maker = self.makers.get(place).copied();
+                let each = ownership::each(access, place.version, &files, maker);
+                self.own(place, entry, &each)?;
+            }
+            Act::RestoreOwners { owners, .. } => {
+                let each: Vec<_> = owners
+                    .iter()
+                    .map(|(file, owned)| (file.as_deref(), ownership::exactly(*owned)))
+                    .collect();
+                self.own(place, entry, &each)?;
+            }
+            Act::MoveTasksAway { cpus, to, .. } => {
+                let unmoved = away::move_away(self, step, entry, (place.clone(), cpus, to), journal)?;
+                return Ok(Done { unmoved, ..Done::default() });
+            }
+            Act::RestoreAffinities { threads, .. } => away::restore(self, step, entry, threads, journal)?,
+            Act::Mount { .. } | Act::Unmount { .. } => {}
+        }
+        Ok(Done::default())
+    }
+
+    fn mount(
+        &mut self,
+        controllers: &[String],
+        name: Option<&str>,
+        path: &std::path::Path,
+    ) -> Result<(), Error> {
+        let known: Vec<_> =
+            controllers.iter().filter_map(|name| settings::Controller::from_name(name)).collect();
+        self.system().mount(&known, name, path)?;
+        let host = self.system().look()?;
+        // later steps count it after those that were there
+        self.hierarchies.push(host.hierarchies().iter().find(|at| at.mount == *path).cloned());
+        self.anew = Some(host);
+        Ok(())
+    }
+
+    fn create(&mut self, place: &Place, entry: &Entry) -> Result<(), Error> {
+        let Some(at) = self.at(place) else { return Err(not_mounted(entry)) };
+        let kernel = self.host().kernel();
+        let (uid, gid) =
+            self.heirs.get(place).map_or((None, None), |access| (access.admin_uid, access.admin_gid));
+        let (own_uid, own_gid) = self.system().maker();
+        let (uid, gid) = (uid.unwrap_or(own_uid), gid.unwrap_or(own_gid));
+        let mut make = || kernel.mkdir(at, &place.path);
+        let as_heir = ((uid, gid) != (own_uid, own_gid))
+            .then(|| self.system().as_owner(Some(uid), Some(gid), &mut make))
+            .flatten();
+        // what root may not do as the heir (a directory that a security module keeps), it may as itself
+        let (made, maker) = match as_heir {
+            Some(Ok(())) => (Ok(()), (uid, gid)),
+            Some(Err(Errno::ACCESS | Errno::PERM)) | None => (make(), (own_uid, own_gid)),
+            Some(Err(errno)) => (Err(errno), (uid, gid)),
+        };
+        made.map_err(|errno| self.refused(Op::Create, entry, None, None, errno))?;
+        self.makers.insert(place.clone(), maker);
+        Ok(())
+    }
+
+    /// Tasks that ended a moment ago may still hold their group: EBUSY without a task listed is tried again.
+    pub fn remove(&self, place: &Place, entry: &Entry) -> Result<(), Error> {
+        let Some(at) = self.at(place) else { return Err(not_mounted(entry)) };
+        let mut attempts = 0;
+        loop {
+            match self.host().kernel().rmdir(at, &place.path) {
+                Ok(()) | Err(Errno::NOENT) => return Ok(()),
+                Err(Errno::BUSY) if attempts < 100 && self.is_unused(at, place) => {
+                    attempts += 1;
+                    std::thread::sleep(std::time::Duration::from_millis(10));
+                }
+                Err(errno) => return Err(self.refused(Op::Delete, entry, None, None, errno)),
+            }
+        }
+    }
+
+    fn is_unused(&self, at: &Hierarchy, place: &Place) -> bool {
+        let below = self.host().kernel().children(at, &place.path).is_ok_and(|children| !children.is_empty());
+        !below && self.host().tasks_in(&Seat { at, path: place.path.clone() }).is_empty()
+    }
+
+    fn switch(&self, sign: char, place: &Place, names: &[String], entry: &Entry) -> Result<(), Error> {
+        const FILE: &str = "cgroup.subtree_control";
+        let words: Vec<String> = names.iter().map(|name| format!("{sign}{name}")).collect();
+        let text = words.join(" ");
+        let Some(at) = self.at(place) else { return Err(not_mounted(entry)) };
+        let written = self.host().kernel().write(at, &place.path, FILE, &text);
+        written.map_err(|errno| self.refused(Op::Write, entry, Some(FILE), Some(&text), errno))
+    }
+
+    fn write(
+        &self,
+        step: usize,
+        entry: &Entry,
+        place: &Place,
+        file: &str,
+        text: &str,
+        journal: &mut Journal<'_>,
+    ) -> Result<Done, Error> {
+        let Some(at) = self.at(place) else { return Err(not_mounted(entry)) };
+        let written = self.host().kernel().write(at, &place.path, file, text);
+        written.map_err(|errno| self.refused(Op::Write, entry, Some(file), Some(text), errno))?;
+        let Some(held) = self.content(place, file).filter(|held| held != text) else {
+            return Ok(Done::default()); // as written, or it can't be read
+        };
+        partition_holds(entry, file, &held)?;
+        journal.held(step, &held).map_err(unwritable)?;
+        Ok(Done { difference: self.compare(entry, place, file, text, &held), ..Done::default() })
+    }
+
+    /// What the kernel made of a text, if that is not what the text means.
+    pub fn compare(
+        &self,
+        entry: &Entry,
+        place: &Place,
+        file: &str,
+        text: &str,
+        held: &str,
+    ) -> Option<Difference> {
+        let found = settings::lookup(file).filter(|found| found.setting.access != Access::Write)?;
+        let with = |own: &str| {
+            let read =
+                |name: &str| if name == file { Some(own.to_owned()) } else { self.content(place, name) };
+            found.decode(place.version, &read).ok()
+        };
+        let ask =
+            Ask { group: name(&entry.group), place: place.clone(), found: found.clone(), value: with(text)? };
+        let reason = difference(&ask, &with(held)?).pop()?;
+        let file = format!("{}/{file}", self.directory(place));
+        Some(Difference {
+            group: entry.group.clone(),
+            file,
+            asked: text.to_owned(),
+            held: held.to_owned(),
+            reason,
+        })
+    }
+
+    /// Does a file that holds `held` have what `text` asks for, but for the kernel's rounding?
+    pub fn means(&self, place: &Place, file: &str, text: &str, held: &str) -> bool {
+        let with = |own: &str| {
+            let read =
+                |name: &str| if name == file { Some(own.to_owned()) } else { self.content(place, name) };
+            settings::lookup(file).and_then(|found| found.decode(place.version, &read).ok())
+        };
+        match (settings::lookup(file), with(text), with(held)) {
+            (Some(found), Some(asked), Some(held)) => found.satisfied(&asked, &held),
+            _ => text == held,
+        }
+    }
+
+    fn own(
+        &self,
+        place: &Place,
+        entry: &Entry,
+        each: &[(Option<&str>, kernel::Ownership)],
+    ) -> Result<(), Error> {
+        let Some(at) = self.at(place) else { return Err(not_mounted(entry)) };
+        if each.is_empty() {
+            return Ok(());
+        }
+        let done = self.system().own(at, &place.path, each);
+        done.map_err(|(file, errno)| self.refused(Op::Own, entry, file.as_deref(), None, errno))
+    }
+
+    /// The files of a group. Groups made here are alike, so that one listing serves all of them.
+    fn files_of(&mut self, place: &Place) -> Result<Vec<String>, Errno> {
+        let at = self.at(place).ok_or(Errno::NOENT)?;
+        if !self.makers.contains_key(place) {
+            return self.host().kernel().files(at, &place.path);
+        }
+        let alike = match place.version {
+            Version::V1 => String::new(),
+            Version::V2 => place.path.rsplit_once('/').map_or(String::new(), |(parent, _)| parent.to_owned()),
+        };
+        let key = (place.hierarchy, alike);
+        if let Some(files) = self.files.get(&key) {
+            return Ok(files.clone());
+        }
+        let files = self.host().kernel().files(at, &place.path)?;
+        self.files.insert(key, files.clone());
+        Ok(files)
+    }
+}
+
+/// A group's name as it was recorded; our groups' own place has the empty one.
+pub(crate) fn name(group: &str) -> GroupName {
+    GroupName::new(group).unwrap_or_else(|_| GroupName::base())
+}
+
+/// A partition that the kernel keeps invalid was taken, but is none.
+pub(crate) fn partition_holds(entry: &Entry, file: &str, held: &str) -> Result<(), Error> {
+    if file == "cpuset.cpus.partition" && held.contains("invalid") {
+        return Err(Error::InvalidPartition { group: name(&entry.group), state: held.to_owned() });
+    }
+    Ok(())
+}
+
+pub(crate) fn not_mounted(entry: &Entry) -> Error {
+    Error::Kernel(kernel::Error::Outside {
+        what: format!("the hierarchy of group '{}' is not mounted", entry.group),
+        errno: Errno::NOENT,
+        hint: Some("ringfence doctor shows where each controller is".to_owned()),
+    })
+}
+
+fn unmountable(path: &std::path::Path, errno: Errno) -> Error {
+    Error::Kernel(kernel::Error::Outside {
+        what: format!("cannot unmount {}", path.display()),
+        errno,
+        hint: None,
+    })
+}
+
+/// The journal could not be written, so nothing more may be changed.
+pub(crate) fn unwritable(error: std::io::Error) -> Error {
+    let errno = error.raw_os_error().map_or(Errno::IO, Errno::from_raw_os_error);
+    let what = "cannot write the journal".to_owned();
+    Error::Kernel(kernel::Error::Outside {
+        what,
+        errno,
+        hint: Some("df shows where the disk is full".to_owned()),
+    })
+}

@@ -1,0 +1,185 @@
+//! Puts back what a generation changed, from its last step to its first, and goes on with the rest where one thing
+//! can't be put back. Used on failure, and for a generation whose process died.
+
+use std::collections::BTreeSet;
+
+use plan::Place;
+
+use crate::{
+    away, inverse,
+    journal::Journal,
+    perform::Performer,
+    record::{Act, Affinity, Before, Entry},
+};
+
+/// How often what a group held is written again: a file may wait for another one (CPUs for memory nodes).
+const MAX_PASSES: usize = 5;
+
+/// Puts back the steps `0..=last`, each of which may or may not have been done. Returns what is left, each with the
+/// reason; empty if all is as before.
+pub(crate) fn roll_back(
+    performer: &mut Performer<'_>,
+    journal: &mut Journal<'_>,
+    entries: &[Entry],
+    last: Option<usize>,
+) -> Vec<String> {
+    let Some(last) = last else { return Vec::new() };
+    let affinities = std::mem::take(&mut performer.affinities);
+    let created = |entry: &Entry| match &entry.act {
+        Act::CreateGroup { place } => Some(place.clone()),
+        _ => None,
+    };
+    let mut back = Back {
+        performer,
+        journal,
+        made: entries.iter().take(last + 1).filter_map(created).collect(),
+        left: Vec::new(),
+    };
+    for step in (0..=last).rev() {
+        // a mark that can't be written only means that a broken rollback starts again above this step
+        let _ = back.journal.back(step);
+        let threads: Vec<&Affinity> =
+            affinities.iter().filter(|(of, _)| *of == step).map(|(_, affinity)| affinity).collect();
+        back.step(step, &entries[step], &threads);
+    }
+    back.verify(&entries[..=last]);
+    back.left
+}
+
+struct Back<'b, 't, 'l> {
+    performer: &'b mut Performer<'t>,
+    journal: &'b mut Journal<'l>,
+    /// Groups that were made and are not yet removed.
+    made: BTreeSet<Place>,
+    left: Vec<String>,
+}
+
+impl Back<'_, '_, '_> {
+    fn step(&mut self, step: usize, entry: &Entry, threads: &[&Affinity]) {
+        match (&entry.act, &entry.before) {
+            (Act::CreateGroup { place }, _) => self.unmake(place, entry),
+            (act, Before::New) => {
+                if let Some(place) = act.place() {
+                    self.unmake(place, entry);
+                }
+            }
+            (Act::RemoveGroup { place }, Before::Group { files, owners }) => {
+                self.remake(step, entry, place, files);
+                let owners = owners.clone();
+                self.act(step, entry, Act::RestoreOwners { place: place.clone(), owners });
+            }
+            (Act::MoveTasksAway { .. } | Act::RestoreAffinities { .. }, _) => {
+                self.left.extend(away::put_back(self.performer, &entry.group, threads));
+            }
+            _ => {
+                let inverse = inverse::inverse(entry, &[]);
+                self.left.extend(inverse.cannot);
+                inverse.acts.into_iter().for_each(|act| self.act(step, entry, act));
+            }
+        }
+    }
+
+    /// A group goes at the first of its steps that is taken back: from then on nothing of it may stand in the way of
+    /// what others get back. Groups below it were made by later steps, or go with it now.
+    fn unmake(&mut self, place: &Place, entry: &Entry) {
+        let mut doomed = crate::undo::at_or_below(&self.made, place);
+        doomed.sort_by_key(|place| std::cmp::Reverse(place.path.len()));
+        for place in doomed {
+            self.made.remove(&place);
+            let entry = Entry { act: Act::RemoveGroup { place: place.clone() }, ..entry.clone() };
+            if self.performer.exists(&place)
+                && let Err(error) = self.performer.remove(&place, &entry)
+            {
+                self.left.push(error.to_string());
+            }
+        }
+    }
+
+    /// Makes a group again that was removed, and lets it hold what it held.
+    fn remake(&mut self, step: usize, entry: &Entry, place: &Place, files: &[(String, String)]) {
+        if self.performer.exists(place) {
+            return; // it was not removed
+        }
+        self.act(step, entry, Act::CreateGroup { place: place.clone() });
+        let mut last = Vec::new();
+        for _ in 0..MAX_PASSES {
+            last.clear();
+            for (file, text) in files {
+                if self.performer.content(place, file).is_some_and(|held| held != *text) {
+                    last.extend(self.write_back(step, entry, place, file, text).err());
+                }
+            }
+            if last.is_empty() {
+                break;
+            }
+        }
+        self.left.append(&mut last);
+    }
+
+    fn write_back(
+        &mut self,
+        step: usize,
+        entry: &Entry,
+        place: &Place,
+        file: &str,
+        before: &str,
+    ) -> Result<(), String> {
+        let held = self.performer.content(place, file).unwrap_or_default();
+        let act = Act::Write { place: place.clone(), file: file.to_owned(), text: held };
+        let before = Before::Files(vec![(file.to_owned(), before.to_owned())]);
+        for act in inverse::inverse(&Entry { act, before, ..entry.clone() }, &[]).acts {
+            let entry = Entry { act, ..entry.clone() };
+            self.performer.perform(step, &entry, self.journal).map_err(|error| error.to_string())?;
+        }
+        Ok(())
+    }
+
+    fn act(&mut self, step: usize, entry: &Entry, act: Act) {
+        if is_so(self.performer, &act) {
+            return;
+        }
+        let entry = Entry { act, ..entry.clone() };
+        if let Err(error) = self.performer.perform(step, &entry, self.journal) {
+            self.left.push(error.to_string());
+        }
+    }
+
+    /// Reads everything again that was there before: a write that was taken is no proof.
+    fn verify(&mut self, entries: &[Entry]) {
+        let mut seen = BTreeSet::new();
+        let enables = entries.iter().any(|entry| matches!(entry.act, Act::EnableControllers { .. }));
+        for entry in entries {
+            let (Some(place), Before::Files(files)) = (entry.act.place(), &entry.before) else { continue };
+            for (file, before) in files {
+                let now = self.performer.content(place, file);
+                if now.is_none() && enables {
+                    continue; // it came with its controller, and went with it
+                }
+                if seen.insert((place.clone(), file.clone())) && now.as_ref() != Some(before) {
+                    let now = now.unwrap_or_else(|| "nothing".to_owned());
+                    let group = &entry.group;
+                    self.left
+                        .push(format!("{file} of group '{group}' held '{before}' and holds '{now}' now"));
+                }
+            }
+        }
+    }
+}
+
+/// Is it as the act would make it? Where that can't be told, it is not.
+pub(crate) fn is_so(performer: &Performer<'_>, act: &Act) -> bool {
+    match act {
+        Act::Write { place, file, text } => {
+            !crate::before::is_by_key(file)
+                && performer.content(place, file).is_some_and(|held| held == text.trim_end_matches('\n'))
+        }
+        Act::CreateGroup { place } => performer.exists(place),
+        Act::RemoveGroup { place } => !performer.exists(place),
+        Act::DisableControllers { place, names } => {
+            let on = performer.content(place, "cgroup.subtree_control").unwrap_or_default();
+            !names.iter().any(|name| on.split_whitespace().any(|word| word == name))
+        }
+        Act::Unmount { path, .. } => !performer.hierarchies.iter().flatten().any(|at| at.mount == *path),
+        _ => false,
+    }
+}

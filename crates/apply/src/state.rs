@@ -1,0 +1,248 @@
+//! The state directory: one lock, and the generations with their journal. Files appear whole or not at all: a record
+//! is written under another name and renamed once it is on the disk. Knows nothing of what the records mean.
+
+use std::{
+    fs::{DirBuilder, File, OpenOptions},
+    io::{Read, Write},
+    os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt},
+    path::{Path, PathBuf},
+    time::{Duration, Instant},
+};
+
+use rustix::fs::FlockOperation;
+
+use crate::{Failure, record::Record};
+
+/// Where the state is kept unless told otherwise.
+pub const STATE: &str = "/var/lib/ringfence";
+
+/// The suffix of a finished generation, and of one that is under way.
+const FINISHED: &str = "jsonl";
+const JOURNAL: &str = "journal";
+/// The suffix of the file that confirms a generation.
+const CONFIRMED: &str = "confirmed";
+
+/// How often a held lock is tried again. flock(2) can wait by itself, but not for a limited time.
+const RETRY: Duration = Duration::from_millis(20);
+
+/// A state directory.
+#[derive(Debug, Clone)]
+pub struct State {
+    directory: PathBuf,
+}
+
+/// The right to change: held by one process at a time, gone with its death.
+#[derive(Debug)]
+pub struct Lock {
+    state: State,
+    // closing it lets go
+    _file: File,
+}
+
+impl State {
+    /// Opens a state directory, made if it is missing.
+    ///
+    /// # Errors
+    /// [`Failure::State`]: it can't be made, or others may write to it.
+    pub fn open(directory: impl Into<PathBuf>) -> Result<State, Failure> {
+        let state = State { directory: directory.into() };
+        let generations = state.generations();
+        let made = DirBuilder::new().recursive(true).mode(0o755).create(&generations);
+        made.map_err(|error| failed("make", &generations, &error))?;
+        for directory in [&state.directory, &generations] {
+            let about = std::fs::metadata(directory).map_err(|error| failed("look at", directory, &error))?;
+            if about.mode() & 0o022 != 0 || about.uid() != rustix::process::geteuid().as_raw() {
+                let reason = format!("owner {} and mode {:o}", about.uid(), about.mode() & 0o7777);
+                return Err(Failure::State { what: "trust", path: directory.clone(), reason });
+            }
+        }
+        Ok(state)
+    }
+
+    /// Opens one to read from it only; a missing one is empty.
+    pub fn peek(directory: impl Into<PathBuf>) -> State {
+        State { directory: directory.into() }
+    }
+
+    /// The directory.
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    fn generations(&self) -> PathBuf {
+        self.directory.join("generations")
+    }
+
+    fn file(&self, generation: u32, suffix: &str) -> PathBuf {
+        self.generations().join(format!("{generation:04}.{suffix}"))
+    }
+
+    /// Takes the lock; waits for another holder no longer than `wait`.
+    ///
+    /// # Errors
+    /// [`Failure::Locked`] with the holder, [`Failure::State`].
+    pub fn lock(&self, wait: Duration) -> Result<Lock, Failure> {
+        let path = self.directory.join("lock");
+        let options =
+            OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o644).open(&path);
+        let mut file = options.map_err(|error| failed("open", &path, &error))?;
+        let deadline = Instant::now() + wait;
+        loop {
+            match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
+                Ok(()) => break,
+                Err(rustix::io::Errno::WOULDBLOCK) if Instant::now() < deadline => std::thread::sleep(RETRY),
+                Err(rustix::io::Errno::WOULDBLOCK) => return Err(holder(&mut file, path)),
+                Err(errno) => return Err(failed("lock", &path, &errno.into())),
+            }
+        }
+        // for whoever waits; not being able to tell him is no reason to stop
+        let _ = file.set_len(0).and_then(|()| file.write_all(format!("{}\n", std::process::id()).as_bytes()));
+        Ok(Lock { state: self.clone(), _file: file })
+    }
+
+    /// The numbers of the finished generations, ascending.
+    pub(crate) fn finished(&self) -> Result<Vec<u32>, Failure> {
+        self.numbers(FINISHED)
+    }
+
+    /// The number of the generation that is under way or was broken off.
+    pub(crate) fn unfinished(&self) -> Result<Option<u32>, Failure> {
+        Ok(self.numbers(JOURNAL)?.pop())
+    }
+
+    fn numbers(&self, suffix: &str) -> Result<Vec<u32>, Failure> {
+        let directory = self.generations();
+        let entries = match std::fs::read_dir(&directory) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(failed("list", &directory, &error)),
+        };
+        let number = |entry: std::io::Result<std::fs::DirEntry>| {
+            let name = entry.ok()?.file_name();
+            name.to_str()?.strip_suffix(suffix)?.strip_suffix('.')?.parse().ok()
+        };
+        let mut numbers: Vec<u32> = entries.filter_map(number).collect();
+        numbers.sort_unstable();
+        Ok(numbers)
+    }
+
+    /// A finished generation.
+    pub(crate) fn record(&self, generation: u32) -> Result<Record, Failure> {
+        let path = self.file(generation, FINISHED);
+        self.read(&path)?.ok_or_else(|| damaged(path))
+    }
+
+    /// The one that is under way; `None` if it was broken off within its first line.
+    pub(crate) fn journal(&self, generation: u32) -> Result<Option<Record>, Failure> {
+        self.read(&self.file(generation, JOURNAL))
+    }
+
+    fn read(&self, path: &Path) -> Result<Option<Record>, Failure> {
+        let text = std::fs::read_to_string(path).map_err(|error| failed("read", path, &error))?;
+        let record = Record::read(&text);
+        match &record {
+            Some(record) if record.head.format > crate::record::FORMAT => Err(Failure::State {
+                what: "read",
+                path: path.to_owned(),
+                reason: format!("format {} is of a later version of this program", record.head.format),
+            }),
+            _ => Ok(record),
+        }
+    }
+
+    /// The last finished generation.
+    pub(crate) fn last(&self) -> Result<Option<Record>, Failure> {
+        self.finished()?.last().map(|&last| self.record(last)).transpose()
+    }
+
+    /// Was this generation confirmed?
+    pub(crate) fn is_confirmed(&self, generation: u32) -> bool {
+        self.file(generation, CONFIRMED).exists()
+    }
+}
+
+impl Lock {
+    /// The state that it is about.
+    pub fn state(&self) -> &State {
+        &self.state
+    }
+
+    /// Makes the confirmation of a generation lasting.
+    pub(crate) fn write_confirmation(&self, generation: u32) -> Result<(), Failure> {
+        let path = self.state.file(generation, CONFIRMED);
+        let file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o644).open(&path);
+        file.and_then(|file| file.sync_all()).map_err(|error| failed("write", &path, &error))?;
+        self.sync_directory()
+    }
+
+    /// Starts a journal with these bytes, which are on the disk before this returns.
+    pub(crate) fn start_journal(&self, generation: u32, bytes: &[u8]) -> Result<File, Failure> {
+        let path = self.state.file(generation, JOURNAL);
+        let file = OpenOptions::new().append(true).create_new(true).mode(0o644).open(&path);
+        let written = file.and_then(|mut file| {
+            file.write_all(bytes)?;
+            file.sync_data()?;
+            Ok(file)
+        });
+        let file = written.map_err(|error| failed("write", &path, &error))?;
+        self.sync_directory()?;
+        Ok(file)
+    }
+
+    /// Goes on with the journal of a generation that was broken off, at the end of its last whole line.
+    pub(crate) fn continue_journal(&self, generation: u32) -> Result<File, Failure> {
+        let path = self.state.file(generation, JOURNAL);
+        let opened = OpenOptions::new().append(true).read(true).open(&path).and_then(|mut file| {
+            let mut text = Vec::new();
+            file.read_to_end(&mut text)?;
+            let whole = text.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
+            file.set_len(whole as u64)?;
+            Ok(file)
+        });
+        opened.map_err(|error| failed("open", &path, &error))
+    }
+
+    /// Makes a journal that has its end a finished generation.
+    pub(crate) fn finish(&self, generation: u32, journal: &File) -> Result<(), Failure> {
+        let from = self.state.file(generation, JOURNAL);
+        let to = self.state.file(generation, FINISHED);
+        let renamed = journal.sync_data().and_then(|()| std::fs::rename(&from, &to));
+        renamed.map_err(|error| failed("finish", &from, &error))?;
+        self.sync_directory()
+    }
+
+    /// Takes a journal away that was broken off within its first line.
+    pub(crate) fn discard(&self, generation: u32) -> Result<(), Failure> {
+        let path = self.state.file(generation, JOURNAL);
+        std::fs::remove_file(&path).map_err(|error| failed("remove", &path, &error))
+    }
+
+    fn sync_directory(&self) -> Result<(), Failure> {
+        let directory = self.state.generations();
+        let synced = File::open(&directory).and_then(|directory| directory.sync_all());
+        synced.map_err(|error| failed("sync", &directory, &error))
+    }
+}
+
+/// Who holds the lock: what he wrote into it.
+fn holder(file: &mut File, path: PathBuf) -> Failure {
+    let mut text = String::new();
+    let _ = file.read_to_string(&mut text); // not known then
+    let pid = text.trim().parse().unwrap_or(0);
+    let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    let words: Vec<String> = line
+        .split(|byte| *byte == 0)
+        .filter(|word| !word.is_empty())
+        .map(|word| String::from_utf8_lossy(word).escape_debug().to_string())
+        .collect();
+    let command = if words.is_empty() { "unknown".to_owned() } else { words.join(" ") };
+    Failure::Locked { pid, command, path }
+}
+
+pub(crate) fn failed(what: &'static str, path: &Path, error: &std::io::Error) -> Failure {
+    Failure::State { what, path: path.to_owned(), reason: error.to_string().to_lowercase() }
+}
+
+fn damaged(path: PathBuf) -> Failure {
+    Failure::State { what: "read", path, reason: "its first line is not a generation's".to_owned() }
+}

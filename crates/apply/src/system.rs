@@ -1,0 +1,260 @@
+//! What carrying a plan out needs of the running system beside the kernel crate's interface: owners as they are, many
+//! of them changed at once, threads' CPUs, mounts. A trait, so that every one of its calls can be made to fail in a
+//! test. Opens no cgroup file: directories come from [`kernel::Real::open`], the one opener.
+
+use std::path::Path;
+
+use kernel::{Hierarchy, Host, Kernel, Ownership, Real};
+use plan::Owned;
+use rustix::{
+    fs::{AtFlags, Gid, Mode, OFlags, Uid},
+    io::Errno,
+    thread::{CapabilitySet, CapabilitySets, Pid},
+};
+use settings::Controller;
+use units::CpuSet;
+
+/// The running system, or what a test puts in its place.
+pub trait System {
+    /// Owner and mode of a group's directory (`None`) or one of its files.
+    ///
+    /// # Errors
+    /// The kernel's errno.
+    fn owned(&self, at: &Hierarchy, group: &str, file: Option<&str>) -> Result<Owned, Errno>;
+    /// Changes owners and modes of a group's files and directory (`None`), in this order.
+    ///
+    /// # Errors
+    /// The kernel's errno for the first that it refuses, with its name; those before it are changed.
+    fn own(
+        &self,
+        at: &Hierarchy,
+        group: &str,
+        each: &[(Option<&str>, Ownership)],
+    ) -> Result<(), (Option<String>, Errno)>;
+    /// Does `act` as that user and group where that can be, so that what it makes is theirs at once; `None` if it
+    /// can't, and nothing was done.
+    fn as_owner(
+        &self,
+        _uid: Option<u32>,
+        _gid: Option<u32>,
+        _act: &mut dyn FnMut() -> Result<(), Errno>,
+    ) -> Option<Result<(), Errno>> {
+        None
+    }
+    /// User and group that what the caller makes belongs to.
+    fn maker(&self) -> (u32, u32);
+    /// The CPUs that a thread may run on.
+    ///
+    /// # Errors
+    /// `ESRCH` if it is gone.
+    fn affinity(&self, thread: u32) -> Result<CpuSet, Errno>;
+    /// sched_setaffinity(2).
+    ///
+    /// # Errors
+    /// `EINVAL` for a thread that can't leave its CPUs, or if its group has none of these.
+    fn set_affinity(&self, thread: u32, cpus: &CpuSet) -> Result<(), Errno>;
+    /// When a thread started, in clock ticks since boot: with its number, what tells it from a later one.
+    ///
+    /// # Errors
+    /// `ESRCH` if it is gone.
+    fn started(&self, thread: u32) -> Result<u64, Errno>;
+    /// Mounts a v1 hierarchy.
+    ///
+    /// # Errors
+    /// The kernel crate's, with the cause.
+    fn mount(&self, controllers: &[Controller], name: Option<&str>, path: &Path)
+    -> Result<(), kernel::Error>;
+    /// Unmounts it again; its directory goes if it is empty.
+    ///
+    /// # Errors
+    /// The kernel's errno.
+    fn unmount(&self, path: &Path) -> Result<(), Errno>;
+    /// The host seen anew, after a mount.
+    ///
+    /// # Errors
+    /// As [`Host::new`].
+    fn look(&self) -> Result<Host, kernel::Error>;
+    /// What is different after each boot (`/proc/sys/kernel/random/boot_id`).
+    fn boot(&self) -> String;
+    /// Seconds since 1970.
+    fn now(&self) -> u64;
+}
+
+/// The running system.
+#[derive(Debug, Default)]
+pub struct Running {
+    /// Keeps a descriptor of every hierarchy's root.
+    kernel: Real,
+}
+
+impl Running {
+    /// The running system.
+    pub fn new() -> Running {
+        Running::default()
+    }
+}
+
+impl System for Running {
+    fn owned(&self, at: &Hierarchy, group: &str, file: Option<&str>) -> Result<Owned, Errno> {
+        let directory = self.kernel.open(at, group, "", OFlags::PATH | OFlags::DIRECTORY)?;
+        let stat = rustix::fs::statat(&directory, file.unwrap_or("."), AtFlags::SYMLINK_NOFOLLOW)?;
+        Ok(Owned { uid: stat.st_uid, gid: stat.st_gid, mode: stat.st_mode & 0o7777 })
+    }
+
+    fn own(
+        &self,
+        at: &Hierarchy,
+        group: &str,
+        each: &[(Option<&str>, Ownership)],
+    ) -> Result<(), (Option<String>, Errno)> {
+        let directory = self.kernel.open(at, group, "", OFlags::PATH | OFlags::DIRECTORY);
+        let directory = directory.map_err(|errno| (None, errno))?;
+        for (file, to) in each {
+            let name = file.unwrap_or(".");
+            let failed = |errno| (file.map(str::to_owned), errno);
+            if to.uid.is_some() || to.gid.is_some() {
+                let (uid, gid) = (to.uid.map(Uid::from_raw), to.gid.map(Gid::from_raw));
+                rustix::fs::chownat(&directory, name, uid, gid, AtFlags::SYMLINK_NOFOLLOW).map_err(failed)?;
+            }
+            if let Some(mode) = to.mode {
+                // a cgroup file system holds no links that this could follow
+                rustix::fs::chmodat(&directory, name, Mode::from_raw_mode(mode), AtFlags::empty())
+                    .map_err(failed)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn as_owner(
+        &self,
+        uid: Option<u32>,
+        gid: Option<u32>,
+        act: &mut dyn FnMut() -> Result<(), Errno>,
+    ) -> Option<Result<(), Errno>> {
+        let _identity = Identity::take(uid, gid)?;
+        Some(act())
+    }
+
+    fn maker(&self) -> (u32, u32) {
+        (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw())
+    }
+
+    fn affinity(&self, thread: u32) -> Result<CpuSet, Errno> {
+        let held = rustix::thread::sched_getaffinity(Some(number(thread)?))?;
+        Ok((0..rustix::thread::CpuSet::MAX_CPU).filter(|cpu| held.is_set(*cpu)).collect())
+    }
+
+    fn set_affinity(&self, thread: u32, cpus: &CpuSet) -> Result<(), Errno> {
+        let mut set = rustix::thread::CpuSet::new();
+        for cpu in cpus.iter() {
+            if cpu >= rustix::thread::CpuSet::MAX_CPU {
+                return Err(Errno::OVERFLOW);
+            }
+            set.set(cpu);
+        }
+        rustix::thread::sched_setaffinity(Some(number(thread)?), &set)
+    }
+
+    fn started(&self, thread: u32) -> Result<u64, Errno> {
+        let stat = self.kernel.outside(Path::new(&format!("/proc/{thread}/stat")));
+        let stat = stat.map_err(|errno| if errno == Errno::NOENT { Errno::SRCH } else { errno })?;
+        // proc_pid_stat(5), field 22; the name before may hold anything
+        let field = stat.rsplit_once(") ").and_then(|(_, rest)| rest.split(' ').nth(19)?.parse().ok());
+        field.ok_or(Errno::SRCH)
+    }
+
+    fn mount(
+        &self,
+        controllers: &[Controller],
+        name: Option<&str>,
+        path: &Path,
+    ) -> Result<(), kernel::Error> {
+        match name {
+            None => kernel::mount_v1(&self.kernel, controllers, Some(path)).map(|_| ()),
+            Some(name) => mount_named(name, path),
+        }
+    }
+
+    fn unmount(&self, path: &Path) -> Result<(), Errno> {
+        rustix::mount::unmount(path, rustix::mount::UnmountFlags::empty())?;
+        let _ = std::fs::remove_dir(path); // made for the mount, unless it holds anything
+        Ok(())
+    }
+
+    fn look(&self) -> Result<Host, kernel::Error> {
+        Host::new(Box::new(Real::new()))
+    }
+
+    fn boot(&self) -> String {
+        let id = self.kernel.outside(Path::new("/proc/sys/kernel/random/boot_id"));
+        id.unwrap_or_default().trim_end().to_owned()
+    }
+
+    fn now(&self) -> u64 {
+        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+        now.map_or(0, |now| now.as_secs())
+    }
+}
+
+fn number(thread: u32) -> Result<Pid, Errno> {
+    i32::try_from(thread).ok().and_then(Pid::from_raw).ok_or(Errno::SRCH)
+}
+
+/// A hierarchy without controllers, by its name.
+fn mount_named(name: &str, path: &Path) -> Result<(), kernel::Error> {
+    let failed = |errno| kernel::Error::Outside {
+        what: format!("cannot mount name={name} at {}", path.display()),
+        errno,
+        hint: None,
+    };
+    let made = std::fs::create_dir(path).is_ok();
+    let options = std::ffi::CString::new(format!("none,name={name}")).map_err(|_| failed(Errno::INVAL))?;
+    let flags = rustix::mount::MountFlags::NOSUID
+        | rustix::mount::MountFlags::NODEV
+        | rustix::mount::MountFlags::NOEXEC;
+    rustix::mount::mount("cgroup", path, "cgroup", flags, options.as_c_str()).map_err(|errno| {
+        if made {
+            let _ = std::fs::remove_dir(path); // ours, and empty: nothing was mounted
+        }
+        failed(errno)
+    })
+}
+
+/// The calling thread under another effective user and group. A group's directory and files belong to whoever makes
+/// it (`cgroup_mkdir` takes the file system ids), which saves a chown of each of some forty files: those cost five
+/// times what making the group does. Put back when dropped; other threads never change.
+struct Identity {
+    effective: CapabilitySets,
+}
+
+impl Identity {
+    fn take(uid: Option<u32>, gid: Option<u32>) -> Option<Identity> {
+        if rustix::process::geteuid().as_raw() != 0 || rustix::process::getuid().as_raw() != 0 {
+            return None;
+        }
+        let effective = rustix::thread::capabilities(None).ok()?;
+        let needed = CapabilitySet::DAC_OVERRIDE | CapabilitySet::SETUID | CapabilitySet::SETGID;
+        if !effective.effective.contains(needed) {
+            return None;
+        }
+        let identity = Identity { effective };
+        if let Some(gid) = gid {
+            rustix::thread::set_thread_res_gid(None, Gid::from_raw(gid), None).ok()?;
+        }
+        if let Some(uid) = uid.filter(|uid| *uid != 0) {
+            rustix::thread::set_thread_res_uid(None, Uid::from_raw(uid), None).ok()?;
+            // leaving user 0 cleared the effective capabilities; root's own rights stay needed for the parent
+            rustix::thread::set_capabilities(None, effective).ok()?;
+        }
+        Some(identity)
+    }
+}
+
+impl Drop for Identity {
+    fn drop(&mut self) {
+        // real and saved user are 0 throughout, so these can't be refused
+        let _ = rustix::thread::set_thread_res_uid(None, Uid::ROOT, None);
+        let _ = rustix::thread::set_thread_res_gid(None, rustix::process::getgid(), None);
+        let _ = rustix::thread::set_capabilities(None, self.effective);
+    }
+}

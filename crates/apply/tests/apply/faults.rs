@@ -1,0 +1,243 @@
+//! Every change of an apply is refused once: everything must be as before, and the history must say so.
+
+use apply::{Ending, Failure, State, execute, history, undo};
+use kernel::{Fake, Host, Kernel};
+use plan::Plan;
+use rustix::io::Errno;
+use settings::Controller::{Cpu, Cpuset, Io, Memory, Pids};
+use std::time::Duration;
+
+use crate::world::{Beside, Fault, Faults, Maker, host, meta, picture, target};
+
+const ERRNOS: [Errno; 5] = [Errno::INVAL, Errno::NOSPC, Errno::PERM, Errno::IO, Errno::NOMEM];
+
+/// Groups that are there before: `old`, which the plan changes, and `live`, which it does not.
+fn settle_v1(kernel: &dyn Kernel) {
+    let at = kernel.hierarchies().unwrap();
+    for at in at.iter().filter(|at| at.name.is_none()) {
+        for group in ["old", "live", "live/below"] {
+            kernel.mkdir(at, group).unwrap();
+        }
+        for (file, text) in [
+            ("cpu.shares", "2048"),
+            ("cpu.cfs_quota_us", "50000"),
+            ("memory.limit_in_bytes", "67108864"),
+            ("cpuset.mems", "0"),
+            ("cpuset.cpus", "0-3"),
+            ("pids.max", "100"),
+            ("blkio.throttle.read_bps_device", "254:0 1048576"),
+        ] {
+            for group in ["old", "live"] {
+                let _ = kernel.write(at, group, file, text); // where that controller lives
+            }
+        }
+    }
+}
+
+fn plan_v1(host: &Host) -> Plan {
+    let mut maker = Maker::new(host);
+    for group in ["a", "a/b", "c"] {
+        for controller in [Cpu, Memory, Cpuset, Pids] {
+            maker.create(controller, group).own(controller, group, 1000, 1001);
+        }
+    }
+    // CPUs go from one to the other, so that each is written twice
+    maker.write(Cpuset, "old", "cpuset.cpus", "0-1").write(Cpuset, "old", "cpuset.cpus", "1");
+    for group in ["a", "a/b", "c"] {
+        maker
+            .write(Cpuset, group, "cpuset.mems", "0")
+            .write(Cpuset, group, "cpuset.cpus", if group == "c" { "0" } else { "2-3" })
+            .write(Memory, group, "memory.limit_in_bytes", "134217728")
+            .write(Cpu, group, "cpu.shares", "512")
+            .write(Pids, group, "pids.max", "50");
+    }
+    maker
+        .write(Cpu, "old", "cpu.shares", "300")
+        .write(Cpu, "old", "cpu.cfs_quota_us", "-1")
+        .write(Cpu, "old", "cpu.cfs_period_us", "50000")
+        .write(Memory, "old", "memory.limit_in_bytes", "33554432")
+        .write(Io, "old", "blkio.throttle.read_bps_device", "254:0 2097152")
+        .write(Io, "old", "blkio.throttle.write_iops_device", "254:0 10")
+        .write(Pids, "old", "pids.max", "max")
+        .own(Memory, "old", 7, 8)
+        .away("old", "0", "1")
+        .plan()
+}
+
+fn settle_v2(kernel: &dyn Kernel) {
+    let at = &kernel.hierarchies().unwrap()[0];
+    kernel.write(at, "", "cgroup.subtree_control", "+cpu +memory").unwrap();
+    for group in ["old", "live", "live/below"] {
+        kernel.mkdir(at, group).unwrap();
+    }
+    for group in ["old", "live"] {
+        kernel.write(at, group, "cpu.weight", "321").unwrap();
+        kernel.write(at, group, "cpu.max", "20000 50000").unwrap();
+        kernel.write(at, group, "memory.max", "67108864").unwrap();
+    }
+}
+
+fn plan_v2(host: &Host) -> Plan {
+    let mut maker = Maker::new(host);
+    maker.enable("", &["io", "cpuset", "pids"]);
+    for group in ["a", "a/b", "c"] {
+        maker.create(Cpu, group).own(Cpu, group, 1000, 1001);
+        if group == "a" {
+            maker.enable("a", &["cpuset", "cpu", "memory"]);
+        }
+    }
+    for group in ["a", "a/b", "c"] {
+        maker
+            .write(Cpuset, group, "cpuset.mems", "0")
+            .write(Cpuset, group, "cpuset.cpus", if group == "c" { "0" } else { "2-3" })
+            .write(Memory, group, "memory.max", "134217728")
+            .write(Cpu, group, "cpu.weight", "50")
+            .write(Cpu, group, "cpu.max", "10000 100000");
+    }
+    maker
+        .write(Cpu, "old", "cpu.idle", "1")
+        .write(Cpu, "old", "cpu.max", "max 100000")
+        .write(Memory, "old", "memory.max", "33554432")
+        .write(Memory, "old", "memory.high", "30000000")
+        .write(Cpuset, "old", "cpuset.cpus", "0-1")
+        .write(Cpuset, "old", "cpuset.cpus", "1")
+        .write(Cpuset, "old", "cpuset.cpus.partition", "root")
+        .write(Pids, "old", "pids.max", "10")
+        .own(Cpu, "old", 7, 8)
+        .plan()
+}
+
+struct World {
+    fake: fn(usize, usize) -> Fake,
+    settle: fn(&dyn Kernel),
+    plan: fn(&Host) -> Plan,
+}
+
+const V1: World = World { fake: Fake::v1, settle: settle_v1, plan: plan_v1 };
+const V2: World = World { fake: Fake::v2, settle: settle_v2, plan: plan_v2 };
+
+/// Runs the plan with a fault; everything that there is before and after comes back, and how many changes there were.
+fn run(world: &World, fault: Option<(usize, Fault)>, check: &dyn Fn(&Ran<'_>)) -> usize {
+    let fake = (world.fake)(4, 1);
+    (world.settle)(&fake);
+    let task = fake.spawn(1).unwrap();
+    let faults = Faults::at(fault.as_slice());
+    let system = Beside::fake(&fake, &faults);
+    if let Some(at) = fake.hierarchies().unwrap().iter().find(|at| at.label() == "cpuset") {
+        fake.write(at, "old", "cgroup.procs", &task.to_string()).unwrap();
+        system.give(task, "0-1");
+    }
+    let host = host(fake.clone(), &faults);
+    let directory = tempfile::tempdir().unwrap();
+    let state = State::open(directory.path().join("state")).unwrap();
+    let lock = state.lock(Duration::ZERO).unwrap();
+    let look = || {
+        let picture = picture(&fake, &|_| true);
+        let owners = system.owners(&picture);
+        (picture, owners, system.affinities())
+    };
+    let before = look();
+    let plan = (world.plan)(&host);
+    let result = execute(&lock, target(&host, &system), &plan, &meta("a test"));
+    let count = faults.count();
+    let after = look();
+    let same = before == after;
+    if !same && fault.is_some() {
+        for (key, text) in &before.0 {
+            assert_eq!(after.0.get(key), Some(text), "{key} after {fault:?}");
+        }
+        assert_eq!(before.1, after.1, "owners after {fault:?}");
+        assert_eq!(before.2, after.2, "CPUs of threads after {fault:?}");
+        assert_eq!(before.0.len(), after.0.len(), "groups are left after {fault:?}");
+    }
+    let live = |picture: &crate::world::Picture| {
+        let own = picture.iter().filter(|(key, _)| key.contains(":live"));
+        own.map(|(key, text)| (key.clone(), text.clone())).collect::<Vec<_>>()
+    };
+    // on v2, files come with a controller that is enabled for the group beside it
+    if fake.hierarchies().unwrap().len() > 1 || fault.is_some() {
+        assert_eq!(live(&before.0), live(&after.0), "a group that the plan does not name was changed");
+    }
+    let records = history(&state).unwrap();
+    check(&Ran { steps: plan.steps.len(), same, result: result.as_ref(), records: &records });
+    if result.is_ok() {
+        undo(&lock, target(&host, &system), None, &meta("undo")).unwrap();
+        let undone = look();
+        assert_eq!(before.0, undone.0, "undo brings everything back");
+        assert_eq!((before.1, before.2), (undone.1, undone.2), "undo brings owners and CPUs back");
+    }
+    count
+}
+
+struct Ran<'r> {
+    steps: usize,
+    same: bool,
+    result: Result<&'r apply::Outcome, &'r Failure>,
+    records: &'r [apply::Record],
+}
+
+fn every_change_refused_once(world: &World) {
+    let count = run(world, None, &|ran| {
+        let outcome = ran.result.expect("without a fault it works");
+        assert!(ran.steps >= 30, "{} steps are too few to tell anything", ran.steps);
+        assert_eq!(outcome.steps, ran.steps);
+        assert!(!ran.same);
+        assert_eq!(ran.records[0].result.as_ref().unwrap().ending, Ending::Done);
+    });
+    for position in 0..count {
+        let fault = (position, Fault::Refuse(ERRNOS[position % ERRNOS.len()]));
+        run(world, Some(fault), &|ran| {
+            let Err(Failure::RolledBack { left, step, .. }) = ran.result else {
+                panic!("{fault:?}: {:?}", ran.result);
+            };
+            assert!(left.is_empty(), "{fault:?}: {left:?}");
+            assert!(ran.same, "{fault:?}");
+            let end = ran.records[0].result.as_ref().unwrap();
+            assert_eq!((end.ending, end.step), (Ending::RolledBack, Some(*step)));
+            assert!(end.error.is_some());
+        });
+    }
+}
+
+pub fn any_change_refused_leaves_v1_as_before() {
+    every_change_refused_once(&V1);
+}
+
+pub fn any_change_refused_leaves_v2_as_before() {
+    every_change_refused_once(&V2);
+}
+
+pub fn only_what_a_planner_needs_is_observed() {
+    let fake = Fake::v1(4, 1);
+    settle_v1(&fake);
+    let task = fake.spawn(1).unwrap();
+    let faults = Faults::at(&[]);
+    let (host, system) = (host(fake.clone(), &faults), Beside::fake(&fake, &faults));
+    let maker = Maker::new(&host);
+    let (root, live, gone) = (maker.place(Cpu, ""), maker.place(Cpu, "live"), maker.place(Cpu, "gone"));
+    let at = &host.hierarchies()[live.hierarchy];
+    fake.write(at, "live/below", "cgroup.procs", &task.to_string()).unwrap();
+    let files = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+    let need = |place: &plan::Place, own: &[&str], owners, children: &[&str]| plan::Need {
+        place: place.clone(),
+        files: files(own),
+        owners,
+        devices: false,
+        children: files(children),
+    };
+    let needs = [
+        need(&root, &[], false, &["cpu.shares"]),
+        need(&live, &["cpu.cfs_quota_us", "cpu.none"], true, &[]),
+        need(&gone, &["cpu.shares"], true, &[]),
+    ];
+    let observed = apply::observe(target(&host, &system), &needs, []);
+    let groups = &observed.hierarchies[live.hierarchy].groups;
+    assert_eq!(groups.keys().map(String::as_str).collect::<Vec<_>>(), ["", "live", "old"]);
+    assert_eq!(observed.file(&maker.place(Cpu, "old"), "cpu.shares"), Some("2048"));
+    let seen = observed.group(&live).unwrap();
+    assert_eq!(seen.files.keys().map(String::as_str).collect::<Vec<_>>(), ["cpu.cfs_quota_us"]);
+    assert_eq!((seen.tasks, seen.populated_below), (0, true));
+    assert!(seen.directory.is_some() && seen.owners.contains_key("cgroup.procs"));
+    let others = observed.hierarchies.iter().enumerate().filter(|(id, _)| *id != live.hierarchy);
+    assert!(others.map(|(_, at)| at.groups.len()).all(|count| count == 0), "nothing else was looked at");
+}

@@ -1,0 +1,193 @@
+//! What can be wrong between groups, whatever the machine: groups named that are not there, circles of `like` and
+//! `near`, exclusiveness without CPUs, rules that lead nowhere.
+
+use std::collections::HashMap;
+
+use kernel::GroupName;
+
+use crate::demand::{CpuDemand, MemDemand, Near};
+use crate::desired::{Desired, Group};
+use crate::diagnostic::{Diagnostic, Report};
+use crate::origin::Origin;
+
+/// Reports all of it.
+pub(crate) fn check(desired: &Desired, report: &mut Report) {
+    let groups: HashMap<&GroupName, &Group> =
+        desired.groups.iter().map(|group| (&group.name, group)).collect();
+    for group in &desired.groups {
+        exclusive(&format!("group '{}'", group.name), &group.origin, &group.demands, report);
+        references(group, &groups, report);
+    }
+    for template in &desired.templates {
+        let what = format!("template '{}'", template.name);
+        exclusive(&what, &template.origin, &template.demands, report);
+        for (name, origin, _) in named(&template.demands) {
+            exists(name, origin, &groups, report);
+        }
+    }
+    if let Some(cpus) = &desired.reserve.cpus {
+        for (name, origin, _) in named_by_cpus(&cpus.value, &cpus.origin) {
+            exists(name, origin, &groups, report);
+        }
+    }
+    circles(desired, &groups, report);
+    if !desired.groups.is_empty() || !desired.templates.is_empty() {
+        rules(desired, &groups, report);
+    }
+}
+
+fn exclusive(what: &str, origin: &Origin, demands: &crate::desired::Demands, report: &mut Report) {
+    if demands.exclusive && demands.cpus.is_none() {
+        let error = Diagnostic::error(format!("{what} is exclusive but asks for no CPUs")).at(origin.clone());
+        report.push(error.hint("add cpus, such as cpus = 1"));
+    }
+}
+
+/// Why a group names another one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Why {
+    SameCpus,
+    SameMems,
+    Near,
+}
+
+fn named_by_cpus<'d>(
+    cpus: &'d CpuDemand,
+    origin: &'d Origin,
+) -> impl Iterator<Item = (&'d GroupName, &'d Origin, Why)> + use<'d> {
+    let (like, near) = match cpus {
+        CpuDemand::Like(name) => (Some(name), &[][..]),
+        CpuDemand::Some(spec) => (None, &spec.near[..]),
+        _ => (None, &[][..]),
+    };
+    let near = near.iter().filter_map(move |near| match near {
+        Near::Group(name) => Some((name, origin, Why::Near)),
+        _ => None,
+    });
+    like.map(|name| (name, origin, Why::SameCpus)).into_iter().chain(near)
+}
+
+fn named(demands: &crate::desired::Demands) -> impl Iterator<Item = (&GroupName, &Origin, Why)> {
+    let cpus = demands.cpus.iter().flat_map(|cpus| named_by_cpus(&cpus.value, &cpus.origin));
+    let mems = demands.mems.iter().filter_map(|mems| match &mems.value {
+        MemDemand::Like(name) => Some((name, &mems.origin, Why::SameMems)),
+        _ => None,
+    });
+    cpus.chain(mems)
+}
+
+fn exists<'g>(
+    name: &GroupName,
+    origin: &Origin,
+    groups: &HashMap<&GroupName, &'g Group>,
+    report: &mut Report,
+) -> Option<&'g Group> {
+    let found = groups.get(name).copied();
+    if found.is_none() {
+        let error = Diagnostic::error(format!("group '{name}' is not in the layout")).at(origin.clone());
+        report.push(error.hint(near_groups(&name.to_string(), groups, report)));
+    }
+    found
+}
+
+fn near_groups(name: &str, groups: &HashMap<&GroupName, &Group>, report: &Report) -> String {
+    let mut known: Vec<String> = if report.is_full() {
+        Vec::new()
+    } else {
+        groups.keys().take(10_000).map(|name| name.to_string()).collect()
+    };
+    known.sort();
+    match units::nearest(name, known.iter().map(String::as_str)).as_slice() {
+        [] => format!("add [groups.'{name}']"),
+        near => format!("did you mean {}?", near.join(" or ")),
+    }
+}
+
+fn references(group: &Group, groups: &HashMap<&GroupName, &Group>, report: &mut Report) {
+    for (name, origin, why) in named(&group.demands) {
+        let Some(other) = exists(name, origin, groups, report) else { continue };
+        let (missing, what) = match why {
+            Why::SameMems => (other.demands.mems.is_none(), "memory nodes"),
+            Why::SameCpus | Why::Near => (other.demands.cpus.is_none(), "CPUs"),
+        };
+        if missing {
+            let error = Diagnostic::error(format!("group '{name}' asks for no {what}")).at(origin.clone());
+            report.push(error.also(other.origin.clone(), "it is here"));
+        }
+    }
+}
+
+/// Every circle once, from its group that stands first in the layout.
+fn circles(desired: &Desired, groups: &HashMap<&GroupName, &Group>, report: &mut Report) {
+    for mems in [false, true] {
+        let next = |group: &Group| -> Vec<(&GroupName, Origin)> {
+            let named = named(&group.demands).filter(|(.., why)| (*why == Why::SameMems) == mems);
+            let named = named.filter_map(|(name, origin, _)| Some((groups.get(name)?, origin)));
+            named.map(|(group, origin)| (&group.name, origin.clone())).collect()
+        };
+        // 1 while on the way, 2 when done
+        let mut state: HashMap<&GroupName, u8> = HashMap::new();
+        for start in &desired.groups {
+            let mut way: Vec<(&GroupName, Vec<(&GroupName, Origin)>)> = Vec::new();
+            if !state.contains_key(&start.name) {
+                state.insert(&start.name, 1);
+                way.push((&start.name, next(start)));
+            }
+            while let Some((name, rest)) = way.last_mut() {
+                let name = *name;
+                let Some((to, origin)) = rest.pop() else {
+                    state.insert(name, 2);
+                    way.pop();
+                    continue;
+                };
+                match (state.get(to), groups.get(to)) {
+                    (Some(1), _) => circle(to, &origin, &way, report),
+                    (None, Some(group)) => {
+                        state.insert(&group.name, 1);
+                        way.push((&group.name, next(group)));
+                    }
+                    _ => {}
+                }
+            }
+        }
+    }
+}
+
+fn circle(
+    back_to: &GroupName,
+    origin: &Origin,
+    way: &[(&GroupName, Vec<(&GroupName, Origin)>)],
+    report: &mut Report,
+) {
+    let names = way.iter().map(|(name, _)| *name).skip_while(|name| *name != back_to);
+    let mut names: Vec<String> = names.map(|name| format!("'{name}'")).collect();
+    names.push(format!("'{back_to}'"));
+    if names.len() > 8 {
+        names.splice(4..names.len() - 3, ["…".to_owned()]);
+    }
+    let message = match names.len() {
+        2 => format!("group {} depends on itself", names[0]),
+        _ => format!("groups depend on each other in a circle: {}", names.join(" → ")),
+    };
+    let error = Diagnostic::error(message).at(origin.clone());
+    report.push(error.hint("one of them needs CPUs or nodes of its own"));
+}
+
+/// A rule may lead to a group that is there already; more often its name is mistyped.
+fn rules(desired: &Desired, groups: &HashMap<&GroupName, &Group>, report: &mut Report) {
+    for target in desired.rules.iter().flat_map(|rule| &rule.targets) {
+        // groups with codes in their names are made when they are needed
+        let Some(name) = target.group.name() else { continue };
+        if groups.contains_key(&name)
+            || name == GroupName::root()
+            || desired.template(&target.group).is_some()
+        {
+            continue;
+        }
+        let text = target.group.to_string();
+        let hint = near_groups(&text, groups, report);
+        let warning = format!("no group '{text}' is in the layout: no process goes there unless it exists");
+        let warning = Diagnostic::warning(warning);
+        report.push(warning.at(target.origin.clone()).hint(hint));
+    }
+}

@@ -1,0 +1,53 @@
+//! `cgset` command lines, as an old runbook has them.
+
+use kernel::GroupName;
+use settings::{Facts, Version};
+
+use super::Export;
+use super::writes::{comment, writes};
+use crate::desired::Desired;
+
+/// One `cgset` command a setting, groups in order, in the names of `version`. CPUs and nodes must be sets: what only a
+/// planner can tell is lost.
+pub fn to_cgset(desired: &Desired, version: Version, facts: &dyn Facts) -> Export {
+    let (mut text, mut lost) = (String::new(), Vec::new());
+    for group in &desired.groups {
+        let before = lost.len();
+        let files = writes(&group.demands, version, facts, &mut lost);
+        lost[before..].iter().for_each(|warning| text.push_str(&comment("", warning)));
+        for file in files {
+            for line in file.text.split('\n') {
+                text.push_str(&cgset_line(&file.file, line, &group.name));
+                text.push('\n');
+            }
+        }
+    }
+    Export { text, lost }
+}
+
+/// One command, quoted for a shell: lists of CPUs and nodes in single quotes, plain words bare, else double quotes.
+pub fn cgset_line(file: &str, value: &str, group: &GroupName) -> String {
+    let value = match file.starts_with("cpuset.") && !value.contains(['\'', '\n']) {
+        true if value.starts_with(|c: char| c.is_ascii_digit()) && is_list(file) => format!("'{value}'"),
+        _ => shell_word(value),
+    };
+    format!("cgset -r {file}={value} {}", shell_word(&group.to_string()))
+}
+
+fn is_list(file: &str) -> bool {
+    file.starts_with("cpuset.cpus") || file.starts_with("cpuset.mems")
+}
+
+/// A text as one word of a POSIX shell.
+fn shell_word(text: &str) -> String {
+    let plain = |c: char| {
+        c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '/' | ',' | ':' | '@' | '%' | '+')
+    };
+    if !text.is_empty() && text.chars().all(plain) {
+        text.to_owned()
+    } else if !text.contains(['"', '$', '`', '\\', '!', '\n']) {
+        format!("\"{text}\"")
+    } else {
+        format!("'{}'", text.replace('\'', "'\\''"))
+    }
+}

@@ -1,0 +1,23 @@
+//! What is desired as text again: our TOML, and libcgroup's files and commands.
+
+mod cgconfig;
+mod cgrules;
+mod cgset;
+mod toml;
+mod writes;
+
+pub use cgconfig::to_cgconfig;
+pub use cgrules::to_cgrules;
+pub use cgset::{cgset_line, to_cgset};
+pub use toml::to_toml;
+
+use crate::diagnostic::Diagnostic;
+
+/// A text, and what could not be said in it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Export {
+    /// The text; ends with a newline unless it is empty.
+    pub text: String,
+    /// What is desired and not in it, a warning each; also in the text as comments.
+    pub lost: Vec<Diagnostic>,
+}

@@ -1,0 +1,112 @@
+//! The files of one cgroup version that demands become, without a machine: what needs one is told as lost.
+
+use settings::{Controller, Facts, Side, Version};
+
+use crate::demand::{CpuDemand, MemDemand};
+use crate::desired::Demands;
+use crate::diagnostic::Diagnostic;
+use crate::names::cut;
+use crate::needs;
+use crate::origin::Origin;
+
+/// One file of a group and what is written to it, one line a write.
+pub(super) struct FileText {
+    /// Whose section it belongs to.
+    pub controller: Controller,
+    pub file: String,
+    pub text: String,
+}
+
+/// Files in the order in which they are written.
+pub(super) fn writes(
+    demands: &Demands,
+    version: Version,
+    facts: &dyn Facts,
+    lost: &mut Vec<Diagnostic>,
+) -> Vec<FileText> {
+    let mut files = Vec::new();
+    let cpuset =
+        |file: &str, text: String| FileText { controller: Controller::Cpuset, file: file.to_owned(), text };
+    match demands.cpus.as_ref().map(|cpus| (&cpus.value, &cpus.origin)) {
+        Some((CpuDemand::These(cpus), _)) => files.push(cpuset("cpuset.cpus", cpus.to_string())),
+        Some((_, origin)) => lost.push(unresolved("which CPUs these are", origin)),
+        None => {}
+    }
+    match demands.mems.as_ref().map(|mems| (&mems.value, &mems.origin)) {
+        Some((MemDemand::These(nodes), _)) => files.push(cpuset("cpuset.mems", nodes.to_string())),
+        Some((_, origin)) => lost.push(unresolved("which nodes these are", origin)),
+        None => {}
+    }
+    if demands.exclusive {
+        files.push(match version {
+            Version::V1 => cpuset("cpuset.cpu_exclusive", "1".to_owned()),
+            Version::V2 => cpuset("cpuset.cpus.partition", "root".to_owned()),
+        });
+    }
+    for assigned in &demands.settings {
+        let value = match assigned.found.parse(&assigned.text, facts) {
+            Ok(value) => value,
+            Err(error) => {
+                lost.push(
+                    Diagnostic::warning(error.to_string())
+                        .at(assigned.origin.clone())
+                        .maybe_hint(error.hint()),
+                );
+                continue;
+            }
+        };
+        let held = |file: &str| {
+            let before = files.iter().find(|before: &&FileText| before.file == file);
+            before.map(|before| before.text.clone())
+        };
+        match assigned.found.encode(version, &value, &held) {
+            Ok(writes) => {
+                let side = assigned.found.side(version);
+                let controller = match side {
+                    Side::Has(binding) if binding.controller != Controller::Core => binding.controller,
+                    _ => needs::controller(&assigned.found),
+                };
+                for write in writes {
+                    add(
+                        &mut files,
+                        FileText { controller, file: write.file, text: write.text.trim().to_owned() },
+                    );
+                }
+            }
+            Err(error) => {
+                lost.push(
+                    Diagnostic::warning(error.to_string())
+                        .at(assigned.origin.clone())
+                        .maybe_hint(error.hint()),
+                );
+            }
+        }
+    }
+    files
+}
+
+/// Several lines to one file stay one entry.
+fn add(files: &mut Vec<FileText>, new: FileText) {
+    match files.iter_mut().find(|file| file.file == new.file) {
+        Some(file) => file.text = format!("{}\n{}", file.text, new.text),
+        None => files.push(new),
+    }
+}
+
+fn unresolved(what: &str, origin: &Origin) -> Diagnostic {
+    let warning = Diagnostic::warning(format!("{what} is not known without a machine")).at(origin.clone());
+    warning.hint("let the planner resolve it first: ringfence plan")
+}
+
+/// A warning as comments, in lines that begin with `indent#`.
+pub(super) fn comment(indent: &str, warning: &Diagnostic) -> String {
+    let hint = warning.hint.as_ref().map_or(String::new(), |hint| format!(" ({hint})"));
+    let text = format!("{}{hint}", warning.message);
+    text.lines().map(|line| format!("{indent}# not here: {}\n", cut_line(line))).collect()
+}
+
+fn cut_line(line: &str) -> String {
+    let parts: Vec<&str> = line.split(char::is_control).collect();
+    let line = parts.join(" ");
+    if line.chars().count() > 300 { cut(&line) } else { line }
+}

@@ -1,0 +1,400 @@
+//! Every key of the layout file in one table: what readers accept, what the manual and the JSON schema say, and what a
+//! mistyped key may have meant. Settings' names are not here; they are the settings table's.
+
+/// One key of a table of the file.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Key {
+    pub name: &'static str,
+    pub shape: Shape,
+    /// One or two sentences without the last full stop.
+    pub doc: &'static str,
+    /// Right sides that may stand behind it, as TOML, separated by ` · `.
+    pub examples: &'static str,
+}
+
+/// What a key takes.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Shape {
+    /// True or false.
+    Flag,
+    /// Any string.
+    Text,
+    /// One of these.
+    Word(&'static [&'static str]),
+    /// A whole number from this.
+    Number(u64),
+    /// A number of CPUs or a percentage.
+    Amount,
+    /// NUMA nodes: a number, a list in a string, an array of numbers.
+    Nodes,
+    /// A string or several.
+    Texts,
+    /// CPUs.
+    Cpus,
+    /// Memory nodes.
+    Mems,
+    /// Memory in bytes, a size, or a percentage.
+    Memory,
+    /// A number, or from and to.
+    Expected,
+    /// The same of memory.
+    ExpectedMemory,
+    /// An account's name or number.
+    Account,
+    /// Octal digits in a string.
+    Mode,
+    /// A table of these keys.
+    Table(&'static [Key]),
+    /// An array of such tables.
+    Tables(&'static [Key]),
+    /// A table of names, each with a table of keys and settings.
+    Groups,
+    /// A table of controllers, each with a string.
+    Mounts,
+    /// Where a rule puts processes: a group's name, or an array of tables.
+    To,
+}
+
+const fn key(name: &'static str, shape: Shape, examples: &'static str, doc: &'static str) -> Key {
+    Key { name, shape, doc, examples }
+}
+
+/// At the top of the file.
+pub(crate) const TOP: &[Key] = &[
+    key(
+        "groups",
+        Shape::Groups,
+        "{ oltp1 = { cpus = 8 } }",
+        "The groups, by name. `[groups.db.groups.oltp1]` and `[groups.\"db/oltp1\"]` are the same group",
+    ),
+    key(
+        "templates",
+        Shape::Groups,
+        "{ \"students/%u\" = { memory.max = \"2G\" } }",
+        "Groups that are made when a rule first needs them; the name holds codes: %u %U user, %g %G group, %p %P process, each as name and as number; \\% is a per cent sign",
+    ),
+    key(
+        "rules",
+        Shape::Tables(RULE),
+        "[{ user = \"oracle\", to = \"oltp1\" }]",
+        "Which processes go to which group. The first rule that matches counts; the groups' own `match` come after all rules",
+    ),
+    key(
+        "reserve",
+        Shape::Table(RESERVE),
+        "{ cpus = 2, memory = \"4G\" }",
+        "What the rest of the system keeps; no group is given it",
+    ),
+    key(
+        "host",
+        Shape::Table(HOST),
+        "{ hostname = \"db*\", nodes = 4 }",
+        "What the machine must be like; on another one the layout is refused",
+    ),
+    key(
+        "defaults",
+        Shape::Table(DEFAULTS),
+        "{ smt = \"whole-cores\", memory.oom.group = true }",
+        "What groups and templates get that do not say otherwise; settings too",
+    ),
+    key(
+        "mounts",
+        Shape::Mounts,
+        "{ cpu = \"/cgroup/cpu\", \"name=jobs\" = \"/cgroup/jobs\" }",
+        "v1 hierarchies to be mounted if they are not; controllers with the same path share one",
+    ),
+    key(
+        "systemd",
+        Shape::Tables(SYSTEMD),
+        "[{ slice = \"db.slice\", scope = \"db.scope\" }]",
+        "cgconfig.conf's sections of that name, kept for exports; groups live below a unit of Ringfence's own",
+    ),
+];
+
+const CPUS: Key = key(
+    "cpus",
+    Shape::Cpus,
+    "8 · \"0-7\" · \"25%\" · \"all\" · { node = 0 } · { count = 8, near = \"node:0\" } · { like = \"oltp2\" }",
+    "CPUs: a number is how many, a string is a list of CPU numbers (\"8\" is CPU 8) or a share of those not reserved; \"all\" are the parent's. Not said: as the kernel gives them",
+);
+const MEMS: Key = key(
+    "mems",
+    Shape::Mems,
+    "\"local\" · \"0-1\" · \"all\" · { like = \"oltp2\" }",
+    "NUMA nodes for memory: \"local\" are those that the CPUs are on, a string is a list of node numbers, \"all\" are the parent's",
+);
+const EXCLUSIVE: Key = key(
+    "exclusive",
+    Shape::Flag,
+    "true",
+    "Nobody else may use its CPUs, and the kernel holds to it: a partition on cgroup v2, cpu_exclusive on v1",
+);
+const TASKS: Key = key(
+    "tasks",
+    Shape::Table(TASKS_KEYS),
+    "{ user = \"oracle\", group = \"dba\" }",
+    "Who may put tasks in: the owner of the files that take them",
+);
+const ADMIN: Key = key(
+    "admin",
+    Shape::Table(ADMIN_KEYS),
+    "{ user = \"root\", group = \"root\" }",
+    "Who may change its settings and make groups in it: the owner of the directory and its other files",
+);
+const CONTROLLERS: Key = key(
+    "controllers",
+    Shape::Texts,
+    "[\"cpu\", \"memory\"]",
+    "Controllers that the group is to have beyond those that its settings need; `name=x` is a named v1 hierarchy",
+);
+const PLACEMENT: Key = key(
+    "placement",
+    Shape::Word(&["pack", "spread"]),
+    "\"pack\" · \"spread\"",
+    "On as few nodes and caches as can be, or evenly over all",
+);
+const SMT: Key = key(
+    "smt",
+    Shape::Word(&["whole-cores", "threads", "any"]),
+    "\"whole-cores\" · \"threads\" · \"any\"",
+    "SMT siblings: all of a core or none; each CPU on a core of its own while there are any; as it comes",
+);
+const POOL: Key = key(
+    "pool",
+    Shape::Word(&["shared", "exclusive"]),
+    "\"shared\" · \"exclusive\"",
+    "Whether other groups of the layout may be given the same CPUs. `exclusive = true` of the group also makes the kernel hold to it",
+);
+
+/// Of a group. Settings stand beside them.
+pub(crate) const GROUP: &[Key] = &[
+    CPUS,
+    MEMS,
+    EXCLUSIVE,
+    TASKS,
+    ADMIN,
+    key(
+        "match",
+        Shape::Tables(MATCH),
+        "[{ user = \"oracle\" }, { group = \"dba\", process = \"ora_*\" }]",
+        "Which processes belong to it, wherever they start: those that fit one of these",
+    ),
+    CONTROLLERS,
+    key("groups", Shape::Groups, "{ reports = { cpus = 2 } }", "Groups in it"),
+];
+
+/// Of a template. Settings stand beside them.
+pub(crate) const TEMPLATE: &[Key] = &[CPUS, MEMS, EXCLUSIVE, TASKS, ADMIN, CONTROLLERS];
+
+/// Of `defaults`. Settings stand beside them.
+pub(crate) const DEFAULTS: &[Key] = &[
+    key("mems", Shape::Mems, "\"local\"", "Memory nodes of groups that ask for CPUs"),
+    PLACEMENT,
+    SMT,
+    POOL,
+    TASKS,
+    ADMIN,
+];
+
+/// Of `cpus = { … }`.
+pub(crate) const CPU_SPEC: &[Key] = &[
+    key("count", Shape::Amount, "8 · \"25%\"", "How many logical CPUs, or which share of those not reserved"),
+    key("min", Shape::Number(1), "2", "At least so many; with max instead of count"),
+    key("max", Shape::Number(1), "8", "At most so many; as many as can be had up to that"),
+    key("node", Shape::Nodes, "0 · \"0-1\" · [0, 2]", "Only CPUs of these NUMA nodes; alone: all of them"),
+    key(
+        "near",
+        Shape::Texts,
+        "\"node:0\" · \"device:/dev/nvme0n1\" · [\"group:oltp1\", \"node:1\"]",
+        "As near as can be to a node, a block device or another group's CPUs; the first counts most",
+    ),
+    PLACEMENT,
+    SMT,
+    POOL,
+    key("like", Shape::Text, "\"oltp2\"", "The same CPUs as another group; stands alone"),
+];
+
+/// Of `mems = { … }`.
+pub(crate) const MEM_SPEC: &[Key] =
+    &[key("like", Shape::Text, "\"oltp2\"", "The same nodes as another group; stands alone")];
+
+const USER: Key = key("user", Shape::Account, "\"oracle\" · 1001", "The owning user, by name or number");
+const OWNING: Key = key("group", Shape::Account, "\"dba\" · 1001", "The owning group, by name or number");
+const MODE: Key = key("mode", Shape::Mode, "\"0664\"", "Mode of the files, in octal digits");
+
+/// Of `tasks = { … }`.
+pub(crate) const TASKS_KEYS: &[Key] = &[USER, OWNING, MODE];
+/// Of `admin = { … }`.
+pub(crate) const ADMIN_KEYS: &[Key] = &[
+    USER,
+    OWNING,
+    MODE,
+    key("directory_mode", Shape::Mode, "\"0775\"", "Mode of the directory, in octal digits"),
+];
+
+const MATCH_USER: Key = key(
+    "user",
+    Shape::Account,
+    "\"oracle\" · 1001 · \"*\"",
+    "Whose the process is, by name or number; \"*\" is anyone",
+);
+const MATCH_GROUP: Key = key(
+    "group",
+    Shape::Account,
+    "\"dba\"",
+    "The user is in this group of the system, primary or listed; instead of `user`",
+);
+const MATCH_PROCESS: Key = key(
+    "process",
+    Shape::Text,
+    "\"/usr/bin/fio\" · \"fio\" · \"ora_*\"",
+    "The program: a path, a name, or the beginning of one with * behind it",
+);
+
+/// Of an entry of `match`.
+pub(crate) const MATCH: &[Key] = &[MATCH_USER, MATCH_GROUP, MATCH_PROCESS];
+
+/// Of an entry of `rules`.
+pub(crate) const RULE: &[Key] = &[
+    MATCH_USER,
+    MATCH_GROUP,
+    MATCH_PROCESS,
+    key(
+        "to",
+        Shape::To,
+        "\"db/%u\" · [{ group = \"fast\", controllers = [\"cpu\"] }, { group = \"big\", controllers = [\"memory\"] }]",
+        "The group that such processes are put into, with the codes of templates; or one for some controllers each",
+    ),
+    key("controllers", Shape::Texts, "[\"cpu\", \"memory\"]", "For these controllers only; all if not said"),
+    key("ignore", Shape::Flag, "true", "Leave such processes where they are, and look at no further rule"),
+    key("ignore_rt", Shape::Flag, "true", "Leave them where they are while they are scheduled in real time"),
+];
+
+/// Of an entry of a rule's `to`.
+pub(crate) const TO: &[Key] = &[
+    key("group", Shape::Text, "\"fast\"", "The group, with the codes of templates"),
+    key("controllers", Shape::Texts, "[\"cpu\"]", "For these controllers; all if not said"),
+];
+
+/// Of `reserve`.
+pub(crate) const RESERVE: &[Key] = &[
+    key(
+        "cpus",
+        Shape::Cpus,
+        "2 · \"0-1\" · \"10%\" · { count = 2, near = \"node:0\", smt = \"whole-cores\" }",
+        "CPUs that no group is given",
+    ),
+    key(
+        "memory",
+        Shape::Memory,
+        "\"4G\" · \"10%\"",
+        "Memory that the groups' limits and protections leave free",
+    ),
+];
+
+/// Of `host`.
+pub(crate) const HOST: &[Key] = &[
+    key("hostname", Shape::Text, "\"db1\" · \"db*\"", "The host's name; * stands for any text"),
+    key("model", Shape::Text, "\"X7560\"", "The CPU's model name holds this; * stands for any text"),
+    key("nodes", Shape::Expected, "4 · { min = 2 } · { min = 2, max = 4 }", "Number of NUMA nodes"),
+    key("cpus", Shape::Expected, "32 · { min = 32 }", "Number of online CPUs"),
+    key(
+        "memory",
+        Shape::ExpectedMemory,
+        "\"128G\" · { min = \"100G\" }",
+        "Memory as the kernel counts it; a plain amount allows a tenth more or less, since firmware keeps a part",
+    ),
+];
+
+/// Of `{ min, max }`.
+pub(crate) const EXPECTED: &[Key] =
+    &[key("min", Shape::Number(0), "2", "At least"), key("max", Shape::Number(0), "4", "At most")];
+
+/// Of `systemd`.
+pub(crate) const SYSTEMD: &[Key] = &[
+    key("slice", Shape::Text, "\"db.slice\"", "The slice that libcgroup had its groups below"),
+    key("scope", Shape::Text, "\"db.scope\"", "The scope in it"),
+    key("set_default", Shape::Flag, "true", "Whether libcgroup's commands took it as the place of groups"),
+    key("pid", Shape::Number(1), "4711", "A process that was put into the scope"),
+];
+
+/// The names of some keys.
+pub(crate) fn names(keys: &[Key]) -> impl Iterator<Item = &'static str> {
+    keys.iter().map(|key| key.name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Source, read_toml, render};
+
+    /// The start of a file in which a key's line may stand, and its end.
+    fn around(table: &[Key], key: &Key) -> (String, &'static str) {
+        let like = |name: &'static str| {
+            (format!("[groups.oltp2]\ncpus = 1\nmems = \"0\"\n[groups.a]\n{name} = {{ "), " }")
+        };
+        let (before, after) = match table.as_ptr() {
+            table if table == TOP.as_ptr() => (String::new(), ""),
+            table if table == GROUP.as_ptr() => ("[groups.a]\n".to_owned(), ""),
+            table if table == TEMPLATE.as_ptr() => ("[templates.'a/%u']\n".to_owned(), ""),
+            table if table == DEFAULTS.as_ptr() => ("[defaults]\n".to_owned(), ""),
+            table
+                if table == CPU_SPEC.as_ptr()
+                    && matches!(key.name, "count" | "min" | "max" | "node" | "like") =>
+            {
+                like("cpus")
+            }
+            table if table == CPU_SPEC.as_ptr() => (format!("{}count = 1, ", like("cpus").0), " }"),
+            table if table == MEM_SPEC.as_ptr() => like("mems"),
+            table if table == TASKS_KEYS.as_ptr() => like("tasks"),
+            table if table == ADMIN_KEYS.as_ptr() => like("admin"),
+            table if table == MATCH.as_ptr() => ("[groups.a]\nmatch = [{ ".to_owned(), " }]"),
+            table if table == RULE.as_ptr() && key.name == "to" => {
+                ("[[rules]]\nuser = \"a\"\n".to_owned(), "")
+            }
+            table if table == RULE.as_ptr() && matches!(key.name, "user" | "group") => {
+                ("[[rules]]\nto = \"b\"\n".to_owned(), "")
+            }
+            table if table == RULE.as_ptr() => ("[[rules]]\nuser = \"a\"\nto = \"b\"\n".to_owned(), ""),
+            table if table == TO.as_ptr() && key.name == "group" => {
+                ("[[rules]]\nuser = \"a\"\nto = [{ ".to_owned(), " }]")
+            }
+            table if table == TO.as_ptr() => {
+                ("[[rules]]\nuser = \"a\"\nto = [{ group = \"b\", ".to_owned(), " }]")
+            }
+            table if table == RESERVE.as_ptr() => ("[reserve]\n".to_owned(), ""),
+            table if table == HOST.as_ptr() => ("[host]\n".to_owned(), ""),
+            table if table == EXPECTED.as_ptr() => ("[host]\nnodes = { ".to_owned(), " }"),
+            _ => ("[[systemd]]\n".to_owned(), ""),
+        };
+        let others = if table.as_ptr() == GROUP.as_ptr() || table.as_ptr() == TEMPLATE.as_ptr() {
+            "[groups.oltp2]\ncpus = 1\nmems = \"0\"\n"
+        } else {
+            ""
+        };
+        (format!("{others}{before}"), after)
+    }
+
+    #[test]
+    fn every_example_of_every_key_is_read() {
+        let tables = [
+            TOP, GROUP, TEMPLATE, DEFAULTS, CPU_SPEC, MEM_SPEC, TASKS_KEYS, ADMIN_KEYS, MATCH, RULE, TO,
+            RESERVE, HOST, EXPECTED, SYSTEMD,
+        ];
+        for table in tables {
+            for key in table {
+                assert!(!key.doc.ends_with('.') && !key.examples.is_empty(), "{}", key.name);
+                for example in key.examples.split(" · ") {
+                    let (before, after) = around(table, key);
+                    let exclusive = if key.name == "exclusive" { "cpus = 1\n" } else { "" };
+                    let near =
+                        if example.contains("group:oltp1") { "\n[groups.oltp1]\ncpus = 1" } else { "" };
+                    let text = format!("{before}{exclusive}{} = {example}{after}{near}\n", key.name);
+                    let source = [Source::new("layout.toml", &text)];
+                    let reading = read_toml(&source);
+                    assert!(reading.desired.is_some(), "{text}\n{}", render(&reading.diagnostics, &source));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,54 @@
+//! Configuration to [`Desired`]: reads our TOML, libcgroup's cgconfig.conf and cgrules.conf, reports every error at
+//! once with its place, and writes a [`Desired`] out again. Touches the machine in one file only (`read`, which opens
+//! configuration files safely); everything else is text in, data out.
+
+// in the order of the data's way: where something was said, what may be said, texts read, joined and checked
+mod diagnostic;
+mod origin;
+mod source;
+
+mod demand;
+mod desired;
+mod pattern;
+mod people;
+mod rule;
+
+mod collect;
+mod keys;
+mod names;
+
+mod needs;
+mod words;
+
+mod cgconfig;
+mod cgrules;
+mod toml_file;
+
+mod check;
+mod merge;
+
+mod read;
+mod reading;
+
+mod export;
+mod verify;
+
+mod docs;
+mod schema;
+
+pub use demand::{CpuAmount, CpuDemand, CpuSpec, MemDemand, MemoryAmount, Near, Placement, Pool, Smt};
+pub use desired::{
+    Assertions, Assigned, Defaults, Demands, Desired, Expected, Group, Mount, Reserve, Systemd, Template,
+};
+pub use diagnostic::{Diagnostic, Severity, render};
+pub use docs::markdown;
+pub use export::{Export, cgset_line, to_cgconfig, to_cgrules, to_cgset, to_toml};
+pub use origin::{Origin, Spanned};
+pub use pattern::{Code, NamePattern, Part, PatternError};
+pub use people::{Account, Mode, Person};
+pub use read::{LARGEST, Loaded, Trust, files_in, layout_files, load};
+pub use reading::{Grammar, Reading, read, read_cgconfig, read_cgrules, read_path, read_toml};
+pub use rule::{Controllers, Matcher, Process, Rule, Subsystem, Target, Who};
+pub use schema::schema;
+pub use source::Source;
+pub use verify::{Accounts, HostFacts};

@@ -1,0 +1,114 @@
+//! Texts to what is desired, whichever of the three grammars they are in.
+
+use std::path::Path;
+
+use crate::check::check;
+use crate::desired::Desired;
+use crate::diagnostic::{Diagnostic, Report};
+use crate::merge::{Draft, merge};
+use crate::names::Names;
+use crate::read::{Loaded, Trust, layout_files, load};
+use crate::source::Source;
+use crate::{cgconfig, cgrules, toml_file};
+
+/// What came out of reading configurations.
+#[derive(Debug, Clone)]
+pub struct Reading {
+    /// What is desired; `None` if there is an error.
+    pub desired: Option<Desired>,
+    /// All that is wrong, in the order of the files and their lines. Without errors there may be warnings.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+/// Reads files of our own TOML as one layout.
+pub fn read_toml(sources: &[Source]) -> Reading {
+    read_with(sources, toml_file::read)
+}
+
+/// Reads one file in the grammar of libcgroup's cgconfig.conf.
+pub fn read_cgconfig(file: &str, text: &str) -> Reading {
+    read_with(&[Source::new(file, text)], cgconfig::read)
+}
+
+/// Reads one file in the grammar of libcgroup's cgrules.conf.
+pub fn read_cgrules(file: &str, text: &str) -> Reading {
+    read_with(&[Source::new(file, text)], |source, _, report| cgrules::read(source, report))
+}
+
+/// Reads files of any of the three grammars as one layout; which one each is in is told by its name, else by what it
+/// begins with.
+pub fn read(sources: &[Source]) -> Reading {
+    read_with(sources, |source, names, report| match Grammar::of(source) {
+        Grammar::Toml => toml_file::read(source, names, report),
+        Grammar::Cgconfig => cgconfig::read(source, names, report),
+        Grammar::Cgrules => cgrules::read(source, report),
+    })
+}
+
+/// Reads the layout at a path, as [`layout_files`] finds it; also the texts, to show places in. Files that can't be
+/// read are among the diagnostics.
+pub fn read_path(path: &Path, trust: Trust) -> (Reading, Vec<Source>) {
+    let loaded = match layout_files(path) {
+        Ok(files) => load(&files, trust),
+        Err(error) => Loaded { sources: Vec::new(), diagnostics: vec![error] },
+    };
+    // what is not whole must not be taken for what was asked
+    let unread = !loaded.diagnostics.is_empty();
+    let mut reading = read(&loaded.sources);
+    if unread {
+        reading.desired = None;
+        reading.diagnostics.splice(0..0, loaded.diagnostics);
+    }
+    (reading, loaded.sources)
+}
+
+/// The grammar of a configuration.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Grammar {
+    /// Our own TOML.
+    Toml,
+    /// libcgroup's cgconfig.conf.
+    Cgconfig,
+    /// libcgroup's cgrules.conf.
+    Cgrules,
+}
+
+impl Grammar {
+    /// Tells the grammar of a text: by the file's name (`*.toml`, `cgconfig*`, `cgrules*`, `cgconfig.d/*`), else by
+    /// the first line that is no comment. Our own if nothing tells.
+    pub fn of(source: &Source) -> Grammar {
+        let parts = || source.name.rsplit('/').take(2);
+        let last = source.name.rsplit('/').next().unwrap_or_default();
+        if last.ends_with(".toml") {
+            Grammar::Toml
+        } else if parts().any(|part| part.starts_with("cgrules")) {
+            Grammar::Cgrules
+        } else if parts().any(|part| part.starts_with("cgconfig")) {
+            Grammar::Cgconfig
+        } else {
+            Grammar::of_text(&source.text)
+        }
+    }
+
+    fn of_text(text: &str) -> Grammar {
+        let lines =
+            text.lines().map(str::trim_start).filter(|line| !line.is_empty() && !line.starts_with('#'));
+        let Some(line) = lines.into_iter().next() else { return Grammar::Toml };
+        let first = line.split(|c: char| c.is_whitespace() || c == '{').next().unwrap_or_default();
+        if cgconfig::SECTIONS.contains(&first) && !line[first.len()..].trim_start().starts_with(['=', '.']) {
+            return Grammar::Cgconfig;
+        }
+        let fields = line.split_whitespace().count();
+        let toml = line.starts_with('[') || line.contains('=');
+        if (3..=4).contains(&fields) && !toml { Grammar::Cgrules } else { Grammar::Toml }
+    }
+}
+
+fn read_with(sources: &[Source], read: impl Fn(&Source, &mut Names, &mut Report) -> Draft) -> Reading {
+    let (mut names, mut report) = (Names::new(), Report::default());
+    let drafts = sources.iter().map(|source| read(source, &mut names, &mut report)).collect();
+    let desired = merge(drafts, &mut report);
+    check(&desired, &mut report);
+    let desired = (report.errors() == 0).then_some(desired);
+    Reading { desired, diagnostics: report.finish(sources) }
+}

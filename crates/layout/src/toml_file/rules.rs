@@ -1,0 +1,202 @@
+//! Who owns a group's files, which processes belong to it, and the rules.
+
+use toml::de::DeValue;
+
+use super::{Name, Reader, Value};
+use crate::diagnostic::Diagnostic;
+use crate::keys::{self, Key};
+use crate::names::cut;
+use crate::origin::{Origin, Spanned};
+use crate::people::{Account, Mode, Person};
+use crate::rule::{Controllers, Matcher, Process, Rule, Target, Who};
+
+type Entry<'v, 'i> = (&'v Name<'i>, &'v Value<'i>);
+
+impl Reader<'_> {
+    pub(super) fn person(
+        &mut self,
+        value: &Value<'_>,
+        place: &str,
+        known: &[Key],
+    ) -> Option<Spanned<Person>> {
+        let mut person = Person::default();
+        for (key, value) in self.table(value, place, known)? {
+            match &**key.get_ref() {
+                "user" => person.user = self.account(value),
+                "group" => person.group = self.account(value),
+                "mode" => person.mode = self.mode(value),
+                _ => person.directory_mode = self.mode(value),
+            }
+        }
+        Some(Spanned::new(person, self.origin(value)))
+    }
+
+    fn account(&mut self, value: &Value<'_>) -> Option<Account> {
+        let account = match value.get_ref() {
+            DeValue::Integer(_) => Account::new(&self.number(value, 0)?.to_string()),
+            DeValue::String(text) => Account::new(text),
+            _ => {
+                self.wrong_type(value, "the name or number of a user or group");
+                return None;
+            }
+        };
+        if account.is_none() {
+            self.wrong(
+                value,
+                "that is no name or number of a user or group".to_owned(),
+                "such as \"oracle\" or 1001",
+            );
+        }
+        account
+    }
+
+    fn mode(&mut self, value: &Value<'_>) -> Option<Mode> {
+        if let DeValue::Integer(number) = value.get_ref() {
+            let hint = format!("put the octal digits in quotes: \"{}\"", number.as_str());
+            self.wrong(value, "expected octal digits in a string".to_owned(), &hint);
+            return None;
+        }
+        let text = self.text(value, "octal digits in a string, such as \"0664\"")?;
+        let mode = Mode::new(text);
+        if mode.is_none() {
+            self.wrong(
+                value,
+                format!("'{}' is no file mode", cut(text)),
+                "up to four octal digits, such as \"0664\"",
+            );
+        }
+        mode
+    }
+
+    pub(super) fn matcher(&mut self, value: &Value<'_>) -> Option<Matcher> {
+        let before = self.report.errors();
+        let entries = self.table(value, "in 'match'", keys::MATCH)?;
+        self.matcher_of(value, &entries, before)
+    }
+
+    /// `user`, `group` and `process` among a table's entries, before which there were so many errors.
+    fn matcher_of(&mut self, value: &Value<'_>, entries: &[Entry<'_, '_>], before: usize) -> Option<Matcher> {
+        let (mut who, mut process) = (None, None);
+        for (key, value) in entries {
+            let this = match &**key.get_ref() {
+                "user" => self.user(value),
+                "group" => self.account(value).map(Who::GroupMember),
+                "process" => {
+                    process = self.process(value);
+                    continue;
+                }
+                _ => continue,
+            };
+            if who.is_some() {
+                let error = Diagnostic::error("'user' and 'group' don't go together").at(self.origin(key));
+                self.error(error.hint("write two entries if either will do"));
+            }
+            who = this.or(who);
+        }
+        if self.report.errors() > before {
+            return None;
+        }
+        if who.is_none() && process.is_none() {
+            let hint = "give user, group or process; user = \"*\" is anyone";
+            self.wrong(value, "nothing to match is given".to_owned(), hint);
+            return None;
+        }
+        Some(Matcher { who: who.unwrap_or(Who::Anyone), process, origin: self.origin(value) })
+    }
+
+    /// A user, `*`, or `@group` as cgrules.conf writes it.
+    fn user(&mut self, value: &Value<'_>) -> Option<Who> {
+        if let DeValue::String(text) = value.get_ref() {
+            match text.strip_prefix('@') {
+                None if text == "*" => return Some(Who::Anyone),
+                Some(group) if Account::new(group).is_some() => {
+                    return Account::new(group).map(Who::GroupMember);
+                }
+                _ => {}
+            }
+        }
+        self.account(value).map(Who::User)
+    }
+
+    fn process(&mut self, value: &Value<'_>) -> Option<Process> {
+        let text = self.text(value, "a program's path or name")?;
+        let process = Process::new(text);
+        if process.is_none() {
+            let hint = "a path, a name, or the beginning of one with a single * at its end";
+            self.wrong(value, format!("'{}' is no program", cut(text)), hint);
+        }
+        process
+    }
+
+    pub(super) fn rules(&mut self, value: &Value<'_>) -> Vec<Rule> {
+        let tables = self.tables(value, keys::RULE);
+        tables.into_iter().filter_map(|value| self.rule(value)).collect()
+    }
+
+    fn rule(&mut self, value: &Value<'_>) -> Option<Rule> {
+        let before = self.report.errors();
+        let entries = self.table(value, "in a rule", keys::RULE)?;
+        let find =
+            |name: &str| entries.iter().find(|(key, _)| key.get_ref() == name).map(|(_, value)| *value);
+        let matcher = self.matcher_of(value, &entries, before);
+        let ignore = find("ignore").and_then(|value| self.flag(value)).unwrap_or(false);
+        let ignore_rt = find("ignore_rt").and_then(|value| self.flag(value)).unwrap_or(false);
+        let controllers = match find("controllers") {
+            Some(value) => self.rule_controllers(value)?,
+            None => Controllers::All,
+        };
+        let targets = match find("to") {
+            Some(to) => self.targets(to, controllers),
+            None if ignore => Vec::new(),
+            None => {
+                let hint = "add to = \"a/group\", or ignore = true";
+                self.wrong(value, "it is not said where such processes go".to_owned(), hint);
+                return None;
+            }
+        };
+        Some(Rule { matcher: matcher?, targets, ignore, ignore_rt })
+    }
+
+    fn rule_controllers(&mut self, value: &Value<'_>) -> Option<Controllers> {
+        if matches!(value.get_ref(), DeValue::String(text) if text == "*") {
+            return Some(Controllers::All);
+        }
+        let these: Vec<_> = self.controllers(value).into_iter().map(|subsystem| subsystem.value).collect();
+        if matches!(value.get_ref(), DeValue::Array(array) if array.is_empty()) {
+            self.wrong(
+                value,
+                "the list of controllers is empty".to_owned(),
+                "leave it out for all controllers",
+            );
+        }
+        (!these.is_empty()).then_some(Controllers::These(these))
+    }
+
+    fn targets(&mut self, value: &Value<'_>, controllers: Controllers) -> Vec<Target> {
+        if let DeValue::String(text) = value.get_ref() {
+            return self.target(text, controllers, self.places.origin(value.span())).into_iter().collect();
+        }
+        let tables = self.tables(value, keys::TO);
+        let targets = tables.into_iter().filter_map(|value| {
+            let entries = self.table(value, "in 'to'", keys::TO)?;
+            let mut controllers = controllers.clone();
+            let mut group = None;
+            for (key, value) in &entries {
+                match &**key.get_ref() {
+                    "group" => group = Some((self.text(value, "the name of a group")?, *value)),
+                    _ => controllers = self.rule_controllers(value)?,
+                }
+            }
+            let Some((text, at)) = group else {
+                self.wrong(value, "no group is given".to_owned(), "such as { group = \"fast\" }");
+                return None;
+            };
+            self.target(text, controllers, self.places.origin(at.span()))
+        });
+        targets.collect()
+    }
+
+    fn target(&mut self, text: &str, controllers: Controllers, origin: Origin) -> Option<Target> {
+        self.pattern(text, origin.clone()).map(|group| Target { controllers, group, origin })
+    }
+}

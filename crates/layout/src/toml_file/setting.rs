@@ -1,0 +1,155 @@
+//! Settings among a group's keys: `memory.max = "8G"`, `io.max."/dev/sdb" = { riops = 10 }`. TOML reads the dots as
+//! tables, the settings table tells where a name ends and its value begins.
+
+use settings::{Found, Kind};
+use toml::de::DeValue;
+
+use super::value::{kind, whole};
+use super::{Name, Reader, Table, Value, entries};
+use crate::collect::Collector;
+use crate::diagnostic::Diagnostic;
+use crate::names::{AnyMachine, cut};
+
+impl Reader<'_> {
+    /// Takes a key that is the name of a setting or the beginning of one.
+    pub(super) fn setting(&mut self, name: &str, key: &Name<'_>, value: &Value<'_>, into: &mut Collector) {
+        if self.broken.contains(&self.origin(key).line) {
+            return;
+        }
+        let found = self.names.find(name);
+        match (value.get_ref(), found) {
+            (DeValue::Table(table), found) => self.setting_table(name, key, table, found, value, into),
+            (_, Some(found)) => {
+                if let Some(text) = self.value_text(&found, value) {
+                    let (name, at) = (self.origin(key), self.origin(value));
+                    into.assign(found, &text, name, at, self.report);
+                }
+            }
+            (_, None) => self.unknown_setting(name, key),
+        }
+    }
+
+    /// Each entry of a table goes on with the name, or is a part of the value of the setting that ends here.
+    fn setting_table(
+        &mut self,
+        name: &str,
+        key: &Name<'_>,
+        table: &Table<'_>,
+        found: Option<Found>,
+        value: &Value<'_>,
+        into: &mut Collector,
+    ) {
+        if found.is_none() && !self.names.begins(name) {
+            self.unknown_setting(name, key);
+            return;
+        }
+        let takes_tables = found.as_ref().is_some_and(|found| takes_tables(found.setting.kind));
+        let mut parts = Vec::new();
+        for (key, value) in entries(table) {
+            let longer = format!("{name}.{}", key.get_ref());
+            let goes_on = self.names.begins(&longer) || self.names.find(&longer).is_some();
+            if goes_on || !takes_tables {
+                self.setting(&longer, key, value, into);
+            } else {
+                parts.push((key, value));
+            }
+        }
+        if let Some(found) = found.filter(|_| !parts.is_empty()) {
+            let text = self.parts_text(&found, &parts);
+            let (name, at) = (self.origin(key), self.origin(value));
+            match text {
+                Some(text) => into.assign(found, &text, name, at, self.report),
+                None => {
+                    into.say(&found, &found.name, &name, self.report);
+                }
+            }
+        }
+    }
+
+    /// The text of a setting whose value is a table; `None` if a part is wrong, each of which is reported.
+    fn parts_text(&mut self, found: &Found, parts: &[(&Name<'_>, &Value<'_>)]) -> Option<String> {
+        let quota_and_period = found.setting.kind == Kind::CpuMax;
+        let mut texts = Vec::new();
+        let before = self.report.errors();
+        for (key, value) in parts {
+            let name = &**key.get_ref();
+            if quota_and_period && !matches!(name, "quota" | "period") {
+                self.unknown_key_of(key, &format!("in '{}'", found.name), &["quota", "period"]);
+            } else if name.contains(|c: char| c.is_whitespace() || c == ';') || name.is_empty() {
+                let error = Diagnostic::error(format!("'{}' can't be a device or name here", cut(name)));
+                self.error(error.at(self.origin(key)).hint("use MAJOR:MINOR, as `lsblk` prints it"));
+            } else if let DeValue::Table(table) = value.get_ref() {
+                let mut pairs = vec![name.to_owned()];
+                for (key, value) in entries(table) {
+                    let Some(text) = self.scalar(value) else { continue };
+                    let pair = format!("{}={text}", key.get_ref());
+                    self.check_part(found, &format!("{name} {pair}"), value);
+                    pairs.push(pair);
+                }
+                texts.push(pairs.join(" "));
+            } else if let Some(text) = self.scalar(value) {
+                let text = format!("{name} {text}");
+                if !quota_and_period {
+                    self.check_part(found, &text, value);
+                }
+                texts.push(text);
+            }
+        }
+        let text = if quota_and_period { quota_over_period(&texts) } else { texts.join("; ") };
+        (self.report.errors() == before).then_some(text)
+    }
+
+    /// Reads a part of a value alone, so that all that is wrong is told, each at its place.
+    fn check_part(&mut self, found: &Found, text: &str, value: &Value<'_>) {
+        if let Err(error) = found.parse(text, &AnyMachine) {
+            let diagnostic = Diagnostic::error(error.to_string()).at(self.origin(value));
+            self.error(diagnostic.maybe_hint(error.hint()));
+        }
+    }
+
+    /// A value without a name of its own as `Found::parse` takes it.
+    fn value_text(&mut self, found: &Found, value: &Value<'_>) -> Option<String> {
+        let DeValue::Array(values) = value.get_ref() else { return self.scalar(value) };
+        let texts: Vec<_> = values.iter().map(|value| self.scalar(value)).collect();
+        let texts = texts.into_iter().collect::<Option<Vec<_>>>()?;
+        Some(match found.setting.kind {
+            Kind::Cpus | Kind::Nodes => texts.join(","),
+            _ => texts.join("; "),
+        })
+    }
+
+    fn scalar(&mut self, value: &Value<'_>) -> Option<String> {
+        match value.get_ref() {
+            DeValue::String(text) => Some(text.clone().into_owned()),
+            DeValue::Integer(number) if number.radix() == 10 => Some(number.as_str().to_owned()),
+            DeValue::Integer(_) => whole(value).map(|number| number.to_string()),
+            DeValue::Float(number) => Some(number.as_str().to_owned()),
+            DeValue::Boolean(on) => Some(if *on { "1" } else { "0" }.to_owned()),
+            other => {
+                let found = kind(other);
+                self.wrong(value, format!("expected a string, a number or a boolean, found {found}"), "");
+                None
+            }
+        }
+    }
+
+    fn unknown_setting(&mut self, name: &str, key: &Name<'_>) {
+        let origin = self.origin(key);
+        if !self.broken.contains(&origin.line) {
+            self.names.unknown(name, origin, self.report);
+        }
+    }
+}
+
+fn takes_tables(kind: Kind) -> bool {
+    matches!(kind, Kind::PerDevice(_) | Kind::Weights | Kind::Keyed(_) | Kind::CpuMax)
+}
+
+/// `quota 50ms` and `period 100ms` as `50ms/100ms`.
+fn quota_over_period(parts: &[String]) -> String {
+    let part = |name: &str| parts.iter().find_map(|part| part.strip_prefix(name)?.strip_prefix(' '));
+    match (part("quota").unwrap_or_default(), part("period")) {
+        (quota, Some(period)) => format!("{quota}/{period}"),
+        (quota, None) => quota.to_owned(),
+    }
+}

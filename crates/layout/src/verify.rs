@@ -1,0 +1,182 @@
+//! What only the machine can tell, as questions to whoever knows it: is it the right machine, do the users exist.
+
+use std::collections::HashSet;
+
+use units::Bytes;
+
+use crate::desired::{Assertions, Demands, Desired, Expected};
+use crate::diagnostic::Diagnostic;
+use crate::names::cut;
+use crate::origin::{Origin, Spanned};
+use crate::people::{Account, Person};
+use crate::rule::{Matcher, Who};
+
+/// What is known of a machine. What is not known is not held against it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct HostFacts {
+    /// The host's name.
+    pub hostname: Option<String>,
+    /// The CPU's model name.
+    pub model: Option<String>,
+    /// Number of NUMA nodes.
+    pub nodes: Option<usize>,
+    /// Number of online logical CPUs.
+    pub cpus: Option<usize>,
+    /// `MemTotal`.
+    pub memory: Option<Bytes>,
+}
+
+/// The users and groups of a system.
+pub trait Accounts {
+    /// Is there a user of that name?
+    fn is_user(&self, name: &str) -> bool;
+    /// Is there a group of that name?
+    fn is_group(&self, name: &str) -> bool;
+    /// All users' names, to find near ones; may be empty.
+    fn users(&self) -> Vec<String>;
+    /// All groups' names, to find near ones; may be empty.
+    fn groups(&self) -> Vec<String>;
+}
+
+impl Assertions {
+    /// Why a layout is not for this machine: one error for each assertion that does not hold.
+    pub fn refusals(&self, host: &HostFacts) -> Vec<Diagnostic> {
+        let memory = |bytes: &Bytes| bytes.to_string();
+        let errors = [
+            text("host name", &self.hostname, &host.hostname, like),
+            text("CPU model", &self.model, &host.model, |part, model| {
+                like(&format!("*{}*", part.to_lowercase()), &model.to_lowercase())
+            }),
+            number("NUMA nodes", &self.nodes, host.nodes.as_ref(), usize::to_string),
+            number("CPUs", &self.cpus, host.cpus.as_ref(), usize::to_string),
+            number("memory", &self.memory, host.memory.as_ref(), memory),
+        ];
+        errors.into_iter().flatten().collect()
+    }
+}
+
+fn refusal(origin: &Origin, what: &str, expected: String, actual: String) -> Diagnostic {
+    let error = Diagnostic::error(format!(
+        "this layout is for another machine: {what} {actual}, expected {expected}"
+    ));
+    error.at(origin.clone()).hint("change the assertion if the machine is right")
+}
+
+fn text(
+    what: &str,
+    expected: &Option<Spanned<String>>,
+    actual: &Option<String>,
+    fits: impl Fn(&str, &str) -> bool,
+) -> Option<Diagnostic> {
+    let (expected, actual) = (expected.as_ref()?, actual.as_ref()?);
+    let wrong = !fits(&expected.value, actual);
+    wrong.then(|| {
+        refusal(&expected.origin, what, format!("'{}'", cut(&expected.value)), format!("'{}'", cut(actual)))
+    })
+}
+
+fn number<T: PartialOrd>(
+    what: &str,
+    expected: &Option<Spanned<Expected<T>>>,
+    actual: Option<&T>,
+    shown: impl Fn(&T) -> String,
+) -> Option<Diagnostic> {
+    let (expected, actual) = (expected.as_ref()?, actual?);
+    let range = match &expected.value {
+        Expected { min, max: units::Limit::At(max) } if min == max => shown(min),
+        Expected { min, max: units::Limit::At(max) } => format!("{} to {}", shown(min), shown(max)),
+        Expected { min, max: units::Limit::Max } => format!("at least {}", shown(min)),
+    };
+    (!expected.value.holds(actual)).then(|| refusal(&expected.origin, what, range, shown(actual)))
+}
+
+/// Does `text` fit a pattern in which `*` is any text? Goes back to the last star only, so that it takes at most the
+/// product of both lengths.
+fn like(pattern: &str, text: &str) -> bool {
+    let (pattern, text): (Vec<char>, Vec<char>) = (pattern.chars().collect(), text.chars().collect());
+    let (mut p, mut t, mut star) = (0, 0, None);
+    while t < text.len() {
+        if pattern.get(p) == Some(&'*') {
+            star = Some((p, t));
+            p += 1;
+        } else if pattern.get(p) == Some(&text[t]) {
+            (p, t) = (p + 1, t + 1);
+        } else if let Some((at, from)) = star {
+            star = Some((at, from + 1));
+            (p, t) = (at + 1, from + 1);
+        } else {
+            return false;
+        }
+    }
+    pattern[p..].iter().all(|c| *c == '*')
+}
+
+impl Desired {
+    /// An error for every place that names a user or group which does not exist. Numbers need not.
+    pub fn unknown_accounts(&self, known: &dyn Accounts) -> Vec<Diagnostic> {
+        let mut seen = HashSet::new();
+        let mut errors = Vec::new();
+        let mut ask = |account: &Account, group: bool, origin: &Origin| {
+            let Account::Name(name) = account else { return };
+            let exists = if group { known.is_group(name) } else { known.is_user(name) };
+            // defaults stand in many groups, but were said once
+            if exists || !seen.insert((origin.clone(), group, name.clone())) {
+                return;
+            }
+            let (what, all) = if group { ("group", known.groups()) } else { ("user", known.users()) };
+            let error = Diagnostic::error(format!("no {what} '{}' exists on this system", cut(name)));
+            let near = units::nearest(name, all.iter().map(String::as_str)).join(" or ");
+            let hint = match near.as_str() {
+                "" => format!("{what}add {name}"),
+                near => format!("did you mean {near}?"),
+            };
+            errors.push(error.at(origin.clone()).hint(hint));
+        };
+        let defaults = self.defaults.tasks.iter().chain(&self.defaults.admin);
+        let of_groups = self.groups.iter().map(|group| &group.demands);
+        let demands = of_groups.chain(self.templates.iter().map(|template| &template.demands));
+        for Spanned { value: Person { user, group, .. }, origin } in
+            demands.flat_map(Demands::people).chain(defaults)
+        {
+            user.iter().for_each(|user| ask(user, false, origin));
+            group.iter().for_each(|group| ask(group, true, origin));
+        }
+        let matches = self.groups.iter().flat_map(|group| &group.matches);
+        for Matcher { who, origin, .. } in matches.chain(self.rules.iter().map(|rule| &rule.matcher)) {
+            match who {
+                Who::User(account) => ask(account, false, origin),
+                Who::GroupMember(account) => ask(account, true, origin),
+                Who::Anyone => {}
+            }
+        }
+        errors
+    }
+}
+
+impl Demands {
+    fn people(&self) -> impl Iterator<Item = &Spanned<Person>> {
+        self.tasks.iter().chain(&self.admin)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::like;
+
+    #[test]
+    fn a_star_stands_for_any_text() {
+        for (pattern, text, fits) in [
+            ("db1", "db1", true),
+            ("db1", "db12", false),
+            ("db*", "db12", true),
+            ("*x*", "axb", true),
+            ("*a*b", "xaxbxb", true),
+            ("*a*b", "xbxa", false),
+            ("", "", true),
+            ("*", "", true),
+            ("**a", "ba", true),
+        ] {
+            assert_eq!(like(pattern, text), fits, "{pattern} {text}");
+        }
+    }
+}

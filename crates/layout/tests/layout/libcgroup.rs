@@ -1,0 +1,264 @@
+//! libcgroup's grammars in all their forms.
+
+use layout::{
+    Account, Controllers, CpuDemand, Desired, Grammar, Mode, Process, Severity, Source, Subsystem, Who,
+};
+
+use super::{desired, said};
+
+fn cgconfig(text: &str) -> Desired {
+    let reading = layout::read_cgconfig("cgconfig.conf", text);
+    let errors = reading.diagnostics.iter().any(|found| found.severity == Severity::Error);
+    let source = [Source::new("cgconfig.conf", text)];
+    assert!(!errors, "{}", layout::render(&reading.diagnostics, &source));
+    reading.desired.unwrap()
+}
+
+#[test]
+fn comments_may_stand_anywhere_and_white_space_does_not_matter() {
+    let desired = cgconfig(
+        "# a comment\n* an old comment\ngroup a{cpu{cpu.shares=100;}} # behind\ngroup b\n{ # behind a brace\n\tcpu\n\t{\n\
+         \tcpu.shares # between\n =\n 200 ;\n} }\n\n# group c { broken",
+    );
+    let shares: Vec<&str> =
+        desired.groups.iter().map(|group| group.demands.settings[0].text.as_str()).collect();
+    assert_eq!(shares, ["100", "200"]);
+}
+
+#[test]
+fn names_and_values_may_be_in_quotes() {
+    let desired = cgconfig(
+        r#"group "a b/c" { "cpu" { "cpu.shares" = "100"; } "name=jobs" { } }
+mount { "name=systemd" = "/sys/fs/cgroup/my systemd"; }"#,
+    );
+    assert_eq!(desired.groups[0].name.to_string(), "a b/c");
+    assert_eq!(desired.groups[0].demands.controllers[0].value, Subsystem::Named("jobs".to_owned()));
+    assert_eq!(desired.mounts[0].path, "/sys/fs/cgroup/my systemd");
+}
+
+#[test]
+fn a_value_of_several_lines_is_one_value() {
+    let desired = cgconfig("group a {\n net_prio {\n net_prio.ifpriomap=\"lo 0\n\teth0 5\";\n }\n}\n");
+    assert_eq!(desired.groups[0].demands.settings[0].text, "lo 0\n\teth0 5");
+}
+
+#[test]
+fn pieces_of_one_group_are_joined() {
+    let desired =
+        cgconfig("group a { cpu { cpu.shares = 100; } }\ngroup a { memory { memory.limit_in_bytes = 1G; } }");
+    assert_eq!(desired.groups.len(), 1);
+    let names: Vec<&str> = desired.groups[0].demands.settings.iter().map(|s| s.found.name.as_str()).collect();
+    assert_eq!(names, ["cpu.shares", "memory.limit_in_bytes"]);
+    assert!(desired.groups[0].demands.controllers.is_empty(), "their settings need them already");
+}
+
+#[test]
+fn a_controller_without_settings_is_kept() {
+    let desired = cgconfig("group a { cpu { } cpuacct { } cpuset { cpuset.cpus = 0-3; } }");
+    let names: Vec<String> =
+        desired.groups[0].demands.controllers.iter().map(|c| c.value.to_string()).collect();
+    assert_eq!(names, ["cpu", "cpuacct"]);
+}
+
+#[test]
+fn quota_and_period_are_two_parts_of_one_setting() {
+    let desired = cgconfig("group a { cpu { cpu.cfs_quota_us = 50000; cpu.cfs_period_us = 100000; } }");
+    assert_eq!(desired.groups[0].demands.settings.len(), 2);
+}
+
+#[test]
+fn a_setting_given_twice_is_warned_about_and_the_later_counts() {
+    let (reading, text) = said(&[("cgconfig.conf", "group a { cpu { cpu.shares = 1; cpu.shares = 2; } }")]);
+    assert!(text.starts_with("warning: 'cpu.shares' is given twice"), "{text}");
+    let desired = reading.desired.unwrap();
+    let texts: Vec<&str> = desired.groups[0].demands.settings.iter().map(|s| s.text.as_str()).collect();
+    assert_eq!(texts, ["2"]);
+}
+
+#[test]
+fn device_rules_given_several_times_add_up() {
+    let desired = cgconfig(
+        "group a { devices { devices.deny = a; devices.allow = \"c 1:3 rwm\"; devices.allow = \"c 1:5 rwm\"; } }",
+    );
+    let settings = &desired.groups[0].demands.settings;
+    assert_eq!(settings[0].text, "a");
+    assert_eq!(settings[1].text, "c 1:3 rwm; c 1:5 rwm");
+    assert_eq!(settings.len(), 2);
+}
+
+#[test]
+fn what_cgsnapshot_writes_of_an_untouched_group_is_read() {
+    let desired = cgconfig(
+        "group a {\n\tmemory {\n\t\tmemory.limit_in_bytes=\"9223372036854771712\";\n\t\tmemory.swappiness=\"60\";\n\
+         \t\tmemory.use_hierarchy=\"1\";\n\t}\n\tcpuset {\n\t\tcpuset.cpus=\"\";\n\t\tcpuset.mems=\"\";\n\
+         \t\tcpuset.cpu_exclusive=\"0\";\n\t}\n\tcpu {\n\t\tcpu.cfs_quota_us=\"-1\";\n\t}\n}\n",
+    );
+    let demands = &desired.groups[0].demands;
+    assert!(demands.cpus.is_none() && demands.mems.is_none() && !demands.exclusive, "empty sets ask nothing");
+    assert_eq!(demands.settings[0].text, "-1", "v1 prints no limit as a number");
+}
+
+#[test]
+fn people_and_modes_come_from_perm_and_default() {
+    let desired = cgconfig(
+        "default { perm { task { gid = users; } admin { uid = 0; dperm = 755; } } }
+group a { perm { admin { uid = root; gid = wheel; dperm = 0775; fperm = 664; } task { uid = 1001; fperm = 770; } } cpu {} }
+group b { cpu {} }",
+    );
+    let a = &desired.groups[0].demands;
+    let admin = &a.admin.as_ref().unwrap().value;
+    assert_eq!((admin.mode, admin.directory_mode), (Mode::new("664"), Mode::new("775")));
+    let tasks = &a.tasks.as_ref().unwrap().value;
+    assert_eq!((tasks.user.clone(), tasks.group.clone()), (Some(Account::Id(1001)), None));
+    assert_eq!(tasks.mode.unwrap().bits(), 0o770);
+    let b = &desired.groups[1].demands;
+    assert_eq!(b.tasks.as_ref().unwrap().value.group, Account::new("users"));
+    assert_eq!(b.admin.as_ref().unwrap().value.user, Some(Account::Id(0)));
+}
+
+#[test]
+fn the_root_group_and_names_with_slashes_are_those_of_libcgroup() {
+    let desired =
+        cgconfig("group . { cpu { cpu.shares = 1; } }\ngroup /a/b/ { cpu { } }\ngroup default { cpu { } }");
+    let mut names: Vec<String> = desired.groups.iter().map(|group| group.name.to_string()).collect();
+    names.sort();
+    assert_eq!(names, ["/", "a/b", "default"]);
+}
+
+#[test]
+fn templates_have_codes_in_their_names() {
+    let desired =
+        cgconfig("template students/%u { cpu { cpu.shares = %; } }".replace("= %;", "= 50;").as_str());
+    let template = &desired.templates[0];
+    assert_eq!(template.name.to_string(), "students/%u");
+    let name = template.name.expand(&|_| "bob".to_owned()).unwrap();
+    assert_eq!(name.to_string(), "students/bob");
+}
+
+#[test]
+fn a_process_can_not_choose_its_place_by_its_name() {
+    let desired = cgconfig("template a/%p { cpu { } }");
+    for (name, expected) in [("../../b", ".._.._b"), ("..", "_"), ("x\ny", "x_y"), ("", "_")] {
+        let group = desired.templates[0].name.expand(&|_| name.to_owned()).unwrap();
+        assert_eq!(group.to_string(), format!("a/{expected}"));
+    }
+}
+
+#[test]
+fn a_namespace_is_a_parent_of_all_groups() {
+    let desired = cgconfig("namespace { cpu = daemons; }\ngroup a { cpu { } }\ngroup . { cpu { } }");
+    let names: Vec<String> = desired.groups.iter().map(|group| group.name.to_string()).collect();
+    assert_eq!(names, ["/", "daemons/a"]);
+}
+
+#[test]
+fn exclusive_cpus_are_exclusive() {
+    let desired =
+        cgconfig("group a { cpuset { cpuset.cpus = 2,3; cpuset.mems = 0; cpuset.cpu_exclusive = 1; } }");
+    let demands = &desired.groups[0].demands;
+    assert!(demands.exclusive && demands.settings.is_empty());
+    assert_eq!(demands.cpus.as_ref().unwrap().value, CpuDemand::These("2-3".parse().unwrap()));
+}
+
+#[test]
+fn rules_are_read_in_all_their_forms() {
+    let text = "# comment
+student         devices         /usergroup/students
+student:cp      devices         /usergroup/students/cp   # behind
+@admin          *               admingroup/
+\"with space\":x   cpu             y
+*:\"/opt/my app/run\"  cpu,memory  \"my group\"  ignore_rt
+oracle:ora_*    cpuset          db/%u   ignore
+peter           cpu             test1/
+%               memory          test2/
+%               blkio,pids      test3
+*               *               default/
+";
+    let (reading, errors) = said(&[("cgrules.conf", text)]);
+    assert!(errors.starts_with("error: 'with space' is no user"), "{errors}");
+    assert!(reading.desired.is_none());
+    let desired = desired("cgrules.conf", &text.replace("\"with space\"", "someone"));
+    let rules = &desired.rules;
+    assert_eq!(rules.len(), 8);
+    assert_eq!(rules[0].targets[0].group.to_string(), "usergroup/students");
+    assert_eq!(rules[1].matcher.process, Some(Process::Name("cp".to_owned())));
+    assert_eq!(rules[2].matcher.who, Who::GroupMember(Account::Name("admin".to_owned())));
+    assert_eq!(rules[2].targets[0].controllers, Controllers::All);
+    assert_eq!(rules[4].matcher.process, Some(Process::Path("/opt/my app/run".to_owned())));
+    assert_eq!(rules[4].targets[0].group.to_string(), "my group");
+    assert!(rules[4].ignore_rt && !rules[4].ignore);
+    assert_eq!(rules[5].matcher.process, Some(Process::Prefix("ora_".to_owned())));
+    assert!(rules[5].ignore);
+    let peter: Vec<String> = rules[6].targets.iter().map(|target| target.group.to_string()).collect();
+    assert_eq!(peter, ["test1", "test2", "test3"], "% goes on with the same user");
+    assert_eq!(rules[7].matcher.who, Who::Anyone);
+}
+
+#[test]
+fn a_file_of_rules_alone_may_lead_to_groups_that_are_there_already() {
+    assert_eq!(desired("cgrules.conf", "oracle blkio /iothrottle\n").rules.len(), 1);
+}
+
+#[test]
+fn ditto_below_a_rule_whose_controllers_are_gone_stays_with_its_user() {
+    let (reading, _) = said(&[("cgrules.conf", "a cpu x\nb ns y\n% cpu z\n")]);
+    let rules = reading.desired.unwrap().rules;
+    assert_eq!(rules.len(), 2);
+    assert_eq!(rules[1].matcher.who.to_string(), "b");
+    assert_eq!(rules[1].targets[0].group.to_string(), "z");
+}
+
+#[test]
+fn the_grammar_is_told_by_name_and_else_by_text() {
+    for (name, text, expected) in [
+        ("/etc/cgconfig.conf", "", Grammar::Cgconfig),
+        ("/etc/cgconfig.d/a.conf", "", Grammar::Cgconfig),
+        ("/etc/cgrules.conf", "", Grammar::Cgrules),
+        ("cgrules.d/b.conf", "", Grammar::Cgrules),
+        ("cgconfig.toml", "", Grammar::Toml),
+        ("x", "# c\n\ngroup a { }", Grammar::Cgconfig),
+        ("x", "mount{\n", Grammar::Cgconfig),
+        ("x", "group a\n{\n", Grammar::Cgconfig),
+        ("x", "oracle\tcpu\tdb/oltp1\n", Grammar::Cgrules),
+        ("x", "*:ora cpu,memory db ignore", Grammar::Cgrules),
+        ("x", "[groups.a]\n", Grammar::Toml),
+        ("x", "groups.a.cpus = 1\n", Grammar::Toml),
+        ("x", "systemd = { slice = \"a\" }", Grammar::Toml),
+        ("x", "systemd.slice = \"a\"", Grammar::Toml),
+        ("x", "", Grammar::Toml),
+    ] {
+        assert_eq!(Grammar::of(&Source::new(name, text)), expected, "{name}: {text:?}");
+    }
+}
+
+#[test]
+fn mount_options_beside_a_controller_are_no_controllers() {
+    let desired = desired(
+        "cgconfig.conf",
+        "mount { \"cpu,cpuacct,nodev,nosuid,noexec\" = /mnt/cpu; \"name=a,b\" = /mnt/ab; }",
+    );
+    let mounts: Vec<String> =
+        desired.mounts.iter().map(|mount| format!("{}={}", mount.subsystem, mount.path)).collect();
+    assert_eq!(mounts, ["cpu=/mnt/cpu", "cpuacct=/mnt/cpu", "name=a,b=/mnt/ab"]);
+    let (reading, text) = said(&[("cgconfig.conf", "mount { \"cpu,xattr\" = /mnt/cpu; }")]);
+    assert_eq!(reading.desired.unwrap().mounts.len(), 1);
+    assert!(text.starts_with("warning: the mount option 'xattr' is left out"), "{text}");
+}
+
+#[test]
+fn defaults_do_not_hold_for_templates() {
+    let desired = cgconfig(
+        "default { perm { task { gid = users; } admin { gid = users; } } } template a/%u { cpu {} } group b { cpu {} }",
+    );
+    let owner = |demands: &layout::Demands| demands.tasks.as_ref().unwrap().value.group.clone();
+    assert_eq!(owner(&desired.templates[0].demands), Some(Account::Id(0)), "as the kernel makes it");
+    assert_eq!(owner(&desired.groups[0].demands), Account::new("users"));
+}
+
+#[test]
+fn several_systemd_sections_are_kept() {
+    let desired =
+        cgconfig("systemd { slice = a.slice; } systemd { slice = b.slice; scope = b.scope; pid = 17; }");
+    assert_eq!(desired.systemd.len(), 2);
+    assert_eq!(desired.systemd[1].value.pid, Some(17));
+}

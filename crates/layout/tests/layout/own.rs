@@ -1,0 +1,353 @@
+//! Our own TOML: every way of saying something, and what it means.
+
+use layout::{
+    Account, Controllers, CpuAmount, CpuDemand, CpuSpec, Desired, Expected, MemDemand, MemoryAmount, Near,
+    Placement, Pool, Process, Smt, Source, Who,
+};
+use settings::Hundredths;
+use units::{Bytes, Limit};
+
+use super::desired;
+
+fn read(text: &str) -> Desired {
+    desired("layout.toml", text)
+}
+
+/// The texts of a group's settings, by the names they were given.
+fn settings(text: &str) -> Vec<(String, String)> {
+    let desired = read(&format!("[groups.a]\n{text}"));
+    let settings = &desired.groups[0].demands.settings;
+    settings.iter().map(|assigned| (assigned.found.name.clone(), assigned.text.clone())).collect()
+}
+
+fn cpus(text: &str) -> CpuDemand {
+    let desired = read(&format!("[groups.a]\ncpus = {text}\n[groups.oltp1]\ncpus = 1\n"));
+    desired.groups[0].demands.cpus.as_ref().unwrap().value.clone()
+}
+
+fn some(amount: CpuAmount) -> CpuSpec {
+    CpuSpec { amount, nodes: None, near: Vec::new(), placement: None, smt: None, pool: None }
+}
+
+#[test]
+fn cpus_are_asked_for_in_every_way() {
+    assert_eq!(cpus("8"), CpuDemand::Some(some(CpuAmount::Count(8))));
+    assert_eq!(cpus("\"8\""), CpuDemand::These("8".parse().unwrap()), "a string is a list");
+    assert_eq!(cpus("\"0-7,16\""), CpuDemand::These("0-7,16".parse().unwrap()));
+    assert_eq!(cpus("\"25%\""), CpuDemand::Some(some(CpuAmount::Percent(Hundredths(2500)))));
+    assert_eq!(cpus("\"12.5%\""), CpuDemand::Some(some(CpuAmount::Percent(Hundredths(1250)))));
+    assert_eq!(cpus("\"all\""), CpuDemand::All);
+    assert_eq!(cpus("{ node = 0 }"), CpuDemand::OfNodes("0".parse().unwrap()));
+    assert_eq!(cpus("{ node = \"0-1\" }"), CpuDemand::OfNodes("0-1".parse().unwrap()));
+    assert_eq!(cpus("{ node = [0, 2] }"), CpuDemand::OfNodes("0,2".parse().unwrap()));
+    assert_eq!(cpus("{ like = \"oltp1\" }"), CpuDemand::Like(kernel::GroupName::new("oltp1").unwrap()));
+    assert_eq!(cpus("{ count = \"50%\" }"), CpuDemand::Some(some(CpuAmount::Percent(Hundredths(5000)))));
+    assert_eq!(cpus("{ min = 2 }"), CpuDemand::Some(some(CpuAmount::Between { min: 2, max: Limit::Max })));
+    assert_eq!(cpus("{ max = 4 }"), CpuDemand::Some(some(CpuAmount::Between { min: 1, max: Limit::At(4) })));
+    let near = "{ count = 8, near = [\"node:0\", \"device:/dev/nvme0n1\", \"device:8:16\", \"group:oltp1\"], \
+        node = 1, smt = \"whole-cores\", placement = \"spread\", pool = \"exclusive\" }";
+    assert_eq!(
+        cpus(near),
+        CpuDemand::Some(CpuSpec {
+            amount: CpuAmount::Count(8),
+            nodes: Some("1".parse().unwrap()),
+            near: vec![
+                Near::Node(0),
+                Near::Device("/dev/nvme0n1".to_owned()),
+                Near::Device("8:16".to_owned()),
+                Near::Group(kernel::GroupName::new("oltp1").unwrap()),
+            ],
+            placement: Some(Placement::Spread),
+            smt: Some(Smt::WholeCores),
+            pool: Some(Pool::Exclusive),
+        })
+    );
+}
+
+#[test]
+fn memory_nodes_are_asked_for_in_every_way() {
+    let mems = |text: &str| {
+        let desired = read(&format!("[groups.a]\nmems = {text}\n[groups.b]\nmems = \"0\"\n"));
+        desired.groups[0].demands.mems.as_ref().unwrap().value.clone()
+    };
+    assert_eq!(mems("\"local\""), MemDemand::Local);
+    assert_eq!(mems("\"all\""), MemDemand::All);
+    assert_eq!(mems("\"0-1\""), MemDemand::These("0-1".parse().unwrap()));
+    assert_eq!(mems("{ like = \"b\" }"), MemDemand::Like(kernel::GroupName::new("b").unwrap()));
+}
+
+#[test]
+fn settings_take_every_kind_of_toml_value() {
+    for (given, name, text) in [
+        ("memory.max = \"8G\"", "memory.max", "8G"),
+        ("memory.max = 8589934592", "memory.max", "8589934592"),
+        ("memory.max = 0x1000", "memory.max", "4096"),
+        ("memory.max = 1_000_000", "memory.max", "1000000"),
+        ("memory.max = \"25%\"", "memory.max", "25%"),
+        ("cpu.weight = 97.5", "cpu.weight", "97.5"),
+        ("cgroup.freeze = true", "cgroup.freeze", "1"),
+        ("memory.oom.group = false", "memory.oom.group", "0"),
+        ("memory.limit_in_bytes = -1", "memory.limit_in_bytes", "-1"),
+        ("\"memory.max\" = \"8G\"", "memory.max", "8G"),
+        ("memory = { max = \"8G\" }", "memory.max", "8G"),
+        ("memory.\"max\" = \"8G\"", "memory.max", "8G"),
+        ("hugetlb.2MB.max = \"1G\"", "hugetlb.2MB.max", "1G"),
+        ("hugetlb.1GB.limit_in_bytes = \"1G\"", "hugetlb.1GB.limit_in_bytes", "1G"),
+        ("cpu.max = \"50ms/100ms\"", "cpu.max", "50ms/100ms"),
+        ("cpu.max = { quota = \"50ms\", period = \"100ms\" }", "cpu.max", "50ms/100ms"),
+        ("cpu.max = { quota = \"max\" }", "cpu.max", "max"),
+        ("cpu.max.period = \"100ms\"", "cpu.max", "/100ms"),
+        ("io.max.\"/dev/sdb\" = { riops = 10 }", "io.max", "/dev/sdb riops=10"),
+        ("io.max.\"/dev/sdb\".riops = 10", "io.max", "/dev/sdb riops=10"),
+        (
+            "io.max = { \"8:16\" = { wbps = \"1M\", riops = 10 }, \"/dev/sdc\" = \"max\" }",
+            "io.max",
+            "8:16 wbps=1M riops=10; /dev/sdc max",
+        ),
+        ("io.max = [\"8:16 riops=10\", \"8:32 wbps=1M\"]", "io.max", "8:16 riops=10; 8:32 wbps=1M"),
+        ("io.weight = 200", "io.weight", "200"),
+        ("io.weight = { default = 200, \"8:16\" = 500 }", "io.weight", "default 200; 8:16 500"),
+        ("devices.allow = [\"c 1:3 rwm\", \"b 8:* r\"]", "devices.allow", "c 1:3 rwm; b 8:* r"),
+        ("blkio.throttle.read_iops_device = \"8:16 10\"", "blkio.throttle.read_iops_device", "8:16 10"),
+        ("blkio.throttle.read_iops_device.\"8:16\" = 10", "blkio.throttle.read_iops_device", "8:16 10"),
+        ("rdma.max.mlx4_0 = { hca_handle = 2 }", "rdma.max", "mlx4_0 hca_handle=2"),
+        ("misc.max.res_a = 3", "misc.max", "res_a 3"),
+        ("net_prio.ifpriomap.eth0 = 5", "net_prio.ifpriomap", "eth0 5"),
+        ("net_cls.classid = 0x100001", "net_cls.classid", "1048577"),
+    ] {
+        assert_eq!(settings(given), [(name.to_owned(), text.to_owned())], "{given}");
+    }
+}
+
+#[test]
+fn a_setting_whose_name_goes_on_from_anothers_stands_in_quotes() {
+    let both = settings("cpu.max = \"50ms/100ms\"\n\"cpu.max.burst\" = \"20ms\"\n");
+    assert_eq!(both[0].0, "cpu.max");
+    assert_eq!(both[1], ("cpu.max.burst".to_owned(), "20ms".to_owned()));
+    // as tables, both can stand below the same name
+    let both = settings("cpu.max = { quota = \"50ms\", burst = \"20ms\" }\n");
+    assert_eq!(both, [("cpu.max.burst".into(), "20ms".into()), ("cpu.max".into(), "50ms".into())]);
+}
+
+#[test]
+fn every_setting_that_can_be_set_can_stand_in_a_group() {
+    for setting in settings::all() {
+        if matches!(setting.access, settings::Access::Read | settings::Access::Command(_)) {
+            continue;
+        }
+        let name = setting.name.replace("<size>", "2MB");
+        let text = format!("{name} = '{}'\n", setting.example);
+        match name.as_str() {
+            "cpuset.cpus" | "cpuset.mems" => assert!(settings(&text).is_empty(), "{name}"),
+            _ => assert_eq!(settings(&text), [(name, setting.example.to_owned())]),
+        }
+    }
+}
+
+#[test]
+fn cpusets_named_as_settings_are_demands() {
+    let desired = read(
+        "[groups.a]\ncpuset.cpus = \"0-3\"\ncpuset.mems = 0\ncpuset.cpu_exclusive = 1\n[groups.b]\ncpuset.cpus = \"all\"\n",
+    );
+    let a = &desired.groups[0].demands;
+    assert_eq!(a.cpus.as_ref().unwrap().value, CpuDemand::These("0-3".parse().unwrap()));
+    assert_eq!(a.mems.as_ref().unwrap().value, MemDemand::These("0".parse().unwrap()));
+    assert!(a.exclusive && a.settings.is_empty());
+    assert_eq!(desired.groups[1].demands.cpus.as_ref().unwrap().value, CpuDemand::All);
+}
+
+#[test]
+fn groups_stand_in_groups_in_both_ways_and_parents_come_first() {
+    let desired = read(
+        "[groups.\"z/y/x\"]\ncpus = 1\n[groups.db.groups.oltp1]\ncpus = 1\n[groups.db.groups.oltp1.groups.a]\n\
+         [groups.db]\nmemory.max = \"8G\"\n[groups.\"db/oltp2\"]\ncpus = 1\n[groups.\"/machine/x\"]\n",
+    );
+    let names: Vec<String> = desired.groups.iter().map(|group| group.name.to_string()).collect();
+    assert_eq!(names, ["db", "db/oltp1", "db/oltp2", "/machine/x", "z/y/x", "db/oltp1/a"]);
+    for (index, group) in desired.groups.iter().enumerate() {
+        let below = format!("{}/", group.name);
+        let before = desired.groups[..index].iter().any(|other| other.name.to_string().starts_with(&below));
+        assert!(!before, "{} stands behind a child", group.name);
+    }
+}
+
+#[test]
+fn a_parent_that_is_only_part_of_a_name_is_not_asked_for() {
+    let desired = read("[groups.db.groups.oltp1]\ncpus = 1\n");
+    assert_eq!(desired.groups.len(), 1);
+    // a table of its own asks for it, though nothing stands in it
+    assert_eq!(read("[groups.db]\n").groups.len(), 1);
+}
+
+#[test]
+fn defaults_go_to_whoever_does_not_say_otherwise() {
+    let desired = read(
+        r#"
+[defaults]
+mems = "local"
+smt = "whole-cores"
+placement = "pack"
+pool = "exclusive"
+tasks = { group = "dba" }
+memory.oom.group = true
+cpu.shares = 2048
+[groups.a]
+cpus = 2
+[groups.b]
+cpus = { count = 2, smt = "any" }
+mems = "0"
+tasks = { user = "oracle" }
+cpu.weight = 50
+[groups.c]
+memory.max = "1G"
+[templates."t/%u"]
+"#,
+    );
+    let [a, b, c] = desired.groups.as_slice() else { panic!("three groups") };
+    let spec = |group: &layout::Group| match &group.demands.cpus.as_ref().unwrap().value {
+        CpuDemand::Some(spec) => (spec.smt, spec.placement, spec.pool),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(spec(a), (Some(Smt::WholeCores), Some(Placement::Pack), Some(Pool::Exclusive)));
+    assert_eq!(spec(b), (Some(Smt::Any), Some(Placement::Pack), Some(Pool::Exclusive)));
+    assert_eq!(a.demands.mems.as_ref().unwrap().value, MemDemand::Local);
+    assert_eq!(b.demands.mems.as_ref().unwrap().value, MemDemand::These("0".parse().unwrap()));
+    assert!(c.demands.mems.is_none(), "it asks for no CPUs");
+    let names = |group: &layout::Group| -> Vec<String> {
+        group.demands.settings.iter().map(|assigned| assigned.found.name.clone()).collect()
+    };
+    assert_eq!(names(a), ["memory.oom.group", "cpu.shares"]);
+    assert_eq!(names(b), ["memory.oom.group", "cpu.weight"], "the same setting by its other name");
+    assert_eq!(names(c), ["memory.oom.group", "cpu.shares", "memory.max"]);
+    assert_eq!(b.demands.tasks.as_ref().unwrap().value.group, None, "its own people replace the default's");
+    assert_eq!(c.demands.tasks.as_ref().unwrap().value.group, Account::new("dba"));
+    assert_eq!(desired.templates[0].demands.settings.len(), 2);
+}
+
+#[test]
+fn rules_and_matches_are_one_order() {
+    let desired = read(
+        r#"
+[groups.db]
+match = [{ user = "oracle" }]
+[groups.db.groups.reports]
+match = [{ user = "oracle", process = "rman" }, { group = "report" }, { user = "@writers" }]
+[[rules]]
+process = "/usr/sbin/sshd"
+ignore = true
+[[rules]]
+user = 1001
+to = [{ group = "db", controllers = ["cpu", "io"] }, { group = "db/reports", controllers = "memory" }]
+ignore_rt = true
+[[rules]]
+user = "*"
+to = "db"
+controllers = "*"
+"#,
+    );
+    let all: Vec<String> = desired
+        .all_rules()
+        .iter()
+        .map(|rule| {
+            let process =
+                rule.matcher.process.as_ref().map_or(String::new(), |process| format!(":{process}"));
+            let groups: Vec<String> = rule.targets.iter().map(|target| target.group.to_string()).collect();
+            format!("{}{process} {}", rule.matcher.who, groups.join(","))
+        })
+        .collect();
+    let expected = [
+        "*:/usr/sbin/sshd ",
+        "1001 db,db/reports",
+        "* db",
+        "oracle:rman db/reports",
+        "@report db/reports",
+        "@writers db/reports",
+        "oracle db",
+    ];
+    assert_eq!(all, expected);
+    assert!(desired.rules[0].ignore && desired.rules[1].ignore_rt);
+    assert_eq!(desired.rules[0].matcher.process, Some(Process::Path("/usr/sbin/sshd".to_owned())));
+    assert_eq!(desired.rules[1].matcher.who, Who::User(Account::Id(1001)));
+    let Controllers::These(these) = &desired.rules[1].targets[0].controllers else { panic!("these") };
+    assert_eq!(these.iter().map(ToString::to_string).collect::<Vec<_>>(), ["cpu", "blkio"]);
+    assert_eq!(desired.rules[2].targets[0].controllers, Controllers::All);
+}
+
+#[test]
+fn the_machine_and_what_is_kept_of_it_are_read() {
+    let desired = read(
+        r#"
+[host]
+hostname = "db*"
+model = "X7560"
+nodes = 4
+cpus = { min = 32 }
+memory = "100G"
+[reserve]
+cpus = { count = 2, near = "node:0" }
+memory = "10%"
+[mounts]
+cpu = "/cgroup/cpu"
+io = "/cgroup/blkio"
+"name=jobs" = "/cgroup/jobs"
+"#,
+    );
+    let host = &desired.assertions;
+    assert_eq!(host.nodes.as_ref().unwrap().value, Expected { min: 4, max: Limit::At(4) });
+    assert_eq!(host.cpus.as_ref().unwrap().value, Expected { min: 32, max: Limit::Max });
+    let memory = host.memory.as_ref().unwrap().value;
+    assert_eq!(memory, Expected { min: Bytes(90 << 30), max: Limit::At(Bytes(110 << 30)) });
+    assert_eq!(desired.reserve.memory.as_ref().unwrap().value, MemoryAmount::Percent(Hundredths(1000)));
+    let mounts: Vec<String> = desired.mounts.iter().map(|mount| mount.subsystem.to_string()).collect();
+    assert_eq!(mounts, ["cpu", "blkio", "name=jobs"]);
+}
+
+#[test]
+fn several_files_are_one_layout() {
+    let sources = [
+        Source::new("layout.toml", "[groups.db]\nmemory.max = \"8G\"\n[defaults]\ncpu.weight = 50\n"),
+        Source::new(
+            "layout.d/10.toml",
+            "[groups.db.groups.oltp1]\ncpus = { like = \"rt\" }\n[[rules]]\nuser=\"a\"\nto=\"db\"\n",
+        ),
+        Source::new(
+            "layout.d/20.toml",
+            "[groups.rt]\ncpus = 1\n[[rules]]\nuser=\"b\"\nto=\"rt\"\n[reserve]\ncpus = 1\n",
+        ),
+    ];
+    let reading = layout::read_toml(&sources);
+    assert!(reading.diagnostics.is_empty(), "{}", layout::render(&reading.diagnostics, &sources));
+    let desired = reading.desired.unwrap();
+    let names: Vec<String> = desired.groups.iter().map(|group| group.name.to_string()).collect();
+    assert_eq!(names, ["db", "rt", "db/oltp1"]);
+    assert_eq!(desired.rules.len(), 2);
+    assert!(
+        desired.groups.iter().all(|group| group
+            .demands
+            .settings
+            .iter()
+            .any(|s| s.found.name == "cpu.weight"))
+    );
+    assert_eq!(desired.groups[2].origin.to_string(), "layout.d/10.toml:1:19");
+}
+
+#[test]
+fn one_file_given_twice_says_everything_twice() {
+    let source = Source::new("a.toml", "[groups.db]\ncpus = 1\n");
+    let reading = layout::read_toml(&[source.clone(), source]);
+    assert!(reading.desired.is_none());
+}
+
+#[test]
+fn a_byte_order_mark_and_windows_line_ends_do_no_harm() {
+    let desired = read("\u{feff}[groups.db]\r\ncpus = 1\r\nmemory.max = \"8G\"\r\n");
+    assert_eq!(desired.groups[0].origin.line, 1);
+    assert_eq!(desired.groups[0].demands.settings[0].origin.line, 3);
+}
+
+#[test]
+fn a_long_chain_of_likes_is_no_circle_and_does_not_overflow() {
+    let mut text = "[groups.g0]\ncpus = 1\n".to_owned();
+    (1..20_000).for_each(|n| text.push_str(&format!("[groups.g{n}]\ncpus = {{ like = \"g{}\" }}\n", n - 1)));
+    assert_eq!(read(&text).groups.len(), 20_000);
+}

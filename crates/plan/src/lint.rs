@@ -1,0 +1,69 @@
+//! What works, but perhaps not as meant. Found while planning; nothing here changes a plan.
+
+use kernel::GroupName;
+use layout::{Diagnostic, Origin};
+use serde::Serialize;
+
+/// One of them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Lint {
+    /// What kind it is.
+    pub kind: LintKind,
+    /// The group, as the user named it; `None` if it is about the whole.
+    pub group: Option<String>,
+    /// What is found: lower-case, no full stop.
+    pub message: String,
+    /// Where it was asked for.
+    pub origin: Option<Origin>,
+    /// What to do.
+    pub hint: Option<String>,
+}
+
+/// The kinds of lint.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum LintKind {
+    /// A real-time budget below 2 % of the time, which one thread of 1 kHz needs.
+    RealTimeBudget,
+    /// The SMT sibling of an exclusive CPU is left to others.
+    SiblingLeft,
+    /// A memory limit below what is used now.
+    BelowUsage,
+    /// What groups may or shall have is together more than there is.
+    OverCapacity,
+    /// An I/O limit names a partition, but holds for the whole disk.
+    Partition,
+    /// A weight that nothing heeds.
+    WeightWithoutEffect,
+    /// Tasks outside the group may still run on CPUs that it is to have for itself.
+    StillUsed,
+    /// An approximate mapping between versions.
+    Approximate,
+    /// A wish that could not be heard.
+    WishIgnored,
+    /// Something could not be checked.
+    Unchecked,
+}
+
+impl Lint {
+    pub(crate) fn new(kind: LintKind, group: Option<&GroupName>, message: String) -> Lint {
+        Lint { kind, group: group.map(ToString::to_string), message, origin: None, hint: None }
+    }
+
+    pub(crate) fn at(self, origin: &Origin) -> Lint {
+        Lint { origin: Some(origin.clone()), ..self }
+    }
+
+    pub(crate) fn hint(self, hint: impl Into<String>) -> Lint {
+        Lint { hint: Some(hint.into()), ..self }
+    }
+
+    /// As a warning, to be shown with the place in the file.
+    pub fn diagnostic(&self) -> Diagnostic {
+        let warning = Diagnostic::warning(self.message.clone()).maybe_hint(self.hint.clone());
+        match &self.origin {
+            Some(origin) => warning.at(origin.clone()),
+            None => warning,
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! Lints of exclusive CPUs: their SMT siblings, and who may still run on them.
+
+use settings::Version;
+use units::CpuSet;
+
+use super::Looked;
+use crate::{
+    Lint, LintKind,
+    tree::{Branch, Exclusive},
+};
+
+/// Exclusive CPUs whose SMT siblings are left to others.
+pub(super) fn siblings(looked: &Looked<'_>, lints: &mut Vec<Lint>) {
+    if !looked.land.cores_known {
+        return;
+    }
+    for (branch, cpus) in exclusive(looked) {
+        let left = looked.land.with_siblings(cpus).difference(cpus);
+        if left.is_empty() {
+            continue;
+        }
+        let message = format!(
+            "group '{}' has {cpus} for itself, but {left} on the same cores {} left to others",
+            branch.name,
+            if left.len() == 1 { "is" } else { "are" }
+        );
+        let lint = Lint::new(LintKind::SiblingLeft, Some(&branch.name), message).at(&branch.origin());
+        lints.push(
+            lint.hint("ask for whole cores: smt = \"whole-cores\", with a count that is a multiple of them"),
+        );
+    }
+}
+
+/// Tasks outside the group that may run on its CPUs all the same.
+pub(super) fn still_used(looked: &Looked<'_>, lints: &mut Vec<Lint>) {
+    for (branch, cpus) in exclusive(looked) {
+        if branch.place.version != Version::V1 {
+            continue;
+        }
+        let message = format!(
+            "cgroup v1 keeps other groups off the CPUs {cpus} of '{}', but not tasks of the groups above it: those there now are \
+             moved away, but tasks that set their own affinity and threads of the kernel may run there",
+            branch.name
+        );
+        let lint = Lint::new(LintKind::StillUsed, Some(&branch.name), message).at(&branch.origin());
+        lints.push(lint.hint("use cgroup v2, whose partitions keep everybody off, or boot with isolcpus="));
+    }
+    for (index, branch) in looked.tree.branches.iter().enumerate() {
+        let sets = &looked.resolved.sets[index];
+        let planned_only = sets.apart && branch.exclusive == Exclusive::No && !branch.holds_exclusive;
+        let Some(cpus) = sets.cpus.as_ref().filter(|_| planned_only) else { continue };
+        let message = format!(
+            "the CPUs {cpus} of group '{}' are given to no other group of the layout, but the kernel does not keep others off",
+            branch.name
+        );
+        let lint = Lint::new(LintKind::StillUsed, Some(&branch.name), message).at(&branch.origin());
+        lints.push(lint.hint("add exclusive = true, and the kernel does"));
+    }
+}
+
+fn exclusive<'l>(looked: &'l Looked<'_>) -> impl Iterator<Item = (&'l Branch<'l>, &'l CpuSet)> {
+    let all = looked.tree.branches.iter().zip(&looked.resolved.sets);
+    let own = all.filter(|(branch, _)| branch.exclusive > Exclusive::No);
+    own.filter_map(|(branch, sets)| Some((branch, sets.cpus.as_ref()?)))
+}

@@ -1,0 +1,118 @@
+//! Lints of memory: limits below the use, and more given than there is.
+
+use layout::MemoryAmount;
+use settings::{Value, Version};
+use units::{Bytes, Limit};
+
+use super::Looked;
+use crate::{Against, Lint, LintKind, Problem, values::Valued};
+
+/// Limits below what is used now.
+pub(super) fn below_usage(looked: &Looked<'_>, lints: &mut Vec<Lint>) {
+    for (valued, limit) in amounts(looked, "memory.max") {
+        let file = match valued.place.version {
+            Version::V1 => "memory.usage_in_bytes",
+            Version::V2 => "memory.current",
+        };
+        let held = match valued.held {
+            Some(Value::Bytes(held)) => held,
+            _ => Limit::Max,
+        };
+        let used = looked.observed.file(&valued.place, file).and_then(|text| text.trim().parse().ok());
+        let Some(used) = used.filter(|used| *used > limit.0 && held > Limit::At(limit)).map(Bytes) else {
+            continue;
+        };
+        let happens = match valued.place.version {
+            Version::V1 => "the kernel refuses it unless it can reclaim the rest",
+            Version::V2 => "the rest is reclaimed, and where that can't be, tasks of the group are killed",
+        };
+        let message = format!(
+            "group '{}' uses {used} of memory, more than memory.max = {limit}: {happens}",
+            valued.group
+        );
+        let lint = Lint::new(LintKind::BelowUsage, Some(valued.group), message).at(valued.origin);
+        lints.push(lint.hint("set memory.high first, and wait until the group uses less"));
+    }
+}
+
+/// Guaranteed memory above what there is; and limits that leave the reserve no room.
+pub(super) fn over_capacity(looked: &Looked<'_>, problems: &mut Vec<Problem>, lints: &mut Vec<Lint>) {
+    let Some(total) = looked.machine.memory_total().map(|total| total.0) else { return };
+    for name in ["memory.min", "memory.low"] {
+        let kept: Vec<(&Valued<'_>, Bytes)> =
+            amounts(looked, name).filter(|(valued, _)| is_top(valued, looked, name)).collect();
+        let sum: u64 = kept.iter().fold(0, |sum, (_, bytes)| sum.saturating_add(bytes.0));
+        if let Some((first, _)) = kept.first().filter(|_| sum > total) {
+            let message = format!(
+                "{name} of all groups is {} together, more than the machine's {}: none of them is guaranteed it",
+                Bytes(sum),
+                Bytes(total)
+            );
+            let lint = Lint::new(LintKind::OverCapacity, None, message).at(first.origin);
+            lints.push(lint.hint(format!("let it be {} less", Bytes(sum - total))));
+        }
+    }
+    reserve(looked, total, problems);
+}
+
+/// What the layout reserves must be left by limits and guarantees.
+fn reserve(looked: &Looked<'_>, total: u64, problems: &mut Vec<Problem>) {
+    let Some(reserve) = &looked.desired.reserve.memory else { return };
+    let kept = match reserve.value {
+        MemoryAmount::Bytes(bytes) => bytes.0,
+        MemoryAmount::Percent(percent) => {
+            u64::try_from(u128::from(total) * u128::from(percent.0) / 10_000).unwrap_or(u64::MAX)
+        }
+    };
+    let groups = looked.desired.groups.iter().filter_map(|group| {
+        let of_group = |name: &'static str| {
+            let own = amounts(looked, name).filter(|(valued, _)| *valued.group == group.name);
+            own.filter(|(valued, _)| is_top(valued, looked, name))
+                .map(|(valued, bytes)| (bytes.0, valued))
+                .next()
+        };
+        // a limit stands for all that a group can take, a guarantee for what it takes at least
+        ["memory.max", "memory.min", "memory.low"].into_iter().find_map(of_group)
+    });
+    let groups: Vec<(u64, &Valued<'_>)> = groups.collect();
+    let sum: u64 = groups.iter().fold(0, |sum, (bytes, _)| sum.saturating_add(*bytes));
+    let over = sum.saturating_add(kept).saturating_sub(total);
+    if over == 0 {
+        return;
+    }
+    let against = groups.iter().map(|(bytes, valued)| Against {
+        origin: Some(valued.origin.clone()),
+        what: format!("'{}' may have {}", valued.group, Bytes(*bytes)),
+    });
+    problems.push(Problem::Unsatisfied {
+        message: format!(
+            "{} of memory are to be reserved, but the groups may have {} of the machine's {}: {} too much",
+            Bytes(kept),
+            Bytes(sum),
+            Bytes(total),
+            Bytes(over)
+        ),
+        origin: reserve.origin.clone(),
+        against: against.collect(),
+        missing: 0,
+        mend: format!("take {} from the groups or from the reserve", Bytes(over)),
+    });
+}
+
+/// What is asked of a setting that is an amount of memory.
+fn amounts<'l>(looked: &'l Looked<'_>, name: &'static str) -> impl Iterator<Item = (&'l Valued<'l>, Bytes)> {
+    let named = looked.values.iter().filter(move |valued| valued.found.setting.name == name);
+    named.filter_map(|valued| match valued.value {
+        Value::Bytes(Limit::At(bytes)) => Some((valued, bytes)),
+        _ => None,
+    })
+}
+
+/// Does no group above it bound the same? What is inside another group's limit is counted there.
+fn is_top(valued: &Valued<'_>, looked: &Looked<'_>, name: &str) -> bool {
+    let above = |other: &Valued<'_>| {
+        let inside = valued.place.path.strip_prefix(&other.place.path);
+        other.place.hierarchy == valued.place.hierarchy && inside.is_some_and(|rest| rest.starts_with('/'))
+    };
+    !looked.values.iter().any(|other| other.found.setting.name == name && above(other))
+}

@@ -1,0 +1,37 @@
+//! Looks at a plan's parts for what works, but perhaps not as meant.
+
+mod cpus;
+mod memory;
+mod settings_held;
+
+use layout::Desired;
+use topology::Machine;
+
+use crate::{
+    Lint, Observed, Problem,
+    resolve::{Landscape, Resolved},
+    tree::Tree,
+    values::Valued,
+};
+
+/// What lints look at.
+pub(crate) struct Looked<'l> {
+    pub desired: &'l Desired,
+    pub machine: &'l Machine,
+    pub land: &'l Landscape,
+    pub observed: &'l Observed,
+    pub tree: &'l Tree<'l>,
+    pub resolved: &'l Resolved,
+    pub values: &'l [Valued<'l>],
+}
+
+/// All of them; and a problem where what is reserved is given away.
+pub(crate) fn find(looked: &Looked<'_>, problems: &mut Vec<Problem>, lints: &mut Vec<Lint>) {
+    cpus::siblings(looked, lints);
+    cpus::still_used(looked, lints);
+    memory::below_usage(looked, lints);
+    memory::over_capacity(looked, problems, lints);
+    settings_held::real_time(looked, lints);
+    settings_held::weights(looked, lints);
+    settings_held::approximate(looked, lints);
+}

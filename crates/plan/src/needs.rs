@@ -1,0 +1,166 @@
+//! What must be known of the kernel before a plan can be made. Whoever has the kernel looks there and nowhere else.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use layout::{CpuDemand, Desired, Near};
+use settings::{Controller, Version};
+
+use crate::{
+    Observed, Place,
+    homes::{Home, homes},
+    tree,
+};
+
+/// One directory to look at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Need {
+    /// The directory; it may not exist.
+    pub place: Place,
+    /// The files to read; those that don't exist are left out.
+    pub files: BTreeSet<String>,
+    /// Are owners and modes of the directory and its files needed?
+    pub owners: bool,
+    /// Are the device rules of a v2 group needed ([`crate::SeenGroup::devices`])?
+    pub devices: bool,
+    /// Files to read of every group directly in it, also of those that no layout names, with their tasks; nothing is
+    /// needed of those groups if this is empty.
+    pub children: BTreeSet<String>,
+}
+
+/// What is read of every cpuset that matters, by version.
+const CPUSET_V1: [&str; 5] =
+    ["cpuset.cpus", "cpuset.mems", "cpuset.cpu_exclusive", "cpuset.mem_exclusive", "cgroup.clone_children"];
+const CPUSET_V2: [&str; 4] = ["cpuset.cpus", "cpuset.mems", "cpuset.cpus.partition", "cpuset.cpus.exclusive"];
+/// And of those above our groups.
+const ABOVE_V2: [&str; 3] = ["cpuset.cpus.effective", "cpuset.mems.effective", "cpuset.cpus.isolated"];
+
+/// The directories to look at, parents before children, for an [`Observed`] that has nothing but the hierarchies. In
+/// each that exists, tasks are counted too.
+pub fn needs(desired: &Desired, hierarchies: &Observed) -> Vec<Need> {
+    // what is wrong is told when it is planned
+    let homes = homes(desired, hierarchies, &mut Vec::new());
+    let mut needs = Needs::default();
+    for home in &homes {
+        for place in home.places.values() {
+            needs.group(home, place, hierarchies);
+        }
+        if tree::concerns(&home.group.demands)
+            && let Some(place) =
+                hierarchies.hierarchy_of(Controller::Cpuset).and_then(|at| home.places.get(&at))
+        {
+            needs.cpuset(place);
+        }
+    }
+    needs.join();
+    let mut all: Vec<Need> = needs.by_place.into_values().collect();
+    all.sort_by_cached_key(|need| {
+        (need.place.hierarchy, parts(&need.place.path).map(str::to_owned).collect::<Vec<_>>())
+    });
+    all
+}
+
+/// What the layout calls block devices near which CPUs are wanted: [`Observed::device_nodes`] answers.
+pub fn devices(desired: &Desired) -> BTreeSet<String> {
+    let cpus = desired.groups.iter().filter_map(|group| group.demands.cpus.as_ref());
+    let near = cpus.chain(&desired.reserve.cpus).filter_map(|cpus| match &cpus.value {
+        CpuDemand::Some(spec) => Some(&spec.near),
+        _ => None,
+    });
+    let devices = near.flatten().filter_map(|near| match near {
+        Near::Device(device) => Some(device.clone()),
+        Near::Node(_) | Near::Group(_) => None,
+    });
+    devices.collect()
+}
+
+#[derive(Default)]
+struct Needs {
+    by_place: BTreeMap<(usize, String), Need>,
+}
+
+fn parts(path: &str) -> impl Iterator<Item = &str> {
+    path.split('/').filter(|part| !part.is_empty())
+}
+
+/// The directories above one, the root first.
+fn above(place: &Place) -> impl Iterator<Item = Place> + '_ {
+    let cuts = place.path.match_indices('/').map(|(at, _)| &place.path[..at]);
+    let root = (!place.path.is_empty()).then_some("");
+    root.into_iter().chain(cuts).map(|path| Place { path: path.to_owned(), ..place.clone() })
+}
+
+impl Needs {
+    fn at(&mut self, place: &Place) -> &mut Need {
+        let need = || Need {
+            place: place.clone(),
+            files: BTreeSet::new(),
+            owners: false,
+            devices: false,
+            children: BTreeSet::new(),
+        };
+        self.by_place.entry((place.hierarchy, place.path.clone())).or_insert_with(need)
+    }
+
+    fn read(&mut self, place: &Place, files: &[&str]) {
+        self.at(place).files.extend(files.iter().map(|file| (*file).to_owned()));
+    }
+
+    /// What is needed of all groups in one is needed of those that have a need of their own, too.
+    fn join(&mut self) {
+        let with_children = self.by_place.iter().filter(|(_, need)| !need.children.is_empty());
+        let of_children: BTreeMap<(usize, String), BTreeSet<String>> =
+            with_children.map(|(place, need)| (place.clone(), need.children.clone())).collect();
+        for ((hierarchy, path), need) in &mut self.by_place {
+            let above = path.rsplit_once('/').map_or("", |(above, _)| above);
+            let files = of_children.get(&(*hierarchy, above.to_owned())).filter(|_| !path.is_empty());
+            need.files.extend(files.into_iter().flatten().cloned());
+        }
+    }
+
+    /// A group's own settings, and what hands it controllers.
+    fn group(&mut self, home: &Home<'_>, place: &Place, hierarchies: &Observed) {
+        let demands = &home.group.demands;
+        let settings = demands
+            .settings
+            .iter()
+            .filter(|assigned| home.place_of(&assigned.found, hierarchies) == Some(place));
+        let own = self.at(place);
+        own.owners |= demands.tasks.is_some() || demands.admin.is_some();
+        for assigned in settings {
+            let name = assigned.found.setting.name;
+            own.devices |= name.starts_with("devices.") && place.version == Version::V2;
+            own.files.extend(assigned.found.files(place.version));
+            let beside: &[&str] = match (name, place.version) {
+                ("memory.max", Version::V2) => &["memory.current", "memory.reclaim"],
+                ("memory.max", Version::V1) => &["memory.usage_in_bytes"],
+                ("devices.allow" | "devices.deny", Version::V1) => &["devices.list"],
+                ("cpu.rt_runtime_us" | "cpu.rt_period_us", _) => &["cpu.rt_runtime_us", "cpu.rt_period_us"],
+                _ => &[],
+            };
+            own.files.extend(beside.iter().map(|file| (*file).to_owned()));
+        }
+        for above in above(place).collect::<Vec<Place>>() {
+            let files: &[&str] = match place.version {
+                Version::V1 => &[],
+                Version::V2 => &["cgroup.controllers", "cgroup.subtree_control"],
+            };
+            self.read(&above, files);
+        }
+    }
+
+    /// A cpuset, those above it, and what is beside and below it.
+    fn cpuset(&mut self, place: &Place) {
+        let (own, higher): (&[&str], &[&str]) = match place.version {
+            Version::V1 => (&CPUSET_V1, &CPUSET_V1),
+            Version::V2 => (&CPUSET_V2, &ABOVE_V2),
+        };
+        self.read(place, own);
+        let children = || own.iter().map(|file| (*file).to_owned());
+        self.at(place).children.extend(children());
+        for above in above(place).collect::<Vec<Place>>() {
+            self.read(&above, own);
+            self.read(&above, higher);
+            self.at(&above).children.extend(children());
+        }
+    }
+}

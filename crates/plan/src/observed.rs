@@ -1,0 +1,176 @@
+//! What the kernel holds now, as data: the hierarchies, and of the groups that a plan is about their files, tasks and
+//! owners. Whoever has a kernel fills it in ([`crate::needs`] says with what); a plan for a machine that is not at
+//! hand starts from an empty one. Never reads anything itself.
+
+use std::collections::BTreeMap;
+
+use kernel::GroupName;
+use serde::{Deserialize, Serialize};
+use settings::{Controller, Version};
+
+use crate::Place;
+
+/// What a machine's kernel holds.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Observed {
+    /// The hierarchies in the kernel crate's order; a hierarchy's position is its [`Place::hierarchy`].
+    pub hierarchies: Vec<SeenHierarchy>,
+    /// The host's name, where there is a host.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hostname: Option<String>,
+    /// The NUMA nodes that block devices are attached to, by what the layout calls them (`/dev/nvme0n1`, `8:16`);
+    /// one that belongs to no node in particular is not here.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub device_nodes: BTreeMap<String, usize>,
+    /// The block devices that have an I/O cost model enabled (`io.cost.qos` of v2's root, lines with `enable=1`), as
+    /// `MAJOR:MINOR`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub io_cost: Vec<String>,
+}
+
+/// A mounted hierarchy with the groups in it that matter.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SeenHierarchy {
+    /// v1 or v2.
+    #[serde(with = "crate::names::version")]
+    pub version: Version,
+    /// What lives here; on v2 also `core`.
+    #[serde(with = "crate::names::controllers")]
+    pub controllers: Vec<Controller>,
+    /// A named v1 hierarchy's name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// Where it is mounted.
+    pub mount: String,
+    /// The path below the mount where our groups live, "" for the root.
+    #[serde(default)]
+    pub base: String,
+    /// Groups by their path below the mount, "" for the root. One that is not here does not exist.
+    pub groups: BTreeMap<String, SeenGroup>,
+}
+
+/// A group that exists.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct SeenGroup {
+    /// Contents of the files that were read, without the newline at their end. One that is not here does not exist
+    /// or was not asked for; one that is there and can only be written is here with an empty text.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub files: BTreeMap<String, String>,
+    /// How many processes (of a threaded group, threads) are in the group itself.
+    #[serde(default)]
+    pub tasks: usize,
+    /// Whether any are in a group below it.
+    #[serde(default)]
+    pub populated_below: bool,
+    /// On v2, the device rules that the group was given, as [`kernel::device_program::DeviceAccess`] prints them;
+    /// `None` if it was given none, or not asked for ([`crate::Need::devices`]).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub devices: Option<String>,
+    /// Owner and mode of the directory; `None` if not asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub directory: Option<Owned>,
+    /// Owner and mode of files; one that is not here was not asked for.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub owners: BTreeMap<String, Owned>,
+}
+
+/// Who owns a directory or file, and its permission bits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Owned {
+    /// User.
+    pub uid: u32,
+    /// Group.
+    pub gid: u32,
+    /// Permission bits.
+    pub mode: u32,
+}
+
+/// The controllers of a host whose kernel is not at hand, besides `core`.
+const USUAL: [Controller; 12] = [
+    Controller::Cpuset,
+    Controller::Cpu,
+    Controller::Cpuacct,
+    Controller::Io,
+    Controller::Memory,
+    Controller::Devices,
+    Controller::Freezer,
+    Controller::Pids,
+    Controller::Hugetlb,
+    Controller::NetCls,
+    Controller::NetPrio,
+    Controller::PerfEvent,
+];
+
+impl Observed {
+    /// A plain host of that version on which nobody made a group yet: what planning for a machine that is not at hand
+    /// starts from. On v1 each controller has a hierarchy of its own, but for cpu and cpuacct.
+    pub fn empty(version: Version) -> Observed {
+        let there = |controller: &Controller| controller.name(version).is_some();
+        let controllers: Vec<Controller> = USUAL.into_iter().filter(there).collect();
+        let hierarchies = match version {
+            Version::V2 => {
+                let all = std::iter::once(Controller::Core).chain(controllers).collect();
+                vec![SeenHierarchy::empty(version, all, "/sys/fs/cgroup".to_owned())]
+            }
+            Version::V1 => {
+                let alone = controllers.into_iter().filter(|controller| *controller != Controller::Cpuacct);
+                let hierarchy = |controller: Controller| match controller {
+                    Controller::Cpu => vec![Controller::Cpu, Controller::Cpuacct],
+                    other => vec![other],
+                };
+                let mount = |all: &[Controller]| {
+                    let names: Vec<&str> =
+                        all.iter().filter_map(|controller| controller.name(version)).collect();
+                    format!("/sys/fs/cgroup/{}", names.join(","))
+                };
+                alone
+                    .map(hierarchy)
+                    .map(|all| SeenHierarchy::empty(version, all.clone(), mount(&all)))
+                    .collect()
+            }
+        };
+        Observed { hierarchies, ..Observed::default() }
+    }
+
+    /// The group at a place, if it exists.
+    pub fn group(&self, place: &Place) -> Option<&SeenGroup> {
+        self.hierarchies.get(place.hierarchy)?.groups.get(&place.path)
+    }
+
+    /// A file's content at a place, if it was read.
+    pub fn file(&self, place: &Place, file: &str) -> Option<&str> {
+        self.group(place)?.files.get(file).map(String::as_str)
+    }
+
+    /// The hierarchy that holds a controller, by the rules of [`kernel::Host::hierarchy_of`].
+    pub fn hierarchy_of(&self, controller: Controller) -> Option<usize> {
+        let find = |is: &dyn Fn(&SeenHierarchy) -> bool| self.hierarchies.iter().position(is);
+        let in_core = matches!(
+            controller,
+            Controller::Core
+                | Controller::Freezer
+                | Controller::Devices
+                | Controller::Cpuacct
+                | Controller::PerfEvent
+        );
+        find(&|at| at.controllers.contains(&controller))
+            .or_else(|| in_core.then(|| find(&|at| at.version == Version::V2)).flatten())
+            .or_else(|| {
+                (controller == Controller::Core).then(|| find(&|at| at.version == Version::V1)).flatten()
+            })
+    }
+
+    /// Where a group's directory is, or would be, in a hierarchy.
+    pub fn place(&self, hierarchy: usize, group: &GroupName) -> Option<Place> {
+        let at = self.hierarchies.get(hierarchy)?;
+        Some(Place { hierarchy, path: group.below(&at.base), version: at.version })
+    }
+}
+
+impl SeenHierarchy {
+    /// A hierarchy with nothing but its root.
+    pub fn empty(version: Version, controllers: Vec<Controller>, mount: String) -> SeenHierarchy {
+        let groups = BTreeMap::from([(String::new(), SeenGroup::default())]);
+        SeenHierarchy { version, controllers, name: None, mount, base: String::new(), groups }
+    }
+}

@@ -1,0 +1,106 @@
+//! Who may put tasks into groups and change their settings: from names to numbers, and steps where the kernel holds
+//! it otherwise.
+
+use layout::{Account, Demands, Origin, Person, Spanned};
+
+use crate::{Action, Observed, Owned, Ownership, People, Place, Problem, Step, homes::Home};
+
+/// The files that put tasks into a group.
+pub(crate) const TASK_FILES: [&str; 3] = ["cgroup.procs", "cgroup.threads", "tasks"];
+
+/// The steps that give groups to those who are to have them. `renewed` tells whether files of a group are made by an
+/// earlier step, which then are root's.
+pub(crate) fn steps(
+    homes: &[Home<'_>],
+    observed: &Observed,
+    people: &dyn People,
+    renewed: &dyn Fn(&Place) -> bool,
+    problems: &mut Vec<Problem>,
+) -> Vec<Step> {
+    let mut steps = Vec::new();
+    for home in homes {
+        let access = ownership(&home.group.demands, people, problems);
+        if access == Ownership::default() {
+            continue;
+        }
+        for place in home.places.values().filter(|place| renewed(place) || differs(place, &access, observed))
+        {
+            let action = Action::SetOwnership { place: place.clone(), access };
+            steps.push(Step { group: home.group.name.clone(), action, why: why(&home.group.demands) });
+        }
+    }
+    steps
+}
+
+fn ownership(demands: &Demands, people: &dyn People, problems: &mut Vec<Problem>) -> Ownership {
+    let mut number = |person: &Option<Spanned<Person>>, group: bool| {
+        let Spanned { value, origin } = person.as_ref()?;
+        let account = if group { value.group.as_ref()? } else { value.user.as_ref()? };
+        look_up(account, group, people, origin, problems)
+    };
+    let (tasks, admin) = (&demands.tasks, &demands.admin);
+    let mode = |person: &Option<Spanned<Person>>| Some(person.as_ref()?.value.mode?.bits());
+    Ownership {
+        tasks_uid: number(tasks, false),
+        tasks_gid: number(tasks, true),
+        tasks_mode: mode(tasks),
+        admin_uid: number(admin, false),
+        admin_gid: number(admin, true),
+        file_mode: mode(admin),
+        directory_mode: admin.as_ref().and_then(|person| Some(person.value.directory_mode?.bits())),
+    }
+}
+
+fn look_up(
+    account: &Account,
+    group: bool,
+    people: &dyn People,
+    origin: &Origin,
+    problems: &mut Vec<Problem>,
+) -> Option<u32> {
+    let name = match account {
+        Account::Id(number) => return Some(*number),
+        Account::Name(name) => name,
+    };
+    let found = if group { people.group(name) } else { people.user(name) };
+    if found.is_none() {
+        let nobody = Problem::Nobody {
+            kind: if group { "group" } else { "user" },
+            name: name.clone(),
+            origin: origin.clone(),
+        };
+        if !problems.contains(&nobody) {
+            problems.push(nobody);
+        }
+    }
+    found
+}
+
+/// Is the directory, or a file that was looked at, another's? What was not looked at counts as such.
+fn differs(place: &Place, access: &Ownership, observed: &Observed) -> bool {
+    let Some(seen) = observed.group(place) else { return true };
+    let Some(directory) = seen.directory else { return true };
+    let other = |held: &Owned, uid: Option<u32>, gid: Option<u32>, mode: Option<u32>| {
+        uid.is_some_and(|uid| uid != held.uid)
+            || gid.is_some_and(|gid| gid != held.gid)
+            || mode.is_some_and(|mode| mode != held.mode & 0o7777)
+    };
+    let tasks = |file: &str| TASK_FILES.contains(&file);
+    other(&directory, access.admin_uid, access.admin_gid, access.directory_mode)
+        || seen.owners.is_empty()
+        || seen.owners.iter().any(|(file, held)| match tasks(file) {
+            true => other(held, access.tasks_uid, access.tasks_gid, access.tasks_mode),
+            false => other(held, access.admin_uid, access.admin_gid, access.file_mode),
+        })
+}
+
+fn why(demands: &Demands) -> String {
+    let who = |person: &Option<Spanned<Person>>| {
+        let person = &person.as_ref()?.value;
+        let shown = |account: &Option<Account>| account.as_ref().map_or(String::new(), ToString::to_string);
+        Some(format!("{}:{}", shown(&person.user), shown(&person.group)))
+    };
+    let tasks = who(&demands.tasks).map(|who| format!("{who} may put tasks in"));
+    let admin = who(&demands.admin).map(|who| format!("{who} may change it"));
+    [tasks, admin].into_iter().flatten().collect::<Vec<String>>().join(", ")
+}

@@ -1,0 +1,132 @@
+//! From what is desired and what the kernel holds to a plan: the parts of this crate in the order of the data's way.
+
+use std::collections::{HashMap, HashSet};
+
+use layout::{Desired, HostFacts};
+use settings::Facts;
+use topology::Machine;
+use units::CpuSet;
+
+use crate::{
+    Action, Assignment, Observed, People, Place, Plan, Problem, Step, budgets, cpusets, homes,
+    lints::{self, Looked},
+    mounts, owners,
+    resolve::{self, Landscape, Resolved},
+    tree::{Exclusive, Tree},
+    values,
+};
+
+/// What has to be done so that the machine is as desired.
+///
+/// # Errors
+/// Every [`Problem`] at once; then nothing should be done.
+pub fn plan(
+    desired: &Desired,
+    machine: &Machine,
+    observed: &Observed,
+    facts: &dyn Facts,
+    people: &dyn People,
+) -> Result<Plan, Vec<Problem>> {
+    let mut problems: Vec<Problem> = desired
+        .assertions
+        .refusals(&host(machine, observed))
+        .into_iter()
+        .map(Problem::OtherMachine)
+        .collect();
+    if !problems.is_empty() {
+        return Err(problems);
+    }
+    let mut lints = Vec::new();
+    let (observed, mut steps) = mounts::mounted(desired, observed, &mut problems, &mut lints);
+
+    let land = Landscape::new(machine);
+    let tree = Tree::new(desired, &observed, &mut problems);
+    let resolved = resolve::resolve(desired, &land, &observed, &tree, &mut problems, &mut lints);
+    let homes = homes::homes(desired, &observed, &mut problems);
+    let values = values::read(&homes, machine, &observed, facts, &mut problems, &mut lints);
+    budgets::check(&values, &observed, &mut problems);
+
+    steps.extend(homes::steps(&homes, &observed, &mut problems));
+    let renewed = renewed(&steps);
+    if problems.is_empty() {
+        steps.extend(cpusets::steps(&land, &tree, &resolved, &observed, &mut problems));
+    }
+    steps.extend(values::steps(&values, &observed, &mut problems, &mut lints));
+    steps.extend(owners::steps(&homes, &observed, people, &renewed, &mut problems));
+    if !problems.is_empty() {
+        return Err(problems);
+    }
+    let looked = Looked {
+        desired,
+        machine,
+        land: &land,
+        observed: &observed,
+        tree: &tree,
+        resolved: &resolved,
+        values: &values,
+    };
+    lints::find(&looked, &mut problems, &mut lints);
+    if !problems.is_empty() {
+        return Err(problems);
+    }
+    settle_before(&mut steps);
+    Ok(Plan { steps, assignments: assignments(&tree, &resolved), reserved: resolved.reserved, lints })
+}
+
+fn host(machine: &Machine, observed: &Observed) -> HostFacts {
+    HostFacts {
+        hostname: observed.hostname.clone(),
+        model: machine.model_name.clone(),
+        nodes: (!machine.nodes.is_empty()).then_some(machine.nodes.len()),
+        cpus: Some(machine.online().len()),
+        memory: machine.memory_total(),
+    }
+}
+
+/// Groups whose files are made by these steps.
+fn renewed(steps: &[Step]) -> impl Fn(&Place) -> bool + use<> {
+    let mut made: HashSet<Place> = HashSet::new();
+    let mut handing: HashSet<(usize, String)> = HashSet::new();
+    for step in steps {
+        match &step.action {
+            Action::CreateGroup { place } => {
+                made.insert(place.clone());
+            }
+            Action::EnableControllers { place, .. } => {
+                handing.insert((place.hierarchy, place.path.clone()));
+            }
+            _ => {}
+        }
+    }
+    move |place: &Place| {
+        let above = place.path.rsplit_once('/').map_or("", |(above, _)| above).to_owned();
+        made.contains(place) || handing.contains(&(place.hierarchy, above))
+    }
+}
+
+/// What a file holds before a step, where an earlier step writes it.
+fn settle_before(steps: &mut [Step]) {
+    let mut held: HashMap<(Place, String), String> = HashMap::new();
+    for step in steps {
+        let Action::Write { place, file, text, before } = &mut step.action else { continue };
+        // of a file of lines each write changes its own line only
+        let lines = before.as_ref().is_some_and(|before| before.contains('\n'));
+        let earlier = held.insert((place.clone(), file.clone()), text.trim().to_owned());
+        if let Some(earlier) = earlier.filter(|_| !lines && !file.starts_with("devices.")) {
+            *before = Some(earlier);
+        }
+    }
+}
+
+fn assignments(tree: &Tree<'_>, resolved: &Resolved) -> Vec<Assignment> {
+    let with_sets = tree.branches.iter().zip(&resolved.sets);
+    let with_sets = with_sets.filter(|(_, sets)| sets.cpus.is_some() || sets.mems.is_some());
+    let assignment = |(branch, sets): (&crate::tree::Branch<'_>, &resolve::Sets)| Assignment {
+        group: branch.name.clone(),
+        cpus: sets.cpus.clone().filter(|cpus: &CpuSet| !cpus.is_empty()),
+        mems: sets.mems.clone(),
+        exclusive: branch.exclusive > Exclusive::No,
+        why: sets.why.clone(),
+    };
+    with_sets.map(assignment).collect()
+}

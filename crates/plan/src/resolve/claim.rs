@@ -1,0 +1,272 @@
+//! What a group asks of the CPUs of its scope: the demand with its numbers worked out. A scope is the CPUs of the
+//! nearest parent that asks for some itself, or the machine.
+
+use layout::{CpuAmount, CpuDemand, CpuSpec, Near, Origin, Pool, Smt};
+use settings::Hundredths;
+use units::{CpuSet, Limit, NodeSet};
+
+use super::landscape::Landscape;
+use crate::tree::{Branch, Exclusive, Tree};
+
+/// A demand in a scope.
+#[derive(Debug)]
+pub(crate) struct Claim {
+    pub branch: usize,
+    pub name: String,
+    pub origin: Origin,
+    /// May no other group of the scope have one of its CPUs?
+    pub apart: bool,
+    pub ask: Asked,
+    /// What the kernel holds now.
+    pub held: CpuSet,
+    /// Memory that it may or shall have, in bytes.
+    pub memory: u64,
+}
+
+/// What is asked.
+#[derive(Debug, Clone)]
+pub(crate) enum Asked {
+    /// These very CPUs.
+    These(CpuSet),
+    /// Whatever is there of these nodes, or of all.
+    Rest(Option<NodeSet>),
+    /// So many.
+    Some(Amount),
+    /// The same as another branch.
+    Like(usize),
+}
+
+/// So many CPUs.
+#[derive(Debug, Clone)]
+pub(crate) struct Amount {
+    pub min: usize,
+    pub max: usize,
+    pub nodes: Option<NodeSet>,
+    pub near: Vec<Near>,
+    pub placement: Option<layout::Placement>,
+    pub smt: Option<Smt>,
+    /// What groups below it ask for by number.
+    pub must: CpuSet,
+}
+
+/// Numbers of a whole tree that claims are made with.
+pub(crate) struct Numbers {
+    /// By branch: how many CPUs the groups below it need at least.
+    pub needed: Vec<usize>,
+    /// By branch: the CPUs that groups below it name.
+    pub named: Vec<CpuSet>,
+    /// How many CPUs a per cent is of.
+    pub whole: usize,
+}
+
+impl Numbers {
+    pub(crate) fn of(tree: &Tree<'_>, whole: usize) -> Numbers {
+        let count = tree.branches.len();
+        let mut numbers = Numbers { needed: vec![0; count], named: vec![CpuSet::new(); count], whole };
+        let mut shared = vec![0; count];
+        for index in (0..count).rev() {
+            let branch = &tree.branches[index];
+            numbers.needed[index] += shared[index];
+            let below = numbers.named[index].clone();
+            let named = match demand(branch) {
+                Some(CpuDemand::These(cpus)) => cpus.union(&below),
+                _ => below,
+            };
+            numbers.named[index] = named;
+            let Some(parent) = branch.parent else { continue };
+            let least = numbers.least(branch, index);
+            let named = numbers.named[index].clone();
+            numbers.named[parent] = numbers.named[parent].union(&named);
+            if is_apart(branch) {
+                numbers.needed[parent] += least;
+            } else {
+                shared[parent] = shared[parent].max(least);
+            }
+        }
+        numbers
+    }
+
+    /// The fewest CPUs that a branch can do with.
+    fn least(&self, branch: &Branch<'_>, index: usize) -> usize {
+        let own = match demand(branch) {
+            None | Some(CpuDemand::Like(_)) => 0,
+            Some(CpuDemand::All | CpuDemand::OfNodes(_)) => 1,
+            Some(CpuDemand::These(cpus)) => cpus.len(),
+            Some(CpuDemand::Some(spec)) => self.bounds(spec.amount).0,
+        };
+        own.max(self.needed[index]).max(self.named[index].len())
+    }
+
+    /// At least and at most so many.
+    pub(crate) fn bounds(&self, amount: CpuAmount) -> (usize, usize) {
+        match amount {
+            CpuAmount::Count(count) => (count, count),
+            CpuAmount::Percent(percent) => {
+                let count = share(self.whole, percent);
+                (count, count)
+            }
+            CpuAmount::Between { min, max } => (min, max.at().unwrap_or(usize::MAX)),
+        }
+    }
+}
+
+/// A share of CPUs, rounded down but at least one.
+pub(crate) fn share(whole: usize, percent: Hundredths) -> usize {
+    let whole = u64::try_from(whole).unwrap_or(u64::MAX);
+    let part = whole.saturating_mul(percent.0) / 10_000;
+    usize::try_from(part).unwrap_or(usize::MAX).max(1)
+}
+
+pub(crate) fn demand<'b>(branch: &'b Branch<'_>) -> Option<&'b CpuDemand> {
+    branch.demands()?.cpus.as_ref().map(|cpus| &cpus.value)
+}
+
+/// Does a branch have CPUs of its own to give, so that the groups below it choose among these?
+pub(crate) fn is_scope(branch: &Branch<'_>) -> bool {
+    demand(branch).is_some() || branch.holds_exclusive || branch.exclusive > Exclusive::No
+}
+
+/// Are a branch's CPUs nobody else's, by its own wish or for the sake of a group below it?
+pub(crate) fn is_apart(branch: &Branch<'_>) -> bool {
+    let pool = match demand(branch) {
+        Some(CpuDemand::Some(CpuSpec { pool: Some(pool), .. })) => *pool,
+        _ => Pool::Shared,
+    };
+    branch.exclusive > Exclusive::No || branch.holds_exclusive || pool == Pool::Exclusive
+}
+
+impl Claim {
+    /// What a branch claims; only of one that [`is_scope`].
+    pub(crate) fn new(tree: &Tree<'_>, index: usize, numbers: &Numbers, land: &Landscape) -> Claim {
+        let branch = &tree.branches[index];
+        let (needed, named) = (numbers.needed[index], numbers.named[index].clone());
+        let amount = |spec: &CpuSpec, (min, max): (usize, usize)| Amount {
+            min,
+            max,
+            nodes: spec.nodes.clone(),
+            near: spec.near.clone(),
+            placement: spec.placement,
+            smt: spec.smt,
+            must: named.clone(),
+        };
+        let ask = match demand(branch) {
+            Some(CpuDemand::These(cpus)) => Asked::These(cpus.clone()),
+            Some(CpuDemand::OfNodes(nodes)) => Asked::Rest(Some(nodes.clone())),
+            Some(CpuDemand::All) => Asked::Rest(None),
+            Some(CpuDemand::Like(name)) => match tree.find(name) {
+                Some(other) => Asked::Like(other),
+                None => Asked::Rest(None),
+            },
+            Some(CpuDemand::Some(spec)) => {
+                let (min, max) = numbers.bounds(spec.amount);
+                let (min, max) = match spec.amount {
+                    // between: room for the groups below is made
+                    CpuAmount::Between { .. } => (min.max(needed).max(named.len()).min(max), max),
+                    _ => (min, max),
+                };
+                Asked::Some(amount(spec, whole_cores(spec, (min, max), land)))
+            }
+            // a parent without a wish of its own, for the sake of an exclusive group below it
+            None => {
+                let least = needed.max(named.len()).max(1);
+                Asked::Some(amount(&of_children(tree, index), (least, least)))
+            }
+        };
+        Claim {
+            branch: index,
+            name: branch.name.to_string(),
+            origin: origin(tree, index),
+            apart: is_apart(branch),
+            ask,
+            held: branch.cpus.clone(),
+            memory: branch.group.map_or(0, |group| memory(&group.demands)),
+        }
+    }
+
+    /// What is asked, in words.
+    pub(crate) fn words(&self) -> String {
+        let own = if self.apart { " of its own" } else { "" };
+        let nodes = |nodes: &NodeSet| format!("{} {nodes}", if nodes.len() == 1 { "node" } else { "nodes" });
+        match &self.ask {
+            Asked::These(cpus) => format!("the CPUs {cpus}{}", if self.apart { " for itself" } else { "" }),
+            Asked::Rest(Some(of)) => {
+                format!("the CPUs of {}{}", nodes(of), if self.apart { " for itself" } else { "" })
+            }
+            Asked::Rest(None) => format!("all CPUs{}", if self.apart { " for itself" } else { "" }),
+            Asked::Some(amount) => {
+                let least = if amount.max > amount.min { "at least " } else { "" };
+                let of = amount.nodes.as_ref().map_or(String::new(), |of| format!(" of {}", nodes(of)));
+                format!("{least}{}{own}{of}", cpus(amount.min))
+            }
+            Asked::Like(_) => "the CPUs of another group".to_owned(),
+        }
+    }
+}
+
+/// `1 CPU`, `2 CPUs`.
+pub(crate) fn cpus(count: usize) -> String {
+    format!("{count} CPU{}", if count == 1 { "" } else { "s" })
+}
+
+/// Whole cores: bounds become multiples of a core where an amount may vary or is a per cent.
+fn whole_cores(spec: &CpuSpec, (min, max): (usize, usize), land: &Landscape) -> (usize, usize) {
+    let width = land.threads();
+    match (spec.smt, spec.amount) {
+        (Some(Smt::WholeCores), CpuAmount::Percent(_)) => {
+            let count = (min / width * width).max(width);
+            (count, count)
+        }
+        (Some(Smt::WholeCores), CpuAmount::Between { max: limit, .. }) => {
+            let max = if limit == Limit::Max { max } else { max / width * width };
+            (min.next_multiple_of(width), max)
+        }
+        _ => (min, max),
+    }
+}
+
+/// Where what groups below wish is, for a parent that wishes nothing.
+fn of_children(tree: &Tree<'_>, index: usize) -> CpuSpec {
+    let below =
+        (index + 1..tree.branches.len()).filter(|other| tree.ancestors(*other).any(|above| above == index));
+    let mut nodes = Some(NodeSet::new());
+    let mut near = Vec::new();
+    for demand in below.filter_map(|other| demand(&tree.branches[other])) {
+        let of = match demand {
+            CpuDemand::OfNodes(of) => Some(of),
+            CpuDemand::Some(spec) => {
+                let inside = |near: &&Near| !matches!(near, Near::Group(_));
+                near.extend(spec.near.iter().filter(inside).cloned());
+                spec.nodes.as_ref()
+            }
+            _ => None,
+        };
+        nodes = nodes.zip(of).map(|(all, of)| all.union(of));
+    }
+    let amount = CpuAmount::Count(1);
+    CpuSpec {
+        amount,
+        nodes: nodes.filter(|nodes| !nodes.is_empty()),
+        near,
+        placement: None,
+        smt: None,
+        pool: None,
+    }
+}
+
+/// Where a branch was asked for; of a part of a name, where the first group below it was.
+fn origin(tree: &Tree<'_>, index: usize) -> Origin {
+    let below = (index..tree.branches.len()).find(|other| {
+        tree.branches[*other].group.is_some()
+            && (*other == index || tree.ancestors(*other).any(|above| above == index))
+    });
+    tree.branches[below.unwrap_or(index)].origin()
+}
+
+/// What it may have of memory, or shall have, in bytes: so far as it is an amount.
+fn memory(demands: &layout::Demands) -> u64 {
+    let bytes = |name: &str| {
+        let assigned = demands.settings.iter().find(|assigned| assigned.found.setting.name == name)?;
+        assigned.text.parse::<units::Bytes>().ok().map(|bytes| bytes.0)
+    };
+    ["memory.max", "memory.high", "memory.min", "memory.low"].into_iter().find_map(bytes).unwrap_or(0)
+}

@@ -1,0 +1,61 @@
+//! How a group comes to its CPUs, in words.
+
+use units::CpuSet;
+
+use super::{
+    claim::{Asked, cpus},
+    landscape::Landscape,
+};
+use crate::tree::Tree;
+
+/// A sentence's part for the plan.
+pub(crate) fn why(
+    land: &Landscape,
+    tree: &Tree<'_>,
+    index: usize,
+    set: Option<&CpuSet>,
+    asked: Option<&Asked>,
+) -> String {
+    let branch = &tree.branches[index];
+    let Some(set) = set else { return "nothing is asked of its CPUs".to_owned() };
+    let own = match asked {
+        None if branch.group.is_some() => {
+            "asks for no CPUs: what its parent has and nobody has for himself".to_owned()
+        }
+        None => "for the groups in it: what its parent has and nobody has for himself".to_owned(),
+        Some(Asked::These(_)) => "as given".to_owned(),
+        Some(Asked::Rest(None)) => format!("all {} that are there for it", cpus(set.len())),
+        Some(Asked::Rest(Some(nodes))) => {
+            let missing = land.cpus_of(nodes).difference(set);
+            let less = if missing.is_empty() {
+                String::new()
+            } else {
+                format!(" but {missing}, which are kept or taken")
+            };
+            format!("all CPUs of node {nodes}{less}")
+        }
+        Some(Asked::Like(other)) => format!("the same as '{}'", tree.branches[*other].name),
+        Some(Asked::Some(_)) if branch.group.is_none_or(|group| group.demands.cpus.is_none()) => {
+            format!("{} for the groups in it", cpus(set.len()))
+        }
+        Some(Asked::Some(_)) => format!("{}{}{}", cpus(set.len()), on_nodes(land, set), in_cores(land, set)),
+    };
+    match () {
+        () if branch.cpus.is_empty() || branch.cpus == *set => own,
+        () => format!("{own}, before {}", branch.cpus),
+    }
+}
+
+fn on_nodes(land: &Landscape, set: &CpuSet) -> String {
+    let nodes: Option<units::NodeSet> = land.positions(set).iter().map(|node| land.nodes[*node].id).collect();
+    match nodes {
+        Some(nodes) if nodes.len() == 1 => format!(" on node {nodes}"),
+        Some(nodes) => format!(" on nodes {nodes}"),
+        None => String::new(),
+    }
+}
+
+fn in_cores(land: &Landscape, set: &CpuSet) -> &'static str {
+    let whole = land.threads() > 1 && land.with_siblings(set) == *set;
+    if whole { ", whole cores" } else { "" }
+}

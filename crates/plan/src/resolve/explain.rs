@@ -1,0 +1,208 @@
+//! Why demands of CPUs can't be had, in words: which, by how much, against whom, and what would make it fit.
+
+use units::CpuSet;
+
+use super::{
+    claim::{Amount, Asked, Claim, cpus},
+    scope::Scope,
+};
+use crate::{Against, Problem};
+
+fn unsatisfied(
+    claim: &Claim,
+    message: String,
+    against: Vec<Against>,
+    missing: usize,
+    mend: String,
+) -> Problem {
+    Problem::Unsatisfied { message, origin: claim.origin.clone(), against, missing, mend }
+}
+
+/// CPUs named that the scope can't give.
+pub(crate) fn not_there(scope: &Scope<'_>, claim: &Claim, named: &CpuSet) -> Problem {
+    let offline = named.difference(&scope.land.online);
+    let beyond = named.difference(&offline).difference(scope.whole);
+    let reserved = named.intersection(scope.whole).intersection(scope.reserve);
+    let name = &claim.name;
+    let (message, missing, mend) = if !offline.is_empty() {
+        let message =
+            format!("group '{name}' asks for the CPUs {offline}, which this machine does not have online");
+        (message, offline.len(), format!("its CPUs are {}", scope.land.online))
+    } else if !beyond.is_empty() {
+        let message =
+            format!("group '{name}' asks for the CPUs {beyond}, which {} does not have", scope.owner);
+        (message, beyond.len(), format!("{} has the CPUs {}", scope.owner, scope.whole))
+    } else {
+        let message = format!("group '{name}' asks for the CPUs {reserved}, which are reserved");
+        let mend = format!(
+            "take them out of one of the two; not reserved are {}",
+            scope.whole.difference(scope.reserve)
+        );
+        (message, reserved.len(), mend)
+    };
+    unsatisfied(claim, message, Vec::new(), missing, mend)
+}
+
+/// CPUs that a group wants for itself and others ask for, too.
+pub(crate) fn overlap(claim: &Claim, rivals: &[(&Claim, CpuSet)]) -> Problem {
+    let all = rivals.iter().fold(CpuSet::new(), |all, (_, common)| all.union(common));
+    let names: Vec<String> = rivals.iter().take(5).map(|(rival, _)| format!("'{}'", rival.name)).collect();
+    let more = if rivals.len() > 5 { format!(" and {} more", rivals.len() - 5) } else { String::new() };
+    let message = format!(
+        "group '{}' asks for {}, but {}{more} {} {all}, too",
+        claim.name,
+        claim.words(),
+        names.join(", "),
+        if rivals.len() == 1 { "asks for" } else { "ask for" },
+    );
+    let against = rivals.iter().map(|(rival, common)| Against {
+        origin: Some(rival.origin.clone()),
+        what: format!("'{}' asks for {common}", rival.name),
+    });
+    let mend = format!("take {all} out of one of them, or do without exclusive");
+    unsatisfied(claim, message, against.collect(), all.len(), mend)
+}
+
+/// A group that takes what others leave, and they leave nothing.
+pub(crate) fn nothing_left(scope: &Scope<'_>, claim: &Claim, sets: &[Option<CpuSet>]) -> Problem {
+    let region = match &claim.ask {
+        Asked::Rest(Some(nodes)) => scope.land.cpus_of(nodes),
+        _ => scope.whole.clone(),
+    };
+    let message = match region.is_empty() {
+        true => format!("group '{}' asks for {}, and this machine has none there", claim.name, claim.words()),
+        false => format!("group '{}' asks for {}, and others leave none of them", claim.name, claim.words()),
+    };
+    let mend = "let one of the others have fewer CPUs for itself".to_owned();
+    unsatisfied(claim, message, holders(scope, claim, &region, sets), 1, mend)
+}
+
+/// Whole cores, but no whole number of them.
+pub(crate) fn odd(claim: &Claim, count: usize, threads: usize) -> Problem {
+    let message =
+        format!("group '{}' asks for {} in whole cores, which have {threads} each", claim.name, cpus(count));
+    let below = count / threads * threads;
+    let above = below + threads;
+    let mend = if below == 0 { format!("ask for {above}") } else { format!("ask for {below} or {above}") };
+    unsatisfied(claim, message, Vec::new(), (above - count).min(count - below), mend)
+}
+
+/// Groups below need more CPUs than a group may have.
+pub(crate) fn too_narrow(claim: &Claim, amount: &Amount) -> Problem {
+    let message = format!(
+        "group '{}' asks for {}, but the groups in it name {} ({})",
+        claim.name,
+        claim.words(),
+        amount.must.len(),
+        amount.must
+    );
+    let missing = amount.must.len().saturating_sub(amount.max);
+    unsatisfied(claim, message, Vec::new(), missing, format!("ask for at least {}", cpus(amount.must.len())))
+}
+
+/// All numbers together are too many.
+pub(crate) fn too_many(scope: &Scope<'_>, missing: usize, sets: &[Option<CpuSet>]) -> Problem {
+    let there = scope.whole.difference(scope.reserve).len();
+    let apart: Vec<(&Claim, usize)> = scope
+        .claims
+        .iter()
+        .zip(sets)
+        .filter(|(claim, _)| claim.apart)
+        .filter_map(|(claim, set)| match (&claim.ask, set) {
+            (Asked::Some(amount), _) => Some((claim, amount.min)),
+            (_, Some(set)) => Some((claim, set.len())),
+            _ => None,
+        })
+        .collect();
+    let shared = scope.claims.iter().filter(|claim| !claim.apart).filter_map(|claim| match &claim.ask {
+        Asked::Some(amount) => Some((claim, amount.min)),
+        _ => None,
+    });
+    let most_shared = shared.max_by_key(|(_, count)| *count);
+    let own: usize = apart.iter().map(|(_, count)| count).sum();
+    let mut parts = vec![format!("{} for groups of their own", cpus(own))];
+    parts.extend(most_shared.map(|(claim, count)| format!("{} for '{}' to share", cpus(count), claim.name)));
+    if most_shared.is_none() && scope.keep > 0 {
+        parts.push(format!("{} for all other tasks", cpus(scope.keep)));
+    }
+    let reserved = if scope.reserve.is_empty() {
+        String::new()
+    } else {
+        format!(" besides {} reserved", scope.reserve.len())
+    };
+    let message = format!(
+        "{} has {}{reserved}, but {} are asked for: {missing} too many",
+        scope.owner,
+        cpus(there),
+        parts.join(" and "),
+    );
+    let largest = apart.iter().chain(most_shared.as_ref()).max_by_key(|(_, count)| *count);
+    let origin =
+        largest.map_or_else(|| layout::Origin::outside_files("<layout>"), |(claim, _)| claim.origin.clone());
+    let others = apart.iter().chain(most_shared.as_ref()).filter(|(claim, _)| claim.origin != origin);
+    let against = others.map(|(claim, count)| Against {
+        origin: Some(claim.origin.clone()),
+        what: format!("'{}' asks for {}", claim.name, cpus(*count)),
+    });
+    let against: Vec<Against> = against.collect();
+    let mend = match largest {
+        Some((claim, count)) if *count > missing => {
+            format!(
+                "ask for {} fewer in all, for example {} in '{}'",
+                missing,
+                cpus(count - missing),
+                claim.name
+            )
+        }
+        _ => format!("ask for {missing} fewer in all"),
+    };
+    Problem::Unsatisfied { message, origin, against, missing, mend }
+}
+
+/// One number that can't be had where it is wanted.
+pub(crate) fn short(
+    scope: &Scope<'_>,
+    claim: &Claim,
+    amount: &Amount,
+    count: usize,
+    free: &CpuSet,
+    sets: &[Option<CpuSet>],
+) -> Problem {
+    let region = match &amount.nodes {
+        Some(nodes) => scope.land.cpus_of(nodes).intersection(scope.whole),
+        None => scope.whole.clone(),
+    };
+    let lacking = amount.must.difference(free);
+    let whole: usize =
+        scope.land.cores.iter().filter(|core| core.iter().all(|cpu| free.contains(*cpu))).map(Vec::len).sum();
+    let in_cores = amount.smt == Some(layout::Smt::WholeCores) && free.len() >= count;
+    let left = if in_cores { whole } else { free.len() };
+    let what = if in_cores { " in whole cores" } else { "" };
+    let message = if lacking.is_empty() {
+        let (asked, region) = (claim.words(), region.len());
+        format!("group '{}' asks for {asked}{what}; {left} of {region} are left", claim.name)
+    } else {
+        format!("group '{}' must have the CPUs {lacking} for the groups in it, but can't", claim.name)
+    };
+    let missing = count.saturating_sub(left).max(lacking.len()).max(1);
+    let mend = match left {
+        0 => "let one of the others have fewer CPUs for itself".to_owned(),
+        left => format!("ask for at most {left}, or take {missing} from the others"),
+    };
+    unsatisfied(claim, message, holders(scope, claim, &region, sets), missing, mend)
+}
+
+/// Who has CPUs of a region for himself, and what is reserved there.
+fn holders(scope: &Scope<'_>, claim: &Claim, region: &CpuSet, sets: &[Option<CpuSet>]) -> Vec<Against> {
+    let with_sets = scope.claims.iter().zip(sets).filter(|(other, _)| other.branch != claim.branch);
+    let in_the_way = with_sets.filter(|(other, _)| other.apart || claim.apart);
+    let held = in_the_way.filter_map(|(other, set)| {
+        let common = set.as_ref()?.intersection(region);
+        let what = format!("'{}' has {} of them ({common})", other.name, common.len());
+        (!common.is_empty()).then(|| Against { origin: Some(other.origin.clone()), what })
+    });
+    let reserved = scope.reserve.intersection(region);
+    let reserve =
+        (!reserved.is_empty()).then(|| Against { origin: None, what: format!("{reserved} are reserved") });
+    held.chain(reserve).collect()
+}

@@ -1,0 +1,386 @@
+//! From intents to CPUs and memory nodes: every group of the tree gets its sets, parents before their children, so
+//! that each child's are among its parent's.
+
+mod choose;
+mod claim;
+mod cost;
+mod describe;
+mod explain;
+mod landscape;
+mod ledger;
+mod memory;
+mod reserve;
+mod scope;
+
+use layout::{Desired, Near};
+use settings::Version;
+use units::{CpuSet, NodeSet};
+
+pub(crate) use landscape::Landscape;
+
+use crate::{
+    Lint, LintKind, Observed, Problem, SeenGroup, SeenHierarchy,
+    tree::{self, Branch, Tree},
+};
+use claim::{Amount, Asked, Claim, Numbers, is_apart, is_scope};
+use scope::{Elsewhere, Scope};
+
+/// What every branch of the tree gets, in the tree's order.
+#[derive(Debug)]
+pub(crate) struct Resolved {
+    pub sets: Vec<Sets>,
+    /// CPUs that are kept for the rest of the system.
+    pub reserved: CpuSet,
+}
+
+/// What a branch gets.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Sets {
+    /// `None`: nothing is written.
+    pub cpus: Option<CpuSet>,
+    /// `None`: nothing is written.
+    pub mems: Option<NodeSet>,
+    /// Are the CPUs nobody else's, so far as the planner gives them?
+    pub apart: bool,
+    /// How it comes to these.
+    pub why: String,
+}
+
+/// Resolves the whole tree.
+pub(crate) fn resolve(
+    desired: &Desired,
+    land: &Landscape,
+    observed: &Observed,
+    tree: &Tree<'_>,
+    problems: &mut Vec<Problem>,
+    lints: &mut Vec<Lint>,
+) -> Resolved {
+    let top = ceiling(land, observed, tree);
+    let named = named_outright(tree);
+    let reserved = reserve::choose(desired, land, &top, &named, problems);
+    let numbers = Numbers::of(tree, top.difference(&reserved).len());
+    let mut resolution = Resolution {
+        desired,
+        land,
+        tree,
+        observed,
+        numbers,
+        top,
+        reserved,
+        cpus: vec![None; tree.branches.len()],
+        like: Vec::new(),
+        asked: vec![None; tree.branches.len()],
+    };
+    resolution.scopes(problems);
+    if problems.is_empty() {
+        resolution.likes(problems);
+        resolution.rest_of_v1();
+        resolution.unheard(lints);
+    }
+    let mems = memory::nodes(land, tree, observed, &resolution.cpus, problems);
+    let sets = tree.branches.iter().enumerate().map(|(index, branch)| Sets {
+        cpus: resolution.cpus[index].clone(),
+        mems: mems[index].clone(),
+        apart: is_apart(branch),
+        why: describe::why(
+            land,
+            tree,
+            index,
+            resolution.cpus[index].as_ref(),
+            resolution.asked[index].as_ref(),
+        ),
+    });
+    let sets = sets.collect();
+    Resolved { sets, reserved: resolution.reserved }
+}
+
+/// The CPUs that our groups can have at all.
+fn ceiling(land: &Landscape, observed: &Observed, tree: &Tree<'_>) -> CpuSet {
+    let at = tree.branches.first().and_then(|branch| observed.hierarchies.get(branch.place.hierarchy));
+    let bound = at.and_then(|at| bound::<units::Cpu>(at, "cpuset.cpus"));
+    bound.map_or_else(|| land.online.clone(), |bound| land.online.intersection(&bound))
+}
+
+/// What the group our groups live in has; `None` if that is all the machine has, or not known.
+fn bound<K>(at: &SeenHierarchy, file: &str) -> Option<units::IdSet<K>> {
+    let seen = at.groups.get(&at.base)?;
+    let own: units::IdSet<K> = match at.version {
+        Version::V1 => tree::list(Some(seen), file),
+        // the hierarchy's root has no such file, and everything
+        Version::V2 if !seen.files.contains_key(file) => return None,
+        Version::V2 => {
+            // what partitions in it have is not in the list of what it has
+            let inside = |path: &str| {
+                path.rsplit_once('/').map_or("", |(above, _)| above) == at.base && path != at.base
+            };
+            let partition = |seen: &SeenGroup| {
+                let kind = seen.files.get("cpuset.cpus.partition").map_or("member", String::as_str);
+                file == "cpuset.cpus" && matches!(kind, "root" | "isolated")
+            };
+            let partitions = at.groups.iter().filter(|(path, seen)| inside(path) && partition(seen));
+            let effective = tree::list(Some(seen), &format!("{file}.effective"));
+            partitions
+                .fold(effective, |all: units::IdSet<K>, (_, seen)| all.union(&tree::list(Some(seen), file)))
+        }
+    };
+    (!own.is_empty()).then_some(own)
+}
+
+/// All CPUs that groups name by number.
+fn named_outright(tree: &Tree<'_>) -> CpuSet {
+    tree.branches.iter().filter_map(claim::demand).fold(CpuSet::new(), |all, demand| match demand {
+        layout::CpuDemand::These(cpus) => all.union(cpus),
+        _ => all,
+    })
+}
+
+struct Resolution<'r, 'd> {
+    desired: &'r Desired,
+    land: &'r Landscape,
+    tree: &'r Tree<'d>,
+    observed: &'r Observed,
+    numbers: Numbers,
+    top: CpuSet,
+    reserved: CpuSet,
+    cpus: Vec<Option<CpuSet>>,
+    /// Branches that are like others, served last.
+    like: Vec<(usize, usize)>,
+    asked: Vec<Option<Asked>>,
+}
+
+impl Resolution<'_, '_> {
+    /// Scopes from the top down.
+    fn scopes(&mut self, problems: &mut Vec<Problem>) {
+        let branches = &self.tree.branches;
+        let scope_of = |index: usize| self.tree.ancestors(index).find(|above| is_scope(&branches[*above]));
+        let mut members: std::collections::BTreeMap<Option<usize>, Vec<usize>> =
+            std::collections::BTreeMap::new();
+        for index in (0..branches.len()).filter(|index| is_scope(&branches[*index])) {
+            members.entry(scope_of(index)).or_default().push(index);
+        }
+        // parents come before their children in the tree, and the machine before all
+        for (owner, members) in members {
+            let whole = match owner {
+                None => Some(self.top.clone()),
+                Some(owner) => self.cpus[owner].clone(),
+            };
+            // a parent that went wrong is told already; one that is like another has its groups served at the end
+            let Some(whole) = whole.or_else(|| self.like_set(owner)) else { continue };
+            self.settle(owner, &whole, &members, problems);
+        }
+    }
+
+    fn like_set(&self, owner: Option<usize>) -> Option<CpuSet> {
+        let (_, other) = self.like.iter().find(|(index, _)| Some(*index) == owner)?;
+        self.final_like(*other, 0)
+    }
+
+    /// What a chain of likes ends in; the layout has no cycles.
+    fn final_like(&self, other: usize, depth: usize) -> Option<CpuSet> {
+        let next = self.like.iter().find(|(index, _)| *index == other);
+        match next {
+            Some((_, further)) if depth < self.tree.branches.len() => self.final_like(*further, depth + 1),
+            _ => self.cpus[other].clone(),
+        }
+    }
+
+    fn settle(
+        &mut self,
+        owner: Option<usize>,
+        whole: &CpuSet,
+        members: &[usize],
+        problems: &mut Vec<Problem>,
+    ) {
+        let claims: Vec<Claim> =
+            members.iter().map(|index| Claim::new(self.tree, *index, &self.numbers, self.land)).collect();
+        let owner_name = match owner {
+            Some(owner) => format!("group '{}'", self.tree.branches[owner].name),
+            None => "the machine".to_owned(),
+        };
+        let nearness = |_: &Claim, amount: &Amount, cpus: Elsewhere<'_>| self.near(amount, cpus);
+        let scope = Scope {
+            land: self.land,
+            owner: &owner_name,
+            whole,
+            reserve: &self.reserved,
+            keep: self.keep(owner, &claims),
+            claims: &claims,
+            nearness: &nearness,
+            elsewhere: &|branch| self.cpus[branch].clone(),
+        };
+        let settled = scope.settle();
+        problems.extend(settled.problems);
+        for (claim, set) in claims.into_iter().zip(settled.sets) {
+            if let Asked::Like(other) = claim.ask {
+                self.like.push((claim.branch, other));
+            }
+            self.cpus[claim.branch] = set;
+            self.asked[claim.branch] = Some(claim.ask);
+        }
+    }
+
+    /// How many CPUs must be left that no group has for itself: for tasks in the scope's own group (the machine's are
+    /// the rest of the system), and for groups that ask for none and use what their parent has.
+    fn keep(&self, owner: Option<usize>, claims: &[Claim]) -> usize {
+        let branches = &self.tree.branches;
+        let is_kept = |branch: &Branch<'_>| branch.holds_exclusive || branch.exclusive > tree::Exclusive::No;
+        if !claims.iter().any(|claim| is_kept(&branches[claim.branch])) {
+            return 0;
+        }
+        let has_tasks = match owner {
+            None => self.reserved.is_empty(),
+            Some(owner) => self.observed.group(&branches[owner].place).is_some_and(|seen| seen.tasks > 0),
+        };
+        let below = |path: &str| match owner {
+            None => self.tree.version() == Version::V1,
+            Some(owner) => {
+                path.strip_prefix(branches[owner].name.path()).is_some_and(|rest| rest.starts_with('/'))
+            }
+        };
+        let unclaimed = branches.iter().enumerate().any(|(index, branch)| {
+            let scope = self.tree.ancestors(index).find(|above| is_scope(&branches[*above]));
+            !is_scope(branch) && scope == owner && below(branch.name.path())
+        });
+        let outside = self.tree.version() == Version::V2
+            && owner.is_some()
+            && self
+                .desired
+                .groups
+                .iter()
+                .any(|group| self.tree.find(&group.name).is_none() && below(group.name.path()));
+        usize::from(has_tasks || unclaimed || outside)
+    }
+
+    fn near(&self, amount: &Amount, cpus: Elsewhere<'_>) -> Vec<Vec<u32>> {
+        amount.near.iter().filter_map(|near| self.distances(near, cpus)).collect()
+    }
+
+    fn distances(&self, near: &Near, cpus: Elsewhere<'_>) -> Option<Vec<u32>> {
+        match near {
+            Near::Node(number) => self.land.distances_from_node(*number),
+            Near::Device(device) => self.land.distances_from_node(*self.observed.device_nodes.get(device)?),
+            Near::Group(name) => {
+                let other = self.tree.find(name)?;
+                let known = std::iter::once(other).chain(self.tree.ancestors(other)).find_map(cpus)?;
+                self.land.distances_from_cpus(&known)
+            }
+        }
+    }
+
+    /// Groups that are like others.
+    fn likes(&mut self, problems: &mut Vec<Problem>) {
+        for (index, other) in self.like.clone() {
+            let Some(set) = self.final_like(other, 0) else { continue };
+            let branch = &self.tree.branches[index];
+            let name = self.tree.branches[other].name.to_string();
+            let scope = self.tree.ancestors(index).find(|above| is_scope(&self.tree.branches[*above]));
+            let whole =
+                scope.map_or_else(|| self.top.clone(), |scope| self.cpus[scope].clone().unwrap_or_default());
+            if !set.is_subset(&whole) {
+                let missing = set.difference(&whole);
+                problems.push(like_problem(
+                    branch,
+                    format!(
+                        "group '{}' asks for the CPUs of '{name}', of which its parent does not have {missing}",
+                        branch.name
+                    ),
+                    missing.len(),
+                ));
+            } else if let Some(rival) = self.rival(index, other, &set) {
+                let rival = self.tree.branches[rival].name.to_string();
+                problems.push(like_problem(
+                    branch,
+                    format!(
+                        "group '{}' asks for the CPUs of '{name}', which '{rival}' has for itself",
+                        branch.name
+                    ),
+                    set.len(),
+                ));
+            }
+            self.cpus[index] = Some(set);
+        }
+    }
+
+    /// A branch beside `index` that has some of these CPUs for itself: by the kernel's keeping, or by the planner's if
+    /// it is not the one that `index` is like.
+    fn rival(&self, index: usize, like: usize, set: &CpuSet) -> Option<usize> {
+        let branches = &self.tree.branches;
+        let related = |other: usize| {
+            other == index
+                || self.tree.ancestors(index).any(|above| above == other)
+                || self.tree.ancestors(other).any(|above| above == index)
+        };
+        let kept = |branch: &Branch<'_>| branch.exclusive > tree::Exclusive::No || branch.holds_exclusive;
+        (0..branches.len()).filter(|other| !related(*other)).find(|other| {
+            let theirs = self.cpus[*other].as_ref();
+            let apart = kept(&branches[*other])
+                || kept(&branches[index])
+                || (is_apart(&branches[*other]) && *other != like);
+            apart && theirs.is_some_and(|theirs| !theirs.is_disjoint(set))
+        })
+    }
+
+    /// v1 takes no task without CPUs, and none in a child that the parent lacks: groups that ask for nothing get what
+    /// is there.
+    fn rest_of_v1(&mut self) {
+        let branches = &self.tree.branches;
+        if self.tree.version() != Version::V1 || self.cpus.iter().all(Option::is_some) {
+            return;
+        }
+        let mut needed = vec![CpuSet::new(); branches.len()];
+        for index in (0..branches.len()).rev() {
+            let own = self.cpus[index]
+                .as_ref()
+                .map_or_else(|| needed[index].clone(), |own| own.union(&needed[index]));
+            if let Some(parent) = branches[index].parent {
+                needed[parent] = needed[parent].union(&own);
+            }
+        }
+        let kept = |other: &usize| {
+            branches[*other].exclusive > tree::Exclusive::No || branches[*other].holds_exclusive
+        };
+        let kept: Vec<usize> = (0..branches.len()).filter(kept).collect();
+        for index in 0..branches.len() {
+            if self.cpus[index].is_some() {
+                continue;
+            }
+            let above = match branches[index].parent {
+                Some(parent) => self.cpus[parent].clone().unwrap_or_default(),
+                None => self.top.difference(&self.reserved),
+            };
+            // an exclusive group above it holds it, one below it makes it exclusive itself: these are others
+            let others =
+                kept.iter().filter(|other| !self.tree.ancestors(index).any(|above| above == **other));
+            let taken = others.filter_map(|other| self.cpus[*other].as_ref());
+            let all = taken.fold(above, |left, taken| left.difference(taken));
+            let held = &branches[index].cpus;
+            let stays = !held.is_empty() && needed[index].is_subset(held) && held.is_subset(&all);
+            self.cpus[index] = Some(if stays { held.clone() } else { all });
+        }
+    }
+
+    /// Wishes to be near to something that is nowhere.
+    fn unheard(&self, lints: &mut Vec<Lint>) {
+        let resolved = |branch: usize| self.cpus[branch].clone();
+        for (index, asked) in self.asked.iter().enumerate() {
+            let Some(Asked::Some(amount)) = asked else { continue };
+            for near in amount.near.iter().filter(|near| self.distances(near, &resolved).is_none()) {
+                let what = match near {
+                    Near::Node(number) => format!("node {number}, which this machine does not have"),
+                    Near::Device(device) => format!("{device}, whose node is not known"),
+                    Near::Group(name) => format!("'{name}', which has no CPUs of its own"),
+                };
+                let branch = &self.tree.branches[index];
+                let message =
+                    format!("group '{}' is to be near to {what}: it is placed without", branch.name);
+                lints
+                    .push(Lint::new(LintKind::WishIgnored, Some(&branch.name), message).at(&branch.origin()));
+            }
+        }
+    }
+}
+
+fn like_problem(branch: &Branch<'_>, message: String, missing: usize) -> Problem {
+    let mend = "give it a demand of its own".to_owned();
+    Problem::Unsatisfied { message, origin: branch.origin(), against: Vec::new(), missing, mend }
+}

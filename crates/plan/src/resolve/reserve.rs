@@ -1,0 +1,84 @@
+//! The CPUs that are kept for the rest of the system: near to the first one, where the kernel does what it does once,
+//! and none that a group names.
+
+use layout::{CpuDemand, Desired, Near, Placement};
+use units::CpuSet;
+
+use super::{
+    choose::{self, Field, Load},
+    claim::{cpus, share},
+    cost::Wish,
+    landscape::Landscape,
+};
+use crate::Problem;
+
+/// Chooses them. Does not depend on what groups have now, so that it stays the same.
+pub(crate) fn choose(
+    desired: &Desired,
+    land: &Landscape,
+    top: &CpuSet,
+    named: &CpuSet,
+    problems: &mut Vec<Problem>,
+) -> CpuSet {
+    let Some(asked) = &desired.reserve.cpus else { return CpuSet::new() };
+    let mut wrong = |message: String, missing: usize, mend: &str| {
+        let (origin, mend) = (asked.origin.clone(), mend.to_owned());
+        problems.push(Problem::Unsatisfied { message, origin, against: Vec::new(), missing, mend });
+    };
+    match &asked.value {
+        CpuDemand::These(these) => {
+            let lacking = these.difference(top);
+            if !lacking.is_empty() {
+                let mend = format!("its CPUs are {top}");
+                wrong(
+                    format!("the CPUs {lacking} are to be reserved, which are not there"),
+                    lacking.len(),
+                    &mend,
+                );
+            }
+            these.intersection(top)
+        }
+        CpuDemand::OfNodes(nodes) => {
+            let all = land.cpus_of(nodes).intersection(top);
+            if all.is_empty() {
+                wrong(
+                    format!("the CPUs of node {nodes} are to be reserved, and there are none"),
+                    1,
+                    "name another node",
+                );
+            }
+            all
+        }
+        CpuDemand::Some(spec) => {
+            let free = top.difference(named);
+            let free =
+                spec.nodes.as_ref().map_or(free.clone(), |nodes| land.cpus_of(nodes).intersection(&free));
+            let count = match spec.amount {
+                layout::CpuAmount::Count(count) => count,
+                layout::CpuAmount::Percent(percent) => share(top.len(), percent),
+                layout::CpuAmount::Between { min, .. } => min,
+            };
+            let near = spec.near.iter().filter_map(|near| match near {
+                Near::Node(number) => land.distances_from_node(*number),
+                _ => None,
+            });
+            let first: CpuSet = land.online.iter().take(1).collect();
+            let wish = Wish {
+                smt: spec.smt,
+                placement: spec.placement.unwrap_or(Placement::Pack),
+                near: near.collect(),
+                pulled: land.distances_from_cpus(&first).into_iter().collect(),
+                ..Wish::of(count)
+            };
+            let field = Field { free: &free, busy: &[], load: &Load::default() };
+            choose::choose(land, &wish, &field).unwrap_or_else(|| {
+                let (count, missing) = (cpus(count), count.saturating_sub(free.len()).max(1));
+                let message =
+                    format!("{count} are to be reserved, but only {} are named by no group", free.len());
+                wrong(message, missing, "reserve fewer, or name fewer CPUs by number");
+                CpuSet::new()
+            })
+        }
+        CpuDemand::All | CpuDemand::Like(_) => CpuSet::new(),
+    }
+}

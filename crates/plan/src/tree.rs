@@ -1,0 +1,198 @@
+//! The groups that a cpuset matters to, as the tree they form in the hierarchy that holds it: those of the layout, and
+//! the parents that are only part of a name; with what the kernel holds for each.
+
+use std::collections::HashMap;
+
+use kernel::GroupName;
+use layout::{Demands, Desired, Group, Origin, Subsystem};
+use settings::{Controller, Version};
+use units::{CpuSet, NodeSet};
+
+use crate::{Observed, Place, Problem, SeenGroup};
+
+/// The setting that makes a group's CPUs its own.
+const PARTITION: &str = "cpuset.cpus.partition";
+
+/// How far a group's CPUs are its own by the kernel's keeping.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Exclusive {
+    /// Not.
+    No,
+    /// Other groups can't have them.
+    Root,
+    /// Nor does the scheduler balance tasks over them (v2).
+    Isolated,
+}
+
+/// A group of the tree.
+#[derive(Debug)]
+pub(crate) struct Branch<'d> {
+    pub name: GroupName,
+    pub place: Place,
+    pub parent: Option<usize>,
+    /// The layout's group; `None` if it is only part of the name of one below.
+    pub group: Option<&'d Group>,
+    /// What is asked of the kernel for the group itself.
+    pub exclusive: Exclusive,
+    /// Is a group below it exclusive? Then its own CPUs are nobody else's either, as the kernel demands.
+    pub holds_exclusive: bool,
+    /// What it has now; empty where it is not there or has nothing.
+    pub cpus: CpuSet,
+    pub mems: NodeSet,
+}
+
+/// The tree; parents before their children, else in the layout's order.
+#[derive(Debug, Default)]
+pub(crate) struct Tree<'d> {
+    pub branches: Vec<Branch<'d>>,
+    by_path: HashMap<String, usize>,
+    by_name: HashMap<GroupName, usize>,
+}
+
+impl Branch<'_> {
+    pub(crate) fn demands(&self) -> Option<&Demands> {
+        self.group.map(|group| &group.demands)
+    }
+
+    /// Where to point at.
+    pub(crate) fn origin(&self) -> Origin {
+        let of_group = |group: &Group| match &group.demands.cpus {
+            Some(cpus) => cpus.origin.clone(),
+            None => group.origin.clone(),
+        };
+        self.group.map_or_else(|| Origin::outside_files("<part of a name>"), of_group)
+    }
+}
+
+/// Does a cpuset matter to a group with these demands?
+pub(crate) fn concerns(demands: &Demands) -> bool {
+    let cpuset = Subsystem::Controller(Controller::Cpuset);
+    demands.cpus.is_some()
+        || demands.mems.is_some()
+        || demands.exclusive
+        || demands.controllers.iter().any(|named| named.value == cpuset)
+        || demands.settings.iter().any(|assigned| assigned.found.setting.controller == Controller::Cpuset)
+}
+
+/// Is this assigned setting dealt with here, and not as any other?
+pub(crate) fn is_partition(assigned: &layout::Assigned) -> bool {
+    assigned.found.setting.name == PARTITION
+}
+
+impl<'d> Tree<'d> {
+    /// The tree; empty if no group needs one.
+    pub(crate) fn new(desired: &'d Desired, observed: &Observed, problems: &mut Vec<Problem>) -> Tree<'d> {
+        let mut tree = Tree::default();
+        let hierarchy = observed.hierarchy_of(Controller::Cpuset);
+        for group in desired.groups.iter().filter(|group| concerns(&group.demands)) {
+            let Some(hierarchy) = hierarchy else {
+                let (group, origin) = (group.name.to_string(), group.origin.clone());
+                problems.push(Problem::NoController { group, controller: "cpuset".to_owned(), origin });
+                continue;
+            };
+            tree.add(group, observed, hierarchy, problems);
+        }
+        tree.mark();
+        tree
+    }
+
+    fn add(&mut self, group: &'d Group, observed: &Observed, hierarchy: usize, problems: &mut Vec<Problem>) {
+        let Some(place) = observed.place(hierarchy, &group.name) else { return };
+        if let Some(other) = self.by_path.get(&place.path).map(|index| &self.branches[*index])
+            && let Some(first) = other.group
+        {
+            problems.push(Problem::Contradiction {
+                message: format!("groups '{}' and '{}' are the same directory", first.name, group.name),
+                origin: group.origin.clone(),
+                other: first.origin.clone(),
+                mend: Some("keep one of them".to_owned()),
+            });
+            return;
+        }
+        let parent = self.parent(&group.name, observed, hierarchy);
+        let exclusive = exclusive(&group.demands);
+        self.push(Branch::new(group.name.clone(), place, parent, Some(group), exclusive, observed));
+    }
+
+    /// The branch that a group hangs on; made if it is only part of a name.
+    fn parent(&mut self, name: &GroupName, observed: &Observed, hierarchy: usize) -> Option<usize> {
+        let (above, _) = name.path().rsplit_once('/')?;
+        let above = if name.is_from_root() { format!("/{above}") } else { above.to_owned() };
+        let above = GroupName::new(&above).ok()?;
+        let place = observed.place(hierarchy, &above)?;
+        if let Some(index) = self.by_path.get(&place.path) {
+            return Some(*index);
+        }
+        let parent = self.parent(&above, observed, hierarchy);
+        Some(self.push(Branch::new(above, place, parent, None, Exclusive::No, observed)))
+    }
+
+    fn push(&mut self, branch: Branch<'d>) -> usize {
+        let index = self.branches.len();
+        self.by_path.insert(branch.place.path.clone(), index);
+        self.by_name.insert(branch.name.clone(), index);
+        self.branches.push(branch);
+        index
+    }
+
+    fn mark(&mut self) {
+        for index in (0..self.branches.len()).rev() {
+            let branch = &self.branches[index];
+            if (branch.exclusive > Exclusive::No || branch.holds_exclusive)
+                && let Some(parent) = branch.parent
+            {
+                self.branches[parent].holds_exclusive = true;
+            }
+        }
+    }
+
+    /// The branch of a group.
+    pub(crate) fn find(&self, name: &GroupName) -> Option<usize> {
+        self.by_name.get(name).copied()
+    }
+
+    /// A branch's ancestors, nearest first.
+    pub(crate) fn ancestors(&self, index: usize) -> impl Iterator<Item = usize> + '_ {
+        std::iter::successors(self.branches[index].parent, |above| self.branches[*above].parent)
+    }
+
+    /// The version of the hierarchy; v2 where there is no tree.
+    pub(crate) fn version(&self) -> Version {
+        self.branches.first().map_or(Version::V2, |branch| branch.place.version)
+    }
+}
+
+impl<'d> Branch<'d> {
+    fn new(
+        name: GroupName,
+        place: Place,
+        parent: Option<usize>,
+        group: Option<&'d Group>,
+        exclusive: Exclusive,
+        observed: &Observed,
+    ) -> Branch<'d> {
+        let seen = observed.group(&place);
+        let (cpus, mems) = (list(seen, "cpuset.cpus"), list(seen, "cpuset.mems"));
+        Branch { name, place, parent, group, exclusive, holds_exclusive: false, cpus, mems }
+    }
+}
+
+/// A list in a file that was seen; empty if it was not.
+pub(crate) fn list<K>(seen: Option<&SeenGroup>, file: &str) -> units::IdSet<K> {
+    let text = seen.and_then(|group| group.files.get(file));
+    text.and_then(|text| text.parse().ok()).unwrap_or_default()
+}
+
+fn exclusive(demands: &Demands) -> Exclusive {
+    let word = demands
+        .settings
+        .iter()
+        .find(|assigned| is_partition(assigned))
+        .map(|assigned| assigned.text.as_str());
+    match word {
+        Some("isolated") => Exclusive::Isolated,
+        Some("root") => Exclusive::Root,
+        _ if demands.exclusive => Exclusive::Root,
+        _ => Exclusive::No,
+    }
+}

@@ -1,0 +1,294 @@
+//! The settings of all groups as values for this machine: parsed, with partitions made disks, and without what the
+//! kernel holds already. Sets of CPUs and memory nodes are not among them.
+
+use std::collections::BTreeMap;
+
+use kernel::GroupName;
+use layout::{Assigned, Origin};
+use settings::{Access, Codec, Controller, Facts, Found, Side, Value, Version};
+use topology::Machine;
+
+use crate::{
+    Action, Ask, Lint, LintKind, Observed, Place, PlanError, Problem, Step, devices, homes::Home, tree,
+    writes,
+};
+
+/// A setting of a group with its value.
+#[derive(Debug)]
+pub(crate) struct Valued<'d> {
+    pub group: &'d GroupName,
+    pub found: Found,
+    pub value: Value,
+    pub origin: &'d Origin,
+    pub place: Place,
+    /// What the kernel holds, if it can be read.
+    pub held: Option<Value>,
+}
+
+/// Reads all settings.
+pub(crate) fn read<'d>(
+    homes: &[Home<'d>],
+    machine: &Machine,
+    observed: &Observed,
+    facts: &dyn Facts,
+    problems: &mut Vec<Problem>,
+    lints: &mut Vec<Lint>,
+) -> Vec<Valued<'d>> {
+    let mut all = Vec::new();
+    for home in homes {
+        for assigned in home.group.demands.settings.iter().filter(|assigned| !of_cpusets(assigned, observed))
+        {
+            // a controller that nothing holds is told already
+            let Some(place) = home.place_of(&assigned.found, observed) else { continue };
+            match value(home, assigned, place, facts) {
+                Ok(value) => {
+                    let value = whole_disks(&home.group.name, assigned, value, machine, lints);
+                    all.push(Valued::new(home, assigned, place.clone(), value, observed));
+                }
+                Err(problem) => problems.push(problem),
+            }
+        }
+    }
+    all
+}
+
+/// Is it one that the cpusets' own steps take care of?
+fn of_cpusets(assigned: &Assigned, observed: &Observed) -> bool {
+    let of_v1 = || {
+        let at = observed.hierarchy_of(Controller::Cpuset).and_then(|at| observed.hierarchies.get(at));
+        at.is_some_and(|at| at.version == Version::V1)
+    };
+    tree::is_partition(assigned) || (assigned.found.setting.name == "cpuset.mem_exclusive" && of_v1())
+}
+
+fn value(home: &Home<'_>, assigned: &Assigned, place: &Place, facts: &dyn Facts) -> Result<Value, Problem> {
+    let wrong = |message: String, mend: Option<String>| Problem::Value {
+        group: home.group.name.to_string(),
+        message,
+        origin: assigned.origin.clone(),
+        mend,
+    };
+    if let Side::Lacks { instead } = assigned.found.side(place.version) {
+        let message =
+            format!("cgroup {}, which controls it here, has no {}", place.version, assigned.found.name);
+        return Err(wrong(message, Some((*instead).to_owned())));
+    }
+    assigned.found.parse(&assigned.text, facts).map_err(|error| wrong(error.to_string(), error.hint()))
+}
+
+/// The kernel limits whole disks only.
+fn whole_disks(
+    group: &GroupName,
+    assigned: &Assigned,
+    value: Value,
+    machine: &Machine,
+    lints: &mut Vec<Lint>,
+) -> Value {
+    let mut whole = |device: settings::DeviceNumber| {
+        let found = machine.block_device_numbered(device.major, device.minor);
+        let disk = found.and_then(|found| machine.whole_disk(found)).filter(|disk| Some(*disk) != found);
+        let Some((disk, part)) = disk.zip(found) else { return device };
+        let number = settings::DeviceNumber { major: disk.major, minor: disk.minor };
+        let message = format!(
+            "{} of group '{group}' names the partition {}, but holds for the whole disk {}",
+            assigned.found.name, part.name, disk.name
+        );
+        let lint = Lint::new(LintKind::Partition, Some(group), message).at(&assigned.origin);
+        lints.push(lint.hint(format!("name the disk, /dev/{}", disk.name)));
+        number
+    };
+    match value {
+        Value::PerDevice(devices) => {
+            Value::PerDevice(devices.into_iter().map(|(device, keys)| (whole(device), keys)).collect())
+        }
+        Value::Weights { default, devices } => Value::Weights {
+            default,
+            devices: devices.into_iter().map(|(device, weight)| (whole(device), weight)).collect(),
+        },
+        other => other,
+    }
+}
+
+impl<'d> Valued<'d> {
+    fn new(
+        home: &Home<'d>,
+        assigned: &'d Assigned,
+        place: Place,
+        value: Value,
+        observed: &Observed,
+    ) -> Valued<'d> {
+        let found = assigned.found.clone();
+        let seen = observed.group(&place);
+        let file = |file: &str| seen.and_then(|seen| seen.files.get(file)).cloned();
+        let held = seen.and_then(|_| found.decode(place.version, &file).ok());
+        Valued { group: &home.group.name, found, value, origin: &assigned.origin, place, held }
+    }
+
+    /// What of the value the kernel does not hold, in parts that change by themselves.
+    fn changes(&self) -> Vec<Value> {
+        let holds = |value: &Value| self.held.as_ref().is_some_and(|held| self.found.satisfied(value, held));
+        parts(&self.value).into_iter().filter(|part| !holds(part)).collect()
+    }
+
+    fn binding(&self) -> Option<&'static settings::Binding> {
+        self.found.side(self.place.version).binding()
+    }
+}
+
+/// A value by device or name as one for each.
+fn parts(value: &Value) -> Vec<Value> {
+    match value {
+        Value::PerDevice(devices) => devices
+            .iter()
+            .map(|(device, keys)| Value::PerDevice(BTreeMap::from([(*device, keys.clone())])))
+            .collect(),
+        Value::Keyed(names) => names
+            .iter()
+            .map(|(name, keys)| Value::Keyed(BTreeMap::from([(name.clone(), keys.clone())])))
+            .collect(),
+        Value::Weights { default, devices } => {
+            let first =
+                default.map(|weight| Value::Weights { default: Some(weight), devices: BTreeMap::new() });
+            let own = devices.iter().map(|(device, weight)| Value::Weights {
+                default: None,
+                devices: BTreeMap::from([(*device, *weight)]),
+            });
+            first.into_iter().chain(own).collect()
+        }
+        other => vec![other.clone()],
+    }
+}
+
+/// The steps that make the values so, in an order that the kernel takes.
+pub(crate) fn steps(
+    values: &[Valued<'_>],
+    observed: &Observed,
+    problems: &mut Vec<Problem>,
+    lints: &mut Vec<Lint>,
+) -> Vec<Step> {
+    let mut asks: Vec<Ask> = Vec::new();
+    let mut of_ask: Vec<&Valued<'_>> = Vec::new();
+    let mut steps: Vec<Step> = Vec::new();
+    let rules = |valued: &&Valued<'_>| matches!(valued.value, Value::Rules(_));
+    let with_rules: Vec<&Valued<'_>> = values.iter().filter(rules).collect();
+    let mut devices = Vec::new();
+    for of_group in with_rules.chunk_by(|one, next| one.place == next.place) {
+        devices.extend(devices::steps(of_group, observed));
+    }
+    for valued in values.iter().filter(|valued| !rules(valued)) {
+        if valued.found.setting.access == Access::Write {
+            let message = format!(
+                "{} of group '{}' is an action and no state: it is left out",
+                valued.found.name, valued.group
+            );
+            let lint = Lint::new(LintKind::Unchecked, Some(valued.group), message).at(valued.origin);
+            lints.push(lint.hint("do it with ringfence set when it is wanted"));
+            continue;
+        }
+        for value in valued.changes() {
+            let (group, place, found) = (valued.group.clone(), valued.place.clone(), valued.found.clone());
+            asks.push(Ask { group, place, found, value });
+            of_ask.push(valued);
+        }
+    }
+    let held = |place: &Place, file: &str| -> Option<String> {
+        observed.file(place, file).map(str::to_owned).or_else(|| initial(file, observed, place))
+    };
+    match writes(&asks, &held) {
+        Ok(writes) => {
+            for write in writes {
+                let valued = of_ask[write.ask];
+                let before = observed.file(&write.place, &write.file).map(str::to_owned);
+                let single = valued.binding().is_none_or(|binding| {
+                    !matches!(
+                        binding.codec,
+                        Codec::DeviceKeys | Codec::DeviceFiles | Codec::Weights | Codec::Keyed
+                    )
+                });
+                if single && before.as_deref() == Some(write.text.trim()) {
+                    continue;
+                }
+                steps.extend(reclaim(valued, &write, observed));
+                let asked = format!("{} = {}", valued.found.name, valued.found.show(&asks[write.ask].value));
+                let why = match write.why {
+                    Some(why) => format!("{asked}; {why}"),
+                    None => asked,
+                };
+                let action = Action::Write { place: write.place, file: write.file, text: write.text, before };
+                steps.push(Step { group: valued.group.clone(), action, why });
+            }
+        }
+        Err(error) => problems.push(problem(&error, &of_ask)),
+    }
+    steps.extend(devices);
+    steps
+}
+
+/// What some files of a group that is yet to be made hold, where others are told from them.
+fn initial(file: &str, observed: &Observed, place: &Place) -> Option<String> {
+    let fresh = observed.group(place).is_none();
+    let text = match file {
+        "memory.limit_in_bytes" | "memory.memsw.limit_in_bytes" => "9223372036854771712",
+        "memory.max" | "memory.swap.max" => "max",
+        "cpu.cfs_quota_us" => "-1",
+        "cpu.cfs_period_us" => "100000",
+        "cpu.max" => "max 100000",
+        "cpu.rt_runtime_us" => "0",
+        "cpu.rt_period_us" => "1000000",
+        "cpu.cfs_burst_us" | "cpu.max.burst" => "0",
+        _ => return None,
+    };
+    fresh.then(|| text.to_owned())
+}
+
+/// v2 kills where a new limit is below the use and not enough can be reclaimed. Reclaiming first fails instead, with
+/// EAGAIN, and nobody is killed (Linux 5.19; v1 refuses such a limit by itself).
+fn reclaim(valued: &Valued<'_>, write: &crate::Write, observed: &Observed) -> Option<Step> {
+    let limits = write.file == "memory.max" && valued.place.version == Version::V2;
+    let seen = observed.group(&write.place).filter(|_| limits)?;
+    // the file can't be read: where it was looked for and is there, it stands for nothing
+    seen.files.get("memory.reclaim")?;
+    let used: u64 = seen.files.get("memory.current")?.trim().parse().ok()?;
+    let limit: u64 = write.text.trim().parse().ok()?;
+    let over = used.checked_sub(limit).filter(|over| *over > 0)?;
+    Some(Step {
+        group: valued.group.clone(),
+        action: Action::Write {
+            place: write.place.clone(),
+            file: "memory.reclaim".to_owned(),
+            text: over.to_string(),
+            before: None,
+        },
+        why: "uses more than the new limit: if this can't be reclaimed the plan fails here, and nothing is killed".to_owned(),
+    })
+}
+
+fn problem(error: &PlanError, of_ask: &[&Valued<'_>]) -> Problem {
+    let of_group = |group: &str, name: Option<&str>| {
+        let is = |valued: &&&Valued<'_>| {
+            valued.group.to_string() == group && name.is_none_or(|name| valued.found.name == name)
+        };
+        let found = of_ask.iter().find(is).or(of_ask.first());
+        found.map_or_else(|| Origin::outside_files("<layout>"), |valued| valued.origin.clone())
+    };
+    match error {
+        PlanError::Encode { group, error: encode } => {
+            let name = match encode {
+                settings::EncodeError::Lacks { name, .. }
+                | settings::EncodeError::ReadOnly { name }
+                | settings::EncodeError::NotThere { name, .. }
+                | settings::EncodeError::NeedsCurrent { name, .. }
+                | settings::EncodeError::WrongKind { name, .. }
+                | settings::EncodeError::Program { name } => name,
+            };
+            let origin = of_group(group, Some(name));
+            Problem::Value { group: group.clone(), message: encode.to_string(), origin, mend: encode.hint() }
+        }
+        PlanError::Contradiction { group, first, second, .. } => Problem::Contradiction {
+            message: error.to_string(),
+            origin: of_group(group, Some(first)),
+            other: of_group(group, Some(second)),
+            mend: error.hint(),
+        },
+    }
+}
