@@ -1,6 +1,6 @@
 # The two commands of the README, and what they are made of. Each does its own set-up.
 SHELL := /bin/bash
-RINGFENCE := target/release/ringfence
+RINGFENCE := $(or $(CARGO_TARGET_DIR),target)/release/ringfence
 export CARGO_TERM_COLOR ?= auto
 
 .PHONY: demo test bench build lint docs clean
