@@ -5,10 +5,10 @@ use std::collections::HashMap;
 
 use kernel::GroupName;
 
-use crate::demand::{CpuDemand, MemDemand, Near};
+use crate::demand::{CpuDemand, MemDemand, Near, Pool};
 use crate::desired::{Desired, Group};
 use crate::diagnostic::{Diagnostic, Report};
-use crate::origin::Origin;
+use crate::origin::{Origin, Spanned};
 
 /// Reports all of it.
 pub(crate) fn check(desired: &Desired, report: &mut Report) {
@@ -40,6 +40,13 @@ fn exclusive(what: &str, origin: &Origin, demands: &crate::desired::Demands, rep
     if demands.exclusive && demands.cpus.is_none() {
         let error = Diagnostic::error(format!("{what} is exclusive but asks for no CPUs")).at(origin.clone());
         report.push(error.hint("add cpus, such as cpus = 1"));
+    }
+    if let Some(Spanned { value: CpuDemand::Some(spec), origin }) = &demands.cpus
+        && demands.exclusive
+        && spec.pool == Some(Pool::Shared)
+    {
+        let error = Diagnostic::error(format!("{what} is exclusive but shares its CPUs")).at(origin.clone());
+        report.push(error.hint("leave out pool = \"shared\", or exclusive = true"));
     }
 }
 

@@ -8,6 +8,7 @@ use settings::Found;
 use units::{Bytes, Limit};
 
 use crate::demand::{CpuDemand, MemDemand, MemoryAmount, Placement, Pool, Smt};
+use crate::merge::depth;
 use crate::origin::{Origin, Spanned};
 use crate::pattern::NamePattern;
 use crate::people::Person;
@@ -214,7 +215,7 @@ impl Desired {
             })
         };
         let mut deepest: Vec<&Group> = self.groups.iter().collect();
-        deepest.sort_by_cached_key(|group| Reverse(group.name.path().split('/').count()));
+        deepest.sort_by_cached_key(|group| Reverse(depth(&group.name)));
         self.rules.iter().cloned().chain(deepest.into_iter().flat_map(of_group)).collect()
     }
 

@@ -4,6 +4,8 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
+use kernel::GroupName;
+
 use crate::collect::part;
 use crate::demand::CpuDemand;
 use crate::desired::{Assigned, Defaults, Demands, Desired};
@@ -64,8 +66,13 @@ pub(crate) fn merge(drafts: Vec<Draft>, report: &mut Report) -> Desired {
     let templates = whole.templates.iter_mut().map(|template| &mut template.demands);
     groups.chain(templates).for_each(|demands| give(&defaults, demands));
     // stable: the files' order within a depth
-    whole.groups.sort_by_cached_key(|group| group.name.path().split('/').count());
+    whole.groups.sort_by_cached_key(|group| depth(&group.name));
     whole
+}
+
+/// How many groups a group is in; the root is in none, and all others in it.
+pub(crate) fn depth(name: &GroupName) -> usize {
+    if *name == GroupName::root() { 0 } else { name.path().split('/').count() }
 }
 
 /// Notes where something was given; reports it if that is not the first time.
@@ -96,7 +103,8 @@ fn give(defaults: &Defaults, demands: &mut Demands) {
     if let Some(CpuDemand::Some(spec)) = demands.cpus.as_mut().map(|cpus| &mut cpus.value) {
         spec.placement = spec.placement.or(defaults.placement);
         spec.smt = spec.smt.or(defaults.smt);
-        spec.pool = spec.pool.or(defaults.pool);
+        // what is exclusive can't be shared, whatever is usual
+        spec.pool = spec.pool.or(defaults.pool.filter(|_| !demands.exclusive));
     }
     if demands.tasks.is_none() {
         demands.tasks.clone_from(&defaults.tasks);

@@ -17,7 +17,8 @@ const SIZE: &str = "<size>";
 pub(crate) struct Names {
     /// What dotted names begin with, without the last dot.
     beginnings: HashSet<String>,
-    found: HashMap<String, Found>,
+    /// Also what was looked for and is none: most keys are asked for once in each group.
+    found: HashMap<String, Option<Found>>,
 }
 
 impl Names {
@@ -33,11 +34,11 @@ impl Names {
     /// The setting of that name; `None` if there is none.
     pub(crate) fn find(&mut self, name: &str) -> Option<Found> {
         if let Some(found) = self.found.get(name) {
-            return Some(found.clone());
+            return found.clone();
         }
-        let found = settings::lookup(name)?;
+        let found = settings::lookup(name);
         self.found.insert(name.to_owned(), found.clone());
-        Some(found)
+        found
     }
 
     /// Do names of settings begin with `name` and a dot?

@@ -113,6 +113,9 @@ impl Reader<'_> {
         known: &[Key],
         body: &mut Collector,
     ) {
+        if self.report.is_hopeless() {
+            return;
+        }
         let name = &**key.get_ref();
         if !keys::names(known).any(|known| known == name) {
             let table = matches!(value.get_ref(), DeValue::Table(_));

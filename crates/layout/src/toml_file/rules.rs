@@ -69,6 +69,9 @@ impl Reader<'_> {
     }
 
     pub(super) fn matcher(&mut self, value: &Value<'_>) -> Option<Matcher> {
+        if self.report.is_hopeless() {
+            return None;
+        }
         let before = self.report.errors();
         let entries = self.table(value, "in 'match'", keys::MATCH)?;
         self.matcher_of(value, &entries, before)
@@ -134,6 +137,9 @@ impl Reader<'_> {
     }
 
     fn rule(&mut self, value: &Value<'_>) -> Option<Rule> {
+        if self.report.is_hopeless() {
+            return None;
+        }
         let before = self.report.errors();
         let entries = self.table(value, "in a rule", keys::RULE)?;
         let find =

@@ -134,6 +134,7 @@ impl Reader<'_> {
     /// An array of tables, or one table in place of it.
     pub(super) fn tables<'v, 'i>(&mut self, value: &'v Value<'i>, known: &[Key]) -> Vec<&'v Value<'i>> {
         match value.get_ref() {
+            _ if self.report.is_hopeless() => Vec::new(),
             DeValue::Array(values) => values.iter().collect(),
             DeValue::Table(_) => vec![value],
             _ => {

@@ -225,6 +225,22 @@ memory.max = "1G"
 }
 
 #[test]
+fn an_exclusive_group_does_not_share_by_default() {
+    let desired = read("[defaults]\npool = \"shared\"\n[groups.rt]\ncpus = 1\nexclusive = true\n");
+    assert_eq!(
+        desired.groups[0].demands.cpus.as_ref().unwrap().value,
+        CpuDemand::Some(some(CpuAmount::Count(1)))
+    );
+}
+
+#[test]
+fn the_root_group_is_the_parent_of_all() {
+    let desired = read("[groups.a]\ncpus = 1\n[groups.\"/\"]\ncpu.shares = 2048\n");
+    let names: Vec<String> = desired.groups.iter().map(|group| group.name.to_string()).collect();
+    assert_eq!(names, ["/", "a"]);
+}
+
+#[test]
 fn rules_and_matches_are_one_order() {
     let desired = read(
         r#"

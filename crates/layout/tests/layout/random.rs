@@ -95,7 +95,8 @@ const PIECES: [&str; 64] = [
 ];
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+    // PROPTEST_CASES=100000 for a night
+    #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases.max(400), ..ProptestConfig::default() })]
 
     #[test]
     fn no_text_makes_a_reader_panic(text in any::<String>()) {
@@ -160,9 +161,9 @@ proptest! {
     }
 }
 
-/// So many megabytes of a piece.
-fn large(piece: &str, megabytes: usize) -> String {
-    piece.repeat((megabytes << 20) / piece.len())
+/// So many kilobytes of a piece.
+fn large(piece: &str, kilobytes: usize) -> String {
+    piece.repeat((kilobytes << 10) / piece.len())
 }
 
 fn read_garbage(text: &str) {
@@ -176,15 +177,20 @@ fn read_garbage(text: &str) {
 
 #[test]
 fn ten_megabytes_of_garbage_are_read_until_there_are_too_many_errors() {
-    read_garbage(&large("lorem ipsum = dolor { sit } amet; \"consectetur\n", 10));
+    read_garbage(&large("lorem ipsum = dolor { sit } amet; \"consectetur\n", 10 << 10));
 }
 
 /// Each of these is a way to make a reader go over the same text again and again.
 #[test]
-fn a_megabyte_of_one_thing_is_read_in_time_that_grows_with_its_length() {
+fn a_quarter_of_a_megabyte_of_one_thing_is_read_in_time_that_grows_with_its_length() {
+    let unknown: String = (0..20_000).map(|n| format!("x{n} = {n}\nmemory.m{n} = {n}\n")).collect();
+    read_garbage(&format!("[groups.a]\n{unknown}"));
+    let sizes: String = (0..20_000).map(|n| format!("hugetlb.{n}MB.max = 1\n")).collect();
+    let source = [Source::new("f", &format!("[groups.a]\n{sizes}"))];
+    assert_eq!(read_toml(&source).desired.unwrap().groups[0].demands.settings.len(), 20_000);
     for piece in ["\0", "{", "=", "group a {", "\"", "%\n", "[a]\n", "a=", "a.", "[", "{a=", "x: y \"z\" #\n"]
     {
-        read_garbage(&large(piece, 1));
+        read_garbage(&large(piece, 256));
     }
 }
 
