@@ -83,3 +83,10 @@ impl From<topology::TopologyError> for Failure {
         Failure { message: error.to_string(), hint: error.hint(), code: FAILED }
     }
 }
+
+impl From<system::AccountError> for Failure {
+    fn from(error: system::AccountError) -> Failure {
+        let code = if matches!(error, system::AccountError::Getent { .. }) { FAILED } else { USAGE };
+        Failure { message: error.to_string(), hint: Some(error.hint()), code }
+    }
+}

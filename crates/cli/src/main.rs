@@ -7,10 +7,8 @@
 
 mod args;
 mod commands;
-mod facts;
 mod failure;
 mod output;
-mod people;
 
 #[allow(unsafe_code, reason = "the C library calls a symbol of this name, once, with its arguments")]
 #[unsafe(no_mangle)]

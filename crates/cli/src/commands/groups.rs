@@ -6,7 +6,13 @@ use kernel::{Access, Created, GroupName, Host};
 use settings::{Controller, Version};
 
 use super::{group, host};
-use crate::{args, failure::Failure, output, people};
+use crate::{args, failure::Failure, output};
+
+fn who(owner: Option<&str>) -> Result<kernel::Who, Failure> {
+    let Some(owner) = owner else { return Ok(kernel::Who::default()) };
+    let (uid, gid) = system::Accounts::new().owner(owner)?;
+    Ok(kernel::Who { uid, gid })
+}
 
 pub fn create(args: &args::Create, json: bool) -> Result<(), Failure> {
     let name = group(&args.group)?;
@@ -20,8 +26,8 @@ pub fn create(args: &args::Create, json: bool) -> Result<(), Failure> {
     let named: Vec<&str> = named.into_iter().filter_map(|name| name.strip_prefix("name=")).collect();
     let controllers = self::controllers(&controllers)?;
     let access = Access {
-        tasks: args.tasks.as_deref().map_or(Ok(kernel::Who::default()), people::who)?,
-        admin: args.admin.as_deref().map_or(Ok(kernel::Who::default()), people::who)?,
+        tasks: who(args.tasks.as_deref())?,
+        admin: who(args.admin.as_deref())?,
         directory_mode: args.directory_mode,
         file_mode: args.file_mode,
         tasks_mode: args.tasks_mode,

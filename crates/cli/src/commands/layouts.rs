@@ -11,16 +11,17 @@ use std::{
 use apply::{Failure as ApplyFailure, Meta, Outcome, Running, State, Target};
 use kernel::Host;
 use layout::{Desired, Diagnostic, Severity, Source, Trust};
-use plan::{MachineFacts, Observed, People, Plan};
+use plan::{MachineFacts, Observed, Plan};
 use serde_json::json;
 use settings::Version;
+use system::Accounts;
 use topology::Machine;
 
 use super::host;
 use crate::{
-    args, facts,
+    args,
     failure::{ATTENTION, Failure},
-    output, people,
+    output,
 };
 
 /// How long another change is waited for.
@@ -87,25 +88,12 @@ pub fn export(args: &args::Export) -> Result<(), Failure> {
     let version = if args.v2 { Version::V2 } else { Version::V1 };
     let export = match args.to {
         args::ExportTo::Toml => return output::text(&layout::to_toml(&desired)),
-        args::ExportTo::Cgconfig => layout::to_cgconfig(&desired, version, &facts::Live),
+        args::ExportTo::Cgconfig => layout::to_cgconfig(&desired, version, &system::Live),
         args::ExportTo::Cgrules => layout::to_cgrules(&desired),
-        args::ExportTo::Cgset => layout::to_cgset(&desired, version, &facts::Live),
+        args::ExportTo::Cgset => layout::to_cgset(&desired, version, &system::Live),
     };
     output::error(&layout::render(&export.lost, &sources));
     output::text(&export.text)
-}
-
-/// The users and groups of this system, by getent.
-struct System;
-
-impl People for System {
-    fn user(&self, name: &str) -> Option<u32> {
-        people::who(name).ok()?.uid
-    }
-
-    fn group(&self, name: &str) -> Option<u32> {
-        people::who(&format!(":{name}")).ok()?.gid
-    }
 }
 
 pub fn plan(args: &args::PlanArgs, as_json: bool) -> Result<(), Failure> {
@@ -134,7 +122,7 @@ fn made(desired: &Desired, sources: &[Source], path: &Path, host: &Host) -> Resu
     let needs = plan::needs(desired, &apply::hierarchies(target));
     let devices = plan::devices(desired);
     let observed = apply::observe(target, &needs, devices.iter().map(String::as_str));
-    plan::plan(desired, &machine, &observed, &facts::Live, &System)
+    plan::plan(desired, &machine, &observed, &system::Live, &Accounts::new())
         .map_err(|problems| unplanned(&problems, sources, path))
 }
 

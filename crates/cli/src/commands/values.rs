@@ -9,7 +9,7 @@ use serde_json::{Value as Json, json};
 use settings::{Access, Found, Setting, Value};
 
 use super::{group, host};
-use crate::{args, facts, failure::Failure, output};
+use crate::{args, failure::Failure, output};
 
 /// Which rows are shown when none is named.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -133,7 +133,7 @@ fn assignment(text: &str) -> Result<(&str, &str), Failure> {
 /// A setting and its value from their texts, for this machine, with warnings.
 pub fn parsed(setting: &str, value: &str) -> Result<(Found, Value, Vec<String>), Failure> {
     let found = settings::find(setting)?;
-    let (value, warnings) = facts::whole_disks(found.parse(value, &facts::Live)?);
+    let (value, warnings) = system::whole_disks(found.parse(value, &system::Live)?);
     Ok((found, value, warnings))
 }
 

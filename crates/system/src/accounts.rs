@@ -1,0 +1,180 @@
+//! Users and groups: names to numbers and back.
+//!
+//! The release program is linked statically, for its start-up time, and a static program can't load the name services
+//! of this machine (sssd, LDAP): getent(1) asks them. Each answer is asked for once and remembered.
+
+use std::{cell::RefCell, collections::HashMap, io, process::Command};
+
+use plan::People;
+
+/// Why an account is not known.
+#[derive(Debug, thiserror::Error)]
+pub enum AccountError {
+    /// The name services have no such name.
+    #[error("there is no {kind} '{name}'")]
+    Unknown {
+        /// `user` or `group`.
+        kind: &'static str,
+        /// The name asked for.
+        name: String,
+        /// Getent's word for the list that was searched.
+        database: &'static str,
+    },
+    /// The name services can't be asked.
+    #[error("the number of {kind} '{name}' can't be looked up: getent: {source}")]
+    Getent {
+        /// `user` or `group`.
+        kind: &'static str,
+        /// The name asked for.
+        name: String,
+        /// Why getent did not run.
+        source: io::Error,
+    },
+    /// `:` or nothing where `USER:GROUP` is expected.
+    #[error("'{0}' names neither a user nor a group")]
+    Nobody(String),
+}
+
+impl AccountError {
+    /// What would mend it.
+    pub fn hint(&self) -> String {
+        match self {
+            AccountError::Unknown { database, .. } => format!("getent {database} lists them"),
+            AccountError::Getent { .. } => "give the number itself".to_owned(),
+            AccountError::Nobody(_) => "use USER:GROUP".to_owned(),
+        }
+    }
+}
+
+/// The accounts of this machine.
+#[derive(Debug, Default)]
+pub struct Accounts {
+    /// Getent's answers, by list and key; `None` where there is no such entry.
+    known: RefCell<HashMap<(&'static str, String), Option<String>>>,
+}
+
+const PASSWD: &str = "passwd";
+const GROUP: &str = "group";
+
+impl Accounts {
+    /// Nothing is asked yet.
+    pub fn new() -> Accounts {
+        Accounts::default()
+    }
+
+    /// `USER:GROUP`, `USER` or `:GROUP`, as chown(1) writes them, by name or number.
+    ///
+    /// # Errors
+    /// A name that is not known, and a text without one.
+    pub fn owner(&self, text: &str) -> Result<(Option<u32>, Option<u32>), AccountError> {
+        let (user, group) = text.split_once(':').unwrap_or((text, ""));
+        if user.is_empty() && group.is_empty() {
+            return Err(AccountError::Nobody(text.to_owned()));
+        }
+        Ok((self.number(user, "user", PASSWD)?, self.number(group, "group", GROUP)?))
+    }
+
+    /// The number of a user, by name or number.
+    ///
+    /// # Errors
+    /// A name that is not known.
+    pub fn user_number(&self, name: &str) -> Result<Option<u32>, AccountError> {
+        self.number(name, "user", PASSWD)
+    }
+
+    /// The number of a group, by name or number.
+    ///
+    /// # Errors
+    /// A name that is not known.
+    pub fn group_number(&self, name: &str) -> Result<Option<u32>, AccountError> {
+        self.number(name, "group", GROUP)
+    }
+
+    /// The name of the user of that number.
+    pub fn user_name(&self, number: u32) -> Option<String> {
+        self.field(PASSWD, &number.to_string(), 0)
+    }
+
+    /// The name of the group of that number.
+    pub fn group_name(&self, number: u32) -> Option<String> {
+        self.field(GROUP, &number.to_string(), 0)
+    }
+
+    /// Do the name services list that user as a member of that group? His primary group is not looked at.
+    pub fn is_listed(&self, user: &str, group: &str) -> bool {
+        self.field(GROUP, group, 3)
+            .is_some_and(|members| members.split(',').any(|member| member.trim() == user))
+    }
+
+    fn number(
+        &self,
+        name: &str,
+        kind: &'static str,
+        database: &'static str,
+    ) -> Result<Option<u32>, AccountError> {
+        if name.is_empty() {
+            return Ok(None);
+        }
+        if let Ok(number) = name.parse() {
+            return Ok(Some(number));
+        }
+        let entry = self.entry(database, name).map_err(|source| AccountError::Getent {
+            kind,
+            name: name.to_owned(),
+            source,
+        })?;
+        let number =
+            entry.and_then(|entry| entry.split(':').nth(2).and_then(|number| number.trim().parse().ok()));
+        number.map(Some).ok_or(AccountError::Unknown { kind, name: name.to_owned(), database })
+    }
+
+    fn field(&self, database: &'static str, key: &str, place: usize) -> Option<String> {
+        self.entry(database, key)
+            .ok()?
+            .and_then(|entry| entry.trim_end().split(':').nth(place).map(str::to_owned))
+    }
+
+    /// `NAME:PASSWORD:NUMBER:…`, in both lists.
+    fn entry(&self, database: &'static str, key: &str) -> io::Result<Option<String>> {
+        if let Some(known) = self.known.borrow().get(&(database, key.to_owned())) {
+            return Ok(known.clone());
+        }
+        let asked = Command::new("getent").args([database, "--", key]).output()?;
+        let entry = asked.status.success().then(|| String::from_utf8_lossy(&asked.stdout).into_owned());
+        self.known.borrow_mut().insert((database, key.to_owned()), entry.clone());
+        Ok(entry)
+    }
+}
+
+impl People for Accounts {
+    fn user(&self, name: &str) -> Option<u32> {
+        self.user_number(name).ok().flatten()
+    }
+
+    fn group(&self, name: &str) -> Option<u32> {
+        self.group_number(name).ok().flatten()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_and_numbers_are_found_both_ways() {
+        let accounts = Accounts::new();
+        assert_eq!(accounts.owner("root:root").unwrap(), (Some(0), Some(0)));
+        assert_eq!(accounts.owner("1234").unwrap(), (Some(1234), None));
+        assert_eq!(accounts.owner(":0").unwrap(), (None, Some(0)));
+        assert_eq!(accounts.user_name(0).as_deref(), Some("root"));
+        assert_eq!(accounts.group_name(0).as_deref(), Some("root"));
+    }
+
+    #[test]
+    fn an_unknown_name_is_an_error_and_not_a_number() {
+        let accounts = Accounts::new();
+        assert!(matches!(accounts.owner("rf-test-nobody"), Err(AccountError::Unknown { kind: "user", .. })));
+        assert!(matches!(accounts.owner(":"), Err(AccountError::Nobody(_))));
+        assert_eq!(People::user(&accounts, "rf-test-nobody"), None);
+    }
+}
