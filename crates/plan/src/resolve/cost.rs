@@ -52,9 +52,20 @@ pub(crate) fn cost(land: &Landscape, wish: &Wish, set: &CpuSet) -> Vec<u64> {
     cost
 }
 
-/// Can no set of that size be better?
-pub(crate) fn is_best(land: &Landscape, wish: &Wish, set: &CpuSet) -> bool {
-    if wish.placement == Placement::Spread || !wish.must.is_empty() {
+/// The part of the cost that is worth moving a group for: how its CPUs are on cores where it said so, what it is near
+/// to, its nodes and their distances. For caches and cores alone nobody is moved.
+pub(crate) fn distance_cost(land: &Landscape, wish: &Wish, set: &CpuSet) -> Vec<u64> {
+    let mut cost = cost(land, wish, set);
+    cost.truncate(cost.len() - OF_CACHES);
+    cost
+}
+
+/// How many of the last numbers of a cost speak of L3 groups and cores.
+const OF_CACHES: usize = 2;
+
+/// Can no set of that size have a lower [`distance_cost`]?
+pub(crate) fn is_nearest(land: &Landscape, wish: &Wish, set: &CpuSet) -> bool {
+    if wish.placement == Placement::Spread {
         return false;
     }
     let tally = Tally::of(land, set);
@@ -62,11 +73,7 @@ pub(crate) fn is_best(land: &Landscape, wish: &Wish, set: &CpuSet) -> bool {
         let least = distances.iter().min().copied().unwrap_or(0);
         tally.near(distances) == u64::from(least) * set.len() as u64
     };
-    tally.against_smt(land, wish.smt) == 0
-        && wish.near.iter().all(nearest)
-        && tally.nodes() == 1
-        && tally.l3_groups() == 1
-        && tally.cores() == set.len().div_ceil(land.threads())
+    tally.against_smt(land, wish.smt) == 0 && wish.near.iter().all(nearest) && tally.nodes() == 1
 }
 
 /// How many CPUs of a set are in each node, L3 group and core, those with none left out.

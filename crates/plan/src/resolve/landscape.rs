@@ -146,6 +146,15 @@ impl Landscape {
         let cores = cpus.iter().filter_map(|cpu| self.site(cpu)).map(|site| site.core);
         cores.flat_map(|core| self.cores[core].iter().copied()).collect()
     }
+
+    /// Those of these CPUs whose whole core is among them.
+    pub(crate) fn whole_cores(&self, cpus: &CpuSet) -> CpuSet {
+        let whole = |cpu: &usize| {
+            let core = self.site(*cpu).map(|site| &self.cores[site.core]);
+            core.is_some_and(|core| core.iter().all(|cpu| cpus.contains(*cpu)))
+        };
+        cpus.iter().filter(whole).collect()
+    }
 }
 
 impl Ground {

@@ -1,6 +1,7 @@
 //! From intents to CPUs and memory nodes: every group of the tree gets its sets, parents before their children, so
 //! that each child's are among its parent's.
 
+mod attempt;
 mod choose;
 mod claim;
 mod cost;
@@ -9,6 +10,9 @@ mod explain;
 mod landscape;
 mod ledger;
 mod memory;
+mod nodes;
+mod numbers;
+mod offer;
 mod reserve;
 mod scope;
 
@@ -23,7 +27,7 @@ use crate::{
     tree::{self, Branch, Tree},
 };
 use claim::{Amount, Asked, Claim, Numbers, is_apart, is_scope};
-use scope::{Elsewhere, Scope};
+use scope::{Elsewhere, Scope, Ties};
 
 /// What every branch of the tree gets, in the tree's order.
 #[derive(Debug)]
@@ -205,6 +209,7 @@ impl Resolution<'_, '_> {
             reserve: &self.reserved,
             keep: self.keep(owner, &claims),
             claims: &claims,
+            ties: &Ties::of(&claims),
             nearness: &nearness,
             elsewhere: &|branch| self.cpus[branch].clone(),
         };

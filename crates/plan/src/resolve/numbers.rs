@@ -1,0 +1,340 @@
+//! Claims of a number of CPUs in one attempt: how many each gets, what of its CPUs it keeps, where the others are
+//! placed, and who gains by moving to CPUs that are free. Never moves a claim that has what it asks for, unless it was
+//! released for the sake of another one or gets nearer.
+
+use std::cmp::Reverse;
+
+use layout::{Placement, Smt};
+use units::CpuSet;
+
+use super::{
+    attempt::Attempt,
+    choose::{Field, choose},
+    claim::{Amount, Asked},
+    cost::{Wish, distance_cost, is_nearest},
+    explain,
+    landscape::Landscape,
+};
+
+/// How what a claim has compares with what it asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fit {
+    Enough,
+    TooFew,
+    TooMany,
+}
+
+impl<'s> Attempt<'s> {
+    /// So many CPUs each.
+    pub(super) fn numbers(&mut self, earmark: bool) {
+        let order = self.order();
+        self.hold(&order);
+        if earmark {
+            self.earmark();
+        }
+        let (yielding, staying): (Vec<usize>, Vec<usize>) =
+            order.iter().partition(|index| self.start.released[**index]);
+        for apart in [true, false] {
+            for index in staying.iter().chain(&yielding) {
+                if self.claim(*index).apart == apart {
+                    self.place(*index);
+                }
+            }
+            if apart {
+                self.seat_the_greedy();
+            }
+        }
+        if self.done.problems.is_empty() {
+            self.improve(&order);
+        }
+    }
+
+    /// How many CPUs each claim of a number gets: its least, and of what is then left an even part.
+    pub(super) fn count(&mut self) {
+        let land = self.scope.land;
+        let all = 0..self.scope.claims.len();
+        let numbers: Vec<(usize, &Amount)> =
+            all.filter_map(|index| Some((index, self.amount(index)?))).collect();
+        for (index, amount) in &numbers {
+            self.counts[*index] = amount.min;
+            let odd = amount.smt == Some(Smt::WholeCores) && amount.min % land.threads() != 0;
+            if odd {
+                self.done.problems.push(explain::odd(self.claim(*index), amount.min, land.threads()));
+            }
+            if amount.min < amount.must.len() || amount.max < amount.min {
+                self.done.problems.push(explain::too_narrow(self.claim(*index), amount));
+            }
+        }
+        let (apart, shared): (Vec<_>, Vec<_>) =
+            numbers.into_iter().partition(|(index, _)| self.claim(*index).apart);
+        let free = self.pool.difference(&self.ledger.apart).difference(&self.ledger.shared).len();
+        let most_shared = shared.iter().map(|(_, amount)| amount.min).max().unwrap_or(0);
+        let rests = self.scope.claims.iter().any(|claim| !claim.apart && matches!(claim.ask, Asked::Rest(_)));
+        self.keep = most_shared.max(usize::from(rests)).max(self.scope.keep);
+        let keep = self.keep.saturating_sub(self.ledger.shared.len());
+        let least: usize = apart.iter().map(|(_, amount)| amount.min).sum();
+        let Some(mut extra) = free.checked_sub(keep + least) else {
+            let missing = keep + least - free;
+            self.done.problems.push(explain::too_many(self.scope, missing, &self.done.sets));
+            return;
+        };
+        // who takes what is left for himself needs one at least
+        let greedy = self.greedy().is_some();
+        extra = extra.saturating_sub(usize::from(greedy));
+        for (index, amount) in &shared {
+            self.counts[*index] = if greedy { amount.min } else { amount.max };
+        }
+        loop {
+            let room =
+                |(index, amount): &&(usize, &Amount)| amount.max - self.counts[*index] >= unit(land, amount);
+            let growing = apart.iter().filter(room).filter(|(_, amount)| unit(land, amount) <= extra);
+            let Some((index, amount)) =
+                growing.min_by_key(|(index, amount)| (self.counts[*index] - amount.min, *index))
+            else {
+                break;
+            };
+            self.counts[*index] += unit(land, amount);
+            extra -= unit(land, amount);
+        }
+    }
+
+    /// Does somebody take all that is left for himself?
+    fn greedy(&self) -> Option<usize> {
+        self.scope.claims.iter().position(|claim| claim.apart && matches!(claim.ask, Asked::Rest(None)))
+    }
+
+    /// One CPU for who takes all that is left for himself, so that sharers leave some: one that it has, if it can be.
+    fn seat_the_greedy(&mut self) {
+        let Some(index) = self.greedy() else { return };
+        let taken = self.ledger.apart.union(&self.ledger.shared).union(&self.earmarked);
+        let free = self.pool.difference(&taken);
+        let own = self.start.held[index].intersection(&free);
+        let from = if own.is_empty() { free } else { own };
+        let field = Field { busy: &[], ..self.ledger.field(&from) };
+        if let Some(seat) = choose(self.scope.land, &Wish::of(1), &field) {
+            self.give(index, seat);
+        }
+    }
+
+    /// The order in which numbers are served: who is bound to nodes or has wishes first, then the larger; who wants
+    /// to be near to another one after that.
+    fn order(&self) -> Vec<usize> {
+        let mut order: Vec<(usize, &Amount)> =
+            (0..self.scope.claims.len()).filter_map(|index| Some((index, self.amount(index)?))).collect();
+        order.sort_by_cached_key(|(index, amount)| {
+            let least = Reverse(if self.claim(*index).apart { self.counts[*index] } else { amount.min });
+            (amount.nodes.is_none(), amount.must.is_empty(), amount.near.is_empty(), least)
+        });
+        let mut waiting: Vec<usize> = order.into_iter().map(|(index, _)| index).collect();
+        let mut sorted: Vec<usize> = Vec::with_capacity(waiting.len());
+        while !waiting.is_empty() {
+            let waits = |index: &usize| {
+                let mut others = self.scope.ties.leans_on[*index].iter();
+                others.any(|other| other != index && waiting.contains(other))
+            };
+            let next = waiting.iter().position(|index| !waits(index)).unwrap_or(0);
+            sorted.push(waiting.remove(next));
+        }
+        sorted
+    }
+
+    /// Everyone has what he had, so far as it is what he asks for. Where two have the same CPUs and one of them wants
+    /// them for himself now, who has just enough comes first.
+    fn hold(&mut self, order: &[usize]) {
+        let (apart, shared): (Vec<usize>, Vec<usize>) = order
+            .iter()
+            .filter(|index| !self.start.released[**index])
+            .partition(|index| self.claim(**index).apart);
+        for fit in [Fit::Enough, Fit::TooFew, Fit::TooMany] {
+            apart.iter().chain(&shared).for_each(|index| self.hold_if(*index, fit));
+        }
+    }
+
+    fn hold_if(&mut self, index: usize, fit: Fit) {
+        let Some(amount) = self.amount(index).filter(|_| self.done.sets[index].is_none()) else { return };
+        let held = self.usable(index, amount, &self.free(index, amount));
+        if held.is_empty() || self.fit(index, amount, &held) != fit {
+            return;
+        }
+        let kept = if fit == Fit::TooMany { self.fewer(index, amount, &held) } else { Some(held) };
+        if let Some(kept) = kept {
+            self.give(index, kept);
+        }
+    }
+
+    /// What it has and may keep.
+    fn usable(&self, index: usize, amount: &Amount, free: &CpuSet) -> CpuSet {
+        self.fitting(amount, &self.start.held[index].intersection(free))
+    }
+
+    /// In whole cores, if that is asked.
+    fn fitting(&self, amount: &Amount, set: &CpuSet) -> CpuSet {
+        match amount.smt {
+            Some(Smt::WholeCores) => self.scope.land.whole_cores(set),
+            _ => set.clone(),
+        }
+    }
+
+    fn fit(&self, index: usize, amount: &Amount, held: &CpuSet) -> Fit {
+        match held.len() {
+            count if count > self.counts[index] => Fit::TooMany,
+            count if count < amount.min || !self.must(amount).is_subset(held) => Fit::TooFew,
+            _ => Fit::Enough,
+        }
+    }
+
+    /// The best of what it has.
+    fn fewer(&self, index: usize, amount: &Amount, held: &CpuSet) -> Option<CpuSet> {
+        let wish = self.wish(index, amount);
+        let elsewhere = wish.must.difference(held).len();
+        let wish = Wish {
+            count: self.counts[index].checked_sub(elsewhere)?,
+            must: wish.must.intersection(held),
+            ..wish
+        };
+        choose(self.scope.land, &wish, &self.ledger.field(held))
+    }
+
+    /// Keeps CPUs from those who want some for themselves, so that those who share have as many as they need where
+    /// they need them.
+    fn earmark(&mut self) {
+        let least = |index: usize| match &self.claim(index).ask {
+            Asked::Some(amount) => Some((amount.min, &amount.nodes, amount.smt, self.must(amount))),
+            Asked::Rest(nodes) => Some((1, nodes, None, CpuSet::new())),
+            Asked::These(_) | Asked::Like(_) => None,
+        };
+        let shared = self.scope.select(|claim| !claim.apart);
+        let mut shared: Vec<_> = shared.into_iter().filter_map(least).collect();
+        shared.sort_by_key(|(count, ..)| Reverse(*count));
+        for (count, nodes, smt, must) in shared {
+            let within = self.within(nodes).difference(&self.ledger.apart);
+            let mut ours = within.intersection(&self.earmarked.union(&self.ledger.shared));
+            ours = ours.union(&must.intersection(&within));
+            let whole = smt == Some(Smt::WholeCores);
+            let there = if whole { self.scope.land.whole_cores(&ours).len() } else { ours.len() };
+            let smt = if whole { smt } else { Some(Smt::Any) };
+            let wish = Wish { smt, ..Wish::of(count.saturating_sub(there)) };
+            let free = within.difference(&ours);
+            let more = choose(self.scope.land, &wish, &Field { busy: &[], ..self.ledger.field(&free) });
+            let must = must.intersection(&within);
+            self.earmarked = self.earmarked.union(&must).union(&more.unwrap_or_default());
+        }
+    }
+
+    /// CPUs that a claim may be given now; its own do not count as taken.
+    fn free(&self, index: usize, amount: &Amount) -> CpuSet {
+        let own = self.done.sets[index].clone().unwrap_or_default();
+        let free = self.within(&amount.nodes).difference(&self.ledger.apart.difference(&own));
+        if self.claim(index).apart {
+            free.difference(&self.ledger.shared).difference(&self.earmarked)
+        } else {
+            free
+        }
+    }
+
+    /// As many as it gets at most, or as there are.
+    fn count_of(&self, index: usize, amount: &Amount, free: &CpuSet) -> usize {
+        let unit = unit(self.scope.land, amount);
+        let most = self.fitting(amount, free).len() / unit * unit;
+        self.counts[index].min(most.max(amount.min))
+    }
+
+    /// What must be among its CPUs for the groups in it.
+    fn must(&self, amount: &Amount) -> CpuSet {
+        let must = match amount.smt {
+            Some(Smt::WholeCores) => self.scope.land.with_siblings(&amount.must),
+            _ => amount.must.clone(),
+        };
+        must.intersection(&self.pool)
+    }
+
+    fn wish(&self, index: usize, amount: &Amount) -> Wish {
+        let of_branch =
+            |branch: usize| match self.scope.claims.iter().position(|claim| claim.branch == branch) {
+                Some(here) => self.done.sets[here].clone(),
+                None => (self.scope.elsewhere)(branch),
+            };
+        let near = match amount.near.is_empty() {
+            true => Vec::new(),
+            false => (self.scope.nearness)(self.claim(index), amount, &of_branch),
+        };
+        let pulled =
+            self.scope.ties.pulled_by[index].iter().filter_map(|other| self.done.sets[*other].as_ref());
+        let pulled = pulled.filter_map(|set| self.scope.land.distances_from_cpus(set));
+        Wish {
+            count: self.counts[index],
+            smt: amount.smt,
+            placement: amount.placement.unwrap_or(Placement::Pack),
+            near,
+            pulled: pulled.collect(),
+            must: self.must(amount),
+            memory: self.claim(index).memory,
+        }
+    }
+
+    /// Adds to what it has until it is enough. Where that can't be, chooses anew.
+    fn place(&mut self, index: usize) {
+        let Some(amount) = self.amount(index) else { return };
+        let land = self.scope.land;
+        let free = self.free(index, amount);
+        let own = self.take_back(index).unwrap_or_else(|| self.usable(index, amount, &free));
+        let wish = Wish { count: self.count_of(index, amount, &free), ..self.wish(index, amount) };
+        let grown = Wish { must: wish.must.union(&own), ..wish.clone() };
+        let kept = own.union(&wish.must).intersection(&free);
+        let field = |free| self.ledger.field(free);
+        let set = choose(land, &grown, &field(&free))
+            .or_else(|| choose(land, &wish, &field(&kept)))
+            .or_else(|| choose(land, &wish, &field(&free)))
+            .filter(|set| set.is_subset(&free));
+        if let Some(set) = set {
+            return self.give(index, set);
+        }
+        let (claim, sets) = (self.claim(index), &self.done.sets);
+        let problem = explain::short(self.scope, claim, amount, wish.count, &free, sets);
+        let lacking = wish.must.difference(&free);
+        let (region, missing) = match lacking.len() {
+            0 => (self.within(&amount.nodes), wish.count.saturating_sub(self.fitting(amount, &free).len())),
+            count => (lacking, count),
+        };
+        self.short(index, region, missing.max(1), problem);
+    }
+
+    /// Moves claims to free CPUs that are nearer, until none gains by it.
+    fn improve(&mut self, order: &[usize]) {
+        // every move lowers what it counts; wishes to be near to each other could go round for ever
+        for _ in 0..32 {
+            let moved = order.iter().filter(|index| self.improve_one(**index)).count();
+            if moved == 0 {
+                return;
+            }
+        }
+    }
+
+    fn improve_one(&mut self, index: usize) -> bool {
+        let Some((amount, own)) = self.amount(index).zip(self.done.sets[index].as_ref()) else {
+            return false;
+        };
+        let land = self.scope.land;
+        let wish = Wish { count: own.len(), ..self.wish(index, amount) };
+        if is_nearest(land, &wish, own) {
+            return false;
+        }
+        let free = self.free(index, amount);
+        // what others have is no gain: nobody is moved for that
+        let unladen = Field { busy: &[], ..self.ledger.field(&free) };
+        let least = distance_cost(land, &wish, own);
+        let gains = |set: &CpuSet| distance_cost(land, &wish, set) < least;
+        if !choose(land, &wish, &unladen).is_some_and(|set| gains(&set)) {
+            return false;
+        }
+        let Some(better) = choose(land, &wish, &self.ledger.field(&free)).filter(gains) else { return false };
+        self.take_back(index);
+        self.give(index, better);
+        true
+    }
+}
+
+/// In which steps an amount grows.
+fn unit(land: &Landscape, amount: &Amount) -> usize {
+    if amount.smt == Some(Smt::WholeCores) { land.threads() } else { 1 }
+}
