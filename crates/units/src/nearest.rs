@@ -9,9 +9,11 @@ pub fn nearest<'a>(given: &str, known: impl IntoIterator<Item = &'a str>) -> Vec
     let mut near: Vec<(usize, Reverse<usize>, &str)> = known
         .into_iter()
         .filter_map(|name| {
-            let edits = strsim::damerau_levenshtein(&given, name);
             let holds = given.len() >= 3 && (name.contains(&given) || given.contains(name));
             let allowed = (given.len() / 3).max(1);
+            // an edit changes the length by one at most: most names need no closer look
+            let near = given.len().abs_diff(name.len()) <= allowed;
+            let edits = if near { strsim::osa_distance(&given, name) } else { usize::MAX };
             (edits <= allowed || holds).then_some((
                 edits.min(if holds { allowed } else { edits }),
                 Reverse(name.len()),
