@@ -24,9 +24,10 @@ lint:
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
 
-# writes docs/settings.md anew from the table
+# writes docs/settings.md, docs/layout.md and docs/layout.schema.json anew from their tables
 docs:
 	RF_BLESS=1 cargo test --locked --quiet -p ringfence-settings
+	RF_BLESS=1 cargo test --locked --quiet -p ringfence-layout pages
 
 clean:
 	cargo clean

@@ -3,13 +3,13 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    path::PathBuf,
+    path::{Path, PathBuf},
 };
 
 use plan::Place;
 use serde::Serialize;
 use settings::Value;
-use units::Limit;
+use units::{CpuSet, Limit};
 
 use crate::{
     Failure, State, Target,
@@ -34,10 +34,21 @@ pub struct GroupStatus {
     pub memory: Option<u64>,
     /// CPU time used so far, in microseconds, if it is counted.
     pub cpu_usec: Option<u64>,
+    /// The CPUs that its tasks may run on; only of a group that was given CPUs.
+    pub cpus: Option<CpuSet>,
     /// The processes in the group itself, ascending.
-    pub tasks: Vec<u32>,
+    pub tasks: Vec<Task>,
     /// Where it is not as asked; empty if it is.
     pub drift: Vec<Drift>,
+}
+
+/// A process.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct Task {
+    /// Its number.
+    pub pid: u32,
+    /// The kernel's name of it, at most 15 bytes; empty if it has just ended.
+    pub comm: String,
 }
 
 /// One file.
@@ -141,21 +152,26 @@ fn add(record: &Record, target: Target<'_>, groups: &mut BTreeMap<String, Asked>
 
 fn of(performer: &Performer<'_>, group: String, asked: Asked) -> GroupStatus {
     let directory = |place: &Place| PathBuf::from(performer.directory(place));
+    let (host, named) = (performer.host(), name(&group));
+    let is_its_own =
+        |place: &&Place| performer.at(place).is_none_or(|at| named.below(host.base(at).path()) == place.path);
+    // its parents were made for its sake, but are others
+    let places: Vec<&Place> = asked.places.iter().filter(is_its_own).collect();
     let (mut drift, mut settings) = (Vec::new(), Vec::new());
-    for place in &asked.places {
+    for place in &places {
         if !performer.exists(place) {
             drift.push(Drift::Gone { directory: directory(place) });
         }
     }
-    for ((place, file, _), (text, held_then)) in
-        asked.writes.iter().filter(|((place, ..), _)| performer.exists(place))
-    {
-        let held = performer.content(place, file);
+    let present = asked.writes.iter().filter(|((place, ..), _)| performer.exists(place));
+    for ((place, name, key), (text, held_then)) in present {
+        let held = performer.content(place, name);
         let as_asked =
-            is_as_asked(performer, &group, (place, file, text), held.as_deref(), held_then.as_deref());
-        let file = directory(place).join(file);
+            is_as_asked(performer, &group, (place, name, text), held.as_deref(), held_then.as_deref());
+        let held = held.map(|held| line_of(held, key));
+        let file = directory(place).join(name);
         match &held {
-            Some(state) if state.contains("invalid") => {
+            Some(state) if name == "cpuset.cpus.partition" && state.contains("invalid") => {
                 drift.push(Drift::InvalidPartition { state: state.clone() });
             }
             _ if as_asked => {}
@@ -163,31 +179,47 @@ fn of(performer: &Performer<'_>, group: String, asked: Asked) -> GroupStatus {
         }
         settings.push(SettingStatus { file, asked: text.clone(), held, as_asked });
     }
-    let host = performer.host();
-    let named = name(&group);
-    let tasks: BTreeSet<u32> = host.seats(&named).iter().flat_map(|seat| host.tasks_in(seat)).collect();
-    let used = |setting: &str| {
-        let found = settings::lookup(setting)?;
-        match get(host, &named, &found).ok()?.value {
-            Value::Bytes(Limit::At(bytes)) => Some(bytes.0),
-            Value::Micros(Limit::At(micros)) => Some(micros.0),
-            Value::Count(Limit::At(count)) => Some(count),
-            Value::Number(number) => u64::try_from(number).ok(),
-            Value::Text(text) => {
-                text.lines().find_map(|line| line.strip_prefix("usage_usec ")?.trim().parse().ok())
-            }
-            _ => None,
-        }
+    let processes: BTreeSet<u32> = host.seats(&named).iter().flat_map(|seat| host.tasks_in(seat)).collect();
+    let comm = |pid: u32| {
+        let text = host.kernel().outside(Path::new(&format!("/proc/{pid}/comm"))).unwrap_or_default();
+        Task { pid, comm: text.trim_end_matches('\n').to_owned() }
+    };
+    let held = |setting: &str| Some(get(host, &named, &settings::lookup(setting)?).ok()?.value);
+    let has_cpus = asked.writes.keys().any(|(_, file, _)| file == "cpuset.cpus");
+    let cpus = |setting: &str| match held(setting) {
+        Some(Value::Cpus(cpus)) if has_cpus => Some(cpus),
+        _ => None,
     };
     GroupStatus {
-        directories: asked.places.iter().map(directory).collect(),
+        directories: places.into_iter().map(directory).collect(),
         generation: asked.generation,
         settings,
-        memory: used("memory.current"),
-        cpu_usec: used("cpuacct.usage").or_else(|| used("cpu.stat")),
-        tasks: tasks.into_iter().collect(),
+        memory: held("memory.current").as_ref().and_then(amount),
+        cpu_usec: [held("cpuacct.usage"), held("cpu.stat")].iter().flatten().find_map(amount),
+        cpus: cpus("cpuset.cpus.effective").or_else(|| cpus("cpuset.cpus")),
+        tasks: processes.into_iter().map(comm).collect(),
         drift,
         group,
+    }
+}
+
+/// Of a file of lines by device, that device's line; else all of it.
+fn line_of(held: String, key: &str) -> String {
+    let line = held.lines().find(|line| !key.is_empty() && line.split_whitespace().next() == Some(key));
+    line.map(str::to_owned).unwrap_or(held)
+}
+
+/// Bytes or microseconds.
+fn amount(value: &Value) -> Option<u64> {
+    match value {
+        Value::Bytes(Limit::At(bytes)) => Some(bytes.0),
+        Value::Micros(Limit::At(micros)) => Some(micros.0),
+        Value::Count(Limit::At(count)) => Some(*count),
+        Value::Number(number) => u64::try_from(*number).ok(),
+        Value::Text(text) => {
+            text.lines().find_map(|line| line.strip_prefix("usage_usec ")?.trim().parse().ok())
+        }
+        _ => None,
     }
 }
 

@@ -227,14 +227,14 @@ impl Desired {
         same.groups.iter_mut().for_each(|group| {
             group.origin = nowhere.clone();
             group.demands.forget_places(&nowhere);
-            group.matches.iter_mut().for_each(|matcher| matcher.origin = nowhere.clone());
+            group.matches.iter_mut().for_each(|matcher| matcher.forget_places(&nowhere));
         });
         same.templates.iter_mut().for_each(|template| {
             template.origin = nowhere.clone();
             template.demands.forget_places(&nowhere);
         });
         same.rules.iter_mut().for_each(|rule| {
-            rule.matcher.origin = nowhere.clone();
+            rule.matcher.forget_places(&nowhere);
             rule.targets.iter_mut().for_each(|target| target.origin = nowhere.clone());
         });
         same.mounts.iter_mut().for_each(|mount| mount.origin = nowhere.clone());

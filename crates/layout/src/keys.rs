@@ -51,6 +51,10 @@ pub(crate) enum Shape {
     Groups,
     /// A table of controllers, each with a string.
     Mounts,
+    /// A table of any names, each with a string.
+    Names,
+    /// What processes must be like: a table of [`MATCH`] or several.
+    Matches,
     /// Where a rule puts processes: a group's name, or an array of tables.
     To,
 }
@@ -247,18 +251,94 @@ const MATCH_GROUP: Key = key(
 const MATCH_PROCESS: Key = key(
     "process",
     Shape::Text,
-    "\"/usr/bin/fio\" · \"fio\" · \"ora_*\"",
-    "The program: a path, a name, or the beginning of one with * behind it",
+    "\"/usr/bin/fio\" · \"fio\" · \"ora_*\" · \"*/bin/ora*\"",
+    "The program: a path, or a name; * is any text",
+);
+
+const MATCH_COMMAND: Key = key(
+    "command",
+    Shape::Text,
+    "\"postgres: .*(autovacuum|archiver)\" · '--role=(db|web)\\b'",
+    "A regular expression that occurs in the command line, words parted by spaces",
+);
+const MATCH_PARENT: Key = key("parent", Shape::Text, "\"cron\"", "The program of its parent, as `process`");
+const MATCH_ANCESTOR: Key = key(
+    "ancestor",
+    Shape::Text,
+    "\"/usr/sbin/sshd\"",
+    "The program of any that it descends from, as `process`",
+);
+const MATCH_SESSION: Key = key(
+    "session",
+    Shape::Text,
+    "\"bash\"",
+    "The program of its session's leader (setsid(2): mostly a login shell or daemon), as `process`",
+);
+const MATCH_UNIT: Key = key(
+    "unit",
+    Shape::Text,
+    "\"postgresql@*.service\" · \"session-*.scope\"",
+    "The unit of systemd that it is in; * is any text",
+);
+const MATCH_CONTAINER: Key = key(
+    "container",
+    Shape::Text,
+    "\"*\" · \"4f5e6d*\"",
+    "The container that it is in, by number, or by name where the group has that; * is any text",
+);
+const MATCH_ENVIRONMENT: Key = key(
+    "environment",
+    Shape::Names,
+    "{ ORACLE_SID = \"prod*\" }",
+    "Variables of the environment that its program began with; * is any text",
+);
+const MATCH_IN: Key = key(
+    "in",
+    Shape::Text,
+    "\"batch/*\" · \"/user.slice/*\"",
+    "The group that it is in already, in any hierarchy; with a slash before it from the hierarchy's root; * is any text",
+);
+const MATCH_ANY: Key =
+    key("any", Shape::Matches, "[{ process = \"fio\" }, { parent = \"fio\" }]", "At least one of these fits");
+const MATCH_NOT: Key = key(
+    "not",
+    Shape::Matches,
+    "{ user = \"root\" } · [{ process = \"sshd\" }, { unit = \"cron.service\" }]",
+    "None of these fits",
 );
 
 /// Of an entry of `match`.
-pub(crate) const MATCH: &[Key] = &[MATCH_USER, MATCH_GROUP, MATCH_PROCESS];
+pub(crate) const MATCH: &[Key] = &[
+    MATCH_USER,
+    MATCH_GROUP,
+    MATCH_PROCESS,
+    MATCH_COMMAND,
+    MATCH_PARENT,
+    MATCH_ANCESTOR,
+    MATCH_SESSION,
+    MATCH_UNIT,
+    MATCH_CONTAINER,
+    MATCH_ENVIRONMENT,
+    MATCH_IN,
+    MATCH_ANY,
+    MATCH_NOT,
+];
 
 /// Of an entry of `rules`.
 pub(crate) const RULE: &[Key] = &[
     MATCH_USER,
     MATCH_GROUP,
     MATCH_PROCESS,
+    MATCH_COMMAND,
+    MATCH_PARENT,
+    MATCH_ANCESTOR,
+    MATCH_SESSION,
+    MATCH_UNIT,
+    MATCH_CONTAINER,
+    MATCH_ENVIRONMENT,
+    MATCH_IN,
+    MATCH_ANY,
+    MATCH_NOT,
     key(
         "to",
         Shape::To,

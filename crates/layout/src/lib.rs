@@ -7,6 +7,7 @@ mod diagnostic;
 mod origin;
 mod source;
 
+mod condition;
 mod demand;
 mod desired;
 mod pattern;
@@ -36,18 +37,21 @@ mod verify;
 mod docs;
 mod schema;
 
+pub use condition::{Condition, Expression, Glob};
 pub use demand::{CpuAmount, CpuDemand, CpuSpec, MemDemand, MemoryAmount, Near, Placement, Pool, Smt};
 pub use desired::{
     Assertions, Assigned, Defaults, Demands, Desired, Expected, Group, Mount, Reserve, Systemd, Template,
 };
 pub use diagnostic::{Diagnostic, Severity, render};
 pub use docs::markdown;
-pub use export::{Export, cgset_line, to_cgconfig, to_cgrules, to_cgset, to_toml};
+pub use export::{Export, cgconfig_word, cgset_line, to_cgconfig, to_cgrules, to_cgset, to_toml};
 pub use origin::{Origin, Spanned};
 pub use pattern::{Code, NamePattern, Part, PatternError};
 pub use people::{Account, Mode, Person};
 pub use read::{LARGEST, Loaded, Trust, files_in, layout_files, load};
-pub use reading::{Grammar, Reading, read, read_cgconfig, read_cgrules, read_path, read_toml};
+pub use reading::{
+    Grammar, Reading, read, read_cgconfig, read_cgconfigs, read_cgrules, read_path, read_toml,
+};
 pub use rule::{Controllers, Matcher, Process, Rule, Subsystem, Target, Who};
 pub use schema::schema;
 pub use source::Source;

@@ -51,8 +51,12 @@ impl Trust {
 /// `layout.d/*.toml` by name.
 ///
 /// # Errors
-/// A directory that can't be read, or has neither.
+/// A path where nothing is; a directory that can't be read, or has neither.
 pub fn layout_files(path: &Path) -> Result<Vec<PathBuf>, Diagnostic> {
+    if path.symlink_metadata().is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound) {
+        let error = Diagnostic::error(format!("there is no {}", path.display()));
+        return Err(error.hint("write /etc/ringfence/layout.toml, which is read by itself, or name a file"));
+    }
     if !path.is_dir() {
         return Ok(vec![path.to_owned()]);
     }

@@ -30,6 +30,11 @@ pub fn read_cgconfig(file: &str, text: &str) -> Reading {
     read_with(&[Source::new(file, text)], cgconfig::read)
 }
 
+/// Reads several such files as one.
+pub fn read_cgconfigs(sources: &[Source]) -> Reading {
+    read_with(sources, cgconfig::read)
+}
+
 /// Reads one file in the grammar of libcgroup's cgrules.conf.
 pub fn read_cgrules(file: &str, text: &str) -> Reading {
     read_with(&[Source::new(file, text)], |source, _, report| cgrules::read(source, report))

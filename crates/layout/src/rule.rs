@@ -4,17 +4,20 @@ use std::fmt;
 
 use settings::Controller;
 
+use crate::condition::{Condition, Glob};
 use crate::origin::Origin;
 use crate::pattern::NamePattern;
 use crate::people::Account;
 
-/// What a process must be like; both parts must fit.
+/// What a process must be like; all parts must fit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Matcher {
     /// Whose it is.
     pub who: Who,
     /// Which program it runs; any where not said.
     pub process: Option<Process>,
+    /// What else must hold, in the order it was said.
+    pub also: Vec<Condition>,
     /// Where it was said.
     pub origin: Origin,
 }
@@ -39,6 +42,8 @@ pub enum Process {
     Name(String),
     /// One whose name begins so (`ora_*`, without the `*`), or whose path does if it holds a slash.
     Prefix(String),
+    /// One whose name is like this, or whose path is if it holds a slash; only our own layouts have it.
+    Glob(Glob),
 }
 
 /// Processes that match go to these groups. The first rule that matches counts.
@@ -108,6 +113,32 @@ impl Process {
             None => Some(Process::Name(text.to_owned())),
         }
     }
+
+    /// The same, and with a `*` anywhere: `*/bin/ora*`. `None` if empty, or all of it is stars.
+    pub fn pattern(text: &str) -> Option<Process> {
+        Process::new(text).or_else(|| {
+            let some = text.contains('*') && text.chars().any(|c| c != '*');
+            some.then(|| Glob::new(text)).flatten().map(Process::Glob)
+        })
+    }
+}
+
+impl Matcher {
+    /// This one and those that its conditions are made of.
+    pub fn with_inner(&self) -> Vec<&Matcher> {
+        let inner = self.also.iter().flat_map(Condition::inner).flat_map(Matcher::with_inner);
+        std::iter::once(self).chain(inner).collect()
+    }
+
+    pub(crate) fn forget_places(&mut self, nowhere: &Origin) {
+        self.origin = nowhere.clone();
+        self.also.iter_mut().for_each(|condition| match condition {
+            Condition::Any(inner) | Condition::Not(inner) => {
+                inner.iter_mut().for_each(|matcher| matcher.forget_places(nowhere));
+            }
+            _ => {}
+        });
+    }
 }
 
 impl fmt::Display for Subsystem {
@@ -127,6 +158,7 @@ impl fmt::Display for Process {
         match self {
             Process::Path(text) | Process::Name(text) => f.write_str(text),
             Process::Prefix(text) => write!(f, "{text}*"),
+            Process::Glob(glob) => glob.fmt(f),
         }
     }
 }

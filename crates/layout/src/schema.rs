@@ -48,6 +48,7 @@ pub fn schema() -> String {
             "group": group,
             "template": body(keys::TEMPLATE, &settings),
             "defaults": body(keys::DEFAULTS, &settings),
+            "match": object(keys::MATCH),
             "scalar": { "type": ["string", "integer", "number", "boolean"] },
         },
     });
@@ -141,7 +142,8 @@ fn shape_schema(shape: Shape) -> Value {
         Shape::Table(known) => object(known),
         Shape::Tables(known) => one_or_more(object(known)),
         Shape::Groups => json!({ "type": "object" }),
-        Shape::Mounts => json!({ "type": "object", "additionalProperties": text() }),
+        Shape::Mounts | Shape::Names => json!({ "type": "object", "additionalProperties": text() }),
+        Shape::Matches => one_or_more(json!({ "$ref": "#/$defs/match" })),
         Shape::To => {
             let table = object(keys::TO);
             json!({ "anyOf": [text(), table, { "type": "array", "items": table }] })

@@ -142,7 +142,8 @@ impl Desired {
             group.iter().for_each(|group| ask(group, true, origin));
         }
         let matches = self.groups.iter().flat_map(|group| &group.matches);
-        for Matcher { who, origin, .. } in matches.chain(self.rules.iter().map(|rule| &rule.matcher)) {
+        let all = matches.chain(self.rules.iter().map(|rule| &rule.matcher));
+        for Matcher { who, origin, .. } in all.flat_map(Matcher::with_inner) {
             match who {
                 Who::User(account) => ask(account, false, origin),
                 Who::GroupMember(account) => ask(account, true, origin),

@@ -123,7 +123,7 @@ impl Found {
     }
 
     /// The huge page size in the name, in bytes.
-    fn page(&self) -> Option<u64> {
+    pub(crate) fn page(&self) -> Option<u64> {
         self.size.as_deref()?.parse::<Bytes>().ok().map(|bytes| bytes.0).filter(|page| *page > 0)
     }
 }
@@ -303,11 +303,15 @@ pub(crate) fn bytes(text: &str) -> Option<Limit<Bytes>> {
 
 /// A limit of huge pages: on v1 none is `LONG_MAX` rounded down to a whole one.
 fn huge_pages(text: &str, page: Option<u64>) -> Option<Limit<Bytes>> {
-    let whole = page.map_or(u64::MAX, |page| i64::MAX.unsigned_abs() / page * page);
     Some(match bytes(text)? {
-        Limit::At(limit) if limit.0 < whole => Limit::At(limit),
+        Limit::At(limit) if limit.0 < v1_unlimited(page) => Limit::At(limit),
         _ => Limit::Max,
     })
+}
+
+/// The number from which on v1 prints a limit that is none, of memory or of huge pages of that size.
+pub(crate) fn v1_unlimited(page: Option<u64>) -> u64 {
+    page.map_or(V1_UNLIMITED, |page| i64::MAX.unsigned_abs() / page * page)
 }
 
 fn count(text: &str) -> Option<Limit<u64>> {

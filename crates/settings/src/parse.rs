@@ -5,6 +5,7 @@ mod keyed;
 
 use units::{Bytes, CpuSet, IdSet, Limit, Micros, UnitError};
 
+use crate::decode::v1_unlimited;
 use crate::error::ValueError;
 use crate::names::{Found, Via};
 use crate::setting::{Access, Binding, Codec, Key, Kind, OutOfRange, Range, Version};
@@ -14,6 +15,8 @@ use crate::value::{CpuMax, DeviceNumber, Hundredths, Value};
 const PERIOD: Micros = Micros(100_000);
 /// The periods the kernel takes, in microseconds (`kernel/sched/core.c`, `max_cfs_quota_period`).
 const PERIODS: (i64, u64) = (1_000, 1_000_000);
+
+const LONG_MAX: u64 = i64::MAX.unsigned_abs();
 
 /// What a value's text may ask of the machine it is for. Each is asked only where the text needs it.
 pub trait Facts {
@@ -138,7 +141,7 @@ impl Reader<'_> {
         })
     }
 
-    /// `max`; under a v1 name also that file's `-1` and `unlimited`.
+    /// `max`; under a v1 name also that file's `-1`, `unlimited`, and the number that it prints then.
     fn unlimited(&self) -> bool {
         let minus_one =
             matches!(self.binding.codec, Codec::Amount { unlimited: "-1" } | Codec::MemoryPlusSwap);
@@ -149,7 +152,11 @@ impl Reader<'_> {
                 _ => true,
             },
             "-1" | "unlimited" => minus_one && self.version == Version::V1,
-            _ => false,
+            text => {
+                let printed = |bytes: u64| bytes >= v1_unlimited(self.found.page()) && bytes <= LONG_MAX;
+                let is_v1s = minus_one && self.version == Version::V1;
+                is_v1s && self.found.setting.kind == Kind::Bytes && text.parse().is_ok_and(printed)
+            }
         }
     }
 

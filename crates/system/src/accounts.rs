@@ -1,7 +1,8 @@
 //! Users and groups: names to numbers and back.
 //!
 //! The release program is linked statically, for its start-up time, and a static program can't load the name services
-//! of this machine (sssd, LDAP): getent(1) asks them. Each answer is asked for once and remembered.
+//! of this machine (sssd, LDAP): getent(1) asks them. Each answer is asked for once and remembered. Where there is no
+//! getent, as beside busybox, there are no name services either: then the files are all.
 
 use std::{cell::RefCell, collections::HashMap, io, process::Command};
 
@@ -100,6 +101,20 @@ impl Accounts {
         self.field(GROUP, &number.to_string(), 0)
     }
 
+    /// The numbers of the users that the name services list in a group, by its name or number. Who has it as his
+    /// primary group need not be among them.
+    pub fn members(&self, group: &str) -> Vec<u32> {
+        let listed = self.field(GROUP, group, 3).unwrap_or_default();
+        let names: Vec<&str> = listed.split(',').map(str::trim).filter(|name| !name.is_empty()).collect();
+        if names.is_empty() {
+            return Vec::new();
+        }
+        // one question for all of them
+        let asked = Command::new("getent").arg(PASSWD).arg("--").args(names).output();
+        let text = asked.map(|asked| String::from_utf8_lossy(&asked.stdout).into_owned()).unwrap_or_default();
+        text.lines().filter_map(|line| line.split(':').nth(2)?.parse().ok()).collect()
+    }
+
     /// Do the name services list that user as a member of that group? His primary group is not looked at.
     pub fn is_listed(&self, user: &str, group: &str) -> bool {
         self.field(GROUP, group, 3)
@@ -128,6 +143,11 @@ impl Accounts {
         number.map(Some).ok_or(AccountError::Unknown { kind, name: name.to_owned(), database })
     }
 
+    /// Whoever can't be asked for is not held against a layout.
+    fn knows(&self, database: &'static str, name: &str) -> bool {
+        self.entry(database, name).map_or(true, |entry| entry.is_some())
+    }
+
     fn field(&self, database: &'static str, key: &str, place: usize) -> Option<String> {
         self.entry(database, key)
             .ok()?
@@ -139,8 +159,14 @@ impl Accounts {
         if let Some(known) = self.known.borrow().get(&(database, key.to_owned())) {
             return Ok(known.clone());
         }
-        let asked = Command::new("getent").args([database, "--", key]).output()?;
-        let entry = asked.status.success().then(|| String::from_utf8_lossy(&asked.stdout).into_owned());
+        let entry = match Command::new("getent").args([database, "--", key]).output() {
+            Ok(asked) => asked.status.success().then(|| String::from_utf8_lossy(&asked.stdout).into_owned()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                let text = std::fs::read_to_string(format!("/etc/{database}"))?;
+                text.lines().find(|line| is_of(line, key)).map(str::to_owned)
+            }
+            Err(error) => return Err(error),
+        };
         self.known.borrow_mut().insert((database, key.to_owned()), entry.clone());
         Ok(entry)
     }
@@ -154,6 +180,38 @@ impl People for Accounts {
     fn group(&self, name: &str) -> Option<u32> {
         self.group_number(name).ok().flatten()
     }
+}
+
+impl layout::Accounts for Accounts {
+    fn is_user(&self, name: &str) -> bool {
+        self.knows(PASSWD, name)
+    }
+
+    fn is_group(&self, name: &str) -> bool {
+        self.knows(GROUP, name)
+    }
+
+    fn users(&self) -> Vec<String> {
+        names(PASSWD)
+    }
+
+    fn groups(&self) -> Vec<String> {
+        names(GROUP)
+    }
+}
+
+/// Is the entry that of this name or number?
+fn is_of(entry: &str, key: &str) -> bool {
+    let mut fields = entry.split(':');
+    fields.next() == Some(key) || fields.nth(1) == Some(key)
+}
+
+/// The names in a list, as far as the name services list them.
+fn names(database: &str) -> Vec<String> {
+    let listed = Command::new("getent").arg(database).output();
+    let text = listed.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
+    let text = text.or_else(|_| std::fs::read_to_string(format!("/etc/{database}"))).unwrap_or_default();
+    text.lines().filter_map(|line| line.split(':').next()).map(str::to_owned).collect()
 }
 
 #[cfg(test)]
@@ -171,10 +229,19 @@ mod tests {
     }
 
     #[test]
+    fn an_entry_is_found_by_name_and_by_number() {
+        let entry = "oracle:x:54321:54322:Oracle:/home/oracle:/bin/bash";
+        assert!(is_of(entry, "oracle") && is_of(entry, "54321"));
+        assert!(!is_of(entry, "x") && !is_of(entry, "54322") && !is_of(entry, "oracl"));
+    }
+
+    #[test]
     fn an_unknown_name_is_an_error_and_not_a_number() {
         let accounts = Accounts::new();
         assert!(matches!(accounts.owner("rf-test-nobody"), Err(AccountError::Unknown { kind: "user", .. })));
         assert!(matches!(accounts.owner(":"), Err(AccountError::Nobody(_))));
         assert_eq!(People::user(&accounts, "rf-test-nobody"), None);
+        assert!(!layout::Accounts::is_user(&accounts, "rf-test-nobody"));
+        assert!(layout::Accounts::users(&accounts).contains(&"root".to_owned()));
     }
 }

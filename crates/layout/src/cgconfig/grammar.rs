@@ -13,10 +13,30 @@ pub(super) struct Grammar<'r> {
     ahead: Option<Option<Token<'r>>>,
 }
 
+/// What a block belongs to, for messages; a text only where one is told.
+#[derive(Clone, Copy)]
+pub(super) enum What<'r> {
+    /// `group 'a'`.
+    Named(&'static str, &'r str),
+    /// `'perm'`.
+    Plain(&'r str),
+    /// Something that makes no sense itself.
+    It,
+}
+
+impl std::fmt::Display for What<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            What::Named(kind, name) => write!(f, "{kind} '{}'", cut(name)),
+            What::Plain(name) => write!(f, "'{}'", cut(name)),
+            What::It => f.write_str("it"),
+        }
+    }
+}
+
 /// A block that is being read.
 pub(super) struct Block<'r> {
-    /// What it belongs to, for messages: `group 'a'`.
-    what: String,
+    what: What<'r>,
     open: Token<'r>,
 }
 
@@ -64,7 +84,12 @@ impl<'r> Grammar<'r> {
     }
 
     /// The brace that opens a block after `after`; reported if it is not there.
-    pub(super) fn open(&mut self, what: String, after: Token<'r>, report: &mut Report) -> Option<Block<'r>> {
+    pub(super) fn open(
+        &mut self,
+        what: What<'r>,
+        after: Token<'r>,
+        report: &mut Report,
+    ) -> Option<Block<'r>> {
         match self.peek() {
             Some(open @ Token::Sign("{")) => {
                 self.next();

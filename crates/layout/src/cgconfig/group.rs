@@ -3,7 +3,7 @@
 use settings::{Controller, Found, Kind, Version, Via};
 
 use super::Reader;
-use super::grammar::{Block, Item};
+use super::grammar::{Block, Item, What};
 use crate::collect::{Collector, Twice};
 use crate::desired::{Demands, Group, Template};
 use crate::diagnostic::Diagnostic;
@@ -56,7 +56,7 @@ impl<'r> Reader<'r> {
         let Some(token) = self.section_name(keyword) else { return };
         let Some(text) = token.word() else { return };
         let origin = self.grammar.origin(token);
-        let what = format!("group '{}'", cut(text));
+        let what = What::Named("group", text);
         let Some(block) = self.grammar.open(what, token, self.report) else {
             self.grammar.skip_section();
             return;
@@ -88,7 +88,7 @@ impl<'r> Reader<'r> {
         let Some(token) = self.section_name(keyword) else { return };
         let Some(text) = token.word() else { return };
         let origin = self.grammar.origin(token);
-        let what = format!("template '{}'", cut(text));
+        let what = What::Named("template", text);
         let Some(block) = self.grammar.open(what, token, self.report) else {
             self.grammar.skip_section();
             return;
@@ -142,7 +142,7 @@ impl<'r> Reader<'r> {
         while let Item::Word(token) = self.grammar.item(block, self.report) {
             match token {
                 Token::Bare("perm") => {
-                    if let Some(block) = self.grammar.open("'perm'".to_owned(), token, self.report) {
+                    if let Some(block) = self.grammar.open(What::Plain("perm"), token, self.report) {
                         self.perm(&block, body);
                     } else {
                         self.grammar.skip_statement();
@@ -157,7 +157,7 @@ impl<'r> Reader<'r> {
         let name = token.text();
         let origin = self.grammar.origin(token);
         let subsystem = self.subsystem(name, &origin);
-        let what = format!("controller '{}'", cut(name));
+        let what = What::Named("controller", name);
         let Some(block) = self.grammar.open(what, token, self.report) else {
             self.grammar.skip_statement();
             return;
@@ -216,13 +216,13 @@ impl<'r> Reader<'r> {
                 other => {
                     let error = Diagnostic::error(format!("unknown name '{}' in 'perm'", cut(other)));
                     self.report.push(error.at(self.grammar.origin(token)).hint("known are task and admin"));
-                    if let Some(block) = self.grammar.open("it".to_owned(), token, self.report) {
+                    if let Some(block) = self.grammar.open(What::It, token, self.report) {
                         self.skip_block(&block);
                     }
                     continue;
                 }
             };
-            let what = format!("'{}'", token.text());
+            let what = What::Plain(token.text());
             let Some(block) = self.grammar.open(what, token, self.report) else {
                 self.grammar.skip_statement();
                 continue;

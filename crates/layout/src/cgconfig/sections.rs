@@ -1,7 +1,7 @@
 //! The sections that are no groups: `mount`, `default`, `namespace`, `systemd`.
 
 use super::Reader;
-use super::grammar::Item;
+use super::grammar::{Item, What};
 use super::group::{Body, without_slashes};
 use crate::desired::{Defaults, Mount, Systemd};
 use crate::diagnostic::Diagnostic;
@@ -19,7 +19,7 @@ impl<'r> Reader<'r> {
     /// The `name = value;` lines of a section; what is wrong is reported and left out.
     fn pairs(&mut self, keyword: Token<'r>) -> Vec<(Token<'r>, Token<'r>)> {
         let mut pairs = Vec::new();
-        let what = format!("'{}'", keyword.text());
+        let what = What::Plain(keyword.text());
         let Some(block) = self.grammar.open(what, keyword, self.report) else {
             self.grammar.skip_section();
             return pairs;
@@ -76,7 +76,7 @@ impl<'r> Reader<'r> {
 
     pub(super) fn default(&mut self, keyword: Token<'r>) {
         let origin = self.grammar.origin(keyword);
-        let Some(block) = self.grammar.open("'default'".to_owned(), keyword, self.report) else {
+        let Some(block) = self.grammar.open(What::Plain("default"), keyword, self.report) else {
             self.grammar.skip_section();
             return;
         };
@@ -87,7 +87,7 @@ impl<'r> Reader<'r> {
                 let error = Diagnostic::error(format!("unknown name '{}' in 'default'", cut(token.text())));
                 self.report.push(error.at(self.grammar.origin(token)).hint("known is perm"));
             }
-            match self.grammar.open(format!("'{}'", cut(token.text())), token, self.report) {
+            match self.grammar.open(What::Plain(token.text()), token, self.report) {
                 Some(block) if perm => self.perm(&block, &mut body),
                 Some(block) => self.skip_block(&block),
                 None => self.grammar.skip_statement(),

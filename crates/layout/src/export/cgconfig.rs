@@ -164,8 +164,9 @@ impl Writer<'_> {
     }
 }
 
-/// A word as it is, or in quotes; `None` if it can't be written, since there is no way to write a quote.
-fn word(text: &str) -> Option<String> {
+/// A word of cgconfig.conf as it is, or in quotes; `None` if it can't be written, since there is no way to write a
+/// quote.
+pub fn word(text: &str) -> Option<String> {
     // signs over several lines would look like a quote that was forgotten
     let signs = text.contains('\n') && text.contains([';', '{', '}']);
     match !text.is_empty() && text.chars().all(is_bare) {

@@ -6,7 +6,7 @@ use super::Export;
 use super::writes::comment;
 use crate::desired::Desired;
 use crate::diagnostic::Diagnostic;
-use crate::rule::{Controllers, Rule};
+use crate::rule::{Controllers, Process, Rule};
 
 /// All rules as lines of cgrules.conf, the groups' own behind the others.
 pub fn to_cgrules(desired: &Desired) -> Export {
@@ -25,6 +25,9 @@ pub fn to_cgrules(desired: &Desired) -> Export {
 
 fn lines(rule: &Rule) -> Result<String, Diagnostic> {
     let lost = |what: &str| Err(Diagnostic::warning(what).at(rule.matcher.origin.clone()));
+    if !rule.matcher.also.is_empty() || matches!(rule.matcher.process, Some(Process::Glob(_))) {
+        return lost("cgrules.conf knows processes by user, group and program only");
+    }
     let mut user = rule.matcher.who.to_string();
     if let Some(process) = &rule.matcher.process {
         let process = process.to_string();

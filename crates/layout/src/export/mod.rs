@@ -3,10 +3,11 @@
 mod cgconfig;
 mod cgrules;
 mod cgset;
+mod conditions;
 mod toml;
 mod writes;
 
-pub use cgconfig::to_cgconfig;
+pub use cgconfig::{to_cgconfig, word as cgconfig_word};
 pub use cgrules::to_cgrules;
 pub use cgset::{cgset_line, to_cgset};
 pub use toml::to_toml;

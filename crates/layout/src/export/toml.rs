@@ -6,6 +6,7 @@ use settings::{Fidelity, Side, Version, Via};
 use toml_writer::TomlWrite as _;
 use units::Limit;
 
+use super::conditions::condition_pairs;
 use crate::demand::{CpuAmount, CpuDemand, CpuSpec, MemDemand, MemoryAmount, Near, Placement, Pool, Smt};
 use crate::desired::{Assigned, Defaults, Demands, Desired, Expected};
 use crate::origin::Spanned;
@@ -42,7 +43,7 @@ struct Writer {
 }
 
 /// Keys with their values, as TOML.
-type Pairs = Vec<(&'static str, String)>;
+pub(super) type Pairs = Vec<(&'static str, String)>;
 
 impl Writer {
     fn header(&mut self, name: &str) {
@@ -215,13 +216,13 @@ fn note(assigned: &Assigned) -> Option<String> {
     }
 }
 
-fn text(text: &str) -> String {
+pub(super) fn text(text: &str) -> String {
     let mut out = String::new();
     let _ = out.value(text); // a String takes everything
     out
 }
 
-fn key(name: &str) -> String {
+pub(super) fn key(name: &str) -> String {
     let mut out = String::new();
     let _ = out.key(name);
     out
@@ -235,11 +236,11 @@ fn value(value: &str) -> String {
     }
 }
 
-fn array(values: &[String]) -> String {
+pub(super) fn array(values: &[String]) -> String {
     format!("[{}]", values.join(", "))
 }
 
-fn table(pairs: &Pairs) -> String {
+pub(super) fn table(pairs: &Pairs) -> String {
     match pairs.as_slice() {
         [] => "{}".to_owned(),
         pairs => {
@@ -341,15 +342,18 @@ fn person(person: &Person) -> String {
     table(&pairs)
 }
 
-fn matcher_pairs(matcher: &Matcher) -> Pairs {
+pub(super) fn matcher_pairs(matcher: &Matcher) -> Pairs {
     let mut pairs = Pairs::new();
     match &matcher.who {
         Who::User(user) => pairs.push(("user", account(user))),
         Who::GroupMember(group) => pairs.push(("group", account(group))),
-        Who::Anyone if matcher.process.is_none() => pairs.push(("user", text("*"))),
+        Who::Anyone if matcher.process.is_none() && matcher.also.is_empty() => {
+            pairs.push(("user", text("*")))
+        }
         Who::Anyone => {}
     }
     pairs.extend(matcher.process.as_ref().map(|process| ("process", text(&process.to_string()))));
+    condition_pairs(matcher, &mut pairs);
     pairs
 }
 

@@ -1,6 +1,7 @@
 //! Our own TOML into a draft. The TOML itself is read by the `toml` crate, which goes on after an error; what stands in
 //! it is read here, by hand rather than by `serde`, since that stops at the first thing that is wrong.
 
+mod conditions;
 mod cpus;
 mod group;
 mod machine;

@@ -77,9 +77,9 @@ impl Reader<'_> {
         self.matcher_of(value, &entries, before)
     }
 
-    /// `user`, `group` and `process` among a table's entries, before which there were so many errors.
+    /// What is matched among a table's entries, before which there were so many errors.
     fn matcher_of(&mut self, value: &Value<'_>, entries: &[Entry<'_, '_>], before: usize) -> Option<Matcher> {
-        let (mut who, mut process) = (None, None);
+        let (mut who, mut process, mut also) = (None, None, Vec::new());
         for (key, value) in entries {
             let this = match &**key.get_ref() {
                 "user" => self.user(value),
@@ -88,7 +88,10 @@ impl Reader<'_> {
                     process = self.process(value);
                     continue;
                 }
-                _ => continue,
+                other => {
+                    self.condition(other, value, &mut also);
+                    continue;
+                }
             };
             if who.is_some() {
                 let error = Diagnostic::error("'user' and 'group' don't go together").at(self.origin(key));
@@ -99,12 +102,12 @@ impl Reader<'_> {
         if self.report.errors() > before {
             return None;
         }
-        if who.is_none() && process.is_none() {
+        if who.is_none() && process.is_none() && also.is_empty() {
             let hint = "give user, group or process; user = \"*\" is anyone";
             self.wrong(value, "nothing to match is given".to_owned(), hint);
             return None;
         }
-        Some(Matcher { who: who.unwrap_or(Who::Anyone), process, origin: self.origin(value) })
+        Some(Matcher { who: who.unwrap_or(Who::Anyone), process, also, origin: self.origin(value) })
     }
 
     /// A user, `*`, or `@group` as cgrules.conf writes it.
@@ -121,11 +124,11 @@ impl Reader<'_> {
         self.account(value).map(Who::User)
     }
 
-    fn process(&mut self, value: &Value<'_>) -> Option<Process> {
+    pub(super) fn process(&mut self, value: &Value<'_>) -> Option<Process> {
         let text = self.text(value, "a program's path or name")?;
-        let process = Process::new(text);
+        let process = Process::pattern(text);
         if process.is_none() {
-            let hint = "a path, a name, or the beginning of one with a single * at its end";
+            let hint = "a path or a name; * is any text";
             self.wrong(value, format!("'{}' is no program", cut(text)), hint);
         }
         process

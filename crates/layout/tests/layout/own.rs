@@ -1,8 +1,8 @@
 //! Our own TOML: every way of saying something, and what it means.
 
 use layout::{
-    Account, Controllers, CpuAmount, CpuDemand, CpuSpec, Desired, Expected, MemDemand, MemoryAmount, Near,
-    Placement, Pool, Process, Smt, Source, Who,
+    Account, Condition, Controllers, CpuAmount, CpuDemand, CpuSpec, Desired, Expected, MemDemand,
+    MemoryAmount, Near, Placement, Pool, Process, Smt, Source, Who,
 };
 use settings::Hundredths;
 use units::{Bytes, Limit};
@@ -366,4 +366,37 @@ fn a_long_chain_of_likes_is_no_circle_and_does_not_overflow() {
     let mut text = "[groups.g0]\ncpus = 1\n".to_owned();
     (1..20_000).for_each(|n| text.push_str(&format!("[groups.g{n}]\ncpus = {{ like = \"g{}\" }}\n", n - 1)));
     assert_eq!(read(&text).groups.len(), 20_000);
+}
+
+#[test]
+fn what_else_a_process_must_be_like_is_read_and_written_again() {
+    let text = r#"[groups.a]
+match = [{ process = "*/bin/ora*", command = '-D (archive|wal)\b', parent = "cron", ancestor = "/usr/sbin/sshd", session = "bash", unit = "pg@*.service", container = "*", in = "/user.slice/*", any = [{ process = "fio" }, { not = [{ user = "root" }] }], environment = { SID = "prod*", "A B" = "*" } }]
+
+[[rules]]
+not = [{ user = "root" }]
+to = "a"
+"#;
+    let desired = read(text);
+    let matcher = &desired.groups[0].matches[0];
+    assert_eq!(matcher.who, Who::Anyone);
+    assert_eq!(matcher.also.len(), 10);
+    let Some(Process::Glob(glob)) = &matcher.process else { panic!("{:?}", matcher.process) };
+    assert!(glob.fits(b"/u01/bin/oracle"));
+    let [
+        Condition::Command(expression),
+        ..,
+        Condition::Any(any),
+        Condition::Environment { name: first, .. },
+        _,
+    ] = matcher.also.as_slice()
+    else {
+        panic!("{:?}", matcher.also)
+    };
+    assert!(expression.is_in("pg -D wal") && !expression.is_in("pg -D wall"));
+    assert_eq!((any.len(), first.as_str()), (2, "SID"));
+    assert_eq!(matcher.with_inner().len(), 4);
+    assert_eq!(layout::to_toml(&desired), text);
+    let lost = layout::to_cgrules(&desired).lost;
+    assert_eq!(lost.len(), 2, "cgrules.conf can't say them: {lost:?}");
 }

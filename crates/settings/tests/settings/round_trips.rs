@@ -232,6 +232,11 @@ fn the_studies_lines_are_written_as_they_say() {
         ("io.max", V1, "8:16 riops=max", one("blkio.throttle.read_iops_device", "8:16 0")),
         ("memory.limit_in_bytes", V1, "8589934592", one("memory.limit_in_bytes", "8589934592")),
         ("memory.limit_in_bytes", V2, "-1", one("memory.max", "max")),
+        // as v1 prints that there is none, with pages of 4 KiB and of 64 KiB, and LONG_MAX itself
+        ("memory.limit_in_bytes", V2, "9223372036854771712", one("memory.max", "max")),
+        ("memory.limit_in_bytes", V1, "9223372036854710272", one("memory.limit_in_bytes", "-1")),
+        ("memory.soft_limit_in_bytes", V1, "9223372036854775807", one("memory.soft_limit_in_bytes", "-1")),
+        ("hugetlb.2MB.limit_in_bytes", V1, "9223372036852678656", one("hugetlb.2MB.limit_in_bytes", "-1")),
         ("memory.max", V1, "max", one("memory.limit_in_bytes", "-1")),
         ("memory.max", V2, "25%", one("memory.max", "4294967296")),
         ("cpuset.cpus", V1, "0,4,8,12,16,20,24,28", one("cpuset.cpus", "0,4,8,12,16,20,24,28")),

@@ -1,0 +1,396 @@
+//! The whole way of a layout on the kernel that this runs on: plan, apply, drift, status, history, confirm, undo.
+
+use std::{
+    fs,
+    io::{BufRead, BufReader, Read, Write},
+    sync::Arc,
+};
+
+use libtest_mimic::Trial;
+use rustix::{fs::FlockOperation, process::Signal};
+use serde_json::Value;
+
+use crate::{
+    desk::{Desk, answer, has_usual, says},
+    world::{Need, World},
+};
+
+type Case = (&'static str, &'static [Need], fn(&mut Desk));
+
+const CASES: &[Case] = &[
+    ("a plan tells each step with its reason, and changes nothing", &[], planned),
+    ("what is applied is there, and applying it again does nothing", &[], applied),
+    ("the history says who did what when, and how it ended", &[], remembered),
+    ("a value changed by hand is drift, and apply mends it", &[], changed),
+    ("a group that is gone is drift", &[], gone),
+    (
+        "a partition that the kernel made invalid is drift, with the kernel's reason",
+        &[Need::V2("cpuset"), Need::Cpus(4), Need::Plain],
+        invalid,
+    ),
+    ("undo brings back what was there before, and takes new groups away", &[], undone),
+    ("undo goes to any generation, and leaves a group with tasks alone", &[], undone_far),
+    ("what is not confirmed is undone", &[], unconfirmed),
+    ("what is not confirmed is undone when the shell is dead", &[], unconfirmed_without_shell),
+    ("what is confirmed stays", &[], confirmed),
+    ("a second apply waits for the first and says for whom", &[], two_at_once),
+    ("an apply that is interrupted puts everything back", &[], interrupted),
+    ("the answers for programs are JSON", &[], json),
+    ("the drawing names the groups", &[], drawn),
+    ("libcgroup's configuration goes the same way", &[], cgconfig),
+];
+
+const LAYOUT: &str = "
+[groups.{g}]
+pids.max = 100
+
+[groups.{g}.groups.a]
+cpus = 1
+mems = \"local\"
+memory.max = \"64M\"
+
+[groups.\"{g}/b\"]
+cpus = 1
+mems = \"local\"
+cpu.weight = 200
+";
+
+pub fn trials(world: &Arc<World>) -> Vec<Trial> {
+    let there = |needs: &[Need]| needs.iter().all(|need| world.has(*need));
+    let cases = CASES.iter().filter(|(_, needs, _)| has_usual(world) && there(needs));
+    cases
+        .map(|&(name, _, case)| {
+            let world = world.clone();
+            Trial::test(format!("layout: {name}"), move || {
+                let mut desk = Desk::new(&world, name);
+                desk.write("l.toml", LAYOUT);
+                case(&mut desk);
+                Ok(())
+            })
+        })
+        .collect()
+}
+
+fn planned(desk: &mut Desk) {
+    let told = desk.ends("plan {d}/l.toml", 0);
+    let lines: Vec<&str> = told.lines().collect();
+    assert!(lines.len() >= 10 && lines.len().is_multiple_of(2), "{told}");
+    for step in lines.chunks(2) {
+        assert!(!step[0].starts_with(' ') && step[1].starts_with("    ") && step[1].len() > 8, "{step:?}");
+    }
+    let file = |group: &str, file: &str| {
+        lines.iter().any(|line| line.contains(&desk.scene.fill(group)) && line.contains(file))
+    };
+    assert!(file("{g}/a/", "cpuset.cpus <- ") && file("{g}/b/", "cpuset.mems <- "), "{told}");
+    assert!(file("{g}/", "pids.max <- 100"), "{told}");
+    assert_eq!(desk.groups(), [""; 0]);
+    assert_eq!(desk.generations(), 0);
+}
+
+fn applied(desk: &mut Desk) {
+    says(&desk.ends("apply {d}/l.toml {s}", 0), &["generation 1: ", " steps done"]);
+    let held = |line: &str| desk.scene.ok(line).trim().to_owned();
+    assert_eq!(held("get --values {g} pids.max"), "100");
+    assert_eq!(held("get --values {g}/a memory.max"), "64M");
+    assert_eq!(held("get --values {g}/b cpu.weight"), "200");
+    let cpus = held("get --values {g}/a cpuset.cpus");
+    assert!(cpus.parse::<usize>().is_ok() && !held("get --values {g}/a cpuset.mems").is_empty(), "{cpus}");
+    assert_eq!(desk.ends("apply {d}/l.toml {s}", 0), "nothing to do: the machine is as the layout asks\n");
+    assert_eq!(desk.ends("plan {d}/l.toml", 0), "nothing to do: the machine is as the layout asks\n");
+    assert_eq!(desk.generations(), 1);
+    let status = desk.ends("status {s}", 0);
+    says(&status, &[&desk.scene.fill("{g}/a  as asked"), "pids.max", "64M", "no tasks", "of memory"]);
+    says(&desk.ends("status {s} {d}/l.toml", 0), &["the machine is as ", "l.toml asks"]);
+    let pid = desk.scene.start("{pid}", &["sleep", "60"]);
+    desk.scene.ok("move {g}/a {pid}");
+    says(&desk.ends("status {s}", 0), &[&format!("1 task: {pid} sleep")]);
+}
+
+fn remembered(desk: &mut Desk) {
+    assert_eq!(desk.ends("history {s}", 0), "nothing was applied yet\n");
+    desk.ends("apply {d}/l.toml {s}", 0);
+    desk.ends("undo {s}", 0);
+    let told = desk.ends("history {s}", 0);
+    let lines: Vec<&str> = told.lines().collect();
+    let what = desk.scene.fill("layout {d}/l.toml");
+    assert!(lines[0].starts_with("   1  ") && lines[0].ends_with(&what), "{told}");
+    assert!(lines[1].starts_with("   2  ") && lines[1].ends_with("undo to generation 0"), "{told}");
+    assert_eq!(lines.len(), 2);
+    for line in lines {
+        // `2026-01-31 08:05:09 UTC`
+        let fields: Vec<&str> = line.split_whitespace().collect();
+        let digits =
+            |text: &str| text.chars().map(|c| if c.is_ascii_digit() { '0' } else { c }).collect::<String>();
+        assert_eq!(digits(fields[1]) + " " + &digits(fields[2]) + " " + fields[3], "0000-00-00 00:00:00 UTC");
+        assert!(!fields[4].is_empty() && fields[5] == "done", "{line}");
+    }
+}
+
+fn changed(desk: &mut Desk) {
+    desk.ends("apply {d}/l.toml {s}", 0);
+    desk.scene.ok("set {g} pids.max=77");
+    let status = desk.ends("status {s}", 3);
+    says(&status, &["pids.max: asked for 100, holds 77", &desk.scene.fill("{g}  drift")]);
+    assert_eq!(status.matches("drift: ").count(), 1, "{status}");
+    let with = desk.ends("status {s} {d}/l.toml", 3);
+    says(&with, &["1 step to what ", "pids.max <- 100 (was 77)"]);
+    says(&desk.ends("apply {d}/l.toml {s}", 0), &["generation 2: 1 step done"]);
+    desk.ends("status {s}", 0);
+    // what another layout asks for on top is no drift, but not as that layout asks
+    desk.write("more.toml", "[groups.{g}]\npids.max = 101\n");
+    says(&desk.ends("status {s} {d}/more.toml", 3), &["pids.max <- 101"]);
+}
+
+fn gone(desk: &mut Desk) {
+    desk.ends("apply {d}/l.toml {s}", 0);
+    desk.scene.ok("delete {g}/b");
+    let status = desk.ends("status {s}", 3);
+    says(&status, &[&desk.scene.fill("{g}/b  drift"), &desk.scene.fill("/{g}/b is gone")]);
+    says(&status, &[&desk.scene.fill("{g}/a  as asked")]);
+    desk.ends("apply {d}/l.toml {s}", 0);
+    desk.ends("status {s}", 0);
+}
+
+fn invalid(desk: &mut Desk) {
+    desk.write("rt.toml", "[groups.{g}-rt]\ncpus = 1\nexclusive = true\n");
+    desk.ends("apply {d}/rt.toml {s}", 0);
+    desk.ends("status {s}", 0);
+    let cpu = desk.scene.ok("get --values {g}-rt cpuset.cpus").trim().to_owned();
+    // a sibling that names the same CPU
+    desk.scene.ok("create {g} --controllers cpuset");
+    desk.scene.ringfence(&format!("set {{g}} cpuset.cpus={cpu}"), None);
+    let (code, told, error) = desk.run("status {s}");
+    desk.scene.ok("delete {g}");
+    desk.ends("undo {s}", 0);
+    assert_eq!(code, 3, "{told}{error}");
+    says(&told, &["drift: the kernel keeps the partition invalid: root invalid ("]);
+}
+
+fn undone(desk: &mut Desk) {
+    desk.scene.ok("create {g} --controllers cpu,cpuset,memory,pids");
+    desk.scene.ok("create {g}/a --controllers cpu,cpuset,memory,pids");
+    desk.scene.ok("set {g} cpuset.mems=0 cpuset.cpus=0 pids.max=50");
+    desk.scene.ok("set {g}/a cpu.weight=150 memory.max=128M pids.max=20");
+    let held = |desk: &Desk| (desk.scene.ok("get {g}"), desk.scene.ok("get {g}/a"));
+    let before = held(desk);
+    desk.write(
+        "both.toml",
+        "
+[groups.{g}]
+pids.max = 100
+[groups.{g}.groups.a]
+cpus = \"0\"
+mems = \"0\"
+cpu.weight = 200
+memory.max = \"64M\"
+[groups.{g}.groups.b]
+pids.max = 10
+",
+    );
+    desk.ends("apply {d}/both.toml {s}", 0);
+    assert_ne!(held(desk), before);
+    assert_eq!(desk.groups().len(), 2);
+    desk.ends("undo {s}", 0);
+    assert_eq!(held(desk), before);
+    assert_eq!(desk.groups(), [desk.scene.fill("{g}/a")]);
+    says(&desk.ends("status {s}", 0), &["nothing of it is in effect"]);
+    let (code, _, error) = desk.run("undo {s}");
+    assert_eq!(code, 1);
+    says(&error, &["there is nothing to undo", "hint: ringfence history"]);
+}
+
+fn undone_far(desk: &mut Desk) {
+    for (file, max) in [("1.toml", 10), ("2.toml", 20), ("3.toml", 30)] {
+        desk.write(file, &format!("[groups.{{g}}]\npids.max = {max}\n"));
+        desk.ends(&format!("apply {{d}}/{file} {{s}}"), 0);
+    }
+    let held = |desk: &Desk| desk.scene.ok("get --values {g} pids.max").trim().to_owned();
+    desk.ends("undo 1 {s}", 0);
+    assert_eq!(held(desk), "10");
+    desk.ends("undo 3 {s}", 0);
+    assert_eq!(held(desk), "30");
+    let (code, _, error) = desk.run("undo 9 {s}");
+    assert_eq!(code, 1);
+    says(&error, &["there is no generation 9: the last is 5", "hint: ringfence history"]);
+    let pid = desk.scene.start("{pid}", &["sleep", "60"]);
+    desk.scene.ok("move {g} {pid}");
+    let (code, _, error) = desk.run("undo 0 {s}");
+    assert_eq!(code, 3);
+    says(&error, &[&desk.scene.fill("group '{g}' stays: 1 task in "), &pid.to_string()]);
+    assert!(desk.scene.ok("where {pid}").contains(&desk.scene.group));
+}
+
+fn unconfirmed(desk: &mut Desk) {
+    let told = desk.ends("apply --confirm 2s {d}/l.toml {s}", 0);
+    says(&told, &["generation 1: ", "undone in 2 s unless you say: ringfence confirm 1"]);
+    desk.scene.until("the end of the time", || desk.groups().is_empty());
+    desk.scene.until("the record", || desk.run("history {s}").1.contains("not confirmed within 2 s"));
+    let (code, _, error) = desk.run("confirm {s}");
+    assert_eq!(code, 1);
+    says(&error, &["is not waiting to be confirmed"]);
+}
+
+/// The shell that ran it is killed before the time is over.
+fn unconfirmed_without_shell(desk: &mut Desk) {
+    for seconds in [2, 6, 15] {
+        let line = format!("\"$0\" apply --confirm {seconds}s {{d}}/l.toml {{s}}; sleep 60");
+        let (line, program) = (desk.scene.fill(&line), desk.scene.program());
+        let shell = desk.scene.start("{sh}", &["sh", "-c", &line, &program]);
+        let ended = |what: &str| desk.run("history {s}").1.contains(what);
+        desk.scene.until("the change", || ended("  done  "));
+        let pid = rustix::process::Pid::from_raw(shell.cast_signed()).unwrap();
+        rustix::process::kill_process(pid, Signal::KILL).unwrap();
+        // on a slow machine the time may have been over before
+        if desk.groups().is_empty() {
+            fs::remove_dir_all(desk.path("state")).unwrap();
+            continue;
+        }
+        desk.scene.until("the end of the time", || desk.groups().is_empty());
+        desk.scene.until("the record", || ended("not confirmed within"));
+        return;
+    }
+    panic!("the time was over each time before the shell was killed");
+}
+
+fn confirmed(desk: &mut Desk) {
+    desk.ends("apply --confirm 600s {d}/l.toml {s}", 0);
+    // nothing is built upon what may go
+    desk.write("more.toml", "[groups.{g}]\npids.max = 101\n");
+    let (code, _, error) = desk.run("apply {d}/more.toml {s}");
+    assert_eq!(code, 1);
+    says(&error, &["generation 1 waits to be confirmed", "hint: ringfence confirm 1, or ringfence undo"]);
+    assert!(is_waited_for(desk));
+    assert_eq!(desk.ends("confirm {s}", 0), "generation 1 stays\n");
+    desk.scene.until("the end of the process that undoes", || !is_waited_for(desk));
+    assert_eq!(desk.groups().len(), 2);
+    desk.ends("status {s}", 0);
+    desk.ends("apply {d}/more.toml {s}", 0);
+}
+
+/// Is there a process that would undo this trial's change?
+fn is_waited_for(desk: &Desk) -> bool {
+    let state = desk.path("state").to_str().unwrap().to_owned();
+    let processes = fs::read_dir("/proc").unwrap().flatten();
+    let lines = processes.filter_map(|process| fs::read_to_string(process.path().join("cmdline")).ok());
+    lines.into_iter().any(|line| line.contains("revert-unless-confirmed") && line.contains(&state))
+}
+
+fn two_at_once(desk: &mut Desk) {
+    fs::create_dir(desk.path("state")).unwrap();
+    let mut lock = fs::File::create(desk.path("state/lock")).unwrap();
+    rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive).unwrap();
+    lock.write_all(format!("{}\n", std::process::id()).as_bytes()).unwrap();
+    let mut second = desk.spawn("apply {d}/l.toml {s}");
+    let mut error = BufReader::new(second.stderr.take().unwrap());
+    let mut line = String::new();
+    error.read_line(&mut line).unwrap();
+    says(&line, &[&format!("waiting for process {} (", std::process::id()), "cli"]);
+    assert_eq!(desk.groups(), [""; 0]);
+    drop(lock);
+    let (code, out, _) = answer(second.wait_with_output().unwrap());
+    assert_eq!(code, 0);
+    says(&out, &["generation 1: "]);
+    let mut rest = String::new();
+    error.read_to_string(&mut rest).unwrap();
+    assert!(!rest.contains("error"), "{rest}");
+    assert_eq!(desk.groups().len(), 2);
+}
+
+fn interrupted(desk: &mut Desk) {
+    // one that is done before the signal comes is no trial: then more is asked for
+    for (round, count) in [100, 400, 1600].into_iter().enumerate() {
+        let group = |index: usize| format!("[groups.\"{{g}}/{index}\"]\npids.max = 10\n");
+        desk.write("many.toml", &(0..count).map(group).collect::<String>());
+        let child = desk.spawn("apply {d}/many.toml {s}");
+        let journal = desk.path(&format!("state/generations/{:04}.journal", 2 * round + 1));
+        desk.scene.until("the journal", || journal.exists());
+        let pid = rustix::process::Pid::from_raw(child.id().cast_signed()).unwrap();
+        rustix::process::kill_process(pid, Signal::INT).unwrap();
+        let (code, _, error) = answer(child.wait_with_output().unwrap());
+        if code == 0 {
+            desk.ends("undo {s}", 0);
+            continue;
+        }
+        assert_eq!(code, 130, "{error}");
+        says(&error, &["rolled back because interrupted, ", " steps done: all is as before"]);
+        assert_eq!(desk.groups(), [""; 0]);
+        let told = desk.ends("history {s}", 0);
+        says(&told, &["  rolled back  ", "      interrupted\n"]);
+        desk.ends("apply {d}/l.toml {s}", 0);
+        return;
+    }
+    panic!("every apply ended before it was interrupted");
+}
+
+fn json(desk: &mut Desk) {
+    assert_eq!(desk.json("check --json {d}/l.toml", 0)["diagnostics"], Value::Array(Vec::new()));
+    let plan = desk.json("plan --json {d}/l.toml", 0);
+    let steps = plan["steps"].as_array().unwrap();
+    assert!(steps.iter().all(|step| step["why"].as_str().is_some_and(|why| !why.is_empty())), "{plan}");
+    assert_eq!(desk.json("history --json {s}", 0), Value::Array(Vec::new()));
+    let outcome = desk.json("apply --json --confirm 60 {d}/l.toml {s}", 0);
+    assert_eq!((&outcome["generation"], &outcome["steps"]), (&1.into(), &steps.len().into()));
+    assert_eq!(desk.json("confirm --json {s}", 0)["confirmed"], 1);
+    desk.scene.ok("set {g} pids.max=77");
+    let status = desk.json("status --json {s} {d}/l.toml", 3);
+    assert_eq!(status["drift"], true);
+    assert_eq!(status["plan"]["steps"].as_array().unwrap().len(), 1);
+    let groups = status["groups"].as_array().unwrap();
+    let top = groups.iter().find(|group| group["group"] == desk.scene.group.as_str()).unwrap();
+    assert_eq!(top["drift"][0]["drift"], "changed");
+    assert_eq!((&top["drift"][0]["asked"], &top["drift"][0]["held"]), (&"100".into(), &"77".into()));
+    let directories = top["directories"].as_array().unwrap();
+    assert!(directories.iter().all(|path| path.as_str().unwrap().ends_with(&desk.scene.group)), "{top}");
+    let undone = desk.json("undo --json {s}", 0);
+    assert_eq!(undone["generation"], 2);
+    let history = desk.json("history --json {s}", 0);
+    assert_eq!(history[1]["head"]["kind"], "undo");
+    assert_eq!(history[0]["result"]["ending"], "done");
+    assert!(history[0]["time"].as_str().unwrap().ends_with(" UTC"));
+    let schema: Value = serde_json::from_str(&desk.ends("schema layout", 0)).unwrap();
+    assert_eq!(schema["title"], "Ringfence layout");
+}
+
+fn drawn(desk: &mut Desk) {
+    desk.ends("apply {d}/l.toml {s}", 0);
+    let text = desk.ends("status --svg {s}", 0);
+    let drawing = roxmltree::Document::parse(&text).unwrap();
+    let texts: Vec<&str> = drawing.descendants().filter_map(|node| node.text()).collect();
+    let named = |group: &str| texts.iter().any(|text| text.contains(&desk.scene.fill(group)));
+    assert!(named("{g}/a") && named("{g}/b"), "{texts:?}");
+    assert_eq!(drawing.root_element().tag_name().name(), "svg");
+    assert!(text.contains(" g0") && text.contains(" g1"), "two groups have two colours");
+    assert_eq!(desk.run("status --svg --json {s}").0, 2);
+}
+
+fn cgconfig(desk: &mut Desk) {
+    desk.write(
+        "cgconfig.conf",
+        "
+group {g} {
+    perm {
+        task { uid = 1000; gid = 1000; }
+        admin { uid = 0; gid = 0; }
+    }
+    cpuset { cpuset.cpus = 0; cpuset.mems = 0; }
+    memory { memory.limit_in_bytes = 64M; }
+}
+",
+    );
+    says(&desk.ends("check {d}/cgconfig.conf", 0), &["1 group, 0 rules: no error"]);
+    desk.ends("apply {d}/cgconfig.conf {s}", 0);
+    assert_eq!(desk.scene.ok("get --values {g} memory.max").trim(), "64M");
+    desk.ends("status {s}", 0);
+    let toml = desk.ends("import {d}/cgconfig.conf", 0);
+    desk.write("imported.toml", &toml);
+    assert_eq!(
+        desk.ends("apply {d}/imported.toml {s}", 0),
+        "nothing to do: the machine is as the layout asks\n"
+    );
+    let commands = desk.ends("export {d}/imported.toml --to cgset", 0);
+    says(&commands, &[&desk.scene.fill("cgset -r memory.limit_in_bytes=67108864 {g}\n")]);
+    let back = desk.ends("export {d}/imported.toml --to cgconfig", 0);
+    says(&back, &[&desk.scene.fill("group {g} {"), "uid = 1000;"]);
+    desk.ends("undo {s}", 0);
+    assert_eq!(desk.run("list {g}").0, 1);
+}

@@ -1,0 +1,572 @@
+//! What a running process is, read from `/proc/PID` fact by fact, each only when it is asked for and only once
+//! (proc_pid_status(5) and its neighbours). Every process is read through a descriptor of its directory, so that no fact
+//! is another's who got the same number. Buffers are used again from process to process: a rule by user costs one read
+//! and no allocation. Never panics on a process that ends meanwhile, and never writes.
+
+use std::os::fd::OwnedFd;
+
+use rustix::{
+    buffer::spare_capacity,
+    fs::{CWD, Dir, Mode, OFlags},
+    io::Errno,
+};
+
+/// Command lines and environments are read up to this; the kernel's own limit is a quarter of the stack, 2 MiB mostly.
+const LARGEST: usize = 2 << 20;
+/// The kernel keeps 15 bytes of a process's name (`TASK_COMM_LEN`).
+const LONGEST_COMM: usize = 15;
+
+/// The process ended, or there never was one of this number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("there is no process {pid}")]
+pub struct Gone {
+    /// Its number.
+    pub pid: u32,
+}
+
+/// What one read of `/proc/PID/status` tells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Status {
+    /// Effective user.
+    pub uid: u32,
+    /// Effective group.
+    pub gid: u32,
+    /// The process that it is a thread of; its own number if it is a process.
+    pub process: u32,
+    /// Its parent; 0 for the first of a PID namespace.
+    pub parent: u32,
+    /// A thread of the kernel's own.
+    pub kernel_thread: bool,
+}
+
+/// What `/proc/PID/stat` tells beside that.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stat {
+    /// When it started, in clock ticks since boot: with the number, what tells it from a later process.
+    pub started: u64,
+    /// The leader of its session (setsid(2)).
+    pub session: u32,
+    /// Scheduled as SCHED_FIFO or SCHED_RR.
+    pub realtime: bool,
+}
+
+/// Reads processes, one after the other.
+#[derive(Debug, Default)]
+pub struct ProcessReader {
+    path: String,
+    facts: Facts,
+}
+
+/// A process that is read.
+#[derive(Debug)]
+pub struct Process<'r> {
+    pid: u32,
+    directory: OwnedFd,
+    facts: &'r mut Facts,
+    status: Option<Status>,
+    stat: Option<Stat>,
+}
+
+/// The texts that were read of a process, and which of them are there.
+#[derive(Debug, Default)]
+struct Facts {
+    status: Vec<u8>,
+    comm: Vec<u8>,
+    groups: Vec<u32>,
+    executable: Text,
+    program: Text,
+    command: Text,
+    environment: Text,
+    control_groups: Text,
+    stat: Vec<u8>,
+}
+
+/// A text that is read once.
+#[derive(Debug, Default)]
+struct Text {
+    bytes: Vec<u8>,
+    is: Is,
+}
+
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+enum Is {
+    #[default]
+    Unread,
+    Read,
+    /// Not ours to see, or the process has none.
+    Hidden,
+}
+
+impl ProcessReader {
+    /// Nothing is read yet.
+    pub fn new() -> ProcessReader {
+        ProcessReader::default()
+    }
+
+    /// Takes hold of a process; no fact is read yet.
+    ///
+    /// # Errors
+    /// [`Gone`].
+    pub fn process(&mut self, pid: u32) -> Result<Process<'_>, Gone> {
+        use std::fmt::Write as _;
+        self.path.clear();
+        let _ = write!(self.path, "/proc/{pid}"); // a String takes everything
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let directory =
+            rustix::fs::openat(CWD, self.path.as_str(), flags, Mode::empty()).map_err(|_| Gone { pid })?;
+        self.facts.forget();
+        Ok(Process { pid, directory, facts: &mut self.facts, status: None, stat: None })
+    }
+
+    /// The numbers of all processes, ascending.
+    ///
+    /// # Errors
+    /// The kernel's, if `/proc` can't be listed.
+    pub fn all() -> std::io::Result<Vec<u32>> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let directory = rustix::fs::open("/proc", flags, Mode::empty())?;
+        let mut numbers = Vec::new();
+        for entry in Dir::new(directory)? {
+            numbers.extend(entry?.file_name().to_str().ok().and_then(|name| name.parse::<u32>().ok()));
+        }
+        numbers.sort_unstable();
+        Ok(numbers)
+    }
+}
+
+impl Facts {
+    fn forget(&mut self) {
+        for text in [
+            &mut self.executable,
+            &mut self.program,
+            &mut self.command,
+            &mut self.environment,
+            &mut self.control_groups,
+        ] {
+            text.is = Is::Unread;
+        }
+    }
+}
+
+impl Text {
+    fn get(&self) -> Option<&[u8]> {
+        (self.is == Is::Read).then_some(self.bytes.as_slice())
+    }
+}
+
+impl Process<'_> {
+    /// Its number.
+    pub fn pid(&self) -> u32 {
+        self.pid
+    }
+
+    /// Whose it is, and what of.
+    ///
+    /// # Errors
+    /// [`Gone`], also of a process that has ended and only waits for its parent.
+    pub fn status(&mut self) -> Result<Status, Gone> {
+        if let Some(status) = self.status {
+            return Ok(status);
+        }
+        let gone = Gone { pid: self.pid };
+        let facts = &mut *self.facts;
+        read(&self.directory, "status", &mut facts.status, self.pid)?.ok_or(gone)?;
+        facts.groups.clear();
+        let status = status(&facts.status, &mut facts.comm, &mut facts.groups).ok_or(gone)?;
+        self.status = Some(status);
+        Ok(status)
+    }
+
+    /// Its supplementary groups.
+    ///
+    /// # Errors
+    /// [`Gone`].
+    pub fn groups(&mut self) -> Result<&[u32], Gone> {
+        self.status()?;
+        Ok(&self.facts.groups)
+    }
+
+    /// Its name, up to 15 bytes, as it or its program set it.
+    ///
+    /// # Errors
+    /// [`Gone`].
+    pub fn comm(&mut self) -> Result<&[u8], Gone> {
+        self.status()?;
+        Ok(&self.facts.comm)
+    }
+
+    /// When it started, its session, how it is scheduled.
+    ///
+    /// # Errors
+    /// [`Gone`].
+    pub fn stat(&mut self) -> Result<Stat, Gone> {
+        if let Some(stat) = self.stat {
+            return Ok(stat);
+        }
+        let gone = Gone { pid: self.pid };
+        read(&self.directory, "stat", &mut self.facts.stat, self.pid)?.ok_or(gone)?;
+        let read = stat(&self.facts.stat).ok_or(gone)?;
+        self.stat = Some(read);
+        Ok(read)
+    }
+
+    /// The file that it executes, as it was named before it may have been deleted; `None` of a kernel thread, and where
+    /// the caller may not see it.
+    ///
+    /// # Errors
+    /// [`Gone`].
+    pub fn executable(&mut self) -> Result<Option<&[u8]>, Gone> {
+        if self.facts.executable.is == Is::Unread {
+            let text = &mut self.facts.executable;
+            text.is = link(&self.directory, "exe", &mut text.bytes, self.pid)?;
+            // a package's upgrade takes the file away under the running program
+            if let Some(path) = text.bytes.strip_suffix(b" (deleted)") {
+                text.bytes.truncate(path.len());
+            }
+        }
+        Ok(self.facts.executable.get())
+    }
+
+    /// The program, as rules of cgrules.conf mean it: the executable's path; of a script, the script's. Where neither can
+    /// be seen, the process's name.
+    ///
+    /// # Errors
+    /// [`Gone`].
+    pub fn program(&mut self) -> Result<&[u8], Gone> {
+        if self.facts.program.is == Is::Unread {
+            self.status()?;
+            self.executable()?;
+            let other = match self.facts.executable.get() {
+                Some(path) if is_named(path, &self.facts.comm) => None,
+                Some(_) => self.script()?,
+                None => Some(self.facts.comm.clone()),
+            };
+            let program = &mut self.facts.program;
+            // the executable itself is not copied
+            program.is = if other.is_some() { Is::Read } else { Is::Hidden };
+            program.bytes = other.unwrap_or_else(|| std::mem::take(&mut program.bytes));
+        }
+        let executable = self.facts.executable.get().unwrap_or_default();
+        Ok(self.facts.program.get().unwrap_or(executable))
+    }
+
+    /// The argument that gave the process its name: `/usr/bin/perl /opt/report.pl` is named `report.pl`.
+    fn script(&mut self) -> Result<Option<Vec<u8>>, Gone> {
+        self.command()?;
+        let words = self.facts.command.get().unwrap_or_default().split(|byte| *byte == 0);
+        let script = { words }.find(|word| !word.is_empty() && is_named(word, &self.facts.comm));
+        let Some(script) = script.filter(|script| !script.starts_with(b"/")) else {
+            return Ok(script.map(<[u8]>::to_vec));
+        };
+        let mut path = Vec::new();
+        Ok(match link(&self.directory, "cwd", &mut path, self.pid)? {
+            Is::Read => Some(joined(&path, script)),
+            _ => Some(script.to_vec()),
+        })
+    }
+
+    /// Its arguments, each ended by a NUL byte; empty of a kernel thread.
+    ///
+    /// # Errors
+    /// [`Gone`].
+    pub fn command(&mut self) -> Result<&[u8], Gone> {
+        let text = file(&self.directory, "cmdline", &mut self.facts.command, self.pid)?;
+        Ok(text.unwrap_or_default())
+    }
+
+    /// What its environment was when it began, each `NAME=VALUE` ended by a NUL byte; `None` where the caller may not
+    /// see it.
+    ///
+    /// # Errors
+    /// [`Gone`].
+    pub fn environment(&mut self) -> Result<Option<&[u8]>, Gone> {
+        file(&self.directory, "environ", &mut self.facts.environment, self.pid)
+    }
+
+    /// The groups that it is in, one hierarchy a line (`/proc/PID/cgroup`).
+    ///
+    /// # Errors
+    /// [`Gone`].
+    pub fn control_groups(&mut self) -> Result<&[u8], Gone> {
+        let text = file(&self.directory, "cgroup", &mut self.facts.control_groups, self.pid)?;
+        Ok(text.unwrap_or_default())
+    }
+}
+
+fn file<'t>(directory: &OwnedFd, name: &str, text: &'t mut Text, pid: u32) -> Result<Option<&'t [u8]>, Gone> {
+    if text.is == Is::Unread {
+        text.is = read(directory, name, &mut text.bytes, pid)?.map_or(Is::Hidden, |()| Is::Read);
+    }
+    Ok(text.get())
+}
+
+/// A whole file; `None` if it is not for the caller to see.
+fn read(directory: &OwnedFd, name: &str, text: &mut Vec<u8>, pid: u32) -> Result<Option<()>, Gone> {
+    text.clear();
+    let failed = |errno: Errno| match errno {
+        Errno::ACCESS | Errno::PERM => Ok(None),
+        // also where the kernel could not answer: what can't be read can't be judged
+        _ => Err(Gone { pid }),
+    };
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+    let file = match rustix::fs::openat(directory, name, flags, Mode::empty()) {
+        Ok(file) => file,
+        Err(errno) => return failed(errno),
+    };
+    while text.len() < LARGEST {
+        text.reserve(4096);
+        match rustix::io::read(&file, spare_capacity(text)) {
+            Ok(0) => break,
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(errno) => return failed(errno),
+        }
+    }
+    Ok(Some(()))
+}
+
+fn link(directory: &OwnedFd, name: &str, text: &mut Vec<u8>, pid: u32) -> Result<Is, Gone> {
+    let reused = std::mem::take(text);
+    match rustix::fs::readlinkat(directory, name, reused) {
+        Ok(target) => {
+            *text = target.into_bytes();
+            Ok(Is::Read)
+        }
+        // kernel threads have none, and so has a leader that ended before its threads
+        Err(Errno::ACCESS | Errno::PERM | Errno::NOENT) => Ok(Is::Hidden),
+        Err(_) => Err(Gone { pid }),
+    }
+}
+
+/// Does a path's last part begin with the name that the kernel keeps of it?
+fn is_named(path: &[u8], comm: &[u8]) -> bool {
+    let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
+    name[..name.len().min(LONGEST_COMM)] == comm[..comm.len().min(LONGEST_COMM)]
+}
+
+/// A relative path from a directory, by its text alone: what the process could put in the way is not asked.
+fn joined(directory: &[u8], path: &[u8]) -> Vec<u8> {
+    let mut whole = directory.to_vec();
+    for part in path.split(|byte| *byte == b'/') {
+        match part {
+            b"" | b"." => {}
+            b".." => whole.truncate(whole.iter().rposition(|byte| *byte == b'/').unwrap_or(0)),
+            part => {
+                if whole.last() != Some(&b'/') {
+                    whole.push(b'/');
+                }
+                whole.extend_from_slice(part);
+            }
+        }
+    }
+    whole
+}
+
+/// `None` if it was cut short, or the process has ended.
+fn status(text: &[u8], comm: &mut Vec<u8>, groups: &mut Vec<u32>) -> Option<Status> {
+    let (mut uid, mut gid, mut process, mut parent) = (None, None, None, None);
+    let (mut ended, mut memory, mut kernel, mut threads) = (false, false, None, 1);
+    for line in text.split(|byte| *byte == b'\n') {
+        let Some(colon) = line.iter().position(|byte| *byte == b':') else { continue };
+        let value = &line[colon + 1..];
+        match &line[..colon] {
+            b"Name" => name(value.strip_prefix(b"\t").unwrap_or(value), comm),
+            b"State" => ended = matches!(value.trim_ascii_start().first(), Some(b'Z' | b'X')),
+            b"Tgid" => process = number(value),
+            b"PPid" => parent = number(value),
+            // real, effective, saved, file system
+            b"Uid" => uid = words(value).nth(1).and_then(number),
+            b"Gid" => gid = words(value).nth(1).and_then(number),
+            b"Groups" => groups.extend(words(value).filter_map(number::<u32>)),
+            b"VmSize" => memory = true,
+            b"Kthread" => kernel = number::<u8>(value),
+            b"Threads" => {
+                threads = number(value)?;
+                break;
+            }
+            _ => {}
+        }
+    }
+    // a leader may end before its threads
+    if ended && threads <= 1 {
+        return None;
+    }
+    // kernels before 6.8 don't say it; only their own threads have no memory
+    let kernel_thread = kernel.map_or(!memory && !ended, |kernel| kernel != 0);
+    Some(Status { uid: uid?, gid: gid?, process: process?, parent: parent?, kernel_thread })
+}
+
+/// The kernel writes a line feed as `\n` and a backslash twice.
+fn name(escaped: &[u8], comm: &mut Vec<u8>) {
+    comm.clear();
+    let mut bytes = escaped.iter();
+    while let Some(&byte) = bytes.next() {
+        comm.push(match (byte, bytes.as_slice().first()) {
+            (b'\\', Some(b'n')) => {
+                bytes.next();
+                b'\n'
+            }
+            (b'\\', Some(b'\\')) => {
+                bytes.next();
+                b'\\'
+            }
+            (byte, _) => byte,
+        });
+    }
+}
+
+fn stat(text: &[u8]) -> Option<Stat> {
+    // the name may hold anything, also ") "
+    let behind = text.iter().rposition(|byte| *byte == b')')?;
+    let mut fields = words(&text[behind + 1..]).skip(3);
+    let session = fields.next().and_then(number)?;
+    let started = fields.nth(15).and_then(number)?;
+    let policy: u32 = fields.nth(18).and_then(number)?;
+    Some(Stat { started, session, realtime: matches!(policy, 1 | 2) })
+}
+
+fn words(text: &[u8]) -> impl Iterator<Item = &[u8]> {
+    text.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty())
+}
+
+fn number<T: std::str::FromStr>(text: &[u8]) -> Option<T> {
+    std::str::from_utf8(text.trim_ascii()).ok()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::{Command, Stdio};
+
+    use super::*;
+
+    const STATUS: &[u8] = b"Name:\tora\\n\\\\x\nUmask:\t0022\nState:\tS (sleeping)\nTgid:\t42\nNgid:\t0\nPid:\t42\n\
+        PPid:\t7\nTracerPid:\t0\nUid:\t1\t1001\t3\t4\nGid:\t5\t1002\t6\t7\nFDSize:\t64\nGroups:\t20 30 \nVmSize:\t  5 kB\nThreads:\t1\n";
+
+    fn parsed(text: &[u8]) -> Option<(Status, Vec<u8>, Vec<u32>)> {
+        let (mut comm, mut groups) = (Vec::new(), Vec::new());
+        status(text, &mut comm, &mut groups).map(|status| (status, comm, groups))
+    }
+
+    #[test]
+    fn the_effective_user_and_group_are_taken() {
+        let (status, comm, groups) = parsed(STATUS).unwrap();
+        let expected = Status { uid: 1001, gid: 1002, process: 42, parent: 7, kernel_thread: false };
+        assert_eq!((status, comm.as_slice(), groups.as_slice()), (expected, &b"ora\n\\x"[..], &[20, 30][..]));
+    }
+
+    #[test]
+    fn a_status_that_was_cut_short_is_of_nobody() {
+        for end in 0..STATUS.len() - 60 {
+            if let Some((status, ..)) = parsed(&STATUS[..end]) {
+                assert_eq!((status.uid, status.process), (1001, 42), "{end}");
+            }
+        }
+        assert_eq!(parsed(b""), None);
+    }
+
+    #[test]
+    fn kernel_threads_and_the_dead_are_told_from_the_living() {
+        let text = String::from_utf8(STATUS.to_vec()).unwrap();
+        let zombie = text.replace("S (sleeping)", "Z (zombie)").replace("VmSize:\t  5 kB\n", "");
+        assert_eq!(parsed(zombie.as_bytes()), None);
+        let leader = zombie.replace("Threads:\t1", "Threads:\t3");
+        assert!(!parsed(leader.as_bytes()).unwrap().0.kernel_thread);
+        let kernel = text.replace("VmSize:\t  5 kB\n", "");
+        assert!(parsed(kernel.as_bytes()).unwrap().0.kernel_thread);
+        let told = text.replace("Groups", "Kthread:\t1\nGroups");
+        assert!(parsed(told.as_bytes()).unwrap().0.kernel_thread);
+    }
+
+    #[test]
+    fn a_hostile_name_does_not_shift_the_fields_of_stat() {
+        let text = b"42 (a) R 1 (x)) S 7 42 99 0 -1 4194304 1 0 0 0 1 2 0 0 20 0 1 0 12345 1000 10 18446744073709551615 \
+                     1 1 1 1 1 0 0 0 0 0 0 0 17 3 90 1 0 0 0";
+        assert_eq!(stat(text), Some(Stat { started: 12345, session: 99, realtime: true }));
+        assert_eq!(stat(b"42 (x) S 7"), None);
+    }
+
+    #[test]
+    fn relative_paths_are_joined_by_their_text() {
+        for (directory, path, whole) in [
+            ("/home/o", "./backup.sh", "/home/o/backup.sh"),
+            ("/home/o", "../x//y", "/home/x/y"),
+            ("/", "../../x", "/x"),
+            ("/a", "b", "/a/b"),
+        ] {
+            assert_eq!(joined(directory.as_bytes(), path.as_bytes()), whole.as_bytes(), "{directory} {path}");
+        }
+    }
+
+    #[test]
+    fn a_running_process_is_read_as_it_is() {
+        let mut child = Command::new("/bin/sleep")
+            .arg("60")
+            .env_clear()
+            .env("RF_TEST", "a=b")
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut reader = ProcessReader::new();
+        let mut process = reader.process(child.id()).unwrap();
+        // the child may be a copy of this program for a moment
+        while process.comm().unwrap() != b"sleep" {
+            process = reader.process(child.id()).unwrap();
+        }
+        let status = process.status().unwrap();
+        assert_eq!((status.uid, status.parent), (rustix::process::geteuid().as_raw(), std::process::id()));
+        assert!(!status.kernel_thread);
+        assert!(process.executable().unwrap().unwrap().starts_with(b"/"));
+        assert_eq!(process.command().unwrap(), b"/bin/sleep\x0060\0");
+        assert_eq!(process.environment().unwrap(), Some(&b"RF_TEST=a=b\0"[..]));
+        assert!(process.control_groups().unwrap().contains(&b'/'));
+        assert!(process.stat().unwrap().started > 0 && !process.stat().unwrap().realtime);
+        child.kill().unwrap();
+        // not waited for yet: it is a zombie, and none of its facts is anybody's
+        while reader.process(child.id()).and_then(|mut process| process.status()).is_ok() {
+            std::thread::yield_now();
+        }
+        child.wait().unwrap();
+        assert_eq!(reader.process(child.id()).map(|process| process.pid()), Err(Gone { pid: child.id() }));
+    }
+
+    #[test]
+    fn a_script_is_its_own_program() {
+        let directory = std::env::temp_dir().join(format!("rf-test-script-{}", std::process::id()));
+        std::fs::create_dir_all(&directory).unwrap();
+        let script = directory.join("rf-test-very-long-name.sh");
+        std::fs::write(&script, "#!/bin/sh\nread x\n").unwrap();
+        let mut mode = std::fs::metadata(&script).unwrap().permissions();
+        std::os::unix::fs::PermissionsExt::set_mode(&mut mode, 0o755);
+        std::fs::set_permissions(&script, mode).unwrap();
+        let run = |program: &str| {
+            Command::new(program).current_dir(&directory).stdin(Stdio::piped()).spawn().unwrap()
+        };
+        for program in [script.to_str().unwrap(), "./rf-test-very-long-name.sh"] {
+            let mut child = run(program);
+            let mut reader = ProcessReader::new();
+            let mut seen = Vec::new();
+            while seen != script.to_str().unwrap().as_bytes() {
+                seen = reader.process(child.id()).unwrap().program().unwrap().to_vec();
+                std::thread::yield_now();
+            }
+            drop(child.stdin.take());
+            child.wait().unwrap();
+        }
+        std::fs::remove_dir_all(&directory).unwrap();
+    }
+
+    #[test]
+    fn processes_that_end_meanwhile_are_gone_and_nothing_worse() {
+        let mut reader = ProcessReader::new();
+        for _ in 0..50 {
+            let mut child = Command::new("/bin/true").spawn().unwrap();
+            if let Ok(mut process) = reader.process(child.id()) {
+                child.wait().unwrap();
+                let gone = Gone { pid: child.id() };
+                assert_eq!(process.status(), Err(gone));
+                assert_eq!(process.program(), Err(gone));
+                assert_eq!(process.stat(), Err(gone));
+                assert_eq!(process.control_groups(), Err(gone));
+            }
+        }
+    }
+}
