@@ -1,14 +1,23 @@
 //! The arguments, from which help, completions and manual pages are made too.
 
+mod layouts;
+
+pub use layouts::{
+    Apply, Export, ExportTo, Generation, LayoutFile, PlanArgs, PlanForm, Revert, Schema, SchemaOf, StateArgs,
+    Status,
+};
+
 use std::{ffi::OsString, path::PathBuf};
 
 use clap::{Args as ClapArgs, FromArgMatches, Parser, Subcommand, ValueEnum};
 
 const EXIT: &str = "\
 Exit status: 0 done, 1 failed and nothing was changed, 2 bad usage, 3 done in part, as the error tells, or
-something needs attention (doctor).
+something needs attention (doctor, status), 130 interrupted and put back (apply, undo).
 `run` ends with the program's own status; 125 if it could not be put into the group, 126 if it can't be
-executed, 127 if it is not found.";
+executed, 127 if it is not found.
+
+libcgroup's commands are answered too, by their names (see links) or after ringfence: ringfence cgset --help";
 
 /// Divides one Linux machine's CPUs, memory, I/O and more among databases, real-time tasks and everything else.
 #[derive(Debug, Parser)]
@@ -109,6 +118,14 @@ pub enum Command {
     /// Tell which group a process is in, per hierarchy
     #[command(after_help = "Example: ringfence where 4711")]
     Where(Where),
+    /// Put processes where the rules say they belong, and tell why
+    #[command(after_help = "Without --rules: the layout in /etc/ringfence, then /etc/cgrules.conf and /etc/cgrules.d.
+
+Examples:
+  ringfence classify --dry-run 4711
+  ringfence classify --dry-run
+  ringfence classify --rules cgrules.conf 4711 4712")]
+    Classify(Classify),
     /// Stop all tasks of a group, and wait until they have stopped
     #[command(after_help = "Example: ringfence freeze batch --timeout 10")]
     Freeze(Wait),
@@ -142,34 +159,70 @@ pub enum Command {
     #[command(after_help = "Example: ringfence umount net_cls")]
     Umount(Mount),
     /// Check a layout; every error at once
-    #[command(after_help = "Example: ringfence check /etc/cgconfig.conf")]
+    #[command(after_help = "Also says whether its users exist here, and warns if it is for another machine.
+
+Examples:
+  ringfence check
+  ringfence check layout.toml
+  ringfence check --json /etc/cgconfig.conf")]
     Check(LayoutFile),
     /// Turn libcgroup's configuration into a layout
-    #[command(after_help = "Example: ringfence import /etc/cgconfig.conf > layout.toml")]
+    #[command(after_help = "Examples:
+  ringfence import /etc/cgconfig.conf > layout.toml
+  ringfence import /etc/cgrules.conf > layout.d/rules.toml")]
     Import(LayoutFile),
     /// Turn a layout into libcgroup's configuration or commands
-    #[command(after_help = "Example: ringfence export layout.toml --to cgconfig")]
+    #[command(after_help = "Examples:
+  ringfence export layout.toml --to cgconfig > /etc/cgconfig.conf
+  ringfence export --to cgset")]
     Export(Export),
+    /// Print the JSON schema of layout files, for editors
+    #[command(after_help = "Example: ringfence schema layout > layout.schema.json")]
+    Schema(Schema),
     /// Show what a layout would change, and why
     #[command(after_help = "Examples:
   ringfence plan
+  ringfence plan --json layout.toml
   ringfence plan layout.toml --machine numactl.txt --as cgset")]
     Plan(PlanArgs),
     /// Divide the machine as a layout says, all of it or nothing
-    #[command(after_help = "Example: ringfence apply --confirm 60")]
+    #[command(after_help = "Ctrl-C stops it between two steps, and puts back what was done.
+
+Examples:
+  ringfence apply
+  ringfence apply layout.toml --confirm 60s")]
     Apply(Apply),
     /// Let a change stay that was applied with --confirm
-    #[command(after_help = "Example: ringfence confirm")]
+    #[command(after_help = "Examples:
+  ringfence confirm
+  ringfence confirm 7")]
     Confirm(Generation),
     /// Go back to the state before the last apply, or after an earlier generation
-    #[command(after_help = "Example: ringfence undo")]
+    #[command(
+        after_help = "A group with tasks in it stays, and is told (exit status 3). An undo can be undone: name the generation.
+
+Examples:
+  ringfence undo       # the last apply
+  ringfence undo 3     # back to how it was after generation 3 (ringfence history lists them)
+  ringfence undo 0     # back to how it was before the first"
+    )]
     Undo(Generation),
     /// List what was applied and undone: who, when, what, with which result
-    #[command(after_help = "Example: ringfence history")]
+    #[command(after_help = "Examples:
+  ringfence history
+  ringfence history --json")]
     History(StateArgs),
-    /// Show the groups that were applied, and where they are no longer as asked
-    #[command(after_help = "Example: ringfence status --json")]
-    Status(StateArgs),
+    /// Show the groups that were applied, what they use, and where they are no longer as asked
+    #[command(
+        after_help = "Exit status 3: something is no longer as it was applied, or not as the named layout asks.
+
+Examples:
+  ringfence status
+  ringfence status /etc/ringfence
+  ringfence status --json
+  ringfence status --svg > machine.svg"
+    )]
+    Status(Status),
     /// The process that undoes what is not confirmed (started by apply --confirm)
     #[command(hide = true)]
     RevertUnlessConfirmed(Revert),
@@ -179,6 +232,9 @@ pub enum Command {
     /// Print completions for a shell
     #[command(after_help = "Example: ringfence completions bash > /etc/bash_completion.d/ringfence")]
     Completions(Completions),
+    /// Make links by which libcgroup's commands are answered: cgset, cgexec, lscgroup and the others
+    #[command(after_help = "Example: ringfence links /usr/local/sbin")]
+    Links(Links),
     /// Write the manual pages into a directory
     #[command(after_help = "Example: ringfence man /usr/local/share/man/man1")]
     Man(Man),
@@ -297,6 +353,22 @@ pub struct Where {
 }
 
 #[derive(Debug, ClapArgs)]
+pub struct Classify {
+    /// Process numbers
+    #[arg(value_name = "PID", required_unless_present_any = ["dry_run", "all"])]
+    pub pids: Vec<u32>,
+    /// Only tell what would be done, and why; without PIDs for all processes
+    #[arg(long, short = 'n')]
+    pub dry_run: bool,
+    /// All processes, but those that were put into one of our groups by hand
+    #[arg(long, conflicts_with = "pids")]
+    pub all: bool,
+    /// Rules instead of the system's: a layout, cgrules.conf or cgconfig.conf (for its templates)
+    #[arg(long, value_name = "FILE")]
+    pub rules: Vec<PathBuf>,
+}
+
+#[derive(Debug, ClapArgs)]
 pub struct Wait {
     /// The group
     pub group: String,
@@ -357,105 +429,6 @@ pub struct Mount {
 }
 
 #[derive(Debug, ClapArgs)]
-pub struct LayoutFile {
-    /// A layout, cgconfig.conf or cgrules.conf; a directory with layout.toml and layout.d/*.toml
-    #[arg(default_value = "/etc/ringfence")]
-    pub layout: PathBuf,
-}
-
-#[derive(Debug, ClapArgs)]
-pub struct Export {
-    /// The layout
-    #[arg(default_value = "/etc/ringfence")]
-    pub layout: PathBuf,
-    /// The form
-    #[arg(long, value_enum)]
-    pub to: ExportTo,
-    /// In the names of cgroup v2
-    #[arg(long)]
-    pub v2: bool,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum ExportTo {
-    /// Our own
-    Toml,
-    /// libcgroup's configuration
-    Cgconfig,
-    /// libcgroup's rules
-    Cgrules,
-    /// cgset commands
-    Cgset,
-}
-
-#[derive(Debug, ClapArgs)]
-pub struct PlanArgs {
-    /// The layout
-    #[arg(default_value = "/etc/ringfence")]
-    pub layout: PathBuf,
-    /// Plan for a machine from its listing instead; several are merged
-    #[arg(long, value_name = "FILE")]
-    pub machine: Vec<PathBuf>,
-    /// That machine has cgroup v1
-    #[arg(long, requires = "machine")]
-    pub v1: bool,
-    /// The form
-    #[arg(long = "as", value_enum, default_value_t = PlanForm::Steps)]
-    pub form: PlanForm,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum PlanForm {
-    /// Every step with its reason
-    Steps,
-    /// cgset commands
-    Cgset,
-}
-
-#[derive(Debug, ClapArgs)]
-pub struct StateArgs {
-    /// Where the history is kept
-    #[arg(long, value_name = "DIRECTORY", help = "Where the history is kept [default: /var/lib/ringfence]")]
-    pub state: Option<PathBuf>,
-}
-
-#[derive(Debug, ClapArgs)]
-pub struct Apply {
-    /// The layout
-    #[arg(default_value = "/etc/ringfence")]
-    pub layout: PathBuf,
-    /// Undo it after so long, unless ringfence confirm comes; 60 or 60s
-    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
-    pub confirm: Option<std::time::Duration>,
-    #[command(flatten)]
-    pub state: StateArgs,
-}
-
-fn seconds(text: &str) -> Result<std::time::Duration, String> {
-    let number = text.strip_suffix('s').unwrap_or(text).parse::<u64>();
-    let within = number.ok().filter(|seconds| (1..=86_400).contains(seconds));
-    within
-        .map(std::time::Duration::from_secs)
-        .ok_or_else(|| "expected 1 to 86400 seconds, such as 60s".to_owned())
-}
-
-#[derive(Debug, ClapArgs)]
-pub struct Generation {
-    /// The generation's number in the history
-    pub generation: Option<u32>,
-    #[command(flatten)]
-    pub state: StateArgs,
-}
-
-#[derive(Debug, ClapArgs)]
-pub struct Revert {
-    pub generation: u32,
-    pub seconds: u64,
-    #[command(flatten)]
-    pub state: StateArgs,
-}
-
-#[derive(Debug, ClapArgs)]
 pub struct Demo {
     /// Shorter runs
     #[arg(long)]
@@ -466,6 +439,12 @@ pub struct Demo {
 pub struct Completions {
     /// The shell
     pub shell: clap_complete::Shell,
+}
+
+#[derive(Debug, ClapArgs)]
+pub struct Links {
+    /// The directory
+    pub directory: PathBuf,
 }
 
 #[derive(Debug, ClapArgs)]

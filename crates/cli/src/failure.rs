@@ -9,6 +9,8 @@ pub const FAILED: u8 = 1;
 pub const USAGE: u8 = 2;
 /// Done in part, as was said, or something needs attention.
 pub const ATTENTION: u8 = 3;
+/// A signal came, and everything was put back (as shells have it for SIGINT).
+pub const INTERRUPTED: u8 = 130;
 /// `run`: this program failed before the other one was started (as env(1) and timeout(1) have it).
 pub const RUN_FAILED: u8 = 125;
 

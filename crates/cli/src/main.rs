@@ -13,6 +13,9 @@ mod output;
 #[allow(unsafe_code, reason = "the C library calls a symbol of this name, once, with its arguments")]
 #[unsafe(no_mangle)]
 extern "C" fn main() -> i32 {
+    if let Some(status) = as_libcgroup() {
+        return i32::from(status);
+    }
     let status = match args::Args::read() {
         Ok(args) => commands::run(&args).unwrap_or_else(|failure| {
             output::error(&failure.rendered());
@@ -25,4 +28,17 @@ extern "C" fn main() -> i32 {
         }
     };
     i32::from(status)
+}
+
+/// One of libcgroup's commands, by the name of the link that this was started by, or after our own name. Looked for
+/// first: no other definition is built for them.
+fn as_libcgroup() -> Option<u8> {
+    let mut words = std::env::args_os();
+    let link = words.next()?;
+    let link = std::path::Path::new(&link).file_name()?.to_str()?;
+    if link != "ringfence" && libcgroup::names().any(|name| name == link) {
+        return libcgroup::run(link, words);
+    }
+    let first = words.next()?;
+    libcgroup::run(first.to_str()?, words)
 }

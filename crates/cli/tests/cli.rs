@@ -4,8 +4,20 @@
 
 #[path = "cli/architecture.rs"]
 mod architecture;
+#[path = "cli/desk.rs"]
+mod desk;
 #[path = "cli/input.rs"]
 mod input;
+#[path = "cli/layout_refusals.rs"]
+mod layout_refusals;
+#[path = "cli/layout_studies.rs"]
+mod layout_studies;
+#[path = "cli/layouts.rs"]
+mod layouts;
+#[path = "cli/libcgroup.rs"]
+mod libcgroup;
+#[path = "cli/reference.rs"]
+mod reference;
 #[path = "cli/refusals.rs"]
 mod refusals;
 #[path = "cli/regressions.rs"]
@@ -25,9 +37,14 @@ fn main() {
     let trials = [
         architecture::trials(),
         input::trials(&world),
+        reference::trials(&world),
         refusals::trials(&world),
         script::trials(&world),
         regressions::trials(&world),
+        libcgroup::trials(&world),
+        layouts::trials(&world),
+        layout_studies::trials(&world),
+        layout_refusals::trials(&world),
     ];
     libtest_mimic::run(&arguments, trials.into_iter().flatten().collect()).exit();
 }

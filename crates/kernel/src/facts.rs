@@ -243,7 +243,7 @@ fn config(proc: &Outside<'_>, release: &str) -> BTreeMap<String, String> {
     found
 }
 
-fn listed(text: &str) -> Vec<Listed> {
+pub(crate) fn listed(text: &str) -> Vec<Listed> {
     let row = |line: &str| {
         let mut words = line.split_whitespace();
         let name = words.next().filter(|name| !name.starts_with('#'))?.to_owned();

@@ -1,10 +1,6 @@
-//! Makes, removes and lists groups, in every hierarchy that is meant, and wholly or not at all.
+//! Makes and lists groups, in every hierarchy that is meant, and wholly or not at all.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    path::PathBuf,
-    time::Duration,
-};
+use std::{collections::BTreeMap, path::PathBuf};
 
 use rustix::io::Errno;
 use settings::{Controller, Version};
@@ -33,6 +29,19 @@ pub struct Access {
     pub file_mode: Option<u32>,
     /// Mode of the files that take tasks.
     pub tasks_mode: Option<u32>,
+}
+
+/// A group to be made in one hierarchy.
+#[derive(Debug, Clone)]
+pub struct Wanted<'h> {
+    /// Where.
+    pub at: &'h Hierarchy,
+    /// What is enabled for it on v2.
+    pub controllers: Vec<Controller>,
+    /// The group.
+    pub group: GroupName,
+    /// A v2 controller that a parent lacks is left out instead of refused.
+    pub optional: bool,
 }
 
 /// What [`Host::create`] did.
@@ -73,7 +82,10 @@ impl Host {
         controllers: Option<&[Controller]>,
         access: &Access,
     ) -> Result<Created, Error> {
-        self.create_in(&self.wanted(controllers)?, group, access, controllers.is_none())
+        let wanted = self.wanted(controllers)?;
+        let optional = controllers.is_none();
+        let place = |(at, controllers)| Wanted { at, controllers, group: group.clone(), optional };
+        self.create_at(&wanted.into_iter().map(place).collect::<Vec<_>>(), access)
     }
 
     /// Makes a group in named v1 hierarchies (`name=systemd`), which have no controller.
@@ -84,28 +96,28 @@ impl Host {
         let named = |name: &&str| {
             let at = self.hierarchies().iter().find(|at| at.name.as_deref() == Some(*name));
             let known = || self.hierarchies().iter().filter_map(|at| at.name.clone()).collect();
-            at.map(|at| (at, Vec::new()))
-                .ok_or_else(|| Error::NoNamed { name: (*name).to_owned(), known: known() })
+            let wanted = |at| Wanted { at, controllers: Vec::new(), group: group.clone(), optional: false };
+            at.map(wanted).ok_or_else(|| Error::NoNamed { name: (*name).to_owned(), known: known() })
         };
         let wanted: Vec<_> = names.iter().map(named).collect::<Result<_, _>>()?;
-        self.create_in(&wanted, group, access, false)
+        self.create_at(&wanted, access)
     }
 
-    /// `optional`: a v2 controller that a parent lacks is left out instead of refused.
-    fn create_in(
-        &self,
-        wanted: &[(&Hierarchy, Vec<Controller>)],
-        group: &GroupName,
-        access: &Access,
-        optional: bool,
-    ) -> Result<Created, Error> {
-        self.refuse_foreign(group, None)?;
+    /// Makes groups each in one hierarchy, as [`Host::create`] does, all of them or none.
+    ///
+    /// # Errors
+    /// [`Error::Foreign`], [`Error::Refused`].
+    pub fn create_at(&self, wanted: &[Wanted<'_>], access: &Access) -> Result<Created, Error> {
+        for Wanted { group, .. } in wanted {
+            self.refuse_foreign(group, None)?;
+        }
         let mut made: Vec<Seat<'_>> = Vec::new();
         let mut enabled: Vec<(Seat<'_>, String)> = Vec::new();
-        let result = wanted.iter().try_for_each(|(at, these)| {
+        let result = wanted.iter().try_for_each(|Wanted { at, controllers, group, optional }| {
+            let at = &self.hierarchies()[at.id];
             self.make_path(at, group, &mut made)?;
             if at.version == Version::V2 {
-                self.enable(at, group, these, optional, &mut enabled)?;
+                self.enable(at, group, controllers, *optional, &mut enabled)?;
             }
             self.own(&self.seat_in(at, group), group, access)
         });
@@ -113,7 +125,8 @@ impl Host {
             self.unmake(&made, &enabled);
             return Err(error);
         }
-        let seats: Vec<Seat<'_>> = wanted.iter().map(|(at, _)| self.seat_in(at, group)).collect();
+        let seats: Vec<Seat<'_>> =
+            wanted.iter().map(|wanted| self.seat_in(wanted.at, &wanted.group)).collect();
         Ok(Created {
             directories: seats.iter().map(Seat::directory).collect(),
             made: made.iter().map(Seat::directory).collect(),
@@ -241,85 +254,6 @@ impl Host {
         }
         for (seat, write) in enabled.iter().rev() {
             let _ = self.kernel.write(seat.at, &seat.path, "cgroup.subtree_control", write);
-        }
-    }
-
-    /// Removes one group; see [`Host::delete_all`].
-    ///
-    /// # Errors
-    /// As [`Host::delete_all`].
-    pub fn delete(&self, group: &GroupName, recursive: bool) -> Result<Vec<PathBuf>, Error> {
-        self.delete_all(std::slice::from_ref(group), recursive)
-    }
-
-    /// Removes groups from every hierarchy they are in. Without `recursive` they must have no children but those
-    /// that are named too. Everything is checked before the first directory goes.
-    ///
-    /// # Errors
-    /// [`Error::NoGroup`], [`Error::RootGroup`], [`Error::Refused`] (tasks or children); [`Error::PartlyDeleted`]
-    /// if a task came in meanwhile.
-    pub fn delete_all(&self, groups: &[GroupName], recursive: bool) -> Result<Vec<PathBuf>, Error> {
-        let mut doomed: Vec<(Seat<'_>, &GroupName)> = Vec::new();
-        for group in groups {
-            if group.path().is_empty() {
-                return Err(Error::RootGroup { what: "deletion" });
-            }
-            self.refuse_foreign(group, None)?;
-            for seat in self.existing(group)? {
-                if recursive {
-                    let below = self.kernel.descendants(seat.at, &seat.path);
-                    let below =
-                        below.map_err(|errno| self.refused(Op::List, &seat, group, None, None, errno))?;
-                    doomed.extend(below.into_iter().map(|path| (Seat { at: seat.at, path }, group)));
-                }
-                doomed.push((seat, group));
-            }
-        }
-        // the deepest first; one that was named twice goes once
-        doomed.sort_by_key(|(seat, _)| {
-            (std::cmp::Reverse(seat.path.matches('/').count()), seat.at.id, seat.path.clone())
-        });
-        doomed.dedup_by(|(a, _), (b, _)| a == b);
-        self.deletable(&doomed)?;
-        let mut gone = Vec::with_capacity(doomed.len());
-        for (seat, group) in &doomed {
-            if let Err(error) = self.remove(seat, group) {
-                let partly = |error| Error::PartlyDeleted { error: Box::new(error), gone: gone.clone() };
-                return Err(if gone.is_empty() { error } else { partly(error) });
-            }
-            gone.push(seat.directory());
-        }
-        Ok(gone)
-    }
-
-    /// Holds none of them a task, or a group that is to stay?
-    fn deletable(&self, doomed: &[(Seat<'_>, &GroupName)]) -> Result<(), Error> {
-        let going: BTreeSet<(usize, &str)> =
-            doomed.iter().map(|(seat, _)| (seat.at.id, seat.path.as_str())).collect();
-        for (seat, group) in doomed {
-            let busy = || self.refused(Op::Delete, seat, group, None, None, Errno::BUSY);
-            let children = self.kernel.children(seat.at, &seat.path).unwrap_or_default();
-            let stays =
-                |name: &String| !going.contains(&(seat.at.id, format!("{}/{name}", seat.path).as_str()));
-            if !self.tasks_in(seat).is_empty() || children.iter().any(stays) {
-                return Err(busy());
-            }
-        }
-        Ok(())
-    }
-
-    /// Tasks that ended a moment ago may still hold their group: EBUSY without a task listed is tried again.
-    fn remove(&self, seat: &Seat<'_>, group: &GroupName) -> Result<(), Error> {
-        let mut attempt = 0;
-        loop {
-            match self.kernel.rmdir(seat.at, &seat.path) {
-                Ok(()) | Err(Errno::NOENT) => return Ok(()),
-                Err(Errno::BUSY) if attempt < 100 && self.tasks_in(seat).is_empty() => {
-                    attempt += 1;
-                    std::thread::sleep(Duration::from_millis(10));
-                }
-                Err(errno) => return Err(self.refused(Op::Delete, seat, group, None, None, errno)),
-            }
         }
     }
 

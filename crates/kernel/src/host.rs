@@ -13,6 +13,8 @@ use units::nearest;
 
 use crate::{
     Error, GroupName, Hierarchy, Kernel, Op, Owner, Refusal, explain,
+    facts::{self, Listed},
+    mounts,
     owners::{UNIT_NAME, UNIT_PATH, systemd_manages},
     systemd::{unit_of, unit_property},
 };
@@ -71,6 +73,15 @@ impl Host {
     /// # Errors
     /// [`Error::NoHierarchy`] if none is mounted, [`Error::Outside`] if the mounts can't be read.
     pub fn new(kernel: Box<dyn Kernel>) -> Result<Host, Error> {
+        let host = Host::even_without_hierarchies(kernel)?;
+        if host.hierarchies.is_empty() { Err(Error::NoHierarchy) } else { Ok(host) }
+    }
+
+    /// As [`Host::new`], also where none is mounted: for what mounts some, or has found them unmounted again.
+    ///
+    /// # Errors
+    /// [`Error::Outside`] if the mounts can't be read.
+    pub fn even_without_hierarchies(kernel: Box<dyn Kernel>) -> Result<Host, Error> {
         let hierarchies = kernel.hierarchies().map_err(|errno| Error::Outside {
             what: "cannot read /proc/self/mountinfo".to_owned(),
             errno,
@@ -78,9 +89,6 @@ impl Host {
                 if errno == Errno::MFILE { "ulimit -n 1024" } else { "mount -t proc proc /proc" }.to_owned(),
             ),
         })?;
-        if hierarchies.is_empty() {
-            return Err(Error::NoHierarchy);
-        }
         // sd_booted(3): this directory is there if and only if systemd is init
         let systemd = kernel.outside(Path::new("/run/systemd/system")) == Err(Errno::ISDIR);
         let bases = hierarchies.iter().map(|_| OnceCell::new()).collect();
@@ -95,6 +103,25 @@ impl Host {
     /// All hierarchies, v1 first.
     pub fn hierarchies(&self) -> &[Hierarchy] {
         &self.hierarchies
+    }
+
+    /// All mount points of a hierarchy, in mount order; the one that is used here is [`Hierarchy::mount`].
+    pub fn mount_points(&self, at: &Hierarchy) -> Vec<PathBuf> {
+        let mountinfo = self.kernel.outside(Path::new("/proc/self/mountinfo")).unwrap_or_default();
+        mounts::points(&mountinfo, at)
+    }
+
+    /// All hierarchies, v2 among the others where it was mounted.
+    pub fn in_mount_order(&self) -> Vec<&Hierarchy> {
+        let mountinfo = self.kernel.outside(Path::new("/proc/self/mountinfo")).unwrap_or_default();
+        let mut hierarchies: Vec<&Hierarchy> = self.hierarchies.iter().collect();
+        hierarchies.sort_by_cached_key(|at| mounts::position(&mountinfo, at));
+        hierarchies
+    }
+
+    /// The controllers that the kernel lists, in its order; empty without `/proc`.
+    pub fn listed(&self) -> Vec<Listed> {
+        facts::listed(&self.kernel.outside(Path::new("/proc/cgroups")).unwrap_or_default())
     }
 
     /// Where our groups live in a hierarchy.
@@ -173,6 +200,24 @@ impl Host {
             controller: name.to_owned(),
             path: seat.directory(),
         })
+    }
+
+    /// Is the group there, in this hierarchy?
+    ///
+    /// # Errors
+    /// [`Error::NoGroup`] if it is nowhere, [`Error::NotControlled`] if it is in others.
+    pub fn refuse_missing(&self, seat: &Seat<'_>, group: &GroupName) -> Result<(), Error> {
+        if self.kernel.exists(seat.at, &seat.path) {
+            return Ok(());
+        }
+        let (controller, path) = (seat.at.label(), seat.directory());
+        if self.seats(group).is_empty() {
+            return Err(match self.no_group(group) {
+                Error::NoGroup { group, near, .. } => Error::NoGroup { group, looked: vec![path], near },
+                other => other,
+            });
+        }
+        Err(Error::NotControlled { group: group.to_string(), controller, path })
     }
 
     fn no_group(&self, group: &GroupName) -> Error {

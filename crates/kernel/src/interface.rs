@@ -143,7 +143,7 @@ pub trait Kernel {
     /// # Errors
     /// The kernel's errno for `group` itself; a group that goes away meanwhile is left out.
     fn descendants(&self, at: &Hierarchy, group: &str) -> Result<Vec<String>, Errno>;
-    /// Names of a group's files.
+    /// Names of a group's files, in the kernel's order.
     ///
     /// # Errors
     /// The kernel's errno.
@@ -190,6 +190,8 @@ pub trait Kernel {
     fn signal(&self, pid: u32, signal: i32) -> Result<(), Errno>;
     /// The caller's own process and effective user.
     fn caller(&self) -> (u32, u32);
+    /// Closes what is kept open of a mount, which can't be unmounted before.
+    fn let_go(&self, _mount: &Path) {}
     /// A file outside cgroupfs that a cause is checked against (`/proc/…`, `/sys/…`).
     ///
     /// # Errors

@@ -17,6 +17,7 @@ pub mod facts;
 pub mod fake;
 
 mod control;
+mod deletion;
 pub mod device_program;
 mod groups;
 mod mount;
@@ -25,10 +26,11 @@ mod systemd;
 mod tasks;
 
 pub use control::{State, kill, set_frozen};
+pub use deletion::Contents;
 pub use device_program::{DeviceAccess, DeviceFilter};
 pub use error::{Error, Op, Refusal, describe};
 pub use fake::Fake;
-pub use groups::{Access, Created, Who};
+pub use groups::{Access, Created, Wanted, Who};
 pub use host::{Base, Host, Seat};
 pub use interface::{Hierarchy, Kernel, Ownership, Process};
 pub use mount::{mount_v1, unmount_v1};

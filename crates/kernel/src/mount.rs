@@ -70,6 +70,7 @@ pub fn unmount_v1(host: &Host, controllers: &[Controller]) -> Result<PathBuf, Er
         let hint = Some(format!("delete them first: {}", left.join(" ")));
         return Err(outside(&format!("{} still has groups", at.mount.display()), Errno::BUSY, hint));
     }
+    host.kernel().let_go(&at.mount);
     rustix::mount::unmount(&at.mount, rustix::mount::UnmountFlags::empty())
         .map_err(|errno| outside(&format!("cannot unmount {}", at.mount.display()), errno, None))?;
     // a directory made by mount_v1 goes with it; one that holds anything stays

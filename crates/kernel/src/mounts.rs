@@ -32,6 +32,17 @@ pub fn hierarchies(mountinfo: &str, v2_controllers: impl Fn(&Hierarchy) -> Strin
     found
 }
 
+/// All mount points of one hierarchy, in mount order.
+pub fn points(mountinfo: &str, of: &Hierarchy) -> Vec<PathBuf> {
+    let here = mountinfo.lines().filter_map(parse_line).filter(|candidate| same(candidate, of));
+    here.map(|candidate| candidate.mount).collect()
+}
+
+/// Where a hierarchy's first mount stands among all mounts.
+pub fn position(mountinfo: &str, of: &Hierarchy) -> Option<usize> {
+    mountinfo.lines().position(|line| parse_line(line).is_some_and(|candidate| same(&candidate, of)))
+}
+
 fn same(a: &Hierarchy, b: &Hierarchy) -> bool {
     a.version == b.version
         && (a.version == Version::V2 || (a.name == b.name && a.controllers == b.controllers))
@@ -118,6 +129,15 @@ mod tests {
         assert_eq!(found[2].below_mount("/sub/x").as_deref(), Some("x"));
         assert_eq!(found[2].below_mount("/subway"), None);
         assert_eq!(found[0].below_mount("/"), Some(String::new()));
+    }
+
+    #[test]
+    fn every_mount_point_of_a_hierarchy_is_told_in_mount_order() {
+        let found = hierarchies(HYBRID, |_| String::new());
+        assert_eq!(points(HYBRID, &found[2]), [PathBuf::from("/sys/fs/cgroup/a b"), PathBuf::from("/mnt/m")]);
+        assert_eq!(points(HYBRID, &found[3]), [PathBuf::from("/sys/fs/cgroup/unified")]);
+        assert_eq!(position(HYBRID, &found[3]), Some(3));
+        assert_eq!(position(HYBRID, &found[2]), Some(4));
     }
 
     #[test]

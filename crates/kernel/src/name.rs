@@ -107,14 +107,17 @@ impl fmt::Display for GroupName {
 /// `cgroup.procs`, `memory.max`, `tasks`: mkdir would fail with EEXIST, or hide a file that a later kernel adds
 /// (cgroup-v2.rst, "Avoid Name Collisions").
 fn is_kernel_file(part: &str) -> bool {
-    let v1_core = matches!(part, "tasks" | "notify_on_release" | "release_agent");
-    v1_core
-        || part.split_once('.').is_some_and(|(prefix, _)| prefix == "cgroup")
-        || settings::lookup(part).is_some()
+    // all others have their controller's name before a dot, and most groups' names have none: the table is not searched
+    match part.split_once('.') {
+        Some((prefix, _)) => prefix == "cgroup" || settings::lookup(part).is_some(),
+        None => matches!(part, "tasks" | "notify_on_release" | "release_agent"),
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use settings::Version;
+
     use super::*;
 
     #[test]
@@ -137,6 +140,17 @@ mod tests {
         }
         assert!(GroupName::new(&"a".repeat(256)).is_err());
         assert!(GroupName::new(&"a/".repeat(2000)).is_err());
+    }
+
+    #[test]
+    fn every_file_that_holds_a_setting_is_refused() {
+        for setting in settings::all() {
+            let bindings = [Version::V1, Version::V2].map(|version| setting.side(version).binding());
+            let files = bindings.into_iter().flatten().flat_map(|binding| binding.names());
+            for file in files.filter(|file| !file.contains('<')) {
+                assert!(GroupName::new(file).is_err(), "{file}");
+            }
+        }
     }
 
     #[test]

@@ -2,7 +2,6 @@
 //! on a cgroup file system, so that no name can lead a write elsewhere.
 
 use std::{
-    ffi::CString,
     os::fd::{AsFd, OwnedFd},
     path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError},
@@ -58,12 +57,13 @@ impl Real {
     pub fn open(&self, at: &Hierarchy, group: &str, file: &str, flags: OFlags) -> Result<OwnedFd, Errno> {
         let root = self.root(at)?;
         let path = join(group, file)?;
+        let path = path.as_str();
         let flags = flags | OFlags::CLOEXEC;
         let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_XDEV;
-        match rustix::fs::openat2(&root, &path, flags, Mode::empty(), resolve) {
+        match rustix::fs::openat2(&root, path, flags, Mode::empty(), resolve) {
             // before Linux 5.6, or filtered: cgroup file systems hold no links, and `join` let no `..` through
             Err(Errno::NOSYS | Errno::PERM) => {
-                rustix::fs::openat(&root, &path, flags | OFlags::NOFOLLOW, Mode::empty())
+                rustix::fs::openat(&root, path, flags | OFlags::NOFOLLOW, Mode::empty())
             }
             opened => opened,
         }
@@ -86,35 +86,44 @@ impl Real {
 }
 
 /// `group/file` as a relative path for the *at calls; "." for the root itself.
-fn join(group: &str, file: &str) -> Result<CString, Errno> {
+fn join(group: &str, file: &str) -> Result<String, Errno> {
     let path = match (group, file) {
         ("", "") => ".".to_owned(),
         ("", file) => file.to_owned(),
         (group, "") => group.to_owned(),
-        (group, file) => format!("{group}/{file}"),
+        (group, file) => [group, "/", file].concat(),
     };
     if path.starts_with('/') || path.split('/').any(|part| part == "..") {
         return Err(Errno::INVAL);
     }
-    CString::new(path).map_err(|_| Errno::INVAL)
+    Ok(path) // a zero byte in it is refused where it is used
 }
+
+/// What one read asks for.
+const PAGE: usize = 4096;
 
 /// Reads a descriptor to its end. Kernel files tell no size, and most fit one page.
 pub(crate) fn read_to_end(file: impl AsFd) -> Result<String, Errno> {
-    let mut content = vec![0; 4096];
-    let mut length = 0;
+    read_until(file, |count| count == 0)
+}
+
+/// Reads until a read's length says that nothing follows.
+fn read_until(file: impl AsFd, is_last: impl Fn(usize) -> bool) -> Result<String, Errno> {
+    // read aside: what is kept of thousands of files is as long as it has to be
+    let mut page = [0; PAGE];
+    let mut content = Vec::new();
     loop {
-        match rustix::io::read(&file, &mut content[length..]) {
-            Ok(0) => break,
-            Ok(count) => length += count,
-            Err(Errno::INTR) => continue,
+        match rustix::io::read(&file, &mut page) {
+            Ok(count) => {
+                content.extend_from_slice(&page[..count]);
+                if is_last(count) {
+                    break;
+                }
+            }
+            Err(Errno::INTR) => {}
             Err(errno) => return Err(errno),
         }
-        if length == content.len() {
-            content.resize(length * 2, 0);
-        }
     }
-    content.truncate(length);
     Ok(String::from_utf8(content)
         .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
 }
@@ -124,13 +133,20 @@ pub(crate) fn read_path(path: impl rustix::path::Arg) -> Result<String, Errno> {
 }
 
 impl Kernel for Real {
+    fn let_go(&self, mount: &Path) {
+        self.roots.lock().unwrap_or_else(PoisonError::into_inner).retain(|(own, _)| own != mount);
+    }
+
     fn hierarchies(&self) -> Result<Vec<Hierarchy>, Errno> {
         let mountinfo = read_path("/proc/self/mountinfo")?;
         Ok(mounts::hierarchies(&mountinfo, |v2| self.read(v2, "", "cgroup.controllers").unwrap_or_default()))
     }
 
     fn read(&self, at: &Hierarchy, group: &str, file: &str) -> Result<String, Errno> {
-        read_to_end(self.open(at, group, file, OFlags::RDONLY)?)
+        let file = self.open(at, group, file, OFlags::RDONLY)?;
+        // shown as one record, or as the short ones of a list of tasks (`seq_read_iter`): what leaves half of a page
+        // free is whole, without a second read for its end
+        read_until(&file, |count| count <= PAGE / 2)
     }
 
     fn write(&self, at: &Hierarchy, group: &str, file: &str, text: &str) -> Result<(), Errno> {
@@ -160,15 +176,17 @@ impl Kernel for Real {
     }
 
     fn descendants(&self, at: &Hierarchy, group: &str) -> Result<Vec<String>, Errno> {
-        let mut found = Vec::new();
-        walk(self.directory(at, group)?, group, &mut found)?;
+        let directory = self.directory(at, group)?;
+        let below = subdirectories(&rustix::fs::fstat(&directory)?);
+        let mut found = Vec::with_capacity(below);
+        if below > 0 {
+            walk(directory, group, below, &mut found);
+        }
         Ok(found)
     }
 
     fn files(&self, at: &Hierarchy, group: &str) -> Result<Vec<String>, Errno> {
-        let mut names = self.entries(at, group, FileType::RegularFile)?;
-        names.sort();
-        Ok(names)
+        self.entries(at, group, FileType::RegularFile)
     }
 
     fn exists(&self, at: &Hierarchy, group: &str) -> bool {
@@ -251,29 +269,36 @@ impl Kernel for Real {
 }
 
 /// Adds the groups below `directory` to `found`. On cgroupfs a directory's link count is 2 plus its
-/// subdirectories, so a leaf's twenty files are never listed.
-fn walk(directory: OwnedFd, group: &str, found: &mut Vec<String>) -> Result<(), Errno> {
-    let mut left = rustix::fs::fstat(&directory)?.st_nlink.saturating_sub(2);
-    if left == 0 {
-        return Ok(());
-    }
-    for entry in Dir::read_from(&directory)? {
-        let Ok(entry) = entry else { break }; // the group went away meanwhile
+/// subdirectories, so a leaf's twenty files are never listed, and the leaf itself is not opened.
+fn walk(directory: OwnedFd, group: &str, mut left: usize, found: &mut Vec<String>) {
+    let Ok(entries) = Dir::read_from(&directory) else { return }; // the group went away meanwhile
+    for entry in entries {
+        let Ok(entry) = entry else { return };
         if entry.file_type() != FileType::Directory || matches!(entry.file_name().to_bytes(), b"." | b"..") {
             continue;
         }
         let name = entry.file_name().to_string_lossy();
         let path = if group.is_empty() { name.into_owned() } else { format!("{group}/{name}") };
-        found.push(path.clone());
+        let look = rustix::fs::statat(&directory, entry.file_name(), AtFlags::SYMLINK_NOFOLLOW);
+        let below = look.map_or(0, |stat| subdirectories(&stat));
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        if let Ok(child) = rustix::fs::openat(&directory, entry.file_name(), flags, Mode::empty()) {
-            // a child that goes away meanwhile has nothing below it
-            let _ = walk(child, &path, found);
+        let open = || rustix::fs::openat(&directory, entry.file_name(), flags, Mode::empty());
+        // a child that goes away meanwhile has nothing below it
+        let child = if below == 0 { None } else { open().ok() };
+        match child {
+            Some(child) => {
+                found.push(path.clone());
+                walk(child, &path, below, found);
+            }
+            None => found.push(path),
         }
         left -= 1; // not 0 here: the loop ends when it gets there
         if left == 0 {
-            break;
+            return;
         }
     }
-    Ok(())
+}
+
+fn subdirectories(stat: &rustix::fs::Stat) -> usize {
+    usize::try_from(stat.st_nlink.saturating_sub(2)).unwrap_or(usize::MAX)
 }

@@ -71,13 +71,31 @@ impl Host {
     pub fn run(&self, real: &Real, group: &GroupName, program: &Program) -> Result<Ended, Error> {
         self.refuse_foreign(group, None)?;
         let seats = self.existing(group)?;
-        let (v2, v1): (Vec<_>, Vec<_>) = seats.iter().partition(|seat| seat.at.version == Version::V2);
-        for seat in v1 {
+        let inside: Vec<_> = seats.into_iter().map(|seat| (seat, group.clone())).collect();
+        self.run_at(real, &inside, program)
+    }
+
+    /// The same inside groups each in one hierarchy.
+    ///
+    /// # Errors
+    /// As [`Host::run`]; [`Error::NotControlled`].
+    pub fn run_at(
+        &self,
+        real: &Real,
+        inside: &[(Seat<'_>, GroupName)],
+        program: &Program,
+    ) -> Result<Ended, Error> {
+        for (seat, group) in inside {
+            self.refuse_foreign(group, None)?;
+            self.refuse_missing(seat, group)?;
+        }
+        let (v2, v1): (Vec<_>, Vec<_>) = inside.iter().partition(|(seat, _)| seat.at.version == Version::V2);
+        for (seat, group) in v1 {
             self.kernel
                 .write(seat.at, &seat.path, "tasks", "0")
                 .map_err(|errno| self.refused_run(seat, group, Some("tasks"), errno))?;
         }
-        let Some(seat) = v2.first() else { return Ok(Ended::NotStarted(program.exec())) };
+        let Some((seat, group)) = v2.first() else { return Ok(Ended::NotStarted(program.exec())) };
         let directory = real
             .open(seat.at, &seat.path, "", OFlags::RDONLY | OFlags::DIRECTORY)
             .map_err(|errno| self.refused_run(seat, group, None, errno))?;

@@ -49,20 +49,38 @@ impl Host {
     /// [`Error::Refused`].
     pub fn move_tasks(&self, group: &GroupName, pids: &[u32], what: What) -> Result<Moved, Error> {
         self.refuse_foreign(group, None)?;
-        let seats = if group.path().is_empty() {
+        let seats: Vec<Seat<'_>> = if group.path().is_empty() {
             self.hierarchies().iter().map(|at| self.seat_in(at, group)).collect()
         } else {
             self.existing(group)?
         };
+        let into: Vec<_> = seats.into_iter().map(|seat| (seat, group.clone())).collect();
+        self.move_into(&into, pids, what)
+    }
+
+    /// Moves tasks into groups each in one hierarchy, all of them in all of these or none.
+    ///
+    /// # Errors
+    /// As [`Host::move_tasks`]; [`Error::NotControlled`].
+    pub fn move_into(
+        &self,
+        into: &[(Seat<'_>, GroupName)],
+        pids: &[u32],
+        what: What,
+    ) -> Result<Moved, Error> {
+        for (seat, group) in into {
+            self.refuse_foreign(group, None)?;
+            self.refuse_missing(seat, group)?;
+        }
         for &pid in pids {
             self.movable(pid)?;
         }
         let mut done = Vec::new();
         let result = match what {
             What::Process | What::Thread => {
-                pids.iter().try_for_each(|&pid| self.move_one(&seats, group, pid, what, &mut done))
+                pids.iter().try_for_each(|&pid| self.move_one(into, pid, what, &mut done))
             }
-            What::Tree => self.move_trees(&seats, group, pids, &mut done),
+            What::Tree => self.move_trees(into, pids, &mut done),
         };
         if let Err(error) = result {
             let left = self.move_back(&done);
@@ -75,7 +93,7 @@ impl Host {
         let tasks: BTreeSet<u32> =
             done.iter().map(|step| self.process_of(step.task, what)).chain(pids.iter().copied()).collect();
         let (tasks, gone) = tasks.into_iter().partition(|&pid| self.kernel.process(pid).is_ok());
-        Ok(Moved { tasks, directories: seats.iter().map(Seat::directory).collect(), gone })
+        Ok(Moved { tasks, directories: into.iter().map(|(seat, _)| seat.directory()).collect(), gone })
     }
 
     /// Threads are told one by one only if they were asked for one by one.
@@ -100,14 +118,13 @@ impl Host {
 
     fn move_one(
         &self,
-        seats: &[Seat<'_>],
-        group: &GroupName,
+        into: &[(Seat<'_>, GroupName)],
         pid: u32,
         what: What,
         done: &mut Vec<Step>,
     ) -> Result<(), Error> {
         let gone = || Error::NoProcess { pid };
-        for seat in seats {
+        for (seat, group) in into {
             let before = self.origins(seat, pid, what)?;
             if before.iter().all(|step| step.from == seat.path) {
                 continue; // there already, with all its threads
@@ -153,8 +170,7 @@ impl Host {
     /// moved: passes over the tree end when one finds nobody new.
     fn move_trees(
         &self,
-        seats: &[Seat<'_>],
-        group: &GroupName,
+        into: &[(Seat<'_>, GroupName)],
         roots: &[u32],
         done: &mut Vec<Step>,
     ) -> Result<(), Error> {
@@ -173,7 +189,7 @@ impl Host {
                 }
             }
             for pid in new {
-                match self.move_one(seats, group, pid, What::Process, done) {
+                match self.move_one(into, pid, What::Process, done) {
                     Err(Error::NoProcess { .. }) if !roots.contains(&pid) => {} // it ended meanwhile
                     other => other?,
                 }
@@ -182,7 +198,7 @@ impl Host {
         }
         Err(Error::Timeout {
             what: "moving the process tree",
-            group: group.to_string(),
+            group: into.first().map(|(_, group)| group.to_string()).unwrap_or_default(),
             seconds: 0,
             left: format!("it forks faster than it can be moved ({} processes moved)", moved.len()),
         })

@@ -1,9 +1,34 @@
-//! Why a command did not do what it was asked, with libcgroup's exit status, which scripts look at.
+//! Why a command did not do what it was asked, with libcgroup's exit status, which scripts look at: an error number of
+//! its library, from 50000, modulo 256.
 
 use std::{fmt::Display, io::Write};
 
-/// The arguments make no sense. The reference ends so, too.
+/// Something happened that the command goes on after; at the end it says so. (`cgclassify`)
+pub(crate) const SOME_FAILED: u8 = 1;
+/// No such group.
+pub(crate) const NO_GROUP: u8 = 82;
+/// A controller that is asked for is on no mounted hierarchy.
+pub(crate) const NO_CONTROLLER: u8 = 84;
+/// Not allowed.
+pub(crate) const NOT_ALLOWED: u8 = 87;
+/// A value or name that can't be.
+pub(crate) const INVALID: u8 = 91;
+/// What was to be listed is on no mounted hierarchy.
+pub(crate) const NOT_FOUND: u8 = 93;
+/// The group has no such setting.
+pub(crate) const NO_SETTING: u8 = 95;
+/// The system refused.
+pub(crate) const SYSTEM: u8 = 96;
+/// The rules can't be read.
+pub(crate) const BAD_RULES: u8 = 99;
+/// A configuration file has errors.
+pub(crate) const BAD_CONFIGURATION: u8 = 104;
+/// One cgroup version has nothing for a setting of the other.
+pub(crate) const NOT_CONVERTED: u8 = 111;
+/// The arguments make no sense.
 pub(crate) const BAD_ARGUMENTS: u8 = 129;
+/// A program could not be executed.
+pub(crate) const NOT_EXECUTED: u8 = 255;
 
 /// What is said on standard error at the end.
 #[derive(Debug)]
@@ -23,6 +48,15 @@ impl Failure {
         Failure { hint: Some(hint.to_string()), ..self }
     }
 
+    pub(crate) fn status(self, status: u8) -> Failure {
+        Failure { status, ..self }
+    }
+
+    /// Bad arguments that clap can't see.
+    pub(crate) fn usage(message: impl Display) -> Failure {
+        Failure::new(BAD_ARGUMENTS, message)
+    }
+
     /// What clap says of the arguments; `--help` is no error.
     pub(crate) fn arguments(error: &clap::Error) -> Failure {
         // a closed output is the reader's wish
@@ -39,8 +73,90 @@ impl Failure {
         if let Some(hint) = &self.hint {
             text.push_str(&format!("hint: {hint}\n"));
         }
-        // nobody is left to tell if standard error is closed
-        let _ = std::io::stderr().write_all(text.as_bytes());
+        warn(&text);
         self.status
+    }
+}
+
+/// Says something on standard error.
+pub(crate) fn warn(text: &str) {
+    // nobody is left to tell if standard error is closed
+    let _ = std::io::stderr().write_all(text.as_bytes());
+}
+
+fn of_kernel(error: &kernel::Error) -> u8 {
+    match error {
+        kernel::Error::NoGroup { .. } | kernel::Error::NotControlled { .. } => NO_GROUP,
+        kernel::Error::NoController { .. } | kernel::Error::NoNamed { .. } | kernel::Error::NoHierarchy => {
+            NO_CONTROLLER
+        }
+        kernel::Error::BadName { .. } => INVALID,
+        kernel::Error::Foreign { .. } | kernel::Error::OfUnit { .. } | kernel::Error::RootGroup { .. } => {
+            NOT_ALLOWED
+        }
+        kernel::Error::PartlyDeleted { error, .. } | kernel::Error::NotMovedBack { error, .. } => {
+            of_kernel(error)
+        }
+        _ => SYSTEM,
+    }
+}
+
+impl From<kernel::Error> for Failure {
+    fn from(error: kernel::Error) -> Failure {
+        Failure { message: error.to_string(), hint: error.hint(), status: of_kernel(&error) }
+    }
+}
+
+fn of_apply(error: &apply::Error) -> u8 {
+    match error {
+        apply::Error::Kernel(error) => of_kernel(error),
+        apply::Error::Lacks { .. } => NO_SETTING,
+        apply::Error::Undone { error, .. } => of_apply(error),
+        _ => SYSTEM,
+    }
+}
+
+impl From<apply::Error> for Failure {
+    fn from(error: apply::Error) -> Failure {
+        Failure { message: error.to_string(), hint: error.hint(), status: of_apply(&error) }
+    }
+}
+
+impl From<apply::Failure> for Failure {
+    fn from(failure: apply::Failure) -> Failure {
+        let status = match &failure {
+            apply::Failure::Refused(error) => of_apply(error),
+            apply::Failure::RolledBack { error, .. } => of_apply(error),
+            _ => SYSTEM,
+        };
+        Failure { message: failure.to_string(), hint: failure.hint(), status }
+    }
+}
+
+impl From<settings::UnknownSetting> for Failure {
+    fn from(error: settings::UnknownSetting) -> Failure {
+        // the reference looks for the controller first
+        let prefix = error.name.split_once('.').map_or("", |(prefix, _)| prefix);
+        let known = settings::Controller::from_name(prefix).is_some() || prefix == "cgroup";
+        let status = if known { NO_SETTING } else { NO_CONTROLLER };
+        Failure { message: error.to_string(), hint: Some(error.hint()), status }
+    }
+}
+
+impl From<settings::ValueError> for Failure {
+    fn from(error: settings::ValueError) -> Failure {
+        Failure { message: error.to_string(), hint: error.hint(), status: SYSTEM }
+    }
+}
+
+impl From<system::AccountError> for Failure {
+    fn from(error: system::AccountError) -> Failure {
+        Failure { message: error.to_string(), hint: Some(error.hint()), status: BAD_ARGUMENTS }
+    }
+}
+
+impl From<topology::TopologyError> for Failure {
+    fn from(error: topology::TopologyError) -> Failure {
+        Failure { message: error.to_string(), hint: error.hint(), status: SYSTEM }
     }
 }

@@ -2,6 +2,29 @@
 //! script can see (flags, files read, standard output, exit status) is the reference's; its faults are not kept.
 
 mod failure;
+mod group_list;
+mod machine;
+
+mod answer;
+mod arguments;
+mod assignments;
+mod configuration;
+mod held;
+mod rules;
+
+mod cgclassify;
+mod cgclear;
+mod cgconfigparser;
+mod cgcreate;
+mod cgdelete;
+mod cgexec;
+mod cgget;
+mod cgset;
+mod cgsnapshot;
+mod cgxget;
+mod cgxset;
+mod lscgroup;
+mod lssubsys;
 
 use std::ffi::OsString;
 
@@ -17,7 +40,21 @@ struct Tool {
 }
 
 /// In the order of the manual.
-const TOOLS: &[Tool] = &[];
+const TOOLS: &[Tool] = &[
+    Tool { name: "cgcreate", definition: cgcreate::definition, run: cgcreate::run },
+    Tool { name: "cgdelete", definition: cgdelete::definition, run: cgdelete::run },
+    Tool { name: "cgset", definition: cgset::definition, run: cgset::run },
+    Tool { name: "cgxset", definition: cgxset::definition, run: cgxset::run },
+    Tool { name: "cgget", definition: cgget::definition, run: cgget::run },
+    Tool { name: "cgxget", definition: cgxget::definition, run: cgxget::run },
+    Tool { name: "lscgroup", definition: lscgroup::definition, run: lscgroup::run },
+    Tool { name: "lssubsys", definition: lssubsys::definition, run: lssubsys::run },
+    Tool { name: "cgsnapshot", definition: cgsnapshot::definition, run: cgsnapshot::run },
+    Tool { name: "cgexec", definition: cgexec::definition, run: cgexec::run },
+    Tool { name: "cgclassify", definition: cgclassify::definition, run: cgclassify::run },
+    Tool { name: "cgconfigparser", definition: cgconfigparser::definition, run: cgconfigparser::run },
+    Tool { name: "cgclear", definition: cgclear::definition, run: cgclear::run },
+];
 
 /// The names that are answered to.
 pub fn names() -> impl Iterator<Item = &'static str> {

@@ -1,5 +1,6 @@
 //! One function per command: arguments in, a call, the answer printed.
 
+mod classify;
 mod control;
 mod demo;
 mod groups;
@@ -29,6 +30,7 @@ pub fn run(args: &Args) -> Result<u8, Failure> {
         Command::Run(run) => return tasks::run(run),
         Command::Move(moving) => tasks::move_tasks(moving, json),
         Command::Where(places) => tasks::places(places, json),
+        Command::Classify(classify) => return classify::classify(classify, json),
         Command::Freeze(wait) => control::set_frozen(wait, true, json),
         Command::Thaw(wait) => control::set_frozen(wait, false, json),
         Command::Kill(wait) => control::kill(wait, json),
@@ -41,15 +43,17 @@ pub fn run(args: &Args) -> Result<u8, Failure> {
         Command::Check(file) => layouts::check(file, json),
         Command::Import(file) => layouts::import(file),
         Command::Export(export) => layouts::export(export),
+        Command::Schema(schema) => layouts::schema(schema),
         Command::Plan(plan) => layouts::plan(plan, json),
         Command::Apply(apply) => layouts::apply(apply, json),
         Command::Confirm(generation) => layouts::confirm(generation, json),
-        Command::Undo(generation) => layouts::undo(generation, json),
+        Command::Undo(generation) => return layouts::undo(generation, json),
         Command::History(state) => layouts::history(state, json),
         Command::Status(state) => return layouts::status(state, json),
         Command::RevertUnlessConfirmed(revert) => layouts::revert(revert),
         Command::Demo(demo) => demo::demo(demo, json),
         Command::Completions(completions) => program::completions(completions),
+        Command::Links(links) => program::links(links),
         Command::Man(man) => program::man(man),
         Command::Worker(worker) => demo::worker(worker),
     }

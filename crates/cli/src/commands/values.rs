@@ -94,7 +94,7 @@ pub fn set(args: &args::Set, as_json: bool) -> Result<(), Failure> {
     let mut asks = Vec::new();
     for target in targets(&host, &name, args.recursive)? {
         let copied = match &args.from {
-            Some(from) => copies(&host, &group(from)?, &target)?,
+            Some(from) => apply::copies(&host, &group(from)?, &target)?,
             None => Vec::new(),
         };
         let named = |found: &Found| values.iter().any(|(other, _)| other.canonical() == found.canonical());
@@ -162,22 +162,4 @@ fn targets(host: &Host, name: &GroupName, recursive: bool) -> Result<Vec<GroupNa
         }
     }
     Ok(targets)
-}
-
-/// What `from` has set otherwise than `target`, where both have it.
-fn copies(host: &Host, from: &GroupName, target: &GroupName) -> Result<Vec<(Found, Value)>, Failure> {
-    host.existing(from)?;
-    let state = |found: &Found| {
-        // these hold tasks, or describe the tree, and are no settings of the group
-        let name = found.setting.name;
-        name.starts_with("cgroup.") || matches!(name, "tasks" | "notify_on_release" | "release_agent")
-    };
-    Ok(all(host, from, Which::Settings)
-        .into_iter()
-        .filter(|(found, _)| !state(found))
-        .filter(|(found, reading)| {
-            apply::get(host, target, found).is_ok_and(|held| held.value != reading.value)
-        })
-        .map(|(found, reading)| (found, reading.value))
-        .collect())
 }

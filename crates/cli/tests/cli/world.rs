@@ -222,7 +222,7 @@ impl Drop for Scene {
 }
 
 /// Splits at white space; single quotes keep words together.
-fn words(line: &str) -> Vec<String> {
+pub fn words(line: &str) -> Vec<String> {
     let mut words = Vec::new();
     for (index, part) in line.split('\'').enumerate() {
         if index % 2 == 1 {

@@ -1,0 +1,140 @@
+//! `classify`: processes by the rules.
+
+use std::{fmt::Write, path::Path};
+
+use classify::{Configuration, Decision, Done, Files, How, Placer, Rules, Told};
+use layout::Trust;
+use serde_json::json;
+use system::{Accounts, ProcessReader};
+
+use super::host;
+use crate::{
+    args,
+    failure::{ATTENTION, Failure},
+    output,
+};
+
+pub fn classify(args: &args::Classify, as_json: bool) -> Result<u8, Failure> {
+    let configuration = configuration(args)?;
+    let names = Accounts::new();
+    let (rules, unknown) = Rules::compile(&configuration.desired.all_rules(), &names);
+    for unknown in unknown {
+        output::warning(&format!("{}: {unknown}", unknown.origin));
+    }
+    let host = host()?;
+    if !args.dry_run && host.needs_unit() {
+        kernel::ensure_unit(&host)?;
+    }
+    let placer = Placer::new(&host, &configuration.desired, &names);
+    let named = !args.pids.is_empty();
+    let how = How { dry_run: args.dry_run, heed_hands: !named };
+    let pids = if named { args.pids.clone() } else { ProcessReader::all().map_err(Failure::new)? };
+    let mut reader = ProcessReader::new();
+    let (mut status, mut rows, mut text) = (0, Vec::new(), String::new());
+    for pid in pids {
+        let told = reader.process(pid).and_then(|mut process| placer.classify(&rules, &mut process, how));
+        let told = match told {
+            Ok(told) => told,
+            // of all processes, some end meanwhile
+            Err(_) if !named => continue,
+            Err(gone) => {
+                output::error(&Failure::new(gone).rendered());
+                status = ATTENTION;
+                continue;
+            }
+        };
+        if !named && told.explained.decision == Decision::KernelThread {
+            continue;
+        }
+        if let Done::Failed(error) = &told.done {
+            let failure = Failure::new(format!("process {pid}: {error}"));
+            output::error(&error.hint().into_iter().fold(failure, Failure::hint).rendered());
+            status = ATTENTION;
+        }
+        if as_json {
+            rows.push(row(&told, &rules));
+        } else {
+            say(&told, &rules, named || args.dry_run, &mut text);
+        }
+    }
+    if as_json {
+        output::json(&rows)?
+    } else {
+        output::text(&text)?
+    }
+    Ok(status)
+}
+
+fn configuration(args: &args::Classify) -> Result<Configuration, Failure> {
+    let files = if args.rules.is_empty() {
+        Files::below(Path::new("/etc"))
+            .map_err(|error| Failure::new(layout::render(&[error], &[]).trim_end().to_owned()))?
+    } else {
+        Files { rules: args.rules.clone(), templates: Vec::new() }
+    };
+    match Configuration::read(&files, Trust::of_this_process()) {
+        Ok(configuration) => {
+            output::error(&layout::render(&configuration.warnings, &configuration.sources));
+            if configuration.desired.all_rules().is_empty() {
+                return Err(Failure::new("there are no rules").hint(
+                    "write [[rules]] or match into /etc/ringfence/layout.toml, or /etc/cgrules.conf, or name a file with --rules",
+                ));
+            }
+            Ok(configuration)
+        }
+        Err(unreadable) => {
+            output::error(&layout::render(&unreadable.diagnostics, &unreadable.sources));
+            Err(Failure::new(format!("{unreadable}; nothing was moved")))
+        }
+    }
+}
+
+/// In a word, for programs and people.
+fn done(told: &Told) -> &'static str {
+    match (&told.done, told.explained.decision) {
+        (Done::There, _) => "there already",
+        (Done::WouldMove, _) => "would be moved",
+        (Done::Moved, _) => "moved",
+        (Done::Failed(_), _) => "not moved",
+        (Done::Left, Decision::Stays { .. }) => "left: it was put where it is by hand",
+        (Done::Left, Decision::Ignored { .. }) => "left: the rule says ignore",
+        (Done::Left, Decision::KernelThread) => "left: it is a thread of the kernel",
+        (Done::Left, _) => "left: no rule takes it",
+    }
+}
+
+fn rule(rules: &Rules, index: usize) -> String {
+    let place = rules.origin(index).map(|origin| format!(", {}:{}", origin.file, origin.line));
+    format!("rule {}{} ({})", index + 1, place.unwrap_or_default(), rules.shown(index))
+}
+
+fn say(told: &Told, rules: &Rules, with_reasons: bool, text: &mut String) {
+    let done = done(told);
+    let _ = writeln!(text, "{} ({}, user {}): {done}", told.pid, told.program, told.user); // a String takes everything
+    if let Some(index) = told.explained.decision.rule() {
+        let way = told.way();
+        let way = if way.is_empty() { String::new() } else { format!(": {way}") };
+        let _ = writeln!(text, "    {}{way}", rule(rules, index));
+    }
+    for passed in told.explained.passed.iter().filter(|_| with_reasons) {
+        let _ = writeln!(text, "    not {}: {}", rule(rules, passed.rule), passed.why);
+    }
+}
+
+fn row(told: &Told, rules: &Rules) -> serde_json::Value {
+    let one = |index: usize| json!({ "rule": index + 1, "origin": rules.origin(index), "takes": rules.shown(index) });
+    let passed = told.explained.passed.iter().map(|passed| {
+        let mut row = one(passed.rule);
+        row["why"] = json!(passed.why);
+        row
+    });
+    json!({
+        "pid": told.pid,
+        "program": told.program,
+        "user": told.user,
+        "done": done(told),
+        "rule": told.explained.decision.rule().map(one),
+        "groups": told.goals.iter().map(|goal| goal.group.to_string()).collect::<Vec<_>>(),
+        "passed": passed.collect::<Vec<_>>(),
+    })
+}

@@ -1,0 +1,170 @@
+//! What `cgset` and `cgxset` have in common: names and values, the groups they are for, and the one change that makes
+//! all of it so or nothing.
+
+use std::fmt::Write;
+
+use clap::{Arg, ArgAction, ArgMatches, Command};
+use kernel::{GroupName, Host};
+use plan::Ask;
+use settings::{Found, Side, Value, Version};
+
+use crate::{
+    arguments::{flag, ignore_default, texts, verbose},
+    failure::{Failure, NO_GROUP, NO_SETTING, warn},
+    machine,
+};
+
+/// The arguments of both.
+pub(crate) fn arguments(command: Command) -> Command {
+    command
+        .arg(
+            Arg::new("variable")
+                .short('r')
+                .long("variable")
+                .value_name("NAME=VALUE")
+                .action(ArgAction::Append)
+                .help("The setting and its value; by its v1 or v2 name on any host"),
+        )
+        .arg(
+            Arg::new("copy-from")
+                .long("copy-from")
+                .value_name("GROUP")
+                .conflicts_with("variable")
+                .help("Take over the settings of this group, where both have them"),
+        )
+        .arg(flag("recursive", 'R', "Also all groups below").long("recursive"))
+        .arg(ignore_default())
+        .arg(verbose())
+        .arg(
+            Arg::new("groups").value_name("GROUP").action(ArgAction::Append).num_args(1..).help("The groups"),
+        )
+}
+
+/// Which names are meant, and what happens with those that the host can't have.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Names {
+    /// Only names of this version.
+    pub only: Option<Version>,
+    /// What the host's version lacks is left out.
+    pub ignore_unmappable: bool,
+}
+
+pub(crate) fn run(matches: &ArgMatches, names: Names) -> Result<u8, Failure> {
+    let (variables, groups) = (texts(matches, "variable"), texts(matches, "groups"));
+    let from = matches.get_one::<String>("copy-from");
+    if variables.is_empty() && from.is_none() {
+        return Err(Failure::usage("no setting is given").hint("-r cpu.shares=512, or --copy-from GROUP"));
+    }
+    if groups.is_empty() {
+        return Err(Failure::usage("no group is given"));
+    }
+    let values = variables.iter().map(|text| value(text, names)).collect::<Result<Vec<_>, _>>()?;
+    let values = last_of_each(values);
+    let host = machine::host()?;
+    let named = |path: &&str| machine::group(&host, host.hierarchies(), path);
+    let groups: Vec<GroupName> = groups.iter().map(named).collect::<Result<_, _>>()?;
+    let from = from.map(|from| named(&from.as_str())).transpose()?;
+    let mut asks = Vec::new();
+    let mut told = String::new();
+    for group in targets(&host, &groups, matches.get_flag("recursive"))? {
+        let copied = from.as_ref().map(|from| apply::copies(&host, from, &group)).transpose()?;
+        for (found, value) in copied.into_iter().flatten().chain(values.iter().cloned()) {
+            match apply::place(&host, &group, &found) {
+                Ok(place) => asks.push(Ask { group: group.clone(), place, found, value }),
+                Err(apply::Error::Lacks { setting, version, .. }) if names.ignore_unmappable => {
+                    let _ = writeln!(told, "{setting}: left out, cgroup {version} has none");
+                }
+                Err(error) => return Err(as_reference(error.into())),
+            }
+        }
+    }
+    let changes = apply::set(&host, &asks).map_err(|error| as_reference(error.into()))?;
+    if matches.get_flag("verbose") {
+        told.push_str(&told_of(&changes, &asks));
+        warn(&told);
+    }
+    Ok(0)
+}
+
+/// `NAME=VALUE` with its setting, for this machine. Quotes around a value that came through a script go.
+fn value(text: &str, names: Names) -> Result<(Found, Value), Failure> {
+    let Some((name, value)) = text.split_once('=') else {
+        return Err(Failure::usage(format!("'{text}' is not NAME=VALUE")).hint("for example cpu.shares=512"));
+    };
+    let found = settings::find(name)?;
+    if let Some(version) = names.only.filter(|version| !is_name_of(&found, *version)) {
+        let other = if version == Version::V1 { "-2" } else { "-1" };
+        return Err(Failure::new(NO_SETTING, format!("{name} is no name of cgroup {version}"))
+            .hint(format!("use {other}, or neither: names of both versions are known")));
+    }
+    let (value, _) = system::whole_disks(found.parse(value.trim_matches(['"', '\'']), &system::Live)?);
+    Ok((found, value))
+}
+
+/// Does that version call the setting so? Controllers whose files have the same name in both do twice.
+fn is_name_of(found: &Found, version: Version) -> bool {
+    match found.side(version) {
+        Side::Has(binding) => {
+            let files = found.files(version);
+            files.iter().take(binding.names().len()).any(|file| *file == found.name)
+                || (binding.names().is_empty() && found.canonical() == found.name)
+        }
+        Side::Lacks { .. } => false,
+    }
+}
+
+/// Of a setting that was given several times the last counts, as one write after the other would have it. Values that
+/// name devices or rules add up.
+fn last_of_each(values: Vec<(Found, Value)>) -> Vec<(Found, Value)> {
+    let mut kept: Vec<(Found, Value)> = Vec::new();
+    for (found, value) in values {
+        let adds = matches!(value, Value::PerDevice(_) | Value::Weights { .. } | Value::Rules(_));
+        if !adds {
+            kept.retain(|(other, _)| other.name != found.name);
+        }
+        kept.push((found, value));
+    }
+    kept
+}
+
+fn targets(host: &Host, groups: &[GroupName], recursive: bool) -> Result<Vec<GroupName>, Failure> {
+    let mut targets = Vec::new();
+    for group in groups {
+        targets.push(group.clone());
+        if recursive {
+            if !group.path().is_empty() {
+                host.existing(group)?;
+            }
+            let prefix = if group.path().is_empty() { "/".to_owned() } else { format!("{group}/") };
+            for below in host.list(group)?.keys() {
+                targets.push(GroupName::new(&format!("{prefix}{below}"))?);
+            }
+        }
+    }
+    Ok(targets)
+}
+
+/// The reference says of a group that is not there that it has no such setting.
+fn as_reference(failure: Failure) -> Failure {
+    if failure.status == NO_GROUP { failure.status(NO_SETTING) } else { failure }
+}
+
+fn told_of(changes: &[apply::Change], asks: &[Ask]) -> String {
+    let mut text = String::new();
+    for change in changes {
+        let version =
+            asks.iter().find(|ask| ask.found.name == change.setting && ask.group.to_string() == change.group);
+        let version = version.map(|ask| ask.place.version);
+        for write in &change.written {
+            let file = write.path.file_name().unwrap_or_default().to_string_lossy();
+            if file != change.setting {
+                let version = version.map(|version| format!(" (cgroup {version})")).unwrap_or_default();
+                let _ = writeln!(text, "{}: {file} <- {}{version}", change.setting, write.text.trim_end());
+            }
+        }
+        for note in change.differences.iter().chain(&change.approximations) {
+            let _ = writeln!(text, "{}: {note}", change.setting);
+        }
+    }
+    text
+}

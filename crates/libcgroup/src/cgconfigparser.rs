@@ -1,0 +1,91 @@
+//! `cgconfigparser`: makes the machine as configuration files say, by the plan and the journal of `ringfence apply`: all
+//! of it, or the machine stays as it was.
+
+use std::{path::PathBuf, time::Duration};
+
+use apply::{Meta, Running, State, Target};
+use clap::{Arg, ArgMatches, Command, value_parser};
+use kernel::{Host, Real};
+use plan::{Plan, Problem};
+use system::Accounts;
+use topology::Machine;
+
+use crate::{
+    arguments::{access, command, files, verbose},
+    configuration::{self, Configuration},
+    failure::{BAD_CONFIGURATION, Failure, SYSTEM, warn},
+};
+
+/// How long another change is waited for.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+pub(crate) fn definition() -> Command {
+    command("cgconfigparser", "Make groups, mounts and settings as configuration files say, all of it or nothing")
+        .args(files().map(|file| file.required(false)))
+        .group(clap::ArgGroup::new("configuration").args(["load", "load-directory"]).multiple(true).required(true))
+        .args(access())
+        .arg(state())
+        .arg(verbose())
+        .after_help("What was done can be taken back with ringfence undo.\nExample: cgconfigparser -l /etc/cgconfig.conf -L /etc/cgconfig.d")
+}
+
+/// Where the history is kept, as for `ringfence apply`.
+pub(crate) fn state() -> Arg {
+    let state = Arg::new("state").long("state").value_name("DIRECTORY").value_parser(value_parser!(PathBuf));
+    state.default_value(apply::STATE).help("Where the history is kept")
+}
+
+pub(crate) fn run(matches: &ArgMatches) -> Result<u8, Failure> {
+    let mut configuration = configuration::read(&configuration::files(matches)?)?;
+    configuration::default_access(&mut configuration.desired, matches)?;
+    let host = Host::even_without_hierarchies(Box::new(Real::new()))?;
+    if host.needs_unit() {
+        kernel::ensure_unit(&host)?;
+    }
+    let running = Running::new();
+    let target = Target { host: &host, system: &running };
+    let state = matches.get_one::<PathBuf>("state").map_or(apply::STATE.into(), Clone::clone);
+    let lock = State::open(state)?.lock(PATIENCE)?;
+    apply::recover(&lock, target)?;
+    let plan = planned(&configuration, target)?;
+    let meta = Meta { by: apply::By::caller(), what: what(&configuration), confirm_within: None };
+    let outcome = apply::execute(&lock, target, &plan, &meta)?;
+    if matches.get_flag("verbose") {
+        let lints = plan.lints.iter().map(plan::Lint::diagnostic);
+        let worth: Vec<_> = configuration.warnings.iter().cloned().chain(lints).collect();
+        warn(&layout::render(&worth, &configuration.sources));
+        for difference in &outcome.differences {
+            warn(&format!(
+                "{}: asked for {}, the kernel holds {}\n",
+                difference.file, difference.asked, difference.held
+            ));
+        }
+        let generation = outcome.generation.map_or(String::new(), |number| format!("generation {number}: "));
+        warn(&format!("{generation}{} steps done\n", outcome.steps));
+    }
+    Ok(0)
+}
+
+fn what(configuration: &Configuration) -> String {
+    let files: Vec<&str> = configuration.sources.iter().map(|source| &*source.name).collect();
+    format!("cgconfigparser {}", files.join(" "))
+}
+
+fn planned(configuration: &Configuration, target: Target<'_>) -> Result<Plan, Failure> {
+    let desired = &configuration.desired;
+    let machine = Machine::live()?;
+    let needs = plan::needs(desired, &apply::hierarchies(target));
+    let devices = plan::devices(desired);
+    let observed = apply::observe(target, &needs, devices.iter().map(String::as_str));
+    let accounts = Accounts::new();
+    plan::plan(desired, &machine, &observed, &system::Live, &accounts).map_err(|problems| {
+        let mut wrong = desired.unknown_accounts(&accounts);
+        // those were told with near names
+        let others: Vec<&Problem> =
+            problems.iter().filter(|problem| !matches!(problem, Problem::Nobody { .. })).collect();
+        let status = if others.is_empty() { BAD_CONFIGURATION } else { SYSTEM };
+        wrong.extend(others.into_iter().map(Problem::diagnostic));
+        warn(&layout::render(&wrong, &configuration.sources));
+        Failure::new(status, "the configuration can't be had on this machine; nothing was touched")
+    })
+}

@@ -1,0 +1,51 @@
+//! `cgdelete`: removes groups from the hierarchies that are named; v1 tasks move to the group above.
+
+use clap::{Arg, ArgAction, ArgMatches, Command};
+use kernel::Contents;
+
+use crate::{
+    arguments::{command, flag, groups, ignore_default, texts},
+    failure::{Failure, NO_GROUP, SYSTEM},
+    group_list::targets,
+    machine,
+};
+
+pub(crate) fn definition() -> Command {
+    command("cgdelete", "Remove groups; tasks of cgroup v1 groups move to the group above")
+        .arg(groups("The group, and the controllers that it is removed from; * for all"))
+        .arg(flag("recursive", 'r', "Also the groups below").long("recursive"))
+        .arg(ignore_default())
+        .arg(
+            Arg::new("groups")
+                .value_name("CONTROLLERS:PATH")
+                .action(ArgAction::Append)
+                .num_args(0..)
+                .help("The same as -g"),
+        )
+        .after_help("Example: cgdelete -r -g cpu,memory:db")
+}
+
+pub(crate) fn run(matches: &ArgMatches) -> Result<u8, Failure> {
+    let mut arguments = texts(matches, "group");
+    arguments.extend(texts(matches, "groups"));
+    let host = machine::host()?;
+    let mut targets = targets(&host, &arguments)?;
+    // * is wherever the group is
+    targets.retain(|target| {
+        let seat = target.seat(&host);
+        !target.by_star || host.kernel().exists(seat.at, &seat.path)
+    });
+    // the reference leaves the root group as it is, and says nothing
+    let doomed: Vec<_> = targets
+        .iter()
+        .filter(|target| !target.group.path().is_empty())
+        .map(|target| (target.seat(&host), target.group.clone()))
+        .collect();
+    let contents = Contents { groups: matches.get_flag("recursive"), tasks_move_up: true };
+    host.delete_at(&doomed, contents).map_err(|error| {
+        let failure = Failure::from(error);
+        // as the reference: its rmdir(2) finds nothing
+        if failure.status == NO_GROUP { failure.status(SYSTEM) } else { failure }
+    })?;
+    Ok(0)
+}
