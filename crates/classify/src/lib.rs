@@ -1,1 +1,35 @@
-//! Which group a process belongs to: rules of a layout or of cgrules.conf against what is known of a process.
+//! Which group a process belongs to: the rules of a layout or of cgrules.conf, compiled once, against facts of a process
+//! that are read only as far as a rule asks for them; why each rule did or did not take it; and the way into the group,
+//! which is made from its template if it is not there. Writes no setting itself: templates' settings are `apply`'s.
+
+// in the order of the data's way: what is asked of the outside, rules made ready, a process judged, put into its group
+mod configuration;
+mod facts;
+mod names;
+
+mod compile;
+mod control_groups;
+mod fits;
+
+mod decide;
+mod explain;
+mod placed;
+
+mod goals;
+mod make;
+mod place;
+mod sweep;
+mod told;
+
+pub use compile::{Rules, Unknown};
+pub use configuration::{Configuration, Files, Unreadable};
+pub use control_groups::Present;
+pub use decide::{Decision, Goal, GoalError};
+pub use explain::{Explained, Miss, Passed};
+pub use facts::{Facts, Known, Relative};
+pub use goals::seats;
+pub use names::Names;
+pub use place::{Error, Placed, Placer};
+pub use placed::{Memory, settle};
+pub use sweep::sweep;
+pub use told::{Done, How, Told};

@@ -1,0 +1,143 @@
+//! The first rule that fits a process, and where it leads. The way of every exec event: one read of the process's status,
+//! numbers compared, and the rest only as far as a rule asks.
+
+use std::borrow::Cow;
+
+use kernel::GroupName;
+use layout::{Code, Controllers, NamePattern};
+use system::Gone;
+
+use crate::{Facts, Names, Rules, compile::last};
+
+/// What the rules say of a process. Rules are counted from 0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Decision {
+    /// No rule fits.
+    NoRule,
+    /// A thread of the kernel's own, which stays where the kernel has it.
+    KernelThread,
+    /// A rule says to leave it where it is (`ignore`, `ignore_rt`).
+    Ignored {
+        /// The rule.
+        rule: usize,
+    },
+    /// A rule fits, but it was put where it is by hand ([`crate::settle`]).
+    Stays {
+        /// The rule.
+        rule: usize,
+    },
+    /// It belongs where this rule leads ([`Rules::goals`]).
+    To {
+        /// The rule.
+        rule: usize,
+    },
+}
+
+/// A group that a process belongs to, for some controllers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Goal {
+    /// For which controllers.
+    pub controllers: Controllers,
+    /// The group's name as the rule has it: the name of its template.
+    pub pattern: NamePattern,
+    /// The group.
+    pub group: GroupName,
+}
+
+/// Why it can't be said to which group a process belongs.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum GoalError {
+    /// It ended.
+    #[error(transparent)]
+    Gone(#[from] Gone),
+    /// The process's facts make a name of it that no group can have.
+    #[error("the rule leads process {pid} to '{pattern}', which is no group's name for it: {reason}")]
+    Name {
+        /// The process.
+        pid: u32,
+        /// The name in the rule.
+        pattern: NamePattern,
+        /// Why not.
+        reason: String,
+    },
+}
+
+impl Decision {
+    /// The rule that fits.
+    pub fn rule(self) -> Option<usize> {
+        match self {
+            Decision::Ignored { rule } | Decision::Stays { rule } | Decision::To { rule } => Some(rule),
+            Decision::NoRule | Decision::KernelThread => None,
+        }
+    }
+}
+
+impl Rules {
+    /// Where a process belongs. The first rule that fits it counts.
+    ///
+    /// # Errors
+    /// [`Gone`].
+    pub fn decide(&self, process: &mut dyn Facts) -> Result<Decision, Gone> {
+        if process.status()?.kernel_thread {
+            return Ok(Decision::KernelThread);
+        }
+        for (index, rule) in self.rules.iter().enumerate() {
+            if rule.unknown.is_none() && rule.fit.miss(process)?.is_none() {
+                return self.outcome(index, process);
+            }
+        }
+        Ok(Decision::NoRule)
+    }
+
+    /// What a rule that fits says.
+    pub(crate) fn outcome(&self, index: usize, process: &mut dyn Facts) -> Result<Decision, Gone> {
+        let rule = &self.rules[index];
+        let ignored = rule.ignore || (rule.ignore_rt && process.realtime()?);
+        Ok(if ignored { Decision::Ignored { rule: index } } else { Decision::To { rule: index } })
+    }
+
+    /// The groups that a rule leads a process to; empty if there is no such rule.
+    ///
+    /// # Errors
+    /// [`GoalError`].
+    pub fn goals(
+        &self,
+        rule: usize,
+        process: &mut dyn Facts,
+        names: &dyn Names,
+    ) -> Result<Vec<Goal>, GoalError> {
+        let aims = self.rules.get(rule).map_or(&[][..], |rule| &rule.goals);
+        let mut goals = Vec::with_capacity(aims.len());
+        for aim in aims {
+            let group = match &aim.fixed {
+                Some(group) => group.clone(),
+                None => expanded(&aim.pattern, process, names)?,
+            };
+            goals.push(aim.goal(group));
+        }
+        Ok(goals)
+    }
+}
+
+/// The group's name for one process. Its user and group are the effective ones, as the rule's.
+fn expanded(
+    pattern: &NamePattern,
+    process: &mut dyn Facts,
+    names: &dyn Names,
+) -> Result<GroupName, GoalError> {
+    let (pid, status) = (process.pid(), process.status()?);
+    let needed = pattern.parts().iter().any(|part| matches!(part, layout::Part::Code(Code::Process)));
+    let program = if needed { process.program()? } else { b"" };
+    let program: Cow<'_, str> = String::from_utf8_lossy(last(program));
+    let value = |code: Code| match code {
+        Code::User => names.user_name(status.uid).unwrap_or_else(|| status.uid.to_string()),
+        Code::Uid => status.uid.to_string(),
+        Code::Group => names.group_name(status.gid).unwrap_or_else(|| status.gid.to_string()),
+        Code::Gid => status.gid.to_string(),
+        Code::Process if program.is_empty() => pid.to_string(),
+        Code::Process => program.to_string(),
+        Code::Pid => pid.to_string(),
+    };
+    let named = pattern.expand(&value);
+    named.map_err(|reason| GoalError::Name { pid, pattern: pattern.clone(), reason })
+}

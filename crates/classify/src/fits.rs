@@ -1,0 +1,140 @@
+//! Does a process fit, and if not, in what? Numbers are compared before anything else is read, and a relative, an
+//! environment or a command line is read only if everything before it fits.
+
+use layout::Condition;
+use system::{Gone, Status};
+
+use crate::{
+    Facts, Miss,
+    compile::{Also, Fit, Program, Whose},
+    control_groups,
+};
+
+/// A chain of parents that is longer than this is no chain (`/proc` was read while it changed).
+const LONGEST_CHAIN: usize = 10_000;
+
+impl Fit {
+    /// `None` if all parts fit, else the first that does not.
+    pub(crate) fn miss(&self, process: &mut dyn Facts) -> Result<Option<Miss>, Gone> {
+        if !self.who.is(process)? {
+            return Ok(Some(Miss::Who));
+        }
+        if let Some(program) = &self.program
+            && !program.is(process.program()?)
+        {
+            return Ok(Some(Miss::Program));
+        }
+        for (index, also) in self.also.iter().enumerate() {
+            if !also.holds(process)? {
+                return Ok(Some(Miss::Condition(index)));
+            }
+        }
+        Ok(None)
+    }
+
+    fn fits(&self, process: &mut dyn Facts) -> Result<bool, Gone> {
+        Ok(self.miss(process)?.is_none())
+    }
+}
+
+impl Whose {
+    fn is(&self, process: &mut dyn Facts) -> Result<bool, Gone> {
+        let Status { uid, gid, .. } = match self {
+            Whose::Anyone => return Ok(true),
+            Whose::Nobody => return Ok(false),
+            _ => process.status()?,
+        };
+        Ok(match self {
+            Whose::User { uid: asked, .. } => *asked == uid,
+            Whose::Group { gid: asked, members, .. } => {
+                *asked == gid || members.binary_search(&uid).is_ok() || process.groups()?.contains(asked)
+            }
+            Whose::Anyone | Whose::Nobody => false, // answered above
+        })
+    }
+}
+
+impl Also {
+    fn holds(&self, process: &mut dyn Facts) -> Result<bool, Gone> {
+        Ok(match self {
+            Also::Parent(program) => {
+                let parent = process.status()?.parent;
+                is_program(process, parent, program)
+            }
+            Also::Session(program) => {
+                let leader = process.session()?;
+                is_program(process, leader, program)
+            }
+            Also::Ancestor(program) => descends_from(process, program)?,
+            Also::Any(inner) => any(inner, process)?,
+            Also::Not(inner) => !any(inner, process)?,
+            Also::As(condition) => holds(condition, process)?,
+        })
+    }
+}
+
+fn any(inner: &[Fit], process: &mut dyn Facts) -> Result<bool, Gone> {
+    for fit in inner {
+        if fit.fits(process)? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+fn holds(condition: &Condition, process: &mut dyn Facts) -> Result<bool, Gone> {
+    Ok(match condition {
+        Condition::Command(expression) => {
+            let words = process.command()?;
+            let words = words.strip_suffix(b"\0").unwrap_or(words);
+            expression.is_in(&String::from_utf8_lossy(words).replace('\0', " "))
+        }
+        Condition::Environment { name, value } => {
+            let variables = process.environment()?.unwrap_or_default();
+            let mut variables = variables.split(|byte| *byte == 0);
+            // the first counts, as for getenv(3)
+            let held = variables.find_map(|one| one.strip_prefix(name.as_bytes())?.strip_prefix(b"="));
+            held.is_some_and(|held| value.fits(held))
+        }
+        Condition::Unit(glob) => {
+            control_groups::units(process.control_groups()?).any(|unit| glob.fits(unit.as_bytes()))
+        }
+        Condition::Container(glob) => {
+            control_groups::containers(process.control_groups()?).any(|container| glob.fits(container))
+        }
+        Condition::Present(glob) => {
+            control_groups::names(process.control_groups()?, glob.as_str().starts_with('/'))
+                .any(|name| glob.fits(name))
+        }
+        // made ready when the rules were compiled
+        Condition::Parent(_)
+        | Condition::Ancestor(_)
+        | Condition::Session(_)
+        | Condition::Any(_)
+        | Condition::Not(_) => false,
+    })
+}
+
+/// A relative that is gone, or can't be seen from here, runs nothing.
+fn is_program(process: &mut dyn Facts, relative: u32, program: &Program) -> bool {
+    let own = relative == process.pid();
+    if own {
+        return process.program().is_ok_and(|path| program.is(path));
+    }
+    relative > 0 && process.relative(relative).is_ok_and(|relative| program.is(&relative.program))
+}
+
+fn descends_from(process: &mut dyn Facts, program: &Program) -> Result<bool, Gone> {
+    let mut parent = process.status()?.parent;
+    for _ in 0..LONGEST_CHAIN {
+        if parent == 0 {
+            break;
+        }
+        let Ok(relative) = process.relative(parent) else { break };
+        if program.is(&relative.program) {
+            return Ok(true);
+        }
+        parent = relative.parent;
+    }
+    Ok(false)
+}

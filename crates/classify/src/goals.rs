@@ -1,0 +1,82 @@
+//! From goals to directories: in which hierarchies a process is to be put into a group.
+
+use kernel::{Error, GroupName, Hierarchy, Host, Seat};
+use layout::{Controllers, Subsystem};
+use settings::Controller;
+
+use crate::Goal;
+
+/// The directories of goals, one per hierarchy. Of all controllers: those that the group is in. Of the root group: those of all
+/// hierarchies with a controller.
+///
+/// # Errors
+/// [`Error::NoGroup`], [`Error::NotControlled`], [`Error::NoController`], [`Error::NoNamed`].
+pub fn seats<'h>(host: &'h Host, goals: &[Goal]) -> Result<Vec<(Seat<'h>, GroupName)>, Error> {
+    let mut into: Vec<(Seat<'h>, GroupName)> = Vec::new();
+    for goal in goals {
+        let seats = match &goal.controllers {
+            Controllers::All if goal.group.path().is_empty() => everywhere(host, &goal.group),
+            Controllers::All => host.existing(&goal.group)?,
+            Controllers::These(these) => {
+                let seats = these.iter().map(|subsystem| seat(host, subsystem, &goal.group));
+                seats.collect::<Result<Vec<_>, Error>>()?
+            }
+        };
+        for seat in seats {
+            // later lines move it again, as libcgroup's do: where several lines meet in one hierarchy, the last counts
+            match into.iter_mut().find(|(other, _)| other.at.id == seat.at.id) {
+                Some(earlier) => *earlier = (seat, goal.group.clone()),
+                None => into.push((seat, goal.group.clone())),
+            }
+        }
+    }
+    Ok(into)
+}
+
+/// The hierarchies that goals are about ([`kernel::Hierarchy::id`]), ascending; also of groups that are still to be made.
+pub(crate) fn hierarchies(host: &Host, goals: &[Goal]) -> Vec<usize> {
+    let mut all: Vec<usize> = goals.iter().flat_map(|goal| of_one(host, goal)).collect();
+    all.sort_unstable();
+    all.dedup();
+    all
+}
+
+fn of_one(host: &Host, goal: &Goal) -> Vec<usize> {
+    let ids = |seats: Vec<Seat<'_>>| seats.iter().map(|seat| seat.at.id).collect();
+    match &goal.controllers {
+        Controllers::All => match host.seats(&goal.group) {
+            none if none.is_empty() || goal.group.path().is_empty() => ids(everywhere(host, &goal.group)),
+            seats => ids(seats),
+        },
+        Controllers::These(these) => {
+            these.iter().filter_map(|subsystem| hierarchy(host, subsystem)).map(|at| at.id).collect()
+        }
+    }
+}
+
+fn hierarchy<'h>(host: &'h Host, subsystem: &Subsystem) -> Option<&'h Hierarchy> {
+    match subsystem {
+        Subsystem::Controller(controller) => host.hierarchy_of(*controller),
+        Subsystem::Named(name) => host.hierarchies().iter().find(|at| at.name.as_ref() == Some(name)),
+    }
+}
+
+fn everywhere<'h>(host: &'h Host, group: &GroupName) -> Vec<Seat<'h>> {
+    let all = host.hierarchies().iter();
+    let with_controller = all.filter(|at| at.controllers.iter().any(|one| *one != Controller::Core));
+    with_controller.map(|at| host.seat_in(at, group)).collect()
+}
+
+fn seat<'h>(host: &'h Host, subsystem: &Subsystem, group: &GroupName) -> Result<Seat<'h>, Error> {
+    let seat = match (hierarchy(host, subsystem), subsystem) {
+        (Some(at), _) => host.seat_in(at, group),
+        // the error that says what is missing
+        (None, Subsystem::Controller(controller)) => return host.seat(group, *controller),
+        (None, Subsystem::Named(name)) => {
+            let known = host.hierarchies().iter().filter_map(|at| at.name.clone()).collect();
+            return Err(Error::NoNamed { name: name.clone(), known });
+        }
+    };
+    host.refuse_missing(&seat, group)?;
+    Ok(seat)
+}

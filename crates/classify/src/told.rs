@@ -1,0 +1,117 @@
+//! One process from its facts to its group, with everything that there is to tell of the way: what a command needs that
+//! is asked for certain processes, or for all of them.
+
+use layout::Controllers;
+use system::Gone;
+
+use crate::{Decision, Error, Explained, Facts, Goal, Placer, Present, Rules, settle};
+
+/// How a process is to be classified.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct How {
+    /// Only tell what would be done.
+    pub dry_run: bool,
+    /// Leave processes that are in one of our groups that no rule leads them to: somebody put them there. Not for a
+    /// process that the user names: he means it.
+    pub heed_hands: bool,
+}
+
+/// What became of a process.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Told {
+    /// Its number.
+    pub pid: u32,
+    /// Its effective user.
+    pub user: u32,
+    /// Its program, as rules mean it.
+    pub program: String,
+    /// The rule that fits, and why those before did not.
+    pub explained: Explained,
+    /// Where the rule leads it; empty if none does.
+    pub goals: Vec<Goal>,
+    /// What was done.
+    pub done: Done,
+}
+
+/// What was done with a process.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Done {
+    /// Nothing: no rule, an ignored or kernel's own process, or one that was put where it is by hand.
+    Left,
+    /// It is there already.
+    There,
+    /// It would be moved.
+    WouldMove,
+    /// It was moved.
+    Moved,
+    /// It could not be moved, and is where it was.
+    Failed(Error),
+}
+
+impl Placer<'_> {
+    /// Classifies one process.
+    ///
+    /// # Errors
+    /// [`Gone`]; what else goes wrong is told.
+    pub fn classify(&self, rules: &Rules, process: &mut dyn Facts, how: How) -> Result<Told, Gone> {
+        let mut explained = rules.explain(process)?;
+        let mut told = Told {
+            pid: process.pid(),
+            user: process.status()?.uid,
+            program: String::from_utf8_lossy(process.program()?).into_owned(),
+            explained: explained.clone(),
+            goals: Vec::new(),
+            done: Done::Left,
+        };
+        let Decision::To { rule } = explained.decision else { return Ok(told) };
+        match rules.goals(rule, process, self.names()) {
+            Ok(goals) => told.goals = goals,
+            Err(error) => {
+                told.done = self.failed(error.into())?;
+                return Ok(told);
+            }
+        }
+        let there = self.is_there(&told.goals, process)?;
+        if how.heed_hands {
+            let now =
+                Present::of(self.host(), process.control_groups()?).only(&self.hierarchies(&told.goals));
+            explained.decision = settle(explained.decision, &now, None, None, there).0;
+            told.explained = explained;
+        }
+        told.done = match told.explained.decision {
+            Decision::To { .. } if there && how.dry_run => Done::There,
+            Decision::To { .. } if how.dry_run => Done::WouldMove,
+            // moved also if it is there: on v1 its threads may be elsewhere
+            Decision::To { .. } => match self.place_at(&told.goals, told.pid) {
+                Ok(_) if there => Done::There,
+                Ok(_) => Done::Moved,
+                Err(error) => self.failed(error)?,
+            },
+            _ => Done::Left,
+        };
+        Ok(told)
+    }
+
+    fn failed(&self, error: Error) -> Result<Done, Gone> {
+        match error.gone() {
+            Some(gone) => Err(gone),
+            None => Ok(Done::Failed(error)),
+        }
+    }
+}
+
+impl Told {
+    /// Where the rule leads, as cgrules.conf writes it: `cpu,memory → db/oltp1`.
+    pub fn way(&self) -> String {
+        let one = |goal: &Goal| format!("{} → {}", controllers(&goal.controllers), goal.group);
+        self.goals.iter().map(one).collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// Controllers as cgrules.conf writes them.
+fn controllers(controllers: &Controllers) -> String {
+    match controllers {
+        Controllers::All => "*".to_owned(),
+        Controllers::These(these) => these.iter().map(ToString::to_string).collect::<Vec<_>>().join(","),
+    }
+}

@@ -1,0 +1,208 @@
+//! Execs that wait for an answer (fanotify, `FAN_OPEN_EXEC_PERM`). Every answer is "allow", given once the caller's
+//! callback has returned; on the way to it nothing logs, executes, or waits for anything but that callback.
+//!
+//! What raises an event: exec of a marked file by any path or hard link, by execveat and by descriptor. Exec of a
+//! `#!` script asks for the script if that is marked, and for its interpreter if that is. What does not: a copy of the
+//! file, and `ld.so FILE`, which maps the file without executing it.
+
+use std::{
+    os::fd::{AsRawFd, BorrowedFd, OwnedFd},
+    path::PathBuf,
+    thread,
+};
+
+use nix::sys::fanotify::{
+    EventFFlags, Fanotify, FanotifyResponse, InitFlags, MarkFlags, MaskFlags, Response,
+};
+use rustix::{
+    event::{PollFd, PollFlags, poll},
+    fs::{Mode, OFlags, open},
+    io::{Errno, ioctl_fionread},
+    pipe::{PipeFlags, pipe_with},
+};
+
+use crate::{Control, Error, control::Wish, places::Places};
+
+/// The size of a queued event as FIONREAD counts it (`fanotify_event_metadata`), in bytes.
+const EVENT_SIZE: u64 = 24;
+
+/// A hold on the execs of some files. From [`open`](ExecGate::open) on they wait, so [`serve`](ExecGate::serve) must
+/// follow at once; dropping it lets all go on.
+///
+/// A process that has a gate must not start another: until its exec the child has a copy of the descriptor, so that
+/// our end is not the last close. It should do nothing else either: see [`Control::of_gate`] and [`crate::Watchdog`].
+#[derive(Debug)]
+pub struct ExecGate {
+    fanotify: Fanotify,
+    marker: Marker,
+    control: Control,
+}
+
+/// How much a gate did until its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Served {
+    /// Execs answered.
+    pub execs: u64,
+}
+
+impl ExecGate {
+    /// Holds the execs of `executables`, absolute paths; one that does not exist is held once it does. The watchdog
+    /// counts from here on.
+    ///
+    /// # Errors
+    /// [`Error::Gate`], [`Error::NotAbsolute`], [`Error::Executable`], [`Error::Call`].
+    pub fn open(control: Control, executables: Vec<PathBuf>) -> Result<ExecGate, Error> {
+        if let Some(path) = executables.iter().find(|path| !path.is_absolute()) {
+            return Err(Error::NotAbsolute { path: path.clone() });
+        }
+        let flags = InitFlags::FAN_CLASS_CONTENT
+            | InitFlags::FAN_UNLIMITED_QUEUE
+            | InitFlags::FAN_UNLIMITED_MARKS
+            | InitFlags::FAN_CLOEXEC
+            | InitFlags::FAN_NONBLOCK;
+        let file_flags = EventFFlags::O_RDONLY | EventFFlags::O_LARGEFILE | EventFFlags::O_CLOEXEC;
+        let fanotify =
+            Fanotify::init(flags, file_flags).map_err(|errno| Error::Gate { errno: of_nix(errno) })?;
+        let places = Places::new().map_err(Error::of("inotify_init"))?;
+        let mut marker = Marker { executables, places };
+        control.tell();
+        marker.mark(&fanotify)?;
+        Ok(ExecGate { fanotify, marker, control })
+    }
+
+    /// Answers execs until the watchdog ends it. `callback` is given the process that executes and the file, open for
+    /// reading; its answer to that exec is given when it returns.
+    ///
+    /// In the callback, /proc/PID still shows the program before (`exe`, `cmdline`, `comm`), and whatever needs the
+    /// right to trace that process waits for its exec, that is, for ever. An exec of a marked file by the callback's
+    /// process waits for itself.
+    ///
+    /// # Errors
+    /// [`Error::Call`]: then the caller ends, which lets all execs go on.
+    pub fn serve(self, mut callback: impl FnMut(u32, BorrowedFd<'_>)) -> Result<Served, Error> {
+        let ExecGate { fanotify, mut marker, control } = self;
+        let (until, end) = pipe_with(PipeFlags::CLOEXEC).map_err(Error::of("pipe"))?;
+        let (fanotify, until) = (&fanotify, &until);
+        thread::scope(|scope| {
+            // marks in a thread of its own: a file system that stalls must not delay answers
+            let marks = scope.spawn(move || marker.keep(fanotify, until));
+            let served = answer_all(fanotify, &control, &mut callback);
+            drop(end);
+            let _ = marks.join();
+            served
+        })
+    }
+}
+
+fn answer_all(
+    fanotify: &Fanotify,
+    control: &Control,
+    callback: &mut impl FnMut(u32, BorrowedFd<'_>),
+) -> Result<Served, Error> {
+    let mut served = Served::default();
+    // when the watchdog may be told: after that many answers
+    let mut proof_at: Option<u64> = None;
+    loop {
+        let mut both =
+            [PollFd::new(fanotify, PollFlags::IN), PollFd::from_borrowed_fd(control.fd(), PollFlags::IN)];
+        match poll(&mut both, None) {
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(errno) => return Err(Error::Call { call: "poll", errno }),
+        }
+        if !both[1].revents().is_empty() {
+            match control.wish() {
+                Some(Wish::End) => return Ok(served),
+                // the queue is first in, first out
+                Some(Wish::Proof) => {
+                    let queued = ioctl_fionread(fanotify).map_err(Error::of("ioctl(FIONREAD)"))?;
+                    proof_at = Some(served.execs + queued / EVENT_SIZE);
+                }
+                None => {}
+            }
+        }
+        let waiting = !both[0].revents().is_empty();
+        if waiting {
+            served.execs += answer_some(fanotify, callback)?;
+        }
+        if proof_at.is_some_and(|at| served.execs >= at || !waiting) {
+            proof_at = None;
+            control.tell();
+        }
+    }
+}
+
+/// Answers what one read gives, at most 170 events.
+fn answer_some(fanotify: &Fanotify, callback: &mut impl FnMut(u32, BorrowedFd<'_>)) -> Result<u64, Error> {
+    let events = match fanotify.read_events() {
+        Ok(events) => events,
+        Err(nix::errno::Errno::EAGAIN | nix::errno::Errno::EINTR) => return Ok(0),
+        // an event that could not be told (no descriptor): the kernel has refused that exec; others go on
+        Err(nix::errno::Errno::EMFILE | nix::errno::Errno::ENFILE | nix::errno::Errno::ENOMEM) => {
+            return Ok(1);
+        }
+        Err(errno) => return Err(Error::Call { call: "read of fanotify", errno: of_nix(errno) }),
+    };
+    let mut answered = 0;
+    for event in events {
+        answered += 1;
+        let Some(file) = event.fd() else { continue };
+        callback(event.pid().unsigned_abs(), file);
+        // fails only if nobody waits any more: the process was killed
+        let _ = fanotify.write_response(FanotifyResponse::new(file, Response::FAN_ALLOW));
+    }
+    Ok(answered)
+}
+
+/// Keeps the marks where the paths lead.
+#[derive(Debug)]
+struct Marker {
+    executables: Vec<PathBuf>,
+    places: Places,
+}
+
+impl Marker {
+    /// Marks all executables that exist. Marks that are there already stay.
+    fn mark(&mut self, fanotify: &Fanotify) -> Result<(), Error> {
+        for path in &self.executables {
+            let failed = |call| move |errno| Error::Executable { path: path.clone(), call, errno };
+            // watched before it is marked: what changes in between is seen after
+            self.places.watch(path).map_err(failed("inotify_add_watch"))?;
+            let file = match open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()) {
+                Ok(file) => file,
+                Err(Errno::NOENT | Errno::NOTDIR) => continue,
+                Err(errno) => return Err(failed("open")(errno)),
+            };
+            mark_file(fanotify, &file).map_err(failed("fanotify_mark"))?;
+        }
+        Ok(())
+    }
+
+    /// Marks again after every change, until the other end of `until` is closed.
+    fn keep(&mut self, fanotify: &Fanotify, until: &OwnedFd) {
+        loop {
+            let mut both = [
+                PollFd::from_borrowed_fd(self.places.fd(), PollFlags::IN),
+                PollFd::new(until, PollFlags::empty()),
+            ];
+            let polled = poll(&mut both, None);
+            if !both[1].revents().is_empty() || polled.is_err_and(|errno| errno != Errno::INTR) {
+                return;
+            }
+            // what can't be marked now (no right, a file system that fails) is tried again at the next change
+            if self.places.changed() == Ok(true) {
+                let _ = self.mark(fanotify);
+            }
+        }
+    }
+}
+
+fn mark_file(fanotify: &Fanotify, file: &OwnedFd) -> Result<(), Errno> {
+    let path = format!("/proc/self/fd/{}", file.as_raw_fd());
+    fanotify
+        .mark(MarkFlags::FAN_MARK_ADD, MaskFlags::FAN_OPEN_EXEC_PERM, rustix::fs::CWD, Some(path.as_str()))
+        .map_err(of_nix)
+}
+
+fn of_nix(errno: nix::errno::Errno) -> Errno {
+    Errno::from_raw_os_error(errno as i32)
+}

@@ -1,0 +1,63 @@
+//! Both sources of events on the kernel of the machine that this runs on: real processes, private copies of
+//! executables, no others marked. Needs root in the first PID namespace, and no other file: the binary can be copied
+//! into a virtual machine. It is also the gate's process and the watchdog's. `--ignored` prints figures.
+#![allow(
+    clippy::panic,
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a test without harness"
+)]
+
+#[path = "events/connector.rs"]
+mod connector;
+#[path = "events/figures.rs"]
+mod figures;
+#[path = "events/gate.rs"]
+mod gate;
+#[path = "events/processes.rs"]
+mod processes;
+#[path = "events/watchdog.rs"]
+mod watchdog;
+
+use std::process::ExitCode;
+
+use libtest_mimic::{Arguments, Completion, Trial};
+
+fn main() -> ExitCode {
+    let mut words = std::env::args_os().skip(1);
+    match words.next().as_ref().and_then(|word| word.to_str()) {
+        Some(processes::GATE) => return processes::gate(words),
+        Some(processes::SUPERVISOR) => return processes::supervisor(words),
+        Some(processes::CHILD) => return processes::child(words),
+        _ => {}
+    }
+    let mut arguments = Arguments::from_args();
+    // the cases stop processes, and count the machine's events
+    arguments.test_threads = Some(1);
+    let trials = if rustix::process::geteuid().is_root() {
+        [connector::trials(), gate::trials(), watchdog::trials(), figures::trials()].concat_trials()
+    } else {
+        let ignored = || Ok(Completion::ignored_with("needs root"));
+        vec![Trial::ignorable_test("events::all", ignored)]
+    };
+    libtest_mimic::run(&arguments, trials).exit_code()
+}
+
+trait Concat {
+    fn concat_trials(self) -> Vec<Trial>;
+}
+
+impl<const N: usize> Concat for [Vec<Trial>; N] {
+    fn concat_trials(self) -> Vec<Trial> {
+        self.into_iter().flatten().collect()
+    }
+}
+
+/// A case; it fails by a panic.
+fn trial(name: &str, case: fn()) -> Trial {
+    Trial::test(name, move || {
+        case();
+        Ok(())
+    })
+}
