@@ -20,6 +20,9 @@ const CHANGES_WITH: [(&str, &str); 4] = [
     ("cpuset.cpus.partition", "cpuset.cpus.exclusive"),
 ];
 
+/// Shows what v1's `devices.allow` and `devices.deny` made of each other.
+pub(crate) const DEVICES_V1: &str = "devices.list";
+
 /// Looks at what all steps will change.
 pub(crate) struct Looking<'p, 't> {
     performer: &'p Performer<'t>,
@@ -105,7 +108,7 @@ impl<'p, 't> Looking<'p, 't> {
     ) -> Result<Before, Failure> {
         let key = (place.clone(), file.to_owned());
         let earlier = self.held.insert(key, text.to_owned());
-        let shown = if matches!(file, "devices.allow" | "devices.deny") { "devices.list" } else { file };
+        let shown = if matches!(file, "devices.allow" | "devices.deny") { DEVICES_V1 } else { file };
         let Some(now) = self.performer.content(place, shown) else {
             let readable = settings::lookup(file).is_some_and(|found| found.setting.access != Access::Write);
             return Ok(if readable { Before::Absent } else { Before::Files(Vec::new()) });
@@ -138,8 +141,8 @@ impl<'p, 't> Looking<'p, 't> {
 
     fn owners(&self, place: &Place, names: &[Option<&str>]) -> Vec<(Option<String>, Owned)> {
         let Some(at) = self.performer.at(place) else { return Vec::new() };
-        let owned = |file: Option<&str>| self.performer.system().owned(at, &place.path, file).ok();
-        names.iter().filter_map(|file| Some((file.map(str::to_owned), owned(*file)?))).collect()
+        let each = self.performer.system().owned_each(at, &place.path, names);
+        each.into_iter().map(|(file, owned)| (file.map(str::to_owned), owned)).collect()
     }
 
     /// Everything of a group that can be set.
@@ -147,6 +150,9 @@ impl<'p, 't> Looking<'p, 't> {
         let listed = self.listed(place);
         let known = &mut self.settings;
         let settable = listed.iter().filter(|file| {
+            if *file == DEVICES_V1 {
+                return true; // what it shows is written to two others
+            }
             let key = ((*file).clone(), place.version);
             *known.entry(key).or_insert_with(|| is_setting(file, place.version))
         });
@@ -157,7 +163,14 @@ impl<'p, 't> Looking<'p, 't> {
             .collect();
         let mut names: Vec<Option<&str>> = listed.iter().map(|file| Some(file.as_str())).collect();
         names.push(None);
-        Before::Group { files, owners: self.owners(place, &names) }
+        let (mut devices, mut controllers) = (None, Vec::new());
+        if let (Version::V2, Some(at)) = (place.version, self.performer.at(place)) {
+            let filter = self.performer.host().kernel().device_filter(at, &place.path).ok().flatten();
+            devices = filter.map(|filter| filter.access.to_string());
+            let on = self.performer.content(place, "cgroup.subtree_control").unwrap_or_default();
+            controllers = on.split_whitespace().map(str::to_owned).collect();
+        }
+        Before::Group { files, owners: self.owners(place, &names), devices, controllers }
     }
 }
 

@@ -13,7 +13,7 @@ use plan::Plan;
 use crate::{
     Failure, Lock, Meta, Outcome, State, Target,
     execute::execute,
-    record::{By, Record},
+    record::{By, Summary},
     recover::{Recovered, recover},
     state::failed,
     undo::undo_recovered,
@@ -161,7 +161,7 @@ pub(crate) fn undo_overdue(lock: &Lock, target: Target<'_>) -> Result<Option<Rec
 }
 
 /// Seconds left to confirm it; `None` if it does not wait.
-fn remaining(state: &State, last: &Record, target: Target<'_>) -> Option<u64> {
+fn remaining(state: &State, last: &Summary, target: Target<'_>) -> Option<u64> {
     let within = last.head.confirm_within?;
     let done = last.result.as_ref().filter(|_| last.is_done())?;
     let waits = last.head.boot == target.system.boot() && !state.is_confirmed(last.head.generation);

@@ -40,6 +40,9 @@ pub enum Error {
         /// What the kernel says.
         state: String,
     },
+    /// Somebody asked to stop before a step.
+    #[error("interrupted")]
+    Interrupted,
     /// A write failed, and what had been written before was put back, or not.
     #[error("{error}\n{rest}", rest = if .left.is_empty() { "nothing was changed".to_owned() } else { format!("partly changed, as this could not be put back: {}", .left.join("; ")) })]
     Undone {
@@ -63,6 +66,7 @@ impl Error {
                  cpuset.cpus.partition=member cpuset.cpus=…, then cpuset.cpus.partition=root again (since Linux 6.7 \
                  with cpuset.cpus.exclusive along the whole path)"
             )),
+            Error::Interrupted => None,
             Error::Undone { error, .. } => error.hint(),
         }
     }

@@ -12,6 +12,7 @@ use crate::{
     confirm,
     journal::Journal,
     perform::{Performer, name, partition_holds, unwritable},
+    prune::prune,
     record::{Act, Before, By, Ending, Entry, FORMAT, Head, Kind, Result as End, Spot},
     recover::recover,
     rollback::roll_back,
@@ -165,13 +166,16 @@ pub(crate) fn carry_out(
         let left = outcome.left.clone();
         let end = End { ending: Ending::Done, at: target.system.now(), error: None, step: None, left };
         journal.finish(end)?;
+        // an old generation that stays does no harm: the next change tries again
+        let _ = prune(lock, &target.system.boot());
         return Ok(outcome);
     };
     // a step that was refused as a whole did nothing; all others may have done a part
-    let whole = matches!(
-        change.entries[step].act,
-        Act::CreateGroup { .. } | Act::RemoveGroup { .. } | Act::Mount { .. }
-    );
+    let whole = error == Error::Interrupted
+        || matches!(
+            change.entries[step].act,
+            Act::CreateGroup { .. } | Act::RemoveGroup { .. } | Act::Mount { .. }
+        );
     let last = if whole { step.checked_sub(1) } else { Some(step) };
     let left = roll_back(&mut performer, &mut journal, &change.entries, last);
     let ending = if left.is_empty() { Ending::RolledBack } else { Ending::Partly };
@@ -194,6 +198,9 @@ fn do_all(
     outcome: &mut Outcome,
 ) -> Result<(), (usize, Error)> {
     for (step, entry) in entries.iter_mut().enumerate() {
+        if performer.system().is_interrupted() {
+            return Err((step, Error::Interrupted));
+        }
         journal.begin(step).map_err(|error| (step, unwritable(error)))?;
         if let (Before::Absent, Act::Write { place, file, .. }) = (&entry.before, &entry.act)
             && let Some(was) = performer.content(place, file)

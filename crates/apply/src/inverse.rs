@@ -5,7 +5,7 @@ use plan::Place;
 use settings::{Value, Version};
 
 use crate::{
-    before::is_by_key,
+    before::{DEVICES_V1, is_by_key},
     record::{Act, Affinity, Before, Entry},
 };
 
@@ -71,7 +71,7 @@ fn written(entry: &Entry, place: &Place, (file, text): (&str, &str), files: &[(S
         let cannot = format!("{file} of group '{}' was written '{text}', which can't be undone", entry.group);
         return Inverse { acts: Vec::new(), cannot: Some(cannot) };
     };
-    let texts = if shown == "devices.list" {
+    let texts = if shown == DEVICES_V1 {
         device_rules(file, text, before)
     } else {
         match restoring(place.version, file, text, before) {

@@ -5,6 +5,7 @@ mod error;
 mod held;
 
 mod change; // single settings
+mod copy;
 
 // a whole plan, in the order of its way
 mod observe;
@@ -17,6 +18,7 @@ mod state;
 mod before;
 mod execute;
 mod journal;
+mod prune;
 
 mod away;
 mod ownership;
@@ -28,19 +30,23 @@ mod rollback;
 mod undo;
 
 mod confirm;
+mod made;
 mod status;
 
 pub use change::{Change, set};
 pub use confirm::{Verdict, confirm, execute_unless_reverted, revert_unless_confirmed};
+pub use copy::copies;
 pub use error::Error;
 pub use execute::{Difference, Meta, Outcome, Unmoved, execute};
 pub use failure::Failure;
 pub use held::{Reading, get, place};
+pub use made::made;
 pub use observe::{hierarchies, observe};
 pub use perform::Target;
+pub use prune::KEPT;
 pub use record::{Act, Affinity, Before, By, Ending, Entry, Head, Kind, Record, Result as End, Spot};
 pub use recover::{Recovered, recover};
 pub use state::{Lock, STATE, State};
-pub use status::{Drift, GroupStatus, SettingStatus, status};
+pub use status::{Drift, GroupStatus, SettingStatus, Task, status};
 pub use system::{Running, System};
 pub use undo::{history, undo};

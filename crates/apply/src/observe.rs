@@ -1,9 +1,13 @@
 //! What the kernel holds, read for a planner: just the directories and files that it names. Only reads.
 
-use std::path::Path;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::Path,
+};
 
 use kernel::{Hierarchy, Seat};
 use plan::{Need, Observed, Owned, SeenGroup, SeenHierarchy};
+use settings::Version;
 
 use crate::Target;
 
@@ -36,7 +40,7 @@ pub fn observe<'d>(
     devices: impl IntoIterator<Item = &'d str>,
 ) -> Observed {
     let mut observed = hierarchies(target);
-    let mut looking = Looking { target, listed: vec![None; target.host.hierarchies().len()] };
+    let mut looking = Looking::new(target);
     for need in needs {
         let Some(at) = target.host.hierarchies().get(need.place.hierarchy) else { continue };
         looking.look(at, need, &mut observed.hierarchies[need.place.hierarchy]);
@@ -50,20 +54,36 @@ pub fn observe<'d>(
 struct Looking<'t> {
     target: Target<'t>,
     /// The files of a group other than the root, by hierarchy: on v1 they are the same for all.
-    listed: Vec<Option<Vec<String>>>,
+    listed: Vec<Option<Listed>>,
+    /// The last group that was not there, by hierarchy: none is in it either.
+    missing: Vec<Option<String>>,
 }
 
-impl Looking<'_> {
+impl<'t> Looking<'t> {
+    fn new(target: Target<'t>) -> Looking<'t> {
+        let count = target.host.hierarchies().len();
+        Looking { target, listed: (0..count).map(|_| None).collect(), missing: vec![None; count] }
+    }
+
     fn look(&mut self, at: &Hierarchy, need: &Need, seen: &mut SeenHierarchy) {
         let kernel = self.target.host.kernel();
         let path = &need.place.path;
-        if !kernel.exists(at, path) {
+        let in_missing =
+            |missing: &String| path.strip_prefix(missing.as_str()).is_some_and(|rest| rest.starts_with('/'));
+        if self.missing[at.id].as_ref().is_some_and(in_missing) {
             return;
         }
-        let mut group = self.group(at, path, need.files.iter().map(String::as_str));
-        if need.owners {
-            self.owners(at, path, need, &mut group);
+        // owners tell that a group is there; before the first of them a listing is needed, which is not made in vain
+        let known = need.owners && self.listed[at.id].is_some();
+        let exists = known || kernel.exists(at, path);
+        let (directory, owners) =
+            if need.owners && exists { self.owners(at, path, need) } else { Default::default() };
+        if directory.is_none() && (!exists || known && !kernel.exists(at, path)) {
+            self.missing[at.id] = Some(path.clone());
+            return;
         }
+        let group = self.group(at, path, need.files.iter().map(String::as_str), need.tasks);
+        let mut group = SeenGroup { directory, owners, ..group };
         if need.devices {
             let filter = kernel.device_filter(at, path).ok().flatten();
             group.devices = filter.map(|filter| filter.access.to_string());
@@ -74,22 +94,33 @@ impl Looking<'_> {
         }
         for child in kernel.children(at, path).unwrap_or_default() {
             let below = if path.is_empty() { child } else { format!("{path}/{child}") };
-            let group = self.group(at, &below, need.children.iter().map(String::as_str));
+            let group = self.group(at, &below, need.children.iter().map(String::as_str), true);
             // what is asked for by its own name tells more
             seen.groups.entry(below).or_insert(group);
         }
     }
 
-    fn group<'f>(&self, at: &Hierarchy, path: &str, files: impl Iterator<Item = &'f str>) -> SeenGroup {
+    fn group<'f>(
+        &self,
+        at: &Hierarchy,
+        path: &str,
+        files: impl Iterator<Item = &'f str>,
+        with_tasks: bool,
+    ) -> SeenGroup {
         let kernel = self.target.host.kernel();
         let content = |file: &str| {
-            let text = kernel.read(at, path, file).ok()?;
-            Some((file.to_owned(), text.trim_end_matches('\n').to_owned()))
+            let mut text = kernel.read(at, path, file).ok()?;
+            text.truncate(text.trim_end_matches('\n').len());
+            Some((file.to_owned(), text))
         };
+        let files = files.filter_map(content).collect();
+        if !with_tasks {
+            return SeenGroup { files, ..SeenGroup::default() };
+        }
         let tasks = |path: String| self.target.host.tasks_in(&Seat { at, path }).len();
         let below = kernel.descendants(at, path).unwrap_or_default();
         SeenGroup {
-            files: files.filter_map(content).collect(),
+            files,
             tasks: tasks(path.to_owned()),
             // every task of the machine is in or below the root
             populated_below: !path.is_empty() && below.into_iter().any(|path| tasks(path) > 0),
@@ -97,30 +128,55 @@ impl Looking<'_> {
         }
     }
 
-    /// The directory, the files that take tasks, those that the planner reads, and the first and the last of the
-    /// others: a layout gives all others to one owner, and forty looks at each of thousands of groups take longer
-    /// than everything else.
-    fn owners(&mut self, at: &Hierarchy, path: &str, need: &Need, group: &mut SeenGroup) {
-        let owned = |file: Option<&str>| self.target.system.owned(at, path, file).ok();
-        group.directory = owned(None);
-        let listed =
-            self.listed[at.id].take().filter(|_| at.version == settings::Version::V1 && !path.is_empty());
-        let listed = listed.unwrap_or_else(|| self.target.host.kernel().files(at, path).unwrap_or_default());
-        let others = || listed.iter().filter(|file| !TASK_FILES.contains(&file.as_str()));
-        let tasks = listed.iter().filter(|file| TASK_FILES.contains(&file.as_str()));
-        let read = listed.iter().filter(|file| need.files.contains(*file));
-        let chosen = tasks.chain(read).chain(others().next()).chain(others().next_back());
-        let with = |file: &String| Some((file.clone(), owned(Some(file))?));
-        group.owners = chosen.filter_map(with).collect::<std::collections::BTreeMap<String, Owned>>();
-        if !path.is_empty() {
-            self.listed[at.id] = Some(listed);
+    /// Of the directory, the files that take tasks, and of all others those that the planner reads, or the first and
+    /// the last if it reads none: a layout gives all others to one owner, and forty looks at each of thousands of
+    /// groups take longer than everything else.
+    fn owners(
+        &mut self,
+        at: &Hierarchy,
+        path: &str,
+        need: &Need,
+    ) -> (Option<Owned>, BTreeMap<String, Owned>) {
+        let alike = at.version == Version::V1 && !path.is_empty();
+        let listed = self.listed[at.id].take().filter(|_| alike);
+        let listed = listed.unwrap_or_else(|| Listed::new(self.target, at, path));
+        let read = need.files.iter().filter(|file| listed.others.contains(*file));
+        let mut chosen: Vec<Option<&str>> = vec![None];
+        chosen.extend(listed.tasks.iter().chain(read).map(|file| Some(file.as_str())));
+        if chosen.len() == 1 + listed.tasks.len() {
+            let ends = listed.others.first().into_iter().chain(listed.others.last());
+            chosen.extend(ends.map(|file| Some(file.as_str())));
         }
+        let mut directory = None;
+        let mut owners = BTreeMap::new();
+        for (file, owned) in self.target.system.owned_each(at, path, &chosen) {
+            match file {
+                None => directory = Some(owned),
+                Some(file) => drop(owners.insert(file.to_owned(), owned)),
+            }
+        }
+        self.listed[at.id] = Some(listed).filter(|_| alike);
+        (directory, owners)
+    }
+}
+
+/// The files of a group: those that take tasks, and the others.
+struct Listed {
+    tasks: Vec<String>,
+    others: BTreeSet<String>,
+}
+
+impl Listed {
+    fn new(target: Target<'_>, at: &Hierarchy, path: &str) -> Listed {
+        let all = target.host.kernel().files(at, path).unwrap_or_default();
+        let (tasks, others) = all.into_iter().partition(|file| TASK_FILES.contains(&file.as_str()));
+        Listed { tasks, others: Vec::into_iter(others).collect() }
     }
 }
 
 /// v2's devices with an I/O cost model.
 fn io_cost(target: Target<'_>) -> Vec<String> {
-    let v2 = target.host.hierarchies().iter().find(|at| at.version == settings::Version::V2);
+    let v2 = target.host.hierarchies().iter().find(|at| at.version == Version::V2);
     let text = v2.and_then(|at| target.host.kernel().read(at, "", "io.cost.qos").ok()).unwrap_or_default();
     let enabled = text.lines().filter(|line| line.split_whitespace().any(|word| word == "enable=1"));
     enabled.filter_map(|line| line.split_whitespace().next().map(str::to_owned)).collect()

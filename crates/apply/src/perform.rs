@@ -124,6 +124,8 @@ impl<'t> Performer<'t> {
             return Ok(Done::default());
         }
         if let Act::Unmount { path, .. } = &entry.act {
+            self.target.host.kernel().let_go(path);
+            self.host().kernel().let_go(path);
             self.system().unmount(path).map_err(|errno| unmountable(path, errno))?;
             return Ok(Done::default());
         }

@@ -200,6 +200,12 @@ pub enum Before {
         files: Vec<(String, String)>,
         /// Owners and modes.
         owners: Vec<(Option<String>, Owned)>,
+        /// v2: its own device rules.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        devices: Option<String>,
+        /// v2: the controllers that it handed down.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        controllers: Vec<String>,
     },
 }
 
@@ -296,6 +302,47 @@ pub struct Record {
     pub(crate) back: Option<usize>,
 }
 
+/// A generation without its steps.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Summary {
+    /// Who, when, what.
+    pub head: Head,
+    /// How it ended; `None` if that is not known.
+    pub result: Option<Result>,
+}
+
+impl Summary {
+    /// From a record's first line and its last; `None` if the first is no head.
+    pub(crate) fn read(first: &str, last: &str) -> Option<Summary> {
+        let head = serde_json::from_str(first).ok()?;
+        let result = match serde_json::from_str(last) {
+            Ok(Mark::End { result }) => Some(result),
+            _ => None,
+        };
+        Some(Summary { head, result })
+    }
+
+    /// Was everything done?
+    pub fn is_done(&self) -> bool {
+        is_done(self.result.as_ref())
+    }
+
+    /// The applied generations in effect after it.
+    pub fn in_effect(&self) -> &[u32] {
+        self.head.in_effect_after(self.result.as_ref())
+    }
+}
+
+fn is_done(result: Option<&Result>) -> bool {
+    result.is_some_and(|result| result.ending == Ending::Done)
+}
+
+impl Head {
+    fn in_effect_after(&self, result: Option<&Result>) -> &[u32] {
+        if is_done(result) { &self.in_effect } else { &self.in_effect_before }
+    }
+}
+
 impl Record {
     /// Reads a generation's text; a last line that was cut short is left out. `None` if not even the head is whole.
     pub(crate) fn read(text: &str) -> Option<Record> {
@@ -336,12 +383,12 @@ impl Record {
 
     /// Was everything done?
     pub fn is_done(&self) -> bool {
-        self.result.as_ref().is_some_and(|result| result.ending == Ending::Done)
+        is_done(self.result.as_ref())
     }
 
     /// The applied generations in effect after it.
     pub fn in_effect(&self) -> &[u32] {
-        if self.is_done() { &self.head.in_effect } else { &self.head.in_effect_before }
+        self.head.in_effect_after(self.result.as_ref())
     }
 }
 

@@ -1,12 +1,14 @@
 //! Puts back what a generation changed, from its last step to its first, and goes on with the rest where one thing
 //! can't be put back. Used on failure, and for a generation whose process died.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, path::Path};
 
 use plan::Place;
 
 use crate::{
-    away, inverse,
+    away,
+    before::DEVICES_V1,
+    inverse,
     journal::Journal,
     perform::Performer,
     record::{Act, Affinity, Before, Entry},
@@ -63,8 +65,20 @@ impl Back<'_, '_, '_> {
                     self.unmake(place, entry);
                 }
             }
-            (Act::RemoveGroup { place }, Before::Group { files, owners }) => {
-                self.remake(step, entry, place, files);
+            (Act::RemoveGroup { place }, Before::Group { files, owners, devices, controllers }) => {
+                if self.performer.exists(place) {
+                    return; // it was not removed
+                }
+                self.act(step, entry, Act::CreateGroup { place: place.clone() });
+                if !controllers.is_empty() {
+                    let names = controllers.clone();
+                    self.act(step, entry, Act::EnableControllers { place: place.clone(), names });
+                }
+                self.refill(step, entry, place, files);
+                if let Some(rules) = devices.clone() {
+                    let rules = Some(rules);
+                    self.act(step, entry, Act::RestoreDevices { place: place.clone(), rules });
+                }
                 let owners = owners.clone();
                 self.act(step, entry, Act::RestoreOwners { place: place.clone(), owners });
             }
@@ -95,12 +109,8 @@ impl Back<'_, '_, '_> {
         }
     }
 
-    /// Makes a group again that was removed, and lets it hold what it held.
-    fn remake(&mut self, step: usize, entry: &Entry, place: &Place, files: &[(String, String)]) {
-        if self.performer.exists(place) {
-            return; // it was not removed
-        }
-        self.act(step, entry, Act::CreateGroup { place: place.clone() });
+    /// Lets a group that was made again hold what it held.
+    fn refill(&mut self, step: usize, entry: &Entry, place: &Place, files: &[(String, String)]) {
         let mut last = Vec::new();
         for _ in 0..MAX_PASSES {
             last.clear();
@@ -125,7 +135,9 @@ impl Back<'_, '_, '_> {
         before: &str,
     ) -> Result<(), String> {
         let held = self.performer.content(place, file).unwrap_or_default();
-        let act = Act::Write { place: place.clone(), file: file.to_owned(), text: held };
+        let (written, held) =
+            if file == DEVICES_V1 { ("devices.deny", "a".to_owned()) } else { (file, held) };
+        let act = Act::Write { place: place.clone(), file: written.to_owned(), text: held };
         let before = Before::Files(vec![(file.to_owned(), before.to_owned())]);
         for act in inverse::inverse(&Entry { act, before, ..entry.clone() }, &[]).acts {
             let entry = Entry { act, ..entry.clone() };
@@ -179,7 +191,14 @@ pub(crate) fn is_so(performer: &Performer<'_>, act: &Act) -> bool {
             let on = performer.content(place, "cgroup.subtree_control").unwrap_or_default();
             !names.iter().any(|name| on.split_whitespace().any(|word| word == name))
         }
-        Act::Unmount { path, .. } => !performer.hierarchies.iter().flatten().any(|at| at.mount == *path),
+        Act::Mount { path, .. } => is_mounted(performer, path),
+        Act::Unmount { path, .. } => !is_mounted(performer, path),
         _ => false,
     }
+}
+
+/// As the kernel says now: what was known before does not tell whether a step came to its end.
+fn is_mounted(performer: &Performer<'_>, path: &Path) -> bool {
+    let now = performer.host().kernel().hierarchies();
+    now.is_ok_and(|all| all.iter().any(|at| at.mount == path))
 }

@@ -3,7 +3,7 @@
 
 use std::{
     fs::{DirBuilder, File, OpenOptions},
-    io::{Read, Write},
+    io::{BufRead, BufReader, Read, Seek, SeekFrom, Write},
     os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt},
     path::{Path, PathBuf},
     time::{Duration, Instant},
@@ -11,7 +11,10 @@ use std::{
 
 use rustix::fs::FlockOperation;
 
-use crate::{Failure, record::Record};
+use crate::{
+    Failure,
+    record::{FORMAT, Head, Record, Summary},
+};
 
 /// Where the state is kept unless told otherwise.
 pub const STATE: &str = "/var/lib/ringfence";
@@ -21,6 +24,9 @@ const FINISHED: &str = "jsonl";
 const JOURNAL: &str = "journal";
 /// The suffix of the file that confirms a generation.
 const CONFIRMED: &str = "confirmed";
+
+/// How much of a file's end is read for its last line, unless that is longer.
+const LAST_LINE: u64 = 4096;
 
 /// How often a held lock is tried again. flock(2) can wait by itself, but not for a limited time.
 const RETRY: Duration = Duration::from_millis(20);
@@ -140,19 +146,20 @@ impl State {
     fn read(&self, path: &Path) -> Result<Option<Record>, Failure> {
         let text = std::fs::read_to_string(path).map_err(|error| failed("read", path, &error))?;
         let record = Record::read(&text);
-        match &record {
-            Some(record) if record.head.format > crate::record::FORMAT => Err(Failure::State {
-                what: "read",
-                path: path.to_owned(),
-                reason: format!("format {} is of a later version of this program", record.head.format),
-            }),
-            _ => Ok(record),
-        }
+        record.as_ref().map_or(Ok(()), |record| known(&record.head, path.to_owned())).map(|()| record)
     }
 
     /// The last finished generation.
-    pub(crate) fn last(&self) -> Result<Option<Record>, Failure> {
-        self.finished()?.last().map(|&last| self.record(last)).transpose()
+    pub(crate) fn last(&self) -> Result<Option<Summary>, Failure> {
+        self.finished()?.last().map(|&last| self.summary(last)).transpose()
+    }
+
+    /// What a finished generation was and how it ended, read without its steps: there may be thousands.
+    pub(crate) fn summary(&self, generation: u32) -> Result<Summary, Failure> {
+        let path = self.file(generation, FINISHED);
+        let (first, last) = ends(&path).map_err(|error| failed("read", &path, &error))?;
+        let summary = Summary::read(&first, &last).ok_or_else(|| damaged(path.clone()))?;
+        known(&summary.head, path).map(|()| summary)
     }
 
     /// Was this generation confirmed?
@@ -211,6 +218,20 @@ impl Lock {
         self.sync_directory()
     }
 
+    /// Takes a finished generation away.
+    pub(crate) fn remove(&self, generation: u32) -> Result<(), Failure> {
+        for suffix in [CONFIRMED, FINISHED] {
+            let path = self.state.file(generation, suffix);
+            match std::fs::remove_file(&path) {
+                Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                    return Err(failed("remove", &path, &error));
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
     /// Takes a journal away that was broken off within its first line.
     pub(crate) fn discard(&self, generation: u32) -> Result<(), Failure> {
         let path = self.state.file(generation, JOURNAL);
@@ -221,6 +242,35 @@ impl Lock {
         let directory = self.state.generations();
         let synced = File::open(&directory).and_then(|directory| directory.sync_all());
         synced.map_err(|error| failed("sync", &directory, &error))
+    }
+}
+
+/// Can this program read what follows?
+fn known(head: &Head, path: PathBuf) -> Result<(), Failure> {
+    if head.format <= FORMAT {
+        return Ok(());
+    }
+    let reason = format!("format {} is of a later version of this program", head.format);
+    Err(Failure::State { what: "read", path, reason })
+}
+
+/// A file's first line and its last.
+fn ends(path: &Path) -> std::io::Result<(String, String)> {
+    let mut file = BufReader::new(File::open(path)?);
+    let mut first = String::new();
+    let body = file.read_line(&mut first)? as u64;
+    let length = file.get_ref().metadata()?.len();
+    let mut near = length.saturating_sub(LAST_LINE).max(body);
+    loop {
+        file.seek(SeekFrom::Start(near))?;
+        let mut end = Vec::new();
+        file.read_to_end(&mut end)?;
+        let lines = end.strip_suffix(b"\n").unwrap_or(&end);
+        match lines.iter().rposition(|byte| *byte == b'\n') {
+            Some(before) => return Ok((first, String::from_utf8_lossy(&lines[before + 1..]).into_owned())),
+            None if near <= body => return Ok((first, String::from_utf8_lossy(lines).into_owned())),
+            None => near = body,
+        }
     }
 }
 
@@ -245,4 +295,30 @@ pub(crate) fn failed(what: &'static str, path: &Path, error: &std::io::Error) ->
 
 fn damaged(path: PathBuf) -> Failure {
     Failure::State { what: "read", path, reason: "its first line is not a generation's".to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_first_and_a_last_line_are_found_whatever_their_length() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("lines");
+        let long = "x".repeat(3 * usize::try_from(LAST_LINE).unwrap());
+        let exact = "y".repeat(usize::try_from(LAST_LINE).unwrap() - 1);
+        for (text, first, last) in [
+            ("head\nstep\nend\n".to_owned(), "head\n", "end"),
+            (format!("head\n{long}\nend\n"), "head\n", "end"),
+            (format!("head\nstep\n{long}\n"), "head\n", long.as_str()),
+            (format!("head\nstep\n{exact}\n"), "head\n", exact.as_str()),
+            (format!("head\n{long}\n"), "head\n", long.as_str()),
+            ("head\nend".to_owned(), "head\n", "end"),
+            ("head\n".to_owned(), "head\n", ""),
+            (String::new(), "", ""),
+        ] {
+            std::fs::write(&path, &text).unwrap();
+            assert_eq!(ends(&path).unwrap(), (first.to_owned(), last.to_owned()));
+        }
+    }
 }

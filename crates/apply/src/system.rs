@@ -2,7 +2,14 @@
 //! of them changed at once, threads' CPUs, mounts. A trait, so that every one of its calls can be made to fail in a
 //! test. Opens no cgroup file: directories come from [`kernel::Real::open`], the one opener.
 
-use std::path::Path;
+use std::{
+    os::fd::OwnedFd,
+    path::Path,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
 
 use kernel::{Hierarchy, Host, Kernel, Ownership, Real};
 use plan::Owned;
@@ -21,6 +28,16 @@ pub trait System {
     /// # Errors
     /// The kernel's errno.
     fn owned(&self, at: &Hierarchy, group: &str, file: Option<&str>) -> Result<Owned, Errno>;
+    /// Owners and modes of several of a group's files, `None` for its directory; in this order, without those that can't
+    /// be looked at.
+    fn owned_each<'f>(
+        &self,
+        at: &Hierarchy,
+        group: &str,
+        files: &[Option<&'f str>],
+    ) -> Vec<(Option<&'f str>, Owned)> {
+        files.iter().filter_map(|file| Some((*file, self.owned(at, group, *file).ok()?))).collect()
+    }
     /// Changes owners and modes of a group's files and directory (`None`), in this order.
     ///
     /// # Errors
@@ -72,12 +89,16 @@ pub trait System {
     /// The host seen anew, after a mount.
     ///
     /// # Errors
-    /// As [`Host::new`].
+    /// As [`Host::even_without_hierarchies`].
     fn look(&self) -> Result<Host, kernel::Error>;
     /// What is different after each boot (`/proc/sys/kernel/random/boot_id`).
     fn boot(&self) -> String;
     /// Seconds since 1970.
     fn now(&self) -> u64;
+    /// Has somebody asked to stop? Asked before each step; what was done is put back then.
+    fn is_interrupted(&self) -> bool {
+        false
+    }
 }
 
 /// The running system.
@@ -85,6 +106,8 @@ pub trait System {
 pub struct Running {
     /// Keeps a descriptor of every hierarchy's root.
     kernel: Real,
+    /// Set by whoever wants us to stop.
+    stop: Arc<AtomicBool>,
 }
 
 impl Running {
@@ -92,13 +115,27 @@ impl Running {
     pub fn new() -> Running {
         Running::default()
     }
+
+    /// The running system; changes stop, and are put back, once `stop` is set.
+    pub fn stopped_by(stop: Arc<AtomicBool>) -> Running {
+        Running { stop, ..Running::default() }
+    }
 }
 
 impl System for Running {
     fn owned(&self, at: &Hierarchy, group: &str, file: Option<&str>) -> Result<Owned, Errno> {
-        let directory = self.kernel.open(at, group, "", OFlags::PATH | OFlags::DIRECTORY)?;
-        let stat = rustix::fs::statat(&directory, file.unwrap_or("."), AtFlags::SYMLINK_NOFOLLOW)?;
-        Ok(Owned { uid: stat.st_uid, gid: stat.st_gid, mode: stat.st_mode & 0o7777 })
+        owned(&self.kernel.open(at, group, "", OFlags::PATH | OFlags::DIRECTORY)?, file)
+    }
+
+    fn owned_each<'f>(
+        &self,
+        at: &Hierarchy,
+        group: &str,
+        files: &[Option<&'f str>],
+    ) -> Vec<(Option<&'f str>, Owned)> {
+        let directory = self.kernel.open(at, group, "", OFlags::PATH | OFlags::DIRECTORY);
+        let Ok(directory) = directory else { return Vec::new() };
+        files.iter().filter_map(|file| Some((*file, owned(&directory, *file).ok()?))).collect()
     }
 
     fn own(
@@ -176,13 +213,14 @@ impl System for Running {
     }
 
     fn unmount(&self, path: &Path) -> Result<(), Errno> {
+        self.kernel.let_go(path);
         rustix::mount::unmount(path, rustix::mount::UnmountFlags::empty())?;
         let _ = std::fs::remove_dir(path); // made for the mount, unless it holds anything
         Ok(())
     }
 
     fn look(&self) -> Result<Host, kernel::Error> {
-        Host::new(Box::new(Real::new()))
+        Host::even_without_hierarchies(Box::new(Real::new()))
     }
 
     fn boot(&self) -> String {
@@ -194,6 +232,18 @@ impl System for Running {
         let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
         now.map_or(0, |now| now.as_secs())
     }
+
+    fn is_interrupted(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+}
+
+fn owned(directory: &OwnedFd, file: Option<&str>) -> Result<Owned, Errno> {
+    let stat = match file {
+        Some(file) => rustix::fs::statat(directory, file, AtFlags::SYMLINK_NOFOLLOW)?,
+        None => rustix::fs::fstat(directory)?,
+    };
+    Ok(Owned { uid: stat.st_uid, gid: stat.st_gid, mode: stat.st_mode & 0o7777 })
 }
 
 fn number(thread: u32) -> Result<Pid, Errno> {

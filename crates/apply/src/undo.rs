@@ -81,7 +81,7 @@ fn in_effect_after(state: &State, asked: u32, last: u32, boot: &str) -> Result<V
     if !state.finished()?.contains(&asked) {
         return Err(Failure::NoGeneration { asked, last });
     }
-    let record = state.record(asked)?;
+    let record = state.summary(asked)?;
     let wanted = record.in_effect().to_vec();
     if record.head.boot != boot && !wanted.is_empty() {
         return Err(Failure::OtherBoot { generation: asked });

@@ -1,29 +1,44 @@
-//! Applying, undoing and confirming whole plans: on the kernel in memory, with every change refused once, and on this
-//! host's own v1 hierarchies, with the applying process killed at every change.
+//! Applying, undoing and confirming whole plans: on the kernel in memory, with every change refused once, and on the
+//! machine's own hierarchies, with the applying process refused and killed at every change. Needs no other file: the
+//! binary can be copied into a virtual machine.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::exit, clippy::print_stdout, clippy::print_stderr)]
 
+#[path = "apply/broken.rs"]
+mod broken;
+#[path = "apply/child.rs"]
+mod child;
+#[path = "apply/devices.rs"]
+mod devices;
 #[path = "apply/faults.rs"]
 mod faults;
+#[path = "apply/faulty.rs"]
+mod faulty;
+#[path = "apply/groups.rs"]
+mod groups;
+#[path = "apply/maker.rs"]
+mod maker;
+#[path = "apply/mounts.rs"]
+mod mounts;
+#[path = "apply/pipeline.rs"]
+mod pipeline;
 #[path = "apply/real.rs"]
 mod real;
+#[path = "apply/sampler.rs"]
+mod sampler;
+#[path = "apply/scenarios.rs"]
+mod scenarios;
 #[path = "apply/speed.rs"]
 mod speed;
+#[path = "apply/swap.rs"]
+mod swap;
 #[path = "apply/world.rs"]
 mod world;
 
 use libtest_mimic::{Arguments, Trial};
+use settings::{Controller, Version};
 
-/// A test on the real kernel: without root or v1 it can't run, and says so instead of passing.
-fn real(name: &str, test: fn()) -> Trial {
-    let v1 = ["cpu", "memory", "cpuset", "pids"];
-    let there =
-        v1.iter().all(|name| std::path::Path::new("/sys/fs/cgroup").join(name).join("tasks").exists());
-    let root = rustix::process::geteuid().is_root();
-    plain(name, test).with_ignored_flag(!(there && root)).with_kind("needs root and cgroup v1")
-}
-
-fn plain(name: &str, test: fn()) -> Trial {
+fn trial(name: &str, test: impl FnOnce() + Send + 'static) -> Trial {
     Trial::test(name, move || {
         test();
         Ok(())
@@ -31,26 +46,55 @@ fn plain(name: &str, test: fn()) -> Trial {
 }
 
 macro_rules! trials {
-    ($kind:ident: $($module:ident::$name:ident),* $(,)?) => { vec![$($kind(stringify!($name), $module::$name)),*] };
+    ($($module:ident::$name:ident),* $(,)?) => { vec![$(trial(stringify!($name), $module::$name)),*] };
+}
+
+/// What this machine has for tests; without root they can't run, and say so instead of passing.
+fn of_this_machine() -> Vec<Trial> {
+    let host = groups::machine();
+    let version = |controller| host.hierarchy_of(controller).map(|at| at.version);
+    let mut trials = Vec::new();
+    let controllers = [Controller::Cpu, Controller::Cpuset, Controller::Memory, Controller::Pids];
+    if controllers.into_iter().all(|controller| version(controller).is_some()) && groups::cpus() > 1 {
+        trials.extend(broken::trials(&scenarios::SETS));
+        trials.extend(swap::trials(&host));
+        trials.extend(trials!(
+            real::undo_returns_to_every_earlier_generation_and_spares_tasks,
+            real::status_tells_what_somebody_changed,
+            real::an_unconfirmed_apply_is_undone_although_its_process_was_killed,
+        ));
+        trials.push(speed::trial());
+    }
+    if version(Controller::Cpuset) == Some(Version::V1) && groups::cpus() > 1 {
+        trials.extend(trials!(real::tasks_leave_cpus_of_others_and_come_back_by_undo));
+    }
+    if version(Controller::Devices).is_some() {
+        trials.extend(broken::trials(&scenarios::DEVICES));
+        trials.extend(trials!(devices::tasks_may_use_just_the_devices_of_the_layout_and_all_of_them_after_undo));
+    }
+    if groups::is_ours_alone() && host.hierarchies().is_empty() {
+        trials.extend(broken::trials(&scenarios::MOUNTS));
+        trials.extend(trials!(mounts::what_a_cgconfig_conf_mounts_is_there_until_undo));
+    }
+    let root = rustix::process::geteuid().is_root();
+    let flagged = |trial: Trial| trial.with_ignored_flag(!root).with_kind("needs root");
+    if root { trials } else { trials.into_iter().map(flagged).collect() }
 }
 
 fn main() {
-    if let Ok(words) = std::env::var("RF_APPLY_CHILD") {
-        return real::child(&words);
+    if let Ok(words) = std::env::var(groups::CHILD) {
+        return child::run(&words);
     }
-    let mut trials = trials!(plain:
+    let mut trials = trials!(
         faults::any_change_refused_leaves_v1_as_before,
         faults::any_change_refused_leaves_v2_as_before,
         faults::only_what_a_planner_needs_is_observed,
-    );
-    trials.extend(trials!(real:
-        real::an_apply_killed_at_any_change_is_put_back_at_the_next_start,
-        real::undo_returns_to_every_earlier_generation_and_spares_tasks,
-        real::status_tells_what_somebody_changed,
-        real::tasks_leave_cpus_of_others_and_come_back_by_undo,
+        faults::old_generations_go_but_for_those_that_undo_needs,
         real::the_second_of_two_applies_waits_or_says_who_holds_the_lock,
-        real::an_unconfirmed_apply_is_undone_although_its_process_was_killed,
-    ));
-    trials.push(speed::trial());
-    libtest_mimic::run(&Arguments::from_args(), trials).exit();
+    );
+    trials.extend(of_this_machine());
+    let mut arguments = Arguments::from_args();
+    // they share what v2's root hands down
+    arguments.test_threads = Some(1);
+    libtest_mimic::run(&arguments, trials).exit();
 }

@@ -1,62 +1,61 @@
-//! `make bench`: times one-shot commands against their peers. The two sides of a row alternate run by run, so that
-//! whatever else the machine does hits both; medians and their ratio are printed, and decide nothing.
+//! `make bench`: times commands against their peers. The two sides of a row alternate run by run, so that whatever
+//! else the machine does hits both; medians and their ratio are printed, and decide nothing.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "prints its table")]
 
+mod applies;
+mod measure;
+mod planning;
 mod rows;
 
-use std::{
-    process::{Command, ExitCode, Stdio},
-    time::{Duration, Instant},
-};
+use std::process::ExitCode;
 
+use measure::{Times, timed};
 use rows::{Row, Rows};
 
-/// Runs per side and row; the first of each are not counted.
+/// Runs per side and row of one-shot commands; the first of each are not counted.
 const RUNS: usize = 400;
 const WARM_UP: usize = 20;
 
 fn main() -> ExitCode {
     let program = std::env::args().nth(1).unwrap_or_else(|| "target/release/ringfence".to_owned());
-    let rows = match Rows::set_up(&program) {
-        Ok(rows) => rows,
-        Err(error) => {
-            eprintln!("bench: {error}");
-            return ExitCode::FAILURE;
-        }
-    };
-    println!("{RUNS} runs a side, interleaved; medians in microseconds, and the middle half of them\n");
-    println!("{:34} {:>22} {:>22} {:>7} {:>6}", "row", "ours", "peer", "ratio", "goal");
+    println!("interleaved; medians in microseconds, and the middle half of the times\n");
+    println!("{:38} {:>26} {:>26} {:>6} {:>5}", "row", "ours", "peer", "ratio", "goal");
+    let done = [one_shots(&program), applies(&program), planning()];
+    let failed = done.iter().filter_map(|done| done.as_ref().err());
+    failed.clone().for_each(|error| eprintln!("bench: {error}"));
+    if failed.count() == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+fn one_shots(program: &str) -> Result<(), String> {
+    let rows = Rows::set_up(program)?;
     for row in &rows.rows {
         match measure(row) {
-            Ok((ours, peer)) => {
-                let ratio = ours.median.as_secs_f64() / peer.median.as_secs_f64();
-                let goal = row.goal.map_or_else(String::new, |goal| format!("{goal:.2}"));
-                println!("{:34} {:>22} {:>22} {ratio:>7.2} {goal:>6}", row.name, ours.shown(), peer.shown());
-            }
-            Err(error) => println!("{:34} {error}", row.name),
+            Ok((ours, peer)) => show(row.name, &ours, &peer, row.goal),
+            Err(error) => println!("{:38} {error}", row.name),
         }
     }
-    ExitCode::SUCCESS
+    Ok(())
 }
 
-struct Times {
-    median: Duration,
-    quarter: Duration,
-    three_quarters: Duration,
+fn applies(program: &str) -> Result<(), String> {
+    let times = applies::measure(program)?;
+    let [fresh, again] = times;
+    show("apply / cgconfigparser, 2,000 fresh", &fresh.ours, &fresh.peer, Some(0.5));
+    show("apply / cgconfigparser, unchanged", &again.ours, &again.peer, Some(0.2));
+    Ok(())
 }
 
-impl Times {
-    fn of(mut times: Vec<Duration>) -> Times {
-        times.sort_unstable();
-        let at = |part: usize| times[times.len() * part / 4];
-        Times { quarter: at(1), median: at(2), three_quarters: at(3) }
-    }
+fn planning() -> Result<(), String> {
+    let times = planning::measure()?;
+    let goal = planning::GOAL.as_micros();
+    println!("{:38} {:>26}   at most {goal}", "plan, 500 groups on 1,024 CPUs", times.shown());
+    Ok(())
+}
 
-    fn shown(&self) -> String {
-        let [low, middle, high] =
-            [self.quarter, self.median, self.three_quarters].map(|time| time.as_micros());
-        format!("{middle} ({low}-{high})")
-    }
+fn show(name: &str, ours: &Times, peer: &Times, goal: Option<f64>) {
+    let ratio = ours.median.as_secs_f64() / peer.median.as_secs_f64();
+    let goal = goal.map_or_else(String::new, |goal| format!("{goal:.2}"));
+    println!("{name:38} {:>26} {:>26} {ratio:>6.2} {goal:>5}", ours.shown(), peer.shown());
 }
 
 fn measure(row: &Row) -> Result<(Times, Times), String> {
@@ -72,14 +71,4 @@ fn measure(row: &Row) -> Result<(Times, Times), String> {
     }
     let [ours, peer] = times;
     Ok((Times::of(ours), Times::of(peer)))
-}
-
-fn timed(words: &[String]) -> Result<Duration, String> {
-    let [program, arguments @ ..] = words else { return Err("no command".to_owned()) };
-    let mut command = Command::new(program);
-    command.args(arguments).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    let started = Instant::now();
-    let status = command.status().map_err(|error| format!("{program}: {error}"))?;
-    let time = started.elapsed();
-    if status.success() { Ok(time) } else { Err(format!("{} failed: {status}", words.join(" "))) }
 }

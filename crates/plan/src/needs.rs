@@ -18,6 +18,9 @@ pub struct Need {
     pub place: Place,
     /// The files to read; those that don't exist are left out.
     pub files: BTreeSet<String>,
+    /// Are its tasks counted, and is it looked for some below it? Only where they decide: in cpusets, and where v2 hands
+    /// on controllers.
+    pub tasks: bool,
     /// Are owners and modes of the directory and its files needed?
     pub owners: bool,
     /// Are the device rules of a v2 group needed ([`crate::SeenGroup::devices`])?
@@ -34,8 +37,7 @@ const CPUSET_V2: [&str; 4] = ["cpuset.cpus", "cpuset.mems", "cpuset.cpus.partiti
 /// And of those above our groups.
 const ABOVE_V2: [&str; 3] = ["cpuset.cpus.effective", "cpuset.mems.effective", "cpuset.cpus.isolated"];
 
-/// The directories to look at, parents before children, for an [`Observed`] that has nothing but the hierarchies. In
-/// each that exists, tasks are counted too.
+/// The directories to look at, parents before children, for an [`Observed`] that has nothing but the hierarchies.
 pub fn needs(desired: &Desired, hierarchies: &Observed) -> Vec<Need> {
     // what is wrong is told when it is planned
     let homes = homes(desired, hierarchies, &mut Vec::new());
@@ -53,8 +55,9 @@ pub fn needs(desired: &Desired, hierarchies: &Observed) -> Vec<Need> {
     }
     needs.join();
     let mut all: Vec<Need> = needs.by_place.into_values().collect();
-    all.sort_by_cached_key(|need| {
-        (need.place.hierarchy, parts(&need.place.path).map(str::to_owned).collect::<Vec<_>>())
+    all.sort_by(|one, next| {
+        let hierarchy = one.place.hierarchy.cmp(&next.place.hierarchy);
+        hierarchy.then_with(|| parts(&one.place.path).cmp(parts(&next.place.path)))
     });
     all
 }
@@ -76,6 +79,8 @@ pub fn devices(desired: &Desired) -> BTreeSet<String> {
 #[derive(Default)]
 struct Needs {
     by_place: BTreeMap<(usize, String), Need>,
+    /// What the last group was in, by hierarchy.
+    parents: BTreeMap<usize, String>,
 }
 
 fn parts(path: &str) -> impl Iterator<Item = &str> {
@@ -94,6 +99,7 @@ impl Needs {
         let need = || Need {
             place: place.clone(),
             files: BTreeSet::new(),
+            tasks: false,
             owners: false,
             devices: false,
             children: BTreeSet::new(),
@@ -110,9 +116,13 @@ impl Needs {
         let with_children = self.by_place.iter().filter(|(_, need)| !need.children.is_empty());
         let of_children: BTreeMap<(usize, String), BTreeSet<String>> =
             with_children.map(|(place, need)| (place.clone(), need.children.clone())).collect();
+        if of_children.is_empty() {
+            return;
+        }
         for ((hierarchy, path), need) in &mut self.by_place {
             let above = path.rsplit_once('/').map_or("", |(above, _)| above);
             let files = of_children.get(&(*hierarchy, above.to_owned())).filter(|_| !path.is_empty());
+            need.tasks |= files.is_some();
             need.files.extend(files.into_iter().flatten().cloned());
         }
     }
@@ -139,12 +149,20 @@ impl Needs {
             };
             own.files.extend(beside.iter().map(|file| (*file).to_owned()));
         }
+        // thousands of groups may be in one
+        let parent = place.path.rsplit_once('/').map_or("", |(parent, _)| parent);
+        let same = self.parents.get(&place.hierarchy).is_some_and(|before| before == parent);
+        if same || place.path.is_empty() {
+            return;
+        }
+        self.parents.insert(place.hierarchy, parent.to_owned());
         for above in above(place).collect::<Vec<Place>>() {
             let files: &[&str] = match place.version {
                 Version::V1 => &[],
                 Version::V2 => &["cgroup.controllers", "cgroup.subtree_control"],
             };
             self.read(&above, files);
+            self.at(&above).tasks |= place.version == Version::V2;
         }
     }
 
@@ -155,11 +173,13 @@ impl Needs {
             Version::V2 => (&CPUSET_V2, &ABOVE_V2),
         };
         self.read(place, own);
+        self.at(place).tasks = true;
         let children = || own.iter().map(|file| (*file).to_owned());
         self.at(place).children.extend(children());
         for above in above(place).collect::<Vec<Place>>() {
             self.read(&above, own);
             self.read(&above, higher);
+            self.at(&above).tasks = true;
             self.at(&above).children.extend(children());
         }
     }

@@ -56,10 +56,11 @@ pub struct SeenGroup {
     /// or was not asked for; one that is there and can only be written is here with an empty text.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub files: BTreeMap<String, String>,
-    /// How many processes (of a threaded group, threads) are in the group itself.
+    /// How many processes (of a threaded group, threads) are in the group itself; not counted unless asked for
+    /// ([`crate::Need::tasks`]).
     #[serde(default)]
     pub tasks: usize,
-    /// Whether any are in a group below it.
+    /// Whether any are in a group below it; not looked for unless asked for, either.
     #[serde(default)]
     pub populated_below: bool,
     /// On v2, the device rules that the group was given, as [`kernel::device_program::DeviceAccess`] prints them;

@@ -7,7 +7,11 @@ use rustix::io::Errno;
 use settings::Controller::{Cpu, Cpuset, Io, Memory, Pids};
 use std::time::Duration;
 
-use crate::world::{Beside, Fault, Faults, Maker, host, meta, picture, target};
+use crate::{
+    faulty::{Beside, Fault, Faults},
+    maker::Maker,
+    world::{host, meta, picture, target},
+};
 
 const ERRNOS: [Errno; 5] = [Errno::INVAL, Errno::NOSPC, Errno::PERM, Errno::IO, Errno::NOMEM];
 
@@ -221,6 +225,7 @@ pub fn only_what_a_planner_needs_is_observed() {
     let need = |place: &plan::Place, own: &[&str], owners, children: &[&str]| plan::Need {
         place: place.clone(),
         files: files(own),
+        tasks: true,
         owners,
         devices: false,
         children: files(children),
@@ -240,4 +245,37 @@ pub fn only_what_a_planner_needs_is_observed() {
     assert!(seen.directory.is_some() && seen.owners.contains_key("cgroup.procs"));
     let others = observed.hierarchies.iter().enumerate().filter(|(id, _)| *id != live.hierarchy);
     assert!(others.map(|(_, at)| at.groups.len()).all(|count| count == 0), "nothing else was looked at");
+}
+
+pub fn old_generations_go_but_for_those_that_undo_needs() {
+    let fake = Fake::v1(4, 1);
+    settle_v1(&fake);
+    let faults = Faults::at(&[]);
+    let (host, system) = (host(fake.clone(), &faults), Beside::fake(&fake, &faults));
+    let to = target(&host, &system);
+    let directory = tempfile::tempdir().unwrap();
+    let state = State::open(directory.path()).unwrap();
+    let lock = state.lock(Duration::ZERO).unwrap();
+    let before = picture(&fake, &|_| true);
+    let apply = |shares: usize| {
+        let plan = Maker::new(&host).write(Cpu, "old", "cpu.shares", &shares.to_string()).plan();
+        execute(&lock, to, &plan, &meta("a test")).unwrap();
+    };
+    apply(700);
+    for shares in 1000..1000 + apply::KEPT {
+        apply(shares);
+        undo(&lock, to, None, &meta("undo")).unwrap();
+    }
+    let kept: Vec<u32> = history(&state).unwrap().iter().map(|record| record.head.generation).collect();
+    let last = u32::try_from(2 * apply::KEPT + 1).unwrap();
+    let mut expected: Vec<u32> = (last - 99..=last).collect();
+    expected.insert(0, 1); // in effect all the time
+    assert_eq!(kept, expected);
+    assert!(matches!(undo(&lock, to, Some(5), &meta("gone")), Err(Failure::NoGeneration { asked: 5, .. })));
+    // the state after an apply that is undone, but still known
+    undo(&lock, to, Some(last - 1), &meta("again")).unwrap();
+    let shares = fake.read(host.hierarchy_of(Cpu).unwrap(), "old", "cpu.shares").unwrap();
+    assert_eq!(shares.trim().parse(), Ok(999 + apply::KEPT));
+    undo(&lock, to, Some(0), &meta("all")).unwrap();
+    assert_eq!(picture(&fake, &|_| true), before);
 }

@@ -7,7 +7,10 @@ use kernel::{Host, Real};
 use libtest_mimic::Trial;
 use settings::Controller::{Cpu, Memory};
 
-use crate::world::{Maker, meta, target};
+use crate::{
+    maker::Maker,
+    world::{meta, target},
+};
 
 pub fn trial() -> Trial {
     Trial::test("how_long_2000_groups_take", || {

@@ -1,0 +1,27 @@
+//! What one group would have to be asked for to be like another.
+
+use kernel::{GroupName, Host};
+use settings::{Access, Found, Setting, Value};
+
+use crate::{Error, get};
+
+/// The settings that `from` has otherwise than `to`, where both have them. What holds tasks or describes the tree is no
+/// setting of a group.
+///
+/// # Errors
+/// `from` is not there.
+pub fn copies(host: &Host, from: &GroupName, to: &GroupName) -> Result<Vec<(Found, Value)>, Error> {
+    host.existing(from)?;
+    let wanted = |setting: &&Setting| {
+        let tree = setting.name.starts_with("cgroup.")
+            || matches!(setting.name, "tasks" | "notify_on_release" | "release_agent");
+        setting.access == Access::ReadWrite && !setting.is_counter() && !tree
+    };
+    let read = |setting: &Setting| {
+        let found = settings::find(setting.name).ok()?;
+        let value = get(host, from, &found).ok()?.value;
+        let differs = get(host, to, &found).is_ok_and(|held| held.value != value);
+        differs.then_some((found, value))
+    };
+    Ok(settings::all().filter(wanted).filter_map(read).collect())
+}

@@ -1,0 +1,40 @@
+//! Times of runs: how one is taken, and what is told of many. Decides nothing.
+
+use std::{
+    process::{Command, Stdio},
+    time::{Duration, Instant},
+};
+
+/// The median of many times, and the middle half of them.
+pub struct Times {
+    pub median: Duration,
+    quarter: Duration,
+    three_quarters: Duration,
+}
+
+impl Times {
+    /// Of at least one time.
+    pub fn of(mut times: Vec<Duration>) -> Times {
+        times.sort_unstable();
+        let at = |part: usize| times[times.len() * part / 4];
+        Times { quarter: at(1), median: at(2), three_quarters: at(3) }
+    }
+
+    /// In microseconds.
+    pub fn shown(&self) -> String {
+        let [low, middle, high] =
+            [self.quarter, self.median, self.three_quarters].map(|time| time.as_micros());
+        format!("{middle} ({low}-{high})")
+    }
+}
+
+/// Runs a command to its end.
+pub fn timed(words: &[String]) -> Result<Duration, String> {
+    let [program, arguments @ ..] = words else { return Err("no command".to_owned()) };
+    let mut command = Command::new(program);
+    command.args(arguments).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    let started = Instant::now();
+    let status = command.status().map_err(|error| format!("{program}: {error}"))?;
+    let time = started.elapsed();
+    if status.success() { Ok(time) } else { Err(format!("{} failed: {status}", words.join(" "))) }
+}
