@@ -178,10 +178,11 @@ fn stale(what: String) -> Failure {
     Failure::Stale { what }
 }
 
-/// Is it a file that holds a setting which can be read and written?
+/// Is it a file that holds what was written to it? A counter that a write sets back is none.
 fn is_setting(file: &str, version: Version) -> bool {
     settings::lookup(file).is_some_and(|found| {
-        found.setting.access == Access::ReadWrite && found.files(version).iter().any(|own| own == file)
+        let settable = found.setting.access == Access::ReadWrite && !found.setting.is_counter();
+        settable && found.files(version).iter().any(|own| own == file)
     })
 }
 

@@ -89,7 +89,12 @@ pub fn revert_unless_confirmed(
     {
         // held by whoever makes the generation; free when he is done, or dead
         let lock = state.lock(PATIENCE)?;
-        recover(&lock, target)?;
+        let recovered = recover(&lock, target)?;
+        // making it took longer than it was to wait
+        let overdue = recovered.iter().any(|recovered| recovered.generation == generation);
+        if overdue && state.summary(generation)?.is_done() {
+            return Ok(Verdict::Reverted);
+        }
     }
     let deadline = Instant::now() + Duration::from_secs(seconds);
     while Instant::now() < deadline {

@@ -70,7 +70,9 @@ fn of_this_machine() -> Vec<Trial> {
     }
     if version(Controller::Devices).is_some() {
         trials.extend(broken::trials(&scenarios::DEVICES));
-        trials.extend(trials!(devices::tasks_may_use_just_the_devices_of_the_layout_and_all_of_them_after_undo));
+        trials.extend(trials!(
+            devices::tasks_may_use_just_the_devices_of_the_layout_and_all_of_them_after_undo
+        ));
     }
     if groups::is_ours_alone() && host.hierarchies().is_empty() {
         trials.extend(broken::trials(&scenarios::MOUNTS));

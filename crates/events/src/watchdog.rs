@@ -37,7 +37,9 @@ pub struct Limits {
     pub answer: Duration,
     /// From the start of the gate's process until it holds execs.
     pub start: Duration,
-    /// Between a gate's end and the next one's start: at first, and at most, as it doubles while gates end early.
+    /// Between a gate's end and the next one's start: at first, and at most, as it doubles while gates end early. Long
+    /// enough for every exec that waited to go on even on a busy machine: the kernel passes an exec from one gate to
+    /// the next, so that one which has not would wait again.
     pub pause: (Duration, Duration),
 }
 
@@ -47,7 +49,7 @@ impl Default for Limits {
             period: Duration::from_millis(250),
             answer: Duration::from_millis(500),
             start: Duration::from_secs(10),
-            pause: (Duration::from_millis(20), Duration::from_secs(10)),
+            pause: (Duration::from_millis(250), Duration::from_secs(10)),
         }
     }
 }
@@ -68,7 +70,7 @@ pub enum Notice {
 /// Keeps a gate's process running, and in time. Dropping it ends both.
 ///
 /// To hold other executables without a gap, start a second one and drop the first once the second is
-/// [`Notice::Serving`]: until then both are asked.
+/// [`Notice::Serving`]: until then both are asked, one after the other, and the limits add up.
 #[derive(Debug)]
 pub struct Watchdog {
     stop: OwnedFd,

@@ -559,9 +559,10 @@ mod tests {
         let mut reader = ProcessReader::new();
         for _ in 0..50 {
             let mut child = Command::new("/bin/true").spawn().unwrap();
-            if let Ok(mut process) = reader.process(child.id()) {
-                child.wait().unwrap();
-                let gone = Gone { pid: child.id() };
+            let process = reader.process(child.id());
+            child.wait().unwrap();
+            if let Ok(mut process) = process {
+                let gone = Gone { pid: process.pid() };
                 assert_eq!(process.status(), Err(gone));
                 assert_eq!(process.program(), Err(gone));
                 assert_eq!(process.stat(), Err(gone));

@@ -2,11 +2,7 @@
 //! each change, at any moment, and while it puts back. Everything ends as it was or as it was asked for, and the history
 //! says which; groups that the layout does not name keep every byte.
 
-use std::{
-    path::Path,
-    process::Stdio,
-    time::{Duration, Instant},
-};
+use std::{path::Path, process::Stdio, time::Duration};
 
 use apply::{Ending, Failure, Running, State, execute, history, recover, undo};
 use kernel::{Host, Real};
@@ -23,16 +19,19 @@ use crate::{
 
 const ERRNOS: [Errno; 5] = [Errno::INVAL, Errno::NOSPC, Errno::PERM, Errno::IO, Errno::NOMEM];
 
+/// A test's name, and the test.
+type Case = (&'static str, fn(&'static Scenario));
+
 /// All of this for one scenario.
 pub fn trials(scenario: &'static Scenario) -> Vec<Trial> {
-    let all: [(&str, fn(&'static Scenario)); 5] = [
+    let all: [Case; 5] = [
         ("each_change_refused_on_this_kernel_leaves_all_as_before_or_as_asked", each_change_refused),
         ("an_apply_killed_at_any_change_is_put_back_at_the_next_start", killed_at_each_change),
         ("an_apply_killed_while_it_puts_back_is_put_back_at_the_next_start", killed_while_it_puts_back),
         ("an_apply_killed_at_any_moment_ends_as_the_history_says", killed_at_any_moment),
         ("each_change_of_an_undo_refused_leaves_all_as_asked", each_change_of_an_undo_refused),
     ];
-    let trial = |(name, test): (&str, fn(&'static Scenario))| {
+    let trial = |(name, test): Case| {
         let name = format!("{}::{name}", scenario.name);
         Trial::test(name, move || {
             test(scenario);
@@ -82,7 +81,8 @@ struct Stage {
     scenario: &'static Scenario,
     before: Picture,
     asked: Picture,
-    /// How many changes it takes.
+    /// How many steps and changes it takes.
+    steps: usize,
     changes: usize,
 }
 
@@ -96,7 +96,7 @@ impl Stage {
         let lock = state.lock(Duration::ZERO).unwrap();
         let (changes, done) = apply(&lock, scenario, &groups.prefix, &[]);
         let steps = done.expect("without a fault it works").steps;
-        let stage = Stage { asked: groups.picture(), groups, scenario, before, changes };
+        let stage = Stage { asked: groups.picture(), groups, scenario, before, steps, changes };
         assert!(stage.asked != stage.before);
         stage.bystanders_are_untouched(&stage.asked, "an apply");
         stage.undo(&lock);
@@ -216,7 +216,8 @@ fn killed_while_it_puts_back(scenario: &'static Scenario) {
     loop {
         // the change after the refused one is the first that puts back
         let directory = tempfile::tempdir().unwrap();
-        let words = stage.words(directory.path(), &format!("{refused}:refuse,{}:before", refused + kills + 1));
+        let words =
+            stage.words(directory.path(), &format!("{refused}:refuse,{}:before", refused + kills + 1));
         let status = start(&words).stdout(Stdio::null()).stderr(Stdio::null()).status().unwrap();
         let ending = stage.recovered(|path| {
             std::fs::remove_dir(path).unwrap();
@@ -236,20 +237,27 @@ fn killed_while_it_puts_back(scenario: &'static Scenario) {
     );
 }
 
-/// From outside, by the clock: only where it hits depends on it, never what is found right.
+/// From outside: at the latest when the journal has so many lines. Where exactly it hits is up to chance, never what is
+/// found right.
 fn killed_at_any_moment(scenario: &'static Scenario) {
-    const KILLS: u32 = 20;
+    const KILLS: usize = 20;
     let stage = Stage::new(scenario);
-    let mut endings: Vec<Option<Ending>> = Vec::new();
-    let started = Instant::now();
-    endings.push(stage.killed(""));
-    let whole = started.elapsed();
+    let mut endings: Vec<Option<Ending>> = vec![stage.killed("")];
     for number in 0..KILLS {
         let ending = stage.recovered(|state| {
             let mut child =
                 start(&stage.words(state, "")).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-            std::thread::sleep(whole * number / KILLS);
-            child.kill().unwrap();
+            // before the first step: who asked, and every step with what was before
+            let lines = 1 + stage.steps + stage.steps * number / KILLS;
+            let journal = state.join("generations/0001.journal");
+            let has_lines = || {
+                let text = std::fs::read(&journal).unwrap_or_default();
+                text.iter().filter(|byte| **byte == b'\n').count() >= lines
+            };
+            while !has_lines() && child.try_wait().unwrap().is_none() {
+                std::hint::spin_loop();
+            }
+            let _ = child.kill(); // it may be over
             child.wait().unwrap();
         });
         endings.push(ending);

@@ -23,4 +23,3 @@ pub fn until_orphaned(mut each: impl FnMut()) {
         each();
     }
 }
-

@@ -30,11 +30,14 @@ pub fn probe(procs: &str) {
 pub fn tasks_may_use_just_the_devices_of_the_layout_and_all_of_them_after_undo() {
     let groups = Groups::new("probed");
     let devices = groups.host.hierarchy_of(Controller::Devices).unwrap();
-    groups.make("old", &[if devices.controllers.contains(&Controller::Devices) {
-        Controller::Devices
-    } else {
-        Controller::Core
-    }]);
+    groups.make(
+        "old",
+        &[if devices.controllers.contains(&Controller::Devices) {
+            Controller::Devices
+        } else {
+            Controller::Core
+        }],
+    );
     let before = groups.picture();
     let directory = tempfile::tempdir().unwrap();
     let state = State::open(directory.path()).unwrap();

@@ -11,9 +11,7 @@ use std::{
 };
 
 use apply::{Running, System};
-use kernel::{
-    DeviceAccess, DeviceFilter, Fake, Hierarchy, Host, Kernel, Ownership as To, Process, Real,
-};
+use kernel::{DeviceAccess, DeviceFilter, Fake, Hierarchy, Host, Kernel, Ownership as To, Process, Real};
 use plan::Owned;
 use rustix::io::Errno;
 use settings::Controller;
@@ -289,8 +287,7 @@ impl System for Beside {
         name: Option<&str>,
         path: &Path,
     ) -> Result<(), kernel::Error> {
-        let refuse =
-            |errno| kernel::Error::Outside { what: "cannot mount".to_owned(), errno, hint: None };
+        let refuse = |errno| kernel::Error::Outside { what: "cannot mount".to_owned(), errno, hint: None };
         self.faults.change(|| self.running.mount(controllers, name, path), refuse)
     }
 
@@ -310,4 +307,3 @@ impl System for Beside {
         self.running.now()
     }
 }
-

@@ -68,8 +68,7 @@ impl Groups {
                 handed.push((at.clone(), path.to_owned(), handed_down(host.kernel(), at, path)));
             }
         }
-        let groups =
-            Groups { prefix: format!("rf-test-apply-{test}-"), host, handed, processes: Vec::new() };
+        let groups = Groups { prefix: format!("rf-test-apply-{test}-"), host, handed, processes: Vec::new() };
         groups.clear();
         groups
     }

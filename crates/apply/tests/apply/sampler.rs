@@ -25,8 +25,10 @@ pub fn work(threads: usize) {
         std::thread::sleep(Duration::from_millis(2));
     };
     for _ in 1..threads {
-        std::thread::spawn(move || loop {
-            turn();
+        std::thread::spawn(move || {
+            loop {
+                turn();
+            }
         });
     }
     until_orphaned(turn);

@@ -6,10 +6,7 @@ use settings::{
     Version,
 };
 
-use crate::{
-    groups::Groups,
-    pipeline::Layout,
-};
+use crate::{groups::Groups, pipeline::Layout};
 
 /// One of them.
 pub struct Scenario {
@@ -27,8 +24,7 @@ impl Scenario {
     }
 }
 
-pub static SETS: Scenario =
-    Scenario { name: "sets", settle: settle_sets, layout: sets, least_steps: 30 };
+pub static SETS: Scenario = Scenario { name: "sets", settle: settle_sets, layout: sets, least_steps: 30 };
 pub static DEVICES: Scenario =
     Scenario { name: "devices", settle: settle_devices, layout: devices, least_steps: 6 };
 pub static MOUNTS: Scenario =

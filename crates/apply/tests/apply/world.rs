@@ -41,7 +41,6 @@ pub fn picture(kernel: &dyn Kernel, of: &dyn Fn(&str) -> bool) -> Picture {
     picture
 }
 
-
 /// Does the file tell what is used, or what happened, rather than what was set? A parent is charged for its children's
 /// own memory, and the kernel hands pages back when it likes.
 fn counts(file: &str) -> bool {

@@ -99,6 +99,8 @@ pub fn this(what: &str) -> Command {
 /// A directory of our own with a copy of true(1).
 pub struct Copies {
     pub directory: TempDir,
+    /// In memory where that can be: a gate that writes must not wait for a disk.
+    logs: TempDir,
     pub program: PathBuf,
 }
 
@@ -107,7 +109,9 @@ impl Copies {
         let directory = TempDir::with_prefix("rf-test-strict-").unwrap();
         let program = directory.path().join("program");
         copy(&program);
-        Copies { directory, program }
+        let logs = TempDir::with_prefix_in("rf-test-strict-", "/dev/shm");
+        let logs = logs.or_else(|_| TempDir::with_prefix("rf-test-strict-")).unwrap();
+        Copies { directory, logs, program }
     }
 
     pub fn path(&self, name: &str) -> PathBuf {
@@ -116,7 +120,7 @@ impl Copies {
 
     /// The log of a gate.
     pub fn log(&self) -> PathBuf {
-        self.path("log")
+        self.logs.path().join("log")
     }
 
     /// Process IDs that the gate has seen.

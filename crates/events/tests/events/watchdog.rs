@@ -84,7 +84,10 @@ fn print(what: &str, storm: &Storm) {
 fn answers() {
     let watched = Watched::new(patient());
     let gate = watched.serving();
+    let descriptors = || fs::read_dir(format!("/proc/{gate}/fd")).unwrap().count();
+    let before = descriptors();
     let storm = storm(&watched.copies.program, execs(), 16, || ());
+    until("a close of each executed file", || descriptors() == before);
     let (mut seen, mut pids) = (watched.copies.seen(), storm.pids.clone());
     seen.sort_unstable();
     pids.sort_unstable();
