@@ -41,7 +41,7 @@ pub use execute::{Difference, Meta, Outcome, Unmoved, execute};
 pub use failure::Failure;
 pub use held::{Reading, get, place};
 pub use made::made;
-pub use observe::{hierarchies, observe};
+pub use observe::{hierarchies, observe, planned};
 pub use perform::Target;
 pub use prune::KEPT;
 pub use record::{Act, Affinity, Before, By, Ending, Entry, Head, Kind, Record, Result as End, Spot};

@@ -6,8 +6,10 @@ use std::{
 };
 
 use kernel::{Hierarchy, Seat};
-use plan::{Need, Observed, Owned, SeenGroup, SeenHierarchy};
-use settings::Version;
+use layout::Desired;
+use plan::{Need, Observed, Owned, People, Plan, Problem, SeenGroup, SeenHierarchy};
+use settings::{Facts, Version};
+use topology::Machine;
 
 use crate::Target;
 
@@ -51,6 +53,23 @@ pub fn observe<'d>(
     observed
 }
 
+/// What has to be done for a configuration on this machine as it is now: looks at what the planner needs, and plans.
+///
+/// # Errors
+/// What can't be had on this machine.
+pub fn planned(
+    target: Target<'_>,
+    desired: &Desired,
+    machine: &Machine,
+    facts: &dyn Facts,
+    people: &dyn People,
+) -> Result<Plan, Vec<Problem>> {
+    let needs = plan::needs(desired, &hierarchies(target));
+    let devices = plan::devices(desired);
+    let observed = observe(target, &needs, devices.iter().map(String::as_str));
+    plan::plan(desired, machine, &observed, facts, people)
+}
+
 struct Looking<'t> {
     target: Target<'t>,
     /// The files of a group other than the root, by hierarchy: on v1 they are the same for all.
@@ -84,6 +103,13 @@ impl<'t> Looking<'t> {
         }
         let group = self.group(at, path, need.files.iter().map(String::as_str), need.tasks);
         let mut group = SeenGroup { directory, owners, ..group };
+        for (file, unless) in &need.unless {
+            if group.files.get(&unless.file) != Some(&unless.text)
+                && let Some(text) = self.content(at, path, file)
+            {
+                group.files.insert((*file).to_owned(), text);
+            }
+        }
         if need.devices {
             let filter = kernel.device_filter(at, path).ok().flatten();
             group.devices = filter.map(|filter| filter.access.to_string());
@@ -108,11 +134,7 @@ impl<'t> Looking<'t> {
         with_tasks: bool,
     ) -> SeenGroup {
         let kernel = self.target.host.kernel();
-        let content = |file: &str| {
-            let mut text = kernel.read(at, path, file).ok()?;
-            text.truncate(text.trim_end_matches('\n').len());
-            Some((file.to_owned(), text))
-        };
+        let content = |file: &str| Some((file.to_owned(), self.content(at, path, file)?));
         let files = files.filter_map(content).collect();
         if !with_tasks {
             return SeenGroup { files, ..SeenGroup::default() };
@@ -126,6 +148,12 @@ impl<'t> Looking<'t> {
             populated_below: !path.is_empty() && below.into_iter().any(|path| tasks(path) > 0),
             ..SeenGroup::default()
         }
+    }
+
+    fn content(&self, at: &Hierarchy, path: &str, file: &str) -> Option<String> {
+        let mut text = self.target.host.kernel().read(at, path, file).ok()?;
+        text.truncate(text.trim_end_matches('\n').len());
+        Some(text)
     }
 
     /// Of the directory, the files that take tasks, and of all others those that the planner reads, or the first and

@@ -27,18 +27,17 @@ pub struct Pair {
     pub peer: Times,
 }
 
-/// Makes all groups and applies again: the times of the first, and of the second.
-pub fn measure(program: &str) -> Result<[Pair; 2], String> {
+/// Makes all groups and applies again, by `command`: the times of the first, and of the second.
+pub fn measure(command: &[&str]) -> Result<[Pair; 2], String> {
     let cleared = Cleared::new()?;
     let directory = tempfile::tempdir_in("/var/tmp").map_err(|error| format!("/var/tmp: {error}"))?;
     let file = directory.path().join("cgconfig.conf");
     std::fs::write(&file, cleared.file()?).map_err(|error| format!("{}: {error}", file.display()))?;
     let state = directory.path().join("state");
-    let words = |words: [&str; 3]| words.into_iter().map(str::to_owned).collect::<Vec<String>>();
+    let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<String>>();
     let [shown, state_shown] = [&file, &state].map(|path| path.display().to_string());
-    let mut ours = words([program, "apply", &shown]);
-    ours.extend(["--state".to_owned(), state_shown]);
-    let peer = words(["cgconfigparser", "-l", &shown]);
+    let ours = words(&[command, &[&shown, "--state", &state_shown]].concat());
+    let peer = words(&["cgconfigparser", "-l", &shown]);
 
     // by side, then fresh and again
     let mut times: [[Vec<Duration>; 2]; 2] = Default::default();

@@ -1,9 +1,13 @@
 //! What is compared with what, and the groups that both sides work on.
 
-use std::path::PathBuf;
+use std::{
+    os::unix::fs::symlink,
+    path::{Path, PathBuf},
+};
 
 use kernel::{Access, GroupName, Host, Real};
 use settings::Controller;
+use tempfile::TempDir;
 
 /// One comparison.
 pub struct Row {
@@ -17,8 +21,9 @@ pub struct Row {
 /// The rows, and the groups they need, which go with them.
 pub struct Rows {
     pub rows: Vec<Row>,
-    /// Held for its end.
+    /// Held for their end.
     _groups: Groups,
+    _links: TempDir,
 }
 
 /// The groups of this run; removed when it ends.
@@ -44,6 +49,8 @@ impl Rows {
         }
         let cpu_only = format!("{GROUP}/many");
         let directory = groups.directory(&cpu_only)?;
+        let links = links(program)?;
+        let old = links.path().display();
         let words = |line: String| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
         let row =
             |name, ours: String, peer: String, goal| Row { name, ours: words(ours), peer: words(peer), goal };
@@ -79,9 +86,43 @@ impl Rows {
                 format!("find {} -type d", directory.display()),
                 Some(1.2),
             ),
+            row(
+                "our cgexec / cgexec, cpu memory pids",
+                format!("{old}/cgexec -g cpu,memory,pids:{GROUP} /bin/true"),
+                format!("cgexec -g cpu,memory,pids:{GROUP} /bin/true"),
+                Some(0.6),
+            ),
+            row(
+                "our cgset / cgset",
+                format!("{old}/cgset -r cpu.shares=512 {GROUP}"),
+                format!("cgset -r cpu.shares=512 {GROUP}"),
+                Some(0.6),
+            ),
+            row(
+                "our cgget / cgget",
+                format!("{old}/cgget -r cpu.shares {GROUP}"),
+                format!("cgget -r cpu.shares {GROUP}"),
+                Some(0.6),
+            ),
+            row(
+                "our lscgroup / lscgroup, 1,000 groups",
+                format!("{old}/lscgroup cpu:{cpu_only}"),
+                format!("lscgroup cpu:{cpu_only}"),
+                Some(0.4),
+            ),
         ];
-        Ok(Rows { rows: table, _groups: groups })
+        Ok(Rows { rows: table, _groups: groups, _links: links })
     }
+}
+
+/// Ours under libcgroup's names.
+fn links(program: &str) -> Result<TempDir, String> {
+    let directory = tempfile::tempdir().map_err(|error| format!("a temporary directory: {error}"))?;
+    let program = std::path::absolute(Path::new(program)).map_err(|error| format!("{program}: {error}"))?;
+    for tool in ["cgexec", "cgset", "cgget", "lscgroup"] {
+        symlink(&program, directory.path().join(tool)).map_err(|error| format!("{tool}: {error}"))?;
+    }
+    Ok(directory)
 }
 
 impl Groups {

@@ -175,10 +175,7 @@ impl Maker<'_> {
         let target = apply::Target { host: self.host, system: &running };
         let machine =
             Machine::live().map_err(|error| Error::Cpus { group: group.clone(), why: error.to_string() })?;
-        let needs = plan::needs(&desired, &apply::hierarchies(target));
-        let devices = plan::devices(&desired);
-        let observed = apply::observe(target, &needs, devices.iter().map(String::as_str));
-        let planned = plan::plan(&desired, &machine, &observed, &system::Live, &plan::Anybody);
+        let planned = apply::planned(target, &desired, &machine, &system::Live, &plan::Anybody);
         let why = |problems: Vec<plan::Problem>| {
             problems.iter().map(|problem| problem.diagnostic().message).collect::<Vec<_>>().join("; ")
         };

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use layout::{CpuDemand, Desired, Near};
-use settings::{Controller, Version};
+use layout::{Assigned, CpuDemand, Desired, Near};
+use settings::{Controller, FileWrite, Nowhere, Version};
 
 use crate::{
     Observed, Place,
@@ -18,6 +18,9 @@ pub struct Need {
     pub place: Place,
     /// The files to read; those that don't exist are left out.
     pub files: BTreeSet<String>,
+    /// Files to read unless another one, of [`Need::files`], holds this text already: how much is used of a limit
+    /// matters only where the limit changes, and reading it takes as long as reading the limit.
+    pub unless: Vec<(&'static str, FileWrite)>,
     /// Are its tasks counted, and is it looked for some below it? Only where they decide: in cpusets, and where v2 hands
     /// on controllers.
     pub tasks: bool,
@@ -76,6 +79,22 @@ pub fn devices(desired: &Desired) -> BTreeSet<String> {
     devices.collect()
 }
 
+impl Need {
+    fn use_of_memory(&mut self, assigned: &Assigned, version: Version) {
+        let files: &[&'static str] = match version {
+            Version::V2 => &["memory.current", "memory.reclaim"],
+            Version::V1 => &["memory.usage_in_bytes"],
+        };
+        // a share of the machine's memory is not known here
+        let value = assigned.found.parse(&assigned.text, &Nowhere).ok();
+        let writes = value.and_then(|value| assigned.found.encode(version, &value, &|_| None).ok());
+        match writes.and_then(|mut writes| writes.pop()) {
+            Some(held) => self.unless.extend(files.iter().map(|file| (*file, held.clone()))),
+            None => self.files.extend(files.iter().map(|file| (*file).to_owned())),
+        }
+    }
+}
+
 #[derive(Default)]
 struct Needs {
     by_place: BTreeMap<(usize, String), Need>,
@@ -99,6 +118,7 @@ impl Needs {
         let need = || Need {
             place: place.clone(),
             files: BTreeSet::new(),
+            unless: Vec::new(),
             tasks: false,
             owners: false,
             devices: false,
@@ -141,13 +161,15 @@ impl Needs {
             own.devices |= name.starts_with("devices.") && place.version == Version::V2;
             own.files.extend(assigned.found.files(place.version));
             let beside: &[&str] = match (name, place.version) {
-                ("memory.max", Version::V2) => &["memory.current", "memory.reclaim"],
-                ("memory.max", Version::V1) => &["memory.usage_in_bytes"],
+                ("memory.max", _) => &[],
                 ("devices.allow" | "devices.deny", Version::V1) => &["devices.list"],
                 ("cpu.rt_runtime_us" | "cpu.rt_period_us", _) => &["cpu.rt_runtime_us", "cpu.rt_period_us"],
                 _ => &[],
             };
             own.files.extend(beside.iter().map(|file| (*file).to_owned()));
+            if name == "memory.max" {
+                own.use_of_memory(assigned, place.version);
+            }
         }
         // thousands of groups may be in one
         let parent = place.path.rsplit_once('/').map_or("", |(parent, _)| parent);

@@ -87,8 +87,9 @@ impl Found {
     }
 }
 
-/// No machine: the table's examples need none.
-struct Nowhere;
+/// No machine: for values that need none, such as the table's examples. What depends on one is an error.
+#[derive(Debug, Clone, Copy)]
+pub struct Nowhere;
 
 impl Facts for Nowhere {
     fn memory(&self) -> Option<Bytes> {

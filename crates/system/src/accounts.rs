@@ -4,7 +4,12 @@
 //! of this machine (sssd, LDAP): getent(1) asks them. Each answer is asked for once and remembered. Where there is no
 //! getent, as beside busybox, there are no name services either: then the files are all.
 
-use std::{cell::RefCell, collections::HashMap, io, process::Command};
+use std::{
+    cell::{OnceCell, RefCell},
+    collections::HashMap,
+    io,
+    process::Command,
+};
 
 use plan::People;
 
@@ -52,6 +57,8 @@ impl AccountError {
 pub struct Accounts {
     /// Getent's answers, by list and key; `None` where there is no such entry.
     known: RefCell<HashMap<(&'static str, String), Option<String>>>,
+    /// nsswitch.conf, once it was needed.
+    switch: OnceCell<String>,
 }
 
 const PASSWD: &str = "passwd";
@@ -159,16 +166,36 @@ impl Accounts {
         if let Some(known) = self.known.borrow().get(&(database, key.to_owned())) {
             return Ok(known.clone());
         }
-        let entry = match Command::new("getent").args([database, "--", key]).output() {
-            Ok(asked) => asked.status.success().then(|| String::from_utf8_lossy(&asked.stdout).into_owned()),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                let text = std::fs::read_to_string(format!("/etc/{database}"))?;
-                text.lines().find(|line| is_of(line, key)).map(str::to_owned)
-            }
-            Err(error) => return Err(error),
+        let local = || {
+            let text = std::fs::read_to_string(format!("/etc/{database}"))?;
+            Ok::<_, io::Error>(text.lines().find(|line| is_of(line, key)).map(str::to_owned))
+        };
+        let in_files = if self.files_first(database) { local().ok().flatten() } else { None };
+        let entry = match in_files {
+            Some(entry) => Some(entry),
+            None => match Command::new("getent").args([database, "--", key]).output() {
+                Ok(asked) => {
+                    asked.status.success().then(|| String::from_utf8_lossy(&asked.stdout).into_owned())
+                }
+                Err(error) if error.kind() == io::ErrorKind::NotFound => local()?,
+                Err(error) => return Err(error),
+            },
         };
         self.known.borrow_mut().insert((database, key.to_owned()), entry.clone());
         Ok(entry)
+    }
+
+    /// Do the name services ask the local file first, and is what they find there all? Then there is no need to start
+    /// getent, which takes longer than all else that making a group takes (nsswitch.conf(5)).
+    fn files_first(&self, database: &str) -> bool {
+        let switch =
+            self.switch.get_or_init(|| std::fs::read_to_string("/etc/nsswitch.conf").unwrap_or_default());
+        let mut services = switch
+            .lines()
+            .filter_map(|line| line.trim().strip_prefix(database)?.trim_start().strip_prefix(':'))
+            .flat_map(str::split_whitespace);
+        // what follows in brackets may join the answers of several services
+        services.next() == Some("files") && !services.next().is_some_and(|next| next.starts_with('['))
     }
 }
 

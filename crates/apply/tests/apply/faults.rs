@@ -225,6 +225,7 @@ pub fn only_what_a_planner_needs_is_observed() {
     let need = |place: &plan::Place, own: &[&str], owners, children: &[&str]| plan::Need {
         place: place.clone(),
         files: files(own),
+        unless: Vec::new(),
         tasks: true,
         owners,
         devices: false,

@@ -45,6 +45,7 @@ fn matcher() -> impl Strategy<Value = Matcher> {
         who,
         process,
         also: Vec::new(),
+        strict: false,
         origin: Origin::outside_files(""),
     });
     simple.prop_recursive(3, 12, 3, |inner| {

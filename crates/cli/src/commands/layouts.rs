@@ -62,11 +62,8 @@ fn planned(layout: &Layout<'_>, host: &Host) -> Result<Plan, Failure> {
     let target = Target { host, system: &running };
     let machine = Machine::live()?;
     let desired = &layout.desired;
-    let needs = ::plan::needs(desired, &apply::hierarchies(target));
-    let devices = ::plan::devices(desired);
-    let observed = apply::observe(target, &needs, devices.iter().map(String::as_str));
     let accounts = Accounts::new();
-    let plan = ::plan::plan(desired, &machine, &observed, &system::Live, &accounts);
+    let plan = apply::planned(target, desired, &machine, &system::Live, &accounts);
     let problems = plan.as_ref().err().map(Vec::as_slice).unwrap_or_default();
     let elsewhere = problems.iter().any(|problem| matches!(problem, Problem::OtherMachine(_)));
     let mut wrong = if elsewhere { Vec::new() } else { desired.unknown_accounts(&accounts) };

@@ -64,6 +64,11 @@ fn host() -> Result<Host, Failure> {
     Ok(Host::new(Box::new(Real::new()))?)
 }
 
+/// For layouts, which may ask for the first hierarchies to be mounted.
+fn host_even_unmounted() -> Result<Host, Failure> {
+    Ok(Host::even_without_hierarchies(Box::new(Real::new()))?)
+}
+
 fn group(name: &str) -> Result<GroupName, Failure> {
     Ok(GroupName::new(name)?)
 }

@@ -12,7 +12,7 @@ use serde_json::json;
 use super::{counted, directory, planned, read, state, warn};
 use crate::{
     args,
-    commands::host,
+    commands::host_even_unmounted,
     failure::{ATTENTION, Failure, INTERRUPTED},
     output,
 };
@@ -48,7 +48,7 @@ fn interrupted(step: usize, steps: usize, left: &[String]) -> Failure {
 
 pub fn apply(args: &args::Apply, as_json: bool) -> Result<(), Failure> {
     let layout = read(&args.layout)?;
-    let host = host()?;
+    let host = host_even_unmounted()?;
     if host.needs_unit() {
         kernel::ensure_unit(&host)?;
     }
@@ -151,7 +151,7 @@ fn told(outcome: &Outcome, as_json: bool) -> Result<(), Failure> {
 }
 
 pub fn confirm(args: &args::Generation, as_json: bool) -> Result<(), Failure> {
-    let host = host()?;
+    let host = host_even_unmounted()?;
     let running = Running::new();
     let lock = locked(&state(&args.state)?)?;
     let generation = apply::confirm(&lock, Target { host: &host, system: &running }, args.generation)?;
@@ -164,7 +164,7 @@ pub fn confirm(args: &args::Generation, as_json: bool) -> Result<(), Failure> {
 
 /// What had to be left alone needs attention.
 pub fn undo(args: &args::Generation, as_json: bool) -> Result<u8, Failure> {
-    let host = host()?;
+    let host = host_even_unmounted()?;
     let lock = locked(&state(&args.state)?)?;
     let running = until_interrupted()?;
     let target = Target { host: &host, system: &running };
@@ -176,7 +176,7 @@ pub fn undo(args: &args::Generation, as_json: bool) -> Result<u8, Failure> {
 }
 
 pub fn revert(args: &args::Revert) -> Result<(), Failure> {
-    let host = host()?;
+    let host = host_even_unmounted()?;
     let running = Running::new();
     let target = Target { host: &host, system: &running };
     apply::revert_unless_confirmed(&state(&args.state)?, target, args.generation, args.seconds)?;

@@ -14,7 +14,7 @@ use crate::{args, commands, failure::Failure, output};
 pub fn plan(args: &args::PlanArgs, as_json: bool) -> Result<(), Failure> {
     let layout = read(&args.layout)?;
     let (plan, hierarchies) = if args.machine.is_empty() {
-        let host = commands::host()?;
+        let host = commands::host_even_unmounted()?;
         (planned(&layout, &host)?, seen(&host))
     } else {
         let observed = Observed::empty(if args.v1 { Version::V1 } else { Version::V2 });

@@ -19,7 +19,7 @@ use super::{
 };
 use crate::{
     args,
-    commands::host,
+    commands::host_even_unmounted,
     failure::{ATTENTION, Failure},
     output,
 };
@@ -29,7 +29,7 @@ const NAMED: usize = 8;
 
 pub fn status(args: &args::Status, as_json: bool) -> Result<u8, Failure> {
     let layout = args.layout.as_deref().map(read).transpose()?;
-    let host = host()?;
+    let host = host_even_unmounted()?;
     let running = Running::new();
     let state = history_of(&args.state);
     let groups = apply::status(&state, Target { host: &host, system: &running })?;
