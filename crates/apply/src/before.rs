@@ -85,7 +85,9 @@ impl<'p, 't> Looking<'p, 't> {
                 Before::Devices(filter.map(|filter| filter.access.to_string()))
             }
             Act::SetOwnership { access, .. } => {
-                let files = self.listed(place);
+                // which ones, whatever their modes
+                let files: Vec<(String, u32)> =
+                    self.listed(place).into_iter().map(|file| (file, 0)).collect();
                 let each = ownership::each(access, place.version, &files, None);
                 let names: Vec<Option<&str>> = each.iter().map(|(file, _)| *file).collect();
                 Before::Owners(self.owners(place, &names))

@@ -15,7 +15,9 @@ pub fn copies(host: &Host, from: &GroupName, to: &GroupName) -> Result<Vec<(Foun
     let wanted = |setting: &&Setting| {
         let tree = setting.name.starts_with("cgroup.")
             || matches!(setting.name, "tasks" | "notify_on_release" | "release_agent");
-        setting.access == Access::ReadWrite && !setting.is_counter() && !tree
+        // it holds less than the weight that it is another form of
+        let coarse = setting.name == "cpu.weight.nice";
+        setting.access == Access::ReadWrite && !setting.is_counter() && !tree && !coarse
     };
     let read = |setting: &Setting| {
         let found = settings::find(setting.name).ok()?;

@@ -16,6 +16,7 @@ use crate::{
     record::{Act, Before, By, Ending, Entry, FORMAT, Head, Kind, Result as End, Spot},
     recover::recover,
     rollback::roll_back,
+    stayed::Stayed,
 };
 
 /// Who asks for a change, and for which.
@@ -114,6 +115,7 @@ pub fn execute(lock: &Lock, target: Target<'_>, plan: &Plan, meta: &Meta) -> Res
         hierarchies: target.host.hierarchies().iter().cloned().map(Some).collect(),
         in_effect: None,
         left: Vec::new(),
+        stayed: None,
     };
     if change.entries.is_empty() {
         let (differences, unmoved, left) = Default::default();
@@ -133,6 +135,8 @@ pub(crate) struct Change<'p> {
     pub in_effect: Option<Vec<u32>>,
     /// What is left alone.
     pub left: Vec<String>,
+    /// What undos have left afterwards; `None`: what they had left before, as far as it is there.
+    pub stayed: Option<Vec<Stayed>>,
 }
 
 pub(crate) fn carry_out(
@@ -252,7 +256,11 @@ fn head(
     let generation = last.as_ref().map_or(0, |last| last.head.generation) + 1;
     let boot = target.system.boot();
     let here = last.filter(|last| last.head.boot == boot);
+    let stayed_before = here.as_ref().map(|last| last.stayed().to_vec()).unwrap_or_default();
     let before = here.map(|last| last.in_effect().to_vec()).unwrap_or_default();
+    let still =
+        || stayed_before.iter().filter(|stayed| stayed.here(target.host).is_some()).cloned().collect();
+    let stayed = change.stayed.clone().unwrap_or_else(still);
     let after = change.in_effect.clone();
     Ok(Head {
         format: FORMAT,
@@ -266,6 +274,8 @@ fn head(
         confirm_within: meta.confirm_within,
         in_effect: after.unwrap_or_else(|| before.iter().copied().chain([generation]).collect()),
         in_effect_before: before,
+        stayed,
+        stayed_before,
         steps: change.entries.len(),
     })
 }

@@ -27,6 +27,7 @@ mod perform;
 mod inverse;
 mod recover;
 mod rollback;
+mod stayed;
 mod undo;
 
 mod confirm;
@@ -47,6 +48,7 @@ pub use prune::KEPT;
 pub use record::{Act, Affinity, Before, By, Ending, Entry, Head, Kind, Record, Result as End, Spot};
 pub use recover::{Recovered, recover};
 pub use state::{Lock, STATE, State};
+pub use stayed::Stayed;
 pub use status::{Drift, GroupStatus, SettingStatus, Task, status};
 pub use system::{Running, System};
 pub use undo::{history, undo};

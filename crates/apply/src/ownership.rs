@@ -8,11 +8,11 @@ use settings::Version;
 const TASK_FILES: [&str; 3] = ["cgroup.procs", "cgroup.threads", "tasks"];
 
 /// Owners and modes that `access` asks for, those left out that a group has from its maker; the directory last, as
-/// its mode may lock the way to the files.
+/// its mode may lock the way to the files. Of each file its mode is given, which its new one depends on.
 pub(crate) fn each<'f>(
     access: &Ownership,
     version: Version,
-    files: &'f [String],
+    files: &'f [(String, u32)],
     maker: Option<(u32, u32)>,
 ) -> Vec<(Option<&'f str>, To)> {
     let tasks = To { uid: access.tasks_uid, gid: access.tasks_gid, mode: access.tasks_mode };
@@ -20,9 +20,12 @@ pub(crate) fn each<'f>(
     let directory = To { mode: access.directory_mode, ..others };
     let mut each: Vec<(Option<&str>, To)> = files
         .iter()
-        .map(String::as_str)
-        .filter(|file| !reaches_beyond(version, file))
-        .map(|file| (Some(file), if TASK_FILES.contains(&file) { tasks } else { others }))
+        .map(|(file, held)| (file.as_str(), *held))
+        .filter(|(file, _)| !reaches_beyond(version, file))
+        .map(|(file, held)| {
+            let to = if TASK_FILES.contains(&file) { tasks } else { others };
+            (Some(file), To { mode: to.mode.map(|mode| plan::file_mode(mode, held)), ..to })
+        })
         .collect();
     each.push((None, directory));
     each.iter_mut().for_each(|(_, to)| leave_out(to, maker));

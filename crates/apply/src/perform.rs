@@ -1,6 +1,9 @@
 //! Does one act on the machine and reads it back. Never decides which, and never undoes.
 
-use std::collections::HashMap;
+use std::{
+    cell::RefCell,
+    collections::{BTreeSet, HashMap},
+};
 
 use kernel::{GroupName, Hierarchy, Host, Op, Seat};
 use plan::{Ask, Place};
@@ -43,16 +46,18 @@ pub(crate) struct Performer<'t> {
     pub heirs: HashMap<Place, plan::Ownership>,
     /// Who made the groups of this run.
     makers: HashMap<Place, (u32, u32)>,
-    /// The files of a new group: the same for all groups of a v1 hierarchy, or of one v2 parent.
-    files: HashMap<(usize, String), Vec<String>>,
+    /// The files of a new group and their modes: the same for all groups of a v1 hierarchy, or of one v2 parent.
+    files: HashMap<(usize, String), Vec<(String, u32)>>,
+    /// Where groups were removed in this run, by the group above.
+    thinned: RefCell<BTreeSet<(usize, String)>>,
     /// Threads whose CPUs were changed, with the step.
     pub affinities: Vec<(usize, Affinity)>,
 }
 
 impl<'t> Performer<'t> {
     pub fn new(target: Target<'t>, hierarchies: Vec<Option<Hierarchy>>) -> Performer<'t> {
-        let (heirs, makers, files) = Default::default();
-        Performer { target, anew: None, hierarchies, heirs, makers, files, affinities: Vec::new() }
+        let (heirs, makers, files, thinned) = Default::default();
+        Performer { target, anew: None, hierarchies, heirs, makers, files, thinned, affinities: Vec::new() }
     }
 
     /// For a record that counts hierarchies in its own way.
@@ -217,7 +222,11 @@ impl<'t> Performer<'t> {
         let mut attempts = 0;
         loop {
             match self.host().kernel().rmdir(at, &place.path) {
-                Ok(()) | Err(Errno::NOENT) => return Ok(()),
+                Ok(()) | Err(Errno::NOENT) => {
+                    let above = place.path.rsplit_once('/').map_or("", |(above, _)| above);
+                    self.thinned.borrow_mut().insert((place.hierarchy, above.to_owned()));
+                    return Ok(());
+                }
                 Err(Errno::BUSY) if attempts < 100 && self.is_unused(at, place) => {
                     attempts += 1;
                     std::thread::sleep(std::time::Duration::from_millis(10));
@@ -251,7 +260,7 @@ impl<'t> Performer<'t> {
         journal: &mut Journal<'_>,
     ) -> Result<Done, Error> {
         let Some(at) = self.at(place) else { return Err(not_mounted(entry)) };
-        let written = self.host().kernel().write(at, &place.path, file, text);
+        let written = self.write_settled(at, place, file, text);
         written.map_err(|errno| self.refused(Op::Write, entry, Some(file), Some(text), errno))?;
         let Some(held) = self.content(place, file).filter(|held| held != text) else {
             return Ok(Done::default()); // as written, or it can't be read
@@ -259,6 +268,28 @@ impl<'t> Performer<'t> {
         partition_holds(entry, file, &held)?;
         journal.held(step, &held).map_err(unwritable)?;
         Ok(Done { difference: self.compare(entry, place, file, text, &held), ..Done::default() })
+    }
+
+    /// A group that was just removed may still count as one below, where v1 refuses a rule for all devices: EINVAL
+    /// without a group listed is tried again.
+    fn write_settled(&self, at: &Hierarchy, place: &Place, file: &str, text: &str) -> Result<(), Errno> {
+        let kernel = self.host().kernel();
+        let all = matches!(file, "devices.allow" | "devices.deny") && text.trim_start().starts_with('a');
+        let thinned = all && self.thinned.borrow().contains(&(place.hierarchy, place.path.clone()));
+        let mut attempts = 0;
+        loop {
+            match kernel.write(at, &place.path, file, text) {
+                Err(Errno::INVAL)
+                    if thinned
+                        && attempts < 100
+                        && kernel.children(at, &place.path).is_ok_and(|below| below.is_empty()) =>
+                {
+                    attempts += 1;
+                    std::thread::sleep(std::time::Duration::from_millis(10));
+                }
+                written => return written,
+            }
+        }
     }
 
     /// What the kernel made of a text, if that is not what the text means.
@@ -316,11 +347,10 @@ impl<'t> Performer<'t> {
         done.map_err(|(file, errno)| self.refused(Op::Own, entry, file.as_deref(), None, errno))
     }
 
-    /// The files of a group. Groups made here are alike, so that one listing serves all of them.
-    fn files_of(&mut self, place: &Place) -> Result<Vec<String>, Errno> {
-        let at = self.at(place).ok_or(Errno::NOENT)?;
+    /// The files of a group and their modes. Groups made here are alike, so that one listing serves all of them.
+    fn files_of(&mut self, place: &Place) -> Result<Vec<(String, u32)>, Errno> {
         if !self.makers.contains_key(place) {
-            return self.host().kernel().files(at, &place.path);
+            return self.list(place);
         }
         let alike = match place.version {
             Version::V1 => String::new(),
@@ -330,9 +360,18 @@ impl<'t> Performer<'t> {
         if let Some(files) = self.files.get(&key) {
             return Ok(files.clone());
         }
-        let files = self.host().kernel().files(at, &place.path)?;
+        let files = self.list(place)?;
         self.files.insert(key, files.clone());
         Ok(files)
+    }
+
+    fn list(&self, place: &Place) -> Result<Vec<(String, u32)>, Errno> {
+        let at = self.at(place).ok_or(Errno::NOENT)?;
+        let files = self.host().kernel().files(at, &place.path)?;
+        let names: Vec<Option<&str>> = files.iter().map(|file| Some(file.as_str())).collect();
+        let owned: HashMap<_, _> = self.system().owned_each(at, &place.path, &names).into_iter().collect();
+        let mode = |file: &str| owned.get(&Some(file)).map_or(0o666, |owned| owned.mode);
+        Ok(files.iter().map(|file| (file.clone(), mode(file))).collect())
     }
 }
 

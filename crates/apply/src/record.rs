@@ -9,6 +9,8 @@ use plan::{Owned, Ownership, Place};
 use serde::{Deserialize, Serialize};
 use units::CpuSet;
 
+use crate::stayed::Stayed;
+
 /// The format that is written; older ones are read.
 pub const FORMAT: u32 = 1;
 
@@ -65,6 +67,12 @@ pub struct Head {
     pub in_effect_before: Vec<u32>,
     /// And once it has succeeded.
     pub in_effect: Vec<u32>,
+    /// What earlier undos had to leave, before it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stayed_before: Vec<Stayed>,
+    /// And once it has succeeded.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stayed: Vec<Stayed>,
     /// How many steps follow.
     pub steps: usize,
 }
@@ -330,6 +338,11 @@ impl Summary {
     /// The applied generations in effect after it.
     pub fn in_effect(&self) -> &[u32] {
         self.head.in_effect_after(self.result.as_ref())
+    }
+
+    /// What undos up to it had to leave.
+    pub fn stayed(&self) -> &[Stayed] {
+        if self.is_done() { &self.head.stayed } else { &self.head.stayed_before }
     }
 }
 

@@ -16,7 +16,7 @@ use crate::{
     before::is_by_key,
     held::get,
     perform::{Performer, name},
-    record::{Act, Entry, Record},
+    record::{Act, Entry, Record, Summary},
 };
 
 /// One group.
@@ -82,6 +82,13 @@ pub enum Drift {
         /// The directory.
         directory: PathBuf,
     },
+    /// An undo was to remove it, but somebody was in it; the next undo takes it up again.
+    Stayed {
+        /// The directory.
+        directory: PathBuf,
+        /// The generation that made it, which is in effect no longer.
+        generation: u32,
+    },
     /// The kernel keeps the partition invalid.
     InvalidPartition {
         /// The kernel's words.
@@ -97,6 +104,11 @@ impl std::fmt::Display for Drift {
                 write!(f, "{}: asked for {asked}, holds {held}", file.display())
             }
             Drift::Gone { directory } => write!(f, "{} is gone", directory.display()),
+            Drift::Stayed { directory, generation } => write!(
+                f,
+                "{} was made by generation {generation}, which is undone, and had to stay: the next undo takes it up again",
+                directory.display()
+            ),
             Drift::InvalidPartition { state } => write!(f, "the kernel keeps the partition invalid: {state}"),
         }
     }
@@ -109,18 +121,27 @@ struct Asked {
     places: BTreeSet<Place>,
     /// By place, file and, in a file of lines by device, the line's first word; with what it held after the write.
     writes: BTreeMap<(Place, String, String), (String, Option<String>)>,
+    /// What undos had to leave, with the generation that made it.
+    stayed: BTreeMap<Place, u32>,
 }
 
-/// Every group that a generation in effect changed, by name.
+/// Every group that a generation in effect changed, or that an undo had to leave, by name.
 ///
 /// # Errors
 /// [`Failure::State`].
 pub fn status(state: &State, target: Target<'_>) -> Result<Vec<GroupStatus>, Failure> {
     let last = state.last()?.filter(|last| last.head.boot == target.system.boot());
-    let in_effect = last.map(|last| last.in_effect().to_vec()).unwrap_or_default();
+    let in_effect = last.as_ref().map(|last| last.in_effect().to_vec()).unwrap_or_default();
     let mut asked: BTreeMap<String, Asked> = BTreeMap::new();
     for generation in in_effect {
         add(&state.record(generation)?, target, &mut asked);
+    }
+    for stayed in last.iter().flat_map(Summary::stayed) {
+        let Some(place) = stayed.group(target.host) else { continue };
+        let group = asked.entry(stayed.entry.group.clone()).or_default();
+        group.generation = group.generation.max(stayed.generation);
+        group.places.insert(place.clone());
+        group.stayed.insert(place, stayed.generation);
     }
     let performer = Performer::new(target, target.host.hierarchies().iter().cloned().map(Some).collect());
     Ok(asked.into_iter().map(|(group, asked)| of(&performer, group, asked)).collect())
@@ -161,6 +182,9 @@ fn of(performer: &Performer<'_>, group: String, asked: Asked) -> GroupStatus {
     for place in &places {
         if !performer.exists(place) {
             drift.push(Drift::Gone { directory: directory(place) });
+        }
+        if let Some(&generation) = asked.stayed.get(*place) {
+            drift.push(Drift::Stayed { directory: directory(place), generation });
         }
     }
     let present = asked.writes.iter().filter(|((place, ..), _)| performer.exists(place));

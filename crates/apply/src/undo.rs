@@ -1,5 +1,6 @@
 //! Brings the state after an earlier generation back: from the records to steps, which are then carried out like any
-//! other change and make a generation of their own. Nothing is killed: a group with tasks in it stays, and is told.
+//! other change and make a generation of their own. Nothing is killed: a group with tasks in it stays, is told, and is
+//! taken up again by the next undo.
 
 use std::collections::BTreeSet;
 
@@ -11,9 +12,10 @@ use crate::{
     execute::{Change, Meta, carry_out},
     inverse,
     perform::Performer,
-    record::{Act, Affinity, Before, Entry, Kind, Record},
+    record::{Act, Affinity, Before, Entry, Kind, Record, Spot},
     recover::recover,
     rollback::is_so,
+    stayed::Stayed,
 };
 
 /// All generations, oldest first.
@@ -25,7 +27,8 @@ pub fn history(state: &State) -> Result<Vec<Record>, Failure> {
 }
 
 /// Brings back the state after `generation` (0: before the first), or without one the state before the last apply
-/// that is in effect.
+/// that is in effect. What earlier undos had to leave is tried again, unless a generation that stays in effect has to
+/// do with it.
 ///
 /// # Errors
 /// As [`crate::execute`]; [`Failure::NoGeneration`], [`Failure::NothingToUndo`], [`Failure::OtherBoot`].
@@ -48,19 +51,29 @@ pub(crate) fn undo_recovered(
     let state = lock.state();
     let last = state.last()?.ok_or(Failure::NothingToUndo)?;
     let boot = target.system.boot();
-    let now: Vec<u32> = if last.head.boot == boot { last.in_effect().to_vec() } else { Vec::new() };
+    let here = Some(&last).filter(|last| last.head.boot == boot);
+    let now: Vec<u32> = here.map(|last| last.in_effect().to_vec()).unwrap_or_default();
+    let stayed: &[Stayed] = here.map(|last| last.stayed()).unwrap_or_default();
     let (to, wanted) = match generation {
-        None => {
-            let (_, rest) = now.split_last().ok_or(Failure::NothingToUndo)?;
-            (rest.last().copied().unwrap_or(0), rest.to_vec())
-        }
+        None => match now.split_last() {
+            Some((_, rest)) => (rest.last().copied().unwrap_or(0), rest.to_vec()),
+            None if !stayed.is_empty() => (0, Vec::new()),
+            None => return Err(Failure::NothingToUndo),
+        },
         Some(0) => (0, Vec::new()),
         Some(asked) => (asked, in_effect_after(state, asked, last.head.generation, &boot)?),
     };
     let common = now.iter().zip(&wanted).take_while(|(one, other)| one == other).count();
     let mut steps = Steps::new(target);
-    for &generation in now[common..].iter().rev() {
-        steps.back(&state.record(generation)?);
+    let tried = steps.take_up(stayed, &wanted, state)?;
+    let undone: BTreeSet<u32> =
+        now[common..].iter().copied().chain(tried.iter().map(|stayed| stayed.generation)).collect();
+    for &generation in undone.iter().rev() {
+        if now[common..].contains(&generation) {
+            steps.back(&state.record(generation)?);
+        }
+        let of_it: Vec<&Stayed> = tried.iter().filter(|stayed| stayed.generation == generation).collect();
+        steps.back_again(generation, &of_it);
     }
     for &generation in &wanted[common..] {
         steps.again(&state.record(generation)?);
@@ -72,6 +85,7 @@ pub(crate) fn undo_recovered(
         hierarchies: target.host.hierarchies().iter().cloned().map(Some).collect(),
         in_effect: Some(wanted),
         left: steps.left,
+        stayed: Some(steps.stayed),
     };
     let meta = Meta { confirm_within: None, ..meta.clone() };
     carry_out(lock, target, change, &meta)
@@ -100,33 +114,95 @@ struct Steps<'t> {
     made: BTreeSet<Place>,
     /// Groups that stay although they were to go, or are gone: nothing of them is changed.
     spared: BTreeSet<Place>,
+    /// Those of them that are there, and others that earlier undos had to leave: ours, should a generation come back.
+    ours: BTreeSet<Place>,
+    /// Groups whose device rules, or controllers for those below, stay as they are.
+    kept: BTreeSet<(Place, Kept)>,
+    /// What has to stay.
+    stayed: Vec<Stayed>,
     /// Files that are written.
     written: BTreeSet<(Place, String)>,
+}
+
+/// What of a group stays for the sake of those below it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Kept {
+    Devices,
+    Controllers,
 }
 
 impl<'t> Steps<'t> {
     fn new(target: Target<'t>) -> Steps<'t> {
         let performer = Performer::new(target, target.host.hierarchies().iter().cloned().map(Some).collect());
-        let (entries, left, removed, made, spared, written) = Default::default();
-        Steps { performer, entries, left, removed, made, spared, written }
+        let (entries, left, removed, made, spared) = Default::default();
+        let (ours, kept, stayed, written) = Default::default();
+        Steps { performer, entries, left, removed, made, spared, ours, kept, stayed, written }
+    }
+
+    /// Of what earlier undos had to leave, that which is tried again. What a generation made that comes back is that
+    /// generation's again; what one has to do with that came later, and stays in effect, is left as it is.
+    fn take_up(&mut self, stayed: &[Stayed], wanted: &[u32], state: &State) -> Result<Vec<Stayed>, Failure> {
+        let mut tried = Vec::new();
+        for stayed in stayed {
+            let Some(entry) = stayed.here(self.performer.host()) else { continue };
+            let Some(place) = entry.act.place() else { continue };
+            if wanted.contains(&stayed.generation) {
+                self.ours.insert(place.clone());
+            } else if self.is_used(place, wanted, stayed.generation, state)? {
+                self.stayed.push(stayed.clone());
+            } else {
+                tried.push(stayed.clone());
+            }
+        }
+        Ok(tried)
+    }
+
+    /// Does a generation after `since` that stays in effect change the group or one below it?
+    fn is_used(&self, place: &Place, wanted: &[u32], since: u32, state: &State) -> Result<bool, Failure> {
+        for &later in wanted.iter().filter(|later| **later > since) {
+            let record = state.record(later)?;
+            let now = self.places(&record);
+            let places = record.entries.iter().filter_map(|entry| {
+                let place = entry.act.place()?;
+                Some(Place { hierarchy: now.get(place.hierarchy)?.as_ref()?.id, ..place.clone() })
+            });
+            if !at_or_below(&places.collect(), place).is_empty() {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Adds what undoes a generation, from its last step to its first.
     fn back(&mut self, record: &Record) {
         let now = self.places(record);
-        let made = record.entries.iter().filter_map(|entry| match &entry.act {
-            Act::CreateGroup { place } => {
-                Some(Place { hierarchy: now.get(place.hierarchy)?.as_ref()?.id, ..place.clone() })
-            }
+        let steps = record.entries.iter().enumerate();
+        let steps: Vec<(usize, Entry)> =
+            steps.filter_map(|(step, entry)| Some((step, self.here(&now, entry)?))).collect();
+        self.take_back(record.head.generation, &steps, &record.affinities);
+    }
+
+    /// Tries again what earlier undos of a generation had to leave.
+    fn back_again(&mut self, generation: u32, stayed: &[&Stayed]) {
+        let host = self.performer.host();
+        let steps: Vec<(usize, Entry)> =
+            stayed.iter().filter_map(|stayed| Some((stayed.step, stayed.here(host)?))).collect();
+        self.take_back(generation, &steps, &[]);
+    }
+
+    fn take_back(&mut self, generation: u32, steps: &[(usize, Entry)], affinities: &[(usize, Affinity)]) {
+        let made = steps.iter().filter_map(|(_, entry)| match &entry.act {
+            Act::CreateGroup { place } => Some(place.clone()),
             _ => None,
         });
         let made: BTreeSet<Place> = made.collect();
-        for (step, entry) in record.entries.iter().enumerate().rev() {
-            let Some(entry) = self.here(&now, entry) else { continue };
-            let why = format!("undoes step {} of generation {}", step + 1, record.head.generation);
-            let entry = Entry { why, ..entry };
+        let turned: BTreeSet<&Place> =
+            steps.iter().filter_map(|(_, entry)| turns_devices(&entry.act)).collect();
+        for (step, entry) in steps.iter().rev() {
+            let why = format!("undoes step {} of generation {generation}", step + 1);
+            let entry = Entry { why, ..entry.clone() };
             // as on failure: a new group goes at the first of its steps that is undone
-            if let (Act::CreateGroup { place }, _) = (&entry.act, &entry.before) {
+            if let Act::CreateGroup { place } = &entry.act {
                 self.remove(&place.clone(), &made, &entry);
                 continue;
             }
@@ -136,18 +212,54 @@ impl<'t> Steps<'t> {
                 }
                 continue;
             }
-            let threads: Vec<&Affinity> = record
-                .affinities
-                .iter()
-                .filter(|(of, _)| *of == step)
-                .map(|(_, affinity)| affinity)
-                .collect();
+            if devices_of(&entry.act).is_some_and(|place| turned.contains(place))
+                && self.keeps_devices(&entry)
+            {
+                continue;
+            }
+            let threads: Vec<&Affinity> =
+                affinities.iter().filter(|(of, _)| of == step).map(|(_, affinity)| affinity).collect();
             let mut inverse = inverse::inverse(&entry, &threads);
             self.left.extend(inverse.cannot.take());
             for act in inverse.acts {
                 self.add(Entry { act, before: entry.before.clone(), ..entry.clone() });
             }
         }
+        let stay: Vec<Stayed> =
+            steps.iter().filter_map(|(step, entry)| self.staying(generation, *step, entry)).collect();
+        self.stayed.extend(stay);
+    }
+
+    /// A step that could not be undone.
+    fn staying(&self, generation: u32, step: usize, entry: &Entry) -> Option<Stayed> {
+        let place = entry.act.place()?;
+        let stays = match &entry.act {
+            Act::CreateGroup { .. } => self.ours.contains(place),
+            Act::EnableControllers { .. } => self.kept.contains(&(place.clone(), Kept::Controllers)),
+            act => devices_of(act).is_some() && self.kept.contains(&(place.clone(), Kept::Devices)),
+        };
+        let spot = Spot::of(std::slice::from_ref(self.performer.at(place)?)).pop()?;
+        stays.then(|| Stayed { generation, step, spot, entry: entry.clone() })
+    }
+
+    /// v1 gives everything back to a group, or takes it, only where no group is below. Where one stays, all device
+    /// rules stay as they are, or it would lose what it has.
+    fn keeps_devices(&mut self, entry: &Entry) -> bool {
+        let Some(place) = entry.act.place().cloned() else { return false };
+        if self.spared.contains(&place) || self.removed.contains(&place) {
+            return false;
+        }
+        let Some(at) = self.performer.at(&place) else { return false };
+        let below = self.performer.host().kernel().descendants(at, &place.path).unwrap_or_default();
+        let stays =
+            |path: &&String| !self.removed.contains(&Place { path: (*path).clone(), ..place.clone() });
+        let Some(other) = below.iter().find(stays) else { return false };
+        let (group, directory) = (&entry.group, self.performer.directory(&place));
+        self.tell(format!(
+            "the device rules of group '{group}' stay: group '{other}' is below it ({directory})"
+        ));
+        self.kept.insert((place, Kept::Devices));
+        true
     }
 
     /// Adds the steps of a generation as they were.
@@ -157,6 +269,11 @@ impl<'t> Steps<'t> {
             let Some(entry) = self.here(&now, entry) else { continue };
             let why = format!("again as in generation {}: {}", record.head.generation, entry.why);
             match &entry.act {
+                // it had to stay, and is this generation's again
+                Act::CreateGroup { place } if self.ours.contains(place) => {
+                    self.spared.remove(place);
+                    self.stayed.retain(|stayed| stayed.group(self.performer.host()).as_ref() != Some(place));
+                }
                 Act::CreateGroup { place } => {
                     self.made.insert(place.clone());
                     self.entries.push(Entry { why, ..entry });
@@ -207,6 +324,9 @@ impl<'t> Steps<'t> {
             }
             if let Some(left) = self.obstacle(&place, &entry.group) {
                 self.tell(left);
+                if self.performer.exists(&place) {
+                    self.ours.insert(place.clone());
+                }
                 self.spared.insert(place);
             } else {
                 self.removed.insert(place.clone());
@@ -289,10 +409,27 @@ impl<'t> Steps<'t> {
             let (names, directory) = (names.join(", "), self.performer.directory(place));
             let left = format!("{names} stays enabled in {directory}: group '{first}' may use it");
             self.tell(left);
+            self.kept.insert((place.clone(), Kept::Controllers));
             return None;
         }
         Some(entry)
     }
+}
+
+/// The v1 group whose device rules a step changes.
+fn devices_of(act: &Act) -> Option<&Place> {
+    match act {
+        Act::Write { place, file, .. } if matches!(file.as_str(), "devices.allow" | "devices.deny") => {
+            Some(place)
+        }
+        _ => None,
+    }
+}
+
+/// And if the step allows or denies everything.
+fn turns_devices(act: &Act) -> Option<&Place> {
+    let all = matches!(act, Act::Write { text, .. } if text.trim_start().starts_with('a'));
+    devices_of(act).filter(|_| all)
 }
 
 /// A group and those below it.

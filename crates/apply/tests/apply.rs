@@ -30,6 +30,8 @@ mod sampler;
 mod scenarios;
 #[path = "apply/speed.rs"]
 mod speed;
+#[path = "apply/stays.rs"]
+mod stays;
 #[path = "apply/swap.rs"]
 mod swap;
 #[path = "apply/world.rs"]
@@ -62,11 +64,15 @@ fn of_this_machine() -> Vec<Trial> {
             real::undo_returns_to_every_earlier_generation_and_spares_tasks,
             real::status_tells_what_somebody_changed,
             real::an_unconfirmed_apply_is_undone_although_its_process_was_killed,
+            stays::what_an_undo_had_to_leave_on_this_machine_goes_with_a_later_one,
         ));
         trials.push(speed::trial());
     }
     if version(Controller::Cpuset) == Some(Version::V1) && groups::cpus() > 1 {
         trials.extend(trials!(real::tasks_leave_cpus_of_others_and_come_back_by_undo));
+    }
+    if version(Controller::Devices) == Some(Version::V1) {
+        trials.extend(trials!(stays::a_parents_device_rules_come_before_its_children_and_go_after_them));
     }
     if version(Controller::Devices).is_some() {
         trials.extend(broken::trials(&scenarios::DEVICES));
@@ -93,6 +99,7 @@ fn main() {
         faults::only_what_a_planner_needs_is_observed,
         faults::old_generations_go_but_for_those_that_undo_needs,
         real::the_second_of_two_applies_waits_or_says_who_holds_the_lock,
+        stays::what_an_undo_had_to_leave_goes_with_a_later_one,
     );
     trials.extend(of_this_machine());
     let mut arguments = Arguments::from_args();

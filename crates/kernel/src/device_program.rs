@@ -24,6 +24,7 @@ use settings::Version;
 use crate::{Error, GroupName, Hierarchy, Host, Op, Real, Seat};
 use trouble::Trouble;
 
+pub(crate) use access::rule;
 pub use access::{Behavior, DeviceAccess, Forbidden, Verb};
 
 /// The record: `allow` or `deny` for devices that no exception names, then an exception a line.

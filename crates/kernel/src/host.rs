@@ -192,7 +192,7 @@ impl Host {
             return Ok(seat);
         }
         if self.seats(group).is_empty() {
-            return Err(self.no_group(group));
+            return Err(self.no_group_at(group, &seat));
         }
         let name = controller.name(at.version).unwrap_or("unified");
         Err(Error::NotControlled {
@@ -212,12 +212,19 @@ impl Host {
         }
         let (controller, path) = (seat.at.label(), seat.directory());
         if self.seats(group).is_empty() {
-            return Err(match self.no_group(group) {
-                Error::NoGroup { group, near, .. } => Error::NoGroup { group, looked: vec![path], near },
-                other => other,
-            });
+            return Err(self.no_group_at(group, seat));
         }
         Err(Error::NotControlled { group: group.to_string(), controller, path })
+    }
+
+    /// As [`Host::no_group`], where only one hierarchy was asked for.
+    fn no_group_at(&self, group: &GroupName, seat: &Seat<'_>) -> Error {
+        match self.no_group(group) {
+            Error::NoGroup { group, near, .. } => {
+                Error::NoGroup { group, looked: vec![seat.directory()], near }
+            }
+            other => other,
+        }
     }
 
     fn no_group(&self, group: &GroupName) -> Error {

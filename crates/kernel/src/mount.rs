@@ -8,7 +8,8 @@ use settings::{Controller, Version};
 use crate::{Error, Host, Kernel, Real};
 
 /// Mounts one v1 hierarchy that holds the controllers, at `at` or in a directory of their names beside the other
-/// hierarchies; returns where. The directory is made if it is missing, and removed again on failure.
+/// hierarchies; returns where. The directory and those above it are made if they are missing, and
+/// removed again on failure.
 ///
 /// # Errors
 /// [`Error::Outside`]: a controller is mounted already, bound to v2, or unknown to the kernel.
@@ -26,14 +27,16 @@ pub fn mount_v1(kernel: &Real, controllers: &[Controller], at: Option<&Path>) ->
         return Err(outside(&format!("{} is mounted already", mounted.label()), Errno::BUSY, hint));
     }
     let directory = at.map_or_else(|| beside(&hierarchies).join(&names), Path::to_path_buf);
-    let made = std::fs::create_dir(&directory).is_ok();
+    let made: Vec<&Path> = directory.ancestors().take_while(|at| at.symlink_metadata().is_err()).collect();
+    // what stays missing, mount(2) tells
+    let _ = std::fs::create_dir_all(&directory);
     let options =
         std::ffi::CString::new(names.clone()).map_err(|_| outside("controller names", Errno::INVAL, None))?;
     let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC | MountFlags::RELATIME;
     let mounted = rustix::mount::mount("cgroup", &directory, "cgroup", flags, options.as_c_str());
     mounted.map(|()| directory.clone()).map_err(|errno| {
-        if made {
-            let _ = std::fs::remove_dir(&directory); // ours, and empty: nothing was mounted
+        for directory in &made {
+            let _ = std::fs::remove_dir(directory); // ours, and empty: nothing was mounted
         }
         let hint = match errno {
             Errno::BUSY => format!(

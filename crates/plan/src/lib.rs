@@ -46,6 +46,7 @@ pub use facts::MachineFacts;
 pub use lint::{Lint, LintKind};
 pub use needs::{Need, devices, needs};
 pub use observed::{Observed, Owned, SeenGroup, SeenHierarchy};
+pub use owners::file_mode;
 pub use people::{Anybody, People};
 pub use planning::plan;
 pub use problem::{Against, Problem};

@@ -76,6 +76,13 @@ fn look_up(
     found
 }
 
+/// The mode of a file whose group is to have files of that mode: cut to what the file's owner may do with it now, as
+/// libcgroup does, so that a number to be read becomes neither writable nor a program.
+pub fn file_mode(wanted: u32, held: u32) -> u32 {
+    let owner = held >> 6 & 0o7;
+    wanted & (owner | owner << 3 | owner << 6)
+}
+
 /// Is the directory, or a file that was looked at, another's? What was not looked at counts as such.
 fn differs(place: &Place, access: &Ownership, observed: &Observed) -> bool {
     let Some(seen) = observed.group(place) else { return true };
@@ -85,12 +92,15 @@ fn differs(place: &Place, access: &Ownership, observed: &Observed) -> bool {
             || gid.is_some_and(|gid| gid != held.gid)
             || mode.is_some_and(|mode| mode != held.mode & 0o7777)
     };
+    let other_file = |held: &Owned, uid: Option<u32>, gid: Option<u32>, mode: Option<u32>| {
+        other(held, uid, gid, mode.map(|mode| file_mode(mode, held.mode)))
+    };
     let tasks = |file: &str| TASK_FILES.contains(&file);
     other(&directory, access.admin_uid, access.admin_gid, access.directory_mode)
         || seen.owners.is_empty()
         || seen.owners.iter().any(|(file, held)| match tasks(file) {
-            true => other(held, access.tasks_uid, access.tasks_gid, access.tasks_mode),
-            false => other(held, access.admin_uid, access.admin_gid, access.file_mode),
+            true => other_file(held, access.tasks_uid, access.tasks_gid, access.tasks_mode),
+            false => other_file(held, access.admin_uid, access.admin_gid, access.file_mode),
         })
 }
 

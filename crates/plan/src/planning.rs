@@ -8,7 +8,7 @@ use topology::Machine;
 use units::CpuSet;
 
 use crate::{
-    Action, Assignment, Observed, People, Place, Plan, Problem, Step, budgets, cpusets, homes,
+    Action, Assignment, Observed, People, Place, Plan, Problem, Step, budgets, cpusets, devices, homes,
     lints::{self, Looked},
     mounts, owners,
     resolve::{self, Landscape, Resolved},
@@ -46,7 +46,8 @@ pub fn plan(
     let values = values::read(&homes, machine, &observed, facts, &mut problems, &mut lints);
     budgets::check(&values, &observed, &mut problems);
 
-    steps.extend(homes::steps(&homes, &observed, &mut problems));
+    let rules = devices::steps(&values, &observed, &mut problems);
+    steps.extend(devices::between(homes::steps(&homes, &observed, &mut problems), rules));
     let renewed = renewed(&steps);
     if problems.is_empty() {
         steps.extend(cpusets::steps(&land, &tree, &resolved, &observed, &mut problems));

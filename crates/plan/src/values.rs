@@ -9,8 +9,7 @@ use settings::{Access, Codec, Controller, Facts, Found, Side, Value, Version};
 use topology::Machine;
 
 use crate::{
-    Action, Ask, Lint, LintKind, Observed, Place, PlanError, Problem, Step, devices, homes::Home, tree,
-    writes,
+    Action, Ask, Lint, LintKind, Observed, Place, PlanError, Problem, Step, homes::Home, tree, writes,
 };
 
 /// A setting of a group with its value.
@@ -159,7 +158,8 @@ fn parts(value: &Value) -> Vec<Value> {
     }
 }
 
-/// The steps that make the values so, in an order that the kernel takes.
+/// The steps that make the values so, in an order that the kernel takes; but for the rules of devices, which are
+/// [`crate::devices`]'s.
 pub(crate) fn steps(
     values: &[Valued<'_>],
     observed: &Observed,
@@ -170,11 +170,6 @@ pub(crate) fn steps(
     let mut of_ask: Vec<&Valued<'_>> = Vec::new();
     let mut steps: Vec<Step> = Vec::new();
     let rules = |valued: &&Valued<'_>| matches!(valued.value, Value::Rules(_));
-    let with_rules: Vec<&Valued<'_>> = values.iter().filter(rules).collect();
-    let mut devices = Vec::new();
-    for of_group in with_rules.chunk_by(|one, next| one.place == next.place) {
-        devices.extend(devices::steps(of_group, observed));
-    }
     for valued in values.iter().filter(|valued| !rules(valued)) {
         if valued.found.setting.access == Access::Write {
             let message = format!(
@@ -220,7 +215,6 @@ pub(crate) fn steps(
         }
         Err(error) => problems.push(problem(&error, &of_ask)),
     }
-    steps.extend(devices);
     steps
 }
 

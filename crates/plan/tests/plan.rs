@@ -4,6 +4,8 @@
 
 #[path = "plan/conflicts.rs"]
 mod conflicts;
+#[path = "plan/devices.rs"]
+mod devices;
 #[path = "plan/lints.rs"]
 mod lints;
 #[path = "plan/placement.rs"]

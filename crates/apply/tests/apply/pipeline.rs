@@ -2,7 +2,7 @@
 
 use apply::Target;
 use layout::{Desired, Source};
-use plan::Plan;
+use plan::{Plan, Problem};
 use topology::Machine;
 
 /// A layout's file name, which tells its grammar, and its text.
@@ -16,13 +16,16 @@ pub fn desired((file, text): &Layout) -> Desired {
 }
 
 pub fn plan(layout: &Layout, target: Target<'_>) -> Plan {
+    try_plan(layout, target).unwrap_or_else(|problems| {
+        let diagnostics: Vec<_> = problems.iter().map(Problem::diagnostic).collect();
+        panic!("{}", layout::render(&diagnostics, &[Source::new(layout.0, &layout.1)]))
+    })
+}
+
+pub fn try_plan(layout: &Layout, target: Target<'_>) -> Result<Plan, Vec<Problem>> {
     let desired = desired(layout);
     let needs = plan::needs(&desired, &apply::hierarchies(target));
     let observed = apply::observe(target, &needs, []);
     let machine = Machine::live().unwrap();
-    let planned = plan::plan(&desired, &machine, &observed, &system::Live, &system::Accounts::new());
-    planned.unwrap_or_else(|problems| {
-        let diagnostics: Vec<_> = problems.iter().map(plan::Problem::diagnostic).collect();
-        panic!("{}", layout::render(&diagnostics, &[Source::new(layout.0, &layout.1)]))
-    })
+    plan::plan(&desired, &machine, &observed, &system::Live, &system::Accounts::new())
 }

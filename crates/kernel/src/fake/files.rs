@@ -5,7 +5,7 @@ use rustix::io::Errno;
 use settings::{Controller, Version};
 
 use crate::fake::{
-    core_v1, core_v2, cpu, cpuset_v1, cpuset_v2, freezer, io, memory, pids, realtime,
+    core_v1, core_v2, cpu, cpuset_v1, cpuset_v2, devices, freezer, io, memory, pids, realtime,
     state::{Owner, Place, State},
 };
 
@@ -122,7 +122,7 @@ static V1: &[&[File]] = &[
     memory::V1_FILES,
     pids::FILES,
     io::V1_FILES,
-    io::DEVICES_FILES,
+    devices::FILES,
 ];
 static V2: &[&[File]] =
     &[core_v2::FILES, cpuset_v2::FILES, cpu::V2_FILES, memory::V2_FILES, pids::FILES, io::V2_FILES];

@@ -6,7 +6,7 @@ use settings::{Controller, Version};
 use crate::{
     Ownership,
     fake::{
-        core_v2, cpuset_v1, files,
+        core_v2, cpuset_v1, devices, files,
         state::{Group, Owner, Place, State},
     },
 };
@@ -132,6 +132,9 @@ impl State {
         }
         if files::has_controller(self, place, Controller::Cpuset) {
             cpuset_v1::clone_from_parent(self, place, parent);
+        }
+        if files::has_controller(self, place, Controller::Devices) {
+            devices::take_over(self, place, parent);
         }
     }
 

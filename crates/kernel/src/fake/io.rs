@@ -1,8 +1,7 @@
-//! Limits on the one block device of the fake machine, on v1 and v2, and the v1 device filter's list, which is
-//! only shown.
+//! Limits on the one block device of the fake machine, on v1 and v2.
 
 use rustix::io::Errno;
-use settings::Controller::{Devices, Io};
+use settings::Controller::Io;
 
 use crate::fake::{
     files::{File, file},
@@ -40,12 +39,6 @@ pub(super) const V2_FILES: &[File] = &[
         .reads(show_weight)
         .writes(|state, place, file, text| set_weight(state, place, file, text, 1_000, Errno::RANGE)),
     file("io.stat", Io, "").everywhere().reads(show_stat).counted(),
-];
-
-pub(super) const DEVICES_FILES: &[File] = &[
-    file("devices.list", Devices, "a *:* rwm").everywhere(),
-    file("devices.allow", Devices, "").everywhere().unmodelled().write_only(),
-    file("devices.deny", Devices, "").everywhere().unmodelled().write_only(),
 ];
 
 /// Splits `MAJOR:MINOR REST` and finds the device.

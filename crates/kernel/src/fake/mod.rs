@@ -16,6 +16,7 @@ mod core_v2;
 mod cpu;
 mod cpuset_v1;
 mod cpuset_v2;
+mod devices;
 mod exclusive;
 mod freezer;
 mod io;

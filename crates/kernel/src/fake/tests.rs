@@ -15,7 +15,6 @@ fn at(fake: &Fake, controller: Controller) -> Hierarchy {
 fn what_is_not_modelled_is_refused() {
     let v1 = Fake::v1(2, 1);
     for (controller, group, file, text) in [
-        (Controller::Devices, "a", "devices.allow", "a"),
         (Controller::Cpuset, "", "cpuset.memory_pressure_enabled", "1"),
         (Controller::Cpuset, "a", "cpuset.sched_relax_domain_level", "5"),
         (Controller::Cpu, "", "release_agent", "/bin/true"),

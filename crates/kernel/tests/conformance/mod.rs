@@ -8,6 +8,7 @@ mod writes;
 
 mod cpu;
 mod cpuset;
+mod devices;
 mod exclusive;
 mod groups;
 mod limits;
@@ -44,7 +45,7 @@ pub fn case(name: &str, needs: fn(&World) -> bool, run: fn(&World)) -> Case {
 
 /// All cases whose subject the world has.
 pub fn cases(world: &World) -> Vec<Case> {
-    let lists: [fn() -> Vec<Case>; 11] = [
+    let lists: [fn() -> Vec<Case>; 12] = [
         groups::cases,
         moves::cases,
         states::cases,
@@ -56,6 +57,7 @@ pub fn cases(world: &World) -> Vec<Case> {
         threads::cases,
         partitions::cases,
         exclusive::cases,
+        devices::cases,
     ];
     let code = lists.into_iter().flat_map(|list| list()).filter(|case| (case.needs)(world));
     let rows = writes::rows().filter(|row| row.fits(world)).map(|row| Case {
