@@ -4,6 +4,8 @@
 
 #[path = "cli/architecture.rs"]
 mod architecture;
+#[path = "cli/asking.rs"]
+mod asking;
 #[path = "cli/desk.rs"]
 mod desk;
 #[path = "cli/input.rs"]
@@ -16,6 +18,8 @@ mod layout_studies;
 mod layouts;
 #[path = "cli/libcgroup.rs"]
 mod libcgroup;
+#[path = "cli/libcgroup_studies.rs"]
+mod libcgroup_studies;
 #[path = "cli/reference.rs"]
 mod reference;
 #[path = "cli/refusals.rs"]
@@ -36,12 +40,14 @@ fn main() {
     let world = world::World::look();
     let trials = [
         architecture::trials(),
+        asking::trials(&world),
         input::trials(&world),
         reference::trials(&world),
         refusals::trials(&world),
         script::trials(&world),
         regressions::trials(&world),
         libcgroup::trials(&world),
+        libcgroup_studies::trials(&world),
         layouts::trials(&world),
         layout_studies::trials(&world),
         layout_refusals::trials(&world),

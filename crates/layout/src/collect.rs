@@ -138,7 +138,7 @@ impl Collector {
 }
 
 /// Is each of its values one more, rather than another?
-fn adds_up(found: &Found) -> bool {
+pub(crate) fn adds_up(found: &Found) -> bool {
     found.setting.name.starts_with("devices.")
 }
 

@@ -54,6 +54,12 @@ impl Condition {
             _ => &[],
         }
     }
+
+    /// Does it, or one that it is made of, ask what is known only once the program runs?
+    pub(crate) fn is_of_running(&self) -> bool {
+        let own = matches!(self, Condition::Command(_) | Condition::Environment { .. });
+        own || self.inner().iter().flat_map(|matcher| &matcher.also).any(Condition::is_of_running)
+    }
 }
 
 impl Glob {

@@ -307,6 +307,13 @@ const MATCH_NOT: Key = key(
     "None of these fits",
 );
 
+const MATCH_STRICT: Key = key(
+    "strict",
+    Shape::Flag,
+    "true",
+    "The program never runs an instruction outside its group: the daemon holds its start until it is there. `process` is then a path, and nothing is asked that is known only after the start (`command`, `environment`)",
+);
+
 /// Of an entry of `match`.
 pub(crate) const MATCH: &[Key] = &[
     MATCH_USER,
@@ -322,6 +329,7 @@ pub(crate) const MATCH: &[Key] = &[
     MATCH_IN,
     MATCH_ANY,
     MATCH_NOT,
+    MATCH_STRICT,
 ];
 
 /// Of an entry of `rules`.
@@ -339,6 +347,7 @@ pub(crate) const RULE: &[Key] = &[
     MATCH_IN,
     MATCH_ANY,
     MATCH_NOT,
+    MATCH_STRICT,
     key(
         "to",
         Shape::To,
@@ -428,7 +437,13 @@ mod tests {
             table if table == MEM_SPEC.as_ptr() => like("mems"),
             table if table == TASKS_KEYS.as_ptr() => like("tasks"),
             table if table == ADMIN_KEYS.as_ptr() => like("admin"),
+            table if table == MATCH.as_ptr() && key.name == "strict" => {
+                ("[groups.a]\nmatch = [{ process = \"/bin/a\", ".to_owned(), " }]")
+            }
             table if table == MATCH.as_ptr() => ("[groups.a]\nmatch = [{ ".to_owned(), " }]"),
+            table if table == RULE.as_ptr() && key.name == "strict" => {
+                ("[[rules]]\nprocess = \"/bin/a\"\nto = \"b\"\n".to_owned(), "")
+            }
             table if table == RULE.as_ptr() && key.name == "to" => {
                 ("[[rules]]\nuser = \"a\"\n".to_owned(), "")
             }

@@ -26,6 +26,7 @@ mod cgrules;
 mod toml_file;
 
 mod check;
+mod join;
 mod merge;
 
 mod read;

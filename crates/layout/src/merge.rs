@@ -1,5 +1,5 @@
-//! Drafts of several files into one [`Desired`]: nothing said twice, defaults given to whoever needs them, parents
-//! before children.
+//! Drafts of several files into one [`Desired`]: nothing said twice (or the later counts, among libcgroup's files),
+//! defaults given to whoever needs them, parents before children.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -8,8 +8,9 @@ use kernel::GroupName;
 
 use crate::collect::part;
 use crate::demand::CpuDemand;
-use crate::desired::{Assigned, Defaults, Demands, Desired};
+use crate::desired::{Assigned, Defaults, Demands, Desired, Mount};
 use crate::diagnostic::{Diagnostic, Report};
+use crate::join;
 use crate::origin::Origin;
 
 /// What one file says.
@@ -18,41 +19,57 @@ pub(crate) struct Draft {
     pub desired: Desired,
     /// Sections that may be there once only, and where they are.
     pub sections: Vec<(&'static str, Origin)>,
+    /// What several files say that may be joined is joined, and of what can't be, the later counts: libcgroup's files
+    /// have always been read so.
+    pub joins: bool,
 }
 
 /// Joins what the files say, in their order.
 pub(crate) fn merge(drafts: Vec<Draft>, report: &mut Report) -> Desired {
     let mut whole = Desired::default();
-    let mut groups = HashMap::new();
-    let mut templates = HashMap::new();
-    let mut sections = HashMap::new();
-    for Draft { desired, sections: given } in drafts {
+    let mut groups = Seen::default();
+    let mut templates = Seen::default();
+    let mut sections = Seen::default();
+    for Draft { desired, sections: given, joins } in drafts {
         for group in desired.groups {
             let what = || format!("group '{}'", group.name);
-            if first(&mut groups, group.name.clone(), &group.origin, what, report) {
-                whole.groups.push(group);
+            match groups.note(group.name.clone(), (&group.origin, joins), whole.groups.len(), what, report) {
+                Noted::New => whole.groups.push(group),
+                Noted::Joined(at) => join::demands(&mut whole.groups[at].demands, group.demands, report),
+                Noted::Refused => {}
             }
         }
         for template in desired.templates {
-            let what = || format!("template '{}'", template.name);
-            if first(&mut templates, template.name.clone(), &template.origin, what, report) {
-                whole.templates.push(template);
+            let (what, next) = (|| format!("template '{}'", template.name), whole.templates.len());
+            match templates.note(template.name.clone(), (&template.origin, joins), next, what, report) {
+                Noted::New => whole.templates.push(template),
+                Noted::Joined(at) => join::templates(&mut whole.templates[at], template, report),
+                Noted::Refused => {}
             }
         }
         whole.rules.extend(desired.rules);
         whole.systemd.extend(desired.systemd);
         for mount in desired.mounts {
-            let known = whole
-                .mounts
-                .iter()
-                .any(|other| (&other.subsystem, &other.path) == (&mount.subsystem, &mount.path));
-            if !known {
-                whole.mounts.push(mount);
+            let same = |other: &&mut Mount| match joins {
+                true => other.subsystem == mount.subsystem,
+                false => (&other.subsystem, &other.path) == (&mount.subsystem, &mount.path),
+            };
+            match whole.mounts.iter_mut().find(same) {
+                None => whole.mounts.push(mount),
+                Some(before) if before.path != mount.path => {
+                    let name = format!("the mount of '{}'", mount.subsystem);
+                    join::later_counts(&name, &mount.origin, &before.origin, report);
+                    *before = mount;
+                }
+                Some(_) => {}
             }
         }
         for (section, origin) in given {
-            if !first(&mut sections, section, &origin, || format!("'{section}'"), report) {
-                continue;
+            let what = || format!("'{section}'");
+            match sections.note(section, (&origin, joins), 0, what, report) {
+                Noted::New => {}
+                Noted::Joined(_) => join::later_counts(&what(), &origin, &sections.0[section].0, report),
+                Noted::Refused => continue,
             }
             match section {
                 "reserve" => whole.reserve = desired.reserve.clone(),
@@ -75,24 +92,48 @@ pub(crate) fn depth(name: &GroupName) -> usize {
     if *name == GroupName::root() { 0 } else { name.path().split('/').count() }
 }
 
-/// Notes where something was given; reports it if that is not the first time.
-fn first<K: std::hash::Hash + Eq>(
-    seen: &mut HashMap<K, Origin>,
-    key: K,
-    origin: &Origin,
-    what: impl Fn() -> String,
-    report: &mut Report,
-) -> bool {
-    let before = match seen.entry(key) {
-        Entry::Vacant(vacant) => {
-            vacant.insert(origin.clone());
-            return true;
+/// What was given so far: where first, whether it may be joined, and its index.
+struct Seen<K>(HashMap<K, (Origin, bool, usize)>);
+
+/// What is to be done with what was given.
+enum Noted {
+    New,
+    /// It belongs to what has this index.
+    Joined(usize),
+    /// Given before, and reported.
+    Refused,
+}
+
+impl<K> Default for Seen<K> {
+    fn default() -> Seen<K> {
+        Seen(HashMap::new())
+    }
+}
+
+impl<K: std::hash::Hash + Eq> Seen<K> {
+    /// Notes where something was given, and if it may be joined with others; `next` is its index if it is new.
+    fn note(
+        &mut self,
+        key: K,
+        (origin, joins): (&Origin, bool),
+        next: usize,
+        what: impl Fn() -> String,
+        report: &mut Report,
+    ) -> Noted {
+        let before = match self.0.entry(key) {
+            Entry::Vacant(vacant) => {
+                vacant.insert((origin.clone(), joins, next));
+                return Noted::New;
+            }
+            Entry::Occupied(before) => before.into_mut(),
+        };
+        if joins && before.1 {
+            return Noted::Joined(before.2);
         }
-        Entry::Occupied(before) => before.get().clone(),
-    };
-    let error = Diagnostic::error(format!("{} is given twice", what())).at(origin.clone());
-    report.push(error.also(before, "first given here").hint("join the two, or rename one"));
-    false
+        let error = Diagnostic::error(format!("{} is given twice", what())).at(origin.clone());
+        report.push(error.also(before.0.clone(), "first given here").hint("join the two, or rename one"));
+        Noted::Refused
+    }
 }
 
 /// Fills in what demands don't say themselves.

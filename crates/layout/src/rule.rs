@@ -18,6 +18,9 @@ pub struct Matcher {
     pub process: Option<Process>,
     /// What else must hold, in the order it was said.
     pub also: Vec<Condition>,
+    /// Such a program never runs an instruction elsewhere: its start waits until it is in its group. Only with
+    /// [`Process::Path`] and conditions that are known before the start; never of an inner one ([`Condition::inner`]).
+    pub strict: bool,
     /// Where it was said.
     pub origin: Origin,
 }

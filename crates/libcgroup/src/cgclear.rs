@@ -136,6 +136,8 @@ fn unmount(host: &Host, desired: &Desired) -> Result<(), Failure> {
         if let Some(at) = now.hierarchies().iter().find(there)
             && host.kernel().children(at, "").is_ok_and(|left| left.is_empty())
         {
+            // a descriptor of its root keeps it busy
+            host.kernel().let_go(&at.mount);
             kernel::unmount_v1(&now, &at.controllers.clone())?;
         }
     }

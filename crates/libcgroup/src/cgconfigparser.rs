@@ -5,7 +5,6 @@ use std::{path::PathBuf, time::Duration};
 
 use apply::{Meta, Running, State, Target};
 use clap::{Arg, ArgMatches, Command, value_parser};
-use kernel::{Host, Real};
 use plan::{Plan, Problem};
 use system::Accounts;
 use topology::Machine;
@@ -14,6 +13,7 @@ use crate::{
     arguments::{access, command, files, verbose},
     configuration::{self, Configuration},
     failure::{BAD_CONFIGURATION, Failure, SYSTEM, warn},
+    machine,
 };
 
 /// How long another change is waited for.
@@ -38,7 +38,7 @@ pub(crate) fn state() -> Arg {
 pub(crate) fn run(matches: &ArgMatches) -> Result<u8, Failure> {
     let mut configuration = configuration::read(&configuration::files(matches)?)?;
     configuration::default_access(&mut configuration.desired, matches)?;
-    let host = Host::even_without_hierarchies(Box::new(Real::new()))?;
+    let host = machine::even_without_hierarchies()?;
     if host.needs_unit() {
         kernel::ensure_unit(&host)?;
     }

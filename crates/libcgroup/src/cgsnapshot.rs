@@ -138,7 +138,7 @@ impl Snapshot<'_> {
             self.host.refused(kernel::Op::List, &self.host.seat_in(at, &root), &root, None, None, errno)
         })?;
         for path in below {
-            match cgconfig_word(&path) {
+            match cgconfig_word(&self.host.named(at, &path)) {
                 Some(name) => self.group(at, &path, &name),
                 None => warn(&format!("cgsnapshot: cgconfig.conf has no way to write the name {path}\n")),
             }
@@ -221,6 +221,8 @@ impl Snapshot<'_> {
         if found.setting.access != Access::ReadWrite
             || found.setting.is_counter()
             || matches!(controller, Controller::Devices | Controller::Core)
+            // it holds less than the weight that it is another form of, and would overwrite it
+            || file == "cpu.weight.nice"
             || text.is_empty()
         {
             return None;

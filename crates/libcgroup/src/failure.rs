@@ -5,6 +5,8 @@ use std::{fmt::Display, io::Write};
 
 /// Something happened that the command goes on after; at the end it says so. (`cgclassify`)
 pub(crate) const SOME_FAILED: u8 = 1;
+/// No hierarchy is mounted.
+pub(crate) const NOT_MOUNTED: u8 = 81;
 /// No such group.
 pub(crate) const NO_GROUP: u8 = 82;
 /// A controller that is asked for is on no mounted hierarchy.
@@ -87,9 +89,8 @@ pub(crate) fn warn(text: &str) {
 fn of_kernel(error: &kernel::Error) -> u8 {
     match error {
         kernel::Error::NoGroup { .. } | kernel::Error::NotControlled { .. } => NO_GROUP,
-        kernel::Error::NoController { .. } | kernel::Error::NoNamed { .. } | kernel::Error::NoHierarchy => {
-            NO_CONTROLLER
-        }
+        kernel::Error::NoHierarchy => NOT_MOUNTED,
+        kernel::Error::NoController { .. } | kernel::Error::NoNamed { .. } => NO_CONTROLLER,
         kernel::Error::BadName { .. } => INVALID,
         kernel::Error::Foreign { .. } | kernel::Error::OfUnit { .. } | kernel::Error::RootGroup { .. } => {
             NOT_ALLOWED

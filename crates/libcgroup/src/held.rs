@@ -148,10 +148,11 @@ fn file(host: &Host, at: &Hierarchy, group: &GroupName, name: &str) -> Result<Op
 }
 
 fn there(host: &Host, seat: &Seat<'_>, group: &GroupName) -> Result<(), Failure> {
-    if host.kernel().exists(seat.at, &seat.path) {
-        return Ok(());
+    match host.refuse_missing(seat, group) {
+        Ok(()) => return Ok(()),
+        Err(kernel::Error::NotControlled { .. }) => {}
+        Err(error) => return Err(Failure::from(error).status(SYSTEM)),
     }
-    host.existing(group).map_err(|error| Failure::from(error).status(SYSTEM))?;
     let label = seat.at.label();
     let message = format!(
         "group '{group}' is not in the hierarchy of {label} ({} is missing)",

@@ -19,6 +19,7 @@ mod cgcreate;
 mod cgdelete;
 mod cgexec;
 mod cgget;
+mod cgrulesengd;
 mod cgset;
 mod cgsnapshot;
 mod cgxget;
@@ -53,6 +54,7 @@ const TOOLS: &[Tool] = &[
     Tool { name: "cgexec", definition: cgexec::definition, run: cgexec::run },
     Tool { name: "cgclassify", definition: cgclassify::definition, run: cgclassify::run },
     Tool { name: "cgconfigparser", definition: cgconfigparser::definition, run: cgconfigparser::run },
+    Tool { name: "cgrulesengd", definition: cgrulesengd::definition, run: cgrulesengd::run },
     Tool { name: "cgclear", definition: cgclear::definition, run: cgclear::run },
 ];
 

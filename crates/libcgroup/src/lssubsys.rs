@@ -9,7 +9,7 @@ use settings::Version;
 use crate::{
     answer,
     arguments::{command, flag, texts},
-    failure::Failure,
+    failure::{Failure, NO_GROUP},
     machine,
 };
 
@@ -24,10 +24,13 @@ pub(crate) fn definition() -> Command {
 }
 
 pub(crate) fn run(matches: &ArgMatches) -> Result<u8, Failure> {
-    let host = machine::host()?;
+    let host = machine::even_without_hierarchies()?;
     let listed = host.listed();
     let wanted = texts(matches, "controller");
     let all = matches.get_flag("all");
+    if host.hierarchies().is_empty() && !all {
+        return Err(Failure::from(kernel::Error::NoHierarchy).status(NO_GROUP));
+    }
     let shown = |names: &[&str]| {
         all || wanted.is_empty() || names.iter().any(|name| wanted.iter().any(|one| one == name))
     };

@@ -9,6 +9,11 @@ pub(crate) fn host() -> Result<Host, Failure> {
     Ok(Host::new(Box::new(Real::new()))?)
 }
 
+/// The same, and where nothing is mounted, none.
+pub(crate) fn even_without_hierarchies() -> Result<Host, Failure> {
+    Ok(Host::even_without_hierarchies(Box::new(Real::new()))?)
+}
+
 /// A group by the path that libcgroup's users write: with or without a leading slash it is the same one. Where our
 /// groups live below a unit or a subtree, one that is not there but at that path from the root is that one; so is a
 /// path of somebody else (`system.slice/…`), which then is read, but not changed.

@@ -30,7 +30,7 @@ pub(crate) fn read(source: &Source, names: &mut Names, report: &mut Report) -> D
         grammar: Grammar::new(&places),
         names,
         report,
-        draft: Draft::default(),
+        draft: Draft { joins: true, ..Draft::default() },
         groups: Vec::new(),
         group_index: HashMap::new(),
         templates: Vec::new(),

@@ -28,6 +28,9 @@ fn lines(rule: &Rule) -> Result<String, Diagnostic> {
     if !rule.matcher.also.is_empty() || matches!(rule.matcher.process, Some(Process::Glob(_))) {
         return lost("cgrules.conf knows processes by user, group and program only");
     }
+    if rule.matcher.strict {
+        return lost("cgrules.conf knows no strict rules");
+    }
     let mut user = rule.matcher.who.to_string();
     if let Some(process) = &rule.matcher.process {
         let process = process.to_string();

@@ -354,6 +354,7 @@ pub(super) fn matcher_pairs(matcher: &Matcher) -> Pairs {
     }
     pairs.extend(matcher.process.as_ref().map(|process| ("process", text(&process.to_string()))));
     condition_pairs(matcher, &mut pairs);
+    pairs.extend(matcher.strict.then(|| ("strict", "true".to_owned())));
     pairs
 }
 

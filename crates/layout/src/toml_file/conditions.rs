@@ -75,7 +75,14 @@ impl Reader<'_> {
         if matches!(value.get_ref(), DeValue::Array(array) if array.is_empty()) {
             self.wrong(value, "nothing to match is given".to_owned(), "such as [{ process = \"fio\" }]");
         }
-        let inner: Vec<Matcher> = tables.into_iter().filter_map(|value| self.matcher(value)).collect();
+        let mut inner: Vec<Matcher> = Vec::new();
+        for table in tables {
+            let matcher = self.matcher(table);
+            if matcher.as_ref().is_some_and(|matcher| matcher.strict) {
+                self.wrong(table, "strict is of a whole rule".to_owned(), "put it beside any or not");
+            }
+            inner.extend(matcher);
+        }
         (!inner.is_empty()).then_some(inner)
     }
 }

@@ -3,6 +3,7 @@
 use toml::de::DeValue;
 
 use super::{Name, Reader, Value};
+use crate::condition::Condition;
 use crate::diagnostic::Diagnostic;
 use crate::keys::{self, Key};
 use crate::names::cut;
@@ -79,13 +80,17 @@ impl Reader<'_> {
 
     /// What is matched among a table's entries, before which there were so many errors.
     fn matcher_of(&mut self, value: &Value<'_>, entries: &[Entry<'_, '_>], before: usize) -> Option<Matcher> {
-        let (mut who, mut process, mut also) = (None, None, Vec::new());
+        let (mut who, mut process, mut also, mut strict) = (None, None, Vec::new(), None);
         for (key, value) in entries {
             let this = match &**key.get_ref() {
                 "user" => self.user(value),
                 "group" => self.account(value).map(Who::GroupMember),
                 "process" => {
                     process = self.process(value);
+                    continue;
+                }
+                "strict" => {
+                    strict = self.flag(value).filter(|strict| *strict).map(|_| *value);
                     continue;
                 }
                 other => {
@@ -99,6 +104,9 @@ impl Reader<'_> {
             }
             who = this.or(who);
         }
+        if let Some(value) = strict {
+            self.refuse_unheld(value, process.as_ref(), &also);
+        }
         if self.report.errors() > before {
             return None;
         }
@@ -107,7 +115,20 @@ impl Reader<'_> {
             self.wrong(value, "nothing to match is given".to_owned(), hint);
             return None;
         }
-        Some(Matcher { who: who.unwrap_or(Who::Anyone), process, also, origin: self.origin(value) })
+        let (who, strict) = (who.unwrap_or(Who::Anyone), strict.is_some());
+        Some(Matcher { who, process, also, strict, origin: self.origin(value) })
+    }
+
+    /// A start that can't be held, or of which too little is known while it is held.
+    fn refuse_unheld(&mut self, strict: &Value<'_>, process: Option<&Process>, also: &[Condition]) {
+        if !matches!(process, Some(Process::Path(_))) {
+            let hint = "add process = \"/path/of/the/program\"";
+            self.wrong(strict, "only the start of a certain program can be held".to_owned(), hint);
+        }
+        if also.iter().any(Condition::is_of_running) {
+            let hint = "command and environment are not, as parts of any and not either";
+            self.wrong(strict, "a strict rule can only ask what is known before the start".to_owned(), hint);
+        }
     }
 
     /// A user, `*`, or `@group` as cgrules.conf writes it.
@@ -163,6 +184,15 @@ impl Reader<'_> {
                 return None;
             }
         };
+        if let (Some(strict), Some(to)) = (find("strict"), find("to"))
+            && matcher.as_ref().is_some_and(|matcher| matcher.strict)
+            && targets.iter().any(|target| target.group.name().is_none())
+        {
+            let error = Diagnostic::error("a strict rule leads to a group that is there").at(self.origin(to));
+            let hint = "name a group without codes; making one would keep the start waiting";
+            self.error(error.also(self.origin(strict), "strict here").hint(hint));
+            return None;
+        }
         Some(Rule { matcher: matcher?, targets, ignore, ignore_rt })
     }
 

@@ -53,6 +53,50 @@ fn pieces_of_one_group_are_joined() {
 }
 
 #[test]
+fn a_group_of_two_files_is_one_and_what_both_say_the_later_says() {
+    let first = "mount { cpu = /cgroup/cpu; }\ndefault { perm { task { uid = a; } } }\n\
+                 group a { cpu { cpu.shares = 100; cpu.cfs_quota_us = 20000; } memory { } }\n\
+                 group b { devices { devices.deny = a; } }\ntemplate t/%u { cpu { } }";
+    let second = "mount { cpu = /cgroup/cpu2; }\ndefault { perm { task { uid = b; } } }\n\
+                  group a { cpu { cpu.shares = 300; } memory { memory.limit_in_bytes = 1G; } pids { } \
+                  cpuset { cpuset.cpus = 1; } }\ngroup b { devices { devices.deny = \"c 1:3 r\"; } }\n\
+                  template t/%u { pids { } }";
+    let sources = [Source::new("1.conf", first), Source::new("2.conf", second)];
+    let reading = layout::read_cgconfigs(&sources);
+    let warned: Vec<(Severity, &str)> =
+        reading.diagnostics.iter().map(|found| (found.severity, found.message.as_str())).collect();
+    let twice =
+        ["the mount of 'cpu' is given twice", "'defaults' is given twice", "'cpu.shares' is given twice"];
+    assert_eq!(warned.len(), twice.len(), "{warned:?}");
+    assert!(twice.iter().all(|text| warned.contains(&(Severity::Warning, text))), "{warned:?}");
+    let desired = reading.desired.unwrap();
+    let settings = |at: usize| -> Vec<String> {
+        let settings = desired.groups[at].demands.settings.iter();
+        settings.map(|s| format!("{}={}", s.found.name, s.text)).collect()
+    };
+    assert_eq!(settings(0), ["cpu.cfs_quota_us=20000", "cpu.shares=300", "memory.limit_in_bytes=1G"]);
+    assert_eq!(settings(1), ["devices.deny=a; c 1:3 r"], "rules add up");
+    let demands = &desired.groups[0].demands;
+    let names: Vec<String> = demands.controllers.iter().map(|c| c.value.to_string()).collect();
+    assert_eq!(names, ["pids"], "memory is needed by a setting");
+    assert!(matches!(demands.cpus.as_ref().unwrap().value, CpuDemand::These(_)));
+    assert_eq!(demands.tasks.as_ref().unwrap().value.user, Account::new("b"));
+    assert_eq!(desired.mounts.iter().map(|mount| mount.path.as_str()).collect::<Vec<_>>(), ["/cgroup/cpu2"]);
+    assert_eq!(desired.templates[0].demands.controllers.len(), 2);
+}
+
+#[test]
+fn a_group_of_ours_and_of_libcgroups_is_given_twice() {
+    let toml = Source::new("layout.toml", "[groups.a]\ncpu.weight = 100\n");
+    let conf = Source::new("cgconfig.conf", "group a { cpu { cpu.shares = 100; } }");
+    for sources in [[toml.clone(), conf.clone()], [conf, toml.clone()], [toml.clone(), toml]] {
+        let reading = layout::read(&sources);
+        let text = layout::render(&reading.diagnostics, &sources);
+        assert!(reading.desired.is_none() && text.contains("error: group 'a' is given twice"), "{text}");
+    }
+}
+
+#[test]
 fn a_controller_without_settings_is_kept() {
     let desired = cgconfig("group a { cpu { } cpuacct { } cpuset { cpuset.cpus = 0-3; } }");
     let names: Vec<String> =

@@ -400,3 +400,13 @@ to = "a"
     let lost = layout::to_cgrules(&desired).lost;
     assert_eq!(lost.len(), 2, "cgrules.conf can't say them: {lost:?}");
 }
+
+#[test]
+fn a_strict_rule_is_read_and_written_again_and_lost_where_cgrules_cannot_say_it() {
+    let text = "[groups.a]\nmatch = [{ user = \"oracle\", process = \"/bin/oracle\", strict = true }]\n\n[[rules]]\nprocess = \"/bin/fio\"\nstrict = true\nto = \"a\"\n";
+    let desired = read(text);
+    assert!(desired.all_rules().iter().all(|rule| rule.matcher.strict));
+    assert_eq!(layout::to_toml(&desired), text);
+    assert_eq!(layout::to_cgrules(&desired).lost.len(), 2);
+    assert!(!read("[groups.a]\nmatch = [{ process = \"fio\", strict = false }]\n").groups[0].matches[0].strict);
+}

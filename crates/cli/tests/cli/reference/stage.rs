@@ -194,6 +194,8 @@ impl Stage {
             let _ = child.wait();
         }
         for mount in self.mounts.values() {
+            // where the reference follows `..` out of the hierarchy
+            let _ = mount.parent().map(|outside| fs::remove_dir(outside.join(format!("{}-new", self.group))));
             for group in self.groups(mount).iter().rev() {
                 // a process that ended a moment ago may still hold it
                 let gone = (0..100).any(|_| {

@@ -163,6 +163,34 @@ pub const ROWS: &[Row] = &[
     ]),
     same("cgconfigparser -l {dir}/conf -l {dir}/more")
         .after(&[CONF, Step::File("more", "group {g}/b { cpu { cpu.shares = 400; } }\n")]),
+    same("cgconfigparser -l {dir}/conf -l {dir}/more").after(&[
+        CONF,
+        Step::File("more", "group {g}-new { cpu { cpu.cfs_quota_us = 20000; } pids { pids.max = 6; } }\n"),
+    ]),
+    same("cgconfigparser -l {dir}/twice").after(&[Step::File(
+        "twice",
+        "group {g}-new { cpu { cpu.shares = 300; } }\ngroup {g}-new { pids { pids.max = 7; } }\n",
+    )]),
+    same("cgconfigparser -l {dir}/quoted").after(&[Step::File(
+        "quoted",
+        "# reports\ngroup \"{g}-new\" { \"cpu\" { \"cpu.shares\" = \"300\"; }\n}\n",
+    )]),
+    same("cgconfigparser -l {dir}/root").after(&[Step::File("root", "group . { cpu { } }\n")]),
+    better("cgconfigparser -l {dir}/default", MOVERS, Out::Is(""))
+        .after(&[Step::File(
+            "default",
+            "default { perm { task { uid = games; gid = games; } admin { uid = games; gid = root; fperm = 660; } } }\n\
+             group {g}-new { cpu { cpu.shares = 300; } }\n",
+        )])
+        .leaves(
+            &[
+                "cpu:{g}-new 5:0 755",
+                "cpu:{g}-new/tasks= 5:60 644",
+                "cpu:{g}-new/cpu.shares=300 5:0 660",
+                "cpu:{g}-new/cpu.stat= 5:0 440",
+            ],
+            &[],
+        ),
     same("cgconfigparser -d 750 -l {dir}/conf").after(&[CONF]),
     same("cgconfigparser -l {dir}/empty").after(&[Step::File("empty", "")]),
     same("cgconfigparser -l {dir}/template")
@@ -177,7 +205,12 @@ pub const ROWS: &[Row] = &[
              admin { uid = root; gid = games; dperm = 750; fperm = 640; }\n }\n cpu { }\n}\n",
         )])
         .leaves(
-            &["cpu:{g}-new 0:60 750", "cpu:{g}-new/tasks= 5:60 644", "cpu:{g}-new/cpu.shares=1024 0:60 640"],
+            &[
+                "cpu:{g}-new 0:60 750",
+                "cpu:{g}-new/tasks= 5:60 644",
+                "cpu:{g}-new/cpu.shares=1024 0:60 640",
+                "cpu:{g}-new/cpu.stat= 0:60 440",
+            ],
             &[],
         ),
     better(
@@ -190,17 +223,16 @@ pub const ROWS: &[Row] = &[
         &[
             "cpu:{g}-new 5:60 750",
             "cpu:{g}-new/cpu.shares=300 5:60 640",
+            "cpu:{g}-new/cpu.stat= 5:60 440",
             "cpu:{g}-new/tasks= 5:60 600",
             "pids:{g}-new/pids.max=5 5:60 640",
         ],
         &[],
     ),
-    refuses("cgconfigparser -L {dir}/d", "a group that is given twice is told with both places", 104)
-        .after(&[
-            Step::File("d/1.conf", "group {g}-new { cpu { cpu.shares = 300; } }\n"),
-            Step::File("d/2.conf", "group {g}-new { cpu { cpu.shares = 400; } pids { } }\n"),
-        ])
-        .leaves(&[], &["{g}-new"]),
+    same("cgconfigparser -L {dir}/d").after(&[
+        Step::File("d/1.conf", "group {g}-new { cpu { cpu.shares = 300; cpu.cfs_quota_us = 20000; } }\n"),
+        Step::File("d/2.conf", "group {g}-new { cpu { cpu.shares = 400; } pids { } }\n"),
+    ]),
     refuses("cgconfigparser -l {dir}/wrong-name", CHECKED, 104)
         .after(&[Step::File("wrong-name", "group {g}-new { cpu { cpu.nosuch = 3; } }\n")])
         .leaves(&[], &["{g}-new"]),
@@ -241,6 +273,15 @@ pub const ROWS: &[Row] = &[
         Step::Make("cpu:{g}-new/below"),
         Step::Make("pids:{g}-new"),
     ]),
+    same("cgclear -L {dir}/d").after(&[
+        Step::File("d/1.conf", "group {g}-new { cpu { } }\n"),
+        Step::File("d/2.conf", "group {g}-new/below { pids { } }\n"),
+        Step::Make("cpu:{g}-new"),
+        Step::Make("pids:{g}-new"),
+        Step::Make("pids:{g}-new/below"),
+    ]),
+    same("cgclear -l {dir}/one")
+        .after(&[Step::File("one", "group {g}-new { cpu { } }\n"), Step::Make("cpu:{g}-new"), Step::Start, Step::Move("cpu:{g}-new")]),
     same("cgclear -e -l {dir}/one")
         .after(&[Step::File("one", "group {g}-new { cpu { } }\n"), Step::Make("cpu:{g}-new")]),
     same("cgclear -l {dir}/empty").after(&[Step::File("empty", "")]),

@@ -1,0 +1,147 @@
+//! `set`, `move` and `reload` of users who lack the right: the daemon's socket is asked, and what it says is told. The
+//! daemon's main loop is made up; its socket and the kernel are real.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    os::unix::{fs::PermissionsExt, process::CommandExt},
+    process::{Child, Command, Output},
+    sync::Arc,
+};
+
+use apply::By;
+use daemon::socket::{Classification, Control, Handle, Live, Refused, Reloaded, Rights, Status, serve};
+use kernel::{GroupName, Host, Real};
+use libtest_mimic::Trial;
+use settings::Controller;
+
+use crate::world::{Need, World};
+
+const ADMIN: u32 = 64001;
+const TASKS: u32 = 64002;
+const STRANGER: u32 = 64003;
+
+pub fn trials(world: &Arc<World>) -> Vec<Trial> {
+    let has = world.has(Need::Groups) && world.has(Need::Plain) && pids();
+    let world = world.clone();
+    vec![
+        Trial::test("a user without the right is let by the daemon, or told both refusals", move || {
+            let mut scene = Scene::new(&world);
+            users(&scene);
+            // without a daemon, the kernel's refusal is all that there is to tell
+            drop(scene.handle.take());
+            let (code, _, err) = scene.run(ADMIN, "set {g} pids.max=58");
+            assert!(code == 1 && err.contains("EACCES") && !err.contains("daemon"), "{err}");
+            let (code, _, err) = scene.run(0, "reload");
+            assert!(code == 1 && err.contains("the daemon does not run"), "{err}");
+            Ok(())
+        })
+        .with_ignored_flag(!has),
+    ]
+}
+
+fn pids() -> bool {
+    Host::new(Box::new(Real::new())).is_ok_and(|host| host.hierarchy_of(Controller::Pids).is_some())
+}
+
+struct MadeUp(Arc<Rights>);
+
+impl Control for MadeUp {
+    fn rights(&self) -> Arc<Rights> {
+        self.0.clone()
+    }
+
+    fn status(&self) -> Result<Status, Refused> {
+        Ok(Status::default())
+    }
+
+    fn counters(&self) -> Result<BTreeMap<String, u64>, Refused> {
+        Ok(BTreeMap::new())
+    }
+
+    fn reload(&self, _: By) -> Result<Reloaded, Refused> {
+        Ok(Reloaded { groups: 3, rules: 4, warnings: vec!["line 7 is odd".to_owned()] })
+    }
+
+    fn classify(&self, pid: u32) -> Result<Classification, Refused> {
+        Err(Refused::new(404, format!("there is no process {pid}")))
+    }
+}
+
+struct Scene {
+    directory: tempfile::TempDir,
+    group: String,
+    host: Host,
+    handle: Option<Handle>,
+    child: Child,
+}
+
+impl Scene {
+    fn new(world: &World) -> Scene {
+        let directory = tempfile::Builder::new().prefix("rf-test-asking").tempdir().unwrap();
+        let at = directory.path().to_owned();
+        fs::set_permissions(&at, fs::Permissions::from_mode(0o755)).unwrap();
+        // other users need not reach it where it was built
+        fs::copy(&world.program, at.join("ringfence")).unwrap();
+        let group = format!("rf-test-asking-{}", std::process::id());
+        let layout =
+            format!("[groups.{group}]\nadmin = {{ user = {ADMIN} }}\ntasks = {{ user = {TASKS} }}\n");
+        let desired = layout::read_toml(&[layout::Source::new("layout.toml", &layout)]).desired.unwrap();
+        let rights = Arc::new(Rights::of(&desired, &system::Accounts::new()));
+        let host = Host::new(Box::new(Real::new())).unwrap();
+        let handle = serve(&at.join("sock"), Arc::new(Live::new(MadeUp(rights), &at.join("state")))).unwrap();
+        let child = Command::new("sleep").arg("600").uid(TASKS).gid(TASKS).spawn().unwrap();
+        let name = GroupName::new(&group).unwrap();
+        host.create(&name, Some(&[Controller::Pids]), &Default::default()).unwrap();
+        Scene { directory, group, host, handle: Some(handle), child }
+    }
+
+    fn run(&self, user: u32, words: &str) -> (i32, String, String) {
+        let words = words.replace("{g}", &self.group).replace("{p}", &self.child.id().to_string());
+        let Output { status, stdout, stderr } = Command::new(self.directory.path().join("ringfence"))
+            .args(words.split(' '))
+            .env("RINGFENCE_SOCKET", self.directory.path().join("sock"))
+            .uid(user)
+            .gid(user)
+            .current_dir("/")
+            .output()
+            .unwrap();
+        let text = |bytes| String::from_utf8(bytes).unwrap();
+        (status.code().unwrap(), text(stdout), text(stderr))
+    }
+}
+
+impl Drop for Scene {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        let _ = self.host.delete(&GroupName::new(&self.group).unwrap(), true);
+    }
+}
+
+fn users(scene: &Scene) {
+    let held = |scene: &Scene| scene.run(0, "get {g} pids.max --values").1;
+    let (code, out, err) = scene.run(ADMIN, "set {g} pids.max=55");
+    assert!(code == 0 && out.contains("pids.max <- 55") && out.contains("ringfenced"), "{code} {out} {err}");
+    assert_eq!(held(scene), "55\n");
+    let (code, out, _) = scene.run(ADMIN, "--json set {g} pids.max=56");
+    let told: serde_json::Value = serde_json::from_str(&out).unwrap();
+    assert_eq!((code, &told["by"], held(scene).as_str()), (0, &"ringfenced".into(), "56\n"));
+    let (code, out, err) = scene.run(STRANGER, "set {g} pids.max=57");
+    assert!(code == 1 && out.is_empty() && err.contains("EACCES"), "{code} {out} {err}");
+    assert!(err.contains("the daemon refused: user 64003") && err.contains("\nhint: root gives it"), "{err}");
+    assert_eq!(held(scene), "56\n");
+    let in_group = |scene: &Scene| {
+        let groups = fs::read_to_string(format!("/proc/{}/cgroup", scene.child.id())).unwrap();
+        groups.contains(&scene.group)
+    };
+    assert_eq!((scene.run(STRANGER, "move {g} {p}").0, in_group(scene)), (1, false));
+    let (code, out, err) = scene.run(TASKS, "move {g} {p}");
+    assert!(code == 0 && out.contains("ringfenced") && in_group(scene), "{code} {out} {err}");
+    assert_eq!(
+        scene.run(0, "reload"),
+        (0, "3 groups, 4 rules\n".into(), "ringfence: warning: line 7 is odd\n".into())
+    );
+    let (code, _, err) = scene.run(STRANGER, "reload");
+    assert!(code == 1 && err.contains("only root"), "{err}");
+}
