@@ -1,7 +1,9 @@
 //! The arguments, from which help, completions and manual pages are made too.
 
+mod daemon;
 mod layouts;
 
+pub use daemon::{Daemon, LogLevel};
 pub use layouts::{
     Apply, Export, ExportTo, Generation, LayoutFile, PlanArgs, PlanForm, Revert, Schema, SchemaOf, StateArgs,
     Status,
@@ -9,6 +11,7 @@ pub use layouts::{
 
 use std::{ffi::OsString, path::PathBuf};
 
+use self::daemon::DAEMON;
 use clap::{Args as ClapArgs, FromArgMatches, Parser, Subcommand, ValueEnum};
 
 const EXIT: &str = "\
@@ -60,7 +63,10 @@ const FREQUENT: [(&str, Definition); 12] = [
 impl Args {
     /// Reads the command line.
     pub fn read() -> Result<Args, clap::Error> {
-        let words: Vec<OsString> = std::env::args_os().collect();
+        let mut words: Vec<OsString> = std::env::args_os().collect();
+        if crate::program_name().as_deref() == Some("ringfenced") {
+            words.insert(1, "daemon".into());
+        }
         let read = Self::read_run(&words).or_else(|| Self::read_frequent(&words));
         read.map_or_else(|| Args::try_parse_from(words), Ok)
     }
@@ -107,24 +113,31 @@ pub enum Command {
     #[command(after_help = "Examples:
   ringfence set db/oltp1 cpuset.cpus=0-7 cpuset.mems=0 memory.max=8G cpu.max=150%
   ringfence set iothrottle 'io.max=/dev/sdb riops=10'
-  ringfence set db/oltp2 --from db/oltp1")]
+  ringfence set db/oltp2 --from db/oltp1
+
+A user who may not write the group asks ringfenced, if it runs: it lets the group's admin in the layout.")]
     Set(Set),
     /// Run a program inside a group
     #[command(after_help = "Example: ringfence run db/oltp1 -- pgbench -S -T 30")]
     Run(Run),
     /// Put running processes or threads into a group
-    #[command(after_help = "Example: ringfence move db/oltp1 --tree 4711")]
+    #[command(after_help = "Example: ringfence move db/oltp1 --tree 4711
+
+A user who may not write the group asks ringfenced, if it runs: it lets the group's tasks user in the layout move
+processes of his own.")]
     Move(Move),
     /// Tell which group a process is in, per hierarchy
     #[command(after_help = "Example: ringfence where 4711")]
     Where(Where),
     /// Put processes where the rules say they belong, and tell why
-    #[command(after_help = "Without --rules: the layout in /etc/ringfence, then /etc/cgrules.conf and /etc/cgrules.d.
+    #[command(
+        after_help = "Without --rules: the layout in /etc/ringfence, then /etc/cgrules.conf and /etc/cgrules.d.
 
 Examples:
   ringfence classify --dry-run 4711
   ringfence classify --dry-run
-  ringfence classify --rules cgrules.conf 4711 4712")]
+  ringfence classify --rules cgrules.conf 4711 4712"
+    )]
     Classify(Classify),
     /// Stop all tasks of a group, and wait until they have stopped
     #[command(after_help = "Example: ringfence freeze batch --timeout 10")]
@@ -226,6 +239,12 @@ Examples:
     /// The process that undoes what is not confirmed (started by apply --confirm)
     #[command(hide = true)]
     RevertUnlessConfirmed(Revert),
+    /// Apply the layout, put every process into its group, and keep it so (ringfenced)
+    #[command(after_help = DAEMON)]
+    Daemon(Daemon),
+    /// Have the daemon read its configuration again; on an error it keeps the old one, and the error is told
+    #[command(after_help = "Example: ringfence reload")]
+    Reload,
     /// Divide this machine for a minute and show what that does
     #[command(after_help = "Example: ringfence demo")]
     Demo(Demo),

@@ -3,6 +3,8 @@
 
 use std::fmt::Display;
 
+use rustix::io::Errno;
+
 /// It failed, and nothing was changed.
 pub const FAILED: u8 = 1;
 /// The arguments make no sense.
@@ -20,11 +22,13 @@ pub struct Failure {
     pub message: String,
     pub hint: Option<String>,
     pub code: u8,
+    /// It failed for want of a right, and whoever has it could do the same: the daemon may be asked.
+    pub denied: bool,
 }
 
 impl Failure {
     pub fn new(message: impl Display) -> Failure {
-        Failure { message: message.to_string(), hint: None, code: FAILED }
+        Failure { message: message.to_string(), hint: None, code: FAILED, denied: false }
     }
 
     pub fn usage(message: impl Display) -> Failure {
@@ -53,7 +57,19 @@ impl From<kernel::Error> for Failure {
             partial if partial.is_partial() => ATTENTION,
             _ => FAILED,
         };
-        Failure { message: error.to_string(), hint: error.hint(), code }
+        let denied = is_denied(&error);
+        Failure { message: error.to_string(), hint: error.hint(), code, denied }
+    }
+}
+
+/// A group that another user does not find may be there all the same: root's groups live elsewhere than his own.
+fn is_denied(error: &kernel::Error) -> bool {
+    match error {
+        kernel::Error::Refused(refusal) => matches!(refusal.errno, Errno::ACCESS | Errno::PERM),
+        kernel::Error::NoGroup { .. } | kernel::Error::NotControlled { .. } => {
+            !rustix::process::geteuid().is_root()
+        }
+        _ => false,
     }
 }
 
@@ -64,31 +80,46 @@ impl From<apply::Error> for Failure {
             message: error.to_string(),
             hint: error.hint(),
             code: if partial { ATTENTION } else { FAILED },
+            denied: !partial && is_denied_at_all(&error),
         }
+    }
+}
+
+fn is_denied_at_all(error: &apply::Error) -> bool {
+    match error {
+        apply::Error::Kernel(error) => is_denied(error),
+        apply::Error::Undone { error, .. } => is_denied_at_all(error),
+        _ => false,
+    }
+}
+
+impl From<daemon::socket::client::Unanswered> for Failure {
+    fn from(error: daemon::socket::client::Unanswered) -> Failure {
+        Failure { hint: error.hint(), ..Failure::new(error) }
     }
 }
 
 impl From<settings::UnknownSetting> for Failure {
     fn from(error: settings::UnknownSetting) -> Failure {
-        Failure { message: error.to_string(), hint: Some(error.hint()), code: USAGE }
+        Failure { hint: Some(error.hint()), code: USAGE, ..Failure::new(error) }
     }
 }
 
 impl From<settings::ValueError> for Failure {
     fn from(error: settings::ValueError) -> Failure {
-        Failure { message: error.to_string(), hint: error.hint(), code: USAGE }
+        Failure { hint: error.hint(), code: USAGE, ..Failure::new(error) }
     }
 }
 
 impl From<topology::TopologyError> for Failure {
     fn from(error: topology::TopologyError) -> Failure {
-        Failure { message: error.to_string(), hint: error.hint(), code: FAILED }
+        Failure { hint: error.hint(), ..Failure::new(error) }
     }
 }
 
 impl From<system::AccountError> for Failure {
     fn from(error: system::AccountError) -> Failure {
         let code = if matches!(error, system::AccountError::Getent { .. }) { FAILED } else { USAGE };
-        Failure { message: error.to_string(), hint: Some(error.hint()), code }
+        Failure { hint: Some(error.hint()), code, ..Failure::new(error) }
     }
 }

@@ -13,6 +13,9 @@ mod output;
 #[allow(unsafe_code, reason = "the C library calls a symbol of this name, once, with its arguments")]
 #[unsafe(no_mangle)]
 extern "C" fn main() -> i32 {
+    if program_name().as_deref() == Some(daemon::GATE) {
+        return i32::from(commands::gate(std::env::args_os().skip(1)));
+    }
     if let Some(status) = as_libcgroup() {
         return i32::from(status);
     }
@@ -41,4 +44,10 @@ fn as_libcgroup() -> Option<u8> {
     }
     let first = words.next()?;
     libcgroup::run(first.to_str()?, words)
+}
+
+/// The name of the link that this was started by.
+fn program_name() -> Option<String> {
+    let link = std::env::args_os().next()?;
+    Some(std::path::Path::new(&link).file_name()?.to_str()?.to_owned())
 }

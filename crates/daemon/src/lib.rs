@@ -1,2 +1,41 @@
 //! `ringfenced`: applies the layout, puts present and future processes into their groups, keeps the division, and
-//! answers over a socket. It decides by `classify` and `plan`, and changes by `apply`.
+//! answers over a socket. It decides by `classify` and `plan`, and changes by `apply` and `kernel`: it holds no second
+//! way of either, and opens no cgroup file itself.
+
+// in the order of the data's way: what is asked, what is told, the rules, the division, the processes, the loop
+mod error;
+mod options;
+
+mod counters;
+mod log;
+mod notify;
+mod signals;
+
+mod ruling;
+
+mod division;
+
+mod memories;
+mod put;
+
+mod classifier;
+mod strict;
+
+mod handle;
+mod keeping;
+
+mod interface;
+
+mod run;
+
+pub use counters::{Counters, Figures};
+pub use division::{Applied, Division};
+pub use error::{Error, Refused};
+pub use handle::{Handle, Reloaded, What};
+pub use log::{Level, Log, Target as LogTarget};
+pub use notify::{Ended, wait_for_ready};
+pub use options::{Keep, Options, RuleFiles};
+pub use run::{Daemon, run};
+pub use strict::{GATE, gate};
+
+pub mod socket;

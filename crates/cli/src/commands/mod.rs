@@ -1,7 +1,9 @@
 //! One function per command: arguments in, a call, the answer printed.
 
+mod asking;
 mod classify;
 mod control;
+mod daemon;
 mod demo;
 mod groups;
 mod layouts;
@@ -11,6 +13,7 @@ mod program;
 mod tasks;
 mod values;
 
+pub use daemon::gate;
 use kernel::{GroupName, Host, Real};
 
 use crate::{
@@ -51,6 +54,8 @@ pub fn run(args: &Args) -> Result<u8, Failure> {
         Command::History(state) => layouts::history(state, json),
         Command::Status(state) => return layouts::status(state, json),
         Command::RevertUnlessConfirmed(revert) => layouts::revert(revert),
+        Command::Daemon(daemon) => daemon::daemon(daemon),
+        Command::Reload => asking::reload(json),
         Command::Demo(demo) => demo::demo(demo, json),
         Command::Completions(completions) => program::completions(completions),
         Command::Links(links) => program::links(links),

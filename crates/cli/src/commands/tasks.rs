@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, fmt::Write};
 use kernel::{Ended, Program, Real, What, describe};
 use serde_json::json;
 
-use super::{group, host};
+use super::{asking, group, host};
 use crate::{
     args,
     failure::{Failure, RUN_FAILED},
@@ -47,7 +47,12 @@ pub fn move_tasks(args: &args::Move, as_json: bool) -> Result<(), Failure> {
         _ => What::Process,
     };
     let host = host()?;
-    let moved = host.move_tasks(&name, &args.pids, what)?;
+    let moved = match host.move_tasks(&name, &args.pids, what).map_err(Failure::from) {
+        Err(failure) if failure.denied && what == What::Process => {
+            return asking::move_processes(&name, &args.pids, failure, as_json);
+        }
+        other => other?,
+    };
     if as_json {
         return output::json(&moved);
     }

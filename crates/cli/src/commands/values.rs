@@ -2,13 +2,13 @@
 
 use std::fmt::Write;
 
-use apply::Reading;
+use apply::{Change, Reading};
 use kernel::{GroupName, Host};
 use plan::Ask;
 use serde_json::{Value as Json, json};
 use settings::{Access, Found, Setting, Value};
 
-use super::{group, host};
+use super::{asking, group, host};
 use crate::{args, failure::Failure, output};
 
 /// Which rows are shown when none is named.
@@ -90,18 +90,16 @@ pub fn set(args: &args::Set, as_json: bool) -> Result<(), Failure> {
         values.push((found, value));
         warnings.extend(warned);
     }
-    let host = host()?;
-    let mut asks = Vec::new();
-    for target in targets(&host, &name, args.recursive)? {
-        let copied = match &args.from {
-            Some(from) => apply::copies(&host, &group(from)?, &target)?,
-            None => Vec::new(),
-        };
-        let named = |found: &Found| values.iter().any(|(other, _)| other.canonical() == found.canonical());
-        let rest = copied.into_iter().filter(|(found, _)| !named(found));
-        asks.extend(self::asks(&host, &target, rest.chain(values.iter().cloned()))?);
-    }
-    let changes = apply::set(&host, &asks)?;
+    let changes = match changed(args, &name, &values) {
+        // what the daemon is asked for is what was typed
+        Err(failure) if failure.denied && args.from.is_none() && !args.recursive => {
+            let typed: Result<Vec<_>, _> = args.settings.iter().map(|text| assignment(text)).collect();
+            let typed: Vec<_> =
+                typed?.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+            return asking::set(&name, &typed, failure, args.quiet, as_json);
+        }
+        other => other?,
+    };
     warnings.iter().for_each(|warning| output::warning(warning));
     if as_json {
         return output::json(&json!({ "changes": changes }));
@@ -117,6 +115,21 @@ pub fn set(args: &args::Set, as_json: bool) -> Result<(), Failure> {
         }
     }
     if args.quiet { Ok(()) } else { output::text(&text) }
+}
+
+fn changed(args: &args::Set, name: &GroupName, values: &[(Found, Value)]) -> Result<Vec<Change>, Failure> {
+    let host = host()?;
+    let mut asks = Vec::new();
+    for target in targets(&host, name, args.recursive)? {
+        let copied = match &args.from {
+            Some(from) => apply::copies(&host, &group(from)?, &target)?,
+            None => Vec::new(),
+        };
+        let named = |found: &Found| values.iter().any(|(other, _)| other.canonical() == found.canonical());
+        let rest = copied.into_iter().filter(|(found, _)| !named(found));
+        asks.extend(self::asks(&host, &target, rest.chain(values.iter().cloned()))?);
+    }
+    Ok(apply::set(&host, &asks)?)
 }
 
 /// `SETTING=VALUE` in two.

@@ -1,0 +1,54 @@
+//! `daemon`, and the gate that it starts for strict rules.
+
+use std::{ffi::OsString, path::PathBuf, time::Duration};
+
+use daemon::{Keep, Level, Log, LogTarget, Options, RuleFiles};
+
+use crate::{args, failure::Failure, output};
+
+pub fn daemon(args: &args::Daemon) -> Result<(), Failure> {
+    let level = match args.log {
+        args::LogLevel::Error => Level::ERROR,
+        args::LogLevel::Warn => Level::WARN,
+        args::LogLevel::Info => Level::INFO,
+        args::LogLevel::Debug => Level::DEBUG,
+    };
+    Log { level: Some(level), to: vec![LogTarget::StandardError] }.begin().map_err(Failure::new)?;
+    daemon::run(options(args)).map_err(|error| {
+        output::error(error.details());
+        let failure = Failure::new(&error);
+        error.hint().into_iter().fold(failure, Failure::hint)
+    })
+}
+
+fn options(args: &args::Daemon) -> Options {
+    let given = args.layout.is_some() || !args.rules.is_empty();
+    let files = if given {
+        let (layout, rules, templates) = (args.layout.clone(), args.rules.clone(), args.templates.clone());
+        RuleFiles::These { layout, rules, templates }
+    } else {
+        RuleFiles::Below(PathBuf::from("/etc"))
+    };
+    Options {
+        files,
+        apply: !args.no_apply,
+        state: args.state.clone().unwrap_or_else(|| PathBuf::from(apply::STATE)),
+        strict: (!args.no_strict).then(Vec::new),
+        keep: if args.repair { Keep::Repair } else { Keep::Report },
+        every: Duration::from_secs(args.check),
+        socket: (!args.no_socket).then(|| args.socket.clone()),
+        buffer: Options::BUFFER,
+    }
+}
+
+/// The gate's process. Its exit status is nobody's: the daemon's watchdog only sees that it ended.
+pub fn gate(words: impl Iterator<Item = OsString>) -> u8 {
+    match daemon::gate(words) {
+        Ok(()) => 0,
+        Err(error) => {
+            output::error(error.details());
+            output::error(&Failure::new(&error).rendered());
+            crate::failure::FAILED
+        }
+    }
+}

@@ -1,0 +1,449 @@
+//! From what happened to processes to where they are: events are gathered, each process judged once, and moved at once.
+//! The decision is [`classify::Rules`]' and [`classify::settle`]'s; what is made on demand is [`classify::Placer`]'s.
+
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use classify::{Decision, GoalError, Memory, Placer, Present, settle};
+use events::{Event, Kind};
+use kernel::Host;
+use rustix::time::{ClockId, clock_gettime};
+use system::{Gone, Process, ProcessReader};
+use tracing::{debug, info, warn};
+
+use crate::{
+    Counters,
+    memories::Memories,
+    put::{Put, is_in, put},
+    ruling::{Ruling, Way},
+};
+
+/// How long groups made on demand stay after the end of a process in one: long enough that the next one of a row of
+/// short processes finds its group.
+const SWEEP_AFTER: Duration = Duration::from_secs(2);
+/// How often the same rule's refusals are told.
+const TELL_EVERY: Duration = Duration::from_secs(60);
+
+/// Judges and moves processes.
+pub(crate) struct Classifier {
+    host: Host,
+    ruling: Ruling,
+    counters: Arc<Counters>,
+    reader: ProcessReader,
+    memories: Memories,
+    batch: Batch,
+    /// Processes that could not be moved.
+    failed: HashSet<u32>,
+    /// When refusals of a rule were last told, and how many were not since.
+    told: HashMap<usize, (Option<Instant>, u64)>,
+    /// When groups made on demand are to be looked at.
+    sweep_at: Option<Instant>,
+}
+
+/// What happened since the last round.
+#[derive(Debug, Default)]
+struct Batch {
+    /// Who is to be judged, in the order of the events, with the time of the first; none twice.
+    changed: Vec<(u32, Duration)>,
+    known: HashSet<u32>,
+    /// Parent, child, time.
+    forks: Vec<(u32, u32, Duration)>,
+}
+
+/// Why all processes are looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Scan {
+    /// Nothing is remembered: who is in a group that no rule leads him to was put there.
+    Start,
+    /// Events were lost.
+    Overrun,
+    /// The rules are others.
+    Reload,
+}
+
+/// What became of a process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Done {
+    Left,
+    Moved,
+    Failed,
+}
+
+impl Classifier {
+    pub fn new(host: Host, ruling: Ruling, counters: Arc<Counters>) -> Classifier {
+        Classifier {
+            host,
+            ruling,
+            counters,
+            reader: ProcessReader::new(),
+            memories: Memories::default(),
+            batch: Batch::default(),
+            failed: HashSet::new(),
+            told: HashMap::new(),
+            sweep_at: None,
+        }
+    }
+
+    pub fn host(&self) -> &Host {
+        &self.host
+    }
+
+    pub fn ruling(&self) -> &Ruling {
+        &self.ruling
+    }
+
+    pub fn remembered(&self) -> usize {
+        self.memories.len()
+    }
+
+    /// Other rules from now on; [`Classifier::scan`] follows.
+    pub fn follow(&mut self, ruling: Ruling) {
+        self.ruling = ruling;
+        self.told.clear();
+    }
+
+    /// The hierarchies may be others: mounts.
+    pub fn look_again(&mut self, host: Host) {
+        self.host = host;
+        self.ruling.forget_ways();
+    }
+
+    /// Takes an event; what follows from it is done by [`Classifier::act`].
+    pub fn take(&mut self, event: Event) {
+        Counters::count(&self.counters.events);
+        match event.kind {
+            Kind::Exec { tgid, .. } | Kind::Uid { tgid, .. } | Kind::Gid { tgid, .. } => {
+                self.batch.change(tgid, event.at);
+            }
+            Kind::Fork { parent_tgid, child_tgid, .. } => {
+                self.memories.fork(parent_tgid, child_tgid, event.at);
+                self.batch.forks.push((parent_tgid, child_tgid, event.at));
+            }
+            Kind::Exit { tgid, .. } => self.end(tgid),
+            Kind::Sid { .. } | Kind::Comm { .. } => {}
+        }
+    }
+
+    fn end(&mut self, pid: u32) {
+        self.failed.remove(&pid);
+        // nobody is left to be moved
+        self.batch.known.remove(&pid);
+        let rule = self.memories.end(pid).and_then(|memory| memory.rule);
+        if self.sweep_at.is_none() && rule.is_some_and(|rule| self.ruling.makes_group(rule)) {
+            self.sweep_at = Some(Instant::now() + SWEEP_AFTER);
+        }
+    }
+
+    /// Judges everybody to whom something happened.
+    pub fn act(&mut self) {
+        let mut batch = std::mem::take(&mut self.batch);
+        for (pid, at) in batch.changed.drain(..) {
+            // who ended since is not there any more, or there again
+            if batch.known.remove(&pid) {
+                self.judge_and_count(pid, Some(at), None);
+            }
+        }
+        // a child that was forked before its parent was moved is where the parent was
+        for (parent, child, at) in batch.forks.drain(..) {
+            if self.memories.moved_after(parent, at) {
+                self.judge_and_count(child, Some(at), None);
+            }
+        }
+        batch.known.clear();
+        batch.give_back();
+        self.batch = batch;
+    }
+
+    /// Judges all processes there are.
+    pub fn scan(&mut self, why: Scan) {
+        Counters::count(&self.counters.scans);
+        let living = match ProcessReader::all() {
+            Ok(living) => living,
+            Err(error) => {
+                warn!("/proc can't be listed: {error}");
+                return;
+            }
+        };
+        self.memories.retain(&living);
+        self.failed.clear();
+        let (mut moved, mut failed) = (0, 0);
+        for &pid in &living {
+            match self.judge_and_count(pid, None, Some(why)) {
+                Done::Moved => moved += 1,
+                Done::Failed => failed += 1,
+                Done::Left => {}
+            }
+        }
+        if self.ruling.makes_groups() {
+            self.sweep_at = Some(Instant::now() + SWEEP_AFTER);
+        }
+        let why = match why {
+            Scan::Start => "at the start",
+            Scan::Overrun => "after events were lost",
+            Scan::Reload => "by the new rules",
+        };
+        info!(processes = living.len(), moved, failed, "looked at all processes {why}");
+    }
+
+    /// Tries again what could not be moved.
+    pub fn retry(&mut self) {
+        for pid in std::mem::take(&mut self.failed) {
+            self.judge_and_count(pid, None, None);
+        }
+    }
+
+    /// When something is to be done without an event.
+    pub fn due(&self) -> Option<Instant> {
+        self.sweep_at
+    }
+
+    /// Removes empty groups that were made on demand, if it is time.
+    pub fn sweep(&mut self) {
+        if self.sweep_at.is_none_or(|at| at > Instant::now()) {
+            return;
+        }
+        self.sweep_at = None;
+        match classify::sweep(&self.host, &self.ruling.read) {
+            Ok(swept) => {
+                for group in swept {
+                    Counters::count(&self.counters.swept);
+                    debug!("removed {group}, which was empty");
+                }
+            }
+            Err(error) => warn!("groups made on demand can't be looked at: {error}"),
+        }
+    }
+
+    fn judge_and_count(&mut self, pid: u32, since: Option<Duration>, scan: Option<Scan>) -> Done {
+        let mut judge = Judge {
+            host: &self.host,
+            ruling: &mut self.ruling,
+            memories: &mut self.memories,
+            counters: &self.counters,
+        };
+        let judged = self.reader.process(pid).map_err(Trouble::from).and_then(|mut process| {
+            Counters::count(&judge.counters.decisions);
+            judge.judge(&mut process, scan)
+        });
+        match judged {
+            Ok(Done::Moved) => {
+                let now = now();
+                self.memories.moved(pid, now);
+                Counters::count(&self.counters.moved);
+                if let Some(since) = since {
+                    self.counters.took(now.saturating_sub(since));
+                }
+                Done::Moved
+            }
+            Ok(done) => done,
+            Err(Trouble::Gone { taken }) => {
+                if taken {
+                    Counters::count(&self.counters.missed);
+                }
+                Done::Left
+            }
+            Err(Trouble::Refused { rule, error }) => {
+                Counters::count(&self.counters.failed);
+                self.failed.insert(pid);
+                self.tell(rule, pid, &error);
+                Done::Failed
+            }
+        }
+    }
+
+    /// A rule that can't be followed would fill the log.
+    fn tell(&mut self, rule: usize, pid: u32, error: &classify::Error) {
+        let now = Instant::now();
+        let (last, untold) = self.told.entry(rule).or_default();
+        if last.is_some_and(|last| now.duration_since(last) < TELL_EVERY) {
+            *untold += 1;
+            return;
+        }
+        let more = if *untold > 0 { format!(" ({untold} more before)") } else { String::new() };
+        (*last, *untold) = (Some(now), 0);
+        let place = self.ruling.rules.origin(rule).map(|origin| format!("{origin}: ")).unwrap_or_default();
+        let hint = error.hint().map(|hint| format!("; hint: {hint}")).unwrap_or_default();
+        warn!(pid, "{place}process {pid} could not be moved: {error}{hint}{more}");
+    }
+}
+
+impl Batch {
+    fn change(&mut self, pid: u32, at: Duration) {
+        if self.known.insert(pid) {
+            self.changed.push((pid, at));
+        }
+    }
+
+    /// A burst must not hold its memory for good.
+    fn give_back(&mut self) {
+        self.changed.shrink_to(1024);
+        self.forks.shrink_to(1024);
+        self.known.shrink_to(1024);
+    }
+}
+
+/// Time on CLOCK_MONOTONIC, as events have it.
+fn now() -> Duration {
+    let now = clock_gettime(ClockId::Monotonic);
+    Duration::new(now.tv_sec.unsigned_abs(), u32::try_from(now.tv_nsec).unwrap_or(0))
+}
+
+/// Why a process was not put where it belongs.
+enum Trouble {
+    /// It ended; before a rule took it, or after.
+    Gone {
+        taken: bool,
+    },
+    Refused {
+        rule: usize,
+        error: classify::Error,
+    },
+}
+
+impl From<Gone> for Trouble {
+    fn from(_: Gone) -> Trouble {
+        Trouble::Gone { taken: false }
+    }
+}
+
+/// All that one judgement needs.
+struct Judge<'j> {
+    host: &'j Host,
+    ruling: &'j mut Ruling,
+    memories: &'j mut Memories,
+    counters: &'j Counters,
+}
+
+impl Judge<'_> {
+    fn judge(&mut self, process: &mut Process<'_>, scan: Option<Scan>) -> Result<Done, Trouble> {
+        let pid = process.pid();
+        let decision = self.ruling.rules.decide(process)?;
+        let remembered = self.remembered(process, scan, decision)?;
+        let Decision::To { rule } = decision else {
+            self.note(process, decision, remembered)?;
+            return Ok(Done::Left);
+        };
+        let way = self.way(rule, process)?;
+        let taken = |_| Trouble::Gone { taken: true };
+        let now_at = now();
+        let present = Present::of(self.host, process.control_groups().map_err(taken)?);
+        let there = way
+            .places
+            .as_ref()
+            .is_some_and(|places| process.control_groups().is_ok_and(|text| is_in(self.host, places, text)));
+        let now = present.only(&way.hierarchies);
+        // only who is in a group that this rule does not lead to can have been put there
+        let parent = if there || now.is_empty() { None } else { self.parent(process, &way.hierarchies)? };
+        let before =
+            remembered.map(|memory| Memory { present: memory.present.only(&way.hierarchies), ..memory });
+        let (decision, memory) = settle(decision, &now, parent.as_ref(), before.as_ref(), there);
+        self.memories.keep(pid, Memory { present: present.clone(), ..memory.clone() }, now_at);
+        if there {
+            Counters::count(&self.counters.there);
+            return Ok(Done::Left);
+        }
+        if decision != (Decision::To { rule }) {
+            Counters::count(&self.counters.by_hand);
+            return Ok(Done::Left);
+        }
+        let placed = self.move_into(&way, rule, process)?;
+        let merged = self.host.hierarchies().iter().filter_map(|at| {
+            let path = placed.iter().find(|(id, _)| *id == at.id).map(|(_, path)| path.as_str());
+            let path = path.or_else(|| present.at(at.id))?;
+            (!path.is_empty()).then(|| (at.id, path.to_owned()))
+        });
+        self.memories.keep(pid, Memory { present: merged.collect(), ..memory }, now_at);
+        Ok(Done::Moved)
+    }
+
+    /// What is remembered, or after lost events what its parent hands on.
+    fn remembered(
+        &self,
+        process: &mut Process<'_>,
+        scan: Option<Scan>,
+        decision: Decision,
+    ) -> Result<Option<Memory>, Gone> {
+        let own = self.memories.of(process.pid());
+        let kept = match own {
+            Some(own) => Some(own),
+            None if scan == Some(Scan::Start) => None,
+            None => self.memories.of(process.status()?.parent),
+        };
+        Ok(kept.map(|memory| {
+            let memory = (*memory).clone();
+            // rules are counted anew after a reload: the one that fits now is the one that a hand overruled
+            if scan == Some(Scan::Reload) { Memory { rule: decision.rule(), ..memory } } else { memory }
+        }))
+    }
+
+    /// No rule takes it: it stays, and what it is now is remembered.
+    fn note(
+        &mut self,
+        process: &mut Process<'_>,
+        decision: Decision,
+        remembered: Option<Memory>,
+    ) -> Result<(), Gone> {
+        if decision == Decision::KernelThread {
+            return Ok(());
+        }
+        let memory = match remembered {
+            // where it is counts only once a rule takes it
+            Some(memory) => Memory { rule: decision.rule(), ..memory },
+            None => {
+                let present = Present::of(self.host, process.control_groups()?);
+                settle(decision, &present, None, None, false).1
+            }
+        };
+        self.memories.keep(process.pid(), memory, now());
+        Ok(())
+    }
+
+    fn way(&mut self, rule: usize, process: &mut Process<'_>) -> Result<Way, Trouble> {
+        if let Some(way) = self.ruling.fixed(rule, self.host) {
+            return Ok(way.clone());
+        }
+        let goals =
+            self.ruling.rules.goals(rule, process, &self.ruling.accounts).map_err(|error| match error {
+                GoalError::Gone(_) => Trouble::Gone { taken: true },
+                error => Trouble::Refused { rule, error: error.into() },
+            })?;
+        let placer = Placer::new(self.host, &self.ruling.desired, &self.ruling.accounts);
+        Ok(Way::new(goals, &placer, self.host))
+    }
+
+    fn parent(&self, process: &mut Process<'_>, hierarchies: &[usize]) -> Result<Option<Present>, Gone> {
+        let parent = process.status()?.parent;
+        let mut reader = ProcessReader::new();
+        let Ok(mut parent) = reader.process(parent) else { return Ok(None) };
+        Ok(parent.control_groups().ok().map(|text| Present::of(self.host, text).only(hierarchies)))
+    }
+
+    /// Moves it; where it is then.
+    fn move_into(
+        &mut self,
+        way: &Way,
+        rule: usize,
+        process: &mut Process<'_>,
+    ) -> Result<Vec<(usize, String)>, Trouble> {
+        let pid = process.pid();
+        // services of systemd stay where they are, which the long way looks at
+        if let Some(places) = way.places.as_ref().filter(|_| !self.host.needs_unit()) {
+            let text = process.control_groups().map_err(|_| Trouble::Gone { taken: true })?;
+            match put(self.host, places, pid, text) {
+                Put::Done => return Ok(places.clone()),
+                Put::Gone => return Err(Trouble::Gone { taken: true }),
+                Put::Refused => self.ruling.forget_places(rule),
+            }
+        }
+        let placer = Placer::new(self.host, &self.ruling.desired, &self.ruling.accounts);
+        let placed = placer.place_at(&way.goals, pid).map_err(|error| match error.gone() {
+            Some(_) => Trouble::Gone { taken: true },
+            None => Trouble::Refused { rule, error },
+        })?;
+        let hierarchies = self.host.hierarchies().iter();
+        Ok(hierarchies.filter_map(|at| Some((at.id, placed.present.at(at.id)?.to_owned()))).collect())
+    }
+}

@@ -1,0 +1,122 @@
+//! What the daemon counts of itself, shared with whoever shows it. Only ever rises.
+
+use std::{
+    sync::atomic::{AtomicU64, Ordering::Relaxed},
+    time::Duration,
+};
+
+/// Counters, each from the start.
+#[derive(Debug, Default)]
+pub struct Counters {
+    /// Process events that were received.
+    pub events: AtomicU64,
+    /// Times that the kernel dropped events for want of room.
+    pub overruns: AtomicU64,
+    /// Scans of all processes: at the start, after an overrun, after a reload.
+    pub scans: AtomicU64,
+    /// Decisions made.
+    pub decisions: AtomicU64,
+    /// Processes that were in their group already.
+    pub there: AtomicU64,
+    /// Processes that were moved.
+    pub moved: AtomicU64,
+    /// Processes that were left where somebody had put them.
+    pub by_hand: AtomicU64,
+    /// Processes that a rule takes and that ended before they were moved.
+    pub missed: AtomicU64,
+    /// Processes that could not be moved.
+    pub failed: AtomicU64,
+    /// Groups made on demand that were removed again.
+    pub swept: AtomicU64,
+    /// Reloads that were followed.
+    pub reloads: AtomicU64,
+    /// Reloads that were refused.
+    pub refused: AtomicU64,
+    /// Values that were no longer as applied.
+    pub drifts: AtomicU64,
+    /// Times that the layout was made good again.
+    pub repairs: AtomicU64,
+    /// Gates of strict rules that came to answer.
+    pub gates: AtomicU64,
+    /// Gates that were late and were ended.
+    pub gates_late: AtomicU64,
+    /// Moves by their time from the event to the end of the move: below 2^i microseconds, and not below half of it.
+    latency: [AtomicU64; Figures::BUCKETS],
+    /// The sum of these times, in microseconds.
+    latency_sum: AtomicU64,
+}
+
+/// Counters as they were at one moment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Figures {
+    /// By name, in the order of [`Counters`].
+    pub counts: Vec<(&'static str, u64)>,
+    /// Moves by their latency: the upper bound in microseconds, and how many were below it and not below the one before.
+    pub latency: Vec<(u64, u64)>,
+    /// The sum of all latencies, in microseconds.
+    pub latency_sum: u64,
+}
+
+impl Figures {
+    /// Up to 2^23 us, about 8 s; the last one takes all above.
+    const BUCKETS: usize = 24;
+}
+
+impl Counters {
+    /// One more.
+    pub(crate) fn count(counter: &AtomicU64) {
+        counter.fetch_add(1, Relaxed);
+    }
+
+    /// The time from an event until its process was moved.
+    pub(crate) fn took(&self, time: Duration) {
+        let micros = u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
+        let bucket = (u64::BITS - micros.leading_zeros()) as usize;
+        self.latency[bucket.min(Figures::BUCKETS - 1)].fetch_add(1, Relaxed);
+        self.latency_sum.fetch_add(micros, Relaxed);
+    }
+
+    /// As they are now.
+    pub fn figures(&self) -> Figures {
+        let counts = [
+            ("events", &self.events),
+            ("overruns", &self.overruns),
+            ("scans", &self.scans),
+            ("decisions", &self.decisions),
+            ("there", &self.there),
+            ("moved", &self.moved),
+            ("by_hand", &self.by_hand),
+            ("missed", &self.missed),
+            ("failed", &self.failed),
+            ("swept", &self.swept),
+            ("reloads", &self.reloads),
+            ("refused", &self.refused),
+            ("drifts", &self.drifts),
+            ("repairs", &self.repairs),
+            ("gates", &self.gates),
+            ("gates_late", &self.gates_late),
+        ];
+        let latency = self.latency.iter().enumerate().map(|(at, count)| (1 << at, count.load(Relaxed)));
+        Figures {
+            counts: counts.into_iter().map(|(name, counter)| (name, counter.load(Relaxed))).collect(),
+            latency: latency.collect(),
+            latency_sum: self.latency_sum.load(Relaxed),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_latency_is_counted_below_the_next_power_of_two() {
+        let counters = Counters::default();
+        for micros in [0, 1, 2, 3, 4, u64::MAX] {
+            counters.took(Duration::from_micros(micros));
+        }
+        let latency = counters.figures().latency;
+        let taken: Vec<(u64, u64)> = latency.into_iter().filter(|(_, count)| *count > 0).collect();
+        assert_eq!(taken, [(1, 1), (2, 1), (4, 2), (8, 1), (1 << 23, 1)]);
+    }
+}

@@ -1,0 +1,71 @@
+//! Why the daemon can't start or go on, and why it kept its old rules.
+
+/// Why the daemon ended.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The configuration has errors; each is in the text, with its place.
+    #[error(transparent)]
+    Refused(#[from] Refused),
+    /// No hierarchy, or no unit of systemd for our groups.
+    #[error(transparent)]
+    Kernel(#[from] kernel::Error),
+    /// The state directory can't be used.
+    #[error(transparent)]
+    State(#[from] apply::Failure),
+    /// Process events can't be had.
+    #[error(transparent)]
+    Events(#[from] events::Error),
+    /// The socket can't be had.
+    #[error(transparent)]
+    Socket(#[from] crate::socket::Unserved),
+    /// Another daemon keeps the same state.
+    #[error("another daemon runs already: it holds {}", path.display())]
+    Second {
+        /// The lock.
+        path: std::path::PathBuf,
+    },
+    /// A system call failed.
+    #[error("{what}: {error}")]
+    System {
+        /// What it was for.
+        what: &'static str,
+        /// The system's answer.
+        error: std::io::Error,
+    },
+}
+
+/// Why a configuration is not followed; the one before it stays in force.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{summary}")]
+pub struct Refused {
+    /// In a line.
+    pub summary: String,
+    /// Every error with its place, as `ringfence check` shows them; may be empty.
+    pub details: String,
+}
+
+impl Error {
+    /// For `map_err`: a system call's error.
+    pub(crate) fn of(what: &'static str) -> impl Fn(std::io::Error) -> Error {
+        move |error| Error::System { what, error }
+    }
+
+    /// What to do about it.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Error::Kernel(error) => error.hint(),
+            Error::State(failure) => failure.hint(),
+            Error::Second { .. } => Some("systemctl status ringfenced, or end it first".to_owned()),
+            // theirs are part of their texts
+            Error::Events(_) | Error::Socket(_) | Error::Refused(_) | Error::System { .. } => None,
+        }
+    }
+
+    /// What is to be shown before the summary: the places of a configuration's errors.
+    pub fn details(&self) -> &str {
+        match self {
+            Error::Refused(refused) => &refused.details,
+            _ => "",
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! The rules in force, ready to be followed: compiled, with where each leads where that is the same for all processes.
+//! Read as a whole or not at all. Decides nothing.
+
+use std::path::PathBuf;
+
+use classify::{Configuration, Files, Goal, Placer, Rules, seats};
+use kernel::Host;
+use layout::{Desired, Diagnostic, Process, Rule, Severity, Trust};
+use system::Accounts;
+use tracing::warn;
+
+use crate::{Refused, RuleFiles};
+
+/// Rules, and all that following them needs.
+pub(crate) struct Ruling {
+    /// For the templates.
+    pub desired: Desired,
+    /// In order.
+    pub rules: Rules,
+    /// The same as they were read.
+    pub read: Vec<Rule>,
+    /// Who is who; asked once, until the next reload.
+    pub accounts: Accounts,
+    /// By rule; `None` if it depends on the process, or was not asked for yet.
+    ways: Vec<Option<Way>>,
+}
+
+/// Where a rule leads.
+#[derive(Debug, Clone)]
+pub(crate) struct Way {
+    /// The groups.
+    pub goals: Vec<Goal>,
+    /// The hierarchies that it is about ([`kernel::Hierarchy::id`]).
+    pub hierarchies: Vec<usize>,
+    /// The directories, as hierarchy and path below its mount; `None` if they are not there (yet).
+    pub places: Option<Vec<(usize, String)>>,
+}
+
+impl Ruling {
+    /// Reads rules from files. What is worth knowing is logged.
+    ///
+    /// # Errors
+    /// Every error of theirs.
+    pub fn read(files: &RuleFiles) -> Result<Ruling, Refused> {
+        Ok(Ruling::new(Self::configuration(&files.files()?)?))
+    }
+
+    /// Takes other templates, and leaves the rules as they are.
+    ///
+    /// # Errors
+    /// As of [`Ruling::read`].
+    pub fn with_templates_of(&self, files: &RuleFiles) -> Result<Ruling, Refused> {
+        let listed = files.files()?;
+        let new = Self::configuration(&Files { rules: listed.templates, templates: Vec::new() })?;
+        let own = Self::configuration(&Files { rules: listed.rules, templates: Vec::new() })?;
+        let mut desired = self.desired.clone();
+        desired.templates = own.desired.templates;
+        let known: Vec<_> = desired.templates.iter().map(|template| template.name.clone()).collect();
+        desired.templates.extend(new.desired.templates.into_iter().filter(|one| !known.contains(&one.name)));
+        Ok(Ruling { desired, ..Ruling::of_rules(self.read.clone()) })
+    }
+
+    fn configuration(files: &Files) -> Result<Configuration, Refused> {
+        let configuration =
+            Configuration::read(files, Trust::of_this_process()).map_err(|error| Refused {
+                summary: format!("{error}; {}", shown(&files.rules)),
+                details: layout::render(&error.diagnostics, &error.sources),
+            })?;
+        for warning in &configuration.warnings {
+            warn!("{}", in_line(warning));
+        }
+        Ok(configuration)
+    }
+
+    fn new(configuration: Configuration) -> Ruling {
+        let rules = configuration.desired.all_rules();
+        Ruling { desired: configuration.desired, ..Ruling::of_rules(rules) }
+    }
+
+    fn of_rules(read: Vec<Rule>) -> Ruling {
+        let accounts = Accounts::new();
+        let (rules, unknown) = Rules::compile(&read, &accounts);
+        for one in unknown {
+            warn!("{}: {one}", one.origin);
+        }
+        let ways = vec![None; read.len()];
+        Ruling { desired: Desired::default(), rules, read, accounts, ways }
+    }
+
+    /// Where a rule leads, if to the same place always.
+    pub fn fixed(&mut self, rule: usize, host: &Host) -> Option<&Way> {
+        let is_fixed = |rule: &Rule| rule.targets.iter().all(|target| target.group.name().is_some());
+        if self.ways.get(rule)?.is_none() {
+            let read = self.read.get(rule).filter(|rule| is_fixed(rule))?;
+            let goal = |target: &layout::Target| {
+                let group = target.group.name()?;
+                Some(Goal { controllers: target.controllers.clone(), pattern: target.group.clone(), group })
+            };
+            let goals: Vec<Goal> = read.targets.iter().filter_map(goal).collect();
+            let way = Way::new(goals, &Placer::new(host, &self.desired, &self.accounts), host);
+            // asked for again until it is there
+            self.ways[rule] = Some(way);
+        }
+        let way = self.ways.get_mut(rule)?.as_mut()?;
+        if way.places.is_none() {
+            way.look(host);
+        }
+        Some(way)
+    }
+
+    /// What a move that failed was told of places may be no longer so.
+    pub fn forget_places(&mut self, rule: usize) {
+        if let Some(way) = self.ways.get_mut(rule).and_then(Option::as_mut) {
+            way.places = None;
+        }
+    }
+
+    /// The hierarchies may be others.
+    pub fn forget_ways(&mut self) {
+        self.ways = vec![None; self.read.len()];
+    }
+
+    /// Are groups made on demand, which are to be removed again?
+    pub fn makes_groups(&self) -> bool {
+        self.read.iter().flat_map(|rule| &rule.targets).any(|target| target.group.name().is_none())
+    }
+
+    /// Does this rule make groups?
+    pub fn makes_group(&self, rule: usize) -> bool {
+        let targets = self.read.get(rule).map_or(&[][..], |rule| &rule.targets);
+        targets.iter().any(|target| target.group.name().is_none())
+    }
+
+    /// The programs whose start strict rules hold.
+    pub fn held(&self) -> Vec<PathBuf> {
+        let path = |rule: &Rule| match &rule.matcher.process {
+            Some(Process::Path(path)) if rule.matcher.strict => Some(PathBuf::from(path)),
+            _ => None,
+        };
+        let mut held: Vec<PathBuf> = self.read.iter().filter_map(path).collect();
+        held.sort();
+        held.dedup();
+        held
+    }
+}
+
+impl Way {
+    /// For goals.
+    pub fn new(goals: Vec<Goal>, placer: &Placer<'_>, host: &Host) -> Way {
+        let hierarchies = placer.hierarchies(&goals);
+        let mut way = Way { goals, hierarchies, places: None };
+        way.look(host);
+        way
+    }
+
+    fn look(&mut self, host: &Host) {
+        let seats = seats(host, &self.goals).ok();
+        self.places = seats.map(|seats| seats.into_iter().map(|(seat, _)| (seat.at.id, seat.path)).collect());
+    }
+}
+
+fn shown(files: &[PathBuf]) -> String {
+    let files: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
+    if files.is_empty() { "no files".to_owned() } else { files.join(", ") }
+}
+
+/// A diagnostic in one line of a log.
+pub(crate) fn in_line(diagnostic: &Diagnostic) -> String {
+    let place = diagnostic.origin.as_ref().map(|origin| format!("{origin}: ")).unwrap_or_default();
+    let kind = if diagnostic.severity == Severity::Error { "error: " } else { "" };
+    format!("{place}{kind}{}", diagnostic.message)
+}

@@ -1,0 +1,340 @@
+//! The daemon's one loop: process events, signals, requests of other threads and times, each in its turn. It starts with
+//! what is: the division, then every process that lives, and only then says that it is ready.
+
+use std::{
+    fs::{File, OpenOptions},
+    os::unix::fs::OpenOptionsExt,
+    sync::{
+        Arc, PoisonError,
+        mpsc::{Receiver, channel},
+    },
+    time::{Duration, Instant},
+};
+
+use apply::State;
+use events::{Connector, Kinds};
+use kernel::{Host, Real};
+use rustix::{
+    event::{PollFd, PollFlags, Timespec, poll},
+    fs::FlockOperation,
+};
+use tracing::{error, info, warn};
+
+use crate::{
+    Applied, Counters, Division, Error, Handle, Options, Refused, Reloaded, What,
+    classifier::{Classifier, Scan},
+    handle::Request,
+    interface::{Interface, Shared},
+    keeping::Keeping,
+    notify,
+    ruling::Ruling,
+    signals::Signals,
+    socket,
+    strict::Strict,
+};
+
+/// The daemon, as requests find it.
+pub struct Daemon {
+    options: Options,
+    classifier: Classifier,
+    division: Option<Division>,
+    keeping: Keeping,
+    strict: Option<Strict>,
+    counters: Arc<Counters>,
+    handle: Handle,
+    rights: Shared,
+    /// Why the last reload was refused, if it was.
+    refused: Option<String>,
+    end: bool,
+}
+
+/// Runs until it is told to end (SIGTERM, SIGINT), which leaves groups and processes as they are.
+///
+/// # Errors
+/// [`Error`]: what it can't start without.
+pub fn run(options: Options) -> Result<(), Error> {
+    let mut signals = Signals::new()?;
+    let (sender, requests) = channel();
+    let counters = Arc::new(Counters::default());
+    let handle = Handle::new(sender, signals.waker()?, Arc::clone(&counters));
+    let _only = options.apply.then(|| only_one(&options)).transpose()?;
+
+    let ruling = Ruling::read(&options.files)?;
+    let mut host = host()?;
+    if host.needs_unit() && (!ruling.read.is_empty() || options.files.layout().is_some()) {
+        kernel::ensure_unit(&host)?;
+        host = self::host()?;
+    }
+    let division = division(&options, &host)?;
+    // from here on no process is missed: what the scan does not see is told by an event
+    let kinds = Kinds::FORK | Kinds::EXEC | Kinds::UID | Kinds::GID | Kinds::EXIT;
+    let mut connector = Connector::open(kinds, options.buffer)?;
+    let mut daemon = Daemon {
+        keeping: Keeping::new(options.keep, options.every),
+        strict: options.strict.clone().map(|words| Strict::new(words, Arc::clone(&counters))),
+        classifier: Classifier::new(host, ruling, Arc::clone(&counters)),
+        division,
+        options,
+        counters,
+        handle,
+        rights: Shared::default(),
+        refused: None,
+        end: false,
+    };
+    daemon.start()?;
+    let socket = daemon.answer()?;
+    notify::tell("READY=1");
+    info!(rules = daemon.classifier.ruling().read.len(), "ready");
+    daemon.serve(&mut connector, &mut signals, &requests)?;
+    notify::tell("STOPPING=1");
+    // who still waits for an answer is told that there will be none
+    drop(requests);
+    drop(socket);
+    info!("ended; groups stay as they are");
+    Ok(())
+}
+
+/// Two daemons would undo each other's work.
+fn only_one(options: &Options) -> Result<File, Error> {
+    let state = State::open(&options.state)?;
+    let path = state.directory().join("daemon.lock");
+    let file = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(&path);
+    let file = file.map_err(Error::of("the daemon's lock"))?;
+    match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(file),
+        Err(rustix::io::Errno::WOULDBLOCK) => Err(Error::Second { path }),
+        Err(errno) => Err(Error::of("the daemon's lock")(errno.into())),
+    }
+}
+
+fn host() -> Result<Host, Error> {
+    Ok(Host::new(Box::new(Real::new()))?)
+}
+
+/// The layout's keeper; what was broken off before is put back.
+fn division(options: &Options, host: &Host) -> Result<Option<Division>, Error> {
+    if !options.apply {
+        return Ok(None);
+    }
+    let state = State::open(&options.state)?;
+    for told in Division::recover(&state, host)? {
+        warn!("{told}");
+    }
+    Ok(options.files.layout().map(|layout| Division::new(state, layout)))
+}
+
+impl Daemon {
+    /// The division, strict rules, then every process that lives.
+    fn start(&mut self) -> Result<(), Error> {
+        // a machine that can't be divided now still has its processes classified
+        if let Err(refused) = self.apply() {
+            error!("the layout is not applied: {refused}\n{}", refused.details.trim_end());
+        }
+        self.hold()?;
+        self.share_rights();
+        self.classifier.scan(Scan::Start);
+        Ok(())
+    }
+
+    /// Opens the socket.
+    fn answer(&mut self) -> Result<Option<socket::Handle>, Error> {
+        let Some(path) = &self.options.socket else { return Ok(None) };
+        let interface = Interface::new(self.handle.clone(), Arc::clone(&self.rights));
+        let service = Arc::new(socket::Live::new(interface, &self.options.state));
+        Ok(Some(socket::serve(path, service)?))
+    }
+
+    /// Who may ask for what: from the layout in force.
+    fn share_rights(&self) {
+        if self.options.socket.is_some() {
+            let ruling = self.ruling();
+            let rights = Arc::new(socket::Rights::of(&ruling.desired, &ruling.accounts));
+            *self.rights.lock().unwrap_or_else(PoisonError::into_inner) = rights;
+        }
+    }
+
+    fn hold(&mut self) -> Result<(), Error> {
+        match &mut self.strict {
+            Some(strict) => strict.follow(self.classifier.ruling(), &self.options.files, self.handle.clone()),
+            None => Ok(()),
+        }
+    }
+
+    fn apply(&mut self) -> Result<Option<Applied>, Refused> {
+        let Some(division) = &self.division else { return Ok(None) };
+        let applied = division.apply(self.classifier.host())?;
+        applied.told.iter().for_each(|told| warn!("{told}"));
+        if applied.steps > 0 {
+            info!(generation = applied.generation, steps = applied.steps, "the layout is applied");
+            self.look_again();
+        }
+        Ok(Some(applied))
+    }
+
+    /// Mounts may have changed.
+    fn look_again(&mut self) {
+        match host() {
+            Ok(host) => self.classifier.look_again(host),
+            Err(error) => error!("{error}"),
+        }
+    }
+
+    fn serve(
+        &mut self,
+        connector: &mut Connector,
+        signals: &mut Signals,
+        requests: &Receiver<Request>,
+    ) -> Result<(), Error> {
+        let alive = notify::watchdog();
+        let mut next_alive = alive.map(|every| Instant::now() + every);
+        while !self.end {
+            let due = [self.classifier.due(), self.keeping.due(), next_alive].into_iter().flatten().min();
+            let (event, woken) = waited(connector, signals, due)?;
+            if event {
+                self.events(connector)?;
+            }
+            if woken {
+                self.signals(signals);
+                requests.try_iter().for_each(|request| request(self));
+            }
+            self.classifier.sweep();
+            if self.keeping.is_time() {
+                self.keep();
+            }
+            if let (Some(every), Some(_)) = (alive, next_alive.filter(|at| *at <= Instant::now())) {
+                notify::tell("WATCHDOG=1");
+                next_alive = Some(Instant::now() + every);
+            }
+        }
+        Ok(())
+    }
+
+    fn events(&mut self, connector: &mut Connector) -> Result<(), Error> {
+        let received = connector.recv(|event| self.classifier.take(event))?;
+        self.classifier.act();
+        if received.overrun {
+            Counters::count(&self.counters.overruns);
+            self.classifier.scan(Scan::Overrun);
+        }
+        Ok(())
+    }
+
+    fn signals(&mut self, signals: &mut Signals) {
+        let asked = signals.asked();
+        self.end |= asked.end;
+        let what = match asked {
+            _ if asked.all => What::All,
+            _ if asked.rules => What::Rules,
+            _ if asked.templates => What::Templates,
+            _ => return,
+        };
+        if let Err(refused) = self.reload(what) {
+            error!("not reloaded, what was in force stays: {refused}\n{}", refused.details.trim_end());
+        }
+    }
+
+    fn keep(&mut self) {
+        self.classifier.retry();
+        if let Some(division) = &self.division
+            && self.keeping.look(division, self.classifier.host(), &self.counters)
+        {
+            self.look_again();
+        }
+    }
+
+    /// Reads the configuration anew; what was in force stays if the new one has errors or can't be applied.
+    ///
+    /// # Errors
+    /// [`Refused`] with every error.
+    pub fn reload(&mut self, what: What) -> Result<Reloaded, Refused> {
+        notify::tell("RELOADING=1");
+        let reloaded = self.reloaded(what);
+        let counter = if reloaded.is_ok() { &self.counters.reloads } else { &self.counters.refused };
+        Counters::count(counter);
+        self.refused = reloaded.as_ref().err().map(ToString::to_string);
+        notify::tell("READY=1");
+        reloaded
+    }
+
+    fn reloaded(&mut self, what: What) -> Result<Reloaded, Refused> {
+        let files = &self.options.files;
+        let ruling = match what {
+            What::All | What::Rules => Ruling::read(files)?,
+            What::Templates => self.classifier.ruling().with_templates_of(files)?,
+        };
+        let applied = if what == What::All {
+            if self.options.apply {
+                let state = State::open(&self.options.state)
+                    .map_err(|failure| Refused { summary: failure.to_string(), details: String::new() })?;
+                self.division = files.layout().map(|layout| Division::new(state, layout));
+            }
+            self.apply()?
+        } else {
+            None
+        };
+        let (rules, templates) = (ruling.read.len(), ruling.desired.templates.len());
+        self.classifier.follow(ruling);
+        self.share_rights();
+        if what != What::Templates {
+            if let Err(problem) = self.hold() {
+                error!("{problem}");
+            }
+            self.classifier.scan(Scan::Reload);
+        }
+        info!(rules, templates, "reloaded");
+        Ok(Reloaded { rules, templates, applied })
+    }
+
+    /// The host as the daemon sees it.
+    pub fn host(&self) -> &Host {
+        self.classifier.host()
+    }
+
+    /// The rules in force, with the configuration that they are of.
+    pub fn rules(&self) -> (&classify::Rules, &layout::Desired) {
+        (&self.classifier.ruling().rules, &self.classifier.ruling().desired)
+    }
+
+    pub(crate) fn ruling(&self) -> &Ruling {
+        self.classifier.ruling()
+    }
+
+    /// What is wrong now: a refused reload, a division that is not as applied.
+    pub fn troubles(&self) -> Vec<String> {
+        self.refused.iter().cloned().chain(self.keeping.troubles()).collect()
+    }
+
+    /// How many processes it remembers.
+    pub fn remembered(&self) -> usize {
+        self.classifier.remembered()
+    }
+
+    /// What it was asked to do.
+    pub fn options(&self) -> &Options {
+        &self.options
+    }
+
+    /// Lets it end after this round.
+    pub fn end(&mut self) {
+        self.end = true;
+    }
+}
+
+/// Waits until something is to be done: an event, a wake, or nothing but the time.
+fn waited(connector: &Connector, signals: &Signals, due: Option<Instant>) -> Result<(bool, bool), Error> {
+    let left = due.map(|due| due.saturating_duration_since(Instant::now()));
+    // never before the time
+    let left = left.map(|left| timespec(left + Duration::from_millis(1)));
+    let (events, wakes) = (connector.fd(), signals.fd());
+    let mut both =
+        [PollFd::from_borrowed_fd(events, PollFlags::IN), PollFd::from_borrowed_fd(wakes, PollFlags::IN)];
+    match poll(&mut both, left.as_ref()) {
+        Ok(_) | Err(rustix::io::Errno::INTR) => {}
+        Err(errno) => return Err(Error::of("poll")(errno.into())),
+    }
+    Ok((!both[0].revents().is_empty(), !both[1].revents().is_empty()))
+}
+
+fn timespec(time: Duration) -> Timespec {
+    Timespec { tv_sec: time.as_secs().try_into().unwrap_or(i64::MAX), tv_nsec: time.subsec_nanos().into() }
+}

@@ -1,0 +1,93 @@
+//! Signals as data: each sets a flag and wakes the loop. What they mean is the loop's to say.
+
+use std::{
+    io::Read,
+    os::{
+        fd::{AsFd, BorrowedFd},
+        unix::net::UnixStream,
+    },
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use signal_hook::consts::{SIGHUP, SIGINT, SIGPIPE, SIGTERM, SIGUSR1, SIGUSR2};
+
+use crate::Error;
+
+/// What was asked by signal since the last look.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Asked {
+    /// TERM or INT: end, and leave groups as they are.
+    pub end: bool,
+    /// HUP: everything anew.
+    pub all: bool,
+    /// USR2: rules and templates.
+    pub rules: bool,
+    /// USR1: templates.
+    pub templates: bool,
+}
+
+/// The signals, and whoever else wakes the loop.
+#[derive(Debug)]
+pub(crate) struct Signals {
+    flags: [(i32, Arc<AtomicBool>); 5],
+    woken: UnixStream,
+    wake: UnixStream,
+}
+
+/// Wakes the loop from another thread.
+#[derive(Debug)]
+pub(crate) struct Waker(UnixStream);
+
+impl Signals {
+    /// Takes the signals over.
+    pub fn new() -> Result<Signals, Error> {
+        let failed = Error::of("signals");
+        let (woken, wake) = UnixStream::pair().map_err(&failed)?;
+        woken.set_nonblocking(true).map_err(&failed)?;
+        wake.set_nonblocking(true).map_err(&failed)?;
+        let flags = [SIGTERM, SIGINT, SIGHUP, SIGUSR2, SIGUSR1]
+            .map(|signal| (signal, Arc::new(AtomicBool::new(false))));
+        for (signal, flag) in &flags {
+            // the flag first: it is to be seen once the loop wakes
+            signal_hook::flag::register(*signal, Arc::clone(flag)).map_err(&failed)?;
+            let wake = wake.try_clone().map_err(&failed)?;
+            signal_hook::low_level::pipe::register(*signal, wake).map_err(&failed)?;
+        }
+        // a client or a log that goes away is an error of a write, and no end
+        signal_hook::flag::register(SIGPIPE, Arc::new(AtomicBool::new(false))).map_err(&failed)?;
+        Ok(Signals { flags, woken, wake })
+    }
+
+    /// Readable when there is something to look at.
+    pub fn fd(&self) -> BorrowedFd<'_> {
+        self.woken.as_fd()
+    }
+
+    /// For another thread.
+    pub fn waker(&self) -> Result<Waker, Error> {
+        Ok(Waker(self.wake.try_clone().map_err(Error::of("signals"))?))
+    }
+
+    /// What was asked; does not wait.
+    pub fn asked(&mut self) -> Asked {
+        let mut bytes = [0; 64];
+        while matches!(self.woken.read(&mut bytes), Ok(1..)) {}
+        let taken = |wanted: i32| {
+            self.flags.iter().any(|(signal, flag)| *signal == wanted && flag.swap(false, Ordering::SeqCst))
+        };
+        // both are taken, whichever comes
+        let (term, int) = (taken(SIGTERM), taken(SIGINT));
+        Asked { end: term || int, all: taken(SIGHUP), rules: taken(SIGUSR2), templates: taken(SIGUSR1) }
+    }
+}
+
+impl Waker {
+    /// Wakes it; a full line wakes it too.
+    pub fn wake(&self) {
+        use std::io::Write;
+        let _ = (&self.0).write(&[0]);
+    }
+}

@@ -1,0 +1,302 @@
+//! The service on this machine: settings and moves by `apply` and `kernel`, as a command does them, with who asked written
+//! down; what only the main loop knows is asked of it. The kernel is looked at anew for each request: hierarchies come and
+//! go.
+
+use std::{
+    collections::BTreeMap,
+    path::Path,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use apply::Reading;
+use kernel::{GroupName, Host, Real, What};
+use plan::Ask;
+use serde_json::{Value as Json, json};
+use settings::{Access, DeviceNumber, Facts, Found};
+use system::{ProcessReader, Stat};
+use units::Bytes;
+
+use super::{
+    Changed, Classification, Control, Listed, Moves, Peer, Read, Refused, Reloaded, Rights, Service, Status,
+    audit::{Audit, Line},
+    visible::{View, shows_as_own},
+};
+
+/// The service on this machine.
+#[derive(Debug)]
+pub struct Live<C> {
+    control: C,
+    audit: Audit,
+    /// One change at a time: what one reads before it writes is not another's half.
+    changing: Mutex<()>,
+}
+
+impl<C: Control> Live<C> {
+    /// `state`: the directory that changes are written down in (`apply::STATE`).
+    pub fn new(control: C, state: &Path) -> Live<C> {
+        Live { control, audit: Audit::within(state), changing: Mutex::new(()) }
+    }
+
+    /// The way to the main loop.
+    pub fn control(&self) -> &C {
+        &self.control
+    }
+
+    /// Makes a change, and writes down who asked for what, and what came of it.
+    fn told<T>(
+        &self,
+        what: &'static str,
+        group: &GroupName,
+        asked: Json,
+        peer: &Peer,
+        change: impl FnOnce() -> Result<(T, Json), Refused>,
+    ) -> Result<T, Refused> {
+        let _one = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
+        let lost = |error| Refused::new(500, format!("who asked can't be written down: {error}"));
+        let mut audit = self.audit.open().map_err(|error| lost(error).hint("nothing was changed"))?;
+        let by = peer.by();
+        let result = change();
+        let (done, refused) = match &result {
+            Ok((_, done)) => (Some(done.clone()), None),
+            // the kernel was not asked: whoever is refused can't fill the file
+            Err(Refused { status: 400 | 403 | 404, .. }) => return result.map(|(answer, _)| answer),
+            Err(refused) => (None, Some(refused.message.as_str())),
+        };
+        audit
+            .write(&Line { by: &by, what, group: group.to_string(), asked, done, refused })
+            .map_err(|error| lost(error).hint("the change was made"))?;
+        result.map(|(answer, _)| answer)
+    }
+}
+
+impl<C: Control> Service for Live<C> {
+    fn rights(&self) -> Arc<Rights> {
+        self.control.rights()
+    }
+
+    fn status(&self) -> Result<Status, Refused> {
+        self.control.status()
+    }
+
+    fn counters(&self) -> Result<BTreeMap<String, u64>, Refused> {
+        self.control.counters()
+    }
+
+    fn groups(&self, peer: &Peer) -> Result<Vec<Listed>, Refused> {
+        let host = host()?;
+        let mut view = View::of(peer);
+        let mut listed = Vec::new();
+        for (name, at) in host.list(&GroupName::base())? {
+            let Ok(group) = GroupName::new(&name) else { continue };
+            let hierarchies = at.into_iter().map(|id| &host.hierarchies()[id]);
+            let seen = hierarchies.filter(|at| view.lists(&host.seat_in(at, &group).directory()));
+            let hierarchies: Vec<String> = seen.map(kernel::Hierarchy::label).collect();
+            if !hierarchies.is_empty() {
+                listed.push(Listed { group: name, hierarchies });
+            }
+        }
+        Ok(listed)
+    }
+
+    fn get(&self, group: &GroupName, settings: &[Found], peer: &Peer) -> Result<Vec<Read>, Refused> {
+        let host = host()?;
+        let mut view = View::of(peer);
+        let seats = host.existing(group).map_err(|error| missing(error, peer))?;
+        if !seats.iter().any(|seat| view.lists(&seat.directory())) {
+            return Err(Refused::forbidden(format!("user {} may not look into group '{group}'", peer.uid)));
+        }
+        if settings.is_empty() {
+            let known = settings::all().filter(|setting| setting.access == Access::ReadWrite);
+            let readings = known.filter_map(|setting| {
+                let found = settings::find(setting.name).ok()?;
+                let reading = apply::get(&host, group, &found).ok()?;
+                reading.files.iter().all(|file| view.reads(file)).then(|| read(&found, &reading))
+            });
+            return Ok(readings.collect());
+        }
+        let one = |found: &Found| {
+            let reading = apply::get(&host, group, found)?;
+            if reading.files.iter().all(|file| view.reads(file)) {
+                return Ok(read(found, &reading));
+            }
+            Err(Refused::forbidden(format!(
+                "user {} may not read {} of group '{group}'",
+                peer.uid, found.name
+            )))
+        };
+        settings.iter().map(one).collect()
+    }
+
+    fn set(
+        &self,
+        group: &GroupName,
+        values: &[(Found, String)],
+        peer: &Peer,
+    ) -> Result<Vec<Changed>, Refused> {
+        let asked = Json::Object(
+            values.iter().map(|(found, text)| (found.name.clone(), Json::from(text.as_str()))).collect(),
+        );
+        self.told("set", group, asked, peer, || {
+            let host = host()?;
+            let mut asks = Vec::new();
+            let mut warnings: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+            for (found, text) in values {
+                let (value, warned) = system::whole_disks(found.parse(text, &For(peer))?);
+                let place = apply::place(&host, group, found)?;
+                warnings.insert(&found.name, warned);
+                asks.push(Ask { group: group.clone(), place, found: found.clone(), value });
+            }
+            let changes = apply::set(&host, &asks)?;
+            let done: Vec<Changed> = changes
+                .iter()
+                .map(|change| changed(change, warnings.remove(change.setting.as_str()).unwrap_or_default()))
+                .collect();
+            let told = json!(done);
+            Ok((done, told))
+        })
+    }
+
+    fn move_processes(&self, group: &GroupName, pids: &[u32], peer: &Peer) -> Result<Moves, Refused> {
+        self.told("move", group, json!(pids), peer, || {
+            let host = host()?;
+            let before = pids.iter().map(|pid| own(&host, *pid, peer)).collect::<Result<Vec<_>, _>>()?;
+            let moved = host.move_tasks(group, pids, What::Process)?;
+            let mut gone = moved.gone;
+            // whoever is no longer the one that was looked at had ended
+            let (same, other): (Vec<u32>, Vec<u32>) = moved.tasks.into_iter().partition(|pid| {
+                let looked_at = pids.iter().position(|asked| asked == pid);
+                looked_at.is_some_and(|index| start_of(*pid) == Some(before[index]))
+            });
+            gone.extend(other);
+            let directories = moved.directories.iter().map(|path| path.display().to_string()).collect();
+            let moves = Moves { moved: same, gone, directories };
+            let told = json!(moves);
+            Ok((moves, told))
+        })
+    }
+
+    fn reload(&self, peer: &Peer) -> Result<Reloaded, Refused> {
+        self.control.reload(peer.by())
+    }
+
+    fn classify(&self, pid: u32, peer: &Peer) -> Result<Classification, Refused> {
+        if !shows_as_own(peer, pid) {
+            return Err(Refused::forbidden(format!("process {pid} is not of user {}", peer.uid)));
+        }
+        self.control.classify(pid)
+    }
+}
+
+fn host() -> Result<Host, Refused> {
+    Ok(Host::new(Box::new(Real::new()))?)
+}
+
+/// A process that the peer may move: whose users all are the peer's, so that no program that runs with another's rights is
+/// taken along. Returns when it started.
+fn own(host: &Host, pid: u32, peer: &Peer) -> Result<u64, Refused> {
+    let mut reader = ProcessReader::new();
+    // held by its directory: what is read now is all of one process
+    let mut process = reader.process(pid)?;
+    let started = process.stat()?.started;
+    if peer.is_root() {
+        return Ok(started);
+    }
+    let real = host.kernel().process(pid).map_err(|_| system::Gone { pid })?.uid;
+    let status = process.status()?;
+    if status.process != pid {
+        return Err(Refused::bad(format!("{pid} is a thread of process {}", status.process)));
+    }
+    if (status.uid, real) != (peer.uid, peer.uid) {
+        return Err(Refused::forbidden(format!("process {pid} is not of user {}", peer.uid))
+            .hint("only one's own processes are put into a group"));
+    }
+    // still the same, after its real user was read by its number
+    reader.process(pid)?.stat().ok().filter(|stat| stat.started == started).ok_or(system::Gone { pid })?;
+    Ok(started)
+}
+
+fn start_of(pid: u32) -> Option<u64> {
+    let mut reader = ProcessReader::new();
+    reader.process(pid).and_then(|mut process| process.stat()).ok().map(|stat: Stat| stat.started)
+}
+
+/// Near names are for those who may list them.
+fn missing(error: kernel::Error, peer: &Peer) -> Refused {
+    match error {
+        kernel::Error::NoGroup { group, .. } if !peer.is_root() => {
+            Refused::new(404, format!("group '{group}' does not exist"))
+        }
+        error => error.into(),
+    }
+}
+
+fn read(found: &Found, reading: &Reading) -> Read {
+    Read {
+        setting: found.name.clone(),
+        canonical: found.canonical(),
+        value: json!(reading.value),
+        text: found.show(&reading.value),
+        version: reading.place.version,
+        files: reading.files.iter().map(|file| file.display().to_string()).collect(),
+    }
+}
+
+fn changed(change: &apply::Change, warnings: Vec<String>) -> Changed {
+    let written = change.written.iter().map(|write| (write.path.display().to_string(), write.text.clone()));
+    Changed {
+        setting: change.setting.clone(),
+        before: change.before.as_ref().map(|value| json!(value)),
+        asked: json!(change.asked),
+        held: change.held.as_ref().map(|value| json!(value)),
+        written: written.collect(),
+        notes: [&warnings, &change.differences, &change.approximations]
+            .into_iter()
+            .flatten()
+            .cloned()
+            .collect(),
+    }
+}
+
+/// What values may ask of the machine for a peer. A path is looked up only where others than root can put nothing: else
+/// the daemon would tell what is in directories that the peer can't see, or wait for a file system of the peer's own.
+struct For<'p>(&'p Peer);
+
+impl Facts for For<'_> {
+    fn memory(&self) -> Option<Bytes> {
+        system::Live.memory()
+    }
+
+    fn cpus(&self) -> Option<usize> {
+        system::Live.cpus()
+    }
+
+    fn device(&self, path: &str) -> Result<DeviceNumber, String> {
+        if self.0.is_root() || is_of_roots_directories(path) {
+            return system::Live.device(path);
+        }
+        Err(format!("{path}: for others than root, a device is /dev/NAME, /dev/mapper/NAME or MAJOR:MINOR"))
+    }
+}
+
+fn is_of_roots_directories(path: &str) -> bool {
+    let Some(name) = path.strip_prefix("/dev/") else { return false };
+    let name = name.strip_prefix("mapper/").unwrap_or(name);
+    !name.is_empty() && !name.contains('/') && !name.starts_with('.')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_of_somebody_else_is_not_looked_up_for_him() {
+        let stranger = Peer { uid: 65534, gid: 65534, pid: 1 };
+        for path in
+            ["/root", "/etc/shadow", "/dev/shm/x", "/dev/../root", "/dev/..", "/dev/", "/dev/mapper/../x"]
+        {
+            let refused = For(&stranger).device(path).unwrap_err();
+            assert!(refused.contains("for others than root"), "{path}: {refused}");
+        }
+        assert!(is_of_roots_directories("/dev/sda") && is_of_roots_directories("/dev/mapper/vg-data"));
+    }
+}

@@ -1,0 +1,245 @@
+//! Strict rules: the gate's own process, which holds the start of their programs until these are in their groups, and
+//! the daemon's side of it, which keeps a gate running ([`events::Watchdog`]).
+//!
+//! In the gate, a strict rule goes before a hand that placed the process: what it promises holds for every start. What
+//! can't be decided or moved is let go, and the daemon sees it after its exec like any other.
+
+use std::{
+    borrow::Cow,
+    ffi::OsString,
+    os::{
+        fd::{AsRawFd, BorrowedFd},
+        unix::process::CommandExt,
+    },
+    path::PathBuf,
+    process::Command,
+    sync::{
+        Arc,
+        mpsc::{Receiver, channel},
+    },
+    time::{Duration, Instant},
+};
+
+use classify::{Decision, Facts, Placer, Relative};
+use events::{Control, ExecGate, Limits, Notice, Watchdog};
+use kernel::{Host, Real};
+use system::{Gone, Process, ProcessReader, Status};
+use tracing::{error, info, warn};
+
+use crate::{
+    Counters, Error, Handle, RuleFiles,
+    put::{Put, is_in, put},
+    ruling::Ruling,
+};
+
+/// How long a reload waits until the new gate holds, before the old one goes.
+const CHANGE: Duration = Duration::from_secs(5);
+
+/// The name by which a gate is started (its `argv[0]`).
+pub const GATE: &str = "ringfenced-gate";
+
+/// The gate, as the daemon has it.
+pub(crate) struct Strict {
+    /// The words that start a gate.
+    words: Vec<OsString>,
+    counters: Arc<Counters>,
+    /// `None` without strict rules.
+    running: Option<Watchdog>,
+}
+
+impl Strict {
+    pub fn new(words: Vec<OsString>, counters: Arc<Counters>) -> Strict {
+        Strict { words, counters, running: None }
+    }
+
+    /// Holds the starts of these rules' programs. Where a gate ran before, it goes once the new one holds. `wake`: told
+    /// whenever a gate begins to hold, as starts before it were not held.
+    ///
+    /// # Errors
+    /// The watchdog's thread can't be had.
+    pub fn follow(&mut self, ruling: &Ruling, files: &RuleFiles, wake: Handle) -> Result<(), Error> {
+        let held = ruling.held();
+        if held.is_empty() {
+            self.running = None;
+            return Ok(());
+        }
+        info!("holding the starts of {}", shown(&held));
+        let (command, counters) = (self.command(files), Arc::clone(&self.counters));
+        let (serving, served) = channel();
+        let gate = move || made(&command);
+        let notice = move |notice: Notice| {
+            match notice {
+                Notice::Serving(pid) => {
+                    Counters::count(&counters.gates);
+                    info!(pid, "strict rules are in force");
+                    let _ = serving.send(());
+                }
+                Notice::Late(pid) => {
+                    Counters::count(&counters.gates_late);
+                    error!(pid, "the gate of strict rules did not answer in time, and was ended");
+                }
+                Notice::Ended(pid, status) => warn!(pid, "the gate of strict rules ended: {status}"),
+                Notice::NotStarted(problem) => error!("the gate of strict rules can't be started: {problem}"),
+            }
+            wake.wake();
+        };
+        let new = Watchdog::start(Limits::default(), gate, notice)?;
+        wait(&served, CHANGE);
+        self.running = Some(new);
+        Ok(())
+    }
+
+    fn command(&self, files: &RuleFiles) -> Vec<OsString> {
+        let mut words = self.words.clone();
+        let mut path =
+            |name: &str, path: &PathBuf| words.extend([name.into(), path.clone().into_os_string()]);
+        match files {
+            RuleFiles::Below(etc) => path("--etc", etc),
+            RuleFiles::Libcgroup(etc) => path("--libcgroup", etc),
+            RuleFiles::These { layout, rules, templates } => {
+                layout.iter().for_each(|layout| path("--layout", layout));
+                rules.iter().for_each(|file| path("--rules", file));
+                templates.iter().for_each(|file| path("--templates", file));
+            }
+        }
+        words
+    }
+}
+
+fn wait(served: &Receiver<()>, limit: Duration) {
+    let end = Instant::now() + limit;
+    if served.recv_timeout(end.saturating_duration_since(Instant::now())).is_err() {
+        warn!("strict rules are not in force yet: their gate does not answer");
+    }
+}
+
+/// This program, also if its file was replaced meanwhile.
+fn made(words: &[OsString]) -> Command {
+    let mut command = Command::new("/proc/self/exe");
+    command.arg0(GATE).args(words);
+    command
+}
+
+fn shown(paths: &[PathBuf]) -> String {
+    paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ")
+}
+
+/// The gate's process: `words` are what [`crate::Options::strict`]'s were followed by. Returns when it is no longer
+/// wanted.
+///
+/// # Errors
+/// It can't hold starts, or the rules can't be read; starts go on then.
+pub fn gate(words: impl IntoIterator<Item = OsString>) -> Result<(), Error> {
+    let control = Control::of_gate()?;
+    let files = files(words);
+    // all that may ask another process or wait is done before the first start is held
+    let mut ruling = Ruling::read(&files)?;
+    let host = Host::new(Box::new(Real::new()))?;
+    for rule in 0..ruling.read.len() {
+        let _ = ruling.fixed(rule, &host);
+    }
+    let held = ruling.held();
+    let mut reader = ProcessReader::new();
+    let gate = ExecGate::open(control, held)?;
+    gate.serve(|pid, file| {
+        // what goes wrong here is seen, and told, by the daemon after the exec
+        let _ = admit(&mut ruling, &host, &mut reader, pid, file);
+    })?;
+    Ok(())
+}
+
+fn files(words: impl IntoIterator<Item = OsString>) -> RuleFiles {
+    let mut words = words.into_iter();
+    let (mut layout, mut rules, mut templates) = (None, Vec::new(), Vec::new());
+    while let (Some(name), Some(path)) = (words.next(), words.next()) {
+        let path = PathBuf::from(path);
+        match name.to_str() {
+            Some("--etc") => return RuleFiles::Below(path),
+            Some("--libcgroup") => return RuleFiles::Libcgroup(path),
+            Some("--layout") => layout = Some(path),
+            Some("--rules") => rules.push(path),
+            _ => templates.push(path),
+        }
+    }
+    RuleFiles::These { layout, rules, templates }
+}
+
+/// Puts a process that waits for its start where the first rule leads that fits what it will be.
+fn admit(
+    ruling: &mut Ruling,
+    host: &Host,
+    reader: &mut ProcessReader,
+    pid: u32,
+    file: BorrowedFd<'_>,
+) -> Result<(), Gone> {
+    let link = rustix::fs::readlink(format!("/proc/self/fd/{}", file.as_raw_fd()), Vec::new());
+    let Ok(program) = link else { return Ok(()) };
+    let program = Cow::from(program.as_bytes().to_vec());
+    let mut starting = Starting { process: reader.process(pid)?, program };
+    let Decision::To { rule } = ruling.rules.decide(&mut starting)? else { return Ok(()) };
+    // a group that is to be made, or was not there when the rules were read, is the daemon's to see to
+    let Some(way) = ruling.fixed(rule, host) else { return Ok(()) };
+    let Some(places) = &way.places else { return Ok(()) };
+    let text = starting.control_groups()?;
+    if is_in(host, places, text) {
+        return Ok(());
+    }
+    if host.needs_unit() {
+        // systemd's services stay where they are, which the long way looks at
+        let goals = way.goals.clone();
+        let placer = Placer::new(host, &ruling.desired, &ruling.accounts);
+        let _ = placer.place_at(&goals, pid);
+    } else if put(host, places, pid, text) == Put::Refused {
+        ruling.forget_places(rule);
+    }
+    Ok(())
+}
+
+/// A process as it will be once its exec goes on. What would wait for that exec, or is another program's until then, is
+/// not asked.
+struct Starting<'p> {
+    process: Process<'p>,
+    program: Cow<'p, [u8]>,
+}
+
+impl Facts for Starting<'_> {
+    fn pid(&self) -> u32 {
+        self.process.pid()
+    }
+
+    fn status(&mut self) -> Result<Status, Gone> {
+        self.process.status()
+    }
+
+    fn groups(&mut self) -> Result<&[u32], Gone> {
+        self.process.groups()
+    }
+
+    fn program(&mut self) -> Result<&[u8], Gone> {
+        Ok(&self.program)
+    }
+
+    fn realtime(&mut self) -> Result<bool, Gone> {
+        Ok(self.process.stat()?.realtime)
+    }
+
+    fn command(&mut self) -> Result<&[u8], Gone> {
+        Ok(b"")
+    }
+
+    fn environment(&mut self) -> Result<Option<&[u8]>, Gone> {
+        Ok(None)
+    }
+
+    fn control_groups(&mut self) -> Result<&[u8], Gone> {
+        self.process.control_groups()
+    }
+
+    fn session(&mut self) -> Result<u32, Gone> {
+        Ok(self.process.stat()?.session)
+    }
+
+    fn relative(&mut self, pid: u32) -> Result<Relative, Gone> {
+        Facts::relative(&mut self.process, pid)
+    }
+}

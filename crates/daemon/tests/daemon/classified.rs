@@ -1,0 +1,209 @@
+//! Processes that run already and processes to come are put where the rules say, whatever else happens on the machine.
+
+use std::{process::Command, time::Duration};
+
+use rustix::process::Signal;
+
+use crate::{
+    Case,
+    world::{Running, World, eventually},
+};
+
+pub fn trials() -> Vec<Case> {
+    vec![
+        ("a_running_and_every_new_process_of_a_program_is_in_its_group", running_and_new),
+        ("a_process_that_becomes_another_user_is_followed", another_user),
+        ("a_servers_children_are_where_it_is_also_those_forked_while_it_was_moved", children),
+        ("nobody_who_lives_is_left_out_of_a_burst_of_forks", burst),
+        ("nobody_who_lives_is_left_out_when_the_kernel_drops_events", overrun),
+        ("a_child_stays_where_its_parent_was_put_by_hand", by_hand),
+        ("a_group_is_made_on_demand_and_removed_when_empty", on_demand),
+        ("an_idle_daemon_sleeps", idle),
+    ]
+}
+
+fn rule(world: &World, program: &std::path::Path, group: &str) {
+    world.write("cgrules.conf", &format!("*:{} pids {group}\n", program.display()));
+}
+
+fn running_and_new() {
+    let mut world = World::new();
+    let (group, program) = (world.group("db"), world.copy("/bin/sleep", "sleep"));
+    rule(&world, &program, &group);
+    let before = Running::start(&program, &["60"]);
+    let daemon = world.daemon(&[]);
+    assert_eq!(world.place(before.pid()).as_deref(), Some(group.as_str()), "at once: it is ready");
+    for _ in 0..20 {
+        let new = Running::start(&program, &["60"]);
+        eventually("the new one in its group", || world.place(new.pid()).as_deref() == Some(&group));
+    }
+    let other = world.copy("/bin/sleep", "other");
+    let other = Running::start(&other, &["60"]);
+    std::thread::sleep(Duration::from_millis(100));
+    assert_ne!(world.place(other.pid()).as_deref(), Some(group.as_str()));
+    daemon.end();
+    assert_eq!(world.place(before.pid()).as_deref(), Some(group.as_str()), "its end changes nothing");
+}
+
+fn another_user() {
+    use std::os::unix::process::CommandExt;
+    let mut world = World::new();
+    let (group, program) = (world.group("user"), world.copy("/bin/sh", "sh"));
+    let uid = 4_000_000 + std::process::id() % 100_000;
+    world.write("cgrules.conf", &format!("{uid}:{} pids {group}\n", program.display()));
+    let daemon = world.daemon(&[]);
+    let own = Running::start(&program, &["-c", "sleep 60; true"]);
+    let mut command = Command::new(&program);
+    let theirs =
+        Running(command.args(["-c", "read x"]).uid(uid).stdin(std::process::Stdio::piped()).spawn().unwrap());
+    eventually("the user's in its group", || world.place(theirs.pid()).as_deref() == Some(&group));
+    assert_ne!(world.place(own.pid()).as_deref(), Some(group.as_str()));
+    for pid in children_of(own.pid()) {
+        crate::world::end(pid, Signal::KILL);
+    }
+    daemon.end();
+}
+
+fn children_of(pid: u32) -> Vec<u32> {
+    let text = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
+    text.split_whitespace().map(|child| child.parse().unwrap()).collect()
+}
+
+/// A shell whose children, forked at once, run on without an exec.
+fn children() {
+    let mut world = World::new();
+    let (group, program) = (world.group("server"), world.copy("/bin/sh", "postmaster"));
+    rule(&world, &program, &group);
+    let fifo = world.directory.join("fifo");
+    rustix::fs::mkfifoat(rustix::fs::CWD, &fifo, rustix::fs::Mode::RUSR).unwrap();
+    let quiet = format!("for i in 1 2 3 4 5 6 7 8; do (read x < {}) & done; wait", fifo.display());
+    let before = Running::start(&program, &["-c", &quiet]);
+    let daemon = world.daemon(&[]);
+    for _ in 0..10 {
+        let server = Running::start(&program, &["-c", &quiet]);
+        eventually("eight backends", || children_of(server.pid()).len() >= 8);
+        eventually("all of them in the group", || {
+            let all = children_of(server.pid()).into_iter().chain([server.pid()]);
+            all.into_iter().all(|pid| world.place(pid).as_deref() == Some(&group))
+        });
+    }
+    let before = children_of(before.pid()).into_iter().chain([before.pid()]);
+    for pid in before {
+        assert_eq!(world.place(pid).as_deref(), Some(group.as_str()));
+    }
+    daemon.end();
+}
+
+/// Many short ones of one program, and long ones of another among them.
+fn storm(world: &World, short: usize, every: usize) -> (Running, std::path::PathBuf) {
+    let (short_one, long_one) = (world.copy("/bin/true", "short"), world.copy("/bin/sleep", "long"));
+    let text = format!(
+        "i=0; while [ $i -lt {short} ]; do {short} & i=$((i+1)); if [ $((i % {every})) = 0 ]; then {long} 120 & fi; done; wait",
+        short = short_one.display(),
+        every = every,
+        long = long_one.display(),
+    );
+    let text = text.replacen(&format!("-lt {}", short_one.display()), &format!("-lt {short}"), 1);
+    (Running::start("/bin/sh".as_ref(), &["-c", &text]), long_one)
+}
+
+fn left_out(world: &World, program: &std::path::Path, group: &str) -> usize {
+    let out = |pid: &u32| world.place(*pid).is_some_and(|place| place != group);
+    world.running(program).into_iter().filter(out).count()
+}
+
+fn burst() {
+    let mut world = World::new();
+    let (group, both) = (world.group("burst"), world.directory.join("rf-test-"));
+    world.write("cgrules.conf", &format!("*:{}* pids {group}\n", both.display()));
+    let daemon = world.daemon(&[]);
+    let (_storm, long) = storm(&world, 2100, 7);
+    eventually("300 long ones", || world.running(&long).len() == 300);
+    std::thread::sleep(Duration::from_secs(2));
+    assert_eq!(left_out(&world, &long, &group), 0, "{}", daemon.log());
+    daemon.end();
+}
+
+fn overrun() {
+    let mut world = World::new();
+    let group = world.group("overrun");
+    let both = world.directory.join("rf-test-");
+    world.write("cgrules.conf", &format!("*:{}* pids {group}\n", both.display()));
+    let daemon = world.daemon(&["buffer=8192"]);
+    daemon.signal(Signal::STOP);
+    let (_storm, long) = storm(&world, 300, 3);
+    eventually("100 long ones", || world.running(&long).len() == 100);
+    assert_eq!(left_out(&world, &long, &group), 100);
+    daemon.signal(Signal::CONT);
+    daemon.wait_for_log("looked at all processes after events were lost", 1);
+    eventually("none left out", || left_out(&world, &long, &group) == 0);
+    daemon.end();
+}
+
+fn by_hand() {
+    let mut world = World::new();
+    let (db, batch) = (world.group("db"), world.group("batch"));
+    let program = world.copy("/bin/sh", "sh");
+    rule(&world, &program, &db);
+    let daemon = world.daemon(&[]);
+    let mut command = Command::new(&program);
+    // forks and execs the same program whenever it is told to
+    let text =
+        format!("while read x; do {} -c 'read y < /dev/null; sleep 61; true' & done", program.display());
+    let mut shell = command.args(["-c", &text]).stdin(std::process::Stdio::piped()).spawn().unwrap();
+    let mut line = shell.stdin.take().unwrap();
+    let shell = Running(shell);
+    eventually("the shell by its rule", || world.place(shell.pid()).as_deref() == Some(&db));
+    world.put(&batch, shell.pid());
+    std::io::Write::write_all(&mut line, b"go\n").unwrap();
+    eventually("a child that runs the program", || {
+        children_of(shell.pid()).iter().any(|child| !children_of(*child).is_empty())
+    });
+    std::thread::sleep(Duration::from_millis(200));
+    let child = children_of(shell.pid())[0];
+    assert_eq!(world.place(child).as_deref(), Some(batch.as_str()), "{}", daemon.log());
+    assert_eq!(world.place(shell.pid()).as_deref(), Some(batch.as_str()));
+    children_of(child).into_iter().for_each(|pid| crate::world::end(pid, Signal::KILL));
+    daemon.end();
+}
+
+fn on_demand() {
+    let mut world = World::new();
+    let program = world.copy("/bin/sleep", "sleep");
+    let base = world.group_name("t");
+    world.write("cgrules.conf", &format!("*:{} pids {base}-%U\n", program.display()));
+    world.write("cgconfig.conf", &format!("template {base}-%U {{ pids {{ pids.max = 77; }} }}\n"));
+    let daemon = world.daemon(&[]);
+    let process = Running::start(&program, &["60"]);
+    let group = format!("{base}-0");
+    eventually("in the group that was made", || world.place(process.pid()).as_deref() == Some(&group));
+    let name = kernel::GroupName::new(&group).unwrap();
+    let seat = world.host.seat(&name, settings::Controller::Pids).unwrap();
+    assert_eq!(world.host.read(&seat, &name, "pids.max").unwrap().trim(), "77");
+    drop(process);
+    eventually("the group removed", || world.host.seats(&name).is_empty());
+    daemon.end();
+}
+
+fn idle() {
+    let mut world = World::new();
+    let (group, program) = (world.group("idle"), world.copy("/bin/sleep", "sleep"));
+    rule(&world, &program, &group);
+    let daemon = world.daemon(&[]);
+    let value = |name: &str| -> u64 {
+        let text = std::fs::read_to_string(format!("/proc/{}/status", daemon.pid())).unwrap();
+        let line = text.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+        line.trim_matches(|c: char| !c.is_ascii_digit()).parse().unwrap()
+    };
+    // other processes of the machine wake it: the quietest of several spans counts
+    let wakes = (0..5).map(|_| {
+        let before = value("voluntary_ctxt_switches:");
+        std::thread::sleep(Duration::from_millis(500));
+        value("voluntary_ctxt_switches:") - before
+    });
+    let wakes: Vec<u64> = wakes.collect();
+    let size = value("VmRSS:");
+    eprintln!("an idle daemon: {wakes:?} wake-ups per 500 ms, {size} KiB resident");
+    daemon.end();
+    assert_eq!(wakes.iter().min(), Some(&0), "{wakes:?}");
+}

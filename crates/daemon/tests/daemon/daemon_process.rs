@@ -1,0 +1,57 @@
+//! This binary as the daemon, and as the gate of its strict rules.
+
+use std::{ffi::OsString, path::PathBuf, process::ExitCode, time::Duration};
+
+use daemon::{Keep, Log, LogTarget, Options, RuleFiles};
+
+pub const DAEMON: &str = "rf-test-daemon";
+pub const GATE: &str = "rf-test-gate";
+
+/// Words: the directory of the test, then `name=value`.
+pub fn daemon(mut words: impl Iterator<Item = OsString>) -> ExitCode {
+    let directory = PathBuf::from(words.next().unwrap());
+    let there = |name: &str| Some(directory.join(name)).filter(|path| path.exists());
+    let mut options = Options {
+        files: RuleFiles::These {
+            layout: there("layout.toml"),
+            rules: there("cgrules.conf").into_iter().collect(),
+            templates: there("cgconfig.conf").into_iter().collect(),
+        },
+        apply: there("layout.toml").is_some(),
+        state: directory.join("state"),
+        strict: Some(vec![GATE.into()]),
+        keep: Keep::Report,
+        every: Duration::ZERO,
+        socket: None,
+        buffer: Options::BUFFER,
+    };
+    for word in words {
+        match word.to_str().unwrap().split_once('=').unwrap() {
+            ("buffer", bytes) => options.buffer = bytes.parse().unwrap(),
+            ("every", millis) => options.every = Duration::from_millis(millis.parse().unwrap()),
+            ("keep", "repair") => options.keep = Keep::Repair,
+            ("socket", path) => options.socket = Some(path.into()),
+            other => panic!("{other:?}"),
+        }
+    }
+    Log { level: Some(daemon::Level::DEBUG), to: vec![LogTarget::File(directory.join("log"))] }
+        .begin()
+        .unwrap();
+    match daemon::run(options) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{error}\n{}", error.details());
+            ExitCode::FAILURE
+        }
+    }
+}
+
+pub fn gate(words: impl Iterator<Item = OsString>) -> ExitCode {
+    match daemon::gate(words) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("gate: {error}\n{}", error.details());
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,43 @@
+//! The daemon's socket on the kernel of the machine that this runs on: who may what, and what hostile clients do to it.
+//! Clients of other users are this program again, under their numbers.
+#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout, reason = "a test's failure is a panic")]
+
+#[path = "socket/client.rs"]
+mod client;
+#[path = "socket/document.rs"]
+mod document;
+#[path = "socket/hostile.rs"]
+mod hostile;
+#[path = "socket/races.rs"]
+mod races;
+#[path = "socket/rights.rs"]
+mod rights;
+#[path = "socket/scene.rs"]
+mod scene;
+#[path = "socket/serving.rs"]
+mod serving;
+
+use libtest_mimic::{Arguments, Trial};
+
+fn main() {
+    if client::is_asked() {
+        return client::run();
+    }
+    let mut arguments = Arguments::from_args();
+    // descriptors are counted, and they are the whole process's
+    arguments.test_threads = Some(1);
+    let root = rustix::process::geteuid().is_root();
+    let rows = [rights::ROWS, serving::ROWS, document::ROWS, races::ROWS, hostile::ROWS];
+    let trial = |(name, test): &(&'static str, fn())| {
+        let test = *test;
+        // without root there are no other users to be
+        Trial::test(*name, move || {
+            test();
+            Ok(())
+        })
+        .with_ignored_flag(!root)
+    };
+    let conclusion = libtest_mimic::run(&arguments, rows.into_iter().flatten().map(trial).collect());
+    scene::tidy();
+    conclusion.exit();
+}

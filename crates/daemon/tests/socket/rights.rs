@@ -1,0 +1,219 @@
+//! Who may what, each right given and refused.
+
+use std::{fs, os::unix::process::CommandExt, process::Command};
+
+use serde_json::json;
+
+use crate::scene::{ADMIN, ADMINS, ROOT, STRANGER, Scene, TASKS, User};
+
+pub const ROWS: &[(&str, fn())] = &[
+    ("each user gets what the layout gives him and nothing else", each_user),
+    ("an admin's change is made and written down with who asked", written_down),
+    ("settings change all or none", all_or_none),
+    ("what the kernel keeps for root stays root's", kept_for_root),
+    ("a tasks user moves his own processes only", own_processes),
+    ("a program that runs with another's rights is not taken along", other_rights),
+    ("others see groups as far as the files' modes let them", modes),
+    ("others have only their own processes explained", explained),
+    ("paths of others are not looked up for an admin", looked_up),
+];
+
+const SET: &str = r#"{"pids.max": 77}"#;
+/// A process of the test's own: a right that is given by mistake must not reach anybody else's.
+const MOVE: &str = r#"{"pids":[{pid}]}"#;
+
+fn each_user() {
+    let mut scene = Scene::new();
+    let pid = scene.process_of(ROOT).to_string();
+    let rows: &[(User, &str, &str, &str, u16)] = &[
+        (ROOT, "GET", "/v1/status", "", 200),
+        (ROOT, "GET", "/v1/groups", "", 200),
+        (ROOT, "PATCH", "/v1/groups/{g}/nobodys/settings", SET, 200),
+        (ROOT, "PATCH", "/v1/groups/{g}/db/own/settings", SET, 200),
+        (ROOT, "POST", "/v1/reload", "", 409),
+        (ADMIN, "PATCH", "/v1/groups/{g}/db/settings", SET, 200),
+        (ADMIN, "PATCH", "/v1/groups/{g}/db/below/settings", SET, 200),
+        (ADMIN, "PATCH", "/v1/groups/{g}/db/own/settings", SET, 403),
+        (ADMIN, "PATCH", "/v1/groups/{g}/nobodys/settings", SET, 403),
+        (ADMIN, "PATCH", "/v1/groups/{g}/settings", SET, 403),
+        (ADMIN, "PATCH", "/v1/groups/elsewhere/settings", SET, 403),
+        (ADMIN, "POST", "/v1/groups/{g}/db/processes", MOVE, 403),
+        (ADMIN, "POST", "/v1/reload", "", 403),
+        (ADMINS, "PATCH", "/v1/groups/{g}/db/settings", SET, 200),
+        (TASKS, "PATCH", "/v1/groups/{g}/db/settings", SET, 403),
+        (TASKS, "POST", "/v1/groups/{g}/nobodys/processes", MOVE, 403),
+        (STRANGER, "PATCH", "/v1/groups/{g}/db/own/settings", SET, 200),
+        (STRANGER, "PATCH", "/v1/groups/{g}/db/settings", SET, 403),
+        (STRANGER, "POST", "/v1/groups/{g}/db/processes", MOVE, 403),
+        (STRANGER, "POST", "/v1/reload", "", 403),
+        (STRANGER, "GET", "/v1/status", "", 200),
+        (STRANGER, "GET", "/v1/counters", "", 200),
+        (STRANGER, "GET", "/v1/groups/{g}/db?settings=pids.max", "", 200),
+        (STRANGER, "GET", "/v1/groups/{g}/missing", "", 404),
+    ];
+    for (user, method, path, body, expected) in rows {
+        let (status, told) = scene.ask(*user, method, path, &body.replace("{pid}", &pid));
+        assert_eq!(status, *expected, "{user:?} {method} {path}: {told}");
+        if *expected >= 400 {
+            assert!(told["detail"].as_str().is_some_and(|detail| !detail.is_empty()), "{told}");
+            assert_eq!(told["status"], *expected);
+        }
+    }
+    let reloads = scene.main.0.reloads.lock().unwrap();
+    assert!(reloads.len() == 1 && reloads[0].uid == 0 && reloads[0].pid == std::process::id());
+    assert_eq!(
+        scene.handle.as_ref().unwrap().counts().forbidden.load(std::sync::atomic::Ordering::Relaxed),
+        11
+    );
+}
+
+fn written_down() {
+    let scene = Scene::new();
+    let (status, told) = scene.ask(ADMIN, "PATCH", "/v1/groups/{g}/db/settings", r#"{"pids.max": "123"}"#);
+    assert_eq!((status, told[0]["setting"].clone()), (200, json!("pids.max")), "{told}");
+    assert_eq!(scene.pids_max("db"), "123");
+    scene.ask(STRANGER, "PATCH", "/v1/groups/{g}/db/settings", SET);
+    let (status, _) = scene.ask(ADMIN, "PATCH", "/v1/groups/{g}/db/settings", r#"{"pids.max": "many"}"#);
+    assert_eq!((status, scene.pids_max("db").as_str()), (400, "123"));
+    let changes = scene.changes();
+    assert_eq!(changes.len(), 1, "what the kernel was not asked for is not written: {changes:?}");
+    assert_eq!(
+        (&changes[0]["by"]["uid"], &changes[0]["asked"]),
+        (&json!(ADMIN.0), &json!({"pids.max": "123"}))
+    );
+    assert_eq!(changes[0]["group"], json!(format!("{}/db", scene.group)));
+    assert!(changes[0]["by"]["command"].as_str().unwrap().contains("--ask-the-socket"), "{changes:?}");
+    assert!(changes[0]["at"].as_str().unwrap().ends_with('Z') && changes[0]["done"].is_array());
+    let held = fs::metadata(scene.state().join("changes.jsonl")).unwrap();
+    assert_eq!(std::os::unix::fs::PermissionsExt::mode(&held.permissions()) & 0o777, 0o600);
+}
+
+fn all_or_none() {
+    let scene = Scene::new();
+    scene.ask(ROOT, "PATCH", "/v1/groups/{g}/db/settings", r#"{"pids.max": 40}"#);
+    for body in [
+        r#"{"pids.max": 41, "pids.nonsense": 1}"#,
+        r#"{"pids.max": 41, "memory.max": "nothing"}"#,
+        // the group has no directory where another controller lives, or the kernel refuses
+        r#"{"pids.max": 41, "cpuset.cpus": "4095"}"#,
+        r#"{"pids.max": 41, "pids.max": 42}"#,
+        r#"{"pids.max": 41, "pids.current": 1}"#,
+        r#"{}"#,
+        "[]",
+        "",
+        "{",
+    ] {
+        let (status, told) = scene.ask(ADMIN, "PATCH", "/v1/groups/{g}/db/settings", body);
+        assert!((400..500).contains(&status), "{body}: {status} {told}");
+        assert_eq!(scene.pids_max("db"), "40", "{body}");
+    }
+}
+
+fn kept_for_root() {
+    let scene = Scene::new();
+    for setting in ["devices.allow", "devices.deny", "release_agent", "cgroup.kill", "notify_on_release"] {
+        let body = json!({ setting: "a" }).to_string();
+        let (status, told) = scene.ask(ADMIN, "PATCH", "/v1/groups/{g}/db/settings", &body);
+        assert_eq!(status, 403, "{setting}: {told}");
+        assert!(told["detail"].as_str().unwrap().contains("root only"), "{told}");
+    }
+    assert_eq!(scene.changes().len(), 0);
+}
+
+fn own_processes() {
+    let mut scene = Scene::new();
+    let (own, roots, others) = (scene.process_of(TASKS), scene.process_of(ROOT), scene.process_of(STRANGER));
+    let ask = |scene: &Scene, pids: &[u32]| {
+        let body = json!({ "pids": pids }).to_string();
+        scene.ask(TASKS, "POST", "/v1/groups/{g}/db/processes", &body)
+    };
+    for pids in [&[roots][..], &[others], &[own, roots]] {
+        let (status, told) = ask(&scene, pids);
+        assert_eq!(status, 403, "{pids:?}: {told}");
+        assert!(!scene.is_in(roots, "db") && !scene.is_in(others, "db") && !scene.is_in(own, "db"));
+    }
+    for body in [r#"{"pids":[]}"#, r#"{"pids":["1"]}"#, r#"{"pids":[-1]}"#, r#"{"pids":[0]}"#, r#"{"x":1}"#] {
+        let (status, told) = scene.ask(TASKS, "POST", "/v1/groups/{g}/db/processes", body);
+        assert!(matches!(status, 400 | 404), "{body}: {status} {told}");
+    }
+    let (status, told) = ask(&scene, &[own]);
+    assert_eq!((status, told["moved"].clone()), (200, json!([own])), "{told}");
+    assert!(scene.is_in(own, "db"));
+    let last = scene.changes().pop().unwrap();
+    assert_eq!(
+        (&last["by"]["uid"], &last["what"], &last["asked"]),
+        (&json!(TASKS.0), &json!("move"), &json!([own]))
+    );
+    let (status, _) = scene.ask(
+        ROOT,
+        "POST",
+        "/v1/groups/{g}/nobodys/processes",
+        &json!({"pids": [roots, others]}).to_string(),
+    );
+    assert!(status == 200 && scene.is_in(roots, "nobodys") && scene.is_in(others, "nobodys"));
+}
+
+fn other_rights() {
+    let mut scene = Scene::new();
+    let mut command = Command::new("setpriv");
+    command.args(["--ruid", &TASKS.0.to_string(), "--euid", "0", "--clear-groups", "sleep", "600"]);
+    let mixed = scene.keep(command);
+    let mut other = Command::new("setpriv");
+    other.args(["--ruid", "0", "--euid", &TASKS.0.to_string(), "--clear-groups", "sleep", "600"]).gid(0);
+    let effective = scene.keep(other);
+    crate::scene::until("setpriv becomes sleep", || {
+        [mixed, effective]
+            .iter()
+            .all(|pid| fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|comm| comm == "sleep\n"))
+    });
+    for pid in [mixed, effective] {
+        let body = json!({ "pids": [pid] }).to_string();
+        let (status, told) = scene.ask(TASKS, "POST", "/v1/groups/{g}/db/processes", &body);
+        assert_eq!(status, 403, "{told}");
+        assert!(!scene.is_in(pid, "db"));
+    }
+}
+
+fn modes() {
+    let scene = Scene::new();
+    let seen = |user| {
+        let (_, told) = scene.ask(user, "GET", "/v1/groups", "");
+        let mut listed = told.as_array().unwrap().iter();
+        let listed = listed.any(|group| group["group"] == json!(format!("{}/nobodys", scene.group)));
+        (listed, scene.ask(user, "GET", "/v1/groups/{g}/nobodys?settings=pids.max", "").0)
+    };
+    assert_eq!((seen(STRANGER), seen(ROOT)), ((true, 200), (true, 200)));
+    for seat in scene.host.seats(&scene.name("nobodys")) {
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o700);
+        fs::set_permissions(seat.directory(), mode).unwrap();
+    }
+    assert_eq!((seen(STRANGER), seen(ROOT)), ((false, 403), (true, 200)));
+    for seat in scene.host.seats(&scene.name("db")) {
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o600);
+        fs::set_permissions(seat.directory().join("pids.max"), mode).unwrap();
+    }
+    assert_eq!(scene.ask(STRANGER, "GET", "/v1/groups/{g}/db?settings=pids.max", "").0, 403);
+    let (status, all) = scene.ask(STRANGER, "GET", "/v1/groups/{g}/db", "");
+    assert!(status == 200 && !all.to_string().contains("pids.max"), "{all}");
+}
+
+fn explained() {
+    let mut scene = Scene::new();
+    let (own, roots) = (scene.process_of(STRANGER), scene.process_of(ROOT));
+    let ask = |user, pid: u32| scene.ask(user, "GET", &format!("/v1/processes/{pid}/classification"), "").0;
+    assert_eq!((ask(STRANGER, own), ask(STRANGER, roots), ask(ROOT, own)), (200, 403, 200));
+    assert_eq!((ask(STRANGER, 1), ask(STRANGER, 4_000_000)), (403, 403));
+}
+
+fn looked_up() {
+    let scene = Scene::new();
+    let ask = |path: &str| {
+        let body = json!({ "io.max": format!("{path} riops=10") }).to_string();
+        scene.ask(ADMIN, "PATCH", "/v1/groups/{g}/db/settings", &body)
+    };
+    let (there, missing) = (ask("/root/.profile"), ask("/root/rf-test-missing"));
+    assert_eq!((there.0, missing.0), (400, 400));
+    let without =
+        |told: (u16, serde_json::Value), path: &str| told.1["detail"].as_str().unwrap().replace(path, "");
+    assert_eq!(without(there, "/root/.profile"), without(missing, "/root/rf-test-missing"));
+}

@@ -1,0 +1,142 @@
+//! The socket itself: its place and modes, its end, its sleep.
+
+use std::{fs, os::unix::fs::PermissionsExt, path::Path, sync::Arc, time::Duration};
+
+use daemon::socket::{
+    Live, Unserved,
+    client::{Client, Unanswered},
+    serve,
+};
+use serde_json::json;
+
+use crate::scene::{ROOT, STRANGER, Scene, descriptors, until};
+
+pub const ROWS: &[(&str, fn())] = &[
+    ("the socket has its modes, one daemon, and is gone after it", place),
+    ("what is no socket of a daemon is not taken away", not_taken),
+    ("a question that takes long keeps nobody else waiting", long),
+    ("nobody asks and nothing wakes up", asleep),
+    ("the small client says what the daemon says", small_client),
+];
+
+fn place() {
+    let mut scene = Scene::new();
+    let path = scene.path();
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!((mode(path.as_ref()), mode(Path::new(&path).parent().unwrap())), (0o666, 0o755));
+    let another = || Arc::new(Live::new(scene.main.clone(), &scene.state()));
+    let second = serve(path.as_ref(), another());
+    assert!(matches!(second, Err(Unserved::Taken(_))), "{second:?}");
+    scene.answers();
+    let live = another();
+    drop(scene.handle.take());
+    assert!(!Path::new(&path).exists());
+    // as after a crash: a socket that nobody listens on
+    drop(std::os::unix::net::UnixListener::bind(&path).unwrap());
+    let again = serve(path.as_ref(), live).unwrap();
+    scene.answers();
+    // a file of somebody else in its place stays
+    fs::remove_file(&path).unwrap();
+    fs::write(&path, "").unwrap();
+    drop(again);
+    assert!(Path::new(&path).exists());
+}
+
+fn not_taken() {
+    let scene = Scene::new();
+    let live = || Arc::new(Live::new(scene.main.clone(), &scene.state()));
+    let file = scene.directory.path().join("file");
+    fs::write(&file, "kept").unwrap();
+    assert!(matches!(serve(&file, live()), Err(Unserved::NotASocket(_))));
+    let link = scene.directory.path().join("link");
+    std::os::unix::fs::symlink(scene.path(), &link).unwrap();
+    assert!(matches!(serve(&link, live()), Err(Unserved::NotASocket(_))));
+    assert_eq!(fs::read_to_string(&file).unwrap(), "kept");
+    let open = scene.directory.path().join("open");
+    fs::create_dir(&open).unwrap();
+    fs::set_permissions(&open, fs::Permissions::from_mode(0o777)).unwrap();
+    assert!(matches!(serve(&open.join("sock"), live()), Err(Unserved::Open(_))));
+}
+
+fn long() {
+    let scene = Scene::new();
+    *scene.main.0.held.0.lock().unwrap() = true;
+    let waiting: Vec<_> = (0..4)
+        .map(|_| {
+            let (path, user) = (scene.path(), STRANGER);
+            let arguments = crate::client::arguments(&path, "GET", "/v1/status", "");
+            crate::scene::as_user(user, &arguments).stdout(std::process::Stdio::piped()).spawn().unwrap()
+        })
+        .collect();
+    let taken =
+        || scene.handle.as_ref().unwrap().counts().connections.load(std::sync::atomic::Ordering::Relaxed);
+    until("the strangers are connected", || taken() == 4);
+    scene.answers();
+    let (status, _) = scene.ask(ROOT, "PATCH", "/v1/groups/{g}/db/settings", r#"{"pids.max": 9}"#);
+    assert_eq!(status, 200);
+    *scene.main.0.held.0.lock().unwrap() = false;
+    scene.main.0.held.1.notify_all();
+    for child in waiting {
+        let output = child.wait_with_output().unwrap();
+        assert!(output.stdout.starts_with(b"200 "), "{output:?}");
+    }
+}
+
+/// A thread of the socket's, not the test program's own.
+fn is_ours(comm: &str) -> bool {
+    matches!(comm, "socket\n" | "socket-work\n")
+}
+
+/// Times that the threads of the socket were woken.
+fn wakes() -> u64 {
+    let tasks = fs::read_dir("/proc/self/task").unwrap().map(|task| task.unwrap().path());
+    let of = |task: std::path::PathBuf| {
+        let comm = fs::read_to_string(task.join("comm")).ok()?;
+        let status = fs::read_to_string(task.join("status")).ok().filter(|_| is_ours(&comm))?;
+        status
+            .lines()
+            .find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"))?
+            .trim()
+            .parse::<u64>()
+            .ok()
+    };
+    tasks.filter_map(of).sum()
+}
+
+fn asleep() {
+    let scene = Scene::new();
+    scene.answers();
+    let threads = || {
+        let tasks = fs::read_dir("/proc/self/task").unwrap().map(|task| task.unwrap().path().join("comm"));
+        tasks.filter(|comm| fs::read_to_string(comm).is_ok_and(|comm| is_ours(&comm))).count()
+    };
+    until("the threads that worked end", || threads() == 1);
+    let before = wakes();
+    std::thread::sleep(Duration::from_secs(3));
+    assert_eq!((wakes() - before, threads()), (0, 1));
+}
+
+fn small_client() {
+    let scene = Scene::new();
+    let before = descriptors();
+    let client = Client::at(scene.path());
+    let group = format!("{}/db", scene.group);
+    let changed = client.set(&group, &[("pids.max".to_owned(), "31".to_owned())]).unwrap();
+    assert_eq!((changed[0]["asked"].to_string().contains("31"), scene.pids_max("db").as_str()), (true, "31"));
+    match client.reload() {
+        Err(Unanswered::Refused { status: 409, message, hint }) => {
+            assert_eq!(
+                (message.as_str(), hint.as_deref()),
+                ("layout.toml:3: what is this?", Some("ringfence check"))
+            );
+        }
+        other => panic!("{other:?}"),
+    }
+    let missing = client.move_processes("rf-test-socket-missing", &[std::process::id()]);
+    assert!(matches!(missing, Err(Unanswered::Refused { status: 404, .. })), "{missing:?}");
+    let moved = client.move_processes("a b/%2e%2e/../x", &[std::process::id()]);
+    assert!(matches!(moved, Err(Unanswered::Refused { status: 400, .. })), "{moved:?}");
+    let status: serde_json::Value = client.ask("GET", "/v1/status", None).unwrap();
+    assert_eq!(status["pid"], json!(std::process::id()));
+    until("no descriptor is left", || descriptors() <= before);
+}
