@@ -47,7 +47,7 @@ pub use perform::Target;
 pub use prune::KEPT;
 pub use record::{Act, Affinity, Before, By, Ending, Entry, Head, Kind, Record, Result as End, Spot};
 pub use recover::{Recovered, recover};
-pub use state::{Lock, STATE, State};
+pub use state::{Lock, STATE, STATE_VARIABLE, State, state_directory};
 pub use stayed::Stayed;
 pub use status::{Drift, GroupStatus, SettingStatus, Task, status};
 pub use system::{Running, System};

@@ -18,6 +18,13 @@ use crate::{
 
 /// Where the state is kept unless told otherwise.
 pub const STATE: &str = "/var/lib/ringfence";
+/// The variable that names another place.
+pub const STATE_VARIABLE: &str = "RINGFENCE_STATE";
+
+/// Where the state is kept unless an argument says otherwise: what the environment says, or [`STATE`].
+pub fn state_directory() -> PathBuf {
+    std::env::var_os(STATE_VARIABLE).map_or_else(|| PathBuf::from(STATE), PathBuf::from)
+}
 
 /// The suffix of a finished generation, and of one that is under way.
 const FINISHED: &str = "jsonl";

@@ -38,7 +38,7 @@ fn cleared(matches: &ArgMatches) -> Result<u8, Failure> {
     let host = machine::host()?;
     let files = configuration::files(matches)?;
     if files.is_empty() && !matches.contains_id("load-directory") {
-        let state = matches.get_one::<PathBuf>("state").map_or(apply::STATE.into(), Clone::clone);
+        let state = matches.get_one::<PathBuf>("state").cloned().unwrap_or_else(apply::state_directory);
         let removed = remove_all(&host, &ours(&host, &State::peek(state))?)?;
         crate::answer::print(&format!(
             "{removed} directories of groups that Ringfence made were removed; others' groups and all mounts stay\n"

@@ -32,7 +32,7 @@ pub(crate) fn definition() -> Command {
 /// Where the history is kept, as for `ringfence apply`.
 pub(crate) fn state() -> Arg {
     let state = Arg::new("state").long("state").value_name("DIRECTORY").value_parser(value_parser!(PathBuf));
-    state.default_value(apply::STATE).help("Where the history is kept")
+    state.help(format!("Where the history is kept [default: RINGFENCE_STATE, or {}]", apply::STATE))
 }
 
 pub(crate) fn run(matches: &ArgMatches) -> Result<u8, Failure> {
@@ -44,7 +44,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<u8, Failure> {
     }
     let running = Running::new();
     let target = Target { host: &host, system: &running };
-    let state = matches.get_one::<PathBuf>("state").map_or(apply::STATE.into(), Clone::clone);
+    let state = matches.get_one::<PathBuf>("state").cloned().unwrap_or_else(apply::state_directory);
     let lock = State::open(state)?.lock(PATIENCE)?;
     apply::recover(&lock, target)?;
     let plan = planned(&configuration, target)?;

@@ -79,7 +79,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<u8, Failure> {
     let options = Options {
         files: RuleFiles::Libcgroup(etc.to_owned()),
         apply: false,
-        state: PathBuf::from(apply::STATE),
+        state: apply::state_directory(),
         strict: None,
         keep: Keep::Report,
         every: Duration::ZERO,

@@ -9,7 +9,9 @@ pub fn nearest<'a>(given: &str, known: impl IntoIterator<Item = &'a str>) -> Vec
     let mut near: Vec<(usize, Reverse<usize>, &str)> = known
         .into_iter()
         .filter_map(|name| {
-            let holds = given.len() >= 3 && (name.contains(&given) || given.contains(name));
+            // a short name is part of many longer words
+            let within = 2 * name.len() >= given.len() && given.contains(name);
+            let holds = given.len() >= 3 && (name.contains(&given) || within);
             let allowed = (given.len() / 3).max(1);
             // an edit changes the length by one at most: most names need no closer look
             let near = given.len().abs_diff(name.len()) <= allowed;

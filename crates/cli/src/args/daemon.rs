@@ -30,7 +30,7 @@ pub struct Daemon {
     /// Only classify processes; leave the layout's groups as they are
     #[arg(long)]
     pub no_apply: bool,
-    /// Where the history is kept [default: /var/lib/ringfence]
+    /// Where the history is kept [default: RINGFENCE_STATE, or /var/lib/ringfence]
     #[arg(long, value_name = "DIRECTORY")]
     pub state: Option<PathBuf>,
     /// Where it answers

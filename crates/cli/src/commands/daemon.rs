@@ -32,7 +32,7 @@ fn options(args: &args::Daemon) -> Options {
     Options {
         files,
         apply: !args.no_apply,
-        state: args.state.clone().unwrap_or_else(|| PathBuf::from(apply::STATE)),
+        state: args.state.clone().unwrap_or_else(apply::state_directory),
         strict: (!args.no_strict).then(Vec::new),
         keep: if args.repair { Keep::Repair } else { Keep::Report },
         every: Duration::from_secs(args.check),

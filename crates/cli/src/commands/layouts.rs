@@ -87,7 +87,7 @@ fn warn(plan: &Plan, layout: &Layout<'_>) {
 }
 
 fn directory(args: &args::StateArgs) -> PathBuf {
-    args.state.clone().unwrap_or_else(|| PathBuf::from(apply::STATE))
+    args.state.clone().unwrap_or_else(apply::state_directory)
 }
 
 /// The history, to add to it.

@@ -65,7 +65,11 @@ fn snapshot(world: &World, parser: Option<&std::path::Path>) -> Result<(), Strin
     let path = stage.fill("{dir}/snapshot");
     std::fs::write(&path, own.collect::<String>()).unwrap();
     stage.clear();
-    let made = Command::new(parser).args(["-l", &path]).output().map_err(|error| error.to_string())?;
+    let made = Command::new(parser)
+        .args(["-l", &path])
+        .env("RINGFENCE_STATE", stage.fill("{dir}/state"))
+        .output()
+        .map_err(|error| error.to_string())?;
     let after = stage.state();
     match made.status.success() && made.stderr.is_empty() && after == before {
         true => Ok(()),
@@ -169,7 +173,12 @@ fn run(row: &Row, program: &std::path::Path) -> Result<(Outcome, Stage), String>
         false => Command::new(program),
         true => stage::with_all_mounted(program, &stage.fill("{dir}")),
     };
-    let output = command.args(line).env("LC_ALL", "C").stdin(std::process::Stdio::null()).output();
+    let output = command
+        .args(line)
+        .env("LC_ALL", "C")
+        .env("RINGFENCE_STATE", stage.fill("{dir}/state"))
+        .stdin(std::process::Stdio::null())
+        .output();
     let output = output.map_err(|error| format!("{}: {error}", program.display()))?;
     let outcome = Outcome {
         status: output.status.code(),
