@@ -7,16 +7,21 @@
 //! ```
 #![allow(clippy::panic, reason = "a broken promise is told by a panic here")]
 
+use kernel::{Fake, Host};
 use layout::{Reading, Severity, Source, read_cgconfig, read_cgrules, read_toml, render, to_toml};
 use units::{Bytes, CpuSet, Micros};
 
+/// What takes any bytes.
+pub type Target = fn(&[u8]);
+
 /// The targets by name.
-pub const TARGETS: &[(&str, fn(&[u8]))] = &[
+pub const TARGETS: &[(&str, Target)] = &[
     ("cgconfig", cgconfig),
     ("cgrules", cgrules),
     ("toml", toml),
     ("cpu_list", cpu_list),
     ("setting", setting),
+    ("group_list", group_list),
 ];
 
 /// cgconfig.conf.
@@ -64,6 +69,26 @@ pub fn setting(data: &[u8]) {
                 }
             }
             Err(error) => assert!(!error.hint().is_empty()),
+        }
+    });
+}
+
+/// `-g CONTROLLERS:PATH` of libcgroup's commands, on hosts of all three kinds.
+pub fn group_list(data: &[u8]) {
+    with_text(data, |text| {
+        for fake in [Fake::v1(4, 2), Fake::v2(4, 2), Fake::hybrid(4, 2)] {
+            let Ok(host) = Host::new(Box::new(fake)) else { unreachable!("these have hierarchies") };
+            let mounts: Vec<_> = host.hierarchies().iter().map(|at| at.mount.clone()).collect();
+            match libcgroup::directories(&host, text) {
+                Ok(named) => {
+                    for directory in named {
+                        assert!(mounts.iter().any(|mount| directory.starts_with(mount)), "{directory:?}");
+                        let up = directory.components().any(|part| part == std::path::Component::ParentDir);
+                        assert!(!up, "{directory:?} leads out");
+                    }
+                }
+                Err(error) => assert!(!error.is_empty()),
+            }
         }
     });
 }

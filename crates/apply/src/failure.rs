@@ -19,13 +19,15 @@ pub enum Failure {
         path: PathBuf,
         /// The system's answer, or what is wrong.
         reason: String,
+        /// What to do about it.
+        mend: Option<String>,
     },
     /// Another change is under way.
-    #[error("another change is under way: process {pid} ({command}) holds {}", path.display())]
+    #[error("another change is under way: {} holds {}", holder(*pid, command), path.display())]
     Locked {
-        /// Who; 0 if that could not be read.
-        pid: u32,
-        /// His command line.
+        /// Who; `None` if it is not known (yet): it writes its number once it holds the lock.
+        pid: Option<u32>,
+        /// His command line; empty if it is not known.
         command: String,
         /// The lock.
         path: PathBuf,
@@ -95,16 +97,30 @@ fn after(left: &[String]) -> String {
     }
 }
 
+/// `process 7 (ringfence apply l.toml)`, or `another process`.
+fn holder(pid: Option<u32>, command: &str) -> String {
+    pid.map_or_else(|| "another process".to_owned(), |pid| format!("process {pid} ({command})"))
+}
+
 impl Failure {
+    /// Who holds the lock, in words; `None` of another failure.
+    pub fn holder(&self) -> Option<String> {
+        match self {
+            Failure::Locked { pid, command, .. } => Some(holder(*pid, command)),
+            _ => None,
+        }
+    }
+
     /// What to do about it.
     pub fn hint(&self) -> Option<String> {
         match self {
             Failure::Refused(error) => error.hint(),
             Failure::RolledBack { error, .. } => error.hint(),
-            Failure::State { path, .. } => {
-                Some(format!("{} must be a directory that only you can write to", path.display()))
+            Failure::State { mend, .. } => mend.clone(),
+            Failure::Locked { pid: Some(pid), .. } => {
+                Some(format!("wait for it, or see what it does: ps -fp {pid}"))
             }
-            Failure::Locked { pid, .. } => Some(format!("wait for it, or see what it does: ps -fp {pid}")),
+            Failure::Locked { pid: None, .. } => Some("wait for it".to_owned()),
             Failure::Unconfirmed { generation, .. } => {
                 Some(format!("ringfence confirm {generation}, or ringfence undo"))
             }

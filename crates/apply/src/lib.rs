@@ -31,6 +31,7 @@ mod stayed;
 mod undo;
 
 mod confirm;
+mod kept;
 mod made;
 mod status;
 
@@ -41,14 +42,17 @@ pub use error::Error;
 pub use execute::{Difference, Meta, Outcome, Unmoved, execute};
 pub use failure::Failure;
 pub use held::{Reading, get, place};
+pub use kept::{Kept, Unfinished, kept, unfinished};
 pub use made::made;
 pub use observe::{hierarchies, observe, planned};
 pub use perform::Target;
 pub use prune::KEPT;
-pub use record::{Act, Affinity, Before, By, Ending, Entry, Head, Kind, Record, Result as End, Spot};
+pub use record::{
+    Act, Affinity, Before, By, Ending, Entry, Head, Kind, Record, Result as End, Spot, Summary,
+};
 pub use recover::{Recovered, recover};
 pub use state::{Lock, STATE, STATE_VARIABLE, State, state_directory};
-pub use stayed::Stayed;
 pub use status::{Drift, GroupStatus, SettingStatus, Task, status};
+pub use stayed::Stayed;
 pub use system::{Running, System};
 pub use undo::{history, undo};

@@ -5,7 +5,7 @@ use plan::{Owned, Ownership};
 use settings::Version;
 
 /// The files that put tasks into a group.
-const TASK_FILES: [&str; 3] = ["cgroup.procs", "cgroup.threads", "tasks"];
+pub(crate) const TASK_FILES: [&str; 3] = ["cgroup.procs", "cgroup.threads", "tasks"];
 
 /// Owners and modes that `access` asks for, those left out that a group has from its maker; the directory last, as
 /// its mode may lock the way to the files. Of each file its mode is given, which its new one depends on.

@@ -3,7 +3,7 @@
 
 use std::{
     fs::{DirBuilder, File, OpenOptions},
-    io::{BufRead, BufReader, Read, Seek, SeekFrom, Write},
+    io::{BufRead, BufReader, ErrorKind, Read, Seek, SeekFrom, Write},
     os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt},
     path::{Path, PathBuf},
     time::{Duration, Instant},
@@ -31,6 +31,8 @@ const FINISHED: &str = "jsonl";
 const JOURNAL: &str = "journal";
 /// The suffix of the file that confirms a generation.
 const CONFIRMED: &str = "confirmed";
+
+const NO_HEAD: &str = "its first line is not a generation's";
 
 /// How much of a file's end is read for its last line, unless that is longer.
 const LAST_LINE: u64 = 4096;
@@ -66,7 +68,8 @@ impl State {
             let about = std::fs::metadata(directory).map_err(|error| failed("look at", directory, &error))?;
             if about.mode() & 0o022 != 0 || about.uid() != rustix::process::geteuid().as_raw() {
                 let reason = format!("owner {} and mode {:o}", about.uid(), about.mode() & 0o7777);
-                return Err(Failure::State { what: "trust", path: directory.clone(), reason });
+                let mend = Some(distrusted(directory));
+                return Err(Failure::State { what: "trust", path: directory.clone(), reason, mend });
             }
         }
         Ok(state)
@@ -127,7 +130,7 @@ impl State {
         let directory = self.generations();
         let entries = match std::fs::read_dir(&directory) {
             Ok(entries) => entries,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
             Err(error) => return Err(failed("list", &directory, &error)),
         };
         let number = |entry: std::io::Result<std::fs::DirEntry>| {
@@ -142,7 +145,7 @@ impl State {
     /// A finished generation.
     pub(crate) fn record(&self, generation: u32) -> Result<Record, Failure> {
         let path = self.file(generation, FINISHED);
-        self.read(&path)?.ok_or_else(|| damaged(path))
+        self.read(&path)?.ok_or_else(|| damaged(path, NO_HEAD))
     }
 
     /// The one that is under way; `None` if it was broken off within its first line.
@@ -165,8 +168,18 @@ impl State {
     pub(crate) fn summary(&self, generation: u32) -> Result<Summary, Failure> {
         let path = self.file(generation, FINISHED);
         let (first, last) = ends(&path).map_err(|error| failed("read", &path, &error))?;
-        let summary = Summary::read(&first, &last).ok_or_else(|| damaged(path.clone()))?;
+        let summary = Summary::read(&first, &last).ok_or_else(|| damaged(path.clone(), NO_HEAD))?;
         known(&summary.head, path).map(|()| summary)
+    }
+
+    /// Is there a file of this finished generation?
+    pub(crate) fn is_there(&self, generation: u32) -> bool {
+        self.file(generation, FINISHED).exists()
+    }
+
+    /// That a finished generation's file has lost its end.
+    pub(crate) fn cut_short(&self, generation: u32) -> Failure {
+        damaged(self.file(generation, FINISHED), "its end is missing")
     }
 
     /// Was this generation confirmed?
@@ -193,12 +206,12 @@ impl Lock {
     pub(crate) fn start_journal(&self, generation: u32, bytes: &[u8]) -> Result<File, Failure> {
         let path = self.state.file(generation, JOURNAL);
         let file = OpenOptions::new().append(true).create_new(true).mode(0o644).open(&path);
-        let written = file.and_then(|mut file| {
-            file.write_all(bytes)?;
-            file.sync_data()?;
-            Ok(file)
-        });
-        let file = written.map_err(|error| failed("write", &path, &error))?;
+        let mut file = file.map_err(|error| failed("write", &path, &error))?;
+        if let Err(error) = file.write_all(bytes).and_then(|()| file.sync_data()) {
+            // nothing was begun; a part of it would look like a change that was broken off
+            let _ = std::fs::remove_file(&path);
+            return Err(failed("write", &path, &error));
+        }
         self.sync_directory()?;
         Ok(file)
     }
@@ -230,7 +243,7 @@ impl Lock {
         for suffix in [CONFIRMED, FINISHED] {
             let path = self.state.file(generation, suffix);
             match std::fs::remove_file(&path) {
-                Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                Err(error) if error.kind() != ErrorKind::NotFound => {
                     return Err(failed("remove", &path, &error));
                 }
                 _ => {}
@@ -258,7 +271,12 @@ fn known(head: &Head, path: PathBuf) -> Result<(), Failure> {
         return Ok(());
     }
     let reason = format!("format {} is of a later version of this program", head.format);
-    Err(Failure::State { what: "read", path, reason })
+    Err(Failure::State {
+        what: "read",
+        path,
+        reason,
+        mend: Some("use that version, or a later one".to_owned()),
+    })
 }
 
 /// A file's first line and its last.
@@ -285,23 +303,66 @@ fn ends(path: &Path) -> std::io::Result<(String, String)> {
 fn holder(file: &mut File, path: PathBuf) -> Failure {
     let mut text = String::new();
     let _ = file.read_to_string(&mut text); // not known then
-    let pid = text.trim().parse().unwrap_or(0);
-    let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-    let words: Vec<String> = line
-        .split(|byte| *byte == 0)
-        .filter(|word| !word.is_empty())
-        .map(|word| String::from_utf8_lossy(word).escape_debug().to_string())
-        .collect();
-    let command = if words.is_empty() { "unknown".to_owned() } else { words.join(" ") };
-    Failure::Locked { pid, command, path }
+    let pid = text.trim().parse().ok();
+    // a number without a command is that of who held it before, and ended
+    match pid.and_then(command_line) {
+        Some(command) => {
+            let command = command.escape_debug().to_string();
+            Failure::Locked { pid, command, path }
+        }
+        None => Failure::Locked { pid: None, command: String::new(), path },
+    }
+}
+
+/// A process's arguments joined by blanks, as they are recorded; `None` if there is no such process.
+pub(crate) fn command_line(pid: u32) -> Option<String> {
+    let line = std::fs::read(format!("/proc/{pid}/cmdline")).ok()?;
+    let words = line.strip_suffix(&[0])?.split(|byte| *byte == 0);
+    Some(words.map(String::from_utf8_lossy).collect::<Vec<_>>().join(" "))
 }
 
 pub(crate) fn failed(what: &'static str, path: &Path, error: &std::io::Error) -> Failure {
-    Failure::State { what, path: path.to_owned(), reason: error.to_string().to_lowercase() }
+    let mend = mend(path, error.kind());
+    Failure::State { what, path: path.to_owned(), reason: error.to_string().to_lowercase(), mend }
 }
 
-fn damaged(path: PathBuf) -> Failure {
-    Failure::State { what: "read", path, reason: "its first line is not a generation's".to_owned() }
+fn mend(path: &Path, kind: ErrorKind) -> Option<String> {
+    let mend = match kind {
+        ErrorKind::PermissionDenied if !rustix::process::geteuid().is_root() => {
+            "that takes root, or a directory of your own: --state DIR"
+        }
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
+            "make room there (df shows where it is full), or keep the state elsewhere: --state DIR"
+        }
+        ErrorKind::ReadOnlyFilesystem => "keep the state where it can be written: --state DIR",
+        ErrorKind::NotADirectory | ErrorKind::AlreadyExists | ErrorKind::IsADirectory => {
+            "--state names a directory, which is this program's alone"
+        }
+        ErrorKind::InvalidData => return Some(moved_away(path)),
+        _ => return None,
+    };
+    Some(mend.to_owned())
+}
+
+/// What to do where others could write, or where the caller is not the owner.
+fn distrusted(directory: &Path) -> String {
+    let must = format!("{} must be a directory that only you can write to", directory.display());
+    if rustix::process::geteuid().is_root() {
+        must
+    } else {
+        format!("{must}: become root, or take a directory of your own: --state DIR")
+    }
+}
+
+fn moved_away(path: &Path) -> String {
+    let path = path.display();
+    format!("move it away (mv {path} {path}.damaged); history and undo then know nothing of that generation")
+}
+
+fn damaged(path: PathBuf, how: &str) -> Failure {
+    let reason = format!("it is damaged: {how}");
+    let mend = Some(moved_away(&path));
+    Failure::State { what: "read", path, reason, mend }
 }
 
 #[cfg(test)]
@@ -326,6 +387,32 @@ mod tests {
         ] {
             std::fs::write(&path, &text).unwrap();
             assert_eq!(ends(&path).unwrap(), (first.to_owned(), last.to_owned()));
+        }
+    }
+
+    #[test]
+    fn each_failure_has_the_mend_of_its_cause() {
+        let path = Path::new("/s/generations/0007.jsonl");
+        let mend = |kind| mend(path, kind).unwrap_or_default();
+        assert!(mend(ErrorKind::StorageFull).starts_with("make room there"));
+        assert!(mend(ErrorKind::InvalidData).contains("mv /s/generations/0007.jsonl "));
+        let denied = mend(ErrorKind::PermissionDenied);
+        assert_eq!(denied.is_empty(), rustix::process::geteuid().is_root(), "{denied}");
+        assert_eq!(mend(ErrorKind::Interrupted), "");
+        let full = failed("write", path, &std::io::Error::from_raw_os_error(28));
+        assert!(full.hint().is_some_and(|hint| hint.starts_with("make room")), "{full}");
+    }
+
+    #[test]
+    fn a_lock_without_a_living_holders_number_is_held_by_another_process() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("lock");
+        for (text, known) in
+            [(String::new(), false), (i32::MAX.to_string(), false), (std::process::id().to_string(), true)]
+        {
+            std::fs::write(&path, text).unwrap();
+            let held = holder(&mut File::open(&path).unwrap(), path.clone());
+            assert_eq!(held.holder().is_some_and(|holder| holder != "another process"), known, "{held}");
         }
     }
 }

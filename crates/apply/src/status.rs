@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use plan::Place;
+use plan::{Owned, Ownership, Place};
 use serde::Serialize;
 use settings::Value;
 use units::{CpuSet, Limit};
@@ -15,6 +15,7 @@ use crate::{
     Failure, State, Target,
     before::is_by_key,
     held::get,
+    ownership,
     perform::{Performer, name},
     record::{Act, Entry, Record, Summary},
 };
@@ -30,6 +31,9 @@ pub struct GroupStatus {
     pub generation: u32,
     /// What was asked, file by file.
     pub settings: Vec<SettingStatus>,
+    /// Owners and modes, where they were asked for: of its directories, of the files that take tasks, and of all others
+    /// that are not as asked.
+    pub owners: Vec<SettingStatus>,
     /// Memory in use, in bytes, if memory is counted for it.
     pub memory: Option<u64>,
     /// CPU time used so far, in microseconds, if it is counted.
@@ -77,6 +81,15 @@ pub enum Drift {
         /// What it holds; `None` if it can't be read any more.
         held: Option<String>,
     },
+    /// Somebody gave a file, or a directory, to another, or changed its mode.
+    Owner {
+        /// Its path.
+        file: PathBuf,
+        /// What was asked: `user 1000, mode 660`.
+        asked: String,
+        /// What of that it has.
+        held: String,
+    },
     /// Somebody removed it.
     Gone {
         /// The directory.
@@ -103,6 +116,9 @@ impl std::fmt::Display for Drift {
                 let held = held.as_deref().unwrap_or("nothing that can be read");
                 write!(f, "{}: asked for {asked}, holds {held}", file.display())
             }
+            Drift::Owner { file, asked, held } => {
+                write!(f, "{}: asked for {asked}, has {held}", file.display())
+            }
             Drift::Gone { directory } => write!(f, "{} is gone", directory.display()),
             Drift::Stayed { directory, generation } => write!(
                 f,
@@ -121,6 +137,7 @@ struct Asked {
     places: BTreeSet<Place>,
     /// By place, file and, in a file of lines by device, the line's first word; with what it held after the write.
     writes: BTreeMap<(Place, String, String), (String, Option<String>)>,
+    owners: BTreeMap<Place, Ownership>,
     /// What undos had to leave, with the generation that made it.
     stayed: BTreeMap<Place, u32>,
 }
@@ -166,6 +183,10 @@ fn add(record: &Record, target: Target<'_>, groups: &mut BTreeMap<String, Asked>
             Act::CreateGroup { .. } => {
                 group.places.insert(place);
             }
+            Act::SetOwnership { access, .. } => {
+                group.places.insert(place.clone());
+                group.owners.insert(place, *access);
+            }
             _ => {}
         }
     }
@@ -203,6 +224,15 @@ fn of(performer: &Performer<'_>, group: String, asked: Asked) -> GroupStatus {
         }
         settings.push(SettingStatus { file, asked: text.clone(), held, as_asked });
     }
+    let mut owners = Vec::new();
+    for (place, access) in asked.owners.iter().filter(|(place, _)| performer.exists(place)) {
+        owners.extend(owners_of(performer, place, access));
+    }
+    drift.extend(owners.iter().filter(|owner| !owner.as_asked).map(|owner| Drift::Owner {
+        file: owner.file.clone(),
+        asked: owner.asked.clone(),
+        held: owner.held.clone().unwrap_or_default(),
+    }));
     let processes: BTreeSet<u32> = host.seats(&named).iter().flat_map(|seat| host.tasks_in(seat)).collect();
     let comm = |pid: u32| {
         let text = host.kernel().outside(Path::new(&format!("/proc/{pid}/comm"))).unwrap_or_default();
@@ -218,6 +248,7 @@ fn of(performer: &Performer<'_>, group: String, asked: Asked) -> GroupStatus {
         directories: places.into_iter().map(directory).collect(),
         generation: asked.generation,
         settings,
+        owners,
         memory: held("memory.current").as_ref().and_then(amount),
         cpu_usec: [held("cpuacct.usage"), held("cpu.stat")].iter().flatten().find_map(amount),
         cpus: cpus("cpuset.cpus.effective").or_else(|| cpus("cpuset.cpus")),
@@ -225,6 +256,50 @@ fn of(performer: &Performer<'_>, group: String, asked: Asked) -> GroupStatus {
         drift,
         group,
     }
+}
+
+/// Those of the directory and of the files that take tasks, and of others that are not as asked.
+fn owners_of(performer: &Performer<'_>, place: &Place, access: &Ownership) -> Vec<SettingStatus> {
+    let Some(at) = performer.at(place) else { return Vec::new() };
+    let names = performer.host().kernel().files(at, &place.path).unwrap_or_default();
+    let all: Vec<Option<&str>> =
+        [None].into_iter().chain(names.iter().map(|name| Some(name.as_str()))).collect();
+    let owned = performer.system().owned_each(at, &place.path, &all);
+    let held: BTreeMap<Option<&str>, Owned> = owned.into_iter().collect();
+    let files: Vec<(String, u32)> = names
+        .iter()
+        .filter_map(|name| Some((name.clone(), held.get(&Some(name.as_str()))?.mode & 0o7777)))
+        .collect();
+    let directory = PathBuf::from(performer.directory(place));
+    let each = ownership::each(access, place.version, &files, None);
+    let statuses = each.into_iter().filter_map(|(file, to)| {
+        let held = held.get(&file)?;
+        let as_asked = to.uid.is_none_or(|uid| uid == held.uid)
+            && to.gid.is_none_or(|gid| gid == held.gid)
+            && to.mode.is_none_or(|mode| mode == held.mode & 0o7777);
+        let is_told = !as_asked || file.is_none_or(|file| ownership::TASK_FILES.contains(&file));
+        is_told.then(|| SettingStatus {
+            file: file.map_or_else(|| directory.clone(), |file| directory.join(file)),
+            asked: owner(to.uid, to.gid, to.mode),
+            held: Some(owner(
+                to.uid.map(|_| held.uid),
+                to.gid.map(|_| held.gid),
+                to.mode.map(|_| held.mode & 0o7777),
+            )),
+            as_asked,
+        })
+    });
+    statuses.collect()
+}
+
+/// `user 1000, group 100, mode 660`, what is not asked for left out.
+fn owner(uid: Option<u32>, gid: Option<u32>, mode: Option<u32>) -> String {
+    let parts = [
+        uid.map(|uid| format!("user {uid}")),
+        gid.map(|gid| format!("group {gid}")),
+        mode.map(|mode| format!("mode {mode:o}")),
+    ];
+    parts.into_iter().flatten().collect::<Vec<String>>().join(", ")
 }
 
 /// Of a file of lines by device, that device's line; else all of it.

@@ -24,11 +24,19 @@ pub struct Failure {
     pub code: u8,
     /// It failed for want of a right, and whoever has it could do the same: the daemon may be asked.
     pub denied: bool,
+    /// What is wrong with a layout, already told with its text; for those who read JSON.
+    pub diagnostics: Vec<layout::Diagnostic>,
 }
 
 impl Failure {
     pub fn new(message: impl Display) -> Failure {
-        Failure { message: message.to_string(), hint: None, code: FAILED, denied: false }
+        Failure {
+            message: message.to_string(),
+            hint: None,
+            code: FAILED,
+            denied: false,
+            diagnostics: Vec::new(),
+        }
     }
 
     pub fn usage(message: impl Display) -> Failure {
@@ -58,7 +66,7 @@ impl From<kernel::Error> for Failure {
             _ => FAILED,
         };
         let denied = is_denied(&error);
-        Failure { message: error.to_string(), hint: error.hint(), code, denied }
+        Failure { hint: error.hint(), code, denied, ..Failure::new(error) }
     }
 }
 
@@ -77,10 +85,10 @@ impl From<apply::Error> for Failure {
     fn from(error: apply::Error) -> Failure {
         let partial = matches!(&error, apply::Error::Undone { left, .. } if !left.is_empty());
         Failure {
-            message: error.to_string(),
             hint: error.hint(),
             code: if partial { ATTENTION } else { FAILED },
             denied: !partial && is_denied_at_all(&error),
+            ..Failure::new(error)
         }
     }
 }

@@ -131,7 +131,8 @@ impl Host {
 
     /// Do our groups live below a unit that systemd must be asked for?
     pub fn needs_unit(&self) -> bool {
-        self.systemd && self.hierarchies.iter().any(|at| *self.base(at) == Base::Unit)
+        let asked = self.systemd && self.kernel.caller().1 == 0;
+        asked && self.hierarchies.iter().any(|at| *self.base(at) == Base::Unit)
     }
 
     /// The hierarchy that holds a controller: chosen per controller, v1 before v2 as the kernel gives it to only
@@ -352,6 +353,8 @@ pub(crate) fn base(kernel: &dyn Kernel, at: &Hierarchy, systemd: bool) -> Base {
     let own = kernel.group_of(at, kernel.caller().0).ok().and_then(|path| at.below_mount(&path));
     match own {
         Some(own) if !own.is_empty() && kernel.writable(at, &own) => Base::Own(own),
+        // a group below it may have been given to the caller
+        _ if systemd && systemd_manages(at) && kernel.exists(at, Base::Unit.path()) => Base::Unit,
         _ => Base::Root,
     }
 }

@@ -58,10 +58,11 @@ impl GroupName {
                 return Err(wrong("a part of it is longer than 255 bytes", None));
             }
             if is_kernel_file(part) {
-                let instead = part.replace('.', "_");
+                let parts: Vec<String> = path.split('/').map(instead_of_a_file).collect();
+                let slash = if from_root { "/" } else { "" };
                 return Err(wrong(
                     &format!("'{part}' is the name of a kernel file"),
-                    Some(path.replace(part, &instead)),
+                    Some(format!("{slash}{}", parts.join("/"))),
                 ));
             }
         }
@@ -114,6 +115,15 @@ fn is_kernel_file(part: &str) -> bool {
     }
 }
 
+/// A part that is no file's name and looks like the one given.
+fn instead_of_a_file(part: &str) -> String {
+    match part.replace('.', "_") {
+        _ if !is_kernel_file(part) => part.to_owned(),
+        same if same == part => format!("{part}_"),
+        other => other,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use settings::Version;
@@ -140,6 +150,20 @@ mod tests {
         }
         assert!(GroupName::new(&"a".repeat(256)).is_err());
         assert!(GroupName::new(&"a/".repeat(2000)).is_err());
+    }
+
+    #[test]
+    fn a_name_that_is_suggested_is_another_one_and_can_be_had() {
+        for (name, suggested) in [
+            ("tasks", "tasks_"),
+            ("a/memory.max", "a/memory_max"),
+            ("/mytasks/tasks", "/mytasks/tasks_"),
+            ("tasks/cgroup.procs/db.1", "tasks_/cgroup_procs/db.1"),
+        ] {
+            let hint = GroupName::new(name).unwrap_err().hint().unwrap();
+            assert_eq!(hint, format!("use '{suggested}'"));
+            assert!(GroupName::new(suggested).is_ok(), "{suggested}");
+        }
     }
 
     #[test]

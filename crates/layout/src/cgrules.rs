@@ -156,7 +156,13 @@ impl Reader<'_> {
                 Some(process?)
             }
         };
-        Some(Matcher { who: known?, process, also: Vec::new(), strict: false, origin: self.places.of(field.part) })
+        Some(Matcher {
+            who: known?,
+            process,
+            also: Vec::new(),
+            strict: false,
+            origin: self.places.of(field.part),
+        })
     }
 
     fn controllers(&mut self, field: &Field<'_>) -> Option<Controllers> {

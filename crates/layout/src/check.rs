@@ -16,6 +16,7 @@ pub(crate) fn check(desired: &Desired, report: &mut Report) {
         desired.groups.iter().map(|group| (&group.name, group)).collect();
     for group in &desired.groups {
         exclusive(&format!("group '{}'", group.name), &group.origin, &group.demands, report);
+        root(group, report);
         references(group, &groups, report);
     }
     for template in &desired.templates {
@@ -33,6 +34,26 @@ pub(crate) fn check(desired: &Desired, report: &mut Report) {
     circles(desired, &groups, report);
     if !desired.groups.is_empty() || !desired.templates.is_empty() {
         rules(desired, &groups, report);
+    }
+}
+
+/// libcgroup's files may give the root settings; it has all CPUs and nodes, and is nobody's but root's.
+fn root(group: &Group, report: &mut Report) {
+    if group.name != GroupName::root() {
+        return;
+    }
+    let demands = &group.demands;
+    let people = demands.tasks.iter().chain(&demands.admin).map(|person| &person.origin);
+    let exclusive = demands.exclusive.then_some(&group.origin);
+    for (what, mut origins) in [
+        ("owners", people.take(1).collect::<Vec<&Origin>>()),
+        ("CPUs of its own", demands.cpus.iter().map(|cpus| &cpus.origin).chain(exclusive).take(1).collect()),
+        ("memory nodes of its own", demands.mems.iter().map(|mems| &mems.origin).collect()),
+    ] {
+        if let Some(origin) = origins.pop() {
+            let error = Diagnostic::error(format!("the root of a hierarchy can't have {what}"));
+            report.push(error.at(origin.clone()).hint("give them to a group in it"));
+        }
     }
 }
 

@@ -79,7 +79,9 @@ pub(crate) fn merge(drafts: Vec<Draft>, report: &mut Report) -> Desired {
         }
     }
     let defaults = whole.defaults.clone();
-    let groups = whole.groups.iter_mut().map(|group| &mut group.demands);
+    // the root is nobody's, whoever owns groups usually
+    let groups = whole.groups.iter_mut().filter(|group| group.name != GroupName::root());
+    let groups = groups.map(|group| &mut group.demands);
     let templates = whole.templates.iter_mut().map(|template| &mut template.demands);
     groups.chain(templates).for_each(|demands| give(&defaults, demands));
     // stable: the files' order within a depth

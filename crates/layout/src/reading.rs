@@ -100,13 +100,19 @@ impl Grammar {
             text.lines().map(str::trim_start).filter(|line| !line.is_empty() && !line.starts_with('#'));
         let Some(line) = lines.into_iter().next() else { return Grammar::Toml };
         let first = line.split(|c: char| c.is_whitespace() || c == '{').next().unwrap_or_default();
-        if cgconfig::SECTIONS.contains(&first) && !line[first.len()..].trim_start().starts_with(['=', '.']) {
+        if cgconfig::SECTIONS.contains(&first) && !is_toml_key(line[first.len()..].trim_start()) {
             return Grammar::Cgconfig;
         }
         let fields = line.split_whitespace().count();
         let toml = line.starts_with('[') || line.contains('=');
         if (3..=4).contains(&fields) && !toml { Grammar::Cgrules } else { Grammar::Toml }
     }
+}
+
+/// Does what stands behind a word make it a key of TOML? `group . {` is a section: libcgroup's root group is `.`.
+fn is_toml_key(rest: &str) -> bool {
+    let first_sign = rest.find(['=', '{']).map(|at| &rest[at..]);
+    rest.starts_with('=') || rest.starts_with('.') && first_sign.is_some_and(|sign| sign.starts_with('='))
 }
 
 fn read_with(sources: &[Source], read: impl Fn(&Source, &mut Names, &mut Report) -> Draft) -> Reading {

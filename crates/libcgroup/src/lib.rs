@@ -27,9 +27,10 @@ mod cgxset;
 mod lscgroup;
 mod lssubsys;
 
-use std::ffi::OsString;
+use std::{ffi::OsString, path::PathBuf};
 
 use clap::{ArgMatches, Command};
+use kernel::Host;
 
 use failure::Failure;
 
@@ -78,4 +79,13 @@ pub fn run(name: &str, args: impl IntoIterator<Item = OsString>) -> Option<u8> {
         Err(error) => Err(Failure::arguments(&error)),
     };
     Some(outcome.unwrap_or_else(|failure| failure.told(tool.name)))
+}
+
+/// The directories that an argument `CONTROLLERS:PATH` means on a host, whether or not they are there.
+///
+/// # Errors
+/// Why it means none, in words.
+pub fn directories(host: &Host, argument: &str) -> Result<Vec<PathBuf>, String> {
+    let targets = group_list::targets(host, &[argument]).map_err(|failure| failure.message)?;
+    Ok(targets.iter().map(|target| target.seat(host).directory()).collect())
 }

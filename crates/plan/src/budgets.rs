@@ -49,14 +49,17 @@ fn quotas<'v>(
     let mut all: Vec<(&Place, Share, &Valued<'_>)> =
         shares.iter().map(|(place, (share, valued))| (*place, *share, *valued)).collect();
     all.sort_by_key(|(place, ..)| *place);
-    for (place, share, valued) in all.into_iter().filter(|(_, share, _)| share.is_finite()) {
-        let above = ancestors(place).into_iter().find_map(|above| {
+    let bound_of = |place: &Place| {
+        ancestors(place).into_iter().find_map(|above| {
             let asked = shares.get(&above).map(|(share, _)| *share);
             asked
                 .or_else(|| held_quota(&above, observed))
                 .filter(|share| share.is_finite())
                 .map(|share| (above, share))
-        });
+        })
+    };
+    for (place, share, valued) in all.into_iter().filter(|(_, share, _)| share.is_finite()) {
+        let above = bound_of(place);
         let Some((above, bound)) = above.filter(|(_, bound)| share > *bound + GRAIN) else { continue };
         problems.push(Problem::Refused {
             message: format!(
@@ -71,6 +74,33 @@ fn quotas<'v>(
             version: Version::V1,
         });
     }
+    // groups that stay as they are
+    for place in with_quota(observed).filter(|place| !shares.contains_key(place)) {
+        let share = held_quota(&place, observed).filter(|share| share.is_finite());
+        let Some((share, (above, bound))) = share.zip(bound_of(&place)) else { continue };
+        let Some((_, valued)) = shares.get(&above).filter(|_| share > bound + GRAIN) else { continue };
+        problems.push(Problem::Refused {
+            message: format!(
+                "group '{}' is to have {} of the time, but the group /{} in it, whose quota the layout does not set, has {}",
+                valued.group,
+                percent(bound),
+                place.path,
+                percent(share)
+            ),
+            origin: valued.origin.clone(),
+            mend: format!("ringfence set /{} cpu.max={}, or set it in the layout", place.path, percent(bound).replace(' ', "")),
+            version: Version::V1,
+        });
+    }
+}
+
+/// The groups of v1 whose quotas were read.
+fn with_quota(observed: &Observed) -> impl Iterator<Item = Place> + '_ {
+    let of_v1 = observed.hierarchies.iter().enumerate().filter(|(_, at)| at.version == Version::V1);
+    of_v1.flat_map(|(hierarchy, at)| {
+        let read = at.groups.iter().filter(|(_, seen)| seen.files.contains_key("cpu.cfs_quota_us"));
+        read.map(move |(path, _)| Place { hierarchy, path: path.clone(), version: Version::V1 })
+    })
 }
 
 fn held_quota(place: &Place, observed: &Observed) -> Option<Share> {

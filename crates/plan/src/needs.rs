@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use layout::{Assigned, CpuDemand, Desired, Near};
-use settings::{Controller, FileWrite, Nowhere, Version};
+use settings::{Controller, FileWrite, Nowhere, Value, Version};
+use units::Limit;
 
 use crate::{
     Observed, Place,
@@ -31,12 +32,17 @@ pub struct Need {
     /// Files to read of every group directly in it, also of those that no layout names, with their tasks; nothing is
     /// needed of those groups if this is empty.
     pub children: BTreeSet<String>,
+    /// Files to read of every group directly in it unless a file, of [`Need::files`], holds this text already: what
+    /// groups below have bounds a limit that changes. Their tasks are not counted for that.
+    pub below: Vec<(FileWrite, &'static [&'static str])>,
 }
 
 /// What is read of every cpuset that matters, by version.
 const CPUSET_V1: [&str; 5] =
     ["cpuset.cpus", "cpuset.mems", "cpuset.cpu_exclusive", "cpuset.mem_exclusive", "cgroup.clone_children"];
 const CPUSET_V2: [&str; 4] = ["cpuset.cpus", "cpuset.mems", "cpuset.cpus.partition", "cpuset.cpus.exclusive"];
+/// What is read of groups below one whose quota changes.
+const QUOTA: [&str; 2] = ["cpu.cfs_quota_us", "cpu.cfs_period_us"];
 /// And of those above our groups.
 const ABOVE_V2: [&str; 3] = ["cpuset.cpus.effective", "cpuset.mems.effective", "cpuset.cpus.isolated"];
 
@@ -80,6 +86,15 @@ pub fn devices(desired: &Desired) -> BTreeSet<String> {
 }
 
 impl Need {
+    /// v1 refuses a quota that a group below exceeds.
+    fn quotas_below(&mut self, assigned: &Assigned) {
+        let value = assigned.found.parse(&assigned.text, &Nowhere).ok();
+        let limited =
+            value.filter(|value| !matches!(value, Value::CpuMax(max) if max.quota == Some(Limit::Max)));
+        let writes = limited.and_then(|value| assigned.found.encode(Version::V1, &value, &|_| None).ok());
+        self.below.extend(writes.into_iter().flatten().map(|held| (held, &QUOTA[..])));
+    }
+
     fn use_of_memory(&mut self, assigned: &Assigned, version: Version) {
         let files: &[&'static str] = match version {
             Version::V2 => &["memory.current", "memory.reclaim"],
@@ -123,6 +138,7 @@ impl Needs {
             owners: false,
             devices: false,
             children: BTreeSet::new(),
+            below: Vec::new(),
         };
         self.by_place.entry((place.hierarchy, place.path.clone())).or_insert_with(need)
     }
@@ -167,8 +183,10 @@ impl Needs {
                 _ => &[],
             };
             own.files.extend(beside.iter().map(|file| (*file).to_owned()));
-            if name == "memory.max" {
-                own.use_of_memory(assigned, place.version);
+            match (name, place.version) {
+                ("memory.max", _) => own.use_of_memory(assigned, place.version),
+                ("cpu.max", Version::V1) => own.quotas_below(assigned),
+                _ => {}
             }
         }
         // thousands of groups may be in one

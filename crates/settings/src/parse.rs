@@ -93,7 +93,11 @@ impl Reader<'_> {
                 Value::Flag(on)
             }
             Kind::Number => {
-                let number = text.parse::<i64>().map_err(|_| self.not_number(text))?;
+                let number = match units::hexadecimal(text) {
+                    Some(number) => number.ok().and_then(|number| i64::try_from(number).ok()),
+                    None => text.parse::<i64>().ok(),
+                };
+                let number = number.ok_or_else(|| self.not_number(text))?;
                 self.check(i128::from(number), text, &|n| n.to_string())?;
                 Value::Number(number)
             }
@@ -114,7 +118,10 @@ impl Reader<'_> {
                 Value::Percent(Limit::At(percent))
             }
             Kind::Weight => {
-                let weight = self.hundredths(text)?;
+                let weight = match units::hexadecimal(text) {
+                    Some(_) => Hundredths(self.number(text)?.saturating_mul(100)),
+                    None => self.hundredths(text)?,
+                };
                 self.check_hundredths(weight)?;
                 Value::Weight(weight)
             }
@@ -155,7 +162,8 @@ impl Reader<'_> {
             text => {
                 let printed = |bytes: u64| bytes >= v1_unlimited(self.found.page()) && bytes <= LONG_MAX;
                 let is_v1s = minus_one && self.version == Version::V1;
-                is_v1s && self.found.setting.kind == Kind::Bytes && text.parse().is_ok_and(printed)
+                let number = || units::hexadecimal(text).map_or_else(|| text.parse().ok(), Result::ok);
+                is_v1s && self.found.setting.kind == Kind::Bytes && number().is_some_and(printed)
             }
         }
     }
@@ -164,12 +172,24 @@ impl Reader<'_> {
         match text.to_ascii_lowercase().as_str() {
             "1" | "yes" | "on" | "true" => Ok(true),
             "0" | "no" | "off" | "false" => Ok(false),
+            _ if self.takes_any_number() && self.number(text).is_ok() => Ok(self.number(text)? != 0),
             _ => Err(self.wrong(format!("'{text}' is neither on nor off"), None)),
         }
     }
 
+    /// v1's cpusets and its core take any number that is not 0 as 1 (`cpuset_write_u64` and
+    /// `cgroup_clone_children_write` of the kernel); all other flags are refused unless 0 or 1.
+    fn takes_any_number(&self) -> bool {
+        let name = self.found.name.as_str();
+        let of_core = matches!(name, "cgroup.clone_children" | "notify_on_release");
+        self.version == Version::V1 && (of_core || name.starts_with("cpuset."))
+    }
+
     /// A whole number, not negative.
     fn number(&self, text: &str) -> Result<u64, ValueError> {
+        if let Some(number) = units::hexadecimal(text) {
+            return number.map_err(|error| self.wrong(error.to_string(), None));
+        }
         let digits = text.strip_prefix('-').unwrap_or(text);
         if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) {
             return Err(self.not_number(text));

@@ -57,7 +57,7 @@ const BYTE_UNITS: [(char, u64); 6] =
 impl FromStr for Bytes {
     type Err = UnitError;
 
-    /// Reads `4096`, `8G`, `8GiB`, `1.5g`, `512 MB`.
+    /// Reads `4096`, `0x1000`, `8G`, `8GiB`, `1.5g`, `512 MB`.
     fn from_str(text: &str) -> Result<Self, UnitError> {
         let (number, unit) = split(text)?;
         let known = "K M G T P E, powers of 1024";
@@ -88,7 +88,7 @@ impl fmt::Display for Bytes {
 impl FromStr for Micros {
     type Err = UnitError;
 
-    /// Reads `50000` (microseconds), `50ms`, `1.5s`, `100us`.
+    /// Reads `50000` (microseconds), `0xc350`, `50ms`, `1.5s`, `100us`.
     fn from_str(text: &str) -> Result<Self, UnitError> {
         let (number, unit) = split(text)?;
         let scale = match unit {
@@ -119,8 +119,20 @@ struct Decimal {
     behind: u32,
 }
 
+/// The number in hexadecimal digits behind `0x`, as the kernel's files take it too; `None` if the text is not that.
+/// Digits after a leading `0` alone are no octal number here, as nobody means them so.
+pub fn hexadecimal(text: &str) -> Option<Result<u64, UnitError>> {
+    let digits = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X"))?;
+    let all_hexadecimal = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let too_large = |_| UnitError::TooLarge { text: text.to_owned() };
+    all_hexadecimal.then(|| u64::from_str_radix(digits, 16).map_err(too_large))
+}
+
 fn split(text: &str) -> Result<(Decimal, &str), UnitError> {
     let trimmed = text.trim();
+    if let Some(number) = hexadecimal(trimmed) {
+        return Ok((Decimal { digits: u128::from(number?), behind: 0 }, ""));
+    }
     let end = trimmed.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(trimmed.len());
     let (number, unit) = trimmed.split_at(end);
     let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));

@@ -219,7 +219,7 @@ impl<K> IdSet<K> {
     }
 }
 
-/// One cursor over a list; the grammar is `[range {"," range}]`, `range = n ["-" n [":" n "/" n]]`.
+/// One cursor over a list; the grammar is `[range {"," range} [","]]`, `range = n ["-" n [":" n "/" n]]`.
 struct Cursor<'a> {
     list: &'a str,
     at: usize,
@@ -301,6 +301,10 @@ impl<K> FromStr for IdSet<K> {
             }
             if !cursor.take(b',') {
                 return Err(cursor.wrong(cursor.at, "expected ',' or '-' between numbers"));
+            }
+            // the kernel takes a comma at the end, and scripts that join lists write one
+            if cursor.at == list.len() {
+                return Ok(set);
             }
         }
     }

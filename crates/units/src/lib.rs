@@ -7,7 +7,7 @@ mod idset;
 mod limit;
 mod nearest;
 
-pub use amount::{Bytes, Micros, UnitError};
+pub use amount::{Bytes, Micros, UnitError, hexadecimal};
 pub use idset::{Cpu, CpuSet, IdSet, ListError, MAX_ID, Node, NodeSet};
 pub use limit::{Limit, Weight};
 pub use nearest::nearest;

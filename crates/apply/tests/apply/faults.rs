@@ -230,6 +230,7 @@ pub fn only_what_a_planner_needs_is_observed() {
         owners,
         devices: false,
         children: files(children),
+        below: Vec::new(),
     };
     let needs = [
         need(&root, &[], false, &["cpu.shares"]),
@@ -241,7 +242,8 @@ pub fn only_what_a_planner_needs_is_observed() {
     assert_eq!(groups.keys().map(String::as_str).collect::<Vec<_>>(), ["", "live", "old"]);
     assert_eq!(observed.file(&maker.place(Cpu, "old"), "cpu.shares"), Some("2048"));
     let seen = observed.group(&live).unwrap();
-    assert_eq!(seen.files.keys().map(String::as_str).collect::<Vec<_>>(), ["cpu.cfs_quota_us"]);
+    // its own file, and what is needed of all groups in the root
+    assert_eq!(seen.files.keys().map(String::as_str).collect::<Vec<_>>(), ["cpu.cfs_quota_us", "cpu.shares"]);
     assert_eq!((seen.tasks, seen.populated_below), (0, true));
     assert!(seen.directory.is_some() && seen.owners.contains_key("cgroup.procs"));
     let others = observed.hierarchies.iter().enumerate().filter(|(id, _)| *id != live.hierarchy);

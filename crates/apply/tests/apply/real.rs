@@ -173,7 +173,7 @@ pub fn the_second_of_two_applies_waits_or_says_who_holds_the_lock() {
     let lock = state.lock(Duration::ZERO).unwrap();
     let own = std::process::id();
     match state.lock(Duration::from_millis(50)) {
-        Err(Failure::Locked { pid, command, .. }) => {
+        Err(Failure::Locked { pid: Some(pid), command, .. }) => {
             assert_eq!(pid, own);
             assert!(command.contains("apply"), "{command}");
         }

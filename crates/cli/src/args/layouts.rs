@@ -62,7 +62,11 @@ pub enum PlanForm {
 
 #[derive(Debug, ClapArgs)]
 pub struct StateArgs {
-    #[arg(long, value_name = "DIRECTORY", help = "Where the history is kept [default: RINGFENCE_STATE, or /var/lib/ringfence]")]
+    #[arg(
+        long,
+        value_name = "DIRECTORY",
+        help = "Where the history is kept [default: RINGFENCE_STATE, or /var/lib/ringfence]"
+    )]
     pub state: Option<PathBuf>,
 }
 

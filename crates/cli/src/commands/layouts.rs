@@ -20,6 +20,7 @@ use ::plan::{Plan, Problem};
 use apply::{Running, State, Target};
 use kernel::Host;
 use layout::{Desired, Diagnostic, Severity, Source, Trust};
+use serde_json::json;
 use system::Accounts;
 use topology::Machine;
 
@@ -44,7 +45,9 @@ fn read(path: &Path) -> Result<Layout<'_>, Failure> {
 
 fn refused(diagnostics: &[Diagnostic], sources: &[Source], path: &Path) -> Failure {
     output::error(&layout::render(diagnostics, sources));
-    Failure::new(format!("{} has {}; nothing was touched", path.display(), errors(diagnostics)))
+    let failure =
+        Failure::new(format!("{} has {}; nothing was touched", path.display(), errors(diagnostics)));
+    Failure { diagnostics: diagnostics.to_vec(), ..failure }
 }
 
 fn errors(diagnostics: &[Diagnostic]) -> String {
@@ -78,12 +81,23 @@ fn planned(layout: &Layout<'_>, host: &Host) -> Result<Plan, Failure> {
 
 fn impossible(layout: &Layout<'_>, wrong: &[Diagnostic]) -> Failure {
     output::error(&layout::render(wrong, &layout.sources));
-    Failure::new(format!("{} can't be had on this machine; nothing was touched", layout.path.display()))
+    let failure =
+        Failure::new(format!("{} can't be had on this machine; nothing was touched", layout.path.display()));
+    Failure { diagnostics: wrong.to_vec(), ..failure }
 }
 
 fn warn(plan: &Plan, layout: &Layout<'_>) {
     let diagnostics: Vec<Diagnostic> = plan.lints.iter().map(::plan::Lint::diagnostic).collect();
     output::error(&layout::render(&diagnostics, &layout.sources));
+}
+
+/// The answer of a command that may fail: for those who read JSON, a failure is an answer too.
+fn answered<T>(as_json: bool, answer: Result<T, Failure>) -> Result<T, Failure> {
+    if let (true, Err(failure)) = (as_json, &answer) {
+        let Failure { message, hint, diagnostics, .. } = failure;
+        output::json(&json!({ "error": message, "hint": hint, "diagnostics": diagnostics }))?;
+    }
+    answer
 }
 
 fn directory(args: &args::StateArgs) -> PathBuf {

@@ -34,7 +34,13 @@ const CASES: &[Case] = &[
     ("what is not confirmed is undone when the shell is dead", &[], unconfirmed_without_shell),
     ("what is confirmed stays", &[], confirmed),
     ("a second apply waits for the first and says for whom", &[], two_at_once),
+    ("a waiter whose lock has no number in it waits for another process", &[], waited_for_another),
     ("an apply that is interrupted puts everything back", &[], interrupted),
+    ("what was broken off is told until the next change puts it back", &[], broken_off),
+    ("status names the generation in effect, not one that failed after it", &[], failed_after),
+    ("another owner or mode than the layout asks for is drift, and apply mends it", &[], owned),
+    ("a damaged generation hides no other, and is told with its file", &[], damaged),
+    ("failures are JSON too, and what has no JSON form says so", &[], failed_as_json),
     ("the answers for programs are JSON", &[], json),
     ("the drawing names the groups", &[], drawn),
     ("libcgroup's configuration goes the same way", &[], cgconfig),
@@ -218,6 +224,10 @@ fn undone_far(desk: &mut Desk) {
     assert_eq!(code, 3);
     says(&error, &[&desk.scene.fill("group '{g}' stays: 1 task in "), &pid.to_string()]);
     assert!(desk.scene.ok("where {pid}").contains(&desk.scene.group));
+    says(
+        &desk.ends("history {s}", 0),
+        &["  done in part  ", &desk.scene.fill("      group '{g}' stays: 1 task in ")],
+    );
 }
 
 fn unconfirmed(desk: &mut Desk) {
@@ -296,6 +306,120 @@ fn two_at_once(desk: &mut Desk) {
     assert_eq!(desk.groups().len(), 2);
 }
 
+fn waited_for_another(desk: &mut Desk) {
+    fs::create_dir(desk.path("state")).unwrap();
+    let lock = fs::File::create(desk.path("state/lock")).unwrap();
+    rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive).unwrap();
+    let mut second = desk.spawn("undo {s}");
+    let mut line = String::new();
+    BufReader::new(second.stderr.take().unwrap()).read_line(&mut line).unwrap();
+    drop(lock);
+    second.wait().unwrap();
+    assert_eq!(line, "ringfence: waiting for another process to end its change\n");
+}
+
+/// Writes a generation's record again, with its head changed and `end` in its last line's place.
+fn rewrite(desk: &Desk, from: &str, to: &str, change: impl FnOnce(&mut Value), end: Option<&str>) {
+    let text = fs::read_to_string(desk.path("state/generations").join(from)).unwrap();
+    let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+    let mut head = serde_json::from_str(&lines[0]).unwrap();
+    change(&mut head);
+    lines[0] = head.to_string();
+    lines.pop();
+    lines.extend(end.map(str::to_owned));
+    fs::write(desk.path("state/generations").join(to), lines.join("\n") + "\n").unwrap();
+}
+
+/// What SIGKILL leaves behind after the last step.
+fn broken_off(desk: &mut Desk) {
+    desk.ends("apply {d}/l.toml {s}", 0);
+    let mut process = 0;
+    rewrite(desk, "0001.jsonl", "0001.journal", |head| process = head["by"]["pid"].as_u64().unwrap(), None);
+    fs::remove_file(desk.path("state/generations/0001.jsonl")).unwrap();
+    let broken =
+        format!("generation 1 was broken off (process {process}); the next apply or undo puts it back\n");
+    assert_eq!(desk.ends("status {s}", 3), broken);
+    assert_eq!(desk.json("status --json {s}", 3)["unfinished"]["lives"], false);
+    says(&desk.ends("history {s}", 0), &["   1  ", "  broken off  "]);
+    // the same, while its process is there
+    let here = |head: &mut Value| {
+        head["by"]["pid"] = std::process::id().into();
+        head["by"]["command"] = std::env::args().collect::<Vec<_>>().join(" ").into();
+    };
+    let journal = desk.path("state/generations/0001.journal");
+    let whole = fs::read(&journal).unwrap();
+    rewrite(desk, "0001.journal", "0001.journal", here, None);
+    says(&desk.ends("status {s}", 0), &["generation 1 is under way (process "]);
+    says(&desk.ends("history {s}", 0), &["  under way  "]);
+    fs::write(&journal, whole).unwrap();
+    assert_eq!(desk.run("undo {s}").0, 1);
+    assert_eq!(desk.groups(), [""; 0]);
+    says(&desk.ends("status {s}", 0), &["nothing of it is in effect"]);
+    says(&desk.ends("history {s}", 0), &["  rolled back  "]);
+}
+
+fn failed_after(desk: &mut Desk) {
+    desk.ends("apply {d}/l.toml {s}", 0);
+    let second = |head: &mut Value| {
+        head["generation"] = 2.into();
+        head["in_effect_before"] = Value::Array(vec![1.into()]);
+    };
+    rewrite(desk, "0001.jsonl", "0002.jsonl", second, Some(r#"{"result":{"ending":"rolled-back","at":1}}"#));
+    says(&desk.ends("history {s}", 0), &["   2  ", "  rolled back  "]);
+    let status = desk.ends("status {s}", 0);
+    assert!(status.starts_with("generation 1, "), "{status}");
+}
+
+fn owned(desk: &mut Desk) {
+    desk.write("own.toml", "[groups.{g}]\npids.max = 7\ntasks = {user = 65534}\n");
+    desk.ends("apply {d}/own.toml {s}", 0);
+    says(&desk.ends("status {s}", 0), &["cgroup.procs", "user 65534"]);
+    let status = desk.json("status --json {s}", 0);
+    let file = status["groups"][0]["owners"][0]["file"].as_str().unwrap().to_owned();
+    std::os::unix::fs::chown(&file, Some(0), None).unwrap();
+    let told = desk.ends("status {s}", 3);
+    says(&told, &[&format!("drift: {file}: asked for user 65534, has user 0")]);
+    assert_eq!(desk.json("status --json {s}", 3)["groups"][0]["drift"][0]["drift"], "owner");
+    desk.ends("apply {d}/own.toml {s}", 0);
+    desk.ends("status {s}", 0);
+}
+
+fn damaged(desk: &mut Desk) {
+    desk.ends("apply {d}/l.toml {s}", 0);
+    fs::write(desk.path("state/generations/0002.jsonl"), "x\n").unwrap();
+    rewrite(desk, "0001.jsonl", "0003.jsonl", |head| head["generation"] = 3.into(), None);
+    let told = desk.ends("history {s}", 0);
+    let file = |name: &str| desk.path("state/generations").join(name).to_str().unwrap().to_owned();
+    says(&told, &["   1  ", "  done  ", "   2  damaged\n", "   3  damaged\n", "its end is missing"]);
+    says(&told, &[&format!("hint: move it away (mv {0} {0}.damaged)", file("0002.jsonl"))]);
+    assert_eq!(desk.json("history --json {s}", 0)[1]["state"], "damaged");
+    fs::remove_file(file("0003.jsonl")).unwrap();
+    let (code, _, error) = desk.run("status {s}");
+    assert_eq!(code, 1);
+    says(&error, &[&file("0002.jsonl"), "it is damaged", "hint: move it away"]);
+    fs::rename(file("0002.jsonl"), file("0002.jsonl") + ".damaged").unwrap();
+    desk.ends("status {s}", 0);
+}
+
+fn failed_as_json(desk: &mut Desk) {
+    desk.write("bad.toml", "[groups.{g}]\npids.max = \"many\"\n");
+    for line in ["plan --json {d}/bad.toml", "apply --json {d}/bad.toml {s}"] {
+        let answer = desk.json(line, 1);
+        says(answer["error"].as_str().unwrap(), &["bad.toml has 1 error; nothing was touched"]);
+        assert_eq!(answer["diagnostics"].as_array().unwrap().len(), 1, "{answer}");
+    }
+    let answer = desk.json("undo --json {s}", 1);
+    assert_eq!(answer["diagnostics"], Value::Array(Vec::new()));
+    says(answer["hint"].as_str().unwrap(), &["ringfence history"]);
+    for (line, name) in
+        [("import --json {d}/l.toml", "import"), ("export --json --to cgset {d}/l.toml", "export")]
+    {
+        let (code, out, error) = desk.run(line);
+        assert_eq!((code, out.as_str()), (2, ""));
+        says(&error, &[&format!("{name} has no JSON form")]);
+    }
+}
+
 fn interrupted(desk: &mut Desk) {
     // one that is done before the signal comes is no trial: then more is asked for
     for (round, count) in [100, 400, 1600].into_iter().enumerate() {
@@ -330,6 +454,7 @@ fn json(desk: &mut Desk) {
     assert_eq!(desk.json("history --json {s}", 0), Value::Array(Vec::new()));
     let outcome = desk.json("apply --json --confirm 60 {d}/l.toml {s}", 0);
     assert_eq!((&outcome["generation"], &outcome["steps"]), (&1.into(), &steps.len().into()));
+    assert_eq!(outcome["undone_unless_confirmed_within"], 60);
     assert_eq!(desk.json("confirm --json {s}", 0)["confirmed"], 1);
     desk.scene.ok("set {g} pids.max=77");
     let status = desk.json("status --json {s} {d}/l.toml", 3);

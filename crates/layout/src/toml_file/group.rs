@@ -13,6 +13,11 @@ use crate::origin::{Origin, Spanned};
 use crate::pattern::{NamePattern, PatternError};
 use crate::rule::{Matcher, Subsystem};
 
+/// Is there nothing in a group's table but groups that are in it?
+fn only_leads_below(table: &Table<'_>) -> bool {
+    table.len() == 1 && entries(table).iter().all(|(key, _)| &**key.get_ref() == "groups")
+}
+
 impl Reader<'_> {
     /// The groups of a table, and those in them. `parent` is "" or ends in a slash.
     pub(super) fn groups(&mut self, parent: &str, value: &Value<'_>, into: &mut Vec<Group>) {
@@ -23,6 +28,13 @@ impl Reader<'_> {
             }
             let path = format!("{parent}{}", key.get_ref());
             match GroupName::new(&path) {
+                // a table that only leads to groups below does not ask for anything of the root
+                Ok(name) if name == GroupName::root() && !only_leads_below(table) => {
+                    let error = Diagnostic::error("the root of a hierarchy can't be a group of a layout");
+                    let hint = "what is not in any group is in the root, and has what groups leave; give the group a \
+                                name, such as [groups.db], or use reserve for the rest of the system";
+                    self.error(error.at(self.origin(key)).hint(hint));
+                }
                 Ok(name) => self.group(name, key, table, into),
                 Err(error) => {
                     let diagnostic = Diagnostic::error(error.to_string()).at(self.origin(key));
@@ -44,7 +56,7 @@ impl Reader<'_> {
             }
         }
         // a table that only leads to groups below was not asked for itself
-        if below.is_none() || table.len() > 1 {
+        if !only_leads_below(table) {
             let origin = self.origin(key);
             into.push(Group { name: name.clone(), demands: body.finish(), matches, origin });
         }

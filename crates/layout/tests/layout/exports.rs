@@ -27,7 +27,6 @@ const MANY: &str = r#"
 mount { cpu = /cgroup/cpu; "name=jobs" = "/cgroup/my jobs"; }
 systemd { slice = db.slice; scope = db.scope; setdefault = yes; pid = 17; }
 default { perm { task { gid = users; } admin { uid = 0; dperm = 755; } } }
-group . { cpu { cpu.shares = 2048; } }
 group a {
   perm { admin { uid = root; gid = wheel; dperm = 0775; fperm = 664; } task { uid = 1001; fperm = 770; } }
   cpu { cpu.cfs_quota_us = 50000; cpu.cfs_period_us = 100000; cpu.rt_runtime_us = 950000; }
@@ -126,6 +125,21 @@ fn where_v1_means_something_else_an_import_says_so() {
     assert_eq!(lines[4], "memory.soft_limit_in_bytes = \"1G\"");
     assert_eq!(lines[5], "memory.limit_in_bytes = \"2G\"", "exactly the same on both needs no word");
     assert_eq!(lines.len(), 6);
+}
+
+#[test]
+fn what_a_cgconfig_sets_at_the_root_is_told_in_toml_and_left_out() {
+    let first = lenient(
+        "cgconfig.conf",
+        "group . { cpu { cpu.shares = 2048; } }\ngroup a { pids { pids.max = 5; } }\n",
+    );
+    assert_eq!(first.groups.iter().map(|group| group.name.to_string()).collect::<Vec<_>>(), ["/", "a"]);
+    let export = layout::to_cgconfig(&first, Version::V1, &Machine);
+    assert!(export.text.contains("cpu.shares") && export.lost.is_empty(), "{}", export.text);
+    let text = layout::to_toml(&first);
+    assert!(text.contains("root of a hierarchy:\n#   cpu.shares = 2048\n"), "{text}");
+    let again = lenient("layout.toml", &text);
+    assert_eq!(again.groups.iter().map(|group| group.name.to_string()).collect::<Vec<_>>(), ["a"]);
 }
 
 #[test]

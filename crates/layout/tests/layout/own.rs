@@ -234,10 +234,10 @@ fn an_exclusive_group_does_not_share_by_default() {
 }
 
 #[test]
-fn the_root_group_is_the_parent_of_all() {
-    let desired = read("[groups.a]\ncpus = 1\n[groups.\"/\"]\ncpu.shares = 2048\n");
+fn the_root_group_only_leads_to_groups_in_it() {
+    let desired = read("[groups.a]\ncpus = 1\n[groups.\"/\".groups.b]\ncpu.shares = 2048\n");
     let names: Vec<String> = desired.groups.iter().map(|group| group.name.to_string()).collect();
-    assert_eq!(names, ["/", "a"]);
+    assert_eq!(names, ["a", "/b"]);
 }
 
 #[test]
@@ -408,5 +408,7 @@ fn a_strict_rule_is_read_and_written_again_and_lost_where_cgrules_cannot_say_it(
     assert!(desired.all_rules().iter().all(|rule| rule.matcher.strict));
     assert_eq!(layout::to_toml(&desired), text);
     assert_eq!(layout::to_cgrules(&desired).lost.len(), 2);
-    assert!(!read("[groups.a]\nmatch = [{ process = \"fio\", strict = false }]\n").groups[0].matches[0].strict);
+    assert!(
+        !read("[groups.a]\nmatch = [{ process = \"fio\", strict = false }]\n").groups[0].matches[0].strict
+    );
 }

@@ -1,6 +1,6 @@
 //! Why demands of CPUs can't be had, in words: which, by how much, against whom, and what would make it fit.
 
-use units::CpuSet;
+use units::{CpuSet, NodeSet};
 
 use super::{
     claim::{Amount, Asked, Claim, cpus},
@@ -73,8 +73,22 @@ pub(crate) fn nothing_left(scope: &Scope<'_>, claim: &Claim, sets: &[Option<CpuS
         true => format!("group '{}' asks for {}, and this machine has none there", claim.name, claim.words()),
         false => format!("group '{}' asks for {}, and others leave none of them", claim.name, claim.words()),
     };
-    let mend = "let one of the others have fewer CPUs for itself".to_owned();
+    let mend = match region.is_empty() {
+        true => nodes_there(scope),
+        false => "let one of the others have fewer CPUs for itself".to_owned(),
+    };
     unsatisfied(claim, message, holders(scope, claim, &region, sets), 1, mend)
+}
+
+/// Where CPUs can be asked for.
+fn nodes_there(scope: &Scope<'_>) -> String {
+    let in_scope = |node: &&super::landscape::Ground| !node.cpus.is_disjoint(scope.whole);
+    let nodes = scope.land.nodes.iter().filter(in_scope).filter_map(|node| node.id);
+    let nodes: NodeSet = nodes.collect();
+    match nodes.is_empty() {
+        true => "leave out node: the nodes of its CPUs are not known".to_owned(),
+        false => format!("{} has CPUs on the nodes {nodes}", scope.owner),
+    }
 }
 
 /// Whole cores, but no whole number of them.
@@ -172,6 +186,7 @@ pub(crate) fn short(
         Some(nodes) => scope.land.cpus_of(nodes).intersection(scope.whole),
         None => scope.whole.clone(),
     };
+    let region_is_empty = region.is_empty();
     let lacking = amount.must.difference(free);
     let whole: usize =
         scope.land.cores.iter().filter(|core| core.iter().all(|cpu| free.contains(*cpu))).map(Vec::len).sum();
@@ -186,6 +201,7 @@ pub(crate) fn short(
     };
     let missing = count.saturating_sub(left).max(lacking.len()).max(1);
     let mend = match left {
+        _ if region_is_empty => nodes_there(scope),
         0 => "let one of the others have fewer CPUs for itself".to_owned(),
         left => format!("ask for at most {left}, or take {missing} from the others"),
     };

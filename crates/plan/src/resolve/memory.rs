@@ -43,8 +43,9 @@ pub(crate) fn nodes(
             None => unasked(branch, above),
         };
     }
+    let ends = super::ends(&like);
     for (index, other) in &like {
-        mems[*index] = final_like(&like, *other, &mems, 0);
+        mems[*index] = ends.get(index).and_then(|end| mems[*end].clone());
         let above = above(tree, *index, &mems, &top);
         let lacking = mems[*index].as_ref().map_or_else(NodeSet::new, |nodes| nodes.difference(&above));
         if !lacking.is_empty() {
@@ -63,18 +64,6 @@ pub(crate) fn nodes(
         }
     }
     mems
-}
-
-fn final_like(
-    like: &[(usize, usize)],
-    other: usize,
-    mems: &[Option<NodeSet>],
-    depth: usize,
-) -> Option<NodeSet> {
-    match like.iter().find(|(index, _)| *index == other) {
-        Some((_, further)) if depth < like.len() => final_like(like, *further, mems, depth + 1),
-        _ => mems[other].clone(),
-    }
 }
 
 fn problem(message: String, origin: &Origin, missing: usize, mend: String) -> Problem {

@@ -16,6 +16,8 @@ mod offer;
 mod reserve;
 mod scope;
 
+use std::collections::HashMap;
+
 use layout::{Desired, Near};
 use settings::Version;
 use units::{CpuSet, NodeSet};
@@ -73,6 +75,7 @@ pub(crate) fn resolve(
         reserved,
         cpus: vec![None; tree.branches.len()],
         like: Vec::new(),
+        like_of: vec![None; tree.branches.len()],
         asked: vec![None; tree.branches.len()],
     };
     resolution.scopes(problems);
@@ -149,6 +152,8 @@ struct Resolution<'r, 'd> {
     cpus: Vec<Option<CpuSet>>,
     /// Branches that are like others, served last.
     like: Vec<(usize, usize)>,
+    /// By branch, the one it is like, so far as that was asked.
+    like_of: Vec<Option<usize>>,
     asked: Vec<Option<Asked>>,
 }
 
@@ -174,18 +179,11 @@ impl Resolution<'_, '_> {
         }
     }
 
+    /// What a branch that is like others gets, as far as it is known by now.
     fn like_set(&self, owner: Option<usize>) -> Option<CpuSet> {
-        let (_, other) = self.like.iter().find(|(index, _)| Some(*index) == owner)?;
-        self.final_like(*other, 0)
-    }
-
-    /// What a chain of likes ends in; the layout has no cycles.
-    fn final_like(&self, other: usize, depth: usize) -> Option<CpuSet> {
-        let next = self.like.iter().find(|(index, _)| *index == other);
-        match next {
-            Some((_, further)) if depth < self.tree.branches.len() => self.final_like(*further, depth + 1),
-            _ => self.cpus[other].clone(),
-        }
+        let next = |branch: &usize| self.like_of[*branch];
+        let end = std::iter::successors(next(&owner?), next).take(self.like.len()).last()?;
+        self.cpus[end].clone()
     }
 
     fn settle(
@@ -218,6 +216,7 @@ impl Resolution<'_, '_> {
         for (claim, set) in claims.into_iter().zip(settled.sets) {
             if let Asked::Like(other) = claim.ask {
                 self.like.push((claim.branch, other));
+                self.like_of[claim.branch] = Some(other);
             }
             self.cpus[claim.branch] = set;
             self.asked[claim.branch] = Some(claim.ask);
@@ -274,8 +273,15 @@ impl Resolution<'_, '_> {
 
     /// Groups that are like others.
     fn likes(&mut self, problems: &mut Vec<Problem>) {
+        let ends = ends(&self.like);
+        // beside a group that keeps nothing for itself, only these can be in the way
+        let with_own = |index: &usize| {
+            let branch = &self.tree.branches[*index];
+            branch.exclusive > tree::Exclusive::No || branch.holds_exclusive || is_apart(branch)
+        };
+        let with_own: Vec<usize> = (0..self.tree.branches.len()).filter(with_own).collect();
         for (index, other) in self.like.clone() {
-            let Some(set) = self.final_like(other, 0) else { continue };
+            let Some(set) = ends.get(&index).and_then(|end| self.cpus[*end].clone()) else { continue };
             let branch = &self.tree.branches[index];
             let name = self.tree.branches[other].name.to_string();
             let scope = self.tree.ancestors(index).find(|above| is_scope(&self.tree.branches[*above]));
@@ -291,7 +297,7 @@ impl Resolution<'_, '_> {
                     ),
                     missing.len(),
                 ));
-            } else if let Some(rival) = self.rival(index, other, &set) {
+            } else if let Some(rival) = self.rival(index, other, &set, &with_own) {
                 let rival = self.tree.branches[rival].name.to_string();
                 problems.push(like_problem(
                     branch,
@@ -308,7 +314,7 @@ impl Resolution<'_, '_> {
 
     /// A branch beside `index` that has some of these CPUs for itself: by the kernel's keeping, or by the planner's if
     /// it is not the one that `index` is like.
-    fn rival(&self, index: usize, like: usize, set: &CpuSet) -> Option<usize> {
+    fn rival(&self, index: usize, like: usize, set: &CpuSet, with_own: &[usize]) -> Option<usize> {
         let branches = &self.tree.branches;
         let related = |other: usize| {
             other == index
@@ -316,7 +322,15 @@ impl Resolution<'_, '_> {
                 || self.tree.ancestors(other).any(|above| above == index)
         };
         let kept = |branch: &Branch<'_>| branch.exclusive > tree::Exclusive::No || branch.holds_exclusive;
-        (0..branches.len()).filter(|other| !related(*other)).find(|other| {
+        let all: Vec<usize>;
+        let others = match kept(&branches[index]) {
+            true => {
+                all = (0..branches.len()).collect();
+                &all
+            }
+            false => with_own,
+        };
+        others.iter().copied().filter(|other| !related(*other)).find(|other| {
             let theirs = self.cpus[*other].as_ref();
             let apart = kept(&branches[*other])
                 || kept(&branches[index])
@@ -383,6 +397,27 @@ impl Resolution<'_, '_> {
             }
         }
     }
+}
+
+/// What each chain of likes ends in; the layout has no circles.
+fn ends(like: &[(usize, usize)]) -> HashMap<usize, usize> {
+    let next: HashMap<usize, usize> = like.iter().copied().collect();
+    let mut ends = HashMap::with_capacity(next.len());
+    for (start, _) in like {
+        let (mut way, mut at) = (Vec::new(), *start);
+        let end = loop {
+            match (ends.get(&at), next.get(&at)) {
+                (Some(end), _) => break *end,
+                (None, Some(further)) if way.len() < next.len() => {
+                    way.push(at);
+                    at = *further;
+                }
+                _ => break at,
+            }
+        };
+        ends.extend(way.into_iter().map(|passed| (passed, end)));
+    }
+    ends
 }
 
 fn like_problem(branch: &Branch<'_>, message: String, missing: usize) -> Problem {

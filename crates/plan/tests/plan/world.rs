@@ -1,7 +1,7 @@
 //! What the tests have in common: layouts from text, machines made up or recorded, and a kernel that plans are carried
 //! out on.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use kernel::{Fake, GroupName, Host};
 use layout::{Desired, Severity, Source, read_toml};
@@ -147,13 +147,19 @@ impl World {
         let mut seen = self.seen(at, &need.place.path, need.files.iter());
         // the in-memory kernel does not show owners: root's are taken for granted
         seen.directory = need.owners.then_some(Owned { uid: 0, gid: 0, mode: 0o755 });
+        let changing = need.below.iter().filter(|(held, _)| seen.files.get(&held.file) != Some(&held.text));
+        let below = changing.flat_map(|(_, files)| files.iter().map(|file| (*file).to_owned()));
+        let of_children: BTreeSet<String> = below.chain(need.children.iter().cloned()).collect();
+        for (file, text) in groups.remove(&need.place.path).map(|before| before.files).unwrap_or_default() {
+            seen.files.entry(file).or_insert(text);
+        }
         groups.insert(need.place.path.clone(), seen);
-        if need.children.is_empty() {
+        if of_children.is_empty() {
             return;
         }
         for child in kernel.children(at, &need.place.path).unwrap() {
             let path = join(&need.place.path, &child);
-            let seen = self.seen(at, &path, need.children.iter());
+            let seen = self.seen(at, &path, of_children.iter());
             groups.entry(path).or_insert(seen);
         }
     }

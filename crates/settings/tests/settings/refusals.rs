@@ -171,3 +171,43 @@ fn a_value_of_another_kind_is_an_error_not_a_write() {
         assert!(matches!(error, EncodeError::NotThere { .. }), "{error}");
     }
 }
+
+#[test]
+fn numbers_are_taken_as_the_kernel_takes_them() {
+    for (name, text, same) in [
+        ("cpu.shares", "0x100", "256"),
+        ("cpu.weight", "0X64", "100"),
+        ("cpu.weight.nice", "0xa", "10"),
+        ("memory.limit_in_bytes", "0x4000000", "64M"),
+        ("memory.limit_in_bytes", "0x7ffffffffffff000", "-1"),
+        ("memory.max", "0x4000000", "67108864"),
+        ("memory.swappiness", "0x10", "16"),
+        ("pids.max", "0x10", "16"),
+        ("cpu.cfs_quota_us", "0xc350", "50000"),
+        ("cpu.max", "0xc350 0x186a0", "50000 100000"),
+        ("cpuset.cpus", "0-1,", "0-1"),
+        ("cpuset.mems", "0,", "0"),
+        ("cpuset.cpu_exclusive", "2", "1"),
+        ("cpuset.cpu_exclusive", "0x0", "0"),
+        ("cpuset.memory_migrate", "5", "1"),
+        ("cgroup.clone_children", "2", "1"),
+        ("notify_on_release", "7", "1"),
+    ] {
+        let value = |text: &str| find(name).unwrap().parse(text, &Machine);
+        assert_eq!(value(text).unwrap(), value(same).unwrap(), "{name}={text}");
+    }
+    for (name, text) in [
+        ("cpu.shares", "0x"),
+        ("cpu.shares", "0x1g"),
+        ("cpu.shares", "-0x1"),
+        ("memory.limit_in_bytes", "0x4000K"),
+        ("pids.max", "0x10000000000000000"),
+        ("memory.oom_control", "2"),
+        ("cgroup.freeze", "2"),
+        ("cpuset.cpus", "0x1"),
+        ("cpuset.cpus", ","),
+        ("cpuset.cpu_exclusive", "-1"),
+    ] {
+        refused(name, text);
+    }
+}

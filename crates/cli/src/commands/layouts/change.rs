@@ -7,9 +7,10 @@ use std::{
 };
 
 use apply::{By, Error, Failure as ApplyFailure, Lock, Meta, Outcome, Running, State, Target};
+use serde::Serialize;
 use serde_json::json;
 
-use super::{counted, directory, planned, read, state, warn};
+use super::{answered, counted, directory, planned, read, state, warn};
 use crate::{
     args,
     commands::host_even_unmounted,
@@ -47,6 +48,12 @@ fn interrupted(step: usize, steps: usize, left: &[String]) -> Failure {
 }
 
 pub fn apply(args: &args::Apply, as_json: bool) -> Result<(), Failure> {
+    let outcome = answered(as_json, applied(args))?;
+    let deadline = args.confirm.map(|within| within.as_secs()).filter(|_| outcome.generation.is_some());
+    told(&outcome, deadline, as_json)
+}
+
+fn applied(args: &args::Apply) -> Result<Outcome, Failure> {
     let layout = read(&args.layout)?;
     let host = host_even_unmounted()?;
     if host.needs_unit() {
@@ -60,8 +67,8 @@ pub fn apply(args: &args::Apply, as_json: bool) -> Result<(), Failure> {
     warn(&plan, &layout);
     let what = format!("layout {}", layout.path.display());
     let meta = Meta { by: By::caller(), what, confirm_within: None };
-    let outcome = match args.confirm {
-        None => apply::execute(&lock, target, &plan, &meta)?,
+    match args.confirm {
+        None => Ok(apply::execute(&lock, target, &plan, &meta)?),
         Some(within) => {
             let seconds = within.as_secs();
             let directory = directory(&args.state);
@@ -71,27 +78,20 @@ pub fn apply(args: &args::Apply, as_json: bool) -> Result<(), Failure> {
                 command.arg("--state").arg(&directory);
                 command
             };
-            apply::execute_unless_reverted(&lock, target, &plan, &meta, seconds, &reverter)?
+            Ok(apply::execute_unless_reverted(&lock, target, &plan, &meta, seconds, &reverter)?)
         }
-    };
-    told(&outcome, as_json)?;
-    match (args.confirm, outcome.generation) {
-        (Some(within), Some(generation)) if !as_json => output::text(&format!(
-            "undone in {} s unless you say: ringfence confirm {generation}\n",
-            within.as_secs()
-        )),
-        _ => Ok(()),
     }
 }
 
 /// The right to change; says for whom it waits.
 fn locked(state: &State) -> Result<Lock, Failure> {
     match state.lock(Duration::ZERO) {
-        Err(ApplyFailure::Locked { pid, command, .. }) => {
-            output::error(&format!("ringfence: waiting for process {pid} ({command}) to end its change\n"));
+        Ok(lock) => Ok(lock),
+        Err(failure) => {
+            let Some(holder) = failure.holder() else { return Err(failure.into()) };
+            output::error(&format!("ringfence: waiting for {holder} to end its change\n"));
             Ok(state.lock(PATIENCE)?)
         }
-        other => Ok(other?),
     }
 }
 
@@ -125,9 +125,10 @@ fn recovered(lock: &Lock, target: Target<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
-fn told(outcome: &Outcome, as_json: bool) -> Result<(), Failure> {
+/// `deadline`: it is undone after so many seconds.
+fn told(outcome: &Outcome, deadline: Option<u64>, as_json: bool) -> Result<(), Failure> {
     if as_json {
-        return output::json(outcome);
+        return output::json(&Told { outcome, undone_unless_confirmed_within: deadline });
     }
     for difference in &outcome.differences {
         let (file, asked, held) = (&difference.file, &difference.asked, &difference.held);
@@ -144,17 +145,28 @@ fn told(outcome: &Outcome, as_json: bool) -> Result<(), Failure> {
     }
     match outcome.generation {
         Some(generation) => {
-            output::text(&format!("generation {generation}: {} done\n", counted(outcome.steps, "step")))
+            let mut text = format!("generation {generation}: {} done\n", counted(outcome.steps, "step"));
+            if let Some(seconds) = deadline {
+                text += &format!("undone in {seconds} s unless you say: ringfence confirm {generation}\n");
+            }
+            output::text(&text)
         }
         None => output::text("nothing to do: the machine is as the layout asks\n"),
     }
 }
 
+/// What is told of a change as JSON.
+#[derive(Serialize)]
+struct Told<'o> {
+    #[serde(flatten)]
+    outcome: &'o Outcome,
+    /// In seconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    undone_unless_confirmed_within: Option<u64>,
+}
+
 pub fn confirm(args: &args::Generation, as_json: bool) -> Result<(), Failure> {
-    let host = host_even_unmounted()?;
-    let running = Running::new();
-    let lock = locked(&state(&args.state)?)?;
-    let generation = apply::confirm(&lock, Target { host: &host, system: &running }, args.generation)?;
+    let generation = answered(as_json, confirmed(args))?;
     if as_json {
         output::json(&json!({ "confirmed": generation }))
     } else {
@@ -162,17 +174,28 @@ pub fn confirm(args: &args::Generation, as_json: bool) -> Result<(), Failure> {
     }
 }
 
+fn confirmed(args: &args::Generation) -> Result<u32, Failure> {
+    let host = host_even_unmounted()?;
+    let running = Running::new();
+    let lock = locked(&state(&args.state)?)?;
+    Ok(apply::confirm(&lock, Target { host: &host, system: &running }, args.generation)?)
+}
+
 /// What had to be left alone needs attention.
 pub fn undo(args: &args::Generation, as_json: bool) -> Result<u8, Failure> {
+    let outcome = answered(as_json, undone(args))?;
+    told(&outcome, None, as_json)?;
+    Ok(if outcome.left.is_empty() { 0 } else { ATTENTION })
+}
+
+fn undone(args: &args::Generation) -> Result<Outcome, Failure> {
     let host = host_even_unmounted()?;
     let lock = locked(&state(&args.state)?)?;
     let running = until_interrupted()?;
     let target = Target { host: &host, system: &running };
     recovered(&lock, target)?;
     let meta = Meta { by: By::caller(), what: "undo".to_owned(), confirm_within: None };
-    let outcome = apply::undo(&lock, target, args.generation, &meta)?;
-    told(&outcome, as_json)?;
-    Ok(if outcome.left.is_empty() { 0 } else { ATTENTION })
+    Ok(apply::undo(&lock, target, args.generation, &meta)?)
 }
 
 pub fn revert(args: &args::Revert) -> Result<(), Failure> {

@@ -56,11 +56,18 @@ fn facts() -> HostFacts {
     }
 }
 
-pub fn import(args: &args::LayoutFile) -> Result<(), Failure> {
+/// What is asked for is a text in a form of its own.
+fn has_no_json(command: &str, as_json: bool) -> Result<(), Failure> {
+    if as_json { Err(Failure::usage(format!("{command} has no JSON form"))) } else { Ok(()) }
+}
+
+pub fn import(args: &args::LayoutFile, as_json: bool) -> Result<(), Failure> {
+    has_no_json("import", as_json)?;
     output::text(&layout::to_toml(&read(&args.layout)?.desired))
 }
 
-pub fn export(args: &args::Export) -> Result<(), Failure> {
+pub fn export(args: &args::Export, as_json: bool) -> Result<(), Failure> {
+    has_no_json("export", as_json)?;
     let layout = read(&args.layout)?;
     let version = if args.v2 { Version::V2 } else { Version::V1 };
     let desired = &layout.desired;

@@ -5,44 +5,88 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use apply::{By, Ending, Kind, Record};
+use apply::{By, Ending, Head, Kept, Kind};
 use serde_json::{Value, json};
 
 use super::{counted, history_of};
 use crate::{args, failure::Failure, output};
 
 pub fn history(args: &args::StateArgs, as_json: bool) -> Result<(), Failure> {
-    let records = apply::history(&history_of(args))?;
+    let all = apply::kept(&history_of(args))?;
     if as_json {
-        return output::json(&records.iter().map(row).collect::<Vec<Value>>());
+        return output::json(&all.iter().map(row).collect::<Vec<Value>>());
     }
-    if records.is_empty() {
+    if all.is_empty() {
         return output::text("nothing was applied yet\n");
     }
-    let who: Vec<String> = records.iter().map(|record| person(&record.head.by)).collect();
-    let width = who.iter().map(|who| who.chars().count()).max().unwrap_or(0);
-    let mut text = String::new();
-    for (record, who) in records.iter().zip(&who) {
-        let head = &record.head;
-        let _ = writeln!(
-            text,
-            "{:4}  {}  {who:width$}  {:12}  {:>9}  {}",
-            head.generation,
-            time(head.at),
-            result(record),
-            counted(head.steps, "step"),
-            what(record)
-        );
-        if let Some(error) = record.result.as_ref().and_then(|result| result.error.as_ref()) {
-            let _ = writeln!(text, "      {}", error.replace('\n', "\n      "));
-        }
-    }
-    output::text(&text)
+    let width = all.iter().filter_map(head).map(|head| person(&head.by).chars().count()).max().unwrap_or(0);
+    output::text(&all.iter().map(|kept| line(kept, width)).collect::<String>())
 }
 
-/// The whole head with the result, and the time as people write it beside the seconds.
-fn row(record: &Record) -> Value {
-    json!({ "head": record.head, "time": time(record.head.at), "result": record.result })
+fn head(kept: &Kept) -> Option<&Head> {
+    match kept {
+        Kept::Finished(summary) => Some(&summary.head),
+        Kept::Unfinished { head, .. } => Some(head),
+        Kept::Damaged { .. } => None,
+    }
+}
+
+/// One line, and below it what went wrong; `width`: of the names.
+fn line(kept: &Kept, width: usize) -> String {
+    let mut text = match head(kept) {
+        None => format!("{:4}  {}\n", kept.generation(), result(kept)),
+        Some(head) => format!(
+            "{:4}  {}  {:width$}  {:12}  {:>9}  {}\n",
+            head.generation,
+            time(head.at),
+            person(&head.by),
+            result(kept),
+            counted(head.steps, "step"),
+            what(head)
+        ),
+    };
+    for wrong in wrong(kept) {
+        // writing to a String never fails
+        let _ = writeln!(text, "      {}", wrong.replace('\n', "\n      "));
+    }
+    text
+}
+
+fn wrong(kept: &Kept) -> Vec<String> {
+    match kept {
+        Kept::Finished(summary) => {
+            let Some(result) = &summary.result else { return Vec::new() };
+            // an error has in it what is left
+            let left = if result.error.is_none() { result.left.as_slice() } else { &[] };
+            result.error.iter().chain(left).cloned().collect()
+        }
+        Kept::Unfinished { head, lives: false } => {
+            let process = head.by.pid;
+            vec![format!("process {process} ended before it was done; the next apply or undo puts it back")]
+        }
+        Kept::Unfinished { head, lives: true } => vec![format!("by process {}", head.by.pid)],
+        Kept::Damaged { failure, .. } => {
+            let hint = failure.hint().map(|hint| format!("hint: {hint}"));
+            [failure.to_string()].into_iter().chain(hint).collect()
+        }
+    }
+}
+
+/// The whole head with the result, the state in a word, and the time as people write it beside the seconds.
+fn row(kept: &Kept) -> Value {
+    let state = result(kept);
+    match kept {
+        Kept::Finished(summary) => {
+            let head = &summary.head;
+            json!({ "head": head, "time": time(head.at), "state": state, "result": summary.result })
+        }
+        Kept::Unfinished { head, .. } => {
+            json!({ "head": head, "time": time(head.at), "state": state, "result": null })
+        }
+        Kept::Damaged { generation, failure } => {
+            json!({ "generation": generation, "state": state, "error": failure.to_string(), "hint": failure.hint() })
+        }
+    }
 }
 
 /// Of a moment in seconds since 1970: `2026-01-31 08:05:09 UTC`, the same for every reader.
@@ -60,21 +104,28 @@ pub fn person(by: &By) -> String {
 }
 
 /// `undo to 3: not confirmed within 60 s`.
-pub fn what(record: &Record) -> String {
-    match record.head.kind {
-        Kind::Apply => record.head.what.clone(),
-        Kind::Undo { to } if record.head.what == "undo" => format!("undo to generation {to}"),
-        Kind::Undo { to } => format!("undo to generation {to}: {}", record.head.what),
+pub fn what(head: &Head) -> String {
+    match head.kind {
+        Kind::Apply => head.what.clone(),
+        Kind::Undo { to } if head.what == "undo" => format!("undo to generation {to}"),
+        Kind::Undo { to } => format!("undo to generation {to}: {}", head.what),
     }
 }
 
-fn result(record: &Record) -> &'static str {
-    match record.result.as_ref().map(|result| result.ending) {
-        None => "under way",
-        Some(Ending::Done) => "done",
-        Some(Ending::RolledBack) => "rolled back",
-        Some(Ending::Partly) => "partly undone",
-        Some(Ending::NotBegun) => "not begun",
-        Some(Ending::LostAtBoot) => "lost at boot",
+fn result(kept: &Kept) -> &'static str {
+    let result = match kept {
+        Kept::Damaged { .. } => return "damaged",
+        Kept::Unfinished { lives: true, .. } => return "under way",
+        Kept::Unfinished { lives: false, .. } => return "broken off",
+        Kept::Finished(summary) => summary.result.as_ref(),
+    };
+    match result.map(|result| (result.ending, result.left.is_empty())) {
+        None => "damaged",
+        Some((Ending::Done, true)) => "done",
+        Some((Ending::Done, false)) => "done in part",
+        Some((Ending::RolledBack, _)) => "rolled back",
+        Some((Ending::Partly, _)) => "partly undone",
+        Some((Ending::NotBegun, _)) => "not begun",
+        Some((Ending::LostAtBoot, _)) => "lost at boot",
     }
 }

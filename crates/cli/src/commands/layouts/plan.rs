@@ -8,10 +8,14 @@ use kernel::Host;
 use layout::Diagnostic;
 use settings::Version;
 
-use super::{Layout, impossible, planned, read, warn};
+use super::{Layout, answered, impossible, planned, read, warn};
 use crate::{args, commands, failure::Failure, output};
 
 pub fn plan(args: &args::PlanArgs, as_json: bool) -> Result<(), Failure> {
+    answered(as_json, made(args, as_json))
+}
+
+fn made(args: &args::PlanArgs, as_json: bool) -> Result<(), Failure> {
     let layout = read(&args.layout)?;
     let (plan, hierarchies) = if args.machine.is_empty() {
         let host = commands::host_even_unmounted()?;

@@ -4,7 +4,7 @@
 use std::{fmt::Write, io::IsTerminal, path::Path};
 
 use ::plan::{Plan, SeenHierarchy};
-use apply::{GroupStatus, Record, Running, SettingStatus, Target};
+use apply::{GroupStatus, Head, Kept, Running, SettingStatus, Target, Unfinished};
 use serde_json::json;
 use settings::Kind;
 use topology::Machine;
@@ -32,25 +32,54 @@ pub fn status(args: &args::Status, as_json: bool) -> Result<u8, Failure> {
     let host = host_even_unmounted()?;
     let running = Running::new();
     let state = history_of(&args.state);
-    let groups = apply::status(&state, Target { host: &host, system: &running })?;
+    let target = Target { host: &host, system: &running };
+    let unfinished = apply::unfinished(&state, target)?;
+    let groups = apply::status(&state, target)?;
     let plan = layout.as_ref().map(|layout| planned(layout, &host)).transpose()?;
     let drifted = groups.iter().any(|group| !group.drift.is_empty());
     if args.svg {
         output::text(&picture::svg(&Machine::live()?, &groups))?;
     } else if as_json {
-        output::json(&json!({ "drift": drifted, "groups": groups, "plan": plan }))?;
+        output::json(&json!({ "drift": drifted, "groups": groups, "unfinished": unfinished, "plan": plan }))?;
     } else {
-        let last = apply::history(&state)?.into_iter().rev().find(|record| !record.in_effect().is_empty());
+        let last = apply::kept(&state)?.into_iter().rev().find_map(done);
         let paint = Paint { on: std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none() };
-        let mut text = told(last.as_ref().filter(|_| !groups.is_empty()), &groups, &paint);
+        let mut text = unfinished.as_ref().map(|found| broken_off(found, &paint)).unwrap_or_default();
+        match last.filter(|_| !groups.is_empty()) {
+            Some(head) => text.push_str(&told(&head, &groups, &paint)),
+            None if unfinished.is_some() => {}
+            None => text.push_str("no group was applied, or nothing of it is in effect\n"),
+        }
         if let (Some(layout), Some(plan)) = (&layout, &plan) {
             warn(plan, layout);
             text.push_str(&still_to_do(layout.path, plan, &seen(&host)));
         }
         output::text(&text)?;
     }
-    let as_asked = !drifted && plan.is_none_or(|plan| plan.steps.is_empty());
+    let is_broken = unfinished.is_some_and(|unfinished| !unfinished.lives);
+    let as_asked = !drifted && !is_broken && plan.is_none_or(|plan| plan.steps.is_empty());
     Ok(if as_asked { 0 } else { ATTENTION })
+}
+
+/// What is in effect was brought there by the last that was done, not by one that failed after it.
+fn done(kept: Kept) -> Option<Head> {
+    match kept {
+        Kept::Finished(summary) => {
+            Some(summary).filter(|summary| summary.is_done()).map(|summary| summary.head)
+        }
+        _ => None,
+    }
+}
+
+fn broken_off(unfinished: &Unfinished, paint: &Paint) -> String {
+    let Unfinished { generation, process, lives } = unfinished;
+    let told = if *lives {
+        format!("generation {generation} is under way (process {process})")
+    } else {
+        let broken = format!("generation {generation} was broken off (process {process})");
+        paint.bad(&format!("{broken}; the next apply or undo puts it back"))
+    };
+    format!("{told}\n")
 }
 
 /// Colours, where there is somebody to see them.
@@ -76,13 +105,9 @@ impl Paint {
     }
 }
 
-fn told(last: Option<&Record>, groups: &[GroupStatus], paint: &Paint) -> String {
-    let Some(last) = last else {
-        return "no group was applied, or nothing of it is in effect\n".to_owned();
-    };
-    let head = &last.head;
+fn told(head: &Head, groups: &[GroupStatus], paint: &Paint) -> String {
     let mut text =
-        format!("generation {}, {}, {}: {}\n", head.generation, time(head.at), person(&head.by), what(last));
+        format!("generation {}, {}, {}: {}\n", head.generation, time(head.at), person(&head.by), what(head));
     for group in groups {
         text.push('\n');
         one(&mut text, group, paint);
@@ -97,17 +122,25 @@ fn one(text: &mut String, group: &GroupStatus, paint: &Paint) {
     };
     // writing to a String never fails
     let _ = writeln!(text, "{}  {verdict}", paint.strong(&group.group));
-    let rows: Vec<[String; 3]> = group.settings.iter().map(row).collect();
+    let mut rows: Vec<([String; 3], bool)> = Vec::new();
+    for told in group.settings.iter().chain(&group.owners) {
+        let is_directory = group.directories.contains(&told.file);
+        let row = (row(told, is_directory), told.as_asked);
+        // owners are alike in each of v1's hierarchies
+        if !rows.contains(&row) {
+            rows.push(row);
+        }
+    }
     let width = |column: usize, head: &str| {
-        let cells = rows.iter().map(|row| row[column].chars().count());
+        let cells = rows.iter().map(|(row, _)| row[column].chars().count());
         cells.chain([head.len()]).max().unwrap_or(0)
     };
     let (names, asked) = (width(0, "setting"), width(1, "asked"));
     if !rows.is_empty() {
         let _ = writeln!(text, "  {:names$}  {:asked$}  holds", "setting", "asked");
     }
-    for ([name, wanted, held], setting) in rows.iter().zip(&group.settings) {
-        let held = if setting.as_asked { held.clone() } else { paint.bad(held) };
+    for ([name, wanted, held], as_asked) in &rows {
+        let held = if *as_asked { held.clone() } else { paint.bad(held) };
         let _ = writeln!(text, "  {name:names$}  {wanted:asked$}  {held}");
     }
     let _ = writeln!(text, "  uses {}", used(group));
@@ -118,7 +151,11 @@ fn one(text: &mut String, group: &GroupStatus, paint: &Paint) {
 }
 
 /// Name, what was asked, what is held.
-fn row(setting: &SettingStatus) -> [String; 3] {
+fn row(setting: &SettingStatus, is_directory: bool) -> [String; 3] {
+    if is_directory {
+        let held = setting.held.clone().unwrap_or_default();
+        return ["(directory)".to_owned(), setting.asked.clone(), held];
+    }
     let file = setting.file.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let asked = short(&file, &setting.asked);
     let held = setting.held.as_deref().map_or("-".to_owned(), |held| short(&file, held));

@@ -1,0 +1,115 @@
+//! What the state directory holds, for those who only look: finished generations, the one that is under way or was
+//! broken off, and damaged ones, which hide no other. Never takes the lock, and changes nothing.
+
+use serde::Serialize;
+
+use crate::{
+    Failure, State, Target,
+    record::{By, Head, Summary},
+    state::command_line,
+};
+
+/// One generation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Kept {
+    /// It has its end.
+    Finished(Summary),
+    /// It has none.
+    Unfinished {
+        /// Who, when, what.
+        head: Head,
+        /// Is the process that makes it still there? If not, it was broken off.
+        lives: bool,
+    },
+    /// It can't be read.
+    Damaged {
+        /// Its number.
+        generation: u32,
+        /// Why not, with the file.
+        failure: Failure,
+    },
+}
+
+/// A generation that was begun and has no end.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Unfinished {
+    /// Its number.
+    pub generation: u32,
+    /// The process that makes it, or made it.
+    pub process: u32,
+    /// Is that process still there? If not, the generation was broken off.
+    pub lives: bool,
+}
+
+impl Kept {
+    /// Its number.
+    pub fn generation(&self) -> u32 {
+        match self {
+            Kept::Finished(summary) => summary.head.generation,
+            Kept::Unfinished { head, .. } => head.generation,
+            Kept::Damaged { generation, .. } => *generation,
+        }
+    }
+}
+
+/// All generations, oldest first.
+///
+/// # Errors
+/// [`Failure::State`] if the directory can't be listed.
+pub fn kept(state: &State) -> Result<Vec<Kept>, Failure> {
+    // before the others: it may become one of them meanwhile
+    let unfinished = state.unfinished()?;
+    let finished = state.finished()?;
+    let mut all: Vec<Kept> =
+        finished.iter().filter_map(|generation| finished_one(state, *generation)).collect();
+    let unfinished = unfinished.filter(|generation| !finished.contains(generation));
+    all.extend(unfinished.and_then(|generation| unfinished_one(state, generation)));
+    Ok(all)
+}
+
+fn finished_one(state: &State, generation: u32) -> Option<Kept> {
+    match state.summary(generation) {
+        Ok(summary) if summary.result.is_none() => {
+            Some(Kept::Damaged { generation, failure: state.cut_short(generation) })
+        }
+        Ok(summary) => Some(Kept::Finished(summary)),
+        // old ones are taken away at any moment
+        Err(_) if !state.is_there(generation) => None,
+        Err(failure) => Some(Kept::Damaged { generation, failure }),
+    }
+}
+
+/// One that was broken off within its first line has changed nothing, and nobody was told of it.
+fn unfinished_one(state: &State, generation: u32) -> Option<Kept> {
+    match state.journal(generation) {
+        Ok(record) => {
+            let head = record?.head;
+            let lives = lives(&head.by);
+            // a process that is gone by now may have come to its end since the journal was read
+            if !lives && state.is_there(generation) {
+                return finished_one(state, generation);
+            }
+            Some(Kept::Unfinished { head, lives })
+        }
+        Err(_) if state.is_there(generation) => finished_one(state, generation),
+        Err(failure) => Some(Kept::Damaged { generation, failure }),
+    }
+}
+
+/// The generation that is under way on this machine, or was broken off there and not put back yet.
+///
+/// # Errors
+/// [`Failure::State`].
+pub fn unfinished(state: &State, target: Target<'_>) -> Result<Option<Unfinished>, Failure> {
+    let Some(generation) = state.unfinished()? else { return Ok(None) };
+    // it may have ended meanwhile
+    let Some(Kept::Unfinished { head, lives }) = unfinished_one(state, generation) else { return Ok(None) };
+    // nothing that was changed in an earlier boot is left
+    let here = head.boot == target.system.boot();
+    Ok(here.then_some(Unfinished { generation, process: head.by.pid, lives }))
+}
+
+/// Its number alone may be another's by now.
+fn lives(by: &By) -> bool {
+    command_line(by.pid).is_some_and(|command| command == by.command)
+}
