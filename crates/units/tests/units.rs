@@ -28,7 +28,7 @@ fn a_list_prints_as_the_kernel_prints_it() {
 fn a_wrong_list_says_where_it_is_wrong() {
     for (given, at, reason) in [
         ("a", 0, "expected a number"),
-        ("0,,", 3, "expected a number"),
+        ("0,,", 2, "expected a number"),
         ("0,,1", 2, "expected a number"),
         ("0 1", 1, "expected ',' or '-' between numbers"),
         ("3-1", 0, "range runs backwards"),
