@@ -7,6 +7,7 @@ use kernel::GroupName;
 use layout::{Assigned, Origin};
 use settings::{Access, Codec, Controller, Facts, Found, Side, Value, Version};
 use topology::Machine;
+use units::Limit;
 
 use crate::{
     Action, Ask, Lint, LintKind, Observed, Place, PlanError, Problem, Step, homes::Home, tree, writes,
@@ -98,7 +99,16 @@ fn whole_disks(
     };
     match value {
         Value::PerDevice(devices) => {
-            Value::PerDevice(devices.into_iter().map(|(device, keys)| (whole(device), keys)).collect())
+            let mut disks: BTreeMap<settings::DeviceNumber, BTreeMap<&'static str, Limit<u64>>> =
+                BTreeMap::new();
+            for (device, keys) in devices {
+                let disk = disks.entry(whole(device)).or_default();
+                for (key, limit) in keys {
+                    // the disk and its partitions may be named together: the tightest holds for all
+                    disk.entry(key).and_modify(|known| *known = (*known).min(limit)).or_insert(limit);
+                }
+            }
+            Value::PerDevice(disks)
         }
         Value::Weights { default, devices } => Value::Weights {
             default,

@@ -6,10 +6,14 @@
 mod conflicts;
 #[path = "plan/devices.rs"]
 mod devices;
+#[path = "plan/lints.rs"]
+mod lints;
 #[path = "plan/placement.rs"]
 mod placement;
 #[path = "plan/properties.rs"]
 mod properties;
+#[path = "plan/settings_order.rs"]
+mod settings_order;
 #[path = "plan/studies.rs"]
 mod studies;
 #[path = "plan/swaps.rs"]

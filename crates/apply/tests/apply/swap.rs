@@ -95,7 +95,11 @@ fn state_of(groups: &Groups) -> State1 {
         }
     }
     let mut affinities = BTreeMap::new();
-    for pid in kernel.processes().unwrap() {
+    // the kernel binds its workers to CPUs and lets them go as it needs them
+    let worker = |pid: u32| {
+        kernel.process(pid).is_ok_and(|process| process.kernel_thread && process.comm.starts_with("kworker/"))
+    };
+    for pid in kernel.processes().unwrap().into_iter().filter(|pid| !worker(*pid)) {
         for thread in kernel.threads(pid).unwrap_or_default() {
             if let (Ok(started), Ok(cpus)) = (running.started(thread), running.affinity(thread)) {
                 affinities.insert((thread, started), cpus);

@@ -3,11 +3,11 @@
 
 use std::collections::BTreeSet;
 
-use settings::{Fidelity, Kind, Side};
+use settings::{DeviceNumber, Fidelity, Side, Value, Version};
 use units::Limit;
 
 use super::Looked;
-use crate::{Lint, LintKind, budgets};
+use crate::{Lint, LintKind, budgets, values::Valued};
 
 /// A thread of 1 kHz needs this share of the time: with less, one that runs out of budget waits for the next period,
 /// which is worse than no real-time budget at all.
@@ -34,25 +34,90 @@ pub(super) fn real_time(looked: &Looked<'_>, lints: &mut Vec<Lint>) {
     }
 }
 
-/// Weights of I/O on a machine where nothing heeds them.
+/// Weights of I/O that nothing on the machine heeds.
 pub(super) fn weights(looked: &Looked<'_>, lints: &mut Vec<Lint>) {
-    let Some(devices) = &looked.machine.block_devices else { return };
-    let bfq = devices.iter().any(|device| device.scheduler.as_deref() == Some("bfq"));
-    if bfq || !looked.observed.io_cost.is_empty() {
-        return;
-    }
-    let weights = looked.values.iter().filter(|valued| matches!(valued.found.setting.kind, Kind::Weights));
-    for valued in weights {
+    let Some(known) = &looked.machine.block_devices else { return };
+    for valued in looked.values {
+        let Value::Weights { default, devices } = &valued.value else { continue };
+        let heeder = Heeder::of(valued);
+        let heeded = |number: DeviceNumber| heeder.heeds(number, looked);
+        let somewhere = || {
+            let listed = known.iter().any(|at| heeded(DeviceNumber { major: at.major, minor: at.minor }));
+            listed || (heeder == Heeder::CostModel && !looked.observed.io_cost.is_empty())
+        };
+        if (default.is_some() && somewhere()) || devices.keys().any(|number| heeded(*number)) {
+            continue;
+        }
+        let nowhere = match default {
+            Some(_) => "no block device has".to_owned(),
+            None => {
+                let numbers = devices.keys().map(|number| format!("{}:{}", number.major, number.minor));
+                let verb = if devices.len() == 1 { "is" } else { "are" };
+                format!("{} {verb} without", numbers.collect::<Vec<String>>().join(", "))
+            }
+        };
         let message = format!(
-            "{} of group '{}' has no effect: no block device has the BFQ scheduler or a cost model",
-            valued.found.name, valued.group
+            "{} of group '{}' has no effect: {nowhere} {}",
+            valued.found.name,
+            valued.group,
+            heeder.name()
         );
         let lint = Lint::new(LintKind::WeightWithoutEffect, Some(valued.group), message).at(valued.origin);
-        lints.push(
-            lint.hint(
-                "echo bfq > /sys/block/DEVICE/queue/scheduler, or enable io.cost.qos of the root group",
-            ),
-        );
+        lints.push(lint.hint(heeder.mend()));
+    }
+}
+
+/// What makes a weight of I/O one (`bfq.weight` of block/bfq-cgroup.c, `weight` of block/blk-iocost.c; before Linux
+/// 5.0 that of block/cfq-iosched.c, by v1 and v2).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Heeder {
+    Bfq,
+    /// v2's; a CFQ scheduler does it, too.
+    CostModel,
+    Cfq,
+}
+
+impl Heeder {
+    fn of(valued: &Valued<'_>) -> Heeder {
+        match (valued.found.setting.name, valued.place.version) {
+            ("io.bfq.weight", _) => Heeder::Bfq,
+            (_, Version::V2) => Heeder::CostModel,
+            (_, Version::V1) => Heeder::Cfq,
+        }
+    }
+
+    /// Of a device that is not described nothing bad is said.
+    fn heeds(self, number: DeviceNumber, looked: &Looked<'_>) -> bool {
+        let Some(device) = looked.machine.block_device_numbered(number.major, number.minor) else {
+            return true;
+        };
+        let scheduler = |name: &str| device.scheduler.as_deref() == Some(name);
+        let modelled = || looked.observed.io_cost.contains(&format!("{}:{}", number.major, number.minor));
+        match self {
+            Heeder::Bfq => scheduler("bfq"),
+            Heeder::CostModel => modelled() || scheduler("cfq"),
+            Heeder::Cfq => scheduler("cfq"),
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Heeder::Bfq => "the BFQ scheduler",
+            Heeder::CostModel => "a cost model",
+            Heeder::Cfq => "the CFQ scheduler",
+        }
+    }
+
+    fn mend(self) -> &'static str {
+        match self {
+            Heeder::Bfq => "echo bfq > /sys/block/DEVICE/queue/scheduler",
+            Heeder::CostModel => {
+                "enable io.cost.qos of the root group, or echo bfq > /sys/block/DEVICE/queue/scheduler and set io.bfq.weight"
+            }
+            Heeder::Cfq => {
+                "echo bfq > /sys/block/DEVICE/queue/scheduler and set io.bfq.weight: Linux 5.0 and later have no CFQ"
+            }
+        }
     }
 }
 
@@ -62,7 +127,7 @@ pub(super) fn approximate(looked: &Looked<'_>, lints: &mut Vec<Lint>) {
     for valued in looked.values {
         let Side::Has(binding) = valued.found.side(valued.place.version) else { continue };
         let Fidelity::Approximate(difference) = binding.fidelity else { continue };
-        let unlimited = matches!(valued.value, settings::Value::Bytes(Limit::Max));
+        let unlimited = matches!(valued.value, Value::Bytes(Limit::Max));
         if !unlimited && told.insert(valued.found.setting.name) {
             let message = format!("{} on cgroup {}: {difference}", valued.found.name, valued.place.version);
             lints.push(Lint::new(LintKind::Approximate, Some(valued.group), message).at(valued.origin));
