@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use plan::{Owned, Place};
+use plan::{Owned, Place, is_by_key};
 use settings::{Access, Version};
 
 use crate::{
@@ -186,23 +186,4 @@ fn is_setting(file: &str, version: Version) -> bool {
         let settable = found.setting.access == Access::ReadWrite && !found.setting.is_counter();
         settable && found.files(version).iter().any(|own| own == file)
     })
-}
-
-/// Does the file hold a line for each device or resource?
-pub(crate) fn is_by_key(file: &str) -> bool {
-    const NAMES: [&str; 8] = [
-        "io.max",
-        "io.latency",
-        "io.weight",
-        "io.bfq.weight",
-        "io.cost.qos",
-        "io.cost.model",
-        "rdma.max",
-        "misc.max",
-    ];
-    NAMES.contains(&file)
-        || file.starts_with("blkio.throttle.")
-        || file.ends_with("weight_device")
-        || file == "net_prio.ifpriomap"
-        || file.starts_with("devices.")
 }

@@ -1,11 +1,11 @@
 //! From a step and what was there before it to the acts that put that back, in the order in which they are done.
 //! Data only: whether it is still needed is seen on the machine.
 
-use plan::Place;
+use plan::{Place, is_by_key};
 use settings::{Value, Version};
 
 use crate::{
-    before::{DEVICES_V1, is_by_key},
+    before::DEVICES_V1,
     record::{Act, Affinity, Before, Entry},
 };
 

@@ -3,7 +3,7 @@
 
 use std::{collections::BTreeSet, path::Path};
 
-use plan::Place;
+use plan::{Place, is_by_key};
 
 use crate::{
     away,
@@ -182,7 +182,7 @@ impl Back<'_, '_, '_> {
 pub(crate) fn is_so(performer: &Performer<'_>, act: &Act) -> bool {
     match act {
         Act::Write { place, file, text } => {
-            !crate::before::is_by_key(file)
+            !is_by_key(file)
                 && performer.content(place, file).is_some_and(|held| held == text.trim_end_matches('\n'))
         }
         Act::CreateGroup { place } => performer.exists(place),

@@ -6,14 +6,13 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use plan::{Owned, Ownership, Place};
+use plan::{Owned, Ownership, Place, is_by_key};
 use serde::Serialize;
 use settings::Value;
 use units::{CpuSet, Limit};
 
 use crate::{
     Failure, State, Target,
-    before::is_by_key,
     held::get,
     ownership,
     perform::{Performer, name},

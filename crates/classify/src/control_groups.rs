@@ -1,7 +1,6 @@
 //! What the lines of `/proc/PID/cgroup` tell: in which groups a process is, in which unit of systemd, in which container.
 
-use kernel::{Base, GroupName, Hierarchy, Host, Owner};
-use settings::{Controller, Version};
+use kernel::{Base, GroupName, Host, Owner, group_in, group_lines};
 
 /// The groups of ours that a process is in: not the roots, not the place below which our groups are, not what belongs to
 /// somebody else. By hierarchy ([`Hierarchy::id`]), as paths below the mounts.
@@ -15,7 +14,7 @@ impl Present {
     pub fn of(host: &Host, text: &[u8]) -> Present {
         let mut groups = Vec::new();
         for at in host.hierarchies() {
-            let Some(path) = path_in(at, text) else { continue };
+            let Some(path) = group_in(at, text) else { continue };
             let Some(below) = at.below_mount(&path) else { continue };
             if is_ours(host.base(at), &below) {
                 groups.push((at.id, below));
@@ -59,50 +58,24 @@ fn is_ours(base: &Base, path: &str) -> bool {
     !path.is_empty() && GroupName::new(&format!("/{path}")).is_ok_and(|name| Owner::of(&name).is_none())
 }
 
-/// A line's hierarchy number, controllers, and path from the hierarchy's root.
-fn lines(text: &[u8]) -> impl Iterator<Item = (&[u8], &[u8], &[u8])> {
-    text.split(|byte| *byte == b'\n').filter_map(|line| {
-        let mut parts = line.splitn(3, |byte| *byte == b':');
-        let (id, controllers, path) = (parts.next()?, parts.next()?, parts.next()?);
-        // the kernel marks a group that was removed under a process that is about to end
-        Some((id, controllers, path.strip_suffix(b" (deleted)").unwrap_or(path)))
-    })
-}
-
-/// The group in one hierarchy, from the hierarchy's root.
-pub(crate) fn path_in(at: &Hierarchy, text: &[u8]) -> Option<String> {
-    let (_, _, path) = lines(text).find(|(id, controllers, _)| match (at.version, &at.name) {
-        (Version::V2, _) => *id == b"0" && controllers.is_empty(),
-        (Version::V1, Some(name)) => words(controllers).any(|word| word.strip_prefix("name=") == Some(name)),
-        (Version::V1, None) => {
-            words(controllers).filter_map(Controller::from_name).any(|one| at.controllers.contains(&one))
-        }
-    })?;
-    Some(String::from_utf8_lossy(path).into_owned())
-}
-
-fn words(controllers: &[u8]) -> impl Iterator<Item = &str> {
-    controllers.split(|byte| *byte == b',').filter_map(|word| std::str::from_utf8(word).ok())
-}
-
 /// The units that a process is in: systemd keeps its own in v2 and in the v1 hierarchy of its name.
 pub(crate) fn units(text: &[u8]) -> impl Iterator<Item = String> {
     let of_systemd = |(id, controllers, path): (&[u8], &[u8], &'_ [u8])| {
         let own = (id == b"0" && controllers.is_empty()) || controllers == b"name=systemd";
         own.then(|| kernel::unit_of(std::str::from_utf8(path).ok()?)).flatten()
     };
-    lines(text).filter_map(of_systemd)
+    group_lines(text).filter_map(of_systemd)
 }
 
 /// The containers that a process is in, by the names that runtimes give their groups.
 pub(crate) fn containers(text: &[u8]) -> impl Iterator<Item = &[u8]> {
-    lines(text).filter_map(|(_, _, path)| container(path))
+    group_lines(text).filter_map(|(_, _, path)| container(path))
 }
 
 /// Groups as users name them: with `from_root` from the hierarchy's root with a slash before it, else below the place
 /// where our groups are.
 pub(crate) fn names(text: &[u8], from_root: bool) -> impl Iterator<Item = &[u8]> {
-    lines(text).map(move |(_, _, path)| {
+    group_lines(text).map(move |(_, _, path)| {
         if from_root {
             return path;
         }
@@ -138,6 +111,9 @@ fn container(path: &[u8]) -> Option<&[u8]> {
 
 #[cfg(test)]
 mod tests {
+    use kernel::Hierarchy;
+    use settings::{Controller, Version};
+
     use super::*;
 
     const TEXT: &[u8] = b"5:name=systemd:/system.slice/pg@15-main.service\n4:cpu,cpuacct:/db/x:y\n3:memory:/m (deleted)\n0::/user.slice/user-1000.slice/session-2.scope\n";
@@ -160,7 +136,7 @@ mod tests {
             (at(Version::V2, &[], None), Some("/user.slice/user-1000.slice/session-2.scope")),
             (at(Version::V1, &[Controller::Pids], None), None),
         ] {
-            assert_eq!(path_in(&at, TEXT).as_deref(), path);
+            assert_eq!(group_in(&at, TEXT).as_deref(), path);
         }
         assert_eq!(units(TEXT).collect::<Vec<_>>(), ["pg@15-main.service", "session-2.scope"]);
     }

@@ -7,7 +7,6 @@ use system::Gone;
 
 use crate::{
     Facts, Goal, GoalError, Names, Present, Rules,
-    control_groups::path_in,
     goals::{hierarchies, seats},
     make::Maker,
 };
@@ -110,7 +109,7 @@ impl<'p> Placer<'p> {
     pub fn is_there(&self, goals: &[Goal], process: &mut dyn Facts) -> Result<bool, Gone> {
         let Ok(seats) = seats(self.host, goals) else { return Ok(false) };
         let text = process.control_groups()?;
-        let here = |at: &kernel::Hierarchy| at.below_mount(&path_in(at, text)?);
+        let here = |at: &kernel::Hierarchy| at.below_mount(&kernel::group_in(at, text)?);
         Ok(seats.iter().all(|(seat, _)| here(seat.at).is_some_and(|path| path == seat.path)))
     }
 

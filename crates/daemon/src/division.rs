@@ -104,10 +104,7 @@ impl Division {
         let target = Target { host, system: &running };
         let machine = Machine::live()
             .map_err(|error| Refused { summary: error.to_string(), details: String::new() })?;
-        let needs = plan::needs(&desired, &apply::hierarchies(target));
-        let devices = plan::devices(&desired);
-        let observed = apply::observe(target, &needs, devices.iter().map(String::as_str));
-        let planned = plan::plan(&desired, &machine, &observed, &system::Live, &Accounts::new());
+        let planned = apply::planned(target, &desired, &machine, &system::Live, &Accounts::new());
         let planned = planned.map_err(|problems| {
             let problems: Vec<Diagnostic> = problems.iter().map(Problem::diagnostic).collect();
             refused(&problems)

@@ -36,6 +36,7 @@ pub use interface::{Hierarchy, Kernel, Ownership, Process};
 pub use mount::{mount_v1, unmount_v1};
 pub use name::GroupName;
 pub use owners::Owner;
+pub use procfs::{group_in, group_lines};
 pub use real::Real;
 pub use run::{Ended, Program};
 pub use systemd::{UnitError, ensure_unit, unit_of, unit_property};

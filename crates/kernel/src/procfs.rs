@@ -24,25 +24,30 @@ pub(crate) fn gone(errno: Errno) -> Errno {
     if errno == Errno::NOENT { Errno::SRCH } else { errno }
 }
 
-/// The group of `/proc/PID/cgroup`'s text in one hierarchy.
-pub(crate) fn group_of(at: &Hierarchy, text: &str) -> Option<String> {
-    text.lines().find_map(|line| {
-        let (id, rest) = line.split_once(':')?;
-        let (controllers, path) = rest.split_once(':')?;
-        let here = match at.version {
-            Version::V2 => id == "0" && controllers.is_empty(),
-            Version::V1 => match &at.name {
-                Some(name) => controllers.split(',').any(|part| part.strip_prefix("name=") == Some(name)),
-                None => controllers
-                    .split(',')
-                    .filter_map(Controller::from_name)
-                    .any(|c| at.controllers.contains(&c)),
-            },
-        };
+/// The lines of `/proc/PID/cgroup`: a hierarchy's number, its controllers, and the group from the hierarchy's root.
+pub fn group_lines(text: &[u8]) -> impl Iterator<Item = (&[u8], &[u8], &[u8])> {
+    text.split(|byte| *byte == b'\n').filter_map(|line| {
+        let mut parts = line.splitn(3, |byte| *byte == b':');
+        let (id, controllers, path) = (parts.next()?, parts.next()?, parts.next()?);
         // the kernel marks a group that is gone while the process ends
-        (here && !(id == "0" && at.version == Version::V1))
-            .then(|| path.strip_suffix(" (deleted)").unwrap_or(path).to_owned())
+        Some((id, controllers, path.strip_suffix(b" (deleted)").unwrap_or(path)))
     })
+}
+
+/// The group of `/proc/PID/cgroup`'s text in one hierarchy, from the hierarchy's root.
+pub fn group_in(at: &Hierarchy, text: &[u8]) -> Option<String> {
+    let (_, _, path) = group_lines(text).find(|(id, controllers, _)| match (at.version, &at.name) {
+        (Version::V2, _) => *id == b"0" && controllers.is_empty(),
+        (Version::V1, Some(name)) => words(controllers).any(|word| word.strip_prefix("name=") == Some(name)),
+        (Version::V1, None) => {
+            words(controllers).filter_map(Controller::from_name).any(|one| at.controllers.contains(&one))
+        }
+    })?;
+    Some(String::from_utf8_lossy(path).into_owned())
+}
+
+fn words(controllers: &[u8]) -> impl Iterator<Item = &str> {
+    controllers.split(|byte| *byte == b',').filter_map(|word| std::str::from_utf8(word).ok())
 }
 
 /// A process from its `stat` and `status` texts; `None` if they were cut short by its end.
@@ -108,7 +113,7 @@ mod tests {
             name: name.map(str::to_owned),
             read_only: false,
         };
-        let group = |h: &Hierarchy| group_of(h, text);
+        let group = |h: &Hierarchy| group_in(h, text.as_bytes());
         assert_eq!(group(&at(Version::V1, &[Controller::Cpuacct], None)).as_deref(), Some("/c"));
         assert_eq!(group(&at(Version::V1, &[Controller::Memory], None)).as_deref(), Some("/m"));
         assert_eq!(group(&at(Version::V1, &[], Some("systemd"))).as_deref(), Some("/s"));

@@ -225,7 +225,7 @@ impl Kernel for Real {
     }
 
     fn group_of(&self, at: &Hierarchy, pid: u32) -> Result<String, Errno> {
-        procfs::group_of(at, &procfs::read(pid, "cgroup")?).ok_or(Errno::NOENT)
+        procfs::group_in(at, procfs::read(pid, "cgroup")?.as_bytes()).ok_or(Errno::NOENT)
     }
 
     fn process(&self, pid: u32) -> Result<Process, Errno> {

@@ -75,24 +75,28 @@ impl Glob {
 
     /// Is the whole text like it? Takes at most the product of both lengths.
     pub fn fits(&self, text: &[u8]) -> bool {
-        let pattern = self.0.as_bytes();
-        let (mut p, mut t, mut star) = (0, 0, None);
-        while t < text.len() {
-            if pattern.get(p) == Some(&b'*') {
-                star = Some((p, t));
-                p += 1;
-            } else if pattern.get(p) == Some(&text[t]) {
-                (p, t) = (p + 1, t + 1);
-            } else if let Some((at, from)) = star {
-                // only the last star can still take more
-                star = Some((at, from + 1));
-                (p, t) = (at + 1, from + 1);
-            } else {
-                return false;
-            }
-        }
-        pattern[p..].iter().all(|byte| *byte == b'*')
+        like(self.0.as_bytes(), text)
     }
+}
+
+/// Does the whole text fit a pattern in which `*` is any text, also none? Goes back to the last star only, so that it
+/// takes at most the product of both lengths.
+pub(crate) fn like(pattern: &[u8], text: &[u8]) -> bool {
+    let (mut p, mut t, mut star) = (0, 0, None);
+    while t < text.len() {
+        if pattern.get(p) == Some(&b'*') {
+            star = Some((p, t));
+            p += 1;
+        } else if pattern.get(p) == Some(&text[t]) {
+            (p, t) = (p + 1, t + 1);
+        } else if let Some((at, from)) = star {
+            star = Some((at, from + 1));
+            (p, t) = (at + 1, from + 1);
+        } else {
+            return false;
+        }
+    }
+    pattern[p..].iter().all(|byte| *byte == b'*')
 }
 
 impl Expression {
@@ -136,6 +140,7 @@ mod tests {
 
     #[test]
     fn a_star_stands_for_any_text_also_in_the_middle() {
+        assert!(like(b"", b"") && Glob::new("").is_none());
         for (pattern, text, fits) in [
             ("db1", "db1", true),
             ("db1", "db12", false),
@@ -145,8 +150,12 @@ mod tests {
             ("*a*b", "xbxa", false),
             ("*", "", true),
             ("a**", "a", true),
+            ("**a", "ba", true),
+            ("db*", "db12", true),
+            ("*x*", "axb", true),
             ("ü*", "über", true),
         ] {
+            assert_eq!(like(pattern.as_bytes(), text.as_bytes()), fits, "{pattern} {text}");
             assert_eq!(Glob::new(pattern).unwrap().fits(text.as_bytes()), fits, "{pattern} {text}");
         }
         assert_eq!(Glob::new(""), None);

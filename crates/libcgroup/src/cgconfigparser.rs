@@ -74,11 +74,8 @@ fn what(configuration: &Configuration) -> String {
 fn planned(configuration: &Configuration, target: Target<'_>) -> Result<Plan, Failure> {
     let desired = &configuration.desired;
     let machine = Machine::live()?;
-    let needs = plan::needs(desired, &apply::hierarchies(target));
-    let devices = plan::devices(desired);
-    let observed = apply::observe(target, &needs, devices.iter().map(String::as_str));
     let accounts = Accounts::new();
-    plan::plan(desired, &machine, &observed, &system::Live, &accounts).map_err(|problems| {
+    apply::planned(target, desired, &machine, &system::Live, &accounts).map_err(|problems| {
         let mut wrong = desired.unknown_accounts(&accounts);
         // those were told with near names
         let others: Vec<&Problem> =

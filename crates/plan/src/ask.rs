@@ -176,11 +176,12 @@ impl Drawn {
 
 /// In a file of lines by device or resource, the line's first word says which one it is about.
 fn key<'t>(file: &str, text: &'t str) -> Option<&'t str> {
-    keyed(file).then(|| text.split_whitespace().next()).flatten()
+    (is_by_key(file) || merges(file)).then(|| text.split_whitespace().next()).flatten()
 }
 
-fn keyed(file: &str) -> bool {
-    const KEYED: [&str; 9] = [
+/// Does the file hold a line for each device or resource?
+pub fn is_by_key(file: &str) -> bool {
+    const NAMES: [&str; 9] = [
         "io.max",
         "io.latency",
         "io.weight",
@@ -191,10 +192,10 @@ fn keyed(file: &str) -> bool {
         "misc.max",
         "net_prio.ifpriomap",
     ];
-    KEYED.contains(&file)
+    NAMES.contains(&file)
         || file.starts_with("blkio.throttle.")
         || file.ends_with("weight_device")
-        || merges(file)
+        || file.starts_with("devices.")
 }
 
 /// Files whose lines add to each other.

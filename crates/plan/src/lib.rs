@@ -40,7 +40,7 @@ mod facts;
 
 pub mod doctor;
 
-pub use ask::{Ask, Held, Place, PlanError, Write, writes};
+pub use ask::{Ask, Held, Place, PlanError, Write, is_by_key, writes};
 pub use cgset::as_cgset;
 pub use facts::MachineFacts;
 pub use lint::{Lint, LintKind};

@@ -95,11 +95,10 @@ fn state_of(groups: &Groups) -> State1 {
         }
     }
     let mut affinities = BTreeMap::new();
-    // the kernel binds its workers to CPUs and lets them go as it needs them
-    let worker = |pid: u32| {
-        kernel.process(pid).is_ok_and(|process| process.kernel_thread && process.comm.starts_with("kworker/"))
-    };
-    for pid in kernel.processes().unwrap().into_iter().filter(|pid| !worker(*pid)) {
+    // the kernel binds its workers and the rescuers of its work queues to CPUs, and lets them go, as it needs them; nobody
+    // else may
+    let bound = |pid: u32| kernel.process(pid).is_ok_and(|process| process.bound);
+    for pid in kernel.processes().unwrap().into_iter().filter(|pid| !bound(*pid)) {
         for thread in kernel.threads(pid).unwrap_or_default() {
             if let (Ok(started), Ok(cpus)) = (running.started(thread), running.affinity(thread)) {
                 affinities.insert((thread, started), cpus);
@@ -114,10 +113,11 @@ fn same(before: &State1, after: &State1) {
     assert!(differing.is_empty(), "{differing:#?}");
     if is_ours_alone() {
         // threads come and go
-        let moved = before
-            .affinities
-            .iter()
-            .filter(|(thread, cpus)| after.affinities.get(*thread).is_some_and(|after| after != *cpus));
+        let moved = before.affinities.iter().filter_map(|(thread, cpus)| {
+            let now = after.affinities.get(thread)?;
+            let comm = std::fs::read_to_string(format!("/proc/{}/comm", thread.0));
+            (now != cpus).then_some((thread, comm, cpus, now))
+        });
         let moved: Vec<_> = moved.collect();
         assert!(moved.is_empty(), "threads have other CPUs than before: {moved:?}");
     }

@@ -1,10 +1,6 @@
 //! `demo`, and the built-in workloads that it starts.
 
-use std::{
-    io::IsTerminal,
-    sync::{Arc, atomic::AtomicBool},
-    time::Duration,
-};
+use std::{io::IsTerminal, time::Duration};
 
 use kernel::{Access, GroupName, Host};
 use lab::{
@@ -14,7 +10,7 @@ use lab::{
 use settings::Controller;
 use topology::Machine;
 
-use super::{group, groups, host, values};
+use super::{group, groups, host, stop_on_signals, values};
 use crate::{args, failure::Failure, output};
 
 /// Groups made by hand, as the command line makes them.
@@ -23,14 +19,7 @@ struct ByHand {
 }
 
 pub fn demo(args: &args::Demo, as_json: bool) -> Result<(), Failure> {
-    let stop = Arc::new(AtomicBool::new(false));
-    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM, signal_hook::consts::SIGHUP] {
-        signal_hook::flag::register(signal, stop.clone())
-            .map_err(|error| Failure::new(format!("signals can't be caught: {error}")))?;
-    }
-    // a reader that goes away must not end us before everything is put back
-    signal_hook::flag::register(signal_hook::consts::SIGPIPE, Arc::new(AtomicBool::new(false)))
-        .map_err(|error| Failure::new(format!("signals can't be caught: {error}")))?;
+    let stop = stop_on_signals()?;
     if !rustix::process::geteuid().is_root() {
         return Err(Failure::new("the demonstration makes groups and a loop device, which needs root")
             .hint("sudo ringfence demo"));

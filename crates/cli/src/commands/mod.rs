@@ -13,8 +13,11 @@ mod program;
 mod tasks;
 mod values;
 
+use std::sync::{Arc, atomic::AtomicBool};
+
 pub use daemon::gate;
 use kernel::{GroupName, Host, Real};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGPIPE, SIGTERM};
 
 use crate::{
     args::{Args, Command},
@@ -72,6 +75,19 @@ fn host() -> Result<Host, Failure> {
 /// For layouts, which may ask for the first hierarchies to be mounted.
 fn host_even_unmounted() -> Result<Host, Failure> {
     Ok(Host::even_without_hierarchies(Box::new(Real::new()))?)
+}
+
+/// A flag that Ctrl-C and its like set from now on, instead of ending this process: for commands that put back what they
+/// did.
+fn stop_on_signals() -> Result<Arc<AtomicBool>, Failure> {
+    let stop = Arc::new(AtomicBool::new(false));
+    // a reader that goes away must not end us before everything is done or put back
+    let ignored = Arc::new(AtomicBool::new(false));
+    for (signal, flag) in [(SIGINT, &stop), (SIGTERM, &stop), (SIGHUP, &stop), (SIGPIPE, &ignored)] {
+        signal_hook::flag::register(signal, flag.clone())
+            .map_err(|error| Failure::new(format!("signals can't be caught: {error}")))?;
+    }
+    Ok(stop)
 }
 
 fn group(name: &str) -> Result<GroupName, Failure> {

@@ -1,10 +1,6 @@
 //! `apply`, `confirm`, `undo`, and the process that undoes what is not confirmed.
 
-use std::{
-    process::Command,
-    sync::{Arc, atomic::AtomicBool},
-    time::Duration,
-};
+use std::{process::Command, time::Duration};
 
 use apply::{By, Error, Failure as ApplyFailure, Lock, Meta, Outcome, Running, State, Target};
 use serde::Serialize;
@@ -13,7 +9,7 @@ use serde_json::json;
 use super::{answered, counted, directory, planned, read, state, warn};
 use crate::{
     args,
-    commands::host_even_unmounted,
+    commands::{host_even_unmounted, stop_on_signals},
     failure::{ATTENTION, Failure, INTERRUPTED},
     output,
 };
@@ -98,15 +94,7 @@ fn locked(state: &State) -> Result<Lock, Failure> {
 /// The running system, in which Ctrl-C stops a change between two steps. Until here it ends this process, which has
 /// changed nothing.
 fn until_interrupted() -> Result<Running, Failure> {
-    let stop = Arc::new(AtomicBool::new(false));
-    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM, signal_hook::consts::SIGHUP] {
-        signal_hook::flag::register(signal, stop.clone())
-            .map_err(|error| Failure::new(format!("signals can't be caught: {error}")))?;
-    }
-    // a reader that goes away must not end us before everything is done or put back
-    signal_hook::flag::register(signal_hook::consts::SIGPIPE, Arc::new(AtomicBool::new(false)))
-        .map_err(|error| Failure::new(format!("signals can't be caught: {error}")))?;
-    Ok(Running::stopped_by(stop))
+    Ok(Running::stopped_by(stop_on_signals()?))
 }
 
 /// What an earlier change left is told before anything else.
