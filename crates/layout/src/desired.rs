@@ -82,6 +82,19 @@ pub struct Demands {
     pub tasks: Option<Spanned<Person>>,
     /// Who may change its settings and make groups in it.
     pub admin: Option<Spanned<Person>>,
+    /// What the daemon does where it is no longer as asked; as the daemon was told where not said.
+    pub keep: Option<Keep>,
+}
+
+/// What the daemon does about a group that is no longer as it was applied.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Keep {
+    /// `repair`: it is told and made as the layout asks again.
+    Repair,
+    /// `report`: it is told, once for each difference.
+    Report,
+    /// `off`: it is not looked at.
+    Off,
 }
 
 /// A setting with the value asked for. The value stays the user's text until there is a machine to ask (percentages,
@@ -111,6 +124,8 @@ pub struct Defaults {
     pub tasks: Option<Spanned<Person>>,
     /// Who may change settings.
     pub admin: Option<Spanned<Person>>,
+    /// What the daemon does about groups that are no longer as asked.
+    pub keep: Option<Keep>,
     /// Settings.
     pub settings: Vec<Assigned>,
 }

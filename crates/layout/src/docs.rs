@@ -69,6 +69,7 @@ match = [{ user = "oracle" }]
 [groups.rt]
 cpus = 1
 exclusive = true
+keep = "repair"                          # the daemon makes it so again
 
 [groups.iothrottle]
 io.max."/dev/sdb" = { riops = 10 }

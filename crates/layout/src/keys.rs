@@ -170,6 +170,13 @@ const POOL: Key = key(
     "Whether other groups of the layout may be given the same CPUs. `exclusive = true` of the group also makes the kernel hold to it",
 );
 
+const KEEP: Key = key(
+    "keep",
+    Shape::Word(&["repair", "report", "off"]),
+    "\"repair\" · \"report\" · \"off\"",
+    "What the daemon does where the group is no longer as the layout asks: make it so again, tell it, or not look at it. Not said: as the daemon was told by its options",
+);
+
 /// Of a group. Settings stand beside them.
 pub(crate) const GROUP: &[Key] = &[
     CPUS,
@@ -184,6 +191,7 @@ pub(crate) const GROUP: &[Key] = &[
         "Which processes belong to it, wherever they start: those that fit one of these",
     ),
     CONTROLLERS,
+    KEEP,
     key("groups", Shape::Groups, "{ reports = { cpus = 2 } }", "Groups in it"),
 ];
 
@@ -198,6 +206,7 @@ pub(crate) const DEFAULTS: &[Key] = &[
     POOL,
     TASKS,
     ADMIN,
+    KEEP,
 ];
 
 /// Of `cpus = { … }`.

@@ -41,7 +41,8 @@ mod schema;
 pub use condition::{Condition, Expression, Glob};
 pub use demand::{CpuAmount, CpuDemand, CpuSpec, MemDemand, MemoryAmount, Near, Placement, Pool, Smt};
 pub use desired::{
-    Assertions, Assigned, Defaults, Demands, Desired, Expected, Group, Mount, Reserve, Systemd, Template,
+    Assertions, Assigned, Defaults, Demands, Desired, Expected, Group, Keep, Mount, Reserve, Systemd,
+    Template,
 };
 pub use diagnostic::{Diagnostic, Severity, render};
 pub use docs::markdown;

@@ -155,6 +155,7 @@ fn give(defaults: &Defaults, demands: &mut Demands) {
     if demands.admin.is_none() {
         demands.admin.clone_from(&defaults.admin);
     }
+    demands.keep = demands.keep.or(defaults.keep);
     let unsaid = |default: &&Assigned| demands.settings.iter().all(|own| !same(own, default));
     let given: Vec<Assigned> = defaults.settings.iter().filter(unsaid).cloned().collect();
     demands.settings.splice(0..0, given);

@@ -8,7 +8,7 @@ use units::Limit;
 
 use super::conditions::condition_pairs;
 use crate::demand::{CpuAmount, CpuDemand, CpuSpec, MemDemand, MemoryAmount, Near, Placement, Pool, Smt};
-use crate::desired::{Assigned, Defaults, Demands, Desired, Expected};
+use crate::desired::{Assigned, Defaults, Demands, Desired, Expected, Keep};
 use crate::origin::Spanned;
 use crate::people::{Account, Person};
 use crate::rule::{Controllers, Matcher, Rule, Subsystem, Target, Who};
@@ -105,6 +105,7 @@ impl Writer {
         pairs.extend(defaults.mems.as_ref().map(|demand| ("mems", mems(&demand.value))));
         pairs.extend(defaults.tasks.as_ref().map(|tasks| ("tasks", person(&tasks.value))));
         pairs.extend(defaults.admin.as_ref().map(|admin| ("admin", person(&admin.value))));
+        pairs.extend(defaults.keep.map(|keep| ("keep", text(keep_word(keep)))));
         pairs.iter().for_each(|(key, value)| self.line(key, value));
         self.settings(&defaults.settings.iter().collect::<Vec<_>>());
     }
@@ -139,6 +140,8 @@ impl Writer {
         pairs.extend(demands.exclusive.then(|| ("exclusive", "true".to_owned())));
         pairs.extend(own(&demands.tasks, &defaults.tasks).map(|tasks| ("tasks", person(tasks))));
         pairs.extend(own(&demands.admin, &defaults.admin).map(|admin| ("admin", person(admin))));
+        let keep = demands.keep.filter(|keep| defaults.keep != Some(*keep));
+        pairs.extend(keep.map(|keep| ("keep", text(keep_word(keep)))));
         let controllers: Vec<String> =
             demands.controllers.iter().map(|name| text(&name.value.to_string())).collect();
         pairs.extend((!controllers.is_empty()).then(|| ("controllers", array(&controllers))));
@@ -324,6 +327,14 @@ fn wishes(placement: Option<Placement>, smt: Option<Smt>, pool: Option<Pool>) ->
     });
     let words = [("placement", placement), ("smt", smt), ("pool", pool)];
     words.into_iter().filter_map(|(key, word)| Some((key, text(word?)))).collect()
+}
+
+fn keep_word(keep: Keep) -> &'static str {
+    match keep {
+        Keep::Repair => "repair",
+        Keep::Report => "report",
+        Keep::Off => "off",
+    }
 }
 
 fn mems(demand: &MemDemand) -> String {

@@ -5,13 +5,15 @@ use toml::de::DeValue;
 
 use super::{Name, Reader, Table, Value, entries};
 use crate::collect::{Collector, Twice};
-use crate::desired::{Defaults, Group, Template};
+use crate::desired::{Defaults, Group, Keep, Template};
 use crate::diagnostic::Diagnostic;
 use crate::keys::{self, Key};
 use crate::names::cut;
 use crate::origin::{Origin, Spanned};
 use crate::pattern::{NamePattern, PatternError};
 use crate::rule::{Matcher, Subsystem};
+
+const KEEPS: [(&str, Keep); 3] = [("repair", Keep::Repair), ("report", Keep::Report), ("off", Keep::Off)];
 
 /// Is there nothing in a group's table but groups that are in it?
 fn only_leads_below(table: &Table<'_>) -> bool {
@@ -106,6 +108,7 @@ impl Reader<'_> {
             mems: demands.mems,
             tasks: demands.tasks,
             admin: demands.admin,
+            keep: demands.keep,
             settings: demands.settings,
             ..defaults
         }
@@ -157,6 +160,7 @@ impl Reader<'_> {
             "exclusive" => body.demands().exclusive = self.flag(value).unwrap_or(false),
             "tasks" => body.demands().tasks = self.person(value, "in 'tasks'", keys::TASKS_KEYS),
             "admin" => body.demands().admin = self.person(value, "in 'admin'", keys::ADMIN_KEYS),
+            "keep" => body.demands().keep = self.word(value, &KEEPS),
             _ => body.demands().controllers = self.controllers(value),
         }
     }

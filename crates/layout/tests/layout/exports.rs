@@ -79,10 +79,12 @@ smt = "any"
 placement = "spread"
 pool = "shared"
 tasks = { group = "dba", mode = "0660" }
+keep = "repair"
 memory.oom.group = true
 [groups.a]
 cpus = { min = 1, max = 4, node = "0-1", pool = "exclusive" }
 mems = { like = "b" }
+keep = "off"
 match = [{ user = "*" }, { user = 17, process = "a*" }, { group = "x y" }]
 [groups.a.groups.b]
 cpus = { like = "b" }

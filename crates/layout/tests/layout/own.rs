@@ -1,7 +1,7 @@
 //! Our own TOML: every way of saying something, and what it means.
 
 use layout::{
-    Account, Condition, Controllers, CpuAmount, CpuDemand, CpuSpec, Desired, Expected, MemDemand,
+    Account, Condition, Controllers, CpuAmount, CpuDemand, CpuSpec, Desired, Expected, Keep, MemDemand,
     MemoryAmount, Near, Placement, Pool, Process, Smt, Source, Who,
 };
 use settings::Hundredths;
@@ -189,6 +189,7 @@ smt = "whole-cores"
 placement = "pack"
 pool = "exclusive"
 tasks = { group = "dba" }
+keep = "repair"
 memory.oom.group = true
 cpu.shares = 2048
 [groups.a]
@@ -197,6 +198,7 @@ cpus = 2
 cpus = { count = 2, smt = "any" }
 mems = "0"
 tasks = { user = "oracle" }
+keep = "report"
 cpu.weight = 50
 [groups.c]
 memory.max = "1G"
@@ -213,6 +215,7 @@ memory.max = "1G"
     assert_eq!(a.demands.mems.as_ref().unwrap().value, MemDemand::Local);
     assert_eq!(b.demands.mems.as_ref().unwrap().value, MemDemand::These("0".parse().unwrap()));
     assert!(c.demands.mems.is_none(), "it asks for no CPUs");
+    assert_eq!([a.demands.keep, b.demands.keep], [Some(Keep::Repair), Some(Keep::Report)]);
     let names = |group: &layout::Group| -> Vec<String> {
         group.demands.settings.iter().map(|assigned| assigned.found.name.clone()).collect()
     };
