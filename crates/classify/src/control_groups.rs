@@ -1,28 +1,79 @@
 //! What the lines of `/proc/PID/cgroup` tell: in which groups a process is, in which unit of systemd, in which container.
 
-use kernel::{Base, GroupName, Host, Owner, group_in, group_lines};
+use std::rc::Rc;
+
+use kernel::{Base, GroupName, Hierarchy, Host, Owner, group_in, group_lines};
+
+/// The groups that a process is in, in each hierarchy.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Membership {
+    /// What `/proc/PID/cgroup` said.
+    text: Vec<u8>,
+    /// By hierarchy ([`kernel::Hierarchy::id`]), as paths below the mounts; not where the mount does not show it.
+    groups: Vec<(usize, String)>,
+    ours: Present,
+}
+
+/// The memberships that were seen last: processes that follow each other are mostly in the same groups, and then nothing
+/// is taken apart again.
+#[derive(Debug, Default)]
+pub struct Memberships {
+    seen: Vec<Rc<Membership>>,
+    /// Whose turn it is to be forgotten.
+    next: usize,
+}
 
 /// The groups of ours that a process is in: not the roots, not the place below which our groups are, not what belongs to
-/// somebody else. By hierarchy ([`Hierarchy::id`]), as paths below the mounts.
+/// somebody else. By hierarchy ([`kernel::Hierarchy::id`]), as paths below the mounts.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Present {
     groups: Vec<(usize, String)>,
 }
 
-impl Present {
+impl Membership {
     /// From the text of `/proc/PID/cgroup`.
-    pub fn of(host: &Host, text: &[u8]) -> Present {
-        let mut groups = Vec::new();
-        for at in host.hierarchies() {
-            let Some(path) = group_in(at, text) else { continue };
-            let Some(below) = at.below_mount(&path) else { continue };
-            if is_ours(host.base(at), &below) {
-                groups.push((at.id, below));
-            }
-        }
-        Present { groups }
+    pub fn of(host: &Host, text: &[u8]) -> Membership {
+        let below = |at: &Hierarchy| Some((at.id, at.below_mount(&group_in(at, text)?)?));
+        let groups: Vec<(usize, String)> = host.hierarchies().iter().filter_map(below).collect();
+        let is_ours = |(at, path): &&(usize, String)| {
+            host.hierarchies().get(*at).is_some_and(|at| is_ours(host.base(at), path))
+        };
+        let ours = Present { groups: groups.iter().filter(is_ours).cloned().collect() };
+        Membership { text: text.to_vec(), groups, ours }
     }
 
+    /// The group in one hierarchy, as a path below its mount.
+    pub fn at(&self, hierarchy: usize) -> Option<&str> {
+        self.groups.iter().find(|(at, _)| *at == hierarchy).map(|(_, path)| path.as_str())
+    }
+
+    /// Those that are ours.
+    pub fn ours(&self) -> &Present {
+        &self.ours
+    }
+}
+
+impl Memberships {
+    /// How many are kept.
+    const SEEN: usize = 8;
+
+    /// From the text of `/proc/PID/cgroup`; of the same host always.
+    pub fn of(&mut self, host: &Host, text: &[u8]) -> Rc<Membership> {
+        if let Some(seen) = self.seen.iter().find(|seen| seen.text == text) {
+            return Rc::clone(seen);
+        }
+        let new = Rc::new(Membership::of(host, text));
+        if self.seen.len() < Self::SEEN {
+            self.seen.push(Rc::clone(&new));
+        } else {
+            self.seen[self.next] = Rc::clone(&new);
+            self.next = (self.next + 1) % Self::SEEN;
+        }
+        new
+    }
+}
+
+impl Present {
     /// In groups of ours in these hierarchies alone.
     #[must_use]
     pub fn only(&self, hierarchies: &[usize]) -> Present {
@@ -43,7 +94,7 @@ impl Present {
 }
 
 impl FromIterator<(usize, String)> for Present {
-    /// Hierarchies ascending, as [`Present::of`] gives them.
+    /// Hierarchies ascending, as [`Membership::of`] gives them.
     fn from_iter<I: IntoIterator<Item = (usize, String)>>(groups: I) -> Present {
         let mut groups: Vec<_> = groups.into_iter().collect();
         groups.sort();
@@ -111,7 +162,6 @@ fn container(path: &[u8]) -> Option<&[u8]> {
 
 #[cfg(test)]
 mod tests {
-    use kernel::Hierarchy;
     use settings::{Controller, Version};
 
     use super::*;

@@ -1,5 +1,5 @@
-//! The first rule that fits a process, and where it leads. The way of every exec event: one read of the process's status,
-//! numbers compared, and the rest only as far as a rule asks.
+//! The first rule that fits a process, and where it leads. The way of every exec event: what a rule asks is read, the cheap
+//! first, and nothing else.
 
 use std::borrow::Cow;
 
@@ -78,19 +78,19 @@ impl Rules {
     /// # Errors
     /// [`Gone`].
     pub fn decide(&self, process: &mut dyn Facts) -> Result<Decision, Gone> {
-        if process.status()?.kernel_thread {
-            return Ok(Decision::KernelThread);
-        }
         for (index, rule) in self.rules.iter().enumerate() {
             if rule.unknown.is_none() && rule.fit.miss(process)?.is_none() {
                 return self.outcome(index, process);
             }
         }
-        Ok(Decision::NoRule)
+        Ok(if process.kernel_thread()? { Decision::KernelThread } else { Decision::NoRule })
     }
 
     /// What a rule that fits says.
     pub(crate) fn outcome(&self, index: usize, process: &mut dyn Facts) -> Result<Decision, Gone> {
+        if process.kernel_thread()? {
+            return Ok(Decision::KernelThread);
+        }
         let rule = &self.rules[index];
         let ignored = rule.ignore || (rule.ignore_rt && process.realtime()?);
         Ok(if ignored { Decision::Ignored { rule: index } } else { Decision::To { rule: index } })

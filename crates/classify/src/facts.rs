@@ -11,6 +11,13 @@ pub trait Facts {
     /// # Errors
     /// [`Gone`], as of all that follow.
     fn status(&mut self) -> Result<Status, Gone>;
+    /// Is it a thread of the kernel's own?
+    ///
+    /// # Errors
+    /// [`Gone`].
+    fn kernel_thread(&mut self) -> Result<bool, Gone> {
+        Ok(self.status()?.kernel_thread)
+    }
     /// Its supplementary groups.
     ///
     /// # Errors
@@ -131,6 +138,10 @@ impl Facts for Process<'_> {
 
     fn status(&mut self) -> Result<Status, Gone> {
         self.status()
+    }
+
+    fn kernel_thread(&mut self) -> Result<bool, Gone> {
+        self.kernel_thread()
     }
 
     fn groups(&mut self) -> Result<&[u32], Gone> {

@@ -23,7 +23,7 @@ mod told;
 
 pub use compile::{Rules, Unknown};
 pub use configuration::{Configuration, Files, Unreadable};
-pub use control_groups::Present;
+pub use control_groups::{Membership, Memberships, Present};
 pub use decide::{Decision, Goal, GoalError};
 pub use explain::{Explained, Miss, Passed};
 pub use facts::{Facts, Known, Relative};

@@ -6,7 +6,7 @@ use layout::Desired;
 use system::Gone;
 
 use crate::{
-    Facts, Goal, GoalError, Names, Present, Rules,
+    Facts, Goal, GoalError, Membership, Names, Present, Rules,
     goals::{hierarchies, seats},
     make::Maker,
 };
@@ -108,9 +108,8 @@ impl<'p> Placer<'p> {
     /// [`Gone`].
     pub fn is_there(&self, goals: &[Goal], process: &mut dyn Facts) -> Result<bool, Gone> {
         let Ok(seats) = seats(self.host, goals) else { return Ok(false) };
-        let text = process.control_groups()?;
-        let here = |at: &kernel::Hierarchy| at.below_mount(&kernel::group_in(at, text)?);
-        Ok(seats.iter().all(|(seat, _)| here(seat.at).is_some_and(|path| path == seat.path)))
+        let here = Membership::of(self.host, process.control_groups()?);
+        Ok(seats.iter().all(|(seat, _)| here.at(seat.at.id) == Some(seat.path.as_str())))
     }
 
     /// The hierarchies that goals are about, also of groups that are still to be made: for [`Present::only`].

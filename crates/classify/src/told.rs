@@ -4,7 +4,7 @@
 use layout::Controllers;
 use system::Gone;
 
-use crate::{Decision, Error, Explained, Facts, Goal, Placer, Present, Rules, settle};
+use crate::{Decision, Error, Explained, Facts, Goal, Membership, Placer, Rules, settle};
 
 /// How a process is to be classified.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -73,8 +73,8 @@ impl Placer<'_> {
         }
         let there = self.is_there(&told.goals, process)?;
         if how.heed_hands {
-            let now =
-                Present::of(self.host(), process.control_groups()?).only(&self.hierarchies(&told.goals));
+            let now = Membership::of(self.host(), process.control_groups()?);
+            let now = now.ours().only(&self.hierarchies(&told.goals));
             explained.decision = settle(explained.decision, &now, None, None, there).0;
             told.explained = explained;
         }

@@ -12,7 +12,7 @@ use rustix::{
     net::{RecvFlags, SendFlags, recv, send},
     process::{
         DumpableBehavior, Resource, Rlimit, Signal, getrlimit, set_dumpable_behavior,
-        set_parent_process_death_signal, setrlimit, setsid,
+        set_parent_process_death_signal, setpriority_process, setrlimit, setsid,
     },
 };
 
@@ -36,7 +36,8 @@ pub(crate) enum Wish {
 impl Control {
     /// Makes this process a gate: in a session of its own (a stop from a terminal or of the daemon's process group
     /// does not reach it), killed when the watchdog's thread ends, without core dumps while execs wait, its memory
-    /// never paged out, and with room for the descriptors of execs. To be called first, with one thread.
+    /// never paged out, before all others of ordinary scheduling, and with room for the descriptors of execs. To be
+    /// called first, with one thread.
     ///
     /// # Errors
     /// [`Error::Call`].
@@ -51,6 +52,8 @@ impl Control {
         let room = getrlimit(Resource::Nofile).maximum;
         setrlimit(Resource::Nofile, Rlimit { current: room, maximum: room })
             .map_err(Error::of("setrlimit(RLIMIT_NOFILE)"))?;
+        // best effort: on a busy machine execs would wait for a gate that waits for a CPU, and the watchdog would end it
+        let _ = setpriority_process(None, -20);
         // best effort: without it a page read from disk only delays an answer, which the watchdog bounds
         let _ = mlockall(MlockAllFlags::CURRENT | MlockAllFlags::FUTURE | MlockAllFlags::ONFAULT);
         Ok(Control { socket })

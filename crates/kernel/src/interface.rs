@@ -2,7 +2,10 @@
 //! ([`crate::Fake`]) are held to the same behaviour by the conformance suite. Refusals come back as the bare
 //! errno; what they mean is [`crate::explain`]'s part.
 
-use std::path::{Path, PathBuf};
+use std::{
+    os::fd::OwnedFd,
+    path::{Path, PathBuf},
+};
 
 use rustix::io::Errno;
 use settings::{Controller, Version};
@@ -123,6 +126,13 @@ pub trait Kernel {
     /// # Errors
     /// The kernel's errno.
     fn write(&self, at: &Hierarchy, group: &str, file: &str, text: &str) -> Result<(), Errno>;
+    /// Opens a group's file for writing, to be kept open: for [`crate::write_to`]. `ENOSYS` where there is nothing to keep.
+    ///
+    /// # Errors
+    /// The kernel's errno.
+    fn hold(&self, _at: &Hierarchy, _group: &str, _file: &str) -> Result<OwnedFd, Errno> {
+        Err(Errno::NOSYS)
+    }
     /// Makes one group; its parent must be there.
     ///
     /// # Errors

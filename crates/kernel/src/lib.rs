@@ -37,7 +37,7 @@ pub use mount::{mount_v1, unmount_v1};
 pub use name::GroupName;
 pub use owners::Owner;
 pub use procfs::{group_in, group_lines};
-pub use real::Real;
+pub use real::{Real, write_to};
 pub use run::{Ended, Program};
 pub use systemd::{UnitError, ensure_unit, unit_of, unit_property};
 pub use tasks::{Moved, What};

@@ -99,6 +99,21 @@ fn join(group: &str, file: &str) -> Result<String, Errno> {
     Ok(path) // a zero byte in it is refused where it is used
 }
 
+/// One write(2) of `text` to a file of a group.
+///
+/// # Errors
+/// The kernel's errno; `ENODEV` if the group was removed since the file was opened.
+pub fn write_to(file: impl AsFd, text: &[u8]) -> Result<(), Errno> {
+    loop {
+        match rustix::io::write(&file, text) {
+            Ok(count) if count == text.len() => return Ok(()),
+            Ok(_) => return Err(Errno::IO), // a kernel file takes the whole text or refuses it
+            Err(Errno::INTR) => {}
+            Err(errno) => return Err(errno),
+        }
+    }
+}
+
 /// What one read asks for.
 const PAGE: usize = 4096;
 
@@ -150,15 +165,11 @@ impl Kernel for Real {
     }
 
     fn write(&self, at: &Hierarchy, group: &str, file: &str, text: &str) -> Result<(), Errno> {
-        let file = self.open(at, group, file, OFlags::WRONLY)?;
-        loop {
-            match rustix::io::write(&file, text.as_bytes()) {
-                Ok(count) if count == text.len() => return Ok(()),
-                Ok(_) => return Err(Errno::IO), // a kernel file takes the whole text or refuses it
-                Err(Errno::INTR) => {}
-                Err(errno) => return Err(errno),
-            }
-        }
+        write_to(self.open(at, group, file, OFlags::WRONLY)?, text.as_bytes())
+    }
+
+    fn hold(&self, at: &Hierarchy, group: &str, file: &str) -> Result<OwnedFd, Errno> {
+        self.open(at, group, file, OFlags::WRONLY)
     }
 
     fn mkdir(&self, at: &Hierarchy, group: &str) -> Result<(), Errno> {

@@ -61,17 +61,24 @@ pub struct ProcessReader {
 #[derive(Debug)]
 pub struct Process<'r> {
     pid: u32,
-    directory: OwnedFd,
+    directory: Directory<'r>,
     facts: &'r mut Facts,
     status: Option<Status>,
     stat: Option<Stat>,
+}
+
+/// A process's directory, opened once.
+#[derive(Debug)]
+struct Directory<'r> {
+    path: &'r mut String,
+    open: Option<OwnedFd>,
 }
 
 /// The texts that were read of a process, and which of them are there.
 #[derive(Debug, Default)]
 struct Facts {
     status: Vec<u8>,
-    comm: Vec<u8>,
+    comm: Text,
     groups: Vec<u32>,
     executable: Text,
     program: Text,
@@ -108,14 +115,16 @@ impl ProcessReader {
     /// # Errors
     /// [`Gone`].
     pub fn process(&mut self, pid: u32) -> Result<Process<'_>, Gone> {
-        use std::fmt::Write as _;
-        self.path.clear();
-        let _ = write!(self.path, "/proc/{pid}"); // a String takes everything
-        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let directory =
-            rustix::fs::openat(CWD, self.path.as_str(), flags, Mode::empty()).map_err(|_| Gone { pid })?;
+        let mut process = self.held(pid);
+        process.directory.get(pid)?;
+        Ok(process)
+    }
+
+    /// The same of a process that can't end before it is let go on (fanotify(7)): taken hold of with the first fact.
+    pub fn held(&mut self, pid: u32) -> Process<'_> {
         self.facts.forget();
-        Ok(Process { pid, directory, facts: &mut self.facts, status: None, stat: None })
+        let directory = Directory { path: &mut self.path, open: None };
+        Process { pid, directory, facts: &mut self.facts, status: None, stat: None }
     }
 
     /// The numbers of all processes, ascending.
@@ -137,6 +146,7 @@ impl ProcessReader {
 impl Facts {
     fn forget(&mut self) {
         for text in [
+            &mut self.comm,
             &mut self.executable,
             &mut self.program,
             &mut self.command,
@@ -145,6 +155,22 @@ impl Facts {
         ] {
             text.is = Is::Unread;
         }
+    }
+}
+
+impl Directory<'_> {
+    fn get(&mut self, pid: u32) -> Result<&OwnedFd, Gone> {
+        use std::fmt::Write as _;
+        let open = match self.open.take() {
+            Some(open) => open,
+            None => {
+                self.path.clear();
+                let _ = write!(self.path, "/proc/{pid}"); // a String takes everything
+                let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+                rustix::fs::openat(CWD, self.path.as_str(), flags, Mode::empty()).map_err(|_| Gone { pid })?
+            }
+        };
+        Ok(self.open.insert(open))
     }
 }
 
@@ -170,11 +196,23 @@ impl Process<'_> {
         }
         let gone = Gone { pid: self.pid };
         let facts = &mut *self.facts;
-        read(&self.directory, "status", &mut facts.status, self.pid)?.ok_or(gone)?;
+        read(&mut self.directory, "status", &mut facts.status, self.pid, At::Once)?.ok_or(gone)?;
         facts.groups.clear();
-        let status = status(&facts.status, &mut facts.comm, &mut facts.groups).ok_or(gone)?;
+        let status = status(&facts.status, &mut facts.comm.bytes, &mut facts.groups).ok_or(gone)?;
+        facts.comm.is = Is::Read;
         self.status = Some(status);
         Ok(status)
+    }
+
+    /// Is it a thread of the kernel's own? Those have no executable, so that whose executable was seen need not be asked.
+    ///
+    /// # Errors
+    /// [`Gone`].
+    pub fn kernel_thread(&mut self) -> Result<bool, Gone> {
+        if self.status.is_none() && self.facts.executable.is == Is::Read {
+            return Ok(false);
+        }
+        Ok(self.status()?.kernel_thread)
     }
 
     /// Its supplementary groups.
@@ -191,8 +229,15 @@ impl Process<'_> {
     /// # Errors
     /// [`Gone`].
     pub fn comm(&mut self) -> Result<&[u8], Gone> {
-        self.status()?;
-        Ok(&self.facts.comm)
+        let comm = &mut self.facts.comm;
+        if comm.is == Is::Unread {
+            // a third of the time of `status`
+            read(&mut self.directory, "comm", &mut comm.bytes, self.pid, At::Once)?
+                .ok_or(Gone { pid: self.pid })?;
+            comm.bytes.pop_if(|last| *last == b'\n');
+            comm.is = Is::Read;
+        }
+        Ok(&comm.bytes)
     }
 
     /// When it started, its session, how it is scheduled.
@@ -204,7 +249,7 @@ impl Process<'_> {
             return Ok(stat);
         }
         let gone = Gone { pid: self.pid };
-        read(&self.directory, "stat", &mut self.facts.stat, self.pid)?.ok_or(gone)?;
+        read(&mut self.directory, "stat", &mut self.facts.stat, self.pid, At::Once)?.ok_or(gone)?;
         let read = stat(&self.facts.stat).ok_or(gone)?;
         self.stat = Some(read);
         Ok(read)
@@ -218,7 +263,7 @@ impl Process<'_> {
     pub fn executable(&mut self) -> Result<Option<&[u8]>, Gone> {
         if self.facts.executable.is == Is::Unread {
             let text = &mut self.facts.executable;
-            text.is = link(&self.directory, "exe", &mut text.bytes, self.pid)?;
+            text.is = link(&mut self.directory, "exe", &mut text.bytes, self.pid)?;
             // a package's upgrade takes the file away under the running program
             if let Some(path) = text.bytes.strip_suffix(b" (deleted)") {
                 text.bytes.truncate(path.len());
@@ -234,12 +279,16 @@ impl Process<'_> {
     /// [`Gone`].
     pub fn program(&mut self) -> Result<&[u8], Gone> {
         if self.facts.program.is == Is::Unread {
-            self.status()?;
-            self.executable()?;
+            if self.executable()?.is_none() {
+                // also of a process that has ended and only waits for its parent
+                self.status()?;
+            }
+            self.comm()?;
+            let comm = &self.facts.comm.bytes;
             let other = match self.facts.executable.get() {
-                Some(path) if is_named(path, &self.facts.comm) => None,
+                Some(path) if is_named(path, comm) => None,
                 Some(_) => self.script()?,
-                None => Some(self.facts.comm.clone()),
+                None => Some(comm.clone()),
             };
             let program = &mut self.facts.program;
             // the executable itself is not copied
@@ -254,12 +303,12 @@ impl Process<'_> {
     fn script(&mut self) -> Result<Option<Vec<u8>>, Gone> {
         self.command()?;
         let words = self.facts.command.get().unwrap_or_default().split(|byte| *byte == 0);
-        let script = { words }.find(|word| !word.is_empty() && is_named(word, &self.facts.comm));
+        let script = { words }.find(|word| !word.is_empty() && is_named(word, &self.facts.comm.bytes));
         let Some(script) = script.filter(|script| !script.starts_with(b"/")) else {
             return Ok(script.map(<[u8]>::to_vec));
         };
         let mut path = Vec::new();
-        Ok(match link(&self.directory, "cwd", &mut path, self.pid)? {
+        Ok(match link(&mut self.directory, "cwd", &mut path, self.pid)? {
             Is::Read => Some(joined(&path, script)),
             _ => Some(script.to_vec()),
         })
@@ -270,7 +319,7 @@ impl Process<'_> {
     /// # Errors
     /// [`Gone`].
     pub fn command(&mut self) -> Result<&[u8], Gone> {
-        let text = file(&self.directory, "cmdline", &mut self.facts.command, self.pid)?;
+        let text = file(&mut self.directory, "cmdline", &mut self.facts.command, self.pid, At::Several)?;
         Ok(text.unwrap_or_default())
     }
 
@@ -280,7 +329,7 @@ impl Process<'_> {
     /// # Errors
     /// [`Gone`].
     pub fn environment(&mut self) -> Result<Option<&[u8]>, Gone> {
-        file(&self.directory, "environ", &mut self.facts.environment, self.pid)
+        file(&mut self.directory, "environ", &mut self.facts.environment, self.pid, At::Several)
     }
 
     /// The groups that it is in, one hierarchy a line (`/proc/PID/cgroup`).
@@ -288,20 +337,41 @@ impl Process<'_> {
     /// # Errors
     /// [`Gone`].
     pub fn control_groups(&mut self) -> Result<&[u8], Gone> {
-        let text = file(&self.directory, "cgroup", &mut self.facts.control_groups, self.pid)?;
+        let text = file(&mut self.directory, "cgroup", &mut self.facts.control_groups, self.pid, At::Once)?;
         Ok(text.unwrap_or_default())
     }
 }
 
-fn file<'t>(directory: &OwnedFd, name: &str, text: &'t mut Text, pid: u32) -> Result<Option<&'t [u8]>, Gone> {
+/// How a file of `/proc/PID` is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum At {
+    /// Made whole by the kernel (`seq_file`, single_open): a read that leaves room has told all.
+    Once,
+    /// Copied from the process's memory, part by part.
+    Several,
+}
+
+fn file<'t>(
+    directory: &mut Directory<'_>,
+    name: &str,
+    text: &'t mut Text,
+    pid: u32,
+    at: At,
+) -> Result<Option<&'t [u8]>, Gone> {
     if text.is == Is::Unread {
-        text.is = read(directory, name, &mut text.bytes, pid)?.map_or(Is::Hidden, |()| Is::Read);
+        text.is = read(directory, name, &mut text.bytes, pid, at)?.map_or(Is::Hidden, |()| Is::Read);
     }
     Ok(text.get())
 }
 
 /// A whole file; `None` if it is not for the caller to see.
-fn read(directory: &OwnedFd, name: &str, text: &mut Vec<u8>, pid: u32) -> Result<Option<()>, Gone> {
+fn read(
+    directory: &mut Directory<'_>,
+    name: &str,
+    text: &mut Vec<u8>,
+    pid: u32,
+    at: At,
+) -> Result<Option<()>, Gone> {
     text.clear();
     let failed = |errno: Errno| match errno {
         Errno::ACCESS | Errno::PERM => Ok(None),
@@ -309,7 +379,7 @@ fn read(directory: &OwnedFd, name: &str, text: &mut Vec<u8>, pid: u32) -> Result
         _ => Err(Gone { pid }),
     };
     let flags = OFlags::RDONLY | OFlags::CLOEXEC;
-    let file = match rustix::fs::openat(directory, name, flags, Mode::empty()) {
+    let file = match rustix::fs::openat(directory.get(pid)?, name, flags, Mode::empty()) {
         Ok(file) => file,
         Err(errno) => return failed(errno),
     };
@@ -317,6 +387,7 @@ fn read(directory: &OwnedFd, name: &str, text: &mut Vec<u8>, pid: u32) -> Result
         text.reserve(4096);
         match rustix::io::read(&file, spare_capacity(text)) {
             Ok(0) => break,
+            Ok(_) if at == At::Once && text.len() < text.capacity() => break,
             Ok(_) | Err(Errno::INTR) => {}
             Err(errno) => return failed(errno),
         }
@@ -324,9 +395,9 @@ fn read(directory: &OwnedFd, name: &str, text: &mut Vec<u8>, pid: u32) -> Result
     Ok(Some(()))
 }
 
-fn link(directory: &OwnedFd, name: &str, text: &mut Vec<u8>, pid: u32) -> Result<Is, Gone> {
+fn link(directory: &mut Directory<'_>, name: &str, text: &mut Vec<u8>, pid: u32) -> Result<Is, Gone> {
     let reused = std::mem::take(text);
-    match rustix::fs::readlinkat(directory, name, reused) {
+    match rustix::fs::readlinkat(directory.get(pid)?, name, reused) {
         Ok(target) => {
             *text = target.into_bytes();
             Ok(Is::Read)
