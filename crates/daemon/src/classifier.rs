@@ -3,11 +3,12 @@
 
 use std::{
     collections::{HashMap, HashSet},
+    rc::Rc,
     sync::Arc,
     time::{Duration, Instant},
 };
 
-use classify::{Decision, GoalError, Memory, Placer, Present, settle};
+use classify::{Decision, GoalError, Membership, Memberships, Memory, Placer, Present, settle};
 use events::{Event, Kind};
 use kernel::Host;
 use rustix::time::{ClockId, clock_gettime};
@@ -17,7 +18,7 @@ use tracing::{debug, info, warn};
 use crate::{
     Counters,
     memories::Memories,
-    put::{Put, is_in, put},
+    put::{Place, Put, put},
     ruling::{Ruling, Way},
 };
 
@@ -33,6 +34,7 @@ pub(crate) struct Classifier {
     ruling: Ruling,
     counters: Arc<Counters>,
     reader: ProcessReader,
+    memberships: Memberships,
     memories: Memories,
     batch: Batch,
     /// Processes that could not be moved.
@@ -79,6 +81,7 @@ impl Classifier {
             ruling,
             counters,
             reader: ProcessReader::new(),
+            memberships: Memberships::default(),
             memories: Memories::default(),
             batch: Batch::default(),
             failed: HashSet::new(),
@@ -108,6 +111,7 @@ impl Classifier {
     /// The hierarchies may be others: mounts.
     pub fn look_again(&mut self, host: Host) {
         self.host = host;
+        self.memberships = Memberships::default();
         self.ruling.forget_ways();
     }
 
@@ -221,6 +225,7 @@ impl Classifier {
         let mut judge = Judge {
             host: &self.host,
             ruling: &mut self.ruling,
+            memberships: &mut self.memberships,
             memories: &mut self.memories,
             counters: &self.counters,
         };
@@ -313,6 +318,7 @@ impl From<Gone> for Trouble {
 struct Judge<'j> {
     host: &'j Host,
     ruling: &'j mut Ruling,
+    memberships: &'j mut Memberships,
     memories: &'j mut Memories,
     counters: &'j Counters,
 }
@@ -329,11 +335,9 @@ impl Judge<'_> {
         let way = self.way(rule, process)?;
         let taken = |_| Trouble::Gone { taken: true };
         let now_at = now();
-        let present = Present::of(self.host, process.control_groups().map_err(taken)?);
-        let there = way
-            .places
-            .as_ref()
-            .is_some_and(|places| process.control_groups().is_ok_and(|text| is_in(self.host, places, text)));
+        let member = self.memberships.of(self.host, process.control_groups().map_err(taken)?);
+        let there = way.places.as_ref().is_some_and(|places| Place::hold(places, &member));
+        let present = member.ours();
         let now = present.only(&way.hierarchies);
         // only who is in a group that this rule does not lead to can have been put there
         let parent = if there || now.is_empty() { None } else { self.parent(process, &way.hierarchies)? };
@@ -349,7 +353,7 @@ impl Judge<'_> {
             Counters::count(&self.counters.by_hand);
             return Ok(Done::Left);
         }
-        let placed = self.move_into(&way, rule, process)?;
+        let placed = self.move_into(&way, rule, pid, &member)?;
         let merged = self.host.hierarchies().iter().filter_map(|at| {
             let path = placed.iter().find(|(id, _)| *id == at.id).map(|(_, path)| path.as_str());
             let path = path.or_else(|| present.at(at.id))?;
@@ -393,17 +397,17 @@ impl Judge<'_> {
             // where it is counts only once a rule takes it
             Some(memory) => Memory { rule: decision.rule(), ..memory },
             None => {
-                let present = Present::of(self.host, process.control_groups()?);
-                settle(decision, &present, None, None, false).1
+                let member = self.memberships.of(self.host, process.control_groups()?);
+                settle(decision, member.ours(), None, None, false).1
             }
         };
         self.memories.keep(process.pid(), memory, now());
         Ok(())
     }
 
-    fn way(&mut self, rule: usize, process: &mut Process<'_>) -> Result<Way, Trouble> {
+    fn way(&mut self, rule: usize, process: &mut Process<'_>) -> Result<Rc<Way>, Trouble> {
         if let Some(way) = self.ruling.fixed(rule, self.host) {
-            return Ok(way.clone());
+            return Ok(way);
         }
         let goals =
             self.ruling.rules.goals(rule, process, &self.ruling.accounts).map_err(|error| match error {
@@ -411,14 +415,15 @@ impl Judge<'_> {
                 error => Trouble::Refused { rule, error: error.into() },
             })?;
         let placer = Placer::new(self.host, &self.ruling.desired, &self.ruling.accounts);
-        Ok(Way::new(goals, &placer, self.host))
+        Ok(Rc::new(Way::new(goals, &placer, self.host, false)))
     }
 
-    fn parent(&self, process: &mut Process<'_>, hierarchies: &[usize]) -> Result<Option<Present>, Gone> {
+    fn parent(&mut self, process: &mut Process<'_>, hierarchies: &[usize]) -> Result<Option<Present>, Gone> {
         let parent = process.status()?.parent;
         let mut reader = ProcessReader::new();
         let Ok(mut parent) = reader.process(parent) else { return Ok(None) };
-        Ok(parent.control_groups().ok().map(|text| Present::of(self.host, text).only(hierarchies)))
+        let Ok(text) = parent.control_groups() else { return Ok(None) };
+        Ok(Some(self.memberships.of(self.host, text).ours().only(hierarchies)))
     }
 
     /// Moves it; where it is then.
@@ -426,14 +431,13 @@ impl Judge<'_> {
         &mut self,
         way: &Way,
         rule: usize,
-        process: &mut Process<'_>,
+        pid: u32,
+        from: &Membership,
     ) -> Result<Vec<(usize, String)>, Trouble> {
-        let pid = process.pid();
         // services of systemd stay where they are, which the long way looks at
         if let Some(places) = way.places.as_ref().filter(|_| !self.host.needs_unit()) {
-            let text = process.control_groups().map_err(|_| Trouble::Gone { taken: true })?;
-            match put(self.host, places, pid, text) {
-                Put::Done => return Ok(places.clone()),
+            match put(self.host, places, pid, from) {
+                Put::Done => return Ok(places.iter().map(|place| (place.at, place.path.clone())).collect()),
                 Put::Gone => return Err(Trouble::Gone { taken: true }),
                 Put::Refused => self.ruling.forget_places(rule),
             }

@@ -1,9 +1,14 @@
 //! What the daemon counts of itself, shared with whoever shows it. Only ever rises.
 
 use std::{
-    sync::atomic::{AtomicU64, Ordering::Relaxed},
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
     time::Duration,
 };
+
+use crate::tally::{self, Tallies};
 
 /// Counters, each from the start.
 #[derive(Debug, Default)]
@@ -40,6 +45,9 @@ pub struct Counters {
     pub gates: AtomicU64,
     /// Gates that were late and were ended.
     pub gates_late: AtomicU64,
+    /// What gates count: `gate_left`, `gate_moved` and `gate_let_go` by what became of a start that was held, and
+    /// `gate_usec`, how long these took; together they are all answers.
+    gate_tallies: OnceLock<Option<Arc<Tallies>>>,
     /// Moves by their time from the event to the end of the move: below 2^i microseconds, and not below half of it.
     latency: [AtomicU64; Figures::BUCKETS],
     /// The sum of these times, in microseconds.
@@ -49,7 +57,7 @@ pub struct Counters {
 /// Counters as they were at one moment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Figures {
-    /// By name, in the order of [`Counters`].
+    /// By name, in the order of [`Counters`]; of gates' answers their outcomes, and the sum of their microseconds.
     pub counts: Vec<(&'static str, u64)>,
     /// Moves by their latency: the upper bound in microseconds, and how many were below it and not below the one before.
     pub latency: Vec<(u64, u64)>,
@@ -66,6 +74,11 @@ impl Counters {
     /// One more.
     pub(crate) fn count(counter: &AtomicU64) {
         counter.fetch_add(1, Relaxed);
+    }
+
+    /// Where gates count; `None` if there can be no such place.
+    pub(crate) fn tallies(&self) -> Option<Arc<Tallies>> {
+        self.gate_tallies.get_or_init(|| Tallies::new().ok().map(Arc::new)).clone()
     }
 
     /// The time from an event until its process was moved.
@@ -97,8 +110,12 @@ impl Counters {
             ("gates_late", &self.gates_late),
         ];
         let latency = self.latency.iter().enumerate().map(|(at, count)| (1 << at, count.load(Relaxed)));
+        // not made for those who only ask
+        let tallies = self.gate_tallies.get().and_then(Option::as_ref);
+        let of_gates = tallies.map(|tallies| tallies.sums()).unwrap_or_default();
+        let counts = counts.into_iter().map(|(name, counter)| (name, counter.load(Relaxed)));
         Figures {
-            counts: counts.into_iter().map(|(name, counter)| (name, counter.load(Relaxed))).collect(),
+            counts: counts.chain(tally::NAMES.into_iter().zip(of_gates)).collect(),
             latency: latency.collect(),
             latency_sum: self.latency_sum.load(Relaxed),
         }
@@ -108,6 +125,17 @@ impl Counters {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn gates_are_counted_once_they_have_a_place_for_it() {
+        let counters = Counters::default();
+        let names =
+            |counters: &Counters| counters.figures().counts.into_iter().map(|(name, _)| name).collect();
+        let before: Vec<&str> = names(&counters);
+        assert!(before.ends_with(&tally::NAMES), "{before:?}");
+        counters.tallies().unwrap();
+        assert_eq!(before, names(&counters), "a reader finds the same names always");
+    }
 
     #[test]
     fn a_latency_is_counted_below_the_next_power_of_two() {

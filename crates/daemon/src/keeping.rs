@@ -1,8 +1,8 @@
-//! Keeps the division: now and then compares it with what was applied, and with the CPUs and memory that the machine
-//! then had; tells each difference once, and repairs where that is asked.
+//! Keeps the division: now and then, and whenever the machine's CPUs, memory or devices changed, compares it with what was
+//! applied; tells each difference once, and repairs the groups for which that is asked.
 
 use std::{
-    collections::HashSet,
+    collections::{BTreeMap, HashMap},
     sync::atomic::Ordering::Relaxed,
     time::{Duration, Instant},
 };
@@ -10,92 +10,178 @@ use std::{
 use kernel::Host;
 use tracing::{error, info, warn};
 
-use crate::{Counters, Division, Keep, Refused};
+use crate::{Counters, Division, Keep, Refused, division::Mended};
+
+/// After a change of the machine: mostly several come at once, and a device has its names a little later.
+const SETTLE: Duration = Duration::from_millis(300);
 
 /// When and how the division is looked at.
 pub(crate) struct Keeping {
     keep: Keep,
     every: Duration,
     next: Option<Instant>,
+    /// When a change of the machine is to be looked at.
+    settled: Option<Instant>,
     machine: String,
-    /// What was told and still holds.
-    told: HashSet<String>,
+    /// What was told and still holds; whether it is to be repaired.
+    told: HashMap<String, bool>,
+    /// Why it can't be looked at or repaired, and what the last change of the machine left to be done.
+    failed: Option<String>,
+    left: Vec<String>,
+}
+
+/// Why the division is looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Why {
+    /// It is time again.
+    Time,
+    /// The machine changed.
+    Machine,
 }
 
 impl Keeping {
-    /// `every`: zero means never.
+    /// `every`: zero means only when the machine changes.
     pub fn new(keep: Keep, every: Duration) -> Keeping {
         let next = (!every.is_zero()).then(|| Instant::now() + every);
-        Keeping { keep, every, next, machine: Division::machine(), told: HashSet::new() }
+        let (machine, told) = (Division::machine(), HashMap::new());
+        Keeping { keep, every, next, settled: None, machine, told, failed: None, left: Vec::new() }
     }
 
     /// What is not as it was applied.
     pub fn troubles(&self) -> impl Iterator<Item = String> {
-        self.told.iter().cloned()
+        self.told.keys().chain(&self.failed).chain(&self.left).cloned()
     }
 
     /// When it is to be looked at next.
     pub fn due(&self) -> Option<Instant> {
-        self.next
+        self.next.into_iter().chain(self.settled).min()
+    }
+
+    /// CPUs, memory or devices came or went.
+    pub fn machine_changed(&mut self) {
+        self.settled.get_or_insert_with(|| Instant::now() + SETTLE);
     }
 
     /// Is it time? The next time is set then.
-    pub fn is_time(&mut self) -> bool {
+    pub fn is_time(&mut self) -> Option<Why> {
         let now = Instant::now();
-        let due = self.next.is_some_and(|next| next <= now);
-        if due {
-            self.next = Some(now + self.every);
+        if self.settled.is_some_and(|settled| settled <= now) {
+            self.settled = None;
+            return Some(Why::Machine);
         }
-        due
+        let due = self.next.is_some_and(|next| next <= now);
+        due.then(|| {
+            self.next = Some(now + self.every);
+            Why::Time
+        })
     }
 
     /// Looks, and repairs. True if something was written: the hierarchies may be others then.
-    pub fn look(&mut self, division: &Division, host: &Host, counters: &Counters) -> bool {
+    pub fn look(&mut self, division: &mut Division, why: Why, host: &Host, counters: &Counters) -> bool {
         let machine = Division::machine();
         let other_machine = machine != self.machine;
         if other_machine {
             info!("the machine's CPUs or memory are others than before");
             self.machine = machine;
         }
+        let changed = other_machine || why == Why::Machine;
+        if changed && !division.is_applied() {
+            return self.apply(division, host);
+        }
         let drifts = match division.drift(host) {
             Ok(drifts) => drifts,
             Err(failure) => {
-                self.tell_once(format!("the division can't be looked at: {failure}"));
+                self.fail(format!("the division can't be looked at: {failure}"));
                 return false;
             }
         };
-        let now: HashSet<String> =
-            drifts.iter().map(|(group, drift)| format!("group {group}: {drift}")).collect();
-        for new in now.iter().filter(|drift| !self.told.contains(*drift)) {
-            Counters::count(&counters.drifts);
-            warn!("not as it was applied: {new}");
+        let missing = division.missing().into_iter();
+        let all = drifts.into_iter().map(|(group, drift)| (group, drift.to_string()));
+        let all = all.map(|one| (one, true)).chain(missing.map(|one| (one, false)));
+        let mut now = HashMap::new();
+        for ((group, what), may_be_repaired) in all {
+            let keep = self.keep_of(division, &group);
+            if keep == layout::Keep::Off {
+                continue;
+            }
+            let text = format!("group {group}: {what}");
+            if !self.told.contains_key(&text) {
+                Counters::count(&counters.drifts);
+                warn!(group, "not as it was applied: {text}");
+            }
+            now.insert(text, may_be_repaired && keep == layout::Keep::Repair);
         }
-        let wrong = !now.is_empty() || other_machine;
+        if now.is_empty() && !changed {
+            self.failed = None;
+        }
+        let wrong = changed || now.values().any(|repaired| *repaired);
         self.told = now;
-        wrong && self.keep == Keep::Repair && self.repair(division, host, counters)
+        wrong && self.repair(division, changed, host, counters)
     }
 
-    fn repair(&mut self, division: &Division, host: &Host, counters: &Counters) -> bool {
+    fn keep_of(&self, division: &Division, group: &str) -> layout::Keep {
+        division.keep(group).unwrap_or(match self.keep {
+            Keep::Repair => layout::Keep::Repair,
+            Keep::Report => layout::Keep::Report,
+        })
+    }
+
+    /// What could not be applied before, perhaps can be on the machine that this is now.
+    fn apply(&mut self, division: &mut Division, host: &Host) -> bool {
         match division.apply(host) {
-            Ok(applied) if applied.steps > 0 => {
-                counters.repairs.fetch_add(1, Relaxed);
-                info!(steps = applied.steps, "made as the layout asks again");
-                // a difference that comes back is told again
-                self.told.clear();
-                true
+            Ok(applied) => {
+                applied.told.iter().for_each(|told| warn!("{told}"));
+                info!(generation = applied.generation, steps = applied.steps, "the layout is applied");
+                self.failed = None;
+                applied.steps > 0
             }
-            Ok(_) => false,
-            Err(Refused { summary, .. }) => {
-                self.tell_once(format!("it can't be made as the layout asks: {summary}"));
+            Err(refused) => {
+                self.fail(format!("the layout still is not applied: {refused}"));
                 false
             }
         }
     }
 
-    fn tell_once(&mut self, text: String) {
-        if !self.told.contains(&text) {
+    fn repair(&mut self, division: &Division, changed: bool, host: &Host, counters: &Counters) -> bool {
+        let mended = |group: &str| self.keep_of(division, group) == layout::Keep::Repair;
+        let Mended { applied, left } = match division.mend(host, mended) {
+            Ok(mended) => mended,
+            Err(Refused { summary, .. }) => {
+                self.fail(format!("it can't be made as the layout asks: {summary}"));
+                return false;
+            }
+        };
+        self.failed = None;
+        if changed {
+            self.tell_left(division, left);
+        }
+        applied.told.iter().for_each(|told| warn!("{told}"));
+        if applied.steps == 0 {
+            return false;
+        }
+        counters.repairs.fetch_add(1, Relaxed);
+        info!(generation = applied.generation, steps = applied.steps, "made as the layout asks again");
+        // a difference that comes back is told again
+        self.told.retain(|_, repaired| !*repaired);
+        true
+    }
+
+    fn tell_left(&mut self, division: &Division, left: BTreeMap<String, usize>) {
+        let left =
+            left.into_iter().filter(|(group, _)| self.keep_of(division, group) == layout::Keep::Report);
+        let told = |(group, steps): (String, usize)| {
+            let text = format!("group {group}: as the machine is now, the layout asks for {steps} change(s)");
+            warn!(group, "{text}");
+            text
+        };
+        self.left = left.map(told).collect();
+    }
+
+    /// A failure that lasts is told once.
+    fn fail(&mut self, text: String) {
+        if self.failed.as_ref() != Some(&text) {
             error!("{text}");
-            self.told.insert(text);
+            self.failed = Some(text);
         }
     }
 }

@@ -7,16 +7,20 @@ mod error;
 mod options;
 
 mod counters;
+mod journal;
 mod log;
 mod notify;
 mod signals;
+mod tally;
+mod uevents;
 
+mod put;
 mod ruling;
 
 mod division;
 
+mod listener;
 mod memories;
-mod put;
 
 mod classifier;
 mod strict;
@@ -29,12 +33,12 @@ mod interface;
 mod run;
 
 pub use counters::{Counters, Figures};
-pub use division::{Applied, Division};
+pub use division::{Applied, Division, Mended};
 pub use error::{Error, Refused};
 pub use handle::{Handle, Reloaded, What};
 pub use log::{Level, Log, Target as LogTarget};
 pub use notify::{Ended, wait_for_ready};
-pub use options::{Keep, Options, RuleFiles};
+pub use options::{Gate, Keep, Options, RuleFiles};
 pub use run::{Daemon, run};
 pub use strict::{GATE, gate};
 

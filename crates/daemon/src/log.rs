@@ -1,4 +1,4 @@
-//! Where the log goes and how much of it: standard error, a file, or syslog's socket. Sets up `tracing`, and knows
+//! Where the log goes and how much of it: standard error or the journal, a file, or syslog's socket. Sets up `tracing`, and knows
 //! nothing of what is logged.
 
 use std::{
@@ -10,10 +10,18 @@ use std::{
 };
 
 pub use tracing::Level;
-use tracing_subscriber::fmt::{
-    MakeWriter,
-    writer::{BoxMakeWriter, MakeWriterExt},
+use tracing_subscriber::{
+    Layer,
+    filter::LevelFilter,
+    fmt::{
+        MakeWriter,
+        writer::{BoxMakeWriter, MakeWriterExt},
+    },
+    layer::SubscriberExt,
+    util::SubscriberInitExt,
 };
+
+use crate::journal::Journal;
 
 /// How the daemon logs.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,7 +35,7 @@ pub struct Log {
 /// Where the log goes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Target {
-    /// Standard error; on a host with systemd that is the journal.
+    /// Standard error; where that is the journal, each event goes there with its fields.
     StandardError,
     /// Standard output.
     StandardOutput,
@@ -44,19 +52,21 @@ impl Log {
     /// The file or socket can't be opened.
     pub fn begin(&self) -> std::io::Result<()> {
         let Some(level) = self.level else { return Ok(()) };
-        let writers = self.to.iter().map(Target::writer).collect::<std::io::Result<Vec<_>>>()?;
-        let Some(writer) = writers.into_iter().reduce(|one, other| BoxMakeWriter::new(one.and(other))) else {
-            return Ok(());
-        };
-        let log = tracing_subscriber::fmt()
-            .with_max_level(level)
-            .with_writer(writer)
-            .with_target(false)
-            .with_ansi(false);
+        let is_error = |to: &&Target| **to == Target::StandardError;
+        let journal = self.to.iter().find(is_error).and_then(|_| Journal::of_standard_error());
+        let lines = self.to.iter().filter(|to| journal.is_none() || !is_error(to));
+        let writers = lines.clone().map(Target::writer).collect::<std::io::Result<Vec<_>>>()?;
+        let writer = writers.into_iter().reduce(|one, other| BoxMakeWriter::new(one.and(other)));
         // the journal and syslog have the time
         let timed = std::env::var_os("JOURNAL_STREAM").is_none()
-            && self.to.iter().any(|to| !matches!(to, Target::Syslog(_)));
-        let _ = if timed { log.try_init() } else { log.without_time().try_init() };
+            && lines.clone().any(|to| !matches!(to, Target::Syslog(_)));
+        let lines = writer.map(|writer| {
+            let lines =
+                tracing_subscriber::fmt::layer().with_writer(writer).with_target(false).with_ansi(false);
+            if timed { lines.boxed() } else { lines.without_time().boxed() }
+        });
+        let all = tracing_subscriber::registry().with(LevelFilter::from_level(level));
+        let _ = all.with(lines).with(journal).try_init();
         Ok(())
     }
 }

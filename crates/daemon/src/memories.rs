@@ -5,6 +5,10 @@ use std::{collections::HashMap, rc::Rc, time::Duration};
 
 use classify::Memory;
 
+/// A fork's time is taken a little after the child got its parent's group (`proc_fork_connector` in `copy_process`);
+/// later by as much as a quota may hold the parent up.
+const TOLD_LATER: Duration = Duration::from_millis(100);
+
 /// By process.
 #[derive(Debug, Default)]
 pub(crate) struct Memories {
@@ -60,9 +64,10 @@ impl Memories {
         }
     }
 
-    /// Was the parent moved after it forked a child at that time? The child was left behind then.
+    /// Was the parent moved after it forked a child at that time? The child may have been left behind then.
     pub fn moved_after(&self, parent: u32, forked: Duration) -> bool {
-        self.kept.get(&parent).is_some_and(|kept| kept.moved > Duration::ZERO && forked <= kept.moved)
+        let moved = |kept: &Kept| kept.moved > Duration::ZERO && forked <= kept.moved + TOLD_LATER;
+        self.kept.get(&parent).is_some_and(moved)
     }
 
     /// It ended; what was remembered of it.
@@ -101,6 +106,7 @@ mod tests {
         assert!(!memories.moved_after(1, Duration::from_secs(5)), "never moved");
         memories.moved(1, Duration::from_secs(7));
         assert!(memories.moved_after(1, Duration::from_secs(5)));
+        assert!(memories.moved_after(1, Duration::from_millis(7050)), "told a little later");
         assert!(!memories.moved_after(1, Duration::from_secs(8)));
         memories.fork(1, 3, 9 * SECOND);
         assert!(!memories.moved_after(3, Duration::from_secs(5)), "the child itself was not moved");

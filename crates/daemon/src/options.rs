@@ -16,12 +16,11 @@ pub struct Options {
     pub apply: bool,
     /// Where the history of changes is ([`apply::STATE`]).
     pub state: PathBuf,
-    /// The first words of this program's arguments when it is started as [`crate::GATE`], the gate of strict rules
-    /// ([`crate::gate`]), empty where that name is enough; `None`: strict rules are followed as all others.
-    pub strict: Option<Vec<OsString>>,
-    /// What is done where the division is no longer as applied.
+    /// The gate of strict rules; `None`: they are followed as all others.
+    pub strict: Option<Gate>,
+    /// What is done where the division is no longer as applied, of groups of which the layout does not say that itself.
     pub keep: Keep,
-    /// How often that is looked at; zero: never.
+    /// How often that is looked at, beside every change of the machine's CPUs, memory and devices; zero: only then.
     pub every: Duration,
     /// Where it answers; `None`: nowhere.
     pub socket: Option<PathBuf>,
@@ -33,6 +32,16 @@ pub struct Options {
 impl Options {
     /// Room for some ten thousand events.
     pub const BUFFER: usize = 32 << 20;
+}
+
+/// How the gate of strict rules ([`crate::gate`]) is started and watched.
+#[derive(Debug, Clone, Default)]
+pub struct Gate {
+    /// The first words of this program's arguments when it is started as [`crate::GATE`]; empty where that name is
+    /// enough.
+    pub words: Vec<OsString>,
+    /// How long it may take to answer, before it is ended and starts go on without it.
+    pub limits: events::Limits,
 }
 
 /// What is done about a division that is no longer as it was applied.

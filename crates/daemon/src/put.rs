@@ -1,9 +1,11 @@
-//! The short way into a group that is there: one write per hierarchy. What is refused is done again the long way
-//! ([`kernel::Host::move_into`]), which explains the refusal, once what was written here is taken back.
+//! The short way into a group that is there: one write per hierarchy, to a file that is kept open. What is refused is done
+//! again the long way ([`kernel::Host::move_into`]), which explains the refusal, once what was written here is taken back.
 
-use kernel::{Hierarchy, Host};
+use std::os::fd::OwnedFd;
+
+use classify::{Goal, Membership, seats};
+use kernel::{Host, Seat};
 use rustix::io::Errno;
-use settings::Version;
 
 /// What came of the short way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,20 +18,54 @@ pub(crate) enum Put {
     Refused,
 }
 
-/// Puts a process into places that are there. `from`: its `/proc/PID/cgroup`.
-pub(crate) fn put(host: &Host, places: &[(usize, String)], pid: u32, from: &[u8]) -> Put {
-    let number = pid.to_string();
-    for (done, (at, path)) in places.iter().enumerate() {
-        let Some(at) = host.hierarchies().get(*at) else { return Put::Refused };
-        let failed = match host.kernel().write(at, path, "cgroup.procs", &number) {
+/// A group's directory in one hierarchy.
+#[derive(Debug)]
+pub(crate) struct Place {
+    /// The hierarchy ([`kernel::Hierarchy::id`]).
+    pub at: usize,
+    /// The path below its mount.
+    pub path: String,
+    /// Its `cgroup.procs`, if it is kept open.
+    processes: Option<OwnedFd>,
+}
+
+impl Place {
+    const FILE: &str = "cgroup.procs";
+
+    /// The places of goals, their files kept open if `keep` says so; `None` if one is not there (yet).
+    pub fn of(host: &Host, goals: &[Goal], keep: bool) -> Option<Vec<Place>> {
+        let place = |seat: Seat<'_>| {
+            let processes = keep.then(|| host.kernel().hold(seat.at, &seat.path, Self::FILE).ok()).flatten();
+            Place { at: seat.at.id, path: seat.path, processes }
+        };
+        Some(seats(host, goals).ok()?.into_iter().map(|(seat, _)| place(seat)).collect())
+    }
+
+    /// Is a process in all of them?
+    pub fn hold(places: &[Place], member: &Membership) -> bool {
+        places.iter().all(|place| member.at(place.at) == Some(place.path.as_str()))
+    }
+
+    fn write(&self, host: &Host, pid: &str) -> Result<(), Errno> {
+        match &self.processes {
+            Some(file) => kernel::write_to(file, pid.as_bytes()),
+            None => write(host, self.at, &self.path, pid),
+        }
+    }
+}
+
+/// Puts a process into places that are there. `from`: where it is.
+pub(crate) fn put(host: &Host, places: &[Place], pid: u32, from: &Membership) -> Put {
+    let pid = pid.to_string();
+    for (done, place) in places.iter().enumerate() {
+        let failed = match place.write(host, &pid) {
             Ok(()) => continue,
             Err(Errno::SRCH) => Put::Gone,
             Err(_) => Put::Refused,
         };
-        for (at, _) in places[..done].iter().rev() {
-            let at = &host.hierarchies()[*at];
-            if let Some(path) = place(at, from) {
-                let _ = host.kernel().write(at, &path, "cgroup.procs", &number);
+        for place in places[..done].iter().rev() {
+            if let Some(path) = from.at(place.at) {
+                let _ = write(host, place.at, path, &pid);
             }
         }
         return failed;
@@ -37,30 +73,7 @@ pub(crate) fn put(host: &Host, places: &[(usize, String)], pid: u32, from: &[u8]
     Put::Done
 }
 
-/// Is it in all of these places, by its `/proc/PID/cgroup`?
-pub(crate) fn is_in(host: &Host, places: &[(usize, String)], text: &[u8]) -> bool {
-    places.iter().all(|(at, path)| {
-        host.hierarchies().get(*at).and_then(|at| place(at, text)).is_some_and(|here| here == *path)
-    })
-}
-
-/// Where it is in one hierarchy, below its mount.
-fn place(at: &Hierarchy, text: &[u8]) -> Option<String> {
-    let line = text.split(|byte| *byte == b'\n').find_map(|line| {
-        let mut parts = line.splitn(3, |byte| *byte == b':');
-        let (_, controllers, path) = (parts.next()?, parts.next()?, parts.next()?);
-        is_of(at, controllers).then_some(path)
-    })?;
-    at.below_mount(&String::from_utf8_lossy(line))
-}
-
-fn is_of(at: &Hierarchy, controllers: &[u8]) -> bool {
-    let mut words = controllers.split(|byte| *byte == b',').filter_map(|word| std::str::from_utf8(word).ok());
-    match (at.version, &at.name) {
-        (Version::V2, _) => controllers.is_empty(),
-        (Version::V1, Some(name)) => words.any(|word| word.strip_prefix("name=") == Some(name)),
-        (Version::V1, None) => words
-            .filter_map(settings::Controller::from_name)
-            .any(|controller| at.controllers.contains(&controller)),
-    }
+fn write(host: &Host, at: usize, path: &str, pid: &str) -> Result<(), Errno> {
+    let at = host.hierarchies().get(at).ok_or(Errno::NODEV)?;
+    host.kernel().write(at, path, Place::FILE, pid)
 }

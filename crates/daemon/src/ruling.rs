@@ -1,15 +1,18 @@
 //! The rules in force, ready to be followed: compiled, with where each leads where that is the same for all processes.
 //! Read as a whole or not at all. Decides nothing.
 
-use std::path::PathBuf;
+use std::{path::PathBuf, rc::Rc};
 
-use classify::{Configuration, Files, Goal, Placer, Rules, seats};
+use classify::{Configuration, Files, Goal, Placer, Rules};
 use kernel::Host;
 use layout::{Desired, Diagnostic, Process, Rule, Severity, Trust};
 use system::Accounts;
 use tracing::warn;
 
-use crate::{Refused, RuleFiles};
+use crate::{Refused, RuleFiles, put::Place};
+
+/// How many rules keep the files of their groups open.
+const KEPT_OPEN: usize = 64;
 
 /// Rules, and all that following them needs.
 pub(crate) struct Ruling {
@@ -22,18 +25,20 @@ pub(crate) struct Ruling {
     /// Who is who; asked once, until the next reload.
     pub accounts: Accounts,
     /// By rule; `None` if it depends on the process, or was not asked for yet.
-    ways: Vec<Option<Way>>,
+    ways: Vec<Option<Rc<Way>>>,
+    /// By rule: is its group made on demand?
+    making: Vec<bool>,
 }
 
 /// Where a rule leads.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(crate) struct Way {
     /// The groups.
     pub goals: Vec<Goal>,
     /// The hierarchies that it is about ([`kernel::Hierarchy::id`]).
     pub hierarchies: Vec<usize>,
-    /// The directories, as hierarchy and path below its mount; `None` if they are not there (yet).
-    pub places: Option<Vec<(usize, String)>>,
+    /// The directories; `None` if they are not there (yet).
+    pub places: Option<Vec<Place>>,
 }
 
 impl Ruling {
@@ -84,51 +89,57 @@ impl Ruling {
             warn!("{}: {one}", one.origin);
         }
         let ways = vec![None; read.len()];
-        Ruling { desired: Desired::default(), rules, read, accounts, ways }
+        let makes = |rule: &Rule| rule.targets.iter().any(|target| target.group.name().is_none());
+        let making = read.iter().map(makes).collect();
+        Ruling { desired: Desired::default(), rules, read, accounts, ways, making }
     }
 
     /// Where a rule leads, if to the same place always.
-    pub fn fixed(&mut self, rule: usize, host: &Host) -> Option<&Way> {
-        let is_fixed = |rule: &Rule| rule.targets.iter().all(|target| target.group.name().is_some());
-        if self.ways.get(rule)?.is_none() {
-            let read = self.read.get(rule).filter(|rule| is_fixed(rule))?;
-            let goal = |target: &layout::Target| {
-                let group = target.group.name()?;
-                Some(Goal { controllers: target.controllers.clone(), pattern: target.group.clone(), group })
-            };
-            let goals: Vec<Goal> = read.targets.iter().filter_map(goal).collect();
-            let way = Way::new(goals, &Placer::new(host, &self.desired, &self.accounts), host);
+    pub fn fixed(&mut self, rule: usize, host: &Host) -> Option<Rc<Way>> {
+        let known = self.ways.get(rule)?;
+        if let Some(way) = known.as_ref().filter(|way| way.places.is_some()) {
+            return Some(Rc::clone(way));
+        }
+        let goals = match known {
             // asked for again until it is there
-            self.ways[rule] = Some(way);
-        }
-        let way = self.ways.get_mut(rule)?.as_mut()?;
-        if way.places.is_none() {
-            way.look(host);
-        }
+            Some(way) => way.goals.clone(),
+            None => self.fixed_goals(rule)?,
+        };
+        let placer = Placer::new(host, &self.desired, &self.accounts);
+        let kept_open = self.ways.iter().flatten().filter(|way| way.places.is_some()).count();
+        let way = Rc::new(Way::new(goals, &placer, host, kept_open < KEPT_OPEN));
+        self.ways[rule] = Some(Rc::clone(&way));
         Some(way)
+    }
+
+    fn fixed_goals(&self, rule: usize) -> Option<Vec<Goal>> {
+        let goal = |target: &layout::Target| {
+            let group = target.group.name()?;
+            Some(Goal { controllers: target.controllers.clone(), pattern: target.group.clone(), group })
+        };
+        self.read.get(rule)?.targets.iter().map(goal).collect()
     }
 
     /// What a move that failed was told of places may be no longer so.
     pub fn forget_places(&mut self, rule: usize) {
-        if let Some(way) = self.ways.get_mut(rule).and_then(Option::as_mut) {
-            way.places = None;
+        if let Some(way) = self.ways.get_mut(rule) {
+            *way = None;
         }
     }
 
     /// The hierarchies may be others.
     pub fn forget_ways(&mut self) {
-        self.ways = vec![None; self.read.len()];
+        self.ways.fill(None);
     }
 
     /// Are groups made on demand, which are to be removed again?
     pub fn makes_groups(&self) -> bool {
-        self.read.iter().flat_map(|rule| &rule.targets).any(|target| target.group.name().is_none())
+        self.making.contains(&true)
     }
 
     /// Does this rule make groups?
     pub fn makes_group(&self, rule: usize) -> bool {
-        let targets = self.read.get(rule).map_or(&[][..], |rule| &rule.targets);
-        targets.iter().any(|target| target.group.name().is_none())
+        self.making.get(rule) == Some(&true)
     }
 
     /// The programs whose start strict rules hold.
@@ -146,16 +157,10 @@ impl Ruling {
 
 impl Way {
     /// For goals.
-    pub fn new(goals: Vec<Goal>, placer: &Placer<'_>, host: &Host) -> Way {
+    pub fn new(goals: Vec<Goal>, placer: &Placer<'_>, host: &Host, keep_open: bool) -> Way {
         let hierarchies = placer.hierarchies(&goals);
-        let mut way = Way { goals, hierarchies, places: None };
-        way.look(host);
-        way
-    }
-
-    fn look(&mut self, host: &Host) {
-        let seats = seats(host, &self.goals).ok();
-        self.places = seats.map(|seats| seats.into_iter().map(|(seat, _)| (seat.at.id, seat.path)).collect());
+        let places = Place::of(host, &goals, keep_open);
+        Way { goals, hierarchies, places }
     }
 }
 

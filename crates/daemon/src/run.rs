@@ -12,7 +12,6 @@ use std::{
 };
 
 use apply::State;
-use events::{Connector, Kinds};
 use kernel::{Host, Real};
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
@@ -25,12 +24,14 @@ use crate::{
     classifier::{Classifier, Scan},
     handle::Request,
     interface::{Interface, Shared},
-    keeping::Keeping,
+    keeping::{Keeping, Why},
+    listener::Listener,
     notify,
     ruling::Ruling,
     signals::Signals,
     socket,
     strict::Strict,
+    uevents::Uevents,
 };
 
 /// The daemon, as requests find it.
@@ -66,9 +67,10 @@ pub fn run(options: Options) -> Result<(), Error> {
         host = self::host()?;
     }
     let division = division(&options, &host)?;
+    // before the machine is looked at: what changes after is told
+    let mut uevents = division.as_ref().and_then(|_| uevents());
     // from here on no process is missed: what the scan does not see is told by an event
-    let kinds = Kinds::FORK | Kinds::EXEC | Kinds::UID | Kinds::GID | Kinds::EXIT;
-    let mut connector = Connector::open(kinds, options.buffer)?;
+    let mut listener = Listener::open(options.buffer)?;
     let mut daemon = Daemon {
         keeping: Keeping::new(options.keep, options.every),
         strict: options.strict.clone().map(|words| Strict::new(words, Arc::clone(&counters))),
@@ -85,7 +87,7 @@ pub fn run(options: Options) -> Result<(), Error> {
     let socket = daemon.answer()?;
     notify::tell("READY=1");
     info!(rules = daemon.classifier.ruling().read.len(), "ready");
-    daemon.serve(&mut connector, &mut signals, &requests)?;
+    daemon.serve(&mut listener, &mut signals, &mut uevents, &requests)?;
     notify::tell("STOPPING=1");
     // who still waits for an answer is told that there will be none
     drop(requests);
@@ -111,6 +113,11 @@ fn host() -> Result<Host, Error> {
     Ok(Host::new(Box::new(Real::new()))?)
 }
 
+/// What comes and goes is told as far as the kernel lets us know; what is not is seen when the division is looked at.
+fn uevents() -> Option<Uevents> {
+    Uevents::open().inspect_err(|error| warn!("{error}; they are not followed")).ok()
+}
+
 /// The layout's keeper; what was broken off before is put back.
 fn division(options: &Options, host: &Host) -> Result<Option<Division>, Error> {
     if !options.apply {
@@ -120,15 +127,17 @@ fn division(options: &Options, host: &Host) -> Result<Option<Division>, Error> {
     for told in Division::recover(&state, host)? {
         warn!("{told}");
     }
-    Ok(options.files.layout().map(|layout| Division::new(state, layout)))
+    Ok(options.files.layout().map(|layout| Division::read(state, layout)).transpose()?)
 }
 
 impl Daemon {
     /// The division, strict rules, then every process that lives.
     fn start(&mut self) -> Result<(), Error> {
         // a machine that can't be divided now still has its processes classified
-        if let Err(refused) = self.apply() {
-            error!("the layout is not applied: {refused}\n{}", refused.details.trim_end());
+        let host = self.classifier.host();
+        match self.division.as_mut().map(|division| division.apply(host)).transpose() {
+            Ok(applied) => self.tell(applied.as_ref()),
+            Err(refused) => error!("the layout is not applied: {refused}\n{}", refused.details.trim_end()),
         }
         self.hold()?;
         self.share_rights();
@@ -160,15 +169,13 @@ impl Daemon {
         }
     }
 
-    fn apply(&mut self) -> Result<Option<Applied>, Refused> {
-        let Some(division) = &self.division else { return Ok(None) };
-        let applied = division.apply(self.classifier.host())?;
+    fn tell(&mut self, applied: Option<&Applied>) {
+        let Some(applied) = applied else { return };
         applied.told.iter().for_each(|told| warn!("{told}"));
         if applied.steps > 0 {
             info!(generation = applied.generation, steps = applied.steps, "the layout is applied");
             self.look_again();
         }
-        Ok(Some(applied))
     }
 
     /// Mounts may have changed.
@@ -181,25 +188,30 @@ impl Daemon {
 
     fn serve(
         &mut self,
-        connector: &mut Connector,
+        listener: &mut Listener,
         signals: &mut Signals,
+        uevents: &mut Option<Uevents>,
         requests: &Receiver<Request>,
     ) -> Result<(), Error> {
         let alive = notify::watchdog();
         let mut next_alive = alive.map(|every| Instant::now() + every);
         while !self.end {
-            let due = [self.classifier.due(), self.keeping.due(), next_alive].into_iter().flatten().min();
-            let (event, woken) = waited(connector, signals, due)?;
-            if event {
-                self.events(connector)?;
+            let due = [listener.due(), self.classifier.due(), self.keeping.due(), next_alive];
+            let due = due.into_iter().flatten().min();
+            let Woken { event, woken, machine } = waited(listener, signals, uevents.as_ref(), due)?;
+            if machine && uevents.as_mut().is_some_and(Uevents::take) {
+                self.keeping.machine_changed();
+            }
+            if event || listener.is_due() {
+                self.events(listener)?;
             }
             if woken {
                 self.signals(signals);
                 requests.try_iter().for_each(|request| request(self));
             }
             self.classifier.sweep();
-            if self.keeping.is_time() {
-                self.keep();
+            if let Some(why) = self.keeping.is_time() {
+                self.keep(why);
             }
             if let (Some(every), Some(_)) = (alive, next_alive.filter(|at| *at <= Instant::now())) {
                 notify::tell("WATCHDOG=1");
@@ -209,8 +221,8 @@ impl Daemon {
         Ok(())
     }
 
-    fn events(&mut self, connector: &mut Connector) -> Result<(), Error> {
-        let received = connector.recv(|event| self.classifier.take(event))?;
+    fn events(&mut self, listener: &mut Listener) -> Result<(), Error> {
+        let received = listener.recv(|event| self.classifier.take(event))?;
         self.classifier.act();
         if received.overrun {
             Counters::count(&self.counters.overruns);
@@ -233,10 +245,10 @@ impl Daemon {
         }
     }
 
-    fn keep(&mut self) {
+    fn keep(&mut self, why: Why) {
         self.classifier.retry();
-        if let Some(division) = &self.division
-            && self.keeping.look(division, self.classifier.host(), &self.counters)
+        if let Some(division) = &mut self.division
+            && self.keeping.look(division, why, self.classifier.host(), &self.counters)
         {
             self.look_again();
         }
@@ -262,16 +274,7 @@ impl Daemon {
             What::All | What::Rules => Ruling::read(files)?,
             What::Templates => self.classifier.ruling().with_templates_of(files)?,
         };
-        let applied = if what == What::All {
-            if self.options.apply {
-                let state = State::open(&self.options.state)
-                    .map_err(|failure| Refused { summary: failure.to_string(), details: String::new() })?;
-                self.division = files.layout().map(|layout| Division::new(state, layout));
-            }
-            self.apply()?
-        } else {
-            None
-        };
+        let applied = if what == What::All && self.options.apply { self.redivide()? } else { None };
         let (rules, templates) = (ruling.read.len(), ruling.desired.templates.len());
         self.classifier.follow(ruling);
         self.share_rights();
@@ -283,6 +286,19 @@ impl Daemon {
         }
         info!(rules, templates, "reloaded");
         Ok(Reloaded { rules, templates, applied })
+    }
+
+    /// Applies the layout as it is now; where that can't be, the one before stays the one that is kept.
+    fn redivide(&mut self) -> Result<Option<Applied>, Refused> {
+        let state = State::open(&self.options.state)
+            .map_err(|failure| Refused { summary: failure.to_string(), details: String::new() })?;
+        let layout = self.options.files.layout();
+        let mut new = layout.map(|layout| Division::read(state, layout)).transpose()?;
+        let host = self.classifier.host();
+        let applied = new.as_mut().map(|division| division.apply(host)).transpose()?;
+        self.division = new;
+        self.tell(applied.as_ref());
+        Ok(applied)
     }
 
     /// The host as the daemon sees it.
@@ -320,19 +336,36 @@ impl Daemon {
     }
 }
 
+/// Why the loop woke.
+struct Woken {
+    /// Of processes.
+    event: bool,
+    /// A signal or a request.
+    woken: bool,
+    /// Of CPUs, memory or devices.
+    machine: bool,
+}
+
 /// Waits until something is to be done: an event, a wake, or nothing but the time.
-fn waited(connector: &Connector, signals: &Signals, due: Option<Instant>) -> Result<(bool, bool), Error> {
+fn waited(
+    listener: &Listener,
+    signals: &Signals,
+    uevents: Option<&Uevents>,
+    due: Option<Instant>,
+) -> Result<Woken, Error> {
     let left = due.map(|due| due.saturating_duration_since(Instant::now()));
     // never before the time
     let left = left.map(|left| timespec(left + Duration::from_millis(1)));
-    let (events, wakes) = (connector.fd(), signals.fd());
-    let mut both =
-        [PollFd::from_borrowed_fd(events, PollFlags::IN), PollFd::from_borrowed_fd(wakes, PollFlags::IN)];
-    match poll(&mut both, left.as_ref()) {
+    let (urgent, others) = listener.fds();
+    // one that is not there stands for the first, and is the same
+    let fds = [urgent, others.unwrap_or(urgent), signals.fd(), uevents.map_or(signals.fd(), Uevents::fd)];
+    let mut all = fds.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN));
+    match poll(&mut all, left.as_ref()) {
         Ok(_) | Err(rustix::io::Errno::INTR) => {}
         Err(errno) => return Err(Error::of("poll")(errno.into())),
     }
-    Ok((!both[0].revents().is_empty(), !both[1].revents().is_empty()))
+    let [urgent, others, woken, machine] = all.map(|one| !one.revents().is_empty());
+    Ok(Woken { event: urgent || others, woken, machine })
 }
 
 fn timespec(time: Duration) -> Timespec {

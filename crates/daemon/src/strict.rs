@@ -7,8 +7,10 @@
 use std::{
     borrow::Cow,
     ffi::OsString,
+    fs::File,
+    io::stdout,
     os::{
-        fd::{AsRawFd, BorrowedFd},
+        fd::{AsFd, AsRawFd, BorrowedFd},
         unix::process::CommandExt,
     },
     path::PathBuf,
@@ -20,16 +22,17 @@ use std::{
     time::{Duration, Instant},
 };
 
-use classify::{Decision, Facts, Placer, Relative};
-use events::{Control, ExecGate, Limits, Notice, Watchdog};
+use classify::{Decision, Facts, Membership, Placer, Relative};
+use events::{Control, ExecGate, Notice, Watchdog};
 use kernel::{Host, Real};
 use system::{Gone, Process, ProcessReader, Status};
 use tracing::{error, info, warn};
 
 use crate::{
-    Counters, Error, Handle, RuleFiles,
-    put::{Put, is_in, put},
+    Counters, Error, Gate, Handle, RuleFiles,
+    put::{Place, Put, put},
     ruling::Ruling,
+    tally::{Outcome, Tallies, Tally},
 };
 
 /// How long a reload waits until the new gate holds, before the old one goes.
@@ -38,18 +41,22 @@ const CHANGE: Duration = Duration::from_secs(5);
 /// The name by which a gate is started (its `argv[0]`).
 pub const GATE: &str = "ringfenced-gate";
 
+/// The word before the half of the tallies that a gate has, whose standard output they are then.
+const COUNTS: &str = "--counts";
+
 /// The gate, as the daemon has it.
 pub(crate) struct Strict {
-    /// The words that start a gate.
-    words: Vec<OsString>,
+    gate: Gate,
     counters: Arc<Counters>,
     /// `None` without strict rules.
     running: Option<Watchdog>,
+    /// Whose half of the tallies the next gate has.
+    second: bool,
 }
 
 impl Strict {
-    pub fn new(words: Vec<OsString>, counters: Arc<Counters>) -> Strict {
-        Strict { words, counters, running: None }
+    pub fn new(gate: Gate, counters: Arc<Counters>) -> Strict {
+        Strict { gate, counters, running: None, second: false }
     }
 
     /// Holds the starts of these rules' programs. Where a gate ran before, it goes once the new one holds. `wake`: told
@@ -64,9 +71,11 @@ impl Strict {
             return Ok(());
         }
         info!("holding the starts of {}", shown(&held));
-        let (command, counters) = (self.command(files), Arc::clone(&self.counters));
+        let tallies = self.counters.tallies();
+        let (command, counters) = (self.command(files, tallies.is_some()), Arc::clone(&self.counters));
+        self.second = !self.second;
         let (serving, served) = channel();
-        let gate = move || made(&command);
+        let gate = move || made(&command, tallies.as_deref());
         let notice = move |notice: Notice| {
             match notice {
                 Notice::Serving(pid) => {
@@ -83,14 +92,17 @@ impl Strict {
             }
             wake.wake();
         };
-        let new = Watchdog::start(Limits::default(), gate, notice)?;
+        let new = Watchdog::start(self.gate.limits, gate, notice)?;
         wait(&served, CHANGE);
         self.running = Some(new);
         Ok(())
     }
 
-    fn command(&self, files: &RuleFiles) -> Vec<OsString> {
-        let mut words = self.words.clone();
+    fn command(&self, files: &RuleFiles, counts: bool) -> Vec<OsString> {
+        let mut words = self.gate.words.clone();
+        if counts {
+            words.extend([COUNTS, if self.second { "second" } else { "first" }].map(OsString::from));
+        }
         let mut path =
             |name: &str, path: &PathBuf| words.extend([name.into(), path.clone().into_os_string()]);
         match files {
@@ -114,9 +126,12 @@ fn wait(served: &Receiver<()>, limit: Duration) {
 }
 
 /// This program, also if its file was replaced meanwhile.
-fn made(words: &[OsString]) -> Command {
+fn made(words: &[OsString], tallies: Option<&Tallies>) -> Command {
     let mut command = Command::new("/proc/self/exe");
     command.arg0(GATE).args(words);
+    if let Some(file) = tallies.and_then(|tallies| tallies.file().ok()) {
+        command.stdout(file);
+    }
     command
 }
 
@@ -131,6 +146,11 @@ fn shown(paths: &[PathBuf]) -> String {
 /// It can't hold starts, or the rules can't be read; starts go on then.
 pub fn gate(words: impl IntoIterator<Item = OsString>) -> Result<(), Error> {
     let control = Control::of_gate()?;
+    let mut words = words.into_iter().peekable();
+    let mut tally = words.next_if(|word| word == COUNTS).and_then(|_| {
+        let second = words.next().is_some_and(|half| half == "second");
+        Some(Tally::new(File::from(stdout().as_fd().try_clone_to_owned().ok()?), second))
+    });
     let files = files(words);
     // all that may ask another process or wait is done before the first start is held
     let mut ruling = Ruling::read(&files)?;
@@ -143,7 +163,11 @@ pub fn gate(words: impl IntoIterator<Item = OsString>) -> Result<(), Error> {
     let gate = ExecGate::open(control, held)?;
     gate.serve(|pid, file| {
         // what goes wrong here is seen, and told, by the daemon after the exec
-        let _ = admit(&mut ruling, &host, &mut reader, pid, file);
+        let since = Instant::now();
+        let outcome = admit(&mut ruling, &host, &mut reader, pid, file);
+        if let Some(tally) = &mut tally {
+            tally.count(outcome.unwrap_or(Outcome::LeftAsItWas), since.elapsed());
+        }
     })?;
     Ok(())
 }
@@ -171,28 +195,38 @@ fn admit(
     reader: &mut ProcessReader,
     pid: u32,
     file: BorrowedFd<'_>,
-) -> Result<(), Gone> {
+) -> Result<Outcome, Gone> {
     let link = rustix::fs::readlink(format!("/proc/self/fd/{}", file.as_raw_fd()), Vec::new());
-    let Ok(program) = link else { return Ok(()) };
+    let Ok(program) = link else { return Ok(Outcome::LetGo) };
     let program = Cow::from(program.as_bytes().to_vec());
-    let mut starting = Starting { process: reader.process(pid)?, program };
-    let Decision::To { rule } = ruling.rules.decide(&mut starting)? else { return Ok(()) };
+    let mut starting = Starting { process: reader.held(pid), program };
+    let Decision::To { rule } = ruling.rules.decide(&mut starting)? else { return Ok(Outcome::LeftAsItWas) };
     // a group that is to be made, or was not there when the rules were read, is the daemon's to see to
-    let Some(way) = ruling.fixed(rule, host) else { return Ok(()) };
-    let Some(places) = &way.places else { return Ok(()) };
-    let text = starting.control_groups()?;
-    if is_in(host, places, text) {
-        return Ok(());
+    let Some(way) = ruling.fixed(rule, host) else { return Ok(Outcome::LetGo) };
+    let Some(places) = &way.places else { return Ok(Outcome::LetGo) };
+    // one write is mostly sooner done than it is seen whether it has to be, and has nothing to take back
+    let from = match places.as_slice() {
+        [_] => Membership::default(),
+        _ => Membership::of(host, starting.control_groups()?),
+    };
+    if Place::hold(places, &from) {
+        return Ok(Outcome::LeftAsItWas);
     }
     if host.needs_unit() {
         // systemd's services stay where they are, which the long way looks at
         let goals = way.goals.clone();
         let placer = Placer::new(host, &ruling.desired, &ruling.accounts);
-        let _ = placer.place_at(&goals, pid);
-    } else if put(host, places, pid, text) == Put::Refused {
-        ruling.forget_places(rule);
+        let placed = placer.place_at(&goals, pid);
+        return Ok(if placed.is_ok() { Outcome::Moved } else { Outcome::LetGo });
     }
-    Ok(())
+    Ok(match put(host, places, pid, &from) {
+        Put::Done => Outcome::Moved,
+        Put::Gone => Outcome::LeftAsItWas,
+        Put::Refused => {
+            ruling.forget_places(rule);
+            Outcome::LetGo
+        }
+    })
 }
 
 /// A process as it will be once its exec goes on. What would wait for that exec, or is another program's until then, is
@@ -209,6 +243,11 @@ impl Facts for Starting<'_> {
 
     fn status(&mut self) -> Result<Status, Gone> {
         self.process.status()
+    }
+
+    fn kernel_thread(&mut self) -> Result<bool, Gone> {
+        // a thread of the kernel's own that executes a program is one no more
+        Ok(false)
     }
 
     fn groups(&mut self) -> Result<&[u32], Gone> {

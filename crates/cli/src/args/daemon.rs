@@ -42,7 +42,8 @@ pub struct Daemon {
     /// Don't hold the starts of strict rules' programs: they are moved right after, as all others
     #[arg(long)]
     pub no_strict: bool,
-    /// Where something is no longer as applied, make it so again; else it is only told
+    /// Where something is no longer as applied, make it so again; else it is only told. What the layout says with 'keep'
+    /// goes before it
     #[arg(long)]
     pub repair: bool,
     /// How often that is looked at; 0: never

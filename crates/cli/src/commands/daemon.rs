@@ -2,7 +2,7 @@
 
 use std::{ffi::OsString, path::PathBuf, time::Duration};
 
-use daemon::{Keep, Level, Log, LogTarget, Options, RuleFiles};
+use daemon::{Gate, Keep, Level, Log, LogTarget, Options, RuleFiles};
 
 use crate::{args, failure::Failure, output};
 
@@ -33,7 +33,7 @@ fn options(args: &args::Daemon) -> Options {
         files,
         apply: !args.no_apply,
         state: args.state.clone().unwrap_or_else(apply::state_directory),
-        strict: (!args.no_strict).then(Vec::new),
+        strict: (!args.no_strict).then(Gate::default),
         keep: if args.repair { Keep::Repair } else { Keep::Report },
         every: Duration::from_secs(args.check),
         socket: (!args.no_socket).then(|| args.socket.clone()),

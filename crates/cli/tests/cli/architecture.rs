@@ -27,6 +27,7 @@ pub fn trials() -> Vec<Trial> {
                     "kernel/src/run.rs",
                     "kernel/src/device_program",
                     "kernel/src/facts",
+                    "daemon/src/socket/peer_groups.rs",
                     "lab/src/",
                     "cli/src/main.rs",
                 ];

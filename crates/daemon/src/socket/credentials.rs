@@ -1,11 +1,13 @@
-//! Who is at the other end of a connection, as the kernel tells it (SO_PEERCRED, unix(7)): what the process was when it
+//! Who is at the other end of a connection, as the kernel tells it (SO_PEERCRED and SO_PEERGROUPS, unix(7)): what the process was when it
 //! connected. Nothing that the peer says of itself is believed.
 
 use apply::By;
 use system::ProcessReader;
 
+use super::peer_groups;
+
 /// A peer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Peer {
     /// Its effective user.
     pub uid: u32,
@@ -13,6 +15,8 @@ pub struct Peer {
     pub gid: u32,
     /// Its process; 0 if that is in another PID namespace.
     pub pid: u32,
+    /// Its supplementary groups.
+    pub groups: Vec<u32>,
 }
 
 impl Peer {
@@ -23,7 +27,14 @@ impl Peer {
     pub(super) fn of(stream: &tokio::net::UnixStream) -> std::io::Result<Peer> {
         let told = stream.peer_cred()?;
         let pid = told.pid().and_then(|pid| u32::try_from(pid).ok()).unwrap_or(0);
-        Ok(Peer { uid: told.uid(), gid: told.gid(), pid })
+        // a kernel that can't tell gives nobody a right by them
+        let groups = peer_groups::of(stream).unwrap_or_default();
+        Ok(Peer { uid: told.uid(), gid: told.gid(), pid, groups })
+    }
+
+    /// Is it in this group of the system?
+    pub fn is_in(&self, group: u32) -> bool {
+        self.gid == group || self.groups.contains(&group)
     }
 
     /// May it do everything?

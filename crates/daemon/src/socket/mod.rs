@@ -7,6 +7,7 @@
 
 // in the order of a request's way
 mod credentials;
+mod peer_groups;
 mod rights;
 
 mod server;

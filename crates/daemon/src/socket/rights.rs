@@ -1,6 +1,6 @@
 //! Who may ask for what, besides root: made from a layout once, when it is read, so that no request makes the daemon ask
 //! for an account. Whoever was taken into a group of the system since counts from the next reload on, or at once where
-//! it is his process's own group.
+//! his process has that group.
 
 use std::collections::BTreeMap;
 
@@ -134,7 +134,9 @@ impl Holder {
     }
 
     fn is(&self, peer: &Peer) -> bool {
-        self.user == Some(peer.uid) || self.group == Some(peer.gid) || self.members.contains(&peer.uid)
+        self.user == Some(peer.uid)
+            || self.group.is_some_and(|group| peer.is_in(group))
+            || self.members.contains(&peer.uid)
     }
 }
 
@@ -142,10 +144,10 @@ impl Holder {
 mod tests {
     use super::*;
 
-    const ORACLE: Peer = Peer { uid: 1001, gid: 2001, pid: 1 };
-    const DBA: Peer = Peer { uid: 1002, gid: 2002, pid: 1 };
-    const NOBODY: Peer = Peer { uid: 65534, gid: 65534, pid: 1 };
-    const ROOT: Peer = Peer { uid: 0, gid: 0, pid: 1 };
+    const ORACLE: Peer = Peer { uid: 1001, gid: 2001, pid: 1, groups: Vec::new() };
+    const DBA: Peer = Peer { uid: 1002, gid: 2002, pid: 1, groups: Vec::new() };
+    const NOBODY: Peer = Peer { uid: 65534, gid: 65534, pid: 1, groups: Vec::new() };
+    const ROOT: Peer = Peer { uid: 0, gid: 0, pid: 1, groups: Vec::new() };
 
     fn rights() -> Rights {
         let text = "[groups.db]\nadmin = { user = 1001, group = 2002 }\ntasks = { group = 2001 }\nmemory.max = \"1G\"\n\
@@ -181,6 +183,9 @@ mod tests {
             assert_eq!(told.is_ok(), may, "{peer:?} {name} {told:?}");
             assert!(told.is_ok() || told.is_err_and(|refused| refused.status == 403));
         }
+        let in_group = Peer { groups: vec![7, 2002], ..NOBODY };
+        assert!(rights.may_set(&in_group, &group("db"), &found("memory.max")).is_ok());
+        assert!(rights.may_move(&in_group, &group("db")).is_err());
         assert!(
             rights.may_move(&ORACLE, &group("db")).is_ok() && rights.may_move(&DBA, &group("db")).is_err()
         );

@@ -50,7 +50,7 @@ pub(super) const ROUTES: &[Route] = &[
         kind: Kind::Counters,
         method: "GET",
         path: "/v1/counters",
-        summary: "What the daemon counts, by name",
+        summary: "What the daemon counts, by name; gate_left, gate_moved and gate_let_go are the answers of strict rules' gates, gate_usec the time that they took",
         who: "everybody",
         body: None,
         answer: SchemaGenerator::subschema_for::<std::collections::BTreeMap<String, u64>>,

@@ -297,7 +297,7 @@ async fn connection(stream: UnixStream, peer: Peer, seat: Seat) {
     let server = seat.server.clone();
     count(&server.counts.connections);
     let respond = |request: Request<Incoming>| {
-        let server = server.clone();
+        let (server, peer) = (server.clone(), peer.clone());
         async move { Ok::<_, Infallible>(response(&server, &peer, request).await) }
     };
     let served = http1::Builder::new()
@@ -336,7 +336,7 @@ async fn whole(server: &Arc<Server>, peer: &Peer, request: Request<Incoming>) ->
     let body = if asked.takes_body() { read(server, request).await? } else { Bytes::new() };
     let turns = if peer.is_root() { &server.roots } else { &server.others };
     let turn = turns.clone().acquire_owned().await.map_err(|_| Refused::new(503, "the daemon ends"))?;
-    let (service, peer) = (server.service.clone(), *peer);
+    let (service, peer) = (server.service.clone(), peer.clone());
     let work = move || {
         let _turn = turn; // also after the client went away
         answer(service.as_ref(), &peer, &asked, &body)

@@ -40,13 +40,12 @@ impl View<'_> {
         enters
     }
 
-    /// The kernel takes the first class that fits (path_resolution(7)); supplementary groups are not known here, so that
-    /// it is never more than the peer may.
+    /// The kernel takes the first class that fits (path_resolution(7)).
     fn may(&self, path: &Path, bits: u32) -> Option<bool> {
         let held = fs::metadata(path).ok()?;
         let class = if held.uid() == self.peer.uid {
             held.mode() >> 6
-        } else if held.gid() == self.peer.gid {
+        } else if self.peer.is_in(held.gid()) {
             held.mode() >> 3
         } else {
             held.mode()
@@ -75,7 +74,7 @@ mod tests {
         let file = inner.join("file");
         fs::write(&file, "x").unwrap();
         let mode = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
-        let stranger = Peer { uid: 65534, gid: 65534, pid: 0 };
+        let stranger = Peer { uid: 65534, gid: 65534, pid: 0, groups: Vec::new() };
         let sees = || (View::of(&stranger).lists(&inner), View::of(&stranger).reads(&file));
         mode(directory.path(), 0o755);
         mode(&inner, 0o755);
@@ -83,19 +82,22 @@ mod tests {
         assert_eq!(sees(), (true, true));
         mode(&file, 0o640);
         assert_eq!(sees(), (true, false));
+        let gid = fs::metadata(&file).unwrap().gid();
+        let member = Peer { groups: vec![gid], ..stranger.clone() };
+        assert!(View::of(&member).reads(&file));
         mode(&inner, 0o711);
         assert_eq!(sees(), (false, false));
         mode(&file, 0o644);
         mode(directory.path(), 0o750);
         assert_eq!(sees(), (false, false));
-        assert!(View::of(&Peer { uid: 0, gid: 0, pid: 0 }).reads(&file));
+        assert!(View::of(&Peer { uid: 0, gid: 0, pid: 0, groups: Vec::new() }).reads(&file));
     }
 
     #[test]
     fn only_ones_own_processes_are_shown() {
         let me = std::process::id();
-        assert!(shows_as_own(&Peer { uid: 0, gid: 0, pid: 1 }, me));
-        assert!(!shows_as_own(&Peer { uid: 65533, gid: 65533, pid: 1 }, me));
-        assert!(!shows_as_own(&Peer { uid: 65533, gid: 65533, pid: 1 }, u32::MAX));
+        assert!(shows_as_own(&Peer { uid: 0, gid: 0, pid: 1, groups: Vec::new() }, me));
+        assert!(!shows_as_own(&Peer { uid: 65533, gid: 65533, pid: 1, groups: Vec::new() }, me));
+        assert!(!shows_as_own(&Peer { uid: 65533, gid: 65533, pid: 1, groups: Vec::new() }, u32::MAX));
     }
 }
