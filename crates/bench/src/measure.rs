@@ -30,6 +30,7 @@ impl Times {
 
 /// Runs a command to its end.
 pub fn timed(words: &[String]) -> Result<Duration, String> {
+    crate::interrupt::check()?;
     let [program, arguments @ ..] = words else { return Err("no command".to_owned()) };
     let mut command = Command::new(program);
     command.args(arguments).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());

@@ -1,13 +1,11 @@
-//! What is compared with what, and the groups that both sides work on.
+//! Which command is compared with which, and the groups that both sides work on.
 
-use std::{
-    os::unix::fs::symlink,
-    path::{Path, PathBuf},
-};
+use std::{os::unix::fs::symlink, path::Path};
 
-use kernel::{Access, GroupName, Host, Real};
 use settings::Controller;
 use tempfile::TempDir;
+
+use crate::groups::{GROUP, Groups};
 
 /// One comparison.
 pub struct Row {
@@ -26,19 +24,12 @@ pub struct Rows {
     _links: TempDir,
 }
 
-/// The groups of this run; removed when it ends.
-struct Groups {
-    host: Host,
-}
-
-const GROUP: &str = "rf-test-bench";
 /// Groups for the listing row.
 const MANY: usize = 1_000;
 
 impl Rows {
     pub fn set_up(program: &str) -> Result<Rows, String> {
-        let host = Host::new(Box::new(Real::new())).map_err(|error| error.to_string())?;
-        let groups = Groups { host };
+        let groups = Groups::new()?;
         let controllers = [Controller::Cpu, Controller::Memory, Controller::Pids];
         for controllers in [&controllers[..], &controllers[..1]] {
             let name = if controllers.len() == 1 { format!("{GROUP}/many") } else { GROUP.to_owned() };
@@ -48,7 +39,7 @@ impl Rows {
             groups.make(&format!("{GROUP}/many/g{index:04}"), &controllers[..1])?;
         }
         let cpu_only = format!("{GROUP}/many");
-        let directory = groups.directory(&cpu_only)?;
+        let directory = groups.place(&cpu_only, Controller::Cpu)?.directory;
         let links = links(program)?;
         let old = links.path().display();
         let words = |line: String| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
@@ -123,27 +114,4 @@ fn links(program: &str) -> Result<TempDir, String> {
         symlink(&program, directory.path().join(tool)).map_err(|error| format!("{tool}: {error}"))?;
     }
     Ok(directory)
-}
-
-impl Groups {
-    fn make(&self, name: &str, controllers: &[Controller]) -> Result<(), String> {
-        let name = GroupName::new(name).map_err(|error| error.to_string())?;
-        let made = self.host.create(&name, Some(controllers), &Access::default());
-        made.map(drop).map_err(|error| error.to_string())
-    }
-
-    fn directory(&self, name: &str) -> Result<PathBuf, String> {
-        let name = GroupName::new(name).map_err(|error| error.to_string())?;
-        let seat = self.host.seat(&name, Controller::Cpu).map_err(|error| error.to_string())?;
-        Ok(seat.directory())
-    }
-}
-
-impl Drop for Groups {
-    fn drop(&mut self) {
-        let deleted = GroupName::new(GROUP).and_then(|name| self.host.delete(&name, true));
-        if let Err(error) = deleted {
-            eprintln!("bench: {error}");
-        }
-    }
 }

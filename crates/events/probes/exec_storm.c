@@ -1,13 +1,14 @@
 // Executes a program many times and tells how long each took, from before its birth until its end.
 //
 //   cc -O2 -o exec_storm exec_storm.c
-//   exec_storm COUNT WIDTH PROGRAM [ARGUMENT...]
+//   exec_storm [-u UID] COUNT WIDTH PROGRAM [ARGUMENT...]
 //
-// WIDTH processes run at a time. Prints one line: execs COUNT failed N median_ns N p99_ns N longest_ns N total_ns N;
-// failed are those whose exit status is not 0.
+// WIDTH processes run at a time, with -u each as that user from before its exec. Prints one line: execs COUNT failed N
+// median_ns N p99_ns N longest_ns N total_ns N; failed are those whose exit status is not 0.
 #include <err.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -32,11 +33,18 @@ static int ascending(const void *a, const void *b)
 
 int main(int argc, char **argv, char **environment)
 {
+	uid_t user = 0;
+
+	if (argc > 2 && strcmp(argv[1], "-u") == 0) {
+		user = atol(argv[2]);
+		argc -= 2;
+		argv += 2;
+	}
 	long count = argc > 3 ? atol(argv[1]) : 0, width = argc > 3 ? atol(argv[2]) : 0;
 	long started = 0, ended = 0, failed = 0;
 
 	if (count < 1 || width < 1)
-		errx(2, "usage: exec_storm COUNT WIDTH PROGRAM [ARGUMENT...]");
+		errx(2, "usage: exec_storm [-u UID] COUNT WIDTH PROGRAM [ARGUMENT...]");
 	long *times = calloc(count, sizeof *times);
 	struct running *running = calloc(width, sizeof *running);
 	if (!times || !running)
@@ -53,6 +61,8 @@ int main(int argc, char **argv, char **environment)
 			if (running[i].pid < 0)
 				err(1, "fork");
 			if (running[i].pid == 0) {
+				if (user && setuid(user) != 0)
+					_exit(126);
 				execve(argv[3], argv + 3, environment);
 				_exit(127);
 			}

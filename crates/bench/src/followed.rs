@@ -1,0 +1,187 @@
+//! A daemon that runs while it is measured, with an `/etc` of its own in a mount namespace of its own: its rules and
+//! users are the run's, and this machine's files stay as they are. It ends when it is dropped or this process ends.
+
+use std::{
+    ffi::{OsStr, OsString},
+    fs,
+    os::unix::fs::MetadataExt,
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    time::{Duration, Instant},
+};
+
+use nix::{
+    sys::signal::{Signal, kill},
+    time::ClockId,
+    unistd::{Pid, SysconfVar, sysconf},
+};
+use tempfile::TempDir;
+
+use crate::interrupt;
+
+/// The user that only the daemons' `/etc` knows.
+pub const USER: &str = "rf-test-bench";
+
+/// How long an ending daemon may take.
+const END: Duration = Duration::from_secs(10);
+
+/// The directories that daemons see in place of the machine's.
+pub struct Machine {
+    directory: TempDir,
+    /// The number of [`USER`], which no process has.
+    pub user: u32,
+}
+
+impl Machine {
+    pub fn new() -> Result<Machine, String> {
+        let directory = tempfile::tempdir().map_err(|error| format!("a directory: {error}"))?;
+        let machine = Machine { directory, user: 4_100_000 + std::process::id() };
+        // one that ended meanwhile is nobody's
+        let nobodys =
+            |entry: fs::DirEntry| entry.metadata().map_or(true, |process| process.uid() != machine.user);
+        let processes = fs::read_dir("/proc").map_err(|error| format!("/proc: {error}"))?;
+        if !processes.flatten().all(nobodys) {
+            return Err(format!("user {} is not unused", machine.user));
+        }
+        for directory in ["etc/cgconfig.d", "etc/cgrules.d", "run"] {
+            let path = machine.path(directory);
+            fs::create_dir_all(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+        }
+        for file in ["group", "nsswitch.conf", "ld.so.cache", "localtime"] {
+            // what this machine lacks is missing there too
+            let _ = fs::copy(Path::new("/etc").join(file), machine.path("etc").join(file));
+        }
+        let users = fs::read_to_string("/etc/passwd").map_err(|error| format!("/etc/passwd: {error}"))?;
+        let own = format!("{USER}:x:{0}:65534::/:/bin/false\n", machine.user);
+        machine.write("etc/passwd", &format!("{}\n{own}", users.trim_end()))?;
+        machine.write("etc/cgconfig.conf", "")?;
+        machine.write("etc/cgrules.conf", "")?;
+        Ok(machine)
+    }
+
+    pub fn path(&self, file: &str) -> PathBuf {
+        self.directory.path().join(file)
+    }
+
+    pub fn write(&self, file: &str, text: &str) -> Result<(), String> {
+        let path = self.path(file);
+        fs::write(&path, text).map_err(|error| format!("{}: {error}", path.display()))
+    }
+
+    /// Libcgroup's daemon. It makes a socket, so `/run` is its own too.
+    pub fn peer(&self) -> Result<Followed, String> {
+        let words = ["/usr/sbin/cgrulesengd", "-n", "-Q"];
+        if !Path::new(words[0]).exists() {
+            return Err(format!("{} is not there", words[0]));
+        }
+        let words = words.iter().map(OsString::from).collect();
+        Followed::start(&mut self.command(&["etc", "run"], words))
+    }
+
+    /// Ours, once it is ready, with rules in a file of libcgroup's kind or of its own.
+    pub fn ours(&self, program: &Path, rules: &str) -> Result<Followed, String> {
+        let state = self.path("state").into_os_string();
+        let words = ["daemon", "--rules", rules, "--no-apply", "--no-socket", "--state"];
+        let words = [program.as_os_str()].into_iter().chain(words.iter().map(OsStr::new));
+        let words = words.map(OsStr::to_owned).chain([state]).collect();
+        let log = fs::File::create(self.path("log")).map_err(|error| format!("the daemon's log: {error}"))?;
+        let mut command = self.command(&["etc"], words);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
+        interrupt::check()?;
+        match daemon::wait_for_ready(&mut command) {
+            Ok(Ok(child)) => Ok(Followed { child }),
+            Ok(Err(ended)) => Err(format!("our daemon did not start: {}\n{}", ended.status, self.log())),
+            Err(error) => Err(format!("our daemon: {error}")),
+        }
+    }
+
+    /// What ours, started last, had to say.
+    pub fn log(&self) -> String {
+        fs::read_to_string(self.path("log")).unwrap_or_default()
+    }
+
+    fn command(&self, own: &[&str], words: Vec<OsString>) -> Command {
+        let mut script: String =
+            own.iter().map(|name| format!("mount --bind \"$0/{name}\" /{name} && ")).collect();
+        script.push_str("exec \"$@\"");
+        let mut command = Command::new("setpriv");
+        command.args(["--pdeathsig", "KILL", "unshare", "--mount", "sh", "-c", &script]);
+        command.arg(self.directory.path()).args(&words);
+        command
+    }
+}
+
+/// A process that is ended when dropped.
+pub struct Followed {
+    child: Child,
+}
+
+impl Followed {
+    pub fn start(command: &mut Command) -> Result<Followed, String> {
+        interrupt::check()?;
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        let name = command.get_program().to_owned();
+        let child = command.spawn().map_err(|error| format!("{}: {error}", OsStr::display(&name)))?;
+        Ok(Followed { child })
+    }
+
+    /// Refuses one that ended by itself.
+    pub fn check(&mut self) -> Result<(), String> {
+        interrupt::check()?;
+        match self.child.try_wait() {
+            Ok(None) => Ok(()),
+            Ok(Some(status)) => Err(format!("the daemon ended: {status}")),
+            Err(error) => Err(format!("the daemon: {error}")),
+        }
+    }
+
+    /// Its time on CPUs so far: all threads, those that ended too, and the processes that it waited for.
+    pub fn cpu(&self) -> Result<Duration, String> {
+        let clock = ClockId::pid_cpu_clock_id(self.pid()).and_then(ClockId::now);
+        let own = clock.map_err(|error| format!("the daemon's CPU time: {error}"))?;
+        Ok(Duration::from(own) + self.waited_for()?)
+    }
+
+    fn waited_for(&self) -> Result<Duration, String> {
+        let path = format!("/proc/{}/stat", self.pid());
+        let text = fs::read_to_string(&path).map_err(|error| format!("{path}: {error}"))?;
+        // cutime and cstime; the name may hold spaces
+        let fields = text.rsplit(") ").next().unwrap_or_default().split(' ').skip(13).take(2);
+        let ticks: u64 = fields.filter_map(|field| field.parse::<u64>().ok()).sum();
+        let each_second =
+            sysconf(SysconfVar::CLK_TCK).ok().flatten().and_then(|ticks| u64::try_from(ticks).ok());
+        Ok(Duration::from_millis(ticks * 1000 / each_second.unwrap_or(100).max(1)))
+    }
+
+    /// Waits until it has nothing more to do.
+    pub fn rest(&mut self, limit: Duration) -> Result<(), String> {
+        let deadline = Instant::now() + limit;
+        let mut quiet = 0;
+        while quiet < 3 && Instant::now() < deadline {
+            let before = self.cpu()?;
+            std::thread::sleep(Duration::from_millis(20));
+            // other processes of this machine may still wake it
+            let busy = self.cpu()?.saturating_sub(before) > Duration::from_micros(100);
+            quiet = if busy { 0 } else { quiet + 1 };
+            self.check()?;
+        }
+        Ok(())
+    }
+
+    fn pid(&self) -> Pid {
+        Pid::from_raw(self.child.id().cast_signed())
+    }
+}
+
+impl Drop for Followed {
+    fn drop(&mut self) {
+        let deadline = Instant::now() + END;
+        let _ = kill(self.pid(), Signal::SIGTERM);
+        while matches!(self.child.try_wait(), Ok(None)) {
+            if Instant::now() > deadline {
+                let _ = self.child.kill();
+            }
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! The groups of a run: made for it, and removed when it ends, however it ends.
+
+use std::{
+    path::PathBuf,
+    time::{Duration, Instant},
+};
+
+use kernel::{Access, Error, GroupName, Host, Real};
+use settings::{Controller, Version};
+
+/// The group that all others of a run are in, or that is alone.
+pub const GROUP: &str = "rf-test-bench";
+
+/// How long processes of a group may take to end before it is removed.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Removed with all groups in it when dropped.
+pub struct Groups {
+    host: Host,
+}
+
+/// A group in one hierarchy.
+pub struct Place {
+    pub directory: PathBuf,
+    /// As libcgroup's rules name it: from the root of the hierarchy's mount.
+    pub destination: String,
+    /// What `/proc/PID/cgroup` of a process in it holds.
+    pub line: String,
+}
+
+impl Groups {
+    /// None is there yet.
+    pub fn new() -> Result<Groups, String> {
+        let host = Host::new(Box::new(Real::new())).map_err(|error| error.to_string())?;
+        let name = group(GROUP)?;
+        match host.seats(&name).first() {
+            Some(seat) => {
+                Err(format!("{} is there already: it would be removed", seat.directory().display()))
+            }
+            None => Ok(Groups { host }),
+        }
+    }
+
+    pub fn make(&self, name: &str, controllers: &[Controller]) -> Result<(), String> {
+        let made = self.host.create(&group(name)?, Some(controllers), &Access::default());
+        made.map(drop).map_err(|error| error.to_string())
+    }
+
+    pub fn place(&self, name: &str, controller: Controller) -> Result<Place, String> {
+        let seat = self.host.seat(&group(name)?, controller).map_err(|error| error.to_string())?;
+        let own = std::fs::read_to_string("/proc/self/cgroup")
+            .map_err(|error| format!("/proc/self/cgroup: {error}"))?;
+        let ours = own.lines().find(|line| kernel::group_in(seat.at, line.as_bytes()).is_some());
+        let words = ours.and_then(|line| line.rsplitn(2, ':').last());
+        let words = words.ok_or_else(|| format!("{GROUP}: no hierarchy of /proc/self/cgroup holds it"))?;
+        let root = seat.at.root.trim_end_matches('/');
+        let line = format!("{words}:{root}/{}", seat.path);
+        Ok(Place { directory: seat.directory(), destination: seat.path.clone(), line })
+    }
+
+    /// Gives a group of the cpuset controller all CPUs and memory nodes, without which it takes no process on v1.
+    pub fn fill_cpuset(&self, name: &str) -> Result<(), String> {
+        let (name, root) = (group(name)?, GroupName::root());
+        let seat = self.host.seat(&name, Controller::Cpuset).map_err(|error| error.to_string())?;
+        if seat.at.version == Version::V2 {
+            return Ok(());
+        }
+        let top = self.host.seat_in(seat.at, &root);
+        for (from, to) in [("cpuset.effective_cpus", "cpuset.cpus"), ("cpuset.effective_mems", "cpuset.mems")]
+        {
+            let value = self.host.read(&top, &root, from).map_err(|error| error.to_string())?;
+            self.host.write(&seat, &name, to, value.trim()).map_err(|error| error.to_string())?;
+        }
+        Ok(())
+    }
+}
+
+fn group(name: &str) -> Result<GroupName, String> {
+    GroupName::new(name).map_err(|error| error.to_string())
+}
+
+impl Drop for Groups {
+    fn drop(&mut self) {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let deleted = GroupName::new(GROUP).and_then(|name| self.host.delete(&name, true));
+            match deleted {
+                Ok(_) | Err(Error::NoGroup { .. }) => return,
+                Err(error) if Instant::now() > deadline => return eprintln!("bench: {error}"),
+                // its last processes are about to end
+                Err(_) => std::thread::sleep(Duration::from_millis(20)),
+            }
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! Which program is measured, and which rows: `bench [PROGRAM] [WORD…]`. A word is a part, or text with which a word of a
+//! row's name begins: `daemon "1 ms" "16 at"`.
+
+/// Rows that share their set-up.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    Commands,
+    Apply,
+    Plan,
+    Daemon,
+    Burst,
+    Strict,
+}
+
+/// What the arguments ask for.
+pub struct Selection {
+    pub program: String,
+    /// None: all.
+    parts: Vec<Part>,
+    /// Words of a row's name begin with each of them.
+    texts: Vec<String>,
+}
+
+impl Part {
+    pub const ALL: [Part; 6] =
+        [Part::Commands, Part::Apply, Part::Plan, Part::Daemon, Part::Burst, Part::Strict];
+
+    fn name(self) -> &'static str {
+        match self {
+            Part::Commands => "commands",
+            Part::Apply => "apply",
+            Part::Plan => "plan",
+            Part::Daemon => "daemon",
+            Part::Burst => "burst",
+            Part::Strict => "strict",
+        }
+    }
+
+    fn named(word: &str) -> Option<Part> {
+        Part::ALL.into_iter().find(|part| part.name() == word)
+    }
+}
+
+impl Selection {
+    /// Of the words after the program's name.
+    ///
+    /// # Errors
+    /// Texts without a part.
+    pub fn of(words: impl Iterator<Item = String>) -> Result<Selection, String> {
+        let mut words = words.peekable();
+        let program = words.next_if(|word| Part::named(word).is_none());
+        let (mut parts, mut texts) = (Vec::new(), Vec::new());
+        for word in words {
+            match Part::named(&word) {
+                Some(part) => parts.push(part),
+                None => texts.push(word),
+            }
+        }
+        if parts.is_empty() && !texts.is_empty() {
+            let names = Part::ALL.map(Part::name).join(", ");
+            return Err(format!("which part is meant?\nhint: name one of {names} before '{}'", texts[0]));
+        }
+        let program = program.unwrap_or_else(|| "target/release/ringfence".to_owned());
+        Ok(Selection { program, parts, texts })
+    }
+
+    pub fn holds(&self, part: Part) -> bool {
+        self.parts.is_empty() || self.parts.contains(&part)
+    }
+
+    /// Whether a row of a part that it holds is wanted.
+    pub fn wants(&self, row: &str) -> bool {
+        let begins =
+            |text: &String| row.match_indices(text).any(|(at, _)| at == 0 || row[..at].ends_with(' '));
+        self.texts.iter().all(begins)
+    }
+}
