@@ -6,6 +6,8 @@
 mod architecture;
 #[path = "cli/asking.rs"]
 mod asking;
+#[path = "cli/cgrulesengd.rs"]
+mod cgrulesengd;
 #[path = "cli/desk.rs"]
 mod desk;
 #[path = "cli/input.rs"]
@@ -47,6 +49,7 @@ fn main() {
         script::trials(&world),
         regressions::trials(&world),
         libcgroup::trials(&world),
+        cgrulesengd::trials(&world),
         libcgroup_studies::trials(&world),
         layouts::trials(&world),
         layout_studies::trials(&world),

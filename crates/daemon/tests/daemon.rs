@@ -1,16 +1,34 @@
 //! The daemon on this machine's real hierarchies and real process events. Every rule here takes copies of programs of our
-//! own under names of our own, so that no other process of the machine is ever moved. Needs root; this binary is the
-//! daemon and its gate too.
+//! own under names of our own, or a user of the test's own, so that no other process of the machine is ever moved. Needs
+//! root; this binary is the daemon and its gate too.
 #![allow(clippy::panic, clippy::unwrap_used, clippy::print_stderr, reason = "a test without harness")]
 
 #[path = "daemon/classified.rs"]
 mod classified;
+#[path = "daemon/counted.rs"]
+mod counted;
 #[path = "daemon/daemon_process.rs"]
 mod daemon_process;
+#[path = "daemon/hotplug.rs"]
+mod hotplug;
+#[path = "daemon/idle.rs"]
+mod idle;
+#[path = "daemon/journal.rs"]
+mod journal;
 #[path = "daemon/kept.rs"]
 mod kept;
+#[path = "daemon/kept_per_group.rs"]
+mod kept_per_group;
+#[path = "daemon/oracle.rs"]
+mod oracle;
+#[path = "daemon/postgresql.rs"]
+mod postgresql;
 #[path = "daemon/reloaded.rs"]
 mod reloaded;
+#[path = "daemon/service.rs"]
+mod service;
+#[path = "daemon/soak.rs"]
+mod soak;
 #[path = "daemon/strict.rs"]
 mod strict;
 #[path = "daemon/world.rs"]
@@ -31,7 +49,22 @@ fn main() -> ExitCode {
     // each starts a daemon that sees all processes of the machine
     arguments.test_threads = Some(1);
     let trials = if rustix::process::geteuid().is_root() {
-        [classified::trials(), reloaded::trials(), kept::trials(), strict::trials()].concat()
+        [
+            classified::trials(),
+            reloaded::trials(),
+            kept::trials(),
+            kept_per_group::trials(),
+            hotplug::trials(),
+            journal::trials(),
+            idle::trials(),
+            counted::trials(),
+            strict::trials(),
+            oracle::trials(),
+            postgresql::trials(),
+            service::trials(),
+            soak::trials(),
+        ]
+        .concat()
     } else {
         let ignored = || Ok(Completion::ignored_with("needs root"));
         return libtest_mimic::run(&arguments, vec![Trial::ignorable_test("daemon::all", ignored)])
@@ -44,6 +77,11 @@ fn main() -> ExitCode {
         })
     });
     libtest_mimic::run(&arguments, trials.collect()).exit_code()
+}
+
+/// In a VM of tests/vm, which nobody else needs?
+fn is_vm() -> bool {
+    std::path::Path::new("/rf-vm").is_dir()
 }
 
 /// A case, which fails by a panic.

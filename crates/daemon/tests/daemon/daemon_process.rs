@@ -2,7 +2,7 @@
 
 use std::{ffi::OsString, path::PathBuf, process::ExitCode, time::Duration};
 
-use daemon::{Keep, Log, LogTarget, Options, RuleFiles};
+use daemon::{Gate, Keep, Log, LogTarget, Options, RuleFiles};
 
 pub const DAEMON: &str = "rf-test-daemon";
 pub const GATE: &str = "rf-test-gate";
@@ -19,24 +19,30 @@ pub fn daemon(mut words: impl Iterator<Item = OsString>) -> ExitCode {
         },
         apply: there("layout.toml").is_some(),
         state: directory.join("state"),
-        strict: Some(vec![GATE.into()]),
+        strict: Some(Gate { words: vec![GATE.into()], ..Gate::default() }),
         keep: Keep::Report,
         every: Duration::ZERO,
         socket: None,
         buffer: Options::BUFFER,
     };
+    let mut to = LogTarget::File(directory.join("log"));
     for word in words {
         match word.to_str().unwrap().split_once('=').unwrap() {
             ("buffer", bytes) => options.buffer = bytes.parse().unwrap(),
+            // for what is tried here a machine may be as slow as it likes
+            ("patience", seconds) => {
+                let limits = &mut options.strict.as_mut().unwrap().limits;
+                let patience = Duration::from_secs(seconds.parse().unwrap());
+                (limits.start, limits.answer) = (patience, patience);
+            }
             ("every", millis) => options.every = Duration::from_millis(millis.parse().unwrap()),
+            ("log", "error") => to = LogTarget::StandardError,
             ("keep", "repair") => options.keep = Keep::Repair,
             ("socket", path) => options.socket = Some(path.into()),
             other => panic!("{other:?}"),
         }
     }
-    Log { level: Some(daemon::Level::DEBUG), to: vec![LogTarget::File(directory.join("log"))] }
-        .begin()
-        .unwrap();
+    Log { level: Some(daemon::Level::DEBUG), to: vec![to] }.begin().unwrap();
     match daemon::run(options) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

@@ -18,7 +18,7 @@ pub fn trials() -> Vec<Case> {
 }
 
 fn layout(world: &mut World, max: u32) -> (String, std::path::PathBuf) {
-    let (group, program) = (world.group_name("db"), world.copy("/bin/sleep", "sleep"));
+    let (group, program) = (world.group_name("db"), world.copy("sleep", "sleep"));
     let text =
         format!("[groups.{group}]\npids.max = {max}\nmatch = [{{ process = \"{}\" }}]\n", program.display());
     world.write("layout.toml", &text);
@@ -42,11 +42,11 @@ fn crash() {
     let (group, program) = layout(&mut world, 500);
     let daemon = world.daemon(&[]);
     assert_eq!(held(&world, &group), "500");
-    let process = Running::start(&program, &["60"]);
+    let process = Running::start(&program, &["600"]);
     eventually("in its group", || world.place(process.pid()).as_deref() == Some(&group));
     daemon.kill();
     assert_eq!((held(&world, &group).as_str(), world.place(process.pid())), ("500", Some(group.clone())));
-    let meanwhile = Running::start(&program, &["60"]);
+    let meanwhile = Running::start(&program, &["600"]);
     let daemon = world.daemon(&[]);
     for pid in [process.pid(), meanwhile.pid()] {
         assert_eq!(world.place(pid).as_deref(), Some(group.as_str()));

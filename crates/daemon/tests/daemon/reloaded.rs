@@ -24,7 +24,7 @@ fn is_in(world: &World, process: &Running, group: &str) {
 
 fn bad_rules() {
     let mut world = World::new();
-    let (group, program) = (world.group("old"), world.copy("/bin/sleep", "sleep"));
+    let (group, program) = (world.group("old"), world.copy("sleep", "sleep"));
     let good = format!("*:{} pids {group}\n", program.display());
     world.write("cgrules.conf", &good);
     let mut daemon = world.daemon(&[]);
@@ -37,7 +37,7 @@ fn bad_rules() {
         daemon.signal(signal);
         daemon.wait_for_log("not reloaded, what was in force stays", index + 1);
         assert!(daemon.is_alive());
-        let process = Running::start(&program, &["60"]);
+        let process = Running::start(&program, &["600"]);
         is_in(&world, &process, &group);
     }
     assert!(daemon.log().contains("cgrules.conf:1:"), "{}", daemon.log());
@@ -47,10 +47,10 @@ fn bad_rules() {
 fn good_rules() {
     let mut world = World::new();
     let (old, new) = (world.group("old"), world.group("new"));
-    let program = world.copy("/bin/sleep", "sleep");
+    let program = world.copy("sleep", "sleep");
     world.write("cgrules.conf", &format!("*:{} pids {old}\n", program.display()));
     let daemon = world.daemon(&[]);
-    let process = Running::start(&program, &["60"]);
+    let process = Running::start(&program, &["600"]);
     is_in(&world, &process, &old);
     world.write("cgrules.conf", &format!("*:{} pids {new}\n", program.display()));
     reload(&daemon, Signal::HUP, 1);
@@ -65,7 +65,7 @@ fn reload(daemon: &Daemon, signal: Signal, times: usize) {
 
 fn templates() {
     let mut world = World::new();
-    let program = world.copy("/bin/sleep", "sleep");
+    let program = world.copy("sleep", "sleep");
     let base = world.group_name("t");
     let template = |max: u32| format!("template {base}-%P {{ pids {{ pids.max = {max}; }} }}\n");
     world.write("cgrules.conf", &format!("*:{} pids {base}-%P\n", program.display()));
@@ -76,7 +76,7 @@ fn templates() {
             world.write("cgconfig.conf", &template(max));
             reload(&daemon, Signal::USR1, (max - 70) as usize);
         }
-        let process = Running::start(&program, &["60"]);
+        let process = Running::start(&program, &["600"]);
         let group = format!("{base}-{}", process.pid());
         is_in(&world, &process, &group);
         let name = kernel::GroupName::new(&group).unwrap();
@@ -88,7 +88,7 @@ fn templates() {
 
 fn over_the_socket() {
     let mut world = World::new();
-    let (group, program) = (world.group("db"), world.copy("/bin/sleep", "sleep"));
+    let (group, program) = (world.group("db"), world.copy("sleep", "sleep"));
     world.write("cgrules.conf", &format!("*:{} pids {group}\n", program.display()));
     let socket = world.directory.join("socket");
     let daemon = world.daemon(&[&format!("socket={}", socket.display())]);
@@ -97,7 +97,7 @@ fn over_the_socket() {
     world.write("cgrules.conf", "* pids\n");
     let error = client.reload().unwrap_err().to_string();
     assert!(error.contains("cgrules.conf:1:"), "{error}");
-    let process = Running::start(&program, &["60"]);
+    let process = Running::start(&program, &["600"]);
     is_in(&world, &process, &group);
     let status: serde_json::Value = client.ask("GET", "/v1/status", None).unwrap();
     assert!(status["troubles"][0].as_str().unwrap().contains("the rules have 1 error"), "{status}");
@@ -107,11 +107,11 @@ fn over_the_socket() {
 
 fn asked() {
     let mut world = World::new();
-    let (group, program) = (world.group("db"), world.copy("/bin/sleep", "sleep"));
+    let (group, program) = (world.group("db"), world.copy("sleep", "sleep"));
     world.write("cgrules.conf", &format!("*:{} pids {group}\n", program.display()));
     let socket = world.directory.join("socket");
     let daemon = world.daemon(&[&format!("socket={}", socket.display())]);
-    let process = Running::start(&program, &["60"]);
+    let process = Running::start(&program, &["600"]);
     is_in(&world, &process, &group);
     let client = Client::at(&socket);
     let told: serde_json::Value =

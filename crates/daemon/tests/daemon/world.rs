@@ -39,7 +39,7 @@ impl World {
         let directory = std::env::temp_dir().join(&name);
         fs::create_dir(&directory).unwrap();
         fs::set_permissions(&directory, fs::Permissions::from_mode(0o755)).unwrap();
-        World { directory, host: Host::new(Box::new(Real::new())).unwrap(), name, groups: Vec::new() }
+        World { directory, host: host(), name, groups: Vec::new() }
     }
 
     /// The name of a group of ours.
@@ -51,16 +51,24 @@ impl World {
 
     /// A group that is there.
     pub fn group(&mut self, last: &str) -> String {
+        self.group_of(Controller::Pids, last)
+    }
+
+    /// The same where this controller is.
+    pub fn group_of(&mut self, controller: Controller, last: &str) -> String {
         let name = self.group_name(last);
         let group = GroupName::new(&name).unwrap();
-        self.host.create(&group, Some(&[Controller::Pids]), &kernel::Access::default()).unwrap();
+        self.host.create(&group, Some(&[controller]), &kernel::Access::default()).unwrap();
         name
     }
 
-    /// A copy of a program that nobody else runs.
+    /// A copy of a program in `PATH` that nobody else runs. A VM brings real ones there: busybox's know themselves by
+    /// their names alone.
     pub fn copy(&self, of: &str, last: &str) -> PathBuf {
         let path = self.directory.join(format!("{}-{last}", self.name));
-        fs::copy(of, &path).unwrap();
+        let places = std::env::var("PATH").unwrap();
+        let found = places.split(':').map(|at| Path::new(at).join(of)).find(|file| file.is_file());
+        fs::copy(found.unwrap_or_else(|| panic!("no {of} in {places}")), &path).unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
         path
     }
@@ -78,11 +86,22 @@ impl World {
         Daemon { child: Some(child), directory: self.directory.clone() }
     }
 
-    /// The group of ours that a process is in, by the pids controller.
+    /// The group that a process is in, by the pids controller; `None` if it is gone.
     pub fn place(&self, pid: u32) -> Option<String> {
-        let at = self.host.hierarchy_of(Controller::Pids).unwrap();
-        let path = self.host.kernel().group_of(at, pid).ok()?;
-        at.below_mount(&path)
+        self.place_by(Controller::Pids, pid)
+    }
+
+    /// The same by another controller.
+    pub fn place_by(&self, controller: Controller, pid: u32) -> Option<String> {
+        let at = self.host.hierarchy_of(controller).unwrap();
+        let path = at.below_mount(&self.host.kernel().group_of(at, pid).ok()?)?;
+        // below systemd ours are in a unit; what is outside of it is named from the root, as everywhere
+        let base = self.host.base(at).path();
+        if base.is_empty() {
+            return Some(path);
+        }
+        let own = path.strip_prefix(base).and_then(|own| own.strip_prefix('/')).map(str::to_owned);
+        Some(own.unwrap_or_else(|| format!("/{path}")))
     }
 
     pub fn put(&self, group: &str, pid: u32) {
@@ -190,6 +209,17 @@ impl Drop for Running {
     }
 }
 
+/// The machine, where groups of ours can be made: below systemd that is a unit.
+fn host() -> Host {
+    let look = || Host::new(Box::new(Real::new())).unwrap();
+    let host = look();
+    if !host.needs_unit() {
+        return host;
+    }
+    kernel::ensure_unit(&host).unwrap();
+    look()
+}
+
 fn log(directory: &Path) -> String {
     fs::read_to_string(directory.join("log")).unwrap_or_default()
 }
@@ -198,11 +228,14 @@ pub fn end(pid: u32, signal: Signal) {
     let _ = kill_process(Pid::from_raw(pid.cast_signed()).unwrap(), signal);
 }
 
-/// Waits for something that is to become true soon.
+/// Waits for something that is to become true soon; an emulated machine may need long for it.
 pub fn eventually(what: &str, mut is: impl FnMut() -> bool) {
-    let deadline = Instant::now() + Duration::from_secs(20);
+    let deadline = Instant::now() + Duration::from_secs(120);
+    // the look itself must not keep a slow machine busy
+    let mut pause = Duration::from_millis(5);
     while !is() {
         assert!(Instant::now() < deadline, "not in time: {what}");
-        std::thread::sleep(Duration::from_millis(10));
+        std::thread::sleep(pause);
+        pause = (pause * 2).min(Duration::from_millis(200));
     }
 }

@@ -17,6 +17,20 @@ pub const ROWS: &[(&str, fn())] = &[
     ("processes that end while they are moved are gone, and no other is moved", processes_end),
 ];
 
+/// In a VM of tests/vm, where a request may take half a second, a few must do.
+fn rounds(many: usize) -> usize {
+    if std::path::Path::new("/rf-vm").is_dir() { many / 10 } else { many }
+}
+
+/// Ends the other thread also when this one fails.
+struct End<'o>(&'o AtomicBool);
+
+impl Drop for End<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 fn groups_go() {
     let scene = Scene::new();
     scene.answers();
@@ -32,16 +46,17 @@ fn groups_go() {
                 let _ = host.create(&group, Some(&[settings::Controller::Pids]), &Default::default());
             }
         });
-        for _ in 0..400 {
+        let _end = End(over);
+        // until the group was there once, too
+        while seen[0] == 0 || seen[0] + seen[1] < rounds(400) {
             let (status, told) =
                 scene.ask(ROOT, "PATCH", "/v1/groups/{g}/db/below/settings", r#"{"pids.max": 5}"#);
             // missing at the look, or gone at the write or at the reading back
             assert!(matches!(status, 200 | 404 | 409), "{status} {told}");
             seen[usize::from(status != 200)] += 1;
+            assert!(seen[1] < 10_000, "it is never there");
         }
-        over.store(true, Ordering::Relaxed);
     });
-    assert!(seen[0] > 0, "{seen:?}");
     assert_ne!((scene.pids_max("db").as_str(), scene.pids_max("nobodys").as_str()), ("5", "5"));
     until("no descriptor is left", || descriptors() <= before + 1);
 }
@@ -49,7 +64,7 @@ fn groups_go() {
 fn processes_end() {
     let mut scene = Scene::new();
     let bystander = scene.process_of(ROOT);
-    for _ in 0..100 {
+    for _ in 0..rounds(100) {
         let mut command = Command::new("sleep");
         std::os::unix::process::CommandExt::uid(&mut command, TASKS.0);
         let mut child = command.arg("0.002").spawn().unwrap();

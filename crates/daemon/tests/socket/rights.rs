@@ -10,6 +10,7 @@ pub const ROWS: &[(&str, fn())] = &[
     ("each user gets what the layout gives him and nothing else", each_user),
     ("an admin's change is made and written down with who asked", written_down),
     ("settings change all or none", all_or_none),
+    ("a supplementary group of the client's process gives its right", by_group),
     ("what the kernel keeps for root stays root's", kept_for_root),
     ("a tasks user moves his own processes only", own_processes),
     ("a program that runs with another's rights is not taken along", other_rights),
@@ -86,6 +87,26 @@ fn written_down() {
     assert!(changes[0]["at"].as_str().unwrap().ends_with('Z') && changes[0]["done"].is_array());
     let held = fs::metadata(scene.state().join("changes.jsonl")).unwrap();
     assert_eq!(std::os::unix::fs::PermissionsExt::mode(&held.permissions()) & 0o777, 0o600);
+}
+
+fn by_group() {
+    let scene = Scene::new();
+    let path = format!("/v1/groups/{}/db/settings", scene.group);
+    let ask = |groups: &[u32]| {
+        let arguments = crate::client::arguments(&scene.path(), "PATCH", &path, SET);
+        let client = crate::scene::as_user(STRANGER, &arguments);
+        let groups: Vec<String> = groups.iter().map(u32::to_string).collect();
+        let mut command = Command::new("setpriv");
+        let (uid, gid) = (STRANGER.0.to_string(), STRANGER.1.to_string());
+        command.args(["--reuid", &uid, "--regid", &gid, "--groups", &groups.join(",")]);
+        let output =
+            command.arg(client.get_program()).args(client.get_args()).current_dir("/").output().unwrap();
+        String::from_utf8(output.stdout).unwrap().split(' ').next().unwrap().parse::<u16>().unwrap()
+    };
+    assert_eq!((ask(&[STRANGER.1]), ask(&[7, ADMINS.1, 9])), (403, 200));
+    // more than are asked for at first
+    let many: Vec<u32> = (3_000_000..3_000_500).chain([ADMINS.1]).collect();
+    assert_eq!(ask(&many), 200);
 }
 
 fn all_or_none() {
