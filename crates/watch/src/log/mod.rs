@@ -1,0 +1,95 @@
+//! The recorder's log: raw samples on disk, append-only, checksummed, compressed, with a bound on its size.
+//!
+//! A log is a directory of segments, `MILLISECONDS.rflog` by the time of their first record. A segment is the line
+//! `MAGIC` and records; a record is a frame around a compressed record. A segment begins with a key record,
+//! which stands alone; others tell what changed since the one before. Segments are only appended to, and the oldest
+//! is removed when the whole is larger than its bound.
+//!
+//! A record that was cut off (kill -9, a full disk, lost power) is found by its length or checksum: reading goes on
+//! with the next segment and says so.
+
+mod frame;
+mod numbers;
+mod reader;
+mod record;
+mod writer;
+
+use std::path::PathBuf;
+
+pub use reader::{Log, Samples};
+pub use writer::{Recorder, RecorderOptions};
+
+/// The first bytes of a segment; the number is the format's.
+const MAGIC: &[u8] = b"ringfence log 1\n";
+/// The end of a segment's name.
+const ENDING: &str = "rflog";
+
+/// Why the log can't be read or written.
+#[derive(Debug, thiserror::Error)]
+pub enum LogError {
+    /// A file or the directory is refused.
+    #[error("cannot {what} {path}: {source}", path = path.display())]
+    File {
+        /// What was to be done.
+        what: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        source: std::io::Error,
+    },
+    /// A file of that name is no segment of this format.
+    #[error(
+        "{path} is not a log of this version of ringfence\nhint: move it away, or read it with the version that wrote it",
+        path = path.display()
+    )]
+    Foreign {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A sample is larger than a record may be.
+    #[error("a sample of {bytes} bytes does not fit into a record of the log\nhint: record fewer groups")]
+    TooLarge {
+        /// Its size.
+        bytes: usize,
+    },
+}
+
+/// What was lost of a segment: its last record, or what follows a place that can't be read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Torn {
+    /// The segment.
+    pub path: PathBuf,
+    /// Where it can't be read any more.
+    pub at: u64,
+    /// How many bytes are there from that place on.
+    pub bytes: u64,
+}
+
+impl std::fmt::Display for Torn {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Torn { path, at, bytes } = self;
+        write!(f, "{} ends in a record that was cut off: {bytes} bytes from byte {at} on", path.display())
+    }
+}
+
+/// The segments of a directory, oldest first.
+fn segments(directory: &std::path::Path) -> Result<Vec<PathBuf>, LogError> {
+    let failed = |source| LogError::File { what: "list", path: directory.to_owned(), source };
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(directory).map_err(failed)? {
+        let path = entry.map_err(failed)?.path();
+        if milliseconds(&path).is_some() {
+            found.push(path);
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+/// When a segment begins; `None` if the file is none.
+fn milliseconds(path: &std::path::Path) -> Option<u64> {
+    let is_segment = path.extension().is_some_and(|ending| ending == ENDING);
+    let stem = path.file_stem()?.to_str()?;
+    // of one length, so that names sort as numbers do
+    (is_segment && stem.len() == 14).then(|| stem.parse().ok())?
+}

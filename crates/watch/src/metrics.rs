@@ -1,0 +1,202 @@
+//! A sample as metrics: OpenMetrics 1.0, or the older text format of Prometheus for textfile collectors. Names and
+//! units follow Prometheus' conventions: base units, `_total` on counters. The number of series is bounded. Pure.
+
+use std::fmt::Write as _;
+
+use crate::{
+    field::{Field, Instance, Kind, Per, Unit},
+    rates::in_unit,
+    sample::{Column, Reading, Sample, Table},
+};
+
+/// Which of the two text formats.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// `application/openmetrics-text; version=1.0.0`.
+    OpenMetrics,
+    /// `text/plain; version=0.0.4`.
+    Text,
+}
+
+impl Format {
+    /// The content type of an answer over HTTP.
+    pub fn content_type(self) -> &'static str {
+        match self {
+            Format::OpenMetrics => "application/openmetrics-text; version=1.0.0; charset=utf-8",
+            Format::Text => "text/plain; version=0.0.4; charset=utf-8",
+        }
+    }
+}
+
+/// What bounds the number of series.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Bounds {
+    /// At most so many groups, in the order of the table; how many are left out is a metric.
+    pub groups: usize,
+    /// At most so many devices per group.
+    pub devices: usize,
+    /// Figures of each CPU of each group too.
+    pub cpus_of_groups: bool,
+}
+
+impl Default for Bounds {
+    fn default() -> Self {
+        Bounds { groups: 1000, devices: 16, cpus_of_groups: false }
+    }
+}
+
+/// What a metric is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Type {
+    /// It only grows.
+    Counter,
+    /// It is as it is.
+    Gauge,
+}
+
+/// Writes families of metrics, one after the other.
+#[derive(Debug)]
+pub struct Writer<'t> {
+    to: &'t mut String,
+    format: Format,
+    name: String,
+}
+
+impl<'t> Writer<'t> {
+    /// Writes behind what is in `to`.
+    pub fn new(to: &'t mut String, format: Format) -> Writer<'t> {
+        Writer { to, format, name: String::new() }
+    }
+
+    /// Begins a family: `name` with its unit (`ringfence_drifts`, `ringfence_wait_seconds`) and without `_total`.
+    pub fn family(&mut self, name: &str, kind: Type, unit: &str, help: &str) {
+        let of_sample = if kind == Type::Counter { format!("{name}_total") } else { name.to_owned() };
+        let of_family = if self.format == Format::OpenMetrics { name } else { &of_sample };
+        let word = if kind == Type::Counter { "counter" } else { "gauge" };
+        // writing to a String can't fail
+        let _ = writeln!(self.to, "# TYPE {of_family} {word}");
+        if self.format == Format::OpenMetrics && !unit.is_empty() {
+            let _ = writeln!(self.to, "# UNIT {of_family} {unit}");
+        }
+        let _ = writeln!(self.to, "# HELP {of_family} {}.", escaped(help));
+        self.name = of_sample;
+    }
+
+    /// One series of the family that was begun.
+    pub fn sample(&mut self, labels: &[(&str, &str)], value: impl std::fmt::Display) {
+        self.to.push_str(&self.name);
+        for (index, (name, text)) in labels.iter().enumerate() {
+            let _ = write!(self.to, "{}{name}=\"{}\"", if index == 0 { '{' } else { ',' }, escaped(text));
+        }
+        let _ = writeln!(self.to, "{} {value}", if labels.is_empty() { "" } else { "}" });
+    }
+
+    /// Ends the whole; nothing may follow.
+    pub fn end(self) {
+        if self.format == Format::OpenMetrics {
+            self.to.push_str("# EOF\n");
+        }
+    }
+}
+
+/// All figures of a sample, without the end: more families may follow.
+pub fn write(sample: &Sample, bounds: Bounds, to: &mut Writer<'_>) {
+    table(&sample.machine, "ringfence_machine", bounds, to);
+    table(&sample.groups, "ringfence_group", bounds, to);
+    let groups = sample.groups.rows().len();
+    to.family("ringfence_groups", Type::Gauge, "", "Groups that are watched");
+    to.sample(&[], groups);
+    to.family("ringfence_groups_left_out", Type::Gauge, "", "Groups above the bound, without metrics");
+    to.sample(&[], groups.saturating_sub(bounds.groups));
+    to.family("ringfence_sample_seconds", Type::Gauge, "seconds", "How long the last sample took");
+    to.sample(&[], sample.took.as_secs_f64());
+    to.family("ringfence_sample_late_seconds", Type::Gauge, "seconds", "How much later than due it began");
+    to.sample(&[], sample.late.as_secs_f64());
+}
+
+fn table(table: &Table, prefix: &str, bounds: Bounds, to: &mut Writer<'_>) {
+    let mut fields: Vec<&'static Field> = Vec::new();
+    for column in table.columns().list() {
+        if !fields.contains(&column.field) {
+            fields.push(column.field);
+        }
+    }
+    for field in fields {
+        if field.per == Per::Cpu && !field.is_of_machine() && !bounds.cpus_of_groups {
+            continue;
+        }
+        let columns = columns_of(table, field, bounds);
+        let rows = 0..table.rows().len().min(bounds.groups);
+        let is_told =
+            |row: usize| columns.iter().any(|column| table.reading(row, *column) != Reading::Missing);
+        if !rows.clone().any(is_told) {
+            continue;
+        }
+        let (name, unit) = name_of(prefix, field);
+        to.family(
+            &name,
+            if field.kind == Kind::Counter { Type::Counter } else { Type::Gauge },
+            unit,
+            field.help,
+        );
+        for row in rows {
+            columns.iter().for_each(|column| one(table, row, *column, to));
+        }
+    }
+}
+
+fn columns_of(table: &Table, field: &Field, bounds: Bounds) -> Vec<usize> {
+    let columns = table.columns().list().iter().enumerate().filter(|(_, column)| column.field == field);
+    let at_most = if field.per == Per::Device { bounds.devices } else { usize::MAX };
+    columns.map(|(index, _)| index).take(at_most).collect()
+}
+
+fn one(table: &Table, row: usize, column: usize, to: &mut Writer<'_>) {
+    let Column { field, instance, .. } = table.columns().list()[column];
+    let (instance_name, text) = (instance.label(), instance.to_string());
+    let group = (!field.is_of_machine()).then_some(("group", table.rows()[row].as_str()));
+    let of_instance = instance_name.map(|name| (name, text.as_str()));
+    let labels: Vec<(&str, &str)> = group.into_iter().chain(of_instance).collect();
+    match table.reading(row, column) {
+        Reading::Missing => {}
+        Reading::Max => to.sample(&labels, "+Inf"),
+        // a device that another group used
+        Reading::At(0) if matches!(instance, Instance::Device(_)) => {}
+        Reading::At(number) => match field.unit {
+            Unit::Nanos | Unit::Hundredths => to.sample(&labels, in_unit(field.unit, number)),
+            Unit::Bytes | Unit::Count | Unit::Flag => to.sample(&labels, number),
+        },
+    }
+}
+
+/// A metric's name without `_total`, and its unit.
+fn name_of(prefix: &str, field: &Field) -> (String, &'static str) {
+    let unit = match field.unit {
+        Unit::Nanos => "seconds",
+        Unit::Bytes => "bytes",
+        Unit::Count | Unit::Hundredths | Unit::Flag => "",
+    };
+    let separator = if unit.is_empty() { "" } else { "_" };
+    // "bytes" and "time" in a field's name would stand beside the unit
+    let name = field.name.replace('.', "_");
+    let name = match (field.name, name.strip_suffix("_time")) {
+        ("io.rbytes", _) => "io_read",
+        ("io.wbytes", _) => "io_written",
+        ("io.dbytes", _) => "io_discarded",
+        ("io.rios", _) => "io_reads",
+        ("io.wios", _) => "io_writes",
+        ("io.dios", _) => "io_discards",
+        // a gauge must not end like a counter
+        ("memory.total", _) => "memory_size",
+        ("swap.total", _) => "swap_size",
+        ("memory.node.total", _) => "memory_node_size",
+        (_, Some(name)) => name,
+        (_, None) => &name,
+    };
+    (format!("{prefix}_{name}{separator}{unit}"), unit)
+}
+
+/// Backslash, quote and line end, as both formats want them in labels and help.
+fn escaped(text: &str) -> String {
+    text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
+}

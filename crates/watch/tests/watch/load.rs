@@ -1,0 +1,108 @@
+//! A process that waits for a line and then does something: what the tests watch.
+
+use std::{
+    io::{BufRead, Read, Write},
+    process::{Child, ChildStdin, Command, ExitCode, Stdio},
+    time::Duration,
+};
+
+use rustix::time::{ClockId, clock_gettime};
+
+/// The first word of the process's arguments.
+pub const WORD: &str = "load-of-ringfence-watch";
+
+/// It says that it is there; `burn MS`, `take MIB`, `threads N`, `spin` after a line on standard input; then it says so and, but for `burn`,
+/// waits for the end of its input.
+pub fn run(words: &[String]) -> ExitCode {
+    std::io::stdout().write_all(b"here\n").unwrap();
+    let mut line = String::new();
+    std::io::stdin().lock().read_line(&mut line).unwrap();
+    let number: usize = words.get(1).map_or(0, |word| word.parse().unwrap());
+    let mut memory = Vec::new();
+    match words[0].as_str() {
+        "burn" => burn(Duration::from_millis(number as u64)),
+        "take" => memory.resize(number << 20, 1u8),
+        "threads" => {
+            let start =
+                |_| std::thread::Builder::new().spawn(|| std::thread::sleep(Duration::from_secs(600)));
+            if (0..number).map(start).any(|started| started.is_err()) {
+                return ExitCode::FAILURE;
+            }
+        }
+        "spin" => {
+            std::thread::spawn(|| {
+                loop {
+                    std::hint::spin_loop();
+                }
+            });
+        }
+        other => panic!("{other}"),
+    }
+    std::io::stdout().write_all(b"done\n").unwrap();
+    if words[0] != "burn" {
+        let _ = std::io::stdin().lock().read_to_end(&mut Vec::new());
+    }
+    ExitCode::from(memory.first().map_or(0, |byte| byte - 1))
+}
+
+fn burn(time: Duration) {
+    loop {
+        let now = clock_gettime(ClockId::ProcessCPUTime);
+        if Duration::new(now.tv_sec as u64, now.tv_nsec as u32) >= time {
+            return;
+        }
+    }
+}
+
+/// Such a process; killed and reaped when dropped.
+pub struct Load {
+    child: Child,
+    input: Option<ChildStdin>,
+}
+
+impl Load {
+    pub fn new(words: &[&str]) -> Load {
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command.arg(WORD).args(words).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let input = child.stdin.take();
+        let mut load = Load { child, input };
+        assert!(load.is_done(), "the process did not start");
+        load
+    }
+
+    /// CPU time that it used so far, from `/proc`: what was used before it was put into a group counts elsewhere.
+    pub fn used(&self) -> u64 {
+        let path = format!("/proc/{}/schedstat", self.pid());
+        let text = std::fs::read_to_string(path).unwrap_or_default();
+        text.split(' ').next().and_then(|word| word.parse().ok()).unwrap_or(0)
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Lets it begin.
+    pub fn go(&mut self) {
+        self.input.as_mut().unwrap().write_all(b"go\n").unwrap();
+    }
+
+    /// Waits until it did what it was to do; `false` if it ended before.
+    pub fn is_done(&mut self) -> bool {
+        let mut said = [0; 5];
+        self.child.stdout.as_mut().unwrap().read_exact(&mut said).is_ok()
+    }
+
+    /// Lets it end, and reaps it.
+    pub fn end(mut self) {
+        self.input = None;
+        self.child.wait().unwrap();
+    }
+}
+
+impl Drop for Load {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

@@ -1,0 +1,292 @@
+//! The log: what was appended is read back, by time, also where it was cut off.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    time::{Duration, SystemTime},
+};
+
+use kernel::{Fake, Host, Kernel};
+use libtest_mimic::Trial;
+use units::Bytes;
+use watch::{Anew, Beat, Groups, Log, LogError, Options, Recorder, RecorderOptions, Sample, Sampler};
+
+use crate::trial;
+
+pub fn trials() -> Vec<Trial> {
+    vec![
+        trial("samples are read back as they were, also over key records and new groups", round_trip),
+        trial("a log is read from a moment on", by_time),
+        trial("a log cut off at any byte loses its last record alone, and says so", torn),
+        trial("a flipped bit anywhere is found and never believed", flipped),
+        trial("a log keeps its bound", bound),
+        trial("a recorder goes on where a killed one stopped", goes_on),
+        trial("a file that is no log is told", foreign),
+        trial("a thousand idle groups cost a few bytes each", small),
+    ]
+}
+
+/// A machine whose groups' figures change from sample to sample.
+struct Source {
+    fake: Fake,
+    host: Host,
+    sampler: Sampler<Anew<Fake>>,
+    time: SystemTime,
+}
+
+impl Source {
+    fn new(groups: usize) -> Source {
+        let fake = Fake::v1(2, 1);
+        let host = Host::new(Box::new(fake.clone())).unwrap();
+        let sampler =
+            Sampler::new(&host, Anew(fake.clone()), Options { groups: Groups::Ours, slow_every: 3 }, false);
+        let source =
+            Source { fake, host, sampler, time: SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000) };
+        (0..groups).for_each(|number| source.make(&format!("g{number:04}")));
+        source
+    }
+
+    fn make(&self, group: &str) {
+        self.host.hierarchies().iter().for_each(|at| self.fake.mkdir(at, group).unwrap());
+    }
+
+    /// One more sample, a second later.
+    fn next(&mut self) -> Sample {
+        let pid = self.fake.spawn(1).unwrap();
+        let at = self.host.hierarchies().iter().find(|at| at.label() == "pids").unwrap();
+        self.fake.write(at, "g0000", "cgroup.procs", &pid.to_string()).unwrap();
+        self.fake.set_outside("/proc/stat", &format!("cpu0 {pid} 0 0 0 0 0 0 0 0 0\nctxt {}\n", pid * 1000));
+        let mut sample = self
+            .sampler
+            .tick(&self.host, Beat { late: Duration::from_micros(7), missed: 1 })
+            .unwrap()
+            .clone();
+        self.time += Duration::from_secs(1);
+        sample.at = Some(self.time);
+        sample
+    }
+}
+
+struct Directory(tempfile::TempDir);
+
+impl Directory {
+    fn new() -> Directory {
+        Directory(tempfile::tempdir().unwrap())
+    }
+    fn log(&self) -> PathBuf {
+        self.0.path().join("log")
+    }
+}
+
+fn recorder(directory: &Path, key_every: u64) -> Recorder {
+    let (recorder, torn) =
+        Recorder::open(directory, RecorderOptions { key_every, ..RecorderOptions::default() }).unwrap();
+    assert_eq!(torn, None);
+    recorder
+}
+
+#[track_caller]
+fn same(read: &Sample, written: &Sample) {
+    assert_eq!((read.at, read.clock, read.number), (written.at, written.clock, written.number));
+    assert_eq!((read.late, read.missed), (written.late, written.missed));
+    for (read, written) in [(&read.groups, &written.groups), (&read.machine, &written.machine)] {
+        assert_eq!(read.rows(), written.rows());
+        let columns = written.columns().list();
+        assert_eq!(read.columns().list(), columns);
+        for row in 0..written.rows().len() {
+            for (column, about) in columns.iter().enumerate() {
+                assert_eq!(read.reading(row, column), written.reading(row, column), "{}", about.field.name);
+            }
+            let close = |a: Duration, b: Duration| a.abs_diff(b) < Duration::from_millis(2);
+            let (read, written) = (read.times(row), written.times(row));
+            assert!(close(read.tick, written.tick) && close(read.slow, written.slow), "{read:?} {written:?}");
+        }
+    }
+}
+
+fn all(log: &Path) -> Vec<Sample> {
+    Log::open(log).unwrap().since(SystemTime::UNIX_EPOCH).collect::<Result<_, _>>().unwrap()
+}
+
+/// A log of so many samples, and they.
+fn written(directory: &Path, count: usize, key_every: u64) -> Vec<Sample> {
+    let mut source = Source::new(3);
+    let mut recorder = recorder(directory, key_every);
+    let samples: Vec<Sample> = (0..count).map(|_| source.next()).collect();
+    samples.iter().for_each(|sample| recorder.append(sample).unwrap());
+    samples
+}
+
+fn round_trip() {
+    let directory = Directory::new();
+    let mut source = Source::new(3);
+    let mut recorder = recorder(&directory.log(), 5);
+    let mut samples = Vec::new();
+    for number in 0..20 {
+        if number == 12 {
+            source.make("new");
+        }
+        samples.push(source.next());
+        recorder.append(&samples[number]).unwrap();
+    }
+    let read = all(&directory.log());
+    assert_eq!(read.len(), 20);
+    read.iter().zip(&samples).for_each(|(read, written)| same(read, written));
+    assert_eq!(read[19].groups.rows().len(), 5);
+    assert!(
+        read[19].groups.get("g0000", "pids.current").at() > read[0].groups.get("g0000", "pids.current").at()
+    );
+}
+
+fn by_time() {
+    let directory = Directory::new();
+    let samples = written(&directory.log(), 20, 4);
+    let log = Log::open(&directory.log()).unwrap();
+    assert_eq!(log.begins(), samples[0].at);
+    for (number, sample) in samples.iter().enumerate() {
+        let moment = sample.at.unwrap();
+        let read: Vec<Sample> = log.since(moment).map(Result::unwrap).collect();
+        assert_eq!(read.len(), 20 - number);
+        same(&read[0], sample);
+        let (found, torn) = log.at(moment + Duration::from_millis(900)).unwrap();
+        same(&found.unwrap(), sample);
+        assert!(torn.is_empty());
+    }
+    assert_eq!(log.at(samples[0].at.unwrap() - Duration::from_secs(1)).unwrap().0, None);
+    assert_eq!(log.since(samples[19].at.unwrap() + Duration::from_secs(1)).count(), 0);
+}
+
+fn only_segment(log: &Path) -> PathBuf {
+    let mut entries = fs::read_dir(log).unwrap();
+    let path = entries.next().unwrap().unwrap().path();
+    assert!(entries.next().is_none());
+    path
+}
+
+fn torn() {
+    let directory = Directory::new();
+    let samples = written(&directory.log(), 4, 2);
+    let path = only_segment(&directory.log());
+    let bytes = fs::read(&path).unwrap();
+    let mut whole = 0; // of the records before the cut
+    for cut in 0..bytes.len() {
+        fs::write(&path, &bytes[..cut]).unwrap();
+        let mut reader = Log::open(&directory.log()).unwrap().since(SystemTime::UNIX_EPOCH);
+        let mut read = 0;
+        while let Some(sample) = reader.next_sample().unwrap() {
+            same(&sample, &samples[read]);
+            read += 1;
+        }
+        assert!(read == whole || read == whole + 1, "cut at {cut}: {read} records after {whole}");
+        whole = read;
+        // between two records nothing is missing that could be told
+        assert!(reader.torn().len() <= 1);
+        if let Some(torn) = reader.torn().first() {
+            assert_eq!(torn.at + torn.bytes, cut as u64);
+        }
+    }
+    assert_eq!(whole, 3);
+    let torn = Recorder::open(&directory.log(), RecorderOptions::default()).unwrap().1.unwrap();
+    assert!(torn.to_string().contains("cut off"), "{torn}");
+    assert_eq!(fs::metadata(&path).unwrap().len(), torn.at);
+    assert_eq!(all(&directory.log()).len(), 3);
+}
+
+fn flipped() {
+    let directory = Directory::new();
+    let samples = written(&directory.log(), 3, 10);
+    let path = only_segment(&directory.log());
+    let bytes = fs::read(&path).unwrap();
+    for place in 0..bytes.len() {
+        let mut broken = bytes.clone();
+        broken[place] ^= 1 << (place % 8);
+        fs::write(&path, &broken).unwrap();
+        let mut reader = Log::open(&directory.log()).unwrap().since(SystemTime::UNIX_EPOCH);
+        let mut read = 0;
+        loop {
+            match reader.next_sample() {
+                Ok(Some(sample)) => {
+                    same(&sample, &samples[read]);
+                    read += 1;
+                }
+                Ok(None) => break,
+                Err(LogError::Foreign { .. }) => break,
+                Err(other) => panic!("byte {place}: {other}"),
+            }
+        }
+        assert!(read < 3, "byte {place} was not looked at");
+    }
+}
+
+fn bound() {
+    let directory = Directory::new();
+    let mut source = Source::new(300);
+    let options = RecorderOptions { size: Bytes(1 << 20), key_every: 1 };
+    let (mut recorder, _) = Recorder::open(&directory.log(), options).unwrap();
+    let mut sample = source.next();
+    let mut count = 0u64;
+    while recorder.written() < 3 << 20 {
+        source.time += Duration::from_secs(1);
+        sample.at = Some(source.time);
+        recorder.append(&sample).unwrap();
+        count += 1;
+    }
+    let entries: Vec<PathBuf> =
+        fs::read_dir(directory.log()).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let size: u64 = entries.iter().map(|path| fs::metadata(path).unwrap().len()).sum();
+    assert!((1 << 19..(1 << 20) + (64 << 10)).contains(&size), "{size} bytes in {entries:?}");
+    let read = all(&directory.log());
+    assert!((read.len() as u64) < count);
+    assert_eq!(read.last().unwrap().at, sample.at);
+    assert_eq!(Log::open(&directory.log()).unwrap().begins(), read[0].at);
+}
+
+fn goes_on() {
+    let directory = Directory::new();
+    let mut source = Source::new(2);
+    let mut samples: Vec<Sample> = (0..3).map(|_| source.next()).collect();
+    let mut first = recorder(&directory.log(), 10);
+    samples.iter().for_each(|sample| first.append(sample).unwrap());
+    drop(first);
+    // the last record was not written to its end
+    let path = only_segment(&directory.log());
+    let bytes = fs::read(&path).unwrap();
+    fs::write(&path, &bytes[..bytes.len() - 1]).unwrap();
+    let (mut second, torn) = Recorder::open(&directory.log(), RecorderOptions::default()).unwrap();
+    assert!(torn.is_some());
+    // the clock was set back meanwhile
+    source.time -= Duration::from_secs(100);
+    samples[2] = source.next();
+    second.append(&samples[2]).unwrap();
+    let read = all(&directory.log());
+    assert_eq!(read.len(), 3);
+    read.iter().zip(&samples).for_each(|(read, written)| same(read, written));
+}
+
+fn foreign() {
+    let directory = Directory::new();
+    fs::create_dir(directory.log()).unwrap();
+    fs::write(directory.log().join("notes.txt"), "mine").unwrap();
+    assert_eq!(all(&directory.log()).len(), 0);
+    fs::write(directory.log().join("00000000000001.rflog"), "ringfence log 9\nx").unwrap();
+    let error =
+        Log::open(&directory.log()).unwrap().since(SystemTime::UNIX_EPOCH).next().unwrap().unwrap_err();
+    assert!(error.to_string().contains("hint:"), "{error}");
+    assert!(Recorder::open(&directory.log(), RecorderOptions::default()).is_err());
+    assert_eq!(fs::read(directory.log().join("notes.txt")).unwrap(), b"mine");
+    let error = Recorder::open(&directory.log().join("a/b"), RecorderOptions::default()).unwrap_err();
+    assert!(error.to_string().starts_with("cannot make "), "{error}");
+}
+
+fn small() {
+    let directory = Directory::new();
+    let mut source = Source::new(1000);
+    let mut recorder = recorder(&directory.log(), 300);
+    let sample = source.next();
+    recorder.append(&sample).unwrap();
+    let start = recorder.written();
+    (0..10).for_each(|_| recorder.append(&source.next()).unwrap());
+    let per_group = (recorder.written() - start) as f64 / 10.0 / 1000.0;
+    assert!(per_group < 6.0, "{per_group} bytes per group and sample");
+    assert!(start < 60_000, "the first record: {start} bytes for 1,000 groups");
+}

@@ -1,0 +1,132 @@
+//! Metrics as programs read them.
+
+use std::{
+    collections::BTreeSet,
+    io::Write,
+    process::{Command, Stdio},
+};
+
+use kernel::{Fake, Host, Kernel};
+use libtest_mimic::{Completion, Trial};
+use watch::{
+    Anew, Beat, Groups, Options, Sample, Sampler,
+    metrics::{Bounds, Format, Writer, write},
+};
+
+use crate::trial;
+
+pub fn trials() -> Vec<Trial> {
+    vec![
+        trial("every line is as OpenMetrics has it", well_formed),
+        trial("numbers are in base units and no limit is infinite", values),
+        trial("the number of groups is bounded and what is left out is told", bounded),
+        Trial::ignorable_test("promtool finds nothing to mend", || {
+            if Command::new("promtool").arg("--version").output().is_err() {
+                return Ok(Completion::ignored_with("promtool (apt install prometheus) is not there"));
+            }
+            promtool();
+            Ok(Completion::Completed)
+        }),
+    ]
+}
+
+fn sample() -> Sample {
+    let fake = Fake::v1(2, 2);
+    let host = Host::new(Box::new(fake.clone())).unwrap();
+    for at in host.hierarchies() {
+        for group in ["a", "b\"x\\y", "c"] {
+            fake.mkdir(at, group).unwrap();
+        }
+    }
+    fake.set_outside("/proc/loadavg", "1.25 0.92 1.19 6/127 27530\n");
+    fake.set_outside("/proc/stat", "cpu0 100 0 0 0 0 0 0 0 0 0\nctxt 77\n");
+    let at = |name: &str| host.hierarchies().iter().find(|at| at.label().contains(name)).unwrap();
+    fake.write(at("pids"), "a", "pids.max", "5").unwrap();
+    fake.write(at("cpu,"), "a", "cpu.cfs_quota_us", "50000").unwrap();
+    let options = Options { groups: Groups::Ours, slow_every: 1 };
+    let mut sampler = Sampler::new(&host, Anew(fake), options, false);
+    sampler.tick(&host, Beat::default()).unwrap().clone()
+}
+
+fn text(format: Format, bounds: Bounds) -> String {
+    let mut text = String::new();
+    let mut writer = Writer::new(&mut text, format);
+    write(&sample(), bounds, &mut writer);
+    writer.end();
+    text
+}
+
+fn well_formed() {
+    let text = text(Format::OpenMetrics, Bounds::default());
+    assert!(text.ends_with("\n# EOF\n"));
+    let mut families = BTreeSet::new();
+    let mut family = (String::new(), String::new());
+    let mut series = BTreeSet::new();
+    for line in text.lines().filter(|line| *line != "# EOF") {
+        if let Some(rest) = line.strip_prefix("# TYPE ") {
+            let (name, kind) = rest.split_once(' ').unwrap();
+            assert!(families.insert(name.to_owned()), "{name} is there twice");
+            assert!(matches!(kind, "counter" | "gauge") && !name.ends_with("_total"), "{line}");
+            family = (name.to_owned(), kind.to_owned());
+        } else if let Some(rest) = line.strip_prefix("# UNIT ") {
+            let (name, unit) = rest.split_once(' ').unwrap();
+            assert!(name == family.0 && name.ends_with(&format!("_{unit}")), "{line}");
+        } else if let Some(rest) = line.strip_prefix("# HELP ") {
+            assert!(rest.starts_with(&format!("{} ", family.0)), "{line}");
+        } else {
+            let (name, value) = line.rsplit_once(' ').unwrap();
+            assert!(value == "+Inf" || value.parse::<f64>().is_ok(), "{line}");
+            assert!(series.insert(name.to_owned()), "{name} is there twice");
+            let base = name.split('{').next().unwrap();
+            let expected =
+                if family.1 == "counter" { format!("{}_total", family.0) } else { family.0.clone() };
+            assert_eq!(base, expected);
+        }
+    }
+    assert!(families.len() > 20, "{families:?}");
+}
+
+fn values() {
+    for format in [Format::OpenMetrics, Format::Text] {
+        let text = text(format, Bounds::default());
+        for line in [
+            "ringfence_group_pids_max{group=\"a\"} 5",
+            "ringfence_group_pids_max{group=\"c\"} +Inf",
+            "ringfence_group_cpu_max_quota_seconds{group=\"a\"} 0.05",
+            "ringfence_group_pids_max{group=\"b\\\"x\\\\y\"} +Inf",
+            "ringfence_machine_load 1.25",
+            "ringfence_machine_cpu_user_seconds_total{cpu=\"0\"} 1",
+            "ringfence_machine_cpu_switches_total 77",
+        ] {
+            assert!(text.lines().any(|known| known == line), "{line} is not in\n{text}");
+        }
+    }
+    assert!(
+        text(Format::Text, Bounds::default())
+            .contains("# TYPE ringfence_machine_cpu_switches_total counter\n")
+    );
+}
+
+fn bounded() {
+    let text = text(Format::OpenMetrics, Bounds { groups: 2, ..Bounds::default() });
+    assert!(text.contains("{group=\"a\"}") && !text.contains("{group=\"c\"}"), "{text}");
+    assert!(
+        text.contains("\nringfence_groups_left_out 2\n") && text.contains("\nringfence_groups 4\n"),
+        "{text}"
+    );
+}
+
+fn promtool() {
+    let mut check = Command::new("promtool")
+        .args(["check", "metrics"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    check.stdin.take().unwrap().write_all(text(Format::Text, Bounds::default()).as_bytes()).unwrap();
+    let output = check.wait_with_output().unwrap();
+    let said =
+        String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && said.trim().is_empty(), "{said}");
+}
