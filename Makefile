@@ -24,10 +24,11 @@ lint:
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
 
-# writes docs/settings.md, docs/layout.md and docs/layout.schema.json anew from their tables
+# writes docs/settings.md, docs/layout.md, docs/layout.schema.json and docs/fields.md anew from their tables
 docs:
 	RF_BLESS=1 cargo test --locked --quiet -p ringfence-settings
 	RF_BLESS=1 cargo test --locked --quiet -p ringfence-layout pages
+	RF_BLESS=1 cargo test --locked --quiet -p ringfence-watch docs
 
 clean:
 	cargo clean

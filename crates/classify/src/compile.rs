@@ -1,6 +1,8 @@
 //! Rules made ready for judging many processes: names resolved to numbers once, texts to bytes. A rule that names an
 //! account which does not exist takes nobody, and is told.
 
+use std::os::unix::ffi::OsStringExt;
+
 use kernel::GroupName;
 use layout::{Account, Condition, Controllers, Glob, Matcher, NamePattern, Origin, Process, Rule, Who};
 
@@ -74,8 +76,8 @@ pub(crate) enum Whose {
 
 #[derive(Debug, Clone)]
 pub(crate) enum Program {
-    /// The whole path.
-    Path(Vec<u8>),
+    /// The whole path; where it is a link, the kernel tells the file that it leads to.
+    Path { asked: Vec<u8>, leads_to: Option<Vec<u8>> },
     /// Its last part.
     Name(Vec<u8>),
     /// The beginning of the last part, or of the path if it holds a slash.
@@ -201,9 +203,17 @@ fn also(condition: &Condition, names: &dyn Names, wrong: &mut Vec<(String, Origi
 }
 
 impl Program {
+    #[allow(
+        clippy::disallowed_methods,
+        reason = "only compared with what the kernel says; nothing is opened by it"
+    )]
     fn new(process: &Process) -> Program {
         match process {
-            Process::Path(path) => Program::Path(path.clone().into_bytes()),
+            Process::Path(path) => {
+                let leads_to = std::fs::canonicalize(path).ok().map(|path| path.into_os_string().into_vec());
+                let asked = path.clone().into_bytes();
+                Program::Path { leads_to: leads_to.filter(|path| *path != asked), asked }
+            }
             Process::Name(name) => Program::Name(name.clone().into_bytes()),
             Process::Prefix(prefix) => Program::Prefix(prefix.clone().into_bytes()),
             Process::Glob(glob) => Program::Glob(glob.clone()),
@@ -213,7 +223,9 @@ impl Program {
     /// Is it that program, or like it?
     pub(crate) fn is(&self, path: &[u8]) -> bool {
         match self {
-            Program::Path(asked) => asked == path,
+            Program::Path { asked, leads_to } => {
+                asked == path || leads_to.as_ref().is_some_and(|other| other == path)
+            }
             Program::Name(asked) => asked == last(path),
             Program::Prefix(asked) if asked.contains(&b'/') => path.starts_with(asked),
             Program::Prefix(asked) => last(path).starts_with(asked),

@@ -82,6 +82,11 @@ impl Present {
         Present { groups }
     }
 
+    /// Each with its hierarchy.
+    pub fn groups(&self) -> &[(usize, String)] {
+        &self.groups
+    }
+
     /// In none of our groups?
     pub fn is_empty(&self) -> bool {
         self.groups.is_empty()

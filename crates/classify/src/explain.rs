@@ -94,7 +94,9 @@ fn with_number(name: &str, number: u32) -> String {
 impl Program {
     fn shown(&self) -> String {
         match self {
-            Program::Path(bytes) | Program::Name(bytes) => String::from_utf8_lossy(bytes).into_owned(),
+            Program::Path { asked: bytes, .. } | Program::Name(bytes) => {
+                String::from_utf8_lossy(bytes).into_owned()
+            }
             Program::Prefix(bytes) => format!("{}*", String::from_utf8_lossy(bytes)),
             Program::Glob(glob) => glob.to_string(),
         }

@@ -11,6 +11,14 @@ pub trait Facts {
     /// # Errors
     /// [`Gone`], as of all that follow.
     fn status(&mut self) -> Result<Status, Gone>;
+    /// Its effective user and group.
+    ///
+    /// # Errors
+    /// [`Gone`].
+    fn owner(&mut self) -> Result<(u32, u32), Gone> {
+        let Status { uid, gid, .. } = self.status()?;
+        Ok((uid, gid))
+    }
     /// Is it a thread of the kernel's own?
     ///
     /// # Errors
@@ -138,6 +146,10 @@ impl Facts for Process<'_> {
 
     fn status(&mut self) -> Result<Status, Gone> {
         self.status()
+    }
+
+    fn owner(&mut self) -> Result<(u32, u32), Gone> {
+        self.owner()
     }
 
     fn kernel_thread(&mut self) -> Result<bool, Gone> {

@@ -2,7 +2,7 @@
 //! environment or a command line is read only if everything before it fits.
 
 use layout::Condition;
-use system::{Gone, Status};
+use system::Gone;
 
 use crate::{
     Facts, Miss,
@@ -10,8 +10,8 @@ use crate::{
     control_groups,
 };
 
-/// A chain of parents that is longer than this is no chain (`/proc` was read while it changed).
-const LONGEST_CHAIN: usize = 10_000;
+/// Ancestors that are looked at: each costs reads, and a chain of thousands must not hold up all others.
+const LONGEST_CHAIN: usize = 256;
 
 impl Fit {
     /// `None` if all parts fit, else the first that does not.
@@ -39,10 +39,10 @@ impl Fit {
 
 impl Whose {
     fn is(&self, process: &mut dyn Facts) -> Result<bool, Gone> {
-        let Status { uid, gid, .. } = match self {
+        let (uid, gid) = match self {
             Whose::Anyone => return Ok(true),
             Whose::Nobody => return Ok(false),
-            _ => process.status()?,
+            _ => process.owner()?,
         };
         Ok(match self {
             Whose::User { uid: asked, .. } => *asked == uid,

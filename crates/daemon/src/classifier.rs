@@ -18,6 +18,7 @@ use tracing::{debug, info, warn};
 use crate::{
     Counters,
     memories::Memories,
+    notify::Alive,
     put::{Place, Put, put},
     ruling::{Ruling, Way},
 };
@@ -25,6 +26,8 @@ use crate::{
 /// How long groups made on demand stay after the end of a process in one: long enough that the next one of a row of
 /// short processes finds its group.
 const SWEEP_AFTER: Duration = Duration::from_secs(2);
+/// How long after a refusal it is tried again.
+const RETRY_AFTER: Duration = Duration::from_secs(30);
 /// How often the same rule's refusals are told.
 const TELL_EVERY: Duration = Duration::from_secs(60);
 
@@ -37,8 +40,13 @@ pub(crate) struct Classifier {
     memberships: Memberships,
     memories: Memories,
     batch: Batch,
-    /// Processes that could not be moved.
+    /// Processes that could not be moved, and their children since.
     failed: HashSet<u32>,
+    /// When that is tried again.
+    retry_at: Option<Instant>,
+    /// During the first look at all processes: where rules lead.
+    led: HashSet<(usize, String)>,
+    alive: Alive,
     /// When refusals of a rule were last told, and how many were not since.
     told: HashMap<usize, (Option<Instant>, u64)>,
     /// When groups made on demand are to be looked at.
@@ -85,6 +93,9 @@ impl Classifier {
             memories: Memories::default(),
             batch: Batch::default(),
             failed: HashSet::new(),
+            retry_at: None,
+            led: HashSet::new(),
+            alive: Alive::new(),
             told: HashMap::new(),
             sweep_at: None,
         }
@@ -102,6 +113,11 @@ impl Classifier {
         self.memories.len()
     }
 
+    /// Closes what is kept open of groups: a hierarchy may be about to be unmounted.
+    pub fn let_go(&mut self) {
+        self.ruling.forget_ways();
+    }
+
     /// Other rules from now on; [`Classifier::scan`] follows.
     pub fn follow(&mut self, ruling: Ruling) {
         self.ruling = ruling;
@@ -110,9 +126,15 @@ impl Classifier {
 
     /// The hierarchies may be others: mounts.
     pub fn look_again(&mut self, host: Host) {
+        let other = host.hierarchies() != self.host.hierarchies();
         self.host = host;
         self.memberships = Memberships::default();
         self.ruling.forget_ways();
+        if other {
+            // what is remembered is by hierarchy
+            self.memories = Memories::default();
+            self.scan(Scan::Start);
+        }
     }
 
     /// Takes an event; what follows from it is done by [`Classifier::act`].
@@ -144,16 +166,19 @@ impl Classifier {
     /// Judges everybody to whom something happened.
     pub fn act(&mut self) {
         let mut batch = std::mem::take(&mut self.batch);
-        for (pid, at) in batch.changed.drain(..) {
+        // the newest first: of those that live shortly, more are still there then
+        for (pid, at) in batch.changed.drain(..).rev() {
             // who ended since is not there any more, or there again
             if batch.known.remove(&pid) {
                 self.judge_and_count(pid, Some(at), None);
             }
         }
-        // a child that was forked before its parent was moved is where the parent was
         for (parent, child, at) in batch.forks.drain(..) {
-            if self.memories.moved_after(parent, at) {
+            if self.memories.left_behind(parent, at) {
                 self.judge_and_count(child, Some(at), None);
+            }
+            if self.failed.contains(&parent) {
+                self.failed.insert(child);
             }
         }
         batch.known.clear();
@@ -173,7 +198,9 @@ impl Classifier {
         };
         self.memories.retain(&living);
         self.failed.clear();
+        self.retry_at = None;
         let (mut moved, mut failed) = (0, 0);
+        self.led = if why == Scan::Start { self.ruling.led(&self.host) } else { HashSet::new() };
         for &pid in &living {
             match self.judge_and_count(pid, None, Some(why)) {
                 Done::Moved => moved += 1,
@@ -192,8 +219,12 @@ impl Classifier {
         info!(processes = living.len(), moved, failed, "looked at all processes {why}");
     }
 
-    /// Tries again what could not be moved.
+    /// Tries again what could not be moved, if it is time.
     pub fn retry(&mut self) {
+        if self.retry_at.is_none_or(|at| at > Instant::now()) {
+            return;
+        }
+        self.retry_at = None;
         for pid in std::mem::take(&mut self.failed) {
             self.judge_and_count(pid, None, None);
         }
@@ -201,7 +232,7 @@ impl Classifier {
 
     /// When something is to be done without an event.
     pub fn due(&self) -> Option<Instant> {
-        self.sweep_at
+        self.sweep_at.into_iter().chain(self.retry_at).min()
     }
 
     /// Removes empty groups that were made on demand, if it is time.
@@ -222,11 +253,14 @@ impl Classifier {
     }
 
     fn judge_and_count(&mut self, pid: u32, since: Option<Duration>, scan: Option<Scan>) -> Done {
+        // of thousands, one round may take longer than the service manager waits
+        self.alive.sign();
         let mut judge = Judge {
             host: &self.host,
             ruling: &mut self.ruling,
             memberships: &mut self.memberships,
             memories: &mut self.memories,
+            led: &self.led,
             counters: &self.counters,
         };
         let judged = self.reader.process(pid).map_err(Trouble::from).and_then(|mut process| {
@@ -235,11 +269,9 @@ impl Classifier {
         });
         match judged {
             Ok(Done::Moved) => {
-                let now = now();
-                self.memories.moved(pid, now);
                 Counters::count(&self.counters.moved);
                 if let Some(since) = since {
-                    self.counters.took(now.saturating_sub(since));
+                    self.counters.took(now().saturating_sub(since));
                 }
                 Done::Moved
             }
@@ -248,11 +280,14 @@ impl Classifier {
                 if taken {
                     Counters::count(&self.counters.missed);
                 }
+                // its end is told later; until then nobody inherits what it did not live to become
+                self.memories.end(pid);
                 Done::Left
             }
             Err(Trouble::Refused { rule, error }) => {
                 Counters::count(&self.counters.failed);
                 self.failed.insert(pid);
+                self.retry_at.get_or_insert_with(|| Instant::now() + RETRY_AFTER);
                 self.tell(rule, pid, &error);
                 Done::Failed
             }
@@ -314,12 +349,32 @@ impl From<Gone> for Trouble {
     }
 }
 
+/// What is remembered of a process.
+struct Remembered {
+    memory: Memory,
+    /// Of who was born before its parent was moved: what was remembered of the parent before that.
+    before_move: Option<Memory>,
+}
+
+impl Remembered {
+    /// What holds of a process that is here now, in these hierarchies.
+    fn of_now(self, now: &Present, hierarchies: &[usize]) -> Memory {
+        let only = |memory: Memory| Memory { present: memory.present.only(hierarchies), ..memory };
+        let (memory, before) = (only(self.memory), self.before_move.map(only));
+        match before {
+            Some(before) if memory.present != *now && before.present == *now => before,
+            _ => memory,
+        }
+    }
+}
+
 /// All that one judgement needs.
 struct Judge<'j> {
     host: &'j Host,
     ruling: &'j mut Ruling,
     memberships: &'j mut Memberships,
     memories: &'j mut Memories,
+    led: &'j HashSet<(usize, String)>,
     counters: &'j Counters,
 }
 
@@ -341,8 +396,14 @@ impl Judge<'_> {
         let now = present.only(&way.hierarchies);
         // only who is in a group that this rule does not lead to can have been put there
         let parent = if there || now.is_empty() { None } else { self.parent(process, &way.hierarchies)? };
-        let before =
-            remembered.map(|memory| Memory { present: memory.present.only(&way.hierarchies), ..memory });
+        let before = match remembered {
+            Some(remembered) => Some(remembered.of_now(&now, &way.hierarchies)),
+            // a rule's doing, before we were started
+            None if !now.is_empty() && now.groups().iter().all(|group| self.led.contains(group)) => {
+                Some(Memory { present: now.clone(), ..Memory::default() })
+            }
+            None => None,
+        };
         let (decision, memory) = settle(decision, &now, parent.as_ref(), before.as_ref(), there);
         self.memories.keep(pid, Memory { present: present.clone(), ..memory.clone() }, now_at);
         if there {
@@ -359,7 +420,7 @@ impl Judge<'_> {
             let path = path.or_else(|| present.at(at.id))?;
             (!path.is_empty()).then(|| (at.id, path.to_owned()))
         });
-        self.memories.keep(pid, Memory { present: merged.collect(), ..memory }, now_at);
+        self.memories.moved(pid, Memory { present: merged.collect(), ..memory }, self::now());
         Ok(Done::Moved)
     }
 
@@ -369,18 +430,21 @@ impl Judge<'_> {
         process: &mut Process<'_>,
         scan: Option<Scan>,
         decision: Decision,
-    ) -> Result<Option<Memory>, Gone> {
-        let own = self.memories.of(process.pid());
-        let kept = match own {
-            Some(own) => Some(own),
-            None if scan == Some(Scan::Start) => None,
-            None => self.memories.of(process.status()?.parent),
+    ) -> Result<Option<Remembered>, Gone> {
+        let own = process.pid();
+        let whose = match self.memories.of(own) {
+            Some(_) => own,
+            None if scan == Some(Scan::Start) => return Ok(None),
+            None => process.status()?.parent,
         };
-        Ok(kept.map(|memory| {
+        let Some(memory) = self.memories.of(whose) else { return Ok(None) };
+        let before_move = if self.memories.was_moved(own) { None } else { self.memories.before_move(whose) };
+        // rules are counted anew after a reload: the one that fits now is the one that a hand overruled
+        let counted = |memory: Rc<Memory>| {
             let memory = (*memory).clone();
-            // rules are counted anew after a reload: the one that fits now is the one that a hand overruled
             if scan == Some(Scan::Reload) { Memory { rule: decision.rule(), ..memory } } else { memory }
-        }))
+        };
+        Ok(Some(Remembered { memory: counted(memory), before_move: before_move.map(counted) }))
     }
 
     /// No rule takes it: it stays, and what it is now is remembered.
@@ -388,14 +452,14 @@ impl Judge<'_> {
         &mut self,
         process: &mut Process<'_>,
         decision: Decision,
-        remembered: Option<Memory>,
+        remembered: Option<Remembered>,
     ) -> Result<(), Gone> {
         if decision == Decision::KernelThread {
             return Ok(());
         }
         let memory = match remembered {
             // where it is counts only once a rule takes it
-            Some(memory) => Memory { rule: decision.rule(), ..memory },
+            Some(remembered) => Memory { rule: decision.rule(), ..remembered.memory },
             None => {
                 let member = self.memberships.of(self.host, process.control_groups()?);
                 settle(decision, member.ours(), None, None, false).1

@@ -18,6 +18,9 @@ pub enum Error {
     /// The socket can't be had.
     #[error(transparent)]
     Socket(#[from] crate::socket::Unserved),
+    /// A new gate for strict rules did not come to hold; the one before does.
+    #[error("the new strict rules are not in force: their gate does not answer; the one before still holds")]
+    NoGate,
     /// Another daemon keeps the same state.
     #[error("another daemon runs already: it holds {}", path.display())]
     Second {
@@ -44,6 +47,13 @@ pub struct Refused {
     pub details: String,
 }
 
+impl From<kernel::Error> for Refused {
+    fn from(error: kernel::Error) -> Refused {
+        let hint = error.hint().map(|hint| format!("hint: {hint}\n")).unwrap_or_default();
+        Refused { summary: error.to_string(), details: hint }
+    }
+}
+
 impl Error {
     /// For `map_err`: a system call's error.
     pub(crate) fn of(what: &'static str) -> impl Fn(std::io::Error) -> Error {
@@ -57,7 +67,11 @@ impl Error {
             Error::State(failure) => failure.hint(),
             Error::Second { .. } => Some("systemctl status ringfenced, or end it first".to_owned()),
             // theirs are part of their texts
-            Error::Events(_) | Error::Socket(_) | Error::Refused(_) | Error::System { .. } => None,
+            Error::Events(_)
+            | Error::Socket(_)
+            | Error::Refused(_)
+            | Error::System { .. }
+            | Error::NoGate => None,
         }
     }
 

@@ -23,12 +23,30 @@ struct Kept {
     at: Duration,
     /// On CLOCK_MONOTONIC; zero: not by us.
     moved: Duration,
+    /// What was remembered before that move: who was born before it may have been left where that says.
+    before: Option<Rc<Memory>>,
+}
+
+impl Kept {
+    fn moved_since(&self, forked: Duration) -> bool {
+        self.moved > Duration::ZERO && forked <= self.moved + TOLD_LATER
+    }
 }
 
 impl Memories {
     /// Of one process.
     pub fn of(&self, pid: u32) -> Option<Rc<Memory>> {
         self.kept.get(&pid).map(|kept| Rc::clone(&kept.memory))
+    }
+
+    /// What was remembered of it, or of the parent that it was born of, before the last move.
+    pub fn before_move(&self, pid: u32) -> Option<Rc<Memory>> {
+        self.kept.get(&pid)?.before.clone()
+    }
+
+    /// Was it moved by us?
+    pub fn was_moved(&self, pid: u32) -> bool {
+        self.kept.get(&pid).is_some_and(|kept| kept.moved > Duration::ZERO)
     }
 
     /// Keeps what is to be remembered of it at that time.
@@ -40,15 +58,17 @@ impl Memories {
                     kept.memory = Rc::new(memory);
                 }
             }
-            None => _ = self.kept.insert(pid, Kept { memory: Rc::new(memory), at, moved: Duration::ZERO }),
+            None => {
+                let new = Kept { memory: Rc::new(memory), at, moved: Duration::ZERO, before: None };
+                self.kept.insert(pid, new);
+            }
         }
     }
 
-    /// It was moved at that time.
-    pub fn moved(&mut self, pid: u32, at: Duration) {
-        if let Some(kept) = self.kept.get_mut(&pid) {
-            kept.moved = at;
-        }
+    /// It was moved at that time; `memory`: what is to be remembered of it from then on.
+    pub fn moved(&mut self, pid: u32, memory: Memory, at: Duration) {
+        let before = self.of(pid);
+        self.kept.insert(pid, Kept { memory: Rc::new(memory), at, moved: at, before });
     }
 
     /// A child was born at that time, with all that is remembered of its parent; unless more is known of it already,
@@ -58,16 +78,20 @@ impl Memories {
             return;
         }
         match self.kept.get(&parent) {
-            Some(kept) => _ = self.kept.insert(child, Kept { at, moved: Duration::ZERO, ..kept.clone() }),
+            Some(kept) => {
+                let before = kept.before.clone().filter(|_| kept.moved_since(at));
+                let new = Kept { memory: Rc::clone(&kept.memory), at, moved: Duration::ZERO, before };
+                self.kept.insert(child, new);
+            }
             // of an earlier process of this number
             None => _ = self.kept.remove(&child),
         }
     }
 
-    /// Was the parent moved after it forked a child at that time? The child may have been left behind then.
-    pub fn moved_after(&self, parent: u32, forked: Duration) -> bool {
-        let moved = |kept: &Kept| kept.moved > Duration::ZERO && forked <= kept.moved + TOLD_LATER;
-        self.kept.get(&parent).is_some_and(moved)
+    /// May a child that was forked at that time have been left behind? If its parent was moved after, or has ended since:
+    /// then nobody knows.
+    pub fn left_behind(&self, parent: u32, forked: Duration) -> bool {
+        self.kept.get(&parent).is_none_or(|kept| kept.moved_since(forked))
     }
 
     /// It ended; what was remembered of it.
@@ -103,13 +127,29 @@ mod tests {
         memories.keep(1, Memory::default(), SECOND);
         memories.fork(1, 2, 5 * SECOND);
         assert!(memories.of(2).is_some());
-        assert!(!memories.moved_after(1, Duration::from_secs(5)), "never moved");
-        memories.moved(1, Duration::from_secs(7));
-        assert!(memories.moved_after(1, Duration::from_secs(5)));
-        assert!(memories.moved_after(1, Duration::from_millis(7050)), "told a little later");
-        assert!(!memories.moved_after(1, Duration::from_secs(8)));
+        assert!(!memories.left_behind(1, Duration::from_secs(5)), "never moved");
+        memories.moved(1, Memory::default(), Duration::from_secs(7));
+        assert!(memories.left_behind(1, Duration::from_secs(5)));
+        assert!(memories.left_behind(1, Duration::from_millis(7050)), "told a little later");
+        assert!(!memories.left_behind(1, Duration::from_secs(8)));
         memories.fork(1, 3, 9 * SECOND);
-        assert!(!memories.moved_after(3, Duration::from_secs(5)), "the child itself was not moved");
+        assert!(!memories.left_behind(3, Duration::from_secs(5)), "the child itself was not moved");
+        memories.end(1);
+        assert!(memories.left_behind(1, Duration::from_secs(20)), "nobody knows");
+    }
+
+    #[test]
+    fn who_was_born_before_a_move_inherits_what_was_before() {
+        let mut memories = Memories::default();
+        let (old, new) =
+            (Memory { rule: Some(0), ..Memory::default() }, Memory { rule: Some(1), ..Memory::default() });
+        memories.keep(1, old.clone(), SECOND);
+        memories.moved(1, new.clone(), 7 * SECOND);
+        memories.fork(1, 2, 5 * SECOND);
+        assert_eq!(memories.before_move(2).as_deref(), Some(&old));
+        assert!(!memories.was_moved(2) && memories.was_moved(1));
+        memories.fork(1, 3, 9 * SECOND);
+        assert_eq!((memories.before_move(3), memories.of(3).as_deref()), (None, Some(&new)));
     }
 
     #[test]

@@ -13,7 +13,7 @@ use std::{
     },
     process::{Child, Command, ExitStatus},
     sync::atomic::{AtomicU32, Ordering},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 const SOCKET: &str = "NOTIFY_SOCKET";
@@ -30,8 +30,38 @@ pub(crate) fn tell(state: &str) {
     }
 }
 
+/// Signs of life for the service manager, as often as it wants them.
+#[derive(Debug)]
+pub(crate) struct Alive {
+    every: Option<Duration>,
+    next: Instant,
+}
+
+impl Alive {
+    /// The first is due after a while.
+    pub fn new() -> Alive {
+        let every = watchdog();
+        Alive { every, next: Instant::now() + every.unwrap_or_default() }
+    }
+
+    /// When the next is due; `None` if none is wanted.
+    pub fn due(&self) -> Option<Instant> {
+        self.every.map(|_| self.next)
+    }
+
+    /// Gives one, if it is time.
+    pub fn sign(&mut self) {
+        let Some(every) = self.every else { return };
+        let now = Instant::now();
+        if self.next <= now {
+            tell("WATCHDOG=1");
+            self.next = now + every;
+        }
+    }
+}
+
 /// How often the service manager wants a sign of life; half of what it waits for one.
-pub(crate) fn watchdog() -> Option<Duration> {
+fn watchdog() -> Option<Duration> {
     let ours = |pid: String| pid.parse() == Ok(std::process::id());
     if !std::env::var("WATCHDOG_PID").map_or(true, ours) {
         return None;

@@ -1,7 +1,7 @@
 //! The rules in force, ready to be followed: compiled, with where each leads where that is the same for all processes.
 //! Read as a whole or not at all. Decides nothing.
 
-use std::{path::PathBuf, rc::Rc};
+use std::{collections::HashSet, path::PathBuf, rc::Rc};
 
 use classify::{Configuration, Files, Goal, Placer, Rules};
 use kernel::Host;
@@ -110,6 +110,17 @@ impl Ruling {
         let way = Rc::new(Way::new(goals, &placer, host, kept_open < KEPT_OPEN));
         self.ways[rule] = Some(Rc::clone(&way));
         Some(way)
+    }
+
+    /// Where rules lead, as far as that is the same for all processes.
+    pub fn led(&mut self, host: &Host) -> HashSet<(usize, String)> {
+        let mut led = HashSet::new();
+        for rule in 0..self.read.len() {
+            let way = self.fixed(rule, host);
+            let places = way.iter().filter_map(|way| way.places.as_ref()).flatten();
+            led.extend(places.map(|place| (place.at, place.path.clone())));
+        }
+        led
     }
 
     fn fixed_goals(&self, rule: usize) -> Option<Vec<Goal>> {

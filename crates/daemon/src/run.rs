@@ -16,6 +16,7 @@ use kernel::{Host, Real};
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
     fs::FlockOperation,
+    process::{getpriority_process, setpriority_process},
 };
 use tracing::{error, info, warn};
 
@@ -26,7 +27,7 @@ use crate::{
     interface::{Interface, Shared},
     keeping::{Keeping, Why},
     listener::Listener,
-    notify,
+    notify::{self, Alive},
     ruling::Ruling,
     signals::Signals,
     socket,
@@ -62,13 +63,17 @@ pub fn run(options: Options) -> Result<(), Error> {
 
     let ruling = Ruling::read(&options.files)?;
     let mut host = host()?;
-    if host.needs_unit() && (!ruling.read.is_empty() || options.files.layout().is_some()) {
+    if needs_unit(&host, &ruling, &options) {
         kernel::ensure_unit(&host)?;
         host = self::host()?;
     }
+    // who puts processes into groups must not wait behind those that are to be put there
+    if getpriority_process(None).is_ok_and(|nice| nice == 0) {
+        let _ = setpriority_process(None, -10);
+    }
     let division = division(&options, &host)?;
     // before the machine is looked at: what changes after is told
-    let mut uevents = division.as_ref().and_then(|_| uevents());
+    let mut uevents = options.apply.then(uevents).flatten();
     // from here on no process is missed: what the scan does not see is told by an event
     let mut listener = Listener::open(options.buffer)?;
     let mut daemon = Daemon {
@@ -94,6 +99,11 @@ pub fn run(options: Options) -> Result<(), Error> {
     drop(socket);
     info!("ended; groups stay as they are");
     Ok(())
+}
+
+/// Below systemd our groups live in a unit, made when there is a group to live there.
+fn needs_unit(host: &Host, ruling: &Ruling, options: &Options) -> bool {
+    host.needs_unit() && (!ruling.read.is_empty() || options.files.layout().is_some())
 }
 
 /// Two daemons would undo each other's work.
@@ -139,7 +149,9 @@ impl Daemon {
             Ok(applied) => self.tell(applied.as_ref()),
             Err(refused) => error!("the layout is not applied: {refused}\n{}", refused.details.trim_end()),
         }
-        self.hold()?;
+        if let Some(strict) = &mut self.strict {
+            strict.follow(self.classifier.ruling(), &self.options.files, self.handle.clone())?;
+        }
         self.share_rights();
         self.classifier.scan(Scan::Start);
         Ok(())
@@ -162,11 +174,10 @@ impl Daemon {
         }
     }
 
-    fn hold(&mut self) -> Result<(), Error> {
-        match &mut self.strict {
-            Some(strict) => strict.follow(self.classifier.ruling(), &self.options.files, self.handle.clone()),
-            None => Ok(()),
-        }
+    fn hold(&mut self, ruling: &Ruling) -> Result<(), Refused> {
+        let Some(strict) = &mut self.strict else { return Ok(()) };
+        let followed = strict.follow(ruling, &self.options.files, self.handle.clone());
+        followed.map_err(|error| Refused { summary: error.to_string(), details: String::new() })
     }
 
     fn tell(&mut self, applied: Option<&Applied>) {
@@ -193,10 +204,9 @@ impl Daemon {
         uevents: &mut Option<Uevents>,
         requests: &Receiver<Request>,
     ) -> Result<(), Error> {
-        let alive = notify::watchdog();
-        let mut next_alive = alive.map(|every| Instant::now() + every);
+        let mut alive = Alive::new();
         while !self.end {
-            let due = [listener.due(), self.classifier.due(), self.keeping.due(), next_alive];
+            let due = [listener.due(), self.classifier.due(), self.keeping.due(), alive.due()];
             let due = due.into_iter().flatten().min();
             let Woken { event, woken, machine } = waited(listener, signals, uevents.as_ref(), due)?;
             if machine && uevents.as_mut().is_some_and(Uevents::take) {
@@ -210,13 +220,11 @@ impl Daemon {
                 requests.try_iter().for_each(|request| request(self));
             }
             self.classifier.sweep();
+            self.classifier.retry();
             if let Some(why) = self.keeping.is_time() {
                 self.keep(why);
             }
-            if let (Some(every), Some(_)) = (alive, next_alive.filter(|at| *at <= Instant::now())) {
-                notify::tell("WATCHDOG=1");
-                next_alive = Some(Instant::now() + every);
-            }
+            alive.sign();
         }
         Ok(())
     }
@@ -246,7 +254,6 @@ impl Daemon {
     }
 
     fn keep(&mut self, why: Why) {
-        self.classifier.retry();
         if let Some(division) = &mut self.division
             && self.keeping.look(division, why, self.classifier.host(), &self.counters)
         {
@@ -274,14 +281,18 @@ impl Daemon {
             What::All | What::Rules => Ruling::read(files)?,
             What::Templates => self.classifier.ruling().with_templates_of(files)?,
         };
+        if needs_unit(self.classifier.host(), &ruling, &self.options) {
+            kernel::ensure_unit(self.classifier.host())?;
+            self.look_again();
+        }
         let applied = if what == What::All && self.options.apply { self.redivide()? } else { None };
+        if what != What::Templates {
+            self.hold(&ruling)?;
+        }
         let (rules, templates) = (ruling.read.len(), ruling.desired.templates.len());
         self.classifier.follow(ruling);
         self.share_rights();
         if what != What::Templates {
-            if let Err(problem) = self.hold() {
-                error!("{problem}");
-            }
             self.classifier.scan(Scan::Reload);
         }
         info!(rules, templates, "reloaded");
@@ -293,6 +304,7 @@ impl Daemon {
         let state = State::open(&self.options.state)
             .map_err(|failure| Refused { summary: failure.to_string(), details: String::new() })?;
         let layout = self.options.files.layout();
+        self.classifier.let_go();
         let mut new = layout.map(|layout| Division::read(state, layout)).transpose()?;
         let host = self.classifier.host();
         let applied = new.as_mut().map(|division| division.apply(host)).transpose()?;

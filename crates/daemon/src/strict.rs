@@ -15,10 +15,7 @@ use std::{
     },
     path::PathBuf,
     process::Command,
-    sync::{
-        Arc,
-        mpsc::{Receiver, channel},
-    },
+    sync::{Arc, mpsc::channel},
     time::{Duration, Instant},
 };
 
@@ -63,7 +60,7 @@ impl Strict {
     /// whenever a gate begins to hold, as starts before it were not held.
     ///
     /// # Errors
-    /// The watchdog's thread can't be had.
+    /// The watchdog's thread can't be had. [`Error::NoGate`]: the gate before stays.
     pub fn follow(&mut self, ruling: &Ruling, files: &RuleFiles, wake: Handle) -> Result<(), Error> {
         let held = ruling.held();
         if held.is_empty() {
@@ -93,7 +90,13 @@ impl Strict {
             wake.wake();
         };
         let new = Watchdog::start(self.gate.limits, gate, notice)?;
-        wait(&served, CHANGE);
+        let holds = served.recv_timeout(CHANGE).is_ok();
+        if !holds && self.running.is_some() {
+            return Err(Error::NoGate);
+        }
+        if !holds {
+            warn!("strict rules are not in force yet: their gate does not answer");
+        }
         self.running = Some(new);
         Ok(())
     }
@@ -115,13 +118,6 @@ impl Strict {
             }
         }
         words
-    }
-}
-
-fn wait(served: &Receiver<()>, limit: Duration) {
-    let end = Instant::now() + limit;
-    if served.recv_timeout(end.saturating_duration_since(Instant::now())).is_err() {
-        warn!("strict rules are not in force yet: their gate does not answer");
     }
 }
 
@@ -161,6 +157,9 @@ pub fn gate(words: impl IntoIterator<Item = OsString>) -> Result<(), Error> {
     let held = ruling.held();
     let mut reader = ProcessReader::new();
     let gate = ExecGate::open(control, held)?;
+    for problem in gate.not_held() {
+        warn!("{problem}; the others are held");
+    }
     gate.serve(|pid, file| {
         // what goes wrong here is seen, and told, by the daemon after the exec
         let since = Instant::now();
@@ -196,6 +195,10 @@ fn admit(
     pid: u32,
     file: BorrowedFd<'_>,
 ) -> Result<Outcome, Gone> {
+    // of a process outside of our PID namespace no number is told
+    if pid == 0 {
+        return Ok(Outcome::LetGo);
+    }
     let link = rustix::fs::readlink(format!("/proc/self/fd/{}", file.as_raw_fd()), Vec::new());
     let Ok(program) = link else { return Ok(Outcome::LetGo) };
     let program = Cow::from(program.as_bytes().to_vec());
@@ -243,6 +246,10 @@ impl Facts for Starting<'_> {
 
     fn status(&mut self) -> Result<Status, Gone> {
         self.process.status()
+    }
+
+    fn owner(&mut self) -> Result<(u32, u32), Gone> {
+        self.process.owner()
     }
 
     fn kernel_thread(&mut self) -> Result<bool, Gone> {

@@ -7,7 +7,7 @@
 
 use std::{
     os::fd::{AsRawFd, BorrowedFd, OwnedFd},
-    path::PathBuf,
+    path::{Path, PathBuf},
     thread,
 };
 
@@ -36,6 +36,7 @@ pub struct ExecGate {
     fanotify: Fanotify,
     marker: Marker,
     control: Control,
+    not_held: Vec<Error>,
 }
 
 /// How much a gate did until its end.
@@ -50,7 +51,7 @@ impl ExecGate {
     /// counts from here on.
     ///
     /// # Errors
-    /// [`Error::Gate`], [`Error::NotAbsolute`], [`Error::Executable`], [`Error::Call`].
+    /// [`Error::Gate`], [`Error::NotAbsolute`], [`Error::Call`]; [`Error::Executable`] if none can be held.
     pub fn open(control: Control, executables: Vec<PathBuf>) -> Result<ExecGate, Error> {
         if let Some(path) = executables.iter().find(|path| !path.is_absolute()) {
             return Err(Error::NotAbsolute { path: path.clone() });
@@ -66,8 +67,17 @@ impl ExecGate {
         let places = Places::new().map_err(Error::of("inotify_init"))?;
         let mut marker = Marker { executables, places };
         control.tell();
-        marker.mark(&fanotify)?;
-        Ok(ExecGate { fanotify, marker, control })
+        let mut not_held = marker.mark(&fanotify);
+        match not_held.pop() {
+            Some(last) if not_held.len() + 1 == marker.executables.len() => return Err(last),
+            last => not_held.extend(last),
+        }
+        Ok(ExecGate { fanotify, marker, control, not_held })
+    }
+
+    /// Which executables can't be held, and why; tried again whenever their paths change.
+    pub fn not_held(&self) -> &[Error] {
+        &self.not_held
     }
 
     /// Answers execs until the watchdog ends it. `callback` is given the process that executes and the file, open for
@@ -80,7 +90,7 @@ impl ExecGate {
     /// # Errors
     /// [`Error::Call`]: then the caller ends, which lets all execs go on.
     pub fn serve(self, mut callback: impl FnMut(u32, BorrowedFd<'_>)) -> Result<Served, Error> {
-        let ExecGate { fanotify, mut marker, control } = self;
+        let ExecGate { fanotify, mut marker, control, .. } = self;
         let (until, end) = pipe_with(PipeFlags::CLOEXEC).map_err(Error::of("pipe"))?;
         let (fanotify, until) = (&fanotify, &until);
         thread::scope(|scope| {
@@ -161,20 +171,10 @@ struct Marker {
 }
 
 impl Marker {
-    /// Marks all executables that exist. Marks that are there already stay.
-    fn mark(&mut self, fanotify: &Fanotify) -> Result<(), Error> {
-        for path in &self.executables {
-            let failed = |call| move |errno| Error::Executable { path: path.clone(), call, errno };
-            // watched before it is marked: what changes in between is seen after
-            self.places.watch(path).map_err(failed("inotify_add_watch"))?;
-            let file = match open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()) {
-                Ok(file) => file,
-                Err(Errno::NOENT | Errno::NOTDIR) => continue,
-                Err(errno) => return Err(failed("open")(errno)),
-            };
-            mark_file(fanotify, &file).map_err(failed("fanotify_mark"))?;
-        }
-        Ok(())
+    /// Marks all executables that exist; which could not be. Marks that are there already stay.
+    fn mark(&mut self, fanotify: &Fanotify) -> Vec<Error> {
+        let places = &mut self.places;
+        self.executables.iter().filter_map(|path| mark(fanotify, places, path).err()).collect()
     }
 
     /// Marks again after every change, until the other end of `until` is closed.
@@ -190,10 +190,22 @@ impl Marker {
             }
             // what can't be marked now (no right, a file system that fails) is tried again at the next change
             if self.places.changed() == Ok(true) {
-                let _ = self.mark(fanotify);
+                self.mark(fanotify);
             }
         }
     }
+}
+
+fn mark(fanotify: &Fanotify, places: &mut Places, path: &Path) -> Result<(), Error> {
+    let failed = |call| move |errno| Error::Executable { path: path.to_owned(), call, errno };
+    // watched before it is marked: what changes in between is seen after
+    places.watch(path).map_err(failed("inotify_add_watch"))?;
+    let file = match open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()) {
+        Ok(file) => file,
+        Err(Errno::NOENT | Errno::NOTDIR) => return Ok(()),
+        Err(errno) => return Err(failed("open")(errno)),
+    };
+    mark_file(fanotify, &file).map_err(failed("fanotify_mark"))
 }
 
 fn mark_file(fanotify: &Fanotify, file: &OwnedFd) -> Result<(), Errno> {

@@ -204,12 +204,26 @@ impl Process<'_> {
         Ok(status)
     }
 
-    /// Is it a thread of the kernel's own? Those have no executable, so that whose executable was seen need not be asked.
+    /// Its effective user and group: the owner of its directory, which the kernel keeps so for whoever has not the time to
+    /// read `status` (`task_dump_owner` in fs/proc/base.c).
+    ///
+    /// # Errors
+    /// [`Gone`].
+    pub fn owner(&mut self) -> Result<(u32, u32), Gone> {
+        if let Some(Status { uid, gid, .. }) = self.status {
+            return Ok((uid, gid));
+        }
+        let pid = self.pid;
+        let stat = rustix::fs::fstat(self.directory.get(pid)?).map_err(|_| Gone { pid })?;
+        Ok((stat.st_uid, stat.st_gid))
+    }
+
+    /// Is it a thread of the kernel's own? Those have no executable, which is sooner seen than `status` is read.
     ///
     /// # Errors
     /// [`Gone`].
     pub fn kernel_thread(&mut self) -> Result<bool, Gone> {
-        if self.status.is_none() && self.facts.executable.is == Is::Read {
+        if self.status.is_none() && self.executable()?.is_some() {
             return Ok(false);
         }
         Ok(self.status()?.kernel_thread)

@@ -43,6 +43,8 @@ fn options(args: &args::Daemon) -> Options {
 
 /// The gate's process. Its exit status is nobody's: the daemon's watchdog only sees that it ended.
 pub fn gate(words: impl Iterator<Item = OsString>) -> u8 {
+    let log = Log { level: Some(Level::WARN), to: vec![LogTarget::StandardError] };
+    let _ = log.begin();
     match daemon::gate(words) {
         Ok(()) => 0,
         Err(error) => {

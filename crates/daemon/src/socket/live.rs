@@ -160,8 +160,13 @@ impl<C: Control> Service for Live<C> {
         self.told("move", group, json!(pids), peer, || {
             let host = host()?;
             let before = pids.iter().map(|pid| own(&host, *pid, peer)).collect::<Result<Vec<_>, _>>()?;
-            let moved = host.move_tasks(group, pids, What::Process)?;
+            // whose number is used again meanwhile by another's process
+            let is_same = |index: &usize| start_of(pids[*index]) == Some(before[*index]);
+            let (same, ended): (Vec<usize>, Vec<usize>) = (0..pids.len()).partition(is_same);
+            let living: Vec<u32> = same.into_iter().map(|index| pids[index]).collect();
+            let moved = host.move_tasks(group, &living, What::Process)?;
             let mut gone = moved.gone;
+            gone.extend(ended.into_iter().map(|index| pids[index]));
             // whoever is no longer the one that was looked at had ended
             let (same, other): (Vec<u32>, Vec<u32>) = moved.tasks.into_iter().partition(|pid| {
                 let looked_at = pids.iter().position(|asked| asked == pid);

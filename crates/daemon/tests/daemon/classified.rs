@@ -14,6 +14,9 @@ pub fn trials() -> Vec<Case> {
         ("a_running_and_every_new_process_of_a_program_is_in_its_group", running_and_new),
         ("a_process_that_becomes_another_user_is_followed", another_user),
         ("a_servers_children_are_where_it_is_also_those_forked_while_it_was_moved", children),
+        ("a_child_whose_parent_has_ended_is_found", orphans),
+        ("children_born_before_their_server_came_from_another_group_follow_it", born_before),
+        ("a_rule_may_name_a_link", link),
         ("nobody_who_lives_is_left_out_of_a_burst_of_forks", burst),
         ("nobody_who_lives_is_left_out_when_the_kernel_drops_events", overrun),
         ("a_child_stays_where_its_parent_was_put_by_hand", by_hand),
@@ -90,6 +93,64 @@ fn children() {
     for pid in before {
         assert_eq!(world.place(pid).as_deref(), Some(group.as_str()));
     }
+    daemon.end();
+}
+
+/// As servers go to the background: the child runs on without an exec, its parent is gone before anybody has seen it.
+fn orphans() {
+    const ORPHANS: usize = 20;
+    let mut world = World::new();
+    let (group, program) = (world.group("orphans"), world.copy("sh", "forking"));
+    rule(&world, &program, &group);
+    let daemon = world.daemon(&[]);
+    let fifo = world.directory.join("fifo");
+    rustix::fs::mkfifoat(rustix::fs::CWD, &fifo, rustix::fs::Mode::RUSR).unwrap();
+    let text = format!("(read x < {}; true) & exit", fifo.display());
+    for _ in 0..ORPHANS {
+        Running::start(&program, &["-c", &text]).0.wait().unwrap();
+    }
+    eventually("all of them are there", || world.running(&program).len() == ORPHANS);
+    eventually("all of them in the group", || left_out(&world, &program, &group) == 0);
+    daemon.end();
+}
+
+/// From one group of ours to another, which must not be taken for a hand that placed the children.
+fn born_before() {
+    let mut world = World::new();
+    let (shells, servers) = (world.group("shells"), world.group("servers"));
+    let (shell, server) = (world.copy("sh", "shell"), world.copy("sh", "server"));
+    let text = format!("*:{} pids {shells}\n*:{} pids {servers}\n", shell.display(), server.display());
+    world.write("cgrules.conf", &text);
+    let daemon = world.daemon(&[]);
+    let [go, never] = ["go", "never"].map(|name| {
+        let fifo = world.directory.join(name);
+        rustix::fs::mkfifoat(rustix::fs::CWD, &fifo, rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR)
+            .unwrap();
+        fifo
+    });
+    let children = format!("for i in 1 2 3 4; do (read x < {}; true) & done; wait", never.display());
+    let text = format!("read x < {}; exec {} -c '{children}'", go.display(), server.display());
+    let one = Running::start(&shell, &["-c", &text]);
+    eventually("the shell in its group", || world.place(one.pid()).as_deref() == Some(&shells));
+    // what happens now is seen by the daemon at once, and late
+    daemon.signal(Signal::STOP);
+    std::fs::write(&go, "\n").unwrap();
+    eventually("four children", || children_of(one.pid()).len() == 4);
+    daemon.signal(Signal::CONT);
+    eventually("the server in its group", || world.place(one.pid()).as_deref() == Some(&servers));
+    eventually("its children too", || left_out(&world, &server, &servers) == 0);
+    daemon.end();
+}
+
+fn link() {
+    let mut world = World::new();
+    let (group, program) = (world.group("linked"), world.copy("sleep", "sleep-1.2"));
+    let name = world.directory.join("sleep");
+    std::os::unix::fs::symlink(&program, &name).unwrap();
+    rule(&world, &name, &group);
+    let daemon = world.daemon(&[]);
+    let one = Running::start(&program, &["60"]);
+    eventually("it is in its group", || world.place(one.pid()).as_deref() == Some(&group));
     daemon.end();
 }
 
