@@ -21,11 +21,11 @@ fn who() -> impl Strategy<Value = Who> {
 }
 
 const PROGRAMS: [&str; 6] =
-    ["/bin/cp", "/usr/bin/cp", "/u01/bin/oracle", "/u01/bin/ora_pmon", "sh", "/opt/my prog"];
+    ["/u02/bin/cp", "/u03/bin/cp", "/u01/bin/oracle", "/u01/bin/ora_pmon", "sh", "/opt/my prog"];
 
 fn process() -> impl Strategy<Value = Process> {
     let texts = [
-        "/bin/cp",
+        "/u02/bin/cp",
         "cp",
         "ora*",
         "ora_*",
@@ -128,7 +128,7 @@ fn runs(asked: &Process, program: &[u8]) -> bool {
     let whole = std::str::from_utf8(program).unwrap();
     let name = whole.rsplit('/').next().unwrap();
     match asked.to_string().as_str() {
-        "/bin/cp" => whole == "/bin/cp",
+        "/u02/bin/cp" => whole == "/u02/bin/cp",
         "cp" => name == "cp",
         "ora*" => name.starts_with("ora"),
         "ora_*" => name.starts_with("ora_"),
