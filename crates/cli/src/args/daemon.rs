@@ -9,7 +9,8 @@ Without --layout and --rules: the layout in /etc/ringfence, then /etc/cgrules.co
 /etc/cgconfig.conf and /etc/cgconfig.d. A link named ringfenced to this program is the same command.
 
 Signals: HUP reads layout, rules and templates anew, USR2 rules and templates, USR1 templates; with errors what was in
-force stays. TERM and INT end it and leave groups as they are.
+force stays. TERM and INT end it and leave groups as they are. After a change of rules, reload: a restarted daemon takes
+a process in a group that no rule leads to for placed there by hand, and leaves it.
 
 Examples:
   ringfence daemon
