@@ -60,16 +60,24 @@ impl Listener {
     /// The kernel's.
     pub fn recv(&mut self, f: impl FnMut(Event)) -> Result<Received, Error> {
         let mut gathered = std::mem::take(&mut self.gathered);
-        // who has started a program was born before: a birth is queued by then
-        let urgent = self.urgent.recv(|event| gathered.push(event))?;
-        let others = self.others.recv(|event| gathered.push(event))?;
+        // the others first, then all that is urgent: of whoever is told to have had a child it is told, too, which program
+        // he had started before. Else the child would be passed over while its parent was not yet to be moved
+        let mut received = self.others.recv(|event| gathered.push(event))?;
+        self.due = (received.events > 0).then(|| Instant::now() + TOGETHER);
+        loop {
+            let urgent = self.urgent.recv(|event| gathered.push(event))?;
+            received.events += urgent.events;
+            received.overrun |= urgent.overrun;
+            if !urgent.more {
+                break;
+            }
+        }
         // each CPU queues its own as it comes to it
         gathered.sort_by_key(|event| event.at);
         gathered.drain(..).for_each(f);
         // a burst must not hold its memory for good
         gathered.shrink_to(1024);
         self.gathered = gathered;
-        self.due = (others.events > 0).then(|| Instant::now() + TOGETHER);
-        Ok(Received { events: urgent.events + others.events, overrun: urgent.overrun || others.overrun })
+        Ok(received)
     }
 }

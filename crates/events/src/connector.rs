@@ -65,6 +65,8 @@ pub struct Received {
     /// The kernel dropped events, and all that it had queued before are handed on: what /proc shows from now on,
     /// together with the events still to come, is the whole truth again.
     pub overrun: bool,
+    /// It stopped at its limit: more may be queued.
+    pub more: bool,
 }
 
 impl Connector {
@@ -120,7 +122,7 @@ impl Connector {
     /// # Errors
     /// [`Error::Call`]; not for an overrun.
     pub fn recv(&mut self, mut f: impl FnMut(Event)) -> Result<Received, Error> {
-        let mut received = Received::default();
+        let mut received = Received { more: true, ..Received::default() };
         for _ in 0..AT_ONCE {
             match self.next() {
                 Ok(message) => {
@@ -135,6 +137,7 @@ impl Connector {
                 }
                 Err(Errno::AGAIN) => {
                     received.overrun |= self.before_overrun.take().is_some();
+                    received.more = false;
                     break;
                 }
                 // nothing new is queued until the queue has been emptied, and until then nothing more is told

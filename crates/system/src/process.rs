@@ -13,6 +13,8 @@ use rustix::{
 
 /// Command lines and environments are read up to this; the kernel's own limit is a quarter of the stack, 2 MiB mostly.
 const LARGEST: usize = 2 << 20;
+/// The number of the parent of the kernel's own threads.
+const KTHREADD: u32 = 2;
 /// The kernel keeps 15 bytes of a process's name (`TASK_COMM_LEN`).
 const LONGEST_COMM: usize = 15;
 
@@ -189,7 +191,7 @@ impl Process<'_> {
     /// Whose it is, and what of.
     ///
     /// # Errors
-    /// [`Gone`], also of a process that has ended and only waits for its parent.
+    /// [`Gone`], also of a process that is about to end, or has and only waits for its parent.
     pub fn status(&mut self) -> Result<Status, Gone> {
         if let Some(status) = self.status {
             return Ok(status);
@@ -471,13 +473,16 @@ fn status(text: &[u8], comm: &mut Vec<u8>, groups: &mut Vec<u32>) -> Option<Stat
             _ => {}
         }
     }
-    // a leader may end before its threads
-    if ended && threads <= 1 {
+    let (process, parent): (u32, u32) = (process?, parent?);
+    // kernels before 6.8 don't say it; their own threads have no memory, and are born of kthreadd
+    let born_of_kthreadd = process == KTHREADD || parent == KTHREADD;
+    let kernel_thread = kernel.map_or(!memory && !ended && born_of_kthreadd, |kernel| kernel != 0);
+    // on its way to the end a process gives back its memory first; a leader may end before its threads
+    let ending = ended || (!memory && !kernel_thread);
+    if ending && threads <= 1 {
         return None;
     }
-    // kernels before 6.8 don't say it; only their own threads have no memory
-    let kernel_thread = kernel.map_or(!memory && !ended, |kernel| kernel != 0);
-    Some(Status { uid: uid?, gid: gid?, process: process?, parent: parent?, kernel_thread })
+    Some(Status { uid: uid?, gid: gid?, process, parent, kernel_thread })
 }
 
 /// The kernel writes a line feed as `\n` and a backslash twice.
@@ -555,7 +560,10 @@ mod tests {
         assert_eq!(parsed(zombie.as_bytes()), None);
         let leader = zombie.replace("Threads:\t1", "Threads:\t3");
         assert!(!parsed(leader.as_bytes()).unwrap().0.kernel_thread);
-        let kernel = text.replace("VmSize:\t  5 kB\n", "");
+        // it runs still, and has given back its memory
+        let ending = text.replace("VmSize:\t  5 kB\n", "");
+        assert_eq!(parsed(ending.as_bytes()), None);
+        let kernel = ending.replace("PPid:\t7", "PPid:\t2");
         assert!(parsed(kernel.as_bytes()).unwrap().0.kernel_thread);
         let told = text.replace("Groups", "Kthread:\t1\nGroups");
         assert!(parsed(told.as_bytes()).unwrap().0.kernel_thread);

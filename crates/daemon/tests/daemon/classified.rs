@@ -5,7 +5,7 @@ use std::{process::Command, time::Duration};
 use rustix::process::Signal;
 
 use crate::{
-    Case,
+    Case, is_vm,
     world::{Running, World, eventually},
 };
 
@@ -98,7 +98,7 @@ fn children() {
 
 /// As servers go to the background: the child runs on without an exec, its parent is gone before anybody has seen it.
 fn orphans() {
-    const ORPHANS: usize = 20;
+    let orphans = if is_vm() { 20 } else { 150 };
     let mut world = World::new();
     let (group, program) = (world.group("orphans"), world.copy("sh", "forking"));
     rule(&world, &program, &group);
@@ -106,10 +106,10 @@ fn orphans() {
     let fifo = world.directory.join("fifo");
     rustix::fs::mkfifoat(rustix::fs::CWD, &fifo, rustix::fs::Mode::RUSR).unwrap();
     let text = format!("(read x < {}; true) & exit", fifo.display());
-    for _ in 0..ORPHANS {
+    for _ in 0..orphans {
         Running::start(&program, &["-c", &text]).0.wait().unwrap();
     }
-    eventually("all of them are there", || world.running(&program).len() == ORPHANS);
+    eventually("all of them are there", || world.running(&program).len() == orphans);
     eventually("all of them in the group", || left_out(&world, &program, &group) == 0);
     daemon.end();
 }
@@ -167,7 +167,7 @@ fn storm(world: &World, short: usize, every: usize) -> (Running, std::path::Path
 
 /// Emulated CPUs take a hundred times as long for a start.
 fn few_if_emulated(many: usize) -> usize {
-    if crate::is_vm() { many / 5 } else { many }
+    if is_vm() { many / 5 } else { many }
 }
 
 fn left_out(world: &World, program: &std::path::Path, group: &str) -> usize {
