@@ -325,17 +325,26 @@ fn cadence() {
     assert!(load.is_done());
     let mut cadence = Cadence::new(Duration::from_millis(50)).unwrap();
     let mut window = Window::new(2);
-    for _ in 0..8 {
+    let mut beats = 0;
+    let mut sampled = |window: &mut Window| {
         let beat = cadence.wait().unwrap();
         window.push(sampler.tick(&world.host, beat).unwrap());
-    }
-    let table = &window.newest().unwrap().groups;
-    let row = table.row(&world.top).unwrap();
-    for name in ["cpu.usage", "cpu.user"] {
+        beats += 1;
+        assert_eq!(window.newest().unwrap().number, beats - 1);
+    };
+    (0..8).for_each(|_| sampled(&mut window));
+    let uses = |window: &Window, name: &str| {
+        let table = &window.newest().unwrap().groups;
         let column = table.columns().named(name).next().unwrap();
-        let figure = window.group(row, column).unwrap();
-        let cpus = figure.value.unwrap();
-        assert!(cpus > 0.0 && cpus < 1.5, "{name}: a thread uses {cpus} CPUs");
+        window.group(table.row(&world.top).unwrap(), column).unwrap().value.unwrap()
+    };
+    for name in ["cpu.usage", "cpu.user"] {
+        // on a busy machine a thread may get nothing for some samples
+        let deadline = Instant::now() + Duration::from_secs(60);
+        while uses(&window, name) == 0.0 {
+            assert!(Instant::now() < deadline, "{name}: a thread uses no CPU");
+            sampled(&mut window);
+        }
+        assert!(uses(&window, name) < 2.0, "{name}: a thread uses {} CPUs", uses(&window, name));
     }
-    assert_eq!(window.newest().unwrap().number, 7);
 }
