@@ -2,16 +2,21 @@
 
 mod daemon;
 mod layouts;
+mod watching;
 
 pub use daemon::{Daemon, LogLevel};
 pub use layouts::{
     Apply, Export, ExportTo, Generation, LayoutFile, PlanArgs, PlanForm, Revert, Schema, SchemaOf, StateArgs,
     Status,
 };
+pub use watching::{Dump, Fields, Metrics, Record, Watch};
 
 use std::{ffi::OsString, path::PathBuf};
 
-use self::daemon::DAEMON;
+use self::{
+    daemon::DAEMON,
+    watching::{DUMP, WATCH},
+};
 use clap::{Args as ClapArgs, FromArgMatches, Parser, Subcommand, ValueEnum};
 
 const EXIT: &str = "\
@@ -151,6 +156,30 @@ Examples:
     /// Show what a group uses
     #[command(after_help = "Example: ringfence stat db/oltp1 memory.current cpu.stat")]
     Stat(Get),
+    /// Show what groups get, use and wait for, again and again
+    #[command(after_help = WATCH)]
+    Watch(Watch),
+    /// Record what groups get, use and wait for, until Ctrl-C or SIGTERM
+    #[command(after_help = "A log whose end was cut off (kill -9, a full disk) is told and gone on with.
+`ringfence dump` and `ringfence watch --at` read it.
+
+Examples:
+  ringfence record
+  ringfence record --directory /var/tmp/log --interval 5s --size 100M db")]
+    Record(Record),
+    /// Print what was recorded
+    #[command(after_help = DUMP)]
+    Dump(Dump),
+    /// Print what groups get, use and wait for as OpenMetrics
+    #[command(after_help = "Examples:
+  ringfence metrics
+  ringfence metrics --textfile /var/lib/prometheus/node-exporter/ringfence.prom")]
+    Metrics(Metrics),
+    /// Explain the figures that watch, dump and record know
+    #[command(after_help = "Examples:
+  ringfence fields memory.*
+  ringfence fields cpuacct.usage")]
+    Fields(Fields),
     /// Count hardware and software events of a group with perf(1)
     #[command(
         after_help = "Example: ringfence perf db/oltp1 --seconds 10 -- cycles,instructions,context-switches"

@@ -131,3 +131,15 @@ impl From<system::AccountError> for Failure {
         Failure { hint: Some(error.hint()), code, ..Failure::new(error) }
     }
 }
+
+impl From<watch::view::UnknownField> for Failure {
+    fn from(error: watch::view::UnknownField) -> Failure {
+        Failure { hint: Some(error.hint()), code: USAGE, ..Failure::new(error) }
+    }
+}
+
+impl From<watch::LogError> for Failure {
+    fn from(error: watch::LogError) -> Failure {
+        Failure { hint: error.hint(), ..Failure::new(error) }
+    }
+}

@@ -30,6 +30,8 @@ mod refusals;
 mod regressions;
 #[path = "cli/script.rs"]
 mod script;
+#[path = "cli/watching.rs"]
+mod watching;
 #[path = "cli/world.rs"]
 mod world;
 
@@ -54,6 +56,7 @@ fn main() {
         layouts::trials(&world),
         layout_studies::trials(&world),
         layout_refusals::trials(&world),
+        watching::trials(&world),
     ];
     libtest_mimic::run(&arguments, trials.into_iter().flatten().collect()).exit();
 }

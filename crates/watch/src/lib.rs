@@ -6,12 +6,12 @@
 //! [`metrics`] and [`log`] take the sample as it is.
 //!
 //! How the interfaces are made of it:
-//! - a loop of `watch` and of `top`: `Cadence::wait` → `Sampler::tick(&host, beat)` → `Window::push(sample)`; for every
-//!   row of `sample.groups.rows()` and column of `sample.groups.columns().list()`: `Window::group(row, column)`.
-//!   Headings, units and help are the column's [`Field`]. [`tasks()`] fills a group's page.
-//! - `top --at MOMENT`: `Log::open(dir)?.since(MOMENT - some)`, each sample pushed to the same `Window`.
-//! - `dump --since … --fields …`: `Log::since`, then `columns().named(field)` and `Table::reading` (raw) or
-//!   [`rates::between`]; with `--openmetrics`, [`metrics::write`].
+//! - a loop of `watch` and of `top`: `Cadence::wait` → `Sampler::tick(&host, beat)` → `Window::push(sample)` →
+//!   [`view::Picture`] of the chosen figures, as text or CSV. Cell by cell: for every row of `sample.groups.rows()` and
+//!   column of `sample.groups.columns().list()`: `Window::group(row, column)`. Headings, units and help are the column's
+//!   [`Field`]. [`tasks()`] fills a group's page.
+//! - `--at MOMENT`: `Log::open(dir)?.since(MOMENT - some)`, each sample pushed to the same `Window`.
+//! - `dump --since … --fields …`: `Log::since`, then the same `Window` and pictures, or [`metrics::History`].
 //! - `why GROUP`: a `Window` over N seconds and [`rates::between`] its ends: `cpu.throttled.*`, `*.pressure.*`,
 //!   `memory.events.*`, `io.*` of the row and of its siblings; [`tasks()`] at both ends gives the run-queue wait and
 //!   the CPUs.
@@ -38,6 +38,7 @@ mod tasks;
 pub mod log;
 pub mod metrics;
 pub mod rates;
+pub mod view;
 
 pub use cadence::{Beat, Cadence};
 pub use docs::markdown;

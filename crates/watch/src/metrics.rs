@@ -1,7 +1,7 @@
 //! A sample as metrics: OpenMetrics 1.0, or the older text format of Prometheus for textfile collectors. Names and
 //! units follow Prometheus' conventions: base units, `_total` on counters. The number of series is bounded. Pure.
 
-use std::fmt::Write as _;
+use std::{collections::BTreeMap, fmt::Write as _, time::SystemTime};
 
 use crate::{
     field::{Field, Instance, Kind, Per, Unit},
@@ -60,12 +60,14 @@ pub struct Writer<'t> {
     to: &'t mut String,
     format: Format,
     name: String,
+    /// Behind each value: when it was so, in seconds since 1970.
+    at: Option<f64>,
 }
 
 impl<'t> Writer<'t> {
     /// Writes behind what is in `to`.
     pub fn new(to: &'t mut String, format: Format) -> Writer<'t> {
-        Writer { to, format, name: String::new() }
+        Writer { to, format, name: String::new(), at: None }
     }
 
     /// Begins a family: `name` with its unit (`ringfence_drifts`, `ringfence_wait_seconds`) and without `_total`.
@@ -88,7 +90,11 @@ impl<'t> Writer<'t> {
         for (index, (name, text)) in labels.iter().enumerate() {
             let _ = write!(self.to, "{}{name}=\"{}\"", if index == 0 { '{' } else { ',' }, escaped(text));
         }
-        let _ = writeln!(self.to, "{} {value}", if labels.is_empty() { "" } else { "}" });
+        let _ = write!(self.to, "{} {value}", if labels.is_empty() { "" } else { "}" });
+        let _ = match self.at {
+            Some(at) => writeln!(self.to, " {at:.3}"),
+            None => writeln!(self.to),
+        };
     }
 
     /// Ends the whole; nothing may follow.
@@ -101,8 +107,7 @@ impl<'t> Writer<'t> {
 
 /// All figures of a sample, without the end: more families may follow.
 pub fn write(sample: &Sample, bounds: Bounds, to: &mut Writer<'_>) {
-    table(&sample.machine, "ringfence_machine", bounds, to);
-    table(&sample.groups, "ringfence_group", bounds, to);
+    write_chosen(sample, bounds, &Chosen::ALL, to);
     let groups = sample.groups.rows().len();
     to.family("ringfence_groups", Type::Gauge, "", "Groups that are watched");
     to.sample(&[], groups);
@@ -114,22 +119,51 @@ pub fn write(sample: &Sample, bounds: Bounds, to: &mut Writer<'_>) {
     to.sample(&[], sample.late.as_secs_f64());
 }
 
-fn table(table: &Table, prefix: &str, bounds: Bounds, to: &mut Writer<'_>) {
+const MACHINE: &str = "ringfence_machine";
+
+/// Which figures of which groups.
+#[derive(Clone, Copy)]
+pub struct Chosen<'c> {
+    /// Of these fields.
+    pub field: &'c dyn Fn(&'static Field) -> bool,
+    /// Of these groups.
+    pub group: &'c dyn Fn(&str) -> bool,
+}
+
+impl std::fmt::Debug for Chosen<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Chosen")
+    }
+}
+
+impl Chosen<'_> {
+    /// Everything.
+    pub const ALL: Chosen<'static> = Chosen { field: &|_| true, group: &|_| true };
+}
+
+fn write_chosen(sample: &Sample, bounds: Bounds, chosen: &Chosen<'_>, to: &mut Writer<'_>) {
+    table(&sample.machine, MACHINE, bounds, chosen, to);
+    table(&sample.groups, "ringfence_group", bounds, chosen, to);
+}
+
+fn table(table: &Table, prefix: &str, bounds: Bounds, chosen: &Chosen<'_>, to: &mut Writer<'_>) {
     let mut fields: Vec<&'static Field> = Vec::new();
     for column in table.columns().list() {
-        if !fields.contains(&column.field) {
+        if !fields.contains(&column.field) && (chosen.field)(column.field) {
             fields.push(column.field);
         }
     }
+    // the machine's only row is no group
+    let is_shown = |row: &usize| prefix == MACHINE || (chosen.group)(&table.rows()[*row]);
+    let rows: Vec<usize> = (0..table.rows().len()).filter(is_shown).take(bounds.groups).collect();
     for field in fields {
         if field.per == Per::Cpu && !field.is_of_machine() && !bounds.cpus_of_groups {
             continue;
         }
         let columns = columns_of(table, field, bounds);
-        let rows = 0..table.rows().len().min(bounds.groups);
         let is_told =
             |row: usize| columns.iter().any(|column| table.reading(row, *column) != Reading::Missing);
-        if !rows.clone().any(is_told) {
+        if !rows.iter().copied().any(is_told) {
             continue;
         }
         let (name, unit) = name_of(prefix, field);
@@ -139,7 +173,7 @@ fn table(table: &Table, prefix: &str, bounds: Bounds, to: &mut Writer<'_>) {
             unit,
             field.help,
         );
-        for row in rows {
+        for &row in &rows {
             columns.iter().for_each(|column| one(table, row, *column, to));
         }
     }
@@ -194,6 +228,59 @@ fn name_of(prefix: &str, field: &Field) -> (String, &'static str) {
         (_, None) => &name,
     };
     (format!("{prefix}_{name}{separator}{unit}"), unit)
+}
+
+/// The figures of many samples with their times, as OpenMetrics wants them: all of a family together, and in it all of
+/// a series.
+#[derive(Debug, Default)]
+pub struct History {
+    /// Each with its heading, in the order of the first sample.
+    families: Vec<(String, BTreeMap<String, String>)>,
+    scratch: String,
+}
+
+impl History {
+    /// Takes a sample that is younger than those before.
+    pub fn add(&mut self, sample: &Sample, bounds: Bounds, chosen: &Chosen<'_>) {
+        let at = sample.at.and_then(|at| at.duration_since(SystemTime::UNIX_EPOCH).ok());
+        self.scratch.clear();
+        let mut writer = Writer::new(&mut self.scratch, Format::OpenMetrics);
+        writer.at = Some(at.unwrap_or_default().as_secs_f64());
+        write_chosen(sample, bounds, chosen, &mut writer);
+        let mut rest = self.scratch.as_str();
+        while !rest.is_empty() {
+            let heading = length_of(rest, |line| line.starts_with('#'));
+            let (heading, behind) = rest.split_at(heading);
+            let (lines, next) = behind.split_at(length_of(behind, |line| !line.starts_with('#')));
+            rest = next;
+            let place = self.families.iter().position(|(known, _)| known == heading);
+            let place = place.unwrap_or_else(|| {
+                self.families.push((heading.to_owned(), BTreeMap::new()));
+                self.families.len() - 1
+            });
+            for line in lines.split_inclusive('\n') {
+                // the value and the time are the last two words
+                let series = line.rsplitn(3, ' ').last().unwrap_or(line);
+                self.families[place].1.entry(series.to_owned()).or_default().push_str(line);
+            }
+        }
+    }
+
+    /// The whole.
+    pub fn text(&self) -> String {
+        let mut text = String::new();
+        for (heading, series) in &self.families {
+            text.push_str(heading);
+            series.values().for_each(|lines| text.push_str(lines));
+        }
+        text.push_str("# EOF\n");
+        text
+    }
+}
+
+/// How long the lines at the beginning are that are so.
+fn length_of(text: &str, is_so: impl Fn(&str) -> bool) -> usize {
+    text.split_inclusive('\n').take_while(|line| is_so(line)).map(str::len).sum()
 }
 
 /// Backslash, quote and line end, as both formats want them in labels and help.

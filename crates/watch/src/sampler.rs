@@ -153,7 +153,7 @@ impl<F: Files> Sampler<F> {
 
     /// After how many samples the slow figures of a group are read again: what was asked for, or more with many groups.
     pub fn slow_every(&self) -> u64 {
-        self.options.slow_every.max(1).max(self.rows.len().div_ceil(SLOW_AT_ONCE) as u64)
+        slow_every(self.options.slow_every, self.rows.len())
     }
 
     /// Makes the next sample read everything of every group, as after a change of settings.
@@ -278,4 +278,9 @@ impl<F: Files> Sampler<F> {
             times.slow = times.tick;
         }
     }
+}
+
+/// Of so many groups: what was asked for, or more.
+pub(crate) fn slow_every(asked: u64, groups: usize) -> u64 {
+    asked.max(1).max(groups.div_ceil(SLOW_AT_ONCE) as u64)
 }

@@ -18,6 +18,8 @@ mod real;
 mod real_v2;
 #[path = "watch/table.rs"]
 mod table;
+#[path = "watch/views.rs"]
+mod views;
 #[path = "watch/world.rs"]
 mod world;
 
@@ -33,7 +35,8 @@ fn main() -> ExitCode {
     let mut arguments = Arguments::from_args();
     // finished children's CPU time and allocations are counted for the whole process
     arguments.test_threads = Some(1);
-    let pure = [table::trials(), fake::trials(), logs::trials(), metrics::trials()].concat_all();
+    let pure =
+        [table::trials(), fake::trials(), logs::trials(), metrics::trials(), views::trials()].concat_all();
     let trials = [pure, real::trials(), real_v2::trials()].concat_all();
     libtest_mimic::run(&arguments, trials).exit_code()
 }

@@ -12,6 +12,7 @@ mod perf;
 mod program;
 mod tasks;
 mod values;
+mod watching;
 
 use std::sync::{Arc, atomic::AtomicBool};
 
@@ -41,6 +42,11 @@ pub fn run(args: &Args) -> Result<u8, Failure> {
         Command::Thaw(wait) => control::set_frozen(wait, false, json),
         Command::Kill(wait) => control::kill(wait, json),
         Command::Perf(perf) => return perf::perf(perf),
+        Command::Watch(watch) => watching::watch(watch, json),
+        Command::Record(record) => watching::record(record, json),
+        Command::Dump(dump) => watching::dump(dump, json),
+        Command::Metrics(metrics) => watching::metrics(metrics),
+        Command::Fields(fields) => watching::fields(fields, json),
         Command::Doctor => return machine::doctor(json),
         Command::Topology(topology) => machine::topology(topology, json),
         Command::Settings(settings) => machine::settings(settings, json),

@@ -204,10 +204,6 @@ impl Scene {
 
 impl Drop for Scene {
     fn drop(&mut self) {
-        for child in &mut self.children {
-            let _ = child.kill();
-            let _ = child.wait();
-        }
         let run = |arguments: &[&str]| {
             let _ = Command::new(&self.world.program)
                 .args(arguments)
@@ -215,7 +211,12 @@ impl Drop for Scene {
                 .stdout(Stdio::null())
                 .status();
         };
+        // what is frozen on v1 does not die
         run(&["thaw", &self.group]);
+        for child in &mut self.children {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
         run(&["kill", &self.group]);
         run(&["delete", "--recursive", &self.group]);
     }

@@ -24,6 +24,15 @@ const MAGIC: &[u8] = b"ringfence log 1\n";
 /// The end of a segment's name.
 const ENDING: &str = "rflog";
 
+/// Where the log is, unless this variable or the user says otherwise.
+const DIRECTORY: &str = "/var/log/ringfence";
+const VARIABLE: &str = "RINGFENCE_LOG";
+
+/// The directory of the log when none is named: `RINGFENCE_LOG`, or `/var/log/ringfence`.
+pub fn directory() -> PathBuf {
+    std::env::var_os(VARIABLE).map_or_else(|| PathBuf::from(DIRECTORY), PathBuf::from)
+}
+
 /// Why the log can't be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum LogError {
@@ -38,20 +47,46 @@ pub enum LogError {
         source: std::io::Error,
     },
     /// A file of that name is no segment of this format.
-    #[error(
-        "{path} is not a log of this version of ringfence\nhint: move it away, or read it with the version that wrote it",
-        path = path.display()
-    )]
+    #[error("{path} is not a log of this version of ringfence", path = path.display())]
     Foreign {
         /// The file.
         path: PathBuf,
     },
+    /// Somebody else records there.
+    #[error("another recorder writes to {directory}", directory = directory.display())]
+    Busy {
+        /// The log.
+        directory: PathBuf,
+    },
     /// A sample is larger than a record may be.
-    #[error("a sample of {bytes} bytes does not fit into a record of the log\nhint: record fewer groups")]
+    #[error("a sample of {bytes} bytes does not fit into a record of the log")]
     TooLarge {
         /// Its size.
         bytes: usize,
     },
+}
+
+impl LogError {
+    /// A way out, if one is known.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            LogError::File { what, source, .. } if source.kind() == std::io::ErrorKind::NotFound => {
+                match *what {
+                    "list" => Some("ringfence record begins a log".to_owned()),
+                    "make" => Some("make the directory above it first".to_owned()),
+                    _ => None,
+                }
+            }
+            LogError::File { .. } => None,
+            LogError::Foreign { .. } => {
+                Some("move it away, or read it with the version that wrote it".to_owned())
+            }
+            LogError::Busy { .. } => {
+                Some("read it with ringfence dump, or name another directory".to_owned())
+            }
+            LogError::TooLarge { .. } => Some("record fewer groups".to_owned()),
+        }
+    }
 }
 
 /// What was lost of a segment: its last record, or what follows a place that can't be read.

@@ -32,6 +32,8 @@ impl Default for RecorderOptions {
 #[derive(Debug)]
 pub struct Recorder {
     directory: PathBuf,
+    /// The directory, locked as long as this is open.
+    _lock: File,
     options: RecorderOptions,
     segment: Option<Segment>,
     /// Closed segments with their sizes, oldest first.
@@ -58,7 +60,7 @@ impl Recorder {
     /// that was cut off at its end is taken away, and told.
     ///
     /// # Errors
-    /// [`LogError::File`].
+    /// [`LogError::File`], [`LogError::Busy`].
     pub fn open(directory: &Path, options: RecorderOptions) -> Result<(Recorder, Option<Torn>), LogError> {
         match std::fs::create_dir(directory) {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
@@ -66,6 +68,10 @@ impl Recorder {
             }
             _ => {}
         }
+        // what looks cut off may be what another one is writing
+        let lock = File::open(directory).map_err(failed("open", directory))?;
+        rustix::fs::flock(&lock, rustix::fs::FlockOperation::NonBlockingLockExclusive)
+            .map_err(|_| LogError::Busy { directory: directory.to_owned() })?;
         let paths = segments(directory)?;
         let torn = match paths.last() {
             Some(last) => reader::torn(last)?,
@@ -82,6 +88,7 @@ impl Recorder {
         }
         let recorder = Recorder {
             directory: directory.to_owned(),
+            _lock: lock,
             options: RecorderOptions { size: options.size.max(Bytes(1 << 20)), ..options },
             segment: None,
             closed,

@@ -22,6 +22,7 @@ pub fn trials() -> Vec<Trial> {
         trial("a log keeps its bound", bound),
         trial("a recorder goes on where a killed one stopped", goes_on),
         trial("a file that is no log is told", foreign),
+        trial("a log has one recorder at a time", busy),
         trial("a thousand idle groups cost a few bytes each", small),
     ]
 }
@@ -263,6 +264,15 @@ fn goes_on() {
     read.iter().zip(&samples).for_each(|(read, written)| same(read, written));
 }
 
+fn busy() {
+    let directory = Directory::new();
+    let first = recorder(&directory.log(), 10);
+    let refused = Recorder::open(&directory.log(), RecorderOptions::default());
+    assert!(matches!(refused, Err(LogError::Busy { .. })), "{refused:?}");
+    drop(first);
+    recorder(&directory.log(), 10);
+}
+
 fn foreign() {
     let directory = Directory::new();
     fs::create_dir(directory.log()).unwrap();
@@ -271,7 +281,7 @@ fn foreign() {
     fs::write(directory.log().join("00000000000001.rflog"), "ringfence log 9\nx").unwrap();
     let error =
         Log::open(&directory.log()).unwrap().since(SystemTime::UNIX_EPOCH).next().unwrap().unwrap_err();
-    assert!(error.to_string().contains("hint:"), "{error}");
+    assert!(error.hint().unwrap().contains("move it away"), "{error}");
     assert!(Recorder::open(&directory.log(), RecorderOptions::default()).is_err());
     assert_eq!(fs::read(directory.log().join("notes.txt")).unwrap(), b"mine");
     let error = Recorder::open(&directory.log().join("a/b"), RecorderOptions::default()).unwrap_err();

@@ -4,13 +4,14 @@ use std::{
     collections::BTreeSet,
     io::Write,
     process::{Command, Stdio},
+    time::{Duration, SystemTime},
 };
 
 use kernel::{Fake, Host, Kernel};
 use libtest_mimic::Trial;
 use watch::{
     Anew, Beat, Groups, Options, Sample, Sampler,
-    metrics::{Bounds, Format, Writer, write},
+    metrics::{Bounds, Chosen, Format, History, Writer, write},
 };
 
 use crate::trial;
@@ -20,6 +21,7 @@ pub fn trials() -> Vec<Trial> {
         trial("every line is as OpenMetrics has it", well_formed),
         trial("numbers are in base units and no limit is infinite", values),
         trial("the number of groups is bounded and what is left out is told", bounded),
+        trial("a history has all of a series together, by time", history),
     ];
     // it comes with Debian's package prometheus
     if Command::new("promtool").arg("--version").output().is_ok() {
@@ -103,6 +105,34 @@ fn values() {
         text(Format::Text, Bounds::default())
             .contains("# TYPE ringfence_machine_cpu_switches_total counter\n")
     );
+}
+
+fn history() {
+    let (mut first, mut second) = (sample(), sample());
+    first.at = Some(SystemTime::UNIX_EPOCH + Duration::from_millis(1_500));
+    second.at = Some(SystemTime::UNIX_EPOCH + Duration::from_millis(2_500));
+    let wanted = Chosen {
+        field: &|field| ["pids.max", "cpu.max.quota"].contains(&field.name),
+        group: &|group| group == "a" || group.starts_with('b'),
+    };
+    let mut history = History::default();
+    history.add(&first, Bounds::default(), &wanted);
+    history.add(&second, Bounds::default(), &wanted);
+    let text = history.text();
+    let lines: Vec<&str> = text.lines().filter(|line| !line.starts_with('#')).collect();
+    let expected = [
+        "ringfence_group_cpu_max_quota_seconds{group=\"a\"} 0.05 1.500",
+        "ringfence_group_cpu_max_quota_seconds{group=\"a\"} 0.05 2.500",
+        "ringfence_group_cpu_max_quota_seconds{group=\"b\\\"x\\\\y\"} +Inf 1.500",
+        "ringfence_group_cpu_max_quota_seconds{group=\"b\\\"x\\\\y\"} +Inf 2.500",
+        "ringfence_group_pids_max{group=\"a\"} 5 1.500",
+        "ringfence_group_pids_max{group=\"a\"} 5 2.500",
+        "ringfence_group_pids_max{group=\"b\\\"x\\\\y\"} +Inf 1.500",
+        "ringfence_group_pids_max{group=\"b\\\"x\\\\y\"} +Inf 2.500",
+    ];
+    assert_eq!(lines, expected);
+    assert_eq!(text.matches("# TYPE").count(), 2, "{text}");
+    assert!(text.ends_with("\n# EOF\n"), "{text}");
 }
 
 fn bounded() {

@@ -1,0 +1,65 @@
+//! The commands that watch groups, and what they share: which figures and groups, the beat, and how a picture is
+//! printed.
+
+mod beats;
+mod dump;
+mod fields;
+mod metrics;
+mod printer;
+mod record;
+mod tasks;
+mod watch;
+
+pub use dump::dump;
+pub use fields::fields;
+pub use metrics::metrics;
+pub use record::record;
+pub use watch::watch;
+
+use std::time::SystemTime;
+
+use ::watch::{
+    Descriptors, Groups, Options, Sampler,
+    view::{self, Choice},
+};
+use kernel::Host;
+
+use super::{group, host};
+use crate::{failure::Failure, output};
+
+/// The figures that were named; without any, those of the overview.
+fn chosen(fields: &[String]) -> Result<Vec<Choice>, Failure> {
+    if fields.is_empty() {
+        return Ok(view::overview());
+    }
+    let mut all = Vec::new();
+    for name in fields {
+        for choice in view::choices(name)? {
+            if !all.contains(&choice) {
+                all.push(choice);
+            }
+        }
+    }
+    Ok(all)
+}
+
+/// A sampler of the groups that were named, which must be there; without any, of all of ours.
+fn sampler(host: &Host, names: &[String], slow_every: u64) -> Result<Sampler<Descriptors>, Failure> {
+    let named = names.iter().map(|name| group(name)).collect::<Result<Vec<_>, _>>()?;
+    for name in named.iter().filter(|name| !name.path().is_empty()) {
+        host.existing(name)?;
+    }
+    let groups = if named.is_empty() { Groups::Ours } else { Groups::Named(named) };
+    // where that is refused, files are opened anew each time
+    let _ = Descriptors::allow_more();
+    Ok(Sampler::new(host, Descriptors::new(), Options { groups, slow_every }, true))
+}
+
+/// `2026-01-31T08:05:09.120Z`.
+fn time(at: Option<SystemTime>) -> String {
+    humantime::format_rfc3339_millis(at.unwrap_or(SystemTime::UNIX_EPOCH)).to_string()
+}
+
+fn warn_of(torn: &[::watch::Torn]) {
+    torn.iter().for_each(|torn| output::warning(&torn.to_string()));
+}

@@ -1,0 +1,65 @@
+//! The beat of a command that runs until Ctrl-C, SIGTERM or SIGHUP.
+
+use std::{os::unix::net::UnixStream, time::Duration};
+
+use kernel::describe;
+use rustix::{
+    event::{PollFd, PollFlags, poll},
+    io::Errno,
+};
+use signal_hook::{
+    consts::{SIGHUP, SIGINT, SIGTERM},
+    low_level::pipe,
+};
+use watch::{Beat, Cadence};
+
+use crate::failure::Failure;
+
+pub struct Beats {
+    cadence: Cadence,
+    /// Becomes readable with the first signal.
+    stopped: UnixStream,
+}
+
+impl Beats {
+    /// The first beat is at once.
+    pub fn new(interval: Duration) -> Result<Beats, Failure> {
+        let failed = |error: std::io::Error| Failure::new(format!("signals can't be caught: {error}"));
+        let (stopped, told) = UnixStream::pair().map_err(failed)?;
+        let hangup = (!ignores_hangup()).then_some(SIGHUP);
+        for signal in [SIGINT, SIGTERM].into_iter().chain(hangup) {
+            pipe::register(signal, told.try_clone().map_err(failed)?).map_err(failed)?;
+        }
+        Ok(Beats { cadence: Cadence::new(interval).map_err(no_beat)?, stopped })
+    }
+
+    /// Waits for the next beat; `None`: it is to end.
+    pub fn next(&mut self) -> Result<Option<Beat>, Failure> {
+        loop {
+            let mut ready = [&self.stopped as &dyn std::os::fd::AsFd, &self.cadence]
+                .map(|descriptor| PollFd::from_borrowed_fd(descriptor.as_fd(), PollFlags::IN));
+            match poll(&mut ready, None) {
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(errno) => return Err(no_beat(errno)),
+            }
+            if !ready[0].revents().is_empty() {
+                return Ok(None);
+            }
+            if let Some(beat) = self.cadence.take().map_err(no_beat)? {
+                return Ok(Some(beat));
+            }
+        }
+    }
+}
+
+fn no_beat(errno: Errno) -> Failure {
+    Failure::new(format!("there is no timer: {}", describe(errno)))
+}
+
+/// As nohup(1) has it: then it goes on without its terminal.
+fn ignores_hangup() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    mask.is_some_and(|mask| mask & 1 << (SIGHUP - 1) != 0)
+}

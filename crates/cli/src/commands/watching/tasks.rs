@@ -1,0 +1,65 @@
+//! `watch --tasks`: where the tasks of groups ran last, how much they ran and how long they waited.
+
+use std::time::{Instant, SystemTime};
+
+use kernel::{GroupName, Host};
+use serde_json::json;
+use watch::{Task, view};
+
+use super::{
+    beats::Beats,
+    group, host,
+    printer::{headline, line},
+    time,
+};
+use crate::{args, failure::Failure, output};
+
+pub fn tasks(args: &args::Watch, as_json: bool) -> Result<(), Failure> {
+    let names = args.groups.iter().map(|name| group(name)).collect::<Result<Vec<_>, _>>()?;
+    let host = host()?;
+    let mut beats = Beats::new(args.interval)?;
+    let mut before: Option<(Instant, Vec<Task>)> = None;
+    let mut left = if args.once { Some(1) } else { args.count };
+    let mut first = true;
+    while let Some(beat) = beats.next()? {
+        let (clock, at) = (Instant::now(), SystemTime::now());
+        let now = all(&host, &names)?;
+        if let Some((was, before)) = &before {
+            let ran = view::ran_between(before, now.clone(), clock.duration_since(*was));
+            let cpus = view::cpus_of(&ran);
+            if as_json {
+                let late = beat.late.as_secs_f64();
+                line(
+                    &json!({ "at": time(Some(at)), "late": late, "missed": beat.missed, "cpus": cpus, "tasks": ran }),
+                )?;
+            } else {
+                let noun = if ran.len() == 1 { "task" } else { "tasks" };
+                let more = match ran.is_empty() {
+                    true => "  no task".to_owned(),
+                    false => format!("  {} {noun}, last on CPU {cpus}", ran.len()),
+                };
+                let head = headline(Some(at), beat, std::mem::take(&mut first), &more);
+                output::text(&format!("{head}{}", view::task_table(&ran)))?;
+            }
+            left = left.map(|left| left - 1);
+            if left == Some(0) {
+                break;
+            }
+        }
+        before = Some((clock, now));
+    }
+    Ok(())
+}
+
+fn all(host: &Host, names: &[GroupName]) -> Result<Vec<Task>, Failure> {
+    let mut all: Vec<Task> = Vec::new();
+    for name in names {
+        for task in watch::tasks(host, name)? {
+            // a group and one below it may both be named
+            if !all.iter().any(|known| known.process.pid == task.process.pid) {
+                all.push(task);
+            }
+        }
+    }
+    Ok(all)
+}

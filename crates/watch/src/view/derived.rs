@@ -1,0 +1,122 @@
+//! Figures that are worked out of several fields: what a group may use, and how much of its time the quota took.
+
+use crate::{
+    rates::{FigureUnit, Window},
+    sample::{Reading, Sample},
+};
+
+use super::{order::parent, picture::Value};
+
+/// A figure made of several fields.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Derived {
+    /// CPUs that a group may use.
+    CpuAllotment,
+    /// Share of the quota's periods in which it stopped the group.
+    CpuThrottled,
+    /// Memory that a group may use.
+    MemoryLimit,
+}
+
+impl Derived {
+    /// All of them.
+    pub const ALL: [Derived; 3] = [Derived::CpuAllotment, Derived::CpuThrottled, Derived::MemoryLimit];
+
+    /// Its name, in the way of fields.
+    pub fn name(self) -> &'static str {
+        match self {
+            Derived::CpuAllotment => "cpu.allotment",
+            Derived::CpuThrottled => "cpu.throttled",
+            Derived::MemoryLimit => "memory.limit",
+        }
+    }
+
+    /// What it is, without the last full stop.
+    pub fn help(self) -> &'static str {
+        match self {
+            Derived::CpuAllotment => {
+                "CPUs that the group may use: the least of its quota, of its CPUs and of those of the watched groups above"
+            }
+            Derived::CpuThrottled => {
+                "Share of the periods in which the quota stopped the group, of those in which it wanted to run"
+            }
+            Derived::MemoryLimit => {
+                "Memory that the group may use: the least memory.max of it and of the watched groups above"
+            }
+        }
+    }
+
+    /// What it counts.
+    pub fn unit(self) -> FigureUnit {
+        match self {
+            Derived::CpuAllotment => FigureUnit::Cpus,
+            Derived::CpuThrottled => FigureUnit::Share,
+            Derived::MemoryLimit => FigureUnit::Bytes,
+        }
+    }
+
+    /// Its value for a row of the newest sample.
+    pub fn value(self, window: &Window, row: usize) -> Value {
+        let Some(sample) = window.newest() else { return Value::Missing };
+        match self {
+            Derived::CpuAllotment => least(sample, row, cpus),
+            Derived::CpuThrottled => throttled(window, sample, row),
+            Derived::MemoryLimit => least(sample, row, |sample, group| {
+                limit(sample.groups.get(group, "memory.max"), |bytes| bytes as f64)
+            }),
+        }
+    }
+}
+
+/// The least of a group's own and of those above it.
+fn least(sample: &Sample, row: usize, of: impl Fn(&Sample, &str) -> Value) -> Value {
+    let mut least = Value::Missing;
+    let mut group = sample.groups.rows().get(row).map(String::as_str);
+    while let Some(name) = group {
+        least = match (least, of(sample, name)) {
+            (Value::At(one), Value::At(other)) => Value::At(one.min(other)),
+            (Value::At(one), _) => Value::At(one),
+            (Value::Max, Value::Missing) => Value::Max,
+            (_, other) => other,
+        };
+        group = parent(name).filter(|above| sample.groups.row(above).is_some());
+    }
+    least
+}
+
+fn limit(reading: Reading, value: impl Fn(u64) -> f64) -> Value {
+    match reading {
+        Reading::Missing => Value::Missing,
+        Reading::Max => Value::Max,
+        Reading::At(number) => Value::At(value(number)),
+    }
+}
+
+/// By the group's own quota and CPUs.
+fn cpus(sample: &Sample, group: &str) -> Value {
+    let get = |field| sample.groups.get(group, field);
+    let quota = match get("cpu.max.period") {
+        Reading::At(period) if period > 0 => {
+            limit(get("cpu.max.quota"), |quota| quota as f64 / period as f64)
+        }
+        _ => Value::Missing,
+    };
+    match (quota, get("cpuset.cpus")) {
+        (Value::At(quota), Reading::At(cpus)) if cpus > 0 => Value::At(quota.min(cpus as f64)),
+        // a set that is empty has those of the group above
+        (_, Reading::At(cpus)) if cpus > 0 => Value::At(cpus as f64),
+        (quota, _) => quota,
+    }
+}
+
+fn throttled(window: &Window, sample: &Sample, row: usize) -> Value {
+    let rate = |field| {
+        let column = sample.groups.columns().named(field).next()?;
+        window.group(row, column)?.value
+    };
+    match (rate("cpu.throttled.periods"), rate("cpu.periods")) {
+        (Some(throttled), Some(periods)) if periods > 0.0 => Value::At((throttled / periods).min(1.0)),
+        (Some(_), Some(_)) => Value::At(0.0),
+        _ => Value::Missing,
+    }
+}
