@@ -3,6 +3,7 @@
 mod daemon;
 mod layouts;
 mod watching;
+mod why;
 
 pub use daemon::{Daemon, LogLevel};
 pub use layouts::{
@@ -10,12 +11,14 @@ pub use layouts::{
     Status,
 };
 pub use watching::{Dump, Fields, Metrics, Record, Watch};
+pub use why::Why;
 
 use std::{ffi::OsString, path::PathBuf};
 
 use self::{
     daemon::DAEMON,
     watching::{DUMP, WATCH},
+    why::WHY,
 };
 use clap::{Args as ClapArgs, FromArgMatches, Parser, Subcommand, ValueEnum};
 
@@ -185,6 +188,9 @@ Examples:
         after_help = "Example: ringfence perf db/oltp1 --seconds 10 -- cycles,instructions,context-switches"
     )]
     Perf(Perf),
+    /// Tell what held a group back in the last seconds, and the command that would change it
+    #[command(after_help = WHY)]
+    Why(Why),
     /// Check what this machine offers, what is missing, and how to get it
     #[command(after_help = "Example: ringfence doctor")]
     Doctor,

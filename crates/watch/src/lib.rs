@@ -1,5 +1,5 @@
 //! What each group gets, uses and waits for: figures of groups and of the machine, sampled, derived, written as
-//! metrics and kept in a log. Reads only; what to change, and what to say of it, is decided elsewhere.
+//! metrics and kept in a log; and what held a group back ([`mod@why`]). Reads only: nothing is changed here.
 //!
 //! The way of a figure: a row of the field table ([`GROUP_FIELDS`], [`MACHINE_FIELDS`]) names its file on either
 //! version of cgroups; [`Sampler::tick`] reads it into a [`Sample`], raw; [`rates`] makes a [`Figure`] of two samples;
@@ -12,9 +12,7 @@
 //!   [`Field`]. [`tasks()`] fills a group's page.
 //! - `--at MOMENT`: `Log::open(dir)?.since(MOMENT - some)`, each sample pushed to the same `Window`.
 //! - `dump --since … --fields …`: `Log::since`, then the same `Window` and pictures, or [`metrics::History`].
-//! - `why GROUP`: a `Window` over N seconds and [`rates::between`] its ends: `cpu.throttled.*`, `*.pressure.*`,
-//!   `memory.events.*`, `io.*` of the row and of its siblings; [`tasks()`] at both ends gives the run-queue wait and
-//!   the CPUs.
+//! - `why GROUP`: `why::gather(&host, files, &group, span)?`, then `why::why(&facts)`, which prints itself.
 //! - `record` and the daemon: the loop above with `Recorder::append(sample)`. [`Cadence`] has a descriptor for a loop
 //!   that waits for other things too; the daemon adds its own families with [`metrics::Writer`] before `end`.
 
@@ -39,6 +37,7 @@ pub mod log;
 pub mod metrics;
 pub mod rates;
 pub mod view;
+pub mod why;
 
 pub use cadence::{Beat, Cadence};
 pub use docs::markdown;

@@ -74,7 +74,8 @@ fn numbers(host: &Host, at: &kernel::Hierarchy, path: &str) -> Result<Vec<u32>, 
     Ok(text.lines().filter_map(|line| line.trim().parse().ok()).collect())
 }
 
-fn scheduled(host: &Host, tid: u32) -> Option<Scheduled> {
+/// What the kernel counted of a task's turns on CPUs.
+pub(crate) fn scheduled(host: &Host, tid: u32) -> Option<Scheduled> {
     let text = host.kernel().outside(format!("/proc/{tid}/schedstat").as_ref()).ok()?;
     let mut numbers = text.split_whitespace().map_while(|word| word.parse::<u64>().ok());
     let (ran, waited, turns) = (numbers.next()?, numbers.next()?, numbers.next()?);

@@ -20,6 +20,8 @@ mod real_v2;
 mod table;
 #[path = "watch/views.rs"]
 mod views;
+#[path = "watch/why.rs"]
+mod why;
 #[path = "watch/world.rs"]
 mod world;
 
@@ -37,7 +39,7 @@ fn main() -> ExitCode {
     arguments.test_threads = Some(1);
     let pure =
         [table::trials(), fake::trials(), logs::trials(), metrics::trials(), views::trials()].concat_all();
-    let trials = [pure, real::trials(), real_v2::trials()].concat_all();
+    let trials = [pure, real::trials(), real_v2::trials(), why::trials()].concat_all();
     libtest_mimic::run(&arguments, trials).exit_code()
 }
 

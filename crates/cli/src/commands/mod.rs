@@ -13,6 +13,7 @@ mod program;
 mod tasks;
 mod values;
 mod watching;
+mod why;
 
 use std::sync::{Arc, atomic::AtomicBool};
 
@@ -47,6 +48,7 @@ pub fn run(args: &Args) -> Result<u8, Failure> {
         Command::Dump(dump) => watching::dump(dump, json),
         Command::Metrics(metrics) => watching::metrics(metrics),
         Command::Fields(fields) => watching::fields(fields, json),
+        Command::Why(args) => why::why(args, json),
         Command::Doctor => return machine::doctor(json),
         Command::Topology(topology) => machine::topology(topology, json),
         Command::Settings(settings) => machine::settings(settings, json),

@@ -11,13 +11,13 @@ use rustix::time::{ClockId, clock_gettime};
 /// The first word of the process's arguments.
 pub const WORD: &str = "load-of-ringfence-watch";
 
-/// It says that it is there; `burn MS`, `take MIB`, `threads N`, `spin` after a line on standard input; then it says so and, but for `burn`,
-/// waits for the end of its input.
+/// It says that it is there; `burn MS`, `take MIB`, `threads N`, `spin [N]`, or an endless work of [`endless`] after a
+/// line on standard input; then it says so and, but for `burn`, waits for the end of its input.
 pub fn run(words: &[String]) -> ExitCode {
     std::io::stdout().write_all(b"here\n").unwrap();
     let mut line = String::new();
     std::io::stdin().lock().read_line(&mut line).unwrap();
-    let number: usize = words.get(1).map_or(0, |word| word.parse().unwrap());
+    let number: usize = words.get(1).and_then(|word| word.parse().ok()).unwrap_or(0);
     let mut memory = Vec::new();
     match words[0].as_str() {
         "burn" => burn(Duration::from_millis(number as u64)),
@@ -29,20 +29,66 @@ pub fn run(words: &[String]) -> ExitCode {
                 return ExitCode::FAILURE;
             }
         }
-        "spin" => {
+        "spin" => (0..number.max(1)).for_each(|_| {
             std::thread::spawn(|| {
                 loop {
                     std::hint::spin_loop();
                 }
             });
-        }
-        other => panic!("{other}"),
+        }),
+        _ => endless(words.to_vec()),
     }
     std::io::stdout().write_all(b"done\n").unwrap();
     if words[0] != "burn" {
         let _ = std::io::stdin().lock().read_to_end(&mut Vec::new());
     }
     ExitCode::from(memory.first().map_or(0, |byte| byte - 1))
+}
+
+/// `reread FILE MIB` (which it writes first), `touch MIB`, `direct DEVICE`, `fork`, `outgrow MIB`: again and again, in
+/// a thread of its own.
+fn endless(words: Vec<String>) {
+    let number = words.last().and_then(|word| word.parse::<usize>().ok()).unwrap_or(0);
+    if words[0] == "reread" {
+        let mut file = std::fs::File::create(&words[1]).unwrap();
+        (0..number).for_each(|_| file.write_all(&[7; 1 << 20]).unwrap());
+        file.sync_all().unwrap();
+    }
+    std::thread::spawn(move || {
+        let mut memory = if words[0] == "touch" { vec![1u8; number << 20] } else { vec![0; 1 << 20] };
+        loop {
+            match words[0].as_str() {
+                "reread" => {
+                    let mut file = std::fs::File::open(&words[1]).unwrap();
+                    while file.read(&mut memory).unwrap() > 0 {}
+                }
+                "touch" => memory.iter_mut().step_by(4096).for_each(|byte| *byte = byte.wrapping_add(1)),
+                "direct" => direct(&words[1]),
+                "fork" => {
+                    let _ = std::thread::Builder::new().spawn(|| ()).map(std::thread::JoinHandle::join);
+                    std::thread::sleep(Duration::from_millis(5));
+                }
+                "outgrow" => {
+                    let mut child = Load::new(&["take", &words[1]]);
+                    child.go();
+                    let _ = child.is_done(); // it is killed
+                }
+                other => panic!("{other}"),
+            }
+        }
+    });
+}
+
+/// Reads a device past the page cache, a block at a time, from begin to end.
+fn direct(path: &str) {
+    use rustix::fs::{Mode, OFlags};
+    let file = rustix::fs::open(path, OFlags::RDONLY | OFlags::DIRECT, Mode::empty()).unwrap();
+    let mut space = vec![0u8; 8192];
+    let begin = space.as_ptr().align_offset(4096);
+    let mut at = 0;
+    while rustix::io::pread(&file, &mut space[begin..begin + 4096], at).unwrap() > 0 {
+        at += 4096;
+    }
 }
 
 fn burn(time: Duration) {

@@ -1,0 +1,270 @@
+//! Time without a CPU: by a quota, by others, by too few CPUs for its own tasks, by a real-time budget.
+//!
+//! A task's wait (`/proc/PID/schedstat`) goes on while a quota stops its group, so the wait is divided: see
+//! [`Waits::divide`].
+
+use std::time::Duration;
+
+use units::{CpuSet, Limit};
+
+use super::{
+    answer::{Cause, Effect, Kind, Known, Lost, Number, count, seconds},
+    facts::{CpuFacts, Facts, Level, Other},
+    thresholds::AT_RT_BUDGET,
+    words::{cpus, plural, set, subject, time, whose},
+};
+use crate::FigureUnit;
+
+/// So many of those that ran on the group's CPUs are named; more would not be read.
+const NAMED: usize = 4;
+
+pub(crate) fn causes(facts: &Facts) -> Vec<Cause> {
+    let waits = Waits::divide(facts);
+    let quotas =
+        facts.levels.iter().zip(&waits.quotas).filter_map(|(level, lost)| quota(facts, level, *lost));
+    quotas
+        .chain(neighbours(facts, waits.neighbours))
+        .chain(few_cpus(facts, waits.own))
+        .chain(realtime(facts))
+        .collect()
+}
+
+/// The group's wait for CPUs, by what would have ended it.
+struct Waits {
+    /// By the quota of each level.
+    quotas: Vec<Duration>,
+    neighbours: Duration,
+    /// For each other.
+    own: Duration,
+}
+
+impl Waits {
+    /// A CPU that is throttled stops all tasks that wait there, so its throttled time counts once per waiting task:
+    /// `k = (used + waited) / (used + throttled + others)` tasks on average for each CPU that was used, stopped or taken. What
+    /// others ran is lost once, as only one task could have run instead. The rest is the group's own crowd.
+    fn divide(facts: &Facts) -> Waits {
+        let throttled: Vec<Duration> = facts.levels.iter().map(|level| level.throttled).collect();
+        let Some(waited) = facts.cpu.waited else {
+            return Waits { quotas: throttled, neighbours: Duration::ZERO, own: Duration::ZERO };
+        };
+        let mut rest = waited;
+        let mut quotas = Vec::with_capacity(throttled.len());
+        for (level, time) in throttled.into_iter().enumerate() {
+            // a group above is also stopped on CPUs that this one does not want
+            let time = if level == 0 { time } else { time.min(rest) };
+            let others = facts.cpu.foreign.min(rest.saturating_sub(time));
+            let whole = (facts.cpu.used + time + others).as_secs_f64();
+            let crowd =
+                if whole > 0.0 { ((facts.cpu.used + rest).as_secs_f64() / whole).max(1.0) } else { 1.0 };
+            // tasks that ended meanwhile took their wait with them: then the throttled time is more
+            let lost = time.max(rest.min(time.mul_f64(crowd)));
+            rest = rest.saturating_sub(lost);
+            quotas.push(lost);
+        }
+        let neighbours = rest.min(facts.cpu.foreign);
+        Waits { quotas, neighbours, own: rest.saturating_sub(neighbours) }
+    }
+}
+
+fn quota(facts: &Facts, level: &Level, lost: Duration) -> Option<Cause> {
+    if level.throttled_periods == 0 && level.throttled.is_zero() {
+        return None;
+    }
+    let span = facts.span.as_secs_f64();
+    let held = level.quota.and_then(|held| Some((held.quota.at()?, held.period)));
+    let words = match held {
+        Some((quota, period)) if !period.is_zero() => {
+            let part = quota.as_secs_f64() / period.as_secs_f64();
+            format!(" ({}: {} of each {})", cpus(part), time(quota), time(period))
+        }
+        _ => String::new(), // taken off meanwhile
+    };
+    let wanted = (facts.cpu.used + lost).as_secs_f64() / span.max(f64::MIN_POSITIVE);
+    Some(Cause {
+        kind: Kind::Quota,
+        at: level.group.clone(),
+        effect: Effect::Slowed,
+        lost: Some(Lost::new(lost, Known::Measured)),
+        share: None,
+        numbers: vec![
+            count("cpu.periods", level.periods),
+            count("cpu.throttled.periods", level.throttled_periods),
+            seconds("cpu.throttled.time", level.throttled),
+            Number { name: "wanted", value: wanted, unit: FigureUnit::Cpus },
+        ],
+        sentence: format!(
+            "{}{words} stopped it in {} of {}, for {} of CPU time; it wanted {}",
+            whose(facts, level, "quota"),
+            level.throttled_periods,
+            plural(level.periods, "period"),
+            time(level.throttled),
+            cpus(wanted)
+        ),
+        hint: held.map(|_| set(&level.group, &format!("cpu.max={}", enough(wanted, facts)))),
+    })
+}
+
+/// A quota in steps of 10 % that lets `wanted` CPUs through; none where that is all there are.
+fn enough(wanted: f64, facts: &Facts) -> String {
+    let all = facts.cpu.cpus.len().max(1) as f64;
+    let percent = (wanted * 10.0).ceil().max(1.0) * 10.0;
+    if percent >= all * 100.0 { "max".to_owned() } else { format!("{percent:.0}%") }
+}
+
+fn neighbours(facts: &Facts, lost: Duration) -> Option<Cause> {
+    let cpu = &facts.cpu;
+    let told: Vec<String> = cpu.others.iter().take(NAMED).map(other).collect();
+    let mut told = if told.is_empty() { String::new() } else { format!(": {}", told.join(", ")) };
+    if cpu.steal * 10 > cpu.foreign {
+        let joined = if told.is_empty() { ": " } else { ", " };
+        told.push_str(&format!("{joined}the hypervisor {}", time(cpu.steal)));
+    }
+    let mut numbers = vec![
+        seconds("waited", cpu.waited.unwrap_or_default()),
+        seconds("others", cpu.foreign),
+        seconds("cpu.steal", cpu.steal),
+    ];
+    numbers.extend(cpu.others.first().map(|first| seconds("largest other", first.ran)));
+    (!lost.is_zero()).then(|| Cause {
+        kind: Kind::Neighbours,
+        at: cpu.others.first().map_or_else(|| "/".to_owned(), |first| first.group.clone()),
+        effect: Effect::Slowed,
+        lost: Some(Lost::new(lost, Known::Measured)),
+        share: None,
+        numbers,
+        sentence: format!(
+            "its tasks waited {} for {} while others ran there for {}{told}",
+            time(lost),
+            named(&cpu.cpus),
+            time(cpu.foreign)
+        ),
+        hint: apart(cpu, &facts.group),
+    })
+}
+
+fn other(other: &Other) -> String {
+    let group = if other.group == "/" { "tasks of the root group" } else { &other.group };
+    format!("{group} {} (most of it {})", time(other.ran), other.task)
+}
+
+/// CPUs for the largest other where the group is not; else a greater share.
+fn apart(cpu: &CpuFacts, group: &str) -> Option<String> {
+    if cpu.steal * 2 > cpu.foreign {
+        return None; // nothing that is set here changes the hypervisor
+    }
+    let elsewhere = cpu.online.difference(&cpu.cpus);
+    let largest = cpu.others.iter().find(|other| other.group != "/");
+    match largest {
+        Some(largest) if !elsewhere.is_empty() => {
+            Some(set(&largest.group, &format!("cpuset.cpus={elsewhere}")))
+        }
+        _ => {
+            let weight = cpu.weight?;
+            let more = weight.saturating_mul(4).clamp(1, 10_000);
+            (more > weight).then(|| set(group, &format!("cpu.weight={more}")))
+        }
+    }
+}
+
+fn named(set: &CpuSet) -> String {
+    format!("CPU{} {set}", if set.len() == 1 { "" } else { "s" })
+}
+
+fn few_cpus(facts: &Facts, lost: Duration) -> Option<Cause> {
+    let cpu = &facts.cpu;
+    let wanted = (cpu.used + lost).as_secs_f64() / facts.span.as_secs_f64().max(f64::MIN_POSITIVE);
+    // the lowest group above that has more CPUs can give them; what it has not, it must get first
+    let with_more = facts.levels.iter().find_map(|level| {
+        level.cpus.as_ref().filter(|cpus| cpus.len() > cpu.cpus.len() && cpu.cpus.is_subset(cpus))
+    });
+    let narrowed = facts.levels.first().is_some_and(|level| level.cpus.is_some());
+    let more = with_more.unwrap_or(&cpu.online);
+    let top = facts.levels.iter().rev().find(|level| level.cpus.as_ref() == Some(&cpu.cpus));
+    let at = match with_more {
+        Some(_) => facts.levels.first(),
+        None => top,
+    };
+    let at = at.map_or(&facts.group, |level| &level.group);
+    let is_possible = narrowed && more.len() > cpu.cpus.len();
+    let ending = if more.len() > cpu.cpus.len() { "" } else { ", which are all there are" };
+    // fewer on average: they wake up together, or may not run everywhere (sched_setaffinity(2))
+    let at_times = if wanted < cpu.cpus.len() as f64 { " at times, though on average" } else { ":" };
+    (!lost.is_zero()).then(|| Cause {
+        kind: Kind::FewCpus,
+        at: at.clone(),
+        effect: Effect::Slowed,
+        lost: Some(Lost::new(lost, Known::Measured)),
+        share: None,
+        numbers: vec![
+            Number { name: "wanted", value: wanted, unit: FigureUnit::Cpus },
+            count("cpuset.cpus", cpu.cpus.len() as u64),
+            seconds("waited", cpu.waited.unwrap_or_default()),
+        ],
+        sentence: format!(
+            "its tasks waited {} for each other{at_times} they wanted {} and have {} ({}){ending}",
+            time(lost),
+            cpus(wanted),
+            cpus(cpu.cpus.len() as f64),
+            cpu.cpus
+        ),
+        hint: is_possible.then(|| set(at, &format!("cpuset.cpus={}", larger(&cpu.cpus, more, wanted)))),
+    })
+}
+
+/// The CPUs that it has, and as many of the others as it wanted.
+fn larger(has: &CpuSet, all: &CpuSet, wanted: f64) -> CpuSet {
+    let mut set = has.clone();
+    for cpu in all.difference(has).iter() {
+        if set.len() as f64 >= wanted && set.len() > has.len() {
+            break;
+        }
+        set.insert(cpu);
+    }
+    set
+}
+
+fn realtime(facts: &Facts) -> Option<Cause> {
+    let tasks = facts.realtime.as_ref()?;
+    let budget = |level: &Level| match level.realtime {
+        Some((Limit::At(budget), period)) if !period.is_zero() => {
+            Some(budget.as_secs_f64() / period.as_secs_f64())
+        }
+        _ => None,
+    };
+    let budgets = facts.levels.iter().filter_map(|level| Some((level, budget(level)?)));
+    let (level, part) = budgets.min_by(|(_, one), (_, other)| one.total_cmp(other))?;
+    let ran = tasks.ran_most.as_secs_f64();
+    let may = part * facts.span.as_secs_f64();
+    if ran < AT_RT_BUDGET * may {
+        return None;
+    }
+    let (Limit::At(budget), period) = level.realtime? else { return None };
+    let wanted = (part * 1.5 + 0.02).min(0.95);
+    let runtime = units::Micros((period.as_secs_f64() * wanted * 1000.0).round() as u64 * 1000);
+    Some(Cause {
+        kind: Kind::RealtimeBudget,
+        at: level.group.clone(),
+        effect: Effect::Slowed,
+        lost: Some(Lost::new(tasks.waited, Known::Measured)),
+        share: None,
+        numbers: vec![
+            seconds("cpu.rt_runtime_us", budget),
+            seconds("cpu.rt_period_us", period),
+            seconds("ran", tasks.ran_most),
+            seconds("waited", tasks.waited),
+            count("realtime tasks", tasks.tasks as u64),
+        ],
+        sentence: format!(
+            "its {} used up the budget of {} ({} of each {} per CPU): {} on CPU {} of {}, and waited {}",
+            plural(tasks.tasks as u64, "real-time task"),
+            subject(facts, level),
+            time(budget),
+            time(period),
+            time(tasks.ran_most),
+            tasks.cpu,
+            time(Duration::from_secs_f64(may.max(0.0))),
+            time(tasks.waited)
+        ),
+        hint: (wanted > part).then(|| set(&level.group, &format!("cpu.rt_runtime_us={runtime}"))),
+    })
+}

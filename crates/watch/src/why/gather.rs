@@ -1,0 +1,475 @@
+//! Looks at a group at two moments and makes facts of it. The only part of `why` that asks the machine; it decides
+//! nothing and changes nothing.
+
+use std::{collections::HashMap, time::Duration};
+
+use kernel::{Error, GroupName, Host};
+use settings::{Controller, DeviceNumber, Value, Version};
+use units::{CpuSet, Limit, NodeSet};
+
+use super::{
+    facts::{CpuFacts, DeviceFacts, Facts, IoFacts, Level, MemoryFacts, NodeFacts, Other, Quota, Throttle},
+    scan::{self, Own},
+};
+use crate::{Beat, Files, Groups, Instance, Options, Reading, Sample, Sampler, Table, Task, tasks};
+
+/// The distance of a node from itself, and what is taken where the kernel tells none.
+const LOCAL: u32 = 10;
+const REMOTE: u32 = 20;
+
+/// One moment.
+struct Moment {
+    sample: Sample,
+    tasks: Vec<Task>,
+    /// What each thread of the machine had run.
+    ran: HashMap<u32, Duration>,
+    /// `/proc/diskstats` (iostats.rst).
+    disks: String,
+}
+
+impl Moment {
+    /// Always in the same order, so that the spans between the parts of two moments are the same.
+    fn now<F: Files>(host: &Host, group: &GroupName, sampler: &mut Sampler<F>) -> Result<Moment, Error> {
+        let sample = sampler.tick(host, Beat::default())?.clone();
+        let disks = host.kernel().outside("/proc/diskstats".as_ref()).unwrap_or_default();
+        Ok(Moment { sample, tasks: tasks(host, group)?, ran: scan::ran(host), disks })
+    }
+}
+
+/// Looks at `group` for `span`, and at all others too: they are its neighbours.
+///
+/// # Errors
+/// [`Error::NoGroup`], [`Error::Refused`]. A figure that can't be read is missing in the facts.
+pub fn gather<F: Files>(host: &Host, files: F, group: &GroupName, span: Duration) -> Result<Facts, Error> {
+    gather_while(host, files, group, |pressure_is_counted| {
+        if pressure_is_counted {
+            std::thread::sleep(span);
+            return None;
+        }
+        Some(scan::blocked(host, group, span))
+    })
+}
+
+/// As [`gather`], for as long as `meanwhile` takes. It is told whether the kernel counts the pressure of this group; if
+/// not, it answers how long the group's tasks slept uninterruptibly, if it knows.
+///
+/// # Errors
+/// As [`gather`].
+pub fn gather_while<F: Files>(
+    host: &Host,
+    files: F,
+    group: &GroupName,
+    meanwhile: impl FnOnce(bool) -> Option<Duration>,
+) -> Result<Facts, Error> {
+    let own_pressure = has_pressure(host, group, &tasks(host, group)?);
+    let mut sampler = Sampler::new(host, files, Options { groups: Groups::All, slow_every: 1 }, false);
+    let first = Moment::now(host, group, &mut sampler)?;
+    let blocked = meanwhile(own_pressure);
+    sampler.refresh();
+    let last = Moment::now(host, group, &mut sampler)?;
+    Ok(Looked { host, group, first, last, blocked, own_pressure }.facts())
+}
+
+/// Does the kernel count the waiting of this group's tasks? On a host with both versions they may be in it on v1 alone.
+fn has_pressure(host: &Host, group: &GroupName, tasks: &[Task]) -> bool {
+    let Some(at) = host.hierarchies().iter().find(|at| at.version == Version::V2) else { return false };
+    let seat = host.seat_in(at, group);
+    if host.kernel().read(at, &seat.path, "io.pressure").is_err() {
+        return false;
+    }
+    let is_there = |task: &Task| {
+        let path = host.kernel().group_of(at, task.process.pid).ok()?;
+        let rest = at.below_mount(&path)?.strip_prefix(seat.path.as_str())?.to_owned();
+        (rest.is_empty() || rest.starts_with('/')).then_some(())
+    };
+    !tasks.is_empty() && tasks.iter().all(|task| is_there(task).is_some() || is_gone(host, task))
+}
+
+fn is_gone(host: &Host, task: &Task) -> bool {
+    host.kernel().process(task.process.pid).is_err()
+}
+
+/// Everything that was read.
+struct Looked<'h> {
+    host: &'h Host,
+    group: &'h GroupName,
+    first: Moment,
+    last: Moment,
+    blocked: Option<Duration>,
+    own_pressure: bool,
+}
+
+impl Looked<'_> {
+    fn facts(&self) -> Facts {
+        let name = self.name();
+        let (before, after) = (&self.first.sample.groups, &self.last.sample.groups);
+        let time = |table: &Table| table.row(&name).map(|row| table.times(row).tick);
+        let span = time(after).zip(time(before)).map(|(after, before)| after.saturating_sub(before));
+        let span = span.unwrap_or_else(|| self.last.sample.clock.saturating_sub(self.first.sample.clock));
+        let own = scan::own(&self.first.tasks, &self.last.tasks);
+        let levels: Vec<Level> = self.names().iter().map(|name| self.level(name)).collect();
+        let cpu = self.cpu(&own, &levels);
+        Facts {
+            group: self.group.to_string(),
+            span,
+            tasks: self.last.tasks.len(),
+            memory: self.memory(&cpu.cpus),
+            io: self.io(),
+            realtime: own.realtime,
+            levels,
+            cpu,
+        }
+    }
+
+    /// The group as the sampler names it.
+    fn name(&self) -> String {
+        self.names().into_iter().next().unwrap_or_else(|| self.group.to_string())
+    }
+
+    /// The group and those above it, without the root.
+    fn names(&self) -> Vec<String> {
+        let seats = self.host.seats(self.group);
+        let Some(seat) = seats.first() else { return Vec::new() };
+        let mut paths = Vec::new();
+        let mut path = seat.path.as_str();
+        while !path.is_empty() {
+            paths.push(self.host.named(seat.at, path));
+            path = path.rsplit_once('/').map_or("", |(parent, _)| parent);
+        }
+        paths
+    }
+
+    /// How much a counter grew; `None` if it is not told, or was set back.
+    fn growth(&self, row: &str, field: &str) -> Option<u64> {
+        let of = |moment: &Moment| moment.sample.groups.get(row, field).at();
+        of(&self.last)?.checked_sub(of(&self.first)?)
+    }
+
+    fn grown(&self, row: &str, field: &str) -> u64 {
+        self.growth(row, field).unwrap_or(0)
+    }
+
+    fn machine_growth(&self, field: &str) -> Option<u64> {
+        let of = |moment: &Moment| moment.sample.machine.get("", field).at();
+        of(&self.last)?.checked_sub(of(&self.first)?)
+    }
+
+    fn now(&self, row: &str, field: &str) -> Reading {
+        self.last.sample.groups.get(row, field)
+    }
+
+    fn limit(&self, row: &str, field: &str) -> Option<Limit<u64>> {
+        match self.now(row, field) {
+            Reading::Missing => None,
+            Reading::Max => Some(Limit::Max),
+            Reading::At(limit) => Some(Limit::At(limit)),
+        }
+    }
+
+    /// A setting that a group holds; `None` where its kernel has none.
+    fn held(&self, group: &str, setting: &str) -> Option<Value> {
+        let found = settings::find(setting).ok()?;
+        let name = GroupName::new(group).ok()?;
+        apply::get(self.host, &name, &found).ok().map(|reading| reading.value)
+    }
+
+    fn level(&self, name: &str) -> Level {
+        let frozen = |moment: &Moment| moment.sample.groups.get(name, "frozen") == Reading::At(1);
+        let micros = |limit: units::Micros| Duration::from_micros(limit.0);
+        let quota = self.limit(name, "cpu.max.quota").zip(self.now(name, "cpu.max.period").at());
+        let memsw = match self.held(name, "memory.memsw.limit_in_bytes") {
+            Some(Value::Bytes(limit)) => Some(limit.map(|bytes| bytes.0)),
+            _ => None,
+        };
+        Level {
+            group: name.to_owned(),
+            quota: quota.map(|(quota, period)| Quota {
+                quota: quota.map(Duration::from_nanos),
+                period: Duration::from_nanos(period),
+            }),
+            periods: self.grown(name, "cpu.periods"),
+            throttled_periods: self.grown(name, "cpu.throttled.periods"),
+            throttled: Duration::from_nanos(self.grown(name, "cpu.throttled.time")),
+            cpus: match self.held(name, "cpuset.cpus.effective") {
+                Some(Value::Cpus(cpus)) => Some(cpus),
+                _ => None,
+            },
+            mems: match self.held(name, "cpuset.mems.effective") {
+                Some(Value::Nodes(nodes)) => Some(nodes),
+                _ => None,
+            },
+            memory_max: self.limit(name, "memory.max"),
+            memory_high: self.limit(name, "memory.high"),
+            memsw_max: memsw.filter(|_| self.version(Controller::Memory) == Some(Version::V1)),
+            memory: ["memory.current", "memory.swap"]
+                .iter()
+                .filter_map(|field| self.now(name, field).at())
+                .sum(),
+            met_max: self.grown(name, "memory.events.max"),
+            met_high: self.grown(name, "memory.events.high"),
+            met_swap_max: self.grown(name, "memory.swap.events.max"),
+            oom_kills: self.grown(name, "memory.events.oom_kill"),
+            pids_max: self.limit(name, "pids.max"),
+            pids: self.now(name, "pids.current").at().unwrap_or(0),
+            failed_forks: self.grown(name, "pids.events.max"),
+            frozen: (frozen(&self.first), frozen(&self.last)),
+            io_max: self.throttles(name),
+            realtime: match (self.held(name, "cpu.rt_runtime_us"), self.held(name, "cpu.rt_period_us")) {
+                (Some(Value::Micros(budget)), Some(Value::Micros(Limit::At(period)))) => {
+                    Some((budget.map(micros), micros(period)))
+                }
+                _ => None,
+            },
+        }
+    }
+
+    fn throttles(&self, name: &str) -> Vec<Throttle> {
+        let Some(Value::PerDevice(devices)) = self.held(name, "io.max") else { return Vec::new() };
+        let of = |device: DeviceNumber, (key, limit): (&'static str, Limit<u64>)| {
+            Some(Throttle { device, key, limit: limit.at()? })
+        };
+        devices
+            .into_iter()
+            .flat_map(|(device, keys)| keys.into_iter().filter_map(move |key| of(device, key)))
+            .collect()
+    }
+
+    fn version(&self, controller: Controller) -> Option<Version> {
+        self.host.hierarchy_of(controller).map(|at| at.version)
+    }
+
+    fn cpu(&self, own: &Own, levels: &[Level]) -> CpuFacts {
+        let name = self.name();
+        let online: CpuSet = self.outside("/sys/devices/system/cpu/online").unwrap_or_default();
+        let cpus = levels.iter().find_map(|level| level.cpus.clone()).unwrap_or_else(|| online.clone());
+        let used = self.growth(&name, "cpu.usage").map_or(own.ran, Duration::from_nanos);
+        let foreign = self.busy(&cpus, BUSY).saturating_sub(used);
+        CpuFacts {
+            used,
+            waited: own.waited,
+            foreign,
+            steal: self.busy(&cpus, &["cpu.steal"]),
+            others: self.others(&cpus, foreign),
+            weight: match self.held(&name, "cpu.weight") {
+                Some(Value::Weight(weight)) => Some(weight.0 / 100),
+                _ => None,
+            },
+            cpus,
+            online,
+        }
+    }
+
+    /// Who else ran on these CPUs. A task that moved is counted where it was last, so no group had more than the kernel
+    /// counted for it there (v1), and all together no more than `foreign`.
+    fn others(&self, cpus: &CpuSet, foreign: Duration) -> Vec<Other> {
+        let mut left = foreign;
+        let mut others = scan::others(self.host, self.group, cpus, &self.first.ran, &self.last.ran);
+        // the root's tasks have no count of their own: they have what is left
+        others.sort_by_key(|other| (other.group == "/", std::cmp::Reverse(other.ran)));
+        for other in &mut others {
+            let counted = if other.group == "/" { None } else { self.on_cpus(&other.group, cpus) };
+            other.ran = other.ran.min(counted.unwrap_or(left)).min(left);
+            left -= other.ran;
+        }
+        others.retain(|other| !other.ran.is_zero());
+        others.sort_by_key(|other| std::cmp::Reverse(other.ran));
+        others
+    }
+
+    /// CPU time of a group on these CPUs, where the kernel counts it.
+    fn on_cpus(&self, group: &str, cpus: &CpuSet) -> Option<Duration> {
+        let (before, after) = (&self.first.sample.groups, &self.last.sample.groups);
+        let (was, row) = (before.row(group)?, after.row(group)?);
+        let mut nanos = None;
+        for at in after.columns().named("cpu.percpu") {
+            let Instance::Cpu(cpu) = after.columns().list()[at].instance else { continue };
+            let grown = after.reading(row, at).at().zip(before.reading(was, at).at());
+            if let Some((now, earlier)) = grown.filter(|_| cpus.contains(cpu as usize)) {
+                *nanos.get_or_insert(0) += now.saturating_sub(earlier);
+            }
+        }
+        nanos.map(Duration::from_nanos)
+    }
+
+    /// What CPUs spent in these ways.
+    fn busy(&self, cpus: &CpuSet, fields: &[&str]) -> Duration {
+        let (before, after) = (&self.first.sample.machine, &self.last.sample.machine);
+        let nanos: u64 = after
+            .columns()
+            .list()
+            .iter()
+            .enumerate()
+            .filter(|(_, column)| fields.contains(&column.field.name))
+            .filter(
+                |(_, column)| matches!(column.instance, Instance::Cpu(cpu) if cpus.contains(cpu as usize)),
+            )
+            .filter_map(|(at, _)| after.reading(0, at).at()?.checked_sub(before.reading(0, at).at()?))
+            .sum();
+        Duration::from_nanos(nanos)
+    }
+
+    fn outside<T: std::str::FromStr>(&self, path: &str) -> Option<T> {
+        self.host.kernel().outside(path.as_ref()).ok()?.trim().parse().ok()
+    }
+
+    fn memory(&self, cpus: &CpuSet) -> MemoryFacts {
+        let name = self.name();
+        let grown = |field| self.grown(&name, field);
+        let now = |field| self.now(&name, field).at().unwrap_or(0);
+        let own_pressure = self.growth(&name, "memory.pressure.some").filter(|_| self.own_pressure);
+        MemoryFacts {
+            version: self.version(Controller::Memory),
+            current: now("memory.current"),
+            swap: now("memory.swap"),
+            refaults_file: grown("memory.refaults.file"),
+            refaults_anon: grown("memory.refaults.anon"),
+            major_faults: grown("memory.faults.major"),
+            pressure: own_pressure.map(Duration::from_nanos),
+            machine_pressure: self.machine_growth("memory.pressure.some").map(Duration::from_nanos),
+            system: self.growth(&name, "cpu.system").map(Duration::from_nanos),
+            nodes: self.nodes(&name, cpus),
+        }
+    }
+
+    fn nodes(&self, name: &str, cpus: &CpuSet) -> Vec<NodeFacts> {
+        let table = &self.last.sample.groups;
+        let Some(row) = table.row(name) else { return Vec::new() };
+        let mut nodes: Vec<NodeFacts> = Vec::new();
+        for (at, column) in table.columns().list().iter().enumerate() {
+            let Instance::Node(node) = column.instance else { continue };
+            let bytes = table.reading(row, at).at().unwrap_or(0);
+            match nodes.iter_mut().find(|known| known.node == node) {
+                Some(known) => known.bytes += bytes,
+                None => nodes.push(NodeFacts { node, bytes, distance: LOCAL }),
+            }
+        }
+        let near: NodeSet = nodes
+            .iter()
+            .map(|node| node.node)
+            .filter(|node| self.has_cpus(*node, cpus))
+            .fold(NodeSet::new(), |mut near, node| {
+                near.insert(node as usize);
+                near
+            });
+        for node in &mut nodes {
+            node.distance = self.distance(node.node, &near);
+        }
+        nodes
+    }
+
+    fn has_cpus(&self, node: u32, cpus: &CpuSet) -> bool {
+        let own: Option<CpuSet> = self.outside(&format!("/sys/devices/system/node/node{node}/cpulist"));
+        own.is_some_and(|own| !own.is_disjoint(cpus))
+    }
+
+    /// From the nearest of the group's nodes; a machine that tells no nodes has one.
+    fn distance(&self, node: u32, near: &NodeSet) -> u32 {
+        if near.is_empty() || near.contains(node as usize) {
+            return LOCAL;
+        }
+        let text =
+            self.host.kernel().outside(format!("/sys/devices/system/node/node{node}/distance").as_ref());
+        let online: Option<NodeSet> = self.outside("/sys/devices/system/node/online");
+        let (Ok(text), Some(online)) = (text, online) else { return REMOTE };
+        let distances = online.iter().zip(text.split_whitespace().filter_map(|word| word.parse().ok()));
+        distances.filter(|(other, _)| near.contains(*other)).map(|(_, far)| far).min().unwrap_or(REMOTE)
+    }
+
+    fn io(&self) -> IoFacts {
+        let name = self.name();
+        let own = self.growth(&name, "io.pressure.some").filter(|_| self.own_pressure);
+        IoFacts {
+            pressure: own.map(Duration::from_nanos),
+            blocked: self.blocked,
+            devices: self.devices(&name),
+        }
+    }
+
+    fn devices(&self, name: &str) -> Vec<DeviceFacts> {
+        let after = &self.last.sample.groups;
+        let mut devices: Vec<DeviceFacts> = Vec::new();
+        for column in after.columns().list() {
+            let Instance::Device(device) = column.instance else { continue };
+            if devices.iter().any(|known| known.device == device) {
+                continue;
+            }
+            let of = |group: &str, field: &str| self.device_growth(group, field, device);
+            let others = self.neighbours().into_iter().filter_map(|group| {
+                let operations = of(&group, "io.rios") + of(&group, "io.wios");
+                (operations > 0).then_some((group, operations))
+            });
+            let mut others: Vec<(String, u64)> = others.collect();
+            others.sort_by_key(|(_, operations)| std::cmp::Reverse(*operations));
+            devices.push(DeviceFacts {
+                device,
+                name: self.device_name(device),
+                service: self.service(device),
+                rbytes: of(name, "io.rbytes"),
+                wbytes: of(name, "io.wbytes"),
+                rios: of(name, "io.rios"),
+                wios: of(name, "io.wios"),
+                others,
+            });
+        }
+        devices.retain(|device| device.rios + device.wios > 0);
+        devices
+    }
+
+    fn device_growth(&self, group: &str, field: &str, device: DeviceNumber) -> u64 {
+        let of = |moment: &Moment| {
+            let table = &moment.sample.groups;
+            let row = table.row(group)?;
+            let column = table
+                .columns()
+                .named(field)
+                .find(|at| table.columns().list()[*at].instance == Instance::Device(device))?;
+            table.reading(row, column).at()
+        };
+        // a device that was never used before has no figure before
+        of(&self.last).unwrap_or(0).saturating_sub(of(&self.first).unwrap_or(0))
+    }
+
+    /// The groups that are neither above nor below this one, each as the highest of its own.
+    fn neighbours(&self) -> Vec<String> {
+        let own = self.names();
+        let parent = |name: &str| name.rsplit_once('/').map(|(parent, _)| parent.to_owned());
+        let is_beside = |name: &&String| {
+            let above = parent(name).filter(|above| !above.is_empty());
+            !own.contains(name) && *name != "/" && above.is_none_or(|above| own[1..].contains(&above))
+        };
+        if own.is_empty() {
+            return Vec::new();
+        }
+        self.last.sample.groups.rows().iter().filter(is_beside).cloned().collect()
+    }
+
+    /// What an operation took at the device on average, of all who used it.
+    fn service(&self, device: DeviceNumber) -> Option<Duration> {
+        let (operations, millis) = done(&self.last.disks, device)?;
+        let (earlier, earlier_millis) = done(&self.first.disks, device).unwrap_or_default();
+        let operations = u32::try_from(operations.checked_sub(earlier)?).ok().filter(|number| *number > 0)?;
+        Some(Duration::from_millis(millis.checked_sub(earlier_millis)?) / operations)
+    }
+
+    fn device_name(&self, device: DeviceNumber) -> Option<String> {
+        let path = format!("/sys/dev/block/{device}/uevent");
+        let text = self.host.kernel().outside(path.as_ref()).ok()?;
+        text.lines().find_map(|line| line.strip_prefix("DEVNAME=")).map(str::to_owned)
+    }
+}
+
+/// Reads and writes that a device did, and the milliseconds that they took in sum.
+fn done(disks: &str, device: DeviceNumber) -> Option<(u64, u64)> {
+    disks.lines().find_map(|line| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let number = |at: usize| words.get(at)?.parse::<u64>().ok();
+        let is_it = number(0)? == u64::from(device.major) && number(1)? == u64::from(device.minor);
+        if !is_it {
+            return None;
+        }
+        Some((number(3)? + number(7)?, number(6)? + number(10)?))
+    })
+}
+
+/// What a CPU does that is not idling.
+const BUSY: &[&str] = &["cpu.user", "cpu.nice", "cpu.system", "cpu.irq", "cpu.softirq", "cpu.steal"];

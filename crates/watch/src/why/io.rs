@@ -1,0 +1,186 @@
+//! Time waited for block devices: by `io.max`, by others on the same device, or by the device itself.
+
+use units::Limit;
+
+use super::{
+    answer::{Cause, Effect, Kind, Known, Lost, Number, count},
+    facts::{DeviceFacts, Facts, Level, Throttle},
+    memory::refault_part,
+    thresholds::AT_IO_LIMIT,
+    words::{percent, plural, quoted, set, size, time, whose},
+};
+use crate::FigureUnit;
+
+/// So many of those that used a device are named.
+const NAMED: usize = 4;
+
+pub(crate) fn causes(facts: &Facts) -> Vec<Cause> {
+    let Some(lost) = waited(facts) else { return Vec::new() };
+    let at_limit: Vec<_> =
+        facts.levels.iter().flat_map(|level| level.io_max.iter().map(move |of| (level, of))).collect();
+    let at_limit: Vec<_> =
+        at_limit.into_iter().filter_map(|(level, of)| Some((level, of, at(facts, of)?))).collect();
+    let mut causes = Vec::new();
+    let mut rest = lost;
+    if !at_limit.is_empty() {
+        let by_limit = (lost.seconds - at_devices(facts)).max(0.0);
+        let each = Lost { seconds: by_limit / at_limit.len() as f64, ..lost };
+        causes.extend(at_limit.into_iter().map(|(level, of, rate)| limited(facts, level, of, rate, each)));
+        rest.seconds -= by_limit;
+    }
+    causes.extend(elsewhere(facts, rest));
+    causes
+}
+
+/// What the operations took at the devices, in seconds; none where that is not told.
+fn at_devices(facts: &Facts) -> f64 {
+    let of = |device: &DeviceFacts| {
+        device.service.unwrap_or_default().as_secs_f64() * (device.rios + device.wios) as f64
+    };
+    facts.io.devices.iter().map(of).sum()
+}
+
+/// What was not waited for a limit was waited for the device, and so for those who use it.
+fn elsewhere(facts: &Facts, lost: Lost) -> Vec<Cause> {
+    let operations = |device: &&DeviceFacts| device.rios + device.wios;
+    let Some(device) = facts.io.devices.iter().max_by_key(operations) else { return Vec::new() };
+    let own = operations(&device);
+    let others: u64 = device.others.iter().map(|(_, operations)| operations).sum();
+    let part = others as f64 / (own + others).max(1) as f64;
+    let share = |of: f64| Lost { seconds: lost.seconds * of, ..lost };
+    vec![neighbours(facts, device, part, share(part)), alone(device, share(1.0 - part))]
+        .into_iter()
+        .filter(|cause| cause.lost.is_some_and(|lost| lost.seconds > 0.0))
+        .collect()
+}
+
+/// Time waited for I/O of any kind.
+pub(crate) fn slept(facts: &Facts) -> Option<Lost> {
+    match (facts.io.pressure, facts.io.blocked) {
+        (Some(time), _) => Some(Lost::new(time, Known::Measured)),
+        (None, Some(time)) => Some(Lost::new(time, Known::Sampled)),
+        (None, None) => None,
+    }
+}
+
+/// The same without what was read again for want of memory, which is memory's.
+fn waited(facts: &Facts) -> Option<Lost> {
+    slept(facts).map(|lost| Lost { seconds: lost.seconds * (1.0 - refault_part(facts)), ..lost })
+}
+
+/// The rate of what a limit is for, if it is at it.
+fn at(facts: &Facts, of: &Throttle) -> Option<f64> {
+    let device = facts.io.devices.iter().find(|device| device.device == of.device)?;
+    let number = match of.key {
+        "rbps" => device.rbytes,
+        "wbps" => device.wbytes,
+        "riops" => device.rios,
+        _ => device.wios,
+    };
+    let rate = number as f64 / facts.span.as_secs_f64().max(f64::MIN_POSITIVE);
+    (number > 0 && rate >= AT_IO_LIMIT * of.limit as f64).then_some(rate)
+}
+
+fn name(facts: &Facts, of: &Throttle) -> String {
+    let device = facts.io.devices.iter().find(|device| device.device == of.device);
+    device.map_or_else(|| of.device.to_string(), called)
+}
+
+fn called(device: &DeviceFacts) -> String {
+    match &device.name {
+        Some(name) => format!("/dev/{name}"),
+        None => device.device.to_string(),
+    }
+}
+
+fn limited(facts: &Facts, level: &Level, of: &Throttle, rate: f64, lost: Lost) -> Cause {
+    let is_bytes = of.key.ends_with("bps");
+    let unit = if is_bytes { FigureUnit::BytesPerSecond } else { FigureUnit::PerSecond };
+    let amount = |number: f64| match is_bytes {
+        true => format!("{}/s", size(number as u64)),
+        false => format!("{number:.1} operations/s"),
+    };
+    let doing = if of.key.starts_with('r') { "read" } else { "wrote" };
+    let wanted = Limit::At(of.limit.saturating_mul(2));
+    Cause {
+        kind: Kind::IoLimit,
+        at: level.group.clone(),
+        effect: Effect::Slowed,
+        lost: Some(lost),
+        share: None,
+        numbers: vec![
+            Number { name: "rate", value: rate, unit },
+            Number { name: of.key, value: of.limit as f64, unit },
+        ],
+        sentence: format!(
+            "it {doing} {} on {}, and {} lets {} through",
+            amount(rate),
+            name(facts, of),
+            whose(facts, level, &format!("io.max ({})", of.key)),
+            amount(of.limit as f64)
+        ),
+        hint: Some(set(&level.group, &quoted(&format!("io.max={} {}={wanted}", of.device, of.key)))),
+    }
+}
+
+fn neighbours(facts: &Facts, device: &DeviceFacts, part: f64, lost: Lost) -> Cause {
+    let named: Vec<String> = device
+        .others
+        .iter()
+        .take(NAMED)
+        .map(|(group, operations)| format!("{group} {}", plural(*operations, "operation")))
+        .collect();
+    let first = device.others.first();
+    // half of what the largest does now
+    let hint = first.and_then(|(group, operations)| {
+        let rate = *operations as f64 / facts.span.as_secs_f64().max(f64::MIN_POSITIVE);
+        let limit = (rate / 2.0).ceil().max(1.0) as u64;
+        (group != "/")
+            .then(|| set(group, &quoted(&format!("io.max={} riops={limit} wiops={limit}", device.device))))
+    });
+    Cause {
+        kind: Kind::IoNeighbours,
+        at: first.map_or_else(|| facts.group.clone(), |(group, _)| group.clone()),
+        effect: Effect::Slowed,
+        lost: Some(lost),
+        share: None,
+        numbers: vec![
+            count("operations", device.rios + device.wios),
+            count("others", device.others.iter().map(|(_, operations)| operations).sum()),
+            Number { name: "others' part", value: part, unit: FigureUnit::Share },
+        ],
+        sentence: format!(
+            "others did {} of the operations on {}: {}",
+            percent(part),
+            called(device),
+            named.join(", ")
+        ),
+        hint,
+    }
+}
+
+fn alone(device: &DeviceFacts, lost: Lost) -> Cause {
+    let waited = time(std::time::Duration::from_secs_f64(lost.seconds.max(0.0)));
+    Cause {
+        kind: Kind::Device,
+        at: "/".to_owned(),
+        effect: Effect::Slowed,
+        lost: Some(lost),
+        share: None,
+        numbers: vec![
+            count("io.rios", device.rios),
+            count("io.wios", device.wios),
+            super::answer::bytes("io.rbytes", device.rbytes),
+            super::answer::bytes("io.wbytes", device.wbytes),
+        ],
+        sentence: format!(
+            "it waited {waited} for {} itself: {} of {}, {} of {}",
+            called(device),
+            plural(device.rios, "read"),
+            size(device.rbytes),
+            plural(device.wios, "write"),
+            size(device.wbytes)
+        ),
+        hint: None,
+    }
+}

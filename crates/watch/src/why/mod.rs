@@ -1,0 +1,39 @@
+//! What held a group back in the last seconds, ranked, with the numbers and the command that would change it.
+//!
+//! The way: [`gather()`] looks at a group twice and makes [`Facts`]; [`why`] makes an [`Answer`] of them, pure; its
+//! `Display` says it in words. Never changes anything: a hint is text.
+//!
+//! # What "lost" means
+//! All causes are told in one currency: seconds of tasks' time in which a task could have gone on and did not. A cause's
+//! share is its seconds of all that the group's tasks used and lost, so that the shares and the use add up to the
+//! whole. What the kernel measures is told as measured; where it measures nothing (cgroup v1 counts no waiting for
+//! memory or I/O), states of tasks are sampled, or a bound is told as a bound and counted half: the truth lies
+//! between none of it and all.
+//!
+//! A single wait may have several reasons. It is given to the one whose removal would have ended it: first to the quota,
+//! which holds though CPUs were free; then to others that ran on the group's CPUs, as far as they ran; the rest is
+//! its own tasks waiting for each other.
+
+mod facts;
+
+mod answer;
+mod cpu;
+mod io;
+mod memory;
+mod stopped;
+mod thresholds;
+
+mod words;
+
+mod gather;
+mod scan;
+
+#[cfg(test)]
+mod tests;
+
+pub use answer::{Answer, Cause, Effect, Kind, Known, Lost, Note, Number, why};
+pub use facts::{
+    CpuFacts, DeviceFacts, Facts, IoFacts, Level, MemoryFacts, NodeFacts, Other, Quota, RealtimeFacts,
+    Throttle,
+};
+pub use gather::{gather, gather_while};

@@ -1,0 +1,142 @@
+//! Tasks between two moments: who ran on the group's CPUs, how long its own tasks waited, and in which states they were
+//! meanwhile. Reads `/proc` alone.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    time::{Duration, Instant},
+};
+
+use kernel::{GroupName, Host};
+use settings::Controller;
+use units::CpuSet;
+
+use super::facts::{Other, RealtimeFacts};
+use crate::{Scheduled, Task};
+
+/// How often the states of tasks are looked at in a span.
+pub(crate) const STATES: u32 = 100;
+/// Of more tasks than this, every other one (or every third …) is looked at.
+const LOOKED_AT: usize = 128;
+/// Less CPU time than this is not looked up: whose it was would cost more reads than it took.
+const LEAST: Duration = Duration::from_millis(1);
+
+/// What all threads of the machine had run.
+pub(crate) fn ran(host: &Host) -> HashMap<u32, Duration> {
+    let kernel = host.kernel();
+    let processes = kernel.processes().unwrap_or_default();
+    let threads = processes.iter().flat_map(|pid| kernel.threads(*pid).unwrap_or_default());
+    threads.filter_map(|tid| Some((tid, crate::tasks::scheduled(host, tid)?.ran))).collect()
+}
+
+/// Who else ran on `cpus` between two scans, the largest first. A task that moved meanwhile counts where it was last; of
+/// tasks that ended nothing is known.
+pub(crate) fn others(
+    host: &Host,
+    group: &GroupName,
+    cpus: &CpuSet,
+    before: &HashMap<u32, Duration>,
+    after: &HashMap<u32, Duration>,
+) -> Vec<Other> {
+    let at = [Controller::Cpu, Controller::Cpuset, Controller::Core]
+        .iter()
+        .find_map(|controller| host.hierarchy_of(*controller));
+    let Some(at) = at else { return Vec::new() };
+    let own = host.seat_in(at, group).path;
+    let is_own = |path: &str| {
+        path.strip_prefix(own.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    };
+    let mut groups: BTreeMap<String, (Duration, Duration, String)> = BTreeMap::new();
+    for (&tid, &ran) in after {
+        // a number that was used again runs from 0
+        let earlier = before.get(&tid).copied().filter(|earlier| *earlier <= ran).unwrap_or_default();
+        let ran = ran - earlier;
+        if ran < LEAST {
+            continue;
+        }
+        let Ok(process) = host.kernel().process(tid) else { continue };
+        let Ok(path) = host.kernel().group_of(at, tid) else { continue };
+        let path = at.below_mount(&path).unwrap_or_default();
+        if !cpus.contains(process.last_cpu as usize) || is_own(&path) {
+            continue;
+        }
+        let (sum, most, task) = groups.entry(host.named(at, &path)).or_default();
+        *sum += ran;
+        if ran > *most {
+            (*most, *task) = (ran, format!("{} {tid}", process.comm));
+        }
+    }
+    let mut others: Vec<Other> =
+        groups.into_iter().map(|(group, (ran, _, task))| Other { group, ran, task }).collect();
+    others.sort_by_key(|other| std::cmp::Reverse(other.ran));
+    others
+}
+
+/// What the group's tasks ran and waited between two lists of them.
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct Own {
+    pub ran: Duration,
+    /// Of tasks that are not real-time; `None` where the kernel counts none.
+    pub waited: Option<Duration>,
+    pub realtime: Option<RealtimeFacts>,
+}
+
+pub(crate) fn own(before: &[Task], after: &[Task]) -> Own {
+    let earlier: HashMap<u32, Scheduled> =
+        before.iter().filter_map(|task| Some((task.process.pid, task.scheduled?))).collect();
+    let mut own = Own::default();
+    let mut by_cpu: BTreeMap<u32, Duration> = BTreeMap::new();
+    let mut realtime = RealtimeFacts::default();
+    for task in after {
+        let Some(now) = task.scheduled else { continue };
+        let was = earlier.get(&task.process.pid).filter(|was| was.ran <= now.ran && was.waited <= now.waited);
+        let (ran, waited) = match was {
+            Some(was) => (now.ran - was.ran, now.waited - was.waited),
+            None => (now.ran, now.waited),
+        };
+        own.ran += ran;
+        if task.process.is_realtime() {
+            realtime.tasks += 1;
+            realtime.waited += waited;
+            *by_cpu.entry(task.process.last_cpu).or_default() += ran;
+        } else {
+            *own.waited.get_or_insert_default() += waited;
+        }
+    }
+    if let Some((cpu, ran)) = by_cpu.into_iter().max_by_key(|(_, ran)| *ran) {
+        own.realtime = Some(RealtimeFacts { ran_most: ran, cpu, ..realtime });
+        own.waited.get_or_insert_default();
+    }
+    own
+}
+
+/// Looks at the tasks' states for `span`, and sums what they spent in uninterruptible sleep.
+pub(crate) fn blocked(host: &Host, group: &GroupName, span: Duration) -> Duration {
+    let begun = Instant::now();
+    let step = span / STATES;
+    let mut tasks: Vec<u32> = Vec::new();
+    let (mut blocked, mut taken) = (0, 0usize);
+    loop {
+        let elapsed = begun.elapsed();
+        if elapsed >= span {
+            return span.mul_f64(blocked as f64 / taken.max(1) as f64);
+        }
+        if taken.is_multiple_of(10) {
+            let now = crate::tasks(host, group).unwrap_or_default();
+            tasks = now.iter().map(|task| task.process.pid).collect();
+        }
+        let stride = tasks.len().div_ceil(LOOKED_AT).max(1);
+        let seen = tasks.iter().skip(taken % stride).step_by(stride);
+        blocked += seen.filter(|tid| is_blocked(host, **tid)).count() * stride;
+        taken += 1;
+        // a look that was missed is not made up for: several at one moment are one
+        let turns = elapsed.as_nanos() / step.as_nanos().max(1) + 1;
+        let next = step * u32::try_from(turns).unwrap_or(STATES);
+        std::thread::sleep(next.min(span).saturating_sub(begun.elapsed()));
+    }
+}
+
+fn is_blocked(host: &Host, tid: u32) -> bool {
+    let text = host.kernel().outside(format!("/proc/{tid}/stat").as_ref()).unwrap_or_default();
+    // the name may hold anything, also brackets
+    text.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('D'))
+}
