@@ -1,0 +1,251 @@
+//! What all runs say: a cell per condition, load and measure, and the comparisons with their verdicts. Works on what
+//! was recorded alone, so the summary can be worked out again at any time.
+
+use statistics::{Compared, Limits, Word};
+
+use crate::{
+    Experiment,
+    because::because,
+    design::{self, CellKey},
+    file::{self, Better, Measure, Published, applies},
+    measure::names,
+    results::{Cell, Comparison, Design, Run, Verdict},
+};
+
+/// Cells in the file's order of conditions, loads and measures, and comparisons in the file's order; one that names no
+/// load is made under each. Holm's correction is over all of them.
+pub fn summarise(experiment: &Experiment, design: &Design, runs: &[Run]) -> (Vec<Cell>, Vec<Comparison>) {
+    let cells = design::cells(experiment)
+        .iter()
+        .flat_map(|key| {
+            experiment.measure.iter().map(move |measure| cell(experiment, design, runs, key, measure))
+        })
+        .collect::<Vec<Cell>>();
+    let pairs: Vec<Pair<'_>> =
+        experiment.comparison.iter().flat_map(|asked| pairs(experiment, runs, asked)).collect();
+    let corrected = corrected(&pairs);
+    let comparisons =
+        pairs.iter().zip(&corrected).map(|(pair, p)| compared(experiment, pair, *p, &corrected)).collect();
+    (cells, comparisons)
+}
+
+/// The runs of a cell, whether they count or not.
+fn runs_of<'a>(runs: &'a [Run], condition: &str, load: Option<&str>) -> Vec<&'a Run> {
+    runs.iter().filter(|run| run.condition == condition && run.load.as_deref() == load).collect()
+}
+
+/// The figures of those that count. What is not finite was not measured.
+fn values(runs: &[&Run], measure: &str) -> Vec<f64> {
+    let counted = runs.iter().filter(|run| run.rejected.is_none());
+    counted.filter_map(|run| run.figures.get(measure).copied()).filter(|figure| figure.is_finite()).collect()
+}
+
+fn rejected(runs: &[&Run]) -> u32 {
+    runs.iter().filter(|run| run.rejected.is_some()).count() as u32
+}
+
+fn cell(experiment: &Experiment, design: &Design, runs: &[Run], key: &CellKey, measure: &Measure) -> Cell {
+    let of_cell = runs_of(runs, &key.condition, key.load.as_deref());
+    let values = values(&of_cell, &measure.name);
+    let variation = statistics::variation(&values);
+    Cell {
+        condition: key.condition.clone(),
+        load: key.load.clone(),
+        measure: measure.name.clone(),
+        rejected: rejected(&of_cell),
+        median: statistics::median(&values),
+        interval: statistics::median_interval(&values),
+        variation,
+        published: published(experiment, &measure.name, &key.condition, None, key.load.as_deref()),
+        warnings: match runs_in(experiment, measure, &key.condition) {
+            true => warnings(experiment, design, &of_cell, &values, variation),
+            false => Vec::new(), // nothing is missing: there is nothing to measure
+        },
+        values,
+    }
+}
+
+/// Do the workloads that a measure is of run in a condition?
+fn runs_in(experiment: &Experiment, measure: &Measure, condition: &str) -> bool {
+    let workloads = names(&measure.is).filter_map(|name| experiment.workload.get(name.split('.').next()?));
+    let mut only = workloads.map(|workload| &workload.conditions);
+    only.all(|conditions| applies(conditions, condition))
+}
+
+/// What a reader must know of a cell.
+fn warnings(
+    experiment: &Experiment,
+    design: &Design,
+    runs: &[&Run],
+    values: &[f64],
+    variation: Option<f64>,
+) -> Vec<String> {
+    let mut warnings = Vec::new();
+    let counted = runs.iter().filter(|run| run.rejected.is_none()).count();
+    let unsteady = runs.iter().filter(|run| run.rejected.is_none() && run.steady == Some(false)).count();
+    if unsteady > 0 {
+        warnings.push(format!("no steady state in {unsteady} of {counted} runs"));
+    }
+    match runs.iter().rev().find_map(|run| run.rejected.as_ref()) {
+        Some(reason) if counted == 0 => {
+            warnings.push(format!("all {} runs were rejected, the last one: {reason}", runs.len()));
+        }
+        _ if (counted as u32) < design.repetitions => {
+            warnings.push(format!("{counted} of {} runs count", design.repetitions));
+        }
+        _ => {}
+    }
+    if values.len() < counted {
+        warnings.push(format!("{} of {counted} runs have no figure", counted - values.len()));
+    }
+    if let Some(variation) = variation.filter(|variation| *variation > experiment.gates.variation_warn) {
+        warnings.push(format!("varies by {:.0} %", variation * 100.0));
+    }
+    if (3..6).contains(&values.len()) {
+        // no interval inside a sample covers the median more surely than its ends
+        let covers = 100.0 * (1.0 - 0.5_f64.powi(values.len() as i32 - 1));
+        warnings.push(format!("the interval of {} runs covers {} %, not 95 %", values.len(), covers.floor()));
+    }
+    warnings
+}
+
+/// Two cells in one measure.
+struct Pair<'a> {
+    asked: &'a file::Comparison,
+    measure: Option<&'a Measure>,
+    load: Option<&'a str>,
+    sides: Sides,
+    rejected: (u32, u32),
+    compared: Compared,
+}
+
+/// Values of the baseline and of the condition.
+struct Sides(Vec<f64>, Vec<f64>);
+
+fn pairs<'a>(experiment: &'a Experiment, runs: &[Run], asked: &'a file::Comparison) -> Vec<Pair<'a>> {
+    let loads: Vec<Option<&str>> = match (asked.load.as_deref(), experiment.load.as_slice()) {
+        (None, []) => vec![None],
+        (None, loads) => loads.iter().map(|load| Some(load.name.as_str())).collect(),
+        (named, _) => vec![named],
+    };
+    let pair = |load: Option<&'a str>| {
+        let (below, above) = (runs_of(runs, &asked.baseline, load), runs_of(runs, &asked.condition, load));
+        let sides = Sides(values(&below, &asked.measure), values(&above, &asked.measure));
+        Pair {
+            asked,
+            measure: experiment.measure.iter().find(|measure| measure.name == asked.measure),
+            load,
+            rejected: (rejected(&below), rejected(&above)),
+            compared: statistics::compare(&sides.0, &sides.1),
+            sides,
+        }
+    };
+    loads.into_iter().map(pair).collect()
+}
+
+/// The p after Holm's correction, for pairs that have one.
+fn corrected(pairs: &[Pair<'_>]) -> Vec<Option<f64>> {
+    let known: Vec<f64> = pairs.iter().filter_map(|pair| pair.compared.p).collect();
+    let mut corrected = statistics::holm(&known).into_iter();
+    pairs.iter().map(|pair| pair.compared.p.and_then(|_| corrected.next())).collect()
+}
+
+fn compared(
+    experiment: &Experiment,
+    pair: &Pair<'_>,
+    p_holm: Option<f64>,
+    all: &[Option<f64>],
+) -> Comparison {
+    let Pair { asked, compared, .. } = pair;
+    let limits = Limits { margin: asked.margin, variation: experiment.gates.variation };
+    let tests = all.iter().flatten().count();
+    let word = statistics::verdict(compared, p_holm.unwrap_or(1.0), tests, &limits);
+    let story = Story {
+        compared,
+        word,
+        p_holm,
+        tests,
+        limits: &limits,
+        names: (&asked.baseline, &asked.condition),
+        variations: (statistics::variation(&pair.sides.0), statistics::variation(&pair.sides.1)),
+        unit: pair.measure.map_or("", |measure| measure.unit.as_str()),
+    };
+    Comparison {
+        measure: asked.measure.clone(),
+        baseline: asked.baseline.clone(),
+        condition: asked.condition.clone(),
+        load: pair.load.map(str::to_owned),
+        medians: compared.medians,
+        ratio: compared.ratio,
+        interval: compared.interval,
+        shift: compared.shift,
+        p: compared.p,
+        p_holm,
+        runs: (compared.runs.0 as u32, compared.runs.1 as u32),
+        rejected: pair.rejected,
+        margin: asked.margin,
+        verdict: verdict(word, pair.measure.map_or(Better::Higher, |measure| measure.better)),
+        because: because(&story),
+        published: published_ratio(experiment, pair),
+        note: asked.note.clone(),
+    }
+}
+
+/// All that the reason of a verdict is told from.
+pub(crate) struct Story<'a> {
+    pub compared: &'a Compared,
+    pub word: Word,
+    pub p_holm: Option<f64>,
+    /// Over how many tests Holm's correction goes.
+    pub tests: usize,
+    pub limits: &'a Limits,
+    /// Of the baseline and the condition.
+    pub names: (&'a str, &'a str),
+    /// Their coefficients of variation.
+    pub variations: (Option<f64>, Option<f64>),
+    pub unit: &'a str,
+}
+
+/// "Faster" is better, whichever way that is.
+fn verdict(word: Word, better: Better) -> Verdict {
+    match (word, better) {
+        (Word::Higher, Better::Higher) | (Word::Lower, Better::Lower) => Verdict::Faster,
+        (Word::Higher, Better::Lower) | (Word::Lower, Better::Higher) => Verdict::Slower,
+        (Word::Equivalent, _) => Verdict::Equivalent,
+        (Word::Inconclusive(_), _) => Verdict::Inconclusive,
+    }
+}
+
+/// What was published of a condition: under this load, else under none in particular.
+fn published(
+    experiment: &Experiment,
+    measure: &str,
+    condition: &str,
+    baseline: Option<&str>,
+    load: Option<&str>,
+) -> Option<(f64, String)> {
+    let matches = |one: &&Published| {
+        one.measure == measure && one.condition == condition && one.baseline.as_deref() == baseline
+    };
+    let under = |load: Option<&str>| {
+        let mut known = experiment.published.iter().filter(matches);
+        known.find(|one| one.load.as_deref() == load).map(|one| (one.value, one.source.clone()))
+    };
+    under(load).or_else(|| under(None))
+}
+
+/// The published ratio, or that of two published figures.
+fn published_ratio(experiment: &Experiment, pair: &Pair<'_>) -> Option<(f64, String)> {
+    let file::Comparison { measure, baseline, condition, .. } = pair.asked;
+    published(experiment, measure, condition, Some(baseline), pair.load).or_else(|| {
+        let (below, source) = published(experiment, measure, baseline, None, pair.load)?;
+        let (above, other) = published(experiment, measure, condition, None, pair.load)?;
+        let source = if source == other { source } else { format!("{other}; {source}") };
+        (below > 0.0).then(|| (above / below, source))
+    })
+}
+
+#[cfg(test)]
+mod simulated;
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,202 @@
+//! Runs made by hand, and what is said of them.
+
+use super::*;
+use crate::fixture;
+
+const SIX: [f64; 6] = [100.0, 101.0, 99.0, 100.5, 99.5, 102.0];
+
+/// Runs of a condition that count.
+fn runs(condition: &str, load: Option<&str>, figures: &[f64]) -> Vec<Run> {
+    let run = |(block, figure): (u32, &f64)| Run {
+        block,
+        condition: condition.to_owned(),
+        load: load.map(str::to_owned),
+        figures: [("rate".to_owned(), *figure)].into(),
+        ..Run::default()
+    };
+    (1..).zip(figures).map(run).collect()
+}
+
+fn times(factor: f64) -> Vec<f64> {
+    SIX.iter().map(|value| value * factor).collect()
+}
+
+fn design() -> Design {
+    Design { repetitions: 6, ..Design::default() }
+}
+
+/// `old` with six figures about 100 beside `new` with others.
+fn held_against(new: &[f64], better: Better) -> Comparison {
+    let mut experiment = fixture::experiment(&["old", "new"]);
+    experiment.measure[0].better = better;
+    experiment.comparison = vec![fixture::comparison("old", "new")];
+    let all = [runs("old", None, &SIX), runs("new", None, new)].concat();
+    summarise(&experiment, &design(), &all).1.remove(0)
+}
+
+#[test]
+fn faster_is_what_is_better_not_what_is_more() {
+    assert_eq!(held_against(&times(1.2), Better::Higher).verdict, Verdict::Faster);
+    assert_eq!(held_against(&times(1.2), Better::Lower).verdict, Verdict::Slower);
+    assert_eq!(held_against(&times(0.8), Better::Lower).verdict, Verdict::Faster);
+    assert_eq!(held_against(&times(0.8), Better::Higher).verdict, Verdict::Slower);
+}
+
+#[test]
+fn the_reason_is_a_sentence_with_numbers() {
+    for (new, expected) in [
+        (times(1.2), "120 1/s against 100 1/s is 1.2 times (1.18 to 1.22), p = 0.0022, of 6 and 6 runs"),
+        (
+            times(1.03),
+            "103 1/s against 100 1/s is 1.03 times (1.015 to 1.046), p = 0.0043, of 6 and 6 runs; the difference is within \
+             the margin of 5 %",
+        ),
+        (
+            times(1.0),
+            "100 1/s against 100 1/s, and the ratio's interval, 0.985 to 1.015, lies within 1 ± 5 %",
+        ),
+        (
+            vec![91.0, 109.0, 95.0, 105.0, 99.0, 101.0],
+            "100 1/s against 100 1/s is 0.998 times (0.93 to 1.065), p = 0.9, of 6 and 6 runs: neither a difference nor \
+             equality within 5 % is shown",
+        ),
+        (vec![200.0, 201.0, 202.0], "6 and 3 runs are too few to tell, at least 4 of each are needed"),
+        (vec![60.0, 90.0, 120.0, 100.0, 110.0, 95.0], "new varies by 21 % (at most 10 % is allowed)"),
+        (vec![], "no run of new counts in this measure"),
+    ] {
+        assert_eq!(held_against(&new, Better::Higher).because, expected);
+    }
+}
+
+#[test]
+fn what_is_not_significant_is_never_called_the_same() {
+    let chance = held_against(&[91.0, 109.0, 95.0, 105.0, 99.0, 101.0], Better::Higher);
+    assert_eq!(chance.verdict, Verdict::Inconclusive);
+    let varying = held_against(&[60.0, 90.0, 120.0, 100.0, 110.0, 95.0], Better::Higher);
+    assert_eq!(varying.verdict, Verdict::Inconclusive);
+}
+
+#[test]
+fn rejected_runs_are_counted_and_their_figures_are_not() {
+    let mut experiment = fixture::experiment(&["old", "new"]);
+    experiment.comparison = vec![fixture::comparison("old", "new")];
+    let mut all = [runs("old", None, &SIX), runs("new", None, &times(1.2))].concat();
+    let mut wild = runs("new", None, &[5000.0, 7000.0]);
+    wild.iter_mut().for_each(|run| run.rejected = Some("foreign CPU 12 %".to_owned()));
+    all.extend(wild);
+    let (cells, comparisons) = summarise(&experiment, &design(), &all);
+    assert_eq!((cells[1].rejected, cells[1].values.len()), (2, 6));
+    assert_eq!(cells[1].warnings, Vec::<String>::new());
+    assert_eq!((comparisons[0].rejected, comparisons[0].runs), ((0, 2), (6, 6)));
+    assert_eq!(comparisons[0].verdict, Verdict::Faster);
+}
+
+#[test]
+fn a_cell_warns_of_what_a_reader_must_know() {
+    let experiment = fixture::experiment(&["a", "b", "c", "d"]);
+    let mut wild = runs("a", None, &[100.0, 110.0, 90.0, 105.0]);
+    wild[0].steady = Some(false);
+    let mut gone = runs("b", None, &[1.0, 2.0]);
+    gone.iter_mut().for_each(|run| run.rejected = Some("steal 9 %".to_owned()));
+    let mut without = runs("c", None, &SIX);
+    without[2].figures.clear();
+    let cells = summarise(&experiment, &design(), &[wild, gone, without].concat()).0;
+    assert_eq!(
+        cells[0].warnings,
+        [
+            "no steady state in 1 of 4 runs",
+            "4 of 6 runs count",
+            "varies by 8 %",
+            "the interval of 4 runs covers 87 %, not 95 %"
+        ]
+    );
+    assert_eq!(cells[1].warnings, ["all 2 runs were rejected, the last one: steal 9 %"]);
+    assert_eq!((cells[1].median, cells[1].interval), (None, None));
+    assert_eq!(cells[2].warnings[0], "1 of 6 runs have no figure");
+    assert_eq!(cells[3].warnings, ["0 of 6 runs count"]);
+}
+
+#[test]
+fn a_comparison_without_a_load_is_made_under_each() {
+    let mut experiment = fixture::experiment(&["old", "new"]);
+    experiment.load = fixture::loads(&["calm", "storm"]);
+    experiment.comparison = vec![fixture::comparison("old", "new")];
+    let all = [
+        runs("old", Some("calm"), &SIX),
+        runs("new", Some("calm"), &SIX),
+        runs("old", Some("storm"), &SIX),
+        runs("new", Some("storm"), &times(0.5)),
+    ]
+    .concat();
+    let (cells, comparisons) = summarise(&experiment, &design(), &all);
+    assert_eq!(cells.len(), 4);
+    let seen: Vec<_> = comparisons.iter().map(|one| (one.load.as_deref(), one.verdict)).collect();
+    assert_eq!(seen, [(Some("calm"), Verdict::Equivalent), (Some("storm"), Verdict::Slower)]);
+}
+
+#[test]
+fn the_correction_is_over_all_comparisons() {
+    let names: Vec<String> = (0..25).map(|place| format!("c{place}")).collect();
+    let mut conditions: Vec<&str> = names.iter().map(String::as_str).collect();
+    conditions.push("old");
+    let mut experiment = fixture::experiment(&conditions);
+    experiment.comparison = names.iter().map(|name| fixture::comparison("old", name)).collect();
+    let mut all = runs("old", None, &SIX);
+    all.extend(names.iter().flat_map(|name| runs(name, None, &times(1.5))));
+    let many = &summarise(&experiment, &design(), &all).1[7];
+    assert!((many.p_holm.unwrap() / (25.0 * many.p.unwrap()) - 1.0).abs() < 1e-9);
+    assert_eq!(many.verdict, Verdict::Inconclusive);
+    assert!(
+        many.because.ends_with("with 25 comparisons, 7 repetitions are needed to tell any difference"),
+        "{}",
+        many.because
+    );
+    experiment.comparison.truncate(2);
+    assert_eq!(summarise(&experiment, &design(), &all).1[1].verdict, Verdict::Faster);
+}
+
+#[test]
+fn published_values_stand_beside() {
+    let mut experiment = fixture::experiment(&["old", "new"]);
+    experiment.comparison = vec![fixture::comparison("old", "new")];
+    let published = |condition: &str, value: f64, baseline: Option<&str>| Published {
+        measure: "rate".to_owned(),
+        condition: condition.to_owned(),
+        load: None,
+        value,
+        baseline: baseline.map(str::to_owned),
+        source: "a paper".to_owned(),
+    };
+    experiment.published = vec![published("old", 50.0, None), published("new", 60.0, None)];
+    let (cells, comparisons) = summarise(&experiment, &design(), &runs("old", None, &SIX));
+    assert_eq!(cells[0].published, Some((50.0, "a paper".to_owned())));
+    assert_eq!(comparisons[0].published, Some((1.2, "a paper".to_owned())));
+    experiment.published.push(published("new", 1.25, Some("old")));
+    let comparisons = summarise(&experiment, &design(), &[]).1;
+    assert_eq!(comparisons[0].published, Some((1.25, "a paper".to_owned())));
+    assert_eq!(comparisons[0].because, "no run of old and new counts in this measure");
+}
+
+#[test]
+fn nothing_is_missing_of_a_workload_that_does_not_run_in_a_condition() {
+    let mut experiment = fixture::experiment(&["with", "without"]);
+    let without_figures = |condition: &str| {
+        let runs = runs(condition, None, &SIX).into_iter();
+        runs.map(|run| Run { figures: Default::default(), ..run }).collect::<Vec<Run>>()
+    };
+    let all = [without_figures("with"), without_figures("without")].concat();
+    let warnings = |experiment: &Experiment| {
+        let cells = summarise(experiment, &design(), &all).0;
+        cells.into_iter().map(|cell| cell.warnings).collect::<Vec<_>>()
+    };
+    let missing = vec!["6 of 6 runs have no figure".to_owned()];
+    assert_eq!(warnings(&experiment), [missing.clone(), missing.clone()]);
+    let load = file::Workload {
+        driver: file::Driver::Cpu(file::Cpu::default()),
+        group: None,
+        clients_group: None,
+        conditions: vec!["with".to_owned()],
+    };
+    experiment.workload.insert("load".to_owned(), load);
+    assert_eq!(warnings(&experiment), [missing, Vec::new()]);
+}
