@@ -1,0 +1,93 @@
+//! An experiment's results drawn for readers: a page, charts, tables. Works nothing out but what a drawing needs:
+//! every figure is in the results. Pure: results in, the contents of files out, the same bytes each time.
+
+mod chart; // the charts, as scenes
+mod compare;
+mod csv; // tables for programs
+mod difference; // in which settings conditions differ
+mod html; // the page
+mod markdown; // the summary
+mod number; // numbers as people read them
+mod png; // a scene as a picture
+mod published; // what others found beside it
+mod svg; // a scene as SVG
+mod tables; // those that the experiment asks for
+mod view; // finding things in results
+mod words; // what a comparison says // two experiments beside each other
+
+pub use compare::{Compared, Named, compare};
+
+use experiment::Results;
+
+use chart::Chart;
+use view::View;
+
+/// A file of a report.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct File {
+    /// Below the report's directory, with `/`.
+    pub path: String,
+    /// What is in it.
+    pub bytes: Vec<u8>,
+}
+
+/// Why a report can't be drawn.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A chart is no picture.
+    #[error("chart {title:?} can't be made a picture: {reason}")]
+    Picture {
+        /// Of the chart.
+        title: String,
+        /// What is wrong.
+        reason: String,
+    },
+    /// A table can't be written.
+    #[error("a table can't be written: {0}")]
+    Table(#[from] ::csv::Error),
+}
+
+/// The files of the report: `report.html`, `summary.md`, `runs.csv`, `samples.csv`, each chart as
+/// `charts/NAME.svg` and `.png`, and `results.schema.json`. `results.json`, of which all this is made, is the caller's.
+///
+/// # Errors
+/// [`Error`].
+pub fn files(results: &Results) -> Result<Vec<File>, Error> {
+    let view = View::of(results);
+    let verdicts = chart::ratios(view);
+    let charts = chart::all(view);
+    let mut files = texts(view, verdicts.as_ref(), &charts)?;
+    for chart in verdicts.iter().chain(&charts) {
+        if let Some(drawn) = &chart.drawn {
+            files.push(File { path: format!("charts/{}.png", chart.name), bytes: png::file(&drawn.wide)? });
+        }
+    }
+    Ok(files)
+}
+
+/// All but the pictures.
+fn texts(view: View<'_>, verdicts: Option<&Chart>, charts: &[Chart]) -> Result<Vec<File>, Error> {
+    let mut files = vec![
+        File::text("report.html", html::page(view, verdicts, charts)),
+        File::text("summary.md", markdown::summary(view)),
+        File { path: "runs.csv".to_owned(), bytes: csv::runs(view)? },
+        File { path: "samples.csv".to_owned(), bytes: csv::samples(view)? },
+        File::text("results.schema.json", experiment::results_schema()),
+    ];
+    for chart in verdicts.into_iter().chain(charts) {
+        if let Some(drawn) = &chart.drawn {
+            files.push(File::text(&format!("charts/{}.svg", chart.name), svg::file(&drawn.wide)));
+        }
+    }
+    Ok(files)
+}
+
+impl File {
+    fn text(path: &str, text: String) -> File {
+        File { path: path.to_owned(), bytes: text.into_bytes() }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::panic)] // a test's way to say what it found
+mod tests;
