@@ -1,0 +1,269 @@
+//! Changes of settings as `ringfence set` makes them: what would be written is told first, what was written is read
+//! back, and what was there before is kept to be put back. The values, their order and their meaning are `settings`',
+//! `plan`'s and `apply`'s.
+
+use kernel::{GroupName, Host, Seat};
+use plan::Ask;
+use settings::{Facts, Value};
+
+pub use apply::Planned;
+
+/// Changes that can be put back, at most.
+const KEPT: usize = 100;
+
+/// Who is asked for a change that was refused: the group, settings and values as they are typed, and the refusal. The
+/// answer is what there is to know of it.
+pub type Deputy = Box<dyn Fn(&GroupName, &[(String, String)], apply::Error) -> Result<Vec<String>, Refusal>>;
+
+/// Makes changes, and remembers how to put them back.
+pub struct Changer {
+    facts: Box<dyn Facts>,
+    deputy: Option<Deputy>,
+    /// What puts each change back, and what it was, oldest first.
+    done: Vec<(String, Vec<Ask>)>,
+}
+
+/// What would be written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Proposal {
+    /// In order.
+    pub writes: Vec<Planned>,
+    /// What to know of it before.
+    pub notes: Vec<String>,
+    /// In words, `db: cpu.max`.
+    pub what: String,
+}
+
+/// What was written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Done {
+    /// In words.
+    pub what: String,
+    /// The value before and after, as they read.
+    pub values: Vec<(String, String)>,
+    /// What the kernel made otherwise than was asked.
+    pub differences: Vec<String>,
+    /// How many changes can be put back now.
+    pub undoable: usize,
+}
+
+/// Why something is not done.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refusal {
+    /// What and why.
+    pub message: String,
+    /// What would mend it.
+    pub hint: Option<String>,
+}
+
+impl Done {
+    pub(crate) fn told(&self) -> String {
+        let values = self.values.iter().map(|(before, after)| format!("{before} -> {after}"));
+        let values: Vec<String> = values.collect();
+        let undo = if self.undoable > 0 { "; u undoes" } else { "" };
+        format!("{} {}{undo}", self.what, values.join(", "))
+    }
+
+    pub(crate) fn lines(&self) -> Vec<String> {
+        std::iter::once(self.told()).chain(self.differences.iter().cloned()).collect()
+    }
+}
+
+impl Refusal {
+    pub(crate) fn new(message: impl std::fmt::Display, hint: Option<String>) -> Refusal {
+        Refusal { message: message.to_string(), hint }
+    }
+
+    pub(crate) fn lines(&self) -> Vec<String> {
+        let hint = self.hint.iter().map(|hint| format!("hint: {hint}"));
+        self.message.lines().map(str::to_owned).chain(hint).collect()
+    }
+}
+
+impl From<kernel::Error> for Refusal {
+    fn from(error: kernel::Error) -> Refusal {
+        let hint = error.hint();
+        Refusal::new(error, hint)
+    }
+}
+
+impl From<apply::Error> for Refusal {
+    fn from(error: apply::Error) -> Refusal {
+        let hint = error.hint();
+        Refusal::new(error, hint)
+    }
+}
+
+impl Changer {
+    /// Values are read for the machine of which these are the facts.
+    pub fn new(facts: Box<dyn Facts>) -> Changer {
+        Changer { facts, deputy: None, done: Vec::new() }
+    }
+
+    /// Asks another for what this user may not change.
+    pub fn with_deputy(self, deputy: Deputy) -> Changer {
+        Changer { deputy: Some(deputy), ..self }
+    }
+
+    /// How many changes can be put back.
+    pub fn undoable(&self) -> usize {
+        self.done.len()
+    }
+
+    /// What `SETTING=VALUE` would write.
+    ///
+    /// # Errors
+    /// In words: no such setting, no such value, no such group.
+    pub fn propose(&self, host: &Host, group: &str, text: &str) -> Result<Proposal, Refusal> {
+        let (ask, mut notes) = self.ask(host, group, text)?;
+        notes.extend(freezes_us(host, &ask)?);
+        let asks = [ask];
+        if apply::inverse(host, &asks).is_empty() {
+            notes.push("this can't be undone".to_owned());
+        }
+        let [ask] = &asks;
+        let what = format!("{}: {}", ask.group, ask.found.name);
+        Ok(Proposal { writes: apply::preview(host, &asks)?, notes, what })
+    }
+
+    /// Writes it, and reads it back.
+    ///
+    /// # Errors
+    /// In words; nothing is changed then, unless it says so.
+    pub fn change(&mut self, host: &Host, group: &str, text: &str) -> Result<Done, Refusal> {
+        let (ask, _) = self.ask(host, group, text)?;
+        freezes_us(host, &ask)?;
+        let asks = [ask];
+        let inverse = apply::inverse(host, &asks);
+        let made = self.make(host, &asks)?;
+        let [ask] = &asks;
+        let what = format!("{}: {}", ask.group, ask.found.name);
+        if !inverse.is_empty() {
+            self.done.push((what.clone(), inverse));
+            let surplus = self.done.len().saturating_sub(KEPT);
+            self.done.drain(..surplus);
+        }
+        Ok(self.told(what, made))
+    }
+
+    /// What would put the last change back.
+    ///
+    /// # Errors
+    /// In words: nothing was changed, or the group is gone.
+    pub fn propose_undo(&self, host: &Host) -> Result<Proposal, Refusal> {
+        let (what, asks) = self.last()?;
+        Ok(Proposal { writes: apply::preview(host, asks)?, notes: Vec::new(), what: what.clone() })
+    }
+
+    /// Puts the last change back, and reads it. What was refused can be tried again.
+    ///
+    /// # Errors
+    /// In words.
+    pub fn undo(&mut self, host: &Host) -> Result<Done, Refusal> {
+        let (what, asks) = self.last()?.clone();
+        let made = self.make(host, &asks)?;
+        self.done.pop();
+        Ok(self.told(what, made))
+    }
+
+    fn last(&self) -> Result<&(String, Vec<Ask>), Refusal> {
+        self.done.last().ok_or_else(|| Refusal::new("nothing was changed here that could be undone", None))
+    }
+
+    fn told(&self, what: String, made: Made) -> Done {
+        Done { what, values: made.values, differences: made.differences, undoable: self.done.len() }
+    }
+
+    /// Makes it so, or has it made so.
+    fn make(&self, host: &Host, asks: &[Ask]) -> Result<Made, Refusal> {
+        let before: Vec<String> = asks.iter().map(|ask| held(host, ask)).collect();
+        let differences = match (apply::set(host, asks), &self.deputy, asks.first()) {
+            (Ok(changes), ..) => changes.into_iter().flat_map(|change| change.differences).collect(),
+            (Err(error), Some(deputy), Some(first)) => {
+                let typed = |ask: &Ask| (ask.found.name.clone(), ask.found.show(&ask.value));
+                let typed: Vec<(String, String)> = asks.iter().map(typed).collect();
+                deputy(&first.group, &typed, error)?
+            }
+            (Err(error), ..) => return Err(error.into()),
+        };
+        let values = before.into_iter().zip(asks.iter().map(|ask| held(host, ask))).collect();
+        Ok(Made { values, differences })
+    }
+
+    /// The text as a typed value at its place, and warnings.
+    fn ask(&self, host: &Host, group: &str, text: &str) -> Result<(Ask, Vec<String>), Refusal> {
+        let group = GroupName::new(group)?;
+        let Some((name, value)) = text.split_once('=') else {
+            let hint = match settings::find(text.trim()) {
+                Ok(found) => format!("for example {}={}", found.name, found.setting.example),
+                Err(error) => error.hint(),
+            };
+            return Err(Refusal::new(format!("'{text}' is not SETTING=VALUE"), Some(hint)));
+        };
+        let found = settings::find(name.trim()).map_err(|error| {
+            let hint = error.hint();
+            Refusal::new(error, Some(hint))
+        })?;
+        let parsed = found.parse(value, self.facts.as_ref()).map_err(|error| {
+            let hint = error.hint();
+            Refusal::new(error, hint)
+        })?;
+        let (value, mut notes) = system::whole_disks(parsed);
+        let place = apply::place(host, &group, &found)?;
+        if let settings::Side::Has(binding) = found.side(place.version)
+            && let settings::Fidelity::Approximate(how) = binding.fidelity
+        {
+            notes.push(format!("on cgroup {}: {how}", place.version));
+        }
+        Ok((Ask { group, place, found, value }, notes))
+    }
+}
+
+/// What was made.
+struct Made {
+    /// Before and after.
+    values: Vec<(String, String)>,
+    differences: Vec<String>,
+}
+
+/// What the kernel holds now, in words.
+fn held(host: &Host, ask: &Ask) -> String {
+    let reading = apply::get(host, &ask.group, &ask.found);
+    let shown = |value: &Value| ask.found.show(value).trim_end().replace('\n', "; ");
+    reading.map_or_else(|_| "?".to_owned(), |reading| shown(&reading.value))
+}
+
+/// Whoever freezes himself can't thaw anything any more; whoever freezes his shell can't see it.
+fn freezes_us(host: &Host, ask: &Ask) -> Result<Option<String>, Refusal> {
+    if ask.found.setting.name != "cgroup.freeze" || ask.value != Value::Flag(true) {
+        return Ok(None);
+    }
+    let at = &host.hierarchies()[ask.place.hierarchy];
+    let seat = Seat { at, path: ask.place.path.clone() };
+    let (mut pid, _) = host.kernel().caller();
+    if holds(host, &seat, pid) {
+        let hint = "start it from another group, or freeze from another terminal".to_owned();
+        return Err(Refusal::new(
+            format!("ringfence top itself is in group '{}' and would stop too", ask.group),
+            Some(hint),
+        ));
+    }
+    while let Ok(process) = host.kernel().process(pid) {
+        pid = process.parent;
+        if pid <= 1 {
+            break;
+        }
+        if holds(host, &seat, pid) {
+            let name = host.kernel().process(pid).map(|process| process.comm).unwrap_or_default();
+            return Ok(Some(format!("{name} ({pid}), which ringfence top was started from, would stop too")));
+        }
+    }
+    Ok(None)
+}
+
+/// Is the process in the group or below it?
+fn holds(host: &Host, seat: &Seat<'_>, pid: u32) -> bool {
+    let path = host.kernel().group_of(seat.at, pid).ok().and_then(|path| seat.at.below_mount(&path));
+    let rest = path.as_deref().and_then(|path| path.strip_prefix(seat.path.as_str()));
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/') || seat.path.is_empty())
+}

@@ -1,0 +1,183 @@
+//! The running kernel: samples, what a page shows beside them, and changes.
+
+use std::time::{Duration, Instant};
+
+use kernel::{GroupName, Host};
+use units::CpuSet;
+use watch::{
+    Beat, Files, Sampler, Task, Window,
+    view::{self, Ran, Trail},
+};
+
+use super::Source;
+use crate::{
+    change::{Changer, Refusal},
+    error::Error,
+    figures::Figures,
+    model::{Answer, Event, Request, Settings},
+};
+
+/// What a page shows beside the figures is read again after so many times what reading took: a tenth of the time is
+/// the most that it gets.
+const REST: u32 = 10;
+
+/// The running kernel.
+pub struct Live<F: Files> {
+    host: Host,
+    sampler: Sampler<F>,
+    window: Option<Window>,
+    figures: Figures,
+    changer: Changer,
+    tasks: Option<(String, Instant, Vec<Task>)>,
+    /// On which CPUs they were before.
+    trail: Trail,
+    /// What was read last beside the samples, and until when it is not read again.
+    rests: Option<(Request, Instant)>,
+}
+
+impl<F: Files> Live<F> {
+    /// Samples of this sampler, on this host.
+    pub fn new(host: Host, mut sampler: Sampler<F>, figures: Figures, changer: Changer) -> Live<F> {
+        sampler.only(&host, |field| figures.needs(field));
+        Live {
+            host,
+            sampler,
+            window: None,
+            figures,
+            changer,
+            tasks: None,
+            trail: Trail::default(),
+            rests: None,
+        }
+    }
+
+    /// What reads beside the samples gets no more than its part of the time.
+    fn spared(&mut self, request: Request) -> Vec<Event> {
+        let rests =
+            self.rests.as_ref().is_some_and(|(last, until)| *last == request && Instant::now() < *until);
+        if rests { Vec::new() } else { self.timed(request) }
+    }
+
+    fn timed(&mut self, request: Request) -> Vec<Event> {
+        let began = Instant::now();
+        let answer = match &request {
+            Request::Group(group) => Answer::Group(self.group(group)),
+            Request::Owners => Answer::Owners(self.owners()),
+            _ => return Vec::new(),
+        };
+        let ended = Instant::now();
+        self.rests = Some((request, ended + (ended - began) * REST));
+        vec![Event::Answer(answer)]
+    }
+
+    fn group(&mut self, group: &str) -> Settings {
+        let read = || -> Result<_, Refusal> {
+            let name = GroupName::new(group)?;
+            let settings = apply::all(&self.host, &name, settings::Setting::can_be_set);
+            Ok((settings, watch::tasks(&self.host, &name)?))
+        };
+        let at = Instant::now();
+        let (settings, tasks) = match read() {
+            Ok(read) => read,
+            Err(refusal) => {
+                return Settings { group: group.to_owned(), refusal: Some(refusal), ..Settings::default() };
+            }
+        };
+        let settings = settings.into_iter().map(|(found, reading)| {
+            let value = found.show(&reading.value).trim_end().to_owned();
+            (found.name, value, found.setting.doc)
+        });
+        Settings {
+            group: group.to_owned(),
+            settings: settings.collect(),
+            tasks: self.ran(group, at, tasks),
+            refusal: None,
+        }
+    }
+
+    /// What the tasks did since they were looked at before.
+    fn ran(&mut self, group: &str, at: Instant, tasks: Vec<Task>) -> Vec<Ran> {
+        let before = self.tasks.take().filter(|(of, ..)| of == group);
+        if before.is_none() {
+            self.trail = Trail::default();
+        }
+        let mut ran = match &before {
+            Some((_, was, before)) => view::ran_between(before, tasks.clone(), at - *was),
+            None => view::ran_between(&[], tasks.clone(), Duration::ZERO),
+        };
+        self.trail.follow(&mut ran);
+        self.tasks = Some((group.to_owned(), at, tasks));
+        ran
+    }
+
+    /// The CPUs that each group may use now.
+    fn owners(&self) -> Vec<(String, CpuSet, bool)> {
+        let sample = self.sampler.sample();
+        let effective = settings::lookup("cpuset.cpus.effective");
+        let one = |group: &String| {
+            let name = GroupName::new(group).ok()?;
+            let reading = apply::get(&self.host, &name, effective.as_ref()?).ok()?;
+            let cpus = match reading.value {
+                settings::Value::Cpus(cpus) => cpus,
+                _ => return None,
+            };
+            let is_partition = sample.groups.get(group, "cpuset.partition").at() == Some(1);
+            Some((group.clone(), cpus, is_partition))
+        };
+        sample.groups.rows().iter().filter_map(one).collect()
+    }
+
+    fn sight(&mut self, beat: Beat, open: Option<&str>) -> Result<Option<Event>, Error> {
+        let sample = self.sampler.tick(&self.host, beat)?;
+        let is_first = self.window.is_none();
+        let window = self.window.get_or_insert_with(|| view::window_for(sample));
+        window.push(sample);
+        let sight = self.figures.sight(window, open);
+        if is_first {
+            // once more all of every group, so that each counter has a rate from the next sample on
+            self.sampler.refresh();
+        }
+        Ok(sight.map(|sight| Event::Sampled(Box::new(sight))))
+    }
+
+    /// What was changed is seen at once.
+    fn after_change(&mut self, answer: Answer, open: Option<&str>) -> Result<Vec<Event>, Error> {
+        let mut events = vec![Event::Answer(answer)];
+        self.sampler.refresh();
+        events.extend(self.sight(Beat::default(), open)?);
+        if let Some(group) = open {
+            events.extend(self.timed(Request::Group(group.to_owned())));
+        }
+        Ok(events)
+    }
+}
+
+impl<F: Files> Source for Live<F> {
+    fn first(&mut self) -> Result<Vec<Event>, Error> {
+        Ok(self.sight(Beat::default(), None)?.into_iter().collect())
+    }
+
+    fn beat(&mut self, beat: Beat, open: Option<&str>) -> Result<Vec<Event>, Error> {
+        Ok(self.sight(beat, open)?.into_iter().collect())
+    }
+
+    fn answer(&mut self, request: Request, open: Option<&str>) -> Result<Vec<Event>, Error> {
+        let answer = match request {
+            Request::Group(_) | Request::Owners => return Ok(self.spared(request)),
+            Request::Propose { group, text } => {
+                Answer::Proposed(self.changer.propose(&self.host, &group, &text))
+            }
+            Request::ProposeUndo => Answer::Proposed(self.changer.propose_undo(&self.host)),
+            Request::Change { group, text } => {
+                let changed = self.changer.change(&self.host, &group, &text);
+                return self.after_change(Answer::Changed(changed), open);
+            }
+            Request::Undo => {
+                let changed = self.changer.undo(&self.host);
+                return self.after_change(Answer::Changed(changed), open);
+            }
+            Request::Quit | Request::Step(_) | Request::Jump(_) => return Ok(Vec::new()),
+        };
+        Ok(vec![Event::Answer(answer)])
+    }
+}

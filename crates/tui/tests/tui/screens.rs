@@ -1,0 +1,205 @@
+//! What the screens show. The expected text is in `expected/`; `RF_BLESS=1` writes it anew, to be looked at.
+
+use kernel::{Fake, Host, Kernel};
+use settings::Controller;
+use tui::Look;
+
+use crate::world::{World, expect, machine, screen};
+
+const GIB: f64 = 1_073_741_824.0;
+
+/// Databases, real-time tasks and web servers on a machine of two nodes.
+fn divided() -> World {
+    let groups = ["db", "db/oltp1", "db/oltp2", "rt", "web", "web/static", "web/cache\u{1b}[2J"];
+    let mut world = World::new(Fake::v2(32, 2), &groups, machine(&["synthetic-2x8.json"]));
+    world.idle(32, &[0.02, 0.1, 0.3, 0.25, 0.6, 0.5, 0.99, 1.0]);
+    world.give(
+        "",
+        &[
+            ("machine.load", 7.25),
+            ("machine.memory.total", 64.0 * GIB),
+            ("machine.memory.available", 40.0 * GIB),
+            ("machine.memory.node.total/0", 32.0 * GIB),
+            ("machine.memory.node.free/0", 4.0 * GIB),
+            ("machine.memory.node.file/0", 8.0 * GIB),
+            ("machine.memory.node.total/1", 32.0 * GIB),
+            ("machine.memory.node.free/1", 28.0 * GIB),
+            ("machine.memory.node.file/1", 1.0 * GIB),
+            ("machine.cpu.pressure.some", 0.071),
+            ("machine.memory.pressure.some", 0.0),
+            ("machine.io.pressure.some", 0.012),
+        ],
+    );
+    for (group, used, may, memory, limit, tasks) in [
+        ("/", 5.4, 32.0, 24.0, 64.0, 431.0),
+        ("db", 3.7, 8.0, 20.0, 32.0, 310.0),
+        ("db/oltp1", 3.5, 4.0, 15.6, 16.0, 200.0),
+        ("db/oltp2", 0.2, 4.0, 4.4, 16.0, 110.0),
+        ("rt", 0.95, 1.0, 0.25, 1.0, 3.0),
+        ("web", 0.75, 32.0, 3.5, 64.0, 118.0),
+        ("web/static", 0.75, 32.0, 0.001, 64.0, 18.0),
+    ] {
+        world.give(
+            group,
+            &[
+                ("cpu.usage", used),
+                ("cpu.allotment", may),
+                ("memory.current", memory * GIB),
+                ("memory.limit", limit * GIB),
+                ("pids.current", tasks),
+            ],
+        );
+    }
+    world.give("rt", &[("cpu.throttled", 0.4), ("cpuset.partition", 1.0), ("cpu.pressure.some", 0.25)]);
+    world.give("web", &[("frozen", 1.0)]);
+    // a curve needs a past
+    for used in [0.0, 1.0, 2.5, 3.0, 3.5] {
+        world.give("db/oltp1", &[("cpu.usage", used)]);
+        world.beat();
+    }
+    world
+}
+
+#[test]
+fn groups_are_a_tree_with_bars_and_curves() {
+    let mut world = divided();
+    expect("tree-80x24", &world.screen(80, 24));
+    expect("tree-120x40", &world.screen(120, 40));
+    expect("tree-160x24", &world.screen(160, 24));
+    let ascii = Look { colour: false, unicode: false };
+    let text = screen(&mut world.model, 80, 24, ascii);
+    assert!(text.is_ascii(), "{text}");
+    expect("tree-ascii-80x24", &text);
+}
+
+#[test]
+fn groups_are_folded_filtered_and_sorted() {
+    let mut world = divided();
+    world.press(&["Down", "Left"]);
+    expect("tree-folded-80x24", &world.screen(80, 24));
+    world.press(&["/", "OLTP2"]);
+    expect("tree-filtered-80x24", &world.screen(80, 24));
+    world.press(&["Enter", "s"]);
+    expect("sort-80x24", &world.screen(80, 24));
+    world.press(&["Esc", "Esc", "s", "Down", "Enter"]);
+    expect("tree-sorted-80x24", &world.screen(80, 24));
+}
+
+#[test]
+fn what_is_selected_stays_selected_while_groups_move() {
+    let mut world = divided();
+    world.press(&["s", "Down", "Enter", "Down", "Down"]);
+    let selected = |world: &mut World| {
+        let text = world.screen(80, 24);
+        text.lines().find(|line| line.starts_with('>')).unwrap().split_whitespace().next().unwrap().to_owned()
+    };
+    assert_eq!(selected(&mut world), ">db/oltp1");
+    world.give("rt", &[("cpu.usage", 15.0)]);
+    world.beat();
+    assert_eq!(selected(&mut world), ">db/oltp1");
+    let second = world.screen(80, 24).lines().nth(3).unwrap().to_owned();
+    assert!(second.contains("rt"), "{second}");
+}
+
+#[test]
+fn a_groups_page_shows_settings_tasks_and_limits() {
+    let mut world = divided();
+    for _ in 0..3 {
+        let pid = world.put("db/oltp1");
+        world.fake.set_process(pid, |process| {
+            process.comm = "postgres".to_owned();
+            process.last_cpu = 3;
+        });
+    }
+    let host = Host::new(Box::new(world.fake.clone())).unwrap();
+    let at = host.hierarchy_of(Controller::Memory).unwrap();
+    world.fake.count(at, "db/oltp1", "memory.events", "low 0\nhigh 0\nmax 17\noom 2\noom_kill 1").unwrap();
+    world.press(&["Down", "Down", "Enter"]);
+    world.beat();
+    expect("group-80x24", &world.screen(80, 24));
+    expect("group-120x40", &world.screen(120, 40));
+    world.press(&["Tab", "Down"]);
+    expect("group-tasks-80x24", &world.screen(80, 24));
+    world.press(&["Esc"]);
+    assert!(world.screen(80, 24).contains("group 3 of 8"));
+}
+
+#[test]
+fn the_machine_is_a_map_of_who_has_which_cpu() {
+    let mut world = divided();
+    let host = Host::new(Box::new(world.fake.clone())).unwrap();
+    let at = host.hierarchy_of(Controller::Cpuset).unwrap();
+    for (group, cpus) in
+        [("rt", "0-1"), ("db", "8-15"), ("db/oltp1", "8-11"), ("db/oltp2", "12-15"), ("web", "2-8")]
+    {
+        world.fake.write(at, group, "cpuset.cpus", cpus).unwrap();
+    }
+    world.press(&["m"]);
+    expect("machine-80x24", &world.screen(80, 24));
+    world.press(&["Right", "Down"]);
+    expect("machine-moved-80x24", &world.screen(80, 24));
+    world.press(&["Enter"]);
+    assert!(
+        world.screen(80, 24).lines().nth(2).unwrap().starts_with(" db/oltp1"),
+        "{}",
+        world.screen(80, 24)
+    );
+    world.press(&["Esc"]);
+    assert!(world.screen(80, 24).contains("node 0"));
+}
+
+#[test]
+fn a_machine_of_160_cpus_is_readable_to_its_end() {
+    let topology = machine(&["e7-4850.lscpu.txt", "e7-4850.cpu_topology.txt"]);
+    let mut world = World::new(Fake::v2(160, 8), &["db", "rt"], topology);
+    let host = Host::new(Box::new(world.fake.clone())).unwrap();
+    let at = host.hierarchy_of(Controller::Cpuset).unwrap();
+    world.fake.write(at, "db", "cpuset.cpus", "1-20,41-60").unwrap();
+    world.fake.write(at, "rt", "cpuset.cpus", "150-159").unwrap();
+    world.idle(160, &[0.02, 0.1, 0.3, 0.25, 0.6, 0.5, 0.99, 1.0, 0.8, 0.85]);
+    world.beat();
+    world.press(&["m"]);
+    expect("machine-160-80x24", &world.screen(80, 24));
+    world.press(&["End"]);
+    expect("machine-160-end-80x24", &world.screen(80, 24));
+    expect("machine-160-120x40", &world.screen(120, 40));
+}
+
+#[test]
+fn the_keys_are_told() {
+    let mut world = divided();
+    world.press(&["?"]);
+    expect("help-80x24", &world.screen(80, 24));
+    world.press(&["End"]);
+    let end = world.screen(80, 24);
+    assert!(end.contains("the page of that group"), "{end}");
+    // what is told fits into the box
+    assert!(end.lines().all(|line| line.chars().count() <= 80));
+    world.press(&["Esc", "q"]);
+    assert!(world.has_ended);
+}
+
+#[test]
+fn a_screen_of_any_size_is_drawn() {
+    let mut world = divided();
+    for keys in
+        [&[][..], &["Enter"], &["e"], &["Esc", "m"], &["?"], &["Esc", "Esc", "Esc", "/"], &["Esc", "s"]]
+    {
+        world.press(keys);
+        for (columns, lines) in [(1, 1), (2, 3), (20, 5), (39, 8), (500, 3), (3, 200)] {
+            world.screen(columns, lines);
+        }
+    }
+}
+
+#[test]
+fn only_quitting_keys_end_it() {
+    let mut world = divided();
+    world.press(&["x", "Esc", "Esc", "Backspace", "Tab", "+", "-", "PageDown", "End"]);
+    assert!(!world.has_ended);
+    world.press(&["/", "q", "Enter"]);
+    assert!(!world.has_ended, "q was typed into the filter");
+    assert!(world.screen(80, 24).contains("no group's name has that in it"));
+    world.press(&["^C"]);
+    assert!(world.has_ended);
+}
