@@ -7,6 +7,7 @@ use std::{
 };
 
 use rustix::{
+    event::{PollFd, PollFlags, poll},
     io::Errno,
     time::{
         ClockId, Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, clock_gettime,
@@ -74,8 +75,29 @@ impl Cadence {
             if let Some(beat) = self.take()? {
                 return Ok(beat);
             }
-            let mut ready = [rustix::event::PollFd::new(&self.timer, rustix::event::PollFlags::IN)];
-            rustix::event::poll(&mut ready, None)?;
+            let mut ready = [PollFd::new(&self.timer, PollFlags::IN)];
+            poll(&mut ready, None)?;
+        }
+    }
+
+    /// Sleeps until a beat is due, or until `stopped` becomes readable: then there is none any more.
+    ///
+    /// # Errors
+    /// The kernel's errno.
+    pub fn until(&mut self, stopped: &impl AsFd) -> Result<Option<Beat>, Errno> {
+        loop {
+            let mut ready =
+                [stopped.as_fd(), self.as_fd()].map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN));
+            match poll(&mut ready, None) {
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(errno) => return Err(errno),
+            }
+            if !ready[0].revents().is_empty() {
+                return Ok(None);
+            }
+            if let Some(beat) = self.take()? {
+                return Ok(Some(beat));
+            }
         }
     }
 

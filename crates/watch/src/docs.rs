@@ -26,7 +26,7 @@ What is sampled of every group and of the machine. Numbers are kept as they were
 are made of two of them when they are shown. A figure that this kernel or this version of cgroups does not tell is
 left out, never shown as 0.
 
-\"Slow\" is every tenth sample (of 40 groups at once at most); \"seldom\" is every sixtieth; the others are read with
+\"Slow\" is every tenth sample (of 25 groups at once at most); \"seldom\" is every sixtieth; the others are read with
 every sample.
 ";
 

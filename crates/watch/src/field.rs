@@ -31,6 +31,17 @@ impl Field {
         }
     }
 
+    /// What its number says in words, for a figure that is one of several reasons; `None` where nothing is wrong, and for
+    /// other fields.
+    pub fn reason(&self, number: u64) -> Option<&'static str> {
+        let From::Group { v2: Some(side), .. } = &self.from else { return None };
+        let Shape::Invalid(reasons) = side.source.shape else { return None };
+        let place = usize::try_from(number).ok()?.checked_sub(1)?;
+        Some(
+            reasons.get(place).copied().unwrap_or("invalid, and this version of Ringfence does not know why"),
+        )
+    }
+
     /// Is it the machine's?
     pub fn is_of_machine(&self) -> bool {
         matches!(self.from, From::Machine(_))
@@ -89,6 +100,18 @@ pub enum Pace {
     Slow = 1,
     /// With every sixth of those: it changes only when somebody changes it.
     Seldom = 2,
+}
+
+impl Per {
+    /// What a label that tells them apart is called; `None` where there is one.
+    pub fn label(self) -> Option<&'static str> {
+        match self {
+            Per::One => None,
+            Per::Cpu => Some("cpu"),
+            Per::Node => Some("node"),
+            Per::Device => Some("device"),
+        }
+    }
 }
 
 /// Where a figure is read.
@@ -160,6 +183,9 @@ pub enum Shape {
     ListLength,
     /// 1 if the first line begins with one of these words and does not say `invalid`.
     Is(&'static [&'static str]),
+    /// Of `word invalid (reason)`: which of these reasons it is, from 1; one more than there are for any other; 0 where
+    /// nothing is invalid.
+    Invalid(&'static [&'static str]),
 }
 
 impl Shape {
@@ -179,6 +205,7 @@ impl Shape {
             Shape::CpuColumns => "sum of a CPU's column".to_owned(),
             Shape::ListLength => "how many".to_owned(),
             Shape::Is(words) => words.join(" or "),
+            Shape::Invalid(_) => "invalid (reason)".to_owned(),
         }
     }
 }

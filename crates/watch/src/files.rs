@@ -95,12 +95,18 @@ impl Buffer {
 #[derive(Debug, Default)]
 pub struct Descriptors {
     kernel: Real,
+    at_most: Option<usize>,
 }
 
 impl Descriptors {
     /// The running kernel's files.
     pub fn new() -> Descriptors {
         Descriptors::default()
+    }
+
+    /// The same for a program that has other things to do: at most so many stay open.
+    pub fn few(at_most: usize) -> Descriptors {
+        Descriptors { at_most: Some(at_most), ..Descriptors::default() }
     }
 
     /// Lets this process open as many files as it may; returns how many. Children inherit it, so this is for
@@ -135,7 +141,8 @@ impl Files for Descriptors {
 
     fn at_most(&self) -> usize {
         let limit = rustix::process::getrlimit(Resource::Nofile).current;
-        limit.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX).saturating_sub(RESERVE))
+        let allowed = limit.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
+        self.at_most.unwrap_or(usize::MAX).min(allowed.saturating_sub(RESERVE))
     }
 }
 

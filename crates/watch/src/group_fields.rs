@@ -5,7 +5,9 @@ use settings::Controller::{self, Core, Cpu, Cpuacct, Cpuset, Freezer, Io, Memory
 
 use crate::field::{
     Field, From, Kind, Pace, Per,
-    Shape::{self, DeviceKey, DeviceOperation, Is, Keyed, ListLength, Nodes, Number, Pressure, Word},
+    Shape::{
+        self, DeviceKey, DeviceOperation, Invalid, Is, Keyed, ListLength, Nodes, Number, Pressure, Word,
+    },
     Side, Source, Unit,
 };
 
@@ -110,6 +112,26 @@ const fn device(
 const BYTES_V1: &str = "blkio.throttle.io_service_bytes_recursive";
 const OPERATIONS_V1: &str = "blkio.throttle.io_serviced_recursive";
 
+/// What kernels say behind `root invalid` and `isolated invalid` (`perr_strings` of `kernel/cgroup/cpuset.c`, 6.1 to
+/// 6.18); others come behind these, as their numbers are metrics.
+pub(crate) const INVALID_PARTITION: &[&str] = &[
+    "Invalid cpu list in cpuset.cpus.exclusive",
+    "Parent is an invalid partition root",
+    "Parent is not a partition root",
+    "Cpu list in cpuset.cpus not exclusive",
+    "Parent unable to distribute cpu downstream",
+    "No cpu available due to hotplug",
+    "cpuset.cpus is empty",
+    "cpuset.cpus and cpuset.cpus.exclusive are empty",
+    "partition config conflicts with housekeeping setup",
+    "Enable partition not permitted",
+    "Have remote partition underneath",
+];
+
+/// While the first says what it said before, a sample leaves the second out: a device that moved no byte did nothing but
+/// flush.
+pub(crate) const MOVE_TOGETHER: (&str, &str) = (BYTES_V1, OPERATIONS_V1);
+
 /// Every figure of a group, by resource; those of one file in the kernel's order, so that one pass finds them.
 pub static GROUP_FIELDS: &[Field] = &[
     // CPU
@@ -175,12 +197,12 @@ pub static GROUP_FIELDS: &[Field] = &[
     pressure(
         "cpu.pressure.some",
         "Time in which some task waited for a CPU",
-        tick(Core, "cpu.pressure", Pressure("some"), MICRO),
+        slow(Core, "cpu.pressure", Pressure("some"), MICRO),
     ),
     pressure(
         "cpu.pressure.full",
         "Time in which all tasks waited for a CPU",
-        tick(Core, "cpu.pressure", Pressure("full"), MICRO),
+        slow(Core, "cpu.pressure", Pressure("full"), MICRO),
     ),
     limit(
         "cpu.max.quota",
@@ -216,6 +238,14 @@ pub static GROUP_FIELDS: &[Field] = &[
         "Is the group a valid partition: are its CPUs its own?",
         seldom(Cpuset, "cpuset.cpu_exclusive", Is(&["1"]), 1),
         slow(Cpuset, "cpuset.cpus.partition", Is(&["root", "isolated"]), 1),
+    ),
+    gauge(
+        "cpuset.partition.invalid",
+        Unit::Count,
+        "Why the group is no valid partition though it was asked to be one: in the kernel's words, or as the reason's \
+         number; 0 where it is valid, or is none",
+        None,
+        slow(Cpuset, "cpuset.cpus.partition", Invalid(INVALID_PARTITION), 1),
     ),
     // memory
     gauge(
@@ -380,10 +410,17 @@ pub static GROUP_FIELDS: &[Field] = &[
         seldom(Memory, "memory.swap.max", Number, 1),
     ),
     // I/O
-    device("io.rbytes", Unit::Bytes, "Bytes read", (BYTES_V1, "Read"), "rbytes"),
-    device("io.wbytes", Unit::Bytes, "Bytes written", (BYTES_V1, "Write"), "wbytes"),
-    device("io.rios", Unit::Count, "Read operations", (OPERATIONS_V1, "Read"), "rios"),
-    device("io.wios", Unit::Count, "Write operations", (OPERATIONS_V1, "Write"), "wios"),
+    // v1 of Linux 6.1 counts operations only of groups that a limit of I/O holds for
+    device(
+        "io.rbytes",
+        Unit::Bytes,
+        "Bytes read; on v1 some kernels (6.1) count only where a limit of I/O holds",
+        (BYTES_V1, "Read"),
+        "rbytes",
+    ),
+    device("io.wbytes", Unit::Bytes, "Bytes written; on v1 as io.rbytes", (BYTES_V1, "Write"), "wbytes"),
+    device("io.rios", Unit::Count, "Read operations; on v1 as io.rbytes", (OPERATIONS_V1, "Read"), "rios"),
+    device("io.wios", Unit::Count, "Write operations; on v1 as io.rbytes", (OPERATIONS_V1, "Write"), "wios"),
     device("io.dbytes", Unit::Bytes, "Bytes discarded", (BYTES_V1, "Discard"), "dbytes"),
     device("io.dios", Unit::Count, "Discard operations", (OPERATIONS_V1, "Discard"), "dios"),
     Field {
@@ -398,7 +435,7 @@ pub static GROUP_FIELDS: &[Field] = &[
     },
     pressure(
         "io.pressure.some",
-        "Time in which some task waited for I/O",
+        "Time in which some task waited for I/O; v1 counts no wait by group or device",
         slow(Core, "io.pressure", Pressure("some"), MICRO),
     ),
     pressure(

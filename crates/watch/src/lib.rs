@@ -35,6 +35,8 @@ mod tasks;
 
 pub mod log;
 pub mod metrics;
+mod per_cpu;
+mod perf;
 pub mod rates;
 pub mod view;
 pub mod why;
@@ -46,6 +48,8 @@ pub use files::{Anew, Buffer, Descriptors, Files, Named};
 pub use group_fields::GROUP_FIELDS;
 pub use log::{Log, LogError, Recorder, RecorderOptions, Torn};
 pub use machine_fields::MACHINE_FIELDS;
+pub use per_cpu::PerCpu;
+pub use perf::Perf;
 pub use rates::{Figure, FigureUnit, Window};
 pub use sample::{Column, Columns, Parts, Reading, Sample, Table, Times};
 pub use sampler::{Groups, Options, Sampler};

@@ -1,12 +1,25 @@
 //! A sample as metrics: OpenMetrics 1.0, or the older text format of Prometheus for textfile collectors. Names and
-//! units follow Prometheus' conventions: base units, `_total` on counters. The number of series is bounded. Pure.
+//! units follow Prometheus' conventions: base units, `_total` on counters. The number of series is bounded. What was
+//! asked of groups and how they differ from it is in [`Held`]; the families that are no field's are in [`FAMILIES`].
+
+mod accept;
+pub mod families;
+mod held;
+mod page;
+mod textfile;
 
 use std::{collections::BTreeMap, fmt::Write as _, time::SystemTime};
+
+pub use families::{FAMILIES, Family};
+pub use held::{GroupHeld, Held, Partition};
+pub use page::markdown;
+pub use textfile::replace;
 
 use crate::{
     field::{Field, Instance, Kind, Per, Unit},
     rates::in_unit,
     sample::{Column, Reading, Sample, Table},
+    view::{self, Derived, Value},
 };
 
 /// Which of the two text formats.
@@ -52,6 +65,31 @@ pub enum Type {
     Counter,
     /// It is as it is.
     Gauge,
+    /// Counts by upper bound, and their sum.
+    Histogram,
+    /// Always 1: what is told is in the labels.
+    Info,
+}
+
+impl Type {
+    /// Its word; the older text format knows no `info`.
+    pub(crate) fn word(self, format: Format) -> &'static str {
+        match self {
+            Type::Counter => "counter",
+            Type::Histogram => "histogram",
+            Type::Info if format == Format::OpenMetrics => "info",
+            Type::Info | Type::Gauge => "gauge",
+        }
+    }
+
+    /// What a sample's name has behind its family's.
+    pub(crate) fn suffix(self) -> &'static str {
+        match self {
+            Type::Counter => "_total",
+            Type::Info => "_info",
+            Type::Gauge | Type::Histogram => "",
+        }
+    }
 }
 
 /// Writes families of metrics, one after the other.
@@ -72,16 +110,45 @@ impl<'t> Writer<'t> {
 
     /// Begins a family: `name` with its unit (`ringfence_drifts`, `ringfence_wait_seconds`) and without `_total`.
     pub fn family(&mut self, name: &str, kind: Type, unit: &str, help: &str) {
-        let of_sample = if kind == Type::Counter { format!("{name}_total") } else { name.to_owned() };
+        let of_sample = format!("{name}{}", kind.suffix());
         let of_family = if self.format == Format::OpenMetrics { name } else { &of_sample };
-        let word = if kind == Type::Counter { "counter" } else { "gauge" };
         // writing to a String can't fail
-        let _ = writeln!(self.to, "# TYPE {of_family} {word}");
+        let _ = writeln!(self.to, "# TYPE {of_family} {}", kind.word(self.format));
         if self.format == Format::OpenMetrics && !unit.is_empty() {
             let _ = writeln!(self.to, "# UNIT {of_family} {unit}");
         }
         let _ = writeln!(self.to, "# HELP {of_family} {}.", escaped(help));
         self.name = of_sample;
+    }
+
+    /// Begins a family of the table.
+    pub fn begin(&mut self, family: &Family) {
+        self.family(family.name, family.kind, family.unit, family.help);
+    }
+
+    /// A family of the table that has one series, without labels.
+    pub fn one(&mut self, family: &Family, value: impl std::fmt::Display) {
+        self.begin(family);
+        self.sample(&[], value);
+    }
+
+    /// The family that was begun, a histogram without labels: upper bounds with how many were up to each and above the
+    /// one before, how many were above all, and the sum of all.
+    pub fn histogram(&mut self, buckets: &[(f64, u64)], above: u64, sum: f64) {
+        let name = self.name.clone();
+        let mut count = 0;
+        self.name = format!("{name}_bucket");
+        for (bound, more) in buckets {
+            count += more;
+            self.sample(&[("le", &bound.to_string())], count);
+        }
+        count += above;
+        self.sample(&[("le", "+Inf")], count);
+        self.name = format!("{name}_sum");
+        self.sample(&[], sum);
+        self.name = format!("{name}_count");
+        self.sample(&[], count);
+        self.name = name;
     }
 
     /// One series of the family that was begun.
@@ -107,19 +174,46 @@ impl<'t> Writer<'t> {
 
 /// All figures of a sample, without the end: more families may follow.
 pub fn write(sample: &Sample, bounds: Bounds, to: &mut Writer<'_>) {
+    to.begin(&families::BUILD);
+    to.sample(&[("version", env!("CARGO_PKG_VERSION"))], 1);
     write_chosen(sample, bounds, &Chosen::ALL, to);
+    effective(sample, bounds, to);
     let groups = sample.groups.rows().len();
-    to.family("ringfence_groups", Type::Gauge, "", "Groups that are watched");
-    to.sample(&[], groups);
-    to.family("ringfence_groups_left_out", Type::Gauge, "", "Groups above the bound, without metrics");
-    to.sample(&[], groups.saturating_sub(bounds.groups));
-    to.family("ringfence_sample_seconds", Type::Gauge, "seconds", "How long the last sample took");
-    to.sample(&[], sample.took.as_secs_f64());
-    to.family("ringfence_sample_late_seconds", Type::Gauge, "seconds", "How much later than due it began");
-    to.sample(&[], sample.late.as_secs_f64());
+    to.one(&families::GROUPS, groups);
+    to.one(&families::GROUPS_LEFT_OUT, groups.saturating_sub(bounds.groups));
+    to.one(&families::SAMPLE_SECONDS, sample.took.as_secs_f64());
+    let at = sample.at.and_then(|at| at.duration_since(SystemTime::UNIX_EPOCH).ok());
+    to.one(&families::SAMPLE_TIMESTAMP, at.unwrap_or_default().as_secs_f64());
+}
+
+/// What groups may use, by their own limits and those of the groups above them.
+fn effective(sample: &Sample, bounds: Bounds, to: &mut Writer<'_>) {
+    let mut window = view::window_for(sample);
+    window.push(sample);
+    for (family, derived) in [
+        (&families::EFFECTIVE_CPUS, Derived::CpuAllotment),
+        (&families::EFFECTIVE_MEMORY, Derived::MemoryLimit),
+    ] {
+        let rows = sample.groups.rows().iter().enumerate().take(bounds.groups);
+        let values = rows.map(|(row, group)| (group, derived.value(&window, row)));
+        let values: Vec<_> = values.filter(|(_, value)| *value != Value::Missing).collect();
+        if !values.is_empty() {
+            to.begin(family);
+        }
+        for (group, value) in values {
+            match value {
+                // neither figure has words
+                Value::Missing | Value::Text(_) => {}
+                Value::Max => to.sample(&[("group", group)], "+Inf"),
+                Value::At(number) => to.sample(&[("group", group)], number),
+                Value::Whole(number) => to.sample(&[("group", group)], number),
+            }
+        }
+    }
 }
 
 const MACHINE: &str = "ringfence_machine";
+const GROUP: &str = "ringfence_group";
 
 /// Which figures of which groups.
 #[derive(Clone, Copy)]
@@ -143,7 +237,7 @@ impl Chosen<'_> {
 
 fn write_chosen(sample: &Sample, bounds: Bounds, chosen: &Chosen<'_>, to: &mut Writer<'_>) {
     table(&sample.machine, MACHINE, bounds, chosen, to);
-    table(&sample.groups, "ringfence_group", bounds, chosen, to);
+    table(&sample.groups, GROUP, bounds, chosen, to);
 }
 
 fn table(table: &Table, prefix: &str, bounds: Bounds, chosen: &Chosen<'_>, to: &mut Writer<'_>) {

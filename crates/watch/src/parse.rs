@@ -99,8 +99,21 @@ fn alone(text: &[u8], want: &Want) -> Reading {
                 accepted.iter().any(|word| word.as_bytes() == first) && words.next() != Some(b"invalid");
             Reading::At(u64::from(valid))
         }
+        Shape::Invalid(reasons) => Reading::At(invalid(line, reasons)),
         _ => Reading::Missing,
     }
+}
+
+/// See [`Shape::Invalid`].
+fn invalid(line: &[u8], reasons: &[&str]) -> u64 {
+    let mut words = words(line).skip(1);
+    if words.next() != Some(b"invalid") {
+        return 0;
+    }
+    let reason = line.split(|byte| *byte == b'(').nth(1).unwrap_or_default();
+    let reason = reason.strip_suffix(b")").unwrap_or(reason);
+    let place = reasons.iter().position(|known| known.as_bytes() == reason).unwrap_or(reasons.len());
+    place as u64 + 1
 }
 
 /// A number, or no limit as either version writes it.

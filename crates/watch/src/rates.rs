@@ -1,7 +1,7 @@
 //! What readings mean: a counter's growth per second between two samples, a level as it is, with the unit. Pure: it
 //! asks neither the clock nor the kernel.
 
-use std::{collections::VecDeque, time::Duration};
+use std::{collections::VecDeque, sync::Arc, time::Duration};
 
 use crate::{
     field::{Field, Kind, Pace, Unit},
@@ -37,6 +37,8 @@ pub enum FigureUnit {
     PerSecond,
     /// 0 or 1.
     Flag,
+    /// One of several reasons, in words; 0 for none.
+    Reason,
 }
 
 impl FigureUnit {
@@ -44,7 +46,7 @@ impl FigureUnit {
     pub fn symbol(self) -> &'static str {
         match self {
             FigureUnit::Cpus => "cpu",
-            FigureUnit::Share | FigureUnit::Count | FigureUnit::Flag => "",
+            FigureUnit::Share | FigureUnit::Count | FigureUnit::Flag | FigureUnit::Reason => "",
             FigureUnit::Seconds => "s",
             FigureUnit::Bytes => "B",
             FigureUnit::BytesPerSecond => "B/s",
@@ -54,6 +56,9 @@ impl FigureUnit {
 
     /// The unit of a field's figures.
     pub fn of(field: &Field) -> FigureUnit {
+        if field.reason(1).is_some() {
+            return FigureUnit::Reason;
+        }
         let is_cpu_time = field.name.starts_with("cpu.") && !field.name.contains("pressure");
         match (field.kind, field.unit) {
             (Kind::Counter, Unit::Nanos) if is_cpu_time => FigureUnit::Cpus,
@@ -99,14 +104,12 @@ pub fn in_unit(unit: Unit, number: u64) -> f64 {
 pub fn between(before: &Table, after: &Table, row: usize, column: usize) -> Option<Figure> {
     let known = after.columns().list().get(column)?;
     let reading = after.reading(row, column);
-    let earlier = before.row(after.rows().get(row)?).zip(same_column(before, after, column));
+    let earlier = same_row(before, after, row).zip(same_column(before, after, column));
     let (was, elapsed) = match earlier {
         Some((row_before, column_before)) => {
-            let time = |times: Times| match known.pace {
-                Pace::Tick => times.tick,
-                Pace::Slow | Pace::Seldom => times.slow,
-            };
-            let elapsed = time(after.times(row)).saturating_sub(time(before.times(row_before)));
+            let [now, then] =
+                [after.times(row), before.times(row_before)].map(|times| read_at(times, known.pace));
+            let elapsed = now.saturating_sub(then);
             (before.reading(row_before, column_before), elapsed)
         }
         None => (Reading::Missing, Duration::ZERO),
@@ -114,8 +117,17 @@ pub fn between(before: &Table, after: &Table, row: usize, column: usize) -> Opti
     figure(known.field, was, reading, elapsed)
 }
 
+/// Where a row of `after` is in `before`: at the same place unless groups came or went between them.
+fn same_row(before: &Table, after: &Table, row: usize) -> Option<usize> {
+    let name = after.rows().get(row)?;
+    if Arc::ptr_eq(before.rows(), after.rows()) { Some(row) } else { before.row(name) }
+}
+
 /// Where a column of `after` is in `before`: at the same place unless the log was begun anew between them.
 fn same_column(before: &Table, after: &Table, column: usize) -> Option<usize> {
+    if Arc::ptr_eq(before.columns(), after.columns()) {
+        return (column < after.columns().list().len()).then_some(column);
+    }
     let wanted = after.columns().list().get(column)?;
     let list = before.columns().list();
     let same = |other: &crate::Column| other.field == wanted.field && other.instance == wanted.instance;
@@ -163,11 +175,34 @@ impl Window {
 
     fn latest(&self, row: usize, column: usize, table: fn(&Sample) -> &Table) -> Option<Figure> {
         let newest = table(self.samples.back()?);
-        let earlier = self.samples.iter().rev().skip(1);
+        // what is not told has no figure, however far back is looked
+        if newest.reading(row, column) == Reading::Missing {
+            return None;
+        }
+        let pace = newest.columns().list().get(column)?.pace;
+        let read = read_at(newest.times(row), pace);
+        // between samples of the same rows the time of a reading only grows: the last that is earlier is looked for
+        let is_earlier = |sample: &Sample| {
+            let table = table(sample);
+            !Arc::ptr_eq(table.rows(), newest.rows()) || read_at(table.times(row), pace) < read
+        };
+        let before = self.samples.len() - 1;
+        let earlier = match pace {
+            Pace::Tick => before,
+            Pace::Slow | Pace::Seldom => self.samples.partition_point(is_earlier),
+        };
+        let earlier = self.samples.range(..earlier.min(before)).rev();
         earlier
             .map(|sample| between(table(sample), newest, row, column))
             .find(Option::is_some)
             .unwrap_or_else(|| between(&Table::default(), newest, row, column))
+    }
+}
+
+fn read_at(times: Times, pace: Pace) -> Duration {
+    match pace {
+        Pace::Tick => times.tick,
+        Pace::Slow | Pace::Seldom => times.slow,
     }
 }
 

@@ -1,7 +1,10 @@
 //! The groups that are sampled: a row each, with its directory in every hierarchy and its open files, and how a
 //! row's files are read.
 
-use std::collections::BTreeMap;
+use std::{
+    collections::BTreeMap,
+    hash::{DefaultHasher, Hasher},
+};
 
 use kernel::{GroupName, Host};
 use rustix::io::Errno;
@@ -12,7 +15,7 @@ use crate::{
     parse::{self, Context},
     sample::Cells,
     sampler::Groups,
-    sources::GroupFile,
+    sources::{GroupFile, Role},
 };
 
 /// A group's directory in each hierarchy, by position.
@@ -25,6 +28,8 @@ pub(crate) struct Row<O> {
     pub seats: Seats,
     /// The files of every sample, in their order.
     pub open: Vec<Option<O>>,
+    /// What the file that leads another said last, as a checksum.
+    pub said: Option<u64>,
     /// Never read yet.
     pub is_new: bool,
     /// A directory is gone: what is kept open belongs to no group.
@@ -34,7 +39,7 @@ pub(crate) struct Row<O> {
 impl<O> Row<O> {
     pub(crate) fn new(name: String, seats: Seats, files: usize) -> Row<O> {
         let open = (0..files).map(|_| None).collect();
-        Row { name, seats, open, is_new: true, stale: false }
+        Row { name, seats, open, said: None, is_new: true, stale: false }
     }
 }
 
@@ -80,19 +85,23 @@ pub(crate) struct Reader<'r, F: Files> {
 }
 
 impl<F: Files> Reader<'_, F> {
-    /// Reads the files of every sample; returns how many were opened and kept. What was not there is tried again
-    /// only if `retry`: on v2 a controller may have been enabled meanwhile.
+    /// Reads the files of every sample; returns how many were opened and kept. `all`: also those that would say what they
+    /// said before, and what was not there is tried again, as on v2 a controller may have been enabled meanwhile.
     pub(crate) fn tick_files(
         &mut self,
         row: &mut Row<F::Open>,
         files: &mut [GroupFile],
         cells: &mut Cells<'_>,
         context: &mut Context<'_>,
-        retry: bool,
+        all: bool,
     ) -> usize {
         let mut opened = 0;
+        let mut is_new = true;
         for (place, file) in files.iter_mut().enumerate() {
-            if row.open[place].is_none() && retry {
+            if file.role == Role::Follows && !is_new && !all {
+                continue;
+            }
+            if row.open[place].is_none() && all {
                 let Some(path) = &row.seats[file.hierarchy] else { continue };
                 let at = &self.host.hierarchies()[file.hierarchy];
                 if self.may_open > opened {
@@ -106,6 +115,11 @@ impl<F: Files> Reader<'_, F> {
                 None => self.once(&row.seats[file.hierarchy], file.hierarchy, file.file),
             };
             row.stale |= read == Err(Errno::NODEV);
+            if file.role == Role::Leads {
+                let says = read.is_ok().then(|| checksum(self.buffer.text()));
+                is_new = says.is_none() || row.said != says;
+                row.said = says;
+            }
             match read {
                 Ok(()) => parse::parse(self.buffer.text(), &mut file.wants, cells, context),
                 Err(_) => parse::clear(&file.wants, cells, context),
@@ -136,4 +150,10 @@ impl<F: Files> Reader<'_, F> {
         let open = self.files.open(&self.host.hierarchies()[hierarchy], path, file)?;
         self.files.read(&open, self.buffer)
     }
+}
+
+fn checksum(text: &[u8]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    hasher.write(text);
+    hasher.finish()
 }

@@ -2,6 +2,7 @@
 //! with one row for the machine. Never derives anything: that is `rates`' part.
 
 use std::{
+    collections::HashMap,
     sync::Arc,
     time::{Duration, SystemTime},
 };
@@ -65,6 +66,8 @@ pub struct Parts {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Columns {
     list: Vec<Column>,
+    /// The first column of each field.
+    first: HashMap<&'static str, usize>,
     /// The first column of each device; the device fields follow in the table's order.
     devices: Vec<(DeviceNumber, usize)>,
 }
@@ -84,7 +87,7 @@ impl Columns {
                 Per::Device => {}
             }
         }
-        Columns { list, devices: Vec::new() }
+        Columns::from_list(list)
     }
 
     pub(crate) fn add_device(&mut self, fields: &'static [Field], device: DeviceNumber, pace: Pace) {
@@ -92,10 +95,11 @@ impl Columns {
         let of_device = fields.iter().filter(|field| field.per == Per::Device);
         let instance = Instance::Device(device);
         self.list.extend(of_device.map(|field| Column { field, instance, pace }));
+        self.first = first_of_each(&self.list);
     }
 
     pub(crate) fn from_list(list: Vec<Column>) -> Columns {
-        Columns { list, devices: Vec::new() }
+        Columns { first: first_of_each(&list), list, devices: Vec::new() }
     }
 
     /// The devices that have columns, each with its first.
@@ -108,6 +112,11 @@ impl Columns {
         self.list.iter().position(|column| column.field == field)
     }
 
+    /// The first column of the field of that name.
+    pub fn first_named(&self, name: &str) -> Option<usize> {
+        self.first.get(name).copied()
+    }
+
     /// All columns in order.
     pub fn list(&self) -> &[Column] {
         &self.list
@@ -117,6 +126,10 @@ impl Columns {
     pub fn named<'c>(&'c self, name: &'c str) -> impl Iterator<Item = usize> + 'c {
         self.list.iter().enumerate().filter(move |(_, column)| column.field.name == name).map(|(at, _)| at)
     }
+}
+
+fn first_of_each(list: &[Column]) -> HashMap<&'static str, usize> {
+    list.iter().enumerate().rev().map(|(place, column)| (column.field.name, place)).collect()
 }
 
 /// When a row was read, on the clock of [`Sample::clock`].
@@ -197,7 +210,7 @@ impl Table {
 
     /// The number of a field of which there is one, by names.
     pub fn get(&self, row: &str, field: &str) -> Reading {
-        let place = || Some((self.row(row)?, self.columns.named(field).next()?));
+        let place = || Some((self.row(row)?, self.columns.first_named(field)?));
         place().map_or(Reading::Missing, |(row, column)| self.reading(row, column))
     }
 

@@ -10,7 +10,7 @@ use settings::DeviceNumber;
 use crate::{
     cadence::{Beat, now},
     changes::Changes,
-    field::Pace,
+    field::{Field, Pace},
     files::{Buffer, Files},
     group_fields::GROUP_FIELDS,
     machine_fields::MACHINE_FIELDS,
@@ -27,8 +27,8 @@ const MAX_DEVICES: usize = 256;
 const SELDOM: u64 = 6;
 
 /// Of more groups than this the slow figures are not read with one sample: 1,000 groups would cost more than a
-/// fiftieth of a CPU otherwise.
-const SLOW_AT_ONCE: usize = 40;
+/// fiftieth of a CPU otherwise, or nearly so.
+const SLOW_AT_ONCE: usize = 25;
 
 /// Which groups are sampled.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -55,6 +55,15 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Self {
         Options { groups: Groups::default(), slow_every: 10 }
+    }
+}
+
+impl Options {
+    /// For samples that are taken every `interval`: what is read less often is read with every tenth, or every ten
+    /// seconds where there are fewer.
+    pub fn every(interval: std::time::Duration, groups: Groups) -> Options {
+        let in_ten_seconds = 10_000 / interval.as_millis().max(1);
+        Options { groups, slow_every: in_ten_seconds.clamp(1, 10) as u64 }
     }
 }
 
@@ -94,7 +103,7 @@ impl<F: Files> Sampler<F> {
             })
             .collect();
         let mut sampler = Sampler {
-            group_files: group_files(host, GROUP_FIELDS, &columns),
+            group_files: group_files(host, GROUP_FIELDS, &columns, |_| true),
             machine,
             rows: Vec::new(),
             changes: if watched { Changes::new().ok() } else { None },
@@ -115,6 +124,16 @@ impl<F: Files> Sampler<F> {
         };
         sampler.list(host);
         sampler
+    }
+
+    /// Reads nothing of groups but these fields: the others are missing in every sample.
+    pub fn only(&mut self, host: &Host, wanted: impl Fn(&Field) -> bool) {
+        self.group_files = group_files(host, GROUP_FIELDS, self.sample.groups.columns(), wanted);
+        let files = self.group_files.tick.len();
+        for row in &mut self.rows {
+            *row = Row::new(std::mem::take(&mut row.name), std::mem::take(&mut row.seats), files);
+        }
+        self.open = 0;
     }
 
     /// The last sample.
@@ -143,6 +162,7 @@ impl<F: Files> Sampler<F> {
         self.read_groups(host);
         if !self.unknown.is_empty() {
             self.add_devices();
+            self.rows.iter_mut().for_each(|row| row.said = None);
             self.read_groups(host);
         }
         self.read_machine();

@@ -7,6 +7,7 @@ use units::IdSet;
 
 use crate::{
     field::{Field, From, Pace, Per, Source},
+    group_fields::MOVE_TOGETHER,
     parse::Want,
     sample::{Columns, Parts},
 };
@@ -18,6 +19,18 @@ pub(crate) struct GroupFile {
     pub hierarchy: usize,
     pub file: &'static str,
     pub wants: Vec<Want>,
+    pub role: Role,
+}
+
+/// Whether a file of every sample is read at all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Role {
+    /// With every sample.
+    Alone,
+    /// So too, and the one behind that follows it is read if this one says something new.
+    Leads,
+    /// Only then, and in the turn of what is read less often.
+    Follows,
 }
 
 /// The groups' files by how often they are read.
@@ -38,7 +51,13 @@ pub(crate) struct MachineFile {
     pub wants: Vec<Want>,
 }
 
-pub(crate) fn group_files(host: &Host, fields: &'static [Field], columns: &Columns) -> GroupFiles {
+/// `wanted`: the fields that are read; the others' columns are there, and missing in every sample.
+pub(crate) fn group_files(
+    host: &Host,
+    fields: &'static [Field],
+    columns: &Columns,
+    wanted: impl Fn(&Field) -> bool,
+) -> GroupFiles {
     let mut files = GroupFiles::default();
     let mut of_device = 0;
     for field in fields {
@@ -51,6 +70,9 @@ pub(crate) fn group_files(host: &Host, fields: &'static [Field], columns: &Colum
             _ => columns.first(field),
         };
         let (Some(column), Some((hierarchy, source))) = (column, on_host(host, field)) else { continue };
+        if !wanted(field) {
+            continue;
+        }
         let list = match source.pace {
             Pace::Tick => &mut files.tick,
             Pace::Slow => &mut files.slow,
@@ -59,8 +81,17 @@ pub(crate) fn group_files(host: &Host, fields: &'static [Field], columns: &Colum
         let want = Want { shape: source.shape, kind: field.kind, scale: source.scale, column };
         match list.iter_mut().find(|known| known.hierarchy == hierarchy && known.file == source.file) {
             Some(known) => known.wants.push(want),
-            None => list.push(GroupFile { hierarchy, file: source.file, wants: vec![want] }),
+            None => {
+                let (file, wants, role) = (source.file, vec![want], Role::Alone);
+                list.push(GroupFile { hierarchy, file, wants, role });
+            }
         }
+    }
+    let (leader, follower) = MOVE_TOGETHER;
+    let place = |name| files.tick.iter().position(|known| known.file == name);
+    if let Some((leads, follows)) = place(leader).zip(place(follower)).filter(|(one, other)| one < other) {
+        files.tick[leads].role = Role::Leads;
+        files.tick[follows].role = Role::Follows;
     }
     files
 }

@@ -20,7 +20,7 @@ mod real_v2;
 mod table;
 #[path = "watch/views.rs"]
 mod views;
-#[path = "watch/why.rs"]
+#[path = "watch/why/mod.rs"]
 mod why;
 #[path = "watch/world.rs"]
 mod world;

@@ -12,11 +12,13 @@ mod frame;
 mod numbers;
 mod reader;
 mod record;
+mod recording;
 mod writer;
 
 use std::path::PathBuf;
 
 pub use reader::{Log, Samples};
+pub use recording::{Broken, Recorded, Recording, Turn};
 pub use writer::{Recorder, RecorderOptions};
 
 /// The first bytes of a segment; the number is the format's.

@@ -198,9 +198,19 @@ fn pressure_words_and_lists_are_numbers() {
     gives(read(GROUP_FIELDS, Version::V1, "cpuset.effective_cpus", "0-3,8\n"), &[("cpuset.cpus", 5)]);
     gives(read(GROUP_FIELDS, Version::V1, "freezer.state", "FROZEN\n"), &[("frozen", 1)]);
     gives(read(GROUP_FIELDS, Version::V1, "freezer.state", "FREEZING\n"), &[("frozen", 0)]);
-    for (text, valid) in [("root\n", 1), ("isolated\n", 1), ("member\n", 0), ("root invalid (no CPUs)\n", 0)]
-    {
-        gives(read(GROUP_FIELDS, Version::V2, "cpuset.cpus.partition", text), &[("cpuset.partition", valid)]);
+    let reasons = crate::group_fields::INVALID_PARTITION;
+    for (text, valid, invalid) in [
+        ("root\n", 1, None),
+        ("isolated\n", 1, None),
+        ("member\n", 0, None),
+        ("root invalid\n", 0, Some("unknown")),
+        ("root invalid (of a later kernel)\n", 0, Some("unknown")),
+        ("isolated invalid (Parent is not a partition root)\n", 0, Some("Parent is not a partition root")),
+    ] {
+        let place =
+            |reason| reasons.iter().position(|known| *known == reason).unwrap_or(reasons.len()) as u64 + 1;
+        let expected = [("cpuset.partition", valid), ("cpuset.partition.invalid", invalid.map_or(0, place))];
+        gives(read(GROUP_FIELDS, Version::V2, "cpuset.cpus.partition", text), &expected);
     }
     gives(
         read(GROUP_FIELDS, Version::V1, "cpuacct.usage_percpu", "5 6 7 \n"),

@@ -1,7 +1,13 @@
 //! Which figures are shown: names as users type them become fields of the table, or figures that are worked out of
 //! several. Asks nothing of the machine: what it lacks is missing in the picture.
 
-use crate::{GROUP_FIELDS, MACHINE_FIELDS, field::Field, rates::FigureUnit};
+use settings::DeviceNumber;
+
+use crate::{
+    GROUP_FIELDS, MACHINE_FIELDS,
+    field::{Field, Per},
+    rates::FigureUnit,
+};
 
 use super::{derived::Derived, picture::Measure};
 
@@ -37,6 +43,13 @@ pub enum Part {
     Each,
     /// This one: a CPU's or node's number, or a device's `8:16`.
     One(String),
+    /// A device by its name.
+    Named {
+        /// As it is shown: `sda`.
+        name: String,
+        /// Its number on the machine that the samples are of.
+        number: DeviceNumber,
+    },
 }
 
 /// No field has this name.
@@ -59,6 +72,22 @@ impl UnknownField {
     }
 }
 
+impl Choice {
+    /// The name of a device that was asked for by name, not by number; [`Choice::by_number`] makes it one that a picture
+    /// finds.
+    pub fn device_name(&self) -> Option<&str> {
+        let (Of::Group(field), Part::One(one)) = (self.of, &self.part) else { return None };
+        let is_name = field.per == Per::Device && one.parse::<DeviceNumber>().is_err();
+        is_name.then(|| one.strip_prefix("/dev/").unwrap_or(one))
+    }
+
+    /// The same of the device with this name and number.
+    #[must_use]
+    pub fn by_number(self, name: String, number: DeviceNumber) -> Choice {
+        Choice { part: Part::Named { name, number }, ..self }
+    }
+}
+
 impl Of {
     /// As users type it.
     pub fn name(&self) -> String {
@@ -66,6 +95,15 @@ impl Of {
             Of::Group(field) => field.name.to_owned(),
             Of::Machine(field) => format!("{MACHINE}{}", field.name),
             Of::Derived(derived) => derived.name().to_owned(),
+        }
+    }
+
+    /// Must this field of groups be read for it?
+    pub fn needs(&self, field: &Field) -> bool {
+        match self {
+            Of::Group(known) => *known == field,
+            Of::Machine(_) => false,
+            Of::Derived(derived) => derived.made_of().contains(&field.name),
         }
     }
 
@@ -102,7 +140,7 @@ pub fn known() -> impl Iterator<Item = Of> {
 
 /// What is shown when nothing is chosen: use against allotment, and what held a group back.
 pub fn overview() -> Vec<Choice> {
-    const NAMES: [&str; 11] = [
+    const NAMES: [&str; 12] = [
         "cpu.usage",
         "cpu.allotment",
         "cpu.throttled",
@@ -114,6 +152,8 @@ pub fn overview() -> Vec<Choice> {
         "cpu.pressure.some",
         "memory.pressure.some",
         "io.pressure.some",
+        // a column that is shown only where there is one
+        "cpuset.partition.invalid",
     ];
     let is_shown = |of: &Of| !matches!(of, Of::Machine(_)) && NAMES.contains(&of.name().as_str());
     let mut shown: Vec<Choice> = known().filter(is_shown).map(|of| Choice { of, part: Part::Sum }).collect();
@@ -122,7 +162,7 @@ pub fn overview() -> Vec<Choice> {
 }
 
 /// The figures of a name: a field (`memory.current`), all that begin alike (`memory.*`), all of a kernel's file
-/// (`cpuacct.usage`, `memory.stat`), the machine's with `machine.` before; and a part (`io.rbytes/8:16`) or each
+/// (`cpuacct.usage`, `memory.stat`), the machine's with `machine.` before; and a part (`io.rbytes/8:16`, `io.rbytes/sda`) or each
 /// (`cpu.percpu/*`) behind a slash, else their sum.
 ///
 /// # Errors
@@ -194,6 +234,13 @@ mod tests {
         assert_eq!(part("io.rbytes"), Part::Sum);
         assert_eq!(part("io.rbytes/*"), Part::Each);
         assert_eq!(part("io.rbytes/8:16"), Part::One("8:16".to_owned()));
+        let device = |text| choices(text).unwrap()[0].device_name().map(str::to_owned);
+        assert_eq!(device("io.rbytes/sda").as_deref(), Some("sda"));
+        assert_eq!(device("io.rbytes//dev/sda").as_deref(), Some("sda"));
+        assert_eq!(
+            [device("io.rbytes/8:16"), device("io.rbytes/*"), device("cpu.percpu/0")],
+            [None, None, None]
+        );
     }
 
     #[test]
@@ -210,6 +257,6 @@ mod tests {
         all.sort();
         all.dedup();
         assert_eq!(all.len(), count);
-        assert_eq!(overview().len(), 11);
+        assert_eq!(overview().len(), 12);
     }
 }

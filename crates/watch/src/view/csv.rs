@@ -60,6 +60,7 @@ fn row(at: &str, group: &str, names: &[String], value: impl Fn(&String) -> Optio
     let cells = names.iter().map(|name| match value(name) {
         None | Some(Value::Missing) => String::new(),
         Some(Value::Max) => "max".to_owned(),
+        Some(Value::Text(text)) => text.to_owned(),
         Some(Value::At(number)) => number.to_string(),
         Some(Value::Whole(number)) => number.to_string(),
     });

@@ -55,31 +55,46 @@ impl Derived {
         }
     }
 
+    /// The fields that it is worked out of.
+    pub fn made_of(self) -> &'static [&'static str] {
+        match self {
+            Derived::CpuAllotment => &["cpu.max.quota", "cpu.max.period", "cpuset.cpus"],
+            Derived::CpuThrottled => &["cpu.throttled.periods", "cpu.periods"],
+            Derived::MemoryLimit => &["memory.max"],
+        }
+    }
+
     /// Its value for a row of the newest sample.
     pub fn value(self, window: &Window, row: usize) -> Value {
         let Some(sample) = window.newest() else { return Value::Missing };
         match self {
             Derived::CpuAllotment => least(sample, row, cpus),
             Derived::CpuThrottled => throttled(window, sample, row),
-            Derived::MemoryLimit => least(sample, row, |sample, group| {
-                limit(sample.groups.get(group, "memory.max"), |bytes| bytes as f64)
-            }),
+            Derived::MemoryLimit => {
+                least(sample, row, |sample, row| limit(get(sample, row, "memory.max"), |bytes| bytes as f64))
+            }
         }
     }
 }
 
+fn get(sample: &Sample, row: usize, field: &str) -> Reading {
+    let column = sample.groups.columns().first_named(field);
+    column.map_or(Reading::Missing, |column| sample.groups.reading(row, column))
+}
+
 /// The least of a group's own and of those above it.
-fn least(sample: &Sample, row: usize, of: impl Fn(&Sample, &str) -> Value) -> Value {
+fn least(sample: &Sample, row: usize, of: impl Fn(&Sample, usize) -> Value) -> Value {
     let mut least = Value::Missing;
-    let mut group = sample.groups.rows().get(row).map(String::as_str);
-    while let Some(name) = group {
-        least = match (least, of(sample, name)) {
+    let mut row = Some(row);
+    while let Some(group) = row {
+        least = match (least, of(sample, group)) {
             (Value::At(one), Value::At(other)) => Value::At(one.min(other)),
             (Value::At(one), _) => Value::At(one),
             (Value::Max, Value::Missing) => Value::Max,
             (_, other) => other,
         };
-        group = parent(name).filter(|above| sample.groups.row(above).is_some());
+        let above = sample.groups.rows().get(group).and_then(|name| parent(name));
+        row = above.and_then(|above| sample.groups.row(above));
     }
     least
 }
@@ -93,8 +108,8 @@ fn limit(reading: Reading, value: impl Fn(u64) -> f64) -> Value {
 }
 
 /// By the group's own quota and CPUs.
-fn cpus(sample: &Sample, group: &str) -> Value {
-    let get = |field| sample.groups.get(group, field);
+fn cpus(sample: &Sample, row: usize) -> Value {
+    let get = |field| get(sample, row, field);
     let quota = match get("cpu.max.period") {
         Reading::At(period) if period > 0 => {
             limit(get("cpu.max.quota"), |quota| quota as f64 / period as f64)
@@ -111,7 +126,7 @@ fn cpus(sample: &Sample, group: &str) -> Value {
 
 fn throttled(window: &Window, sample: &Sample, row: usize) -> Value {
     let rate = |field| {
-        let column = sample.groups.columns().named(field).next()?;
+        let column = sample.groups.columns().first_named(field)?;
         window.group(row, column)?.value
     };
     match (rate("cpu.throttled.periods"), rate("cpu.periods")) {

@@ -15,5 +15,5 @@ pub use csv::Csv;
 pub use derived::Derived;
 pub use order::is_shown;
 pub use picture::{Heading, Measure, Numbers, Picture, Row, Value, window_for};
-pub use tasks::{Ran, cpus_of, ran_between, task_table};
+pub use tasks::{Ran, Trail, cpus_of, ran_between, task_table};
 pub use text::{lateness, table, written};

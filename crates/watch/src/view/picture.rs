@@ -3,6 +3,7 @@
 use std::time::{Duration, SystemTime};
 
 use serde::{Serialize, Serializer};
+use settings::DeviceNumber;
 
 use crate::{
     field::{Field, Unit},
@@ -76,6 +77,8 @@ pub enum Value {
     At(f64),
     /// A number as it was read.
     Whole(u64),
+    /// One of several reasons.
+    Text(&'static str),
 }
 
 impl Value {
@@ -83,6 +86,7 @@ impl Value {
     pub fn number(self) -> Option<f64> {
         match self {
             Value::Missing => None,
+            Value::Text(_) => Some(1.0),
             Value::Max => Some(f64::INFINITY),
             Value::At(number) => Some(number),
             Value::Whole(number) => Some(number as f64),
@@ -93,6 +97,7 @@ impl Value {
         match (self, other) {
             (Value::Missing, value) | (value, Value::Missing) => value,
             (Value::Max, _) | (_, Value::Max) => Value::Max,
+            (text @ Value::Text(_), _) | (_, text @ Value::Text(_)) => text,
             (Value::Whole(one), Value::Whole(other)) => Value::Whole(one.saturating_add(other)),
             (one, other) => Value::At(one.number().unwrap_or(0.0) + other.number().unwrap_or(0.0)),
         }
@@ -100,11 +105,12 @@ impl Value {
 }
 
 impl Serialize for Value {
-    /// A number, `"max"`, or null.
+    /// A number, `"max"`, a reason, or null.
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         match self {
             Value::Missing => to.serialize_none(),
             Value::Max => to.serialize_str("max"),
+            Value::Text(text) => to.serialize_str(text),
             Value::At(number) => to.serialize_f64(*number),
             Value::Whole(number) => to.serialize_u64(*number),
         }
@@ -170,6 +176,23 @@ impl Picture {
         })
     }
 
+    /// Calls each device by its name where it has one, but for those that were asked for by number.
+    pub fn name_devices(&mut self, choices: &[Choice], name: impl Fn(DeviceNumber) -> Option<String>) {
+        let is_asked_for = |heading: &str| {
+            choices.iter().any(|choice| match &choice.part {
+                Part::One(one) => heading.strip_prefix(&choice.of.name()) == Some(&format!("/{one}")),
+                _ => false,
+            })
+        };
+        for heading in &mut self.headings {
+            let Some((field, instance)) = heading.name.rsplit_once('/') else { continue };
+            let Ok(number) = instance.parse::<DeviceNumber>() else { continue };
+            if let Some(name) = name(number).filter(|_| !is_asked_for(&heading.name)) {
+                heading.name = format!("{field}/{name}");
+            }
+        }
+    }
+
     /// Puts the groups with the largest figure first, as a list. `false`: it has no such column.
     pub fn sort_by(&mut self, name: &str) -> bool {
         let column = self.headings.iter().position(|heading| heading.name == name);
@@ -208,6 +231,11 @@ fn places_of(table: &Table, choice: &Choice, numbers: Numbers) -> Vec<Place> {
             let these = columns.iter().filter(|(_, instance)| instance == one).map(|(column, _)| *column);
             vec![place(format!("{name}/{one}"), these.collect())]
         }
+        Part::Named { name: device, number } => {
+            let number = number.to_string();
+            let these = columns.iter().filter(|(_, instance)| *instance == number).map(|(column, _)| *column);
+            vec![place(format!("{name}/{device}"), these.collect())]
+        }
     }
 }
 
@@ -223,7 +251,13 @@ fn sum(place: &Place, cell: impl Fn(usize) -> Value) -> Value {
 fn of_group(window: &Window, sample: &Sample, numbers: Numbers, row: usize, column: usize) -> Value {
     match numbers {
         Numbers::Raw => raw(sample.groups.reading(row, column)),
-        Numbers::Figures => figure(window.group(row, column)),
+        Numbers::Figures => match sample.groups.columns().list()[column].field {
+            field if FigureUnit::of(field) == FigureUnit::Reason => {
+                let reason = sample.groups.reading(row, column).at().and_then(|number| field.reason(number));
+                reason.map_or(Value::Missing, Value::Text)
+            }
+            _ => figure(window.group(row, column)),
+        },
     }
 }
 

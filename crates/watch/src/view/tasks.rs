@@ -1,7 +1,7 @@
 //! The tasks of a group between two looks: on which CPU each ran last, how much it ran, and how long it waited for a
 //! CPU.
 
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
 use serde::Serialize;
 use units::{Cpu, IdSet};
@@ -20,6 +20,35 @@ pub struct Ran {
     pub running: Option<f64>,
     /// Share of the time in which it could have run and waited for a CPU.
     pub waiting: Option<f64>,
+    /// The CPUs that it had run on last at the looks before this one, the oldest first.
+    pub cpus_before: Vec<u32>,
+}
+
+/// Where tasks ran last, look by look.
+#[derive(Debug, Default)]
+pub struct Trail {
+    seen: BTreeMap<u32, Vec<u32>>,
+}
+
+/// Looks that are kept of each task.
+const LOOKS: usize = 12;
+
+impl Trail {
+    /// Tells each task where it was before, and remembers where it is now; those that ended are forgotten.
+    pub fn follow(&mut self, tasks: &mut [Ran]) {
+        let mut now = BTreeMap::new();
+        for ran in tasks {
+            let process = &ran.task.process;
+            // a new task has no time to compare, and may have the number of one that ended
+            let mut cpus =
+                self.seen.remove(&process.pid).filter(|_| ran.running.is_some()).unwrap_or_default();
+            ran.cpus_before.clone_from(&cpus);
+            cpus.push(process.last_cpu);
+            cpus.drain(..cpus.len().saturating_sub(LOOKS));
+            now.insert(process.pid, cpus);
+        }
+        self.seen = now;
+    }
 }
 
 /// The tasks that are there now. A number that was given to another task meanwhile counts as new if that ran less.
@@ -33,6 +62,7 @@ pub fn ran_between(before: &[Task], now: Vec<Task>, elapsed: Duration) -> Vec<Ra
         Ran {
             running: both.and_then(|(was, now)| part(was.ran, now.ran)),
             waiting: both.and_then(|(was, now)| part(was.waited, now.waited)),
+            cpus_before: Vec::new(),
             task,
         }
     };
@@ -44,11 +74,12 @@ pub fn cpus_of(tasks: &[Ran]) -> IdSet<Cpu> {
     tasks.iter().filter_map(|ran| usize::try_from(ran.task.process.last_cpu).ok()).collect()
 }
 
-/// A line per task for people.
+/// A line per task for people; where each was before, if that is known of any.
 pub fn task_table(tasks: &[Ran]) -> String {
-    let heading = ["TASK", "PROCESS", "NAME", "STATE", "POLICY", "CPU", "RUNNING", "WAITING", "GROUP"];
+    let heading =
+        ["TASK", "PROCESS", "NAME", "STATE", "POLICY", "CPU", "RUNNING", "WAITING", "GROUP", "CPU BEFORE"];
     let mut lines = vec![heading.map(str::to_owned).to_vec()];
-    for Ran { task, running, waiting } in tasks {
+    for Ran { task, running, waiting, cpus_before } in tasks {
         let process = &task.process;
         let part = |part: Option<f64>| part.map_or_else(|| "-".to_owned(), share);
         lines.push(vec![
@@ -61,9 +92,13 @@ pub fn task_table(tasks: &[Ran]) -> String {
             part(*running),
             part(*waiting),
             task.group.escape_debug().to_string(),
+            cpus_before.iter().map(u32::to_string).collect::<Vec<_>>().join(" "),
         ]);
     }
-    columns(&lines, &[2, 3, 4, 8])
+    if tasks.iter().all(|ran| ran.cpus_before.is_empty()) {
+        lines.iter_mut().for_each(|line| _ = line.pop());
+    }
+    columns(&lines, &[2, 3, 4, 8, 9])
 }
 
 /// By sched(7)'s names.
@@ -117,5 +152,24 @@ mod tests {
         assert_eq!(cpus_of(&ran).to_string(), "3-5");
         let table = task_table(&ran);
         assert!(table.lines().nth(1).unwrap().ends_with("fifo      3    50.0%    50.0%  g"), "{table}");
+    }
+
+    #[test]
+    fn where_tasks_were_is_told_in_the_order_of_the_looks() {
+        let mut trail = Trail::default();
+        let mut before = Vec::new();
+        let mut table = String::new();
+        for (look, cpu) in [0, 0, 1, 3].into_iter().enumerate() {
+            let now = vec![task(7, 1000 + look as u64, 0, cpu)];
+            let mut ran = ran_between(&before, now.clone(), Duration::from_secs(1));
+            trail.follow(&mut ran);
+            (before, table) = (now, task_table(&ran));
+        }
+        assert!(table.lines().nth(1).unwrap().ends_with("g      0 0 1"), "{table}");
+        // another task under its number
+        let mut ran = ran_between(&before, vec![task(7, 1, 0, 2)], Duration::from_secs(1));
+        trail.follow(&mut ran);
+        assert_eq!(ran[0].cpus_before, [] as [u32; 0]);
+        assert!(!task_table(&ran).contains("BEFORE"));
     }
 }

@@ -95,6 +95,7 @@ pub fn written(value: Value, measure: Measure) -> String {
     match (value, measure) {
         (Value::Missing, _) => "-".to_owned(),
         (Value::Max, _) => "max".to_owned(),
+        (Value::Text(text), _) => text.to_owned(),
         (Value::Whole(number), Measure::Raw(Unit::Nanos)) => format!("{number}ns"),
         (Value::Whole(number), _) => number.to_string(),
         (Value::At(number), Measure::Figure(unit)) => in_unit(number, unit),
@@ -110,7 +111,7 @@ fn in_unit(number: f64, unit: FigureUnit) -> String {
         FigureUnit::Bytes => bytes(number),
         FigureUnit::BytesPerSecond => format!("{}/s", bytes(number)),
         FigureUnit::PerSecond => format!("{}/s", few_digits(number)),
-        FigureUnit::Count => few_digits(number),
+        FigureUnit::Count | FigureUnit::Reason => few_digits(number),
         FigureUnit::Flag => if number > 0.0 { "yes" } else { "no" }.to_owned(),
     }
 }
@@ -167,6 +168,10 @@ mod tests {
         }
         assert_eq!(written(Value::Whole(7), Measure::Raw(Unit::Nanos)), "7ns");
         assert_eq!(written(Value::Max, Measure::Raw(Unit::Bytes)), "max");
+        assert_eq!(
+            written(Value::Text("for want of it"), Measure::Figure(FigureUnit::Reason)),
+            "for want of it"
+        );
         assert_eq!(written(Value::Missing, Measure::Raw(Unit::Bytes)), "-");
     }
 

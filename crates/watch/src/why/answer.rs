@@ -30,8 +30,8 @@ pub struct Answer {
 pub struct Note {
     /// In words.
     pub sentence: String,
-    /// The command that would change it.
-    pub hint: String,
+    /// The command that would change it, if one would.
+    pub hint: Option<String>,
 }
 
 /// One thing that held the group back.
@@ -199,9 +199,16 @@ pub fn why(facts: &Facts) -> Answer {
         seconds: facts.span.as_secs_f64(),
         tasks: facts.tasks,
         used: used(facts),
+        notes: notes(facts, causes.is_empty()),
         causes,
-        notes: stopped::notes(facts),
     }
+}
+
+/// What a kernel refuses without counting it is told only where nothing else is: on a kernel with real-time budgets
+/// every group has none at first.
+fn notes(facts: &Facts, is_all: bool) -> Vec<Note> {
+    let realtime = cpu::no_realtime(facts).filter(|_| is_all);
+    stopped::invalid_partition(facts).into_iter().chain(realtime).collect()
 }
 
 fn is_worth_telling(lost: Lost, facts: &Facts) -> bool {

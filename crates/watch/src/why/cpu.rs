@@ -8,10 +8,10 @@ use std::time::Duration;
 use units::{CpuSet, Limit};
 
 use super::{
-    answer::{Cause, Effect, Kind, Known, Lost, Number, count, seconds},
+    answer::{Cause, Effect, Kind, Known, Lost, Note, Number, count, seconds},
     facts::{CpuFacts, Facts, Level, Other},
     thresholds::AT_RT_BUDGET,
-    words::{cpus, plural, set, subject, time, whose},
+    words::{cpus, exact, plural, set, time, whose},
 };
 use crate::FigureUnit;
 
@@ -75,11 +75,13 @@ fn quota(facts: &Facts, level: &Level, lost: Duration) -> Option<Cause> {
     let words = match held {
         Some((quota, period)) if !period.is_zero() => {
             let part = quota.as_secs_f64() / period.as_secs_f64();
-            format!(" ({}: {} of each {})", cpus(part), time(quota), time(period))
+            format!(" ({}: {} of each {})", cpus(part), exact(quota), exact(period))
         }
         _ => String::new(), // taken off meanwhile
     };
-    let wanted = (facts.cpu.used + lost).as_secs_f64() / span.max(f64::MIN_POSITIVE);
+    // what it waited for others too: without the quota it would want that as well
+    let could_have = facts.cpu.used + lost.max(facts.cpu.waited.unwrap_or_default());
+    let wanted = could_have.as_secs_f64() / span.max(f64::MIN_POSITIVE);
     Some(Cause {
         kind: Kind::Quota,
         at: level.group.clone(),
@@ -114,11 +116,13 @@ fn enough(wanted: f64, facts: &Facts) -> String {
 fn neighbours(facts: &Facts, lost: Duration) -> Option<Cause> {
     let cpu = &facts.cpu;
     let told: Vec<String> = cpu.others.iter().take(NAMED).map(other).collect();
-    let mut told = if told.is_empty() { String::new() } else { format!(": {}", told.join(", ")) };
-    if cpu.steal * 10 > cpu.foreign {
-        let joined = if told.is_empty() { ": " } else { ", " };
-        told.push_str(&format!("{joined}the hypervisor {}", time(cpu.steal)));
-    }
+    let known: Duration = cpu.others.iter().map(|other| other.ran).sum::<Duration>() + cpu.steal;
+    let gone = cpu.foreign.saturating_sub(known);
+    let mut told: Vec<String> = told;
+    let rest = [("the hypervisor", cpu.steal), ("tasks that have ended or moved", gone)];
+    let is_much = |(_, time): &&(&str, Duration)| *time * 10 > cpu.foreign;
+    told.extend(rest.iter().filter(is_much).map(|(who, ran)| format!("{who} {}", time(*ran))));
+    let told = if told.is_empty() { String::new() } else { format!(": {}", told.join(", ")) };
     let mut numbers = vec![
         seconds("waited", cpu.waited.unwrap_or_default()),
         seconds("others", cpu.foreign),
@@ -147,13 +151,13 @@ fn other(other: &Other) -> String {
     format!("{group} {} (most of it {})", time(other.ran), other.task)
 }
 
-/// CPUs for the largest other where the group is not; else a greater share.
+/// CPUs for the largest other where the group is not; else, and beside tasks that are in no group, a greater share.
 fn apart(cpu: &CpuFacts, group: &str) -> Option<String> {
     if cpu.steal * 2 > cpu.foreign {
         return None; // nothing that is set here changes the hypervisor
     }
     let elsewhere = cpu.online.difference(&cpu.cpus);
-    let largest = cpu.others.iter().find(|other| other.group != "/");
+    let largest = cpu.others.first().filter(|other| other.group != "/");
     match largest {
         Some(largest) if !elsewhere.is_empty() => {
             Some(set(&largest.group, &format!("cpuset.cpus={elsewhere}")))
@@ -234,11 +238,13 @@ fn realtime(facts: &Facts) -> Option<Cause> {
     let budgets = facts.levels.iter().filter_map(|level| Some((level, budget(level)?)));
     let (level, part) = budgets.min_by(|(_, one), (_, other)| one.total_cmp(other))?;
     let ran = tasks.ran_most.as_secs_f64();
-    let may = part * facts.span.as_secs_f64();
-    if ran < AT_RT_BUDGET * may {
+    let (Limit::At(budget), period) = level.realtime? else { return None };
+    // of the first and the last period only a part was looked at, in which there may have been nothing left
+    let periods = facts.span.as_secs_f64() / period.as_secs_f64();
+    let periods = if periods < 1.0 { periods } else { periods.floor() };
+    if ran < AT_RT_BUDGET * budget.as_secs_f64() * periods {
         return None;
     }
-    let (Limit::At(budget), period) = level.realtime? else { return None };
     let wanted = (part * 1.5 + 0.02).min(0.95);
     let runtime = units::Micros((period.as_secs_f64() * wanted * 1000.0).round() as u64 * 1000);
     Some(Cause {
@@ -255,16 +261,29 @@ fn realtime(facts: &Facts) -> Option<Cause> {
             count("realtime tasks", tasks.tasks as u64),
         ],
         sentence: format!(
-            "its {} used up the budget of {} ({} of each {} per CPU): {} on CPU {} of {}, and waited {}",
+            "its {} used up {} ({} of each {} on each CPU): they ran {} on CPU {}, which is all that they may, \
+             and waited {}",
             plural(tasks.tasks as u64, "real-time task"),
-            subject(facts, level),
-            time(budget),
-            time(period),
+            whose(facts, level, "real-time budget"),
+            exact(budget),
+            exact(period),
             time(tasks.ran_most),
             tasks.cpu,
-            time(Duration::from_secs_f64(may.max(0.0))),
             time(tasks.waited)
         ),
         hint: (wanted > part).then(|| set(&level.group, &format!("cpu.rt_runtime_us={runtime}"))),
+    })
+}
+
+/// A kernel with real-time budgets refuses real-time tasks (EPERM) where there is none, and counts no refusals: so this
+/// can't be a cause.
+pub(crate) fn no_realtime(facts: &Facts) -> Option<Note> {
+    let none = |level: &&Level| matches!(level.realtime, Some((Limit::At(budget), _)) if budget.is_zero());
+    facts.levels.iter().rev().find(none).map(|level| Note {
+        sentence: format!(
+            "a real-time task would be refused, as {} is 0",
+            whose(facts, level, "cpu.rt_runtime_us")
+        ),
+        hint: Some(set(&level.group, "cpu.rt_runtime_us=50ms")),
     })
 }

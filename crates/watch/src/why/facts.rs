@@ -44,6 +44,8 @@ pub struct Level {
     pub cpus: Option<CpuSet>,
     /// The NUMA nodes that they may take memory of.
     pub mems: Option<NodeSet>,
+    /// `cpuset.cpus.partition` where the kernel keeps it invalid; v2 only.
+    pub invalid_partition: Option<InvalidPartition>,
     /// Bytes.
     pub memory_max: Option<Limit<u64>>,
     /// Bytes; v2 only, as v1's soft limit slows nothing.
@@ -72,6 +74,19 @@ pub struct Level {
     pub io_max: Vec<Throttle>,
     /// `cpu.rt_runtime_us` and `cpu.rt_period_us`, where the kernel has such budgets.
     pub realtime: Option<(Limit<Duration>, Duration)>,
+}
+
+/// A partition that is none.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InvalidPartition {
+    /// `root` or `isolated`: what it shall be.
+    pub wanted: String,
+    /// Why it is not, in the kernel's words; empty before Linux 6.1.
+    pub reason: String,
+    /// Groups beside it that name some of its CPUs, each with its own others.
+    pub overlapping: Vec<(String, CpuSet)>,
+    /// Does the group above share its CPUs, so that none of them can be its own?
+    pub is_below_member: bool,
 }
 
 /// CPU time per period.
@@ -172,6 +187,17 @@ pub struct IoFacts {
     pub blocked: Option<Duration>,
     /// The devices that it used.
     pub devices: Vec<DeviceFacts>,
+    /// The device of the machine that was waited for most, by whomever.
+    pub busiest: Option<Busiest>,
+}
+
+/// What all groups together did with a device (`/proc/diskstats`).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Busiest {
+    /// The device's name.
+    pub name: String,
+    /// Reads and writes.
+    pub operations: u64,
 }
 
 /// What the group and others did with a device.

@@ -1,6 +1,8 @@
 //! Looks at a group at two moments and makes facts of it. The only part of `why` that asks the machine; it decides
 //! nothing and changes nothing.
 
+mod io;
+
 use std::{collections::HashMap, time::Duration};
 
 use kernel::{Error, GroupName, Host};
@@ -8,7 +10,7 @@ use settings::{Controller, DeviceNumber, Value, Version};
 use units::{CpuSet, Limit, NodeSet};
 
 use super::{
-    facts::{CpuFacts, DeviceFacts, Facts, IoFacts, Level, MemoryFacts, NodeFacts, Other, Quota, Throttle},
+    facts::{CpuFacts, Facts, InvalidPartition, Level, MemoryFacts, NodeFacts, Other, Quota, Throttle},
     scan::{self, Own},
 };
 use crate::{Beat, Files, Groups, Instance, Options, Reading, Sample, Sampler, Table, Task, tasks};
@@ -106,7 +108,7 @@ impl Looked<'_> {
         let time = |table: &Table| table.row(&name).map(|row| table.times(row).tick);
         let span = time(after).zip(time(before)).map(|(after, before)| after.saturating_sub(before));
         let span = span.unwrap_or_else(|| self.last.sample.clock.saturating_sub(self.first.sample.clock));
-        let own = scan::own(&self.first.tasks, &self.last.tasks);
+        let own = scan::own(&self.first.tasks, &self.last.tasks, span);
         let levels: Vec<Level> = self.names().iter().map(|name| self.level(name)).collect();
         let cpu = self.cpu(&own, &levels);
         Facts {
@@ -198,6 +200,7 @@ impl Looked<'_> {
                 Some(Value::Nodes(nodes)) => Some(nodes),
                 _ => None,
             },
+            invalid_partition: self.invalid_partition(name),
             memory_max: self.limit(name, "memory.max"),
             memory_high: self.limit(name, "memory.high"),
             memsw_max: memsw.filter(|_| self.version(Controller::Memory) == Some(Version::V1)),
@@ -223,6 +226,30 @@ impl Looked<'_> {
         }
     }
 
+    /// `root invalid (why)`, with what its surroundings tell of the cause.
+    fn invalid_partition(&self, name: &str) -> Option<InvalidPartition> {
+        let Some(Value::Word(state)) = self.held(name, "cpuset.cpus.partition") else { return None };
+        let (wanted, reason) = state.split_once(" invalid")?;
+        let cpus = |group: &str| match self.held(group, "cpuset.cpus") {
+            Some(Value::Cpus(cpus)) => Some(cpus),
+            _ => None,
+        };
+        let own = cpus(name)?;
+        let beside = self.last.sample.groups.rows().iter();
+        let beside = beside.filter(|group| *group != name && *group != "/" && parent(group) == parent(name));
+        let overlapping = beside.filter_map(|group| {
+            let theirs = cpus(group)?;
+            (!theirs.is_disjoint(&own)).then(|| (group.clone(), theirs.difference(&own)))
+        });
+        let above = parent(name).and_then(|above| self.held(above, "cpuset.cpus.partition"));
+        Some(InvalidPartition {
+            wanted: wanted.to_owned(),
+            reason: reason.trim().trim_start_matches('(').trim_end_matches(')').to_owned(),
+            overlapping: overlapping.collect(),
+            is_below_member: above == Some(Value::Word("member".to_owned())),
+        })
+    }
+
     fn throttles(&self, name: &str) -> Vec<Throttle> {
         let Some(Value::PerDevice(devices)) = self.held(name, "io.max") else { return Vec::new() };
         let of = |device: DeviceNumber, (key, limit): (&'static str, Limit<u64>)| {
@@ -243,13 +270,15 @@ impl Looked<'_> {
         let online: CpuSet = self.outside("/sys/devices/system/cpu/online").unwrap_or_default();
         let cpus = levels.iter().find_map(|level| level.cpus.clone()).unwrap_or_else(|| online.clone());
         let used = self.growth(&name, "cpu.usage").map_or(own.ran, Duration::from_nanos);
-        let foreign = self.busy(&cpus, BUSY).saturating_sub(used);
+        let others = scan::others(self.host, self.group, &cpus, &self.first.ran, &self.last.ran);
+        let ran: Duration = others.iter().map(|other| other.ran).sum();
+        let foreign = foreign(self.busy(&cpus, BUSY).saturating_sub(used), ran, self.untold(&cpus));
         CpuFacts {
             used,
             waited: own.waited,
             foreign,
             steal: self.busy(&cpus, &["cpu.steal"]),
-            others: self.others(&cpus, foreign),
+            others: self.others(&cpus, foreign, others),
             weight: match self.held(&name, "cpu.weight") {
                 Some(Value::Weight(weight)) => Some(weight.0 / 100),
                 _ => None,
@@ -261,9 +290,8 @@ impl Looked<'_> {
 
     /// Who else ran on these CPUs. A task that moved is counted where it was last, so no group had more than the kernel
     /// counted for it there (v1), and all together no more than `foreign`.
-    fn others(&self, cpus: &CpuSet, foreign: Duration) -> Vec<Other> {
+    fn others(&self, cpus: &CpuSet, foreign: Duration, mut others: Vec<Other>) -> Vec<Other> {
         let mut left = foreign;
-        let mut others = scan::others(self.host, self.group, cpus, &self.first.ran, &self.last.ran);
         // the root's tasks have no count of their own: they have what is left
         others.sort_by_key(|other| (other.group == "/", std::cmp::Reverse(other.ran)));
         for other in &mut others {
@@ -306,6 +334,14 @@ impl Looked<'_> {
             .filter_map(|(at, _)| after.reading(0, at).at()?.checked_sub(before.reading(0, at).at()?))
             .sum();
         Duration::from_nanos(nanos)
+    }
+
+    /// Time of these CPUs that `/proc/stat` counts as nothing: ticks that came late (a virtual machine's) are lost.
+    fn untold(&self, cpus: &CpuSet) -> Duration {
+        let count = u32::try_from(cpus.len()).unwrap_or(u32::MAX);
+        let span = self.last.sample.clock.saturating_sub(self.first.sample.clock);
+        let told = self.busy(cpus, BUSY) + self.busy(cpus, &["cpu.idle", "cpu.iowait"]);
+        span.saturating_mul(count).saturating_sub(told)
     }
 
     fn outside<T: std::str::FromStr>(&self, path: &str) -> Option<T> {
@@ -374,101 +410,16 @@ impl Looked<'_> {
         let distances = online.iter().zip(text.split_whitespace().filter_map(|word| word.parse().ok()));
         distances.filter(|(other, _)| near.contains(*other)).map(|(_, far)| far).min().unwrap_or(REMOTE)
     }
-
-    fn io(&self) -> IoFacts {
-        let name = self.name();
-        let own = self.growth(&name, "io.pressure.some").filter(|_| self.own_pressure);
-        IoFacts {
-            pressure: own.map(Duration::from_nanos),
-            blocked: self.blocked,
-            devices: self.devices(&name),
-        }
-    }
-
-    fn devices(&self, name: &str) -> Vec<DeviceFacts> {
-        let after = &self.last.sample.groups;
-        let mut devices: Vec<DeviceFacts> = Vec::new();
-        for column in after.columns().list() {
-            let Instance::Device(device) = column.instance else { continue };
-            if devices.iter().any(|known| known.device == device) {
-                continue;
-            }
-            let of = |group: &str, field: &str| self.device_growth(group, field, device);
-            let others = self.neighbours().into_iter().filter_map(|group| {
-                let operations = of(&group, "io.rios") + of(&group, "io.wios");
-                (operations > 0).then_some((group, operations))
-            });
-            let mut others: Vec<(String, u64)> = others.collect();
-            others.sort_by_key(|(_, operations)| std::cmp::Reverse(*operations));
-            devices.push(DeviceFacts {
-                device,
-                name: self.device_name(device),
-                service: self.service(device),
-                rbytes: of(name, "io.rbytes"),
-                wbytes: of(name, "io.wbytes"),
-                rios: of(name, "io.rios"),
-                wios: of(name, "io.wios"),
-                others,
-            });
-        }
-        devices.retain(|device| device.rios + device.wios > 0);
-        devices
-    }
-
-    fn device_growth(&self, group: &str, field: &str, device: DeviceNumber) -> u64 {
-        let of = |moment: &Moment| {
-            let table = &moment.sample.groups;
-            let row = table.row(group)?;
-            let column = table
-                .columns()
-                .named(field)
-                .find(|at| table.columns().list()[*at].instance == Instance::Device(device))?;
-            table.reading(row, column).at()
-        };
-        // a device that was never used before has no figure before
-        of(&self.last).unwrap_or(0).saturating_sub(of(&self.first).unwrap_or(0))
-    }
-
-    /// The groups that are neither above nor below this one, each as the highest of its own.
-    fn neighbours(&self) -> Vec<String> {
-        let own = self.names();
-        let parent = |name: &str| name.rsplit_once('/').map(|(parent, _)| parent.to_owned());
-        let is_beside = |name: &&String| {
-            let above = parent(name).filter(|above| !above.is_empty());
-            !own.contains(name) && *name != "/" && above.is_none_or(|above| own[1..].contains(&above))
-        };
-        if own.is_empty() {
-            return Vec::new();
-        }
-        self.last.sample.groups.rows().iter().filter(is_beside).cloned().collect()
-    }
-
-    /// What an operation took at the device on average, of all who used it.
-    fn service(&self, device: DeviceNumber) -> Option<Duration> {
-        let (operations, millis) = done(&self.last.disks, device)?;
-        let (earlier, earlier_millis) = done(&self.first.disks, device).unwrap_or_default();
-        let operations = u32::try_from(operations.checked_sub(earlier)?).ok().filter(|number| *number > 0)?;
-        Some(Duration::from_millis(millis.checked_sub(earlier_millis)?) / operations)
-    }
-
-    fn device_name(&self, device: DeviceNumber) -> Option<String> {
-        let path = format!("/sys/dev/block/{device}/uevent");
-        let text = self.host.kernel().outside(path.as_ref()).ok()?;
-        text.lines().find_map(|line| line.strip_prefix("DEVNAME=")).map(str::to_owned)
-    }
 }
 
-/// Reads and writes that a device did, and the milliseconds that they took in sum.
-fn done(disks: &str, device: DeviceNumber) -> Option<(u64, u64)> {
-    disks.lines().find_map(|line| {
-        let words: Vec<&str> = line.split_whitespace().collect();
-        let number = |at: usize| words.get(at)?.parse::<u64>().ok();
-        let is_it = number(0)? == u64::from(device.major) && number(1)? == u64::from(device.minor);
-        if !is_it {
-            return None;
-        }
-        Some((number(3)? + number(7)?, number(6)? + number(10)?))
-    })
+/// What others ran: what ticks tell, and of the time that they do not tell as much as the others' own counts say.
+pub(crate) fn foreign(by_ticks: Duration, by_counts: Duration, untold: Duration) -> Duration {
+    by_ticks + by_counts.saturating_sub(by_ticks).min(untold)
+}
+
+/// The group above, by name.
+fn parent(name: &str) -> Option<&str> {
+    name.rsplit_once('/').map(|(parent, _)| parent).filter(|parent| !parent.is_empty())
 }
 
 /// What a CPU does that is not idling.

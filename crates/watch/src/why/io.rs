@@ -43,7 +43,9 @@ fn at_devices(facts: &Facts) -> f64 {
 /// What was not waited for a limit was waited for the device, and so for those who use it.
 fn elsewhere(facts: &Facts, lost: Lost) -> Vec<Cause> {
     let operations = |device: &&DeviceFacts| device.rios + device.wios;
-    let Some(device) = facts.io.devices.iter().max_by_key(operations) else { return Vec::new() };
+    let Some(device) = facts.io.devices.iter().max_by_key(operations) else {
+        return vec![unknown(facts, lost)];
+    };
     let own = operations(&device);
     let others: u64 = device.others.iter().map(|(_, operations)| operations).sum();
     let part = others as f64 / (own + others).max(1) as f64;
@@ -54,9 +56,10 @@ fn elsewhere(facts: &Facts, lost: Lost) -> Vec<Cause> {
         .collect()
 }
 
-/// Time waited for I/O of any kind.
+/// Time waited for I/O of any kind. A task that v1 froze is in the same state as one that waits for a disk.
 pub(crate) fn slept(facts: &Facts) -> Option<Lost> {
-    match (facts.io.pressure, facts.io.blocked) {
+    let is_frozen = facts.levels.iter().any(|level| level.frozen.0 || level.frozen.1);
+    match (facts.io.pressure, facts.io.blocked.filter(|_| !is_frozen)) {
         (Some(time), _) => Some(Lost::new(time, Known::Measured)),
         (None, Some(time)) => Some(Lost::new(time, Known::Sampled)),
         (None, None) => None,
@@ -161,6 +164,10 @@ fn neighbours(facts: &Facts, device: &DeviceFacts, part: f64, lost: Lost) -> Cau
 
 fn alone(device: &DeviceFacts, lost: Lost) -> Cause {
     let waited = time(std::time::Duration::from_secs_f64(lost.seconds.max(0.0)));
+    let of = [(device.rios, "read", device.rbytes), (device.wios, "write", device.wbytes)];
+    let of = of.into_iter().filter(|(number, ..)| *number > 0);
+    let done: Vec<String> =
+        of.map(|(number, what, bytes)| format!("{} of {}", plural(number, what), size(bytes))).collect();
     Cause {
         kind: Kind::Device,
         at: "/".to_owned(),
@@ -173,13 +180,33 @@ fn alone(device: &DeviceFacts, lost: Lost) -> Cause {
             super::answer::bytes("io.rbytes", device.rbytes),
             super::answer::bytes("io.wbytes", device.wbytes),
         ],
+        sentence: format!("it waited {waited} for {} itself: {}", called(device), done.join(", ")),
+        hint: None,
+    }
+}
+
+/// Tasks slept for I/O, and the kernel counts no operation of theirs (file systems over a network; block devices on v1 of
+/// Linux 6.1, which counts only where a limit holds).
+fn unknown(facts: &Facts, lost: Lost) -> Cause {
+    let busiest = facts.io.busiest.as_ref();
+    let told = busiest.map(|of| {
+        format!(
+            "; the busiest device meanwhile was /dev/{} ({})",
+            of.name,
+            plural(of.operations, "operation")
+        )
+    });
+    Cause {
+        kind: Kind::Device,
+        at: "/".to_owned(),
+        effect: Effect::Slowed,
+        lost: Some(lost),
+        share: None,
+        numbers: busiest.map(|of| count("busiest device", of.operations)).into_iter().collect(),
         sentence: format!(
-            "it waited {waited} for {} itself: {} of {}, {} of {}",
-            called(device),
-            plural(device.rios, "read"),
-            size(device.rbytes),
-            plural(device.wios, "write"),
-            size(device.wbytes)
+            "it waited {} for I/O, and the kernel does not count by group for which device{}",
+            time(std::time::Duration::from_secs_f64(lost.seconds.max(0.0))),
+            told.unwrap_or_default()
         ),
         hint: None,
     }

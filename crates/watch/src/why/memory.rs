@@ -206,12 +206,23 @@ fn limited(facts: &Facts, level: &Level, lost: Lost) -> Cause {
         share: None,
         numbers,
         sentence: format!(
-            "{} ({}) was met{met}: its tasks had to reclaim, and {} that had been dropped were needed again",
+            "{} ({held}) was met{met}: its tasks had to make room{}",
             whose(facts, level, name),
-            held,
-            plural(memory.refaults_file, "page")
+            read_again(memory)
         ),
         hint,
+    }
+}
+
+fn pages(number: u64) -> String {
+    size(number.saturating_mul(PAGE))
+}
+
+/// What it cost that files were dropped.
+fn read_again(memory: &MemoryFacts) -> String {
+    match memory.refaults_file {
+        0 => String::new(),
+        number => format!(", and {} of files that had been dropped had to be read again", pages(number)),
     }
 }
 
@@ -233,8 +244,8 @@ fn swap(facts: &Facts, met: Option<&Level>, lost: Lost) -> Cause {
         share: None,
         numbers,
         sentence: format!(
-            "{} of its programs had to come back from swap, where {} are now, {why}",
-            plural(memory.refaults_anon, "page"),
+            "{} of its programs' memory had to come back from swap, where {} are now, {why}",
+            pages(memory.refaults_anon),
             size(memory.swap)
         ),
         hint: by_limit.or_else(|| Some(protected(facts))),
@@ -250,8 +261,8 @@ fn machine(facts: &Facts, lost: Lost) -> Cause {
         share: None,
         numbers: refaults(&facts.memory),
         sentence: format!(
-            "no limit was met, but the machine was short of memory: {} that had been taken away were needed again",
-            plural(facts.memory.refaults_file, "page")
+            "no limit was met, but the machine was short of memory{}",
+            read_again(&facts.memory)
         ),
         hint: Some(protected(facts)),
     }

@@ -33,7 +33,7 @@ mod tests;
 
 pub use answer::{Answer, Cause, Effect, Kind, Known, Lost, Note, Number, why};
 pub use facts::{
-    CpuFacts, DeviceFacts, Facts, IoFacts, Level, MemoryFacts, NodeFacts, Other, Quota, RealtimeFacts,
-    Throttle,
+    Busiest, CpuFacts, DeviceFacts, Facts, InvalidPartition, IoFacts, Level, MemoryFacts, NodeFacts, Other,
+    Quota, RealtimeFacts, Throttle,
 };
 pub use gather::{gather, gather_while};

@@ -80,17 +80,23 @@ pub(crate) struct Own {
     pub realtime: Option<RealtimeFacts>,
 }
 
-pub(crate) fn own(before: &[Task], after: &[Task]) -> Own {
-    let earlier: HashMap<u32, Scheduled> =
-        before.iter().filter_map(|task| Some((task.process.pid, task.scheduled?))).collect();
+/// The kernel counts a wait when it ends: a task that could run at both moments, `span` apart, and had no turn between
+/// them waited all the time.
+pub(crate) fn own(before: &[Task], after: &[Task], span: Duration) -> Own {
+    let earlier: HashMap<u32, (Scheduled, char)> = before
+        .iter()
+        .filter_map(|task| Some((task.process.pid, (task.scheduled?, task.process.state))))
+        .collect();
     let mut own = Own::default();
     let mut by_cpu: BTreeMap<u32, Duration> = BTreeMap::new();
     let mut realtime = RealtimeFacts::default();
     for task in after {
         let Some(now) = task.scheduled else { continue };
-        let was = earlier.get(&task.process.pid).filter(|was| was.ran <= now.ran && was.waited <= now.waited);
+        let was = earlier.get(&task.process.pid);
+        let was = was.filter(|(was, _)| was.ran <= now.ran && was.waited <= now.waited);
         let (ran, waited) = match was {
-            Some(was) => (now.ran - was.ran, now.waited - was.waited),
+            Some((was, 'R')) if *was == now && task.process.state == 'R' => (Duration::ZERO, span),
+            Some((was, _)) => (now.ran - was.ran, now.waited - was.waited),
             None => (now.ran, now.waited),
         };
         own.ran += ran;

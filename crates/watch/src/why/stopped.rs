@@ -106,16 +106,35 @@ fn forks(facts: &Facts) -> Option<Cause> {
     })
 }
 
-/// A kernel with real-time budgets refuses real-time tasks (EPERM) where there is none, and counts no refusals: so this
-/// can't be a cause.
-pub(crate) fn notes(facts: &Facts) -> Vec<Note> {
-    let none = |level: &&Level| matches!(level.realtime, Some((Limit::At(budget), _)) if budget.is_zero());
-    let note = |level: &Level| Note {
-        sentence: format!(
-            "a real-time task would be refused, as {} is 0",
-            whose(facts, level, "cpu.rt_runtime_us")
-        ),
-        hint: set(&level.group, "cpu.rt_runtime_us=50ms"),
+/// The highest invalid partition of the way: those below it are invalid by it. Its CPUs are shared, which nothing
+/// counts: who then ran there is told as that.
+pub(crate) fn invalid_partition(facts: &Facts) -> Option<Note> {
+    let mut levels = facts.levels.iter().enumerate().rev();
+    let (place, level, of) =
+        levels.find_map(|(place, level)| Some((place, level, level.invalid_partition.as_ref()?)))?;
+    let reason = if of.reason.is_empty() { String::new() } else { format!(" ({})", of.reason) };
+    let above = facts.levels.get(place + 1).filter(|_| of.is_below_member);
+    let again = |group: &str, wanted: &str| set(group, &format!("cpuset.cpus.partition={wanted}"));
+    // what stands in its way first; then the kernel looks at it anew, but not for a write of what it is asked to be
+    let mut commands: Vec<String> = above.map(|above| again(&above.group, "root")).into_iter().collect();
+    let has_others = |(_, others): &&(String, units::CpuSet)| !others.is_empty();
+    let apart = of.overlapping.iter().filter(has_others);
+    commands.extend(apart.map(|(group, others)| set(group, &format!("cpuset.cpus={others}"))));
+    let is_known = !commands.is_empty();
+    commands.extend(["member", &of.wanted].map(|state| again(&level.group, state)));
+    let beside: Vec<String> = of.overlapping.iter().map(|(group, _)| group.clone()).collect();
+    let shared = match (beside.is_empty(), above) {
+        (false, _) => format!(", as {} may use some of them too", beside.join(" and ")),
+        (true, Some(above)) => format!(", as {} is a member", above.group),
+        (true, None) => String::new(),
     };
-    facts.levels.iter().rev().find(none).map(note).into_iter().collect()
+    Some(Note {
+        sentence: format!(
+            "{} is '{} invalid{reason}': {} CPUs are not only its own{shared}",
+            whose(facts, level, "cpuset.cpus.partition"),
+            of.wanted,
+            if subject(facts, level) == "it" { "its" } else { "that group's" },
+        ),
+        hint: is_known.then(|| commands.join(" && ")),
+    })
 }

@@ -9,8 +9,8 @@ pub(crate) const LEAST_SHARE: f64 = 0.02;
 /// workers too (seen: 2 of 5 a second). What was waited for the limit is what was not waited at the device.
 pub(crate) const AT_IO_LIMIT: f64 = 0.2;
 
-/// Real-time tasks that used this part of their budget have met it: it is looked at over a few periods, of which the
-/// first and last are cut.
+/// Real-time tasks that used this part of their budget in the whole periods of a span have met it: the kernel may stop them
+/// a tick early.
 pub(crate) const AT_RT_BUDGET: f64 = 0.9;
 
 /// Less remote memory than this part of the whole is not told: the kernel's own per-CPU data and shared pages of files

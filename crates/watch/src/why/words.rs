@@ -50,6 +50,17 @@ fn seconds(seconds: f64) -> String {
     }
 }
 
+/// A duration that was set: without the digits that say nothing.
+pub(crate) fn exact(duration: Duration) -> String {
+    let text = time(duration);
+    match text.split_once(' ') {
+        Some((number, unit)) if number.contains('.') => {
+            format!("{} {unit}", number.trim_end_matches('0').trim_end_matches('.'))
+        }
+        _ => text,
+    }
+}
+
 /// Bytes in the largest unit below them, with at most one decimal.
 pub(crate) fn size(bytes: u64) -> String {
     let mut number = bytes as f64;
@@ -103,7 +114,7 @@ fn number(number: &Number) -> String {
         FigureUnit::BytesPerSecond => format!("{}/s", size(number.value as u64)),
         FigureUnit::Cpus => cpus(number.value),
         FigureUnit::PerSecond => format!("{:.1}/s", number.value),
-        FigureUnit::Count | FigureUnit::Flag => format!("{:.0}", number.value),
+        FigureUnit::Count | FigureUnit::Flag | FigureUnit::Reason => format!("{:.0}", number.value),
     };
     format!("{} {value}", number.name)
 }
@@ -135,7 +146,7 @@ impl fmt::Display for Answer {
         }
         self.notes.iter().try_for_each(|note| {
             paragraph(f, "note: ", &note.sentence)?;
-            writeln!(f, "      hint: {}", note.hint)
+            note.hint.iter().try_for_each(|hint| writeln!(f, "      hint: {hint}"))
         })
     }
 }

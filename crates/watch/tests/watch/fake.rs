@@ -1,9 +1,10 @@
 //! Sampling on the in-memory kernel: v1, v2 and both through the same table.
 
-use kernel::{Fake, GroupName, Host};
+use kernel::{Fake, GroupName, Hierarchy, Host};
 use libtest_mimic::Trial;
+use rustix::io::Errno;
 use settings::{Controller, Version};
-use watch::{Anew, Beat, Groups, Options, Reading, Sampler};
+use watch::{Anew, Beat, Buffer, Files, Groups, Named, Options, Reading, Sampler};
 
 use crate::trial;
 
@@ -12,6 +13,8 @@ pub fn trials() -> Vec<Trial> {
         trial("the same figures are told on v1, v2 and both", alike),
         trial("groups are named as users name them", names),
         trial("a group that is gone has no row", gone),
+        trial("operations are read when bytes moved, or in their turn", operations),
+        trial("of figures that nobody wants nothing is read", only),
     ]
 }
 
@@ -117,5 +120,73 @@ fn gone() {
         sampler.tick(&world.host, Beat::default()).unwrap();
         let rows = sampler.tick(&world.host, Beat::default()).unwrap().groups.rows().to_vec();
         assert_eq!(rows, ["/", "b"]);
+    }
+}
+
+/// The in-memory kernel's files, but for these two, which it has not: they say what the test wrote.
+struct Told(Anew<Fake>);
+
+const BYTES_AND_OPERATIONS: [&str; 2] =
+    ["blkio.throttle.io_service_bytes_recursive", "blkio.throttle.io_serviced_recursive"];
+
+impl Files for Told {
+    type Open = Named;
+
+    fn open(&self, at: &Hierarchy, group: &str, file: &str) -> Result<Named, Errno> {
+        match BYTES_AND_OPERATIONS.contains(&file) {
+            true => Ok(Named::Outside(format!("/told/{file}"))),
+            false => self.0.open(at, group, file),
+        }
+    }
+
+    fn open_outside(&self, path: &str) -> Result<Named, Errno> {
+        self.0.open_outside(path)
+    }
+
+    fn read(&self, file: &Named, into: &mut Buffer) -> Result<(), Errno> {
+        self.0.read(file, into)
+    }
+
+    fn at_most(&self) -> usize {
+        usize::MAX
+    }
+}
+
+fn operations() {
+    let world = World::new(Fake::v1(4, 2));
+    world.make("db");
+    let tell = |place: usize, text: &str| {
+        world.fake.set_outside(format!("/told/{}", BYTES_AND_OPERATIONS[place]), text);
+    };
+    tell(0, "8:16 Read 4096\n");
+    tell(1, "8:16 Read 1\n");
+    let files = Told(Anew(world.fake.clone()));
+    let groups = Groups::Named(vec![GroupName::new("db").unwrap()]);
+    let mut sampler = Sampler::new(&world.host, files, Options { groups, slow_every: 1000 }, false);
+    let read = |sampler: &mut Sampler<Told>| {
+        let table = &sampler.tick(&world.host, Beat::default()).unwrap().groups;
+        ["io.rbytes", "io.rios"].map(|field| table.get("db", field))
+    };
+    assert_eq!(read(&mut sampler), [Reading::At(4096), Reading::At(1)], "a device that is new");
+    tell(1, "8:16 Read 2\n");
+    assert_eq!(read(&mut sampler), [Reading::At(4096), Reading::At(1)], "no byte moved");
+    tell(0, "8:16 Read 8192\n");
+    assert_eq!(read(&mut sampler), [Reading::At(8192), Reading::At(2)]);
+    tell(1, "8:16 Read 3\n");
+    sampler.refresh();
+    assert_eq!(read(&mut sampler), [Reading::At(8192), Reading::At(3)], "in its turn");
+}
+
+fn only() {
+    for world in worlds() {
+        world.make("db");
+        let mut sampler = world.sampler(Groups::Ours);
+        sampler.tick(&world.host, Beat::default()).unwrap();
+        let all = sampler.open_files();
+        sampler.only(&world.host, |field| field.name == "pids.current");
+        let table = &sampler.tick(&world.host, Beat::default()).unwrap().groups;
+        assert_eq!(table.get("db", "pids.current"), Reading::At(0));
+        // the root of v2 has no such file
+        assert!((1..=2).contains(&sampler.open_files()) && all > 2, "{all} files before");
     }
 }

@@ -1,7 +1,7 @@
 //! A process that waits for a line and then does something: what the tests watch.
 
 use std::{
-    io::{BufRead, Read, Write},
+    io::{BufRead, Read, Seek, Write},
     process::{Child, ChildStdin, Command, ExitCode, Stdio},
     time::Duration,
 };
@@ -45,22 +45,25 @@ pub fn run(words: &[String]) -> ExitCode {
     ExitCode::from(memory.first().map_or(0, |byte| byte - 1))
 }
 
-/// `reread FILE MIB` (which it writes first), `touch MIB`, `direct DEVICE`, `fork`, `outgrow MIB`: again and again, in
+/// `reread FILE MIB` (its first MiB), `touch MIB`, `direct DEVICE`, `fork`, `outgrow MIB`: again and again, in
 /// a thread of its own.
 fn endless(words: Vec<String>) {
     let number = words.last().and_then(|word| word.parse::<usize>().ok()).unwrap_or(0);
-    if words[0] == "reread" {
-        let mut file = std::fs::File::create(&words[1]).unwrap();
-        (0..number).for_each(|_| file.write_all(&[7; 1 << 20]).unwrap());
-        file.sync_all().unwrap();
-    }
+    let mut file = (words[0] == "reread").then(|| {
+        let file = std::fs::File::open(&words[1]).unwrap();
+        // what is cached already is charged to those who read it before
+        rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed).unwrap();
+        file
+    });
     std::thread::spawn(move || {
         let mut memory = if words[0] == "touch" { vec![1u8; number << 20] } else { vec![0; 1 << 20] };
         loop {
             match words[0].as_str() {
                 "reread" => {
-                    let mut file = std::fs::File::open(&words[1]).unwrap();
-                    while file.read(&mut memory).unwrap() > 0 {}
+                    // stays open: with its last closing a block device drops its pages
+                    let file = file.as_mut().unwrap();
+                    file.rewind().unwrap();
+                    (0..number).for_each(|_| file.read_exact(&mut memory).unwrap());
                 }
                 "touch" => memory.iter_mut().step_by(4096).for_each(|byte| *byte = byte.wrapping_add(1)),
                 "direct" => direct(&words[1]),

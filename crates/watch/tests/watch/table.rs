@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use libtest_mimic::Trial;
 use settings::{Access, Version, find};
-use watch::{Field, From, GROUP_FIELDS, Kind, MACHINE_FIELDS, Pace, Per, Shape, Unit};
+use watch::{Field, From, GROUP_FIELDS, Kind, MACHINE_FIELDS, Pace, Per, Shape, Unit, metrics::FAMILIES};
 
 use crate::trial;
 
@@ -17,6 +17,7 @@ pub fn trials() -> Vec<Trial> {
         trial("names are unique and helps are of one style", style),
         trial("what is read with every sample is small", ticks_are_small),
         trial("docs/fields.md is the table", page),
+        trial("docs/metrics.md is made of the tables", metrics_page),
     ]
 }
 
@@ -68,11 +69,31 @@ fn ticks_are_small() {
 }
 
 fn page() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/fields.md");
-    let page = watch::markdown();
+    is_page("fields.md", &watch::markdown());
+}
+
+fn metrics_page() {
+    let page = watch::metrics::markdown();
+    is_page("metrics.md", &page);
+    // a name is one metric's
+    let names =
+        page.lines().filter_map(|line| line.strip_prefix("| `")?.split_once('`')).map(|(name, _)| name);
+    let mut seen = BTreeSet::new();
+    names.for_each(|name| assert!(seen.insert(name), "{name} is there twice"));
+    assert!(seen.len() > FAMILIES.len() + 50, "{seen:?}");
+    for family in FAMILIES {
+        let ends = |end: &str| family.name.ends_with(end);
+        assert!(family.unit.is_empty() || ends(&format!("_{}", family.unit)), "{}", family.name);
+        assert!(!ends("_total") && !ends("_info") && !family.help.ends_with('.'), "{}", family.name);
+        assert!(family.name.starts_with("ringfence_"), "{}", family.name);
+    }
+}
+
+fn is_page(name: &str, page: &str) {
+    let path = format!("{}/../../docs/{name}", env!("CARGO_MANIFEST_DIR"));
     if std::env::var_os("RF_BLESS").is_some() {
-        std::fs::write(path, &page).unwrap();
+        std::fs::write(&path, page).unwrap();
     }
     let written = std::fs::read_to_string(path).unwrap_or_default();
-    assert!(written == page, "docs/fields.md is not the table: RF_BLESS=1 cargo test -p ringfence-watch");
+    assert!(written == page, "docs/{name} is not the table: RF_BLESS=1 cargo test -p ringfence-watch docs");
 }

@@ -2,10 +2,10 @@
 
 use kernel::{Fake, Host, Kernel};
 use libtest_mimic::Trial;
-use settings::{Controller, Version};
+use settings::{Controller, DeviceNumber, Version};
 use watch::{
     Anew, Beat, Groups, Options, Sampler, Window,
-    view::{Choice, Numbers, Picture, Value, choices, overview},
+    view::{Choice, Numbers, Picture, Value, choices, overview, table},
 };
 
 use crate::trial;
@@ -17,11 +17,18 @@ pub fn trials() -> Vec<Trial> {
         trial("raw numbers are as they were read, and what is worked out is missing", raw),
         trial("only the named groups and those below them are shown", shown),
         trial("the overview has every column on every version", columns),
+        trial("a device is shown by its number or its name, as it was asked for", devices),
+        trial("an invalid partition is shown with the kernel's reason", partition),
     ]
 }
 
 /// Two samples of groups `db`, `db/a`, with limits at the upper one.
 fn window(fake: Fake) -> Window {
+    window_of(fake, |_, _| ())
+}
+
+/// The same after something more was done.
+fn window_of(fake: Fake, more: fn(&Fake, &Host)) -> Window {
     let host = Host::new(Box::new(fake.clone())).unwrap();
     for at in host.hierarchies() {
         for (group, above) in [("db", ""), ("db/a", "db")] {
@@ -43,6 +50,7 @@ fn window(fake: Fake) -> Window {
     }
     fake.set_outside("/proc/loadavg", "1.25 0.92 1.19 6/127 27530\n");
     fake.set_outside("/proc/stat", "cpu0 200 0 0 0 0 0 0 0 0 0\ncpu1 7 0 0 0 0 0 0 0 0 0\n");
+    more(&fake, &host);
     let options = Options { groups: Groups::Ours, slow_every: 1 };
     let mut sampler = Sampler::new(&host, Anew(fake), options, false);
     let mut window = Window::new(1);
@@ -128,4 +136,47 @@ fn columns() {
         assert!(picture.sort_by("memory.limit"));
         assert!(!picture.sort_by("frozen"));
     }
+}
+
+fn devices() {
+    let window = window_of(Fake::v2(2, 1), |fake, host| {
+        let at = host.hierarchy_of(Controller::Io).unwrap();
+        fake.count(at, "db/a", "io.stat", "8:0 rbytes=4096\n8:16 rbytes=512\n").unwrap();
+    });
+    let sda = DeviceNumber { major: 8, minor: 0 };
+    let shown = |choices: &[Choice]| -> Vec<(String, Value)> {
+        let mut picture = Picture::new(&window, choices, Numbers::Raw, &[]).unwrap();
+        picture.name_devices(choices, |number| (number == sda).then(|| "sda".to_owned()));
+        let row = picture.rows.iter().find(|row| row.group == "db/a").unwrap();
+        picture.headings.iter().map(|heading| heading.name.clone()).zip(row.values.clone()).collect()
+    };
+    let named = |name: &str, number| (name.to_owned(), Value::Whole(number));
+    assert_eq!(
+        shown(&chosen(&["io.rbytes/*"])),
+        [named("io.rbytes/sda", 4096), named("io.rbytes/8:16", 512)]
+    );
+    assert_eq!(shown(&chosen(&["io.rbytes/8:0"])), [named("io.rbytes/8:0", 4096)]);
+    let choice = choices("io.rbytes/sda").unwrap().remove(0);
+    assert_eq!(choice.device_name(), Some("sda"));
+    assert_eq!(shown(&[choice.by_number("sda".to_owned(), sda)]), [named("io.rbytes/sda", 4096)]);
+}
+
+fn partition() {
+    let window = window_of(Fake::v2(4, 1), |fake, host| {
+        let at = host.hierarchy_of(Controller::Cpuset).unwrap();
+        for (group, cpus) in [("db", "0-1"), ("db/a", "0-1")] {
+            fake.write(at, group, "cpuset.cpus", cpus).unwrap();
+        }
+        fake.write(at, "db/a", "cpuset.cpus.partition", "root").unwrap();
+    });
+    let names = ["cpuset.partition", "cpuset.partition.invalid"];
+    let figures = picture(&window, &names, Numbers::Figures);
+    assert_eq!(value(&figures, "db/a", "cpuset.partition"), Value::At(0.0));
+    let reason = value(&figures, "db/a", "cpuset.partition.invalid");
+    assert_eq!(reason, Value::Text("Parent is not a partition root"));
+    assert_eq!(value(&figures, "db", "cpuset.partition.invalid"), Value::Missing);
+    let text = table(&figures, ("", ""));
+    assert!(text.contains("Parent is not a partition root"), "{text}");
+    let raw = picture(&window, &names, Numbers::Raw);
+    assert_eq!(value(&raw, "db/a", "cpuset.partition.invalid"), Value::Whole(3));
 }

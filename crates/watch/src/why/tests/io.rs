@@ -1,0 +1,69 @@
+//! Limits, neighbours and devices of I/O.
+
+use super::*;
+
+#[test]
+fn io_at_a_limit_is_the_limits_and_otherwise_the_devices_or_its_neighbours() {
+    let mut facts = facts();
+    facts.io.pressure = Some(Duration::from_secs(8));
+    facts.io.devices = vec![device(95, 900)];
+    facts.levels[1].io_max = vec![Throttle { device: LOOP, key: "riops", limit: 10 }];
+    let cause = only(&facts);
+    assert!((cause.lost.unwrap().seconds - 7.905).abs() < 1e-9, "all but 95 times a millisecond: {cause:?}");
+    assert_eq!((cause.kind, cause.at.as_str()), (Kind::IoLimit, "db"));
+    assert!(cause.sentence.contains("it read 9.5 operations/s on /dev/loop0"), "{}", cause.sentence);
+    assert_eq!(cause.hint.unwrap(), "ringfence set db 'io.max=7:0 riops=20'");
+    facts.levels[1].io_max[0].limit = 1000;
+    assert_eq!(kinds(&facts), [Kind::IoNeighbours, Kind::Device]);
+    let hint = why(&facts).causes[0].hint.clone().unwrap();
+    assert_eq!(hint, "ringfence set batch 'io.max=7:0 riops=45 wiops=45'");
+    facts.io.devices = vec![device(95, 0)];
+    assert_eq!(kinds(&facts), [Kind::Device]);
+}
+
+/// As v1 of Linux 6.1 is without limits.
+#[test]
+fn a_wait_for_a_device_that_is_not_counted_by_group_is_told_all_the_same() {
+    let mut facts = facts();
+    (facts.io.pressure, facts.io.blocked) = (None, Some(Duration::from_secs(5)));
+    facts.io.busiest = Some(Busiest { name: "sda".to_owned(), operations: 4711 });
+    let cause = only(&facts);
+    assert_eq!((cause.kind, cause.hint), (Kind::Device, None));
+    let ending = "for which device; the busiest device meanwhile was /dev/sda (4711 operations)";
+    assert!(cause.sentence.ends_with(ending), "{}", cause.sentence);
+    facts.io.busiest = None;
+    assert!(only(&facts).sentence.ends_with("for which device"));
+}
+
+#[test]
+fn a_slow_device_is_told_though_a_limit_is_near() {
+    let mut facts = facts();
+    facts.io.pressure = Some(Duration::from_secs(8));
+    facts.io.devices = vec![DeviceFacts { service: Some(millis(60)), ..device(100, 0) }];
+    facts.levels[0].io_max = vec![Throttle { device: LOOP, key: "riops", limit: 40 }];
+    assert_eq!(kinds(&facts), [Kind::Device, Kind::IoLimit]);
+}
+
+#[test]
+fn what_was_read_again_for_want_of_memory_is_memorys_and_not_the_devices() {
+    let mut facts = facts();
+    facts.io.pressure = Some(Duration::from_secs(8));
+    facts.io.devices = vec![device(1000, 0)];
+    facts.memory.refaults_file = 1000;
+    assert_eq!(only(&facts).kind, Kind::MachineMemory);
+    facts.memory.refaults_file = 750;
+    assert_eq!(kinds(&facts), [Kind::MachineMemory, Kind::Device]);
+    let lost: Vec<f64> = why(&facts).causes.iter().map(|cause| cause.lost.unwrap().seconds).collect();
+    assert_eq!(lost, [6.0, 2.0]);
+    // where tasks are held in reclaim for longer than they read, that is more
+    facts.memory.pressure = Some(Duration::from_secs(7));
+    assert_eq!(why(&facts).causes[0].lost.unwrap().seconds, 7.0);
+}
+
+#[test]
+fn states_that_were_sampled_stand_for_pressure_that_is_not_counted() {
+    let mut facts = facts();
+    (facts.io.pressure, facts.io.blocked) = (None, Some(Duration::from_secs(5)));
+    facts.io.devices = vec![device(10, 0)];
+    assert_eq!(only(&facts).lost, Some(Lost { seconds: 5.0, known: Known::Sampled }));
+}

@@ -1,0 +1,88 @@
+//! Time without a CPU: quotas, neighbours, too few CPUs, real-time budgets.
+
+use std::{process::Command, time::Duration};
+
+use libtest_mimic::Trial;
+use settings::{Controller, Version};
+use watch::why::Kind;
+
+use super::stage::{Stage, number, version};
+use crate::trial;
+
+pub fn trials() -> Vec<Trial> {
+    let mut trials = vec![
+        trial("why: a quota is the first cause", quota),
+        trial("why: the quota of a group above is told by its name", quota_above),
+        trial("why: another group on the same CPU is the first cause, and is named", neighbours),
+        trial("why: more busy tasks than CPUs are the first cause", few_cpus),
+    ];
+    if version(Controller::Cpu) == Some(Version::V1) && Stage::new("rt").has("cpu.rt_runtime_us") {
+        trials.push(trial("why: a real-time budget is the first cause", realtime));
+    }
+    trials
+}
+
+fn quota() {
+    let stage = Stage::new("quota");
+    stage.set("", "cpu.max=5%");
+    let _load = stage.start("", &["spin"]);
+    let cause = stage.first("", Kind::Quota);
+    assert!(number(&cause, "cpu.throttled.periods") > 0.0);
+    assert!(cause.lost.unwrap().seconds > 0.5, "{cause:?}");
+    assert_ne!(stage.held("", "cpu.max"), "5%");
+}
+
+fn quota_above() {
+    let stage = Stage::new("above");
+    stage.make("a");
+    stage.set("", "cpu.max=5%");
+    let _load = stage.start("a", &["spin"]);
+    let cause = stage.first("a", Kind::Quota);
+    assert_eq!(cause.at, stage.name(""));
+    assert!(cause.sentence.contains(&format!("the quota of {} (0.05 CPUs", stage.name(""))), "{cause:?}");
+}
+
+fn neighbours() {
+    let stage = Stage::new("beside");
+    let cpu = stage.cpus().first().unwrap();
+    for group in ["a", "hog"] {
+        stage.make(group);
+        stage.set(group, &format!("cpuset.cpus={cpu}"));
+    }
+    let _own = stage.start("a", &["spin"]);
+    let _hog = stage.start("hog", &["spin", "2"]);
+    let facts = stage.facts("a");
+    let hog = facts.cpu.others.iter().find(|other| other.group == stage.name("hog"));
+    assert!(hog.is_some_and(|hog| hog.ran > Duration::ZERO), "{facts:#?}");
+    let cause = stage.first("a", Kind::Neighbours);
+    // the greatest weight of all but each other's: nobody had more of that CPU
+    assert_eq!(cause.at, stage.name("hog"));
+    assert!(cause.sentence.contains("most of it"), "{}", cause.sentence);
+}
+
+fn few_cpus() {
+    let stage = Stage::new("few");
+    let cpu = stage.cpus().last().unwrap();
+    stage.make("a");
+    stage.set("a", &format!("cpuset.cpus={cpu}"));
+    let _load = stage.start("a", &["spin", "3"]);
+    let cause = stage.first("a", Kind::FewCpus);
+    assert_eq!(number(&cause, "cpuset.cpus"), 1.0);
+    if stage.cpus().len() > 1 {
+        assert_ne!(stage.held("a", "cpuset.cpus"), cpu.to_string());
+    }
+}
+
+/// A twentieth of one CPU is all that it ever takes from others.
+fn realtime() {
+    let stage = Stage::new("realtime");
+    stage.set("", "cpu.rt_runtime_us=50ms");
+    let mut load = stage.waiting("", &["spin"]);
+    let arguments = ["--fifo", "--pid", "1", &load.pid().to_string()];
+    let output = Command::new("chrt").args(arguments).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    load.go();
+    let cause = stage.first("", Kind::RealtimeBudget);
+    assert!(number(&cause, "waited") > 0.5, "{cause:?}");
+    assert_eq!(stage.held("", "cpu.rt_runtime_us"), "95ms");
+}

@@ -1,0 +1,84 @@
+//! Time waited for block devices: limits and neighbours.
+
+use libtest_mimic::Trial;
+use settings::{Controller, Version};
+use watch::why::{Cause, Facts, Kind, Known, why};
+
+use super::{
+    disk::Disk,
+    stage::{Stage, number, version},
+};
+use crate::trial;
+
+pub fn trials() -> Vec<Trial> {
+    let mut trials = vec![
+        trial("why: a limit of I/O is the first cause", throttled),
+        trial("why: others on the same device are named", io_neighbours),
+        trial("why: a device that nobody else uses is the first cause", alone),
+    ];
+    if version(Controller::Io) == Some(Version::V1) {
+        let name = "why: a limit of I/O is seen by the tasks' states where no pressure is counted";
+        trials.push(trial(name, throttled_v1));
+    }
+    trials
+}
+
+/// A busy machine makes the rate fall below the limit, as each operation waits for the kernel's workers too: the cause is
+/// known by the time that is not waited at the device, and by a rate above a fifth.
+fn limited(stage: &Stage) -> Cause {
+    let device = Disk::new("limited");
+    stage.set("", &format!("io.max={} riops=20", device.number));
+    let _load = stage.start("", &["direct", &device.path]);
+    let facts = stage.facts_when("", "the device is read", |facts| !facts.io.devices.is_empty());
+    let cause = stage.first_but_cpus(&facts, Kind::IoLimit);
+    assert_eq!(number(&cause, "riops"), 20.0);
+    let held = stage.held("", "io.max");
+    assert!(held.contains(&device.number) && held.contains("riops=40"), "{held}");
+    cause
+}
+
+fn throttled() {
+    let stage = Stage::new("io").with_pressure();
+    let cause = limited(&stage);
+    let has_v2 = stage.host.hierarchies().iter().any(|at| at.version == Version::V2);
+    assert_eq!(cause.lost.unwrap().known, if has_v2 { Known::Measured } else { Known::Sampled });
+}
+
+fn throttled_v1() {
+    let cause = limited(&Stage::new("iov1"));
+    assert_eq!(cause.lost.unwrap().known, Known::Sampled);
+}
+
+/// How long an operation takes depends on the machine: that the others are told, and by name, does not.
+fn io_neighbours() {
+    let stage = Stage::new("disk");
+    let device = Disk::new("shared");
+    for group in ["a", "hog"] {
+        stage.make(group);
+        // far above what can be: v1 of Linux 6.1 counts operations only where there is a limit
+        stage.set(group, &format!("io.max={} riops=1000000000", device.number));
+    }
+    let _own = stage.start("a", &["direct", &device.path]);
+    let _others = [(); 2].map(|()| stage.start("hog", &["direct", &device.path]));
+    let first_other = |facts: &Facts| {
+        let shared = facts.io.devices.iter().find(|known| known.device.to_string() == device.number)?;
+        shared.others.first().map(|(group, _)| group.clone())
+    };
+    let facts = stage.facts_when("a", "others read the device", |facts| first_other(facts).is_some());
+    assert_eq!(first_other(&facts), Some(stage.name("hog")), "{facts:#?}");
+    let answer = why(&facts);
+    let cause = answer.causes.iter().find(|cause| cause.kind == Kind::IoNeighbours);
+    let cause = cause.unwrap_or_else(|| panic!("{answer}\n{facts:#?}"));
+    assert_eq!(cause.at, stage.name("hog"));
+    stage.obey(cause.hint.as_ref().unwrap());
+}
+
+/// Without any limit: also where the kernel does not count then whose operations they are.
+fn alone() {
+    let stage = Stage::new("alone").with_pressure();
+    let device = Disk::new("alone");
+    let _load = stage.start("", &["direct", &device.path]);
+    let cause = stage.first_but_cpus(&stage.facts(""), Kind::Device);
+    let name = device.path.trim_start_matches("/dev/");
+    assert!(cause.sentence.contains(&format!("/dev/{name}")), "{}", cause.sentence);
+}
