@@ -82,7 +82,7 @@ pub fn set(host: &Host, asks: &[Ask]) -> Result<Vec<Change>, Error> {
 }
 
 /// What has to be known to put an ask back.
-struct Before {
+pub(crate) struct Before {
     /// What the setting held; of device rules, the list.
     value: Option<Value>,
     /// What else the kernel changes along with it: an idle group loses its weight.
@@ -90,7 +90,7 @@ struct Before {
 }
 
 impl Before {
-    fn of(host: &Host, ask: &Ask) -> Before {
+    pub(crate) fn of(host: &Host, ask: &Ask) -> Before {
         let other = |name: &str| {
             let found = settings::lookup(name)?;
             let value = held::value(host, &ask.group, &found, &ask.place).ok()?;
@@ -105,6 +105,14 @@ impl Before {
             }
             _ => Before { value: readable(host, ask), along: Vec::new() },
         }
+    }
+
+    /// What puts the ask back; nothing if it is not known what was there.
+    pub(crate) fn restoring(&self, ask: &Ask) -> Vec<Ask> {
+        let Some(value) = &self.value else { return Vec::new() };
+        let values = plan::restoring(&ask.found, &ask.value, value).into_iter();
+        let asks = values.map(|(found, value)| Ask { found, value, ..ask.clone() });
+        asks.chain(self.along.iter().cloned()).collect()
     }
 }
 
@@ -156,15 +164,7 @@ fn put_back(host: &Host, asks: &[Ask], before: &[Before], done: &[Write]) -> Vec
     for index in touched {
         let (ask, before) = (&asks[index], &before[index]);
         match &before.value {
-            Some(value) => {
-                let values = plan::restoring(&ask.found, &ask.value, value);
-                restoring.extend(values.into_iter().map(|(found, value)| Ask {
-                    found,
-                    value,
-                    ..ask.clone()
-                }));
-                restoring.extend(before.along.iter().cloned());
-            }
+            Some(_) => restoring.extend(before.restoring(ask)),
             None => {
                 left.push(format!("{} of group '{}' was done and can't be undone", ask.found.name, ask.group))
             }

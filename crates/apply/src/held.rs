@@ -2,7 +2,7 @@
 
 use kernel::{GroupName, Host, Seat};
 use plan::Place;
-use settings::{Codec, Controller, Found, Side, Value, Version};
+use settings::{Codec, Controller, Found, Setting, Side, Value, Version};
 
 use crate::Error;
 
@@ -78,6 +78,15 @@ pub fn get(host: &Host, group: &GroupName, found: &Found) -> Result<Reading, Err
     let value = value(host, group, found, &place)?;
     let files = found.files(place.version).iter().map(|file| seat.directory().join(file)).collect();
     Ok(Reading { value, place, files })
+}
+
+/// What a group has of the settings that are wanted; what its kernel lacks or can't tell is left out.
+pub fn all(host: &Host, group: &GroupName, wanted: impl Fn(&Setting) -> bool) -> Vec<(Found, Reading)> {
+    settings::all()
+        .filter(|setting| wanted(setting))
+        .filter_map(|setting| settings::find(setting.name).ok())
+        .filter_map(|found| get(host, group, &found).ok().map(|reading| (found, reading)))
+        .collect()
 }
 
 /// The value at a known place.

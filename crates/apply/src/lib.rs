@@ -6,6 +6,7 @@ mod held;
 
 mod change; // single settings
 mod copy;
+mod preview;
 
 // a whole plan, in the order of its way
 mod observe;
@@ -41,11 +42,12 @@ pub use copy::copies;
 pub use error::Error;
 pub use execute::{Difference, Meta, Outcome, Unmoved, execute};
 pub use failure::Failure;
-pub use held::{Reading, get, place};
+pub use held::{Reading, all, get, place};
 pub use kept::{Kept, Unfinished, kept, unfinished};
 pub use made::made;
 pub use observe::{hierarchies, observe, planned};
 pub use perform::Target;
+pub use preview::{Planned, inverse, preview};
 pub use prune::KEPT;
 pub use record::{
     Act, Affinity, Before, By, Ending, Entry, Head, Kind, Record, Result as End, Spot, Summary,

@@ -57,4 +57,5 @@ pub use reading::{
 pub use rule::{Controllers, Matcher, Process, Rule, Subsystem, Target, Who};
 pub use schema::schema;
 pub use source::Source;
+pub use toml_file::toml_table;
 pub use verify::{Accounts, HostFacts};

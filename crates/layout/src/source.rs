@@ -20,6 +20,11 @@ impl Source {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         Source { name: name.into(), text: text.into() }
     }
+
+    /// The place of a range of bytes, as far as it lies on its first line.
+    pub fn origin(&self, range: Range<usize>) -> Origin {
+        Places::new(self).origin(range)
+    }
 }
 
 /// Bytes whose characters are counted together.

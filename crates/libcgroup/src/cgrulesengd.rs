@@ -9,7 +9,7 @@ use std::{
 };
 
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
-use daemon::{Keep, Level, Log, LogTarget, Options, RuleFiles};
+use daemon::{Keep, Level, Log, LogTarget, Options, RuleFiles, Watching};
 
 use crate::{
     arguments::command,
@@ -84,6 +84,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<u8, Failure> {
         keep: Keep::Report,
         every: Duration::ZERO,
         socket: None,
+        watching: Watching::default(),
         buffer: Options::BUFFER,
     };
     match daemon::run(options) {

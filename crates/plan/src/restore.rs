@@ -11,6 +11,11 @@ use units::Limit;
 pub fn restoring(found: &Found, asked: &Value, before: &Value) -> Vec<(Found, Value)> {
     match (asked, before) {
         (Value::Rules(asked), Value::Rules(before)) => turned(found, asked, before),
+        // an invalid partition is read with the reason behind it, which the kernel does not take back
+        (Value::Word(_), Value::Word(before)) => {
+            let word = before.split(' ').next().unwrap_or_default().to_owned();
+            vec![(found.clone(), Value::Word(word))]
+        }
         _ => restored(asked, before).map(|value| (found.clone(), value)).into_iter().collect(),
     }
 }
@@ -93,5 +98,15 @@ mod tests {
         let expected = held(&[(device, "rbps", Limit::At(5)), (device, "riops", Limit::Max)]);
         assert_eq!(restored(&asked, &before), Some(expected));
         assert!(restoring(&found, &Value::Text(String::new()), &before).is_empty());
+    }
+
+    #[test]
+    fn an_invalid_partition_is_restored_without_the_reason_behind_it() {
+        let found = settings::find("cpuset.cpus.partition").unwrap();
+        let word = |text: &str| Value::Word(text.to_owned());
+        let before = word("root invalid (Cpu list in cpuset.cpus not exclusive)");
+        let restored: Vec<Value> =
+            restoring(&found, &word("isolated"), &before).into_iter().map(|(_, value)| value).collect();
+        assert_eq!(restored, [word("root")]);
     }
 }

@@ -155,6 +155,11 @@ impl Setting {
             .any(|binding| binding.codec == Codec::Reset)
     }
 
+    /// Can it be read and given another value?
+    pub fn can_be_set(&self) -> bool {
+        self.access == Access::ReadWrite && !self.is_counter()
+    }
+
     /// What `version` has of it.
     pub fn side(&'static self, version: Version) -> &'static Side {
         match version {

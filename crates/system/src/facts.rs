@@ -65,3 +65,16 @@ fn disk_of(device: DeviceNumber) -> Option<(DeviceNumber, String)> {
     let number = fs::read_to_string(format!("/sys/class/block/{name}/dev")).ok()?;
     Some((number.trim().parse().ok()?, name))
 }
+
+/// The number of a block device by its kernel's name, `sda` or `nvme0n1p2`; `None` if there is none.
+pub fn block_device(name: &str) -> Option<DeviceNumber> {
+    // a name is no path
+    (!name.is_empty() && !name.contains(['/', '.'])).then_some(())?;
+    fs::read_to_string(format!("/sys/class/block/{name}/dev")).ok()?.trim().parse().ok()
+}
+
+/// The kernel's name of a block device; `None` if there is none of that number.
+pub fn block_device_name(device: DeviceNumber) -> Option<String> {
+    let target = fs::read_link(format!("/sys/dev/block/{device}")).ok()?;
+    Some(target.file_name()?.to_str()?.to_owned())
+}

@@ -4,7 +4,9 @@
 mod accounts;
 mod facts;
 mod process;
+mod status;
 
 pub use accounts::{AccountError, Accounts};
-pub use facts::{Live, whole_disks};
-pub use process::{Gone, Process, ProcessReader, Stat, Status};
+pub use facts::{Live, block_device, block_device_name, whole_disks};
+pub use process::{Gone, Process, ProcessReader};
+pub use status::{Stat, Status};

@@ -40,6 +40,15 @@ pub(crate) fn read(source: &Source, names: &mut Names, report: &mut Report) -> D
     draft
 }
 
+/// The TOML of another kind of file of ours, and its syntax errors in our words, in the order of the lines.
+pub fn toml_table(source: &Source) -> (Table<'_>, Vec<Diagnostic>) {
+    let places = Places::new(source);
+    let (table, errors) = DeTable::parse_recoverable(places.text());
+    let mut report = Report::default();
+    syntax::report(&errors, &places, &mut report);
+    (table.into_inner(), report.finish(std::slice::from_ref(source)))
+}
+
 /// One file on its way.
 struct Reader<'r> {
     places: &'r Places<'r>,

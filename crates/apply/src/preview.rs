@@ -1,0 +1,76 @@
+//! What [`crate::set`] would write, beside what the files hold now, and what would put it back. Writes nothing.
+
+use std::path::PathBuf;
+
+use kernel::Host;
+use plan::{Ask, Place};
+
+use crate::{
+    Error,
+    change::Before,
+    held::{content, held_by_program, seat},
+};
+
+/// A write that is not done yet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Planned {
+    /// The file.
+    pub path: PathBuf,
+    /// What it holds now, of a file with a line per device that line; `None` if that can't be read.
+    pub before: Option<String>,
+    /// What would be written.
+    pub text: String,
+    /// Why it comes when it comes, where that matters.
+    pub why: Option<&'static str>,
+}
+
+/// The writes of [`crate::set`], in their order.
+///
+/// # Errors
+/// As [`crate::set`] before it writes anything.
+pub fn preview(host: &Host, asks: &[Ask]) -> Result<Vec<Planned>, Error> {
+    for ask in asks {
+        host.refuse_foreign(&ask.group, Some(ask.found.setting.name))?;
+    }
+    let (programs, files): (Vec<&Ask>, Vec<&Ask>) =
+        asks.iter().partition(|ask| held_by_program(&ask.found, ask.place.version));
+    let files: Vec<Ask> = files.into_iter().cloned().collect();
+    let writes = plan::writes(&files, &|place: &Place, file| content(host, place, file))?;
+    let mut planned: Vec<Planned> = writes
+        .iter()
+        .map(|write| {
+            let text = write.text.trim_end().to_owned();
+            let held = content(host, &write.place, &write.file);
+            let before = held.map(|held| match write.is_of_line() {
+                true => line_of(&held, &text),
+                false => held.trim_end().to_owned(),
+            });
+            Planned {
+                path: seat(host, &write.place).directory().join(&write.file),
+                before,
+                text,
+                why: write.why,
+            }
+        })
+        .collect();
+    planned.extend(programs.into_iter().map(|ask| Planned {
+        path: seat(host, &ask.place).directory().join(ask.found.setting.name),
+        before: None,
+        text: ask.value.to_string(),
+        why: None,
+    }));
+    Ok(planned)
+}
+
+/// The line of the same device or name as the one that is to be written; empty if there is none yet.
+fn line_of(held: &str, text: &str) -> String {
+    let name = |line: &str| line.split_whitespace().next().map(str::to_owned);
+    let same = held.lines().find(|line| name(line) == name(text));
+    same.unwrap_or_default().to_owned()
+}
+
+/// What would put back what these would change, as it is now. What can't be read can't be put back and is not among
+/// them.
+pub fn inverse(host: &Host, asks: &[Ask]) -> Vec<Ask> {
+    asks.iter().flat_map(|ask| Before::of(host, ask).restoring(ask)).collect()
+}
