@@ -200,7 +200,9 @@ impl Classifier {
         self.failed.clear();
         self.retry_at = None;
         let (mut moved, mut failed) = (0, 0);
-        self.led = if why == Scan::Start { self.ruling.led(&self.host) } else { HashSet::new() };
+        if why == Scan::Start {
+            self.led = self.ruling.led(&self.host);
+        }
         for &pid in &living {
             match self.judge_and_count(pid, None, Some(why)) {
                 Done::Moved => moved += 1,
@@ -208,6 +210,7 @@ impl Classifier {
                 Done::Left => {}
             }
         }
+        self.led = HashSet::new();
         if self.ruling.makes_groups() {
             self.sweep_at = Some(Instant::now() + SWEEP_AFTER);
         }
@@ -232,7 +235,12 @@ impl Classifier {
 
     /// When something is to be done without an event.
     pub fn due(&self) -> Option<Instant> {
-        self.sweep_at.into_iter().chain(self.retry_at).min()
+        [self.sweep_at, self.retry_at, self.alive.due()].into_iter().flatten().min()
+    }
+
+    /// A sign of life for the service manager, if it is time.
+    pub fn sign(&mut self) {
+        self.alive.sign();
     }
 
     /// Removes empty groups that were made on demand, if it is time.

@@ -80,8 +80,7 @@ impl Division {
 
     /// What the layout says of keeping a group.
     pub fn keep(&self, group: &str) -> Option<Keep> {
-        let of_name = |one: &&layout::Group| one.name.to_string() == group;
-        self.desired.groups.iter().find(of_name)?.demands.keep
+        keep_of(&self.desired, group)
     }
 
     /// Puts back what a change that was broken off had done, and undoes what was not confirmed in time. What was done
@@ -215,6 +214,16 @@ fn refused(layout: &Path, diagnostics: &[Diagnostic], sources: &[Source]) -> Ref
 /// Does the value mean something on this machine?
 fn is_there(assigned: &Assigned) -> Result<(), settings::ValueError> {
     assigned.found.parse(&assigned.text, &system::Live).map(drop)
+}
+
+/// Is a difference one that is told? Not of a group that the layout does not want kept.
+pub(crate) fn is_counted(desired: &Desired, group: &str, drift: &Drift) -> bool {
+    let keep = keep_of(desired, group);
+    keep != Some(Keep::Off) && !is_of_absent_device(drift)
+}
+
+fn keep_of(desired: &Desired, group: &str) -> Option<Keep> {
+    desired.groups.iter().find(|one| one.name.to_string() == group)?.demands.keep
 }
 
 /// The kernel forgets a device's limits with the device.

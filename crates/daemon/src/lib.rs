@@ -29,6 +29,7 @@ mod handle;
 mod keeping;
 
 mod interface;
+mod watching;
 
 mod run;
 
@@ -41,5 +42,6 @@ pub use notify::{Ended, wait_for_ready};
 pub use options::{Gate, Keep, Options, RuleFiles};
 pub use run::{Daemon, run};
 pub use strict::{GATE, gate};
+pub use watching::{METRICS, Paces, Record, Watching};
 
 pub mod socket;

@@ -1,5 +1,5 @@
-//! Where the log goes and how much of it: standard error or the journal, a file, or syslog's socket. Sets up `tracing`, and knows
-//! nothing of what is logged.
+//! Where the log goes and how much of it: standard error or the journal, a file, or syslog's socket. Sets up `tracing`,
+//! and knows nothing of what is logged.
 
 use std::{
     fs::{File, OpenOptions},

@@ -5,7 +5,7 @@ use std::{ffi::OsString, path::PathBuf, time::Duration};
 
 use classify::Files;
 
-use crate::Refused;
+use crate::{Refused, Watching};
 
 /// What the daemon is to do.
 #[derive(Debug, Clone)]
@@ -24,6 +24,8 @@ pub struct Options {
     pub every: Duration,
     /// Where it answers; `None`: nowhere.
     pub socket: Option<PathBuf>,
+    /// What is recorded and shown as metrics.
+    pub watching: Watching,
     /// The receive buffer for process events, in bytes as the kernel counts them, about 700 per event; the kernel may
     /// give less ([`Options::BUFFER`]).
     pub buffer: usize,

@@ -27,12 +27,13 @@ use crate::{
     interface::{Interface, Shared},
     keeping::{Keeping, Why},
     listener::Listener,
-    notify::{self, Alive},
+    notify,
     ruling::Ruling,
     signals::Signals,
     socket,
     strict::Strict,
     uevents::Uevents,
+    watching,
 };
 
 /// The nice value, unless it was started with another. Of processes that live for 1 ms, sixteen at a time, 72 % were moved
@@ -49,6 +50,8 @@ pub struct Daemon {
     counters: Arc<Counters>,
     handle: Handle,
     rights: Shared,
+    /// What the recorder and the metrics see; `None`: there are none.
+    watched: Option<Arc<watching::Shared>>,
     /// Why the last reload was refused, if it was.
     refused: Option<String>,
     end: bool,
@@ -85,6 +88,7 @@ pub fn run(options: Options) -> Result<(), Error> {
         strict: options.strict.clone().map(|words| Strict::new(words, Arc::clone(&counters))),
         classifier: Classifier::new(host, ruling, Arc::clone(&counters)),
         division,
+        watched: watched(&options, &counters),
         options,
         counters,
         handle,
@@ -94,6 +98,7 @@ pub fn run(options: Options) -> Result<(), Error> {
     };
     daemon.start()?;
     let socket = daemon.answer()?;
+    let watching = daemon.watch();
     notify::tell("READY=1");
     info!(rules = daemon.classifier.ruling().read.len(), "ready");
     daemon.serve(&mut listener, &mut signals, &mut uevents, &requests)?;
@@ -101,6 +106,7 @@ pub fn run(options: Options) -> Result<(), Error> {
     // who still waits for an answer is told that there will be none
     drop(requests);
     drop(socket);
+    drop(watching);
     info!("ended; groups stay as they are");
     Ok(())
 }
@@ -125,6 +131,12 @@ fn only_one(options: &Options) -> Result<File, Error> {
 
 fn host() -> Result<Host, Error> {
     Ok(Host::new(Box::new(Real::new()))?)
+}
+
+/// What is shared with the recorder and the metrics, if somebody wants either.
+fn watched(options: &Options, counters: &Arc<Counters>) -> Option<Arc<watching::Shared>> {
+    let state = options.apply.then(|| options.state.clone());
+    options.watching.is_any().then(|| Arc::new(watching::Shared::new(Arc::clone(counters), state)))
 }
 
 /// What comes and goes is told as far as the kernel lets us know; what is not is seen when the division is looked at.
@@ -156,7 +168,7 @@ impl Daemon {
         if let Some(strict) = &mut self.strict {
             strict.follow(self.classifier.ruling(), &self.options.files, self.handle.clone())?;
         }
-        self.share_rights();
+        self.share();
         self.classifier.scan(Scan::Start);
         Ok(())
     }
@@ -167,6 +179,20 @@ impl Daemon {
         let interface = Interface::new(self.handle.clone(), Arc::clone(&self.rights));
         let service = Arc::new(socket::Live::new(interface, &self.options.state));
         Ok(Some(socket::serve(path, service)?))
+    }
+
+    /// Starts the recorder and the metrics, as far as they are asked for.
+    fn watch(&self) -> Option<watching::Running> {
+        let started = self.options.watching.start(self.watched.as_ref()?);
+        started.inspect_err(|error| error!("nothing is recorded or shown: {error}")).ok()
+    }
+
+    /// The rules in force, for who shows what they lead to.
+    fn share(&self) {
+        self.share_rights();
+        if let Some(shared) = &self.watched {
+            shared.follow(self.ruling());
+        }
     }
 
     /// Who may ask for what: from the layout in force.
@@ -199,6 +225,9 @@ impl Daemon {
             Ok(host) => self.classifier.look_again(host),
             Err(error) => error!("{error}"),
         }
+        if let Some(shared) = &self.watched {
+            shared.look_again();
+        }
     }
 
     fn serve(
@@ -208,9 +237,8 @@ impl Daemon {
         uevents: &mut Option<Uevents>,
         requests: &Receiver<Request>,
     ) -> Result<(), Error> {
-        let mut alive = Alive::new();
         while !self.end {
-            let due = [listener.due(), self.classifier.due(), self.keeping.due(), alive.due()];
+            let due = [listener.due(), self.classifier.due(), self.keeping.due()];
             let due = due.into_iter().flatten().min();
             let Woken { event, woken, machine } = waited(listener, signals, uevents.as_ref(), due)?;
             if machine && uevents.as_mut().is_some_and(Uevents::take) {
@@ -228,7 +256,7 @@ impl Daemon {
             if let Some(why) = self.keeping.is_time() {
                 self.keep(why);
             }
-            alive.sign();
+            self.classifier.sign();
         }
         Ok(())
     }
@@ -295,7 +323,7 @@ impl Daemon {
         }
         let (rules, templates) = (ruling.read.len(), ruling.desired.templates.len());
         self.classifier.follow(ruling);
-        self.share_rights();
+        self.share();
         if what != What::Templates {
             self.classifier.scan(Scan::Reload);
         }

@@ -9,6 +9,8 @@ mod classified;
 mod counted;
 #[path = "daemon/daemon_process.rs"]
 mod daemon_process;
+#[path = "daemon/host.rs"]
+mod host;
 #[path = "daemon/hotplug.rs"]
 mod hotplug;
 #[path = "daemon/idle.rs"]
@@ -19,10 +21,18 @@ mod journal;
 mod kept;
 #[path = "daemon/kept_per_group.rs"]
 mod kept_per_group;
+#[path = "daemon/metrics.rs"]
+mod metrics;
+#[path = "daemon/metrics_scene.rs"]
+mod metrics_scene;
 #[path = "daemon/oracle.rs"]
 mod oracle;
 #[path = "daemon/postgresql.rs"]
 mod postgresql;
+#[path = "daemon/prometheus.rs"]
+mod prometheus;
+#[path = "daemon/recorded.rs"]
+mod recorded;
 #[path = "daemon/reloaded.rs"]
 mod reloaded;
 #[path = "daemon/service.rs"]
@@ -58,6 +68,8 @@ fn main() -> ExitCode {
             journal::trials(),
             idle::trials(),
             counted::trials(),
+            metrics::trials(),
+            recorded::trials(),
             strict::trials(),
             oracle::trials(),
             postgresql::trials(),

@@ -6,6 +6,8 @@
 mod client;
 #[path = "socket/document.rs"]
 mod document;
+#[path = "daemon/host.rs"]
+mod host;
 #[path = "socket/hostile.rs"]
 mod hostile;
 #[path = "socket/races.rs"]

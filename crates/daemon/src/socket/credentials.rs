@@ -1,5 +1,5 @@
-//! Who is at the other end of a connection, as the kernel tells it (SO_PEERCRED and SO_PEERGROUPS, unix(7)): what the process was when it
-//! connected. Nothing that the peer says of itself is believed.
+//! Who is at the other end of a connection, as the kernel tells it (SO_PEERCRED and SO_PEERGROUPS, unix(7)): what the
+//! process was when it connected. Nothing that the peer says of itself is believed.
 
 use apply::By;
 use system::ProcessReader;

@@ -2,7 +2,7 @@
 
 use std::{ffi::OsString, path::PathBuf, process::ExitCode, time::Duration};
 
-use daemon::{Gate, Keep, Log, LogTarget, Options, RuleFiles};
+use daemon::{Gate, Keep, Log, LogTarget, Options, Paces, Record, RuleFiles, Watching};
 
 pub const DAEMON: &str = "rf-test-daemon";
 pub const GATE: &str = "rf-test-gate";
@@ -23,6 +23,8 @@ pub fn daemon(mut words: impl Iterator<Item = OsString>) -> ExitCode {
         keep: Keep::Report,
         every: Duration::ZERO,
         socket: None,
+        // another suite may have more of them here than are shown else
+        watching: Watching { groups: 100_000, ..Watching::default() },
         buffer: Options::BUFFER,
     };
     let mut to = LogTarget::File(directory.join("log"));
@@ -36,6 +38,18 @@ pub fn daemon(mut words: impl Iterator<Item = OsString>) -> ExitCode {
                 (limits.start, limits.answer) = (patience, patience);
             }
             ("every", millis) => options.every = Duration::from_millis(millis.parse().unwrap()),
+            ("metrics", address) => options.watching.metrics = Some(address.parse().unwrap()),
+            ("textfile", path) => options.watching.textfile = Some(path.into()),
+            ("record", path) => {
+                let (interval, size) = (Duration::from_millis(20), units::Bytes(1 << 20));
+                options.watching.record = Some(Record { directory: path.into(), interval, size });
+            }
+            // what is looked at now and then is looked at whenever somebody asks
+            ("paces", millis) => {
+                let often = Duration::from_millis(millis.parse().unwrap());
+                options.watching.paces =
+                    Paces { metrics: often, held: often, misplaced: often, textfile: often, again: often };
+            }
             ("log", "error") => to = LogTarget::StandardError,
             ("keep", "repair") => options.keep = Keep::Repair,
             ("socket", path) => options.socket = Some(path.into()),

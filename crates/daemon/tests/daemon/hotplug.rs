@@ -5,6 +5,7 @@ use std::{
     fs,
     path::{Path, PathBuf},
     process::Command,
+    sync::atomic::{AtomicU32, Ordering},
 };
 
 use kernel::GroupName;
@@ -38,7 +39,10 @@ impl Device {
         // a module's parameter says how far a device's number is from its minor
         let partitions = fs::read_to_string("/sys/module/loop/parameters/max_part").unwrap_or_default();
         assert!(matches!(partitions.trim(), "" | "0"), "loop devices with partitions: {partitions}");
-        let free = (4000..5000).find(|number| !Path::new(&format!("/sys/block/loop{number}")).exists());
+        // each number once: tests run side by side, and a number that is free for a moment is to stay its test's
+        static NEXT: AtomicU32 = AtomicU32::new(4000);
+        let mut numbers = std::iter::repeat_with(|| NEXT.fetch_add(1, Ordering::Relaxed)).take(1000);
+        let free = numbers.find(|number| !Path::new(&format!("/sys/block/loop{number}")).exists());
         let device = Device(free.unwrap());
         device.again();
         device

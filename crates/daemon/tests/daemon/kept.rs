@@ -1,8 +1,5 @@
 //! The layout is applied at the start, kept while the daemon runs, and left as it is when it ends.
 
-use kernel::GroupName;
-use settings::Controller;
-
 use crate::{
     Case,
     world::{Running, World, eventually},
@@ -25,46 +22,34 @@ fn layout(world: &mut World, max: u32) -> (String, std::path::PathBuf) {
     (group, program)
 }
 
-fn held(world: &World, group: &str) -> String {
-    let name = GroupName::new(group).unwrap();
-    let seat = world.host.seat(&name, Controller::Pids).unwrap();
-    world.host.read(&seat, &name, "pids.max").unwrap().trim().to_owned()
-}
-
-fn write(world: &World, group: &str, value: &str) {
-    let name = GroupName::new(group).unwrap();
-    let seat = world.host.seat(&name, Controller::Pids).unwrap();
-    world.host.write(&seat, &name, "pids.max", value).unwrap();
-}
-
 fn crash() {
     let mut world = World::new();
     let (group, program) = layout(&mut world, 500);
     let daemon = world.daemon(&[]);
-    assert_eq!(held(&world, &group), "500");
+    assert_eq!(world.limit(&group), "500");
     let process = Running::start(&program, &["600"]);
     eventually("in its group", || world.place(process.pid()).as_deref() == Some(&group));
     daemon.kill();
-    assert_eq!((held(&world, &group).as_str(), world.place(process.pid())), ("500", Some(group.clone())));
+    assert_eq!((world.limit(&group).as_str(), world.place(process.pid())), ("500", Some(group.clone())));
     let meanwhile = Running::start(&program, &["600"]);
     let daemon = world.daemon(&[]);
     for pid in [process.pid(), meanwhile.pid()] {
         assert_eq!(world.place(pid).as_deref(), Some(group.as_str()));
     }
-    assert_eq!(held(&world, &group), "500");
+    assert_eq!(world.limit(&group), "500");
     daemon.end();
-    assert_eq!(held(&world, &group), "500");
+    assert_eq!(world.limit(&group), "500");
 }
 
 fn told() {
     let mut world = World::new();
     let (group, _) = layout(&mut world, 500);
     let daemon = world.daemon(&["every=50"]);
-    write(&world, &group, "77");
+    world.set_limit(&group, "77");
     daemon.wait_for_log("not as it was applied", 1);
     std::thread::sleep(std::time::Duration::from_millis(300));
     assert_eq!(daemon.log().matches("not as it was applied").count(), 1, "{}", daemon.log());
-    assert_eq!(held(&world, &group), "77");
+    assert_eq!(world.limit(&group), "77");
     daemon.end();
 }
 
@@ -73,9 +58,9 @@ fn repaired() {
     let (group, _) = layout(&mut world, 500);
     let daemon = world.daemon(&["every=50", "keep=repair"]);
     for (times, value) in ["77", "78"].into_iter().enumerate() {
-        write(&world, &group, value);
+        world.set_limit(&group, value);
         daemon.wait_for_log("made as the layout asks again", times + 1);
-        assert_eq!(held(&world, &group), "500");
+        assert_eq!(world.limit(&group), "500");
     }
     daemon.end();
 }

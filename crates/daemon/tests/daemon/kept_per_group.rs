@@ -1,8 +1,6 @@
 //! Which groups are repaired and which are only told of; and by which layout, while the one on the disk is another.
 
-use kernel::GroupName;
 use rustix::process::Signal;
-use settings::Controller;
 
 use crate::{
     Case,
@@ -18,20 +16,8 @@ pub fn trials() -> Vec<Case> {
     ]
 }
 
-fn held(world: &World, group: &str) -> String {
-    let name = GroupName::new(group).unwrap();
-    let seat = world.host.seat(&name, Controller::Pids).unwrap();
-    world.host.read(&seat, &name, "pids.max").unwrap().trim().to_owned()
-}
-
-fn write(world: &World, group: &str, value: &str) {
-    let name = GroupName::new(group).unwrap();
-    let seat = world.host.seat(&name, Controller::Pids).unwrap();
-    world.host.write(&seat, &name, "pids.max", value).unwrap();
-}
-
 fn is_repaired(world: &World, group: &str, value: &str) {
-    eventually(&format!("{group} is made {value} again"), || held(world, group) == value);
+    eventually(&format!("{group} is made {value} again"), || world.limit(group) == value);
 }
 
 fn per_group() {
@@ -47,14 +33,14 @@ fn per_group() {
     let daemon = world.daemon(&["every=50"]);
     for round in 1..3 {
         for group in [&left, &told, &repaired] {
-            write(&world, group, "77");
+            world.set_limit(group, "77");
         }
         is_repaired(&world, &repaired, "500");
         daemon.wait_for_log("made as the layout asks again", round);
         daemon.wait_for_log(&format!("not as it was applied: group {repaired}"), round);
     }
     daemon.wait_for_log(&format!("not as it was applied: group {told}"), 1);
-    assert_eq!([held(&world, &told), held(&world, &left)], ["77", "77"]);
+    assert_eq!([world.limit(&told), world.limit(&left)], ["77", "77"]);
     let log = daemon.log();
     assert_eq!(log.matches(&format!("not as it was applied: group {told}")).count(), 1, "{log}");
     assert!(!log.contains(&format!("group {left}")), "{log}");
@@ -72,11 +58,11 @@ fn by_default() {
         ),
     );
     let daemon = world.daemon(&["every=50", "keep=repair"]);
-    write(&world, &one, "77");
-    write(&world, &other, "77");
+    world.set_limit(&one, "77");
+    world.set_limit(&other, "77");
     is_repaired(&world, &other, "500");
     daemon.wait_for_log(&format!("not as it was applied: group {one}"), 1);
-    assert_eq!(held(&world, &one), "77");
+    assert_eq!(world.limit(&one), "77");
     daemon.end();
 }
 
@@ -91,14 +77,14 @@ fn refused() {
     world.write("layout.toml", &other);
     daemon.signal(Signal::HUP);
     daemon.wait_for_log("not reloaded, what was in force stays", 1);
-    assert_eq!(held(&world, &group), "500");
-    write(&world, &group, "77");
+    assert_eq!(world.limit(&group), "500");
+    world.set_limit(&group, "77");
     is_repaired(&world, &group, "500");
     world.write("layout.toml", &layout(300));
     daemon.signal(Signal::HUP);
     daemon.wait_for_log("INFO reloaded", 1);
-    assert_eq!(held(&world, &group), "300");
-    write(&world, &group, "77");
+    assert_eq!(world.limit(&group), "300");
+    world.set_limit(&group, "77");
     is_repaired(&world, &group, "300");
     daemon.end();
 }
@@ -111,7 +97,7 @@ fn not_reloaded() {
     let daemon = world.daemon(&["every=50", "keep=repair"]);
     for text in [layout(400), "[nonsense".to_owned()] {
         world.write("layout.toml", &text);
-        write(&world, &group, "77");
+        world.set_limit(&group, "77");
         is_repaired(&world, &group, "500");
     }
     daemon.end();

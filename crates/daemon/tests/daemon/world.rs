@@ -10,12 +10,12 @@ use std::{
     time::{Duration, Instant},
 };
 
-use kernel::{GroupName, Host, Real, What};
+use kernel::{GroupName, Host, What};
 use rustix::process::{Pid, Signal, kill_process};
 use settings::Controller;
 use system::ProcessReader;
 
-use crate::daemon_process::DAEMON;
+use crate::{daemon_process::DAEMON, host};
 
 pub struct World {
     pub directory: PathBuf,
@@ -39,7 +39,7 @@ impl World {
         let directory = std::env::temp_dir().join(&name);
         fs::create_dir(&directory).unwrap();
         fs::set_permissions(&directory, fs::Permissions::from_mode(0o755)).unwrap();
-        World { directory, host: host(), name, groups: Vec::new() }
+        World { directory, host: host::host(), name, groups: Vec::new() }
     }
 
     /// The name of a group of ours.
@@ -102,6 +102,20 @@ impl World {
         }
         let own = path.strip_prefix(base).and_then(|own| own.strip_prefix('/')).map(str::to_owned);
         Some(own.unwrap_or_else(|| format!("/{path}")))
+    }
+
+    /// A group's `pids.max`, as the kernel has it.
+    pub fn limit(&self, group: &str) -> String {
+        let name = GroupName::new(group).unwrap();
+        let seat = self.host.seat(&name, Controller::Pids).unwrap();
+        self.host.read(&seat, &name, "pids.max").unwrap().trim().to_owned()
+    }
+
+    /// Writes it, as somebody else would.
+    pub fn set_limit(&self, group: &str, value: &str) {
+        let name = GroupName::new(group).unwrap();
+        let seat = self.host.seat(&name, Controller::Pids).unwrap();
+        self.host.write(&seat, &name, "pids.max", value).unwrap();
     }
 
     pub fn put(&self, group: &str, pid: u32) {
@@ -209,17 +223,6 @@ impl Drop for Running {
     }
 }
 
-/// The machine, where groups of ours can be made: below systemd that is a unit.
-fn host() -> Host {
-    let look = || Host::new(Box::new(Real::new())).unwrap();
-    let host = look();
-    if !host.needs_unit() {
-        return host;
-    }
-    kernel::ensure_unit(&host).unwrap();
-    look()
-}
-
 fn log(directory: &Path) -> String {
     fs::read_to_string(directory.join("log")).unwrap_or_default()
 }
@@ -230,7 +233,7 @@ pub fn end(pid: u32, signal: Signal) {
 
 /// Waits for something that is to become true soon; an emulated machine may need long for it.
 pub fn eventually(what: &str, mut is: impl FnMut() -> bool) {
-    let deadline = Instant::now() + Duration::from_secs(120);
+    let deadline = Instant::now() + Duration::from_secs(300);
     // the look itself must not keep a slow machine busy
     let mut pause = Duration::from_millis(5);
     while !is() {

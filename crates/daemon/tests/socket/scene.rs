@@ -17,7 +17,7 @@ use apply::By;
 use daemon::socket::{
     Classification, Control, Handle, Limits, Live, Refused, Reloaded, Rights, Status, serve_within,
 };
-use kernel::{GroupName, Host, Real};
+use kernel::{GroupName, Host};
 use serde_json::Value;
 use settings::Controller;
 use system::Accounts;
@@ -102,7 +102,7 @@ impl Scene {
     pub fn within(limits: Limits) -> Scene {
         let number = SCENES.fetch_add(1, Ordering::Relaxed);
         let group = format!("rf-test-socket-{}-{number}", std::process::id());
-        let host = host();
+        let host = crate::host::host();
         let directory = tempfile::Builder::new().prefix("rf-test-socket").tempdir().unwrap();
         fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o755)).unwrap();
         let layout = format!(
@@ -205,17 +205,6 @@ impl Drop for Scene {
         }
         let _ = self.host.delete(&GroupName::new(&self.group).unwrap(), true);
     }
-}
-
-/// The machine, where groups of ours can be made: below systemd that is a unit.
-fn host() -> Host {
-    let look = || Host::new(Box::new(Real::new())).unwrap();
-    let host = look();
-    if !host.needs_unit() {
-        return host;
-    }
-    kernel::ensure_unit(&host).unwrap();
-    look()
 }
 
 static COPY: OnceLock<tempfile::TempDir> = OnceLock::new();

@@ -1,0 +1,167 @@
+//! The metrics' thread: makes the text when somebody asks for it, and at its times the file for a collector of text files.
+
+use std::{
+    path::Path,
+    sync::{
+        Arc,
+        mpsc::{Receiver, RecvTimeoutError},
+    },
+    time::{Duration, Instant},
+};
+
+use apply::{State, Target};
+use kernel::{Host, Real};
+use tokio::sync::oneshot;
+use watch::{
+    Beat, Descriptors, Groups, Options, Sampler,
+    metrics::{Bounds, Format, Held, Partition, Writer, replace, write},
+};
+
+use super::{Paces, Shared, Watching, few, misplaced::Misplaced, own, told::Told};
+use crate::division::is_counted;
+
+/// Somebody wants the metrics.
+pub(super) struct Ask {
+    pub format: Format,
+    pub answer: oneshot::Sender<Arc<str>>,
+}
+
+/// Answers until nobody can ask any more.
+pub(super) fn run(watching: &Watching, shared: Arc<Shared>, asked: &Receiver<Ask>) {
+    let mut collector = Collector::new(watching, shared);
+    let mut told = Told::new("the textfile is not written", "the textfile is written again");
+    let mut due = watching.textfile.as_deref().map(|path| (path, Instant::now()));
+    loop {
+        if let Some((path, at)) = &mut due
+            && *at <= Instant::now()
+        {
+            *at = Instant::now() + watching.paces.textfile;
+            into(path, &collector.text(Format::Text), &mut told);
+        }
+        let left = due.map_or(Duration::MAX, |(_, at)| at.saturating_duration_since(Instant::now()));
+        match asked.recv_timeout(left.min(Duration::from_secs(3600))) {
+            // who asked may be gone
+            Ok(ask) => _ = ask.answer.send(collector.text(ask.format)),
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => return,
+        }
+    }
+}
+
+fn into(path: &Path, text: &str, told: &mut Told) {
+    match replace(path, text) {
+        Ok(()) => told.well(),
+        Err(error) => told.fail(format!("{}: {error}", path.display())),
+    }
+}
+
+/// Makes the text.
+struct Collector {
+    shared: Arc<Shared>,
+    paces: Paces,
+    bounds: Bounds,
+    /// Where the history is; `None`: nothing is applied.
+    state: Option<State>,
+    seen: Option<Seen>,
+    held: Option<(Instant, Held)>,
+    misplaced: Misplaced,
+    texts: [Option<(Instant, Arc<str>)>; 2],
+    sampling: Told,
+    history: Told,
+}
+
+/// The hierarchies, as long as they are the same.
+struct Seen {
+    host: Host,
+    sampler: Sampler<Descriptors>,
+    mounts: u64,
+}
+
+impl Collector {
+    fn new(watching: &Watching, shared: Arc<Shared>) -> Collector {
+        Collector {
+            state: shared.state.clone().map(State::peek),
+            shared,
+            paces: watching.paces,
+            bounds: Bounds { groups: watching.groups, ..Bounds::default() },
+            seen: None,
+            held: None,
+            misplaced: Misplaced::default(),
+            texts: [None, None],
+            sampling: Told::new("groups have no metrics", "groups have metrics again"),
+            history: Told::new("what was applied has no metrics", "what was applied has metrics again"),
+        }
+    }
+
+    /// The metrics, made anew unless they are fresh.
+    fn text(&mut self, format: Format) -> Arc<str> {
+        let place = usize::from(format == Format::OpenMetrics);
+        if let Some((at, text)) = &self.texts[place]
+            && at.elapsed() < self.paces.metrics
+        {
+            return Arc::clone(text);
+        }
+        let mut text = String::new();
+        let mut writer = Writer::new(&mut text, format);
+        self.groups(&mut writer);
+        own::write(&self.shared, &mut writer);
+        writer.end();
+        let text: Arc<str> = text.into();
+        self.texts[place] = Some((Instant::now(), Arc::clone(&text)));
+        text
+    }
+
+    /// All that the hierarchies tell.
+    fn groups(&mut self, to: &mut Writer<'_>) {
+        if self.seen.as_ref().is_none_or(|seen| seen.mounts != self.shared.mounts()) {
+            self.seen = None;
+            let mounts = self.shared.mounts();
+            match Host::new(Box::new(Real::new())) {
+                Ok(host) => {
+                    let sampler =
+                        Sampler::new(&host, few(), Options { groups: Groups::Ours, slow_every: 1 }, true);
+                    self.seen = Some(Seen { host, sampler, mounts });
+                }
+                Err(error) => self.sampling.fail(error),
+            }
+        }
+        let Some(Seen { host, sampler, .. }) = &mut self.seen else { return };
+        // who asks seldom wants all of it
+        sampler.refresh();
+        let bounds = self.bounds;
+        match sampler.tick(host, Beat::default()) {
+            Ok(sample) => {
+                self.sampling.well();
+                write(sample, bounds, to);
+                Partition::write(&Partition::all(host, sample.groups.rows()), bounds, to);
+            }
+            Err(error) => {
+                self.sampling.fail(error);
+                self.seen = None;
+                return;
+            }
+        }
+        if let Some(state) = &self.state
+            && self.held.as_ref().is_none_or(|(at, _)| at.elapsed() >= self.paces.held)
+        {
+            let followed = self.shared.followed();
+            match apply::status(state, Target { host, system: &apply::Running::new() }) {
+                Ok(statuses) => {
+                    self.history.well();
+                    let counts =
+                        |group: &str, drift: &apply::Drift| is_counted(&followed.desired, group, drift);
+                    self.held = Some((Instant::now(), Held::of(&statuses, counts)));
+                }
+                Err(failure) => {
+                    self.history.fail(failure);
+                    self.held = None;
+                }
+            }
+        }
+        if let Some((_, held)) = &self.held {
+            held.write(bounds, to);
+        }
+        self.misplaced.look(host, &self.shared, self.paces.misplaced);
+        self.misplaced.write(to);
+    }
+}

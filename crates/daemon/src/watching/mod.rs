@@ -1,0 +1,175 @@
+//! The recorder and the metrics of the daemon. They have threads, descriptors and a look at the hierarchies of their own:
+//! the loop that classifies and the gate of strict rules never wait for them, and what fails here ends nothing. None of it
+//! runs unless it is asked for.
+
+// in the order of the data's way: what is shared, samples into the log, figures into text, text to who asks
+mod shared;
+mod told;
+
+mod recorder;
+
+mod collector;
+mod misplaced;
+mod own;
+
+mod endpoint;
+
+use std::{
+    net::{Ipv4Addr, SocketAddr},
+    os::unix::net::UnixStream,
+    path::PathBuf,
+    sync::{
+        Arc,
+        mpsc::{Sender, channel},
+    },
+    thread::{Builder, JoinHandle},
+    time::Duration,
+};
+
+use rustix::process::{getpriority_process, setpriority_process};
+use tracing::warn;
+use units::Bytes;
+use watch::metrics::Bounds;
+
+use collector::Ask;
+use endpoint::Endpoint;
+pub(crate) use shared::{Followed, Shared};
+
+/// Where metrics are, unless another address is named.
+pub const METRICS: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 10947);
+
+/// What is recorded and shown; by default nothing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Watching {
+    /// The log.
+    pub record: Option<Record>,
+    /// Where metrics are had over HTTP ([`METRICS`]).
+    pub metrics: Option<SocketAddr>,
+    /// A file for a collector of text files.
+    pub textfile: Option<PathBuf>,
+    /// Of at most so many groups; how many are left out is a metric.
+    pub groups: usize,
+    /// How often what is looked at.
+    pub paces: Paces,
+}
+
+/// How the log is kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Record {
+    /// Where it is.
+    pub directory: PathBuf,
+    /// How often a sample is taken, at least 1 ms.
+    pub interval: Duration,
+    /// At most so much on disk.
+    pub size: Bytes,
+}
+
+/// How often metrics are made anew, at most.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Paces {
+    /// All of them: who asks more often has the same again.
+    pub metrics: Duration,
+    /// What of it is compared with what was applied.
+    pub held: Duration,
+    /// What of it compares all processes with the rules.
+    pub misplaced: Duration,
+    /// The file is written.
+    pub textfile: Duration,
+    /// What is refused is tried again: the log, the address.
+    pub again: Duration,
+}
+
+impl Default for Watching {
+    fn default() -> Self {
+        let groups = Bounds::default().groups;
+        Watching { record: None, metrics: None, textfile: None, groups, paces: Paces::default() }
+    }
+}
+
+impl Default for Paces {
+    fn default() -> Self {
+        Paces {
+            metrics: Duration::from_secs(1),
+            held: Duration::from_secs(10),
+            misplaced: Duration::from_secs(30),
+            textfile: Duration::from_secs(15),
+            again: Duration::from_secs(5),
+        }
+    }
+}
+
+/// The threads; they end when this is dropped, the recorder after the record that it is writing.
+#[derive(Default)]
+pub(crate) struct Running {
+    /// Its other end becomes readable when this is closed.
+    stop: Option<UnixStream>,
+    endpoint: Option<Endpoint>,
+    asks: Option<Sender<Ask>>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl Watching {
+    /// Is there anything to do?
+    pub fn is_any(&self) -> bool {
+        self.record.is_some() || self.metrics.is_some() || self.textfile.is_some()
+    }
+
+    /// Starts what is asked for.
+    ///
+    /// # Errors
+    /// There is no thread or descriptor to be had. What else fails is told in the log, and tried again.
+    pub(crate) fn start(&self, shared: &Arc<Shared>) -> std::io::Result<Running> {
+        let mut running = Running::default();
+        if let Some(record) = &self.record {
+            let (stopped, stop) = UnixStream::pair()?;
+            running.stop = Some(stop);
+            let (record, shared, again) = (record.clone(), Arc::clone(shared), self.paces.again);
+            let thread = thread("recorder", move || recorder::run(&record, &shared, &stopped, again));
+            running.threads.push(thread?);
+        }
+        if self.metrics.is_some() || self.textfile.is_some() {
+            let (asks, asked) = channel();
+            let (watching, shared) = (self.clone(), Arc::clone(shared));
+            let thread = thread("metrics", move || collector::run(&watching, shared, &asked));
+            running.threads.push(thread?);
+            if let Some(address) = self.metrics {
+                if !address.ip().is_loopback() {
+                    warn!("whoever reaches {address} can read the metrics: there is no password");
+                }
+                running.endpoint = Some(endpoint::serve(address, asks.clone(), self.paces.again)?);
+            }
+            running.asks = Some(asks);
+        }
+        Ok(running)
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        drop(self.stop.take());
+        drop(self.endpoint.take());
+        drop(self.asks.take());
+        for thread in self.threads.drain(..) {
+            let _ = thread.join(); // one that panicked has ended as well
+        }
+    }
+}
+
+/// A thread that takes no turn from the loop: its nice value is not the loop's.
+fn thread(name: &str, body: impl FnOnce() + Send + 'static) -> std::io::Result<JoinHandle<()>> {
+    Builder::new().name(name.to_owned()).spawn(move || {
+        // on Linux a nice value is a thread's
+        if getpriority_process(None).is_ok_and(|nice| nice < 0) {
+            let _ = setpriority_process(None, 0);
+        }
+        body();
+    })
+}
+
+/// Files that one sampler of the daemon may keep open: a part of what it may have, which leaves most for rules' groups,
+/// clients and the other sampler.
+fn few() -> watch::Descriptors {
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
+    let limit = limit.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
+    watch::Descriptors::few(limit / 4)
+}

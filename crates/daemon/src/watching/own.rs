@@ -1,0 +1,77 @@
+//! What the daemon counts, as metrics.
+
+use watch::metrics::{Family, Writer, families};
+
+use super::Shared;
+use crate::Figures;
+
+/// Counters without labels, by their names in [`Figures`].
+const COUNTERS: &[(&Family, &str)] = &[
+    (&families::EVENTS, "events"),
+    (&families::OVERRUNS, "overruns"),
+    (&families::SCANS, "scans"),
+    (&families::DECISIONS, "decisions"),
+    (&families::SWEPT, "swept"),
+    (&families::DRIFTS_FOUND, "drifts"),
+    (&families::REPAIRS, "repairs"),
+    (&families::GATES, "gates"),
+    (&families::GATES_LATE, "gates_late"),
+];
+
+/// Counters that are told apart by a label: its name, and by its values the names in [`Figures`].
+type Labelled = (&'static Family, &'static str, &'static [(&'static str, &'static str)]);
+const LABELLED: &[Labelled] = &[
+    (
+        &families::CLASSIFIED,
+        "outcome",
+        &[
+            ("moved", "moved"),
+            ("there", "there"),
+            ("by_hand", "by_hand"),
+            ("missed", "missed"),
+            ("failed", "failed"),
+        ],
+    ),
+    (&families::RELOADS, "result", &[("followed", "reloads"), ("refused", "refused")]),
+    (
+        &families::HELD_STARTS,
+        "outcome",
+        &[("moved", "gate_moved"), ("left", "gate_left"), ("let_go", "gate_let_go")],
+    ),
+];
+
+const MICRO: f64 = 1e-6;
+
+/// Counters and what became of samples.
+pub(super) fn write(shared: &Shared, to: &mut Writer<'_>) {
+    let figures = shared.counters.figures();
+    let count =
+        |name: &str| figures.counts.iter().find(|(known, _)| *known == name).map_or(0, |(_, count)| *count);
+    to.one(&families::RULES, shared.followed().rules.len());
+    for (family, name) in COUNTERS {
+        to.one(family, count(name));
+    }
+    for (family, label, values) in LABELLED {
+        to.begin(family);
+        for (value, name) in *values {
+            to.sample(&[(label, value)], count(name));
+        }
+    }
+    to.one(&families::HELD_STARTS_SECONDS, count("gate_usec") as f64 * MICRO);
+    latency(&figures, to);
+    let Some((recorded, up)) = shared.recorded() else { return };
+    to.one(&families::RECORDER_UP, u8::from(up));
+    to.one(&families::RECORDER_SAMPLES, recorded.samples);
+    to.one(&families::RECORDER_LOST, recorded.lost);
+    to.one(&families::RECORDER_MISSED, recorded.missed);
+    to.one(&families::RECORDER_BYTES, recorded.bytes);
+}
+
+fn latency(figures: &Figures, to: &mut Writer<'_>) {
+    to.begin(&families::MOVE_SECONDS);
+    // the last one takes all above
+    let Some(((_, above), buckets)) = figures.latency.split_last() else { return };
+    let buckets: Vec<(f64, u64)> =
+        buckets.iter().map(|(bound, count)| (*bound as f64 * MICRO, *count)).collect();
+    to.histogram(&buckets, *above, figures.latency_sum as f64 * MICRO);
+}

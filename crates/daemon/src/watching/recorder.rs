@@ -1,0 +1,90 @@
+//! The recorder's thread: the loop of `ringfence record`, begun anew where that would end.
+
+use std::{ops::ControlFlow, os::unix::net::UnixStream, time::Duration};
+
+use kernel::{Host, Real};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use tracing::{info, warn};
+use watch::{
+    Cadence, Groups, Options, Recorder, RecorderOptions, Sampler,
+    log::{Recording, Turn},
+};
+
+use super::{Record, Shared, few, told::Told};
+
+/// Records until `stopped` becomes readable.
+pub(super) fn run(record: &Record, shared: &Shared, stopped: &UnixStream, again: Duration) {
+    let mut told = Told::new("nothing is recorded", "samples are recorded again");
+    let mut recording = None;
+    loop {
+        let trouble = match &mut recording {
+            None => match open(record) {
+                Ok(opened) => {
+                    recording = Some(opened);
+                    continue;
+                }
+                Err(trouble) => trouble,
+            },
+            Some(recording) => match sampled(recording, record, shared, stopped, &mut told) {
+                Ok(true) => return,
+                Ok(false) => continue,
+                Err(trouble) => trouble,
+            },
+        };
+        told.fail(trouble);
+        shared.record(recording.as_ref().map(Recording::counts).unwrap_or_default(), false);
+        if is_stopped_within(stopped, again) {
+            return;
+        }
+    }
+}
+
+fn open(record: &Record) -> Result<Recording, String> {
+    let options = RecorderOptions { size: record.size, ..RecorderOptions::default() };
+    let (recorder, torn) =
+        Recorder::open(&record.directory, options).map_err(|error| match error.hint() {
+            Some(hint) => format!("{error}; hint: {hint}"),
+            None => error.to_string(),
+        })?;
+    torn.iter().for_each(|torn| warn!("{torn}"));
+    info!("recording into {}", record.directory.display());
+    Ok(Recording::new(recorder))
+}
+
+/// Samples of these hierarchies; true if it is to stop, false if they may be others now.
+fn sampled(
+    recording: &mut Recording,
+    record: &Record,
+    shared: &Shared,
+    stopped: &UnixStream,
+    told: &mut Told,
+) -> Result<bool, String> {
+    let mounts = shared.mounts();
+    let host = Host::new(Box::new(Real::new())).map_err(|error| error.to_string())?;
+    let mut sampler = Sampler::new(&host, few(), Options::every(record.interval, Groups::Ours), true);
+    let mut cadence =
+        Cadence::new(record.interval).map_err(|errno| format!("no timer: {}", kernel::describe(errno)))?;
+    let after = |recording: &Recording, turn| {
+        match turn {
+            Some(Turn::Lost(error)) => told.fail(error),
+            Some(Turn::Again) => told.well(),
+            // it was the log or the groups that could not be opened
+            None if !recording.is_failing() => told.well(),
+            None => {}
+        }
+        shared.record(recording.counts(), !recording.is_failing());
+        if shared.mounts() == mounts { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    };
+    let ended = recording.run(&host, &mut sampler, (&mut cadence, stopped), after);
+    ended.map_err(|broken| broken.to_string())?;
+    Ok(shared.mounts() == mounts || is_stopped_within(stopped, Duration::ZERO))
+}
+
+fn is_stopped_within(stopped: &UnixStream, time: Duration) -> bool {
+    let time = Timespec {
+        tv_sec: time.as_secs().try_into().unwrap_or(i64::MAX),
+        tv_nsec: time.subsec_nanos().into(),
+    };
+    let mut ready = [PollFd::new(stopped, PollFlags::IN)];
+    poll(&mut ready, Some(&time)).is_ok_and(|ready| ready > 0)
+}
