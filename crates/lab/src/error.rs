@@ -2,8 +2,6 @@
 
 use std::{io, path::PathBuf};
 
-use crate::Refused;
-
 /// Everything that can end an experiment, or one condition of it.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -90,20 +88,65 @@ pub enum Error {
         /// What the kernel said.
         source: io::Error,
     },
-    /// The machine has no CPU that the demonstration may use.
-    #[error("no CPU is known that this process may run on")]
-    NoCpu,
-    /// A group could not be made, set, entered or removed.
+    /// A workload's tool is missing or can't be used.
+    #[error(transparent)]
+    Driver(#[from] crate::drivers::Failure),
+    /// A group could not be made, entered or removed.
     #[error("{0}")]
-    Division(#[from] Refused),
+    Group(#[from] kernel::Error),
+    /// A setting could not be given.
+    #[error("{0}")]
+    Setting(#[from] apply::Error),
+    /// A value is none of its setting.
+    #[error("{0}")]
+    Value(#[from] settings::ValueError),
+    /// There is no such setting.
+    #[error("{0}")]
+    NoSetting(#[from] settings::UnknownSetting),
+    /// A file of the results or of the lab's records could not be written or read.
+    #[error("cannot {what} {}: {source}", path.display())]
+    File {
+        /// `write`, `read`, `make`.
+        what: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// The experiment can't be made.
+    #[error("{text}")]
+    Cannot {
+        /// Why.
+        text: String,
+        /// What mends it.
+        hint: Option<String>,
+    },
 }
 
 impl Error {
+    /// Of a file of ours.
+    pub(crate) fn file<'p>(
+        what: &'static str,
+        path: &'p std::path::Path,
+    ) -> impl Fn(io::Error) -> Error + 'p {
+        move |source| Error::File { what, path: path.to_owned(), source }
+    }
+
+    /// In words.
+    pub(crate) fn cannot(text: impl Into<String>) -> Error {
+        Error::Cannot { text: text.into(), hint: None }
+    }
+
     /// What mends it, where that is known.
     pub fn hint(&self) -> Option<String> {
         match self {
             Error::Loop { what, source, path } => loop_hint(what, source, path.as_deref()),
-            Error::Division(refused) => refused.hint.clone(),
+            Error::Driver(failure) => failure.hint(),
+            Error::Group(error) => error.hint(),
+            Error::Setting(error) => error.hint(),
+            Error::Value(error) => error.hint(),
+            Error::NoSetting(error) => Some(error.hint()),
+            Error::Cannot { hint, .. } => hint.clone(),
             Error::Device { source, .. } if source.kind() == io::ErrorKind::PermissionDenied => {
                 Some("run it as root".to_owned())
             }

@@ -1,27 +1,28 @@
-//! Experiments: workloads that are measured, the conditions they run under, and what the figures say. Groups are
-//! made and set through [`Division`] alone, by whoever calls; nothing here opens a cgroup file.
+//! Experiments on this machine: groups, workloads, measurements. What is compared and what the figures say is the
+//! business of the crate `experiment`; cgroup files are opened by `kernel` alone.
 
 mod error;
 
 mod options; // what a workload's hidden subcommand is told
-mod reader;
-mod start; // its barrier: all begin at the same instant
-mod worker; // CPU work // direct reads of a block device
+mod program; // and how that subcommand is reached
+mod start; // what every workload's process has
 
-mod child; // the same, seen from the process that starts them
-mod load;
-mod loopdev; // a block device to read from // what else the machine was doing
+mod loopdev; // a block device to read from
+mod oltp; // the built-in server and its clients
 
-mod division; // the caller's side: groups and their settings
-mod statistics;
+mod driver; // what an experiment asks of a workload
+pub mod drivers; // what answers: real tools
+pub mod workloads; // and built-in workloads
 
-pub mod demo;
+mod enter; // how processes get into their groups
+mod groups; // the groups of an experiment
+mod load; // what the machine does besides
 
-pub use child::{Child, Program, run_together};
-pub use division::{Division, Refused};
+pub mod run; // the experiment itself
+
+pub use driver::{Driver, Launch, Outcome, Site, Span, Timing};
+pub use enter::main_enter;
 pub use error::Error;
-pub use load::Others;
 pub use loopdev::LoopDevice;
-pub use reader::{Latency, ReadReport, main_read};
-pub use statistics::{Spread, spread};
-pub use worker::{CpuReport, main_cpu};
+pub use oltp::{main_oltp_clients, main_oltp_server};
+pub use program::Program;

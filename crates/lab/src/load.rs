@@ -3,8 +3,6 @@
 
 use std::io;
 
-use crate::worker::ratio;
-
 /// CPU time of all CPUs since boot, in clock ticks (`/proc/stat`, proc_stat(5)).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Ticks {
@@ -15,8 +13,8 @@ pub(crate) struct Ticks {
 }
 
 /// Shares of all CPUs' time between two readings: 0.05 is 5 %.
-#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, serde::Deserialize)]
-pub struct Others {
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Others {
     /// Used by everything but the workloads, the kernel's own threads among it.
     pub other: f64,
     /// Taken by the hypervisor for other machines.
@@ -44,12 +42,12 @@ impl Ticks {
 
     /// What others did since `before`, `elapsed_ns` ago. `own_ns` is the workloads' CPU time.
     pub fn others_since(self, before: Ticks, own_ns: u64, elapsed_ns: u64) -> Others {
-        let own = ratio(own_ns, elapsed_ns.saturating_mul(self.cpus));
         let past = |now: u64, then: u64| now.saturating_sub(then) as f64;
         let (busy, steal) = (past(self.busy, before.busy), past(self.steal, before.steal));
         let all = busy + steal + past(self.idle, before.idle);
-        let share = |part: f64| if all == 0.0 { 0.0 } else { part / all };
-        Others { other: (share(busy) - own).max(0.0), steal: share(steal) }
+        let ratio = |part: f64, whole: f64| if whole == 0.0 { 0.0 } else { part / whole };
+        let own = ratio(own_ns as f64, elapsed_ns.saturating_mul(self.cpus) as f64);
+        Others { other: (ratio(busy, all) - own).max(0.0), steal: ratio(steal, all) }
     }
 }
 

@@ -12,6 +12,7 @@ use std::{
 };
 
 use rustix::fs::{FallocateFlags, Mode, OFlags};
+use statistics::SplitMix64;
 
 use crate::Error;
 
@@ -56,7 +57,7 @@ const PIECE: usize = 1 << 20;
 /// A device that is still open elsewhere (udev looks at every new one) is waited for so long.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// A loop device, read-only. Dropping it detaches it.
+/// A loop device. Dropping it detaches it.
 #[derive(Debug)]
 pub struct LoopDevice {
     number: u32,
@@ -69,11 +70,23 @@ pub struct LoopDevice {
 }
 
 impl LoopDevice {
-    /// Makes a device of `size` bytes, a multiple of 1 MiB, whose data lies in `directory`.
+    /// Makes a read-only device of `size` bytes, a multiple of 1 MiB, whose data lies in `directory`.
     ///
     /// # Errors
     /// [`Error::Loop`] with the step that failed; [`Error::Interrupted`] if `stop` was set.
     pub fn attach(directory: &Path, size: u64, stop: &AtomicBool) -> Result<LoopDevice, Error> {
+        LoopDevice::attach_as(directory, size, false, stop)
+    }
+
+    /// The same, to be written to.
+    ///
+    /// # Errors
+    /// As [`LoopDevice::attach`].
+    pub fn attach_for_writing(directory: &Path, size: u64, stop: &AtomicBool) -> Result<LoopDevice, Error> {
+        LoopDevice::attach_as(directory, size, true, stop)
+    }
+
+    fn attach_as(directory: &Path, size: u64, write: bool, stop: &AtomicBool) -> Result<LoopDevice, Error> {
         let backing = backing_file(directory, size, stop)?;
         let control = OpenOptions::new().read(true).write(true).open("/dev/loop-control");
         let control = control.map_err(failed("cannot open /dev/loop-control", None))?;
@@ -81,8 +94,9 @@ impl LoopDevice {
         for _ in 0..64 {
             let number = free_device(&control).map_err(failed("no device is free", None))?;
             let path = device_path(number);
-            let node = File::open(&path).map_err(failed("cannot open", Some(&path)))?;
-            match configure(&node, &backing) {
+            let node = OpenOptions::new().read(true).write(write).open(&path);
+            let node = node.map_err(failed("cannot open", Some(&path)))?;
+            match configure(&node, &backing, write) {
                 Ok(()) => {
                     let backing = sysfs(number, "backing_file").unwrap_or_default();
                     let direct = sysfs(number, "dio").is_some_and(|text| text == "1");
@@ -176,22 +190,16 @@ fn nameless(directory: &Path) -> io::Result<File> {
         Err(rustix::io::Errno::OPNOTSUPP | rustix::io::Errno::ISDIR) => {} // a file system without such files
         Err(errno) => return Err(errno.into()),
     }
-    let path = directory.join(format!(".rf-demo-{}", std::process::id()));
+    let path = directory.join(format!(".rf-lab-{}", std::process::id()));
     let file = OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(&path)?;
     std::fs::remove_file(&path)?;
     Ok(file)
 }
 
-/// Data that does not compress (splitmix64 of a fixed seed).
+/// Data that does not compress.
 fn noise() -> Vec<u8> {
-    let mut state: u64 = 0;
-    let words = std::iter::repeat_with(move || {
-        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let word = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        word ^ (word >> 31)
-    });
-    words.take(PIECE / 8).flat_map(u64::to_le_bytes).collect()
+    let mut random = SplitMix64::new(0);
+    (0..PIECE / 8).flat_map(|_| random.draw().to_le_bytes()).collect()
 }
 
 fn free_device(control: &File) -> io::Result<u32> {
@@ -200,7 +208,7 @@ fn free_device(control: &File) -> io::Result<u32> {
     u32::try_from(number).map_err(|_| io::Error::last_os_error())
 }
 
-fn configure(node: &File, backing: &File) -> io::Result<()> {
+fn configure(node: &File, backing: &File, write: bool) -> io::Result<()> {
     // the kernel shows this name where it has no path, and people in `losetup`
     let mut file_name = [0; 64];
     file_name[..9].copy_from_slice(b"ringfence");
@@ -213,7 +221,7 @@ fn configure(node: &File, backing: &File) -> io::Result<()> {
         number: 0,
         encrypt_type: 0,
         encrypt_key_size: 0,
-        flags: LO_FLAGS_READ_ONLY | LO_FLAGS_AUTOCLEAR | LO_FLAGS_DIRECT_IO,
+        flags: LO_FLAGS_AUTOCLEAR | LO_FLAGS_DIRECT_IO | if write { 0 } else { LO_FLAGS_READ_ONLY },
         file_name,
         crypt_name: [0; 64],
         encrypt_key: [0; 32],

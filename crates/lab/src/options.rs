@@ -1,12 +1,9 @@
 //! The options of a workload's hidden subcommand: `--name value` pairs, written by this crate and read by it in
 //! another process. Strict all the same, as they can be typed by hand.
 
-use std::{ffi::OsString, path::PathBuf, time::Duration};
+use std::{ffi::OsString, path::PathBuf};
 
 use crate::Error;
-
-/// The longest run that is taken, in seconds: a mistyped one ends at all.
-const LONGEST: f64 = 86_400.0;
 
 /// What is still to be asked for of the given pairs.
 pub(crate) struct Options {
@@ -57,14 +54,11 @@ impl Options {
         })
     }
 
-    /// A time in seconds, with a fraction if need be.
-    pub fn seconds(&mut self, name: &str) -> Result<Duration, Error> {
-        let value = self.take(name).ok_or_else(|| wrong(&format!("--{name}"), "is needed"))?;
-        let seconds = value.to_str().and_then(|text| text.parse().ok()).filter(|s| *s > 0.0 && *s <= LONGEST);
-        seconds.map(Duration::from_secs_f64).ok_or_else(|| {
-            let reason = format!("'{}' is no time from 0 to {LONGEST} seconds", value.display());
-            wrong(&format!("--{name}"), &reason)
-        })
+    /// A word of any kind.
+    pub fn text(&mut self, name: &str) -> Result<Option<String>, Error> {
+        let Some(value) = self.take(name) else { return Ok(None) };
+        let text = value.into_string();
+        text.map(Some).map_err(|_| wrong(&format!("--{name}"), "is not UTF-8"))
     }
 
     /// A file's path.
@@ -95,8 +89,8 @@ mod tests {
 
     #[test]
     fn options_are_taken_by_name_and_what_is_left_is_refused() {
-        let mut given = options(&["--threads", "3", "--seconds", "0.25", "--odd", "1"]).unwrap();
-        assert_eq!(given.seconds("seconds").unwrap(), Duration::from_millis(250));
+        let mut given = options(&["--threads", "3", "--device", "/dev/sda", "--odd", "1"]).unwrap();
+        assert_eq!(given.path("device").unwrap(), PathBuf::from("/dev/sda"));
         assert_eq!(given.number("threads", 1..=8, None).unwrap(), 3);
         assert_eq!(given.number("interval-ms", 0..=8, Some(5)).unwrap(), 5);
         assert_eq!(given.end().unwrap_err().to_string(), "--odd: is not known");
@@ -106,13 +100,13 @@ mod tests {
     fn wrong_options_are_refused_with_the_reason() {
         let error = |words: &[&str]| options(words).err().unwrap().to_string();
         assert_eq!(error(&["cpu"]), "cpu: is not an option");
-        assert_eq!(error(&["--seconds"]), "--seconds: needs a value");
+        assert_eq!(error(&["--threads"]), "--threads: needs a value");
         assert_eq!(error(&["--a", "1", "--a", "2"]), "--a: is given twice");
-        for bad in ["0", "-1", "NaN", "inf", "86401", "1s", ""] {
-            let error = options(&["--seconds", bad]).unwrap().seconds("seconds").unwrap_err().to_string();
-            assert!(error.contains("is no time from 0 to 86400 seconds"), "{bad}: {error}");
+        for bad in ["0", "-1", "9", "NaN", "1s", ""] {
+            let error = options(&["--threads", bad]).unwrap().number("threads", 1..=8, None).unwrap_err();
+            assert_eq!(error.to_string(), format!("--threads: '{bad}' is no number from 1 to 8"));
         }
-        let error = options(&["--threads", "0"]).unwrap().number("threads", 1..=8, None).unwrap_err();
-        assert_eq!(error.to_string(), "--threads: '0' is no number from 1 to 8");
+        let error = options(&[]).unwrap().path("device").unwrap_err();
+        assert_eq!(error.to_string(), "--device: is needed");
     }
 }

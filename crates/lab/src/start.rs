@@ -1,5 +1,5 @@
-//! The beginning of a workload's process: it dies with the process that started it, says when it is ready, and
-//! begins at the instant that it is told, so that several begin together after all have been put into groups.
+//! What every workload's process has: it dies with the process that started it, reads the clock that all of them share,
+//! and speaks in lines.
 
 use std::{
     ffi::CStr,
@@ -15,7 +15,7 @@ use rustix::{
 
 use crate::Error;
 
-/// What a workload writes when it waits for its start.
+/// What a workload writes when it works.
 pub(crate) const READY: &str = "ready";
 
 /// An instant of CLOCK_MONOTONIC, in nanoseconds: the same for all processes of a machine.
@@ -54,6 +54,11 @@ pub(crate) fn process_cpu_time() -> u64 {
     nanoseconds(clock_gettime(ClockId::ProcessCPUTime))
 }
 
+/// CPU time of this thread so far, in nanoseconds.
+pub(crate) fn thread_cpu_time() -> u64 {
+    nanoseconds(clock_gettime(ClockId::ThreadCPUTime))
+}
+
 /// Ends this process when the thread that started it ends. `parent` is 0 for a workload started by hand.
 ///
 /// # Errors
@@ -72,27 +77,6 @@ pub(crate) fn die_with(parent: u64, name: &CStr) -> Result<(), Error> {
     // it may have died before the line above
     let now = getppid().map(Pid::as_raw_nonzero).map_or(0, |pid| u64::from(pid.get().unsigned_abs()));
     if now == parent { Ok(()) } else { Err(Error::Interrupted) }
-}
-
-/// Says that it is ready, then waits for one line on standard input, the instant to begin at. An empty line or
-/// the input's end means now.
-///
-/// # Errors
-/// Standard input or output fails, or the line is no instant.
-pub(crate) fn wait_for_start() -> Result<Instant, Error> {
-    report(READY)?;
-    let mut line = String::new();
-    let read = io::stdin().read_line(&mut line);
-    read.map_err(|source| Error::System { what: "cannot read the instant to start at", source })?;
-    let start = match line.trim() {
-        "" => Instant::now(),
-        text => Instant(text.parse().map_err(|_| Error::Option {
-            option: "start".to_owned(),
-            reason: format!("'{}' is no instant in nanoseconds", text.escape_debug()),
-        })?),
-    };
-    start.sleep();
-    Ok(start)
 }
 
 /// Writes one line to standard output.

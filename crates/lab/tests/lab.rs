@@ -1,28 +1,41 @@
-//! Workloads, loop devices and the demonstration on the real kernel. The tests start this program again: as a
-//! workload, as the holder of a loop device, as a demonstration.
+//! Workloads, loop devices, drivers and whole experiments on the real kernel. The tests start this program again: as a
+//! workload, as the holder of a loop device, as an experiment.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "run as one of these it is a program")]
 
+#[path = "lab/borrowed.rs"]
+mod borrowed;
+#[path = "lab/conditions.rs"]
+mod conditions;
 #[path = "lab/division.rs"]
 mod division;
+#[path = "lab/drivers.rs"]
+mod drivers;
+#[path = "lab/experiments.rs"]
+mod experiments;
+#[path = "lab/oltp.rs"]
+mod oltp;
 #[path = "lab/real.rs"]
 mod real;
+#[path = "lab/tools.rs"]
+mod tools;
+#[path = "lab/workloads.rs"]
+mod workloads;
 
-use std::{
-    ffi::OsString,
-    path::PathBuf,
-    process::ExitCode,
-    sync::{Arc, atomic::AtomicBool},
-    time::Duration,
-};
+use std::{ffi::OsString, path::PathBuf, process::ExitCode, sync::atomic::AtomicBool, time::Duration};
 
-use lab::{LoopDevice, Program, demo};
+use lab::LoopDevice;
 
 fn main() -> ExitCode {
     let mut words = std::env::args_os().skip(1);
     let done = match words.next().as_deref().and_then(|word| word.to_str()) {
         Some("worker") => worker(words),
         Some("hold-loop-device") => hold_loop_device(words),
-        Some("demo") => run_demo(words),
+        Some("hold-pgbench") => words
+            .next()
+            .ok_or_else(|| "a directory".into())
+            .and_then(|directory| drivers::hold_pgbench(directory.as_ref())),
+        Some("run-experiment") => experiments::run_experiment(&words.collect::<Vec<_>>()),
+        Some("clean") => experiments::clean(),
         _ => return real::run(),
     };
     match done {
@@ -38,8 +51,14 @@ type Failed = Box<dyn std::error::Error>;
 
 fn worker(mut words: impl Iterator<Item = OsString>) -> Result<(), Failed> {
     match words.next().as_deref().and_then(|word| word.to_str()) {
-        Some("cpu") => lab::main_cpu(words)?,
-        Some("read") => lab::main_read(words)?,
+        Some("oltp-server") => lab::main_oltp_server(words)?,
+        Some("oltp-clients") => lab::main_oltp_clients(words)?,
+        Some("cpu") => lab::workloads::main_cpu(words)?,
+        Some("read") => lab::workloads::main_read(words)?,
+        Some("logical-io") => lab::workloads::main_logical_io(words)?,
+        Some("cyclic") => lab::workloads::main_cyclic(words)?,
+        Some("load") => lab::workloads::main_load(words)?,
+        Some("enter") => lab::main_enter(words)?,
         _ => return Err("no such workload".into()),
     }
     Ok(())
@@ -52,37 +71,4 @@ fn hold_loop_device(mut words: impl Iterator<Item = OsString>) -> Result<(), Fai
     println!("{}", device.path().display());
     std::thread::sleep(Duration::from_secs(600));
     Ok(())
-}
-
-/// The demonstration, with Ctrl-C as the command line will have it: `demo DIRECTORY [--json] [--short]`.
-fn run_demo(words: impl Iterator<Item = OsString>) -> Result<(), Failed> {
-    let words: Vec<OsString> = words.collect();
-    let directory = words.first().map(PathBuf::from);
-    let asked = |word: &str| words.iter().any(|given| given == word);
-    let stop = Arc::new(AtomicBool::new(false));
-    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
-        signal_hook::flag::register(signal, Arc::clone(&stop))?;
-    }
-    let short = demo::Lengths {
-        repetitions: 1,
-        compete_seconds: 0.3,
-        quota_seconds: 0.5,
-        read_seconds: 0.2,
-        limited_seconds: 1.0,
-        repeat_until_seconds: 0.0,
-    };
-    let options = demo::Options {
-        program: Program::this("worker"),
-        stop: &stop,
-        directory,
-        lengths: if asked("--short") { short } else { demo::Lengths::default() },
-        progress: &mut |what| eprintln!("{what}"),
-    };
-    let result = demo::run(&mut division::Cgroupfs, topology::Machine::live()?, options)?;
-    if asked("--json") {
-        println!("{}", serde_json::to_string(&result)?);
-    } else {
-        print!("{}", demo::text(&result, false));
-    }
-    if result.failures.is_empty() { Ok(()) } else { Err("some conditions failed".into()) }
 }

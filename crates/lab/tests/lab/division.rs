@@ -7,8 +7,6 @@ use std::{
     time::{Duration, Instant},
 };
 
-use lab::{Division, Refused};
-
 type Failed = Box<dyn std::error::Error>;
 
 const PREFIX: &str = "rf-test-lab-";
@@ -54,9 +52,8 @@ impl Cgroupfs {
     }
 }
 
-fn write(path: &Path, text: &str) -> Result<String, Failed> {
-    fs::write(path, text).map_err(|error| format!("write '{text}' to {}: {error}", path.display()))?;
-    Ok(format!("wrote '{text}' to {}", path.display()))
+fn write(path: &Path, text: &str) -> Result<(), Failed> {
+    Ok(fs::write(path, text).map_err(|error| format!("write '{text}' to {}: {error}", path.display()))?)
 }
 
 /// `/dev/loop0` → `7:0`.
@@ -88,20 +85,8 @@ fn encode(setting: &str, value: &str, v2: bool) -> Result<(&'static str, String)
 }
 
 impl Cgroupfs {
-    fn do_groups() -> Result<Vec<String>, Failed> {
-        let mut all = Vec::new();
-        for controller in ["cpu", "cpuset", "io"] {
-            for entry in fs::read_dir(Self::place(controller)?.mount)? {
-                let name = entry?.file_name().to_string_lossy().into_owned();
-                all.extend(name.strip_prefix(PREFIX).map(str::to_owned));
-            }
-        }
-        all.sort();
-        all.dedup();
-        Ok(all)
-    }
-
-    fn do_create(group: &str, controllers: &[&str]) -> Result<(), Failed> {
+    /// Makes a group where these controllers are.
+    pub fn create(group: &str, controllers: &[&str]) -> Result<(), Failed> {
         for controller in controllers {
             let Place { mount, v2 } = Self::place(controller)?;
             if v2 {
@@ -116,22 +101,18 @@ impl Cgroupfs {
         Ok(())
     }
 
-    fn do_set(group: &str, settings: &[(&str, &str)]) -> Result<Vec<String>, Failed> {
+    /// Gives it settings by their names and values as on the command line.
+    pub fn set(group: &str, settings: &[(&str, &str)]) -> Result<(), Failed> {
         let one = |(setting, value): &(&str, &str)| {
             let at = Self::place(setting.split('.').next().unwrap_or_default())?;
             let (file, text) = encode(setting, value, at.v2)?;
             write(&at.mount.join(format!("{PREFIX}{group}")).join(file), &text)
         };
-        settings.iter().map(one).collect()
+        settings.iter().try_for_each(one)
     }
 
-    fn do_enter(group: &str, pid: u32) -> Result<(), Failed> {
-        Self::directories(group)
-            .iter()
-            .try_for_each(|path| write(&path.join("cgroup.procs"), &pid.to_string()).map(drop))
-    }
-
-    fn do_remove(group: &str) -> Result<(), Failed> {
+    /// Kills what is in it, and removes it.
+    pub fn remove(group: &str) -> Result<(), Failed> {
         for path in Self::directories(group) {
             let begun = Instant::now();
             loop {
@@ -153,39 +134,5 @@ impl Cgroupfs {
             }
         }
         Ok(())
-    }
-}
-
-fn refused(error: Failed) -> Refused {
-    Refused { text: error.to_string(), hint: None }
-}
-
-impl Division for Cgroupfs {
-    fn describe(&mut self) -> Vec<String> {
-        let line = |name: &str| match Self::place(name) {
-            Ok(Place { mount, v2 }) => format!("{name}: v{} at {}", if v2 { 2 } else { 1 }, mount.display()),
-            Err(error) => error.to_string(),
-        };
-        ["cpu", "cpuset", "io"].map(line).to_vec()
-    }
-
-    fn groups(&mut self) -> Result<Vec<String>, Refused> {
-        Self::do_groups().map_err(refused)
-    }
-
-    fn create(&mut self, group: &str, controllers: &[&str]) -> Result<(), Refused> {
-        Self::do_create(group, controllers).map_err(refused)
-    }
-
-    fn set(&mut self, group: &str, settings: &[(&str, &str)]) -> Result<Vec<String>, Refused> {
-        Self::do_set(group, settings).map_err(refused)
-    }
-
-    fn enter(&mut self, group: &str, pid: u32) -> Result<(), Refused> {
-        Self::do_enter(group, pid).map_err(refused)
-    }
-
-    fn remove(&mut self, group: &str) -> Result<(), Refused> {
-        Self::do_remove(group).map_err(refused)
     }
 }

@@ -1,0 +1,114 @@
+//! What the runner asks of a workload, whichever program does the work. Drivers start processes through
+//! [`Launch`] alone, so that each is in its group before its first instruction; they never touch settings.
+
+use std::{
+    collections::BTreeMap,
+    ffi::OsStr,
+    path::{Path, PathBuf},
+    process::Command,
+    time::{Duration, Instant},
+};
+
+use experiment::results::{Latency, Series};
+
+use crate::Error;
+
+/// How a process is started in a group.
+pub trait Launch {
+    /// A command whose program begins in this group (`None`: where the lab runs). It can be given arguments, pipes
+    /// and so on as any; it replaces itself by the program, so its number is the program's.
+    fn command(&self, group: Option<&str>, program: &OsStr) -> Command;
+}
+
+/// Where a workload lives for the time of an experiment.
+pub struct Site<'a> {
+    /// A directory of its own, which is removed at the end.
+    pub directory: &'a Path,
+    /// The experiment's devices by name, as paths of block devices or of a mounted file system's directory.
+    pub devices: &'a BTreeMap<String, PathBuf>,
+    /// How processes are started.
+    pub launch: &'a dyn Launch,
+    /// The group of the server, or of the workload itself.
+    pub group: Option<&'a str>,
+    /// The group of its clients.
+    pub clients_group: Option<&'a str>,
+}
+
+/// How long a run is.
+#[derive(Debug, Clone, Copy)]
+pub struct Timing {
+    /// Before what counts. A driver that [ends its warm-up itself](Driver::has_own_clock) keeps to it; for the others
+    /// it is the least.
+    pub warm_up: Duration,
+    /// At most so long until what counts begins.
+    pub steady_within: Duration,
+    /// Of what counts.
+    pub duration: Duration,
+}
+
+/// What counts of a run.
+#[derive(Debug, Clone, Copy)]
+pub struct Span {
+    /// Its beginning.
+    pub from: Instant,
+    /// Its end.
+    pub to: Instant,
+}
+
+/// What a workload did within a span.
+#[derive(Debug, Clone, Default)]
+pub struct Outcome {
+    /// Figure → number, as the experiment file lists them for the driver (`tps`).
+    pub readings: BTreeMap<String, f64>,
+    /// `latency` → its distribution.
+    pub latencies: BTreeMap<String, Latency>,
+    /// Values over time, by the figure's name; times in seconds since the span's beginning.
+    pub series: Vec<Series>,
+    /// Files of the tool's own that are kept beside the results (its log, its JSON), in the site's directory.
+    pub files: Vec<PathBuf>,
+    /// What a reader must know of these figures: what was asked for and could not be had.
+    pub notes: Vec<String>,
+}
+
+/// A workload's program.
+pub trait Driver {
+    /// The programs that it needs and their versions, for the record.
+    ///
+    /// # Errors
+    /// One is missing: the hint is the command that installs it.
+    fn versions(&self) -> Result<Vec<(String, String)>, Error>;
+
+    /// Makes its data, once per experiment.
+    ///
+    /// # Errors
+    /// A program failed: what it said.
+    fn prepare(&mut self, site: &Site<'_>) -> Result<(), Error>;
+
+    /// It keeps to [`Timing`] by itself and can't be asked while it runs (fio, cyclictest).
+    fn has_own_clock(&self) -> bool;
+
+    /// Starts a run; returns once it works. It works until [`Driver::stop`], or until its own clock ends it.
+    ///
+    /// # Errors
+    /// A program failed: what it said.
+    fn start(&mut self, site: &Site<'_>, timing: Timing) -> Result<(), Error>;
+
+    /// How much it has done since the start (transactions, units), for finding the steady state; `None` if that can't
+    /// be told.
+    fn done(&mut self) -> Option<f64>;
+
+    /// Ends the run and tells what it did in the span. With its own clock it has ended, or does so soon.
+    ///
+    /// # Errors
+    /// It ended early, or badly: what it said.
+    fn stop(&mut self, span: Span) -> Result<Outcome, Error>;
+
+    /// A server that is the user's and was there before: it, and all its children as they are now. Who calls moves them
+    /// into the workload's group, asks again until there is no new one, and puts them back at the end.
+    fn running_server(&self) -> Vec<u32> {
+        Vec::new()
+    }
+
+    /// Ends whatever runs and removes what was made outside the site's directory. Also after errors.
+    fn clean_up(&mut self);
+}

@@ -1,0 +1,186 @@
+//! All runs of an experiment in their order, each again while a gate rejects it, and what they say after each.
+
+use std::{
+    sync::atomic::Ordering,
+    time::{Duration, Instant},
+};
+
+use experiment::{
+    Experiment, Lengths, Results,
+    design::{self, Planned},
+    measure,
+    results::{Environment, Run, SCHEMA},
+    summary,
+};
+
+use super::{
+    Request, Step, gate,
+    one::{Bench, CellOf},
+    store::{self, Begun, Store},
+};
+use crate::Error;
+
+/// Makes what is missing of them. A rejected run is made again at once, so that its block stays together.
+pub(super) fn runs(
+    bench: &mut Bench<'_>,
+    request: &mut Request<'_>,
+    begun: &mut Begun,
+    store: &mut Store,
+) -> Result<Results, Error> {
+    let experiment = bench.experiment;
+    let mut runs = store::runs(&request.directory)?;
+    let order = design::order(experiment, bench.lengths.order, begun.design.seed, begun.design.repetitions);
+    let environment = store::environment(&request.directory)?;
+    let clock = Instant::now();
+    let earlier = begun.took;
+    for (number, planned) in order.iter().enumerate() {
+        let cell = CellOf { condition: &planned.cell.condition, load: planned.cell.load.as_deref() };
+        while let Some(attempt) = next_attempt(&runs, planned, experiment.gates.retries) {
+            if request.stop.load(Ordering::Relaxed) {
+                return Err(Error::Interrupted);
+            }
+            (request.progress)(&Step::Run {
+                number: number + 1,
+                of: order.len(),
+                condition: cell.condition,
+                load: cell.load,
+                attempt,
+                left: left(bench.lengths, &runs, order.len() - number),
+            });
+            let numbers = Run {
+                number: runs.len() as u32 + 1,
+                block: planned.block,
+                attempt,
+                condition: planned.cell.condition.clone(),
+                load: planned.cell.load.clone(),
+                ..Run::default()
+            };
+            let mut run = bench.run(cell, numbers)?;
+            (run.figures, _) = measure::figures(experiment, &run); // a missing one is told in its cell
+            store.add(&run)?;
+            if let Some(why) = &run.rejected {
+                (request.progress)(&Step::Rejected(why));
+            }
+            runs.push(run);
+            begun.took = earlier + clock.elapsed().as_secs_f64();
+            begun.design.took = begun.took;
+            store.begun(begun)?;
+            store.results(&said(experiment, begun, &runs, &environment))?;
+        }
+    }
+    let results = said(experiment, begun, &runs, &environment);
+    store.results(&results)?;
+    Ok(results)
+}
+
+/// Which attempt of a planned run is next; `None` if one counts, or there were enough.
+fn next_attempt(runs: &[Run], planned: &Planned, retries: u32) -> Option<u32> {
+    let same = |run: &&Run| {
+        run.block == planned.block && run.condition == planned.cell.condition && run.load == planned.cell.load
+    };
+    let before: Vec<&Run> = runs.iter().filter(same).collect();
+    let counts = before.iter().any(|run| run.rejected.is_none());
+    let made = u32::try_from(before.len()).unwrap_or(u32::MAX);
+    (!counts && made <= retries).then(|| made + 1)
+}
+
+/// What the runs so far say.
+fn said(experiment: &Experiment, begun: &Begun, runs: &[Run], environment: &Environment) -> Results {
+    let (cells, comparisons) = summary::summarise(experiment, &begun.design, runs);
+    let planned = design::cells(experiment).len() * begun.design.repetitions as usize;
+    let complete = runs.iter().filter(|run| run.rejected.is_none()).count() >= planned;
+    Results {
+        schema: SCHEMA,
+        experiment: experiment.clone(),
+        environment: environment.clone(),
+        design: begun.design.clone(),
+        runs: runs.to_vec(),
+        cells,
+        comparisons,
+        notes: notes(begun, runs),
+        complete,
+    }
+}
+
+/// What was known at the beginning, and what runs told, once.
+fn notes(begun: &Begun, runs: &[Run]) -> Vec<String> {
+    let mut notes = begun.notes.clone();
+    for note in runs.iter().flat_map(|run| &run.notes) {
+        if !notes.contains(note) {
+            notes.push(note.clone());
+        }
+    }
+    notes.extend(gate::busy_machine(runs));
+    notes
+}
+
+/// About how long it still takes: as the runs before, or as their lengths say.
+fn left(lengths: Lengths, runs: &[Run], number: usize) -> Duration {
+    let planned = lengths.warm_up + lengths.duration + BETWEEN;
+    let sum: f64 = runs.iter().map(|run| run.warm_up + run.seconds + BETWEEN.as_secs_f64()).sum();
+    let one = Duration::try_from_secs_f64(sum / runs.len() as f64).unwrap_or(planned);
+    one * u32::try_from(number).unwrap_or(u32::MAX)
+}
+
+/// Between two runs, about.
+const BETWEEN: Duration = Duration::from_millis(500);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use experiment::design::CellKey;
+
+    fn run(block: u32, condition: &str, rejected: bool) -> Run {
+        let rejected = rejected.then(|| "foreign CPU".to_owned());
+        Run { block, condition: condition.to_owned(), rejected, ..Run::default() }
+    }
+
+    #[test]
+    fn a_rejected_run_is_made_again_until_one_counts_or_it_was_enough() {
+        let planned = |condition: &str| Planned {
+            block: 1,
+            cell: CellKey { condition: condition.to_owned(), load: None },
+        };
+        let runs = [run(1, "a", true), run(1, "a", false), run(1, "b", true), run(2, "c", false)];
+        assert_eq!(next_attempt(&runs, &planned("a"), 3), None);
+        assert_eq!(next_attempt(&runs, &planned("b"), 3), Some(2));
+        assert_eq!(next_attempt(&runs, &planned("b"), 0), None, "no retries are wanted");
+        assert_eq!(next_attempt(&runs, &planned("c"), 3), Some(1), "another block's run is not this one");
+    }
+
+    #[test]
+    fn what_runs_tell_is_told_once() {
+        let begun = Begun {
+            design: Default::default(),
+            device: None,
+            layouts: Default::default(),
+            built_in: Vec::new(),
+            move_others: false,
+            notes: vec!["rescaled".to_owned()],
+            took: 0.0,
+        };
+        let with = |notes: &[&str]| Run {
+            notes: notes.iter().map(|note| (*note).to_owned()).collect(),
+            ..run(1, "a", false)
+        };
+        let runs = [with(&["'w': not real-time"]), with(&[]), with(&["'w': one node", "'w': not real-time"])];
+        assert_eq!(notes(&begun, &runs), ["rescaled", "'w': not real-time", "'w': one node"]);
+    }
+
+    #[test]
+    fn what_is_left_follows_the_runs_so_far() {
+        let second = Duration::from_secs(1);
+        let lengths = Lengths {
+            repetitions: 1,
+            duration: 9 * second,
+            warm_up: second,
+            steady_within: second,
+            sample: second,
+            seed: None,
+            order: experiment::file::Order::Randomised,
+        };
+        assert_eq!(left(lengths, &[], 2), 21 * second);
+        let longer = Run { warm_up: 5.5, seconds: 9.0, ..Run::default() };
+        assert_eq!(left(lengths, &[longer], 2), 30 * second);
+    }
+}

@@ -1,0 +1,261 @@
+//! The drivers that an experiment names, and the built-in ones in place of tools that are missing.
+
+use std::collections::BTreeMap;
+
+use experiment::{
+    Experiment,
+    file::{self, Oltp, Read},
+    options,
+    rescale::Rescaled,
+};
+use units::Bytes;
+
+use crate::{
+    Driver, Error, Program, drivers,
+    workloads::{BuiltIn, Cpu, Cyclic, Load, LogicalIo, Reader, Workload},
+};
+
+/// Names of sets of CPUs in a built-in driver's options filled in.
+///
+/// # Errors
+/// Nothing is named so, or it is no number.
+pub(crate) fn filled(of: &file::Driver, cpus: &Rescaled) -> Result<file::Driver, Error> {
+    let mut driver = of.clone();
+    match &mut driver {
+        file::Driver::Cpu(file::Cpu { threads })
+        | file::Driver::Busy(file::Busy { threads })
+        | file::Driver::Sleepers(file::Busy { threads })
+        | file::Driver::IdlePoll(file::Busy { threads })
+        | file::Driver::Writers(file::Writers { threads, .. }) => fill_threads(threads, cpus)?,
+        file::Driver::LogicalIo(engine) => {
+            fill_threads(&mut engine.readers, cpus)?;
+            fill_threads(&mut engine.cpu_count, cpus)?;
+            if let Some(placement) = &mut engine.placement {
+                let filled = cpus.fill(placement, &BTreeMap::new());
+                *placement =
+                    filled.map_err(|unknown| Error::cannot(format!("nothing is named '{{{unknown}}}'")))?;
+            }
+        }
+        _ => {}
+    }
+    Ok(driver)
+}
+
+/// Makes it, of options that are filled in.
+pub(crate) fn driver(of: &file::Driver, program: &Program) -> Result<Box<dyn Driver>, Error> {
+    match of {
+        file::Driver::Cpu(cpu) => {
+            let threads = cpu.threads.as_deref().unwrap_or("1");
+            let threads = threads.parse().map_err(|_| no_number(threads))?;
+            built_in_driver(program, Cpu { threads })
+        }
+        file::Driver::Read(read) => {
+            let block = read.block.as_deref().unwrap_or("8192").parse::<Bytes>();
+            let block = block.map_err(|error| Error::cannot(error.to_string()))?;
+            let (device, depth) = (read.device.clone(), u64::from(read.depth.unwrap_or(4)));
+            built_in_driver(program, Reader { device, block: block.0, depth })
+        }
+        file::Driver::Cyclic(cyclic) => built_in_driver(program, Cyclic(cyclic.clone())),
+        file::Driver::LogicalIo(engine) => built_in_driver(program, LogicalIo(engine.clone())),
+        file::Driver::Busy(busy) => built_in_driver(program, Load::busy(busy.clone())),
+        file::Driver::Sleepers(busy) => built_in_driver(program, Load::sleepers(busy.clone())),
+        file::Driver::IdlePoll(busy) => built_in_driver(program, Load::idle_poll(busy.clone())),
+        file::Driver::Writers(writers) => built_in_driver(program, Load::writers(writers.clone())),
+        other => drivers::new(other),
+    }
+}
+
+fn built_in_driver<W: Workload + 'static>(program: &Program, workload: W) -> Result<Box<dyn Driver>, Error> {
+    Ok(Box::new(BuiltIn::new(program.clone(), workload)))
+}
+
+/// A number of threads, or as many as a named set has CPUs.
+fn threads(text: &str, cpus: &Rescaled) -> Result<u64, Error> {
+    let named = text.strip_prefix('{').and_then(|text| text.strip_suffix('}'));
+    let filled = match named {
+        Some(name) if !name.contains('.') => cpus.fill(&format!("{{{name}.count}}"), &BTreeMap::new()),
+        _ => cpus.fill(text, &BTreeMap::new()),
+    };
+    let threads = filled.ok().and_then(|text| text.parse().ok());
+    threads.ok_or_else(|| no_number(text))
+}
+
+fn no_number(text: &str) -> Error {
+    Error::cannot(format!("'{text}' is no number of threads"))
+}
+
+/// The same of an option that need not be given.
+fn fill_threads(text: &mut Option<String>, cpus: &Rescaled) -> Result<(), Error> {
+    if let Some(text) = text {
+        *text = threads(text, cpus)?.to_string();
+    }
+    Ok(())
+}
+
+/// Workloads of real tools that run built-in instead: their names, and why, for the reader.
+#[derive(Debug, Default)]
+pub(crate) struct Replaced {
+    /// `load` of `[workload.load]`, `NAME.0` of a load's.
+    pub names: Vec<String>,
+    pub notes: Vec<String>,
+}
+
+/// Puts built-in workloads in place of those named; without names, of those whose tool is missing, or of all that have
+/// one if `all` is asked for.
+pub(crate) fn replace(experiment: &mut Experiment, all: bool, names: Option<&[String]>) -> Replaced {
+    let mut replaced = Replaced::default();
+    let conditions = &mut experiment.condition;
+    let measured = experiment.workload.iter_mut().map(|(name, workload)| (name.clone(), workload));
+    let loads = experiment.load.iter_mut().flat_map(|load| {
+        let name = load.name.clone();
+        let numbered = load.workload.iter_mut().enumerate();
+        numbered.map(move |(number, workload)| (format!("{name}.{number}"), workload))
+    });
+    for (name, workload) in measured.chain(loads) {
+        let Some((instead, tool, by)) = built_in(&workload.driver) else { continue };
+        // the options of conditions are the tool's: each becomes what the built-in one has otherwise there
+        let of_conditions = conditions.iter().filter_map(|condition| condition.options.get(&name));
+        let in_conditions = of_conditions.map(|asked| {
+            let (there, ..) = built_in(&options::with(&workload.driver, asked).ok()?)?;
+            Some(options::between(&instead, &there))
+        });
+        let Some(in_conditions) = in_conditions.collect::<Option<Vec<_>>>() else { continue };
+        let why = match names {
+            Some(names) if !names.contains(&name) => continue,
+            Some(_) => None,
+            None if all => None,
+            None => match drivers::new(&workload.driver).and_then(|driver| driver.versions()) {
+                Ok(_) => continue,
+                Err(error) => Some(error),
+            },
+        };
+        let hint = why.as_ref().and_then(Error::hint).map(|hint| format!(" ({hint})")).unwrap_or_default();
+        let why = why.map_or_else(|| "as was asked for".to_owned(), |error| format!("{error}{hint}"));
+        replaced.notes.push(format!("'{name}' is {by} in place of {tool}: {why}"));
+        workload.driver = instead;
+        let of_conditions = conditions.iter_mut().filter_map(|condition| condition.options.get_mut(&name));
+        of_conditions.zip(in_conditions).for_each(|(place, options)| *place = options);
+        replaced.names.push(name);
+    }
+    replaced
+}
+
+/// The built-in workload that comes nearest, and what both are called.
+fn built_in(driver: &file::Driver) -> Option<(file::Driver, &'static str, &'static str)> {
+    match driver {
+        file::Driver::Fio(fio) if fio.rw.as_deref().is_none_or(|rw| rw == "read") => {
+            let depth = fio.jobs.unwrap_or(4).saturating_mul(fio.depth.unwrap_or(1));
+            let read = Read { device: fio.device.clone(), block: fio.block.clone(), depth: Some(depth) };
+            Some((file::Driver::Read(read), "fio", "the built-in reader"))
+        }
+        file::Driver::Pgbench(pgbench) if pgbench.dsn.is_none() && pgbench.pid.is_none() => {
+            let script = match pgbench.script.as_deref() {
+                None | Some("select-only") => "select",
+                Some("tpcb-like" | "simple-update") => "tpcb",
+                Some(_) => return None,
+            };
+            let oltp = Oltp {
+                clients: pgbench.clients,
+                script: Some(script.to_owned()),
+                rate: pgbench.rate,
+                // both are what the server holds of its data in memory of its own
+                memory: pgbench.shared_buffers.clone(),
+                ..Oltp::default()
+            };
+            Some((file::Driver::Oltp(oltp), "pgbench", "the built-in OLTP"))
+        }
+        file::Driver::Cyclictest(cyclic) => {
+            Some((file::Driver::Cyclic(cyclic.clone()), "cyclictest", "the built-in cyclic test"))
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use experiment::file::Pgbench;
+    use units::CpuSet;
+
+    use super::*;
+
+    fn experiment(workload: &str, options: &str) -> Experiment {
+        let text = format!(
+            "name='x'\ntitle='x'\n[cpus.six]\n[workload.w]\n{workload}\n[[condition]]\nname='a'\n\
+             [[condition]]\nname='b'\n{options}\n[[measure]]\nname='m'\nis='w.rate'\n"
+        );
+        let read = experiment::read(&layout::Source::new("x", &text));
+        read.experiment.unwrap_or_else(|| panic!("{:?}", read.diagnostics))
+    }
+
+    #[test]
+    fn names_of_sets_are_filled_in_also_in_a_conditions_options() {
+        let options = "options.w = { cpu-count = '{six}', placement = 'bind:{six.mems}' }";
+        let experiment = experiment("driver='logical-io'\nreaders=9", options);
+        let mut cpus = Rescaled::default();
+        cpus.sets.insert("six".to_owned(), CpuSet::range(0, 2));
+        cpus.mems.insert("six".to_owned(), "1".to_owned());
+        let variants = options::variants(&experiment, "w").unwrap();
+        let file::Driver::LogicalIo(engine) = filled(&variants[1].driver, &cpus).unwrap() else {
+            panic!("{variants:?}")
+        };
+        let told = [engine.readers, engine.cpu_count, engine.placement];
+        assert_eq!(told.map(Option::unwrap_or_default), ["9", "3", "bind:1"]);
+        assert!(filled(&variants[1].driver, &Rescaled::default()).is_err(), "nothing is named so");
+    }
+
+    #[test]
+    fn conditions_change_the_built_in_workload_as_they_do_the_tool() {
+        let mut experiment = experiment(
+            "driver='pgbench'\nclients=4\nthreads=2",
+            "options.w = { clients = 8, threads = 8, script = 'tpcb-like' }",
+        );
+        let replaced = replace(&mut experiment, true, None);
+        assert_eq!(replaced.names, ["w"]);
+        let variants = options::variants(&experiment, "w").unwrap();
+        let oltp: Vec<_> = variants
+            .iter()
+            .map(|variant| match &variant.driver {
+                file::Driver::Oltp(oltp) => (oltp.clients, oltp.script.clone().unwrap_or_default()),
+                other => panic!("{other:?}"),
+            })
+            .collect();
+        assert_eq!(oltp, [(Some(4), "select".to_owned()), (Some(8), "tpcb".to_owned())]);
+    }
+
+    #[test]
+    fn a_tool_stays_if_the_built_in_workload_can_not_do_what_a_condition_asks_for() {
+        let mut experiment = experiment("driver='pgbench'", "options.w.script = 'select 1;'");
+        assert!(replace(&mut experiment, true, None).names.is_empty());
+        assert!(matches!(experiment.workload["w"].driver, file::Driver::Pgbench(_)));
+    }
+
+    #[test]
+    fn what_stands_in_for_pgbench_has_its_clients_its_rate_and_its_memory() {
+        let asked = Pgbench {
+            clients: Some(5),
+            rate: Some(7.5),
+            script: Some("simple-update".to_owned()),
+            shared_buffers: Some("256MB".to_owned()),
+            ..Pgbench::default()
+        };
+        let Some((file::Driver::Oltp(oltp), "pgbench", _)) = built_in(&file::Driver::Pgbench(asked.clone()))
+        else {
+            panic!("nothing stands in for it");
+        };
+        let expected = Oltp {
+            clients: Some(5),
+            rate: Some(7.5),
+            script: Some("tpcb".to_owned()),
+            memory: Some("256MB".to_owned()),
+            ..Oltp::default()
+        };
+        assert_eq!(oltp, expected);
+        // what it would do is not known, and the user's own server can't be replaced
+        for other in [
+            Pgbench { script: Some("select 1;".to_owned()), ..asked.clone() },
+            Pgbench { dsn: Some("host=db".to_owned()), ..asked },
+        ] {
+            assert!(built_in(&file::Driver::Pgbench(other)).is_none());
+        }
+    }
+}

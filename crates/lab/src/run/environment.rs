@@ -1,0 +1,93 @@
+//! What can change a result, as this machine tells it. Reads only; what is not told is left out.
+
+use std::{fs, time::SystemTime};
+
+use experiment::results::Environment;
+use kernel::Host;
+use topology::Machine;
+
+/// The machine now, with the versions of the programs that are used.
+pub(crate) fn environment(host: &Host, machine: &Machine, versions: &[(String, String)]) -> Environment {
+    let mut facts = Vec::new();
+    let mut tell = |name: &str, value: Option<String>| {
+        if let Some(value) = value.filter(|value| !value.is_empty()) {
+            facts.push((name.to_owned(), value));
+        }
+    };
+    let uname = rustix::system::uname();
+    tell(
+        "kernel",
+        Some(format!("{} {}", uname.sysname().to_string_lossy(), uname.release().to_string_lossy())),
+    );
+    tell("kernel build", Some(uname.version().to_string_lossy().into_owned()));
+    tell("command line", read("/proc/cmdline"));
+    tell("CPU model", machine.model_name.clone().or_else(|| field("/proc/cpuinfo", "model name")));
+    let cores = machine.core_count().map(|cores| format!(", {cores} cores")).unwrap_or_default();
+    tell("CPUs", Some(format!("{} ({} online{cores})", machine.online(), machine.online().len())));
+    tell("NUMA nodes", Some(machine.nodes.len().max(1).to_string()));
+    tell("memory", field("/proc/meminfo", "MemTotal"));
+    tell("swap", field("/proc/meminfo", "SwapTotal"));
+    tell("mitigations", mitigations());
+    tell("governor", read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"));
+    tell("SMT", read("/sys/devices/system/cpu/smt/control"));
+    tell("turbo off", read("/sys/devices/system/cpu/intel_pstate/no_turbo"));
+    tell("boost", read("/sys/devices/system/cpu/cpufreq/boost"));
+    tell("isolated CPUs", read("/sys/devices/system/cpu/isolated"));
+    tell("transparent huge pages", read("/sys/kernel/mm/transparent_hugepage/enabled"));
+    tell("clock source", read("/sys/devices/system/clocksource/clocksource0/current_clocksource"));
+    tell("preemption", read("/sys/kernel/debug/sched/preempt"));
+    tell("NUMA balancing", read("/proc/sys/kernel/numa_balancing"));
+    tell("swappiness", read("/proc/sys/vm/swappiness"));
+    tell("hypervisor", hypervisor());
+    let hierarchies = host
+        .hierarchies()
+        .iter()
+        .map(|at| format!("{} (cgroup {}) at {}", at.label(), at.version, at.mount.display()));
+    tell("cgroups", Some(hierarchies.collect::<Vec<_>>().join("; ")));
+    tell(
+        "distribution",
+        field_of("/etc/os-release", "PRETTY_NAME=").map(|name| name.trim_matches('"').to_owned()),
+    );
+    for (program, version) in versions {
+        tell(program, Some(version.clone()));
+    }
+    tell("ringfence", Some(env!("CARGO_PKG_VERSION").to_owned()));
+    Environment { began: humantime::format_rfc3339_seconds(SystemTime::now()).to_string(), facts }
+}
+
+fn read(path: &str) -> Option<String> {
+    fs::read_to_string(path).ok().map(|text| text.trim().to_owned())
+}
+
+/// `name : value`.
+fn field(path: &str, name: &str) -> Option<String> {
+    let text = fs::read_to_string(path).ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix(name))?;
+    Some(line.trim_start_matches([' ', '\t', ':']).trim().to_owned())
+}
+
+fn field_of(path: &str, start: &str) -> Option<String> {
+    let text = fs::read_to_string(path).ok()?;
+    text.lines().find_map(|line| line.strip_prefix(start)).map(str::to_owned)
+}
+
+/// What the kernel does against the CPU's faults; those that do not affect it are left out.
+fn mitigations() -> Option<String> {
+    let directory = fs::read_dir("/sys/devices/system/cpu/vulnerabilities").ok()?;
+    let mut all: Vec<String> = directory
+        .flatten()
+        .filter_map(|entry| {
+            let state = read(entry.path().to_str()?)?;
+            (state != "Not affected").then(|| format!("{}: {state}", entry.file_name().to_string_lossy()))
+        })
+        .collect();
+    all.sort();
+    Some(if all.is_empty() { "none needed".to_owned() } else { all.join("; ") })
+}
+
+fn hypervisor() -> Option<String> {
+    let name = read("/sys/class/dmi/id/product_name").filter(|name| !name.is_empty());
+    let flags = field("/proc/cpuinfo", "flags")?;
+    let is_virtual = flags.split_whitespace().any(|flag| flag == "hypervisor");
+    is_virtual.then(|| name.unwrap_or_else(|| "yes".to_owned()))
+}

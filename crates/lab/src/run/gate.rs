@@ -1,0 +1,101 @@
+//! What is told of a machine that is too busy for an experiment: conditions of which no run counts, because other
+//! programs used the CPUs in each. Told once, with what mends it.
+
+use std::collections::BTreeMap;
+
+use experiment::results::Run;
+
+/// The gate's name.
+pub(crate) const FOREIGN: &str = "foreign CPU";
+
+/// The share of the CPUs that others used and the one that is allowed, if that is why a run does not count.
+pub(crate) fn disturbed(run: &Run) -> Option<(f64, f64)> {
+    let foreign = run.gates.iter().find(|gate| gate.name == FOREIGN)?;
+    let at_most = foreign.at_most.filter(|at_most| foreign.seen > *at_most)?;
+    run.rejected.is_some().then_some((foreign.seen, at_most))
+}
+
+/// `None` if every condition has a run that counts, or was not rejected for that.
+pub(crate) fn busy_machine(runs: &[Run]) -> Option<String> {
+    let mut cells: BTreeMap<(&str, Option<&str>), Vec<&Run>> = BTreeMap::new();
+    for run in runs {
+        cells.entry((&run.condition, run.load.as_deref())).or_default().push(run);
+    }
+    cells.retain(|_, runs| runs.iter().all(|run| disturbed(run).is_some()));
+    let runs: Vec<&Run> = cells.values().flatten().copied().collect();
+    let shares: Vec<(f64, f64)> = runs.iter().filter_map(|run| disturbed(run)).collect();
+    let at_most = shares.first()?.1;
+    let least = shares.iter().map(|(seen, _)| *seen).fold(f64::INFINITY, f64::min);
+    let most = shares.iter().map(|(seen, _)| *seen).fold(0.0, f64::max);
+    let name = |(condition, load): &(&str, Option<&str>)| match load {
+        Some(load) => format!("'{condition}' under '{load}'"),
+        None => format!("'{condition}'"),
+    };
+    let names: Vec<String> = cells.keys().map(name).collect();
+    let percent = |share: f64| format!("{:.1} %", share * 100.0);
+    Some(format!(
+        "no run of {} counts: other programs used {} to {} of the machine's CPU time, and {} is allowed{}; run it while \
+         the machine is idle, or allow more: foreign-cpu = {:.2} under [gates] in the experiment's file",
+        names.join(", "),
+        percent(least),
+        percent(most),
+        percent(at_most),
+        busiest(&runs),
+        // a little more than was seen, and never more than all
+        (most * 1.2).min(1.0),
+    ))
+}
+
+/// Over all these runs.
+fn busiest(runs: &[&Run]) -> String {
+    let mut programs: BTreeMap<&str, f64> = BTreeMap::new();
+    for (name, cpus) in runs.iter().flat_map(|run| &run.busiest) {
+        *programs.entry(name).or_default() += cpus / runs.len() as f64;
+    }
+    let mut programs: Vec<(&str, f64)> = programs.into_iter().collect();
+    programs.sort_by(|(_, one), (_, other)| other.total_cmp(one));
+    let told: Vec<String> =
+        programs.iter().take(3).map(|(name, cpus)| format!("{name} {cpus:.2} CPUs")).collect();
+    if told.is_empty() { String::new() } else { format!(" (most by {})", told.join(", ")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use experiment::results::Gate;
+
+    use super::*;
+
+    fn run(condition: &str, foreign: f64, steal: f64, busiest: &[(&str, f64)]) -> Run {
+        let gate = |name: &str, seen| Gate { name: name.to_owned(), seen, at_most: Some(0.05) };
+        Run {
+            condition: condition.to_owned(),
+            rejected: (foreign > 0.05 || steal > 0.05).then(|| "a gate".to_owned()),
+            gates: vec![gate(FOREIGN, foreign), gate("steal", steal)],
+            busiest: busiest.iter().map(|(name, cpus)| ((*name).to_owned(), *cpus)).collect(),
+            ..Run::default()
+        }
+    }
+
+    #[test]
+    fn a_machine_that_is_too_busy_is_told_once_with_who_and_what_mends_it() {
+        let runs = [
+            run("a", 0.25, 0.0, &[("make", 0.2), ("cc1", 0.4)]),
+            run("a", 0.5, 0.0, &[("cc1", 1.0)]),
+            run("b", 0.3, 0.0, &[]),
+            run("c", 0.3, 0.0, &[]),
+            run("c", 0.01, 0.0, &[]),
+            run("d", 0.0, 0.3, &[]),
+        ];
+        let told = busy_machine(&runs).unwrap();
+        let parts = [
+            "no run of 'a', 'b' counts: other programs used 25.0 % to 50.0 %",
+            "and 5.0 % is allowed (most by cc1 0.47 CPUs, make 0.07 CPUs)",
+            "foreign-cpu = 0.60 under [gates]",
+        ];
+        for part in parts {
+            assert!(told.contains(part), "no {part} in: {told}");
+        }
+        assert_eq!(busy_machine(&runs[3..]), None, "one run counts, and the hypervisor is no program");
+        assert_eq!(busy_machine(&[]), None);
+    }
+}

@@ -1,0 +1,104 @@
+//! What a run is given before its workloads start: settings of its groups, CPUs that are a group's own, and what of the
+//! machine's is moved away from them.
+
+use std::collections::BTreeMap;
+
+use experiment::{
+    file::Settings,
+    results::{Run, Setting},
+};
+
+use super::{
+    exclusive::{self, Closed, Filled},
+    one::{Bench, CellOf},
+    others,
+};
+use crate::Error;
+
+impl Bench<'_> {
+    /// Gives settings of groups, with names of CPUs and devices filled in.
+    pub(super) fn set(
+        &mut self,
+        wanted: &BTreeMap<String, Settings>,
+    ) -> Result<(Vec<Setting>, Closed), Error> {
+        let mut filled = Filled::new();
+        for (group, settings) in wanted {
+            let values = settings.iter().map(|(name, value)| Ok((name.clone(), self.fill(value)?)));
+            filled.insert(group.clone(), values.collect::<Result<_, Error>>()?);
+        }
+        let closed = exclusive::prepare(self.host, &mut self.groups, &mut filled)?;
+        let mut told = Vec::new();
+        for (group, settings) in exclusive::in_order(&filled) {
+            told.extend(self.groups.set(self.host, group, settings)?);
+        }
+        Ok((told, closed))
+    }
+
+    fn fill(&self, value: &str) -> Result<String, Error> {
+        let filled = self.cpus.fill(value, &self.block_devices);
+        filled.map_err(|unknown| Error::cannot(format!("nothing is named '{{{unknown}}}'")))
+    }
+
+    /// Where the kernel leaves CPUs open that are to be a group's own: moves the machine's other programs away from them
+    /// if that was asked for, and tells it if not.
+    pub(super) fn others_away(
+        &mut self,
+        closed: Closed,
+        wanted: &BTreeMap<String, Settings>,
+        run: &mut Run,
+    ) -> Result<(), Error> {
+        let Some(why) = closed.why_open() else {
+            if closed == Closed::ByKernel && self.move_others {
+                run.notes
+                    .push("nothing was moved: the kernel keeps all else off a partition's CPUs".to_owned());
+            }
+            return Ok(());
+        };
+        let to = self.experiment.others.as_ref().and_then(|group| wanted.get(group)?.get("cpuset.cpus"));
+        let (true, Some(to)) = (self.move_others, to) else {
+            let asked =
+                if self.move_others { "" } else { "; --move-others moves them away for each such run" };
+            run.notes
+                .push(format!("other programs may have run on CPUs that are a group's own: {why}{asked}"));
+            return Ok(());
+        };
+        if !others::can_move(self.host) {
+            run.notes.push(format!(
+                "nothing was moved, as the machine's programs are not ours to move (systemd's units, a container): {why}"
+            ));
+            return Ok(());
+        }
+        let to = self.fill(to)?;
+        self.groups.holds_others = true;
+        let (away, notes) = others::move_away(self.host, &self.groups, &to, self.journal)?;
+        self.others = Some(away);
+        run.notes
+            .push(format!("the machine's other programs were kept to CPUs {to} where a group had its own"));
+        run.notes.extend(notes);
+        Ok(())
+    }
+
+    pub(super) fn others_back(&mut self) -> Result<(), Error> {
+        let Some(away) = self.others.take() else {
+            return Ok(());
+        };
+        away.put_back(self.host)?;
+        self.groups.holds_others = false;
+        Ok(())
+    }
+
+    /// Options of the workloads that conditions have otherwise than one another, told as settings are.
+    pub(super) fn options(&self, cell: CellOf<'_>) -> Vec<Setting> {
+        let running = self.workloads.iter().filter(|workload| workload.is_in(cell));
+        let told = running.filter_map(|workload| Some((workload.name.as_ref()?, &workload.options)));
+        told.flat_map(|(name, options)| {
+            options.iter().map(|(option, value)| Setting {
+                group: name.clone(),
+                name: option.clone(),
+                asked: value.clone(),
+                written: Vec::new(),
+            })
+        })
+        .collect()
+    }
+}

@@ -1,0 +1,376 @@
+//! An experiment from its beginning to its results: makes what its runs need, makes the runs in their order, again those
+//! that a gate rejected, and works out what they say. Each finished run is on the disk before the next begins. Whatever
+//! it made is gone when it returns; what a killed one left the next `ringfence lab` command removes ([`clean`]).
+
+mod all;
+mod budget;
+mod busiest;
+mod devices;
+mod drivers;
+mod environment;
+mod exclusive;
+mod gate;
+mod given;
+mod journal;
+mod keep;
+mod moved;
+mod one;
+mod others;
+mod outside;
+mod sampling;
+mod shared_cpus;
+mod store;
+mod urgent;
+mod warm_up;
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::{Path, PathBuf},
+    sync::atomic::AtomicBool,
+    time::{Duration, SystemTime},
+};
+
+use experiment::{
+    Experiment, Lengths, Results, file,
+    options::{self, Variant},
+    rescale::{Rescaled, rescale},
+    results::Design,
+};
+use kernel::Host;
+use topology::Machine;
+
+pub use journal::{Cleaned, clean};
+pub use sampling::{group_figures, machine_figures};
+pub use store::results;
+
+use self::{
+    devices::Devices,
+    drivers::Replaced,
+    journal::{Journal, Made},
+    one::{Bench, Ready},
+    sampling::Sampling,
+    shared_cpus::SharedCpus,
+    store::{Begun, Store},
+    urgent::Urgent,
+};
+use crate::{Error, Program, enter::Enter, groups::Groups};
+
+/// What is to be run, and how.
+pub struct Request<'r> {
+    /// The experiment as its file has it.
+    pub experiment: Experiment,
+    /// The file's text, for the record.
+    pub text: String,
+    /// The texts of its layouts by their paths there, for the record and for going on.
+    pub layouts: BTreeMap<String, String>,
+    /// What a reader of the results must know beside.
+    pub notes: Vec<String>,
+    /// Its quick lengths.
+    pub quick: bool,
+    /// Instead of the file's.
+    pub repetitions: Option<u32>,
+    /// Instead of the file's, or of one that is drawn.
+    pub seed: Option<u64>,
+    /// Built-in workloads in place of all tools that have one.
+    pub built_in: bool,
+    /// Other programs are moved off CPUs that a group of the experiment has for itself.
+    pub move_others: bool,
+    /// The user's block device in place of a loop device of the experiment; it is only read.
+    pub device: Option<PathBuf>,
+    /// Where results go; it is made.
+    pub directory: PathBuf,
+    /// Goes on in a directory that is there; what was asked before holds.
+    pub resume: bool,
+    /// How built-in workloads and processes in groups are started.
+    pub program: Program,
+    /// Set by the caller's signal handler.
+    pub stop: &'r AtomicBool,
+    /// Told what happens.
+    pub progress: &'r mut dyn FnMut(&Step<'_>),
+}
+
+/// What happens next.
+#[derive(Debug)]
+pub enum Step<'s> {
+    /// In words.
+    Preparing(&'s str),
+    /// A run begins.
+    Run {
+        /// From 1.
+        number: usize,
+        /// Runs that are to count.
+        of: usize,
+        /// Which condition.
+        condition: &'s str,
+        /// Under which load.
+        load: Option<&'s str>,
+        /// From 1; later ones repeat a rejected run.
+        attempt: u32,
+        /// All that is left, this run with it.
+        left: Duration,
+    },
+    /// It was rejected.
+    Rejected(&'s str),
+}
+
+/// Runs it.
+///
+/// # Errors
+/// [`Error::Interrupted`] once `stop` is set: finished runs are kept. [`Error::Cannot`] if it can't be made here. All
+/// others end it too, with what was made removed.
+pub fn run(host: &Host, machine: &Machine, request: Request<'_>) -> Result<Results, Error> {
+    let mut experiment = request.experiment.clone();
+    let before = if request.resume { Some(store::begun(&request.directory)?) } else { None };
+    let replaced =
+        drivers::replace(&mut experiment, request.built_in, before.as_ref().map(|begun| &begun.built_in[..]));
+    let not_here = |why| Error::Cannot { text: format!("not reproducible here: {why}"), hint: None };
+    let mut cpus = rescale(&experiment, machine).map_err(not_here)?;
+    let left_out = experiment::here(&mut experiment, &cpus, machine.online().len()).map_err(not_here)?;
+    cpus.notes.extend(left_out);
+    let _urgent = Urgent::now();
+    let mut journal = Journal::begin(&journal::directory())?;
+    let parent = format!("rf-lab-{}", std::process::id());
+    journal.write(&Made::Group(parent.clone()))?;
+    let begun = before.unwrap_or_else(|| begin(&request, &experiment, &cpus, replaced));
+    let asked = Asked { host, machine, experiment: &experiment, cpus: &cpus, parent: &parent };
+    let done = prepare_and_run(&asked, request, begun, &mut journal);
+    let removed = journal.end(host);
+    let results = done?;
+    removed.map(|()| results)
+}
+
+/// What is run where.
+struct Asked<'a> {
+    host: &'a Host,
+    machine: &'a Machine,
+    experiment: &'a Experiment,
+    cpus: &'a Rescaled,
+    parent: &'a str,
+}
+
+fn prepare_and_run(
+    asked: &Asked<'_>,
+    mut request: Request<'_>,
+    mut begun: Begun,
+    journal: &mut Journal,
+) -> Result<Results, Error> {
+    let Asked { host, machine, experiment, cpus, parent } = *asked;
+    let mut lengths = Lengths::of(experiment, begun.design.quick);
+    lengths.repetitions = begun.design.repetitions;
+    let scratch = Scratch::make(journal)?;
+    (request.progress)(&Step::Preparing("making groups and devices"));
+    let devices = Devices::make(experiment, begun.device.as_deref(), &scratch.path, journal, request.stop)?;
+    let groups = Groups::below(parent);
+    let settings =
+        experiment.group.values().chain(experiment.condition.iter().flat_map(|one| one.settings.values()));
+    let settings = settings.chain(experiment.event.iter().flat_map(|event| event.settings.values()));
+    let names = settings.flat_map(|settings| settings.keys().map(String::as_str));
+    groups.make(host, experiment.group.keys().map(String::as_str), names)?;
+    let mut notes = budget::give(host, experiment, &groups)?;
+    let shared_cpus = SharedCpus::new(host, experiment, cpus, &groups)?;
+    notes.extend(shared_cpus.notes.iter().cloned());
+    // one that is resumed has them already
+    notes.retain(|note| !begun.notes.contains(note));
+    begun.notes.extend(notes);
+    let mut bench = Bench {
+        host,
+        experiment,
+        lengths,
+        cpus,
+        block_devices: devices.blocks(),
+        devices: devices.paths(),
+        groups,
+        launch: Enter::new(request.program.clone(), parent),
+        sampling: Sampling::new(host, parent, experiment)?,
+        shared_cpus,
+        workloads: workloads(experiment, &request.program, cpus, &scratch.path)?,
+        homes: Vec::new(),
+        move_others: begun.move_others,
+        others: None,
+        journal,
+        parent: parent.to_owned(),
+        results: request.directory.clone(),
+        stop: request.stop,
+    };
+    let made = bench.prepare(&mut request).and_then(|versions| {
+        let mut store = if request.resume {
+            Store::open(&request.directory)?
+        } else {
+            let found = environment::environment(host, machine, &versions);
+            Store::begin(&request.directory, &request.text, &begun, &found)?
+        };
+        all::runs(&mut bench, &mut request, &mut begun, &mut store)
+    });
+    for workload in &mut bench.workloads {
+        workload.driver.clean_up();
+    }
+    // nothing of the experiment may hold its devices any more
+    let back = bench.homes.iter().try_for_each(|home| home.put_back(host).map(drop));
+    let emptied = back.and_then(|()| bench.groups.remove(host));
+    drop(bench);
+    let gone = devices.remove();
+    let results = made?;
+    emptied?;
+    gone.map(|()| results)
+}
+
+/// A directory for the workloads' data.
+struct Scratch {
+    path: PathBuf,
+}
+
+/// Where there is room: /tmp may be memory.
+const SCRATCH: [&str; 2] = ["/var/tmp", "/tmp"];
+
+impl Scratch {
+    fn make(journal: &mut Journal) -> Result<Scratch, Error> {
+        let above = SCRATCH.iter().map(Path::new).find(|path| path.is_dir()).map(Path::to_owned);
+        let (pid, time) = (std::process::id(), drawn());
+        let path = above.unwrap_or_else(std::env::temp_dir).join(format!("rf-lab-{pid}-{time:x}"));
+        if path.exists() {
+            // somebody else's is not ours to use, nor to remove later
+            return Err(Error::file("make", &path)(std::io::ErrorKind::AlreadyExists.into()));
+        }
+        journal.write(&Made::Directory(path.clone()))?;
+        std::fs::create_dir(&path).map_err(Error::file("make", &path))?;
+        Ok(Scratch { path })
+    }
+}
+
+fn begin(request: &Request<'_>, experiment: &Experiment, cpus: &Rescaled, replaced: Replaced) -> Begun {
+    let lengths = Lengths::of(experiment, request.quick);
+    let design = Design {
+        seed: request.seed.or(lengths.seed).unwrap_or_else(drawn),
+        repetitions: request.repetitions.unwrap_or(lengths.repetitions),
+        duration: lengths.duration.as_secs_f64(),
+        warm_up: lengths.warm_up.as_secs_f64(),
+        quick: request.quick,
+        cpus: cpus.rows.clone(),
+        took: 0.0,
+    };
+    let mut notes = cpus.notes.clone();
+    notes.extend(replaced.notes);
+    notes.extend(request.notes.iter().cloned());
+    if experiment.gates.io {
+        notes.push(
+            "the kernel's threads do the workloads' I/O, so foreign CPU time rejects no run".to_owned(),
+        );
+    }
+    Begun {
+        design,
+        device: request.device.clone(),
+        layouts: request.layouts.clone(),
+        built_in: replaced.names,
+        move_others: request.move_others,
+        notes,
+        took: 0.0,
+    }
+}
+
+/// A seed that nobody chose.
+fn drawn() -> u64 {
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    u64::from(now.subsec_nanos()) ^ (now.as_secs() << 20)
+}
+
+fn workloads(
+    experiment: &Experiment,
+    program: &Program,
+    cpus: &Rescaled,
+    scratch: &Path,
+) -> Result<Vec<Ready>, Error> {
+    let mut all = Vec::new();
+    let mut add =
+        |name: Option<&String>, load: Option<&String>, workload: &file::Workload, variant: Variant| {
+            let directory = scratch.join(all.len().to_string());
+            std::fs::create_dir(&directory).map_err(Error::file("make", &directory))?;
+            let driver = drivers::filled(&variant.driver, cpus)?;
+            let changed = name.map(|name| options::changed(experiment, name)).unwrap_or_default();
+            let told = |option: &str| Some((option.to_owned(), options::told(&driver, option)?));
+            all.push(Ready {
+                name: name.cloned(),
+                load: load.cloned(),
+                conditions: variant.conditions,
+                group: workload.group.clone(),
+                clients_group: workload.clients_group.clone(),
+                directory,
+                is_io: matches!(
+                    workload.driver,
+                    file::Driver::Fio(_) | file::Driver::Read(_) | file::Driver::Writers(_)
+                ),
+                options: changed.into_iter().filter_map(told).collect(),
+                driver: drivers::driver(&driver, program)?,
+            });
+            Ok::<_, Error>(())
+        };
+    for (name, workload) in &experiment.workload {
+        let variants =
+            options::variants(experiment, name).map_err(|error| Error::cannot(error.to_string()))?;
+        for variant in variants {
+            add(Some(name), None, workload, variant)?;
+        }
+    }
+    for load in &experiment.load {
+        for workload in &load.workload {
+            let (driver, conditions) = (workload.driver.clone(), workload.conditions.clone());
+            add(None, Some(&load.name), workload, Variant { driver, conditions })?;
+        }
+    }
+    Ok(all)
+}
+
+impl Bench<'_> {
+    /// Makes the workloads' data; tells the versions of their programs.
+    fn prepare(&mut self, request: &mut Request<'_>) -> Result<Vec<(String, String)>, Error> {
+        let mut versions: Vec<(String, String)> = Vec::new();
+        for workload in &mut self.workloads {
+            for version in workload.driver.versions()? {
+                if !versions.contains(&version) {
+                    versions.push(version);
+                }
+            }
+        }
+        let mut seen = BTreeSet::new();
+        for workload in &mut self.workloads {
+            // a workload with other options in other conditions has a driver for each, but one server of the user's
+            let is_first = workload.name.as_ref().is_none_or(|name| seen.insert(name.clone()));
+            let what = format!("preparing {}", workload.name.as_deref().unwrap_or("a load"));
+            (request.progress)(&Step::Preparing(&what));
+            let site = crate::Site {
+                directory: &workload.directory,
+                devices: &self.devices,
+                launch: &self.launch,
+                group: workload.group.as_deref(),
+                clients_group: workload.clients_group.as_deref(),
+            };
+            workload.driver.prepare(&site)?;
+            let moves = is_first && !workload.driver.running_server().is_empty();
+            if let Some(group) = workload.group.as_ref().filter(|_| moves) {
+                let name = self.groups.name(group)?;
+                self.homes.extend(moved::move_in(
+                    self.host,
+                    &name,
+                    &|| workload.driver.running_server(),
+                    self.journal,
+                )?);
+            }
+        }
+        Ok(versions)
+    }
+}
+
+/// The text of the experiment in a directory of results.
+///
+/// # Errors
+/// There is none.
+pub fn text_in(directory: &Path) -> Result<String, Error> {
+    store::text(directory)
+}
+
+/// The texts of the layouts of the experiment in a directory of results, by their paths in it.
+///
+/// # Errors
+/// There is none.
+pub fn layouts_in(directory: &Path) -> Result<BTreeMap<String, String>, Error> {
+    Ok(store::begun(directory)?.layouts)
+}

@@ -1,0 +1,70 @@
+//! The measurement as a driver sees it: its options as an experiment has them, its report as figures.
+
+use std::{ffi::OsString, time::Duration};
+
+use experiment::file;
+
+use super::{CyclicReport, NAME};
+use crate::{
+    Error, Outcome, Site, Timing,
+    workloads::built_in::{Workload, given, told},
+};
+
+/// A run may be waited for so much longer than it lasts: room for its cycles is made beforehand.
+const SPARE: Duration = Duration::from_secs(20);
+
+/// The built-in cyclic latency measurement, with its options.
+pub struct Cyclic(pub file::Cyclic);
+
+impl Cyclic {
+    fn options(&self, timing: Timing) -> Vec<OsString> {
+        let file::Cyclic { interval_us, priority, threads } = self.0;
+        let longest = timing.steady_within.max(timing.warm_up) + timing.duration + SPARE;
+        let cycles = longest.as_micros() / u128::from(interval_us.unwrap_or(1000).max(1));
+        given([
+            ("--interval-us", interval_us.map(|number| number.to_string())),
+            ("--priority", priority.map(|number| number.to_string())),
+            ("--threads", threads.map(|number| number.to_string())),
+            ("--cycles", Some(cycles.clamp(1, 100_000_000).to_string())),
+        ])
+    }
+}
+
+impl Workload for Cyclic {
+    type Report = CyclicReport;
+    const SUBCOMMAND: &'static str = "cyclic";
+    const FINDS_ITS_RATE: bool = false;
+    const KEPT_AS: Option<&'static str> = Some("cyclic.json");
+
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn words(&mut self, _: &Site<'_>, timing: Timing) -> Result<Vec<OsString>, Error> {
+        Ok(self.options(timing))
+    }
+
+    fn outcome(&self, report: CyclicReport) -> Outcome {
+        let readings = told([
+            ("cycles", Some(report.cycles as f64)),
+            ("missed", Some(report.missed as f64)),
+            ("priority", Some(f64::from(report.priority))),
+        ]);
+        let latencies = report.latency.map(|latency| ("latency".to_owned(), latency)).into_iter().collect();
+        Outcome { readings, latencies, notes: report.warnings, ..Outcome::default() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn room_is_made_for_the_longest_run() {
+        let options = file::Cyclic { interval_us: Some(500), ..file::Cyclic::default() };
+        let seconds = Duration::from_secs;
+        let timing = Timing { warm_up: seconds(1), steady_within: seconds(4), duration: seconds(10) };
+        let words = Cyclic(options).options(timing);
+        assert_eq!(words, ["--interval-us", "500", "--cycles", "68000"]);
+    }
+}
