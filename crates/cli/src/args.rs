@@ -1,23 +1,25 @@
 //! The arguments, from which help, completions and manual pages are made too.
 
 mod daemon;
+mod lab;
 mod layouts;
 mod watching;
 mod why;
 
 pub use daemon::{Daemon, LogLevel};
+pub use lab::{Lab, LabCommand, LabRun};
 pub use layouts::{
     Apply, Export, ExportTo, Generation, LayoutFile, PlanArgs, PlanForm, Revert, Schema, SchemaOf, StateArgs,
     Status,
 };
-pub use watching::{Dump, Fields, Metrics, Record, Watch};
+pub use watching::{Dump, Fields, LogArgs, Metrics, Pictures, Record, Top, Watch};
 pub use why::Why;
 
 use std::{ffi::OsString, path::PathBuf};
 
 use self::{
     daemon::DAEMON,
-    watching::{DUMP, WATCH},
+    watching::{DUMP, TOP, WATCH},
     why::WHY,
 };
 use clap::{Args as ClapArgs, FromArgMatches, Parser, Subcommand, ValueEnum};
@@ -162,6 +164,9 @@ Examples:
     /// Show what groups get, use and wait for, again and again
     #[command(after_help = WATCH)]
     Watch(Watch),
+    /// Show the groups, their settings and tasks, and the machine on the screen, and change them there
+    #[command(after_help = TOP)]
+    Top(Top),
     /// Record what groups get, use and wait for, until Ctrl-C or SIGTERM
     #[command(after_help = "A log whose end was cut off (kill -9, a full disk) is told and gone on with.
 `ringfence dump` and `ringfence watch --at` read it.
@@ -224,7 +229,7 @@ Examples:
   ringfence export layout.toml --to cgconfig > /etc/cgconfig.conf
   ringfence export --to cgset")]
     Export(Export),
-    /// Print the JSON schema of layout files, for editors
+    /// Print the JSON schema of layout or experiment files, for editors
     #[command(after_help = "Example: ringfence schema layout > layout.schema.json")]
     Schema(Schema),
     /// Show what a layout would change, and why
@@ -280,9 +285,9 @@ Examples:
     /// Have the daemon read its configuration again; on an error it keeps the old one, and the error is told
     #[command(after_help = "Example: ringfence reload")]
     Reload,
-    /// Divide this machine for a minute and show what that does
-    #[command(after_help = "Example: ringfence demo")]
-    Demo(Demo),
+    /// Measure what a division does to workloads on this machine
+    #[command(after_help = lab::LAB)]
+    Lab(Lab),
     /// Print completions for a shell
     #[command(after_help = "Example: ringfence completions bash > /etc/bash_completion.d/ringfence")]
     Completions(Completions),
@@ -292,7 +297,7 @@ Examples:
     /// Write the manual pages into a directory
     #[command(after_help = "Example: ringfence man /usr/local/share/man/man1")]
     Man(Man),
-    /// A built-in workload (started by `demo`)
+    /// A built-in workload (started by `lab`)
     #[command(hide = true)]
     Worker(Worker),
 }
@@ -480,13 +485,6 @@ pub struct Mount {
     /// Where [default: a directory beside the other hierarchies]
     #[arg(long, value_name = "DIRECTORY")]
     pub at: Option<PathBuf>,
-}
-
-#[derive(Debug, ClapArgs)]
-pub struct Demo {
-    /// Shorter runs
-    #[arg(long)]
-    pub quick: bool,
 }
 
 #[derive(Debug, ClapArgs)]

@@ -143,3 +143,9 @@ impl From<watch::LogError> for Failure {
         Failure { hint: error.hint(), ..Failure::new(error) }
     }
 }
+
+impl From<tui::Error> for Failure {
+    fn from(error: tui::Error) -> Failure {
+        Failure { hint: error.hint(), ..Failure::new(error) }
+    }
+}

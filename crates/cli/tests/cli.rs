@@ -2,16 +2,22 @@
 //! v2, v1, both, none, or systemd. `RINGFENCE` names the program where cargo does not.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr, reason = "a test's failure is a panic")]
 
+#[path = "cli/agreement.rs"]
+mod agreement;
 #[path = "cli/architecture.rs"]
 mod architecture;
 #[path = "cli/asking.rs"]
 mod asking;
+#[path = "cli/backends.rs"]
+mod backends;
 #[path = "cli/cgrulesengd.rs"]
 mod cgrulesengd;
 #[path = "cli/desk.rs"]
 mod desk;
 #[path = "cli/input.rs"]
 mod input;
+#[path = "cli/lab.rs"]
+mod lab;
 #[path = "cli/layout_refusals.rs"]
 mod layout_refusals;
 #[path = "cli/layout_studies.rs"]
@@ -30,6 +36,8 @@ mod refusals;
 mod regressions;
 #[path = "cli/script.rs"]
 mod script;
+#[path = "cli/top.rs"]
+mod top;
 #[path = "cli/watching.rs"]
 mod watching;
 #[path = "cli/world.rs"]
@@ -57,6 +65,10 @@ fn main() {
         layout_studies::trials(&world),
         layout_refusals::trials(&world),
         watching::trials(&world),
+        agreement::trials(&world),
+        backends::trials(&world),
+        top::trials(&world),
+        lab::trials(&world),
     ];
     libtest_mimic::run(&arguments, trials.into_iter().flatten().collect()).exit();
 }

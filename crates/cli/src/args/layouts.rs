@@ -99,6 +99,8 @@ pub struct Schema {
 pub enum SchemaOf {
     /// The layout file
     Layout,
+    /// The experiment file of `ringfence lab`
+    Experiment,
 }
 
 #[derive(Debug, ClapArgs)]

@@ -12,7 +12,7 @@ pub const WATCH: &str = "\
 Without --fields: use against allotment, and what held a group back. A field is named as
 `ringfence fields` lists it, by its beginning (memory.*), or by the kernel's file (cpuacct.usage);
 machine.NAME is the machine's. Of several CPUs, nodes or devices the sum is shown; NAME/* shows
-each, NAME/8:16 one.
+each, NAME/3 or NAME/sda one.
 
 Ctrl-C ends it. --json prints an object a line, --csv a line per group, with numbers in whole units
 (CPUs, bytes, seconds, shares of 1); a figure that this kernel does not tell is left out.
@@ -21,9 +21,25 @@ Examples:
   ringfence watch
   ringfence watch db --interval 5s --sort cpu.usage
   ringfence watch --once --json
-  ringfence watch rt general --fields freezer.state,cpu.usage,cpu.percpu/*,memory.current
+  ringfence watch rt general --perf --fields freezer.state,cpu.usage,cpu.percpu/*,memory.current
   ringfence watch --tasks db/oltp1 --once
   ringfence watch --at '10 min ago'";
+
+pub const TOP: &str = "\
+Keys are shown on the screen, all of them with ?. A setting is changed with e: what would be written is shown while
+it is typed, Return writes it, u undoes. With --once, --count, --csv or --json, or where standard output is no
+terminal, it prints what `ringfence watch` prints.
+
+--at shows the recorder's log on the same screens: arrows step through it, the space bar plays it.
+--fields adds columns; NO_COLOR=1 leaves colours away. CPU and memory are measured against what the group may use:
+its limits, those of the groups above it, or the machine.
+
+Examples:
+  ringfence top
+  ringfence top db rt --interval 2s --sort memory.current
+  ringfence top --fields cpuset.cpus,memory.swap
+  ringfence top --at '10 min ago'
+  ringfence top --once --json";
 
 pub const DUMP: &str = "\
 A moment is RFC 3339 (2026-01-31T08:05:09Z, in UTC) or a time that passed ('10 min ago', '1h 30m ago').
@@ -36,8 +52,9 @@ Examples:
   ringfence dump --since 2026-01-31T08:00:00Z --until 2026-01-31T09:00:00Z --groups db --csv
   ringfence dump --since '1h ago' --fields cpu.*,memory.current --json --raw";
 
+/// Which pictures of the groups: what watch and top have in common.
 #[derive(Debug, ClapArgs)]
-pub struct Watch {
+pub struct Pictures {
     /// Only these groups and those below them; / for everything on the machine [default: all of ours]
     #[arg(value_name = "GROUP")]
     pub groups: Vec<String>,
@@ -59,14 +76,30 @@ pub struct Watch {
     /// Print comma-separated values
     #[arg(long)]
     pub csv: bool,
-    /// The tasks of the groups: the CPU on which each ran last, how much it ran, and how long it waited for a CPU
-    #[arg(long, requires = "groups", conflicts_with_all = ["fields", "sort", "csv", "at"])]
-    pub tasks: bool,
-    /// One picture of the recorder's log, as it was then: RFC 3339, or '10 min ago'
-    #[arg(long, value_name = "MOMENT", value_parser = moment, conflicts_with_all = ["count", "once", "interval"])]
+    /// The recorder's log, as it was then: RFC 3339, or '10 min ago'
+    #[arg(long, value_name = "MOMENT", value_parser = moment, conflicts_with = "count")]
     pub at: Option<SystemTime>,
     #[command(flatten)]
     pub log: LogArgs,
+}
+
+#[derive(Debug, ClapArgs)]
+pub struct Watch {
+    #[command(flatten)]
+    pub pictures: Pictures,
+    /// The tasks of the groups: the CPU on which each ran last, how much it ran, and how long it waited for a CPU
+    #[arg(long, requires = "groups", conflicts_with_all = ["fields", "sort", "csv", "at"])]
+    pub tasks: bool,
+    /// Count events of the groups too: CPU clock, context switches, migrations, page faults, cycles, instructions, cache
+    /// and branch misses, as far as this machine counts them
+    #[arg(long, requires = "groups", conflicts_with_all = ["tasks", "at"])]
+    pub perf: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+pub struct Top {
+    #[command(flatten)]
+    pub pictures: Pictures,
 }
 
 #[derive(Debug, ClapArgs)]
@@ -140,13 +173,13 @@ pub struct Fields {
     pub names: Vec<String>,
 }
 
-fn interval(text: &str) -> Result<Duration, String> {
+pub(super) fn interval(text: &str) -> Result<Duration, String> {
     let within = Duration::from_millis(10)..=Duration::from_secs(86_400);
     let parsed = humantime::parse_duration(text).ok().filter(|interval| within.contains(interval));
     parsed.ok_or_else(|| "expected 10ms to 1d, such as 500ms, 1s or 5min".to_owned())
 }
 
-fn size(text: &str) -> Result<Bytes, String> {
+pub(super) fn size(text: &str) -> Result<Bytes, String> {
     let size: Bytes = text.parse().map_err(|error: units::UnitError| error.to_string())?;
     if size >= Bytes(1 << 20) { Ok(size) } else { Err("expected at least 1M".to_owned()) }
 }

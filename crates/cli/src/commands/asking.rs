@@ -16,7 +16,7 @@ pub fn set(
     quiet: bool,
     as_json: bool,
 ) -> Result<(), Failure> {
-    let changes = asked(denied, |daemon| daemon.set(&name.to_string(), settings))?;
+    let changes = changed(name, settings, denied)?;
     if as_json {
         return output::json(&json!({ "changes": changes, "by": "ringfenced" }));
     }
@@ -34,6 +34,11 @@ pub fn set(
         return Ok(());
     }
     output::text(&format!("{text}ringfenced changed it, which this user may not\n"))
+}
+
+/// The changes that the daemon made, as it tells them.
+pub fn changed(name: &GroupName, settings: &[(String, String)], denied: Failure) -> Result<Value, Failure> {
+    asked(denied, |daemon| daemon.set(&name.to_string(), settings))
 }
 
 /// Whole processes.

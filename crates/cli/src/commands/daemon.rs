@@ -2,7 +2,7 @@
 
 use std::{ffi::OsString, path::PathBuf, time::Duration};
 
-use daemon::{Gate, Keep, Level, Log, LogTarget, Options, RuleFiles};
+use daemon::{Gate, Keep, Level, Log, LogTarget, METRICS, Options, Paces, Record, RuleFiles, Watching};
 
 use crate::{args, failure::Failure, output};
 
@@ -37,8 +37,20 @@ fn options(args: &args::Daemon) -> Options {
         keep: if args.repair { Keep::Repair } else { Keep::Report },
         every: Duration::from_secs(args.check),
         socket: (!args.no_socket).then(|| args.socket.clone()),
+        watching: watching(args),
         buffer: Options::BUFFER,
     }
+}
+
+fn watching(args: &args::Daemon) -> Watching {
+    let record = args.record.as_ref().map(|directory| Record {
+        directory: directory.clone().unwrap_or_else(watch::log::directory),
+        interval: args.record_interval,
+        size: args.record_size,
+    });
+    let metrics = args.metrics.map(|address| address.unwrap_or(METRICS));
+    let (textfile, groups) = (args.textfile.clone(), args.metrics_most);
+    Watching { record, metrics, textfile, groups, paces: Paces::default() }
 }
 
 /// The gate's process. Its exit status is nobody's: the daemon's watchdog only sees that it ended.

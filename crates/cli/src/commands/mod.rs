@@ -4,8 +4,8 @@ mod asking;
 mod classify;
 mod control;
 mod daemon;
-mod demo;
 mod groups;
+mod lab;
 mod layouts;
 mod machine;
 mod perf;
@@ -14,6 +14,7 @@ mod tasks;
 mod values;
 mod watching;
 mod why;
+mod worker;
 
 use std::sync::{Arc, atomic::AtomicBool};
 
@@ -44,6 +45,7 @@ pub fn run(args: &Args) -> Result<u8, Failure> {
         Command::Kill(wait) => control::kill(wait, json),
         Command::Perf(perf) => return perf::perf(perf),
         Command::Watch(watch) => watching::watch(watch, json),
+        Command::Top(top) => watching::top(top, json),
         Command::Record(record) => watching::record(record, json),
         Command::Dump(dump) => watching::dump(dump, json),
         Command::Metrics(metrics) => watching::metrics(metrics),
@@ -67,11 +69,11 @@ pub fn run(args: &Args) -> Result<u8, Failure> {
         Command::RevertUnlessConfirmed(revert) => layouts::revert(revert),
         Command::Daemon(daemon) => daemon::daemon(daemon),
         Command::Reload => asking::reload(json),
-        Command::Demo(demo) => demo::demo(demo, json),
+        Command::Lab(args) => return lab::lab(args, json),
         Command::Completions(completions) => program::completions(completions),
         Command::Links(links) => program::links(links),
         Command::Man(man) => program::man(man),
-        Command::Worker(worker) => demo::worker(worker),
+        Command::Worker(worker) => worker::worker(worker),
     }
     .map(|()| 0)
 }

@@ -66,18 +66,10 @@ fn row(found: &Found, reading: &Reading) -> Json {
 
 /// What the group has of the table; what its kernel lacks is left out.
 fn all(host: &Host, name: &GroupName, which: Which) -> Vec<(Found, Reading)> {
-    let wanted = |setting: &&Setting| {
-        let is_setting = setting.access == Access::ReadWrite && !setting.is_counter();
-        match which {
-            Which::Settings => is_setting,
-            Which::Statistics => !is_setting && setting.access != Access::Write,
-        }
-    };
-    settings::all()
-        .filter(wanted)
-        .filter_map(|setting| settings::find(setting.name).ok())
-        .filter_map(|found| apply::get(host, name, &found).ok().map(|reading| (found, reading)))
-        .collect()
+    apply::all(host, name, |setting: &Setting| match which {
+        Which::Settings => setting.can_be_set(),
+        Which::Statistics => !setting.can_be_set() && setting.access != Access::Write,
+    })
 }
 
 pub fn set(args: &args::Set, as_json: bool) -> Result<(), Failure> {

@@ -8,24 +8,26 @@ mod metrics;
 mod printer;
 mod record;
 mod tasks;
+mod top;
 mod watch;
 
 pub use dump::dump;
 pub use fields::fields;
 pub use metrics::metrics;
 pub use record::record;
+pub use top::top;
 pub use watch::watch;
 
-use std::time::SystemTime;
+use std::{path::PathBuf, time::SystemTime};
 
 use ::watch::{
     Descriptors, Groups, Options, Sampler,
     view::{self, Choice},
 };
-use kernel::Host;
+use kernel::{GroupName, Host};
 
 use super::{group, host};
-use crate::{failure::Failure, output};
+use crate::{args, failure::Failure, output};
 
 /// The figures that were named; without any, those of the overview.
 fn chosen(fields: &[String]) -> Result<Vec<Choice>, Failure> {
@@ -35,6 +37,7 @@ fn chosen(fields: &[String]) -> Result<Vec<Choice>, Failure> {
     let mut all = Vec::new();
     for name in fields {
         for choice in view::choices(name)? {
+            let choice = with_device(choice)?;
             if !all.contains(&choice) {
                 all.push(choice);
             }
@@ -43,9 +46,19 @@ fn chosen(fields: &[String]) -> Result<Vec<Choice>, Failure> {
     Ok(all)
 }
 
+/// A device that was named is known by its number on this machine: that is what is sampled and recorded.
+fn with_device(choice: Choice) -> Result<Choice, Failure> {
+    let Some(name) = choice.device_name().map(str::to_owned) else { return Ok(choice) };
+    match system::block_device(&name) {
+        Some(number) => Ok(choice.by_number(name, number)),
+        None => Err(Failure::usage(format!("there is no block device '{name}'"))
+            .hint("lsblk lists them; a recorded one that is gone is named by its number, such as 8:16")),
+    }
+}
+
 /// A sampler of the groups that were named, which must be there; without any, of all of ours.
 fn sampler(host: &Host, names: &[String], slow_every: u64) -> Result<Sampler<Descriptors>, Failure> {
-    let named = names.iter().map(|name| group(name)).collect::<Result<Vec<_>, _>>()?;
+    let named = self::names(names)?;
     for name in named.iter().filter(|name| !name.path().is_empty()) {
         host.existing(name)?;
     }
@@ -53,6 +66,15 @@ fn sampler(host: &Host, names: &[String], slow_every: u64) -> Result<Sampler<Des
     // where that is refused, files are opened anew each time
     let _ = Descriptors::allow_more();
     Ok(Sampler::new(host, Descriptors::new(), Options { groups, slow_every }, true))
+}
+
+fn names(groups: &[String]) -> Result<Vec<GroupName>, Failure> {
+    groups.iter().map(|name| group(name)).collect()
+}
+
+/// Where the log is.
+fn directory(args: &args::LogArgs) -> PathBuf {
+    args.directory.clone().unwrap_or_else(::watch::log::directory)
 }
 
 /// `2026-01-31T08:05:09.120Z`.

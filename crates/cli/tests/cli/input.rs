@@ -55,6 +55,11 @@ const BAD: &[(&str, i32, &[&str])] = &[
         2,
         &["unknown field 'memory.curent'", "hint: did you mean memory.current"],
     ),
+    (
+        "watch {g} --fields io.rbytes/rf-none",
+        2,
+        &["there is no block device 'rf-none'", "hint: lsblk lists them"],
+    ),
     ("watch {g} --fields zzz", 2, &["unknown field 'zzz'", "hint: ringfence fields lists them"]),
     ("watch {g} --sort cpu.usagee", 2, &["unknown field 'cpu.usagee'", "did you mean cpu.usage"]),
     ("watch {g} --sort memory.*", 2, &["'memory.*' is ", " fields", "hint: name one of them"]),

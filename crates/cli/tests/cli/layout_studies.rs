@@ -1,12 +1,12 @@
 //! Study S1's layout, one database to a node: on its own machine, on the one of study S3, and on the machine that
 //! this runs on if it has four nodes.
 
-use std::{fs, sync::Arc};
+use std::{fs, path::Path, sync::Arc};
 
 use libtest_mimic::Trial;
 
 use crate::{
-    desk::{Desk, says},
+    desk::{Desk, has_usual, says},
     world::{Need, World},
 };
 
@@ -30,6 +30,36 @@ const E7: [&str; 2] = [
     include_str!("../../../topology/tests/machines/e7-4850.lscpu.txt"),
     include_str!("../../../topology/tests/machines/e7-4850.cpu_topology.txt"),
 ];
+
+/// Study S4's use cases, and what a plan of each writes on v2 and on v1.
+const S4: [(&str, &str, [&[&str]; 2]); 3] = [
+    (
+        "s4-memory.toml",
+        include_str!("../../../../studies/layouts/s4-memory.toml"),
+        [&["general/memory.max <- 102985629696"], &["general/memory.limit_in_bytes <- 102985629696"]],
+    ),
+    (
+        "s4-bandwidth.toml",
+        include_str!("../../../../studies/layouts/s4-bandwidth.toml"),
+        [
+            &["realtime/io.bfq.weight <- default 1000", "general/io.bfq.weight <- default 100"],
+            &["realtime/blkio.bfq.weight <- 1000", "general/blkio.bfq.weight <- 100"],
+        ],
+    ),
+    (
+        "s4-exclusive.toml",
+        include_str!("../../../../studies/layouts/s4-exclusive.toml"),
+        [
+            &["realtime/cpuset.cpus <- 4", "realtime/cpuset.cpus.partition <- root"],
+            &[
+                "realtime/cpuset.cpus <- 4",
+                "realtime/cpuset.cpu_exclusive <- 1",
+                "keep the tasks of / off CPUs 4, on 0-3,5-31",
+            ],
+        ],
+    ),
+];
+
 const CGCONFIG: &str = include_str!("../../../layout/tests/layout/s1.cgconfig.conf");
 
 type Case = (&'static str, fn(&mut Desk));
@@ -39,7 +69,11 @@ pub fn trials(world: &Arc<World>) -> Vec<Trial> {
         ("layout study: S1 on its machine is its eight commands", nehalem),
         ("layout study: S1 on the 160 CPUs of S3", e7),
         ("layout study: S1's cgconfig.conf is read and turned", cgconfig),
+        ("layout study: S4's ready layouts are right and can be planned on v1 and v2", s4),
     ];
+    if has_usual(world) && (world.has(Need::V1("blkio")) || world.has(Need::V2("io"))) {
+        cases.push(("layout study: S4's ready layouts can be planned for this machine", s4_here));
+    }
     if world.has(Need::Groups) && nodes().len() == 4 {
         cases.push(("layout study: S1 on this machine of four nodes", live));
     }
@@ -98,6 +132,38 @@ fn nodes() -> Vec<String> {
 
 fn live(desk: &mut Desk) {
     assert_eq!(desk.ends("plan {d}/layout.toml --as cgset", 0), commands(&nodes()));
+}
+
+fn s4(desk: &mut Desk) {
+    desk.write("nehalem-ex.numactl.txt", NEHALEM);
+    for (name, layout, parts) in S4 {
+        desk.write(name, layout);
+        desk.ends(&format!("check {{d}}/{name}"), 0);
+        for (version, parts) in ["", "--v1 "].iter().zip(parts) {
+            let line = format!("plan {{d}}/{name} {version}--machine {{d}}/nehalem-ex.numactl.txt");
+            says(&desk.ends(&line, 0), parts);
+        }
+    }
+}
+
+/// Exclusive CPUs want every group above to have them, before Linux 6.7: systemd's unit has none.
+const ABOVE_HAS_NONE: &str =
+    "is to have its CPUs for itself, but the group /ringfence.slice/ringfence.service above it";
+
+fn s4_here(desk: &mut Desk) {
+    let is_below_unit = Path::new("/run/systemd/system").is_dir();
+    for (name, layout, _) in S4 {
+        desk.write(name, layout);
+        let (status, plan, error) = desk.run(&format!("plan {{d}}/{name}"));
+        if is_below_unit && name == "s4-exclusive.toml" && status != 0 {
+            says(&error, &[ABOVE_HAS_NONE, "cpuset.cpus.partition=root"]);
+            continue;
+        }
+        assert_eq!(status, 0, "{plan}{error}");
+        // below the unit where systemd is; on v1 the hierarchies follow
+        let created = plan.lines().filter_map(|line| line.strip_prefix("create ")?.split(' ').next());
+        assert!(created.map(|group| group.rsplit('/').next()).any(|last| last == Some("realtime")), "{plan}");
+    }
 }
 
 fn cgconfig(desk: &mut Desk) {

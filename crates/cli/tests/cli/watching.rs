@@ -2,7 +2,7 @@
 
 use std::{
     fs,
-    io::{BufRead, BufReader, Read},
+    io::{BufRead, BufReader, Read, Write},
     os::{fd::OwnedFd, unix::process::ExitStatusExt},
     path::{Path, PathBuf},
     process::{Child, ChildStdout, Command, Stdio},
@@ -28,6 +28,7 @@ const CASES: &[(&str, Body)] = &[
     ("what was recorded is dumped in every form", record_and_dump),
     ("one recorder writes at a time, also after one that was killed", one_recorder),
     ("a record that was cut off is told and taken away", torn),
+    ("the daemon records and shows metrics if it is asked to", daemon_watches),
     ("metrics tell the groups, to standard output and into a file", metrics),
     ("the tasks' last CPUs follow the group's", tasks),
     ("freezer, CPU time and memory are watched by the kernel's names", by_kernel_names),
@@ -56,7 +57,10 @@ pub fn trials(world: &Arc<World>) -> Vec<Trial> {
             Ok(())
         })
     };
-    CASES.iter().map(trial).collect()
+    let events =
+        ("events of a group are counted, and what this machine does not count is told", events as Body);
+    let counts = world.has(Need::V1("perf_event")) || world.has(Need::AnyV2);
+    CASES.iter().chain(counts.then_some(&events)).map(trial).collect()
 }
 
 /// A group with one below it, and a process in that.
@@ -79,13 +83,13 @@ fn figure<'p>(picture: &'p Value, group: &str, field: &str) -> &'p Value {
 }
 
 /// A command of ours that runs beside the test, ended with it.
-struct Running {
+pub struct Running {
     child: Child,
     out: BufReader<ChildStdout>,
 }
 
 impl Running {
-    fn start(scene: &Scene, line: &str) -> Running {
+    pub fn start(scene: &Scene, line: &str) -> Running {
         let mut child = Command::new(scene.program())
             .args(words(&scene.fill(line)))
             .stdin(Stdio::null())
@@ -98,7 +102,7 @@ impl Running {
     }
 
     /// The next picture that holds.
-    fn until(&mut self, what: &str, holds: impl Fn(&Value) -> bool) -> Value {
+    pub fn until(&mut self, what: &str, holds: impl Fn(&Value) -> bool) -> Value {
         for _ in 0..2000 {
             let mut line = String::new();
             assert!(self.out.read_line(&mut line).unwrap() > 0, "it ended: {}", self.error());
@@ -110,12 +114,19 @@ impl Running {
         panic!("{what} did not come")
     }
 
-    fn signal(&self, signal: Signal) {
+    pub fn signal(&self, signal: Signal) {
         kill_process(Pid::from_raw(self.child.id().cast_signed()).unwrap(), signal).unwrap();
     }
 
+    /// Waits for its end, and tells what it warned of.
+    fn told(mut self) -> String {
+        self.out.read_to_end(&mut Vec::new()).unwrap();
+        assert!(self.child.wait().unwrap().success());
+        self.error()
+    }
+
     /// Waits for its end, which must be a good one; the rest of what it printed.
-    fn done(mut self) -> String {
+    pub fn done(mut self) -> String {
         let mut rest = String::new();
         self.out.read_to_string(&mut rest).unwrap();
         let status = self.child.wait().unwrap();
@@ -370,6 +381,52 @@ fn metrics(scene: &mut Scene) {
     assert!(bounded.contains("ringfence_groups_left_out 1\n") && !bounded.contains(&line), "{bounded}");
 }
 
+/// It has no rule, so that it moves nobody.
+fn daemon_watches(scene: &mut Scene) {
+    ready(scene);
+    let (kept, _) = log(scene);
+    let rules = kept.path().join("cgrules.conf");
+    fs::write(&rules, "").unwrap();
+    scene.name("{rules}", rules.to_str().unwrap());
+    let plain = "daemon --rules {rules} --no-apply --no-socket";
+    let refused = scene.ringfence(&format!("{plain} --record-interval 1s"), None);
+    assert_eq!(refused.status.code(), Some(2), "{refused:?}");
+    let watching = "--record {log} --record-interval 20ms --record-size 1M --metrics 127.0.0.1:0";
+    let mut daemon = Running::start(scene, &format!("{plain} {watching}"));
+    let mut told = BufReader::new(daemon.child.stderr.take().unwrap());
+    let address = loop {
+        let mut line = String::new();
+        assert!(told.read_line(&mut line).unwrap() > 0, "it ended");
+        if let Some((_, rest)) = line.split_once("metrics are at http://") {
+            break rest.trim().strip_suffix("/metrics").unwrap().to_owned();
+        }
+    };
+    // it must not wait for a reader
+    let rest = std::thread::spawn(move || told.read_to_string(&mut String::new()));
+    let shown = || {
+        let mut stream = std::net::TcpStream::connect(&address).unwrap();
+        stream.write_all(b"GET /metrics HTTP/1.1\r\nhost: x\r\n\r\n").unwrap();
+        let mut text = String::new();
+        stream.read_to_string(&mut text).unwrap();
+        text
+    };
+    // of groups there may be more than it shows
+    scene.until("its metrics", || {
+        let text = shown();
+        text.contains("\nringfence_rules 0\n") && text.contains("\nringfence_recorder_up 1\n")
+    });
+    let group = format!("{}/a", scene.group);
+    scene.until("samples in its log", || {
+        let dumped = scene.ringfence("dump --directory {log} --json --fields pids.current", None);
+        let dumped = json_lines(&String::from_utf8_lossy(&dumped.stdout));
+        dumped.len() > 3 && dumped.iter().all(|picture| figure(picture, &group, "pids.current") == 1.0)
+    });
+    daemon.signal(Signal::TERM);
+    let status = daemon.child.wait().unwrap();
+    rest.join().unwrap().unwrap();
+    assert!(status.success(), "{status}");
+}
+
 /// Study S5's proof, in one command.
 fn tasks(scene: &mut Scene) {
     ready(scene);
@@ -414,6 +471,30 @@ fn by_kernel_names(scene: &mut Scene) {
     }
     assert_eq!(figure(&picture, &below, "memory.max"), "max", "{text}");
     scene.ok("thaw {g}");
+}
+
+/// The same use case's last controller.
+fn events(scene: &mut Scene) {
+    scene.ok("create {g} --controllers perf_event,cpuset,pids");
+    scene.ok("set {g} cpuset.cpus=0 cpuset.mems=0");
+    scene.start("{busy}", &["sh", "-c", "while :; do (:); done"]);
+    scene.ok("move {g} {busy}");
+    let fields = "pids.current";
+    let mut watch =
+        Running::start(scene, &format!("watch {{g}} --perf --interval 50ms --json --fields {fields}"));
+    let group = scene.group.clone();
+    let count = |picture: &Value, event: &str| figure(picture, &group, event).as_f64();
+    let software = ["perf.task-clock", "perf.context-switches", "perf.page-faults"];
+    let picture = watch.until("events of all kinds that kernels count", |picture| {
+        software.iter().all(|event| count(picture, event).is_some_and(|rate| rate > 0.0))
+    });
+    let hardware = count(&picture, "perf.instructions");
+    watch.signal(Signal::INT);
+    let told = watch.told();
+    match hardware {
+        Some(rate) => assert!(rate > 0.0, "{picture}"),
+        None => assert!(told.contains("instructions") && told.contains(" not counted: "), "{told}"),
+    }
 }
 
 fn nothing_mounted(world: &Arc<World>) {

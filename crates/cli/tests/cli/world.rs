@@ -196,7 +196,7 @@ impl Scene {
     pub fn until(&self, what: &str, mut holds: impl FnMut() -> bool) {
         let started = Instant::now();
         while !holds() {
-            assert!(started.elapsed() < Duration::from_secs(20), "{what} did not come");
+            assert!(started.elapsed() < Duration::from_secs(120), "{what} did not come");
             sleep(Duration::from_millis(10));
         }
     }

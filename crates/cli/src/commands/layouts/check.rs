@@ -84,5 +84,6 @@ pub fn export(args: &args::Export, as_json: bool) -> Result<(), Failure> {
 pub fn schema(args: &args::Schema) -> Result<(), Failure> {
     match args.of {
         args::SchemaOf::Layout => output::text(&layout::schema()),
+        args::SchemaOf::Experiment => output::text(&experiment::schema()),
     }
 }

@@ -3,10 +3,7 @@
 use std::{os::unix::net::UnixStream, time::Duration};
 
 use kernel::describe;
-use rustix::{
-    event::{PollFd, PollFlags, poll},
-    io::Errno,
-};
+use rustix::io::Errno;
 use signal_hook::{
     consts::{SIGHUP, SIGINT, SIGTERM},
     low_level::pipe,
@@ -35,20 +32,12 @@ impl Beats {
 
     /// Waits for the next beat; `None`: it is to end.
     pub fn next(&mut self) -> Result<Option<Beat>, Failure> {
-        loop {
-            let mut ready = [&self.stopped as &dyn std::os::fd::AsFd, &self.cadence]
-                .map(|descriptor| PollFd::from_borrowed_fd(descriptor.as_fd(), PollFlags::IN));
-            match poll(&mut ready, None) {
-                Ok(_) | Err(Errno::INTR) => {}
-                Err(errno) => return Err(no_beat(errno)),
-            }
-            if !ready[0].revents().is_empty() {
-                return Ok(None);
-            }
-            if let Some(beat) = self.cadence.take().map_err(no_beat)? {
-                return Ok(Some(beat));
-            }
-        }
+        self.cadence.until(&self.stopped).map_err(no_beat)
+    }
+
+    /// The timer and what becomes readable with the first signal, for a loop that waits itself.
+    pub fn parts(&mut self) -> (&mut Cadence, &UnixStream) {
+        (&mut self.cadence, &self.stopped)
     }
 }
 

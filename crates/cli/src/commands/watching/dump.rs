@@ -8,7 +8,7 @@ use watch::{
     view::{self, Numbers, Of, Picture},
 };
 
-use super::{chosen, printer::Printer, time, warn_of, watch::BACK};
+use super::{chosen, directory, printer::Printer, time, warn_of, watch::BACK};
 use crate::{args, failure::Failure, output};
 
 pub fn dump(args: &args::Dump, as_json: bool) -> Result<(), Failure> {
@@ -20,7 +20,7 @@ pub fn dump(args: &args::Dump, as_json: bool) -> Result<(), Failure> {
         return Err(Failure::usage(format!("{} is before {}", time(args.until), time(args.since)))
             .hint("--since names the earlier moment"));
     }
-    let directory = args.log.directory.clone().unwrap_or_else(watch::log::directory);
+    let directory = directory(&args.log);
     let log = Log::open(&directory)?;
     let shown =
         if args.openmetrics { metrics(args, &log, since)? } else { figures(args, as_json, &log, since)? };

@@ -1,14 +1,12 @@
-//! `metrics`: one sample as OpenMetrics, or as a text file for a collector.
+//! `metrics`: one sample as OpenMetrics, or as a text file for a collector; with what was asked of the groups and whether
+//! their partitions hold, as far as the kernel and the history tell it without a daemon.
 
-use std::{
-    fs,
-    io::{self, Write},
-    path::Path,
-};
-
+use apply::{Running, State, Target};
+use kernel::Host;
 use watch::{
     Beat,
-    metrics::{Bounds, Format, Writer, write},
+    metrics::{Bounds, Format, Held, Partition, Writer, replace, write},
+    view,
 };
 
 use super::{host, sampler};
@@ -20,9 +18,17 @@ pub fn metrics(args: &args::Metrics) -> Result<(), Failure> {
     let sample = sampler.tick(&host, Beat::default())?;
     // collectors of text files read the older format alone
     let format = if args.textfile.is_some() { Format::Text } else { Format::OpenMetrics };
+    let bounds = Bounds { groups: args.most, ..Bounds::default() };
     let mut text = String::new();
     let mut writer = Writer::new(&mut text, format);
-    write(sample, Bounds { groups: args.most, ..Bounds::default() }, &mut writer);
+    write(sample, bounds, &mut writer);
+    let groups = sample.groups.rows();
+    Partition::write(&Partition::all(&host, groups), bounds, &mut writer);
+    if let Some(mut held) = held(&host) {
+        // those that are gone are told too
+        held.groups.retain(|one| view::is_shown(&one.group, &args.groups));
+        held.write(bounds, &mut writer);
+    }
     writer.end();
     match &args.textfile {
         None => output::text(&text),
@@ -31,21 +37,15 @@ pub fn metrics(args: &args::Metrics) -> Result<(), Failure> {
     }
 }
 
-/// Whoever reads the file meanwhile has the old or the new one, whole.
-fn replace(path: &Path, text: &str) -> io::Result<()> {
-    let name = path.file_name().ok_or(io::ErrorKind::IsADirectory)?;
-    let mut beside = std::ffi::OsString::from(".");
-    beside.push(name);
-    beside.push(format!(".{}", std::process::id()));
-    let beside = path.with_file_name(beside);
-    let written = fs::OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .open(&beside)
-        .and_then(|mut file| file.write_all(text.as_bytes()))
-        .and_then(|()| fs::rename(&beside, path));
-    if written.is_err() {
-        let _ = fs::remove_file(&beside);
+/// What was asked; `None` if nothing was applied, or with a warning if the history can't be read.
+fn held(host: &Host) -> Option<Held> {
+    let state = State::peek(apply::state_directory());
+    match apply::status(&state, Target { host, system: &Running::new() }) {
+        Ok(statuses) if statuses.is_empty() => None,
+        Ok(statuses) => Some(Held::of(&statuses, |_, _| true)),
+        Err(failure) => {
+            output::warning(&format!("what was applied is left out: {failure}"));
+            None
+        }
     }
-    written
 }

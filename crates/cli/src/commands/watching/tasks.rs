@@ -8,24 +8,25 @@ use watch::{Task, view};
 
 use super::{
     beats::Beats,
-    group, host,
+    host, names,
     printer::{headline, line},
     time,
 };
 use crate::{args, failure::Failure, output};
 
-pub fn tasks(args: &args::Watch, as_json: bool) -> Result<(), Failure> {
-    let names = args.groups.iter().map(|name| group(name)).collect::<Result<Vec<_>, _>>()?;
+pub fn tasks(args: &args::Pictures, as_json: bool) -> Result<(), Failure> {
+    let names = names(&args.groups)?;
     let host = host()?;
     let mut beats = Beats::new(args.interval)?;
     let mut before: Option<(Instant, Vec<Task>)> = None;
     let mut left = if args.once { Some(1) } else { args.count };
-    let mut first = true;
+    let (mut first, mut trail) = (true, view::Trail::default());
     while let Some(beat) = beats.next()? {
         let (clock, at) = (Instant::now(), SystemTime::now());
         let now = all(&host, &names)?;
         if let Some((was, before)) = &before {
-            let ran = view::ran_between(before, now.clone(), clock.duration_since(*was));
+            let mut ran = view::ran_between(before, now.clone(), clock.duration_since(*was));
+            trail.follow(&mut ran);
             let cpus = view::cpus_of(&ran);
             if as_json {
                 let late = beat.late.as_secs_f64();

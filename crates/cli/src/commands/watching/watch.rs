@@ -3,48 +3,69 @@
 use std::time::{Duration, SystemTime};
 
 use watch::{
-    Log, Window,
+    Log, Perf, Window,
     view::{self, Choice, Numbers, Of, Part, Picture},
 };
 
-use super::{beats::Beats, chosen, host, printer::Printer, sampler, tasks, time, warn_of};
-use crate::{args, failure::Failure};
+use super::{beats::Beats, chosen, directory, host, names, printer::Printer, sampler, tasks, time, warn_of};
+use crate::{args, failure::Failure, output};
 
 /// Counters that are read seldom have their rates from readings this far back, at most.
 pub const BACK: Duration = Duration::from_secs(300);
 
 pub fn watch(args: &args::Watch, as_json: bool) -> Result<(), Failure> {
-    let mut printer = Printer::new(args.csv, as_json)?;
-    if args.tasks {
-        return tasks::tasks(args, as_json);
+    match args.tasks {
+        true => tasks::tasks(&args.pictures, as_json),
+        false => pictures(&args.pictures, args.perf, as_json),
     }
+}
+
+/// `counts`: with the events that the kernel counts.
+pub fn pictures(args: &args::Pictures, counts: bool, as_json: bool) -> Result<(), Failure> {
+    let mut printer = Printer::new(args.csv, as_json)?;
     let mut choices = chosen(&args.fields)?;
     let sort = args.sort.as_deref().map(|name| sorted_by(name, &mut choices)).transpose()?;
-    let mut show = |window: &Window, tops: &[String]| {
+    let mut show = |window: &Window, tops: &[String], perf: Option<&Perf>| {
         let Some(mut picture) = Picture::new(window, &choices, Numbers::Figures, tops) else { return Ok(()) };
+        if args.at.is_none() {
+            picture.name_devices(&choices, system::block_device_name);
+        }
+        perf.inspect(|perf| perf.add_to(&mut picture));
         if let Some(sort) = &sort {
             picture.sort_by(sort);
         }
         printer.print(&picture)
     };
     match args.at {
-        Some(moment) => show(&recorded(args, moment)?, &args.groups),
-        None => live(args, |window| show(window, &[])),
+        Some(moment) => show(&recorded(args, moment)?, &args.groups, None),
+        None => live(args, counts, &choices, |window, perf| show(window, &[], perf)),
     }
 }
 
 /// A picture per beat; the first beat only begins the rates.
-fn live(args: &args::Watch, mut show: impl FnMut(&Window) -> Result<(), Failure>) -> Result<(), Failure> {
+fn live(
+    args: &args::Pictures,
+    counts: bool,
+    choices: &[Choice],
+    mut show: impl FnMut(&Window, Option<&Perf>) -> Result<(), Failure>,
+) -> Result<(), Failure> {
     let host = host()?;
     // what costs more is read with every sample of a few groups: somebody looks on
     let mut sampler = sampler(&host, &args.groups, 1)?;
+    sampler.only(&host, |field| choices.iter().any(|choice| choice.of.needs(field)));
+    let mut perf = if counts { Some(Perf::new(&host, &names(&args.groups)?)?) } else { None };
     let mut beats = Beats::new(args.interval)?;
     let mut window = None;
     let mut left = if args.once { Some(1) } else { args.count };
     while let Some(beat) = beats.next()? {
         let sample = sampler.tick(&host, beat)?;
+        if let Some(perf) = &mut perf {
+            perf.look(&host, sample.groups.rows());
+        }
         match &mut window {
             None => {
+                let left_out = perf.as_ref().map(Perf::left_out).unwrap_or_default();
+                left_out.iter().for_each(|told| output::warning(told));
                 let mut first = view::window_for(sample);
                 first.push(sample);
                 window = Some(first);
@@ -53,7 +74,7 @@ fn live(args: &args::Watch, mut show: impl FnMut(&Window) -> Result<(), Failure>
             }
             Some(window) => {
                 window.push(sample);
-                show(window)?;
+                show(window, perf.as_ref())?;
                 left = left.map(|left| left - 1);
                 if left == Some(0) {
                     break;
@@ -65,8 +86,8 @@ fn live(args: &args::Watch, mut show: impl FnMut(&Window) -> Result<(), Failure>
 }
 
 /// The log up to a moment.
-fn recorded(args: &args::Watch, moment: SystemTime) -> Result<Window, Failure> {
-    let directory = args.log.directory.clone().unwrap_or_else(watch::log::directory);
+fn recorded(args: &args::Pictures, moment: SystemTime) -> Result<Window, Failure> {
+    let directory = directory(&args.log);
     let log = Log::open(&directory)?;
     let (found, torn) = log.at(moment)?;
     warn_of(&torn);
@@ -90,7 +111,7 @@ fn recorded(args: &args::Watch, moment: SystemTime) -> Result<Window, Failure> {
 }
 
 /// The column by which groups are sorted; it is shown too.
-fn sorted_by(name: &str, choices: &mut Vec<Choice>) -> Result<String, Failure> {
+pub fn sorted_by(name: &str, choices: &mut Vec<Choice>) -> Result<String, Failure> {
     let found = view::choices(name)?;
     let [choice] = found.as_slice() else {
         return Err(Failure::usage(format!("'{name}' is {} fields", found.len())).hint("name one of them"));

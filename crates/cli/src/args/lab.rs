@@ -1,0 +1,99 @@
+//! The arguments of `lab`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+/// Its help's end.
+pub const LAB: &str = "\
+An experiment is a study that comes with ringfence (`ringfence lab list`) or a TOML file; `ringfence schema experiment`
+tells what it may say.
+
+Exit status of run: 0 all runs were made and count; 1 it failed; 2 the experiment is wrong; 3 some runs are missing, as a
+gate rejected them; 4 it is not reproducible on this machine, as is told; 130 interrupted: finished runs are kept.
+
+Examples:
+  ringfence lab list
+  ringfence lab run tour
+  ringfence lab check mine.toml
+  ringfence lab run mine.toml --quick
+  ringfence lab run --resume ringfence-results/mine-2026-01-31T080509Z
+  ringfence lab compare DIRECTORY OTHER";
+
+#[derive(Debug, Args)]
+pub struct Lab {
+    #[command(subcommand)]
+    pub command: LabCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum LabCommand {
+    /// List the studies that come with ringfence
+    List,
+    /// Print a study's file, to read it or to begin one's own with it
+    #[command(after_help = "Example: ringfence lab show s5 > mine.toml")]
+    Show {
+        /// The study
+        study: String,
+    },
+    /// Check an experiment's file; every mistake at once
+    #[command(after_help = "Example: ringfence lab check mine.toml")]
+    Check {
+        /// A study or a file
+        #[arg(value_name = "STUDY|FILE")]
+        experiment: PathBuf,
+    },
+    /// Run an experiment
+    Run(LabRun),
+    /// Draw the report of results anew
+    #[command(after_help = "Example: ringfence lab report ringfence-results/tour-2026-01-31T080509Z")]
+    Report {
+        /// The directory of the results
+        directory: PathBuf,
+    },
+    /// Hold the results of two runs of an experiment against one another
+    Compare {
+        /// The directory of the results that are compared with
+        baseline: PathBuf,
+        /// The directory of the results that are compared
+        directory: PathBuf,
+    },
+    /// Remove what a killed experiment left; every other lab command that runs something does it too
+    Clean,
+}
+
+#[derive(Debug, Args)]
+pub struct LabRun {
+    /// A study or a file
+    #[arg(value_name = "STUDY|FILE", required_unless_present = "resume")]
+    pub experiment: Option<PathBuf>,
+    /// Fewer and shorter runs, as the experiment has it: minutes instead of an hour
+    #[arg(long)]
+    pub quick: bool,
+    /// How often each condition is run
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub repetitions: Option<u32>,
+    /// The seed of the order in which conditions are run
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// A block device of yours in place of the experiment's loop device; it is only read
+    #[arg(long, value_name = "PATH")]
+    pub device: Option<PathBuf>,
+    /// Use built-in workloads in place of real tools
+    #[arg(long)]
+    pub built_in: bool,
+    /// While a group of the experiment has CPUs of its own, keep all other programs of the machine off them: they are
+    /// moved to the other CPUs for each such run, and back after it
+    #[arg(long)]
+    pub move_others: bool,
+    /// Where the results go [default: ringfence-results/NAME-TIME]
+    #[arg(long, value_name = "DIRECTORY")]
+    pub directory: Option<PathBuf>,
+    /// Go on with an interrupted experiment
+    #[arg(
+        long,
+        value_name = "DIRECTORY",
+        conflicts_with_all = ["experiment", "quick", "repetitions", "seed", "device", "built_in", "move_others", "directory"]
+    )]
+    pub resume: Option<PathBuf>,
+}

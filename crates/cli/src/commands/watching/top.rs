@@ -1,0 +1,66 @@
+//! `top`: the screens of the tui crate where there is a terminal, else the pictures of `watch`.
+
+use std::{
+    fs,
+    io::{IsTerminal, stdout},
+};
+
+use kernel::GroupName;
+use tui::{Changer, Figures, Live, Look, Model, Options, Refusal, Replay, Source};
+
+use super::{
+    super::asking,
+    chosen, directory, host, sampler,
+    watch::{pictures, sorted_by},
+};
+use crate::{args, failure::Failure};
+
+pub fn top(args: &args::Top, as_json: bool) -> Result<(), Failure> {
+    let args = &args.pictures;
+    if as_json || args.csv || args.once || args.count.is_some() || !stdout().is_terminal() {
+        return pictures(args, false, as_json);
+    }
+    tui::refuse_dumb()?;
+    let mut more = if args.fields.is_empty() { Vec::new() } else { chosen(&args.fields)? };
+    let sort = args.sort.as_deref().map(|name| sorted_by(name, &mut more)).transpose()?;
+    let tops: &[String] = if args.at.is_some() { &args.groups } else { &[] };
+    let figures = Figures::new(&more, tops);
+    // where the machine can't be told, its page is empty
+    let machine = topology::Machine::live().unwrap_or_default();
+    let name = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let name = name.trim();
+    let (mut model, mut source): (Model, Box<dyn Source>) = match args.at {
+        Some(moment) => {
+            let replay = Replay::new(&directory(&args.log), moment, figures);
+            (Model::replay(name, args.interval, machine), Box::new(replay))
+        }
+        None => {
+            let host = host()?;
+            let sampler = sampler(&host, &args.groups, 1)?;
+            let changer = Changer::new(Box::new(system::Live)).with_deputy(Box::new(by_daemon));
+            (Model::live(name, args.interval, machine), Box::new(Live::new(host, sampler, figures, changer)))
+        }
+    };
+    if let Some(sort) = &sort {
+        model = model.sorted_by(sort);
+    }
+    let options = Options { interval: args.interval, look: Look::of_environment() };
+    Ok(tui::run(model, source.as_mut(), &options)?)
+}
+
+/// As `set`: the daemon is asked for what this user may not do.
+fn by_daemon(
+    group: &GroupName,
+    settings: &[(String, String)],
+    denied: apply::Error,
+) -> Result<Vec<String>, Refusal> {
+    let told = |failure: Failure| Refusal { message: failure.message, hint: failure.hint };
+    let failure = Failure::from(denied);
+    if !failure.denied {
+        return Err(told(failure));
+    }
+    let changes = asking::changed(group, settings, failure).map_err(told)?;
+    let of_change = |change: &serde_json::Value| change["notes"].as_array().cloned().unwrap_or_default();
+    let notes = changes.as_array().into_iter().flatten().flat_map(of_change);
+    Ok(notes.filter_map(|note| note.as_str().map(str::to_owned)).collect())
+}

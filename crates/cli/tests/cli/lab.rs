@@ -1,0 +1,432 @@
+//! `lab`, as a user meets it: small experiments of built-in workloads, each with a state and a directory of its own. The
+//! gates are open, so that nothing else on the machine decides a test.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    io::{BufRead, BufReader, Read},
+    path::{Path, PathBuf},
+    process::{Child, ChildStderr, Command, Output, Stdio},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use libtest_mimic::Trial;
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::world::{Need, World};
+
+#[path = "lab_move_others.rs"]
+mod move_others;
+
+type Body = fn(&Lab);
+
+const PURE: &[(&str, Body)] = &[
+    ("the studies are listed, and shown as the files that they are", studies),
+    ("a file's mistakes are all told, each at its place", mistakes),
+    ("a directory without results is told", no_results),
+];
+
+const WITH_GROUPS: &[(&str, Body)] = &[
+    ("an experiment's results can be read, redrawn and compared, and no group is left", whole),
+    ("a condition can be a layout, which is checked, run and kept", layout),
+    ("Ctrl-C keeps the finished runs, and --resume makes the others", resumed),
+    ("a machine that is too busy is told once, with who and what mends it", busy),
+    ("what a killed experiment left is removed", cleaned),
+];
+
+/// Only on a machine that nobody else uses (`RF_MOVE_OTHERS`): these move all its programs.
+const ALONE: &[(&str, Body)] = &[
+    ("--move-others keeps the machine's programs off exclusive CPUs for the runs", move_others::moved),
+    ("a killed experiment's --move-others is undone by the next command", move_others::killed),
+];
+
+pub fn trials(world: &Arc<World>) -> Vec<Trial> {
+    let has_cpu = world.has(Need::V1("cpu")) || world.has(Need::V2("cpu"));
+    let with_groups = if has_cpu { WITH_GROUPS } else { &[] };
+    let trial = |(name, body): &(&'static str, Body)| {
+        let (world, body) = (world.clone(), *body);
+        Trial::test(format!("lab: {name}"), move || {
+            body(&Lab::new(&world));
+            Ok(())
+        })
+    };
+    let alone = if std::env::var_os("RF_MOVE_OTHERS").is_some() { ALONE } else { &[] };
+    PURE.iter().chain(with_groups).chain(alone).map(trial).collect()
+}
+
+/// A directory of a test's own.
+struct Lab {
+    program: String,
+    directory: TempDir,
+}
+
+impl Lab {
+    fn new(world: &World) -> Lab {
+        Lab { program: world.program.clone(), directory: tempfile::tempdir_in("/var/tmp").unwrap() }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    /// `ringfence lab LINE` in the directory.
+    fn command(&self, line: &str) -> Command {
+        let mut command = Command::new(&self.program);
+        command.arg("lab").args(line.split_whitespace()).current_dir(self.directory.path());
+        command.env("RINGFENCE_STATE", self.path("state")).stdin(Stdio::null());
+        command
+    }
+
+    fn run(&self, line: &str) -> Output {
+        self.command(line).output().unwrap()
+    }
+
+    /// It must succeed; what it printed.
+    fn ok(&self, line: &str) -> String {
+        let output = self.run(line);
+        assert!(output.status.success(), "lab {line}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    fn json(&self, line: &str) -> Value {
+        serde_json::from_str(&self.ok(&format!("{line} --json"))).unwrap()
+    }
+
+    /// Two conditions of a second each, so often.
+    fn experiment(&self, repetitions: u32) {
+        let text = format!(
+            r#"
+name = "small"
+title = "A small experiment"
+repetitions = {repetitions}
+duration = "1s"
+warm-up = "200ms"
+steady-within = "200ms"
+sample = "100ms"
+[gates]
+foreign-cpu = 1.0
+steal = 1.0
+retries = 20
+[group.server]
+[workload.work]
+driver = "cpu"
+group = "server"
+[workload.wakes]
+driver = "cyclic"
+priority = 0
+[[condition]]
+name = "light"
+settings.server."cpu.weight" = "50"
+[[condition]]
+name = "heavy"
+settings.server."cpu.weight" = "200"
+[[measure]]
+name = "rate"
+is = "work.rate"
+[[comparison]]
+measure = "rate"
+baseline = "light"
+condition = "heavy"
+"#
+        );
+        fs::write(self.path("small.toml"), text).unwrap();
+    }
+
+    /// Starts an experiment that is ended early.
+    fn start(&self) -> Running {
+        self.experiment(5);
+        self.spawn("run small.toml --directory out")
+    }
+
+    fn spawn(&self, line: &str) -> Running {
+        let mut command = self.command(line);
+        let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        let lines = BufReader::new(child.stderr.take().unwrap());
+        Running { child, lines }
+    }
+
+    fn runs(&self) -> usize {
+        fs::read_to_string(self.path("out/runs.jsonl")).unwrap().lines().count()
+    }
+}
+
+/// An experiment while it runs.
+struct Running {
+    child: Child,
+    lines: BufReader<ChildStderr>,
+}
+
+impl Running {
+    fn until(&mut self, begin: &str) {
+        let mut said = String::new();
+        while !said.lines().next_back().is_some_and(|line| line.starts_with(begin)) {
+            assert!(self.lines.read_line(&mut said).unwrap() > 0, "it ended: {said}");
+        }
+    }
+
+    fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_raw(self.child.id().cast_signed()).unwrap(), signal).unwrap();
+    }
+
+    /// Its exit status, `None` after a signal, and the rest of what it said.
+    fn ended(&mut self) -> (Option<i32>, String) {
+        let mut said = String::new();
+        self.lines.read_to_string(&mut said).unwrap();
+        (self.child.wait().unwrap().code(), said)
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// An experiment's groups in any hierarchy.
+fn groups_of(pid: u32) -> Vec<PathBuf> {
+    let mounts = fs::read_to_string("/proc/self/mounts").unwrap();
+    let of_groups = mounts.lines().filter_map(|line| {
+        let fields: Vec<&str> = line.split(' ').collect();
+        fields[2].starts_with("cgroup").then(|| PathBuf::from(fields[1]))
+    });
+    // with systemd they are below a unit of a slice
+    let below = |directory: &PathBuf| -> Vec<PathBuf> {
+        let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+        entries.map(|entry| entry.path()).filter(|path| path.is_dir()).collect()
+    };
+    let tops: Vec<PathBuf> = of_groups.collect();
+    let slices: Vec<PathBuf> = tops.iter().flat_map(below).collect();
+    let units: Vec<PathBuf> = slices.iter().flat_map(below).collect();
+    let all = tops.into_iter().chain(slices).chain(units);
+    all.map(|above| above.join(format!("rf-lab-{pid}"))).filter(|group| group.is_dir()).collect()
+}
+
+/// Every file below a directory.
+fn files(directory: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut found = BTreeMap::new();
+    let mut left = vec![directory.to_owned()];
+    while let Some(at) = left.pop() {
+        for entry in fs::read_dir(at).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                left.push(path);
+            } else {
+                found.insert(path.clone(), fs::read(path).unwrap());
+            }
+        }
+    }
+    found
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn studies(lab: &Lab) {
+    let listed = lab.json("list");
+    let studies = listed["studies"].as_array().unwrap();
+    let plain = lab.ok("list");
+    assert!(studies.iter().any(|study| study["name"] == "tour"), "{listed}");
+    for study in studies {
+        let (name, title) = (study["name"].as_str().unwrap(), study["title"].as_str().unwrap());
+        assert!(!title.is_empty() && plain.contains(title), "{plain}");
+        let shown = lab.ok(&format!("show {name}"));
+        fs::write(lab.path("shown.toml"), &shown).unwrap();
+        assert!(shown.contains(&format!("title = \"{title}\"")), "{shown}");
+        assert!(lab.ok("check shown.toml").starts_with("shown.toml: no error"));
+    }
+    // results that were kept under a study's name are not in its way
+    fs::create_dir(lab.path("tour")).unwrap();
+    assert!(lab.ok("check tour").starts_with("tour.toml: no error"));
+    let unknown = lab.run("show tuor");
+    assert_eq!(unknown.status.code(), Some(2));
+    assert!(text(&unknown.stderr).contains("did you mean tour?"), "{}", text(&unknown.stderr));
+}
+
+fn mistakes(lab: &Lab) {
+    lab.experiment(1);
+    assert!(lab.ok("check small.toml").contains("2 runs of 2 conditions, 1 s each"));
+    let right = fs::read_to_string(lab.path("small.toml")).unwrap();
+    let wrong = right.replace("duration = \"1s\"", "duration = \"soon\"").replace("work.rate", "work.rats");
+    fs::write(lab.path("small.toml"), wrong).unwrap();
+    // nothing is run of a file with a mistake either
+    for line in ["check small.toml", "run small.toml --directory out"] {
+        let output = lab.run(line);
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        for part in
+            ["small.toml:5:", "duration = \"soon\"", "^^^^^^", "small.toml:28:", "work.rats", "2 errors"]
+        {
+            assert!(said.contains(part), "no {part} in: {said}");
+        }
+        assert!(!lab.path("out").exists());
+    }
+    let output = lab.run("check small.toml --json");
+    let told: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(told["diagnostics"].as_array().unwrap().len(), 2, "{told}");
+    assert_eq!(output.status.code(), Some(2));
+}
+
+fn no_results(lab: &Lab) {
+    for line in ["report .", "compare . ."] {
+        let output = lab.run(line);
+        assert_eq!(output.status.code(), Some(1), "{line}");
+        assert!(text(&output.stderr).contains("holds no results of an experiment"), "{line}");
+    }
+}
+
+fn whole(lab: &Lab) {
+    lab.experiment(1);
+    let mut command = lab.command("run small.toml --directory out --seed 1");
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let pid = child.id();
+    let output = child.wait_with_output().unwrap();
+    let said = text(&output.stdout);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert!(said.starts_with("A small experiment\n"), "{said}");
+    assert!(said.contains("rate: heavy against light: inconclusive"), "one run of each says nothing: {said}");
+    assert!(said.contains("report: out/report.html"), "{said}");
+    assert_eq!(groups_of(pid), Vec::<PathBuf>::new());
+
+    let before = files(&lab.path("out"));
+    for name in ["experiment.toml", "results.json", "runs.jsonl", "report.html", "runs.csv", "samples.csv"] {
+        assert!(before.contains_key(&lab.path("out").join(name)), "no {name} in {:?}", before.keys());
+    }
+    assert_eq!(lab.ok("report out"), said);
+    let again = files(&lab.path("out"));
+    assert!(before == again, "the redrawn report differs");
+
+    let results = lab.json("report out");
+    assert_eq!(results["complete"], true);
+    let kept: Value = serde_json::from_slice(&before[&lab.path("out/results.json")]).unwrap();
+    assert_eq!(results, kept);
+    let page = text(&before[&lab.path("out/report.html")]);
+    for run in results["runs"].as_array().unwrap() {
+        let report = format!("runs/{}/wakes.cyclic.json", run["number"]);
+        assert_eq!(run["files"], serde_json::json!([report]));
+        let told: Value = serde_json::from_slice(&before[&lab.path("out").join(&report)]).unwrap();
+        assert_eq!(told["cycles"].as_f64(), run["readings"]["wakes.cycles"].as_f64(), "{told}");
+        assert!(page.contains(&format!("href=\"{report}\"")), "{report} is not on the page");
+    }
+    for cell in results["cells"].as_array().unwrap() {
+        assert!(cell["median"].as_f64().unwrap() > 0.0, "{cell}");
+    }
+
+    let second = lab.json("run small.toml --directory other --seed 2");
+    assert_eq!(second["design"]["seed"], 2);
+    assert_eq!(second["cells"].as_array().unwrap().len(), 2);
+    let compared = lab.json("compare out other");
+    for (cell, beside) in
+        compared["cells"].as_array().unwrap().iter().zip(second["cells"].as_array().unwrap())
+    {
+        assert_eq!(cell["second"]["median"], beside["median"], "{compared}");
+    }
+    let plain = lab.ok("compare out other");
+    assert!(["out", "other", "light", "heavy"].iter().all(|name| plain.contains(name)), "{plain}");
+
+    let taken = lab.run("run small.toml --directory out");
+    assert_eq!(taken.status.code(), Some(1));
+    assert!(text(&taken.stderr).contains("--resume out"), "{}", text(&taken.stderr));
+}
+
+fn layout(lab: &Lab) {
+    lab.experiment(1);
+    let plain = fs::read_to_string(lab.path("small.toml")).unwrap();
+    let divided = plain.replace("settings.server.\"cpu.weight\" = \"200\"", "layout = \"mine.toml\"");
+    fs::write(lab.path("small.toml"), divided.replace("[group.server]\n", "")).unwrap();
+
+    fs::write(lab.path("mine.toml"), "[groups.server]\ncpus = 5000\n").unwrap();
+    let wrong = lab.run("check small.toml");
+    let said = text(&wrong.stderr);
+    assert_eq!(wrong.status.code(), Some(2), "{said}");
+    assert!(said.contains("mine.toml:2:"), "{said}");
+
+    fs::write(lab.path("mine.toml"), "[groups.server]\ncpu.weight = 200\n[groups.rest]\n").unwrap();
+    let results = lab.json("run small.toml --directory out");
+    let of = |name: &str| {
+        let runs = results["runs"].as_array().unwrap();
+        runs.iter().find(|run| run["condition"] == name).unwrap()["settings"][0].clone()
+    };
+    assert_eq!((of("light")["group"].as_str(), of("light")["asked"].as_str()), (Some("server"), Some("50")));
+    assert_eq!(
+        (of("heavy")["name"].as_str(), of("heavy")["asked"].as_str()),
+        (Some("cpu.weight"), Some("200"))
+    );
+    let notes = results["notes"].to_string();
+    assert!(notes.contains("'heavy' is the layout mine.toml"), "{notes}");
+    // what was asked holds when it is gone on with, whatever has become of the file
+    fs::remove_file(lab.path("mine.toml")).unwrap();
+    assert_eq!(lab.json("run --resume out")["runs"].as_array().unwrap().len(), 2);
+}
+
+fn resumed(lab: &Lab) {
+    let mut running = lab.start();
+    running.until("run 2 of 10");
+    running.signal(Signal::INT);
+    let (code, said) = running.ended();
+    assert_eq!(code, Some(130), "{said}");
+    assert!(said.contains("go on by ringfence lab run --resume out"), "{said}");
+    assert_eq!(groups_of(running.child.id()), Vec::<PathBuf>::new());
+    let finished = lab.runs();
+    assert!((1..10).contains(&finished), "{finished}");
+    assert_eq!(lab.json("report out")["complete"], false);
+    let first = fs::read_to_string(lab.path("out/runs.jsonl")).unwrap();
+
+    let results = lab.json("run --resume out");
+    assert_eq!(results["complete"], true);
+    let all = fs::read_to_string(lab.path("out/runs.jsonl")).unwrap();
+    assert!(all.starts_with(&first), "finished runs are kept as they are");
+    assert_eq!(lab.runs(), results["runs"].as_array().unwrap().len());
+}
+
+fn busy(lab: &Lab) {
+    lab.experiment(1);
+    let open = fs::read_to_string(lab.path("small.toml")).unwrap();
+    let gates =
+        open.replace("foreign-cpu = 1.0", "foreign-cpu = 0.001").replace("retries = 20", "retries = 0");
+    fs::write(lab.path("small.toml"), gates).unwrap();
+    // this process is no program of the experiment's
+    let stop = AtomicBool::new(false);
+    let output = std::thread::scope(|threads| {
+        for _ in 0..2 * std::thread::available_parallelism().unwrap().get() {
+            threads.spawn(|| {
+                while !stop.load(Ordering::Relaxed) {
+                    std::hint::spin_loop();
+                }
+            });
+        }
+        let output = lab.run("run small.toml --directory out");
+        stop.store(true, Ordering::Relaxed);
+        output
+    });
+    let said = text(&output.stdout);
+    assert_eq!(output.status.code(), Some(3), "{said}");
+    assert_eq!(
+        said.matches("note: no run of 'heavy', 'light' counts: other programs used").count(),
+        1,
+        "{said}"
+    );
+    // whatever else runs may use more than the threads above
+    for part in ["0.1 % is allowed", " (most by ", "under [gates]"] {
+        assert!(said.contains(part), "no {part} in: {said}");
+    }
+}
+
+fn cleaned(lab: &Lab) {
+    let mut running = lab.start();
+    running.until("run 2 of 10");
+    let pid = running.child.id();
+    assert!(!groups_of(pid).is_empty());
+    running.signal(Signal::KILL);
+    running.child.wait().unwrap();
+    let cleaned = lab.ok("clean");
+    assert!(cleaned.contains(&format!("removed group rf-lab-{pid}\n")), "{cleaned}");
+    assert_eq!(groups_of(pid), Vec::<PathBuf>::new());
+    assert_eq!(lab.ok("clean"), "", "there is nothing left to remove");
+}
