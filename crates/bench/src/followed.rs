@@ -1,5 +1,5 @@
-//! A daemon that runs while it is measured, with an `/etc` of its own in a mount namespace of its own: its rules and
-//! users are the run's, and this machine's files stay as they are. It ends when it is dropped or this process ends.
+//! A program that runs while it is measured, and daemons with an `/etc` of their own in a mount namespace of their own:
+//! rules and users are the run's, and this machine's files stay as they are. They end when dropped or with this process.
 
 use std::{
     ffi::{OsStr, OsString},
@@ -130,15 +130,15 @@ impl Followed {
         interrupt::check()?;
         match self.child.try_wait() {
             Ok(None) => Ok(()),
-            Ok(Some(status)) => Err(format!("the daemon ended: {status}")),
-            Err(error) => Err(format!("the daemon: {error}")),
+            Ok(Some(status)) => Err(format!("the program ended: {status}")),
+            Err(error) => Err(format!("the program: {error}")),
         }
     }
 
     /// Its time on CPUs so far: all threads, those that ended too, and the processes that it waited for.
     pub fn cpu(&self) -> Result<Duration, String> {
         let clock = ClockId::pid_cpu_clock_id(self.pid()).and_then(ClockId::now);
-        let own = clock.map_err(|error| format!("the daemon's CPU time: {error}"))?;
+        let own = clock.map_err(|error| format!("the program's CPU time: {error}"))?;
         Ok(Duration::from(own) + self.waited_for()?)
     }
 
@@ -166,6 +166,15 @@ impl Followed {
             self.check()?;
         }
         Ok(())
+    }
+
+    /// The most memory that it had at once, in bytes.
+    pub fn resident(&self) -> Result<u64, String> {
+        let path = format!("/proc/{}/status", self.pid());
+        let text = fs::read_to_string(&path).map_err(|error| format!("{path}: {error}"))?;
+        let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+        let kibibytes = line.and_then(|line| line.trim().strip_suffix(" kB")?.parse::<u64>().ok());
+        kibibytes.map(|number| number << 10).ok_or_else(|| format!("{path} does not tell its memory"))
     }
 
     fn pid(&self) -> Pid {

@@ -1,12 +1,15 @@
 //! The groups of a run: made for it, and removed when it ends, however it ends.
 
 use std::{
+    iter,
     path::PathBuf,
     time::{Duration, Instant},
 };
 
-use kernel::{Access, Error, GroupName, Host, Real};
+use kernel::{Access, Error, GroupName, Host, Real, What};
 use settings::{Controller, Version};
+
+use crate::interrupt;
 
 /// The group that all others of a run are in, or that is alone.
 pub const GROUP: &str = "rf-test-bench";
@@ -46,6 +49,26 @@ impl Groups {
         made.map(drop).map_err(|error| error.to_string())
     }
 
+    /// [`GROUP`] and groups in it, so many together, wherever there are controllers; those that are there stay.
+    pub fn make_many(&self, count: usize) -> Result<(), String> {
+        for name in iter::once(GROUP.to_owned()).chain((1..count).map(one_of_many)) {
+            let made = self.host.create(&group(&name)?, None, &Access::default());
+            made.map_err(|error| error.to_string())?;
+            interrupt::check()?;
+        }
+        Ok(())
+    }
+
+    pub fn host(&self) -> &Host {
+        &self.host
+    }
+
+    /// Moves a process of this run into a group, wherever that is.
+    pub fn put(&self, name: &str, pid: u32) -> Result<(), String> {
+        let moved = self.host.move_tasks(&group(name)?, &[pid], What::Process);
+        moved.map(drop).map_err(|error| error.to_string())
+    }
+
     pub fn place(&self, name: &str, controller: Controller) -> Result<Place, String> {
         let seat = self.host.seat(&group(name)?, controller).map_err(|error| error.to_string())?;
         let own = std::fs::read_to_string("/proc/self/cgroup")
@@ -73,6 +96,11 @@ impl Groups {
         }
         Ok(())
     }
+}
+
+/// Of those that [`Groups::make_many`] makes below [`GROUP`], the first is 1.
+pub fn one_of_many(number: usize) -> String {
+    format!("{GROUP}/g{number:04}")
 }
 
 fn group(name: &str) -> Result<GroupName, String> {

@@ -17,9 +17,15 @@ mod probes;
 mod classifying;
 mod strict;
 
+mod observed;
+mod overhead;
+mod sampled;
+
+mod cyclic;
+
 use std::{path::PathBuf, process::ExitCode};
 
-use measure::{Times, timed};
+use measure::{Numbers, Times, timed};
 use rows::{Row, Rows};
 use selection::{Part, Selection};
 
@@ -54,6 +60,9 @@ fn run() -> Result<bool, String> {
             Part::Daemon => daemon(&selection),
             Part::Burst => bursts(&selection),
             Part::Strict => strict(&selection),
+            Part::Watch => watching(&selection),
+            Part::Lab => lab(&selection),
+            Part::Cyclic => wake_ups(&selection),
         };
         if let Err(error) = done {
             eprintln!("bench: {error}");
@@ -154,6 +163,59 @@ fn strict(selection: &Selection) -> Result<(), String> {
     Ok(())
 }
 
+/// What samples cost beside bare reads, and programs that watch beside systemd's.
+fn watching(selection: &Selection) -> Result<(), String> {
+    let row = |count: usize| format!("sample of {count} groups, ns per group");
+    if sampled::COUNTS.iter().any(|count| selection.wants(&row(*count))) {
+        let (groups, probes) = (groups::Groups::new()?, probes::Probes::compile()?);
+        for count in sampled::COUNTS.into_iter().filter(|count| selection.wants(&row(*count))) {
+            let sampled::Pair { files, ours, bare } = sampled::measure(&groups, &probes, count)?;
+            show_numbers(&row(count), &ours, &bare, 0, sampled::GOAL, &format!("  {files} files"));
+        }
+    }
+    let name = format!("at 1 Hz, {} groups, CPU ms per s", observed::GROUPS);
+    let [record, watch] = ["record", "watch"].map(|program| format!("{program} {name}"));
+    if ![&record, &watch].into_iter().any(|row| selection.wants(row)) {
+        return Ok(());
+    }
+    let told = observed::measure(&absolute(&selection.program)?)?;
+    for (name, ours) in [(record, &told.record), (watch, &told.watch)] {
+        let goal = observed::GOAL_SHARE * 100.0;
+        let more = format!("  {:.2} % of a CPU, goal {goal}", ours.median / 10.0);
+        show_numbers(&name, ours, &told.peer, 2, observed::GOAL, &more);
+    }
+    let mebibytes = |bytes: u64| bytes as f64 / f64::from(1 << 20);
+    let goal = mebibytes(observed::GOAL_MEMORY);
+    for (name, memory) in ["record", "watch"].into_iter().zip(told.memory.map(mebibytes)) {
+        println!("{:40} {memory:>26.1}   at most {goal}", format!("{name}, memory in MiB"));
+    }
+    let (bytes, goal, busy) = (told.bytes, observed::GOAL_BYTES, observed::BUSY);
+    let more = format!("at most {goal}  {busy} of the groups are busy each second");
+    println!("{:40} {bytes:>26.1}   {more}", "record, bytes per group and second");
+    Ok(())
+}
+
+/// What the lab's samples take from a workload.
+fn lab(selection: &Selection) -> Result<(), String> {
+    let overhead::Pair { sampled, unsampled } = overhead::measure(&absolute(&selection.program)?)?;
+    show_numbers("lab, work per second sampled / not", &sampled, &unsampled, 1, overhead::GOAL, "  or more");
+    Ok(())
+}
+
+/// How late a real-time thread wakes by the built-in measurement and by cyclictest.
+fn wake_ups(selection: &Selection) -> Result<(), String> {
+    let names = ["P50", "P99"].map(|quantile| format!("late wake-ups / cyclictest, {quantile}, us"));
+    if !names.iter().any(|name| selection.wants(name)) {
+        return Ok(());
+    }
+    let cyclic::Sides { p50, p99 } = cyclic::measure(&selection.program)?;
+    for (name, [ours, peer]) in names.iter().zip([p50, p99]) {
+        let more = format!("  or {:+.1} us within {}", ours.median - peer.median, cyclic::GOAL_US);
+        show_numbers(name, &ours, &peer, 1, cyclic::GOAL, &more);
+    }
+    Ok(())
+}
+
 fn absolute(program: &str) -> Result<PathBuf, String> {
     std::path::absolute(program).map_err(|error| format!("{program}: {error}"))
 }
@@ -162,6 +224,12 @@ fn show(name: &str, ours: &Times, peer: &Times, goal: Option<f64>, more: &str) {
     let ratio = ours.median.as_secs_f64() / peer.median.as_secs_f64();
     let goal = goal.map_or_else(String::new, |goal| format!("{goal:.2}"));
     println!("{name:40} {:>26} {:>26} {ratio:>6.2} {goal:>5}{more}", ours.shown(), peer.shown());
+}
+
+fn show_numbers(name: &str, ours: &Numbers, peer: &Numbers, decimals: usize, goal: f64, more: &str) {
+    let ratio = ours.median / peer.median;
+    let [ours, peer] = [ours, peer].map(|numbers| numbers.shown(decimals));
+    println!("{name:40} {ours:>26} {peer:>26} {ratio:>6.2} {goal:>5.2}{more}");
 }
 
 fn measure(row: &Row) -> Result<(Times, Times), String> {

@@ -28,6 +28,28 @@ impl Times {
     }
 }
 
+/// The median of many numbers, and the middle half of them.
+pub struct Numbers {
+    pub median: f64,
+    quarter: f64,
+    three_quarters: f64,
+}
+
+impl Numbers {
+    /// Of at least one number.
+    pub fn of(mut numbers: Vec<f64>) -> Numbers {
+        numbers.sort_unstable_by(f64::total_cmp);
+        let at = |part: usize| numbers[numbers.len() * part / 4];
+        Numbers { quarter: at(1), median: at(2), three_quarters: at(3) }
+    }
+
+    pub fn shown(&self, decimals: usize) -> String {
+        let [low, middle, high] =
+            [self.quarter, self.median, self.three_quarters].map(|number| format!("{number:.decimals$}"));
+        format!("{middle} ({low}-{high})")
+    }
+}
+
 /// Runs a command to its end.
 pub fn timed(words: &[String]) -> Result<Duration, String> {
     crate::interrupt::check()?;

@@ -38,6 +38,7 @@ impl Probes {
         probes.build("in_group", include_str!("../../events/probes/in_group.c"))?;
         probes.build("late", include_str!("../probes/late.c"))?;
         probes.build("burst", include_str!("../probes/burst.c"))?;
+        probes.build("pread_only", include_str!("../probes/pread_only.c"))?;
         Ok(probes)
     }
 

@@ -10,6 +10,9 @@ pub enum Part {
     Daemon,
     Burst,
     Strict,
+    Watch,
+    Lab,
+    Cyclic,
 }
 
 /// What the arguments ask for.
@@ -22,8 +25,17 @@ pub struct Selection {
 }
 
 impl Part {
-    pub const ALL: [Part; 6] =
-        [Part::Commands, Part::Apply, Part::Plan, Part::Daemon, Part::Burst, Part::Strict];
+    pub const ALL: [Part; 9] = [
+        Part::Commands,
+        Part::Apply,
+        Part::Plan,
+        Part::Daemon,
+        Part::Burst,
+        Part::Strict,
+        Part::Watch,
+        Part::Lab,
+        Part::Cyclic,
+    ];
 
     fn name(self) -> &'static str {
         match self {
@@ -33,6 +45,9 @@ impl Part {
             Part::Daemon => "daemon",
             Part::Burst => "burst",
             Part::Strict => "strict",
+            Part::Watch => "watch",
+            Part::Lab => "lab",
+            Part::Cyclic => "cyclic",
         }
     }
 
