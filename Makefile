@@ -6,7 +6,7 @@ export CARGO_TERM_COLOR ?= auto
 .PHONY: demo test bench build lint docs clean
 
 demo: build
-	$(RINGFENCE) demo
+	$(RINGFENCE) lab run tour
 
 test:
 	scripts/install build test
@@ -24,7 +24,7 @@ lint:
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
 
-# writes docs/settings.md, docs/layout.md, docs/layout.schema.json and docs/fields.md anew from their tables
+# writes docs/settings.md, docs/layout.md, docs/layout.schema.json, docs/fields.md and docs/metrics.md anew from their tables
 docs:
 	RF_BLESS=1 cargo test --locked --quiet -p ringfence-settings
 	RF_BLESS=1 cargo test --locked --quiet -p ringfence-layout pages
