@@ -278,7 +278,7 @@ impl<'t> Performer<'t> {
         let thinned = all && self.thinned.borrow().contains(&(place.hierarchy, place.path.clone()));
         let mut attempts = 0;
         loop {
-            match kernel.write(at, &place.path, file, text) {
+            match kernel::write_reclaiming(kernel, at, &place.path, file, text) {
                 Err(Errno::INVAL)
                     if thinned
                         && attempts < 100

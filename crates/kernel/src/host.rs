@@ -16,6 +16,7 @@ use crate::{
     facts::{self, Listed},
     mounts,
     owners::{UNIT_NAME, UNIT_PATH, systemd_manages},
+    reclaim::write_reclaiming,
     systemd::{unit_of, unit_property},
 };
 
@@ -274,13 +275,12 @@ impl Host {
             .map_err(|errno| self.refused(Op::Read, seat, group, Some(file), None, errno))
     }
 
-    /// One write to a group's file.
+    /// A write to a group's file ([`write_reclaiming`]).
     ///
     /// # Errors
     /// [`Error::Refused`] with the cause.
     pub fn write(&self, seat: &Seat<'_>, group: &GroupName, file: &str, text: &str) -> Result<(), Error> {
-        self.kernel
-            .write(seat.at, &seat.path, file, text)
+        write_reclaiming(self.kernel(), seat.at, &seat.path, file, text)
             .map_err(|errno| self.refused(Op::Write, seat, group, Some(file), Some(text), errno))
     }
 

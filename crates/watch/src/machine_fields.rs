@@ -126,6 +126,11 @@ pub static MACHINE_FIELDS: &[Field] = &[
         "Pages of files needed again soon after they were dropped",
         "workingset_refault_file",
     ),
+    vm(
+        "memory.refaults.forgotten",
+        "Nodes of 64 dropped pages that the kernel forgot: what is needed again of them is not counted as such",
+        "workingset_nodereclaim",
+    ),
     vm("memory.scanned.kswapd", "Pages that reclaim in the background looked at", "pgscan_kswapd"),
     vm("memory.scanned.direct", "Pages that tasks that wanted memory looked at", "pgscan_direct"),
     vm("memory.migrated", "Pages moved to another NUMA node or place", "pgmigrate_success"),

@@ -16,7 +16,10 @@ use kernel::{GroupName, Host};
 use watch::{Beat, Descriptors, Field, Groups, Instance, Kind, Options, Sample, Sampler, Table, rates};
 
 use super::gate::FOREIGN;
-use crate::{Error, load::Ticks};
+use crate::{
+    Error,
+    load::{Ticks, all_tasks},
+};
 
 /// Short names of groups' figures, and the fields that they are.
 const SHORT: [(&str, &str); 3] =
@@ -106,6 +109,8 @@ type Ran = (String, String, Vec<(Instant, u32)>);
 pub(crate) struct Mark {
     at: Instant,
     ticks: Ticks,
+    /// CPU time of all tasks, where the kernel counts it.
+    ran: Option<Duration>,
     own: Duration,
     sample: Sample,
 }
@@ -170,7 +175,8 @@ impl Sampling {
         let failed = |source| Error::System { what: "cannot read /proc/stat", source };
         let (at, ticks) = (Instant::now(), Ticks::now().map_err(failed)?);
         let own = Duration::from_nanos(crate::start::process_cpu_time());
-        Ok(Mark { at, ticks, own, sample: self.sampler.tick(host, Beat::default())?.clone() })
+        let ran = all_tasks(host);
+        Ok(Mark { at, ticks, ran, own, sample: self.sampler.tick(host, Beat::default())?.clone() })
     }
 
     fn row(&self, group: &str) -> String {
@@ -246,8 +252,8 @@ impl Sampling {
             .and_then(|used| used.between(&from.sample.groups, &to.sample.groups, &self.parent));
         let groups = used.unwrap_or(0.0) * elapsed.as_secs_f64();
         let own = Duration::from_secs_f64(groups.max(0.0)) + to.own.saturating_sub(from.own) + outside;
-        let nanos = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
-        let others = to.ticks.others_since(from.ticks, nanos(own), nanos(elapsed));
+        let ran = to.ran.zip(from.ran).map(|(to, from)| to.saturating_sub(from));
+        let others = to.ticks.others_since(from.ticks, own, ran, elapsed);
         let gate = |name: &str, seen, at_most| Gate { name: name.to_owned(), seen, at_most };
         vec![
             gate(FOREIGN, others.other, (!io).then_some(gates.foreign_cpu)),

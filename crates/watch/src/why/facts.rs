@@ -154,6 +154,9 @@ pub struct MemoryFacts {
     pub refaults_file: u64,
     /// Pages of programs that were needed again soon after they were swapped out.
     pub refaults_anon: u64,
+    /// Dropped pages, of the whole machine and at most so many, that the kernel forgot: those needed again are missing in
+    /// the two counts above.
+    pub forgotten: u64,
     /// Faults that waited for a disk.
     pub major_faults: u64,
     /// Time in which some task of the group waited for memory, where the kernel counts it by group.

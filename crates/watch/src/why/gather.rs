@@ -19,6 +19,9 @@ use crate::{Beat, Files, Groups, Instance, Options, Reading, Sample, Sampler, Ta
 const LOCAL: u32 = 10;
 const REMOTE: u32 = 20;
 
+/// Pages of a file, or their shadows, in one of the kernel's nodes (XA_CHUNK_SIZE).
+const NODE_PAGES: u64 = 64;
+
 /// One moment.
 struct Moment {
     sample: Sample,
@@ -359,6 +362,10 @@ impl Looked<'_> {
             swap: now("memory.swap"),
             refaults_file: grown("memory.refaults.file"),
             refaults_anon: grown("memory.refaults.anon"),
+            forgotten: self
+                .machine_growth("memory.refaults.forgotten")
+                .unwrap_or(0)
+                .saturating_mul(NODE_PAGES),
             major_faults: grown("memory.faults.major"),
             pressure: own_pressure.map(Duration::from_nanos),
             machine_pressure: self.machine_growth("memory.pressure.some").map(Duration::from_nanos),

@@ -146,9 +146,14 @@ fn pressure(facts: &Facts) -> Option<Lost> {
 }
 
 /// The part of what the group read that it had to read again.
+///
+/// The kernel forgets dropped pages where it has many for the group's size, or takes the group for smaller than it is, as
+/// it does for the first seconds (seen: every second page). What was forgotten is taken to come again as what was not, but
+/// not to be more than that, as it may be others'.
 pub(crate) fn refault_part(facts: &Facts) -> f64 {
     let read: u64 = facts.io.devices.iter().map(|device| device.rbytes).sum();
-    let again = (facts.memory.refaults_file + facts.memory.refaults_anon).saturating_mul(PAGE);
+    let counted = facts.memory.refaults_file + facts.memory.refaults_anon;
+    let again = counted.saturating_add(facts.memory.forgotten.min(counted)).saturating_mul(PAGE);
     if again == 0 { 0.0 } else { (again as f64 / read.max(1) as f64).min(1.0) }
 }
 

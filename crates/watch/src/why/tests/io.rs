@@ -55,6 +55,12 @@ fn what_was_read_again_for_want_of_memory_is_memorys_and_not_the_devices() {
     assert_eq!(kinds(&facts), [Kind::MachineMemory, Kind::Device]);
     let lost: Vec<f64> = why(&facts).causes.iter().map(|cause| cause.lost.unwrap().seconds).collect();
     assert_eq!(lost, [6.0, 2.0]);
+    // what the kernel forgot comes again as what it did not forget
+    (facts.memory.refaults_file, facts.memory.forgotten) = (480, 10_000);
+    assert_eq!(kinds(&facts), [Kind::MachineMemory, Kind::Device]);
+    let first = why(&facts).causes[0].lost.unwrap();
+    assert!((first.seconds - 7.68).abs() < 1e-9, "{first:?}");
+    (facts.memory.refaults_file, facts.memory.forgotten) = (750, 0);
     // where tasks are held in reclaim for longer than they read, that is more
     facts.memory.pressure = Some(Duration::from_secs(7));
     assert_eq!(why(&facts).causes[0].lost.unwrap().seconds, 7.0);

@@ -1,0 +1,87 @@
+//! v1's limits of memory, set below what a group uses. One write reclaims once over and then gives up (EBUSY), however
+//! much it reclaimed; v2's `memory.max` goes on by itself (cgroup-v2.rst).
+
+use std::time::Duration;
+
+use rustix::io::Errno;
+
+use crate::{Hierarchy, Kernel};
+
+/// What each limit holds.
+const LIMITS: [(&str, &str); 2] = [
+    ("memory.limit_in_bytes", "memory.usage_in_bytes"),
+    ("memory.memsw.limit_in_bytes", "memory.memsw.usage_in_bytes"),
+];
+
+/// So many writes one after the other that did not make the use less than it was end it: the first only takes the mark of
+/// use from pages that are in use (seen: a busy program with 200 MB refused 100 MB at once, and took it at the second).
+const IN_VAIN: u32 = 3;
+/// Some of what is not used any more is seen to be.
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// A write to a group's file. That of a limit is repeated as long as the group's use falls by it.
+///
+/// # Errors
+/// The kernel's errno; `EBUSY` if no more could be reclaimed.
+pub fn write_reclaiming(
+    kernel: &dyn Kernel,
+    at: &Hierarchy,
+    group: &str,
+    file: &str,
+    text: &str,
+) -> Result<(), Errno> {
+    let Some((_, usage)) = LIMITS.iter().find(|(limit, _)| *limit == file) else {
+        return kernel.write(at, group, file, text);
+    };
+    let used = || kernel.read(at, group, usage).ok()?.trim().parse().ok();
+    while_it_falls(|| kernel.write(at, group, file, text), used)
+}
+
+fn while_it_falls(
+    mut write: impl FnMut() -> Result<(), Errno>,
+    mut used: impl FnMut() -> Option<u64>,
+) -> Result<(), Errno> {
+    let (mut least, mut in_vain) = (u64::MAX, 0);
+    while in_vain < IN_VAIN {
+        match write() {
+            Err(Errno::BUSY) => {}
+            written => return written,
+        }
+        let Some(used) = used() else { break };
+        if used < least {
+            (least, in_vain) = (used, 0);
+        } else {
+            in_vain += 1;
+            std::thread::sleep(PAUSE);
+        }
+    }
+    Err(Errno::BUSY)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+
+    /// Each write takes so much away, down to what can't be taken; the limit fits where that is reached.
+    fn lowered(steps: u64, floor: u64, limit: u64) -> (Result<(), Errno>, u64) {
+        let (use_now, writes) = (Cell::new(100_u64), Cell::new(0));
+        let write = || {
+            writes.set(writes.get() + 1);
+            use_now.set(use_now.get().saturating_sub(steps).max(floor));
+            if use_now.get() <= limit { Ok(()) } else { Err(Errno::BUSY) }
+        };
+        (while_it_falls(write, || Some(use_now.get())), writes.get())
+    }
+
+    #[test]
+    fn a_limit_is_written_again_while_the_use_falls_and_no_longer() {
+        assert_eq!(lowered(30, 0, 20), (Ok(()), 3));
+        let in_vain = u64::from(IN_VAIN);
+        assert_eq!(lowered(30, 50, 20), (Err(Errno::BUSY), 2 + in_vain), "two took something away");
+        assert_eq!(lowered(0, 100, 20), (Err(Errno::BUSY), 1 + in_vain));
+        assert_eq!(while_it_falls(|| Err(Errno::INVAL), || None), Err(Errno::INVAL));
+        assert_eq!(while_it_falls(|| Err(Errno::BUSY), || None), Err(Errno::BUSY));
+    }
+}
