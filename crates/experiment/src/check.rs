@@ -346,16 +346,10 @@ impl Check<'_> {
             if measure.is.matches('/').count() > 1 {
                 self.error(&format!("{path}.is"), "a measure has one quotient at most".to_owned(), None);
             }
-            if measure.relative_to.is_some() && !measure.unit.is_empty() {
-                let hint = Some("leave it out: the measure is a ratio".to_owned());
-                self.error(&format!("{path}.unit"), "relative-to leaves no unit".to_owned(), hint);
-            }
             let span = Lengths::of(self.experiment, false).duration;
-            for (key, times) in [("between", &measure.between), ("relative-to", &measure.relative_to)] {
-                for (end, text) in times.iter().flatten().enumerate() {
-                    if let Err(why) = within(text, span) {
-                        self.error(&format!("{path}.{key}.{end}"), why, None);
-                    }
+            for (end, text) in measure.between.iter().flatten().enumerate() {
+                if let Err(why) = within(text, span) {
+                    self.error(&format!("{path}.between.{end}"), why, None);
                 }
             }
         }

@@ -292,9 +292,6 @@ pub struct Measure {
     pub better: Better,
     /// Only from this time of the run on, and up to that (of rates over time): `["50%", "100%"]`.
     pub between: Option<[String; 2]>,
-    /// Divided by the same figure between these times of the same run: what a change in the middle of runs did, however
-    /// fast the machine was in each.
-    pub relative_to: Option<[String; 2]>,
 }
 
 /// Which way is better.

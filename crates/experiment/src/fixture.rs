@@ -32,7 +32,6 @@ pub fn experiment(conditions: &[&str]) -> Experiment {
             unit: "1/s".to_owned(),
             better: Better::Higher,
             between: None,
-            relative_to: None,
         }],
         comparison: Vec::new(),
         published: Vec::new(),

@@ -162,37 +162,31 @@ pub fn figures(experiment: &Experiment, run: &Run) -> (BTreeMap<String, f64>, Ve
 /// The run has not what the measure is worked out of.
 pub fn figure(measure: &Measure, run: &Run) -> Result<f64, MeasureError> {
     let formula = formula(measure)?;
-    let over = |between: &Option<[String; 2]>| -> Result<f64, MeasureError> {
-        let part = between.as_ref().map(|between| part(measure, between, run)).transpose()?;
-        worked_out(&formula, |name| match part {
+    let part = measure.between.as_ref().map(|between| part(measure, between, run)).transpose()?;
+    let sum = |names: &[String]| -> Result<f64, MeasureError> {
+        let value = |name: &str| match part {
             None => reading(measure, run, name),
             Some(part) => mean_within(measure, run, name, part),
-        })
+        };
+        names
+            .iter()
+            .map(|term| match extreme(term) {
+                None => value(term),
+                Some((pick, of)) => {
+                    let values =
+                        of.split(',').map(|name| value(name.trim())).collect::<Result<Vec<_>, _>>()?;
+                    // an empty list is refused where the measure is taken apart
+                    Ok(values.into_iter().reduce(pick).unwrap_or(f64::NAN))
+                }
+            })
+            .sum()
     };
-    let figure = over(&measure.between)?;
-    let figure = if measure.relative_to.is_some() { figure / over(&measure.relative_to)? } else { figure };
+    let above = sum(&formula.above)?;
+    let figure = if formula.below.is_empty() { above } else { above / sum(&formula.below)? };
     if figure.is_finite() {
         return Ok(figure);
     }
     Err(MeasureError::NoNumber { measure: measure.name.clone(), is: measure.is.clone(), run: run.number })
-}
-
-/// A formula's value of figures' values.
-fn worked_out(
-    formula: &Formula,
-    value: impl Fn(&str) -> Result<f64, MeasureError>,
-) -> Result<f64, MeasureError> {
-    let term = |term: &String| match extreme(term) {
-        None => value(term),
-        Some((pick, of)) => {
-            let values = of.split(',').map(|name| value(name.trim())).collect::<Result<Vec<_>, _>>()?;
-            // an empty list is refused where the measure is taken apart
-            Ok(values.into_iter().reduce(pick).unwrap_or(f64::NAN))
-        }
-    };
-    let sum = |terms: &[String]| -> Result<f64, MeasureError> { terms.iter().map(term).sum() };
-    let above = sum(&formula.above)?;
-    if formula.below.is_empty() { Ok(above) } else { Ok(above / sum(&formula.below)?) }
 }
 
 /// Takes [`Measure::is`] apart. A `/` divides where the figure before it is named in full (`load.tps / server.cpu`);
@@ -388,14 +382,7 @@ mod tests {
 
     fn measure(is: &str) -> Measure {
         let is = is.to_owned();
-        Measure {
-            name: "m".to_owned(),
-            is,
-            unit: String::new(),
-            better: Better::Higher,
-            between: None,
-            relative_to: None,
-        }
+        Measure { name: "m".to_owned(), is, unit: String::new(), better: Better::Higher, between: None }
     }
 
     fn between(is: &str, from: &str, to: &str) -> Measure {
@@ -493,16 +480,6 @@ mod tests {
         assert_eq!(figure(&between("load.tps", "50%", "100%"), &run()), Ok(750.0));
         assert_eq!(figure(&between("load.tps", "5s", "9s"), &run()), Ok(800.0)); // the run ended 20 ms before 9 s
         assert_eq!(figure(&between("load.tps / load.tps", "0%", "100%"), &run()), Ok(1.0));
-    }
-
-    #[test]
-    fn a_part_by_another_part_of_the_same_run_is_a_ratio() {
-        let by = |from: &str, to: &str| {
-            let relative_to = Some([from.to_owned(), to.to_owned()]);
-            figure(&Measure { relative_to, ..between("load.tps", "50%", "100%") }, &run())
-        };
-        assert_eq!(by("0s", "2s"), Ok(3.0));
-        assert!(matches!(by("5s", "5s"), Err(MeasureError::Between { .. })));
     }
 
     #[test]

@@ -196,16 +196,6 @@ fn each_mistake_is_told_with_its_line_and_the_nearest_right_name() {
         ("is = \"load.rate / server.cpu\"", "is = \"laod.rate\"", "'laod' is no workload and no group"),
         ("is = \"load.rate / server.cpu\"", "is = \"rate\"", "'rate' is no figure"),
         ("\"10%\", \"100%\"", "\"10%\", \"110%\"", "'110%' is no share from 0% to 100%"),
-        (
-            "between = [",
-            "relative-to = [\"0s\", \"11s\"]\nbetween = [",
-            "'11s' is behind the end of the run, which takes 10 s",
-        ),
-        (
-            "between = [",
-            "unit = \"1/s\"\nrelative-to = [\"0s\", \"5s\"]\nbetween = [",
-            "relative-to leaves no unit",
-        ),
         ("baseline = \"a\"", "baseline = \"A\"", "there is no condition 'A'"),
         ("load = \"noise\"", "load = \"nose\"", "there is no load 'nose'"),
         ("measure = \"rate\"", "measure = \"rates\"", "there is no measure 'rates'"),

@@ -89,7 +89,6 @@ pub fn measure(name: &str, unit: &str, better: Better) -> Measure {
         unit: unit.to_owned(),
         better,
         between: None,
-        relative_to: None,
     }
 }
 
