@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use units::{Bytes, Limit, Micros};
+use units::{Bytes, Limit, Micros, Nanos};
 
 use crate::encode::Files;
 use crate::names::Found;
@@ -229,6 +229,7 @@ fn single(codec: Codec, kind: Kind, text: &str) -> Option<Value> {
         (Codec::Number, _) => Value::Number(trimmed.parse().ok()?),
         (Codec::Amount { unlimited }, Kind::Micros) if trimmed == unlimited => Value::Micros(Limit::Max),
         (Codec::Amount { .. } | Codec::Reset | Codec::Text, Kind::Count) => Value::Count(count(trimmed)?),
+        (Codec::Reset | Codec::Text, Kind::CpuTime) => Value::CpuTime(Nanos(trimmed.parse().ok()?)),
         (Codec::Amount { .. } | Codec::Reset | Codec::Text, Kind::Bytes) => Value::Bytes(bytes(trimmed)?),
         (Codec::Amount { .. }, Kind::Micros) => Value::Micros(count(trimmed)?.map(Micros)),
         (Codec::Percent, _) => Value::Percent(match trimmed {
@@ -266,6 +267,7 @@ fn single(codec: Codec, kind: Kind, text: &str) -> Option<Value> {
             let number = field(text, key)?.parse::<u64>().ok()?.saturating_mul(scale);
             match kind {
                 Kind::Bytes => Value::Bytes(Limit::At(Bytes(number))),
+                Kind::CpuTime => Value::CpuTime(Nanos(number)),
                 _ => Value::Count(Limit::At(number)),
             }
         }

@@ -22,6 +22,7 @@ impl Kind {
                 "a size in bytes or with K, M, G, T (powers of 1024), a percentage of the machine's memory, or max"
             }
             Kind::Micros => "a duration in us, ms or s (microseconds without a unit)",
+            Kind::CpuTime => "nanoseconds",
             Kind::Percent => "a percentage with at most two decimals, or max",
             Kind::Weight => "a weight",
             Kind::CpuMax => {
@@ -101,8 +102,8 @@ A setting is named as cgroup v2 names it. The name of any file of v1 or v2 is ta
 file's own scale: `cpu.shares=2048` and `cpu.weight=200` ask for the same.
 
 What is out of the documented range is refused before anything is written, except where it says \"takes the nearest
-value\": there the kernel's own behaviour is kept, and what was read back is told. \"Approximate\" means that this
-version does not do quite what the setting says; the plan tells it each time.
+value\": there the value is passed to the kernel as it is, and what the kernel made of it is printed. \"Approximate\" means that this
+version does not do quite what the setting says; the plan warns of it.
 ";
 
 /// One setting for a terminal.

@@ -133,6 +133,7 @@ impl Target<'_> {
             Value::Count(Limit::At(count)) => i128::from(*count),
             Value::Bytes(Limit::At(bytes)) => i128::from(bytes.0),
             Value::Micros(Limit::At(micros)) => i128::from(micros.0),
+            Value::CpuTime(time) => i128::from(time.0),
             _ => return Ok(()), // weights are clamped, the others checked when they were read
         };
         let fits = (i128::from(min)..=i128::from(max)).contains(&number);
@@ -382,6 +383,7 @@ fn amount(value: &Value) -> Option<Limit<u64>> {
         Value::Count(limit) => Some(*limit),
         Value::Bytes(limit) => Some(limit.map(|bytes| bytes.0)),
         Value::Micros(limit) => Some(limit.map(|micros| micros.0)),
+        Value::CpuTime(time) => Some(Limit::At(time.0)),
         _ => None,
     }
 }

@@ -53,6 +53,14 @@ pub enum ValueError {
         /// What the kernel would have done with the number, where it would not have refused it.
         otherwise: Option<&'static str>,
     },
+    /// A number of CPUs or a percentage without its unit.
+    #[error("{name}: '{given}' has no unit, and as microseconds it is below the smallest quota, 1ms")]
+    NoUnit {
+        /// The setting.
+        name: String,
+        /// The number.
+        given: String,
+    },
     /// A word or key that the setting does not know.
     #[error("{name}: '{given}' is not known")]
     UnknownWord {
@@ -105,6 +113,13 @@ impl ValueError {
                 let nearest = if *below { min } else { max };
                 let otherwise = otherwise.map(|otherwise| format!("; {otherwise}")).unwrap_or_default();
                 Some(format!("the nearest value is {nearest}{otherwise}"))
+            }
+            ValueError::NoUnit { given, .. } => {
+                // nobody has 50 CPUs to give one group more often than half of one
+                let share = if given.parse::<f64>().is_ok_and(|number| number <= 16.0) { "cpu" } else { "%" };
+                Some(format!(
+                    "did you mean {given}{share}? (2cpu are 2 CPUs, 50% is half of one, 50ms of each 100ms too)"
+                ))
             }
             ValueError::UnknownWord { known, nearest, .. } if nearest.is_empty() => {
                 Some(format!("known are {}", known.join(", ")))

@@ -18,13 +18,17 @@ mod show;
 mod decode;
 mod encode;
 
+// a group may not have the name of a file that holds a setting
+mod group_name;
+
 mod docs;
 
 pub use decode::DecodeError;
 pub use docs::{describe, markdown};
 pub use encode::{EncodeError, FileWrite};
 pub use error::ValueError;
-pub use names::{Found, UnknownSetting, Via, find, lookup};
+pub use group_name::{GroupName, GroupNameError};
+pub use names::{Found, UnknownSetting, Via, find, is_of, lookup};
 pub use parse::Facts;
 pub use rule::{DeviceClass, DeviceRule};
 pub use setting::{

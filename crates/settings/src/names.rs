@@ -1,7 +1,7 @@
 //! A setting's name as the user wrote it, found in the table: canonical (`cpu.max`) or the name of any file of
 //! either version (`cpu.cfs_quota_us`).
 
-use crate::setting::{Binding, Codec, Setting, Side, Version};
+use crate::setting::{Binding, Codec, Controller, Setting, Side, Version};
 use crate::table::all;
 
 /// The part of a name that stands for a huge page size.
@@ -60,12 +60,29 @@ impl UnknownSetting {
 /// # Errors
 /// No setting and no file of one has that name; the error holds the nearest ones.
 pub fn find(name: &str) -> Result<Found, UnknownSetting> {
-    let name = name.trim();
+    // what layouts call them
+    let name = match name.trim() {
+        "cpus" => "cpuset.cpus",
+        "mems" => "cpuset.mems",
+        name => name,
+    };
     lookup(name).ok_or_else(|| {
         let known = all().map(|setting| setting.name).chain(file_names().map(|(.., file)| file));
         let name: String = name.chars().take(100).collect();
         UnknownSetting { nearest: units::nearest(&any_size(&name), known), name }
     })
+}
+
+/// Is `setting` one of the controller that either version calls `name`, or of the pattern `memory.*`? A setting's own
+/// name is neither.
+pub fn is_of(setting: &Setting, name: &str) -> bool {
+    if let Some(prefix) = name.strip_suffix('*') {
+        return setting.name.starts_with(prefix);
+    }
+    match Controller::from_name(name) {
+        Some(controller) => setting.controller == controller,
+        None => name == "core" && setting.controller == Controller::Core,
+    }
 }
 
 /// A name with what stands where a huge page size belongs taken for one, so that its pattern is near.

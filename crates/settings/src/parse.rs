@@ -3,7 +3,7 @@
 
 mod keyed;
 
-use units::{Bytes, CpuSet, IdSet, Limit, Micros, UnitError};
+use units::{Bytes, CpuSet, IdSet, Limit, Micros, Nanos, UnitError};
 
 use crate::decode::v1_unlimited;
 use crate::error::ValueError;
@@ -111,6 +111,7 @@ impl Reader<'_> {
                 self.check(i128::from(micros.0), text, &|n| micros_text(n))?;
                 Value::Micros(Limit::At(micros))
             }
+            Kind::CpuTime => Value::CpuTime(Nanos(self.count(text)?)),
             Kind::Percent if self.unlimited() => Value::Percent(Limit::Max),
             Kind::Percent => {
                 let percent = self.hundredths(text.strip_suffix('%').unwrap_or(text).trim_end())?;
@@ -274,6 +275,9 @@ impl Reader<'_> {
             let quota = u64::try_from(quota).unwrap_or(u64::MAX);
             return Ok(CpuMax { quota: Some(self.quota(Micros(quota), self.text)?), period: Some(period) });
         }
+        if let Some(number) = self.without_unit(quota) {
+            return Err(ValueError::NoUnit { name: self.found.name.clone(), given: number.to_owned() });
+        }
         let quota = match quota {
             "" if period.is_some() => None,
             "max" => Some(Limit::Max),
@@ -283,6 +287,13 @@ impl Reader<'_> {
             }
         };
         Ok(CpuMax { quota, period })
+    }
+
+    /// A number that is too small for microseconds, and was meant as CPUs or per cent.
+    fn without_unit<'t>(&self, text: &'t str) -> Option<&'t str> {
+        let number: Hundredths = text.parse().ok()?;
+        let Range::Between { min, .. } = self.binding.range else { return None };
+        (number.0 > 0 && number.0 < min.unsigned_abs().saturating_mul(100)).then_some(text)
     }
 
     /// `cpu.cfs_quota_us` or `cpu.cfs_period_us`: each leaves the other as it is.

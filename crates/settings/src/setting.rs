@@ -197,6 +197,8 @@ pub enum Kind {
     Bytes,
     /// A duration, or `max`.
     Micros,
+    /// CPU time used, in nanoseconds.
+    CpuTime,
     /// A percentage with at most two decimals, or `max`.
     Percent,
     /// A share relative to siblings, 100 by default.

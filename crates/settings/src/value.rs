@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use crate::rule::DeviceRule;
 use serde::ser::{Serialize, SerializeMap, Serializer};
-use units::{Bytes, CpuSet, Limit, Micros, NodeSet};
+use units::{Bytes, CpuSet, Limit, Micros, Nanos, NodeSet};
 
 /// The value of a setting. Kinds that say "partial" name only what changes; the rest stays as it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,6 +21,8 @@ pub enum Value {
     Bytes(Limit<Bytes>),
     /// A duration, or no limit.
     Micros(Limit<Micros>),
+    /// CPU time used. A type of its own, as files count it in nanoseconds and microseconds.
+    CpuTime(Nanos),
     /// A percentage, or no limit.
     Percent(Limit<Hundredths>),
     /// A share relative to siblings, 100 by default. Finer than the kernel's v2 weight, so that a v1 share is
@@ -164,6 +166,7 @@ impl fmt::Display for Value {
             Value::Count(limit) => limit.fmt(f),
             Value::Bytes(limit) => limit.fmt(f),
             Value::Micros(limit) => limit.fmt(f),
+            Value::CpuTime(time) => time.0.fmt(f),
             Value::Percent(limit) => limit.fmt(f),
             Value::Weight(weight) => weight.fmt(f),
             Value::CpuMax(max) => max.fmt(f),
@@ -281,7 +284,7 @@ impl FromStr for DeviceNumber {
 }
 
 impl Serialize for Value {
-    /// Flags as true and false, numbers as numbers (bytes, microseconds), no limit as `"max"`, lists of CPUs and
+    /// Flags as true and false, numbers as numbers (bytes, microseconds, CPU time in nanoseconds), no limit as `"max"`, lists of CPUs and
     /// words as text, the rest as maps.
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         match self {
@@ -290,6 +293,7 @@ impl Serialize for Value {
             Value::Count(limit) => MaxOr(*limit).serialize(to),
             Value::Bytes(limit) => MaxOr(limit.map(|bytes| bytes.0)).serialize(to),
             Value::Micros(limit) => MaxOr(limit.map(|micros| micros.0)).serialize(to),
+            Value::CpuTime(time) => time.serialize(to),
             Value::Percent(limit) => MaxOr(*limit).serialize(to),
             Value::Weight(weight) => weight.serialize(to),
             Value::CpuMax(max) => {

@@ -14,7 +14,7 @@ mod verdict; // what all that says of a comparison // in which order runs are ma
 #[cfg(test)]
 mod noise;
 
-pub use bootstrap::{Interval, median_interval, ratio_interval};
+pub use bootstrap::{Interval, median_coverage, median_interval, ratio_coverage, ratio_interval};
 pub use holm::holm;
 pub use order::{SplitMix64, order};
 pub use quantile::{mean, median, quantile, variation};

@@ -39,7 +39,7 @@ pub enum Steady {
     Swings(f64),
 }
 
-/// Looks at all samples so far, taken at even intervals; may be asked again with each new one.
+/// Looks at all samples so far, taken at even intervals; may be called again with each new one.
 pub fn steady(rates: &[f64]) -> Steady {
     if rates.len() < LEAST {
         return Steady::Few;

@@ -1,4 +1,4 @@
-//! What two samples say of a comparison. The words are careful: a difference is told only where chance and the
+//! What two samples say of a comparison. The words are careful: a difference is reported only where chance and the
 //! interval both exclude that there is none, equality only where the whole interval lies within the margin, and
 //! "not significant" is never "the same".
 

@@ -451,8 +451,10 @@ mod tests {
             .unwrap();
         let mut reader = ProcessReader::new();
         let mut process = reader.process(child.id()).unwrap();
-        // the child may be a copy of this program for a moment
-        while process.comm().unwrap() != b"sleep" {
+        // the child may be a copy of this program for a moment, and exec sets the environment last
+        while process.comm().unwrap() != b"sleep"
+            || process.environment().unwrap().is_none_or(<[u8]>::is_empty)
+        {
             process = reader.process(child.id()).unwrap();
         }
         let status = process.status().unwrap();

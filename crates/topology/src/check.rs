@@ -133,11 +133,11 @@ fn siblings_agree(machine: &Machine) -> Result<(), String> {
     Ok(())
 }
 
-/// A name that reaches a terminal or a line-based listing must not break out of its line.
+/// A name that reaches a terminal or a line-based listing must not break out of its line or reorder it.
 fn texts_are_plain(machine: &Machine) -> Result<(), String> {
     let texts = machine.model_name.iter().chain(&machine.smt_control);
-    match texts.into_iter().find(|text| text.chars().any(char::is_control)) {
-        Some(text) => Err(format!("'{}' holds control characters", text.escape_default())),
+    match texts.into_iter().find(|text| units::printable(text) != text.as_str()) {
+        Some(text) => Err(format!("'{}' holds characters that steer a terminal", text.escape_default())),
         None => Ok(()),
     }
 }

@@ -16,6 +16,19 @@ pub struct Bytes(pub u64);
 )]
 pub struct Micros(pub u64);
 
+/// A duration in nanoseconds, the unit of v1's CPU time used.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, serde::Serialize, serde::Deserialize,
+)]
+pub struct Nanos(pub u64);
+
+impl Nanos {
+    /// Rounded down.
+    pub fn to_micros(self) -> Micros {
+        Micros(self.0 / 1000)
+    }
+}
+
 /// Why an amount could not be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum UnitError {

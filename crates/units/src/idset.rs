@@ -259,7 +259,7 @@ impl Cursor<'_> {
         }
         let last = self.number()?;
         if last < first {
-            return Err(self.wrong(start, "range runs backwards"));
+            return Err(self.wrong(start, "the end of the range is below its start"));
         }
         let (mut used, mut group) = (1, 1);
         if self.take(b':') {

@@ -2,7 +2,8 @@
 #![allow(clippy::unwrap_used, reason = "a test's failure is a panic")]
 
 use proptest::prelude::*;
-use units::{Bytes, CpuSet, Limit, MAX_ID, Micros, nearest};
+use units::hint::Command;
+use units::{Bytes, CpuSet, Limit, MAX_ID, Micros, nearest, printable, shell_quote};
 
 fn cpus(list: &str) -> CpuSet {
     list.parse().unwrap()
@@ -31,7 +32,7 @@ fn a_wrong_list_says_where_it_is_wrong() {
         ("0,,", 2, "expected a number"),
         ("0,,1", 2, "expected a number"),
         ("0 1", 1, "expected ',' or '-' between numbers"),
-        ("3-1", 0, "range runs backwards"),
+        ("3-1", 0, "the end of the range is below its start"),
         ("0-", 2, "expected a number"),
         ("-1", 0, "expected a number"),
         ("1-2-3", 3, "expected ',' or '-' between numbers"),
@@ -112,7 +113,56 @@ fn a_mistyped_name_finds_its_neighbours_and_nonsense_finds_none() {
     assert!(nearest("zzzzzz", known).is_empty());
 }
 
+/// Finding A12 of the newcomers' review.
+#[test]
+fn an_exact_ending_comes_first_and_then_the_shortest_name() {
+    let known = [
+        "cpuset.cpus.exclusive.effective",
+        "cpuset.sched_relax_domain_level",
+        "cpuset.cpus.exclusive",
+        "cpuset.cpus",
+        "cpuset.mems",
+        "memory.kmem.tcp.max_usage_in_bytes",
+        "memory.memsw.max_usage_in_bytes",
+        "memory.low",
+        "memory.max",
+        "memory.oom.group",
+        "cpu.max",
+    ];
+    assert_eq!(nearest("cpus", known)[0], "cpuset.cpus");
+    assert_eq!(nearest("mems", known)[0], "cpuset.mems");
+    assert_eq!(nearest("memory", known), ["memory.low", "memory.max", "memory.oom.group"]);
+    assert_eq!(nearest("cpu", known)[0], "cpu.max");
+    assert!(nearest("", known).is_empty());
+}
+
+/// attack finding 12.
+#[test]
+fn nothing_that_steers_a_terminal_is_printable() {
+    assert_eq!(printable("db/größe 1"), "db/größe 1");
+    assert!(matches!(printable("plain"), std::borrow::Cow::Borrowed("plain")));
+    let hostile = "a\u{1b}]0;x\u{7}\r\n\t\u{9b}2J\u{202e}b\u{2066}\u{200f}\u{feff}\u{7f}";
+    let shown = printable(hostile);
+    assert_eq!(shown, r"a\u{1b}]0;x\u{7}\r\n\t\u{9b}2J\u{202e}b\u{2066}\u{200f}\u{feff}\u{7f}");
+    assert!(shown.bytes().all(|byte| byte.is_ascii_graphic()));
+}
+
+#[test]
+fn a_command_takes_hostile_names_as_one_word_each() {
+    let command = Command::ringfence("set").group("a $(touch x)").arg("cpu.max=1,2").arg("it's").arg("");
+    let command = command.group("-rf").sudo().to_string();
+    assert_eq!(command, r"sudo ringfence set 'a $(touch x)' cpu.max=1,2 'it'\''s' '' /-rf");
+    let words = shlex::split(&command).expect("a shell reads it");
+    assert_eq!(words, ["sudo", "ringfence", "set", "a $(touch x)", "cpu.max=1,2", "it's", "", "/-rf"]);
+}
+
 proptest! {
+    #[test]
+    fn a_shell_reads_a_quoted_word_back(word in "\\PC*") {
+        let line = format!("x {}", shell_quote(&word));
+        prop_assert_eq!(shlex::split(&line), Some(vec!["x".to_owned(), word]));
+    }
+
     #[test]
     fn what_is_printed_reads_back(ids in proptest::collection::btree_set(0..=MAX_ID, 0..2000)) {
         let set: CpuSet = ids.iter().copied().collect();

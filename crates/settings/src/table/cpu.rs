@@ -208,7 +208,7 @@ pub(super) const ROWS: &[Setting] = &[
         "cpu.pressure",
         Controller::Cpu,
         "Share of time in which some or all tasks of the group waited for a CPU",
-        lacks("pressure is counted per v2 group only; /proc/pressure/cpu tells the whole machine's"),
+        lacks("pressure is counted per v2 group only; /proc/pressure/cpu shows the whole machine's"),
         Has(Binding {
             files: &["cpu.pressure"],
             controller: Controller::Core,

@@ -36,7 +36,7 @@ const fn time(name: &'static str, doc: &'static str, v1: Binding, key: &'static 
         name,
         controller: Controller::Cpuacct,
         doc,
-        kind: Kind::Count,
+        kind: Kind::CpuTime,
         access,
         example,
         v1: Has(v1),

@@ -48,14 +48,6 @@ pub(super) const ROWS: &[Setting] = &[
             ..BINDING
         }),
     },
-    freezing(
-        "freezer.self_freezing",
-        &["freezer.self_freezing"],
-        "Whether the group itself was told to freeze",
-    ),
-    freezing(
-        "freezer.parent_freezing",
-        &["freezer.parent_freezing"],
-        "Whether a group above it was told to freeze",
-    ),
+    freezing("freezer.self_freezing", &["freezer.self_freezing"], "Whether the group itself was frozen"),
+    freezing("freezer.parent_freezing", &["freezer.parent_freezing"], "Whether a group above it was frozen"),
 ];

@@ -109,7 +109,7 @@ pub(super) const ROWS: &[Setting] = &[
         "io.pressure",
         Controller::Io,
         "Share of time in which some or all tasks of the group waited for I/O",
-        lacks("pressure is counted per v2 group only; /proc/pressure/io tells the whole machine's"),
+        lacks("pressure is counted per v2 group only; /proc/pressure/io shows the whole machine's"),
         Has(Binding {
             files: &["io.pressure"],
             controller: Controller::Core,

@@ -214,7 +214,7 @@ pub(super) const ROWS: &[Setting] = &[
         "memory.pressure",
         Controller::Memory,
         "Share of time in which some or all tasks of the group waited for memory",
-        lacks("pressure is counted per v2 group only; /proc/pressure/memory tells the whole machine's"),
+        lacks("pressure is counted per v2 group only; /proc/pressure/memory shows the whole machine's"),
         Has(Binding {
             files: &["memory.pressure"],
             controller: Controller::Core,

@@ -31,7 +31,7 @@ fn nonsense_is_refused_with_its_position_or_range() {
         ("cpu.cfs_quota_us", "0", "cpu.cfs_quota_us: 0 is out of range: 1ms to 17592186044415us"),
         ("pids.max", "-5", "pids.max: -5 is out of range: 0 to 4194304"),
         ("pids.max", "4x", "pids.max: expected a whole number at position 2 of '4x'"),
-        ("cpuset.cpus", "3-1", "cpuset.cpus: range runs backwards at position 1 of '3-1'"),
+        ("cpuset.cpus", "3-1", "cpuset.cpus: the end of the range is below its start at position 1 of '3-1'"),
         ("cpuset.mems", "0,,1", "cpuset.mems: expected a number at position 3 of '0,,1'"),
         ("cpu.weight", "0", "cpu.weight: 0 is out of range: 1 to 10000"),
         ("cpu.weight", "10001", "cpu.weight: 10001 is out of range: 1 to 10000"),
@@ -94,6 +94,14 @@ fn a_refusal_says_what_would_be_right() {
         ),
         ("cpu.shares", "x", "expected a whole number, such as 2048"),
         ("pids.max", "4194305", "the nearest value is 4194304"),
+        // newcomers' friction: the nearest value was 1ms
+        ("cpu.max", "2", "did you mean 2cpu? (2cpu are 2 CPUs, 50% is half of one, 50ms of each 100ms too)"),
+        (
+            "cpu.max",
+            "1.5",
+            "did you mean 1.5cpu? (2cpu are 2 CPUs, 50% is half of one, 50ms of each 100ms too)",
+        ),
+        ("cpu.max", "50", "did you mean 50%? (2cpu are 2 CPUs, 50% is half of one, 50ms of each 100ms too)"),
         (
             "blkio.throttle.read_bps_device",
             "8:16 99999999999999999999",
@@ -125,6 +133,10 @@ fn an_unknown_name_gets_the_nearest_ones() {
         assert_eq!(error.to_string(), format!("unknown setting '{name}'"));
         assert!(error.hint().contains(hint), "{name}: {}", error.hint());
     }
+    // finding A12 of the newcomers' review: never cpuset.cpus
+    assert_eq!(find("cpus").unwrap().canonical(), "cpuset.cpus");
+    assert_eq!(find("mems").unwrap().canonical(), "cpuset.mems");
+    assert_eq!(find("partition").unwrap_err().hint(), "did you mean cpuset.cpus.partition?");
     assert_eq!(find("zzz").unwrap_err().hint(), "`ringfence settings` lists all names");
 }
 

@@ -7,7 +7,7 @@ use settings::{
     Access, Codec, CpuMax, DeviceNumber, FileWrite, Found, Hundredths, Key, Kind, Range, Setting, Unit,
     Value, Version, Via, all, find,
 };
-use units::{Bytes, CpuSet, IdSet, Limit, Micros};
+use units::{Bytes, CpuSet, IdSet, Limit, Micros, Nanos};
 
 use super::fake::Group;
 use super::{Machine, VERSIONS, row};
@@ -66,6 +66,7 @@ fn values(setting: &'static Setting, version: Version) -> Option<BoxedStrategy<V
             limit((from..=to).prop_map(|n| Bytes(n & !4095)), lifted).prop_map(Value::Bytes).boxed()
         }
         Kind::Micros => limit((from..=high).prop_map(Micros), lifted).prop_map(Value::Micros).boxed(),
+        Kind::CpuTime => (from..=high).prop_map(|time| Value::CpuTime(Nanos(time))).boxed(),
         Kind::Percent => limit((0u64..=10_000).prop_map(Hundredths), true).prop_map(Value::Percent).boxed(),
         Kind::Weight => hundredths(1..=10_000, 100).prop_map(Value::Weight).boxed(),
         Kind::CpuMax => {
@@ -406,4 +407,21 @@ fn a_rule_is_satisfied_by_a_wider_one() {
     assert!(rules("c 1:3 r").satisfied_by(&rules("a")));
     assert!(!rules("c 1:3 rw").satisfied_by(&rules("c 1:3 r")));
     assert!(!rules("c 1:3 r").satisfied_by(&rules("b 1:3 r")));
+}
+
+/// `status` took nanoseconds for microseconds, as both were a number without a unit.
+#[test]
+fn cpu_time_has_its_unit_whatever_a_file_counts_in() {
+    let held = [
+        ("cpuacct.usage", Version::V1, "cpuacct.usage", "1234567899\n"),
+        ("cpuacct.usage_user", Version::V1, "cpuacct.usage_user", "1234567899\n"),
+        ("cpuacct.usage", Version::V2, "cpu.stat", "usage_usec 1234567\nuser_usec 1\nsystem_usec 2\n"),
+        ("cpuacct.usage_sys", Version::V2, "cpu.stat", "usage_usec 1\nuser_usec 2\nsystem_usec 1234567\n"),
+    ];
+    for (name, version, file, text) in held {
+        let files = |asked: &str| (asked == file).then(|| text.to_owned());
+        let value = find(name).unwrap().decode(version, &files).unwrap();
+        let Value::CpuTime(time) = value else { panic!("{name}: {value:?}") };
+        assert_eq!(time.to_micros(), Micros(1_234_567), "{name} on {version}");
+    }
 }

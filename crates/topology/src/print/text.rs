@@ -181,5 +181,5 @@ fn set(cpus: Option<&CpuSet>) -> String {
 
 /// A file's or device's name may hold anything; a terminal must not obey it.
 fn plain(name: &str) -> String {
-    name.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
+    units::printable(name).into_owned()
 }

@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::line::{quoted, visible};
+use super::line::quoted;
 use crate::{Machine, TopologyError};
 
 const FORMAT: &str = "ringfence-machine";
@@ -65,7 +65,7 @@ fn wrong(name: &str, text: &str, error: &serde_json::Error) -> TopologyError {
     TopologyError::Listing {
         name: name.to_owned(),
         line,
-        expected: format!("machine JSON ({})", visible(reason)),
+        expected: format!("machine JSON ({})", units::printable(reason)),
         found,
     }
 }

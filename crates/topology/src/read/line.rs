@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use units::{Bytes, CpuSet};
+use units::{Bytes, CpuSet, printable};
 
 use crate::{MAX_CPUS, TopologyError};
 
@@ -65,7 +65,8 @@ impl<'a> Line<'a> {
         TopologyError::Listing {
             name: self.listing.to_owned(),
             line: self.number,
-            expected: expected.into(),
+            // the reason of a parser quotes the text
+            expected: printable(&expected.into()).into_owned(),
             found: quoted(found),
         }
     }
@@ -109,11 +110,5 @@ pub(crate) fn quoted(text: &str) -> String {
     let text = text.trim();
     let cut: String = text.chars().take(MOST).collect();
     let more = if text.chars().nth(MOST).is_some() { "…" } else { "" };
-    format!("'{}{more}'", visible(&cut))
-}
-
-/// The text with control characters written out: an error goes to a terminal, and a listing may hold anything.
-pub(crate) fn visible(text: &str) -> String {
-    let escaped = |c: char| if c.is_control() { c.escape_default().to_string() } else { c.to_string() };
-    text.chars().map(escaped).collect()
+    format!("'{}{more}'", printable(&cut))
 }

@@ -273,7 +273,7 @@ fn a_wrong_line_is_named_with_what_was_expected() {
             &lscpu,
             "0,81-89,120-129",
             "0,81-8",
-            "given:25: expected a list of CPUs (range runs backwards at position 3 of '0,81-8'), found '0,81-8'",
+            "given:25: expected a list of CPUs (the end of the range is below its start at position 3 of '0,81-8'), found '0,81-8'",
         ),
         (&lscpu, "0,81-89,120-129", "0,81-89,120-200", "given: CPU 130 is in both node 4 and node 5"),
         (

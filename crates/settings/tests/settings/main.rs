@@ -2,11 +2,8 @@
 //! back, on both versions and under every name.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test's failure is a panic")]
 
-#[path = "settings/fake.rs"]
 mod fake;
-#[path = "settings/refusals.rs"]
 mod refusals;
-#[path = "settings/round_trips.rs"]
 mod round_trips;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -204,7 +201,7 @@ fn the_files_of_the_issue_are_all_known() {
 
 /// (version, kernel, group, its files) as recorded from kernels.
 fn recorded() -> impl Iterator<Item = (Version, &'static str, &'static str, BTreeSet<&'static str>)> {
-    let lines = include_str!("settings/files.txt").lines().filter(|line| !line.starts_with('#'));
+    let lines = include_str!("files.txt").lines().filter(|line| !line.starts_with('#'));
     lines.map(|line| {
         let (head, files) = line.split_once(": ").unwrap();
         let [version, kernel, _, group] = head.split(' ').collect::<Vec<_>>()[..] else { panic!("{line}") };

@@ -1,19 +1,12 @@
 //! What is read of real machines, by every reader, and printed again by every printer.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test's failure is a panic")]
 
-#[path = "topology/hostile.rs"]
 mod hostile;
-#[path = "topology/json.rs"]
 mod json;
-#[path = "topology/listings.rs"]
 mod listings;
-#[path = "topology/merge.rs"]
 mod merge;
-#[path = "topology/print.rs"]
 mod print;
-#[path = "topology/recorded.rs"]
 mod recorded;
-#[path = "topology/sysfs.rs"]
 mod sysfs;
 
 use std::path::PathBuf;

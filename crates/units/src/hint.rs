@@ -1,0 +1,73 @@
+//! Commands that a hint offers to paste. Whoever may make a group chooses its name, `a $(touch x)` for example, and
+//! root pastes the hint: only this builder puts words of others into a command. Never runs anything.
+
+use std::fmt;
+
+use crate::shell_quote;
+
+/// A group's name as one word of a command: quoted where it must be, and never taken for an option.
+pub fn group(name: impl fmt::Display) -> String {
+    let name = name.to_string();
+    match name.starts_with('-') {
+        true => shell_quote(&format!("/{name}")).into_owned(),
+        false => shell_quote(&name).into_owned(),
+    }
+}
+
+/// A command line for a shell, grown word by word.
+///
+/// ```
+/// let hint = units::hint::Command::ringfence("set").group("a $(touch x)").arg("cpu.max=max");
+/// assert_eq!(hint.to_string(), "ringfence set 'a $(touch x)' cpu.max=max");
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[must_use]
+pub struct Command(String);
+
+impl Command {
+    /// The fixed words that a command begins with, such as `systemctl stop`. They are not quoted.
+    pub fn new(words: &'static str) -> Command {
+        Command(words.to_owned())
+    }
+
+    /// `ringfence` with a subcommand and its fixed options.
+    pub fn ringfence(words: &'static str) -> Command {
+        Command(format!("ringfence {words}"))
+    }
+
+    /// The same command as root.
+    pub fn sudo(self) -> Command {
+        Command(format!("sudo {}", self.0))
+    }
+
+    /// Adds one word, quoted where it must be.
+    pub fn arg(mut self, word: impl AsRef<str>) -> Command {
+        self.0.push(' ');
+        self.0.push_str(&shell_quote(word.as_ref()));
+        self
+    }
+
+    /// Adds each of the words.
+    pub fn args(self, words: impl IntoIterator<Item = impl AsRef<str>>) -> Command {
+        words.into_iter().fold(self, Command::arg)
+    }
+
+    /// Adds a group's name, which must not be taken for an option.
+    pub fn group(mut self, name: impl fmt::Display) -> Command {
+        self.0.push(' ');
+        self.0.push_str(&group(name));
+        self
+    }
+}
+
+impl fmt::Display for Command {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl From<Command> for String {
+    fn from(command: Command) -> String {
+        command.0
+    }
+}

@@ -1,0 +1,40 @@
+//! Text of others, such as names of groups, paths and arguments, made safe for a terminal and for a shell.
+//! Never prints.
+
+use std::borrow::Cow;
+
+/// `text` with everything that would steer a terminal or reorder its line written as an escape: control characters
+/// (ESC, BEL, CR, newline, C1), bidirectional marks, separators of lines and paragraphs, and marks without width.
+pub fn printable(text: &str) -> Cow<'_, str> {
+    // nearly all text is plain ASCII
+    if text.bytes().all(|byte| byte.is_ascii() && !byte.is_ascii_control()) || !text.chars().any(steers) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len() + 16);
+    for letter in text.chars() {
+        if steers(letter) {
+            out.extend(letter.escape_default());
+        } else {
+            out.push(letter);
+        }
+    }
+    Cow::Owned(out)
+}
+
+fn steers(letter: char) -> bool {
+    letter.is_control()
+        || matches!(letter,
+            '\u{061c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
+            | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
+}
+
+/// `text` as one word of a POSIX shell: bare where that is safe, otherwise in single quotes.
+///
+/// Not `shlex::try_quote`: it quotes `cpu.max=1,2` as well, and commands in hints are read before they are pasted.
+pub fn shell_quote(text: &str) -> Cow<'_, str> {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/._-:=,@%+".contains(&byte);
+    if !text.is_empty() && text.bytes().all(is_plain) {
+        return Cow::Borrowed(text);
+    }
+    Cow::Owned(format!("'{}'", text.replace('\'', r"'\''")))
+}
