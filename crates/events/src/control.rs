@@ -4,6 +4,7 @@
 use std::{
     io::stdin,
     os::fd::{AsFd, BorrowedFd, OwnedFd},
+    time::Duration,
 };
 
 use rustix::{
@@ -22,6 +23,8 @@ use crate::Error;
 #[derive(Debug)]
 pub struct Control {
     socket: OwnedFd,
+    /// How long the kernel lets this process live without an answer; `None` for a gate inside another program.
+    within: Option<Duration>,
 }
 
 /// What the watchdog wants.
@@ -39,9 +42,12 @@ impl Control {
     /// never paged out, before all others of ordinary scheduling, and with room for the descriptors of execs. To be
     /// called first, with one thread.
     ///
+    /// `within` ([`crate::Limits::unwatched`]): once execs wait, the kernel kills this process if it has not answered
+    /// them in that time, also while it and the watchdog's process are both stopped or frozen.
+    ///
     /// # Errors
     /// [`Error::Call`].
-    pub fn of_gate() -> Result<Control, Error> {
+    pub fn of_gate(within: Duration) -> Result<Control, Error> {
         let socket = stdin().as_fd().try_clone_to_owned().map_err(|error| Error::Call {
             call: "dup of the standard input",
             errno: Errno::from_io_error(&error).unwrap_or(Errno::BADF),
@@ -56,12 +62,17 @@ impl Control {
         let _ = setpriority_process(None, -20);
         // best effort: without it a page read from disk only delays an answer, which the watchdog bounds
         let _ = mlockall(MlockAllFlags::CURRENT | MlockAllFlags::FUTURE | MlockAllFlags::ONFAULT);
-        Ok(Control { socket })
+        Ok(Control { socket, within: Some(within) })
     }
 
-    /// The gate's end of a socket pair, for a gate inside this process: without a watchdog.
+    /// The gate's end of a socket pair, for a gate inside this process: without a watchdog, and never killed.
     pub fn new(socket: OwnedFd) -> Control {
-        Control { socket }
+        Control { socket, within: None }
+    }
+
+    /// How long the kernel lets this process live without an answer.
+    pub(crate) fn within(&self) -> Option<Duration> {
+        self.within
     }
 
     pub(crate) fn fd(&self) -> BorrowedFd<'_> {

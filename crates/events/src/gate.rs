@@ -9,19 +9,20 @@ use std::{
     os::fd::{AsRawFd, BorrowedFd, OwnedFd},
     path::{Path, PathBuf},
     thread,
+    time::Duration,
 };
 
 use nix::sys::fanotify::{
     EventFFlags, Fanotify, FanotifyResponse, InitFlags, MarkFlags, MaskFlags, Response,
 };
 use rustix::{
-    event::{PollFd, PollFlags, poll},
+    event::{PollFd, PollFlags, Timespec, poll},
     fs::{Mode, OFlags, open},
     io::{Errno, ioctl_fionread},
     pipe::{PipeFlags, pipe_with},
 };
 
-use crate::{Control, Error, control::Wish, places::Places};
+use crate::{Control, Error, control::Wish, deadman::Deadman, places::Places};
 
 /// The size of a queued event as FIONREAD counts it (`fanotify_event_metadata`), in bytes.
 const EVENT_SIZE: u64 = 24;
@@ -36,6 +37,7 @@ pub struct ExecGate {
     fanotify: Fanotify,
     marker: Marker,
     control: Control,
+    deadman: Option<Deadman>,
     not_held: Vec<Error>,
 }
 
@@ -61,18 +63,25 @@ impl ExecGate {
             | InitFlags::FAN_UNLIMITED_MARKS
             | InitFlags::FAN_CLOEXEC
             | InitFlags::FAN_NONBLOCK;
-        let file_flags = EventFFlags::O_RDONLY | EventFFlags::O_LARGEFILE | EventFFlags::O_CLOEXEC;
+        // non-blocking: whoever has a lease on his executable (fcntl(2)) would stall the gate when the kernel opens it for
+        // us, and with it the execs of all others; as it is, the kernel refuses that one exec
+        let file_flags = EventFFlags::O_RDONLY
+            | EventFFlags::O_LARGEFILE
+            | EventFFlags::O_CLOEXEC
+            | EventFFlags::O_NONBLOCK;
         let fanotify =
             Fanotify::init(flags, file_flags).map_err(|errno| Error::Gate { errno: of_nix(errno) })?;
         let places = Places::new().map_err(Error::of("inotify_init"))?;
         let mut marker = Marker { executables, places };
+        // from the first mark on execs wait
+        let deadman = control.within().map(Deadman::start).transpose()?;
         control.tell();
         let mut not_held = marker.mark(&fanotify);
         match not_held.pop() {
             Some(last) if not_held.len() + 1 == marker.executables.len() => return Err(last),
             last => not_held.extend(last),
         }
-        Ok(ExecGate { fanotify, marker, control, not_held })
+        Ok(ExecGate { fanotify, marker, control, deadman, not_held })
     }
 
     /// Which executables can't be held, and why; tried again whenever their paths change.
@@ -90,13 +99,13 @@ impl ExecGate {
     /// # Errors
     /// [`Error::Call`]: then the caller ends, which lets all execs go on.
     pub fn serve(self, mut callback: impl FnMut(u32, BorrowedFd<'_>)) -> Result<Served, Error> {
-        let ExecGate { fanotify, mut marker, control, .. } = self;
+        let ExecGate { fanotify, mut marker, control, mut deadman, .. } = self;
         let (until, end) = pipe_with(PipeFlags::CLOEXEC).map_err(Error::of("pipe"))?;
         let (fanotify, until) = (&fanotify, &until);
         thread::scope(|scope| {
             // marks in a thread of its own: a file system that stalls must not delay answers
             let marks = scope.spawn(move || marker.keep(fanotify, until));
-            let served = answer_all(fanotify, &control, &mut callback);
+            let served = answer_all(fanotify, &control, deadman.as_mut(), &mut callback);
             drop(end);
             let _ = marks.join();
             served
@@ -107,15 +116,19 @@ impl ExecGate {
 fn answer_all(
     fanotify: &Fanotify,
     control: &Control,
+    mut deadman: Option<&mut Deadman>,
     callback: &mut impl FnMut(u32, BorrowedFd<'_>),
 ) -> Result<Served, Error> {
     let mut served = Served::default();
     // when the watchdog may be told: after that many answers
     let mut proof_at: Option<u64> = None;
+    // the same for the timer: it is put off only once every exec that waited the last time has its answer
+    let mut postpone_at = 0;
+    let rest = deadman.as_ref().map(|deadman| timespec(deadman.rest()));
     loop {
         let mut both =
             [PollFd::new(fanotify, PollFlags::IN), PollFd::from_borrowed_fd(control.fd(), PollFlags::IN)];
-        match poll(&mut both, None) {
+        match poll(&mut both, rest.as_ref()) {
             Ok(_) | Err(Errno::INTR) => {}
             Err(errno) => return Err(Error::Call { call: "poll", errno }),
         }
@@ -124,8 +137,7 @@ fn answer_all(
                 Some(Wish::End) => return Ok(served),
                 // the queue is first in, first out
                 Some(Wish::Proof) => {
-                    let queued = ioctl_fionread(fanotify).map_err(Error::of("ioctl(FIONREAD)"))?;
-                    proof_at = Some(served.execs + queued / EVENT_SIZE);
+                    proof_at = Some(served.execs + queued(fanotify)?);
                 }
                 None => {}
             }
@@ -138,7 +150,20 @@ fn answer_all(
             proof_at = None;
             control.tell();
         }
+        if let Some(deadman) = deadman.as_mut().filter(|_| served.execs >= postpone_at || !waiting) {
+            deadman.postpone()?;
+            postpone_at = served.execs + queued(fanotify)?;
+        }
     }
+}
+
+/// How many execs wait.
+fn queued(fanotify: &Fanotify) -> Result<u64, Error> {
+    Ok(ioctl_fionread(fanotify).map_err(Error::of("ioctl(FIONREAD)"))? / EVENT_SIZE)
+}
+
+fn timespec(time: Duration) -> Timespec {
+    Timespec { tv_sec: time.as_secs().try_into().unwrap_or(i64::MAX), tv_nsec: time.subsec_nanos().into() }
 }
 
 /// Answers what one read gives, at most 170 events.
@@ -215,6 +240,6 @@ fn mark_file(fanotify: &Fanotify, file: &OwnedFd) -> Result<(), Errno> {
         .map_err(of_nix)
 }
 
-fn of_nix(errno: nix::errno::Errno) -> Errno {
+pub(crate) fn of_nix(errno: nix::errno::Errno) -> Errno {
     Errno::from_raw_os_error(errno as i32)
 }

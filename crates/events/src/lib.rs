@@ -9,6 +9,7 @@ mod filter;
 mod message;
 
 mod control;
+mod deadman;
 mod gate;
 mod places;
 mod watchdog;

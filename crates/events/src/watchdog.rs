@@ -3,10 +3,11 @@
 //! what the gate does with an exec.
 //!
 //! What it bounds: no exec waits longer than `period + answer` (and what the machine needs to run this thread and to
-//! end a process), whatever befalls the gate: an end, a stop, a callback that hangs. If this process ends, the kernel
-//! kills the gate. If this process is stopped the gate answers on, unwatched; only if both are stopped, each for itself,
-//! execs wait until one of them goes on or this one is killed, e.g. by systemd's `WatchdogSec=`. A gate that sleeps
-//! uninterruptibly or is frozen by cgroup v1's freezer can't be killed until that ends; a process that waits can be.
+//! end a process), whatever happens to the gate: an end, a stop, a callback that hangs. If this process ends, the kernel
+//! kills the gate. If this process is stopped or frozen the gate answers on, and a timer of the kernel's watches it
+//! ([`Limits::unwatched`]): if both are stopped, or frozen on cgroup v2, no exec waits longer than twice that time. Only a
+//! gate in an uninterruptible wait, or in a frozen group of cgroup v1's freezer, can't be killed until that ends; a
+//! process that waits for it can be.
 //! While no gate runs, execs are not held: they then run where their parent is, and the caller finds them otherwise.
 
 use std::{
@@ -41,6 +42,14 @@ pub struct Limits {
     /// enough for every exec that waited to go on even on a busy machine: the kernel passes an exec from one gate to
     /// the next, so that one which has not would wait again.
     pub pause: (Duration, Duration),
+}
+
+impl Limits {
+    /// How long the kernel lets a gate live that does not answer, whatever its watchdog does: longer than the watchdog
+    /// waits, which knows why it ended a gate. An exec waits at most twice as long.
+    pub fn unwatched(&self) -> Duration {
+        (self.period + self.answer).max(self.answer * 2)
+    }
 }
 
 impl Default for Limits {

@@ -7,8 +7,9 @@ use std::{
 
 use rustix::io::Errno;
 use settings::{Controller, Version};
+use units::group_path;
 
-use crate::{Error, GroupName, Host, Op, Seat};
+use crate::{Error, GroupName, Host, Op, Seat, stragglers};
 
 /// Whether a group's tasks run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
@@ -25,11 +26,12 @@ pub enum State {
 const SIGKILL: i32 = 9;
 const POLL: Duration = Duration::from_millis(2);
 
-/// Freezes or thaws a group and waits until the kernel says so. On timeout the request is taken back.
+/// Freezes or thaws a group and waits until the kernel says so, and, of a freeze, until each process of the group is
+/// where the freezer reaches it. On timeout the request is taken back.
 ///
 /// # Errors
-/// [`Error::RootGroup`], what [`Host::seat`] says, [`Error::Refused`], [`Error::HoldsCaller`], [`Error::Timeout`]
-/// with what is in the way.
+/// [`Error::RootGroup`], what [`Host::seat`] says, [`Error::Refused`], [`Error::HoldsCaller`], [`Error::OutOfReach`],
+/// [`Error::Timeout`] with what is in the way.
 pub fn set_frozen(host: &Host, group: &GroupName, frozen: bool, timeout: Duration) -> Result<State, Error> {
     if group.path().is_empty() {
         return Err(Error::RootGroup { what: "freezing" });
@@ -37,7 +39,8 @@ pub fn set_frozen(host: &Host, group: &GroupName, frozen: bool, timeout: Duratio
     host.refuse_foreign(group, None)?;
     let seat = host.seat(group, Controller::Freezer)?;
     if frozen {
-        refuse_caller(host, std::slice::from_ref(&seat), group)?;
+        refuse_caller(host, &host.seats(group), group)?;
+        stragglers::bring(host, &seat, group)?;
     }
     let asked_before = is_asked(host, &seat, group)?;
     ask(host, &seat, group, frozen)?;
@@ -45,7 +48,8 @@ pub fn set_frozen(host: &Host, group: &GroupName, frozen: bool, timeout: Duratio
     let started = Instant::now();
     loop {
         let now = state(host, &seat, group)?;
-        if now == goal {
+        // a task may have forked elsewhere while it was on its way here
+        if now == goal && (!frozen || stragglers::bring(host, &seat, group)? == 0) {
             return Ok(now);
         }
         if started.elapsed() >= timeout {
@@ -121,7 +125,7 @@ fn unfinished(host: &Host, seat: &Seat<'_>, frozen: bool) -> String {
         .filter_map(|pid| host.kernel.process(pid).ok())
         .filter(|process| process.state == 'D')
         .take(5)
-        .map(|process| format!("{} ({})", process.pid, process.comm))
+        .map(|process| format!("{} ({})", process.pid, units::printable(&process.comm)))
         .collect();
     match running.as_slice() {
         [] => "the kernel did not report it frozen".to_owned(),
@@ -131,23 +135,32 @@ fn unfinished(host: &Host, seat: &Seat<'_>, frozen: bool) -> String {
 
 /// The group above that was asked to be frozen.
 fn frozen_parent(host: &Host, seat: &Seat<'_>) -> Option<String> {
+    let mut above = group_path::ancestors(&seat.path).filter(|path| !path.is_empty());
+    above.find(|path| asks_itself(host, seat, path)).map(str::to_owned)
+}
+
+fn asks_itself(host: &Host, seat: &Seat<'_>, path: &str) -> bool {
     let file = match seat.at.version {
         Version::V1 => "freezer.self_freezing",
         Version::V2 => "cgroup.freeze",
     };
-    let above = std::iter::successors(seat.path.rsplit_once('/').map(|(parent, _)| parent), |path| {
-        path.rsplit_once('/').map(|(parent, _)| parent)
-    });
-    let frozen = |path: &&str| host.kernel.read(seat.at, path, file).is_ok_and(|text| text.trim() == "1");
-    above.into_iter().find(frozen).map(str::to_owned)
+    host.kernel.read(seat.at, path, file).is_ok_and(|text| text.trim() == "1")
+}
+
+/// The path of the group, itself or one above, that was asked to be frozen.
+pub(crate) fn frozen_at(host: &Host, seat: &Seat<'_>) -> Option<String> {
+    if asks_itself(host, seat, &seat.path) {
+        return Some(seat.path.clone());
+    }
+    frozen_parent(host, seat)
 }
 
 /// Kills every process in a group and below it, and waits until they are gone; returns how many there were. Frozen
 /// groups are thawed for it. On v1 a process goes if any of its threads is in the group.
 ///
 /// # Errors
-/// [`Error::RootGroup`], [`Error::NoGroup`], [`Error::Refused`], [`Error::HoldsCaller`], [`Error::Timeout`] with
-/// those that are left.
+/// [`Error::RootGroup`], [`Error::NoGroup`], [`Error::Refused`], [`Error::HoldsCaller`], [`Error::NotSignalled`] for
+/// want of a right, [`Error::Timeout`] with those that are left.
 pub fn kill(host: &Host, group: &GroupName, timeout: Duration) -> Result<usize, Error> {
     if group.path().is_empty() {
         return Err(Error::RootGroup { what: "killing" });
@@ -163,9 +176,13 @@ pub fn kill(host: &Host, group: &GroupName, timeout: Duration) -> Result<usize, 
     loop {
         let left = members(host, &seats);
         if !by_kernel {
-            left.iter().for_each(|&pid| {
-                let _ = host.kernel.signal(pid, SIGKILL); // gone already is as good
-            });
+            // any other failure is named when the time is over
+            let failed = send_to(host, &seats, &left, SIGKILL);
+            if let Some(&(pid, errno)) = failed.iter().find(|(_, errno)| *errno == Errno::PERM) {
+                frozen.iter().for_each(|seat| drop(ask(host, seat, group, false)));
+                let (sent, all) = (left.len() - failed.len(), left.len());
+                return Err(Error::NotSignalled { group: group.to_string(), pid, errno, sent, all });
+            }
             // a frozen v1 task dies when it is thawed
             for seat in &frozen {
                 ask(host, seat, group, false)?;
@@ -179,6 +196,39 @@ pub fn kill(host: &Host, group: &GroupName, timeout: Duration) -> Result<usize, 
         }
         std::thread::sleep(POLL);
     }
+}
+
+/// Sends a signal to every process in a group and below it, once; returns how many got it. Does not wait.
+///
+/// # Errors
+/// [`Error::RootGroup`], [`Error::NoGroup`], [`Error::HoldsCaller`], [`Error::NotSignalled`].
+pub fn signal(host: &Host, group: &GroupName, signal: i32) -> Result<usize, Error> {
+    if group.path().is_empty() {
+        return Err(Error::RootGroup { what: "signalling" });
+    }
+    host.refuse_foreign(group, None)?;
+    let seats = host.existing(group)?;
+    refuse_caller(host, &seats, group)?;
+    let all = members(host, &seats);
+    let failed = send_to(host, &seats, &all, signal);
+    match failed.first() {
+        None => Ok(all.len()),
+        Some(&(pid, errno)) => Err(Error::NotSignalled {
+            group: group.to_string(),
+            pid,
+            errno,
+            sent: all.len() - failed.len(),
+            all: all.len(),
+        }),
+    }
+}
+
+/// Returns those that are still there and did not get it. A number may have become another process's since it was
+/// read: only who still is in the group is meant.
+fn send_to(host: &Host, seats: &[Seat<'_>], pids: &BTreeSet<u32>, signal: i32) -> Vec<(u32, Errno)> {
+    let pids: Vec<u32> = pids.iter().copied().collect();
+    let failed = host.kernel.signal_those(&pids, signal, &|| members(host, seats));
+    failed.into_iter().filter(|(_, errno)| *errno != Errno::SRCH).collect()
 }
 
 fn not_killed(host: &Host, group: &GroupName, left: &BTreeSet<u32>, timeout: Duration) -> Error {
@@ -218,12 +268,16 @@ fn members(host: &Host, seats: &[Seat<'_>]) -> BTreeSet<u32> {
         .iter()
         .flat_map(|seat| below(host, seat))
         .flat_map(|seat| host.tasks_in(&seat))
-        .filter(|&pid| host.kernel.process(pid).is_ok_and(|process| !matches!(process.state, 'Z' | 'X')))
+        .filter(|&pid| is_alive(host, pid))
         .collect()
 }
 
+pub(crate) fn is_alive(host: &Host, pid: u32) -> bool {
+    host.kernel.process(pid).is_ok_and(|process| !matches!(process.state, 'Z' | 'X'))
+}
+
 /// The group's directory and all below it.
-fn below<'h>(host: &Host, seat: &Seat<'h>) -> Vec<Seat<'h>> {
+pub(crate) fn below<'h>(host: &Host, seat: &Seat<'h>) -> Vec<Seat<'h>> {
     let descendants = host.kernel.descendants(seat.at, &seat.path).unwrap_or_default();
     std::iter::once(seat.clone())
         .chain(descendants.into_iter().map(|path| Seat { at: seat.at, path }))

@@ -4,6 +4,7 @@ use std::{collections::BTreeSet, path::PathBuf, time::Duration};
 
 use rustix::io::Errno;
 use settings::Version;
+use units::group_path;
 
 use crate::{Error, GroupName, Host, Op, Seat};
 
@@ -168,7 +169,7 @@ fn going<'d>(doomed: &'d [(Seat<'_>, &GroupName)]) -> BTreeSet<(usize, &'d str)>
 fn heir<'s>(seat: &'s Seat<'_>, going: &BTreeSet<(usize, &str)>) -> &'s str {
     let mut path = seat.path.as_str();
     loop {
-        path = path.rsplit_once('/').map_or("", |(parent, _)| parent);
+        path = group_path::parent(path).unwrap_or_default();
         if path.is_empty() || !going.contains(&(seat.at.id, path)) {
             return path;
         }

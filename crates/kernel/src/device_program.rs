@@ -23,6 +23,7 @@ use settings::Version;
 
 use crate::{Error, GroupName, Hierarchy, Host, Op, Real, Seat};
 use trouble::Trouble;
+use units::group_path;
 
 pub(crate) use access::rule;
 pub use access::{Behavior, DeviceAccess, Forbidden, Verb};
@@ -179,7 +180,7 @@ impl Host {
             if let Some(filter) = self.kernel.device_filter(at, path)? {
                 return Ok(filter);
             }
-            match parent(path) {
+            match group_path::parent(path) {
                 Some(above) => path = above,
                 None => return Ok(DeviceFilter { access: DeviceAccess::all(), attached: true }),
             }
@@ -201,7 +202,7 @@ impl Host {
         let rule = access::rule(rule).ok_or(Trouble::NotARule)?;
         let (at, path) = (seat.at, seat.path.as_str());
         let below = self.kernel.descendants(at, path)?;
-        let above = match parent(path) {
+        let above = match group_path::parent(path) {
             Some(above) => Some(self.device_filter(at, above)?.access),
             None => None,
         };
@@ -218,7 +219,8 @@ impl Host {
         let mut changes = vec![Change { path: path.to_owned(), from: own, to }];
         let mut states = HashMap::from([(path.to_owned(), (old, new.clone()))]);
         for path in below {
-            let Some((old_above, new_above)) = parent(&path).and_then(|above| states.get(above)) else {
+            let Some((old_above, new_above)) = group_path::parent(&path).and_then(|above| states.get(above))
+            else {
                 continue;
             };
             let own = self.own_devices(at, &path)?;
@@ -279,9 +281,4 @@ struct Change {
     from: Option<DeviceAccess>,
     /// Those that it gets; `None` where the group above has the same.
     to: Option<DeviceAccess>,
-}
-
-/// The group above; `None` for the root.
-fn parent(path: &str) -> Option<&str> {
-    (!path.is_empty()).then(|| path.rsplit_once('/').map_or("", |(above, _)| above))
 }

@@ -5,6 +5,7 @@ use std::{fmt, path::PathBuf};
 
 use rustix::io::Errno;
 use settings::Controller;
+use units::hint::Command;
 
 /// What was asked of the kernel when it refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -60,15 +61,8 @@ pub enum Error {
     #[error("{0}")]
     Refused(Box<Refusal>),
     /// Not a name that a group may have.
-    #[error("'{name}' is not a group name: {reason}")]
-    BadName {
-        /// The name, control characters escaped.
-        name: String,
-        /// What is wrong with it.
-        reason: String,
-        /// The nearest name that would do.
-        instead: Option<String>,
-    },
+    #[error(transparent)]
+    BadName(#[from] settings::GroupNameError),
     /// The group is in none of the hierarchies.
     #[error("group '{group}' does not exist (looked for {looked})", looked = list(.looked))]
     NoGroup {
@@ -174,6 +168,16 @@ pub enum Error {
         /// The service.
         unit: String,
     },
+    /// The daemon and its exec gate stay where they are.
+    #[error(
+        "process {pid} is {role}, which ringfence never moves: in a group with limits it could delay program starts"
+    )]
+    Protected {
+        /// The process.
+        pid: u32,
+        /// What it is.
+        role: String,
+    },
     /// The group holds the process that asks.
     #[error("group '{group}' holds this very program, which could not tell what came of it")]
     HoldsCaller {
@@ -181,6 +185,45 @@ pub enum Error {
         group: String,
         /// The process that started this one, a shell mostly.
         parent: u32,
+    },
+    /// The freezer does not reach processes of the group.
+    #[error(
+        "{tasks} of group '{group}' {are} not in its freezer group but in '{at}' of {mount}, and would not stop",
+        tasks = processes(.pids.len()),
+        are = if .pids.len() == 1 { "is" } else { "are" },
+        mount = .mount.display()
+    )]
+    OutOfReach {
+        /// The group.
+        group: String,
+        /// The processes.
+        pids: Vec<u32>,
+        /// Where the freezer has the first of them.
+        at: String,
+        /// Where the freezer is mounted.
+        mount: PathBuf,
+    },
+    /// What starts in a frozen group stops before its first instruction.
+    #[error("group '{group}' is frozen: a program started in it would not run")]
+    Frozen {
+        /// The group.
+        group: String,
+        /// The group, itself or one above, that is to be thawed.
+        by: String,
+    },
+    /// A signal did not reach all processes.
+    #[error("{sent} of {all} processes of group '{group}' got the signal; process {pid}: {errno}", errno = describe(*.errno))]
+    NotSignalled {
+        /// The group.
+        group: String,
+        /// The first process that did not get it.
+        pid: u32,
+        /// Why.
+        errno: Errno,
+        /// How many got it.
+        sent: usize,
+        /// How many there are.
+        all: usize,
     },
     /// A state was asked for and not reached in time.
     #[error("{what} of group '{group}' did not finish within {seconds} s: {left}")]
@@ -193,6 +236,18 @@ pub enum Error {
         seconds: u64,
         /// What is left.
         left: String,
+    },
+    /// Processes fork faster than they are moved: those that were moved are put back.
+    #[error(
+        "the processes fork faster than they can be moved into group '{group}': {moved} were moved, {left} new ones were still outside"
+    )]
+    ForkFaster {
+        /// The group that they go into.
+        group: String,
+        /// How many were moved.
+        moved: usize,
+        /// How many were outside after that.
+        left: usize,
     },
     /// systemd did not make the unit that our groups go below.
     #[error(transparent)]
@@ -209,31 +264,42 @@ pub enum Error {
     },
 }
 
+fn processes(count: usize) -> String {
+    format!("{count} process{}", if count == 1 { "" } else { "es" })
+}
+
+fn create(group: impl fmt::Display) -> Command {
+    Command::ringfence("create").group(group)
+}
+
 impl Error {
     /// Was something changed and left so?
     pub fn is_partial(&self) -> bool {
-        matches!(self, Error::NotMovedBack { .. } | Error::PartlyDeleted { .. })
+        match self {
+            Error::NotMovedBack { .. } | Error::PartlyDeleted { .. } => true,
+            Error::NotSignalled { sent, .. } => *sent > 0,
+            _ => false,
+        }
     }
 
     /// What to do about it, for a separate `hint:` line.
     pub fn hint(&self) -> Option<String> {
         match self {
             Error::Refused(refusal) => refusal.hint.clone(),
-            Error::BadName { instead, .. } => {
-                Some(instead.as_ref().map_or("a name is made of parts like 'db/oltp1'".to_owned(), |name| {
-                    format!("use '{name}'")
-                }))
-            }
+            Error::BadName(error) => Some(error.hint()),
             Error::NoGroup { group, near, .. } => Some(match near.as_slice() {
-                [] => format!("ringfence create {group}"),
-                near => format!("did you mean {}? else: ringfence create {group}", near.join(" or ")),
+                [] => create(group).into(),
+                near => format!("did you mean {}? otherwise: {}", near.join(" or "), create(group)),
             }),
             Error::NotControlled { group, controller, .. } => {
-                Some(format!("ringfence create {group} --controllers {controller}"))
+                Some(create(group).arg("--controllers").arg(controller).into())
             }
             Error::NoController { hint, .. } => Some(hint.clone()),
             Error::NoNamed { name, known } => Some(match known.as_slice() {
-                [] => format!("mount -t cgroup -o none,name={name} {name} DIRECTORY"),
+                [] => {
+                    let mount = Command::new("mount -t cgroup -o").arg(format!("none,name={name}")).arg(name);
+                    mount.arg("DIRECTORY").into()
+                }
                 known => format!("there is {}", known.join(", ")),
             }),
             Error::NoHierarchy => Some("mount -t cgroup2 none /sys/fs/cgroup".to_owned()),
@@ -252,7 +318,19 @@ impl Error {
             Error::HoldsCaller { parent, .. } => {
                 Some(format!("call it from outside: ringfence move / {parent}"))
             }
-            Error::Timeout { .. } => None,
+            Error::OutOfReach { group, pids, .. } => {
+                let pids = pids.iter().map(u32::to_string);
+                Some(Command::ringfence("move").group(group).args(pids).into())
+            }
+            Error::Frozen { by, .. } => Some(Command::ringfence("thaw").group(by).into()),
+            Error::NotSignalled { errno: Errno::PERM, group, .. } => {
+                Some(Command::ringfence("kill").group(group).sudo().into())
+            }
+            Error::Protected { .. } => Some("leave it out of the processes to move".to_owned()),
+            Error::NotSignalled { .. } | Error::Timeout { .. } => None,
+            Error::ForkFaster { .. } => {
+                Some("stop the one that forks first: kill -STOP PID, move it, kill -CONT PID".to_owned())
+            }
             Error::Unit(error) => error.hint(),
             Error::Outside { hint, .. } => hint.clone(),
         }

@@ -8,15 +8,10 @@ use std::path::Path;
 
 use rustix::io::Errno;
 use settings::{Controller, Version};
-use units::{Bytes, CpuSet, NodeSet};
+use units::hint::Command;
+use units::{Bytes, CpuSet, NodeSet, group_path, hint};
 
 use crate::{GroupName, Host, Op, Refusal, Seat, explain_write};
-
-/// A word that a shell takes as one: a name may hold spaces and `$(…)`, and hints are pasted.
-pub(crate) fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_alphanumeric() || "/._-+:@,=%".contains(c);
-    if word.chars().all(plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', "'\\''")) }
-}
 
 /// A cause in words and the command that mends it.
 pub(crate) type Finding = Option<(String, Option<String>)>;
@@ -32,7 +27,7 @@ pub(crate) struct Scene<'a> {
 
 /// Fills in `refusal.cause` and `refusal.hint`; leaves them empty where the errno's own words are all there is.
 pub(crate) fn explain(host: &Host, seat: &Seat<'_>, group: &GroupName, refusal: &mut Refusal) {
-    let name = quoted(&group.to_string());
+    let name = hint::group(group);
     let scene = Scene { host, seat, group: &name, refusal };
     let found = general(&scene).or_else(|| match refusal.op {
         Op::Move { pid } => moving(&scene, Some(pid)),
@@ -72,12 +67,12 @@ impl Scene<'_> {
 
     /// The parent's path below the mount; `None` for the root.
     pub fn parent(&self) -> Option<&str> {
-        (!self.seat.path.is_empty()).then(|| self.seat.path.rsplit_once('/').map_or("", |(parent, _)| parent))
+        group_path::parent(&self.seat.path)
     }
 
     /// A group's path as the user would name it, quoted for a shell where it must be.
     pub fn named(&self, path: &str) -> String {
-        quoted(&self.host.named(self.seat.at, path))
+        hint::group(self.host.named(self.seat.at, path))
     }
 
     pub fn v1(&self) -> bool {
@@ -95,7 +90,7 @@ impl Scene<'_> {
             .iter()
             .take(4)
             .map(|&pid| match self.host.kernel.process(pid) {
-                Ok(process) => format!("{pid} ({})", process.comm),
+                Ok(process) => format!("{pid} ({})", units::printable(&process.comm)),
                 Err(_) => pid.to_string(),
             })
             .collect();
@@ -113,7 +108,10 @@ fn general(scene: &Scene<'_>) -> Finding {
     let Scene { host, seat, group, refusal } = scene;
     let mount = seat.at.mount.display();
     match refusal.errno {
-        Errno::ROFS => found(format!("{mount} is mounted read-only"), format!("mount -o remount,rw {mount}")),
+        Errno::ROFS => found(
+            format!("{mount} is mounted read-only"),
+            Command::new("mount -o remount,rw").arg(mount.to_string()),
+        ),
         Errno::ACCESS | Errno::PERM if !scene.is_root_user() => Some(no_right(scene)),
         Errno::NODEV | Errno::NOENT
             if !host.kernel.exists(seat.at, &seat.path) && refusal.op != Op::Create =>
@@ -135,19 +133,21 @@ fn no_right(scene: &Scene<'_>) -> (String, Option<String>) {
     let Scene { host, seat, group, refusal } = scene;
     let uid = host.kernel.caller().1;
     let path = refusal.path.display();
-    let owners = Some(format!("sudo ringfence create {group} --tasks {uid} --admin {uid}"));
     match refusal.op {
-        Op::Move { pid } => match host.kernel.process(pid).ok().filter(|process| process.uid != uid) {
-            Some(process) => (
-                format!("user {uid} may not move process {pid} of user {}", process.uid),
-                Some(format!("sudo ringfence move {group} {pid}")),
-            ),
-            None if scene.v1() => (format!("user {uid} may not write {path}"), owners),
-            None => {
-                let shared = "or cgroup.procs of the group above that it shares with the process's own group";
-                (format!("user {uid} may not write {path}, {shared}"), owners)
+        Op::Move { pid } => {
+            let hint = Some(format!("sudo ringfence move {group} {pid}"));
+            match host.kernel.process(pid).ok().filter(|process| process.uid != uid) {
+                Some(process) => {
+                    (format!("user {uid} may not move process {pid} of user {}", process.uid), hint)
+                }
+                None if scene.v1() => (format!("user {uid} may not write {path}"), hint),
+                None => {
+                    let shared =
+                        "or cgroup.procs of the group above that it shares with the process's own group";
+                    (format!("user {uid} may not write {path}, {shared}"), hint)
+                }
             }
-        },
+        }
         Op::Create | Op::Delete => {
             let command = if refusal.op == Op::Create { "create" } else { "delete" };
             let parent = seat.at.path(scene.parent().unwrap_or_default());
@@ -159,7 +159,28 @@ fn no_right(scene: &Scene<'_>) -> (String, Option<String>) {
         Op::Read | Op::List => {
             (format!("user {uid} may not read {path}"), Some("sudo, or a wider mode".to_owned()))
         }
-        _ => (format!("user {uid} may not write {path}"), owners),
+        _ => (format!("user {uid} may not write {path}"), as_root(scene)),
+    }
+}
+
+/// The same as root. Never a command that gives the group to the user who was refused: whoever pastes it would give
+/// away a group that has an owner.
+fn as_root(scene: &Scene<'_>) -> Option<String> {
+    let Scene { group, refusal, .. } = scene;
+    let (file, value) = (refusal.file.as_deref(), refusal.value.as_deref().unwrap_or_default().trim_end());
+    match (&refusal.op, file) {
+        (Op::Write, Some("freezer.state" | "cgroup.freeze")) => {
+            let word = if matches!(value, "FROZEN" | "1") { "freeze" } else { "thaw" };
+            Some(format!("sudo ringfence {word} {group}"))
+        }
+        (Op::Write, Some("cgroup.kill")) => Some(format!("sudo ringfence kill {group}")),
+        (Op::Write, Some(file)) if settings::find(file).is_ok() => {
+            Some(Command::ringfence("set").group(&refusal.group).arg(format!("{file}={value}")).sudo().into())
+        }
+        (Op::Run, _) => {
+            Some(format!("sudo ringfence move {group} $$, and start the program from this shell"))
+        }
+        _ => Some("run the command as root".to_owned()),
     }
 }
 
@@ -189,7 +210,7 @@ fn missing_file(scene: &Scene<'_>) -> Finding {
     let release = host.kernel.outside(Path::new("/proc/sys/kernel/osrelease")).unwrap_or_default();
     found(
         format!("this kernel ({}) has no {file} on cgroup {}", release.trim(), seat.at.version),
-        format!("ringfence settings {file} tells since when it exists and what to use instead"),
+        format!("ringfence settings {file} shows since when it exists and what to use instead"),
     )
 }
 
@@ -219,12 +240,13 @@ fn moving(scene: &Scene<'_>, pid: Option<u32>) -> Finding {
             }
             let child = host.kernel.children(seat.at, &seat.path).unwrap_or_default();
             let child = child.first().map_or("SUBGROUP", String::as_str);
+            let below = scene.named(&format!("{}/{child}", seat.path));
             found(
                 format!(
                     "it hands the controllers {enabled} to its children, and on cgroup v2 only groups without \
                      such children hold processes"
                 ),
-                format!("use a group below it: {group}/{child}"),
+                format!("use a group below it: {below}"),
             )
         }
         Errno::OPNOTSUPP => {
@@ -275,9 +297,7 @@ fn fill_cpusets(scene: &Scene<'_>) -> String {
 
 /// The groups above, the nearest first, the root ("") last.
 pub(crate) fn ancestors<'a>(scene: &'a Scene<'_>) -> impl Iterator<Item = &'a str> {
-    std::iter::successors(scene.parent(), |path| {
-        (!path.is_empty()).then(|| path.rsplit_once('/').map_or("", |(parent, _)| parent))
-    })
+    group_path::ancestors(&scene.seat.path)
 }
 
 fn offline_cpuset(scene: &Scene<'_>) -> Finding {
@@ -306,7 +326,8 @@ fn invalid_move(scene: &Scene<'_>, pid: Option<u32>) -> Finding {
     found(
         format!(
             "{} ({}) is a kernel thread bound to its CPU, which stays in the root group",
-            process.pid, process.comm
+            process.pid,
+            units::printable(&process.comm)
         ),
         "leave it out; isolcpus= or taskset move those that can be moved",
     )

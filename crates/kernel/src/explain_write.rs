@@ -1,10 +1,12 @@
 //! Causes of refused writes, file by file: each check reads what the kernel compared the value with. Only reads.
 
 use rustix::io::Errno;
+use units::group_path;
 
 use crate::{
     Op,
-    explain::{Finding, Scene, bytes, cpus, found, nodes},
+    explain::{Finding, Scene, ancestors, bytes, cpus, found, nodes},
+    protected::{freezes, protected_in},
 };
 
 /// The cause of a refused write.
@@ -31,6 +33,7 @@ pub(crate) fn writing(scene: &Scene<'_>) -> Finding {
         file if file.starts_with("blkio.throttle.") => device_line(scene, file, value),
         "devices.allow" | "devices.deny" => devices(scene, file),
         "freezer.state" | "cgroup.freeze" if scene.refusal.errno == Errno::IO => None,
+        "freezer.state" | "cgroup.freeze" if freezes(file, value) => freezing(scene),
         "memory.force_empty" | "memory.reclaim" => found(
             "not that much could be reclaimed: what is left is in use",
             format!("ringfence stat {} shows what the memory is", scene.group),
@@ -78,9 +81,16 @@ fn cpuset_list(scene: &Scene<'_>, file: &str, value: &str) -> Finding {
             let allowed = scene.text_in(parent, own);
             let left = missing(&allowed);
             (!left.is_empty()).then_some(())?;
+            if allowed.is_empty() {
+                return under_empty_parent(scene, parent, own, value);
+            }
+            let both = match is_cpus {
+                true => cpus(&allowed).union(&cpus(value)).to_string(),
+                false => nodes(&allowed).union(&nodes(value)).to_string(),
+            };
             found(
                 format!("its parent '{}' has {own} '{allowed}', which lacks {left}", scene.named(parent)),
-                format!("first: ringfence set {} {own}={value}", scene.named(parent)),
+                format!("first: ringfence set {} {own}={both}", scene.named(parent)),
             )
         }
         Errno::BUSY => {
@@ -109,6 +119,28 @@ fn cpuset_list(scene: &Scene<'_>, file: &str, value: &str) -> Finding {
         Errno::INVAL => exclusive_sibling(scene, own, value, is_cpus),
         _ => None,
     }
+}
+
+/// Groups above that are empty, as mkdir and cgcreate leave them on v1. Each gets what the nearest one that has some
+/// has: with this group's own list they would confine all the other groups below them.
+fn under_empty_parent(scene: &Scene<'_>, parent: &str, own: &str, value: &str) -> Finding {
+    let text = |path: &str| scene.text_in(path, own);
+    let empty: Vec<&str> = ancestors(scene).take_while(|path| text(path).is_empty()).collect();
+    let given = ancestors(scene).map(text).find(|text| !text.is_empty())?;
+    let above = empty.iter().rev().map(|path| format!("ringfence set {} {own}={given}", scene.named(path)));
+    let this = format!("ringfence set {} {own}={value}", scene.group);
+    let commands: Vec<String> = above.chain([this]).collect();
+    found(format!("its parent '{}' has an empty {own}", scene.named(parent)), commands.join(" && "))
+}
+
+fn freezing(scene: &Scene<'_>) -> Finding {
+    let (pid, role) = protected_in(scene.host.kernel(), scene.seat.at, &scene.seat.path)?;
+    found(
+        format!(
+            "the group contains {role} (process {pid}): frozen, it would block every start that waits for it"
+        ),
+        format!("move it out first: echo {pid} > {}", scene.seat.at.path("cgroup.procs").display()),
+    )
 }
 
 fn deadline_tasks(scene: &Scene<'_>) -> Finding {
@@ -254,10 +286,7 @@ fn v1_quota(scene: &Scene<'_>, file: &str, value: &str) -> Finding {
     };
     let share = |quota: i64, period: i64| quota as f64 / period as f64;
     // v1 refuses a child that may run more than its parent, and a parent below what a child may
-    let ancestors = std::iter::successors(scene.parent(), |path| {
-        (!path.is_empty()).then(|| path.rsplit_once('/').map_or("", |(parent, _)| parent))
-    });
-    for path in ancestors.filter(|path| !path.is_empty()) {
+    for path in group_path::ancestors(&scene.seat.path).filter(|path| !path.is_empty()) {
         let limit: i64 = scene.text_in(path, "cpu.cfs_quota_us").parse().ok()?;
         let window: i64 = scene.text_in(path, "cpu.cfs_period_us").parse().ok()?;
         if limit >= 0 && (quota < 0 || share(quota, period) > share(limit, window)) {
@@ -504,7 +533,7 @@ fn last_resort(scene: &Scene<'_>, file: &str, value: &str) -> Finding {
         Errno::INVAL | Errno::RANGE => found(
             format!("the kernel does not take '{value}' for {file}"),
             format!(
-                "ringfence settings {file} tells its range; an example: {}={}",
+                "ringfence settings {file} shows its range; an example: {}={}",
                 setting.name, setting.example
             ),
         ),

@@ -4,6 +4,7 @@ use std::{collections::BTreeMap, path::PathBuf};
 
 use rustix::io::Errno;
 use settings::{Controller, Version};
+use units::{IdSet, group_path};
 
 use crate::{Error, GroupName, Hierarchy, Host, Op, Ownership, Seat, explain};
 
@@ -65,6 +66,9 @@ impl Created {
         self
     }
 }
+
+/// The two lists that a v1 cpuset must have before it takes a task.
+const CPUSET: [&str; 2] = ["cpuset.cpus", "cpuset.mems"];
 
 /// The files that put tasks into a group.
 const TASK_FILES: [&str; 3] = ["cgroup.procs", "cgroup.threads", "tasks"];
@@ -138,6 +142,53 @@ impl Host {
         })
     }
 
+    /// Gives the v1 cpusets that were made just now the CPUs and memory nodes of their parents, but for those that a group
+    /// beside has for itself, as v2's groups have them from the start. What can't be given stays in
+    /// [`Created::empty_cpusets`].
+    pub fn fill_cpusets(&self, created: &mut Created) {
+        let Some(at) = self.hierarchy_of(Controller::Cpuset).filter(|at| at.version == Version::V1) else {
+            return;
+        };
+        // parents come first
+        for directory in &created.made {
+            let Ok(path) = directory.strip_prefix(&at.mount) else { continue };
+            let seat = Seat { at, path: path.to_string_lossy().into_owned() };
+            if self.is_empty_cpuset(&seat) {
+                CPUSET.iter().for_each(|file| self.fill_list(&seat, file));
+            }
+        }
+        let is_empty = |directory: &PathBuf| {
+            let path = directory.strip_prefix(&at.mount).ok();
+            path.is_some_and(|path| {
+                self.is_empty_cpuset(&Seat { at, path: path.to_string_lossy().into_owned() })
+            })
+        };
+        created.empty_cpusets.retain(is_empty);
+    }
+
+    /// A write that is refused leaves the list as it was: empty, which is reported.
+    fn fill_list(&self, seat: &Seat<'_>, file: &str) {
+        let read = |path: &str, file: &str| {
+            self.kernel.read(seat.at, path, file).unwrap_or_default().trim().to_owned()
+        };
+        let list = |path: &str| -> IdSet<()> { read(path, file).parse().unwrap_or_default() };
+        if !list(&seat.path).is_empty() {
+            return;
+        }
+        let parent = group_path::parent(&seat.path).unwrap_or_default();
+        let flag = if file == "cpuset.cpus" { "cpuset.cpu_exclusive" } else { "cpuset.mem_exclusive" };
+        let siblings = self.kernel.children(seat.at, parent).unwrap_or_default();
+        let beside = siblings.iter().map(|name| match parent {
+            "" => name.clone(),
+            parent => format!("{parent}/{name}"),
+        });
+        let kept = beside.filter(|path| *path != seat.path && read(path, flag) == "1");
+        let free = kept.fold(list(parent), |free, path| free.difference(&list(&path)));
+        if !free.is_empty() {
+            let _ = self.kernel.write(seat.at, &seat.path, file, &free.to_string());
+        }
+    }
+
     /// The hierarchies that a create is about, each with the v2 controllers to enable.
     fn wanted(
         &self,
@@ -209,7 +260,7 @@ impl Host {
                 match self.kernel.write(at, ancestor, "cgroup.subtree_control", &write) {
                     Ok(()) => enabled.push((seat.clone(), format!("-{name}"))),
                     // above our base it is for its owner (systemd, a container's host) to enable
-                    Err(_) if optional && !below_or_at(ancestor, base) => {}
+                    Err(_) if optional && !group_path::is_at_or_below(ancestor, base) => {}
                     // v2's cpu needs all real-time tasks in the root group, and the like: not asked for by name
                     Err(Errno::INVAL) if optional => {}
                     Err(errno) => {
@@ -299,10 +350,6 @@ impl Host {
 /// `a/b/c` → `a`, `a/b`, `a/b/c`.
 fn prefixes(path: &str) -> impl Iterator<Item = &str> {
     path.match_indices('/').map(|(at, _)| &path[..at]).chain((!path.is_empty()).then_some(path))
-}
-
-fn below_or_at(path: &str, base: &str) -> bool {
-    base.is_empty() || path == base || path.strip_prefix(base).is_some_and(|rest| rest.starts_with('/'))
 }
 
 /// v2 gives a delegatee the directory and the files that move tasks and enable controllers; its own limits stay

@@ -3,6 +3,7 @@
 //! errno; what they mean is [`crate::explain`]'s part.
 
 use std::{
+    collections::BTreeSet,
     os::fd::OwnedFd,
     path::{Path, PathBuf},
 };
@@ -178,6 +179,14 @@ pub trait Kernel {
     /// # Errors
     /// `ESRCH` if the process is gone.
     fn group_of(&self, at: &Hierarchy, pid: u32) -> Result<String, Errno>;
+    /// Its group in each of these hierarchies, from the hierarchy's root; `None` where it is in none.
+    ///
+    /// # Errors
+    /// `ESRCH` if it is gone.
+    fn groups_of(&self, hierarchies: &[Hierarchy], pid: u32) -> Result<Vec<Option<String>>, Errno> {
+        self.process(pid)?;
+        Ok(hierarchies.iter().map(|at| self.group_of(at, pid).ok()).collect())
+    }
     /// What the kernel tells of a process or thread.
     ///
     /// # Errors
@@ -193,11 +202,23 @@ pub trait Kernel {
     /// # Errors
     /// `ESRCH` if it is gone.
     fn threads(&self, pid: u32) -> Result<Vec<u32>, Errno>;
-    /// Sends a signal to one process.
+    /// Sends a signal to one process, by its number.
     ///
     /// # Errors
     /// `ESRCH`, `EPERM`.
     fn signal(&self, pid: u32, signal: i32) -> Result<(), Errno>;
+    /// Sends a signal to processes, and returns those that did not get it. `members` lists those that are meant, and
+    /// is called once the numbers can no longer become those of other processes, as far as the kernel can prevent that.
+    fn signal_those(
+        &self,
+        pids: &[u32],
+        signal: i32,
+        members: &dyn Fn() -> BTreeSet<u32>,
+    ) -> Vec<(u32, Errno)> {
+        let members = members();
+        let meant = pids.iter().copied().filter(|pid| members.contains(pid));
+        meant.filter_map(|pid| Some((pid, self.signal(pid, signal).err()?))).collect()
+    }
     /// The caller's own process and effective user.
     fn caller(&self) -> (u32, u32);
     /// Closes what is kept open of a mount, which can't be unmounted before.

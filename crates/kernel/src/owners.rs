@@ -2,6 +2,7 @@
 //! never written.
 
 use settings::{Controller, Version};
+use units::group_path;
 
 use crate::{GroupName, Hierarchy};
 
@@ -35,7 +36,7 @@ impl Owner {
     /// The owner of a group named from the hierarchy's root, by the names these programs give.
     pub fn of(group: &GroupName) -> Option<Owner> {
         let path = group.path();
-        if path.strip_prefix(UNIT_PATH).is_some_and(|rest| rest.is_empty() || rest.starts_with('/')) {
+        if group_path::is_at_or_below(path, UNIT_PATH) {
             return None;
         }
         path.split('/')

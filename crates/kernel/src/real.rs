@@ -2,6 +2,7 @@
 //! on a cgroup file system, so that no name can lead a write elsewhere.
 
 use std::{
+    collections::BTreeSet,
     os::fd::{AsFd, OwnedFd},
     path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError},
@@ -10,6 +11,7 @@ use std::{
 use rustix::{
     fs::{AtFlags, CWD, Dir, FileType, Gid, Mode, OFlags, ResolveFlags, Uid},
     io::Errno,
+    process::{Pid, PidfdFlags, Signal},
 };
 use settings::Version;
 
@@ -239,6 +241,11 @@ impl Kernel for Real {
         procfs::group_in(at, procfs::read(pid, "cgroup")?.as_bytes()).ok_or(Errno::NOENT)
     }
 
+    fn groups_of(&self, hierarchies: &[Hierarchy], pid: u32) -> Result<Vec<Option<String>>, Errno> {
+        let text = procfs::read(pid, "cgroup")?;
+        Ok(hierarchies.iter().map(|at| procfs::group_in(at, text.as_bytes())).collect())
+    }
+
     fn process(&self, pid: u32) -> Result<Process, Errno> {
         procfs::process(&procfs::read(pid, "stat")?, &procfs::read(pid, "status")?).ok_or(Errno::SRCH)
     }
@@ -252,9 +259,31 @@ impl Kernel for Real {
     }
 
     fn signal(&self, pid: u32, signal: i32) -> Result<(), Errno> {
-        let pid = i32::try_from(pid).ok().and_then(rustix::process::Pid::from_raw).ok_or(Errno::SRCH)?;
-        let signal = rustix::process::Signal::from_named_raw(signal).ok_or(Errno::INVAL)?;
-        rustix::process::kill_process(pid, signal)
+        let signal = Signal::from_named_raw(signal).ok_or(Errno::INVAL)?;
+        Target::of(pid)?.send(signal)
+    }
+
+    fn signal_those(
+        &self,
+        pids: &[u32],
+        signal: i32,
+        members: &dyn Fn() -> BTreeSet<u32>,
+    ) -> Vec<(u32, Errno)> {
+        let Some(signal) = Signal::from_named_raw(signal) else {
+            return pids.iter().map(|&pid| (pid, Errno::INVAL)).collect();
+        };
+        let mut failed = Vec::new();
+        for batch in pids.chunks(PIDFDS) {
+            let fixed: Vec<(u32, Result<Target, Errno>)> =
+                batch.iter().map(|&pid| (pid, Target::of(pid))).collect();
+            let members = members();
+            for (pid, target) in fixed.into_iter().filter(|(pid, _)| members.contains(pid)) {
+                if let Err(errno) = target.and_then(|target| target.send(signal)) {
+                    failed.push((pid, errno));
+                }
+            }
+        }
+        failed
     }
 
     fn caller(&self) -> (u32, u32) {
@@ -276,6 +305,34 @@ impl Kernel for Real {
         access: Option<&DeviceAccess>,
     ) -> Result<(), Errno> {
         self.write_device_filter(at, group, access)
+    }
+}
+
+/// Descriptors of processes that are open at a time; the usual limit is 1024 for all.
+const PIDFDS: usize = 256;
+
+/// A process to be signalled.
+enum Target {
+    Fixed(OwnedFd),
+    /// Linux before 5.3 knows processes by their numbers only.
+    Number(Pid),
+}
+
+impl Target {
+    fn of(pid: u32) -> Result<Target, Errno> {
+        let pid = i32::try_from(pid).ok().and_then(Pid::from_raw).ok_or(Errno::SRCH)?;
+        match rustix::process::pidfd_open(pid, PidfdFlags::empty()) {
+            Ok(fixed) => Ok(Target::Fixed(fixed)),
+            Err(Errno::NOSYS) => Ok(Target::Number(pid)),
+            Err(errno) => Err(errno),
+        }
+    }
+
+    fn send(self, signal: Signal) -> Result<(), Errno> {
+        match self {
+            Target::Fixed(fixed) => rustix::process::pidfd_send_signal(fixed, signal),
+            Target::Number(pid) => rustix::process::kill_process(pid, signal),
+        }
     }
 }
 

@@ -5,7 +5,10 @@ use std::time::Duration;
 
 use rustix::io::Errno;
 
-use crate::{Hierarchy, Kernel};
+use crate::{
+    Hierarchy, Kernel,
+    protected::{freezes, protected_in},
+};
 
 /// What each limit holds.
 const LIMITS: [(&str, &str); 2] = [
@@ -19,10 +22,11 @@ const IN_VAIN: u32 = 3;
 /// Some of what is not used any more is seen to be.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// A write to a group's file. That of a limit is repeated as long as the group's use falls by it.
+/// A write to a group's file. That of a limit is repeated as long as the group's use falls by it. A write that would
+/// freeze the daemon or its exec gate ([`crate::protected`]) is refused.
 ///
 /// # Errors
-/// The kernel's errno; `EBUSY` if no more could be reclaimed.
+/// The kernel's errno; `EBUSY` if no more could be reclaimed, or for a protected process.
 pub fn write_reclaiming(
     kernel: &dyn Kernel,
     at: &Hierarchy,
@@ -30,6 +34,9 @@ pub fn write_reclaiming(
     file: &str,
     text: &str,
 ) -> Result<(), Errno> {
+    if freezes(file, text) && protected_in(kernel, at, group).is_some() {
+        return Err(Errno::BUSY);
+    }
     let Some((_, usage)) = LIMITS.iter().find(|(limit, _)| *limit == file) else {
         return kernel.write(at, group, file, text);
     };

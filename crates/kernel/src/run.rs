@@ -67,10 +67,11 @@ impl Host {
     /// the program, and the call returns only if that failed. Must be called with a single thread.
     ///
     /// # Errors
-    /// [`Error::NoGroup`], [`Error::Refused`]; a program that can't be executed is [`Ended::NotStarted`].
+    /// [`Error::NoGroup`], [`Error::Frozen`], [`Error::Refused`]; a program that can't be executed is [`Ended::NotStarted`].
     pub fn run(&self, real: &Real, group: &GroupName, program: &Program) -> Result<Ended, Error> {
         self.refuse_foreign(group, None)?;
         let seats = self.existing(group)?;
+        crate::stragglers::refuse_frozen(self, &seats, group)?;
         let inside: Vec<_> = seats.into_iter().map(|seat| (seat, group.clone())).collect();
         self.run_at(real, &inside, program)
     }

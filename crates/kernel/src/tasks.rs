@@ -4,9 +4,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use rustix::io::Errno;
-use settings::Version;
+use settings::{Controller, Version};
 
-use crate::{Error, GroupName, Host, Op, Process, Seat, describe};
+use crate::{Error, GroupName, Host, Op, Process, Seat, describe, protected::protected};
 
 /// What a number given to [`Host::move_tasks`] stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,6 +28,9 @@ pub struct Moved {
     pub directories: Vec<std::path::PathBuf>,
     /// Processes that ended before they could be moved.
     pub gone: Vec<u32>,
+    /// The group that each process was in before, where memory is counted; a path below the mount.
+    #[serde(skip)]
+    pub(crate) memory_from: BTreeMap<u32, String>,
 }
 
 /// Where a task was before it was moved.
@@ -45,7 +48,7 @@ impl Host {
     /// Moves tasks into `group`, all of them in all of its hierarchies or none.
     ///
     /// # Errors
-    /// [`Error::NoGroup`], [`Error::NoProcess`], [`Error::KernelThread`], [`Error::OfUnit`], [`Error::Foreign`],
+    /// [`Error::NoGroup`], [`Error::NoProcess`], [`Error::KernelThread`], [`Error::OfUnit`], [`Error::Protected`], [`Error::Foreign`],
     /// [`Error::Refused`].
     pub fn move_tasks(&self, group: &GroupName, pids: &[u32], what: What) -> Result<Moved, Error> {
         self.refuse_foreign(group, None)?;
@@ -92,8 +95,12 @@ impl Host {
         }
         let tasks: BTreeSet<u32> =
             done.iter().map(|step| self.process_of(step.task, what)).chain(pids.iter().copied()).collect();
+        let memory = self.hierarchy_of(Controller::Memory).map(|at| at.id);
+        let counted = done.iter().filter(|step| Some(step.hierarchy) == memory && tasks.contains(&step.task));
+        let memory_from = counted.map(|step| (step.task, step.from.clone())).collect();
         let (tasks, gone) = tasks.into_iter().partition(|&pid| self.kernel.process(pid).is_ok());
-        Ok(Moved { tasks, directories: into.iter().map(|(seat, _)| seat.directory()).collect(), gone })
+        let directories = into.iter().map(|(seat, _)| seat.directory()).collect();
+        Ok(Moved { tasks, directories, gone, memory_from })
     }
 
     /// Threads are told one by one only if they were asked for one by one.
@@ -105,13 +112,20 @@ impl Host {
         }
     }
 
-    fn movable(&self, pid: u32) -> Result<Process, Error> {
+    /// A process that [`Host::move_tasks`] would take, wherever it leads.
+    ///
+    /// # Errors
+    /// [`Error::NoProcess`], [`Error::KernelThread`], [`Error::OfUnit`], [`Error::Protected`].
+    pub fn movable(&self, pid: u32) -> Result<Process, Error> {
         let process = self.kernel.process(pid).map_err(|_| Error::NoProcess { pid })?;
         if process.kernel_thread {
-            return Err(Error::KernelThread { pid, comm: process.comm });
+            return Err(Error::KernelThread { pid, comm: units::printable(&process.comm).into_owned() });
+        }
+        if let Some(role) = protected(self.kernel(), process.tgid) {
+            return Err(Error::Protected { pid, role });
         }
         if let Some(unit) = self.service_of(pid) {
-            return Err(Error::OfUnit { pid, comm: process.comm, unit });
+            return Err(Error::OfUnit { pid, comm: units::printable(&process.comm).into_owned(), unit });
         }
         Ok(process)
     }
@@ -177,7 +191,11 @@ impl Host {
         let mut moved: BTreeSet<u32> = BTreeSet::new();
         for _ in 0..MAX_PASSES {
             let tree = self.tree(roots, &moved)?;
+            // what was forked since its parent was moved is inside: a tree that never rests comes to an end here
+            let is_first = moved.is_empty();
             let new: Vec<u32> = tree.difference(&moved).copied().collect();
+            let new: Vec<u32> =
+                new.into_iter().filter(|pid| is_first || !self.is_inside(into, *pid)).collect();
             if new.is_empty() {
                 return Ok(());
             }
@@ -196,12 +214,23 @@ impl Host {
                 moved.insert(pid);
             }
         }
-        Err(Error::Timeout {
-            what: "moving the process tree",
+        Err(Error::ForkFaster {
             group: into.first().map(|(_, group)| group.to_string()).unwrap_or_default(),
-            seconds: 0,
-            left: format!("it forks faster than it can be moved ({} processes moved)", moved.len()),
+            moved: moved.len(),
+            left: {
+                let tree = self.tree(roots, &moved)?;
+                tree.difference(&moved).filter(|pid| !self.is_inside(into, **pid)).count()
+            },
         })
+    }
+
+    /// Is the process, with all its threads, where it is to go? One that ended is nowhere else.
+    fn is_inside(&self, into: &[(Seat<'_>, GroupName)], pid: u32) -> bool {
+        let is_at = |seat: &Seat<'_>| match self.origins(seat, pid, What::Tree) {
+            Ok(steps) => steps.iter().all(|step| step.from == seat.path),
+            Err(error) => matches!(error, Error::NoProcess { .. }),
+        };
+        into.iter().all(|(seat, _)| is_at(seat))
     }
 
     /// The roots and everything that descends from them or from an already moved process.

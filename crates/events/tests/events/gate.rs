@@ -12,7 +12,7 @@ use std::{
     },
     path::{Path, PathBuf},
     process::Command,
-    sync::{Arc, Mutex},
+    sync::{Arc, Mutex, mpsc::channel},
     thread::{self, JoinHandle},
 };
 
@@ -63,10 +63,12 @@ impl Gate {
     fn with(executables: &[&Path], mut callback: impl FnMut(u32) + Send + 'static) -> Gate {
         let (line, theirs) = UnixStream::pair().unwrap();
         let executables = executables.iter().map(|path| path.to_path_buf()).collect();
-        let gate = ExecGate::open(Control::new(OwnedFd::from(theirs)), executables).unwrap();
         let asked = Arc::new(Mutex::new(Vec::new()));
         let record = Arc::clone(&asked);
+        let (opened, is_open) = channel();
         let thread = thread::spawn(move || {
+            let gate = ExecGate::open(Control::new(OwnedFd::from(theirs)), executables).unwrap();
+            opened.send(()).unwrap();
             gate.serve(|pid, file| {
                 let file = rustix::fs::fstat(file).unwrap().st_ino;
                 let before = fs::read_link(format!("/proc/{pid}/exe")).unwrap_or_default();
@@ -75,6 +77,7 @@ impl Gate {
             })
             .unwrap()
         });
+        is_open.recv().unwrap();
         Gate { asked, line: Some(line), thread: Some(thread) }
     }
 

@@ -32,13 +32,14 @@ pub const CHILD: &str = "rf-test-child";
 pub fn gate(mut words: impl Iterator<Item = OsString>) -> ExitCode {
     let log = PathBuf::from(words.next().unwrap());
     if log == Path::new(NOTHING) {
-        let gate = ExecGate::open(Control::of_gate().unwrap(), words.map(PathBuf::from).collect()).unwrap();
+        let gate =
+            ExecGate::open(Control::of_gate(within()).unwrap(), words.map(PathBuf::from).collect()).unwrap();
         gate.serve(|_, _| ()).unwrap();
         return ExitCode::SUCCESS;
     }
     let (hang, idle) = (log.with_extension("hang"), log.with_extension("idle"));
     let mut log = OpenOptions::new().append(true).create(true).open(log).unwrap();
-    let control = Control::of_gate().unwrap();
+    let control = Control::of_gate(within()).unwrap();
     let gate = ExecGate::open(control, words.map(PathBuf::from).collect()).unwrap();
     if idle.exists() {
         thread::sleep(Duration::from_secs(60));
@@ -51,6 +52,14 @@ pub fn gate(mut words: impl Iterator<Item = OsString>) -> ExitCode {
     });
     served.unwrap();
     ExitCode::SUCCESS
+}
+
+/// The variable that says how long the kernel lets a gate live that does not answer, in milliseconds.
+pub const WITHIN: &str = "RF_TEST_GATE_WITHIN";
+
+fn within() -> Duration {
+    let within = std::env::var(WITHIN).map_or(60_000, |millis| millis.parse().unwrap());
+    Duration::from_millis(within)
 }
 
 /// Watches a gate and prints what befalls it, until its standard input ends.

@@ -9,7 +9,7 @@ use settings::{
 
 use crate::fake::{
     core_v1::lines,
-    files::{File, file},
+    files::{self, File, file},
     numbers,
     state::{Place, State, Task},
     tasks::Scope,
@@ -81,7 +81,10 @@ fn enabled<'s>(state: &'s State, place: &Place) -> Vec<&'s str> {
 
 /// Does the group hand the controller to its children?
 pub(super) fn enables(state: &State, place: &Place, controller: Controller) -> bool {
-    controller.name(Version::V2).is_some_and(|name| enabled(state, place).contains(&name))
+    // asked for every file of every group: without a list of all
+    let value = state.group(place).and_then(|group| group.values.get("cgroup.subtree_control"));
+    let is_on = |name| value.is_some_and(|value| value.split(' ').any(|word| word == name));
+    controller.name(Version::V2).is_some_and(is_on)
 }
 
 fn control(state: &mut State, place: &Place, file: &'static File, text: &str) -> Result<(), Errno> {
@@ -122,11 +125,20 @@ fn control(state: &mut State, place: &Place, file: &'static File, text: &str) ->
     Ok(())
 }
 
-/// What the children were set to is lost with the controller.
+/// What the children were set to, and who owned their files, is lost with the controller.
 fn forget(state: &mut State, place: &Place, controller: &str) {
     for child in state.children(place) {
+        // `memory.pressure` and its like are the core's
+        let of_core = |name: &str| files::find(state, &child, name).is_some_and(File::is_core);
+        let goes = |name: &&'static str| name.split('.').next() == Some(controller) && !of_core(name);
+        let Some(group) = state.group(&child) else { continue };
+        let gone: Vec<&'static str> =
+            group.values.keys().chain(group.files.keys()).copied().filter(|name| goes(name)).collect();
         if let Some(group) = state.group_mut(&child) {
-            group.values.retain(|name, _| name.split('.').next() != Some(controller));
+            gone.iter().for_each(|name| {
+                group.values.remove(name);
+                group.files.remove(name);
+            });
         }
     }
 }

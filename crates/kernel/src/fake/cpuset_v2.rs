@@ -29,6 +29,10 @@ pub(super) const FILES: &[File] = &[
     file("cpuset.cpus.exclusive.effective", Cpuset, "")
         .if_built(|state| state.exclusive)
         .reads(exclusive::show_effective),
+    file("cpuset.cpus.isolated", Cpuset, "")
+        .root_only()
+        .if_built(|state| state.exclusive)
+        .reads(exclusive::show_isolated),
 ];
 
 /// Why a partition is invalid; kept beside the file of the group.

@@ -37,6 +37,16 @@ pub(super) fn show_effective(state: &State, place: &Place, _: &'static File) -> 
     Ok(format!("{}\n", effective(state, place)))
 }
 
+/// The CPUs of all isolated partitions.
+pub(super) fn show_isolated(state: &State, root: &Place, _: &'static File) -> Result<String, Errno> {
+    let isolated = |place: &Place| {
+        state.value(place, "cpuset.cpus.partition") == "isolated" && is_valid_partition(state, place)
+    };
+    let all = state.descendants(root).into_iter().filter(isolated);
+    let all = all.fold(CpuSet::new(), |all, place| all.union(&granted(state, &place)));
+    Ok(format!("{all}\n"))
+}
+
 /// `cpuset.cpus.exclusive`: not what a sibling named, holds as a partition, or has as its whole list.
 pub(super) fn set(state: &mut State, place: &Place, file: &'static File, text: &str) -> Result<(), Errno> {
     let set = numbers::list(text, state.cpus)?;

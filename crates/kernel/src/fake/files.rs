@@ -6,7 +6,7 @@ use settings::{Controller, Version};
 
 use crate::fake::{
     core_v1, core_v2, cpu, cpuset_v1, cpuset_v2, devices, freezer, io, memory, pids, realtime,
-    state::{Owner, Place, State},
+    state::{Group, Owner, Place, State},
 };
 
 /// Permission bits.
@@ -106,6 +106,11 @@ impl File {
         self.counter
     }
 
+    /// Does every group have it, whatever controllers it has?
+    pub fn is_core(&self) -> bool {
+        self.controller == Controller::Core
+    }
+
     /// Only the root group has it.
     pub const fn root_only(mut self) -> File {
         self.place = Where::RootOnly;
@@ -145,6 +150,11 @@ pub(super) fn initial(state: &State, place: &Place, name: &str) -> Option<&'stat
     table(state.version(place)).find(|file| file.name == name).map(|file| file.initial)
 }
 
+/// Is it there, and does it show what somebody set rather than what the kernel counted?
+pub(super) fn is_set(state: &State, place: &Place, name: &str) -> bool {
+    find(state, place, name).is_some_and(|file| !file.counter)
+}
+
 /// Does a controller divide the group's resources (on v2: did the parent enable it)?
 pub(super) fn has_controller(state: &State, place: &Place, controller: Controller) -> bool {
     let tree = &state.trees[place.tree].at;
@@ -180,9 +190,13 @@ pub(super) fn names(state: &State, place: &Place) -> Vec<String> {
 /// Owner and mode of a file.
 pub(super) fn owner(state: &State, place: &Place, file: &File) -> Option<Owner> {
     let group = state.group(place)?;
-    // the files of a group belong to whoever made it, also after its directory was given away
+    Some(group.files.get(file.name).copied().unwrap_or_else(|| owner_at_first(group, file)))
+}
+
+/// The files of a group belong to whoever made it, also after its directory was given away.
+pub(super) fn owner_at_first(group: &Group, file: &File) -> Owner {
     let (uid, gid) = group.maker;
-    Some(group.files.get(file.name).copied().unwrap_or(Owner { uid, gid, mode: file.mode }))
+    Owner { uid, gid, mode: file.mode }
 }
 
 pub(super) fn read(state: &State, place: &Place, name: &str) -> Result<String, Errno> {

@@ -8,6 +8,7 @@ mod worlds; // how it starts
 
 mod files; // from a file's name to what it does
 mod groups; // directories
+mod look; // what a test reads of it at once
 mod numbers; // how written text is read
 mod tasks; // processes and their moves
 
@@ -37,6 +38,8 @@ use settings::{Controller, Version};
 
 use crate::{Hierarchy, Kernel, Ownership, Process};
 use state::{Place, State};
+
+pub use look::{Snapshot, Values};
 
 /// A kernel in memory. Clones are handles to the same one.
 #[derive(Debug, Clone)]
@@ -305,6 +308,8 @@ impl Kernel for Fake {
     }
 
     fn outside(&self, path: &Path) -> Result<String, Errno> {
-        self.state().outside.get(path).cloned().ok_or(Errno::NOENT)
+        let state = self.state();
+        let set = state.outside.get(path).cloned();
+        set.or_else(|| look::of_task(&state, path)).ok_or(Errno::NOENT)
     }
 }

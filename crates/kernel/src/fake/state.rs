@@ -7,12 +7,12 @@ use std::{
 };
 
 use settings::Version;
-use units::CpuSet;
+use units::{CpuSet, group_path};
 
 use crate::{Hierarchy, Process, fake::files};
 
 /// Everything behind one fake's lock.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct State {
     pub trees: Vec<Tree>,
     /// Processes and threads by number, zombies not among them.
@@ -36,7 +36,7 @@ pub(super) struct State {
 }
 
 /// A hierarchy with its groups by path, "" for the root: parents come before their children.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Tree {
     pub at: Hierarchy,
     pub groups: BTreeMap<String, Group>,
@@ -50,7 +50,7 @@ pub(super) struct Owner {
     pub mode: u32,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Group {
     /// Of the directory.
     pub owner: Owner,
@@ -92,8 +92,7 @@ impl Place {
     }
 
     pub fn parent(&self) -> Option<Place> {
-        let parent =
-            (!self.is_root()).then(|| self.group.rsplit_once('/').map_or("", |(parent, _)| parent))?;
+        let parent = group_path::parent(&self.group)?;
         Some(Place::new(self.tree, parent))
     }
 
@@ -109,12 +108,8 @@ impl Place {
 
     /// Is `other` this group or below it?
     pub fn holds(&self, other: &Place) -> bool {
-        self.tree == other.tree && below(&other.group, &self.group)
+        self.tree == other.tree && group_path::is_at_or_below(&other.group, &self.group)
     }
-}
-
-fn below(path: &str, base: &str) -> bool {
-    base.is_empty() || path == base || path.strip_prefix(base).is_some_and(|rest| rest.starts_with('/'))
 }
 
 impl State {
@@ -134,7 +129,7 @@ impl State {
     pub fn descendants(&self, place: &Place) -> Vec<Place> {
         let groups = self.trees[place.tree].groups.keys();
         groups
-            .filter(|path| **path != place.group && below(path, &place.group))
+            .filter(|path| group_path::is_below(path, &place.group))
             .map(|path| Place::new(place.tree, path.clone()))
             .collect()
     }
@@ -180,12 +175,12 @@ impl State {
 
     /// The threads of a group and of all below it.
     pub fn threads_below(&self, place: &Place) -> Vec<u32> {
-        let here = |task: &Task| below(&task.groups[place.tree], &place.group);
+        let here = |task: &Task| group_path::is_at_or_below(&task.groups[place.tree], &place.group);
         self.tasks.iter().filter(|(_, task)| here(task)).map(|(pid, _)| *pid).collect()
     }
 
     pub fn is_populated(&self, place: &Place) -> bool {
-        self.tasks.values().any(|task| below(&task.groups[place.tree], &place.group))
+        self.tasks.values().any(|task| group_path::is_at_or_below(&task.groups[place.tree], &place.group))
     }
 
     pub fn place_of(&self, pid: u32, tree: usize) -> Option<Place> {

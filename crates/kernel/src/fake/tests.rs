@@ -30,7 +30,10 @@ fn what_is_not_modelled_is_refused() {
     assert_eq!(v2.write(&root, "", "cgroup.pressure", "0"), Err(Errno::OPNOTSUPP));
     assert_eq!(v2.write(&root, "", "io.cost.qos", "x"), Err(Errno::NOENT));
     assert_eq!(v2.read(&root, "", "memory.zswap.max"), Err(Errno::NOENT));
-    assert_eq!(v2.signal(v2.caller().0, 15), Err(Errno::OPNOTSUPP));
+    assert_eq!(
+        v2.signal_those(&[v2.caller().0], 15, &|| [v2.caller().0].into()),
+        [(v2.caller().0, Errno::OPNOTSUPP)]
+    );
     assert_eq!(v2.outside(Path::new("/proc/version")), Err(Errno::NOENT));
 }
 

@@ -181,8 +181,8 @@ fn delegated_moves_v2(world: &World) {
 fn signals(world: &World) {
     let (roots, own) = (world.start(), world.start_as(NOBODY));
     world.as_user(NOBODY, || {
-        assert_eq!(world.kernel().signal(roots, 9), Err(Errno::PERM));
-        assert_eq!(world.kernel().signal(own, 9), Ok(()));
+        assert_eq!(world.kernel().signal_those(&[roots], 9, &|| [roots].into()), [(roots, Errno::PERM)]);
+        assert_eq!(world.kernel().signal_those(&[own], 9, &|| [own].into()), []);
     });
     assert!(world.has_ended(own) && world.kernel().process(roots).is_ok());
 }

@@ -1,5 +1,7 @@
 //! Moving processes, threads and trees, and taking it back.
 
+use std::path::Path;
+
 use kernel::{Error, GroupName, What};
 use rustix::io::Errno;
 use settings::Controller::{self, Cpu, Cpuset, Freezer, Pids};
@@ -28,6 +30,7 @@ pub fn cases() -> Vec<Case> {
         case("nobody_is_moved_if_one_of_them_is_gone", always, one_is_gone),
         case("a_process_that_is_gone_is_said_to_be", always, gone),
         case("a_process_is_moved_back_to_the_root", always, back_to_root),
+        case("proc_shows_the_name_and_the_groups_of_a_process", always, shown),
         case("a_move_is_written_as_the_kernel_reads_it", always, written),
         case(
             "a_kernel_thread_stays_where_it_is",
@@ -61,6 +64,24 @@ fn everywhere(world: &World, name: &str) -> GroupName {
     world.fill(&world.group(""));
     world.fill(&group);
     group
+}
+
+fn shown(world: &World) {
+    let group = everywhere(world, "");
+    let pid = world.start();
+    moved(world, &group, pid, What::Process);
+    let read = |file: &str| world.kernel().outside(Path::new(&format!("/proc/{pid}/{file}"))).unwrap();
+    assert_eq!(read("comm"), format!("{}\n", world.kernel().process(pid).unwrap().comm));
+    let groups = read("cgroup");
+    for at in world.host.hierarchies() {
+        let of_line = kernel::group_in(at, groups.as_bytes());
+        assert_eq!(of_line, world.kernel().group_of(at, pid).ok(), "{} in {groups}", at.label());
+    }
+    for at in world.hierarchies_of(&group) {
+        let path = kernel::group_in(at, groups.as_bytes()).unwrap();
+        assert!(path.ends_with(&format!("/{group}")), "{path}");
+    }
+    world.end(pid);
 }
 
 fn process(world: &World) {
@@ -150,7 +171,7 @@ fn gone(world: &World) {
     assert_eq!(world.kernel().process(pid), Err(Errno::SRCH));
     assert_eq!(world.kernel().threads(pid), Err(Errno::SRCH));
     assert_eq!(world.kernel().group_of(seat.at, pid), Err(Errno::SRCH));
-    assert_eq!(world.kernel().signal(pid, 9), Err(Errno::SRCH));
+    assert_eq!(world.kernel().signal_those(&[pid], 9, &|| [pid].into()), [(pid, Errno::SRCH)]);
 }
 
 fn back_to_root(world: &World) {

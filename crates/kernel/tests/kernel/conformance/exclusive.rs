@@ -56,6 +56,10 @@ fn of_root(world: &World) -> String {
     world.read(&GroupName::root(), Cpuset, "cpuset.cpus.effective")
 }
 
+fn isolated(world: &World) -> String {
+    world.read(&GroupName::root(), Cpuset, "cpuset.cpus.isolated")
+}
+
 fn kept(world: &World) {
     let (group, other) = two(world);
     let attempt = |group, text| world.try_write(group, Cpuset, "cpuset.cpus.exclusive", text);
@@ -83,8 +87,10 @@ fn has(world: &World) {
     write(world, &group, ".exclusive", "0-2");
     write(world, &group, "", "4-5");
     assert_shows(world, &group, ["0-2", "root", "0-2"]);
+    assert_eq!(isolated(world), "");
     write(world, &group, ".partition", "isolated");
     assert_shows(world, &group, ["0-2", "isolated", "0-2"]);
+    assert_eq!(isolated(world), "0-2");
     write(world, &group, ".partition", "member");
     assert_shows(world, &group, ["0-2", "member", "4-5"]);
     world.host.delete(&group, false).done();

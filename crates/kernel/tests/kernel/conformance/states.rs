@@ -1,10 +1,10 @@
 //! Freezing, thawing and killing, until it is really so.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use kernel::{Error, GroupName, State, What, kill, set_frozen};
+use kernel::{Error, GroupName, Program, Real, State, What, kill, set_frozen, signal};
 use rustix::io::Errno;
-use settings::Controller::{Core, Freezer};
+use settings::Controller::{Core, Cpu, Freezer};
 
 use super::{
     Case, case,
@@ -27,6 +27,10 @@ pub fn cases() -> Vec<Case> {
             |world| freezes(world) && world.fake().is_some(),
             stuck,
         ),
+        case("a_freeze_reaches_tasks_that_are_in_the_group_elsewhere", apart, brought),
+        case("a_task_that_the_freezer_has_in_another_group_makes_a_freeze_fail", apart, out_of_reach),
+        case("no_program_is_started_in_a_frozen_group", freezes, refused_run),
+        case("a_signal_reaches_each_process_once", freezes, signalled),
         case("all_tasks_of_a_group_and_below_it_are_killed", always, killed),
         case("a_frozen_group_is_killed", freezes, killed_frozen),
         case("a_group_without_tasks_is_killed_at_once", always, killed_empty),
@@ -37,6 +41,79 @@ pub fn cases() -> Vec<Case> {
 /// The freezer's files are there: its own v1 hierarchy, or v2's core.
 fn freezes(world: &World) -> bool {
     world.host.hierarchy_of(Freezer).is_some()
+}
+
+/// The freezer is a hierarchy beside that of another controller.
+fn apart(world: &World) -> bool {
+    world.on_v1(Freezer) && world.on_v1(Cpu)
+}
+
+/// In the group where cpu is, and nowhere else.
+fn start_under_cpu(world: &World, group: &GroupName) -> u32 {
+    let pid = world.start();
+    let seat = world.seat(group, Cpu);
+    world.kernel().write(seat.at, &seat.path, "cgroup.procs", &pid.to_string()).expect("a move");
+    pid
+}
+
+/// Finding A5 of the newcomers' review: the freezer's directory was empty, and freeze said that all was frozen.
+fn brought(world: &World) {
+    let (group, below) = (world.create("a", &[Cpu, Freezer]), world.create("a/b", &[Cpu, Freezer]));
+    let lone = world.create("a/c", &[Cpu]);
+    let pids = [&group, &below, &lone].map(|group| start_under_cpu(world, group));
+    assert_eq!(set(world, &group, true), State::Frozen);
+    let at = world.host.hierarchy_of(Freezer).expect("a freezer");
+    for (pid, place) in pids.into_iter().zip([&group, &below, &group]) {
+        assert_eq!(world.kernel().group_of(at, pid), Ok(format!("/{}", world.seat(place, Freezer).path)));
+        assert_eq!(world.kernel().process(pid).expect("it is there").state, 'D', "{pid} runs");
+    }
+    set(world, &group, false);
+}
+
+/// Finding A5 again.
+fn out_of_reach(world: &World) {
+    let (group, other) = (world.create("a", &[Cpu, Freezer]), world.create("b", &[Freezer]));
+    let pids = [start_under_cpu(world, &group), start_under_cpu(world, &group)];
+    world.host.move_tasks(&other, &pids[..1], What::Process).done();
+    let error = set_frozen(&world.host, &group, true, SOON).expect_err("one process would run on");
+    let text = error.to_string();
+    assert!(text.starts_with("1 process of group"), "{text}");
+    assert_eq!(error.hint(), Some(format!("ringfence move {group} {}", pids[0])));
+    assert!(!is_frozen(world, &group));
+    let at = world.host.hierarchy_of(Freezer).expect("a freezer");
+    let now = world.kernel().group_of(at, pids[1]);
+    assert_ne!(now, Ok(format!("/{}", world.seat(&group, Freezer).path)), "nothing was changed");
+}
+
+/// Finding A5: the program joined the frozen group and hung for ever without a word.
+fn refused_run(world: &World) {
+    let (group, below) = (world.create("a", &[home(world)]), world.create("a/b", &[home(world)]));
+    let program = Program::new(["true".into()]).expect("a program");
+    set(world, &group, true);
+    for into in [&group, &below] {
+        let error = world.host.run(&Real::new(), into, &program).expect_err("it is frozen");
+        assert!(error.to_string().contains("is frozen"), "{error}");
+        assert_eq!(error.hint(), Some(format!("ringfence thaw {group}")));
+    }
+    set(world, &group, false);
+}
+
+/// Attack finding 30: signals went to numbers, which may be other processes' by then.
+fn signalled(world: &World) {
+    let (group, below) = (world.create("a", &[home(world)]), world.create("a/b", &[home(world)]));
+    let pids = [start_in(world, &group), start_in(world, &below)];
+    let bystander = world.start();
+    // only members get it, though the number was read before
+    let failed = world.kernel().signal_those(&[bystander], 9, &|| pids.into());
+    assert_eq!((failed, world.kernel().process(bystander).is_ok()), (Vec::new(), true));
+    assert_eq!(signal(&world.host, &group, 9).done(), 2);
+    for pid in pids {
+        let started = Instant::now();
+        while !world.has_ended(pid) && started.elapsed() < SOON {
+            std::thread::sleep(AT_ONCE);
+        }
+        assert!(world.has_ended(pid), "{pid} still runs");
+    }
 }
 
 fn home(world: &World) -> settings::Controller {

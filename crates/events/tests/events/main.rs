@@ -9,15 +9,10 @@
     reason = "a test without harness"
 )]
 
-#[path = "events/connector.rs"]
 mod connector;
-#[path = "events/figures.rs"]
 mod figures;
-#[path = "events/gate.rs"]
 mod gate;
-#[path = "events/processes.rs"]
 mod processes;
-#[path = "events/watchdog.rs"]
 mod watchdog;
 
 use std::process::ExitCode;

@@ -1,6 +1,6 @@
 //! The rules of the unified hierarchy: which controllers reach a group, where processes may be, how many groups.
 
-use kernel::{GroupName, What};
+use kernel::{GroupName, Ownership, What};
 use rustix::io::Errno;
 use settings::{
     Controller::{Core, Cpu, Memory, Pids},
@@ -9,7 +9,7 @@ use settings::{
 
 use super::{
     Case, case,
-    world::{Done, World, refused},
+    world::{Done, NOBODY, World, refused},
 };
 
 pub fn cases() -> Vec<Case> {
@@ -18,6 +18,7 @@ pub fn cases() -> Vec<Case> {
         case("controllers_are_enabled_from_the_top_down", memory, top_down),
         case("controllers_are_disabled_from_the_bottom_up", memory, bottom_up),
         case("a_disabled_controller_forgets_its_settings", memory, forgets),
+        case("a_disabled_controller_forgets_who_owned_its_files", memory, forgets_owners),
         case("a_group_with_processes_hands_out_no_memory", memory, no_internal_processes),
         case("a_group_that_hands_out_memory_takes_no_processes", memory, takes_no_processes),
         case("a_group_without_the_controller_is_told_how_to_get_it", memory, not_enabled),
@@ -67,6 +68,22 @@ fn forgets(world: &World) {
     assert_eq!(world.kernel().read(seat.at, &seat.path, "memory.max"), Err(Errno::NOENT));
     control(world, &top, "+memory").done();
     assert_eq!(world.read(&group, Memory, "memory.max"), "max");
+}
+
+fn forgets_owners(world: &World) {
+    let group = world.create("a", &[Memory]);
+    let (top, seat) = (world.group(""), world.seat(&group, Core));
+    let to = Ownership { uid: Some(NOBODY), ..Ownership::default() };
+    for file in ["memory.max", "cgroup.procs"] {
+        world.kernel().set_ownership(seat.at, &seat.path, Some(file), to).expect("root gives files away");
+    }
+    control(world, &top, "-memory").done();
+    control(world, &top, "+memory").done();
+    world.as_user(NOBODY, || {
+        let write = |file, text| world.kernel().write(seat.at, &seat.path, file, text);
+        assert_eq!(write("memory.max", "8M"), Err(Errno::ACCESS), "the file was made anew");
+        assert_eq!(write("cgroup.procs", "x"), Err(Errno::INVAL), "that of the core stayed his");
+    });
 }
 
 fn no_internal_processes(world: &World) {

@@ -10,9 +10,7 @@
 )]
 
 mod conformance;
-#[path = "kernel/devices.rs"]
 mod devices;
-#[path = "kernel/unit.rs"]
 mod unit;
 
 use std::process::ExitCode;

@@ -26,6 +26,7 @@ pub fn cases() -> Vec<Case> {
         case("a_new_v1_cpuset_is_reported_to_be_empty", |world| world.on_v1(Cpuset), empty_cpuset),
         case("a_group_with_children_is_only_removed_recursively", always, removed_recursively),
         case("a_group_with_a_task_is_not_removed_and_none_below_it_goes", always, not_removed_with_tasks),
+        case("a_hostile_name_comes_back_whole_from_every_hint", |world| world.has(Pids), hints),
         case("the_root_group_can_not_be_removed", always, root_stays),
         case("a_group_that_is_not_there_is_named_with_names_near_to_it", always, not_there),
         case("groups_are_listed_with_their_hierarchies", always, listed),
@@ -134,6 +135,27 @@ fn not_removed_with_tasks(world: &World) {
     assert!(!world.host.seats(&child).is_empty(), "the group below is still there");
     world.end(pid);
     world.host.delete(&group, true).done();
+}
+
+/// Whoever may make a group chooses its name, and root pastes the hint.
+fn hints(world: &World) {
+    let whole = |hint: Option<String>, name: &str| {
+        let words = hint.as_deref().and_then(shlex::split).unwrap_or_default();
+        assert!(words.iter().any(|word| word.trim_end_matches(',') == name), "{hint:?}");
+    };
+    let group = world.group("a $(touch x)");
+    let name = group.to_string();
+    whole(world.host.existing(&group).expect_err("there is no such group").hint(), &name);
+    world.make(&group, &[Pids]);
+    world.make(&world.group("a $(touch x)/b c"), &[Pids]);
+    let refusal = refused(world.host.delete(&group, false), Errno::BUSY, "1 group below it");
+    whole(refusal.hint, &name);
+    let pid = world.start();
+    let seat = world.seat(&group, Pids);
+    world.host.kernel().write(seat.at, &seat.path, "cgroup.procs", &pid.to_string()).expect("a move");
+    let Err(Error::Refused(refusal)) = world.host.delete(&group, true) else { panic!("it has a task") };
+    whole(refusal.hint, &name);
+    world.end(pid);
 }
 
 fn root_stays(world: &World) {
