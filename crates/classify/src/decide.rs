@@ -51,7 +51,9 @@ pub enum GoalError {
     #[error(transparent)]
     Gone(#[from] Gone),
     /// The process's facts make a name of it that no group can have.
-    #[error("the rule leads process {pid} to '{pattern}', which is no group's name for it: {reason}")]
+    #[error(
+        "the rule's target '{pattern}' does not expand to a valid group name for process {pid}: {reason}"
+    )]
     Name {
         /// The process.
         pid: u32,
@@ -129,7 +131,7 @@ fn expanded(
     let needed = pattern.parts().iter().any(|part| matches!(part, layout::Part::Code(Code::Process)));
     let program = if needed { process.program()? } else { b"" };
     let program: Cow<'_, str> = String::from_utf8_lossy(last(program));
-    let value = |code: Code| match code {
+    let value = |code: Code, program: &str| match code {
         Code::User => names.user_name(status.uid).unwrap_or_else(|| status.uid.to_string()),
         Code::Uid => status.uid.to_string(),
         Code::Group => names.group_name(status.gid).unwrap_or_else(|| status.gid.to_string()),
@@ -138,6 +140,49 @@ fn expanded(
         Code::Process => program.to_string(),
         Code::Pid => pid.to_string(),
     };
-    let named = pattern.expand(&value);
+    let named = pattern.expand(&|code| value(code, &program));
+    // whoever may name a program must not evade the rule by a name that no group can have
+    let named = named.or_else(|reason| match needed {
+        true => pattern.expand(&|code| value(code, &group_part(&program))),
+        false => Err(reason),
+    });
     named.map_err(|reason| GoalError::Name { pid, pattern: pattern.clone(), reason })
+}
+
+/// A program's name as a part of a group's name where it can't be one as it is: `tasks` becomes `tasks_`, `cgroup.procs`
+/// becomes `cgroup_procs_`.
+fn group_part(program: &str) -> String {
+    const LONGEST: usize = 128;
+    let mut part = String::new();
+    for c in program.chars().take_while({
+        let mut length = 0;
+        move |c| {
+            length += c.len_utf8();
+            length < LONGEST
+        }
+    }) {
+        part.push(if c.is_control() || c == '.' { '_' } else { c });
+    }
+    part.push('_');
+    part
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Attack finding 28.
+    #[test]
+    fn a_program_whose_name_no_group_can_have_gets_a_group_all_the_same() {
+        let pattern = NamePattern::new("apps/%p").unwrap();
+        for program in ["tasks", "cgroup.procs", "cpuset.cpus", "a\u{1b}[2J", "\n", &"x".repeat(255)] {
+            let as_it_is = pattern.expand(&|_| program.to_owned());
+            let part = group_part(program);
+            let group = pattern.expand(&|_| part.clone()).unwrap();
+            assert!(group.path().starts_with("apps/") && group.path().ends_with('_'), "{program:?} {group}");
+            // control characters are replaced in any case
+            let control = program.contains(char::is_control);
+            assert!(as_it_is.is_err() || control || program.len() == 255, "{program:?}");
+        }
+    }
 }

@@ -18,6 +18,7 @@ mod placed;
 mod goals;
 mod make;
 mod place;
+mod shells;
 mod sweep;
 mod told;
 
@@ -31,5 +32,6 @@ pub use goals::seats;
 pub use names::Names;
 pub use place::{Error, Placed, Placer};
 pub use placed::{Memory, settle};
-pub use sweep::sweep;
+pub use shells::{STRICT_SHELL, strict_shells};
+pub use sweep::{Made, sweep};
 pub use told::{Done, How, Told};

@@ -12,7 +12,7 @@ use plan::{Ask, Assignment};
 use settings::{Controller, Found, Value, Version};
 use topology::Machine;
 
-use crate::{Error, Goal, Names};
+use crate::{Error, Goal, Made, Names};
 
 /// What making groups needs to know.
 #[derive(Clone, Copy)]
@@ -24,15 +24,18 @@ pub(crate) struct Maker<'m> {
 
 impl Maker<'_> {
     /// Makes the group of a goal if it is to be made on demand and is not there. Only names with codes are: a group with
-    /// a plain name that is missing is a mistake, or was removed on purpose.
-    pub fn ready(&self, goal: &Goal) -> Result<(), Error> {
+    /// a plain name that is missing is a mistake, or was removed on purpose. Returns the group's directories that were made.
+    pub fn ready(&self, goal: &Goal) -> Result<Vec<Made>, Error> {
         if goal.pattern.name().is_some() || self.is_there(goal) {
-            return Ok(());
+            return Ok(Vec::new());
         }
         let demands = self.desired.template(&goal.pattern).map(|template| &template.demands);
         let created = self.create(goal, demands)?;
         let filled = self.fill(&goal.group, demands, &created.made);
-        filled.inspect_err(|_| self.unmake(&goal.group, &created.made))
+        filled.inspect_err(|_| self.unmake(&goal.group, &created.made))?;
+        // not the groups above it
+        let made = created.directories.into_iter().filter(|directory| created.made.contains(directory));
+        Ok(made.map(|directory| Made { group: goal.group.clone(), directory }).collect())
     }
 
     fn is_there(&self, goal: &Goal) -> bool {
@@ -175,7 +178,14 @@ impl Maker<'_> {
         let target = apply::Target { host: self.host, system: &running };
         let machine =
             Machine::live().map_err(|error| Error::Cpus { group: group.clone(), why: error.to_string() })?;
-        let planned = apply::planned(target, &desired, &machine, &system::Live, &plan::Anybody);
+        let planned = apply::planned(
+            target,
+            &apply::Earlier::none(),
+            &desired,
+            &machine,
+            &system::Live,
+            &plan::Anybody,
+        );
         let why = |problems: Vec<plan::Problem>| {
             problems.iter().map(|problem| problem.diagnostic().message).collect::<Vec<_>>().join("; ")
         };

@@ -1,12 +1,14 @@
 //! Puts a process where a rule leads: the group is made if it is to be made on demand, then all of the process's threads
 //! are moved, in the rule's hierarchies only.
 
+use std::cell::RefCell;
+
 use kernel::{GroupName, Host, Seat, What};
 use layout::Desired;
 use system::Gone;
 
 use crate::{
-    Facts, Goal, GoalError, Membership, Names, Present, Rules,
+    Facts, Goal, GoalError, Made, Membership, Names, Present, Rules,
     goals::{hierarchies, seats},
     make::Maker,
 };
@@ -16,6 +18,7 @@ pub struct Placer<'p> {
     host: &'p Host,
     maker: Maker<'p>,
     names: &'p dyn Names,
+    made: RefCell<Vec<Made>>,
 }
 
 /// Where a process was put.
@@ -90,7 +93,12 @@ impl From<Gone> for Error {
 impl<'p> Placer<'p> {
     /// `desired`: the configuration that the rules are of, for its templates.
     pub fn new(host: &'p Host, desired: &'p Desired, names: &'p dyn Names) -> Placer<'p> {
-        Placer { host, maker: Maker { host, desired, names }, names }
+        Placer { host, maker: Maker { host, desired, names }, names, made: RefCell::default() }
+    }
+
+    /// The directories of groups that were made on demand since the last call, also where the move into one failed.
+    pub fn take_made(&self) -> Vec<Made> {
+        self.made.take()
     }
 
     pub(crate) fn host(&self) -> &Host {
@@ -136,7 +144,10 @@ impl<'p> Placer<'p> {
         for goal in goals.iter().filter(|goal| !crate::make::is_made_on_demand(&goal.pattern)) {
             seats(self.host, std::slice::from_ref(goal))?;
         }
-        goals.iter().try_for_each(|goal| self.maker.ready(goal))?;
+        for goal in goals {
+            let made = self.maker.ready(goal)?;
+            self.made.borrow_mut().extend(made);
+        }
         Ok(seats(self.host, goals)?)
     }
 

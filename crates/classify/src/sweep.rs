@@ -1,81 +1,48 @@
-//! Removes groups that were made on demand and are empty: no task in them, no group below. Only groups whose names a
-//! rule with codes can have made.
+//! Removes groups that were made on demand and are empty: no task in them, no group below. Only directories that it is
+//! given: a name alone does not tell who made a group.
 
-use kernel::{GroupName, Host};
-use layout::{Code, Expression, NamePattern, Part, Rule};
+use std::path::PathBuf;
 
-/// Removes them, and returns which. What is filled meanwhile stays.
-///
-/// # Errors
-/// The groups can't be listed.
-pub fn sweep(host: &Host, rules: &[Rule]) -> Result<Vec<GroupName>, kernel::Error> {
-    let patterns = rules.iter().flat_map(|rule| &rule.targets).map(|target| &target.group);
-    let made: Vec<Expression> =
-        patterns.filter(|pattern| pattern.name().is_none()).filter_map(made_by).collect();
-    if made.is_empty() {
-        return Ok(Vec::new());
-    }
+use kernel::{Contents, GroupName, Host, Seat};
+
+/// A directory of a group that a rule made.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Made {
+    /// The group.
+    pub group: GroupName,
+    /// Its directory in one hierarchy.
+    pub directory: PathBuf,
+}
+
+/// Removes those of `made` whose group is empty in all of them, and returns them. What is filled meanwhile stays.
+pub fn sweep(host: &Host, made: &[Made]) -> Vec<Made> {
+    let mut groups: Vec<&GroupName> = made.iter().map(|made| &made.group).collect();
+    groups.sort();
+    groups.dedup();
     let mut swept = Vec::new();
-    for name in host.list(&GroupName::base())?.into_keys() {
-        if !made.iter().any(|pattern| pattern.is_in(&name)) {
+    for group in groups {
+        let is_made = |seat: &Seat<'_>| {
+            let directory = seat.directory();
+            made.iter().any(|made| made.group == *group && made.directory == directory)
+        };
+        let seats: Vec<Seat<'_>> = host.seats(group).into_iter().filter(is_made).collect();
+        if seats.is_empty() || !seats.iter().all(|seat| is_empty(host, seat)) {
             continue;
         }
-        let Ok(group) = GroupName::new(&name) else { continue };
-        if is_empty(host, &group) && host.delete(&group, false).is_ok() {
-            swept.push(group);
-        }
-    }
-    Ok(swept)
-}
-
-fn is_empty(host: &Host, group: &GroupName) -> bool {
-    let seats = host.seats(group);
-    let empty = |seat: &kernel::Seat<'_>| {
-        let children = host.kernel().children(seat.at, &seat.path);
-        host.tasks_in(seat).is_empty() && children.is_ok_and(|children| children.is_empty())
-    };
-    !seats.is_empty() && seats.iter().all(empty)
-}
-
-/// What the names that a pattern makes are like. Codes never hold a slash.
-fn made_by(pattern: &NamePattern) -> Option<Expression> {
-    let mut expression = "^".to_owned();
-    for part in pattern.parts() {
-        match part {
-            Part::Text(text) => {
-                for c in text.chars() {
-                    if c.is_ascii_punctuation() {
-                        expression.push('\\');
-                    }
-                    expression.push(c);
-                }
+        for seat in seats {
+            let directory = seat.directory();
+            if host
+                .delete_at(&[(seat, group.clone())], Contents { groups: false, tasks_move_up: false })
+                .is_ok()
+            {
+                swept.push(Made { group: group.clone(), directory });
             }
-            Part::Code(Code::Uid | Code::Gid | Code::Pid) => expression.push_str("[0-9]+"),
-            Part::Code(Code::User | Code::Group | Code::Process) => expression.push_str("[^/]+"),
         }
     }
-    expression.push('$');
-    Expression::new(&expression).ok()
+    swept
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_names_that_the_pattern_can_have_made_are_its() {
-        for (pattern, name, its) in [
-            ("students/%u", "students/peter", true),
-            ("students/%u", "students/peter/x", false),
-            ("students/%u", "students", false),
-            ("s.x/%U", "s.x/1001", true),
-            ("s.x/%U", "sax/1001", false),
-            ("s/%U", "s/peter", false),
-            ("%g-%P/a", "dba-17/a", true),
-            ("a-b c/%p", "a-b c/cp", true),
-        ] {
-            let pattern = NamePattern::new(pattern).unwrap();
-            assert_eq!(made_by(&pattern).unwrap().is_in(name), its, "{pattern} {name}");
-        }
-    }
+fn is_empty(host: &Host, seat: &Seat<'_>) -> bool {
+    let children = host.kernel().children(seat.at, &seat.path);
+    host.tasks_in(seat).is_empty() && children.is_ok_and(|children| children.is_empty())
 }

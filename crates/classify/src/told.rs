@@ -44,7 +44,7 @@ pub enum Done {
     WouldMove,
     /// It was moved.
     Moved,
-    /// It could not be moved, and is where it was.
+    /// It could not be moved, or not if that were tried, and is where it was.
     Failed(Error),
 }
 
@@ -79,8 +79,11 @@ impl Placer<'_> {
             told.explained = explained;
         }
         told.done = match told.explained.decision {
-            Decision::To { .. } if there && how.dry_run => Done::There,
-            Decision::To { .. } if how.dry_run => Done::WouldMove,
+            Decision::To { .. } if how.dry_run => match self.host().movable(told.pid) {
+                Ok(_) if there => Done::There,
+                Ok(_) => Done::WouldMove,
+                Err(error) => self.failed(error.into())?,
+            },
             // moved also if it is there: on v1 its threads may be elsewhere
             Decision::To { .. } => match self.place_at(&told.goals, told.pid) {
                 Ok(_) if there => Done::There,

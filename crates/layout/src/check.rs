@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use kernel::GroupName;
+use settings::GroupName;
 
 use crate::demand::{CpuDemand, MemDemand, Near, Pool};
 use crate::desired::{Desired, Group};

@@ -16,7 +16,7 @@ pub enum Condition {
     Ancestor(Process),
     /// The leader of its session (setsid(2)) runs this program.
     Session(Process),
-    /// It is in such a unit of systemd (`postgresql@*.service`).
+    /// It is in such a unit of systemd (`session-*.scope`).
     Unit(Glob),
     /// It is in a container of such a number, or name where the container is named.
     Container(Glob),

@@ -1,7 +1,7 @@
 //! What a group may ask of CPUs and memory nodes: intents that a planner resolves against a machine, or the sets
 //! themselves. Knows no machine.
 
-use kernel::GroupName;
+use settings::GroupName;
 use settings::Hundredths;
 use units::{Bytes, CpuSet, Limit, NodeSet};
 

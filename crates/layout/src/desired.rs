@@ -3,8 +3,8 @@
 
 use std::cmp::Reverse;
 
-use kernel::GroupName;
 use settings::Found;
+use settings::GroupName;
 use units::{Bytes, Limit};
 
 use crate::demand::{CpuDemand, MemDemand, MemoryAmount, Placement, Pool, Smt};
@@ -84,6 +84,9 @@ pub struct Demands {
     pub admin: Option<Spanned<Person>>,
     /// What the daemon does where it is no longer as asked; as the daemon was told where not said.
     pub keep: Option<Keep>,
+    /// On v1, is it made only where its own controllers are, so that its processes escape what the groups above it limit
+    /// elsewhere? That is the meaning of libcgroup's files; a layout's groups live wherever one above them does.
+    pub only_named: bool,
 }
 
 /// What the daemon does about a group that is no longer as it was applied.
@@ -273,6 +276,8 @@ impl Desired {
 
 impl Demands {
     fn forget_places(&mut self, nowhere: &Origin) {
+        // the kind of file that it stood in, and nothing that was asked
+        self.only_named = false;
         forget(&mut self.cpus, nowhere);
         forget(&mut self.mems, nowhere);
         forget(&mut self.tasks, nowhere);

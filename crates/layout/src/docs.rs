@@ -80,10 +80,10 @@ io.max."/dev/sdb" = { riops = 10 }
 ```toml
 [groups]
 list.cpus = "0-7,16-23"                  # these very CPUs; a number in quotes is a CPU's number
-count.cpus = 8                           # so many, the planner chooses which
+count.cpus = 8                           # 8 CPUs, the planner chooses which
 share.cpus = "25%"                       # of those that are not reserved
 node.cpus = { node = 0 }                 # all CPUs of a NUMA node
-range.cpus = { min = 2, max = 8 }        # as many as can be had
+range.cpus = { min = 2, max = 8 }        # as many as are free
 near.cpus = { count = 4, near = "device:/dev/nvme0n1", smt = "whole-cores" }
 within.cpus = { count = 4, node = "0-1", placement = "spread" }
 same.cpus = { like = "count" }           # shared with another group, also when that one's change
@@ -93,7 +93,7 @@ parents.cpus = "all"
 `pool = "exclusive"` keeps the planner from giving the CPUs to another group. `exclusive = true` of a group makes the
 kernel hold to it as well, against everybody.
 
-Memory nodes follow with `mems = "local"`. Without `mems` nothing is asked: on cgroup v2 the group then has its
+Memory nodes follow with `mems = "local"`. Without `mems` nothing is set: on cgroup v2 the group then has its
 parent's nodes.
 
 ## Settings
@@ -136,6 +136,10 @@ cpus = 8
 Both ways of writing are the same, and may be mixed. A parent that is only part of a name is made as needed. A name
 with a slash before it, `[groups."/machine/x"]`, begins at the hierarchy's own root instead of the place where
 Ringfence's groups live.
+
+The limits of a group hold for the groups in it, too. On cgroup v1, where each controller may have a hierarchy of its own,
+a group is therefore made in every hierarchy in which one of the layout's groups above it has something set; its cpuset
+gets the CPUs and memory nodes of the group above.
 
 ## Rules and templates
 
@@ -196,17 +200,18 @@ otherwise; `mems` only to those that ask for CPUs.
 const LIBCGROUP: &str = r#"
 ## libcgroup's files
 
-`cgconfig.conf` and `cgrules.conf` are read as they are, by name or, where that does not tell, by what they begin with.
+`cgconfig.conf` and `cgrules.conf` are read as they are, by name or, if the name does not show it, by their first line.
 
 | there | here |
 |---|---|
 | `group NAME { CONTROLLER { SETTING = VALUE; } }` | a group with these settings; pieces of one group are joined |
 | `cpuset.cpus`, `cpuset.mems`, `cpuset.cpu_exclusive` | `cpus`, `mems`, `exclusive` |
 | a controller without settings | `controllers` |
+| a group that is not in a controller of a group above it | stays so: on cgroup v1 its processes escape what is set there; `check` and `plan` warn |
 | `perm { task { } admin { } }` | `tasks`, `admin`; `fperm` is `mode`, `dperm` is `directory_mode` |
 | `default { perm { } }` | `[defaults]` |
 | `template NAME { }` | `[templates.NAME]`; `default` does not hold for it |
-| `mount { }` | `[mounts]`; mounted only if asked, always with nodev, nosuid and noexec |
+| `mount { }` | `[mounts]`; mounted only with this, always with nodev, nosuid and noexec |
 | `namespace { }` | a parent of all groups of the file; with a warning, since it holds for all controllers |
 | `systemd { }` | `[[systemd]]`, kept for exports; with a warning |
 | a setting given twice | the later one, with a warning |

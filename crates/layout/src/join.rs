@@ -12,12 +12,13 @@ use crate::rule::Subsystem;
 
 /// Adds to `whole` what a later file says.
 pub(crate) fn demands(whole: &mut Demands, later: Demands, report: &mut Report) {
-    let Demands { cpus, mems, exclusive, settings, controllers, tasks, admin, keep } = later;
+    let Demands { cpus, mems, exclusive, settings, controllers, tasks, admin, keep, only_named } = later;
     replace(&mut whole.cpus, cpus, "cpuset.cpus", report);
     replace(&mut whole.mems, mems, "cpuset.mems", report);
     replace(&mut whole.tasks, tasks, "task", report);
     replace(&mut whole.admin, admin, "admin", report);
     whole.exclusive |= exclusive;
+    whole.only_named &= only_named;
     whole.keep = keep.or(whole.keep);
     settings.into_iter().for_each(|assigned| assign(&mut whole.settings, assigned, report));
     let held = std::mem::take(&mut whole.controllers);

@@ -119,7 +119,7 @@ const CPUS: Key = key(
     "cpus",
     Shape::Cpus,
     "8 · \"0-7\" · \"25%\" · \"all\" · { node = 0 } · { count = 8, near = \"node:0\" } · { like = \"oltp2\" }",
-    "CPUs: a number is how many, a string is a list of CPU numbers (\"8\" is CPU 8) or a share of those not reserved; \"all\" are the parent's. Not said: as the kernel gives them",
+    "CPUs: a number is how many, a string is a list of CPU numbers (\"8\" is CPU 8) or a share of those not reserved; \"all\" are the parent's. Default: as the kernel gives them",
 );
 const MEMS: Key = key(
     "mems",
@@ -131,7 +131,7 @@ const EXCLUSIVE: Key = key(
     "exclusive",
     Shape::Flag,
     "true",
-    "Nobody else may use its CPUs, and the kernel holds to it: a partition on cgroup v2, cpu_exclusive on v1",
+    "No other group may use its CPUs, enforced by the kernel: a partition on cgroup v2, cpu_exclusive on v1",
 );
 const TASKS: Key = key(
     "tasks",
@@ -174,7 +174,7 @@ const KEEP: Key = key(
     "keep",
     Shape::Word(&["repair", "report", "off"]),
     "\"repair\" · \"report\" · \"off\"",
-    "What the daemon does where the group is no longer as the layout asks: make it so again, tell it, or not look at it. Not said: as the daemon was told by its options",
+    "What the daemon does where the group is no longer as the layout asks: repair it, report it, or ignore it. Default: what the daemon's options say",
 );
 
 /// Of a group. Settings stand beside them.
@@ -212,8 +212,8 @@ pub(crate) const DEFAULTS: &[Key] = &[
 /// Of `cpus = { … }`.
 pub(crate) const CPU_SPEC: &[Key] = &[
     key("count", Shape::Amount, "8 · \"25%\"", "How many logical CPUs, or which share of those not reserved"),
-    key("min", Shape::Number(1), "2", "At least so many; with max instead of count"),
-    key("max", Shape::Number(1), "8", "At most so many; as many as can be had up to that"),
+    key("min", Shape::Number(1), "2", "The least number of CPUs; with max instead of count"),
+    key("max", Shape::Number(1), "8", "The largest number of CPUs; as many as are free, up to that"),
     key("node", Shape::Nodes, "0 · \"0-1\" · [0, 2]", "Only CPUs of these NUMA nodes; alone: all of them"),
     key(
         "near",
@@ -286,8 +286,8 @@ const MATCH_SESSION: Key = key(
 const MATCH_UNIT: Key = key(
     "unit",
     Shape::Text,
-    "\"postgresql@*.service\" · \"session-*.scope\"",
-    "The unit of systemd that it is in; * is any text",
+    "\"session-*.scope\"",
+    "The unit of systemd that it is in; * is any text. Processes of a service are never moved: systemd would lose them",
 );
 const MATCH_CONTAINER: Key = key(
     "container",
@@ -320,7 +320,7 @@ const MATCH_STRICT: Key = key(
     "strict",
     Shape::Flag,
     "true",
-    "The program never runs an instruction outside its group: the daemon holds its start until it is there. `process` is then a path, and nothing is asked that is known only after the start (`command`, `environment`)",
+    "The program never runs an instruction outside its group: the daemon delays its start until it is there. `process` is then a path, and the rule has no condition that is known only after the start (`command`, `environment`)",
 );
 
 /// Of an entry of `match`.
@@ -363,7 +363,7 @@ pub(crate) const RULE: &[Key] = &[
         "\"db/%u\" · [{ group = \"fast\", controllers = [\"cpu\"] }, { group = \"big\", controllers = [\"memory\"] }]",
         "The group that such processes are put into, with the codes of templates; or one for some controllers each",
     ),
-    key("controllers", Shape::Texts, "[\"cpu\", \"memory\"]", "For these controllers only; all if not said"),
+    key("controllers", Shape::Texts, "[\"cpu\", \"memory\"]", "For these controllers only [default: all]"),
     key("ignore", Shape::Flag, "true", "Leave such processes where they are, and look at no further rule"),
     key("ignore_rt", Shape::Flag, "true", "Leave them where they are while they are scheduled in real time"),
 ];
@@ -371,7 +371,7 @@ pub(crate) const RULE: &[Key] = &[
 /// Of an entry of a rule's `to`.
 pub(crate) const TO: &[Key] = &[
     key("group", Shape::Text, "\"fast\"", "The group, with the codes of templates"),
-    key("controllers", Shape::Texts, "[\"cpu\"]", "For these controllers; all if not said"),
+    key("controllers", Shape::Texts, "[\"cpu\"]", "For these controllers [default: all]"),
 ];
 
 /// Of `reserve`.

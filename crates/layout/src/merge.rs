@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
-use kernel::GroupName;
+use settings::GroupName;
 
 use crate::collect::part;
 use crate::demand::CpuDemand;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use kernel::GroupName;
+use settings::GroupName;
 
 /// The name of a group with codes in it; checked, so that it names a group for every process.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -149,7 +149,7 @@ impl NamePattern {
 }
 
 /// A name as libcgroup's files have it: a slash before it does not matter, and the root group is written `.` too.
-pub(crate) fn group_name(text: &str) -> Result<GroupName, kernel::Error> {
+pub(crate) fn group_name(text: &str) -> Result<GroupName, settings::GroupNameError> {
     match text.trim_matches('/') {
         "" if !text.is_empty() => Ok(GroupName::root()),
         "." => Ok(GroupName::root()),

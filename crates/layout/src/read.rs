@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
+use units::hint::Command;
 
 use crate::diagnostic::Diagnostic;
 use crate::source::{Places, Source};
@@ -145,11 +146,27 @@ fn open(path: &Path, trust: Trust) -> Result<File, Diagnostic> {
     Ok(file.into())
 }
 
-/// Refuses what others than the owner could have written or put there.
+fn chmod(path: &Path) -> Command {
+    Command::new("chmod go-w").arg(path.to_string_lossy())
+}
+
+/// May a file of that user decide what root does? Root's own and the caller's may, also of the caller of sudo: that
+/// variable is root's where the real user is root.
+fn is_trusted(uid: u32) -> bool {
+    let real = rustix::process::getuid();
+    let by_sudo = || real.is_root() && std::env::var("SUDO_UID").is_ok_and(|text| text.parse() == Ok(uid));
+    uid == 0 || uid == rustix::process::geteuid().as_raw() || by_sudo()
+}
+
+/// Refuses what others than root and the caller could have written or put there.
 fn alone(directory: &OwnedFd, file: &Stat, path: &Path, parent: &Path) -> Result<(), Diagnostic> {
+    if !is_trusted(file.st_uid) {
+        let what = format!("{} belongs to user {}, who may change it", path.display(), file.st_uid);
+        return Err(Diagnostic::error(what).hint(Command::new("chown root").arg(path.to_string_lossy())));
+    }
     if file.st_mode & OTHERS_WRITE != 0 {
         let error = Diagnostic::error(format!("{} can be written by others than its owner", path.display()));
-        return Err(error.hint(format!("chmod go-w {}", path.display())));
+        return Err(error.hint(chmod(path)));
     }
     let wrong =
         |errno: Errno| Diagnostic::error(format!("{}: {}", parent.display(), in_words(&errno.into())));
@@ -157,7 +174,12 @@ fn alone(directory: &OwnedFd, file: &Stat, path: &Path, parent: &Path) -> Result
     // in a sticky directory such as /tmp only the owner can exchange a file
     if stat.st_mode & OTHERS_WRITE != 0 && stat.st_mode & STICKY == 0 {
         let what = format!("others can put another file in the place of {}", path.display());
-        return Err(Diagnostic::error(what).hint(format!("chmod go-w {}", parent.display())));
+        return Err(Diagnostic::error(what).hint(chmod(parent)));
+    }
+    if !is_trusted(stat.st_uid) {
+        let owner = format!("{} belongs to user {}", parent.display(), stat.st_uid);
+        let what = format!("others can put another file in the place of {}: {owner}", path.display());
+        return Err(Diagnostic::error(what).hint(Command::new("chown root").arg(parent.to_string_lossy())));
     }
     Ok(())
 }

@@ -179,6 +179,11 @@ fn key<'t>(file: &str, text: &'t str) -> Option<&'t str> {
     (is_by_key(file) || merges(file)).then(|| text.split_whitespace().next()).flatten()
 }
 
+/// Which line of a file of lines by device or resource a text is about; empty for every other file.
+pub fn target_key<'t>(file: &str, text: &'t str) -> &'t str {
+    key(file, text).unwrap_or_default()
+}
+
 /// Does the file hold a line for each device or resource?
 pub fn is_by_key(file: &str) -> bool {
     const NAMES: [&str; 9] = [

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use settings::{CpuMax, Value, Version};
-use units::{Limit, Micros};
+use units::{Limit, Micros, hint::Command};
 
 use crate::{Observed, Place, Problem, values::Valued};
 
@@ -63,7 +63,7 @@ fn quotas<'v>(
         let Some((above, bound)) = above.filter(|(_, bound)| share > *bound + GRAIN) else { continue };
         problems.push(Problem::Refused {
             message: format!(
-                "group '{}' is to have {} of the time, but the group /{} above it has {}",
+                "group '{}' gets {} of the time, but group /{} above it has {}",
                 valued.group,
                 percent(share),
                 above.path,
@@ -88,7 +88,11 @@ fn quotas<'v>(
                 percent(share)
             ),
             origin: valued.origin.clone(),
-            mend: format!("ringfence set /{} cpu.max={}, or set it in the layout", place.path, percent(bound).replace(' ', "")),
+            mend: format!(
+                "{} cpu.max={}, or set it in the layout",
+                Command::ringfence("set").group(format!("/{}", place.path)),
+                percent(bound).replace(' ', "")
+            ),
             version: Version::V1,
         });
     }
@@ -186,17 +190,23 @@ fn real_time<'v>(
             let whose = if above.path.is_empty() {
                 "the machine".to_owned()
             } else {
-                format!("the group /{} above", above.path)
+                format!("group /{} above them", above.path)
             };
             problems.push(Problem::Refused {
                 message: format!(
-                    "the real-time budgets beside that of group '{}' are {} of the time together, but {whose} has {}",
+                    "group '{}' and the groups beside it have real-time budgets of {} of the time together, but {whose} has {}",
                     valued.group,
                     percent(sum),
                     percent(bound)
                 ),
                 origin: valued.origin.clone(),
-                mend: format!("let them be at most {} together, or give the parent more", percent(bound)),
+                mend: if above.path.is_empty() {
+                    format!("lower them to {} together", percent(bound))
+                } else {
+                    // of the kernel's period of a second
+                    let runtime = (sum * 1000.0).ceil();
+                    format!("add [groups.\"/{}\"] with cpu.rt_runtime_us = \"{runtime}ms\", or lower them", above.path)
+                },
                 version: Version::V1,
             });
         }

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use kernel::device_program::{Behavior, DeviceAccess, Forbidden, Verb};
 use settings::{DeviceClass, DeviceRule, Value, Version};
+use units::group_path;
 
 use crate::{Action, Observed, Place, Problem, Step, values::Valued};
 
@@ -63,11 +64,6 @@ fn place_of(step: &Step) -> Option<&Place> {
         Action::Write { place, .. } | Action::SetDevices { place, .. } => Some(place),
         _ => None,
     }
-}
-
-fn is_below(path: &str, above: &str) -> bool {
-    let rest = path.strip_prefix(above).filter(|rest| !rest.is_empty());
-    rest.is_some_and(|rest| above.is_empty() || rest.starts_with('/'))
 }
 
 /// A rule that is asked for.
@@ -144,7 +140,7 @@ impl<'o> State<'o> {
     fn of_parent(&self, place: &Place) -> Option<DeviceAccess> {
         let mut path = place.path.as_str();
         while !path.is_empty() {
-            path = path.rsplit_once('/').map_or("", |(above, _)| above);
+            path = group_path::parent(path).unwrap_or_default();
             let above = Place { path: path.to_owned(), ..place.clone() };
             if let Some(access) = self.now.get(&key(&above)) {
                 return Some(access.clone());
@@ -165,7 +161,7 @@ impl<'o> State<'o> {
                 *hierarchy == place.hierarchy && path.starts_with(&place.path)
             })
             .map(|((_, path), _)| path.clone())
-            .filter(|path| is_below(path, &place.path))
+            .filter(|path| group_path::is_below(path, &place.path))
             .collect();
         for path in below {
             let below = Place { path, ..place.clone() };
@@ -283,5 +279,5 @@ fn step(ruled: &Ruled<'_>, part: bool) -> Step {
         Version::V1 => Action::Write { place, file: setting, text, before: None },
         Version::V2 => Action::SetDevices { place, setting, rule: text },
     };
-    Step { group: ruled.valued.group.clone(), action, why }
+    Step::new(ruled.valued.group.clone(), action, why)
 }

@@ -28,7 +28,7 @@ pub struct Finding {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub consequence: Option<String>,
     /// The command, or the kernel parameter, that changes it.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "hint", skip_serializing_if = "Option::is_none")]
     pub mend: Option<String>,
 }
 

@@ -1,13 +1,13 @@
 //! Where each group of a layout has directories, which must be made, and which controllers v2's groups must hand
 //! down for that.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use kernel::GroupName;
 use layout::{Desired, Group, Origin, Subsystem};
 use settings::{Controller, Found, Side, Version};
 
-use crate::{Action, Observed, Place, Problem, Step, tree};
+use crate::{Action, Lint, LintKind, Observed, Place, Problem, Step, tree};
 
 /// A group with its directories.
 #[derive(Debug)]
@@ -15,6 +15,11 @@ pub(crate) struct Home<'d> {
     pub group: &'d Group,
     /// By hierarchy.
     pub places: BTreeMap<usize, Place>,
+    /// The hierarchies that its own demands name; in the others it is for the sake of groups above it, or because it asks
+    /// for nothing.
+    named: BTreeSet<usize>,
+    /// Is it in the tree of cpusets?
+    pub has_cpuset: bool,
 }
 
 /// Directories to be made and controllers to be handed down, in one hierarchy.
@@ -32,7 +37,80 @@ pub(crate) fn homes<'d>(
     observed: &Observed,
     problems: &mut Vec<Problem>,
 ) -> Vec<Home<'d>> {
-    desired.groups.iter().map(|group| home(group, observed, problems)).collect()
+    let mut homes: Vec<Home<'d>> =
+        desired.groups.iter().map(|group| home(group, observed, problems)).collect();
+    for (hierarchy, place) in below_limits(&homes, observed) {
+        homes[place.0].has_cpuset |= observed.hierarchy_of(Controller::Cpuset) == Some(hierarchy);
+        homes[place.0].places.insert(hierarchy, place.1);
+    }
+    homes
+}
+
+/// The places that groups need so that what a group above them limits holds for their processes, too. Where there is only
+/// v2 a group is below those above it in every respect.
+fn below_limits(homes: &[Home<'_>], observed: &Observed) -> Vec<(usize, (usize, Place))> {
+    let mut missing = escapes(homes, observed);
+    missing.retain(|escape| !homes[escape.home].group.demands.only_named);
+    missing.into_iter().map(|escape| (escape.place.hierarchy, (escape.home, escape.place))).collect()
+}
+
+/// A hierarchy in which a group is not, but one above it is by its own demands.
+struct Escape {
+    /// Positions among the homes.
+    home: usize,
+    above: usize,
+    /// Where the group would be.
+    place: Place,
+}
+
+fn escapes(homes: &[Home<'_>], observed: &Observed) -> Vec<Escape> {
+    let mut escapes = Vec::new();
+    for hierarchy in 0..observed.hierarchies.len() {
+        let named = homes.iter().enumerate().filter(|(_, home)| home.named.contains(&hierarchy));
+        let named: HashMap<&str, usize> = named
+            .filter_map(|(index, home)| Some((home.places.get(&hierarchy)?.path.as_str(), index)))
+            // in the root everybody is
+            .filter(|(path, _)| !path.is_empty())
+            .collect();
+        if named.is_empty() {
+            continue;
+        }
+        for (index, home) in
+            homes.iter().enumerate().filter(|(_, home)| !home.places.contains_key(&hierarchy))
+        {
+            let Some(place) = observed.place(hierarchy, &home.group.name) else { continue };
+            let cuts = place.path.rmatch_indices('/').map(|(cut, _)| &place.path[..cut]);
+            if let Some(above) = cuts.filter_map(|above| named.get(above)).next() {
+                escapes.push(Escape { home: index, above: *above, place });
+            }
+        }
+    }
+    escapes
+}
+
+/// Groups of libcgroup's files whose processes escape a limit of a group above them.
+pub(crate) fn lints(homes: &[Home<'_>], observed: &Observed, lints: &mut Vec<Lint>) {
+    let mut all: BTreeMap<usize, (usize, BTreeSet<&'static str>)> = BTreeMap::new();
+    for escape in escapes(homes, observed) {
+        let version = escape.place.version;
+        let controllers = &observed.hierarchies[escape.place.hierarchy].controllers;
+        let above = wanted(homes[escape.above].group).into_iter().map(|(controller, _)| controller);
+        let names = above.filter(|controller| controllers.contains(controller));
+        let names = names.filter_map(|controller| controller.name(version));
+        all.entry(escape.home).or_insert_with(|| (escape.above, BTreeSet::new())).1.extend(names);
+    }
+    for (home, (above, names)) in all.into_iter().filter(|(_, (_, names))| !names.is_empty()) {
+        let (group, above) = (homes[home].group, &homes[above].group.name);
+        let list: Vec<&str> = names.into_iter().collect();
+        let message = format!(
+            "group '{}' is not in {}, so its processes escape what group '{above}' limits there",
+            group.name,
+            list.join(", ")
+        );
+        let sections: Vec<String> = list.iter().map(|name| format!("{name} {{}}")).collect();
+        let hint = format!("add {} to group {}", sections.join(" "), group.name);
+        lints.push(Lint::new(LintKind::Escape, Some(&group.name), message).at(&group.origin).hint(hint));
+    }
 }
 
 fn home<'d>(group: &'d Group, observed: &Observed, problems: &mut Vec<Problem>) -> Home<'d> {
@@ -65,11 +143,12 @@ fn home<'d>(group: &'d Group, observed: &Observed, problems: &mut Vec<Problem>) 
     }
     let core =
         group.demands.settings.iter().any(|assigned| assigned.found.setting.controller == Controller::Core);
+    let named = at.clone();
     if at.is_empty() {
         at = anywhere(observed, core);
     }
     let places = at.into_iter().filter_map(|at| Some((at, observed.place(at, &group.name)?))).collect();
-    Home { group, places }
+    Home { group, places, named, has_cpuset: tree::concerns(&group.demands) }
 }
 
 /// Controllers that a group needs, each with where that was said; without the core, which is everywhere.
@@ -143,6 +222,7 @@ pub(crate) fn steps(homes: &[Home<'_>], observed: &Observed, problems: &mut Vec<
                     group: (*group).clone(),
                     action: Action::CreateGroup { place: place.clone() },
                     why,
+                    restores: false,
                 });
             }
             if let Some((names, group)) = ground.handed.get(path) {
@@ -151,6 +231,24 @@ pub(crate) fn steps(homes: &[Home<'_>], observed: &Observed, problems: &mut Vec<
         }
     }
     steps
+}
+
+/// The directories of each group of a layout, its own only.
+pub fn places(desired: &Desired, observed: &Observed) -> Vec<(GroupName, Vec<Place>)> {
+    let homes = homes(desired, observed, &mut Vec::new());
+    homes.into_iter().map(|home| (home.group.name.clone(), home.places.into_values().collect())).collect()
+}
+
+/// v2: the controllers that each directory hands down for the layout's groups.
+pub(crate) fn handed(homes: &[Home<'_>], observed: &Observed) -> BTreeMap<Place, BTreeSet<String>> {
+    let mut all: BTreeMap<Place, BTreeSet<String>> = BTreeMap::new();
+    for (hierarchy, at) in observed.hierarchies.iter().enumerate() {
+        for (path, (names, _)) in ground(homes, observed, hierarchy).handed {
+            let place = Place { hierarchy, path: path.join("/"), version: at.version };
+            all.entry(place).or_default().extend(names.iter().map(|name| (*name).to_owned()));
+        }
+    }
+    all
 }
 
 fn ground<'d>(homes: &[Home<'d>], observed: &Observed, hierarchy: usize) -> Ground<'d> {
@@ -235,7 +333,7 @@ fn hand_down(
         });
     }
     let why = format!("hands {} to the groups in it", missing.join(", "));
-    Some(Step { group: group.name.clone(), action: Action::EnableControllers { place, names: missing }, why })
+    Some(Step::new(group.name.clone(), Action::EnableControllers { place, names: missing }, why))
 }
 
 /// Is it the place our groups live in, whose controllers others decide?

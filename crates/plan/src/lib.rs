@@ -31,6 +31,7 @@ mod mounts;
 mod owners;
 mod values;
 
+mod coverage;
 mod lints;
 mod needs;
 mod planning;
@@ -40,10 +41,13 @@ mod facts;
 
 pub mod doctor;
 
-pub use ask::{Ask, Held, Place, PlanError, Write, is_by_key, writes};
+pub use ask::{Ask, Held, Place, PlanError, Write, is_by_key, target_key, writes};
 pub use cgset::as_cgset;
+pub use coverage::{Coverage, coverage};
 pub use facts::MachineFacts;
+pub use homes::places;
 pub use lint::{Lint, LintKind};
+pub use lints::starving;
 pub use needs::{Need, devices, needs};
 pub use observed::{Observed, Owned, SeenGroup, SeenHierarchy};
 pub use owners::file_mode;
@@ -51,4 +55,4 @@ pub use people::{Anybody, People};
 pub use planning::plan;
 pub use problem::{Against, Problem};
 pub use restore::restoring;
-pub use step::{Action, Assignment, Ownership, Plan, Step};
+pub use step::{Action, Affinity, Assignment, Dropped, Outsider, Ownership, Plan, Step};

@@ -29,6 +29,14 @@ pub enum LintKind {
     SiblingLeft,
     /// A memory limit below what is used now.
     BelowUsage,
+    /// A memory limit that no program can run with.
+    TooSmall,
+    /// A group is slowed down above its limit only, where it is killed.
+    HighAboveMax,
+    /// CPUs that the planner chose for one group belong to another one too.
+    Overlap,
+    /// A rule names a group that the layout does not have.
+    NoSuchGroup,
     /// What groups may or shall have is together more than there is.
     OverCapacity,
     /// An I/O limit names a partition, but holds for the whole disk.
@@ -43,10 +51,19 @@ pub enum LintKind {
     WishIgnored,
     /// Something could not be checked.
     Unchecked,
+    /// What an earlier layout asked for and this one does not, and what can't go back.
+    Leftover,
+    /// Processes of a group that are not in all of its directories.
+    Outside,
+    /// A group that is not in a hierarchy in which a group above it limits something.
+    Escape,
+    /// A rule that takes processes of a systemd service.
+    OfService,
 }
 
 impl Lint {
-    pub(crate) fn new(kind: LintKind, group: Option<&GroupName>, message: String) -> Lint {
+    /// A lint about the whole, or a group.
+    pub fn new(kind: LintKind, group: Option<&GroupName>, message: String) -> Lint {
         Lint { kind, group: group.map(ToString::to_string), message, origin: None, hint: None }
     }
 
@@ -54,7 +71,8 @@ impl Lint {
         Lint { origin: Some(origin.clone()), ..self }
     }
 
-    pub(crate) fn hint(self, hint: impl Into<String>) -> Lint {
+    /// With what to do about it.
+    pub fn hint(self, hint: impl Into<String>) -> Lint {
         Lint { hint: Some(hint.into()), ..self }
     }
 

@@ -40,6 +40,7 @@ pub(crate) fn mounted<'o>(
                     path: path.to_owned(),
                 },
                 why: "the configuration wants it mounted".to_owned(),
+                restores: false,
             });
             with.to_mut().hierarchies.push(hierarchy);
         } else if there < mounts.len() {

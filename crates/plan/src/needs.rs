@@ -4,12 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use layout::{Assigned, CpuDemand, Desired, Near};
 use settings::{Controller, FileWrite, Nowhere, Value, Version};
-use units::Limit;
+use units::{Limit, group_path};
 
 use crate::{
     Observed, Place,
     homes::{Home, homes},
-    tree,
 };
 
 /// One directory to look at.
@@ -55,7 +54,7 @@ pub fn needs(desired: &Desired, hierarchies: &Observed) -> Vec<Need> {
         for place in home.places.values() {
             needs.group(home, place, hierarchies);
         }
-        if tree::concerns(&home.group.demands)
+        if home.has_cpuset
             && let Some(place) =
                 hierarchies.hierarchy_of(Controller::Cpuset).and_then(|at| home.places.get(&at))
         {
@@ -156,7 +155,7 @@ impl Needs {
             return;
         }
         for ((hierarchy, path), need) in &mut self.by_place {
-            let above = path.rsplit_once('/').map_or("", |(above, _)| above);
+            let above = group_path::parent(path).unwrap_or_default();
             let files = of_children.get(&(*hierarchy, above.to_owned())).filter(|_| !path.is_empty());
             need.tasks |= files.is_some();
             need.files.extend(files.into_iter().flatten().cloned());
@@ -190,7 +189,7 @@ impl Needs {
             }
         }
         // thousands of groups may be in one
-        let parent = place.path.rsplit_once('/').map_or("", |(parent, _)| parent);
+        let parent = group_path::parent(&place.path).unwrap_or_default();
         let same = self.parents.get(&place.hierarchy).is_some_and(|before| before == parent);
         if same || place.path.is_empty() {
             return;

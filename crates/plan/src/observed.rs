@@ -2,7 +2,7 @@
 //! owners. Whoever has a kernel fills it in ([`crate::needs`] says with what); a plan for a machine that is not at
 //! hand starts from an empty one. Never reads anything itself.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use kernel::GroupName;
 use serde::{Deserialize, Serialize};
@@ -22,6 +22,10 @@ pub struct Observed {
     /// one that belongs to no node in particular is not here.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub device_nodes: BTreeMap<String, usize>,
+    /// The names of the files that groups other than the root have, by hierarchy: what is not among them, though files
+    /// of the same controller are, this kernel does not have. Not here where there is no group to look at.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub child_files: BTreeMap<usize, BTreeSet<String>>,
     /// The block devices that have an I/O cost model enabled (`io.cost.qos` of v2's root, lines with `enable=1`), as
     /// `MAJOR:MINOR`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -67,6 +71,13 @@ pub struct SeenGroup {
     /// `None` if it was given none, or not asked for ([`crate::Need::devices`]).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub devices: Option<String>,
+    /// Lists of CPUs and memory nodes as they were before earlier layouts, by file, where those changed them for the sake
+    /// of groups below it.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub lists_before: BTreeMap<String, String>,
+    /// On v1, whether its CPUs were made exclusive only because those of a group below it were to be.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub exclusive_for_others: bool,
     /// Owner and mode of the directory; `None` if not asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub directory: Option<Owned>,

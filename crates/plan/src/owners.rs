@@ -26,13 +26,13 @@ pub(crate) fn steps(
         for place in home.places.values().filter(|place| renewed(place) || differs(place, &access, observed))
         {
             let action = Action::SetOwnership { place: place.clone(), access };
-            steps.push(Step { group: home.group.name.clone(), action, why: why(&home.group.demands) });
+            steps.push(Step::new(home.group.name.clone(), action, why(&home.group.demands)));
         }
     }
     steps
 }
 
-fn ownership(demands: &Demands, people: &dyn People, problems: &mut Vec<Problem>) -> Ownership {
+pub(crate) fn ownership(demands: &Demands, people: &dyn People, problems: &mut Vec<Problem>) -> Ownership {
     let mut number = |person: &Option<Spanned<Person>>, group: bool| {
         let Spanned { value, origin } = person.as_ref()?;
         let account = if group { value.group.as_ref()? } else { value.user.as_ref()? };

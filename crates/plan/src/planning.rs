@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use layout::{Desired, HostFacts};
 use settings::Facts;
 use topology::Machine;
-use units::CpuSet;
+use units::{CpuSet, group_path};
 
 use crate::{
     Action, Assignment, Observed, People, Place, Plan, Problem, Step, budgets, cpusets, devices, homes,
@@ -40,9 +40,12 @@ pub fn plan(
     let (observed, mut steps) = mounts::mounted(desired, observed, &mut problems, &mut lints);
 
     let land = Landscape::new(machine);
-    let tree = Tree::new(desired, &observed, &mut problems);
+    let mut homeless = Vec::new();
+    let homes = homes::homes(desired, &observed, &mut homeless);
+    let tree = Tree::new(&homes, &observed, &mut problems);
     let resolved = resolve::resolve(desired, &land, &observed, &tree, &mut problems, &mut lints);
-    let homes = homes::homes(desired, &observed, &mut problems);
+    problems.extend(homeless);
+    homes::lints(&homes, &observed, &mut lints);
     let values = values::read(&homes, machine, &observed, facts, &mut problems, &mut lints);
     budgets::check(&values, &observed, &mut problems);
 
@@ -71,7 +74,13 @@ pub fn plan(
         return Err(problems);
     }
     settle_before(&mut steps);
-    Ok(Plan { steps, assignments: assignments(&tree, &resolved), reserved: resolved.reserved, lints })
+    Ok(Plan {
+        steps,
+        assignments: assignments(&tree, &resolved),
+        reserved: resolved.reserved,
+        lints,
+        dropped: crate::Dropped::default(),
+    })
 }
 
 fn host(machine: &Machine, observed: &Observed) -> HostFacts {
@@ -100,7 +109,7 @@ fn renewed(steps: &[Step]) -> impl Fn(&Place) -> bool + use<> {
         }
     }
     move |place: &Place| {
-        let above = place.path.rsplit_once('/').map_or("", |(above, _)| above).to_owned();
+        let above = group_path::parent(&place.path).unwrap_or_default().to_owned();
         made.contains(place) || handing.contains(&(place.hierarchy, above))
     }
 }

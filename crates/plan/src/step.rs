@@ -2,14 +2,15 @@
 //! and memory nodes each group was assigned. Data only.
 
 use kernel::GroupName;
+use layout::Desired;
 use serde::{Deserialize, Serialize};
 use settings::Controller;
 use units::{CpuSet, NodeSet};
 
-use crate::{Lint, Place};
+use crate::{Lint, Owned, Place};
 
 /// What has to be done so that a machine is as desired. Without steps, it is.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct Plan {
     /// In this order; after each of them, every task has CPUs and memory nodes.
     pub steps: Vec<Step>,
@@ -20,6 +21,38 @@ pub struct Plan {
     pub reserved: CpuSet,
     /// What works, but perhaps not as meant.
     pub lints: Vec<Lint>,
+    /// What earlier layouts in effect decided about and this one does not.
+    #[serde(skip)]
+    pub dropped: Dropped,
+}
+
+/// What becomes of what earlier generations left: what a layout no longer decides about, and what it takes over.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Dropped {
+    /// Files; of a file of lines by device or resource, with the line's first word.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<(Place, String, String)>,
+    /// Groups that an earlier layout made, and that stay since somebody is in them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub groups: Vec<Place>,
+    /// Groups that a generation made which was undone, that had to stay, and that the layout names: they are its own.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub adopted: Vec<Place>,
+}
+
+impl Plan {
+    /// Does a layout without groups take back what earlier ones applied? More often a mistake than a wish: a file that was
+    /// cut off or commented out.
+    pub fn empties(&self, desired: &Desired) -> bool {
+        desired.groups.is_empty() && self.steps.iter().any(|step| step.restores)
+    }
+}
+
+impl Dropped {
+    /// Is there nothing?
+    pub fn is_empty(&self) -> bool {
+        self.files.is_empty() && self.groups.is_empty() && self.adopted.is_empty()
+    }
 }
 
 /// One step, done wholly or not at all.
@@ -33,6 +66,9 @@ pub struct Step {
     pub action: Action,
     /// Why, and why here where that matters: lower-case, no full stop.
     pub why: String,
+    /// It takes back what an earlier generation asked for and the layout does not.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub restores: bool,
 }
 
 /// What a step does.
@@ -104,6 +140,77 @@ pub enum Action {
         /// The CPUs of the group that no group has for itself; never empty.
         to: CpuSet,
     },
+    /// Moves threads of the group, which are in it in another hierarchy already, into its directory in this one.
+    MoveTasks {
+        /// The directory that they move to.
+        place: Place,
+        /// Which threads were outside when the plan was made; those that they fork until then move along.
+        tasks: Vec<Outsider>,
+    },
+    /// Moves processes out of a directory that the layout no longer names, while their group stays elsewhere.
+    ReturnTasks {
+        /// The directory that they leave.
+        place: Place,
+        /// Which processes, each with where it goes.
+        tasks: Vec<Outsider>,
+    },
+    /// Removes one directory that an earlier generation made and the layout no longer names. It has no task and no
+    /// group in it.
+    RemoveGroup {
+        /// Which.
+        place: Place,
+    },
+    /// Takes controllers back that an earlier generation handed to the groups in this one, and that no group of the
+    /// layout needs.
+    DisableControllers {
+        /// The group that handed them down.
+        place: Place,
+        /// The kernel's names.
+        names: Vec<String>,
+    },
+    /// Gives a directory and its files back to their owners.
+    RestoreOwners {
+        /// The group.
+        place: Place,
+        /// Owners and modes; `None` is the directory.
+        owners: Vec<(Option<String>, Owned)>,
+    },
+    /// Gives a v2 group its device rules back; without rules it has none of its own.
+    RestoreDevices {
+        /// The group.
+        place: Place,
+        /// In the form of v1's `devices.list`.
+        rules: Option<String>,
+    },
+    /// Gives threads the CPUs back that a [`Action::MoveTasksAway`] of an earlier generation took.
+    RestoreAffinities {
+        /// The group whose tasks left.
+        place: Place,
+        /// The threads; one that ended is passed over.
+        threads: Vec<Affinity>,
+    },
+}
+
+/// A thread that is not in its group's directory in one of the hierarchies.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Outsider {
+    /// Its number.
+    pub thread: u32,
+    /// When it started, in clock ticks since boot: with its number, what tells it from a later one.
+    pub started: u64,
+    /// The path below the mount where it is.
+    pub from: String,
+}
+
+/// The CPUs that a thread had.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Affinity {
+    /// Its number.
+    pub thread: u32,
+    /// When it started, in clock ticks since boot.
+    pub started: u64,
+    /// The CPUs.
+    pub cpus: CpuSet,
 }
 
 /// Whose a group's directory and files become; as [`kernel::Access`], in numbers.
@@ -154,6 +261,13 @@ impl Ownership {
     }
 }
 
+impl Step {
+    /// A step towards what the layout asks for.
+    pub fn new(group: GroupName, action: Action, why: impl Into<String>) -> Step {
+        Step { group, action, why: why.into(), restores: false }
+    }
+}
+
 impl Action {
     /// The directory that it changes; none for a mount.
     pub fn place(&self) -> Option<&Place> {
@@ -164,7 +278,14 @@ impl Action {
             | Action::Write { place, .. }
             | Action::SetDevices { place, .. }
             | Action::SetOwnership { place, .. }
-            | Action::MoveTasksAway { place, .. } => Some(place),
+            | Action::MoveTasksAway { place, .. }
+            | Action::MoveTasks { place, .. }
+            | Action::ReturnTasks { place, .. }
+            | Action::RemoveGroup { place }
+            | Action::DisableControllers { place, .. }
+            | Action::RestoreOwners { place, .. }
+            | Action::RestoreDevices { place, .. }
+            | Action::RestoreAffinities { place, .. } => Some(place),
         }
     }
 }
@@ -185,8 +306,37 @@ impl std::fmt::Display for Action {
             Action::SetDevices { place, setting, rule } => write!(f, "{}/{setting} <- {rule}", place.path),
             Action::SetOwnership { place, .. } => write!(f, "set the owners of {}", place.path),
             Action::MoveTasksAway { place, cpus, to } => {
-                write!(f, "keep the tasks of /{} off CPUs {cpus}, on {to}", place.path)
+                write!(f, "restrict the tasks of /{} to CPUs {to}, off {cpus}", place.path)
+            }
+            Action::MoveTasks { place, tasks } => {
+                write!(f, "move {} into {}", counted(tasks.len(), "process", "processes"), place.path)
+            }
+            Action::ReturnTasks { place, tasks } => {
+                write!(f, "move {} out of {}", counted(tasks.len(), "process", "processes"), place.path)
+            }
+            Action::RemoveGroup { place } => write!(f, "remove {}", place.path),
+            Action::DisableControllers { place, names } => {
+                write!(f, "take {} from the groups in /{}", names.join(", "), place.path)
+            }
+            Action::RestoreOwners { place, .. } => write!(f, "restore the owners of {}", place.path),
+            Action::RestoreDevices { place, rules: None } => {
+                write!(f, "drop the device rules of {}", place.path)
+            }
+            Action::RestoreDevices { place, rules: Some(_) } => {
+                write!(f, "restore the device rules of {}", place.path)
+            }
+            Action::RestoreAffinities { place, threads } => {
+                write!(
+                    f,
+                    "give {} of /{} their CPUs back",
+                    counted(threads.len(), "thread", "threads"),
+                    place.path
+                )
             }
         }
     }
+}
+
+fn counted(count: usize, one: &str, several: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { several })
 }

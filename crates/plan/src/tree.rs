@@ -4,11 +4,11 @@
 use std::collections::HashMap;
 
 use kernel::GroupName;
-use layout::{Demands, Desired, Group, Origin, Subsystem};
+use layout::{Demands, Group, Origin, Subsystem};
 use settings::{Controller, Version};
 use units::{CpuSet, NodeSet};
 
-use crate::{Observed, Place, Problem, SeenGroup};
+use crate::{Observed, Place, Problem, SeenGroup, homes::Home};
 
 /// The setting that makes a group's CPUs its own.
 const PARTITION: &str = "cpuset.cpus.partition";
@@ -36,7 +36,8 @@ pub(crate) struct Branch<'d> {
     pub exclusive: Exclusive,
     /// Is a group below it exclusive? Then its own CPUs are nobody else's either, as the kernel demands.
     pub holds_exclusive: bool,
-    /// What it has now; empty where it is not there or has nothing.
+    /// What it has now, or had before earlier layouts changed it for those below it; empty where it is not there or has
+    /// nothing.
     pub cpus: CpuSet,
     pub mems: NodeSet,
 }
@@ -81,10 +82,10 @@ pub(crate) fn is_partition(assigned: &layout::Assigned) -> bool {
 
 impl<'d> Tree<'d> {
     /// The tree; empty if no group needs one.
-    pub(crate) fn new(desired: &'d Desired, observed: &Observed, problems: &mut Vec<Problem>) -> Tree<'d> {
+    pub(crate) fn new(homes: &[Home<'d>], observed: &Observed, problems: &mut Vec<Problem>) -> Tree<'d> {
         let mut tree = Tree::default();
         let hierarchy = observed.hierarchy_of(Controller::Cpuset);
-        for group in desired.groups.iter().filter(|group| concerns(&group.demands)) {
+        for group in homes.iter().filter(|home| home.has_cpuset).map(|home| home.group) {
             let Some(hierarchy) = hierarchy else {
                 let (group, origin) = (group.name.to_string(), group.origin.clone());
                 problems.push(Problem::NoController { group, controller: "cpuset".to_owned(), origin });
@@ -172,7 +173,7 @@ impl<'d> Branch<'d> {
         observed: &Observed,
     ) -> Branch<'d> {
         let seen = observed.group(&place);
-        let (cpus, mems) = (list(seen, "cpuset.cpus"), list(seen, "cpuset.mems"));
+        let (cpus, mems) = (list_before(seen, "cpuset.cpus"), list_before(seen, "cpuset.mems"));
         Branch { name, place, parent, group, exclusive, holds_exclusive: false, cpus, mems }
     }
 }
@@ -181,6 +182,12 @@ impl<'d> Branch<'d> {
 pub(crate) fn list<K>(seen: Option<&SeenGroup>, file: &str) -> units::IdSet<K> {
     let text = seen.and_then(|group| group.files.get(file));
     text.and_then(|text| text.parse().ok()).unwrap_or_default()
+}
+
+/// The same, as it was before earlier layouts.
+fn list_before<K>(seen: Option<&SeenGroup>, file: &str) -> units::IdSet<K> {
+    let before = seen.and_then(|group| group.lists_before.get(file));
+    before.map_or_else(|| list(seen, file), |text| text.parse().unwrap_or_default())
 }
 
 fn exclusive(demands: &Demands) -> Exclusive {

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use kernel::GroupName;
-use layout::{Assigned, Origin};
+use layout::{Assigned, CpuDemand, Near, Origin};
 use settings::{Access, Codec, Controller, Facts, Found, Side, Value, Version};
 use topology::Machine;
 use units::Limit;
@@ -34,13 +34,14 @@ pub(crate) fn read<'d>(
     problems: &mut Vec<Problem>,
     lints: &mut Vec<Lint>,
 ) -> Vec<Valued<'d>> {
+    near_devices(homes, observed, facts, problems);
     let mut all = Vec::new();
     for home in homes {
         for assigned in home.group.demands.settings.iter().filter(|assigned| !of_cpusets(assigned, observed))
         {
             // a controller that nothing holds is told already
             let Some(place) = home.place_of(&assigned.found, observed) else { continue };
-            match value(home, assigned, place, facts) {
+            match there(home, assigned, place, observed).and_then(|()| value(home, assigned, place, facts)) {
                 Ok(value) => {
                     let value = whole_disks(&home.group.name, assigned, value, machine, lints);
                     all.push(Valued::new(home, assigned, place.clone(), value, observed));
@@ -50,6 +51,64 @@ pub(crate) fn read<'d>(
         }
     }
     all
+}
+
+/// Block devices that CPUs are to be near to must be there; of a machine that is not at hand that is not known.
+fn near_devices(homes: &[Home<'_>], observed: &Observed, facts: &dyn Facts, problems: &mut Vec<Problem>) {
+    if observed.hostname.is_none() {
+        return;
+    }
+    for group in homes.iter().map(|home| home.group) {
+        let Some(cpus) = &group.demands.cpus else { continue };
+        let CpuDemand::Some(spec) = &cpus.value else { continue };
+        for near in &spec.near {
+            let Near::Device(path) = near else { continue };
+            let missing = path.starts_with('/') && !observed.device_nodes.contains_key(path);
+            let Some(reason) = missing.then(|| facts.device(path).err()).flatten() else { continue };
+            problems.push(Problem::Value {
+                group: group.name.to_string(),
+                message: format!("is to be near to device:{path}, which is not there: {reason}"),
+                origin: cpus.origin.clone(),
+                mend: Some("lsblk lists the block devices".to_owned()),
+            });
+        }
+    }
+}
+
+/// Has the kernel the file that the setting is written to?
+fn there(home: &Home<'_>, assigned: &Assigned, place: &Place, observed: &Observed) -> Result<(), Problem> {
+    let Some(known) = observed.child_files.get(&place.hierarchy).filter(|_| !place.path.is_empty()) else {
+        return Ok(());
+    };
+    let files = assigned.found.files(place.version);
+    let Some(file) = files.first().filter(|file| !known.contains(*file)) else { return Ok(()) };
+    let prefix = file.split('.').next().unwrap_or_default();
+    // every group has some of these; others come with the controller, and the root alone has some
+    let of_controller = |name: &&String| {
+        let rest = name.strip_prefix(prefix).and_then(|rest| rest.strip_prefix('.'));
+        rest.is_some_and(|rest| !matches!(rest, "stat" | "stat.local" | "pressure"))
+    };
+    if !known.iter().any(|name| of_controller(&name)) || file.starts_with("io.cost.") {
+        return Ok(());
+    }
+    let instead = match assigned.found.setting.name {
+        "io.weight" => settings::find("io.bfq.weight").ok(),
+        _ => None,
+    };
+    let instead =
+        instead.filter(|found| found.files(place.version).first().is_some_and(|file| known.contains(file)));
+    Err(Problem::Value {
+        group: home.group.name.to_string(),
+        message: format!(
+            "this kernel has no {file}, which is {} on cgroup {}",
+            assigned.found.name, place.version
+        ),
+        origin: assigned.origin.clone(),
+        mend: Some(match instead {
+            Some(found) => format!("ask for {}, on disks with the BFQ scheduler", found.name),
+            None => format!("ringfence settings {file} shows since when it exists and what to use instead"),
+        }),
+    })
 }
 
 /// Is it one that the cpusets' own steps take care of?
@@ -220,7 +279,7 @@ pub(crate) fn steps(
                     None => asked,
                 };
                 let action = Action::Write { place: write.place, file: write.file, text: write.text, before };
-                steps.push(Step { group: valued.group.clone(), action, why });
+                steps.push(Step::new(valued.group.clone(), action, why));
             }
         }
         Err(error) => problems.push(problem(&error, &of_ask)),
@@ -263,8 +322,7 @@ fn reclaim(valued: &Valued<'_>, write: &crate::Write, observed: &Observed) -> Op
             text: over.to_string(),
             before: None,
         },
-        why: "uses more than the new limit: if this can't be reclaimed the plan fails here, and nothing is killed".to_owned(),
-    })
+        why: "uses more than the new limit: if this can't be reclaimed the plan fails here, and nothing is killed".to_owned(), restores: false })
 }
 
 fn problem(error: &PlanError, of_ask: &[&Valued<'_>]) -> Problem {

@@ -1,6 +1,6 @@
 //! Groups made on demand and processes moved, on the in-memory kernel of either version.
 
-use classify::{Error, Placer, sweep};
+use classify::{Error, Made, Placer, sweep};
 use kernel::{Fake, GroupName, Host, Kernel};
 use layout::{Desired, Source};
 
@@ -148,21 +148,48 @@ fn where_it_is_already_is_seen_from_one_read() {
     assert!(placer.is_there(&goals, &mut process).unwrap());
 }
 
+/// Attack finding 5: a name that a rule could have made is no reason to remove a group.
 #[test]
-fn only_empty_groups_that_a_rule_can_have_made_are_swept() {
+fn only_empty_directories_that_were_made_are_swept() {
     for (fake, host) in worlds() {
-        let text = "* pids s/%u\n* pids fixed\n";
-        let rules = desired(&[("cgrules.conf", text)]).all_rules();
-        for group in ["s/peter", "s/ann", "s/ann/own", "s/oracle", "fixed", "other"] {
+        let groups = ["s/peter", "s/ann", "s/ann/own", "s/oracle", "s/hand", "other"];
+        for group in groups {
             host.create(&name(group), Some(&[settings::Controller::Pids]), &Default::default()).unwrap();
         }
+        let made: Vec<Made> = ["s/peter", "s/ann", "s/oracle"]
+            .iter()
+            .flat_map(|group| {
+                let directories =
+                    host.seats(&name(group)).iter().map(kernel::Seat::directory).collect::<Vec<_>>();
+                directories.into_iter().map(|directory| Made { group: name(group), directory })
+            })
+            .collect();
         let pid = fake.spawn(1).unwrap();
         host.move_tasks(&name("s/oracle"), &[pid], kernel::What::Process).unwrap();
-        assert_eq!(sweep(&host, &rules).unwrap(), [name("s/peter")]);
-        for group in ["s/ann/own", "s/oracle", "fixed", "other"] {
+        let groups = |swept: Vec<Made>| swept.into_iter().map(|made| made.group).collect::<Vec<_>>();
+        assert_eq!(groups(sweep(&host, &made)), [name("s/peter")]);
+        for group in ["s/ann/own", "s/oracle", "s/hand", "other"] {
             assert!(!host.seats(&name(group)).is_empty(), "{group}");
         }
         fake.end(pid);
-        assert_eq!(sweep(&host, &rules).unwrap(), [name("s/oracle")]);
+        assert_eq!(groups(sweep(&host, &made)), [name("s/oracle")]);
+        assert!(!host.seats(&name("s/hand")).is_empty());
+    }
+}
+
+/// Attack finding 5.
+#[test]
+fn what_was_made_is_reported_and_what_was_there_is_not() {
+    for (fake, host) in worlds() {
+        let desired = desired(&[("cgrules.conf", "* pids s/%u\n")]);
+        let rules = cgrules("* pids s/%u\n");
+        let placer = Placer::new(&host, &desired, &Town);
+        let mut process = someone(1002, 100, "/bin/sh");
+        process.pid = fake.spawn(1).unwrap();
+        placer.place(&rules, 0, &mut process).unwrap();
+        let made = placer.take_made();
+        assert!(!made.is_empty() && made.iter().all(|made| made.group == name("s/peter")), "{made:?}");
+        placer.place(&rules, 0, &mut process).unwrap();
+        assert_eq!(placer.take_made(), []);
     }
 }

@@ -120,8 +120,8 @@ fn running_processes_go_where_their_rule_leads_and_their_children_with_them() {
         child.wait().unwrap();
     }
     let group = GroupName::new(&place[1..]).unwrap();
-    let swept = sweep(&here.host, &desired.rules).unwrap();
-    assert!(swept.contains(&group) && here.host.seats(&group).is_empty(), "{swept:?}");
+    let swept = sweep(&here.host, &placer.take_made());
+    assert!(swept.iter().any(|made| made.group == group) && here.host.seats(&group).is_empty(), "{swept:?}");
     let third = here.start();
     let placer = Placer::new(&here.host, &desired, &names);
     placer.place(&rules, 0, &mut reader.process(third).unwrap()).unwrap();

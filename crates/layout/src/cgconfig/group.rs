@@ -47,7 +47,7 @@ impl Body {
             Subsystem::Named(_) => true,
         };
         demands.controllers = self.controllers.into_iter().filter(more).collect();
-        (Demands { tasks: self.tasks, admin: self.admin, ..demands }, self.origin)
+        (Demands { tasks: self.tasks, admin: self.admin, only_named: true, ..demands }, self.origin)
     }
 }
 
@@ -71,7 +71,7 @@ impl<'r> Reader<'r> {
                 index
             }
             Err(error) => {
-                let error = Diagnostic::error(error.to_string()).at(origin.clone()).maybe_hint(error.hint());
+                let error = Diagnostic::error(error.to_string()).at(origin.clone()).hint(error.hint());
                 self.report.push(error);
                 // read on, so that what is wrong in it is told too
                 self.body(&block, &mut Body::new(origin));
@@ -289,7 +289,7 @@ impl<'r> Reader<'r> {
         for (name, body) in std::mem::take(&mut self.groups) {
             let name = match &prefix {
                 Some(prefix) if !name.is_from_root() => {
-                    kernel::GroupName::new(&format!("{prefix}/{name}")).unwrap_or(name)
+                    settings::GroupName::new(&format!("{prefix}/{name}")).unwrap_or(name)
                 }
                 _ => name,
             };

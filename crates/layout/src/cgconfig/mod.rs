@@ -8,7 +8,7 @@ mod sections;
 
 use std::collections::HashMap;
 
-use kernel::GroupName;
+use settings::GroupName;
 
 use self::grammar::Grammar;
 use self::group::Body;

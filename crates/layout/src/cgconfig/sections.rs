@@ -127,8 +127,8 @@ impl<'r> Reader<'r> {
             self.report.push(error.hint("give all controllers the same namespace"));
             return None;
         }
-        if let Err(error) = kernel::GroupName::new(&first.0) {
-            let error = Diagnostic::error(error.to_string()).at(first.1.clone()).maybe_hint(error.hint());
+        if let Err(error) = settings::GroupName::new(&first.0) {
+            let error = Diagnostic::error(error.to_string()).at(first.1.clone()).hint(error.hint());
             self.report.push(error);
             return None;
         }

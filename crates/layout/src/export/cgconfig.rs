@@ -2,13 +2,14 @@
 
 use std::fmt::Write as _;
 
-use settings::{Controller, Facts, Version};
+use settings::{Controller, Facts, GroupName, Version};
 
 use super::Export;
 use super::writes::{FileText, comment, writes};
 use crate::desired::{Demands, Desired, Systemd};
 use crate::diagnostic::Diagnostic;
-use crate::origin::Spanned;
+use crate::needs::needed;
+use crate::origin::{Origin, Spanned};
 use crate::people::Person;
 use crate::rule::Subsystem;
 use crate::words::is_bare;
@@ -32,10 +33,10 @@ pub fn to_cgconfig(desired: &Desired, version: Version, facts: &dyn Facts) -> Ex
         out.lose("", Diagnostic::warning("cgconfig.conf has no assertions about the host"));
     }
     for group in &desired.groups {
-        out.section("group", &group.name.to_string(), &group.demands, desired);
+        out.section("group", &group.name.to_string(), Some(&group.name), &group.demands, desired);
     }
     for template in &desired.templates {
-        out.section("template", &template.name.to_string(), &template.demands, desired);
+        out.section("template", &template.name.to_string(), None, &template.demands, desired);
     }
     let text = match out.text.trim_end() {
         "" => String::new(),
@@ -80,7 +81,15 @@ impl Writer<'_> {
         self.text.push_str("}\n\n");
     }
 
-    fn section(&mut self, keyword: &str, name: &str, demands: &Demands, desired: &Desired) {
+    /// `group`: `None` of a template.
+    fn section(
+        &mut self,
+        keyword: &str,
+        name: &str,
+        group: Option<&GroupName>,
+        demands: &Demands,
+        desired: &Desired,
+    ) {
         let Some(name) = word(name.trim_start_matches('/')) else {
             self.lose("", Diagnostic::warning(format!("cgconfig.conf has no way to write the name {name}")));
             return;
@@ -93,13 +102,63 @@ impl Writer<'_> {
         }
         let before = self.lost.len();
         let files = writes(demands, self.version, self.facts, &mut self.lost);
+        let (controllers, sets) = self.of_groups_above(group, demands, &files, desired);
+        let files: Vec<FileText> = sets.into_iter().chain(files).collect();
         let comments: String = self.lost[before..].iter().map(|warning| comment("\t", warning)).collect();
         self.text.push_str(&comments);
-        self.controllers(demands, &files);
+        self.controllers(&controllers, &files);
         self.text.push_str("}\n\n");
     }
 
-    fn controllers(&mut self, demands: &Demands, files: &[FileText]) {
+    /// The group's controllers, and on v1 those of the groups above it, so that what these limit holds for it, too;
+    /// with the CPUs and nodes that a cpuset made for that needs.
+    fn of_groups_above(
+        &self,
+        group: Option<&GroupName>,
+        demands: &Demands,
+        files: &[FileText],
+        desired: &Desired,
+    ) -> (Vec<Spanned<Subsystem>>, Vec<FileText>) {
+        let (mut all, mut sets) = (demands.controllers.clone(), Vec::new());
+        let own = needed(demands);
+        let asks_for_nothing = own.is_empty() && all.is_empty();
+        let Some(name) =
+            group.filter(|_| !asks_for_nothing && !demands.only_named && self.version == Version::V1)
+        else {
+            return (all, sets);
+        };
+        let is_above = |above: &GroupName| {
+            let rest = name.path().strip_prefix(above.path());
+            !above.path().is_empty() && rest.is_some_and(|rest| rest.starts_with('/'))
+        };
+        // the nearest first
+        let above =
+            desired.groups.iter().rev().filter(|group| is_above(&group.name)).map(|group| &group.demands);
+        for demands in above {
+            let controllers =
+                needed(demands).into_iter().filter(|controller| *controller != Controller::Core);
+            let named = demands.controllers.iter().map(|named| named.value.clone());
+            for value in controllers.map(Subsystem::Controller).chain(named) {
+                let is_own = matches!(&value, Subsystem::Controller(name) if own.contains(name));
+                if !is_own && all.iter().all(|known| known.value != value) {
+                    all.push(Spanned::new(value, Origin::outside_files("<a group above>")));
+                }
+            }
+            // what it asks for itself stays; lost ones are reported where they stand
+            let of_above = writes(demands, self.version, self.facts, &mut Vec::new()).into_iter();
+            let is_set = |file: &FileText| matches!(file.file.as_str(), "cpuset.cpus" | "cpuset.mems");
+            for file in of_above.filter(is_set) {
+                if files.iter().chain(&sets).all(|known| known.file != file.file) {
+                    sets.push(file);
+                }
+            }
+        }
+        let is_filled = !sets.is_empty();
+        all.retain(|known| !is_filled || known.value != Subsystem::Controller(Controller::Cpuset));
+        (all, sets)
+    }
+
+    fn controllers(&mut self, controllers: &[Spanned<Subsystem>], files: &[FileText]) {
         let mut names: Vec<Controller> = files.iter().map(|file| file.controller).collect();
         names.sort();
         names.dedup();
@@ -111,7 +170,7 @@ impl Writer<'_> {
             }
             self.text.push_str("\t}\n");
         }
-        for Spanned { value, origin } in &demands.controllers {
+        for Spanned { value, origin } in controllers {
             let name = match value {
                 Subsystem::Controller(controller) => controller.name(self.version).map(str::to_owned),
                 Subsystem::Named(_) if self.version == Version::V2 => None,

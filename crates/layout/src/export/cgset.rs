@@ -1,7 +1,8 @@
 //! `cgset` command lines, as an old runbook has them.
 
-use kernel::GroupName;
+use settings::GroupName;
 use settings::{Facts, Version};
+use units::shell_quote;
 
 use super::Export;
 use super::writes::{comment, writes};
@@ -25,29 +26,18 @@ pub fn to_cgset(desired: &Desired, version: Version, facts: &dyn Facts) -> Expor
     Export { text, lost }
 }
 
-/// One command, quoted for a shell: lists of CPUs and nodes in single quotes, plain words bare, else double quotes.
+/// One command, quoted for a shell; lists of CPUs and nodes in single quotes, as cgset's manual has them.
 pub fn cgset_line(file: &str, value: &str, group: &GroupName) -> String {
+    let joined = value.replace(' ', "");
     let value = match file.starts_with("cpuset.") && !value.contains(['\'', '\n']) {
         true if value.starts_with(|c: char| c.is_ascii_digit()) && is_list(file) => format!("'{value}'"),
-        _ => shell_word(value),
+        // in the quotes that runbooks have
+        _ if joined != value && shell_quote(&joined) == joined => format!("\"{value}\""),
+        _ => shell_quote(value).into_owned(),
     };
-    format!("cgset -r {file}={value} {}", shell_word(&group.to_string()))
+    format!("cgset -r {file}={value} {}", shell_quote(&group.to_string()))
 }
 
 fn is_list(file: &str) -> bool {
     file.starts_with("cpuset.cpus") || file.starts_with("cpuset.mems")
-}
-
-/// A text as one word of a POSIX shell.
-fn shell_word(text: &str) -> String {
-    let plain = |c: char| {
-        c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '/' | ',' | ':' | '@' | '%' | '+')
-    };
-    if !text.is_empty() && text.chars().all(plain) {
-        text.to_owned()
-    } else if !text.contains(['"', '$', '`', '\\', '!', '\n']) {
-        format!("\"{text}\"")
-    } else {
-        format!("'{}'", text.replace('\'', "'\\''"))
-    }
 }

@@ -22,14 +22,14 @@ pub fn to_toml(desired: &Desired) -> String {
     out.mounts(desired);
     out.systemd(desired);
     // our own layouts don't name the root: what libcgroup's file sets there is left to whoever reads this
-    for group in desired.groups.iter().filter(|group| group.name == kernel::GroupName::root()) {
+    for group in desired.groups.iter().filter(|group| group.name == settings::GroupName::root()) {
         out.text.push_str("\n# left out, as a layout does not name the root of a hierarchy:\n");
         for assigned in &group.demands.settings {
             let value = assigned.text.replace('\n', "; ");
             let _ = writeln!(out.text, "#   {} = {value}", assigned.found.name);
         }
     }
-    let groups = desired.groups.iter().filter(|group| group.name != kernel::GroupName::root());
+    let groups = desired.groups.iter().filter(|group| group.name != settings::GroupName::root());
     for group in groups {
         out.header(&format!("groups.{}", key(&group.name.to_string())));
         out.demands(&group.demands, &desired.defaults);

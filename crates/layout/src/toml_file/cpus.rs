@@ -1,6 +1,6 @@
 //! What `cpus` and `mems` take.
 
-use kernel::GroupName;
+use settings::GroupName;
 use settings::Hundredths;
 use toml::de::DeValue;
 use units::{IdSet, Limit, NodeSet};
@@ -238,7 +238,7 @@ impl Reader<'_> {
             Ok(name) => Some(name),
             Err(error) => {
                 let diagnostic = Diagnostic::error(error.to_string()).at(self.origin(value));
-                self.error(diagnostic.maybe_hint(error.hint()));
+                self.error(diagnostic.hint(error.hint()));
                 None
             }
         }

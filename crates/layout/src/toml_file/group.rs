@@ -1,6 +1,6 @@
 //! Groups, templates and defaults: what is desired of each, and groups in groups.
 
-use kernel::GroupName;
+use settings::GroupName;
 use toml::de::DeValue;
 
 use super::{Name, Reader, Table, Value, entries};
@@ -40,7 +40,7 @@ impl Reader<'_> {
                 Ok(name) => self.group(name, key, table, into),
                 Err(error) => {
                     let diagnostic = Diagnostic::error(error.to_string()).at(self.origin(key));
-                    self.error(diagnostic.maybe_hint(error.hint()));
+                    self.error(diagnostic.hint(error.hint()));
                 }
             }
         }

@@ -228,18 +228,18 @@ fn what_an_export_can_not_say_is_told_and_stands_in_it_as_a_comment() {
 #[test]
 fn a_shell_reads_a_command_as_it_was_meant() {
     let line = |file: &str, value: &str, group: &str| {
-        layout::cgset_line(file, value, &kernel::GroupName::new(group).unwrap())
+        layout::cgset_line(file, value, &settings::GroupName::new(group).unwrap())
     };
     assert_eq!(line("cpuset.cpus", "0,4", "a"), "cgset -r cpuset.cpus='0,4' a");
     assert_eq!(line("cpuset.mems", "0", "a/b"), "cgset -r cpuset.mems='0' a/b");
     assert_eq!(
         line("memory.limit_in_bytes", "8589934592", "a b"),
-        "cgset -r memory.limit_in_bytes=8589934592 \"a b\""
+        "cgset -r memory.limit_in_bytes=8589934592 'a b'"
     );
     assert_eq!(line("io.max", "8:16 riops=10", "a"), "cgset -r io.max=\"8:16 riops=10\" a");
-    assert_eq!(line("x", "$(reboot)", "it's"), "cgset -r x='$(reboot)' \"it's\"");
+    assert_eq!(line("x", "$(reboot)", "it's"), "cgset -r x='$(reboot)' 'it'\\''s'");
     assert_eq!(line("x", "a'b$", "a"), "cgset -r x='a'\\''b$' a");
-    assert_eq!(line("x", "", "a"), "cgset -r x=\"\" a");
+    assert_eq!(line("x", "", "a"), "cgset -r x='' a");
 }
 
 #[test]

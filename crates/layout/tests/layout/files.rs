@@ -159,3 +159,25 @@ fn a_file_that_can_not_be_read_leaves_nothing_desired() {
             && text.contains("hint: chmod go-w ")
     );
 }
+
+/// Attack finding 17: root's daemon took a file that was given to another user.
+#[test]
+fn root_reads_no_file_of_another_user() {
+    if !rustix::process::geteuid().is_root() {
+        return; // nobody else can give files away
+    }
+    let tree = tempfile::tempdir().unwrap();
+    let directory = tree.path().join("etc");
+    fs::create_dir(&directory).unwrap();
+    let file = directory.join("layout.toml");
+    fs::write(&file, "[groups.db]\n").unwrap();
+    assert_eq!(refused(&file, Trust::Strict), "");
+    std::os::unix::fs::chown(&file, Some(65534), None).unwrap();
+    assert!(refused(&file, Trust::Strict).ends_with("belongs to user 65534, who may change it"));
+    assert_eq!(refused(&file, Trust::Lenient), "");
+    std::os::unix::fs::chown(&file, Some(0), None).unwrap();
+    std::os::unix::fs::chown(&directory, Some(65534), None).unwrap();
+    let text = refused(&file, Trust::Strict);
+    assert!(text.starts_with("others can put another file in the place of"), "{text}");
+    assert_eq!(refused(&file, Trust::Lenient), "");
+}

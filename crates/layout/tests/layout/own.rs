@@ -40,7 +40,7 @@ fn cpus_are_asked_for_in_every_way() {
     assert_eq!(cpus("{ node = 0 }"), CpuDemand::OfNodes("0".parse().unwrap()));
     assert_eq!(cpus("{ node = \"0-1\" }"), CpuDemand::OfNodes("0-1".parse().unwrap()));
     assert_eq!(cpus("{ node = [0, 2] }"), CpuDemand::OfNodes("0,2".parse().unwrap()));
-    assert_eq!(cpus("{ like = \"oltp1\" }"), CpuDemand::Like(kernel::GroupName::new("oltp1").unwrap()));
+    assert_eq!(cpus("{ like = \"oltp1\" }"), CpuDemand::Like(settings::GroupName::new("oltp1").unwrap()));
     assert_eq!(cpus("{ count = \"50%\" }"), CpuDemand::Some(some(CpuAmount::Percent(Hundredths(5000)))));
     assert_eq!(cpus("{ min = 2 }"), CpuDemand::Some(some(CpuAmount::Between { min: 2, max: Limit::Max })));
     assert_eq!(cpus("{ max = 4 }"), CpuDemand::Some(some(CpuAmount::Between { min: 1, max: Limit::At(4) })));
@@ -55,7 +55,7 @@ fn cpus_are_asked_for_in_every_way() {
                 Near::Node(0),
                 Near::Device("/dev/nvme0n1".to_owned()),
                 Near::Device("8:16".to_owned()),
-                Near::Group(kernel::GroupName::new("oltp1").unwrap()),
+                Near::Group(settings::GroupName::new("oltp1").unwrap()),
             ],
             placement: Some(Placement::Spread),
             smt: Some(Smt::WholeCores),
@@ -73,7 +73,7 @@ fn memory_nodes_are_asked_for_in_every_way() {
     assert_eq!(mems("\"local\""), MemDemand::Local);
     assert_eq!(mems("\"all\""), MemDemand::All);
     assert_eq!(mems("\"0-1\""), MemDemand::These("0-1".parse().unwrap()));
-    assert_eq!(mems("{ like = \"b\" }"), MemDemand::Like(kernel::GroupName::new("b").unwrap()));
+    assert_eq!(mems("{ like = \"b\" }"), MemDemand::Like(settings::GroupName::new("b").unwrap()));
 }
 
 #[test]

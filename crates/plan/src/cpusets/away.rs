@@ -42,6 +42,7 @@ pub(super) fn steps(field: &Field, before: &[Cell], tree: &Tree<'_>, observed: &
             group: tree.branches[branch].name.clone(),
             why: format!("cpu_exclusive keeps other groups off, but not {who}"),
             action: Action::MoveTasksAway { place: seat.place.clone(), cpus: newly, to },
+            restores: false,
         });
     }
     steps

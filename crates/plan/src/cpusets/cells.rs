@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use settings::Version;
-use units::CpuSet;
+use units::{CpuSet, group_path};
 
 use crate::{
     Observed, Place, SeenGroup, SeenHierarchy,
@@ -139,7 +139,7 @@ impl Field {
                     },
                     goal,
                     flag: self.flag(lane, seen),
-                    goal_flag: branch.and_then(|branch| self.goal_flag(lane, index, branch)),
+                    goal_flag: branch.and_then(|branch| self.goal_flag(lane, index, branch, seen)),
                     tasks: seen.is_some_and(|seen| seen.tasks > 0),
                     populated: seen.is_some_and(|seen| seen.tasks > 0 || seen.populated_below),
                 },
@@ -191,7 +191,13 @@ impl Field {
         }
     }
 
-    fn goal_flag(&self, lane: Lane, index: usize, branch: &Branch<'_>) -> Option<Flag> {
+    fn goal_flag(
+        &self,
+        lane: Lane,
+        index: usize,
+        branch: &Branch<'_>,
+        seen: Option<&SeenGroup>,
+    ) -> Option<Flag> {
         if lane == Lane::Mems {
             return mem_exclusive(branch).filter(|_| self.version == Version::V1);
         }
@@ -204,7 +210,10 @@ impl Field {
             Exclusive::No => match branch.demands() {
                 Some(demands) => demands.cpus.is_some().then_some(Flag::Off),
                 // a part of a name: only if it was made exclusive for groups that are all ours
-                None => (!self.seats.iter().any(foreign)).then_some(Flag::Off),
+                None => {
+                    let ours = seen.is_some_and(|seen| seen.exclusive_for_others);
+                    (ours || !self.seats.iter().any(foreign)).then_some(Flag::Off)
+                }
             },
         }
     }
@@ -212,7 +221,7 @@ impl Field {
 
 /// Groups that were seen directly beside or below ours.
 fn beside<'o>(at: &'o SeenHierarchy, ours: &HashMap<&str, usize>) -> impl Iterator<Item = &'o str> {
-    let above = |path: &str| path.rsplit_once('/').map_or("", |(above, _)| above).to_owned();
+    let above = |path: &str| group_path::parent(path).unwrap_or_default().to_owned();
     let parents: BTreeSet<String> =
         ours.keys().map(|path| above(path)).chain(ours.keys().map(|path| (*path).to_owned())).collect();
     let groups = at.groups.keys().filter(|path| !path.is_empty());

@@ -2,7 +2,7 @@
 
 use layout::Origin;
 use settings::Version;
-use units::CpuSet;
+use units::{CpuSet, hint::Command};
 
 use super::cells::{Field, Lane};
 use crate::{Problem, sequence::Cell, tree::Tree};
@@ -21,34 +21,43 @@ pub(super) fn find(lane: Lane, field: &Field, cells: &[Cell], tree: &Tree<'_>) -
         for (other, theirs) in
             cells.iter().enumerate().filter(|(other, _)| field.seats[*other].branch.is_none())
         {
-            let path = format!("/{}", field.seats[other].place.path);
+            let path = &format!("/{}", field.seats[other].place.path);
             let common = theirs.now.intersection(set);
-            let rival =
-                theirs.parent == cell.parent && cell.parent.is_some() && (kept || theirs.flag.holds());
-            if rival && !common.is_empty() {
-                let own = if kept { "has them for itself" } else { "may not share them" };
+            if is_rival(cell, theirs) && !common.is_empty() {
+                let own = if kept { "has exclusive CPUs" } else { "may not share its CPUs" };
                 problems.push(refused(
-                    format!("{own}: {} {common}, but the group {path}, which the layout does not name, has them, too", lane.file()),
-                    format!("ringfence set {path} {}={}, or name it in the layout", lane.file(), words(&theirs.now.difference(set))),
+                    format!(
+                        "{own}, but group {path}, which the layout does not name, also has {} {common}",
+                        lane.file()
+                    ),
+                    instead(path, lane, &room(other, field, cells)),
                 ));
             }
             let orphan =
                 theirs.parent == Some(index) && field.version == Version::V1 && !theirs.now.is_subset(set);
             if orphan {
                 problems.push(refused(
-                    format!("is to have {} {}, but the group {path} in it, which the layout does not name, has {}", lane.file(), words(set), theirs.now),
-                    format!("ringfence set {path} {}={}, or name it in the layout", lane.file(), words(&theirs.now.intersection(set))),
+                    format!(
+                        "gets {} {}, but group {path} in it, which the layout does not name, has {}",
+                        lane.file(),
+                        words(set),
+                        theirs.now
+                    ),
+                    instead(path, lane, &room(other, field, cells)),
                 ));
             }
         }
         if kept && let Some(above) = cell.parent {
             problems.extend(unkept(field, cells, above).map(|path| refused(
-                format!("is to have its CPUs for itself, but the group /{path} above it, which the layout does not name, does not"),
+                format!("gets exclusive CPUs, but group /{path} above it, which the layout does not name, does not have them exclusively"),
                 match field.version {
-                    Version::V1 => format!("ringfence set /{path} cpuset.cpu_exclusive=1"),
+                    Version::V1 => {
+                        Command::ringfence("set").group(format!("/{path}")).arg("cpuset.cpu_exclusive=1").into()
+                    }
                     Version::V2 => format!(
-                        "make /{path} a partition (ringfence set /{path} cpuset.cpus=… cpuset.cpus.partition=root), give \
+                        "make /{path} a partition ({} cpuset.cpus=… cpuset.cpus.partition=root), give \
                          the group a name from the root (\"/{}\"), or use Linux 6.7 or later",
+                        Command::ringfence("set").group(format!("/{path}")),
                         branch.name.path()
                     ),
                 },
@@ -94,4 +103,36 @@ pub(super) fn stuck(lane: Lane, field: &Field, open: &[usize], tree: &Tree<'_>) 
                 .to_owned(),
         version: field.version,
     }
+}
+
+/// May two groups beside each other have no CPU in common, as one of them is exclusive?
+fn is_rival(cell: &Cell, other: &Cell) -> bool {
+    let kept = cell.goal_flag.unwrap_or(cell.flag).holds();
+    cell.parent.is_some() && other.parent == cell.parent && (kept || other.flag.holds())
+}
+
+/// What the layout leaves a group that it does not name. All of its reasons are looked at together: hints of one
+/// answer agree.
+fn room(other: usize, field: &Field, cells: &[Cell]) -> CpuSet {
+    let theirs = &cells[other];
+    let goal = |cell: usize| cells[cell].goal.as_ref().unwrap_or(&cells[cell].now);
+    let named = (0..cells.len()).filter(|cell| field.seats[*cell].branch.is_some());
+    let rivals = named.filter(|cell| is_rival(&cells[*cell], theirs));
+    let left = rivals.fold(theirs.now.clone(), |left, cell| left.difference(goal(cell)));
+    match theirs.parent.filter(|above| field.seats[*above].branch.is_some()) {
+        Some(above) if field.version == Version::V1 => left.intersection(goal(above)),
+        _ => left,
+    }
+}
+
+/// What frees the way: the group in it gets what is left for it, or the layout decides about it.
+fn instead(path: &str, lane: Lane, room: &CpuSet) -> String {
+    if room.is_empty() {
+        return format!(
+            "the layout leaves nothing of {} for {path}: name it in the layout, or delete it",
+            lane.file()
+        );
+    }
+    let set = Command::ringfence("set").group(path).arg(format!("{}={room}", lane.file()));
+    format!("{set}, or name it in the layout")
 }

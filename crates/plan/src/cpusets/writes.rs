@@ -188,6 +188,7 @@ impl<'w> Writer<'w> {
             group,
             action: Action::Write { place: seat.place.clone(), file: file.to_owned(), text, before },
             why,
+            restores: false,
         });
     }
 }

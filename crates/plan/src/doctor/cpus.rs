@@ -2,7 +2,7 @@
 
 use kernel::facts::{Exclusive, Facts, Partition};
 use topology::Machine;
-use units::CpuSet;
+use units::{CpuSet, group_path, hint::Command};
 
 use super::{Area, Finding, Level, Seen};
 
@@ -52,7 +52,7 @@ fn partition(partition: &Partition, all: &[Partition], machine: Option<&Machine>
     let mut mend: Vec<String> =
         partition.overlaps.iter().map(|(sibling, used)| give_up(sibling, used, all)).collect();
     // Linux 6.1 was seen to leave an invalid partition so until it has been a member again
-    mend.extend(["member", kind].map(|state| format!("ringfence set {group} cpuset.cpus.partition={state}")));
+    mend.extend(["member", kind].map(|state| set(group, "cpuset.cpus.partition", state)));
     vec![
         finding(Level::Attention, what)
             .so(format!("other groups run on CPUs {cpus}, too"))
@@ -66,14 +66,17 @@ fn give_up(sibling: &str, used: &CpuSet, partitions: &[Partition]) -> String {
     let others = partitions.iter().filter(|partition| partition.group != sibling);
     let left = others.fold(used.clone(), |left, partition| left.difference(&partition.cpus));
     let left = if left.is_empty() { "OTHER-CPUS".to_owned() } else { left.to_string() };
-    format!("ringfence set {sibling} cpuset.cpus={left}")
+    set(sibling, "cpuset.cpus", &left)
+}
+
+fn set(group: &str, file: &str, value: &str) -> String {
+    Command::ringfence("set").group(group).arg(format!("{file}={value}")).into()
 }
 
 fn exclusive(exclusive: &Exclusive, facts: &Facts, machine: Option<&Machine>) -> Vec<Finding> {
     let Exclusive { group, cpus } = exclusive;
     let what = format!("{group}: exclusive CPUs {cpus} (v1)");
-    let within =
-        |outer: &Exclusive| group.strip_prefix(&outer.group).is_some_and(|rest| rest.starts_with('/'));
+    let within = |outer: &Exclusive| group_path::is_below(group, &outer.group);
     let first = match facts.in_cpuset_root {
         Some(others @ 1..) if !cpus.is_empty() && !facts.exclusive.iter().any(within) => {
             finding(Level::Attention, what)
@@ -104,7 +107,7 @@ fn split_cores(group: &str, cpus: &CpuSet, machine: Option<&Machine>) -> Option<
     (!outside.is_empty()).then(|| {
         finding(Level::Attention, format!("{group}: CPUs {outside} are on the same cores, and not exclusive"))
             .so(format!("what runs on CPUs {outside} slows CPUs {cpus} down"))
-            .mend(format!("ringfence set {group} cpuset.cpus={whole}"))
+            .mend(set(group, "cpuset.cpus", &whole.to_string()))
     })
 }
 

@@ -1,7 +1,7 @@
 //! Real-time throttling, and the real-time budgets of groups.
 
 use kernel::facts::{Facts, GroupBudget, RealtimeRoot};
-use units::{Limit, Micros};
+use units::{Limit, Micros, hint::Command};
 
 use super::{Area, Finding, Level, Seen};
 
@@ -57,7 +57,10 @@ fn budgets(root: &RealtimeRoot) -> Finding {
         // below 1 % nothing useful can be given
         Some(largest) if free < 10_000 => finding(Level::Note, what)
             .so("no other group can be given one, and a real-time task can't be started in a group without")
-            .mend(format!("give some back: ringfence set {} cpu.rt_runtime_us=50ms", largest.group)),
+            .mend(format!(
+                "give some back: {} cpu.rt_runtime_us=50ms",
+                Command::ringfence("set").group(&largest.group)
+            )),
         _ => finding(Level::Note, what)
             .so("a new group has none: real-time tasks can't be started in it or moved into it")
             .mend("ringfence set GROUP cpu.rt_runtime_us=50ms"),

@@ -24,7 +24,7 @@ pub fn render(findings: &[Finding]) -> String {
             paragraph(&mut text, &rest, consequence, INDENT, false);
         }
         if let Some(mend) = &finding.mend {
-            paragraph(&mut text, &format!("{rest}mend: "), mend, INDENT + "mend: ".len(), true);
+            paragraph(&mut text, &format!("{rest}hint: "), mend, INDENT + "hint: ".len(), true);
         }
     }
     let _ = writeln!(text, "{}", sum(findings));

@@ -94,7 +94,7 @@ pub(super) fn io(facts: &Facts) -> Vec<Finding> {
     if v1 {
         found.push(
             Finding::new(Area::Io, Level::Note, "I/O is limited by cgroup v1")
-                .so("writes through the page cache are not: only direct and synchronous ones are held back")
+                .so("writes through the page cache are not: only direct and synchronous ones are slowed down")
                 .mend("cgroup_no_v1=blkio,memory on the kernel's command line leaves both to cgroup v2"),
         );
     }

@@ -1,5 +1,6 @@
 //! Lints of exclusive CPUs: their SMT siblings, and who may still run on them.
 
+use layout::{CpuAmount, CpuDemand, CpuSpec};
 use settings::Version;
 use units::CpuSet;
 
@@ -56,6 +57,47 @@ pub(super) fn still_used(looked: &Looked<'_>, lints: &mut Vec<Lint>) {
         let lint = Lint::new(LintKind::StillUsed, Some(&branch.name), message).at(&branch.origin());
         lints.push(lint.hint("add exclusive = true, and the kernel does"));
     }
+}
+
+/// Groups that are to have as many CPUs as there are: `the rest` to their author, but other groups' CPUs are in it
+/// unless somebody says otherwise.
+pub(super) fn overlapping(looked: &Looked<'_>, lints: &mut Vec<Lint>) {
+    let branches = &looked.tree.branches;
+    let sets = &looked.resolved.sets;
+    for (index, branch) in branches.iter().enumerate() {
+        let demand = branch.demands().and_then(|demands| demands.cpus.as_ref()).map(|cpus| &cpus.value);
+        let is_rest = matches!(
+            demand,
+            Some(CpuDemand::Some(CpuSpec { amount: CpuAmount::Between { .. }, pool: None, .. }))
+        );
+        let Some(own) = sets[index].cpus.as_ref().filter(|_| is_rest && !sets[index].apart) else { continue };
+        let beside = |other: usize| {
+            let is_named = branches[other].demands().is_some_and(|demands| demands.cpus.is_some());
+            other != index
+                && is_named
+                && !is_above(branches, other, index)
+                && !is_above(branches, index, other)
+        };
+        let shared = (0..branches.len()).filter(|other| beside(*other)).find_map(|other| {
+            let common = sets[other].cpus.as_ref()?.intersection(own);
+            (!common.is_empty()).then(|| (&branches[other].name, common))
+        });
+        let Some((other, common)) = shared else { continue };
+        let message = format!(
+            "group '{}' gets the CPUs {own}, which are not the rest: it shares {common} with group '{other}'",
+            branch.name
+        );
+        let lint = Lint::new(LintKind::Overlap, Some(&branch.name), message).at(&branch.origin());
+        lints.push(
+            lint.hint(
+                "add pool = \"exclusive\" to get CPUs of its own, or pool = \"shared\" if that is meant",
+            ),
+        );
+    }
+}
+
+fn is_above(branches: &[Branch<'_>], above: usize, below: usize) -> bool {
+    std::iter::successors(branches[below].parent, |at| branches[*at].parent).any(|at| at == above)
 }
 
 fn exclusive<'l>(looked: &'l Looked<'_>) -> impl Iterator<Item = (&'l Branch<'l>, &'l CpuSet)> {

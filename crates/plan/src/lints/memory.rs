@@ -1,8 +1,9 @@
 //! Lints of memory: limits below the use, and more given than there is.
 
+use kernel::GroupName;
 use layout::MemoryAmount;
-use settings::{Value, Version};
-use units::{Bytes, Limit};
+use settings::{Found, Value, Version};
+use units::{Bytes, Limit, group_path};
 
 use super::Looked;
 use crate::{Against, Lint, LintKind, Problem, values::Valued};
@@ -35,6 +36,53 @@ pub(super) fn below_usage(looked: &Looked<'_>, lints: &mut Vec<Lint>) {
     }
 }
 
+/// Less than this starts no program: a C library alone needs that much.
+const LEAST: Bytes = Bytes(1 << 20);
+
+/// Limits that no program can run with, mostly as the unit was forgotten.
+pub(super) fn too_small(looked: &Looked<'_>, lints: &mut Vec<Lint>) {
+    for valued in looked.values {
+        if let Some((message, hint)) = starving(&valued.found, &valued.value, valued.group) {
+            let lint = Lint::new(LintKind::TooSmall, Some(valued.group), message).at(valued.origin);
+            lints.push(lint.hint(hint));
+        }
+    }
+}
+
+/// What is wrong with a limit of memory that no program can run with, and a hint; `None` for any other value.
+pub fn starving(found: &Found, value: &Value, group: &GroupName) -> Option<(String, String)> {
+    let is_limit = matches!(found.setting.name, "memory.max" | "memory.high");
+    let Value::Bytes(Limit::At(Bytes(number))) = *value else { return None };
+    if !is_limit || Bytes(number) >= LEAST {
+        return None;
+    }
+    let message =
+        format!("{} of group '{group}' is {number} bytes: no program can run with that", found.name);
+    let hint = match number {
+        0 => "max lifts the limit".to_owned(),
+        1..=4095 => format!("did you mean {number}G or {number}M?"),
+        _ => "K, M and G are powers of 1024".to_owned(),
+    };
+    Some((message, hint))
+}
+
+/// A group that is slowed down only above the limit where it is killed.
+pub(super) fn high_above_max(looked: &Looked<'_>, lints: &mut Vec<Lint>) {
+    for (high, bytes) in amounts(looked, "memory.high") {
+        let same = |other: &Valued<'_>| other.group == high.group;
+        let Some((_, max)) = amounts(looked, "memory.max").find(|(other, max)| same(other) && *max < bytes)
+        else {
+            continue;
+        };
+        let message = format!(
+            "memory.high of group '{}' is {bytes}, above its memory.max = {max}: it is never met",
+            high.group
+        );
+        let lint = Lint::new(LintKind::HighAboveMax, Some(high.group), message).at(high.origin);
+        lints.push(lint.hint("let memory.high be below memory.max, or leave it out"));
+    }
+}
+
 /// Guaranteed memory above what there is; and limits that leave the reserve no room.
 pub(super) fn over_capacity(looked: &Looked<'_>, problems: &mut Vec<Problem>, lints: &mut Vec<Lint>) {
     let Some(total) = looked.machine.memory_total().map(|total| total.0) else { return };
@@ -50,6 +98,18 @@ pub(super) fn over_capacity(looked: &Looked<'_>, problems: &mut Vec<Problem>, li
             );
             let lint = Lint::new(LintKind::OverCapacity, None, message).at(first.origin);
             lints.push(lint.hint(format!("let it be {} less", Bytes(sum - total))));
+        }
+    }
+    for name in ["memory.max", "memory.high"] {
+        for (valued, limit) in amounts(looked, name).filter(|(_, limit)| limit.0 > total) {
+            let message = format!(
+                "{} of group '{}' is {limit}, more than the machine's {}: it limits nothing",
+                valued.found.name,
+                valued.group,
+                Bytes(total)
+            );
+            let lint = Lint::new(LintKind::OverCapacity, Some(valued.group), message).at(valued.origin);
+            lints.push(lint.hint("a percentage of the machine's memory is taken too, such as 50%"));
         }
     }
     reserve(looked, total, problems);
@@ -111,8 +171,8 @@ fn amounts<'l>(looked: &'l Looked<'_>, name: &'static str) -> impl Iterator<Item
 /// Does no group above it bound the same? What is inside another group's limit is counted there.
 fn is_top(valued: &Valued<'_>, looked: &Looked<'_>, name: &str) -> bool {
     let above = |other: &Valued<'_>| {
-        let inside = valued.place.path.strip_prefix(&other.place.path);
-        other.place.hierarchy == valued.place.hierarchy && inside.is_some_and(|rest| rest.starts_with('/'))
+        other.place.hierarchy == valued.place.hierarchy
+            && group_path::is_below(&valued.place.path, &other.place.path)
     };
     !looked.values.iter().any(|other| other.found.setting.name == name && above(other))
 }

@@ -2,7 +2,10 @@
 
 mod cpus;
 mod memory;
+mod rules;
 mod settings_held;
+
+pub use memory::starving;
 
 use layout::Desired;
 use topology::Machine;
@@ -31,6 +34,11 @@ pub(crate) fn find(looked: &Looked<'_>, problems: &mut Vec<Problem>, lints: &mut
     cpus::still_used(looked, lints);
     memory::below_usage(looked, lints);
     memory::over_capacity(looked, problems, lints);
+    memory::too_small(looked, lints);
+    memory::high_above_max(looked, lints);
+    cpus::overlapping(looked, lints);
+    rules::without_group(looked, lints);
+    rules::of_services(looked, lints);
     settings_held::real_time(looked, lints);
     settings_held::weights(looked, lints);
     settings_held::approximate(looked, lints);

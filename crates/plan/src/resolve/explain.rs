@@ -27,7 +27,11 @@ pub(crate) fn not_there(scope: &Scope<'_>, claim: &Claim, named: &CpuSet) -> Pro
     let (message, missing, mend) = if !offline.is_empty() {
         let message =
             format!("group '{name}' asks for the CPUs {offline}, which this machine does not have online");
-        (message, offline.len(), format!("its CPUs are {}", scope.land.online))
+        let meant = match (named.len(), named.first()) {
+            (1, Some(number @ 2..=100)) => format!("; for {number} % of them write \"{number}%\""),
+            _ => String::new(),
+        };
+        (message, offline.len(), format!("its CPUs are {}{meant}", scope.land.online))
     } else if !beyond.is_empty() {
         let message =
             format!("group '{name}' asks for the CPUs {beyond}, which {} does not have", scope.owner);
@@ -134,7 +138,8 @@ pub(crate) fn too_many(scope: &Scope<'_>, missing: usize, sets: &[Option<CpuSet>
     });
     let most_shared = shared.max_by_key(|(_, count)| *count);
     let own: usize = apart.iter().map(|(_, count)| count).sum();
-    let mut parts = vec![format!("{} for groups of their own", cpus(own))];
+    let mut parts: Vec<String> =
+        (own > 0).then(|| format!("{} for groups of their own", cpus(own))).into_iter().collect();
     parts.extend(most_shared.map(|(claim, count)| format!("{} for '{}' to share", cpus(count), claim.name)));
     if most_shared.is_none() && scope.keep > 0 {
         parts.push(format!("{} for all other tasks", cpus(scope.keep)));
@@ -145,7 +150,7 @@ pub(crate) fn too_many(scope: &Scope<'_>, missing: usize, sets: &[Option<CpuSet>
         format!(" besides {} reserved", scope.reserve.len())
     };
     let message = format!(
-        "{} has {}{reserved}, but {} are asked for: {missing} too many",
+        "{} has {}{reserved}, but the layout needs {}: {missing} too many",
         scope.owner,
         cpus(there),
         parts.join(" and "),
@@ -161,14 +166,9 @@ pub(crate) fn too_many(scope: &Scope<'_>, missing: usize, sets: &[Option<CpuSet>
     let against: Vec<Against> = against.collect();
     let mend = match largest {
         Some((claim, count)) if *count > missing => {
-            format!(
-                "ask for {} fewer in all, for example {} in '{}'",
-                missing,
-                cpus(count - missing),
-                claim.name
-            )
+            format!("use {} fewer in all, for example {} in '{}'", missing, cpus(count - missing), claim.name)
         }
-        _ => format!("ask for {missing} fewer in all"),
+        _ => format!("use {missing} fewer in all"),
     };
     Problem::Unsatisfied { message, origin, against, missing, mend }
 }

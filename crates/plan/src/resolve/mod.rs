@@ -20,7 +20,7 @@ use std::collections::HashMap;
 
 use layout::{Desired, Near};
 use settings::Version;
-use units::{CpuSet, NodeSet};
+use units::{CpuSet, NodeSet, group_path};
 
 pub(crate) use landscape::Landscape;
 
@@ -117,9 +117,8 @@ fn bound<K>(at: &SeenHierarchy, file: &str) -> Option<units::IdSet<K>> {
         Version::V2 if !seen.files.contains_key(file) => return None,
         Version::V2 => {
             // what partitions in it have is not in the list of what it has
-            let inside = |path: &str| {
-                path.rsplit_once('/').map_or("", |(above, _)| above) == at.base && path != at.base
-            };
+            let inside =
+                |path: &str| group_path::parent(path).unwrap_or_default() == at.base && path != at.base;
             let partition = |seen: &SeenGroup| {
                 let kind = seen.files.get("cpuset.cpus.partition").map_or("member", String::as_str);
                 file == "cpuset.cpus" && matches!(kind, "root" | "isolated")
@@ -237,9 +236,7 @@ impl Resolution<'_, '_> {
         };
         let below = |path: &str| match owner {
             None => self.tree.version() == Version::V1,
-            Some(owner) => {
-                path.strip_prefix(branches[owner].name.path()).is_some_and(|rest| rest.starts_with('/'))
-            }
+            Some(owner) => group_path::is_below(path, branches[owner].name.path()),
         };
         let unclaimed = branches.iter().enumerate().any(|(index, branch)| {
             let scope = self.tree.ancestors(index).find(|above| is_scope(&branches[*above]));

@@ -101,7 +101,7 @@ fn own_base(facts: &mut Facts, controllers: &[&str]) {
     v2.delegated = Some(texts(controllers));
 }
 
-fn budget(facts: &mut Facts, held: &[(&str, u64)]) {
+pub fn budget(facts: &mut Facts, held: &[(&str, u64)]) {
     let period = Micros(1_000_000);
     let held = held.iter().map(|(group, us)| GroupBudget {
         group: (*group).to_owned(),

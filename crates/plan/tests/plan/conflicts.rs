@@ -1,12 +1,13 @@
 //! Demands that can't be had, told before anything is written: against what, and with which mend.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
-use plan::Problem;
+use plan::{Anybody, MachineFacts, Observed, Problem, plan};
 use settings::{Controller, Version};
 
-use super::world::{Kind, World, machine, plan_on};
+use super::world::{Kind, World, desired, machine, plan_on};
 
 fn told(problems: &[Problem]) -> String {
     format!("{problems:#?}")
@@ -77,4 +78,83 @@ fn a_chain_of_thousands_of_groups_like_each_other_takes_no_longer_than_as_many_o
     // far from both noise and what chains took that were followed one by one
     assert!(times[1] < times[0] * 3 + Duration::from_secs(1), "{times:?}");
     eprintln!("{times:?}");
+}
+
+/// Finding A14 of the newcomers' review: one answer named two different sets for one group. And hints are pasted by
+/// root, though the group's name is chosen by whoever may make it.
+#[test]
+fn all_hints_for_a_group_that_is_in_the_way_are_one_command() {
+    let world = World::new(Kind::V1, machine(1, 1, 4, 1));
+    let name = "ux/a $(touch x)";
+    for (held, left) in [("0-2", Some("2")), ("0-1", None)] {
+        world.apply(&format!("[groups.ux]\ncpus = \"0-2\"\n[groups.'{name}']\ncpus = \"{held}\"\n"));
+        let layout = "[groups.ux]\ncpus = \"0,2\"\n[groups.'ux/rt']\ncpus = \"0\"\nexclusive = true\n";
+        let problems = world.plan(layout).unwrap_err();
+        let hints: Vec<String> = problems.iter().filter_map(Problem::hint).collect();
+        assert!(hints.len() >= 2, "{problems:#?}");
+        assert!(hints.iter().all(|hint| *hint == hints[0]), "{hints:#?}");
+        match left {
+            Some(left) => {
+                let command = hints[0].strip_suffix(", or name it in the layout").unwrap();
+                let words = shlex::split(command).unwrap();
+                assert_eq!(words, ["ringfence", "set", &format!("/{name}"), &format!("cpuset.cpus={left}")]);
+            }
+            None => assert!(hints[0].contains("leaves nothing of cpuset.cpus"), "{hints:#?}"),
+        }
+    }
+}
+
+/// Finding A4 of the newcomers' review: check and plan passed it, and apply failed at step 6 of 6.
+#[test]
+fn a_setting_that_the_kernel_has_not_is_refused_with_what_it_has() {
+    let files = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<BTreeSet<String>>();
+    let planned = |version: Version, known: Option<BTreeSet<String>>, layout: &str| {
+        let machine = machine(1, 1, 2, 1);
+        let mut observed = Observed::empty(version);
+        let at = observed.hierarchy_of(Controller::Io).unwrap();
+        observed.child_files = known.into_iter().map(|known| (at, known)).collect();
+        plan(&desired(layout), &machine, &observed, &MachineFacts(&machine), &Anybody)
+    };
+    const WEIGHT: &str = "[groups.db]\nio.weight = 200\n";
+    let v1 = files(&["blkio.bfq.weight", "blkio.throttle.io_serviced", "cgroup.procs"]);
+    let problems = planned(Version::V1, Some(v1.clone()), WEIGHT).unwrap_err();
+    let [problem] = &problems[..] else { panic!("{problems:#?}") };
+    assert!(problem.to_string().contains("this kernel has no blkio.weight"), "{problem}");
+    assert!(problem.hint().unwrap().contains("io.bfq.weight"), "{problem:?}");
+    assert!(told(&problems).contains("line: 2"));
+    assert!(planned(Version::V1, Some(v1), "[groups.db]\n\"io.bfq.weight\" = 200\n").is_ok());
+    let v2 = files(&["io.max", "io.stat", "io.pressure", "cgroup.procs"]);
+    let problems = planned(Version::V2, Some(v2), WEIGHT).unwrap_err();
+    assert!(problems[0].to_string().contains("this kernel has no io.weight"), "{problems:#?}");
+    assert!(problems[0].hint().unwrap().contains("ringfence settings io.weight"), "{problems:#?}");
+    // no group to look at, or none that the controller was handed to: nothing is known
+    for unknown in [None, Some(files(&["io.stat", "io.pressure", "cgroup.procs"]))] {
+        assert!(planned(Version::V2, unknown, WEIGHT).is_ok());
+    }
+}
+
+/// Finding A14 of the newcomers' review: only its node was warned of.
+#[test]
+fn a_device_to_be_near_to_must_be_there() {
+    let machine = machine(2, 1, 2, 1);
+    let layout = "[groups.db]\ncpus = { count = 2, near = \"device:/dev/rf-none\" }\n";
+    let mut observed = Observed::empty(Version::V2);
+    let planned =
+        |observed: &Observed| plan(&desired(layout), &machine, observed, &MachineFacts(&machine), &Anybody);
+    assert!(planned(&observed).is_ok(), "the devices of a machine that is not at hand are not known");
+    observed.hostname = Some("here".to_owned());
+    let problems = planned(&observed).unwrap_err();
+    assert!(
+        problems[0].to_string().contains("near to device:/dev/rf-none, which is not there"),
+        "{problems:#?}"
+    );
+    observed.device_nodes.insert("/dev/rf-none".to_owned(), 1);
+    assert!(planned(&observed).is_ok());
+}
+
+/// Friction of the newcomers: a number in quotes is a CPU's number, and was meant as a percentage.
+#[test]
+fn a_cpu_that_is_not_there_may_have_been_a_percentage() {
+    let problems = plan_on(Version::V2, &machine(1, 1, 2, 1), "[groups.db]\ncpus = \"50\"\n").unwrap_err();
+    assert_eq!(problems[0].hint().unwrap(), "its CPUs are 0-1; for 50 % of them write \"50%\"");
 }

@@ -233,6 +233,7 @@ impl World {
                 Ok(())
             }
             Action::SetOwnership { .. } | Action::SetDevices { .. } | Action::Mount { .. } => Ok(()),
+            other => panic!("a plan without a history has no such step: {other:?}"),
         }
     }
 

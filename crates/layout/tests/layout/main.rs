@@ -2,23 +2,14 @@
 //! of them, the way out and back in, and texts that nobody would write.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test's failure is a panic")]
 
-#[path = "layout/bad.rs"]
 mod bad;
-#[path = "layout/exports.rs"]
 mod exports;
-#[path = "layout/files.rs"]
 mod files;
-#[path = "layout/libcgroup.rs"]
 mod libcgroup;
-#[path = "layout/own.rs"]
 mod own;
-#[path = "layout/pages.rs"]
 mod pages;
-#[path = "layout/random.rs"]
 mod random;
-#[path = "layout/studies.rs"]
 mod studies;
-#[path = "layout/verified.rs"]
 mod verified;
 
 use layout::{Desired, Reading, Source};

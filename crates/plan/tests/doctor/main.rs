@@ -3,7 +3,6 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr, reason = "a test fails by panicking")]
 
-#[path = "doctor/rows.rs"]
 mod rows;
 
 use std::{collections::BTreeSet, fs, sync::Mutex};
@@ -125,7 +124,7 @@ cpusets
   ok        exclusive CPUs: what there is shows once a group has the cpuset controller
   attention /db/oltp1: root partition that is not in force: cpu list in cpuset.cpus not exclusive
             other groups run on CPUs 2-3, too
-            mend: ringfence set /db/batch cpuset.cpus=0-1,4-7 && ringfence set /web cpuset.cpus=4 &&
+            hint: ringfence set /db/batch cpuset.cpus=0-1,4-7 && ringfence set /web cpuset.cpus=4 &&
                   ringfence set /db/oltp1 cpuset.cpus.partition=member &&
                   ringfence set /db/oltp1 cpuset.cpus.partition=root
 real time
@@ -134,7 +133,7 @@ memory
   note      cgroup v2 is mounted without memory_recursiveprot
             memory.min and memory.low of a group protect it as a whole, but none of the groups below
             it
-            mend: mount -o remount,memory_recursiveprot /sys/fs/cgroup
+            hint: mount -o remount,memory_recursiveprot /sys/fs/cgroup
 pressure
   ok        pressure stall information: cpu, io, memory; of the machine and of v2 groups
 owners
@@ -244,4 +243,26 @@ fn a_groups_real_time_budget_is_seen_on_this_machine() {
     let held = facts::seen(&real).realtime.root.unwrap().held;
     let own = held.iter().find(|group| group.group == format!("/{}", made.2)).unwrap();
     assert_eq!((own.runtime, own.period), (Limit::At(Micros(10_000)), Micros(1_000_000)));
+}
+
+/// The name of a group is chosen by whoever may make it, and root pastes the hint.
+#[test]
+fn a_hostile_name_comes_back_whole_from_every_command() {
+    let name = "a $(touch x)";
+    let mut v2 = recorded("v2");
+    v2.v2.as_mut().unwrap().partitions = vec![invalid(name, "2-3", &[(name, "2-5")])];
+    let mut v1 = recorded("v1");
+    rows::budget(&mut v1, &[(name, 949_000)]);
+    for facts in [v2, v1] {
+        let found = findings(&facts, None);
+        let named =
+            found.iter().filter_map(|finding| finding.mend.as_deref()).filter(|mend| mend.contains(name));
+        let named: Vec<_> = named.collect();
+        assert!(!named.is_empty(), "{}", render(&found));
+        for mend in named {
+            let words = shlex::split(mend).unwrap();
+            let count = words.iter().filter(|word| *word == name).count();
+            assert_eq!(count, mend.matches("ringfence set").count(), "{mend}");
+        }
+    }
 }

@@ -7,7 +7,6 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a failure ends it")]
 
 #[allow(dead_code, reason = "the tests' world, of which only a part is needed")]
-#[path = "../tests/plan/world.rs"]
 mod world;
 
 use std::{

@@ -1,0 +1,135 @@
+//! What a layout decides about, whether or not the machine is that way already: its directories, files, owners and
+//! controllers. What an earlier generation changed outside of this goes back. Never looks at values.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use layout::Desired;
+use settings::{Facts, Value, Version};
+use topology::Machine;
+
+use crate::{
+    Observed, Ownership, People, Place, Problem,
+    ask::target_key,
+    homes, mounts, owners,
+    resolve::{self, Landscape},
+    tree::{self, Exclusive, Tree},
+    values,
+};
+
+/// What a layout decides about.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Coverage {
+    /// Directories of its groups, and those above them.
+    pub groups: BTreeSet<Place>,
+    /// Files that it sets; of a file of lines by device or resource, the line's first word; with what it writes.
+    pub files: BTreeMap<(Place, String, String), String>,
+    /// Groups that are only part of a name, or in the tree of cpusets for the sake of others: their CPUs and memory nodes
+    /// follow from those.
+    pub parents: BTreeSet<Place>,
+    /// To whom it gives directories.
+    pub owners: BTreeMap<Place, Ownership>,
+    /// Groups that it has device rules for.
+    pub devices: BTreeSet<Place>,
+    /// v2: what each directory hands down for its groups.
+    pub controllers: BTreeMap<Place, BTreeSet<String>>,
+}
+
+impl Coverage {
+    /// What of a text that an earlier layout wrote this one does not set; `None` if it sets all of it. A device's line
+    /// has a limit of its own for each of its words.
+    pub fn rest(&self, place: &Place, file: &str, text: &str) -> Option<String> {
+        let key = target_key(file, text);
+        let Some(set) = self.files.get(&(place.clone(), file.to_owned(), key.to_owned())) else {
+            return Some(text.to_owned());
+        };
+        let names = |text: &str| -> Vec<String> {
+            text.split_whitespace().filter_map(|word| Some(word.split_once('=')?.0.to_owned())).collect()
+        };
+        let set = names(set);
+        let words = text.split_whitespace();
+        let rest: Vec<&str> = words
+            .filter(|word| word.split_once('=').is_some_and(|(name, _)| !set.iter().any(|set| set == name)))
+            .collect();
+        (!rest.is_empty()).then(|| format!("{key} {}", rest.join(" ")))
+    }
+}
+
+/// What a layout decides about on this machine. Where it can't be satisfied, what is known of it: [`crate::plan`]
+/// reports the problems.
+pub fn coverage(
+    desired: &Desired,
+    machine: &Machine,
+    observed: &Observed,
+    facts: &dyn Facts,
+    people: &dyn People,
+) -> Coverage {
+    let (mut problems, mut lints): (Vec<Problem>, Vec<_>) = Default::default();
+    let (observed, _) = mounts::mounted(desired, observed, &mut problems, &mut lints);
+    let land = Landscape::new(machine);
+    let mut homeless = Vec::new();
+    let homes = homes::homes(desired, &observed, &mut homeless);
+    let tree = Tree::new(&homes, &observed, &mut problems);
+    let resolved = resolve::resolve(desired, &land, &observed, &tree, &mut problems, &mut lints);
+    problems.extend(homeless);
+    let values = values::read(&homes, machine, &observed, facts, &mut problems, &mut lints);
+    let mut covered = Coverage { controllers: homes::handed(&homes, &observed), ..Coverage::default() };
+    for home in &homes {
+        let access = owners::ownership(&home.group.demands, people, &mut problems);
+        for place in home.places.values() {
+            covered.add_group(place);
+            if access != Ownership::default() {
+                covered.owners.insert(place.clone(), access);
+            }
+        }
+    }
+    for valued in &values {
+        if matches!(valued.value, Value::Rules(_)) {
+            covered.devices.insert(valued.place.clone());
+            continue;
+        }
+        let held = |file: &str| observed.file(&valued.place, file).map(str::to_owned);
+        for write in valued.found.encode(valued.place.version, &valued.value, &held).unwrap_or_default() {
+            covered.add_file(&valued.place, &write.file, &write.text);
+        }
+    }
+    for (branch, sets) in tree.branches.iter().zip(&resolved.sets) {
+        if !branch.demands().is_some_and(tree::concerns) {
+            covered.parents.insert(branch.place.clone());
+        }
+        let v1 = branch.place.version == Version::V1;
+        let exclusive = branch.exclusive > Exclusive::No || branch.holds_exclusive;
+        if sets.cpus.is_some() {
+            let flags: &[&str] = if v1 { &["cpuset.cpus", "cpuset.cpu_exclusive"] } else { &["cpuset.cpus"] };
+            flags.iter().for_each(|file| covered.add_file(&branch.place, file, ""));
+        }
+        if exclusive && !v1 {
+            for file in ["cpuset.cpus.partition", "cpuset.cpus.exclusive"] {
+                covered.add_file(&branch.place, file, "");
+            }
+        }
+        if sets.mems.is_some() {
+            covered.add_file(&branch.place, "cpuset.mems", "");
+        }
+        let of_memory = |assigned: &layout::Assigned| assigned.found.setting.name == "cpuset.mem_exclusive";
+        if v1 && branch.demands().is_some_and(|demands| demands.settings.iter().any(of_memory)) {
+            covered.add_file(&branch.place, "cpuset.mem_exclusive", "");
+        }
+    }
+    covered
+}
+
+impl Coverage {
+    fn add_group(&mut self, place: &Place) {
+        let mut path = place.path.as_str();
+        loop {
+            self.groups.insert(Place { path: path.to_owned(), ..place.clone() });
+            let Some((above, _)) = path.rsplit_once('/') else { return };
+            path = above;
+        }
+    }
+
+    fn add_file(&mut self, place: &Place, file: &str, text: &str) {
+        let key = target_key(file, text);
+        self.files.insert((place.clone(), file.to_owned(), key.to_owned()), text.to_owned());
+    }
+}

@@ -1,0 +1,50 @@
+//! Lints of rules: groups that nothing makes.
+
+use std::collections::BTreeSet;
+
+use layout::{Condition, NamePattern};
+use units::{group_path, hint::Command};
+
+use super::Looked;
+use crate::{Lint, LintKind};
+
+/// Rules into groups that the layout has neither as a group nor as a template; once for each group.
+pub(super) fn without_group(looked: &Looked<'_>, lints: &mut Vec<Lint>) {
+    let desired = looked.desired;
+    let is_template = |pattern: &NamePattern| desired.templates.iter().any(|known| known.name == *pattern);
+    let mut seen = BTreeSet::new();
+    for target in desired.rules.iter().flat_map(|rule| &rule.targets) {
+        // a name with codes is made when a process needs it
+        let Some(name) = target.group.name().filter(|name| !name.path().is_empty()) else { continue };
+        let is_group = desired.groups.iter().any(|group| group.name == name || is_in(&group.name, &name));
+        if is_group || is_template(&target.group) || !seen.insert(name.clone()) {
+            continue;
+        }
+        let message = format!("a rule puts processes into group '{name}', which the layout does not have");
+        let create = Command::ringfence("create").group(&name);
+        let lint = Lint::new(LintKind::NoSuchGroup, Some(&name), message).at(&target.origin);
+        lints.push(lint.hint(format!("add the group to the layout, or make it before: {create}")));
+    }
+}
+
+/// Rules for processes of services, which stay with systemd.
+pub(super) fn of_services(looked: &Looked<'_>, lints: &mut Vec<Lint>) {
+    for rule in looked.desired.all_rules().iter().filter(|rule| !rule.ignore) {
+        let service = rule.matcher.also.iter().find_map(|condition| match condition {
+            Condition::Unit(unit) if unit.as_str().ends_with(".service") => Some(unit.as_str()),
+            _ => None,
+        });
+        let Some(unit) = service else { continue };
+        let message =
+            format!("a rule takes processes of {unit}, which are never moved: systemd would lose them");
+        let lint = Lint::new(LintKind::OfService, None, message).at(&rule.matcher.origin);
+        lints.push(lint.hint(format!(
+            "limit the service where it is: systemctl set-property {unit} AllowedCPUs=… MemoryMax=…"
+        )));
+    }
+}
+
+/// A group that is only part of a group's name is made with that.
+fn is_in(name: &kernel::GroupName, above: &kernel::GroupName) -> bool {
+    group_path::is_below(&name.to_string(), &above.to_string())
+}
