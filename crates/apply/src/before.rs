@@ -3,12 +3,13 @@
 use std::collections::{HashMap, HashSet};
 
 use plan::{Owned, Place, is_by_key};
+use rustix::io::Errno;
 use settings::{Access, Version};
 
 use crate::{
     Failure, ownership,
     perform::{Performer, name},
-    record::{Act, Before, Entry},
+    record::{Act, Before, Entry, OwnersBelow},
 };
 
 /// Files that change when another one is written, so that putting that one back is not enough: an idle group has no
@@ -74,7 +75,12 @@ impl<'p, 't> Looking<'p, 't> {
                 let on = self.performer.content(place, "cgroup.subtree_control").unwrap_or_default();
                 let is_on = |name: &&String| on.split_whitespace().any(|word| word == name.as_str());
                 let off = names.iter().filter(|name| !is_on(name)).cloned().collect();
-                Before::Controllers { off, children: self.children(place) }
+                let children = self.children(entry, place)?;
+                let owners = match &entry.act {
+                    Act::DisableControllers { names, .. } => self.others(entry, place, names, &children)?,
+                    _ => Vec::new(),
+                };
+                Before::Controllers { off, children, owners }
             }
             Act::Write { file, text, .. } => self.files(entry, place, (file, text), planned)?,
             Act::SetDevices { .. } | Act::RestoreDevices { .. } => {
@@ -87,16 +93,25 @@ impl<'p, 't> Looking<'p, 't> {
             Act::SetOwnership { access, .. } => {
                 // which ones, whatever their modes
                 let files: Vec<(String, u32)> =
-                    self.listed(place).into_iter().map(|file| (file, 0)).collect();
+                    self.listed(entry, place)?.into_iter().map(|file| (file, 0)).collect();
                 let each = ownership::each(access, place.version, &files, None);
                 let names: Vec<Option<&str>> = each.iter().map(|(file, _)| *file).collect();
-                Before::Owners(self.owners(place, &names))
+                Before::Owners(self.owners(entry, place, &names)?)
             }
             Act::RestoreOwners { owners, .. } => {
-                let names: Vec<Option<&str>> = owners.iter().map(|(file, _)| file.as_deref()).collect();
-                Before::Owners(self.owners(place, &names))
+                // files that came since then change their owner as well
+                let listed = self.listed(entry, place)?;
+                let named = owners.iter().map(|(file, _)| file.as_deref());
+                let others = listed.iter().map(|file| Some(file.as_str()));
+                let mut names: Vec<Option<&str>> = named.clone().collect();
+                names.extend(others.filter(|file| !named.clone().any(|name| name == *file)));
+                Before::Owners(self.owners(entry, place, &names)?)
             }
-            Act::RemoveGroup { .. } => self.group(place),
+            Act::InheritSet { file, .. } => match self.performer.content(place, file) {
+                Some(now) => Before::Files(vec![(file.clone(), now)]),
+                None => Before::Absent,
+            },
+            Act::RemoveGroup { .. } => self.group(entry, place)?,
             _ => Before::Nothing,
         })
     }
@@ -131,25 +146,66 @@ impl<'p, 't> Looking<'p, 't> {
         Ok(Before::Files(std::iter::once((shown.to_owned(), before)).chain(with).collect()))
     }
 
-    fn children(&self, place: &Place) -> Vec<String> {
-        let at = self.performer.at(place);
-        at.and_then(|at| self.performer.host().kernel().children(at, &place.path).ok()).unwrap_or_default()
+    /// What can't be looked at before a change can't be put back after it: the change is refused.
+    fn seen<T>(&self, op: kernel::Op, entry: &Entry, looked: Result<T, Errno>) -> Result<T, Failure> {
+        looked.map_err(|errno| self.performer.refused(op, entry, None, None, errno).into())
     }
 
-    fn listed(&self, place: &Place) -> Vec<String> {
-        let at = self.performer.at(place);
-        at.and_then(|at| self.performer.host().kernel().files(at, &place.path).ok()).unwrap_or_default()
+    fn children(&self, entry: &Entry, place: &Place) -> Result<Vec<String>, Failure> {
+        let Some(at) = self.performer.at(place) else { return Ok(Vec::new()) };
+        let children = self.performer.host().kernel().children(at, &place.path);
+        self.seen(kernel::Op::List, entry, children)
     }
 
-    fn owners(&self, place: &Place, names: &[Option<&str>]) -> Vec<(Option<String>, Owned)> {
-        let Some(at) = self.performer.at(place) else { return Vec::new() };
+    /// Files of those controllers in groups below that are another's than the maker's: they come back as the maker's.
+    fn others(
+        &self,
+        entry: &Entry,
+        place: &Place,
+        names: &[String],
+        children: &[String],
+    ) -> Result<Vec<OwnersBelow>, Failure> {
+        let (uid, gid) = self.performer.system().maker();
+        let mut all = Vec::new();
+        for child in children {
+            let path = if place.path.is_empty() { child.clone() } else { format!("{}/{child}", place.path) };
+            let below = Place { path, ..place.clone() };
+            let files = self.listed(entry, &below)?;
+            let of_names = |file: &&String| {
+                file.split_once('.').is_some_and(|(prefix, _)| names.iter().any(|name| name == prefix))
+            };
+            let files: Vec<Option<&str>> =
+                files.iter().filter(of_names).map(|file| Some(file.as_str())).collect();
+            let mut owners = self.owners(entry, &below, &files)?;
+            owners.retain(|(_, owned)| (owned.uid, owned.gid) != (uid, gid));
+            if !owners.is_empty() {
+                all.push((below.path, owners));
+            }
+        }
+        Ok(all)
+    }
+
+    fn listed(&self, entry: &Entry, place: &Place) -> Result<Vec<String>, Failure> {
+        let Some(at) = self.performer.at(place) else { return Ok(Vec::new()) };
+        let files = self.performer.host().kernel().files(at, &place.path);
+        self.seen(kernel::Op::List, entry, files)
+    }
+
+    fn owners(
+        &self,
+        entry: &Entry,
+        place: &Place,
+        names: &[Option<&str>],
+    ) -> Result<Vec<(Option<String>, Owned)>, Failure> {
+        let Some(at) = self.performer.at(place) else { return Ok(Vec::new()) };
         let each = self.performer.system().owned_each(at, &place.path, names);
-        each.into_iter().map(|(file, owned)| (file.map(str::to_owned), owned)).collect()
+        let each = self.seen(kernel::Op::Read, entry, each)?;
+        Ok(each.into_iter().map(|(file, owned)| (file.map(str::to_owned), owned)).collect())
     }
 
     /// Everything of a group that can be set.
-    fn group(&mut self, place: &Place) -> Before {
-        let listed = self.listed(place);
+    fn group(&mut self, entry: &Entry, place: &Place) -> Result<Before, Failure> {
+        let listed = self.listed(entry, place)?;
         let known = &mut self.settings;
         let settable = listed.iter().filter(|file| {
             if *file == DEVICES_V1 {
@@ -167,12 +223,14 @@ impl<'p, 't> Looking<'p, 't> {
         names.push(None);
         let (mut devices, mut controllers) = (None, Vec::new());
         if let (Version::V2, Some(at)) = (place.version, self.performer.at(place)) {
-            let filter = self.performer.host().kernel().device_filter(at, &place.path).ok().flatten();
+            let filter = self.performer.host().kernel().device_filter(at, &place.path);
+            let filter = self.seen(kernel::Op::Read, entry, filter)?;
             devices = filter.map(|filter| filter.access.to_string());
             let on = self.performer.content(place, "cgroup.subtree_control").unwrap_or_default();
             controllers = on.split_whitespace().map(str::to_owned).collect();
         }
-        Before::Group { files, owners: self.owners(place, &names), devices, controllers }
+        let owners = self.owners(entry, place, &names)?;
+        Ok(Before::Group { files, owners, devices, controllers })
     }
 }
 

@@ -256,11 +256,11 @@ pub(crate) fn difference(ask: &Ask, held: &Value) -> Vec<String> {
         _ if ask.found.satisfied(&ask.value, held) => return Vec::new(),
         (_, OutOfRange::Clamped) => "the kernel takes the nearest value in its range".to_owned(),
         (_, OutOfRange::Misread(how)) => how.to_owned(),
-        _ => "the kernel holds another value than was written".to_owned(),
+        _ => "the kernel has another value than was written".to_owned(),
     };
     if asked == now {
         Vec::new()
     } else {
-        vec![format!("asked for {asked}, the kernel holds {now}: {reason}")]
+        vec![format!("{asked} was written, the kernel has {now}: {reason}")]
     }
 }

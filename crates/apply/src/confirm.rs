@@ -1,6 +1,6 @@
-//! Changes that undo themselves unless they are confirmed in time, for the case that they lock out whoever made them.
-//! The process that undoes is of a session of its own, so that it outlives the shell; should it die too, the next
-//! command finds the time over and undoes ([`crate::recover`]).
+//! Changes that undo themselves unless they are confirmed in time, in case they lock out the person who made them. The
+//! process that undoes is in a session and in groups of its own, so that it outlives the shell and what the change does
+//! to the shell's groups. Should it die too, the daemon or the next command finds the time over ([`crate::recover`]).
 
 use std::{
     io::{Read, Write},
@@ -9,20 +9,23 @@ use std::{
 };
 
 use plan::Plan;
+use settings::Version;
 
 use crate::{
     Failure, Lock, Meta, Outcome, State, Target,
     execute::execute,
-    record::{By, Summary},
-    recover::{Recovered, recover},
-    state::failed,
+    record::{By, Head, Summary},
+    recover::{Recovered, Recovery, recover},
+    state::{command_line, failed},
     undo::undo_recovered,
 };
 
-/// How often it is looked for a confirmation.
+/// How often it looks for a confirmation.
 const POLL: Duration = Duration::from_millis(100);
-/// How long the undoing process waits for others' changes to end.
-const PATIENCE: Duration = Duration::from_secs(3600);
+/// How long it waits before it tries again to undo what it could not; at most, as it waits longer each time.
+const RETRY: Duration = Duration::from_secs(10);
+/// How long a change may take beyond its own deadline before its process counts as hung.
+const HUNG: Duration = Duration::from_secs(30);
 
 /// How a waiting generation ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
@@ -34,6 +37,36 @@ pub enum Verdict {
     Reverted,
     /// It failed, or somebody undid it before.
     NotInEffect,
+}
+
+/// A generation that waits for its confirmation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+pub struct Pending {
+    /// Which.
+    pub generation: u32,
+    /// How long it still waits; zero once the time is over and it is still in effect.
+    #[serde(rename = "remaining_ms", serialize_with = "millis")]
+    pub remaining: Duration,
+    /// Is the time over? Then the process that should have undone it failed or was killed.
+    pub overdue: bool,
+}
+
+fn millis<S: serde::Serializer>(duration: &Duration, to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_u64(u64::try_from(duration.as_millis()).unwrap_or(u64::MAX))
+}
+
+/// The generation that waits for its confirmation, if there is one.
+///
+/// # Errors
+/// [`Failure::State`].
+pub fn pending(state: &State, target: Target<'_>) -> Result<Option<Pending>, Failure> {
+    let Some(last) = state.last_done()? else { return Ok(None) };
+    let pending = |remaining: Duration| Pending {
+        generation: last.head.generation,
+        remaining,
+        overdue: remaining.is_zero(),
+    };
+    Ok(remaining(state, &last, target).map(pending))
 }
 
 /// Carries out a plan that undoes itself unless it is confirmed within `seconds`. `reverter` makes the command that
@@ -53,14 +86,13 @@ pub fn execute_unless_reverted(
     recover(lock, target)?;
     refuse_while_waiting(lock.state(), target)?;
     if !plan.steps.is_empty() {
-        let next = lock.state().last()?.map_or(0, |last| last.head.generation) + 1;
-        start(&mut reverter(next), lock.state())?;
+        start(&mut reverter(lock.state().next()?), lock.state())?;
     }
     let meta = Meta { confirm_within: Some(seconds), ..meta.clone() };
     execute(lock, target, plan, &meta)
 }
 
-/// Starts the undoing process, and waits until it is of its own session.
+/// Starts the undoing process, and waits until it is on its own.
 fn start(command: &mut Command, state: &State) -> Result<(), Failure> {
     let could_not = |error| failed("start the process that undoes in", state.directory(), &error);
     let command = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
@@ -72,10 +104,11 @@ fn start(command: &mut Command, state: &State) -> Result<(), Failure> {
 }
 
 /// The undoing process: waits for the generation to be made, then for its confirmation, and undoes it when `seconds`
-/// are over. Call it before anything else, in a process started by [`execute_unless_reverted`].
+/// are over; what fails is tried again until it succeeds or somebody else has done it. Call it before anything else, in
+/// a process started by [`execute_unless_reverted`].
 ///
 /// # Errors
-/// As [`crate::undo`].
+/// [`Failure::State`] if the process that changes can't be answered: nothing was changed then.
 pub fn revert_unless_confirmed(
     state: &State,
     target: Target<'_>,
@@ -84,53 +117,119 @@ pub fn revert_unless_confirmed(
 ) -> Result<Verdict, Failure> {
     // refused only to the leader of a process group, which has no shell above it either
     let _ = rustix::process::setsid();
-    let told = std::io::stdout().write_all(b"\n").and_then(|()| std::io::stdout().flush());
-    told.map_err(|error| failed("answer the process that changes", state.directory(), &error))?;
-    {
-        // held by whoever makes the generation; free when he is done, or dead
-        let lock = state.lock(PATIENCE)?;
-        let recovered = recover(&lock, target)?;
-        // making it took longer than it was to wait
-        let overdue = recovered.iter().any(|recovered| recovered.generation == generation);
-        if overdue && state.summary(generation)?.is_done() {
-            return Ok(Verdict::Reverted);
+    leave_groups(target);
+    let answered = std::io::stdout().write_all(b"\n").and_then(|()| std::io::stdout().flush());
+    answered.map_err(|error| failed("answer the process that changes", state.directory(), &error))?;
+    wait_until_made(state, target, generation, seconds);
+    let mut pause = POLL;
+    loop {
+        match step(state, target, generation) {
+            Ok(Some(verdict)) => return Ok(verdict),
+            Ok(None) => pause = POLL,
+            Err(_) => pause = (pause * 2).min(RETRY),
+        }
+        std::thread::sleep(pause);
+    }
+}
+
+/// To the root of every hierarchy, where this may: whatever the change does to the groups of the shell that it was
+/// started from (freeze, starve, kill) must not reach the process that undoes it. Nor should the OOM killer.
+fn leave_groups(target: Target<'_>) {
+    let kernel = target.host.kernel();
+    for at in target.host.hierarchies() {
+        let base = target.host.base(at).path();
+        for group in ["", base] {
+            if kernel.write(at, group, "cgroup.procs", &std::process::id().to_string()).is_ok() {
+                break;
+            }
+            // v2 takes no process where groups get controllers, but in the root
+            if at.version == Version::V1 && base.is_empty() {
+                break;
+            }
         }
     }
-    let deadline = Instant::now() + Duration::from_secs(seconds);
-    while Instant::now() < deadline {
-        if let Some(verdict) = verdict(state, generation)? {
-            return Ok(verdict);
+    let _ = std::fs::write("/proc/self/oom_score_adj", "-1000");
+}
+
+/// Waits for the process that makes the generation, which has the lock until then. One that hangs long after the
+/// deadline is ended: its change is put back then like that of any process that died.
+fn wait_until_made(state: &State, target: Target<'_>, generation: u32, seconds: u64) {
+    let hung = Instant::now() + Duration::from_secs(seconds) + HUNG;
+    loop {
+        match state.lock(POLL) {
+            Ok(lock) => {
+                if recover(&lock, target).is_ok() {
+                    return;
+                }
+                drop(lock);
+                std::thread::sleep(RETRY.min(Duration::from_secs(1)));
+            }
+            Err(_) if Instant::now() > hung => {
+                end_maker(state, generation);
+                std::thread::sleep(Duration::from_secs(1));
+            }
+            Err(_) => {}
         }
-        std::thread::sleep(POLL.min(deadline.saturating_duration_since(Instant::now())));
     }
-    let lock = state.lock(PATIENCE)?;
+}
+
+/// Kills the process that is making this generation.
+fn end_maker(state: &State, generation: u32) {
+    let Ok(record) = state.journal(generation) else { return };
+    let by = &record.head.by;
+    let pid = i32::try_from(by.pid).ok().and_then(rustix::process::Pid::from_raw);
+    let Some(pid) = pid else { return };
+    let Ok(process) = rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty()) else { return };
+    // the number may be another's by now, but not once the descriptor is open
+    if command_line(by.pid).is_some_and(|command| command == by.command) {
+        let _ = rustix::process::pidfd_send_signal(&process, rustix::process::Signal::KILL);
+    }
+}
+
+/// One look: `None` while there is time.
+fn step(state: &State, target: Target<'_>, generation: u32) -> Result<Option<Verdict>, Failure> {
     if let Some(verdict) = verdict(state, generation)? {
-        return Ok(verdict);
+        return Ok(Some(verdict));
     }
-    undo_recovered(&lock, target, None, &meta(seconds))?;
-    Ok(Verdict::Reverted)
+    let Some(last) = state.last_done()? else { return Ok(None) };
+    match remaining(state, &last, target) {
+        Some(left) if !left.is_zero() => return Ok(None),
+        Some(_) => {}
+        None => return Ok(Some(Verdict::NotInEffect)),
+    }
+    let lock = state.lock(RETRY)?;
+    if let Some(verdict) = verdict(state, generation)? {
+        return Ok(Some(verdict));
+    }
+    // whoever else began to undo it may have been interrupted
+    let recovered = recover(&lock, target)?;
+    let is_reverted = recovered.iter().any(|recovered| recovered.how == Recovery::Unconfirmed);
+    Ok(is_reverted.then_some(Verdict::Reverted))
 }
 
 fn verdict(state: &State, generation: u32) -> Result<Option<Verdict>, Failure> {
     if state.is_confirmed(generation) {
         return Ok(Some(Verdict::Confirmed));
     }
-    let last = state.last()?;
-    let waits = last.is_some_and(|last| last.head.generation == generation && last.is_done());
-    Ok((!waits).then_some(Verdict::NotInEffect))
+    if state.last_done()?.is_some_and(|last| last.head.generation == generation) {
+        return Ok(None);
+    }
+    // what could not be recovered yet may still be in effect
+    Ok((state.unfinished()? != Some(generation)).then_some(Verdict::NotInEffect))
 }
 
-/// Lets a generation stay; without a number the one that waits. Returns which.
+/// Keeps a generation; without a number the one that waits. Returns which.
 ///
 /// # Errors
 /// [`Failure::NotWaiting`], [`Failure::NoGeneration`].
 pub fn confirm(lock: &Lock, target: Target<'_>, generation: Option<u32>) -> Result<u32, Failure> {
-    let last = lock.state().last()?;
+    let last = lock.state().last_done()?;
     let number = last.as_ref().map_or(0, |last| last.head.generation);
+    let all = lock.state().finished()?.last().copied().unwrap_or(0);
     let generation = generation.unwrap_or(number);
     let refused = |why| Err(Failure::NotWaiting { generation, why });
-    let Some(last) = last.filter(|_| generation <= number && generation > 0) else {
-        return Err(Failure::NoGeneration { asked: generation, last: number });
+    let Some(last) = last.filter(|_| generation <= all && generation > 0) else {
+        return Err(Failure::NoGeneration { asked: generation, last: all });
     };
     if lock.state().is_confirmed(generation) {
         return refused("it was confirmed before");
@@ -140,39 +239,54 @@ pub fn confirm(lock: &Lock, target: Target<'_>, generation: Option<u32>) -> Resu
     }
     match remaining(lock.state(), &last, target) {
         None => refused("it needs no confirmation"),
-        Some(0) => refused("its time is over"),
+        Some(Duration::ZERO) => refused("its time is over"),
         Some(_) => lock.write_confirmation(generation).map(|()| generation),
     }
 }
 
 /// Nothing is built upon what may go.
 pub(crate) fn refuse_while_waiting(state: &State, target: Target<'_>) -> Result<(), Failure> {
-    let Some(last) = state.last()? else { return Ok(()) };
+    let Some(last) = state.last_done()? else { return Ok(()) };
     match remaining(state, &last, target) {
-        Some(seconds) => Err(Failure::Unconfirmed { generation: last.head.generation, seconds }),
+        Some(left) => {
+            Err(Failure::Unconfirmed { generation: last.head.generation, seconds: left.as_secs() + 1 })
+        }
         None => Ok(()),
     }
 }
 
 /// Undoes what was not confirmed in time, where the process that should have done so is gone.
 pub(crate) fn undo_overdue(lock: &Lock, target: Target<'_>) -> Result<Option<Recovered>, Failure> {
-    let Some(last) = lock.state().last()? else { return Ok(None) };
-    let (Some(0), Some(seconds)) = (remaining(lock.state(), &last, target), last.head.confirm_within) else {
+    let Some(last) = lock.state().last_done()? else { return Ok(None) };
+    let (Some(Duration::ZERO), Some(seconds)) =
+        (remaining(lock.state(), &last, target), last.head.confirm_within)
+    else {
         return Ok(None);
     };
     let outcome = undo_recovered(lock, target, None, &meta(seconds))?;
     let generation = last.head.generation;
-    Ok(Some(Recovered { generation, ending: crate::record::Ending::RolledBack, left: outcome.left }))
+    let (how, of_undo) = (Recovery::Unconfirmed, false);
+    Ok(Some(Recovered { generation, how, of_undo, left: outcome.left }))
 }
 
-/// Seconds left to confirm it; `None` if it does not wait.
-fn remaining(state: &State, last: &Summary, target: Target<'_>) -> Option<u64> {
-    let within = last.head.confirm_within?;
-    let done = last.result.as_ref().filter(|_| last.is_done())?;
-    let waits = last.head.boot == target.system.boot() && !state.is_confirmed(last.head.generation);
-    waits.then(|| (done.at + within).saturating_sub(target.system.now()))
+/// How long it can still be confirmed; `None` if it does not wait. Counted by the clock that runs from boot on: the
+/// wall clock may be set to anything.
+fn remaining(state: &State, last: &Summary, target: Target<'_>) -> Option<Duration> {
+    let Head { confirm_within, boot, generation, .. } = &last.head;
+    let within = Duration::from_secs((*confirm_within)?);
+    let done = &last.result;
+    if *boot != target.system.boot() || state.is_confirmed(*generation) {
+        return None;
+    }
+    let passed = match done.uptime {
+        Some(uptime) => Duration::from_millis(target.system.uptime().saturating_sub(uptime)),
+        // recorded by a version that had the wall clock only
+        None => Duration::from_secs(target.system.now().saturating_sub(done.at)),
+    };
+    Some(within.saturating_sub(passed))
 }
 
 fn meta(seconds: u64) -> Meta {
-    Meta { by: By::caller(), what: format!("not confirmed within {seconds} s"), confirm_within: None }
+    let what = format!("not confirmed within {seconds} s");
+    Meta { by: By::caller(), what, confirm_within: None, layout: false }
 }

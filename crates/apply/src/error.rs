@@ -40,6 +40,24 @@ pub enum Error {
         /// What the kernel says.
         state: String,
     },
+    /// A group that was made again does not contain what it contained before.
+    #[error("{}", left.join("; "))]
+    NotAsBefore {
+        /// What is different, each with the reason.
+        left: Vec<String>,
+    },
+    /// All steps were done, but the end of the journal could not be written, so nobody would know of them.
+    #[error("the change could not be recorded: {reason}")]
+    Unrecorded {
+        /// The system's answer.
+        reason: String,
+    },
+    /// The change would stop the processes that have to finish it.
+    #[error("group '{group}' holds ringfence itself, which could not finish the change once it is frozen")]
+    FreezesItself {
+        /// The group.
+        group: GroupName,
+    },
     /// Somebody asked to stop before a step.
     #[error("interrupted")]
     Interrupted,
@@ -62,11 +80,16 @@ impl Error {
             Error::Lacks { instead, .. } => Some(instead.clone()),
             Error::Decode { error, .. } => error.hint(),
             Error::InvalidPartition { group, .. } => Some(format!(
-                "a partition needs CPUs that no sibling uses and a parent that hands them down: ringfence set {group} \
+                "a partition needs CPUs that no sibling uses and a parent that hands them down: ringfence set {} \
                  cpuset.cpus.partition=member cpuset.cpus=…, then cpuset.cpus.partition=root again (since Linux 6.7 \
-                 with cpuset.cpus.exclusive along the whole path)"
+                 with cpuset.cpus.exclusive along the whole path)",
+                units::hint::group(group)
             )),
-            Error::Interrupted => None,
+            Error::Interrupted | Error::NotAsBefore { .. } => None,
+            Error::Unrecorded { .. } => Some("df shows where the disk is full".to_owned()),
+            Error::FreezesItself { .. } => {
+                Some("run ringfence from a shell outside of that group".to_owned())
+            }
             Error::Undone { error, .. } => error.hint(),
         }
     }

@@ -35,13 +35,24 @@ pub(crate) fn inverse(entry: &Entry, affinities: &[&Affinity]) -> Inverse {
         (Act::EnableControllers { place, .. }, Before::Controllers { off, .. }) if !off.is_empty() => {
             acts(vec![Act::DisableControllers { place: place.clone(), names: off.clone() }])
         }
-        (Act::DisableControllers { place, names }, Before::Controllers { off, .. }) => {
+        (Act::DisableControllers { place, names }, Before::Controllers { off, owners, .. }) => {
             let names: Vec<String> = names.iter().filter(|name| !off.contains(name)).cloned().collect();
             let all = (!names.is_empty()).then(|| Act::EnableControllers { place: place.clone(), names });
-            acts(all.into_iter().collect())
+            let owners = owners.iter().map(|(path, owners)| Act::RestoreOwners {
+                place: Place { path: path.clone(), ..place.clone() },
+                owners: owners.clone(),
+            });
+            acts(all.into_iter().chain(owners).collect())
         }
         (Act::Write { place, file, text }, Before::Files(files)) => {
             written(entry, place, (file, text), files)
+        }
+        (Act::InheritSet { place, file }, Before::Files(files)) => {
+            let now = Entry {
+                act: Act::Write { place: place.clone(), file: file.clone(), text: String::new() },
+                ..entry.clone()
+            };
+            written(&now, place, (file, ""), files)
         }
         (Act::SetDevices { place, .. } | Act::RestoreDevices { place, .. }, Before::Devices(rules)) => {
             acts(vec![Act::RestoreDevices { place: place.clone(), rules: rules.clone() }])
@@ -84,6 +95,11 @@ fn written(entry: &Entry, place: &Place, (file, text): (&str, &str), files: &[(S
             None => vec![(file.to_owned(), plain(file, before))],
         }
     };
+    if matches!(shown.as_str(), "cpuset.cpus" | "cpuset.mems") && before.trim().is_empty() {
+        // the kernel takes no empty list where tasks are in the group or below it
+        let act = Act::InheritSet { place: place.clone(), file: shown.clone() };
+        return Inverse { acts: vec![act], cannot: None };
+    }
     let mut acts: Vec<Act> = texts.into_iter().map(|(file, text)| write(&file, text)).collect();
     acts.extend(with.iter().map(|(file, text)| write(file, plain(file, text))));
     let cannot = (file == "cgroup.type" && before != text)

@@ -1,40 +1,67 @@
 //! The journal of a generation that is under way: everything that will be changed with what was there before, on the
-//! disk before the first change; then a mark before each step. Marks are not forced to the disk: they must outlive
-//! this process, and the control groups that they are about do not outlive the machine's going down either.
+//! disk before the first change; then a mark before each step. Room for the marks and for the end is allocated
+//! beforehand, so that a full disk stops a change before it begins and not in the middle. Marks are not forced to the
+//! disk: they must outlive this process, and the control groups that they are about do not outlive a crash of the
+//! machine either.
 
-use std::{fs::File, io::Write};
+use std::{fs::File, os::unix::fs::FileExt};
 
-use serde::Serialize;
+use plan::Outsider;
 
 use crate::{
     Failure,
+    lines::{self, ROOM},
     record::{Affinity, Entry, Head, Mark, Record, Result as End},
     state::{Lock, failed},
 };
+
+/// What a mark takes at most, but for those that hold a file's content.
+const MARK: u64 = 64;
 
 /// An open journal.
 pub(crate) struct Journal<'l> {
     lock: &'l Lock,
     generation: u32,
     file: File,
+    /// Where the next line goes.
+    end: u64,
+    /// How many lines there are.
+    lines: u64,
+    /// How large the file is.
+    room: u64,
 }
 
 impl<'l> Journal<'l> {
-    /// Writes head and steps.
-    pub fn start(lock: &'l Lock, head: &Head, entries: &[Entry]) -> Result<Journal<'l>, Failure> {
+    /// Writes head and steps. With `for_undo`, room for the journal of the undo is set aside as well.
+    pub fn start(
+        lock: &'l Lock,
+        head: &Head,
+        entries: &[Entry],
+        for_undo: bool,
+    ) -> Result<Journal<'l>, Failure> {
         let mut bytes = Vec::with_capacity(300 * (entries.len() + 2));
-        let written = line(&mut bytes, head);
-        let written =
-            entries.iter().fold(written, |so_far, entry| so_far.and_then(|()| line(&mut bytes, entry)));
+        let mut lines = 0;
+        let mut written = lines::append(&mut bytes, lines, head);
+        for entry in entries {
+            lines += 1;
+            written = written.and_then(|()| lines::append(&mut bytes, lines, entry));
+        }
         written.map_err(|error| failed("write a journal in", lock.state().directory(), &error))?;
-        let file = lock.start_journal(head.generation, &bytes)?;
-        Ok(Journal { lock, generation: head.generation, file })
+        let end = bytes.len() as u64;
+        let room = (end + MARK * (entries.len() as u64 + 1) + ROOM / 2).next_multiple_of(ROOM);
+        if for_undo {
+            // the undo of a step has up to a few steps, each with the contents of its files
+            lock.reserve((3 * end + ROOM).next_multiple_of(ROOM))?;
+        }
+        let file = lock.start_journal(head.generation, &bytes, room)?;
+        Ok(Journal { lock, generation: head.generation, file, end, lines: lines + 1, room })
     }
 
-    /// Goes on with one that was broken off.
+    /// Continues the journal of a generation that was interrupted, behind its last good line.
     pub fn resume(lock: &'l Lock, record: &Record) -> Result<Journal<'l>, Failure> {
         let generation = record.head.generation;
-        Ok(Journal { lock, generation, file: lock.continue_journal(generation)? })
+        let (file, good, room) = lock.continue_journal(generation, record.damage.as_ref())?;
+        Ok(Journal { lock, generation, file, end: good.bytes, lines: good.lines, room })
     }
 
     /// A step begins.
@@ -52,33 +79,82 @@ impl<'l> Journal<'l> {
         self.mark(&Mark::Thread { step, affinity: affinity.clone() })
     }
 
-    /// A file holds something else than was written.
+    /// A thread is about to be moved.
+    pub fn moved(&mut self, step: usize, moved: &Outsider) -> std::io::Result<()> {
+        self.mark(&Mark::Moved { step, moved: moved.clone() })
+    }
+
+    /// A file contains something else than was written.
     pub fn held(&mut self, step: usize, held: &str) -> std::io::Result<()> {
         self.mark(&Mark::Held { step, held: held.to_owned() })
     }
 
-    /// What a file held that was not there at first.
+    /// What a file contained that was not there at first.
     pub fn was(&mut self, step: usize, was: &str) -> std::io::Result<()> {
         self.mark(&Mark::Was { step, was: was.to_owned() })
     }
 
-    /// Writes the end, and makes the journal a finished generation.
-    pub fn finish(mut self, result: End) -> Result<(), Failure> {
-        let marked = self.mark(&Mark::End { result });
-        marked.map_err(|error| failed("write a journal in", self.lock.state().directory(), &error))?;
-        self.lock.finish(self.generation, &self.file)
+    /// What a file of a new group contains before anybody writes it.
+    pub fn fresh(&mut self, hierarchy: usize, file: &str, fresh: &str) -> std::io::Result<()> {
+        self.mark(&Mark::Fresh { hierarchy, file: file.to_owned(), fresh: fresh.to_owned() })
     }
 
-    /// One write(2): a line is there wholly or, if the disk is full, cut short and then not read.
+    /// Writes the end, and makes the journal a finished generation. After an error it can be tried again.
+    pub fn finish(&mut self, mut result: End) -> Result<(), Failure> {
+        result.lines = self.lines;
+        let before = (self.end, self.lines);
+        let marked = self.mark(&Mark::End { result });
+        let finished = marked
+            .map_err(|error| failed("write a journal in", self.lock.state().directory(), &error))
+            .and_then(|()| self.lock.finish(self.generation, &self.file, self.end));
+        if finished.is_err() {
+            // another end may be written over this one; until then nobody may read it as the end
+            (self.end, self.lines) = before;
+            let _ = self.file.set_len(self.end).and_then(|()| self.file.set_len(self.room));
+        }
+        finished
+    }
+
+    /// Makes a journal that has its end already a finished generation.
+    pub fn rename(&self) -> Result<(), Failure> {
+        self.lock.finish(self.generation, &self.file, self.end)
+    }
+
+    /// One write(2) into the room that is there: a line is there wholly or, if it is cut short, not read.
     fn mark(&mut self, mark: &Mark) -> std::io::Result<()> {
-        let mut bytes = Vec::with_capacity(32);
-        line(&mut bytes, mark)?;
-        self.file.write_all(&bytes)
+        let mut bytes = Vec::with_capacity(48);
+        lines::append(&mut bytes, self.lines, mark)?;
+        let end = self.end + bytes.len() as u64;
+        if end >= self.room {
+            let room = (end + ROOM / 2).next_multiple_of(ROOM);
+            crate::state::allocate(&self.file, self.room, room)?;
+            self.room = room;
+        }
+        self.file.write_all_at(&bytes, self.end)?;
+        (self.end, self.lines) = (end, self.lines + 1);
+        Ok(())
     }
 }
 
-fn line(bytes: &mut Vec<u8>, value: &impl Serialize) -> std::io::Result<()> {
-    serde_json::to_writer(&mut *bytes, value)?;
-    bytes.push(b'\n');
-    Ok(())
+/// How much of a journal can be read.
+pub(crate) struct Good {
+    /// In bytes.
+    pub bytes: u64,
+    /// In lines.
+    pub lines: u64,
+}
+
+impl Good {
+    /// Up to the first damaged line, or all.
+    pub fn of(bytes: &[u8], damage: Option<&lines::Damage>) -> Good {
+        let used = lines::used(bytes);
+        let ends = used.iter().enumerate().filter(|(_, byte)| **byte == b'\n').map(|(at, _)| at as u64 + 1);
+        let wanted =
+            damage.map_or(usize::MAX, |damage| usize::try_from(damage.line - 1).unwrap_or(usize::MAX));
+        let mut good = Good { bytes: 0, lines: 0 };
+        for end in ends.take(wanted) {
+            good = Good { bytes: end, lines: good.lines + 1 };
+        }
+        good
+    }
 }

@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use crate::{
     Failure, State, Target,
-    record::{By, Head, Summary},
+    record::{By, Ending, Head, Record, Summary},
     state::command_line,
 };
 
@@ -20,6 +20,8 @@ pub enum Kept {
         head: Head,
         /// Is the process that makes it still there? If not, it was broken off.
         lives: bool,
+        /// What its process had come to when it ended, if it had come to an end.
+        ended: Option<Ending>,
     },
     /// It can't be read.
     Damaged {
@@ -39,6 +41,8 @@ pub struct Unfinished {
     pub process: u32,
     /// Is that process still there? If not, the generation was broken off.
     pub lives: bool,
+    /// How it ended, where only its being finished is not recorded: nothing of it is rolled back then.
+    pub ended: Option<Ending>,
 }
 
 impl Kept {
@@ -69,9 +73,6 @@ pub fn kept(state: &State) -> Result<Vec<Kept>, Failure> {
 
 fn finished_one(state: &State, generation: u32) -> Option<Kept> {
     match state.summary(generation) {
-        Ok(summary) if summary.result.is_none() => {
-            Some(Kept::Damaged { generation, failure: state.cut_short(generation) })
-        }
         Ok(summary) => Some(Kept::Finished(summary)),
         // old ones are taken away at any moment
         Err(_) if !state.is_there(generation) => None,
@@ -79,17 +80,17 @@ fn finished_one(state: &State, generation: u32) -> Option<Kept> {
     }
 }
 
-/// One that was broken off within its first line has changed nothing, and nobody was told of it.
 fn unfinished_one(state: &State, generation: u32) -> Option<Kept> {
     match state.journal(generation) {
         Ok(record) => {
-            let head = record?.head;
+            let Record { head, result, .. } = record;
+            let ended = result.map(|result| result.ending);
             let lives = lives(&head.by);
             // a process that is gone by now may have come to its end since the journal was read
             if !lives && state.is_there(generation) {
                 return finished_one(state, generation);
             }
-            Some(Kept::Unfinished { head, lives })
+            Some(Kept::Unfinished { head, lives, ended })
         }
         Err(_) if state.is_there(generation) => finished_one(state, generation),
         Err(failure) => Some(Kept::Damaged { generation, failure }),
@@ -99,14 +100,19 @@ fn unfinished_one(state: &State, generation: u32) -> Option<Kept> {
 /// The generation that is under way on this machine, or was broken off there and not put back yet.
 ///
 /// # Errors
-/// [`Failure::State`].
+/// [`Failure::State`], also if its journal is damaged.
 pub fn unfinished(state: &State, target: Target<'_>) -> Result<Option<Unfinished>, Failure> {
     let Some(generation) = state.unfinished()? else { return Ok(None) };
-    // it may have ended meanwhile
-    let Some(Kept::Unfinished { head, lives }) = unfinished_one(state, generation) else { return Ok(None) };
+    let (head, lives, ended) = match unfinished_one(state, generation) {
+        Some(Kept::Unfinished { head, lives, ended }) => (head, lives, ended),
+        // what it changed may be in effect
+        Some(Kept::Damaged { failure, .. }) => return Err(failure),
+        // it has ended meanwhile
+        _ => return Ok(None),
+    };
     // nothing that was changed in an earlier boot is left
     let here = head.boot == target.system.boot();
-    Ok(here.then_some(Unfinished { generation, process: head.by.pid, lives }))
+    Ok(here.then_some(Unfinished { generation, process: head.by.pid, lives, ended }))
 }
 
 /// Its number alone may be another's by now.

@@ -9,10 +9,13 @@ mod copy;
 mod preview;
 
 // a whole plan, in the order of its way
+mod leftovers;
 mod observe;
+mod planned;
 mod system;
 
 mod failure;
+mod lines;
 mod record;
 mod state;
 
@@ -22,6 +25,7 @@ mod journal;
 mod prune;
 
 mod away;
+mod membership;
 mod ownership;
 mod perform;
 
@@ -37,22 +41,26 @@ mod made;
 mod status;
 
 pub use change::{Change, set};
-pub use confirm::{Verdict, confirm, execute_unless_reverted, revert_unless_confirmed};
+pub use confirm::{Pending, Verdict, confirm, execute_unless_reverted, pending, revert_unless_confirmed};
 pub use copy::copies;
 pub use error::Error;
 pub use execute::{Difference, Meta, Outcome, Unmoved, execute};
 pub use failure::Failure;
 pub use held::{Reading, all, get, place};
 pub use kept::{Kept, Unfinished, kept, unfinished};
+pub use leftovers::Earlier;
+pub use lines::{Damage, append as append_line};
 pub use made::made;
-pub use observe::{hierarchies, observe, planned};
+pub use membership::{StaysIn, stays_in};
+pub use observe::{hierarchies, observe};
 pub use perform::Target;
+pub use planned::planned;
 pub use preview::{Planned, inverse, preview};
 pub use prune::KEPT;
 pub use record::{
     Act, Affinity, Before, By, Ending, Entry, Head, Kind, Record, Result as End, Spot, Summary,
 };
-pub use recover::{Recovered, recover};
+pub use recover::{Recovered, Recovery, is_undone, recover};
 pub use state::{Lock, STATE, STATE_VARIABLE, State, state_directory};
 pub use status::{Drift, GroupStatus, SettingStatus, Task, status};
 pub use stayed::Stayed;

@@ -6,10 +6,9 @@ use std::{
 };
 
 use kernel::{Hierarchy, Seat};
-use layout::Desired;
-use plan::{Need, Observed, Owned, People, Plan, Problem, SeenGroup, SeenHierarchy};
-use settings::{Facts, Version};
-use topology::Machine;
+use plan::{Need, Observed, Owned, SeenGroup, SeenHierarchy};
+use settings::{Controller, Version};
+use units::group_path;
 
 use crate::Target;
 
@@ -50,24 +49,34 @@ pub fn observe<'d>(
     let node = |device: &str| Some((device.to_owned(), device_node(target, device)?));
     observed.device_nodes = devices.into_iter().filter_map(node).collect();
     observed.io_cost = io_cost(target);
+    let involved: BTreeSet<usize> = needs.iter().map(|need| need.place.hierarchy).collect();
+    let files = |at: usize| Some((at, child_files(target, target.host.hierarchies().get(at)?)?));
+    observed.child_files = involved.into_iter().filter_map(files).collect();
     observed
 }
 
-/// What has to be done for a configuration on this machine as it is now: looks at what the planner needs, and plans.
-///
-/// # Errors
-/// What can't be had on this machine.
-pub fn planned(
-    target: Target<'_>,
-    desired: &Desired,
-    machine: &Machine,
-    facts: &dyn Facts,
-    people: &dyn People,
-) -> Result<Plan, Vec<Problem>> {
-    let needs = plan::needs(desired, &hierarchies(target));
-    let devices = plan::devices(desired);
-    let observed = observe(target, &needs, devices.iter().map(String::as_str));
-    plan::plan(desired, machine, &observed, facts, people)
+/// What files some groups directly below the root have together: on v2 each has those of the controllers that it was
+/// given.
+fn child_files(target: Target<'_>, at: &Hierarchy) -> Option<BTreeSet<String>> {
+    const LOOKED_AT: usize = 4;
+    let kernel = target.host.kernel();
+    let looked = if at.version == Version::V1 { 1 } else { LOOKED_AT };
+    let children = kernel.children(at, "").ok()?;
+    if children.is_empty() && at.version == Version::V1 && at.controllers.contains(&Controller::Io) {
+        return blkio_files(kernel.files(at, "").ok()?);
+    }
+    let files = children.iter().take(looked).filter_map(|child| kernel.files(at, child).ok()).flatten();
+    Some(files.collect::<BTreeSet<String>>()).filter(|files| !files.is_empty())
+}
+
+/// The files of v1's blkio where only the root can be looked at: it has all that groups have (CFQ's weight too, as
+/// long as there was one), but for BFQ's weight (`CFTYPE_NOT_ON_ROOT` in block/bfq-cgroup.c).
+fn blkio_files(root: Vec<String>) -> Option<BTreeSet<String>> {
+    if !root.iter().any(|file| file.starts_with("blkio.throttle.")) {
+        return None;
+    }
+    let bfq = ["blkio.bfq.weight", "blkio.bfq.weight_device"].map(str::to_owned);
+    Some(root.into_iter().chain(bfq).collect())
 }
 
 struct Looking<'t> {
@@ -87,8 +96,7 @@ impl<'t> Looking<'t> {
     fn look(&mut self, at: &Hierarchy, need: &Need, seen: &mut SeenHierarchy) {
         let kernel = self.target.host.kernel();
         let path = &need.place.path;
-        let in_missing =
-            |missing: &String| path.strip_prefix(missing.as_str()).is_some_and(|rest| rest.starts_with('/'));
+        let in_missing = |missing: &String| group_path::is_below(path, missing);
         if self.missing[at.id].as_ref().is_some_and(in_missing) {
             return;
         }
@@ -186,7 +194,7 @@ impl<'t> Looking<'t> {
         }
         let mut directory = None;
         let mut owners = BTreeMap::new();
-        for (file, owned) in self.target.system.owned_each(at, path, &chosen) {
+        for (file, owned) in self.target.system.owned_each(at, path, &chosen).unwrap_or_default() {
             match file {
                 None => directory = Some(owned),
                 Some(file) => drop(owners.insert(file.to_owned(), owned)),

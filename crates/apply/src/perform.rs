@@ -2,20 +2,23 @@
 
 use std::{
     cell::RefCell,
-    collections::{BTreeSet, HashMap},
+    collections::{BTreeSet, HashMap, HashSet},
 };
 
 use kernel::{GroupName, Hierarchy, Host, Op, Seat};
-use plan::{Ask, Place};
+use plan::{Ask, Outsider, Owned, Place};
 use rustix::io::Errno;
 use settings::{Access, Version};
+use units::{CpuSet, group_path};
 
 use crate::{
     Difference, Error, Unmoved, away,
+    before::DEVICES_V1,
     change::difference,
     journal::Journal,
-    ownership,
+    membership, ownership,
     record::{Act, Affinity, Entry, Spot},
+    rollback::refill,
     system::System,
 };
 
@@ -33,6 +36,8 @@ pub struct Target<'t> {
 pub(crate) struct Done {
     pub difference: Option<Difference>,
     pub unmoved: Vec<Unmoved>,
+    /// What is not quite as it was before.
+    pub note: Option<String>,
 }
 
 /// Carries out acts one after the other.
@@ -52,12 +57,17 @@ pub(crate) struct Performer<'t> {
     thinned: RefCell<BTreeSet<(usize, String)>>,
     /// Threads whose CPUs were changed, with the step.
     pub affinities: Vec<(usize, Affinity)>,
+    /// Processes that were moved, with the step.
+    pub moved: Vec<(usize, Outsider)>,
+    /// Files of new groups whose default is in the journal already, by hierarchy.
+    fresh: HashSet<(usize, String)>,
 }
 
 impl<'t> Performer<'t> {
     pub fn new(target: Target<'t>, hierarchies: Vec<Option<Hierarchy>>) -> Performer<'t> {
         let (heirs, makers, files, thinned) = Default::default();
-        Performer { target, anew: None, hierarchies, heirs, makers, files, thinned, affinities: Vec::new() }
+        let (affinities, moved, fresh) = Default::default();
+        Performer { target, anew: None, hierarchies, heirs, makers, files, thinned, affinities, moved, fresh }
     }
 
     /// For a record that counts hierarchies in its own way.
@@ -129,6 +139,7 @@ impl<'t> Performer<'t> {
             return Ok(Done::default());
         }
         if let Act::Unmount { path, .. } = &entry.act {
+            self.refuse_to_hide_groups(path)?;
             self.target.host.kernel().let_go(path);
             self.host().kernel().let_go(path);
             self.system().unmount(path).map_err(|errno| unmountable(path, errno))?;
@@ -162,20 +173,108 @@ impl<'t> Performer<'t> {
                 self.own(place, entry, &each)?;
             }
             Act::RestoreOwners { owners, .. } => {
+                let came = self
+                    .came_since(place, owners)
+                    .map_err(|errno| self.refused(Op::List, entry, None, None, errno))?;
+                let (uid, gid) = self.system().maker();
                 let each: Vec<_> = owners
                     .iter()
                     .map(|(file, owned)| (file.as_deref(), ownership::exactly(*owned)))
+                    .chain(came.iter().map(|file| {
+                        let to = kernel::Ownership { uid: Some(uid), gid: Some(gid), mode: None };
+                        (Some(file.as_str()), to)
+                    }))
                     .collect();
-                self.own(place, entry, &each)?;
+                self.own_rest(place, entry, &each)?;
             }
             Act::MoveTasksAway { cpus, to, .. } => {
                 let unmoved = away::move_away(self, step, entry, (place.clone(), cpus, to), journal)?;
                 return Ok(Done { unmoved, ..Done::default() });
             }
             Act::RestoreAffinities { threads, .. } => away::restore(self, step, entry, threads, journal)?,
+            Act::MoveTasks { place, .. } => membership::bring(self, step, entry, place, journal)?,
+            Act::ReturnTasks { place, tasks } => {
+                membership::give_back(self, step, entry, (place, tasks), journal)?;
+            }
+            Act::Refill { place, files } => {
+                let left = refill(self, journal, step, entry, (place, files));
+                if !left.is_empty() {
+                    return Err(Error::NotAsBefore { left });
+                }
+            }
+            Act::InheritSet { place, file } => {
+                let note = self.inherit(entry, place, file)?;
+                return Ok(Done { note, ..Done::default() });
+            }
             Act::Mount { .. } | Act::Unmount { .. } => {}
         }
         Ok(Done::default())
+    }
+
+    /// Notes in the journal what a file of a new group contains before this generation writes it: the kernel's
+    /// default, alike for all new groups of a hierarchy.
+    pub fn note_default(
+        &mut self,
+        place: &Place,
+        file: &str,
+        journal: &mut Journal<'_>,
+    ) -> std::io::Result<()> {
+        let shown = if matches!(file, "devices.allow" | "devices.deny") { DEVICES_V1 } else { file };
+        let key = (place.hierarchy, shown.to_owned());
+        if self.fresh.contains(&key) {
+            return Ok(());
+        }
+        if let Some(content) = self.content(place, shown) {
+            journal.fresh(place.hierarchy, shown, &content)?;
+        }
+        self.fresh.insert(key);
+        Ok(())
+    }
+
+    /// Empties the list, which is the parent's then; where the kernel refuses that, as tasks need one (v1, and v2
+    /// before 7.0), it is spelled out.
+    fn inherit(&self, entry: &Entry, place: &Place, file: &str) -> Result<Option<String>, Error> {
+        let Some(at) = self.at(place) else { return Err(not_mounted(entry)) };
+        let kernel = self.host().kernel();
+        // where its controller is off there is no list
+        if matches!(kernel.write(at, &place.path, file, "\n"), Ok(()) | Err(Errno::NOENT)) {
+            return Ok(None);
+        }
+        let above = group_path::parent(&place.path).unwrap_or_default();
+        let above = Place { path: above.to_owned(), ..place.clone() };
+        let effective = format!("{file}.effective");
+        let all = match place.version {
+            Version::V1 => self.content(&above, file),
+            Version::V2 => self.content(&above, &effective).or_else(|| self.content(&above, file)),
+        };
+        let all: CpuSet = all.and_then(|text| text.parse().ok()).unwrap_or_default();
+        let rest = all.difference(&self.exclusive_beside(place, &above, file));
+        let text = if rest.is_empty() { &all } else { &rest }.to_string();
+        let written = kernel.write(at, &place.path, file, &text);
+        written.map_err(|errno| self.refused(Op::Write, entry, Some(file), Some(&text), errno))?;
+        let group = self.host().named(at, &place.path);
+        Ok(Some(format!(
+            "{file} of group '{group}' is {text} now, as its parent's: the kernel takes no empty list while processes are in the group"
+        )))
+    }
+
+    /// What siblings have for themselves.
+    fn exclusive_beside(&self, place: &Place, above: &Place, file: &str) -> CpuSet {
+        let Some(at) = self.at(place) else { return CpuSet::new() };
+        let children = self.host().kernel().children(at, &above.path).unwrap_or_default();
+        let flag = match (place.version, file) {
+            (Version::V1, "cpuset.mems") => "cpuset.mem_exclusive",
+            (Version::V1, _) => "cpuset.cpu_exclusive",
+            (Version::V2, _) => "cpuset.cpus.partition",
+        };
+        let path = |name: String| if above.path.is_empty() { name } else { format!("{}/{name}", above.path) };
+        let siblings = children.into_iter().map(|name| Place { path: path(name), ..place.clone() });
+        let siblings = siblings.filter(|sibling| sibling != place);
+        let holds = |sibling: &Place| {
+            matches!(self.content(sibling, flag).as_deref(), Some("1" | "root" | "isolated"))
+        };
+        let sets = siblings.filter(holds).filter_map(|sibling| self.content(&sibling, file)?.parse().ok());
+        sets.fold(CpuSet::new(), |all, set: CpuSet| all.union(&set))
     }
 
     fn mount(
@@ -192,6 +291,22 @@ impl<'t> Performer<'t> {
         self.hierarchies.push(host.hierarchies().iter().find(|at| at.mount == *path).cloned());
         self.anew = Some(host);
         Ok(())
+    }
+
+    /// A v1 hierarchy with groups can be unmounted, and then goes on unseen: with its limits, and with its controllers,
+    /// which no other hierarchy gets.
+    fn refuse_to_hide_groups(&self, path: &std::path::Path) -> Result<(), Error> {
+        let kernel = self.host().kernel();
+        let at = kernel.hierarchies().unwrap_or_default().into_iter().find(|at| at.mount == *path);
+        let groups = at.and_then(|at| kernel.children(&at, "").ok()).unwrap_or_default();
+        if groups.is_empty() {
+            return Ok(());
+        }
+        Err(Error::Kernel(kernel::Error::Outside {
+            what: format!("{} stays mounted: it has groups ({})", path.display(), groups.join(", ")),
+            errno: Errno::BUSY,
+            hint: Some("ringfence undo unmounts it once they are gone".to_owned()),
+        }))
     }
 
     fn create(&mut self, place: &Place, entry: &Entry) -> Result<(), Error> {
@@ -223,7 +338,7 @@ impl<'t> Performer<'t> {
         loop {
             match self.host().kernel().rmdir(at, &place.path) {
                 Ok(()) | Err(Errno::NOENT) => {
-                    let above = place.path.rsplit_once('/').map_or("", |(above, _)| above);
+                    let above = group_path::parent(&place.path).unwrap_or_default();
                     self.thinned.borrow_mut().insert((place.hierarchy, above.to_owned()));
                     return Ok(());
                 }
@@ -302,6 +417,10 @@ impl<'t> Performer<'t> {
         held: &str,
     ) -> Option<Difference> {
         let found = settings::lookup(file).filter(|found| found.setting.access != Access::Write)?;
+        // a limit that was removed leaves no line
+        if plan::is_by_key(file) && self.means(place, file, text, held) {
+            return None;
+        }
         let with = |own: &str| {
             let read =
                 |name: &str| if name == file { Some(own.to_owned()) } else { self.content(place, name) };
@@ -318,6 +437,18 @@ impl<'t> Performer<'t> {
             held: held.to_owned(),
             reason,
         })
+    }
+
+    /// Does a file that contains `held` have something else than `text` asks for? `None` where the text alone does not
+    /// say it all, as a quota without its period.
+    pub fn differs(&self, place: &Place, file: &str, text: &str, held: &str) -> Option<bool> {
+        let with = |own: &str| {
+            let read =
+                |name: &str| if name == file { Some(own.to_owned()) } else { self.content(place, name) };
+            settings::lookup(file)?.decode(place.version, &read).ok()
+        };
+        let found = settings::lookup(file)?;
+        Some(!found.satisfied(&with(text)?, &with(held)?))
     }
 
     /// Does a file that holds `held` have what `text` asks for, but for the kernel's rounding?
@@ -347,6 +478,57 @@ impl<'t> Performer<'t> {
         done.map_err(|(file, errno)| self.refused(Op::Own, entry, file.as_deref(), None, errno))
     }
 
+    /// The same; behind a file whose owner can't be given back it goes on with the others.
+    fn own_rest(
+        &self,
+        place: &Place,
+        entry: &Entry,
+        each: &[(Option<&str>, kernel::Ownership)],
+    ) -> Result<(), Error> {
+        let Some(at) = self.at(place) else { return Err(not_mounted(entry)) };
+        let (mut rest, mut refused) = (each, Vec::new());
+        while !rest.is_empty()
+            && let Err((file, errno)) = self.system().own(at, &place.path, rest)
+        {
+            // where its controller is off there is no file
+            if file.is_none() || errno != Errno::NOENT {
+                refused.push(self.refused(Op::Own, entry, file.as_deref(), None, errno));
+            }
+            let done = rest.iter().position(|(own, _)| *own == file.as_deref());
+            rest = done.map_or(&[], |done| &rest[done + 1..]);
+        }
+        match (refused.len(), refused.pop()) {
+            (_, None) => Ok(()),
+            (1, Some(error)) => Err(error),
+            (_, Some(last)) => Err(Error::NotAsBefore {
+                left: refused.iter().chain([&last]).map(Error::to_string).collect(),
+            }),
+        }
+    }
+
+    /// Files that came with a controller since the owners were recorded, and that are another's than the maker's.
+    fn came_since(&self, place: &Place, owners: &[(Option<String>, Owned)]) -> Result<Vec<String>, Errno> {
+        // a v1 group's files never change; and without the directory only some of them were given away
+        if place.version == Version::V1 || !owners.iter().any(|(file, _)| file.is_none()) {
+            return Ok(Vec::new());
+        }
+        let Some(at) = self.at(place) else { return Ok(Vec::new()) };
+        let files = self.host().kernel().files(at, &place.path)?;
+        let with_tasks = owners
+            .iter()
+            .any(|(file, _)| file.as_deref().is_some_and(|file| ownership::TASK_FILES.contains(&file)));
+        let new = |file: &&String| {
+            let known = owners.iter().any(|(known, _)| known.as_ref() == Some(file));
+            // those that take tasks are given away by themselves
+            !known && (with_tasks || !ownership::TASK_FILES.contains(&file.as_str()))
+        };
+        let new: Vec<Option<&str>> = files.iter().filter(new).map(|file| Some(file.as_str())).collect();
+        let (uid, gid) = self.system().maker();
+        let others = self.system().owned_each(at, &place.path, &new)?.into_iter();
+        let others = others.filter(|(_, owned)| (owned.uid, owned.gid) != (uid, gid));
+        Ok(others.filter_map(|(file, _)| file.map(str::to_owned)).collect())
+    }
+
     /// The files of a group and their modes. Groups made here are alike, so that one listing serves all of them.
     fn files_of(&mut self, place: &Place) -> Result<Vec<(String, u32)>, Errno> {
         if !self.makers.contains_key(place) {
@@ -354,7 +536,7 @@ impl<'t> Performer<'t> {
         }
         let alike = match place.version {
             Version::V1 => String::new(),
-            Version::V2 => place.path.rsplit_once('/').map_or(String::new(), |(parent, _)| parent.to_owned()),
+            Version::V2 => group_path::parent(&place.path).unwrap_or_default().to_owned(),
         };
         let key = (place.hierarchy, alike);
         if let Some(files) = self.files.get(&key) {
@@ -369,7 +551,7 @@ impl<'t> Performer<'t> {
         let at = self.at(place).ok_or(Errno::NOENT)?;
         let files = self.host().kernel().files(at, &place.path)?;
         let names: Vec<Option<&str>> = files.iter().map(|file| Some(file.as_str())).collect();
-        let owned: HashMap<_, _> = self.system().owned_each(at, &place.path, &names).into_iter().collect();
+        let owned: HashMap<_, _> = self.system().owned_each(at, &place.path, &names)?.into_iter().collect();
         let mode = |file: &str| owned.get(&Some(file)).map_or(0o666, |owned| owned.mode);
         Ok(files.iter().map(|file| (file.clone(), mode(file))).collect())
     }

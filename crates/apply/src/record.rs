@@ -1,18 +1,23 @@
-//! What is kept of one generation: who changed what when, what every file held before, how far it came and how it
-//! ended. One JSON value a line: a head, then the steps (both written before anything is changed), then what
-//! happened. The same file is the journal while it is under way. Holds no logic of doing or undoing.
+//! The record of one generation: who changed what when, what every file contained before, how far it came and how it
+//! ended. One JSON value a line, each with a checksum: a head, then the steps (both written before anything is
+//! changed), then what happened. The same file is the journal while it is under way. No logic of doing or undoing.
 
-use std::path::PathBuf;
+use std::{collections::BTreeMap, path::PathBuf};
 
 use kernel::{Hierarchy, Host};
-use plan::{Owned, Ownership, Place};
+pub use plan::Affinity;
+use plan::{Dropped, Outsider, Owned, Ownership, Place};
 use serde::{Deserialize, Serialize};
 use units::CpuSet;
 
-use crate::stayed::Stayed;
+use crate::{
+    lines::{self, Damage},
+    ownership::TASK_FILES,
+    stayed::Stayed,
+};
 
-/// The format that is written; older ones are read.
-pub const FORMAT: u32 = 1;
+/// The format that is written: 2 has a checksum for each line. Older ones are read.
+pub const FORMAT: u32 = 2;
 
 /// Who asked.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -63,6 +68,12 @@ pub struct Head {
     /// Seconds within which it has to be confirmed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub confirm_within: Option<u64>,
+    /// A whole layout was applied: the next one takes back what it does not repeat.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub layout: bool,
+    /// What earlier layouts decided about and this one does not.
+    #[serde(default, skip_serializing_if = "Dropped::is_empty")]
+    pub dropped: Dropped,
     /// The applied generations that were in effect before, oldest first.
     pub in_effect_before: Vec<u32>,
     /// And once it has succeeded.
@@ -96,6 +107,9 @@ pub struct Entry {
     pub act: Act,
     /// Why.
     pub why: String,
+    /// It takes back what an earlier generation in effect asked for and this one does not.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub restores: bool,
     /// What it changes.
     #[serde(default, skip_serializing_if = "Before::is_nothing")]
     pub before: Before,
@@ -163,18 +177,31 @@ pub enum Act {
         place: Place,
         threads: Vec<Affinity>,
     },
+    MoveTasks {
+        place: Place,
+        tasks: Vec<Outsider>,
+    },
+    /// Moves threads back to where a [`Act::MoveTasks`] took them from.
+    ReturnTasks {
+        place: Place,
+        tasks: Vec<Outsider>,
+    },
+    /// Lets a group that is made again contain what it contained.
+    Refill {
+        place: Place,
+        files: Vec<(String, String)>,
+    },
+    /// Gives a cpuset that has to stay the CPUs or memory nodes of its parent, less those that a sibling has for
+    /// itself.
+    InheritSet {
+        place: Place,
+        /// `cpuset.cpus` or `cpuset.mems`.
+        file: String,
+    },
 }
 
-/// The CPUs that a thread had.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Affinity {
-    /// Its number.
-    pub thread: u32,
-    /// When it started, in clock ticks since boot.
-    pub started: u64,
-    /// The CPUs.
-    pub cpus: CpuSet,
-}
+/// The path of a group below another, and owners of some of its files.
+pub type OwnersBelow = (String, Vec<(Option<String>, Owned)>);
 
 /// What was there before a step.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -197,6 +224,9 @@ pub enum Before {
         off: Vec<String>,
         /// Direct children.
         children: Vec<String>,
+        /// Of controllers that are taken back, files of the children that somebody else owns: by child.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        owners: Vec<OwnersBelow>,
     },
     /// A v2 group's own device rules.
     Devices(Option<String>),
@@ -252,9 +282,19 @@ pub struct Result {
     /// The step that failed, from 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub step: Option<usize>,
+    /// Milliseconds since boot, sleep included (`CLOCK_BOOTTIME`): a deadline counts from here, whatever happens to
+    /// the wall clock.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub uptime: Option<u64>,
     /// What could not be put back, or was left alone, each with the reason.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left: Vec<String>,
+    /// Steps of an undo that the kernel refused: the next undo tries them again.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub refused: Vec<Stayed>,
+    /// How many lines come before this one.
+    #[serde(default)]
+    pub lines: u64,
 }
 
 /// A line after the steps.
@@ -284,11 +324,42 @@ pub(crate) enum Mark {
         /// The content.
         was: String,
     },
+    /// What a file of a new group holds before anybody writes it: the kernel's default.
+    Fresh {
+        /// The hierarchy, as the steps count it.
+        hierarchy: usize,
+        /// The file.
+        file: String,
+        /// The content.
+        fresh: String,
+    },
+    /// A thread that a step is about to move.
+    Moved {
+        /// The step.
+        step: usize,
+        /// The thread, with where it is.
+        moved: Outsider,
+    },
     /// The end.
     End {
         /// How.
         result: Result,
     },
+}
+
+impl Mark {
+    /// The step that it is about.
+    fn step(&self) -> Option<usize> {
+        match self {
+            Mark::Step(step) if *step < 0 => usize::try_from(-(step + 1)).ok(),
+            Mark::Step(step) => usize::try_from(*step).ok(),
+            Mark::Thread { step, .. }
+            | Mark::Held { step, .. }
+            | Mark::Was { step, .. }
+            | Mark::Moved { step, .. } => Some(*step),
+            Mark::Fresh { .. } | Mark::End { .. } => None,
+        }
+    }
 }
 
 /// A generation as it was kept.
@@ -308,6 +379,12 @@ pub struct Record {
     pub(crate) begun: Option<usize>,
     /// The step that was being taken back.
     pub(crate) back: Option<usize>,
+    /// What files of new groups hold before anybody writes them, by hierarchy and name.
+    pub(crate) fresh: BTreeMap<(usize, String), String>,
+    /// Threads that were moved, with the step.
+    pub(crate) moved: Vec<(usize, Outsider)>,
+    /// Where the marks behind the steps can't be read, so that it is not known how far it came.
+    pub damage: Option<Damage>,
 }
 
 /// A generation without its steps.
@@ -315,34 +392,44 @@ pub struct Record {
 pub struct Summary {
     /// Who, when, what.
     pub head: Head,
-    /// How it ended; `None` if that is not known.
-    pub result: Option<Result>,
+    /// How it ended.
+    pub result: Result,
 }
 
 impl Summary {
-    /// From a record's first line and its last; `None` if the first is no head.
-    pub(crate) fn read(first: &str, last: &str) -> Option<Summary> {
-        let head = serde_json::from_str(first).ok()?;
-        let result = match serde_json::from_str(last) {
-            Ok(Mark::End { result }) => Some(result),
+    /// From a record's first line and its last.
+    ///
+    /// # Errors
+    /// Which of the two is damaged, or that the last one is not the end: whether it was done is not known then.
+    pub(crate) fn read(first: &[u8], last: &[u8]) -> std::result::Result<Summary, Damage> {
+        let head: Head = lines::head(first)?;
+        let numbered = head.format > 1;
+        let count = |mark: &Mark| match mark {
+            Mark::End { result } => Some(result.lines),
             _ => None,
         };
-        Some(Summary { head, result })
+        // a finished record ends with its result; one that does not has lost its end
+        match lines::value_of(last, count, numbered) {
+            Ok(Mark::End { result }) => Ok(Summary { head, result }),
+            Ok(_) => Err(Damage::end_is_missing()),
+            Err(damage) => Err(damage),
+        }
     }
 
     /// Was everything done?
     pub fn is_done(&self) -> bool {
-        is_done(self.result.as_ref())
+        is_done(Some(&self.result))
     }
 
     /// The applied generations in effect after it.
     pub fn in_effect(&self) -> &[u32] {
-        self.head.in_effect_after(self.result.as_ref())
+        self.head.in_effect_after(Some(&self.result))
     }
 
     /// What undos up to it had to leave.
-    pub fn stayed(&self) -> &[Stayed] {
-        if self.is_done() { &self.head.stayed } else { &self.head.stayed_before }
+    pub fn stayed(&self) -> Vec<Stayed> {
+        let stayed = if self.is_done() { &self.head.stayed } else { &self.head.stayed_before };
+        stayed.iter().chain(&self.result.refused).cloned().collect()
     }
 }
 
@@ -351,33 +438,84 @@ fn is_done(result: Option<&Result>) -> bool {
 }
 
 impl Head {
+    /// A place of its own with its hierarchy as it is counted now; `None` where that is mounted no longer.
+    pub(crate) fn here(&self, place: &Place, host: &Host) -> Option<Place> {
+        let at = self.hierarchies.get(place.hierarchy)?.find(host)?;
+        Some(Place { hierarchy: at.id, ..place.clone() })
+    }
+
     fn in_effect_after(&self, result: Option<&Result>) -> &[u32] {
         if is_done(result) { &self.in_effect } else { &self.in_effect_before }
     }
 }
 
 impl Record {
-    /// Reads a generation's text; a last line that was cut short is left out. `None` if not even the head is whole.
-    pub(crate) fn read(text: &str) -> Option<Record> {
-        let whole = text.rfind('\n').map_or("", |end| &text[..end]);
-        let mut lines = whole.lines();
-        let head: Head = serde_json::from_str(lines.next()?).ok()?;
-        let entries = lines.by_ref().take(head.steps).map_while(|line| serde_json::from_str(line).ok());
-        let entries: Vec<Entry> = entries.collect();
-        let (affinities, held) = Default::default();
-        let mut record = Record { head, entries, result: None, affinities, held, begun: None, back: None };
-        for mark in lines.map_while(|line| serde_json::from_str(line).ok()) {
-            record.note(mark);
+    /// The hierarchies that its places count, those that its own steps mounted behind the others, as they are now.
+    pub(crate) fn hierarchies(&self, host: &Host) -> Vec<Option<Hierarchy>> {
+        let mounted = self.entries.iter().filter_map(|entry| match &entry.act {
+            Act::Mount { path, .. } => Some(host.hierarchies().iter().find(|at| at.mount == *path).cloned()),
+            _ => None,
+        });
+        self.head.hierarchies.iter().map(|spot| spot.find(host)).chain(mounted).collect()
+    }
+
+    /// Reads a generation's file. `under_way`: it is a journal, which ends in unused room.
+    ///
+    /// # Errors
+    /// The first damaged line; of a journal only if the head or a step is damaged, as then nothing can be put back.
+    pub fn read(bytes: &[u8], under_way: bool) -> std::result::Result<Record, Damage> {
+        let mut lines = lines::Lines::new(bytes, under_way);
+        let head: Head = lines.head()?;
+        let mut entries: Vec<Entry> = Vec::with_capacity(head.steps.min(bytes.len() / 16));
+        while entries.len() < head.steps {
+            match lines.next() {
+                Some(Ok(entry)) => entries.push(entry),
+                Some(Err(damage)) => return Err(damage),
+                None => return Err(lines.missing("its steps are not all there")),
+            }
         }
-        Some(record)
+        let (affinities, held, fresh, moved) = Default::default();
+        let mut record = Record {
+            head,
+            entries,
+            result: None,
+            affinities,
+            held,
+            begun: None,
+            back: None,
+            fresh,
+            moved,
+            damage: None,
+        };
+        while let Some(mark) = lines.next::<Mark>() {
+            let mark = mark.and_then(|mark| match mark.step() {
+                Some(step) if step >= record.entries.len() => {
+                    Err(lines.wrong(&format!("it marks step {step} of {}", record.entries.len())))
+                }
+                _ => Ok(mark),
+            });
+            match mark {
+                Ok(Mark::End { result }) if record.head.format > 1 && result.lines != lines.before() => {
+                    return Err(lines.missing("lines before its end are missing"));
+                }
+                Ok(mark) => record.note(mark),
+                Err(damage) if under_way => {
+                    record.damage = Some(damage);
+                    return Ok(record);
+                }
+                Err(damage) => return Err(damage),
+            }
+        }
+        if record.result.is_none() && under_way && record.head.format > 1 && !lines::ends_in_room(bytes) {
+            record.damage = Some(lines.missing("its end was cut off"));
+        }
+        Ok(record)
     }
 
     fn note(&mut self, mark: Mark) {
         match mark {
-            Mark::Step(step) => match usize::try_from(step) {
-                Ok(step) => self.begun = Some(step),
-                Err(_) => self.back = usize::try_from(-(step + 1)).ok(),
-            },
+            Mark::Step(0..) => self.begun = mark.step(),
+            Mark::Step(_) => self.back = mark.step(),
             Mark::Thread { step, affinity } => self.affinities.push((step, affinity)),
             Mark::Held { step, held } => self.held.push((step, held)),
             Mark::Was { step, was } => {
@@ -385,6 +523,8 @@ impl Record {
                     entry.was(was);
                 }
             }
+            Mark::Fresh { hierarchy, file, fresh } => drop(self.fresh.insert((hierarchy, file), fresh)),
+            Mark::Moved { step, moved } => self.moved.push((step, moved)),
             Mark::End { result } => self.result = Some(result),
         }
     }
@@ -406,6 +546,15 @@ impl Record {
 }
 
 impl Spot {
+    /// The hierarchy that a step changes or mounted, to be found again.
+    pub(crate) fn of_act(act: &Act, all: &[Option<Hierarchy>]) -> Option<Spot> {
+        let at = match act {
+            Act::Mount { path, .. } => all.iter().flatten().find(|at| at.mount == *path)?,
+            act => all.get(act.place()?.hierarchy)?.as_ref()?,
+        };
+        Spot::of(std::slice::from_ref(at)).pop()
+    }
+
     /// The hierarchies of a host, to be found again.
     pub(crate) fn of(hierarchies: &[Hierarchy]) -> Vec<Spot> {
         hierarchies.iter().map(|at| Spot { label: at.label(), mount: at.mount.clone() }).collect()
@@ -420,12 +569,23 @@ impl Spot {
 }
 
 impl Entry {
+    /// The same where its place is counted from another hierarchy.
+    pub(crate) fn at_hierarchy(&self, position: usize) -> Entry {
+        Entry { act: self.act.clone().at_hierarchy(position), ..self.clone() }
+    }
+
     /// Its file is there now, and holds this.
     pub(crate) fn was(&mut self, content: String) {
         if let Act::Write { file, .. } = &self.act {
             self.before = Before::Files(vec![(file.clone(), content)]);
         }
     }
+}
+
+/// Does it give this file back to its owner? With the directory go all files but those that take tasks.
+pub(crate) fn gives_back(owners: &[(Option<String>, Owned)], file: Option<&str>) -> bool {
+    let has = |file: Option<&str>| owners.iter().any(|(own, _)| own.as_deref() == file);
+    has(file) || has(None) && file.is_some_and(|file| !TASK_FILES.contains(&file))
 }
 
 impl Act {
@@ -443,7 +603,36 @@ impl Act {
             | Act::SetOwnership { place, .. }
             | Act::RestoreOwners { place, .. }
             | Act::MoveTasksAway { place, .. }
-            | Act::RestoreAffinities { place, .. } => Some(place),
+            | Act::RestoreAffinities { place, .. }
+            | Act::MoveTasks { place, .. }
+            | Act::ReturnTasks { place, .. }
+            | Act::Refill { place, .. }
+            | Act::InheritSet { place, .. } => Some(place),
+        }
+    }
+
+    /// Does it change everything that `earlier` changes, so that nothing of that one shows?
+    pub(crate) fn covers(&self, earlier: &Act) -> bool {
+        match (self, earlier) {
+            (Act::Write { place, file, text }, Act::Write { place: of, file: same, text: then }) => {
+                let names = |text: &str| -> Vec<String> {
+                    text.split_whitespace()
+                        .map(|word| word.split('=').next().unwrap_or(word).to_owned())
+                        .collect()
+                };
+                (place, file) == (of, same)
+                    && (!plan::is_by_key(file) || names(then).iter().all(|name| names(text).contains(name)))
+            }
+            (Act::RestoreOwners { place, owners }, Act::RestoreOwners { place: of, owners: then }) => {
+                place == of && then.iter().all(|(file, _)| gives_back(owners, file.as_deref()))
+            }
+            (Act::RestoreDevices { place, .. }, Act::RestoreDevices { place: of, .. }) => place == of,
+            (
+                Act::EnableControllers { place, names } | Act::DisableControllers { place, names },
+                Act::EnableControllers { place: of, names: then }
+                | Act::DisableControllers { place: of, names: then },
+            ) => place == of && then.iter().all(|name| names.contains(name)),
+            _ => false,
         }
     }
 
@@ -461,7 +650,11 @@ impl Act {
             | Act::SetOwnership { place, .. }
             | Act::RestoreOwners { place, .. }
             | Act::MoveTasksAway { place, .. }
-            | Act::RestoreAffinities { place, .. } => place.hierarchy = position,
+            | Act::RestoreAffinities { place, .. }
+            | Act::MoveTasks { place, .. }
+            | Act::ReturnTasks { place, .. }
+            | Act::Refill { place, .. }
+            | Act::InheritSet { place, .. } => place.hierarchy = position,
         }
         self
     }

@@ -3,10 +3,12 @@
 
 use crate::{
     Failure, Lock, Target, confirm,
+    execute::refused_steps,
     journal::Journal,
     perform::Performer,
-    record::{Ending, Result as End},
+    record::{Act, Before, Ending, Kind, Record, Result as End},
     rollback::roll_back,
+    stayed::Stayed,
 };
 
 /// A generation that was brought to its end.
@@ -14,13 +16,80 @@ use crate::{
 pub struct Recovered {
     /// Which.
     pub generation: u32,
-    /// How it ended.
-    pub ending: Ending,
+    /// What was done with it.
+    pub how: Recovery,
+    /// Was it an undo itself?
+    #[serde(skip)]
+    pub of_undo: bool,
     /// What could not be put back, each with the reason.
     pub left: Vec<String>,
 }
 
-/// Brings what was broken off to its end, and undoes what was not confirmed in time.
+/// What became of a generation that had no end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Recovery {
+    /// It was interrupted; what it had changed was put back.
+    RolledBack,
+    /// Its process had done everything and died before it could say so: the change is in effect.
+    Finished,
+    /// Its process had rolled it back and died before it could say so.
+    WasRolledBack,
+    /// It was interrupted before it changed anything.
+    NotBegun,
+    /// The machine went down in the middle of it, and nothing of it is left.
+    LostAtBoot,
+    /// It was not confirmed in time, and was undone.
+    Unconfirmed,
+}
+
+impl Recovered {
+    /// Is an apply now undone, or known as not done? Then an undo of the last change has nothing more to do.
+    fn takes_back(&self) -> bool {
+        !self.of_undo && !matches!(self.how, Recovery::Finished)
+    }
+}
+
+/// Has the recovery done all that is wanted of an undo to `generation`? Without one, the last change is to be undone, and
+/// that is the one which was interrupted or not confirmed.
+pub fn is_undone(generation: Option<u32>, recovered: &[Recovered]) -> bool {
+    generation.is_none() && recovered.iter().any(Recovered::takes_back)
+}
+
+impl std::fmt::Display for Recovered {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let generation = self.generation;
+        match self.how {
+            Recovery::RolledBack if self.left.is_empty() => {
+                write!(f, "generation {generation} was interrupted and has been rolled back")
+            }
+            Recovery::RolledBack => {
+                write!(f, "generation {generation} was interrupted and has been rolled back in part")
+            }
+            Recovery::Finished => {
+                write!(f, "generation {generation} was done when its process ended, and is in effect")
+            }
+            Recovery::WasRolledBack => {
+                write!(f, "generation {generation} was rolled back when its process ended")
+            }
+            Recovery::NotBegun => {
+                write!(f, "generation {generation} was interrupted before it changed anything")
+            }
+            Recovery::LostAtBoot => {
+                write!(
+                    f,
+                    "generation {generation} was interrupted when the machine went down; nothing of it is left"
+                )
+            }
+            Recovery::Unconfirmed => {
+                write!(f, "generation {generation} was not confirmed in time and has been undone")
+            }
+        }?;
+        if self.left.is_empty() { Ok(()) } else { write!(f, ", except: {}", self.left.join("; ")) }
+    }
+}
+
+/// Brings what was interrupted to its end, and undoes what was not confirmed in time.
 ///
 /// # Errors
 /// [`Failure::State`].
@@ -33,31 +102,73 @@ pub fn recover(lock: &Lock, target: Target<'_>) -> Result<Vec<Recovered>, Failur
 
 fn unfinished(lock: &Lock, target: Target<'_>) -> Result<Option<Recovered>, Failure> {
     let Some(generation) = lock.state().unfinished()? else { return Ok(None) };
-    let Some(record) = lock.state().journal(generation)? else {
-        lock.discard(generation)?; // broken off within its first line: nobody was told its number
-        return Ok(None);
-    };
+    let record = lock.state().journal(generation)?;
+    let of_undo = matches!(record.head.kind, Kind::Undo { .. });
     let mut journal = Journal::resume(lock, &record)?;
     if let Some(result) = record.result {
-        journal.finish(result.clone())?;
-        return Ok(Some(Recovered { generation, ending: result.ending, left: result.left }));
+        let how = if result.ending == Ending::Done { Recovery::Finished } else { Recovery::WasRolledBack };
+        journal.rename()?;
+        return Ok(Some(Recovered { generation, how, of_undo, left: result.left }));
     }
-    let (ending, left) = if record.head.boot != target.system.boot() {
-        (Ending::LostAtBoot, Vec::new())
-    } else if !record.is_whole() || record.begun.is_none() {
-        (Ending::NotBegun, Vec::new())
+    let mut refused = Vec::new();
+    let (ending, how, left) = if record.head.boot != target.system.boot() {
+        (Ending::LostAtBoot, Recovery::LostAtBoot, Vec::new())
+    } else if !record.is_whole() || record.begun.is_none() && record.damage.is_none() {
+        (Ending::NotBegun, Recovery::NotBegun, Vec::new())
     } else {
-        let mut performer = Performer::of(target, &record.head.hierarchies);
-        // hierarchies that its own steps mounted are counted after those that were there
-        performer.count_mounted(&record.entries);
-        performer.affinities = record.affinities;
-        // what is taken back already is not done again: that would lead through states that never were
-        let last = record.back.or(record.begun);
-        let left = roll_back(&mut performer, &mut journal, &record.entries, last);
-        (if left.is_empty() { Ending::RolledBack } else { Ending::Partly }, left)
+        let left = put_back(target, &record, &mut journal, &mut refused);
+        let ending = if left.is_empty() { Ending::RolledBack } else { Ending::Partly };
+        (ending, Recovery::RolledBack, left)
     };
     let error = Some(format!("process {} ended before it was done", record.head.by.pid));
-    let step = record.begun;
-    journal.finish(End { ending, at: target.system.now(), error, step, left: left.clone() })?;
-    Ok(Some(Recovered { generation, ending, left }))
+    journal.finish(End {
+        ending,
+        at: target.system.now(),
+        error,
+        step: record.begun,
+        uptime: Some(target.system.uptime()),
+        left: left.clone(),
+        refused,
+        lines: 0,
+    })?;
+    // of an interrupted undo it may be needed still
+    if record.head.confirm_within.is_some() {
+        lock.release();
+    }
+    Ok(Some(Recovered { generation, how, of_undo, left }))
+}
+
+fn put_back(
+    target: Target<'_>,
+    record: &Record,
+    journal: &mut Journal<'_>,
+    refused: &mut Vec<Stayed>,
+) -> Vec<String> {
+    let mut performer = Performer::of(target, &record.head.hierarchies);
+    // hierarchies that its own steps mounted are counted after those that were there
+    performer.count_mounted(&record.entries);
+    performer.affinities = record.affinities.clone();
+    performer.moved = record.moved.clone();
+    let Some(damage) = &record.damage else {
+        // what is taken back already is not done again: that would lead through states that never were
+        let remains = roll_back(&mut performer, journal, &record.entries, record.back.or(record.begun));
+        let begun = record.begun.map_or(0, |step| step + 1).min(record.entries.len());
+        let entries = &record.entries[..begun];
+        refused.extend(refused_steps(&performer, entries, &remains, record.head.generation));
+        return remains.left;
+    };
+    // how far it came is not known: every step may have been done, and what was there before each is known
+    let last = record.entries.len().checked_sub(1);
+    let remains = roll_back(&mut performer, journal, &record.entries, last);
+    refused.extend(refused_steps(&performer, &record.entries, &remains, record.head.generation));
+    let mut left = remains.left;
+    let unknown = record.entries.iter().filter(|entry| {
+        matches!(entry.act, Act::MoveTasksAway { .. } | Act::MoveTasks { .. } | Act::RestoreAffinities { .. })
+            || entry.before == Before::Absent
+    });
+    left.extend(unknown.map(|entry| {
+        let group = &entry.group;
+        format!("the journal's {damage}: what '{}' changed in group '{group}' is not known", entry.why)
+    }));
+    left
 }

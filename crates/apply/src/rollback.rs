@@ -3,13 +3,14 @@
 
 use std::{collections::BTreeSet, path::Path};
 
-use plan::{Place, is_by_key};
+use plan::{Outsider, Place, is_by_key};
 
 use crate::{
     away,
     before::DEVICES_V1,
     inverse,
     journal::Journal,
+    membership,
     perform::Performer,
     record::{Act, Affinity, Before, Entry},
 };
@@ -17,16 +18,25 @@ use crate::{
 /// How often what a group held is written again: a file may wait for another one (CPUs for memory nodes).
 const MAX_PASSES: usize = 5;
 
-/// Puts back the steps `0..=last`, each of which may or may not have been done. Returns what is left, each with the
-/// reason; empty if all is as before.
+/// What a roll-back could not put back.
+#[derive(Debug, Default)]
+pub(crate) struct Remains {
+    /// In words, each with the reason; empty if all is as before.
+    pub left: Vec<String>,
+    /// The steps.
+    pub steps: BTreeSet<usize>,
+}
+
+/// Puts back the steps `0..=last`, each of which may or may not have been done.
 pub(crate) fn roll_back(
     performer: &mut Performer<'_>,
     journal: &mut Journal<'_>,
     entries: &[Entry],
     last: Option<usize>,
-) -> Vec<String> {
-    let Some(last) = last else { return Vec::new() };
+) -> Remains {
+    let Some(last) = last else { return Remains::default() };
     let affinities = std::mem::take(&mut performer.affinities);
+    let moves = std::mem::take(&mut performer.moved);
     let created = |entry: &Entry| match &entry.act {
         Act::CreateGroup { place } => Some(place.clone()),
         _ => None,
@@ -37,15 +47,22 @@ pub(crate) fn roll_back(
         made: entries.iter().take(last + 1).filter_map(created).collect(),
         left: Vec::new(),
     };
+    let mut steps = BTreeSet::new();
     for step in (0..=last).rev() {
         // a mark that can't be written only means that a broken rollback starts again above this step
         let _ = back.journal.back(step);
         let threads: Vec<&Affinity> =
             affinities.iter().filter(|(of, _)| *of == step).map(|(_, affinity)| affinity).collect();
-        back.step(step, &entries[step], &threads);
+        let moved: Vec<&Outsider> =
+            moves.iter().filter(|(of, _)| *of == step).map(|(_, moved)| moved).collect();
+        let before = back.left.len();
+        back.step(step, &entries[step], &threads, &moved);
+        if back.left.len() > before {
+            steps.insert(step);
+        }
     }
-    back.verify(&entries[..=last]);
-    back.left
+    steps.extend(back.verify(&entries[..=last]));
+    Remains { left: back.left, steps }
 }
 
 struct Back<'b, 't, 'l> {
@@ -57,8 +74,11 @@ struct Back<'b, 't, 'l> {
 }
 
 impl Back<'_, '_, '_> {
-    fn step(&mut self, step: usize, entry: &Entry, threads: &[&Affinity]) {
+    fn step(&mut self, step: usize, entry: &Entry, threads: &[&Affinity], moved: &[&Outsider]) {
         match (&entry.act, &entry.before) {
+            (Act::MoveTasks { .. } | Act::ReturnTasks { .. }, _) => {
+                self.left.extend(membership::put_back(self.performer, entry, moved));
+            }
             (Act::CreateGroup { place }, _) => self.unmake(place, entry),
             (act, Before::New) => {
                 if let Some(place) = act.place() {
@@ -66,9 +86,7 @@ impl Back<'_, '_, '_> {
                 }
             }
             (Act::RemoveGroup { place }, Before::Group { files, owners, devices, controllers }) => {
-                if self.performer.exists(place) {
-                    return; // it was not removed
-                }
+                // it was not removed, or an earlier recovery died after it had made it again
                 self.act(step, entry, Act::CreateGroup { place: place.clone() });
                 if !controllers.is_empty() {
                     let names = controllers.clone();
@@ -96,7 +114,7 @@ impl Back<'_, '_, '_> {
     /// A group goes at the first of its steps that is taken back: from then on nothing of it may stand in the way of
     /// what others get back. Groups below it were made by later steps, or go with it now.
     fn unmake(&mut self, place: &Place, entry: &Entry) {
-        let mut doomed = crate::undo::at_or_below(&self.made, place);
+        let mut doomed = crate::undo::at_or_below(self.made.range(place..), place);
         doomed.sort_by_key(|place| std::cmp::Reverse(place.path.len()));
         for place in doomed {
             self.made.remove(&place);
@@ -109,41 +127,9 @@ impl Back<'_, '_, '_> {
         }
     }
 
-    /// Lets a group that was made again hold what it held.
+    /// Lets a group that was made again contain what it contained.
     fn refill(&mut self, step: usize, entry: &Entry, place: &Place, files: &[(String, String)]) {
-        let mut last = Vec::new();
-        for _ in 0..MAX_PASSES {
-            last.clear();
-            for (file, text) in files {
-                if self.performer.content(place, file).is_some_and(|held| held != *text) {
-                    last.extend(self.write_back(step, entry, place, file, text).err());
-                }
-            }
-            if last.is_empty() {
-                break;
-            }
-        }
-        self.left.append(&mut last);
-    }
-
-    fn write_back(
-        &mut self,
-        step: usize,
-        entry: &Entry,
-        place: &Place,
-        file: &str,
-        before: &str,
-    ) -> Result<(), String> {
-        let held = self.performer.content(place, file).unwrap_or_default();
-        let (written, held) =
-            if file == DEVICES_V1 { ("devices.deny", "a".to_owned()) } else { (file, held) };
-        let act = Act::Write { place: place.clone(), file: written.to_owned(), text: held };
-        let before = Before::Files(vec![(file.to_owned(), before.to_owned())]);
-        for act in inverse::inverse(&Entry { act, before, ..entry.clone() }, &[]).acts {
-            let entry = Entry { act, ..entry.clone() };
-            self.performer.perform(step, &entry, self.journal).map_err(|error| error.to_string())?;
-        }
-        Ok(())
+        self.left.extend(refill(self.performer, self.journal, step, entry, (place, files)));
     }
 
     fn act(&mut self, step: usize, entry: &Entry, act: Act) {
@@ -156,11 +142,12 @@ impl Back<'_, '_, '_> {
         }
     }
 
-    /// Reads everything again that was there before: a write that was taken is no proof.
-    fn verify(&mut self, entries: &[Entry]) {
-        let mut seen = BTreeSet::new();
+    /// Reads everything again that was there before: a write that was taken is no proof. Returns the steps
+    /// whose files contain something else now.
+    fn verify(&mut self, entries: &[Entry]) -> BTreeSet<usize> {
+        let (mut seen, mut steps) = (BTreeSet::new(), BTreeSet::new());
         let enables = entries.iter().any(|entry| matches!(entry.act, Act::EnableControllers { .. }));
-        for entry in entries {
+        for (step, entry) in entries.iter().enumerate() {
             let (Some(place), Before::Files(files)) = (entry.act.place(), &entry.before) else { continue };
             for (file, before) in files {
                 let now = self.performer.content(place, file);
@@ -172,10 +159,71 @@ impl Back<'_, '_, '_> {
                     let group = &entry.group;
                     self.left
                         .push(format!("{file} of group '{group}' held '{before}' and holds '{now}' now"));
+                    steps.insert(step);
                 }
             }
         }
+        steps
     }
+}
+
+/// Lets a group that was made again contain what it contained; says what it does not.
+pub(crate) fn refill(
+    performer: &mut Performer<'_>,
+    journal: &mut Journal<'_>,
+    step: usize,
+    entry: &Entry,
+    (place, files): (&Place, &[(String, String)]),
+) -> Vec<String> {
+    let mut left = Vec::new();
+    for _ in 0..MAX_PASSES {
+        left.clear();
+        for (file, text) in files {
+            if performer.content(place, file).is_some_and(|held| held != *text) {
+                left.extend(write_back(performer, journal, step, entry, (place, file, text)).err());
+            }
+        }
+        if left.is_empty() {
+            break;
+        }
+    }
+    for (file, text) in files {
+        let now = performer.content(place, file);
+        if now.as_ref().is_some_and(|now| now != text) && left.is_empty() {
+            let (group, now) = (&entry.group, now.unwrap_or_default());
+            left.push(format!("{file} of group '{group}' contained '{text}' and contains '{now}' now"));
+        }
+    }
+    left
+}
+
+fn write_back(
+    performer: &mut Performer<'_>,
+    journal: &mut Journal<'_>,
+    step: usize,
+    entry: &Entry,
+    (place, file, before): (&Place, &str, &str),
+) -> Result<(), String> {
+    let write =
+        |text: &str| Act::Write { place: place.clone(), file: file.to_owned(), text: text.to_owned() };
+    let acts = if is_by_key(file) && file != DEVICES_V1 {
+        // a new group has no line yet: each is written as it was read
+        before.lines().map(write).collect()
+    } else {
+        let held = performer.content(place, file).unwrap_or_default();
+        let act = if file == DEVICES_V1 {
+            Act::Write { place: place.clone(), file: "devices.deny".to_owned(), text: "a".to_owned() }
+        } else {
+            write(&held)
+        };
+        let before = Before::Files(vec![(file.to_owned(), before.to_owned())]);
+        inverse::inverse(&Entry { act, before, ..entry.clone() }, &[]).acts
+    };
+    for act in acts {
+        let entry = Entry { act, ..entry.clone() };
+        performer.perform(step, &entry, journal).map_err(|error| error.to_string())?;
+    }
+    Ok(())
 }
 
 /// Is it as the act would make it? Where that can't be told, it is not.

@@ -4,7 +4,7 @@
 use std::{
     fs::{DirBuilder, File, OpenOptions},
     io::{BufRead, BufReader, ErrorKind, Read, Seek, SeekFrom, Write},
-    os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt},
+    os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt},
     path::{Path, PathBuf},
     time::{Duration, Instant},
 };
@@ -13,6 +13,8 @@ use rustix::fs::FlockOperation;
 
 use crate::{
     Failure,
+    journal::Good,
+    lines::{Damage, ROOM},
     record::{FORMAT, Head, Record, Summary},
 };
 
@@ -31,8 +33,10 @@ const FINISHED: &str = "jsonl";
 const JOURNAL: &str = "journal";
 /// The suffix of the file that confirms a generation.
 const CONFIRMED: &str = "confirmed";
-
-const NO_HEAD: &str = "its first line is not a generation's";
+/// The suffix of a journal whose steps are still being written down: nothing was changed yet.
+const NEW: &str = "new";
+/// Room that is set aside for the journal of an undo.
+const RESERVE: &str = "reserve";
 
 /// How much of a file's end is read for its last line, unless that is longer.
 const LAST_LINE: u64 = 4096;
@@ -99,9 +103,14 @@ impl State {
     /// [`Failure::Locked`] with the holder, [`Failure::State`].
     pub fn lock(&self, wait: Duration) -> Result<Lock, Failure> {
         let path = self.directory.join("lock");
-        let options =
-            OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o644).open(&path);
-        let mut file = options.map_err(|error| failed("open", &path, &error))?;
+        // anybody who can open it can lock it, and would hold up an undo
+        let file = private().read(true).create(true).truncate(false).open(&path);
+        let mut file = file.map_err(|error| failed("open", &path, &error))?;
+        let about = file.metadata().map_err(|error| failed("look at", &path, &error))?;
+        if about.mode() & 0o077 != 0 {
+            let closed = rustix::fs::fchmod(&file, rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR);
+            closed.map_err(|errno| failed("close to others", &path, &errno.into()))?;
+        }
         let deadline = Instant::now() + wait;
         loop {
             match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
@@ -145,18 +154,43 @@ impl State {
     /// A finished generation.
     pub(crate) fn record(&self, generation: u32) -> Result<Record, Failure> {
         let path = self.file(generation, FINISHED);
-        self.read(&path)?.ok_or_else(|| damaged(path, NO_HEAD))
+        let record = self.read(&path, false)?;
+        if record.result.is_none() {
+            return Err(damaged(path, &Damage::end_is_missing()));
+        }
+        Ok(record)
     }
 
-    /// The one that is under way; `None` if it was broken off within its first line.
-    pub(crate) fn journal(&self, generation: u32) -> Result<Option<Record>, Failure> {
-        self.read(&self.file(generation, JOURNAL))
+    /// The one that is under way.
+    pub(crate) fn journal(&self, generation: u32) -> Result<Record, Failure> {
+        let path = self.file(generation, JOURNAL);
+        let record = self.read(&path, true)?;
+        if record.head.format < FORMAT {
+            let reason = "an older version of this program began it and did not finish it".to_owned();
+            let mend = Some("run ringfence undo with that version once".to_owned());
+            return Err(Failure::State { what: "continue", path, reason, mend });
+        }
+        Ok(record)
     }
 
-    fn read(&self, path: &Path) -> Result<Option<Record>, Failure> {
-        let text = std::fs::read_to_string(path).map_err(|error| failed("read", path, &error))?;
-        let record = Record::read(&text);
-        record.as_ref().map_or(Ok(()), |record| known(&record.head, path.to_owned())).map(|()| record)
+    fn read(&self, path: &Path, under_way: bool) -> Result<Record, Failure> {
+        let bytes = std::fs::read(path).map_err(|error| failed("read", path, &error))?;
+        let record = Record::read(&bytes, under_way).map_err(|damage| damaged(path.to_owned(), &damage))?;
+        known(&record.head, path.to_owned()).map(|()| record)
+    }
+
+    /// The number of the next generation: the same as long as no change was made.
+    ///
+    /// # Errors
+    /// [`Failure::State`].
+    pub fn next(&self) -> Result<u32, Failure> {
+        let last = self.finished()?.last().copied().unwrap_or(0);
+        last.checked_add(1).ok_or_else(|| Failure::State {
+            what: "number a generation in",
+            path: self.generations(),
+            reason: format!("{last} is the last number there is"),
+            mend: Some("keep the state in a new directory: --state DIR".to_owned()),
+        })
     }
 
     /// The last finished generation.
@@ -164,22 +198,28 @@ impl State {
         self.finished()?.last().map(|&last| self.summary(last)).transpose()
     }
 
+    /// The last one that succeeded: what was rolled back after it has changed nothing.
+    pub(crate) fn last_done(&self) -> Result<Option<Summary>, Failure> {
+        for generation in self.finished()?.into_iter().rev() {
+            let summary = self.summary(generation)?;
+            if summary.is_done() {
+                return Ok(Some(summary));
+            }
+        }
+        Ok(None)
+    }
+
     /// What a finished generation was and how it ended, read without its steps: there may be thousands.
     pub(crate) fn summary(&self, generation: u32) -> Result<Summary, Failure> {
         let path = self.file(generation, FINISHED);
         let (first, last) = ends(&path).map_err(|error| failed("read", &path, &error))?;
-        let summary = Summary::read(&first, &last).ok_or_else(|| damaged(path.clone(), NO_HEAD))?;
+        let summary = Summary::read(&first, &last).map_err(|damage| damaged(path.clone(), &damage))?;
         known(&summary.head, path).map(|()| summary)
     }
 
     /// Is there a file of this finished generation?
     pub(crate) fn is_there(&self, generation: u32) -> bool {
         self.file(generation, FINISHED).exists()
-    }
-
-    /// That a finished generation's file has lost its end.
-    pub(crate) fn cut_short(&self, generation: u32) -> Failure {
-        damaged(self.file(generation, FINISHED), "its end is missing")
     }
 
     /// Was this generation confirmed?
@@ -197,45 +237,99 @@ impl Lock {
     /// Makes the confirmation of a generation lasting.
     pub(crate) fn write_confirmation(&self, generation: u32) -> Result<(), Failure> {
         let path = self.state.file(generation, CONFIRMED);
-        let file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o644).open(&path);
+        let file = private().create(true).truncate(true).open(&path);
         file.and_then(|file| file.sync_all()).map_err(|error| failed("write", &path, &error))?;
-        self.sync_directory()
+        self.release();
+        self.sync_directory();
+        Ok(())
     }
 
-    /// Starts a journal with these bytes, which are on the disk before this returns.
-    pub(crate) fn start_journal(&self, generation: u32, bytes: &[u8]) -> Result<File, Failure> {
-        let path = self.state.file(generation, JOURNAL);
-        let file = OpenOptions::new().append(true).create_new(true).mode(0o644).open(&path);
-        let mut file = file.map_err(|error| failed("write", &path, &error))?;
-        if let Err(error) = file.write_all(bytes).and_then(|()| file.sync_data()) {
-            // nothing was begun; a part of it would look like a change that was broken off
+    /// Sets room aside for the journal of an undo.
+    pub(crate) fn reserve(&self, bytes: u64) -> Result<(), Failure> {
+        let path = self.state.generations().join(RESERVE);
+        let file = private().create(true).truncate(true).open(&path);
+        file.and_then(|file| allocate(&file, 0, bytes)).map_err(|error| {
             let _ = std::fs::remove_file(&path);
-            return Err(failed("write", &path, &error));
-        }
-        self.sync_directory()?;
+            failed("set room aside in", &path, &error)
+        })
+    }
+
+    /// Gives that room back.
+    pub(crate) fn release(&self) {
+        let _ = std::fs::remove_file(self.state.generations().join(RESERVE));
+    }
+
+    /// Starts a journal with these bytes, which are on the disk before this returns, and room for what follows. It
+    /// appears whole or not at all.
+    pub(crate) fn start_journal(&self, generation: u32, bytes: &[u8], room: u64) -> Result<File, Failure> {
+        let (new, path) = (self.state.file(generation, NEW), self.state.file(generation, JOURNAL));
+        let written = self.allocated(&new, room).and_then(|file| {
+            file.write_all_at(bytes, 0)?;
+            file.sync_data()?;
+            if path.exists() {
+                return Err(ErrorKind::AlreadyExists.into());
+            }
+            std::fs::rename(&new, &path)?;
+            Ok(file)
+        });
+        let file = written.map_err(|error| {
+            let _ = std::fs::remove_file(&new); // nothing was begun
+            failed("write", &path, &error)
+        })?;
+        self.sync_directory();
         Ok(file)
     }
 
-    /// Goes on with the journal of a generation that was broken off, at the end of its last whole line.
-    pub(crate) fn continue_journal(&self, generation: u32) -> Result<File, Failure> {
+    /// A file with that much room; on a full disk, that which was set aside.
+    fn allocated(&self, path: &Path, room: u64) -> std::io::Result<File> {
+        let file = private().read(true).create(true).truncate(true).open(path)?;
+        match allocate(&file, 0, room) {
+            Err(error) if matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded) => {
+                file.set_len(0)?;
+                let reserve = self.state.generations().join(RESERVE);
+                std::fs::rename(&reserve, path).map_err(|_| error)?;
+                let file = private().read(true).open(path)?;
+                let there = file.metadata()?.len();
+                if there < room {
+                    allocate(&file, there, room)?;
+                }
+                Ok(file)
+            }
+            allocated => allocated.map(|()| file),
+        }
+    }
+
+    /// Continues the journal of a generation that was interrupted, behind its last good line; with how large it is.
+    pub(crate) fn continue_journal(
+        &self,
+        generation: u32,
+        damage: Option<&Damage>,
+    ) -> Result<(File, Good, u64), Failure> {
         let path = self.state.file(generation, JOURNAL);
-        let opened = OpenOptions::new().append(true).read(true).open(&path).and_then(|mut file| {
-            let mut text = Vec::new();
-            file.read_to_end(&mut text)?;
-            let whole = text.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
-            file.set_len(whole as u64)?;
-            Ok(file)
+        let opened = private().read(true).open(&path).and_then(|mut file| {
+            let mut bytes = Vec::new();
+            file.read_to_end(&mut bytes)?;
+            let good = Good::of(&bytes, damage);
+            let room = (bytes.len() as u64).max(good.bytes + 1).next_multiple_of(ROOM);
+            // what is behind is not read any more
+            file.set_len(good.bytes)?;
+            file.set_len(room)?;
+            Ok((file, good, room))
         });
         opened.map_err(|error| failed("open", &path, &error))
     }
 
-    /// Makes a journal that has its end a finished generation.
-    pub(crate) fn finish(&self, generation: u32, journal: &File) -> Result<(), Failure> {
+    /// Makes a journal that has its end a finished generation of that length.
+    pub(crate) fn finish(&self, generation: u32, journal: &File, length: u64) -> Result<(), Failure> {
         let from = self.state.file(generation, JOURNAL);
         let to = self.state.file(generation, FINISHED);
-        let renamed = journal.sync_data().and_then(|()| std::fs::rename(&from, &to));
+        let renamed = journal
+            .set_len(length)
+            .and_then(|()| journal.sync_data())
+            .and_then(|()| std::fs::rename(&from, &to));
         renamed.map_err(|error| failed("finish", &from, &error))?;
-        self.sync_directory()
+        self.sync_directory();
+        Ok(())
     }
 
     /// Takes a finished generation away.
@@ -252,16 +346,35 @@ impl Lock {
         Ok(())
     }
 
-    /// Takes a journal away that was broken off within its first line.
-    pub(crate) fn discard(&self, generation: u32) -> Result<(), Failure> {
-        let path = self.state.file(generation, JOURNAL);
-        std::fs::remove_file(&path).map_err(|error| failed("remove", &path, &error))
+    /// A name that a crash of the machine loses is no loss: nothing of what it is about outlives that.
+    fn sync_directory(&self) {
+        let _ = File::open(self.state.generations()).and_then(|directory| directory.sync_all());
     }
+}
 
-    fn sync_directory(&self) -> Result<(), Failure> {
-        let directory = self.state.generations();
-        let synced = File::open(&directory).and_then(|directory| directory.sync_all());
-        synced.map_err(|error| failed("sync", &directory, &error))
+/// Files that only their owner can open: they name commands with their arguments.
+fn private() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.write(true).mode(0o600).custom_flags(rustix::fs::OFlags::NOFOLLOW.bits().cast_signed());
+    options
+}
+
+/// Makes a file larger, with room on the disk for all of it.
+pub(crate) fn allocate(file: &File, from: u64, to: u64) -> std::io::Result<()> {
+    match rustix::fs::fallocate(file, rustix::fs::FallocateFlags::empty(), from, to - from) {
+        Ok(()) => Ok(()),
+        // NFS before 4.2 and others write the zeros
+        Err(rustix::io::Errno::OPNOTSUPP | rustix::io::Errno::NOSYS) => {
+            let zeros = [0; 4096];
+            let mut at = from;
+            while at < to {
+                let length = usize::try_from(to - at).unwrap_or(zeros.len()).min(zeros.len());
+                file.write_all_at(&zeros[..length], at)?;
+                at += length as u64;
+            }
+            Ok(())
+        }
+        Err(errno) => Err(errno.into()),
     }
 }
 
@@ -280,10 +393,10 @@ fn known(head: &Head, path: PathBuf) -> Result<(), Failure> {
 }
 
 /// A file's first line and its last.
-fn ends(path: &Path) -> std::io::Result<(String, String)> {
+fn ends(path: &Path) -> std::io::Result<(Vec<u8>, Vec<u8>)> {
     let mut file = BufReader::new(File::open(path)?);
-    let mut first = String::new();
-    let body = file.read_line(&mut first)? as u64;
+    let mut first = Vec::new();
+    let body = file.read_until(b'\n', &mut first)? as u64;
     let length = file.get_ref().metadata()?.len();
     let mut near = length.saturating_sub(LAST_LINE).max(body);
     loop {
@@ -292,8 +405,8 @@ fn ends(path: &Path) -> std::io::Result<(String, String)> {
         file.read_to_end(&mut end)?;
         let lines = end.strip_suffix(b"\n").unwrap_or(&end);
         match lines.iter().rposition(|byte| *byte == b'\n') {
-            Some(before) => return Ok((first, String::from_utf8_lossy(&lines[before + 1..]).into_owned())),
-            None if near <= body => return Ok((first, String::from_utf8_lossy(lines).into_owned())),
+            Some(before) => return Ok((first, lines[before + 1..].to_vec())),
+            None if near <= body => return Ok((first, lines.to_vec())),
             None => near = body,
         }
     }
@@ -356,12 +469,17 @@ fn distrusted(directory: &Path) -> String {
 
 fn moved_away(path: &Path) -> String {
     let path = path.display();
-    format!("move it away (mv {path} {path}.damaged); history and undo then know nothing of that generation")
+    format!(
+        "what that generation changed is not known any more; compare ringfence status with the layout, then move the file away: mv {path} {path}.damaged"
+    )
 }
 
-fn damaged(path: PathBuf, how: &str) -> Failure {
-    let reason = format!("it is damaged: {how}");
+fn damaged(path: PathBuf, damage: &Damage) -> Failure {
     let mend = Some(moved_away(&path));
+    let reason = match damage.line {
+        0 => format!("it is damaged: {}", damage.what),
+        _ => format!("it is damaged: {damage}"),
+    };
     Failure::State { what: "read", path, reason, mend }
 }
 
@@ -386,7 +504,7 @@ mod tests {
             (String::new(), "", ""),
         ] {
             std::fs::write(&path, &text).unwrap();
-            assert_eq!(ends(&path).unwrap(), (first.to_owned(), last.to_owned()));
+            assert_eq!(ends(&path).unwrap(), (first.as_bytes().to_vec(), last.as_bytes().to_vec()));
         }
     }
 

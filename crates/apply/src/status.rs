@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use plan::{Owned, Ownership, Place, is_by_key};
+use plan::{Owned, Ownership, Place, is_by_key, target_key};
 use serde::Serialize;
 use settings::Value;
 use units::{CpuSet, Limit};
@@ -14,9 +14,10 @@ use units::{CpuSet, Limit};
 use crate::{
     Failure, State, Target,
     held::get,
+    membership::Membership,
     ownership,
     perform::{Performer, name},
-    record::{Act, Entry, Record, Summary},
+    record::{Act, Before, Entry, Head, Record, Summary},
 };
 
 /// One group.
@@ -98,13 +99,34 @@ pub enum Drift {
     Stayed {
         /// The directory.
         directory: PathBuf,
-        /// The generation that made it, which is in effect no longer.
+        /// The generation that made it and was undone, or the layout that no longer names it.
+        generation: u32,
+    },
+    /// An undo could not restore a value; the next undo or apply tries again.
+    NotRestored {
+        /// The file's path.
+        file: PathBuf,
+        /// What it contained before the generation.
+        before: String,
+        /// What it contains.
+        held: String,
+        /// The generation that changed it and was undone.
         generation: u32,
     },
     /// The kernel keeps the partition invalid.
     InvalidPartition {
         /// The kernel's words.
         state: String,
+    },
+    /// Processes that are in the group elsewhere are not in this directory of it: what is set there does not hold for
+    /// them.
+    Outside {
+        /// The directory.
+        directory: PathBuf,
+        /// The processes, ascending.
+        processes: Vec<u32>,
+        /// How many processes are in the group in any hierarchy.
+        of: usize,
     },
 }
 
@@ -113,18 +135,35 @@ impl std::fmt::Display for Drift {
         match self {
             Drift::Changed { file, asked, held } => {
                 let held = held.as_deref().unwrap_or("nothing that can be read");
-                write!(f, "{}: asked for {asked}, holds {held}", file.display())
+                write!(f, "{}: applied {asked}, now {held}", file.display())
             }
             Drift::Owner { file, asked, held } => {
-                write!(f, "{}: asked for {asked}, has {held}", file.display())
+                write!(f, "{}: applied {asked}, now {held}", file.display())
             }
             Drift::Gone { directory } => write!(f, "{} is gone", directory.display()),
             Drift::Stayed { directory, generation } => write!(
                 f,
-                "{} was made by generation {generation}, which is undone, and had to stay: the next undo takes it up again",
+                "{} is left over from generation {generation}, as it is not empty: the next undo or apply removes it once it is",
                 directory.display()
             ),
+            Drift::NotRestored { file, before, held, generation } => write!(
+                f,
+                "{} still has {held} of generation {generation}, which was undone: the kernel refused to restore {before}; the next undo or apply tries again",
+                file.display()
+            ),
             Drift::InvalidPartition { state } => write!(f, "the kernel keeps the partition invalid: {state}"),
+            Drift::Outside { directory, processes, of } => {
+                let some: Vec<String> = processes.iter().take(5).map(u32::to_string).collect();
+                let dots = if processes.len() > 5 { ", …" } else { "" };
+                write!(
+                    f,
+                    "{} of {of} {} are not in {}: what is set there does not hold for {}{dots}",
+                    processes.len(),
+                    if *of == 1 { "process" } else { "processes" },
+                    directory.display(),
+                    some.join(", ")
+                )
+            }
         }
     }
 }
@@ -139,6 +178,8 @@ struct Asked {
     owners: BTreeMap<Place, Ownership>,
     /// What undos had to leave, with the generation that made it.
     stayed: BTreeMap<Place, u32>,
+    /// Files that undos could not restore, with what they contained before the generation.
+    not_restored: BTreeMap<(Place, String), (String, u32)>,
 }
 
 /// Every group that a generation in effect changed, or that an undo had to leave, by name.
@@ -149,18 +190,101 @@ pub fn status(state: &State, target: Target<'_>) -> Result<Vec<GroupStatus>, Fai
     let last = state.last()?.filter(|last| last.head.boot == target.system.boot());
     let in_effect = last.as_ref().map(|last| last.in_effect().to_vec()).unwrap_or_default();
     let mut asked: BTreeMap<String, Asked> = BTreeMap::new();
+    let mut dropped = None;
     for generation in in_effect {
-        add(&state.record(generation)?, target, &mut asked);
+        let record = state.record(generation)?;
+        add(&record, target, &mut asked);
+        dropped = Some(record.head).filter(|head| head.layout).or(dropped);
     }
-    for stayed in last.iter().flat_map(Summary::stayed) {
-        let Some(place) = stayed.group(target.host) else { continue };
-        let group = asked.entry(stayed.entry.group.clone()).or_default();
-        group.generation = group.generation.max(stayed.generation);
-        group.places.insert(place.clone());
-        group.stayed.insert(place, stayed.generation);
+    if let Some(head) = &dropped {
+        drop_unasked(head, target, &mut asked);
     }
+    let adopted = dropped
+        .iter()
+        .flat_map(|head| head.dropped.adopted.iter().filter_map(|place| head.here(place, target.host)));
+    let adopted: BTreeSet<Place> = adopted.collect();
     let performer = Performer::new(target, target.host.hierarchies().iter().cloned().map(Some).collect());
-    Ok(asked.into_iter().map(|(group, asked)| of(&performer, group, asked)).collect())
+    for stayed in last.iter().flat_map(Summary::stayed) {
+        let Some(entry) = stayed.here(target.host) else { continue };
+        let Some(place) = entry.act.place().cloned() else { continue };
+        // a group above may have been made for the sake of the one that the step is about
+        let name = target.host.named(&target.host.hierarchies()[place.hierarchy], &place.path);
+        match (&entry.act, &entry.before) {
+            (Act::CreateGroup { .. }, _) if adopted.contains(&place) => {
+                asked.entry(name).or_default().places.insert(place);
+            }
+            (Act::CreateGroup { .. }, _) => {
+                let group = asked.entry(name).or_default();
+                group.generation = group.generation.max(stayed.generation);
+                group.places.insert(place.clone());
+                group.stayed.insert(place, stayed.generation);
+            }
+            (Act::Write { file, .. }, Before::Files(files)) => {
+                let Some((_, before)) = files.iter().find(|(name, _)| name == file) else { continue };
+                if performer.content(&place, file).is_none_or(|held| held.trim() == before.trim()) {
+                    continue;
+                }
+                let group = asked.entry(name).or_default();
+                // what a generation in effect writes is compared with that
+                if !group.writes.keys().any(|(of, name, _)| *of == place && name == file) {
+                    group.generation = group.generation.max(stayed.generation);
+                    group.places.insert(place.clone());
+                    let before = (before.clone(), stayed.generation);
+                    group.not_restored.entry((place, file.clone())).or_insert(before);
+                }
+            }
+            _ => {}
+        }
+    }
+    asked.retain(|_, asked| !asked.places.is_empty() || !asked.writes.is_empty() || !asked.owners.is_empty());
+    // with one hierarchy nobody can be in a part of a group only
+    let several = target.host.hierarchies().len() > 1 && !asked.is_empty();
+    let membership = several.then(|| Membership::scan(target.host));
+    let all = asked.into_iter().map(|(group, asked)| of(&performer, membership.as_ref(), group, asked));
+    // what was taken back and is not there is nobody's
+    let is_there = |group: &GroupStatus| {
+        !group.directories.is_empty() || !group.settings.is_empty() || !group.drift.is_empty()
+    };
+    Ok(all.filter(is_there).collect())
+}
+
+/// What the last layout does not decide about is asked for by nobody, whatever earlier ones wrote.
+fn drop_unasked(head: &Head, target: Target<'_>, groups: &mut BTreeMap<String, Asked>) {
+    let here = |place: &Place| head.here(place, target.host);
+    for (place, file, key) in &head.dropped.files {
+        let Some(place) = here(place) else { continue };
+        let key = (place, file.clone(), key.clone());
+        groups.values_mut().for_each(|asked| drop(asked.writes.remove(&key)));
+    }
+    for place in head.dropped.groups.iter().filter_map(here) {
+        for asked in groups.values_mut().filter(|asked| asked.places.contains(&place)) {
+            asked.stayed.insert(place.clone(), head.generation);
+        }
+    }
+}
+
+impl Asked {
+    /// What a later layout does not ask for any more, and has brought back.
+    fn forget(&mut self, act: &Act, place: &Place) {
+        match act {
+            Act::RemoveGroup { .. } => {
+                self.places.remove(place);
+                self.writes.retain(|(of, ..), _| of != place);
+                self.owners.remove(place);
+            }
+            Act::Write { file, text, .. } => {
+                let key = target_key(file, text);
+                let same = |of: &Place, other: &str, line: &str| of == place && other == file && line == key;
+                // a device's rule is taken back through the opposite file
+                let rules = |of: &Place, other: &str| {
+                    of == place && file.starts_with("devices.") && other.starts_with("devices.")
+                };
+                self.writes.retain(|(of, other, line), _| !same(of, other, line) && !rules(of, other));
+            }
+            Act::RestoreOwners { .. } | Act::SetOwnership { .. } => drop(self.owners.remove(place)),
+            _ => {}
+        }
+    }
 }
 
 fn add(record: &Record, target: Target<'_>, groups: &mut BTreeMap<String, Asked>) {
@@ -169,12 +293,15 @@ fn add(record: &Record, target: Target<'_>, groups: &mut BTreeMap<String, Asked>
         let spot = record.head.hierarchies.get(place.hierarchy);
         let Some(at) = spot.and_then(|spot| spot.find(target.host)) else { continue };
         let place = Place { hierarchy: at.id, ..place.clone() };
+        if entry.restores {
+            groups.values_mut().for_each(|group| group.forget(&entry.act, &place));
+            continue;
+        }
         let group = groups.entry(entry.group.clone()).or_default();
         group.generation = record.head.generation;
         match &entry.act {
             Act::Write { file, text, .. } => {
-                let key =
-                    if is_by_key(file) { text.split_whitespace().next().unwrap_or_default() } else { "" };
+                let key = target_key(file, text);
                 let held = record.held.iter().find(|(of, _)| *of == step).map(|(_, held)| held.clone());
                 group.places.insert(place.clone());
                 group.writes.insert((place, file.clone(), key.to_owned()), (text.clone(), held));
@@ -191,7 +318,12 @@ fn add(record: &Record, target: Target<'_>, groups: &mut BTreeMap<String, Asked>
     }
 }
 
-fn of(performer: &Performer<'_>, group: String, asked: Asked) -> GroupStatus {
+fn of(
+    performer: &Performer<'_>,
+    membership: Option<&Membership>,
+    group: String,
+    asked: Asked,
+) -> GroupStatus {
     let directory = |place: &Place| PathBuf::from(performer.directory(place));
     let (host, named) = (performer.host(), name(&group));
     let is_its_own =
@@ -223,6 +355,11 @@ fn of(performer: &Performer<'_>, group: String, asked: Asked) -> GroupStatus {
         }
         settings.push(SettingStatus { file, asked: text.clone(), held, as_asked });
     }
+    for ((place, name), (before, generation)) in &asked.not_restored {
+        let Some(held) = performer.content(place, name) else { continue };
+        let (file, before) = (directory(place).join(name), before.clone());
+        drift.push(Drift::NotRestored { file, before, held, generation: *generation });
+    }
     let mut owners = Vec::new();
     for (place, access) in asked.owners.iter().filter(|(place, _)| performer.exists(place)) {
         owners.extend(owners_of(performer, place, access));
@@ -233,6 +370,15 @@ fn of(performer: &Performer<'_>, group: String, asked: Asked) -> GroupStatus {
         held: owner.held.clone().unwrap_or_default(),
     }));
     let processes: BTreeSet<u32> = host.seats(&named).iter().flat_map(|seat| host.tasks_in(seat)).collect();
+    let of = membership.map_or(0, |membership| membership.of(host, &named).len());
+    for place in places.iter().filter(|place| of > 0 && performer.exists(place)) {
+        let outside =
+            membership.map(|membership| membership.outside(host, &named, place)).unwrap_or_default();
+        let processes: Vec<u32> = outside.into_iter().map(|(pid, _)| pid).collect();
+        if !processes.is_empty() {
+            drift.push(Drift::Outside { directory: directory(place), processes, of });
+        }
+    }
     let comm = |pid: u32| {
         let text = host.kernel().outside(Path::new(&format!("/proc/{pid}/comm"))).unwrap_or_default();
         Task { pid, comm: text.trim_end_matches('\n').to_owned() }
@@ -249,7 +395,8 @@ fn of(performer: &Performer<'_>, group: String, asked: Asked) -> GroupStatus {
         settings,
         owners,
         memory: held("memory.current").as_ref().and_then(amount),
-        cpu_usec: [held("cpuacct.usage"), held("cpu.stat")].iter().flatten().find_map(amount),
+        // the table's figure is in nanoseconds
+        cpu_usec: held("cpuacct.usage").as_ref().and_then(amount).map(|nanos| nanos / 1000),
         cpus: cpus("cpuset.cpus.effective").or_else(|| cpus("cpuset.cpus")),
         tasks: processes.into_iter().map(comm).collect(),
         drift,
@@ -263,7 +410,7 @@ fn owners_of(performer: &Performer<'_>, place: &Place, access: &Ownership) -> Ve
     let names = performer.host().kernel().files(at, &place.path).unwrap_or_default();
     let all: Vec<Option<&str>> =
         [None].into_iter().chain(names.iter().map(|name| Some(name.as_str()))).collect();
-    let owned = performer.system().owned_each(at, &place.path, &all);
+    let owned = performer.system().owned_each(at, &place.path, &all).unwrap_or_default();
     let held: BTreeMap<Option<&str>, Owned> = owned.into_iter().collect();
     let files: Vec<(String, u32)> = names
         .iter()
@@ -307,16 +454,14 @@ fn line_of(held: String, key: &str) -> String {
     line.map(str::to_owned).unwrap_or(held)
 }
 
-/// Bytes or microseconds.
+/// In the setting's own unit.
 fn amount(value: &Value) -> Option<u64> {
     match value {
         Value::Bytes(Limit::At(bytes)) => Some(bytes.0),
         Value::Micros(Limit::At(micros)) => Some(micros.0),
         Value::Count(Limit::At(count)) => Some(*count),
+        Value::CpuTime(time) => Some(time.to_micros().0),
         Value::Number(number) => u64::try_from(*number).ok(),
-        Value::Text(text) => {
-            text.lines().find_map(|line| line.strip_prefix("usage_usec ")?.trim().parse().ok())
-        }
         _ => None,
     }
 }
@@ -335,9 +480,15 @@ fn is_as_asked(
         return true;
     }
     if let (Some(then), false) = (held_then, is_by_key(file)) {
-        return held == then;
+        // what the kernel made of it counts as applied, what somebody else wrote in that moment does not
+        let clamps = found
+            .side(place.version)
+            .binding()
+            .is_some_and(|binding| !matches!(binding.out_of_range, settings::OutOfRange::Refused));
+        return held == then && (clamps || performer.differs(place, file, text, held) != Some(true));
     }
     let act = Act::Write { place: place.clone(), file: file.to_owned(), text: text.to_owned() };
-    let entry = Entry { group: group.to_owned(), act, why: String::new(), before: Default::default() };
+    let (why, restores, before) = Default::default();
+    let entry = Entry { group: group.to_owned(), act, why, restores, before };
     performer.compare(&entry, place, file, text, held).is_none() && performer.means(place, file, text, held)
 }

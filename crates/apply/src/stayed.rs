@@ -1,4 +1,4 @@
-//! What an undo should have taken back and had to leave, since somebody is in it: it goes from generation to
+//! What an undo or a roll-back should have taken back and had to leave: it goes from generation to
 //! generation until an undo can take it back, or nothing of it is there any more. Decides nothing of what has to stay.
 
 use kernel::Host;
@@ -23,16 +23,25 @@ pub struct Stayed {
 impl Stayed {
     /// The step with its hierarchy counted as it is now; `None` if nothing of it is there any more.
     pub(crate) fn here(&self, host: &Host) -> Option<Entry> {
+        if let Act::Mount { path, .. } = &self.entry.act {
+            let is_mounted = host.hierarchies().iter().any(|at| at.mount == *path);
+            return is_mounted.then(|| self.entry.clone());
+        }
         let at = self.spot.find(host)?;
         let there = host.kernel().exists(&at, &self.entry.act.place()?.path);
-        there.then(|| Entry { act: self.entry.act.clone().at_hierarchy(at.id), ..self.entry.clone() })
+        there.then(|| self.entry.at_hierarchy(at.id))
+    }
+
+    /// The group that the step made, there or not.
+    pub(crate) fn made(&self, host: &Host) -> Option<Place> {
+        match self.entry.at_hierarchy(self.spot.find(host)?.id).act {
+            Act::CreateGroup { place } => Some(place),
+            _ => None,
+        }
     }
 
     /// The group that was made and is still there.
     pub(crate) fn group(&self, host: &Host) -> Option<Place> {
-        match self.here(host)?.act {
-            Act::CreateGroup { place } => Some(place),
-            _ => None,
-        }
+        self.here(host).and_then(|_| self.made(host))
     }
 }

@@ -28,15 +28,18 @@ pub trait System {
     /// # Errors
     /// The kernel's errno.
     fn owned(&self, at: &Hierarchy, group: &str, file: Option<&str>) -> Result<Owned, Errno>;
-    /// Owners and modes of several of a group's files, `None` for its directory; in this order, without those that can't
-    /// be looked at.
+    /// Owners and modes of several of a group's files, `None` for its directory; in this order, without those that do
+    /// not exist.
+    ///
+    /// # Errors
+    /// The kernel's errno for the first that can't be looked at.
     fn owned_each<'f>(
         &self,
         at: &Hierarchy,
         group: &str,
         files: &[Option<&'f str>],
-    ) -> Vec<(Option<&'f str>, Owned)> {
-        files.iter().filter_map(|file| Some((*file, self.owned(at, group, *file).ok()?))).collect()
+    ) -> Result<Vec<(Option<&'f str>, Owned)>, Errno> {
+        files.iter().filter_map(|file| there(*file, self.owned(at, group, *file))).collect()
     }
     /// Changes owners and modes of a group's files and directory (`None`), in this order.
     ///
@@ -95,6 +98,11 @@ pub trait System {
     fn boot(&self) -> String;
     /// Seconds since 1970.
     fn now(&self) -> u64;
+    /// Milliseconds since boot, sleep included (`CLOCK_BOOTTIME`): nobody can set it.
+    fn uptime(&self) -> u64 {
+        let now = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
+        u64::try_from(now.tv_sec).unwrap_or(0) * 1000 + u64::try_from(now.tv_nsec).unwrap_or(0) / 1_000_000
+    }
     /// Has somebody asked to stop? Asked before each step; what was done is put back then.
     fn is_interrupted(&self) -> bool {
         false
@@ -132,10 +140,12 @@ impl System for Running {
         at: &Hierarchy,
         group: &str,
         files: &[Option<&'f str>],
-    ) -> Vec<(Option<&'f str>, Owned)> {
-        let directory = self.kernel.open(at, group, "", OFlags::PATH | OFlags::DIRECTORY);
-        let Ok(directory) = directory else { return Vec::new() };
-        files.iter().filter_map(|file| Some((*file, owned(&directory, *file).ok()?))).collect()
+    ) -> Result<Vec<(Option<&'f str>, Owned)>, Errno> {
+        let directory = match self.kernel.open(at, group, "", OFlags::PATH | OFlags::DIRECTORY) {
+            Err(Errno::NOENT) => return Ok(Vec::new()),
+            directory => directory?,
+        };
+        files.iter().filter_map(|file| there(*file, owned(&directory, *file))).collect()
     }
 
     fn own(
@@ -214,7 +224,7 @@ impl System for Running {
 
     fn unmount(&self, path: &Path) -> Result<(), Errno> {
         self.kernel.let_go(path);
-        rustix::mount::unmount(path, rustix::mount::UnmountFlags::empty())?;
+        kernel::unmount_cgroup(path)?;
         let _ = std::fs::remove_dir(path); // made for the mount, unless it holds anything
         Ok(())
     }
@@ -238,6 +248,14 @@ impl System for Running {
     }
 }
 
+/// What does not exist is left out; every other refusal is one.
+fn there(file: Option<&str>, owned: Result<Owned, Errno>) -> Option<Result<(Option<&str>, Owned), Errno>> {
+    match owned {
+        Err(Errno::NOENT | Errno::NODEV) => None,
+        owned => Some(owned.map(|owned| (file, owned))),
+    }
+}
+
 fn owned(directory: &OwnedFd, file: Option<&str>) -> Result<Owned, Errno> {
     let stat = match file {
         Some(file) => rustix::fs::statat(directory, file, AtFlags::SYMLINK_NOFOLLOW)?,
@@ -255,14 +273,11 @@ fn mount_named(name: &str, path: &Path) -> Result<(), kernel::Error> {
     let failed = |errno| kernel::Error::Outside {
         what: format!("cannot mount name={name} at {}", path.display()),
         errno,
-        hint: None,
+        hint: Some(kernel::needs_to_mount(errno)),
     };
     let made = std::fs::create_dir(path).is_ok();
     let options = std::ffi::CString::new(format!("none,name={name}")).map_err(|_| failed(Errno::INVAL))?;
-    let flags = rustix::mount::MountFlags::NOSUID
-        | rustix::mount::MountFlags::NODEV
-        | rustix::mount::MountFlags::NOEXEC;
-    rustix::mount::mount("cgroup", path, "cgroup", flags, options.as_c_str()).map_err(|errno| {
+    kernel::mount_cgroup(path, &options).map_err(|errno| {
         if made {
             let _ = std::fs::remove_dir(path); // ours, and empty: nothing was mounted
         }

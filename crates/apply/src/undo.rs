@@ -2,18 +2,20 @@
 //! other change and make a generation of their own. Nothing is killed: a group with tasks in it stays, is told, and is
 //! taken up again by the next undo.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use kernel::{Hierarchy, Seat};
-use plan::Place;
+use plan::{Dropped, Outsider, Ownership, Place};
+use units::group_path;
 
 use crate::{
     Failure, Lock, Outcome, State, Target,
+    before::DEVICES_V1,
     execute::{Change, Meta, carry_out},
     inverse,
     perform::Performer,
     record::{Act, Affinity, Before, Entry, Kind, Record, Spot},
-    recover::recover,
+    recover::{is_undone, recover},
     rollback::is_so,
     stayed::Stayed,
 };
@@ -30,6 +32,9 @@ pub fn history(state: &State) -> Result<Vec<Record>, Failure> {
 /// that is in effect. What earlier undos had to leave is tried again, unless a generation that stays in effect has to
 /// do with it.
 ///
+/// Without a generation, an apply that was interrupted or not confirmed in time is the last one: when the recovery has
+/// taken it back, nothing else is undone.
+///
 /// # Errors
 /// As [`crate::execute`]; [`Failure::NoGeneration`], [`Failure::NothingToUndo`], [`Failure::OtherBoot`].
 pub fn undo(
@@ -38,7 +43,9 @@ pub fn undo(
     generation: Option<u32>,
     meta: &Meta,
 ) -> Result<Outcome, Failure> {
-    recover(lock, target)?;
+    if is_undone(generation, &recover(lock, target)?) {
+        return Ok(Outcome::nothing());
+    }
     undo_recovered(lock, target, generation, meta)
 }
 
@@ -53,7 +60,7 @@ pub(crate) fn undo_recovered(
     let boot = target.system.boot();
     let here = Some(&last).filter(|last| last.head.boot == boot);
     let now: Vec<u32> = here.map(|last| last.in_effect().to_vec()).unwrap_or_default();
-    let stayed: &[Stayed] = here.map(|last| last.stayed()).unwrap_or_default();
+    let stayed: Vec<Stayed> = here.map(|last| last.stayed()).unwrap_or_default();
     let (to, wanted) = match generation {
         None => match now.split_last() {
             Some((_, rest)) => (rest.last().copied().unwrap_or(0), rest.to_vec()),
@@ -65,7 +72,11 @@ pub(crate) fn undo_recovered(
     };
     let common = now.iter().zip(&wanted).take_while(|(one, other)| one == other).count();
     let mut steps = Steps::new(target);
-    let tried = steps.take_up(stayed, &wanted, state)?;
+    let tried = steps.take_up(&stayed, &wanted, state)?;
+    for &generation in &wanted {
+        let head = state.summary(generation)?.head;
+        steps.adopted.extend(head.dropped.adopted.iter().filter_map(|place| head.here(place, target.host)));
+    }
     let undone: BTreeSet<u32> =
         now[common..].iter().copied().chain(tried.iter().map(|stayed| stayed.generation)).collect();
     for &generation in undone.iter().rev() {
@@ -73,13 +84,18 @@ pub(crate) fn undo_recovered(
             steps.back(&state.record(generation)?);
         }
         let of_it: Vec<&Stayed> = tried.iter().filter(|stayed| stayed.generation == generation).collect();
-        steps.back_again(generation, &of_it);
+        // a record that was pruned has nothing of its own to add
+        let record = state.is_there(generation).then(|| state.record(generation)).transpose()?;
+        steps.back_again(generation, &of_it, record.as_ref());
     }
     for &generation in &wanted[common..] {
         steps.again(&state.record(generation)?);
     }
+    steps.inherit_sets();
     let change = Change {
         kind: Kind::Undo { to },
+        sources: steps.sources,
+        dropped: Dropped::default(),
         entries: steps.entries,
         planned: Vec::new(),
         hierarchies: target.host.hierarchies().iter().cloned().map(Some).collect(),
@@ -116,12 +132,33 @@ struct Steps<'t> {
     spared: BTreeSet<Place>,
     /// Those of them that are there, and others that earlier undos had to leave: ours, should a generation come back.
     ours: BTreeSet<Place>,
+    /// Groups that earlier undos had to leave, and that a generation which stays in effect took over.
+    adopted: BTreeSet<Place>,
     /// Groups whose device rules, or controllers for those below, stay as they are.
     kept: BTreeSet<(Place, Kept)>,
     /// What has to stay.
     stayed: Vec<Stayed>,
     /// Files that are written.
     written: BTreeSet<(Place, String)>,
+    /// What each entry takes back.
+    sources: Vec<Option<Stayed>>,
+    /// What the entries that are being added take back.
+    source: Option<Stayed>,
+    /// Groups whose processes go back to where they came from.
+    emptied: BTreeSet<Place>,
+    /// Cpusets of groups that stay, with what takes them back.
+    inherited: BTreeMap<(Place, String), (Entry, Option<Stayed>)>,
+}
+
+/// What of a record is needed beside its steps.
+#[derive(Default)]
+struct More<'r> {
+    affinities: &'r [(usize, Affinity)],
+    moved: &'r [(usize, Outsider)],
+    /// By hierarchy as it is counted now.
+    fresh: BTreeMap<(usize, String), String>,
+    /// Groups that an undo before the generation had to leave.
+    stayed: BTreeSet<Place>,
 }
 
 /// What of a group stays for the sake of those below it.
@@ -135,8 +172,25 @@ impl<'t> Steps<'t> {
     fn new(target: Target<'t>) -> Steps<'t> {
         let performer = Performer::new(target, target.host.hierarchies().iter().cloned().map(Some).collect());
         let (entries, left, removed, made, spared) = Default::default();
-        let (ours, kept, stayed, written) = Default::default();
-        Steps { performer, entries, left, removed, made, spared, ours, kept, stayed, written }
+        let (ours, adopted, kept, stayed, written) = Default::default();
+        let (sources, source, emptied, inherited) = Default::default();
+        Steps {
+            performer,
+            entries,
+            left,
+            removed,
+            made,
+            spared,
+            ours,
+            adopted,
+            kept,
+            stayed,
+            written,
+            sources,
+            source,
+            emptied,
+            inherited,
+        }
     }
 
     /// Of what earlier undos had to leave, that which is tried again. What a generation made that comes back is that
@@ -145,7 +199,13 @@ impl<'t> Steps<'t> {
         let mut tried = Vec::new();
         for stayed in stayed {
             let Some(entry) = stayed.here(self.performer.host()) else { continue };
-            let Some(place) = entry.act.place() else { continue };
+            let Some(place) = entry.act.place() else {
+                // a hierarchy that stayed mounted, which one that comes back mounts
+                if !wanted.contains(&stayed.generation) {
+                    tried.push(stayed.clone());
+                }
+                continue;
+            };
             if wanted.contains(&stayed.generation) {
                 self.ours.insert(place.clone());
             } else if self.is_used(place, wanted, stayed.generation, state)? {
@@ -161,12 +221,14 @@ impl<'t> Steps<'t> {
     fn is_used(&self, place: &Place, wanted: &[u32], since: u32, state: &State) -> Result<bool, Failure> {
         for &later in wanted.iter().filter(|later| **later > since) {
             let record = state.record(later)?;
-            let now = self.places(&record);
-            let places = record.entries.iter().filter_map(|entry| {
-                let place = entry.act.place()?;
+            let now = record.hierarchies(self.performer.host());
+            let adopted = record.head.dropped.adopted.iter();
+            let places = record.entries.iter().filter_map(|entry| entry.act.place()).chain(adopted);
+            let places = places.filter_map(|place| {
                 Some(Place { hierarchy: now.get(place.hierarchy)?.as_ref()?.id, ..place.clone() })
             });
-            if !at_or_below(&places.collect(), place).is_empty() {
+            let places: BTreeSet<Place> = places.collect();
+            if !at_or_below(places.range(place..), place).is_empty() {
                 return Ok(true);
             }
         }
@@ -175,40 +237,96 @@ impl<'t> Steps<'t> {
 
     /// Adds what undoes a generation, from its last step to its first.
     fn back(&mut self, record: &Record) {
-        let now = self.places(record);
+        let now = record.hierarchies(self.performer.host());
         let steps = record.entries.iter().enumerate();
         let steps: Vec<(usize, Entry)> =
             steps.filter_map(|(step, entry)| Some((step, self.here(&now, entry)?))).collect();
-        self.take_back(record.head.generation, &steps, &record.affinities);
+        let fresh = self.defaults(record);
+        let host = self.performer.host();
+        let (adopted, stayed): (Vec<_>, Vec<_>) = record
+            .head
+            .stayed_before
+            .iter()
+            .filter_map(|stayed| Some((stayed.made(host)?, stayed.clone())))
+            .partition(|(place, _)| self.adopted.contains(place));
+        let stayed = stayed.into_iter().map(|(place, _)| place).collect();
+        // they come back, and stay whose they were
+        let back = adopted.into_iter().map(|(_, stayed)| stayed);
+        let back: Vec<Stayed> = back.filter(|stayed| !self.stayed.contains(stayed)).collect();
+        self.stayed.extend(back);
+        let more = More { affinities: &record.affinities, moved: &record.moved, fresh, stayed };
+        self.take_back(record.head.generation, &steps, &more);
+    }
+
+    /// What files of new groups contain by default, by hierarchy as it is counted now.
+    fn defaults(&self, record: &Record) -> BTreeMap<(usize, String), String> {
+        let now = record.hierarchies(self.performer.host());
+        let at = |position: usize| Some(now.get(position)?.as_ref()?.id);
+        let fresh = record.fresh.iter();
+        fresh.filter_map(|((then, file), text)| Some(((at(*then)?, file.clone()), text.clone()))).collect()
     }
 
     /// Tries again what earlier undos of a generation had to leave.
-    fn back_again(&mut self, generation: u32, stayed: &[&Stayed]) {
+    fn back_again(&mut self, generation: u32, stayed: &[&Stayed], record: Option<&Record>) {
+        let fresh = record.map(|record| self.defaults(record)).unwrap_or_default();
         let host = self.performer.host();
-        let steps: Vec<(usize, Entry)> =
+        let mut steps: Vec<(usize, Entry)> =
             stayed.iter().filter_map(|stayed| Some((stayed.step, stayed.here(host)?))).collect();
-        self.take_back(generation, &steps, &[]);
+        // refusals are noted in the order of the undo
+        steps.sort_by_key(|(step, _)| *step);
+        let (affinities, moved): (&[_], &[_]) =
+            record.map_or((&[], &[]), |record| (&record.affinities, &record.moved));
+        self.take_back(generation, &steps, &More { affinities, moved, fresh, ..More::default() });
     }
 
-    fn take_back(&mut self, generation: u32, steps: &[(usize, Entry)], affinities: &[(usize, Affinity)]) {
-        let made = steps.iter().filter_map(|(_, entry)| match &entry.act {
-            Act::CreateGroup { place } => Some(place.clone()),
+    fn take_back(&mut self, generation: u32, steps: &[(usize, Entry)], more: &More<'_>) {
+        let made = steps.iter().filter_map(|(step, entry)| match &entry.act {
+            Act::CreateGroup { place } => Some((place.clone(), self.source_of(generation, *step, entry))),
             _ => None,
         });
-        let made: BTreeSet<Place> = made.collect();
+        let made: BTreeMap<Place, Option<Stayed>> = made.collect();
         let turned: BTreeSet<&Place> =
             steps.iter().filter_map(|(_, entry)| turns_devices(&entry.act)).collect();
         for (step, entry) in steps.iter().rev() {
+            self.source = self.source_of(generation, *step, entry);
             let why = format!("undoes step {} of generation {generation}", step + 1);
-            let entry = Entry { why, ..entry.clone() };
+            let entry = Entry { why, restores: true, ..entry.clone() };
+            if let Act::MoveTasks { place, .. } = &entry.act {
+                let moved = more.moved.iter().filter(|(of, _)| of == step).map(|(_, one)| one.clone());
+                let act = Act::ReturnTasks { place: place.clone(), tasks: moved.collect() };
+                self.emptied.insert(place.clone());
+                self.push(Entry { act, before: Before::Nothing, ..entry });
+                continue;
+            }
             // as on failure: a new group goes at the first of its steps that is undone
             if let Act::CreateGroup { place } = &entry.act {
                 self.remove(&place.clone(), &made, &entry);
                 continue;
             }
+            if let Act::ReturnTasks { place, tasks } = &entry.act {
+                // a directory that an earlier undo should have removed does not come back
+                if !self.performer.exists(place) && !self.made.contains(place) {
+                    continue;
+                }
+                // they are in the group elsewhere, and follow it again
+                let act = Act::MoveTasks { place: place.clone(), tasks: tasks.clone() };
+                self.push(Entry { act, before: Before::Nothing, ..entry });
+                continue;
+            }
+            if let (Act::RemoveGroup { place }, Before::Group { .. }) = (&entry.act, &entry.before) {
+                // an earlier undo should have removed it, and could not
+                if more.stayed.contains(place) {
+                    continue;
+                }
+                self.recreate(place, &entry);
+                continue;
+            }
             if entry.before == Before::New {
                 if let Some(place) = entry.act.place().cloned() {
                     self.remove(&place, &made, &entry);
+                    if self.spared.contains(&place) && self.performer.exists(&place) {
+                        self.reset(&entry, &place, &more.fresh);
+                    }
                 }
                 continue;
             }
@@ -218,7 +336,7 @@ impl<'t> Steps<'t> {
                 continue;
             }
             let threads: Vec<&Affinity> =
-                affinities.iter().filter(|(of, _)| of == step).map(|(_, affinity)| affinity).collect();
+                more.affinities.iter().filter(|(of, _)| of == step).map(|(_, affinity)| affinity).collect();
             let mut inverse = inverse::inverse(&entry, &threads);
             self.left.extend(inverse.cannot.take());
             for act in inverse.acts {
@@ -228,6 +346,154 @@ impl<'t> Steps<'t> {
         let stay: Vec<Stayed> =
             steps.iter().filter_map(|(step, entry)| self.staying(generation, *step, entry)).collect();
         self.stayed.extend(stay);
+    }
+
+    fn source_of(&self, generation: u32, step: usize, entry: &Entry) -> Option<Stayed> {
+        let spot = Spot::of_act(&entry.act, &self.performer.hierarchies)?;
+        Some(Stayed { generation, step, spot, entry: entry.clone() })
+    }
+
+    fn push(&mut self, entry: Entry) {
+        self.entries.push(entry);
+        self.sources.push(self.source.clone());
+    }
+
+    /// Makes a group again that the generation removed, with what it contained.
+    fn recreate(&mut self, place: &Place, entry: &Entry) {
+        let Before::Group { files, owners, devices, controllers } = &entry.before else { return };
+        if self.performer.exists(place) && !self.removed.contains(place) {
+            return;
+        }
+        let made = |act: Act| Entry { act, before: Before::Nothing, ..entry.clone() };
+        self.made.insert(place.clone());
+        self.removed.remove(place);
+        self.push(made(Act::CreateGroup { place: place.clone() }));
+        if !controllers.is_empty() {
+            let names = controllers.clone();
+            self.push(made(Act::EnableControllers { place: place.clone(), names }));
+        }
+        self.push(made(Act::Refill { place: place.clone(), files: files.clone() }));
+        if let Some(rules) = devices.clone() {
+            self.push(made(Act::RestoreDevices { place: place.clone(), rules: Some(rules) }));
+        }
+        self.push(made(Act::RestoreOwners { place: place.clone(), owners: owners.clone() }));
+    }
+
+    /// Drops what would make a group again that an older generation made, and that is to go after all.
+    fn leave_removed(&mut self, place: &Place) -> bool {
+        if !self.made.remove(place) {
+            return false;
+        }
+        // it may be removed before that, as it is now
+        let removal = self
+            .entries
+            .iter()
+            .rposition(|entry| matches!(&entry.act, Act::RemoveGroup { place: removed } if removed == place));
+        let kept = self.entries.iter().enumerate().map(|(index, entry)| {
+            entry.act.place() != Some(place) || removal.is_some_and(|removal| index <= removal)
+        });
+        let kept: Vec<bool> = kept.collect();
+        let mut kept_sources = kept.iter();
+        self.sources.retain(|_| kept_sources.next().copied().unwrap_or(true));
+        let mut kept = kept.iter();
+        self.entries.retain(|_| kept.next().copied().unwrap_or(true));
+        self.removed.insert(place.clone());
+        true
+    }
+
+    /// Lifts a limit that the generation set on a group of its own, which has to stay as somebody is in it: the file
+    /// gets back what it contained when the group was new.
+    fn reset(&mut self, entry: &Entry, place: &Place, fresh: &BTreeMap<(usize, String), String>) {
+        let restored = |act: Act| Entry { act, before: Before::Nothing, ..entry.clone() };
+        match &entry.act {
+            Act::Write { file, .. } if matches!(file.as_str(), "cpuset.cpus" | "cpuset.mems") => {
+                // all parents come first
+                let act = Act::InheritSet { place: place.clone(), file: file.clone() };
+                let key = (place.clone(), file.clone());
+                self.inherited.insert(key, (restored(act), self.source.clone()));
+            }
+            Act::Write { file, text, .. } => {
+                let devices = devices_of(&entry.act).is_some();
+                let shown = if devices { DEVICES_V1 } else { file };
+                if devices && !self.written.insert((place.clone(), DEVICES_V1.to_owned())) {
+                    return; // all rules together
+                }
+                let Some(default) = fresh.get(&(place.hierarchy, shown.to_owned())) else {
+                    let group = &entry.group;
+                    return self.tell(format!(
+                        "{file} of group '{group}' stays {text}: its default is not in the record"
+                    ));
+                };
+                let before = Before::Files(vec![(shown.to_owned(), default.clone())]);
+                let act = match devices {
+                    true => Act::Write {
+                        place: place.clone(),
+                        file: "devices.deny".to_owned(),
+                        text: "a".to_owned(),
+                    },
+                    false => entry.act.clone(),
+                };
+                let mut inverse = inverse::inverse(&Entry { before, act, ..entry.clone() }, &[]);
+                self.left.extend(inverse.cannot.take());
+                for act in inverse.acts {
+                    if !is_so(&self.performer, &act) && !self.is_repeated(&act) {
+                        self.push(restored(act));
+                    }
+                }
+            }
+            Act::EnableControllers { names, .. } => {
+                // the generation's own groups that stay have no settings any more
+                let own = self.ours.iter().filter_map(|own| {
+                    let (above, name) = own.path.rsplit_once('/')?;
+                    (own.hierarchy == place.hierarchy && above == place.path).then(|| name.to_owned())
+                });
+                let (off, owners) = Default::default();
+                let before = Before::Controllers { off, children: own.collect(), owners };
+                let act = Act::DisableControllers { place: place.clone(), names: names.clone() };
+                let disable = Entry { act, before, ..entry.clone() };
+                if let Some(entry) = self.still_needed(disable)
+                    && !is_so(&self.performer, &entry.act)
+                {
+                    self.push(restored(entry.act));
+                }
+            }
+            Act::SetDevices { .. } => {
+                let act = Act::RestoreDevices { place: place.clone(), rules: None };
+                if !self.is_repeated(&act) {
+                    self.push(restored(act));
+                }
+            }
+            Act::SetOwnership { access, .. } => {
+                let (uid, gid) = self.performer.system().maker();
+                let access = Ownership {
+                    tasks_uid: access.tasks_uid.map(|_| uid),
+                    tasks_gid: access.tasks_gid.map(|_| gid),
+                    admin_uid: access.admin_uid.map(|_| uid),
+                    admin_gid: access.admin_gid.map(|_| gid),
+                    tasks_mode: access.tasks_mode.map(|_| 0o644),
+                    file_mode: access.file_mode.map(|_| 0o644),
+                    directory_mode: access.directory_mode.map(|_| 0o755),
+                };
+                self.push(restored(Act::SetOwnership { place: place.clone(), access }));
+            }
+            _ => {}
+        }
+    }
+
+    /// Is the very same done already? Several writes of one file have one default.
+    fn is_repeated(&self, act: &Act) -> bool {
+        self.entries.iter().rev().any(|entry| entry.act == *act)
+    }
+
+    /// The cpusets of groups that stay get their parents', from the top down.
+    fn inherit_sets(&mut self) {
+        let mut inherited: Vec<_> = std::mem::take(&mut self.inherited).into_iter().collect();
+        // a v1 cpuset takes CPUs and memory nodes in any order, but its parent's first
+        inherited.sort_by_key(|((place, _), _)| place.path.matches('/').count());
+        for (_, (entry, source)) in inherited {
+            self.source = source;
+            self.push(entry);
+        }
     }
 
     /// A step that could not be undone.
@@ -264,7 +530,8 @@ impl<'t> Steps<'t> {
 
     /// Adds the steps of a generation as they were.
     fn again(&mut self, record: &Record) {
-        let now = self.places(record);
+        let now = record.hierarchies(self.performer.host());
+        self.source = None;
         for entry in &record.entries {
             let Some(entry) = self.here(&now, entry) else { continue };
             let why = format!("again as in generation {}: {}", record.head.generation, entry.why);
@@ -276,28 +543,18 @@ impl<'t> Steps<'t> {
                 }
                 Act::CreateGroup { place } => {
                     self.made.insert(place.clone());
-                    self.entries.push(Entry { why, ..entry });
+                    self.push(Entry { why, ..entry });
                 }
                 _ => self.add(Entry { why, ..entry }),
             }
         }
     }
 
-    /// The hierarchies that a record counts, as they are now.
-    fn places(&self, record: &Record) -> Vec<Option<Hierarchy>> {
-        let host = self.performer.host();
-        let mounted = record.entries.iter().filter_map(|entry| match &entry.act {
-            Act::Mount { path, .. } => Some(host.hierarchies().iter().find(|at| at.mount == *path).cloned()),
-            _ => None,
-        });
-        record.head.hierarchies.iter().map(|spot| spot.find(host)).chain(mounted).collect()
-    }
-
     /// The entry with its hierarchy counted as it is now.
     fn here(&mut self, now: &[Option<Hierarchy>], entry: &Entry) -> Option<Entry> {
         let Some(place) = entry.act.place() else { return Some(entry.clone()) };
         match now.get(place.hierarchy) {
-            Some(Some(at)) => Some(Entry { act: entry.act.clone().at_hierarchy(at.id), ..entry.clone() }),
+            Some(Some(at)) => Some(entry.at_hierarchy(at.id)),
             _ => {
                 self.tell(format!("group '{}': its hierarchy is no longer mounted", entry.group));
                 None
@@ -312,17 +569,17 @@ impl<'t> Steps<'t> {
     }
 
     /// A group that the generation made goes, with those below it that it made, unless somebody is in it.
-    fn remove(&mut self, place: &Place, made: &BTreeSet<Place>, entry: &Entry) {
+    fn remove(&mut self, place: &Place, made: &BTreeMap<Place, Option<Stayed>>, entry: &Entry) {
         if self.removed.contains(place) || self.spared.contains(place) {
             return;
         }
-        let mut doomed = at_or_below(made, place);
+        let mut doomed = at_or_below(made.range(place..).map(|(place, _)| place), place);
         doomed.sort_by_key(|place| std::cmp::Reverse(place.path.len()));
         for place in doomed {
-            if self.removed.contains(&place) || self.spared.contains(&place) {
+            if self.removed.contains(&place) || self.spared.contains(&place) || self.leave_removed(&place) {
                 continue;
             }
-            if let Some(left) = self.obstacle(&place, &entry.group) {
+            if let Some(left) = self.obstacle(&place) {
                 self.tell(left);
                 if self.performer.exists(&place) {
                     self.ours.insert(place.clone());
@@ -330,22 +587,27 @@ impl<'t> Steps<'t> {
                 self.spared.insert(place);
             } else {
                 self.removed.insert(place.clone());
+                let source = made.get(&place).cloned().flatten();
+                let source = std::mem::replace(&mut self.source, source);
                 let act = Act::RemoveGroup { place };
-                self.entries.push(Entry { act, before: Before::Nothing, ..entry.clone() });
+                self.push(Entry { act, before: Before::Nothing, ..entry.clone() });
+                self.source = source;
             }
         }
     }
 
     /// Why a group can't be removed.
-    fn obstacle(&self, place: &Place, group: &str) -> Option<String> {
+    fn obstacle(&self, place: &Place) -> Option<String> {
+        let emptied = self.emptied.contains(place);
         let directory = self.performer.directory(place);
         let at = self.performer.at(place)?;
+        let group = self.performer.host().named(at, &place.path);
         if !self.performer.exists(place) {
             return Some(format!("group '{group}' is gone already ({directory})"));
         }
         let seat = Seat { at, path: place.path.clone() };
         let tasks = self.performer.host().tasks_in(&seat);
-        if !tasks.is_empty() {
+        if !tasks.is_empty() && !emptied {
             let some: Vec<String> = tasks.iter().take(5).map(u32::to_string).collect();
             let dots = if tasks.len() > 5 { ", …" } else { "" };
             let count = tasks.len();
@@ -363,7 +625,14 @@ impl<'t> Steps<'t> {
     }
 
     fn add(&mut self, entry: Entry) {
-        let Some(place) = entry.act.place().cloned() else { return self.entries.push(entry) };
+        let Some(place) = entry.act.place().cloned() else {
+            // what is mounted, or is not, is as this undo leaves it only if no earlier step of it is about that
+            let is_first = !self.entries.iter().any(|earlier| mount_of(&earlier.act) == mount_of(&entry.act));
+            if is_first && is_so(&self.performer, &entry.act) {
+                return;
+            }
+            return self.push(entry);
+        };
         if self.removed.contains(&place) && !self.made.contains(&place) || self.spared.contains(&place) {
             return;
         }
@@ -380,6 +649,9 @@ impl<'t> Steps<'t> {
         // a file that an earlier step of this undo writes is not as it is now when this one comes
         let touched = match &entry.act {
             Act::Write { place, file, .. } => self.written.contains(&(place.clone(), file.clone())),
+            Act::DisableControllers { place, .. } => self.entries.iter().any(
+                |earlier| matches!(&earlier.act, Act::EnableControllers { place: other, .. } if other == place),
+            ),
             _ => false,
         };
         if exists && !touched && is_so(&self.performer, &entry.act) {
@@ -388,7 +660,7 @@ impl<'t> Steps<'t> {
         if let Act::Write { place, file, .. } = &entry.act {
             self.written.insert((place.clone(), file.clone()));
         }
-        self.entries.push(Entry { before: Before::Nothing, ..entry });
+        self.push(Entry { before: Before::Nothing, ..entry });
     }
 
     /// Controllers that groups made since then use stay on.
@@ -416,6 +688,14 @@ impl<'t> Steps<'t> {
     }
 }
 
+/// Where a step mounts or unmounts a hierarchy.
+fn mount_of(act: &Act) -> Option<&std::path::Path> {
+    match act {
+        Act::Mount { path, .. } | Act::Unmount { path, .. } => Some(path),
+        _ => None,
+    }
+}
+
 /// The v1 group whose device rules a step changes.
 fn devices_of(act: &Act) -> Option<&Place> {
     match act {
@@ -432,11 +712,9 @@ fn turns_devices(act: &Act) -> Option<&Place> {
     devices_of(act).filter(|_| all)
 }
 
-/// A group and those below it.
-pub(crate) fn at_or_below(all: &BTreeSet<Place>, above: &Place) -> Vec<Place> {
-    let near = all
-        .range(above..)
-        .take_while(|place| place.hierarchy == above.hierarchy && place.path.starts_with(&above.path));
-    let rest = |place: &&Place| place.path[above.path.len()..].to_owned();
-    near.filter(|place| rest(place).is_empty() || rest(place).starts_with('/')).cloned().collect()
+/// A group and those below it, out of sorted ones of which the first is not before the group.
+pub(crate) fn at_or_below<'p>(sorted: impl Iterator<Item = &'p Place>, above: &Place) -> Vec<Place> {
+    let near =
+        sorted.take_while(|place| place.hierarchy == above.hierarchy && place.path.starts_with(&above.path));
+    near.filter(|place| group_path::is_at_or_below(&place.path, &above.path)).cloned().collect()
 }

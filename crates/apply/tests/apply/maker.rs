@@ -37,7 +37,7 @@ impl<'h> Maker<'h> {
     }
 
     fn step(&mut self, group: &str, action: Action) -> &mut Self {
-        let step = Step { group: named(group), action, why: "a test asks for it".to_owned() };
+        let step = Step::new(named(group), action, "a test asks for it");
         self.steps.push(step);
         self
     }
@@ -84,6 +84,12 @@ impl<'h> Maker<'h> {
 
     pub fn plan(&mut self) -> Plan {
         let steps = std::mem::take(&mut self.steps);
-        Plan { steps, assignments: Vec::new(), reserved: CpuSet::new(), lints: Vec::new() }
+        Plan {
+            steps,
+            assignments: Vec::new(),
+            reserved: CpuSet::new(),
+            lints: Vec::new(),
+            dropped: Default::default(),
+        }
     }
 }

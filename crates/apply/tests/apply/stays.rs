@@ -225,7 +225,8 @@ pub fn a_parents_device_rules_come_before_its_children_and_go_after_them() {
         (story.occupy)("old/below");
         let left = story.undo(None).left;
         assert!(left.iter().any(|left| left.contains("device rules of group")), "{left:?}");
-        settled();
+        assert_eq!(list("old"), "c 1:3 rw\nc 1:5 r");
+        assert_eq!(list("old/below"), list("old"), "what a new group below starts with");
         (story.leave)();
         assert_eq!(story.undo(None).left, [""; 0]);
         all_is_back();

@@ -4,37 +4,21 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::exit, clippy::print_stdout, clippy::print_stderr)]
 
-#[path = "apply/broken.rs"]
 mod broken;
-#[path = "apply/child.rs"]
 mod child;
-#[path = "apply/devices.rs"]
 mod devices;
-#[path = "apply/faults.rs"]
 mod faults;
-#[path = "apply/faulty.rs"]
 mod faulty;
-#[path = "apply/groups.rs"]
 mod groups;
-#[path = "apply/maker.rs"]
 mod maker;
-#[path = "apply/mounts.rs"]
 mod mounts;
-#[path = "apply/pipeline.rs"]
 mod pipeline;
-#[path = "apply/real.rs"]
 mod real;
-#[path = "apply/sampler.rs"]
 mod sampler;
-#[path = "apply/scenarios.rs"]
 mod scenarios;
-#[path = "apply/speed.rs"]
 mod speed;
-#[path = "apply/stays.rs"]
 mod stays;
-#[path = "apply/swap.rs"]
 mod swap;
-#[path = "apply/world.rs"]
 mod world;
 
 use libtest_mimic::{Arguments, Trial};

@@ -1,0 +1,235 @@
+//! Which processes of a group are outside its directory in one of the hierarchies, and the move there and back. On v1 a
+//! group lives in several hierarchies, and a limit in one of them holds only for the processes that are in it there.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use kernel::{GroupName, Hierarchy, Host, Op};
+use plan::{Outsider, Place};
+use rustix::io::Errno;
+use settings::Version;
+use units::group_path;
+
+use crate::{
+    Error, State, Target,
+    journal::Journal,
+    perform::{Performer, name, not_mounted, unwritable},
+    record::{Act, Entry},
+};
+
+/// How often the processes are looked at again, as they may have forked meanwhile.
+const MAX_PASSES: usize = 64;
+
+/// In which group every process is, in each hierarchy.
+pub(crate) struct Membership {
+    processes: Vec<(u32, Vec<Option<String>>)>,
+}
+
+impl Membership {
+    /// Of all processes but the kernel's own threads that are in the root everywhere.
+    pub fn scan(host: &Host) -> Membership {
+        let kernel = host.kernel();
+        let groups = |pid: u32| {
+            let groups = kernel.groups_of(host.hierarchies(), pid).ok()?;
+            let below = host.hierarchies().iter().zip(groups);
+            let paths: Vec<Option<String>> =
+                below.map(|(at, path)| path.and_then(|path| at.below_mount(&path))).collect();
+            paths.iter().flatten().any(|path| !path.is_empty()).then_some((pid, paths))
+        };
+        Membership {
+            processes: kernel.processes().unwrap_or_default().into_iter().filter_map(groups).collect(),
+        }
+    }
+
+    /// The processes that are in the group in any hierarchy, with their places.
+    fn members<'m>(
+        &'m self,
+        host: &'m Host,
+        group: &'m GroupName,
+    ) -> impl Iterator<Item = (u32, &'m [Option<String>])> {
+        let places: Vec<String> =
+            host.hierarchies().iter().map(|at| group.below(host.base(at).path())).collect();
+        self.processes.iter().filter_map(move |(pid, paths)| {
+            // in the root is who is in no group
+            let is_in =
+                |(path, place): (&Option<String>, &String)| !place.is_empty() && path.as_ref() == Some(place);
+            paths.iter().zip(&places).any(is_in).then_some((*pid, paths.as_slice()))
+        })
+    }
+
+    /// The group's processes, ascending.
+    pub fn of(&self, host: &Host, group: &GroupName) -> Vec<u32> {
+        self.members(host, group).map(|(pid, _)| pid).collect()
+    }
+
+    /// Those of the group's processes that are neither in its directory at a place nor below it; with where they are.
+    pub fn outside(&self, host: &Host, group: &GroupName, place: &Place) -> Vec<(u32, String)> {
+        let inside = |path: &str| group_path::is_at_or_below(path, &place.path);
+        let members = self.members(host, group);
+        let elsewhere = members.filter_map(|(pid, paths)| {
+            let path = paths.get(place.hierarchy)?.as_ref()?;
+            (!inside(path)).then(|| (pid, path.clone()))
+        });
+        elsewhere.collect()
+    }
+}
+
+/// A group in which a process stays, in a v1 hierarchy that another group of it is not in.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct StaysIn {
+    /// The hierarchy's controllers, comma-separated.
+    pub controllers: String,
+    /// The group, as users name it.
+    pub group: String,
+}
+
+/// The groups whose limits still hold for a process beside those of `group`, which is not in their v1 hierarchies. Not
+/// the root, a group above, or one of systemd or a container manager; the group that process `beside` is in, too, counts only
+/// if a generation in effect changed it: a session's or container's own is no choice between groups.
+pub fn stays_in(target: Target<'_>, state: &State, group: &GroupName, pid: u32, beside: u32) -> Vec<StaysIn> {
+    let host = target.host;
+    let below = |at: &Hierarchy, pid: u32| at.below_mount(&host.kernel().group_of(at, pid).ok()?);
+    let mut found = Vec::new();
+    let mut applied: Option<BTreeSet<String>> = None;
+    for at in host.hierarchies().iter().filter(|at| at.version == Version::V1 && !at.controllers.is_empty()) {
+        let place = group.below(host.base(at).path());
+        let Some(path) = below(at, pid) else { continue };
+        let is_above = path == host.base(at).path() || group_path::is_at_or_below(&place, &path);
+        if is_above || host.kernel().exists(at, &place) {
+            continue;
+        }
+        let name = host.named(at, &path);
+        let is_ours = GroupName::new(&name).is_ok_and(|name| host.refuse_foreign(&name, None).is_ok());
+        if !is_ours {
+            continue;
+        }
+        if below(at, beside).as_ref() == Some(&path) {
+            let applied = applied.get_or_insert_with(|| {
+                // whoever may not read the history does without it
+                let groups = crate::status(state, target).unwrap_or_default();
+                groups.into_iter().map(|status| status.group).collect()
+            });
+            if !applied.contains(&name) {
+                continue;
+            }
+        }
+        found.push(StaysIn { controllers: at.label(), group: name });
+    }
+    found
+}
+
+/// May a process be taken out of that group for the sake of this one? Out of the root, the place where our groups are,
+/// and a group above; any other is somebody else's choice.
+pub(crate) fn may_leave(host: &Host, from: &str, place: &Place) -> bool {
+    let base = host.hierarchies().get(place.hierarchy).map(|at| host.base(at).path().to_owned());
+    from.is_empty() || base.as_deref() == Some(from) || group_path::is_below(&place.path, from)
+}
+
+/// The processes of a group that a step would move into a place.
+pub(crate) fn outsiders(
+    target: Target<'_>,
+    membership: &Membership,
+    group: &GroupName,
+    place: &Place,
+) -> Vec<Outsider> {
+    let outside = membership.outside(target.host, group, place).into_iter();
+    let free = outside.filter(|(_, from)| may_leave(target.host, from, place));
+    free.filter_map(|(pid, from)| {
+        Some(Outsider { thread: pid, started: target.system.started(pid).ok()?, from })
+    })
+    .collect()
+}
+
+/// Moves the group's processes into the place, until none is outside.
+pub(crate) fn bring(
+    performer: &mut Performer<'_>,
+    step: usize,
+    entry: &Entry,
+    place: &Place,
+    journal: &mut Journal<'_>,
+) -> Result<(), Error> {
+    let group = name(&entry.group);
+    let mut moved = 0;
+    for _ in 0..MAX_PASSES {
+        let membership = Membership::scan(performer.host());
+        let target = Target { host: performer.host(), system: performer.system() };
+        let outside = outsiders(target, &membership, &group, place);
+        if outside.is_empty() {
+            return Ok(());
+        }
+        for one in outside {
+            journal.moved(step, &one).map_err(unwritable)?;
+            put(performer, entry, place, &place.path, one.thread)?;
+            performer.moved.push((step, one));
+            moved += 1;
+        }
+    }
+    let target = Target { host: performer.host(), system: performer.system() };
+    let left = outsiders(target, &Membership::scan(performer.host()), &group, place).len();
+    Err(Error::Kernel(kernel::Error::ForkFaster { group: group.to_string(), moved, left }))
+}
+
+/// Moves processes back to where they were. What they forked since then goes along.
+pub(crate) fn give_back(
+    performer: &mut Performer<'_>,
+    step: usize,
+    entry: &Entry,
+    (place, tasks): (&Place, &[Outsider]),
+    journal: &mut Journal<'_>,
+) -> Result<(), Error> {
+    let origins: BTreeMap<u32, &Outsider> = tasks.iter().map(|one| (one.thread, one)).collect();
+    let common: BTreeSet<&str> = tasks.iter().map(|one| one.from.as_str()).collect();
+    for _ in 0..MAX_PASSES {
+        let system = performer.system();
+        let mut returning = Vec::new();
+        for pid in inside(performer, place) {
+            let Ok(started) = system.started(pid) else { continue };
+            let known = origins.get(&pid).filter(|one| one.started == started).map(|one| one.from.as_str());
+            let to = known.or_else(|| common.iter().next().copied().filter(|_| common.len() == 1));
+            returning.extend(to.map(|to| (pid, started, to.to_owned())));
+        }
+        if returning.is_empty() {
+            return Ok(());
+        }
+        for (pid, started, to) in returning {
+            let now = Outsider { thread: pid, started, from: place.path.clone() };
+            journal.moved(step, &now).map_err(unwritable)?;
+            put(performer, entry, place, &to, pid)?;
+            performer.moved.push((step, now));
+        }
+    }
+    Ok(())
+}
+
+/// Puts processes back after a failure, as far as that goes; says what is left.
+pub(crate) fn put_back(performer: &Performer<'_>, entry: &Entry, moved: &[&Outsider]) -> Vec<String> {
+    let Some(place) = entry.act.place() else { return Vec::new() };
+    let mut left = Vec::new();
+    for one in moved.iter().rev() {
+        if performer.system().started(one.thread) != Ok(one.started) {
+            continue; // it ended
+        }
+        let entry =
+            Entry { act: Act::MoveTasks { place: place.clone(), tasks: Vec::new() }, ..entry.clone() };
+        if let Err(error) = put(performer, &entry, place, &one.from, one.thread) {
+            left.push(error.to_string());
+        }
+    }
+    left
+}
+
+fn inside(performer: &Performer<'_>, place: &Place) -> Vec<u32> {
+    let text = performer.content(place, "cgroup.procs").unwrap_or_default();
+    let all: BTreeSet<u32> = text.lines().filter_map(|line| line.parse().ok()).collect();
+    all.into_iter().collect()
+}
+
+fn put(performer: &Performer<'_>, entry: &Entry, place: &Place, to: &str, pid: u32) -> Result<(), Error> {
+    let Some(at) = performer.at(place) else { return Err(not_mounted(entry)) };
+    match performer.host().kernel().write(at, to, "cgroup.procs", &pid.to_string()) {
+        Ok(()) | Err(Errno::SRCH) => Ok(()),
+        Err(errno) => {
+            let pid_text = pid.to_string();
+            Err(performer.refused(Op::Move { pid }, entry, Some("cgroup.procs"), Some(&pid_text), errno))
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! The plan for a layout on this machine as it is now: what `plan` decides from what is observed here, what earlier
+//! layouts in effect left, and the processes that have to follow their groups into further hierarchies. Only reads.
+
+use kernel::Hierarchy;
+use layout::Desired;
+use plan::{Action, Coverage, Lint, LintKind, Observed, People, Place, Plan, Problem, Step};
+use settings::{Facts, Version};
+use topology::Machine;
+use units::{CpuSet, hint::Command};
+
+use crate::{
+    Earlier, Target,
+    leftovers::{foresee, leftovers},
+    membership::{Membership, may_leave, outsiders},
+    observe::{hierarchies, observe},
+};
+
+/// What has to be done for a configuration on this machine as it is now: looks at what the planner needs, and plans.
+/// What `earlier` layouts changed and this one does not decide about goes back.
+///
+/// # Errors
+/// Why this machine can't satisfy it.
+pub fn planned(
+    target: Target<'_>,
+    earlier: &Earlier,
+    desired: &Desired,
+    machine: &Machine,
+    facts: &dyn Facts,
+    people: &dyn People,
+) -> Result<Plan, Vec<Problem>> {
+    let needs = plan::needs(desired, &hierarchies(target));
+    let devices = plan::devices(desired);
+    let mut observed = observe(target, &needs, devices.iter().map(String::as_str));
+    let mut back = Default::default();
+    if !earlier.is_empty() {
+        let covered = plan::coverage(desired, machine, &observed, facts, people);
+        let mut exclusive = CpuSet::new();
+        let mut alone = Plan::default();
+        if earlier.has_cpusets() {
+            let freed = freed(&observed, &covered);
+            alone = plan::plan(desired, machine, &freed, facts, people)?;
+            let own = alone.assignments.iter().filter(|assignment| assignment.exclusive);
+            exclusive = own.filter_map(|own| own.cpus.as_ref()).fold(exclusive, |all, cpus| all.union(cpus));
+        }
+        back = leftovers(earlier, target, &covered, &alone, &|_: &Place| exclusive.clone());
+        foresee(&mut observed, &back.before);
+        for place in &back.exclusive {
+            let seen = observed.hierarchies.get_mut(place.hierarchy);
+            if let Some(group) = seen.and_then(|at| at.groups.get_mut(&place.path)) {
+                group.exclusive_for_others = true;
+            }
+        }
+        for ((place, file), text) in &back.lists {
+            let seen = observed.hierarchies.get_mut(place.hierarchy);
+            if let Some(group) = seen.and_then(|at| at.groups.get_mut(&place.path)) {
+                group.lists_before.insert(file.clone(), text.clone());
+            }
+        }
+    }
+    let mut plan = plan::plan(desired, machine, &observed, facts, people)?;
+    plan.steps.splice(0..0, back.before);
+    bring_processes(target, desired, &observed, &mut plan);
+    plan.steps.extend(back.after);
+    plan.lints.extend(back.lints);
+    plan.dropped = back.dropped;
+    Ok(plan)
+}
+
+/// As if no group that the layout does not decide about had CPUs: which ones are exclusive does not depend on those.
+fn freed(observed: &Observed, covered: &Coverage) -> Observed {
+    let mut freed = observed.clone();
+    for (hierarchy, at) in freed.hierarchies.iter_mut().enumerate() {
+        let version = at.version;
+        for (path, group) in at.groups.iter_mut().filter(|(path, _)| !path.is_empty()) {
+            let place = Place { hierarchy, path: path.clone(), version };
+            let parent = covered.parents.contains(&place);
+            if covered.groups.contains(&place) && !parent {
+                continue;
+            }
+            for (file, text) in &mut group.files {
+                match file.as_str() {
+                    "cpuset.mems" if parent => text.clear(),
+                    "cpuset.cpus" | "cpuset.cpus.exclusive" => text.clear(),
+                    "cpuset.cpu_exclusive" => "0".clone_into(text),
+                    "cpuset.cpus.partition" => "member".clone_into(text),
+                    _ => {}
+                }
+            }
+        }
+    }
+    freed
+}
+
+/// Processes of a group that are not in each of its directories: a limit there would not hold for them.
+fn bring_processes(target: Target<'_>, desired: &Desired, observed: &Observed, plan: &mut Plan) {
+    let host = target.host;
+    if host.hierarchies().len() < 2 {
+        return;
+    }
+    let places = plan::places(desired, observed);
+    let exists = |group: &kernel::GroupName| !host.seats(group).is_empty();
+    let existing: Vec<_> = places.iter().filter(|(group, _)| exists(group)).collect();
+    if existing.is_empty() {
+        return;
+    }
+    let membership = Membership::scan(host);
+    for (group, own_places) in existing {
+        for place in own_places {
+            let prefix = format!("{}/", place.path);
+            let is_leaf = !places
+                .iter()
+                .flat_map(|(_, own)| own)
+                .any(|other| other.hierarchy == place.hierarchy && other.path.starts_with(&prefix));
+            // v2 takes no process beside groups that have controllers
+            if place.version == Version::V2 && !is_leaf {
+                continue;
+            }
+            let at = &host.hierarchies()[place.hierarchy];
+            let tasks = outsiders(target, &membership, group, place);
+            if !tasks.is_empty() {
+                let why = format!(
+                    "they are in the group elsewhere, and what {} limits holds for them only there",
+                    at.label()
+                );
+                plan.steps.push(Step::new(
+                    group.clone(),
+                    Action::MoveTasks { place: place.clone(), tasks },
+                    why,
+                ));
+            }
+            let outside = membership.outside(host, group, place);
+            for (pid, from) in outside.iter().filter(|(_, from)| !may_leave(host, from, place)) {
+                let message = format!(
+                    "process {pid} of group '{group}' is in group '{}' of the {} hierarchy and stays there: what the layout limits there does not hold for it",
+                    host.named(at, from),
+                    at.label()
+                );
+                let is_from = |place: &Place| place.hierarchy == at.id && place.path == *from;
+                let other = places.iter().find(|(_, own)| own.iter().any(is_from));
+                let hint = match other {
+                    // it was moved there, and is still in this group where the other is not
+                    Some((other, own)) => {
+                        let rest = host.hierarchies().iter().filter(|at| {
+                            let is_there =
+                                |places: &[Place]| places.iter().any(|place| place.hierarchy == at.id);
+                            is_there(own_places) && !is_there(own)
+                        });
+                        let labels: Vec<String> = rest.map(Hierarchy::label).collect();
+                        let to = Command::ringfence("move").group(other).arg(pid.to_string());
+                        match labels.is_empty() {
+                            true => to.to_string(),
+                            false => {
+                                let create = Command::ringfence("create").group(other);
+                                format!("{} && {to}", create.arg("--controllers").arg(labels.join(",")))
+                            }
+                        }
+                    }
+                    None => Command::ringfence("move").group(group).arg(pid.to_string()).to_string(),
+                };
+                plan.lints.push(Lint::new(LintKind::Outside, Some(group), message).hint(hint));
+            }
+        }
+    }
+}

@@ -1,0 +1,250 @@
+//! The machine that commands run on: the kernel in memory with one fault at a time, and a system with clocks and a boot of
+//! its own. A process that is killed ends by a panic that nothing in the crate catches.
+
+use std::{
+    panic::resume_unwind,
+    path::Path,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
+
+use apply::System;
+use kernel::{Fake, Hierarchy, Host, Kernel, Ownership, Process};
+use plan::Owned;
+use rustix::io::Errno;
+use settings::Controller;
+use units::CpuSet;
+
+/// What a killed process leaves behind in the place of a result.
+pub struct Killed;
+
+/// What happens at a change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fault {
+    Refuse(Errno),
+    KillBefore,
+    KillAfter,
+}
+
+/// Counts the changes of one command, and knows at which what happens.
+#[derive(Debug, Default)]
+pub struct Faults {
+    count: AtomicUsize,
+    at: Vec<(usize, Fault)>,
+    /// Faults that happened.
+    hit: AtomicUsize,
+}
+
+impl Faults {
+    pub fn at(at: Vec<(usize, Fault)>) -> Arc<Faults> {
+        Arc::new(Faults { at, ..Faults::default() })
+    }
+
+    pub fn count(&self) -> usize {
+        self.count.load(Ordering::Relaxed)
+    }
+
+    pub fn hit(&self) -> bool {
+        self.hit.load(Ordering::Relaxed) > 0
+    }
+
+    fn change<E>(
+        &self,
+        act: impl FnOnce() -> Result<(), E>,
+        refused: impl FnOnce(Errno) -> E,
+    ) -> Result<(), E> {
+        let number = self.count.fetch_add(1, Ordering::Relaxed);
+        let fault = self.at.iter().find(|(at, _)| *at == number).map(|(_, fault)| *fault);
+        if fault.is_some() {
+            self.hit.fetch_add(1, Ordering::Relaxed);
+        }
+        match fault {
+            None => act(),
+            Some(Fault::Refuse(errno)) => Err(refused(errno)),
+            // no message: it is no failure of the test
+            Some(Fault::KillBefore) => resume_unwind(Box::new(Killed)),
+            Some(Fault::KillAfter) => {
+                let _ = act();
+                resume_unwind(Box::new(Killed))
+            }
+        }
+    }
+
+    fn plain(&self, act: impl FnOnce() -> Result<(), Errno>) -> Result<(), Errno> {
+        self.change(act, |errno| errno)
+    }
+}
+
+struct Faulty {
+    fake: Fake,
+    faults: Arc<Faults>,
+}
+
+impl Kernel for Faulty {
+    fn hierarchies(&self) -> Result<Vec<Hierarchy>, Errno> {
+        self.fake.hierarchies()
+    }
+    fn read(&self, at: &Hierarchy, group: &str, file: &str) -> Result<String, Errno> {
+        self.fake.read(at, group, file)
+    }
+    fn write(&self, at: &Hierarchy, group: &str, file: &str, text: &str) -> Result<(), Errno> {
+        self.faults.plain(|| self.fake.write(at, group, file, text))
+    }
+    fn mkdir(&self, at: &Hierarchy, group: &str) -> Result<(), Errno> {
+        self.faults.plain(|| self.fake.mkdir(at, group))
+    }
+    fn rmdir(&self, at: &Hierarchy, group: &str) -> Result<(), Errno> {
+        self.faults.plain(|| self.fake.rmdir(at, group))
+    }
+    fn children(&self, at: &Hierarchy, group: &str) -> Result<Vec<String>, Errno> {
+        self.fake.children(at, group)
+    }
+    fn descendants(&self, at: &Hierarchy, group: &str) -> Result<Vec<String>, Errno> {
+        self.fake.descendants(at, group)
+    }
+    fn files(&self, at: &Hierarchy, group: &str) -> Result<Vec<String>, Errno> {
+        self.fake.files(at, group)
+    }
+    fn exists(&self, at: &Hierarchy, group: &str) -> bool {
+        self.fake.exists(at, group)
+    }
+    fn writable(&self, at: &Hierarchy, group: &str) -> bool {
+        self.fake.writable(at, group)
+    }
+    fn set_ownership(
+        &self,
+        at: &Hierarchy,
+        group: &str,
+        file: Option<&str>,
+        to: Ownership,
+    ) -> Result<(), Errno> {
+        self.faults.plain(|| self.fake.set_ownership(at, group, file, to))
+    }
+    fn group_of(&self, at: &Hierarchy, pid: u32) -> Result<String, Errno> {
+        self.fake.group_of(at, pid)
+    }
+    fn process(&self, pid: u32) -> Result<Process, Errno> {
+        self.fake.process(pid)
+    }
+    fn processes(&self) -> Result<Vec<u32>, Errno> {
+        self.fake.processes()
+    }
+    fn threads(&self, pid: u32) -> Result<Vec<u32>, Errno> {
+        self.fake.threads(pid)
+    }
+    fn signal(&self, pid: u32, signal: i32) -> Result<(), Errno> {
+        self.fake.signal(pid, signal)
+    }
+    fn caller(&self) -> (u32, u32) {
+        self.fake.caller()
+    }
+    fn outside(&self, path: &Path) -> Result<String, Errno> {
+        self.fake.outside(path)
+    }
+}
+
+/// Seconds since 1970, which somebody may set, seconds since boot, and which boot it is.
+#[derive(Debug, Clone, Copy)]
+pub struct Clocks {
+    pub wall: u64,
+    pub since_boot: u64,
+    pub boot: u64,
+}
+
+impl Clocks {
+    pub fn boot_id(&self) -> String {
+        format!("boot-{}", self.boot)
+    }
+}
+
+/// What a command sees beside the kernel.
+pub struct Sim {
+    fake: Fake,
+    faults: Arc<Faults>,
+    clocks: Clocks,
+    affinities: Arc<Mutex<std::collections::BTreeMap<u32, CpuSet>>>,
+    all: CpuSet,
+}
+
+/// The CPUs of threads that were changed, which outlive the process that changed them.
+pub type Affinities = Arc<Mutex<std::collections::BTreeMap<u32, CpuSet>>>;
+
+impl Sim {
+    pub fn new(
+        fake: &Fake,
+        faults: &Arc<Faults>,
+        clocks: Clocks,
+        affinities: &Affinities,
+        cpus: usize,
+    ) -> (Host, Sim) {
+        let kernel = Faulty { fake: fake.clone(), faults: faults.clone() };
+        let host = Host::even_without_hierarchies(Box::new(kernel)).unwrap();
+        let sim = Sim {
+            fake: fake.clone(),
+            faults: faults.clone(),
+            clocks,
+            affinities: affinities.clone(),
+            all: CpuSet::range(0, cpus - 1),
+        };
+        (host, sim)
+    }
+}
+
+impl System for Sim {
+    fn owned(&self, at: &Hierarchy, group: &str, file: Option<&str>) -> Result<Owned, Errno> {
+        self.fake.owner(at, group, file).map(|(uid, gid, mode)| Owned { uid, gid, mode })
+    }
+    fn own(
+        &self,
+        at: &Hierarchy,
+        group: &str,
+        each: &[(Option<&str>, Ownership)],
+    ) -> Result<(), (Option<String>, Errno)> {
+        for (file, to) in each {
+            let refused = |errno| (file.map(str::to_owned), errno);
+            let act = || self.fake.set_ownership(at, group, *file, *to).map_err(refused);
+            self.faults.change(act, refused)?;
+        }
+        Ok(())
+    }
+    fn maker(&self) -> (u32, u32) {
+        (0, 0)
+    }
+    fn affinity(&self, thread: u32) -> Result<CpuSet, Errno> {
+        self.fake.process(thread)?;
+        Ok(self.affinities.lock().unwrap().get(&thread).cloned().unwrap_or_else(|| self.all.clone()))
+    }
+    fn set_affinity(&self, thread: u32, cpus: &CpuSet) -> Result<(), Errno> {
+        if self.fake.process(thread)?.bound {
+            return Err(Errno::INVAL);
+        }
+        self.faults.plain(|| {
+            self.affinities.lock().unwrap().insert(thread, cpus.clone());
+            Ok(())
+        })
+    }
+    fn started(&self, thread: u32) -> Result<u64, Errno> {
+        self.fake.process(thread).map(|_| u64::from(thread))
+    }
+    fn mount(&self, _: &[Controller], _: Option<&str>, _: &Path) -> Result<(), kernel::Error> {
+        Err(kernel::Error::Outside { what: "cannot mount".to_owned(), errno: Errno::PERM, hint: None })
+    }
+    fn unmount(&self, _: &Path) -> Result<(), Errno> {
+        Err(Errno::PERM)
+    }
+    fn look(&self) -> Result<Host, kernel::Error> {
+        let kernel = Faulty { fake: self.fake.clone(), faults: self.faults.clone() };
+        Host::even_without_hierarchies(Box::new(kernel))
+    }
+    fn boot(&self) -> String {
+        self.clocks.boot_id()
+    }
+    fn now(&self) -> u64 {
+        self.clocks.wall
+    }
+    fn uptime(&self) -> u64 {
+        self.clocks.since_boot * 1000
+    }
+}
