@@ -4,7 +4,7 @@
 use std::{
     collections::{HashMap, HashSet},
     rc::Rc,
-    sync::Arc,
+    sync::{Arc, atomic::Ordering::Relaxed},
     time::{Duration, Instant},
 };
 
@@ -17,6 +17,7 @@ use tracing::{debug, info, warn};
 
 use crate::{
     Counters,
+    made::MadeGroups,
     memories::Memories,
     notify::Alive,
     put::{Place, Put, put},
@@ -51,6 +52,8 @@ pub(crate) struct Classifier {
     told: HashMap<usize, (Option<Instant>, u64)>,
     /// When groups made on demand are to be looked at.
     sweep_at: Option<Instant>,
+    /// These groups.
+    made: MadeGroups,
 }
 
 /// What happened since the last round.
@@ -83,7 +86,7 @@ enum Done {
 }
 
 impl Classifier {
-    pub fn new(host: Host, ruling: Ruling, counters: Arc<Counters>) -> Classifier {
+    pub fn new(host: Host, ruling: Ruling, counters: Arc<Counters>, made: MadeGroups) -> Classifier {
         Classifier {
             host,
             ruling,
@@ -98,6 +101,7 @@ impl Classifier {
             alive: Alive::new(),
             told: HashMap::new(),
             sweep_at: None,
+            made,
         }
     }
 
@@ -132,8 +136,7 @@ impl Classifier {
         self.ruling.forget_ways();
         if other {
             // what is remembered is by hierarchy
-            self.memories = Memories::default();
-            self.scan(Scan::Start);
+            self.scan_anew();
         }
     }
 
@@ -211,7 +214,7 @@ impl Classifier {
             }
         }
         self.led = HashSet::new();
-        if self.ruling.makes_groups() {
+        if self.ruling.makes_groups() || !self.made.is_empty() {
             self.sweep_at = Some(Instant::now() + SWEEP_AFTER);
         }
         let why = match why {
@@ -220,6 +223,12 @@ impl Classifier {
             Scan::Reload => "by the new rules",
         };
         info!(processes = living.len(), moved, failed, "looked at all processes {why}");
+    }
+
+    /// Judges all processes as at the start, with nothing remembered.
+    pub fn scan_anew(&mut self) {
+        self.memories = Memories::default();
+        self.scan(Scan::Start);
     }
 
     /// Tries again what could not be moved, if it is time.
@@ -249,15 +258,8 @@ impl Classifier {
             return;
         }
         self.sweep_at = None;
-        match classify::sweep(&self.host, &self.ruling.read) {
-            Ok(swept) => {
-                for group in swept {
-                    Counters::count(&self.counters.swept);
-                    debug!("removed {group}, which was empty");
-                }
-            }
-            Err(error) => warn!("groups made on demand can't be looked at: {error}"),
-        }
+        let swept = self.made.sweep(&self.host);
+        self.counters.swept.fetch_add(swept as u64, Relaxed);
     }
 
     fn judge_and_count(&mut self, pid: u32, since: Option<Duration>, scan: Option<Scan>) -> Done {
@@ -269,6 +271,7 @@ impl Classifier {
             memberships: &mut self.memberships,
             memories: &mut self.memories,
             led: &self.led,
+            made: &mut self.made,
             counters: &self.counters,
         };
         let judged = self.reader.process(pid).map_err(Trouble::from).and_then(|mut process| {
@@ -383,6 +386,7 @@ struct Judge<'j> {
     memberships: &'j mut Memberships,
     memories: &'j mut Memories,
     led: &'j HashSet<(usize, String)>,
+    made: &'j mut MadeGroups,
     counters: &'j Counters,
 }
 
@@ -422,6 +426,10 @@ impl Judge<'_> {
             Counters::count(&self.counters.by_hand);
             return Ok(Done::Left);
         }
+        if self.is_own(process)? {
+            debug!(pid, "process {pid} is the daemon's own: it stays where it is");
+            return Ok(Done::Left);
+        }
         let placed = self.move_into(&way, rule, pid, &member)?;
         let merged = self.host.hierarchies().iter().filter_map(|at| {
             let path = placed.iter().find(|(id, _)| *id == at.id).map(|(_, path)| path.as_str());
@@ -430,6 +438,16 @@ impl Judge<'_> {
         });
         self.memories.moved(pid, Memory { present: merged.collect(), ..memory }, self::now());
         Ok(Done::Moved)
+    }
+
+    /// This daemon, one of its children, or another daemon with its gate: in a group they could be slowed down, frozen or
+    /// starved, and every start that waits for a gate with them.
+    fn is_own(&self, process: &mut Process<'_>) -> Result<bool, Gone> {
+        let (pid, own) = (process.pid(), std::process::id());
+        Ok(pid == own
+            // a gate that has not registered itself yet
+            || process.status()?.parent == own
+            || kernel::protected(self.host.kernel(), pid).is_some())
     }
 
     /// What is remembered, or after lost events what its parent hands on.
@@ -515,10 +533,14 @@ impl Judge<'_> {
             }
         }
         let placer = Placer::new(self.host, &self.ruling.desired, &self.ruling.accounts);
-        let placed = placer.place_at(&way.goals, pid).map_err(|error| match error.gone() {
+        let placed = placer.place_at(&way.goals, pid);
+        let made = placer.take_made();
+        let placed = placed.map_err(|error| match error.gone() {
             Some(_) => Trouble::Gone { taken: true },
             None => Trouble::Refused { rule, error },
-        })?;
+        });
+        self.made.add(made);
+        let placed = placed?;
         let hierarchies = self.host.hierarchies().iter();
         Ok(hierarchies.filter_map(|at| Some((at.id, placed.present.at(at.id)?.to_owned()))).collect())
     }

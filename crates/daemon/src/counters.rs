@@ -41,6 +41,8 @@ pub struct Counters {
     pub drifts: AtomicU64,
     /// Times that the layout was made good again.
     pub repairs: AtomicU64,
+    /// Changes of others that were rolled back, as nobody confirmed or finished them.
+    pub takeovers: AtomicU64,
     /// Gates of strict rules that came to answer.
     pub gates: AtomicU64,
     /// Gates that were late and were ended.
@@ -106,6 +108,7 @@ impl Counters {
             ("refused", &self.refused),
             ("drifts", &self.drifts),
             ("repairs", &self.repairs),
+            ("takeovers", &self.takeovers),
             ("gates", &self.gates),
             ("gates_late", &self.gates_late),
         ];

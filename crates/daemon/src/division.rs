@@ -7,12 +7,13 @@ use std::{
     time::Duration,
 };
 
-use apply::{By, Drift, Lock, Meta, Running, State, Target};
+use apply::{By, Drift, Earlier, Lock, Meta, Running, State, Target};
 use kernel::Host;
 use layout::{Assigned, Desired, Diagnostic, Keep, Severity, Source, Trust};
-use plan::{Plan, Problem};
+use plan::{Action, Plan, Problem};
 use system::Accounts;
 use topology::Machine;
+use units::hint::Command;
 
 use crate::{Refused, ruling::in_line};
 
@@ -39,12 +40,12 @@ pub struct Division {
     applied: bool,
 }
 
-/// What was done to make groups as the layout asks again.
+/// What a repair did.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Mended {
-    /// What was done.
+pub struct Repaired {
+    /// The steps that were done.
     pub applied: Applied,
-    /// Groups that were left as they are, with the number of steps that it would take.
+    /// Groups that are not to be repaired, with the number of steps that they would need.
     pub left: BTreeMap<String, usize>,
 }
 
@@ -83,30 +84,38 @@ impl Division {
         keep_of(&self.desired, group)
     }
 
-    /// Puts back what a change that was broken off had done, and undoes what was not confirmed in time. What was done
-    /// is told.
+    /// Rolls back a change that was interrupted, and undoes what was not confirmed in time. Returns what was done.
     ///
     /// # Errors
     /// [`apply::Failure`].
-    pub fn recover(state: &State, host: &Host) -> Result<Vec<String>, apply::Failure> {
+    pub fn recover(lock: &Lock, host: &Host) -> Result<Vec<String>, apply::Failure> {
         let running = Running::new();
-        let recovered = apply::recover(&state.lock(PATIENCE)?, Target { host, system: &running })?;
-        let told = |one: &apply::Recovered| {
-            let left =
-                if one.left.is_empty() { String::new() } else { format!("; left: {}", one.left.join(", ")) };
-            format!("generation {} was broken off or not confirmed: {:?}{left}", one.generation, one.ending)
-        };
-        Ok(recovered.iter().map(told).collect())
+        let recovered = apply::recover(lock, Target { host, system: &running })?;
+        Ok(recovered.iter().map(ToString::to_string).collect())
+    }
+
+    /// The right to change, if nobody has it now; never waits.
+    ///
+    /// # Errors
+    /// [`apply::Failure`].
+    pub fn try_lock(&self) -> Result<Option<Lock>, apply::Failure> {
+        try_lock(&self.state)
     }
 
     /// Makes the machine as the layout asks, wholly or not at all.
     ///
     /// # Errors
     /// [`Refused`]: nothing is changed then, but for what its text says.
-    pub fn apply(&mut self, host: &Host) -> Result<Applied, Refused> {
-        let lock = self.state.lock(PATIENCE).map_err(failed)?;
-        let mut plan = self.planned(host, &self.desired)?;
-        let mut applied = self.execute(&lock, host, &plan)?;
+    pub fn apply(&mut self, lock: &Lock, host: &Host) -> Result<Applied, Refused> {
+        let mut plan = self.planned(host, &self.earlier(host)?, &self.desired)?;
+        if plan.empties(&self.desired) {
+            let layout = self.layout.display();
+            let summary =
+                format!("{layout} has no groups: it would undo everything that earlier layouts applied");
+            let apply = Command::ringfence("apply --yes").arg(layout.to_string());
+            return Err(Refused { summary, details: format!("hint: to do it: {apply}") });
+        }
+        let mut applied = self.execute(lock, host, &plan)?;
         self.applied = true;
         self.sources.clear();
         let lints = std::mem::take(&mut plan.lints);
@@ -115,33 +124,73 @@ impl Division {
         Ok(applied)
     }
 
-    /// Makes those groups as the layout asks again that are `mended`; what asks for a device that is not there is left
-    /// out ([`Division::missing`]). Of all others, how many steps it would take.
+    /// Brings the groups that `wanted` selects back to the layout. What an earlier layout left in them goes back too, as
+    /// [`Division::apply`] does it: a group that had to stay goes once it is empty. A setting for a device that is absent
+    /// is skipped ([`Division::missing`]). The history's lock is taken for the writes alone: who has his group repaired all
+    /// the time delays no other change for longer. `None`: another change is under way, or was made meanwhile.
     ///
     /// # Errors
     /// [`Refused`]: nothing is changed then, but for what its text says.
-    pub fn mend(&self, host: &Host, mended: impl Fn(&str) -> bool) -> Result<Mended, Refused> {
-        let lock = self.state.lock(PATIENCE).map_err(failed)?;
+    pub fn repair(&self, host: &Host, wanted: impl Fn(&str) -> bool) -> Result<Option<Repaired>, Refused> {
+        let next = self.state.next().map_err(failed)?;
         let mut desired = self.desired.clone();
+        let mut absent: Vec<(String, &'static str)> = Vec::new();
         for group in &mut desired.groups {
-            group.demands.settings.retain(|assigned| is_there(assigned).is_ok());
+            let name = group.name.to_string();
+            group.demands.settings.retain(|assigned| {
+                let there = is_there(assigned).is_ok();
+                if !there {
+                    absent.push((name.clone(), assigned.found.setting.name));
+                }
+                there
+            });
         }
-        let mut plan = self.planned(host, &desired)?;
+        // the layout still has a setting that is skipped: it is no leftover of an earlier one
+        let is_absent = |group: &str, file: &str| {
+            let setting = settings::lookup(file).map(|found| found.setting.name);
+            absent.iter().any(|(of, name)| of == group && Some(*name) == setting)
+        };
+        // a layout that is not in force takes nothing back
+        let earlier = if self.applied { self.earlier(host)? } else { Earlier::none() };
+        let mut plan = self.planned(host, &earlier, &desired)?;
+        plan.dropped.files.retain(|(place, file, _)| {
+            let at = host.hierarchies().get(place.hierarchy);
+            !at.is_some_and(|at| is_absent(&host.named(at, &place.path), file))
+        });
         let mut left: BTreeMap<String, usize> = BTreeMap::new();
         plan.steps.retain(|step| {
             let group = step.group.to_string();
-            mended(&group) || {
+            if let Action::Write { file, .. } = &step.action
+                && step.restores
+                && is_absent(&group, file)
+            {
+                return false;
+            }
+            wanted(&group) || {
                 *left.entry(group).or_default() += 1;
                 false
             }
         });
-        Ok(Mended { applied: self.execute(&lock, host, &plan)?, left })
+        if plan.steps.is_empty() {
+            return Ok(Some(Repaired { applied: Applied::default(), left }));
+        }
+        let Some(lock) = self.try_lock().map_err(failed)? else { return Ok(None) };
+        if self.state.next().map_err(failed)? != next {
+            return Ok(None);
+        }
+        Ok(Some(Repaired { applied: self.execute(&lock, host, &plan)?, left }))
+    }
+
+    /// The layouts in effect.
+    fn earlier(&self, host: &Host) -> Result<Earlier, Refused> {
+        let running = Running::new();
+        Earlier::read(&self.state, Target { host, system: &running }).map_err(failed)
     }
 
     fn execute(&self, lock: &Lock, host: &Host, plan: &Plan) -> Result<Applied, Refused> {
         let running = Running::new();
         let what = format!("layout {} (ringfenced)", self.layout.display());
-        let meta = Meta { by: By::caller(), what, confirm_within: None };
+        let meta = Meta { by: By::caller(), what, confirm_within: None, layout: true };
         let outcome = apply::execute(lock, Target { host, system: &running }, plan, &meta).map_err(failed)?;
         let told = outcome
             .differences
@@ -150,16 +199,22 @@ impl Division {
         Ok(Applied { generation: outcome.generation, steps: outcome.steps, told: told.collect() })
     }
 
-    fn planned(&self, host: &Host, desired: &Desired) -> Result<Plan, Refused> {
+    fn planned(&self, host: &Host, earlier: &Earlier, desired: &Desired) -> Result<Plan, Refused> {
         let running = Running::new();
         let target = Target { host, system: &running };
         let machine = Machine::live()
             .map_err(|error| Refused { summary: error.to_string(), details: String::new() })?;
-        let planned = apply::planned(target, desired, &machine, &system::Live, &Accounts::new());
-        planned.map_err(|problems| {
+        let planned = apply::planned(target, earlier, desired, &machine, &system::Live, &Accounts::new());
+        let mut plan = planned.map_err(|problems| {
             let problems: Vec<Diagnostic> = problems.iter().map(Problem::diagnostic).collect();
             refused(&self.layout, &problems, &self.sources)
-        })
+        })?;
+        // what an earlier layout limited went with its device, and the kernel refuses the write
+        plan.steps.retain(|step| match &step.action {
+            Action::Write { file, text, .. } => !(step.restores && is_line_of_absent_device(file, text)),
+            _ => true,
+        });
+        Ok(plan)
     }
 
     /// Settings that ask for what is not on this machine now, mostly a device; with the group.
@@ -200,7 +255,27 @@ impl Division {
     }
 }
 
-fn failed(failure: apply::Failure) -> Refused {
+/// The lock of a state directory, waited for as long as a change usually takes. Not for the loop.
+///
+/// # Errors
+/// [`Refused`], with the holder.
+pub(crate) fn lock(state: &State) -> Result<Lock, Refused> {
+    state.lock(PATIENCE).map_err(failed)
+}
+
+/// The same without waiting; `None`: somebody else has it.
+///
+/// # Errors
+/// [`apply::Failure`].
+pub(crate) fn try_lock(state: &State) -> Result<Option<Lock>, apply::Failure> {
+    match state.lock(Duration::ZERO) {
+        Ok(lock) => Ok(Some(lock)),
+        Err(apply::Failure::Locked { .. }) => Ok(None),
+        Err(failure) => Err(failure),
+    }
+}
+
+pub(crate) fn failed(failure: apply::Failure) -> Refused {
     let hint = failure.hint().map(|hint| format!("hint: {hint}\n")).unwrap_or_default();
     Refused { summary: failure.to_string(), details: hint }
 }
@@ -230,9 +305,13 @@ fn keep_of(desired: &Desired, group: &str) -> Option<Keep> {
 fn is_of_absent_device(drift: &Drift) -> bool {
     let Drift::Changed { file, asked, .. } = drift else { return false };
     let name = file.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-    let number = asked.split_whitespace().next().unwrap_or_default();
+    is_line_of_absent_device(name, asked)
+}
+
+fn is_line_of_absent_device(file: &str, line: &str) -> bool {
+    let number = line.split_whitespace().next().unwrap_or_default();
     let is_number = number
         .split_once(':')
         .is_some_and(|(major, minor)| [major, minor].iter().all(|part| part.parse::<u32>().is_ok()));
-    plan::is_by_key(name) && is_number && !Path::new("/sys/dev/block").join(number).exists()
+    plan::is_by_key(file) && is_number && !Path::new("/sys/dev/block").join(number).exists()
 }

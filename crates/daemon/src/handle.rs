@@ -1,12 +1,17 @@
 //! What other threads may ask of the loop: a reload, whose error comes back to the caller; the counters; anything that
 //! is to be done between two rounds of the loop. Waits for the loop, never the other way round.
 
-use std::sync::{
-    Arc,
-    mpsc::{Sender, channel},
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::{
+        Arc,
+        mpsc::{Sender, channel},
+    },
 };
 
-use crate::{Counters, Daemon, Refused, signals::Waker};
+use tracing::error;
+
+use crate::{Counters, Daemon, Refused, division, signals::Waker};
 
 /// What is read anew.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,25 +51,39 @@ impl Handle {
         Handle { requests, waker: Arc::new(waker), counters }
     }
 
-    /// Reads the configuration anew. What was in force stays if it has errors.
+    /// Reads the configuration again. The old one stays in force if the new one has errors. Waits for the state's lock
+    /// here, not in the loop.
     ///
     /// # Errors
     /// [`Refused`] with every error; also if the daemon ends.
     pub fn reload(&self, what: What) -> Result<Reloaded, Refused> {
-        let ends = || Refused { summary: "the daemon ends".to_owned(), details: String::new() };
-        self.call(move |daemon| daemon.reload(what)).unwrap_or_else(|| Err(ends()))
+        let ends = || Refused { summary: "the daemon is stopping".to_owned(), details: String::new() };
+        let state = self.call(move |daemon| daemon.state_of(what)).ok_or_else(ends)?;
+        let lock = state.map(|state| division::lock(&state)).transpose();
+        self.call(move |daemon| daemon.reload(what, lock)).unwrap_or_else(|| Err(ends()))
     }
 
     /// Does something in the loop's thread, between two rounds: it must be short. `None` if the daemon ends.
     pub fn call<T: Send + 'static>(&self, what: impl FnOnce(&mut Daemon) -> T + Send + 'static) -> Option<T> {
         let (answer, answered) = channel();
         let request: Request = Box::new(move |daemon| {
-            // nobody waits any more: the caller gave up
-            let _ = answer.send(what(daemon));
+            // a defect in one request does not end the loop; its caller gets no answer
+            match catch_unwind(AssertUnwindSafe(|| what(daemon))) {
+                // an error: nobody waits any more
+                Ok(answered) => _ = answer.send(answered),
+                Err(_) => error!("a request failed by a defect of ringfenced; please report it"),
+            }
         });
         self.requests.send(request).ok()?;
         self.waker.wake();
         answered.recv().ok()
+    }
+
+    /// As [`Handle::call`], but does not wait for it.
+    pub(crate) fn call_later(&self, what: impl FnOnce(&mut Daemon) + Send + 'static) {
+        // an error means that the daemon ends
+        let _ = self.requests.send(Box::new(what));
+        self.waker.wake();
     }
 
     /// What the daemon counts of itself.

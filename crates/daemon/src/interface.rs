@@ -36,7 +36,9 @@ impl Interface {
         &self,
         what: impl FnOnce(&mut Daemon) -> T + Send + 'static,
     ) -> Result<T, Refused> {
-        self.handle.call(what).ok_or_else(|| Refused::new(503, "the daemon ends"))
+        self.handle
+            .call(what)
+            .ok_or_else(|| Refused::new(500, "the request failed in the daemon, or the daemon is stopping"))
     }
 }
 
@@ -75,15 +77,14 @@ impl Control for Interface {
     }
 
     fn reload(&self, by: By) -> Result<Reloaded, Refused> {
-        self.ask(move |daemon| {
-            info!(uid = by.uid, pid = by.pid, "a reload was asked for");
-            let refused = |refused: crate::Refused| {
-                Refused::new(422, format!("{refused}\n{}", refused.details).trim_end().to_owned())
-            };
-            let reloaded = daemon.reload(What::All).map_err(refused)?;
-            let warnings = reloaded.applied.map(|applied| applied.told).unwrap_or_default();
-            Ok(Reloaded { groups: daemon.rules().1.groups.len(), rules: reloaded.rules, warnings })
-        })?
+        info!(uid = by.uid, pid = by.pid, "reload requested");
+        let refused = |refused: crate::Refused| {
+            Refused::new(422, format!("{refused}\n{}", refused.details).trim_end().to_owned())
+        };
+        let reloaded = self.handle.reload(What::All).map_err(refused)?;
+        let warnings = reloaded.applied.map(|applied| applied.told).unwrap_or_default();
+        let groups = self.ask(|daemon| daemon.rules().1.groups.len())?;
+        Ok(Reloaded { groups, rules: reloaded.rules, warnings })
     }
 
     fn classify(&self, pid: u32) -> Result<Classification, Refused> {

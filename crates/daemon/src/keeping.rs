@@ -7,13 +7,20 @@ use std::{
     time::{Duration, Instant},
 };
 
+use apply::Lock;
 use kernel::Host;
 use tracing::{error, info, warn};
 
-use crate::{Counters, Division, Keep, Refused, division::Mended};
+use crate::{Counters, Division, Keep, Refused, division::Repaired};
 
 /// After a change of the machine: mostly several come at once, and a device has its names a little later.
 const SETTLE: Duration = Duration::from_millis(300);
+
+/// After a repair, the next one waits for so many times as long as it took.
+const REST: u32 = 10;
+
+/// While another change has the lock, it is tried again after this time.
+const LOCKED: Duration = Duration::from_secs(1);
 
 /// When and how the division is looked at.
 pub(crate) struct Keeping {
@@ -25,6 +32,8 @@ pub(crate) struct Keeping {
     machine: String,
     /// What was told and still holds; whether it is to be repaired.
     told: HashMap<String, bool>,
+    /// Repairs rest until then: who changes his group all the time must not have the history's lock taken all the time.
+    rests: Option<Instant>,
     /// Why it can't be looked at or repaired, and what the last change of the machine left to be done.
     failed: Option<String>,
     left: Vec<String>,
@@ -44,7 +53,17 @@ impl Keeping {
     pub fn new(keep: Keep, every: Duration) -> Keeping {
         let next = (!every.is_zero()).then(|| Instant::now() + every);
         let (machine, told) = (Division::machine(), HashMap::new());
-        Keeping { keep, every, next, settled: None, machine, told, failed: None, left: Vec::new() }
+        Keeping {
+            keep,
+            every,
+            next,
+            settled: None,
+            machine,
+            told,
+            rests: None,
+            failed: None,
+            left: Vec::new(),
+        }
     }
 
     /// What is not as it was applied.
@@ -81,17 +100,18 @@ impl Keeping {
         let machine = Division::machine();
         let other_machine = machine != self.machine;
         if other_machine {
-            info!("the machine's CPUs or memory are others than before");
+            info!("the machine's CPUs or memory nodes changed");
             self.machine = machine;
         }
         let changed = other_machine || why == Why::Machine;
         if changed && !division.is_applied() {
-            return self.apply(division, host);
+            let Some(lock) = self.lock(division, changed) else { return false };
+            return self.apply(division, &lock, host);
         }
         let drifts = match division.drift(host) {
             Ok(drifts) => drifts,
             Err(failure) => {
-                self.fail(format!("the division can't be looked at: {failure}"));
+                self.fail(format!("drift cannot be checked: {failure}"));
                 return false;
             }
         };
@@ -116,7 +136,14 @@ impl Keeping {
         }
         let wrong = changed || now.values().any(|repaired| *repaired);
         self.told = now;
-        wrong && self.repair(division, changed, host, counters)
+        let rests = self.rests.is_some_and(|until| until > Instant::now()) && !changed;
+        if !wrong || rests {
+            return false;
+        }
+        let start = Instant::now();
+        let repaired = self.repair(division, changed, host, counters);
+        self.rests = Some(Instant::now() + start.elapsed() * REST);
+        repaired
     }
 
     fn keep_of(&self, division: &Division, group: &str) -> layout::Keep {
@@ -127,8 +154,8 @@ impl Keeping {
     }
 
     /// What could not be applied before, perhaps can be on the machine that this is now.
-    fn apply(&mut self, division: &mut Division, host: &Host) -> bool {
-        match division.apply(host) {
+    fn apply(&mut self, division: &mut Division, lock: &Lock, host: &Host) -> bool {
+        match division.apply(lock, host) {
             Ok(applied) => {
                 applied.told.iter().for_each(|told| warn!("{told}"));
                 info!(generation = applied.generation, steps = applied.steps, "the layout is applied");
@@ -143,11 +170,15 @@ impl Keeping {
     }
 
     fn repair(&mut self, division: &Division, changed: bool, host: &Host, counters: &Counters) -> bool {
-        let mended = |group: &str| self.keep_of(division, group) == layout::Keep::Repair;
-        let Mended { applied, left } = match division.mend(host, mended) {
-            Ok(mended) => mended,
+        let wanted = |group: &str| self.keep_of(division, group) == layout::Keep::Repair;
+        let Repaired { applied, left } = match division.repair(host, wanted) {
+            Ok(Some(repaired)) => repaired,
+            Ok(None) => {
+                self.locked_out(changed);
+                return false;
+            }
             Err(Refused { summary, .. }) => {
-                self.fail(format!("it can't be made as the layout asks: {summary}"));
+                self.fail(format!("drift cannot be repaired: {summary}"));
                 return false;
             }
         };
@@ -160,10 +191,42 @@ impl Keeping {
             return false;
         }
         counters.repairs.fetch_add(1, Relaxed);
-        info!(generation = applied.generation, steps = applied.steps, "made as the layout asks again");
+        info!(
+            generation = applied.generation,
+            steps = applied.steps,
+            "repaired: the machine matches the layout again"
+        );
         // a difference that comes back is told again
         self.told.retain(|_, repaired| !*repaired);
         true
+    }
+
+    /// The lock, if nobody else has it: the loop waits for no other change, but comes back soon.
+    fn lock(&mut self, division: &Division, changed: bool) -> Option<Lock> {
+        match division.try_lock() {
+            Ok(Some(lock)) => return Some(lock),
+            Ok(None) => self.locked_out(changed),
+            Err(failure) => {
+                self.fail(format!("drift cannot be repaired: {failure}"));
+                self.soon(changed);
+            }
+        }
+        None
+    }
+
+    /// Another change is under way.
+    fn locked_out(&mut self, changed: bool) {
+        self.fail("drift is not repaired while another change is under way".to_owned());
+        self.soon(changed);
+    }
+
+    fn soon(&mut self, changed: bool) {
+        let soon = Instant::now() + LOCKED;
+        if changed {
+            self.settled.get_or_insert(soon);
+        } else {
+            self.next = self.next.map(|next| next.min(soon));
+        }
     }
 
     fn tell_left(&mut self, division: &Division, left: BTreeMap<String, usize>) {

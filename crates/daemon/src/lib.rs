@@ -20,6 +20,7 @@ mod ruling;
 mod division;
 
 mod listener;
+mod made;
 mod memories;
 
 mod classifier;
@@ -27,6 +28,7 @@ mod strict;
 
 mod handle;
 mod keeping;
+mod takeover;
 
 mod interface;
 mod watching;
@@ -34,7 +36,7 @@ mod watching;
 mod run;
 
 pub use counters::{Counters, Figures};
-pub use division::{Applied, Division, Mended};
+pub use division::{Applied, Division, Repaired};
 pub use error::{Error, Refused};
 pub use handle::{Handle, Reloaded, What};
 pub use log::{Level, Log, Target as LogTarget};

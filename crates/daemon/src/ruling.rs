@@ -79,7 +79,9 @@ impl Ruling {
 
     fn new(configuration: Configuration) -> Ruling {
         let rules = configuration.desired.all_rules();
-        Ruling { desired: configuration.desired, ..Ruling::of_rules(rules) }
+        let ruling = Ruling { desired: configuration.desired, ..Ruling::of_rules(rules) };
+        ruling.warn_of_shells();
+        ruling
     }
 
     fn of_rules(read: Vec<Rule>) -> Ruling {
@@ -151,6 +153,14 @@ impl Ruling {
     /// Does this rule make groups?
     pub fn makes_group(&self, rule: usize) -> bool {
         self.making.get(rule) == Some(&true)
+    }
+
+    /// Strict rules for a shell, each with its place: while neither the exec gate nor the daemon can run, every login and
+    /// every script waits.
+    fn warn_of_shells(&self) {
+        for rule in classify::strict_shells(&self.read) {
+            warn!("{}: {}", rule.matcher.origin, classify::STRICT_SHELL);
+        }
     }
 
     /// The programs whose start strict rules hold.

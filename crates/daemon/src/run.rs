@@ -6,13 +6,15 @@ use std::{
     os::unix::fs::OpenOptionsExt,
     sync::{
         Arc, PoisonError,
+        atomic::{AtomicBool, Ordering::Relaxed},
         mpsc::{Receiver, channel},
     },
+    thread::Builder,
     time::{Duration, Instant},
 };
 
-use apply::State;
-use kernel::{Host, Real};
+use apply::{Lock, State};
+use kernel::{Host, Protection, Real};
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
     fs::FlockOperation,
@@ -23,15 +25,18 @@ use tracing::{error, info, warn};
 use crate::{
     Applied, Counters, Division, Error, Handle, Options, Refused, Reloaded, What,
     classifier::{Classifier, Scan},
+    division,
     handle::Request,
     interface::{Interface, Shared},
     keeping::{Keeping, Why},
     listener::Listener,
+    made::MadeGroups,
     notify,
     ruling::Ruling,
     signals::Signals,
     socket,
     strict::Strict,
+    takeover::Takeover,
     uevents::Uevents,
     watching,
 };
@@ -39,6 +44,9 @@ use crate::{
 /// The nice value, unless it was started with another. Of processes that live for 1 ms, sixteen at a time, 72 % were moved
 /// before their end instead of 65 %, at the same time of CPU for each; at -5 it was 80 %, at twice that time.
 const NICE: i32 = -2;
+
+/// How long a thread of its own waits for another change at a time.
+const LONG: Duration = Duration::from_secs(3600);
 
 /// The daemon, as requests find it.
 pub struct Daemon {
@@ -54,6 +62,14 @@ pub struct Daemon {
     watched: Option<Arc<watching::Shared>>,
     /// Why the last reload was refused, if it was.
     refused: Option<String>,
+    /// The history of changes; `None`: it is not ours to change.
+    state: Option<State>,
+    /// Is a reload waiting for another change to end? Shared with the thread that waits.
+    waiting: Arc<AtomicBool>,
+    /// Why the layout is not applied since the start, if it is not.
+    not_divided: Option<String>,
+    /// Ends what others left behind in the history.
+    takeover: Option<Takeover>,
     end: bool,
 }
 
@@ -66,6 +82,8 @@ pub fn run(options: Options) -> Result<(), Error> {
     let (sender, requests) = channel();
     let counters = Arc::new(Counters::default());
     let handle = Handle::new(sender, signals.waker()?, Arc::clone(&counters));
+    let _protection = Protection::of_this_process("ringfenced")
+        .inspect_err(|error| warn!("{}: {error}; freezing the daemon is not refused", kernel::PROTECTED));
     let _only = options.apply.then(|| only_one(&options)).transpose()?;
 
     let ruling = Ruling::read(&options.files)?;
@@ -78,7 +96,8 @@ pub fn run(options: Options) -> Result<(), Error> {
     if getpriority_process(None).is_ok_and(|nice| nice == 0) {
         let _ = setpriority_process(None, NICE);
     }
-    let division = division(&options, &host)?;
+    let state = options.apply.then(|| State::open(&options.state)).transpose()?;
+    let division = division(&options, state.as_ref())?;
     // before the machine is looked at: what changes after is told
     let mut uevents = options.apply.then(uevents).flatten();
     // from here on no process is missed: what the scan does not see is told by an event
@@ -86,7 +105,7 @@ pub fn run(options: Options) -> Result<(), Error> {
     let mut daemon = Daemon {
         keeping: Keeping::new(options.keep, options.every),
         strict: options.strict.clone().map(|words| Strict::new(words, Arc::clone(&counters))),
-        classifier: Classifier::new(host, ruling, Arc::clone(&counters)),
+        classifier: Classifier::new(host, ruling, Arc::clone(&counters), MadeGroups::read(&options.state)),
         division,
         watched: watched(&options, &counters),
         options,
@@ -94,6 +113,10 @@ pub fn run(options: Options) -> Result<(), Error> {
         handle,
         rights: Shared::default(),
         refused: None,
+        state,
+        waiting: Arc::default(),
+        not_divided: None,
+        takeover: None,
         end: false,
     };
     daemon.start()?;
@@ -103,8 +126,9 @@ pub fn run(options: Options) -> Result<(), Error> {
     info!(rules = daemon.classifier.ruling().read.len(), "ready");
     daemon.serve(&mut listener, &mut signals, &mut uevents, &requests)?;
     notify::tell("STOPPING=1");
-    // who still waits for an answer is told that there will be none
+    // whoever still waits for an answer gets none
     drop(requests);
+    drop(daemon.takeover.take());
     drop(socket);
     drop(watching);
     info!("ended; groups stay as they are");
@@ -129,7 +153,7 @@ fn only_one(options: &Options) -> Result<File, Error> {
     }
 }
 
-fn host() -> Result<Host, Error> {
+pub(crate) fn host() -> Result<Host, Error> {
     Ok(Host::new(Box::new(Real::new()))?)
 }
 
@@ -141,29 +165,28 @@ fn watched(options: &Options, counters: &Arc<Counters>) -> Option<Arc<watching::
 
 /// What comes and goes is told as far as the kernel lets us know; what is not is seen when the division is looked at.
 fn uevents() -> Option<Uevents> {
-    Uevents::open().inspect_err(|error| warn!("{error}; they are not followed")).ok()
+    Uevents::open()
+        .inspect_err(|error| warn!("{error}; CPU and memory hotplug will not be noticed at once"))
+        .ok()
 }
 
-/// The layout's keeper; what was broken off before is put back.
-fn division(options: &Options, host: &Host) -> Result<Option<Division>, Error> {
-    if !options.apply {
-        return Ok(None);
-    }
-    let state = State::open(&options.state)?;
-    for told in Division::recover(&state, host)? {
-        warn!("{told}");
-    }
-    Ok(options.files.layout().map(|layout| Division::read(state, layout)).transpose()?)
+/// The layout's keeper.
+fn division(options: &Options, state: Option<&State>) -> Result<Option<Division>, Error> {
+    let (Some(state), Some(layout)) = (state, options.files.layout()) else { return Ok(None) };
+    Ok(Some(Division::read(state.clone(), layout)?))
 }
 
 impl Daemon {
     /// The division, strict rules, then every process that lives.
     fn start(&mut self) -> Result<(), Error> {
         // a machine that can't be divided now still has its processes classified
-        let host = self.classifier.host();
-        match self.division.as_mut().map(|division| division.apply(host)).transpose() {
-            Ok(applied) => self.tell(applied.as_ref()),
-            Err(refused) => error!("the layout is not applied: {refused}\n{}", refused.details.trim_end()),
+        if let Some(state) = self.state.clone() {
+            match division::try_lock(&state) {
+                Ok(Some(lock)) => self.divide(&lock),
+                Ok(None) => self.divide_later(state.clone()),
+                Err(failure) => self.not_divided(&failure.to_string(), ""),
+            }
+            self.takeover = Some(Takeover::start(state, self.handle.clone(), Arc::clone(&self.counters))?);
         }
         if let Some(strict) = &mut self.strict {
             strict.follow(self.classifier.ruling(), &self.options.files, self.handle.clone())?;
@@ -171,6 +194,60 @@ impl Daemon {
         self.share();
         self.classifier.scan(Scan::Start);
         Ok(())
+    }
+
+    /// Rolls back what was interrupted before, and applies the layout.
+    fn divide(&mut self, lock: &Lock) {
+        match Division::recover(lock, self.classifier.host()) {
+            Ok(recovered) => {
+                recovered.iter().for_each(|one| warn!("{one}"));
+                if !recovered.is_empty() {
+                    self.look_again();
+                }
+            }
+            Err(failure) => error!("an interrupted change cannot be rolled back: {failure}"),
+        }
+        let host = self.classifier.host();
+        match self.division.as_mut().map(|division| division.apply(lock, host)).transpose() {
+            Ok(applied) => {
+                self.not_divided = None;
+                self.tell(applied.as_ref());
+            }
+            Err(refused) => self.not_divided(&refused.summary, refused.details.trim_end()),
+        }
+    }
+
+    fn not_divided(&mut self, why: &str, details: &str) {
+        error!("the layout is not applied: {why}\n{details}");
+        self.not_divided = Some(format!("the layout is not applied: {why}"));
+    }
+
+    /// The same once another change has ended: the loop does not wait for it.
+    fn divide_later(&mut self, state: State) {
+        const WHY: &str = "the layout is applied when another change has ended";
+        warn!("{WHY}");
+        self.not_divided = Some(WHY.to_owned());
+        let handle = self.handle.clone();
+        let wait = move || {
+            loop {
+                match state.lock(LONG) {
+                    Ok(lock) => {
+                        return handle.call_later(move |daemon| {
+                            daemon.divide(&lock);
+                            // what was concluded while groups were missing counts no more
+                            daemon.classifier.scan_anew();
+                        });
+                    }
+                    Err(apply::Failure::Locked { .. }) => {}
+                    Err(failure) => {
+                        return handle.call_later(move |daemon| daemon.not_divided(&failure.to_string(), ""));
+                    }
+                }
+            }
+        };
+        if let Err(error) = Builder::new().name("state-lock".to_owned()).spawn(wait) {
+            self.not_divided(&error.to_string(), "");
+        }
     }
 
     /// Opens the socket.
@@ -184,7 +261,7 @@ impl Daemon {
     /// Starts the recorder and the metrics, as far as they are asked for.
     fn watch(&self) -> Option<watching::Running> {
         let started = self.options.watching.start(self.watched.as_ref()?);
-        started.inspect_err(|error| error!("nothing is recorded or shown: {error}")).ok()
+        started.inspect_err(|error| error!("recorder and metrics are off: {error}")).ok()
     }
 
     /// The rules in force, for who shows what they lead to.
@@ -220,7 +297,7 @@ impl Daemon {
     }
 
     /// Mounts may have changed.
-    fn look_again(&mut self) {
+    pub(crate) fn look_again(&mut self) {
         match host() {
             Ok(host) => self.classifier.look_again(host),
             Err(error) => error!("{error}"),
@@ -280,9 +357,34 @@ impl Daemon {
             _ if asked.templates => What::Templates,
             _ => return,
         };
-        if let Err(refused) = self.reload(what) {
-            error!("not reloaded, what was in force stays: {refused}\n{}", refused.details.trim_end());
+        match self.state_of(what).map(|state| division::try_lock(&state)) {
+            None => reported(self.reload(what, Ok(None)).map(drop)),
+            Some(Ok(Some(lock))) => reported(self.reload(what, Ok(Some(lock))).map(drop)),
+            Some(Ok(None)) => self.reload_later(what),
+            Some(Err(failure)) => reported(self.reload(what, Err(division::failed(failure))).map(drop)),
         }
+    }
+
+    /// Reloads once another change has ended: the loop does not wait for it.
+    fn reload_later(&self, what: What) {
+        if self.waiting.swap(true, Relaxed) {
+            return; // that one reads what is there by then
+        }
+        let (handle, waiting) = (self.handle.clone(), Arc::clone(&self.waiting));
+        let wait = move || {
+            let reloaded = handle.reload(what).map(drop);
+            waiting.store(false, Relaxed);
+            reported(reloaded);
+        };
+        if let Err(error) = Builder::new().name("reload".to_owned()).spawn(wait) {
+            self.waiting.store(false, Relaxed);
+            error!("reload failed, still using the old configuration: {error}");
+        }
+    }
+
+    /// The state whose lock a reload needs: it may apply a layout.
+    pub(crate) fn state_of(&self, what: What) -> Option<State> {
+        self.state.clone().filter(|_| what == What::All)
     }
 
     fn keep(&mut self, why: Why) {
@@ -291,15 +393,23 @@ impl Daemon {
         {
             self.look_again();
         }
+        if let Some(takeover) = &self.takeover {
+            takeover.look();
+        }
     }
 
-    /// Reads the configuration anew; what was in force stays if the new one has errors or can't be applied.
+    /// Reads the configuration again; the old one stays in force if the new one has errors or can't be applied. `lock`: of
+    /// the state ([`Daemon::state_of`]), or why there is none.
     ///
     /// # Errors
     /// [`Refused`] with every error.
-    pub fn reload(&mut self, what: What) -> Result<Reloaded, Refused> {
+    pub(crate) fn reload(
+        &mut self,
+        what: What,
+        lock: Result<Option<Lock>, Refused>,
+    ) -> Result<Reloaded, Refused> {
         notify::tell("RELOADING=1");
-        let reloaded = self.reloaded(what);
+        let reloaded = lock.and_then(|lock| self.reloaded(what, lock.as_ref()));
         let counter = if reloaded.is_ok() { &self.counters.reloads } else { &self.counters.refused };
         Counters::count(counter);
         self.refused = reloaded.as_ref().err().map(ToString::to_string);
@@ -307,7 +417,7 @@ impl Daemon {
         reloaded
     }
 
-    fn reloaded(&mut self, what: What) -> Result<Reloaded, Refused> {
+    fn reloaded(&mut self, what: What, lock: Option<&Lock>) -> Result<Reloaded, Refused> {
         let files = &self.options.files;
         let ruling = match what {
             What::All | What::Rules => Ruling::read(files)?,
@@ -317,7 +427,7 @@ impl Daemon {
             kernel::ensure_unit(self.classifier.host())?;
             self.look_again();
         }
-        let applied = if what == What::All && self.options.apply { self.redivide()? } else { None };
+        let applied = lock.map_or(Ok(None), |lock| self.redivide(lock))?;
         if what != What::Templates {
             self.hold(&ruling)?;
         }
@@ -332,15 +442,14 @@ impl Daemon {
     }
 
     /// Applies the layout as it is now; where that can't be, the one before stays the one that is kept.
-    fn redivide(&mut self) -> Result<Option<Applied>, Refused> {
-        let state = State::open(&self.options.state)
-            .map_err(|failure| Refused { summary: failure.to_string(), details: String::new() })?;
+    fn redivide(&mut self, lock: &Lock) -> Result<Option<Applied>, Refused> {
         let layout = self.options.files.layout();
         self.classifier.let_go();
-        let mut new = layout.map(|layout| Division::read(state, layout)).transpose()?;
+        let mut new = layout.map(|layout| Division::read(lock.state().clone(), layout)).transpose()?;
         let host = self.classifier.host();
-        let applied = new.as_mut().map(|division| division.apply(host)).transpose()?;
+        let applied = new.as_mut().map(|division| division.apply(lock, host)).transpose()?;
         self.division = new;
+        self.not_divided = None;
         self.tell(applied.as_ref());
         Ok(applied)
     }
@@ -361,7 +470,7 @@ impl Daemon {
 
     /// What is wrong now: a refused reload, a division that is not as applied.
     pub fn troubles(&self) -> Vec<String> {
-        self.refused.iter().cloned().chain(self.keeping.troubles()).collect()
+        self.refused.iter().chain(&self.not_divided).cloned().chain(self.keeping.troubles()).collect()
     }
 
     /// How many processes it remembers.
@@ -377,6 +486,14 @@ impl Daemon {
     /// Lets it end after this round.
     pub fn end(&mut self) {
         self.end = true;
+    }
+}
+
+/// What came of a reload that nobody waits for.
+fn reported(reloaded: Result<(), Refused>) {
+    if let Err(refused) = reloaded {
+        let details = refused.details.trim_end();
+        error!("reload failed, still using the old configuration: {refused}\n{details}");
     }
 }
 

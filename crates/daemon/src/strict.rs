@@ -11,9 +11,9 @@ use std::{
     io::stdout,
     os::{
         fd::{AsFd, AsRawFd, BorrowedFd},
-        unix::process::CommandExt,
+        unix::{ffi::OsStrExt, process::CommandExt},
     },
-    path::PathBuf,
+    path::{Path, PathBuf},
     process::Command,
     sync::{Arc, mpsc::channel},
     time::{Duration, Instant},
@@ -21,7 +21,9 @@ use std::{
 
 use classify::{Decision, Facts, Membership, Placer, Relative};
 use events::{Control, ExecGate, Notice, Watchdog};
-use kernel::{Host, Real};
+use kernel::{Host, Protection, Real};
+use rustix::process::getppid;
+use settings::{Controller, Version};
 use system::{Gone, Process, ProcessReader, Status};
 use tracing::{error, info, warn};
 
@@ -37,6 +39,9 @@ const CHANGE: Duration = Duration::from_secs(5);
 
 /// The name by which a gate is started (its `argv[0]`).
 pub const GATE: &str = "ringfenced-gate";
+
+/// The word before how long the kernel lets a gate live that does not answer, in milliseconds.
+const WITHIN: &str = "--within";
 
 /// The word before the half of the tallies that a gate has, whose standard output they are then.
 const COUNTS: &str = "--counts";
@@ -67,7 +72,7 @@ impl Strict {
             self.running = None;
             return Ok(());
         }
-        info!("holding the starts of {}", shown(&held));
+        info!("gating the starts of {}", shown(&held));
         let tallies = self.counters.tallies();
         let (command, counters) = (self.command(files, tallies.is_some()), Arc::clone(&self.counters));
         self.second = !self.second;
@@ -82,10 +87,13 @@ impl Strict {
                 }
                 Notice::Late(pid) => {
                     Counters::count(&counters.gates_late);
-                    error!(pid, "the gate of strict rules did not answer in time, and was ended");
+                    error!(pid, "the exec gate timed out and was killed");
                 }
-                Notice::Ended(pid, status) => warn!(pid, "the gate of strict rules ended: {status}"),
-                Notice::NotStarted(problem) => error!("the gate of strict rules can't be started: {problem}"),
+                Notice::Ended(pid, status) => {
+                    Protection::forget(pid);
+                    warn!(pid, "the exec gate ended: {status}");
+                }
+                Notice::NotStarted(problem) => error!("the exec gate cannot be started: {problem}"),
             }
             wake.wake();
         };
@@ -95,7 +103,7 @@ impl Strict {
             return Err(Error::NoGate);
         }
         if !holds {
-            warn!("strict rules are not in force yet: their gate does not answer");
+            warn!("strict rules are not in force yet: the exec gate does not answer");
         }
         self.running = Some(new);
         Ok(())
@@ -103,6 +111,8 @@ impl Strict {
 
     fn command(&self, files: &RuleFiles, counts: bool) -> Vec<OsString> {
         let mut words = self.gate.words.clone();
+        let within = self.gate.limits.unwatched().as_millis().to_string();
+        words.extend([WITHIN.to_owned(), within].map(OsString::from));
         if counts {
             words.extend([COUNTS, if self.second { "second" } else { "first" }].map(OsString::from));
         }
@@ -141,8 +151,13 @@ fn shown(paths: &[PathBuf]) -> String {
 /// # Errors
 /// It can't hold starts, or the rules can't be read; starts go on then.
 pub fn gate(words: impl IntoIterator<Item = OsString>) -> Result<(), Error> {
-    let control = Control::of_gate()?;
     let mut words = words.into_iter().peekable();
+    let within = words.next_if(|word| word == WITHIN).and_then(|_| words.next()?.to_str()?.parse().ok());
+    let default = events::Limits::default().unwatched();
+    let control = Control::of_gate(within.map_or(default, Duration::from_millis))?;
+    // before the first start is held: whoever moves or freezes this process would block them all
+    let _protection = Protection::of_this_process("the exec gate of ringfenced")
+        .inspect_err(|error| warn!("{}: {error}; freezing the exec gate is not refused", kernel::PROTECTED));
     let mut tally = words.next_if(|word| word == COUNTS).and_then(|_| {
         let second = words.next().is_some_and(|half| half == "second");
         Some(Tally::new(File::from(stdout().as_fd().try_clone_to_owned().ok()?), second))
@@ -151,24 +166,41 @@ pub fn gate(words: impl IntoIterator<Item = OsString>) -> Result<(), Error> {
     // all that may ask another process or wait is done before the first start is held
     let mut ruling = Ruling::read(&files)?;
     let host = Host::new(Box::new(Real::new()))?;
+    leave_frozen_groups(&host);
     for rule in 0..ruling.read.len() {
         let _ = ruling.fixed(rule, &host);
     }
     let held = ruling.held();
     let mut reader = ProcessReader::new();
+    let own = std::fs::read_link("/proc/self/exe").unwrap_or_default();
     let gate = ExecGate::open(control, held)?;
     for problem in gate.not_held() {
-        warn!("{problem}; the others are held");
+        warn!("{problem}; other programs are still gated");
     }
     gate.serve(|pid, file| {
         // what goes wrong here is seen, and told, by the daemon after the exec
         let since = Instant::now();
-        let outcome = admit(&mut ruling, &host, &mut reader, pid, file);
+        let outcome = admit(&mut ruling, &host, &mut reader, (pid, file), &own);
         if let Some(tally) = &mut tally {
             tally.count(outcome.unwrap_or(Outcome::LeftAsItWas), since.elapsed());
         }
     })?;
     Ok(())
+}
+
+/// The kernel can't end a process that cgroup v1's freezer froze, which the timer of an unwatched gate is for: the gate
+/// goes where that freezer can't reach it. No other group is touched.
+fn leave_frozen_groups(host: &Host) {
+    let v1 = host.hierarchies().iter().filter(|at| at.version == Version::V1);
+    for at in v1.filter(|at| at.controllers.contains(&Controller::Freezer)) {
+        let group = host.kernel().group_of(at, std::process::id()).ok();
+        if group.and_then(|path| at.below_mount(&path)).is_none_or(|group| group.is_empty()) {
+            continue;
+        }
+        if let Err(errno) = host.kernel().write(at, "", "cgroup.procs", &std::process::id().to_string()) {
+            warn!("the exec gate could not leave its freezer group: {errno}");
+        }
+    }
 }
 
 fn files(words: impl IntoIterator<Item = OsString>) -> RuleFiles {
@@ -192,8 +224,8 @@ fn admit(
     ruling: &mut Ruling,
     host: &Host,
     reader: &mut ProcessReader,
-    pid: u32,
-    file: BorrowedFd<'_>,
+    (pid, file): (u32, BorrowedFd<'_>),
+    own: &Path,
 ) -> Result<Outcome, Gone> {
     // of a process outside of our PID namespace no number is told
     if pid == 0 {
@@ -202,8 +234,14 @@ fn admit(
     let link = rustix::fs::readlink(format!("/proc/self/fd/{}", file.as_raw_fd()), Vec::new());
     let Ok(program) = link else { return Ok(Outcome::LetGo) };
     let program = Cow::from(program.as_bytes().to_vec());
+    let is_own = program.as_ref() == own.as_os_str().as_bytes();
     let mut starting = Starting { process: reader.held(pid), program };
     let Decision::To { rule } = ruling.rules.decide(&mut starting)? else { return Ok(Outcome::LeftAsItWas) };
+    // the next gate, which has not registered itself yet
+    let daemon = getppid().map_or(0, |parent| parent.as_raw_pid().unsigned_abs());
+    if is_own && starting.process.status()?.parent == daemon {
+        return Ok(Outcome::LeftAsItWas);
+    }
     // a group that is to be made, or was not there when the rules were read, is the daemon's to see to
     let Some(way) = ruling.fixed(rule, host) else { return Ok(Outcome::LetGo) };
     let Some(places) = &way.places else { return Ok(Outcome::LetGo) };

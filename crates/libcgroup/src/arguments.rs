@@ -21,7 +21,7 @@ pub(crate) fn ignore_default() -> Arg {
 
 /// `-v`, which libcgroup does not have.
 pub(crate) fn verbose() -> Arg {
-    flag("verbose", 'v', "Tell on standard error what was converted, rounded or left out").long("verbose")
+    flag("verbose", 'v', "Report on standard error what was converted, rounded or left out").long("verbose")
 }
 
 pub(crate) fn flag(name: &'static str, short: char, help: &'static str) -> Arg {

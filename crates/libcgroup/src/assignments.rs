@@ -6,12 +6,13 @@ use std::fmt::Write;
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use kernel::{GroupName, Host};
 use plan::Ask;
-use settings::{Found, Side, Value, Version};
+use settings::{Found, Side, Value, ValueError, Version};
 
 use crate::{
     arguments::{flag, ignore_default, texts, verbose},
     failure::{Failure, NO_GROUP, NO_SETTING, warn},
     machine,
+    raw::Raw,
 };
 
 /// The arguments of both.
@@ -58,36 +59,57 @@ pub(crate) fn run(matches: &ArgMatches, names: Names) -> Result<u8, Failure> {
     if groups.is_empty() {
         return Err(Failure::usage("no group is given"));
     }
-    let values = variables.iter().map(|text| value(text, names)).collect::<Result<Vec<_>, _>>()?;
+    let (mut values, mut raw) = (Vec::new(), Vec::new());
+    for text in &variables {
+        match value(text, names)? {
+            Wanted::Value(found, value) => values.push((found, value)),
+            Wanted::Raw(wanted) => raw.push(wanted),
+        }
+    }
     let values = last_of_each(values);
     let host = machine::host()?;
     let named = |path: &&str| machine::group(&host, host.hierarchies(), path);
     let groups: Vec<GroupName> = groups.iter().map(named).collect::<Result<_, _>>()?;
     let from = from.map(|from| named(&from.as_str())).transpose()?;
     let mut asks = Vec::new();
-    let mut told = String::new();
+    let mut notes = String::new();
+    let mut texts = Vec::new();
     for group in targets(&host, &groups, matches.get_flag("recursive"))? {
+        for raw in &raw {
+            texts.push(raw.text_for(&host, &group)?);
+        }
         let copied = from.as_ref().map(|from| apply::copies(&host, from, &group)).transpose()?;
         for (found, value) in copied.into_iter().flatten().chain(values.iter().cloned()) {
             match apply::place(&host, &group, &found) {
                 Ok(place) => asks.push(Ask { group: group.clone(), place, found, value }),
                 Err(apply::Error::Lacks { setting, version, .. }) if names.ignore_unmappable => {
-                    let _ = writeln!(told, "{setting}: left out, cgroup {version} has none");
+                    let _ = writeln!(notes, "{setting}: left out, cgroup {version} has none");
                 }
                 Err(error) => return Err(as_reference(error.into())),
             }
         }
     }
-    let changes = apply::set(&host, &asks).map_err(|error| as_reference(error.into()))?;
+    // what is left to the kernel goes first: only it can refuse these, and then nothing else was changed
+    let written = Raw::write_all(&host, &texts)?;
+    let changes = apply::set(&host, &asks).map_err(|error| {
+        Raw::put_back(&host, &written);
+        as_reference(error.into())
+    })?;
     if matches.get_flag("verbose") {
-        told.push_str(&told_of(&changes, &asks));
-        warn(&told);
+        notes.push_str(&notes_of(&changes, &asks));
+        warn(&notes);
     }
     Ok(0)
 }
 
+/// What `NAME=VALUE` asks for.
+enum Wanted {
+    Value(Found, Value),
+    Raw(Raw),
+}
+
 /// `NAME=VALUE` with its setting, for this machine. Quotes around a value that came through a script go.
-fn value(text: &str, names: Names) -> Result<(Found, Value), Failure> {
+fn value(text: &str, names: Names) -> Result<Wanted, Failure> {
     let Some((name, value)) = text.split_once('=') else {
         return Err(Failure::usage(format!("'{text}' is not NAME=VALUE")).hint("for example cpu.shares=512"));
     };
@@ -97,8 +119,20 @@ fn value(text: &str, names: Names) -> Result<(Found, Value), Failure> {
         return Err(Failure::new(NO_SETTING, format!("{name} is no name of cgroup {version}"))
             .hint(format!("use {other}, or neither: names of both versions are known")));
     }
-    let (value, _) = system::whole_disks(found.parse(value.trim_matches(['"', '\'']), &system::Live)?);
-    Ok((found, value))
+    let value = value.trim_matches(['"', '\'']);
+    match found.parse(value, &system::Live) {
+        Ok(value) => Ok(Wanted::Value(found, system::whole_disks(value).0)),
+        // libcgroup has no ranges: the kernel decides
+        Err(error) if is_number(value) && !matches!(error, ValueError::ReadOnly { .. }) => {
+            Ok(Wanted::Raw(Raw::new(found, value, error)))
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn is_number(text: &str) -> bool {
+    let digits = text.strip_prefix('-').unwrap_or(text);
+    !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 /// Does that version call the setting so? Controllers whose files have the same name in both do twice.
@@ -149,7 +183,7 @@ fn as_reference(failure: Failure) -> Failure {
     if failure.status == NO_GROUP { failure.status(NO_SETTING) } else { failure }
 }
 
-fn told_of(changes: &[apply::Change], asks: &[Ask]) -> String {
+fn notes_of(changes: &[apply::Change], asks: &[Ask]) -> String {
     let mut text = String::new();
     for change in changes {
         let version =

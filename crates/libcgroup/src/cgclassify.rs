@@ -52,7 +52,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<u8, Failure> {
             .map_err(|_| Failure::usage(format!("'{text}' is no process number")))
             .and_then(|pid| way.take(&host, pid));
         if let Err(failure) = moved {
-            status = failure.told("cgclassify");
+            status = failure.reported("cgclassify");
         }
     }
     Ok(status)

@@ -1,5 +1,5 @@
 //! `cgclear`: removes the groups that configuration files name, and unmounts what they mount once it is empty. Without
-//! a file the reference removes every group of the machine and unmounts all hierarchies, whoever made them; this removes
+//! a file the reference removes every group of the machine and unmounts all hierarchies, no matter who made them; this removes
 //! only the groups that were made by Ringfence.
 
 use std::{collections::BTreeSet, path::PathBuf};
@@ -85,7 +85,7 @@ fn hierarchies(host: &Host, group: &Group) -> BTreeSet<usize> {
     by_controller.chain(by_name).map(|at: &Hierarchy| at.id).collect()
 }
 
-/// What Ringfence made: everything where nobody else makes groups, else what the history tells.
+/// What Ringfence made: everything where nobody else makes groups, else what the history has.
 fn ours<'h>(host: &'h Host, state: &State) -> Result<Vec<(Seat<'h>, GroupName)>, Failure> {
     let mut found = Vec::new();
     for at in host.hierarchies().iter().filter(|at| !host.base(at).path().is_empty()) {

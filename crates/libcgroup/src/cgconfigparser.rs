@@ -48,7 +48,8 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<u8, Failure> {
     let lock = State::open(state)?.lock(PATIENCE)?;
     apply::recover(&lock, target)?;
     let plan = planned(&configuration, target)?;
-    let meta = Meta { by: apply::By::caller(), what: what(&configuration), confirm_within: None };
+    let meta =
+        Meta { by: apply::By::caller(), what: what(&configuration), confirm_within: None, layout: false };
     let outcome = apply::execute(&lock, target, &plan, &meta)?;
     if matches.get_flag("verbose") {
         let lints = plan.lints.iter().map(plan::Lint::diagnostic);
@@ -56,7 +57,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<u8, Failure> {
         warn(&layout::render(&worth, &configuration.sources));
         for difference in &outcome.differences {
             warn(&format!(
-                "{}: asked for {}, the kernel holds {}\n",
+                "{}: {} was written, the kernel has {}\n",
                 difference.file, difference.asked, difference.held
             ));
         }
@@ -75,14 +76,16 @@ fn planned(configuration: &Configuration, target: Target<'_>) -> Result<Plan, Fa
     let desired = &configuration.desired;
     let machine = Machine::live()?;
     let accounts = Accounts::new();
-    apply::planned(target, desired, &machine, &system::Live, &accounts).map_err(|problems| {
-        let mut wrong = desired.unknown_accounts(&accounts);
-        // those were told with near names
-        let others: Vec<&Problem> =
-            problems.iter().filter(|problem| !matches!(problem, Problem::Nobody { .. })).collect();
-        let status = if others.is_empty() { BAD_CONFIGURATION } else { SYSTEM };
-        wrong.extend(others.into_iter().map(Problem::diagnostic));
-        warn(&layout::render(&wrong, &configuration.sources));
-        Failure::new(status, "the configuration can't be had on this machine; nothing was touched")
-    })
+    apply::planned(target, &apply::Earlier::none(), desired, &machine, &system::Live, &accounts).map_err(
+        |problems| {
+            let mut wrong = desired.unknown_accounts(&accounts);
+            // those were printed with near names
+            let others: Vec<&Problem> =
+                problems.iter().filter(|problem| !matches!(problem, Problem::Nobody { .. })).collect();
+            let status = if others.is_empty() { BAD_CONFIGURATION } else { SYSTEM };
+            wrong.extend(others.into_iter().map(Problem::diagnostic));
+            warn(&layout::render(&wrong, &configuration.sources));
+            Failure::new(status, "the configuration can't be had on this machine; nothing was touched")
+        },
+    )
 }

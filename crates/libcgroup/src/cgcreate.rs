@@ -1,4 +1,4 @@
-//! `cgcreate`: makes groups, all that were asked for or none.
+//! `cgcreate`: makes all of the groups or none.
 
 use apply::System;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
@@ -73,7 +73,7 @@ fn wanted<'h>(target: &Target<'h>) -> Wanted<'h> {
     Wanted { at: target.at, controllers, group: target.group.clone(), optional: target.by_star }
 }
 
-/// The modes that were asked for. That of a file is cut to what its owner may do: 0777 makes no number executable.
+/// The modes from the options. That of a file is cut to what its owner may do: 0777 makes no number executable.
 struct Modes {
     directory: Option<u32>,
     files: Option<u32>,

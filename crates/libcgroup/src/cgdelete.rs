@@ -2,10 +2,11 @@
 
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use kernel::Contents;
+use units::printable;
 
 use crate::{
     arguments::{command, flag, groups, ignore_default, texts},
-    failure::{Failure, NO_GROUP, SYSTEM},
+    failure::{Failure, SYSTEM},
     group_list::targets,
     machine,
 };
@@ -42,10 +43,13 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<u8, Failure> {
         .map(|target| (target.seat(&host), target.group.clone()))
         .collect();
     let contents = Contents { groups: matches.get_flag("recursive"), tasks_move_up: true };
-    host.delete_at(&doomed, contents).map_err(|error| {
-        let failure = Failure::from(error);
+    host.delete_at(&doomed, contents).map_err(|error| match &error {
         // as the reference: its rmdir(2) finds nothing
-        if failure.status == NO_GROUP { failure.status(SYSTEM) } else { failure }
+        kernel::Error::NoGroup { group, .. } | kernel::Error::NotControlled { group, .. } => {
+            let group = printable(group.trim_start_matches('/')).into_owned();
+            Failure::new(SYSTEM, format!("cannot remove group '{group}': No such file or directory"))
+        }
+        _ => Failure::from(error),
     })?;
     Ok(0)
 }

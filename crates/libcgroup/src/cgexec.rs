@@ -47,7 +47,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<u8, Failure> {
     match host.run_at(&Real::new(), &inside, &program)? {
         Ended::Exited(status) => Ok(u8::try_from(status).unwrap_or(SYSTEM)),
         Ended::Signalled(signal) => {
-            // as on v1, where the program took our place: whoever waits for us sees its signal
+            // as on v1, where the program took our place: the process that waits for us sees its signal
             if let Some(signal) = rustix::process::Signal::from_named_raw(signal) {
                 let _ = rustix::process::kill_process(rustix::process::getpid(), signal);
             }

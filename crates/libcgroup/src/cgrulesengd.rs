@@ -49,9 +49,9 @@ pub(crate) fn definition() -> Command {
         .arg(value("logfile", 'f', "FILE", "Write the log to this file; - is standard output"))
         .arg(value("syslog", 's', "FACILITY", "Write the log to syslog [default: daemon]").num_args(0..=1).require_equals(false).default_missing_value("daemon"))
         .arg(flag("nodaemon", 'n', "Stay in the foreground"))
-        .arg(flag("verbose", 'v', "Tell more; up to three times").action(ArgAction::Count))
-        .arg(flag("quiet", 'q', "Tell less").action(ArgAction::Count))
-        .arg(flag("nolog", 'Q', "Tell nothing"))
+        .arg(flag("verbose", 'v', "Log more; up to three times").action(ArgAction::Count))
+        .arg(flag("quiet", 'q', "Log less").action(ArgAction::Count))
+        .arg(flag("nolog", 'Q', "Log nothing"))
         .arg(flag("debug", 'd', "As -nvvvf -"))
         .arg(value("socket-user", 'u', "USER", "Accepted: groups chosen by hand are kept without a socket"))
         .arg(value("socket-group", 'g', "GROUP", "Accepted, as -u"))
@@ -63,7 +63,7 @@ pub(crate) fn definition() -> Command {
                 .help("Read cgrules.conf and cgconfig.conf there [default: /etc]"),
         )
         .after_help(
-            "Signals: USR2 reads rules and templates anew, USR1 templates; with errors what was in force stays.\n\n\
+            "Signals: USR2 reads rules and templates again, USR1 templates; if the new files have errors, the old ones stay active.\n\n\
              Example: cgrulesengd -n -v -f -",
         )
 }
@@ -106,7 +106,7 @@ fn background(to_standard_output: bool) -> Result<u8, Failure> {
     let link = words.first().is_some_and(|word| Path::new(word).file_name() == Some("cgrulesengd".as_ref()));
     let given = words.into_iter().skip(if link { 1 } else { 2 });
     program.arg0("cgrulesengd").arg("-n").args(given).stdin(Stdio::null()).process_group(0);
-    // whoever reads our output must not wait for the daemon's end
+    // a reader of our output must not wait for the daemon's end
     program.stderr(Stdio::piped());
     if !to_standard_output {
         program.stdout(Stdio::null());
@@ -142,7 +142,7 @@ fn log(matches: &ArgMatches) -> Result<Log, Failure> {
         1 => Level::INFO,
         _ => Level::DEBUG,
     };
-    // a host without a system log is no reason not to work, unless it was asked for
+    // a host without a system log is no reason not to work, unless an option names it
     let asked = matches.contains_id("syslog");
     to.retain(|to| asked || !matches!(to, LogTarget::Syslog(_)) || Path::new("/dev/log").exists());
     Ok(Log { level: (!matches.get_flag("nolog")).then_some(level), to })

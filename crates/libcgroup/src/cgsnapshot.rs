@@ -1,13 +1,17 @@
 //! `cgsnapshot`: writes what groups hold as a cgconfig.conf. Only what can be set again: statistics, counters and
 //! actions would make cgconfigparser fail.
 
-use std::{collections::BTreeSet, fmt::Write as _, path::Path};
+use std::{
+    collections::BTreeSet, fmt::Write as _, fs::File, io::Read, os::unix::fs::OpenOptionsExt, path::Path,
+};
 
 use apply::{Running, System};
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use kernel::{GroupName, Hierarchy, Host};
 use layout::cgconfig_word;
+use rustix::fs::OFlags;
 use settings::{Access, Controller, Version};
+use units::printable;
 
 use crate::{
     answer,
@@ -18,6 +22,9 @@ use crate::{
 
 /// Read if they are there and `-b` names no other; the first is what newer releases call it.
 const DENIED: [&str; 2] = ["/etc/cgsnapshot_denylist.conf", "/etc/cgsnapshot_blacklist.conf"];
+
+/// The largest list that is read; a kernel has some hundreds of settings.
+const LARGEST: u64 = 1 << 20;
 
 /// All devices, as v1's `devices.list` has it.
 const EVERYTHING: &str = "a *:* rwm";
@@ -31,7 +38,7 @@ pub(crate) fn definition() -> Command {
         .arg(file("denylist", 'b', "blacklist", "Leave out the settings that this file lists"))
         .arg(file("allowlist", 'w', "whitelist", "Say nothing of the settings that this file lists"))
         .arg(flag("strict", 't', "Leave out what the allowlist does not list"))
-        .arg(flag("silent", 's', "Do not tell what is on neither list"))
+        .arg(flag("silent", 's', "Do not report what is on neither list"))
         .arg(file("file", 'f', "output", "Write there instead of standard output"))
         .arg(
             Arg::new("controller")
@@ -83,8 +90,26 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<u8, Failure> {
 
 /// The first word of each line; `#` begins a comment line.
 fn read_list(path: &Path) -> Result<BTreeSet<String>, Failure> {
-    let text = std::fs::read_to_string(path)
-        .map_err(|error| Failure::new(SOME_FAILED, format!("cannot read {}: {error}", path.display())))?;
+    let wrong =
+        |reason: String| Failure::new(SOME_FAILED, format!("cannot read {}: {reason}", path.display()));
+    let read = || -> std::io::Result<(bool, String)> {
+        // a FIFO must not make us wait, and /dev/zero has no end
+        let nonblocking = OFlags::NONBLOCK.bits().cast_signed();
+        let file = File::options().read(true).custom_flags(nonblocking).open(path)?;
+        let is_file = file.metadata()?.is_file();
+        let mut text = String::new();
+        if is_file {
+            file.take(LARGEST + 1).read_to_string(&mut text)?;
+        }
+        Ok((is_file, text))
+    };
+    let (is_file, text) = read().map_err(|error| wrong(error.to_string()))?;
+    if !is_file {
+        return Err(wrong("it is no regular file".to_owned()));
+    }
+    if text.len() as u64 > LARGEST {
+        return Err(wrong("it is larger than 1 MB".to_owned()));
+    }
     let lines = text.lines().map(str::trim).filter(|line| !line.starts_with('#'));
     Ok(lines.filter_map(|line| line.split_whitespace().next()).map(str::to_owned).collect())
 }
@@ -140,7 +165,10 @@ impl Snapshot<'_> {
         for path in below {
             match cgconfig_word(&self.host.named(at, &path)) {
                 Some(name) => self.group(at, &path, &name),
-                None => warn(&format!("cgsnapshot: cgconfig.conf has no way to write the name {path}\n")),
+                None => {
+                    let path = printable(&path);
+                    warn(&format!("cgsnapshot: cgconfig.conf has no way to write the name {path}\n"));
+                }
             }
         }
         Ok(())

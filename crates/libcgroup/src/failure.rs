@@ -1,4 +1,4 @@
-//! Why a command did not do what it was asked, with libcgroup's exit status, which scripts look at: an error number of
+//! Why a command failed, with libcgroup's exit status, which scripts look at: an error number of
 //! its library, from 50000, modulo 256.
 
 use std::{fmt::Display, io::Write};
@@ -9,7 +9,7 @@ pub(crate) const SOME_FAILED: u8 = 1;
 pub(crate) const NOT_MOUNTED: u8 = 81;
 /// No such group.
 pub(crate) const NO_GROUP: u8 = 82;
-/// A controller that is asked for is on no mounted hierarchy.
+/// A controller is on no mounted hierarchy.
 pub(crate) const NO_CONTROLLER: u8 = 84;
 /// Not allowed.
 pub(crate) const NOT_ALLOWED: u8 = 87;
@@ -61,16 +61,23 @@ impl Failure {
 
     /// What clap says of the arguments; `--help` is no error.
     pub(crate) fn arguments(error: &clap::Error) -> Failure {
+        if error.use_stderr() {
+            return Failure::new(BAD_ARGUMENTS, error.render().to_string().trim_end());
+        }
         // a closed output is the reader's wish
         let _ = error.print();
-        Failure::new(if error.use_stderr() { BAD_ARGUMENTS } else { 0 }, "")
+        Failure::new(0, "")
     }
 
     /// Says it, and gives the exit status.
-    pub(crate) fn told(self, name: &str) -> u8 {
+    pub(crate) fn reported(self, name: &str) -> u8 {
         let mut text = String::new();
+        if self.status == BAD_ARGUMENTS {
+            // the words that scripts know
+            text.push_str(&format!("Wrong input parameters, try {name} -h for more information.\n"));
+        }
         if !self.message.is_empty() {
-            text = format!("{name}: {}\n", self.message);
+            text.push_str(&format!("{name}: {}\n", self.message));
         }
         if let Some(hint) = &self.hint {
             text.push_str(&format!("hint: {hint}\n"));
@@ -82,7 +89,7 @@ impl Failure {
 
 /// Says something on standard error.
 pub(crate) fn warn(text: &str) {
-    // nobody is left to tell if standard error is closed
+    // nobody reads it if standard error is closed
     let _ = std::io::stderr().write_all(text.as_bytes());
 }
 
@@ -91,7 +98,7 @@ fn of_kernel(error: &kernel::Error) -> u8 {
         kernel::Error::NoGroup { .. } | kernel::Error::NotControlled { .. } => NO_GROUP,
         kernel::Error::NoHierarchy => NOT_MOUNTED,
         kernel::Error::NoController { .. } | kernel::Error::NoNamed { .. } => NO_CONTROLLER,
-        kernel::Error::BadName { .. } => INVALID,
+        kernel::Error::BadName(_) => INVALID,
         kernel::Error::Foreign { .. } | kernel::Error::OfUnit { .. } | kernel::Error::RootGroup { .. } => {
             NOT_ALLOWED
         }
@@ -99,6 +106,12 @@ fn of_kernel(error: &kernel::Error) -> u8 {
             of_kernel(error)
         }
         _ => SYSTEM,
+    }
+}
+
+impl From<settings::GroupNameError> for Failure {
+    fn from(error: settings::GroupNameError) -> Failure {
+        kernel::Error::from(error).into()
     }
 }
 

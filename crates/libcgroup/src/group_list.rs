@@ -120,7 +120,7 @@ impl Word {
         match self {
             Word::Controller(controller) => match host.hierarchy_of(*controller) {
                 Some(at) => Ok(vec![(at, vec![*controller], false)]),
-                // the kernel crate tells what is missing
+                // the kernel crate says what is missing
                 None => Err(host.seat(&GroupName::root(), *controller).map_or_else(Failure::from, |_| {
                     nowhere("the controller is on no mounted hierarchy".to_owned())
                 })),

@@ -140,7 +140,7 @@ fn file(host: &Host, at: &Hierarchy, group: &GroupName, name: &str) -> Result<Op
     let seat = host.seat_in(at, group);
     match host.kernel().read(at, &seat.path, name) {
         Ok(text) => Ok(Some(text)),
-        // it can only be written, or the kernel was built without what it tells
+        // it can only be written, or the kernel was built without what it counts
         Err(Errno::INVAL | Errno::OPNOTSUPP | Errno::IO) => Ok(Some(String::new())),
         Err(Errno::NOENT) => there(host, &seat, group).map(|()| None),
         Err(errno) => Err(host.refused(Op::Read, &seat, group, Some(name), None, errno).into()),

@@ -1,4 +1,4 @@
-//! Where processes belong by the rules below /etc, for commands that are not told a group: read and decided by
+//! Where processes belong by the rules below /etc, for commands without a group: read and decided by
 //! `classify`, as the daemon does.
 
 use std::{
@@ -66,8 +66,7 @@ impl ByRules {
     pub(crate) fn place_self(&self, host: &Host, words: &[OsString]) -> Result<(), Failure> {
         let program = words.first().map(in_path).unwrap_or_default();
         let command = words.iter().flat_map(|word| word.as_bytes().iter().copied().chain([0])).collect();
-        let nobody =
-            |gone: system::Gone| Failure::new(SYSTEM, format!("/proc tells nothing of process {}", gone.pid));
+        let nobody = |gone: system::Gone| Failure::new(SYSTEM, format!("there is no process {}", gone.pid));
         let mut process = Known::to_run(program.as_os_str().as_bytes(), command).map_err(nobody)?;
         let Decision::To { rule } = self.rules.decide(&mut process).map_err(nobody)? else { return Ok(()) };
         let placer = Placer::new(host, &self.configuration.desired, &self.accounts);

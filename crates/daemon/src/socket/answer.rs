@@ -15,14 +15,17 @@ const MOST_PROCESSES: usize = 1024;
 
 /// An answer's status, kind and body.
 #[derive(Debug)]
-pub(super) struct Answer {
+pub struct Answer {
+    /// The HTTP status.
     pub status: u16,
+    /// The media type.
     pub content: &'static str,
+    /// JSON.
     pub body: Vec<u8>,
 }
 
 /// Answers a request. It may take as long as the kernel does.
-pub(super) fn answer(service: &dyn Service, peer: &Peer, asked: &Asked, body: &[u8]) -> Answer {
+pub fn answer(service: &dyn Service, peer: &Peer, asked: &Asked, body: &[u8]) -> Answer {
     match done(service, peer, asked, body) {
         Ok(body) => Answer { status: 200, content: "application/json", body },
         Err(refused) => Answer::refused(&refused),

@@ -6,21 +6,27 @@ use std::{
     io::{self, Write},
     os::unix::fs::OpenOptionsExt,
     path::{Path, PathBuf},
+    sync::{Mutex, PoisonError},
     time::SystemTime,
 };
 
 use apply::By;
 use serde_json::Value;
 
-/// The file in the state directory.
+/// The file of root's changes in the state directory; another user's is `changes-UID.jsonl`: nobody pushes out another
+/// one's lines.
 const FILE: &str = "changes.jsonl";
 /// From this size on a new file is begun; one old one is kept.
 const LARGEST: u64 = 8 << 20;
+/// The same of a user's file.
+const LARGEST_OF_USER: u64 = 1 << 20;
 
 /// The place of the lines.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(super) struct Audit {
-    path: PathBuf,
+    state: PathBuf,
+    /// One file is begun at a time.
+    opening: Mutex<()>,
 }
 
 /// One line.
@@ -42,18 +48,24 @@ pub(super) struct Open(File);
 
 impl Audit {
     pub(super) fn within(state: &Path) -> Audit {
-        Audit { path: state.join(FILE) }
+        Audit { state: state.to_owned(), opening: Mutex::default() }
     }
 
-    /// Opens the file, and begins a new one when it has become large.
-    pub(super) fn open(&self) -> io::Result<Open> {
-        if fs::metadata(&self.path).is_ok_and(|file| file.len() >= LARGEST) {
-            fs::rename(&self.path, self.path.with_extension("jsonl.1"))?;
+    /// Opens the file of a user, and begins a new one when it has become large.
+    pub(super) fn open(&self, uid: u32) -> io::Result<Open> {
+        let (name, largest) = match uid {
+            0 => (FILE.to_owned(), LARGEST),
+            uid => (format!("changes-{uid}.jsonl"), LARGEST_OF_USER),
+        };
+        let path = self.state.join(name);
+        let _one = self.opening.lock().unwrap_or_else(PoisonError::into_inner);
+        if fs::metadata(&path).is_ok_and(|file| file.len() >= largest) {
+            fs::rename(&path, path.with_extension("jsonl.1"))?;
         }
-        fs::create_dir_all(self.path.parent().unwrap_or(Path::new("/")))?;
+        fs::create_dir_all(&self.state)?;
         let mut options = File::options();
         options.create(true).append(true).mode(0o600);
-        Ok(Open(options.open(&self.path)?))
+        Ok(Open(options.open(&path)?))
     }
 }
 
@@ -63,5 +75,33 @@ impl Open {
         let mut value = serde_json::to_value(line)?;
         value["at"] = humantime::format_rfc3339_millis(SystemTime::now()).to_string().into();
         self.0.write_all(format!("{value}\n").as_bytes())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Attack finding 13: a user's allowed changes, as many as may be.
+    #[test]
+    fn a_flood_of_one_user_keeps_roots_lines_and_is_bounded() {
+        let directory = tempfile::tempdir().unwrap();
+        let audit = Audit::within(directory.path());
+        let write = |uid: u32| {
+            let by = By { uid, ..By::caller() };
+            let asked = Value::from("x".repeat(4000));
+            let line =
+                Line { by: &by, what: "set", group: "db".to_owned(), asked, done: None, refused: None };
+            audit.open(uid).unwrap().write(&line).unwrap();
+        };
+        write(0);
+        (0..6000).for_each(|_| write(1000));
+        write(1001);
+        let text = |name: &str| fs::read_to_string(directory.path().join(name)).unwrap();
+        assert_eq!(text(FILE).lines().count(), 1);
+        assert_eq!(text("changes-1001.jsonl").lines().count(), 1);
+        let size = text("changes-1000.jsonl").len() + text("changes-1000.jsonl.1").len();
+        assert!(size < 3 << 20, "{size}");
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 4);
     }
 }

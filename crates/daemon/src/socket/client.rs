@@ -29,7 +29,7 @@ pub struct Client {
 #[derive(Debug, thiserror::Error)]
 pub enum Unanswered {
     /// Nobody listens there.
-    #[error("the daemon does not run: nobody answers on {}", .0.display())]
+    #[error("ringfenced is not running (nothing listens on {})", .0.display())]
     Nobody(PathBuf),
     /// The connection broke off.
     #[error("the daemon did not answer on {}: {error}", .path.display())]

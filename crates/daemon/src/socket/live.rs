@@ -3,7 +3,7 @@
 //! go.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, HashMap},
     path::Path,
     sync::{Arc, Mutex, PoisonError},
 };
@@ -27,19 +27,27 @@ use super::{
 pub struct Live<C> {
     control: C,
     audit: Audit,
-    /// One change at a time: what one reads before it writes is not another's half.
-    changing: Mutex<()>,
+    /// By group, one change at a time: what one reads before it writes is not another's half. A change that takes long, as
+    /// the kernel reclaims memory, holds up no other group's.
+    changing: Mutex<HashMap<String, Arc<Mutex<()>>>>,
 }
 
 impl<C: Control> Live<C> {
     /// `state`: the directory that changes are written down in (`apply::STATE`).
     pub fn new(control: C, state: &Path) -> Live<C> {
-        Live { control, audit: Audit::within(state), changing: Mutex::new(()) }
+        Live { control, audit: Audit::within(state), changing: Mutex::default() }
     }
 
     /// The way to the main loop.
     pub fn control(&self) -> &C {
         &self.control
+    }
+
+    fn turn_of(&self, group: &GroupName) -> Arc<Mutex<()>> {
+        let mut turns = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
+        // those that nobody has or waits for
+        turns.retain(|_, turn| Arc::strong_count(turn) > 1);
+        Arc::clone(turns.entry(group.to_string()).or_default())
     }
 
     /// Makes a change, and writes down who asked for what, and what came of it.
@@ -51,9 +59,10 @@ impl<C: Control> Live<C> {
         peer: &Peer,
         change: impl FnOnce() -> Result<(T, Json), Refused>,
     ) -> Result<T, Refused> {
-        let _one = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
+        let turn = self.turn_of(group);
+        let _one = turn.lock().unwrap_or_else(PoisonError::into_inner);
         let lost = |error| Refused::new(500, format!("who asked can't be written down: {error}"));
-        let mut audit = self.audit.open().map_err(|error| lost(error).hint("nothing was changed"))?;
+        let mut audit = self.audit.open(peer.uid).map_err(|error| lost(error).hint("nothing was changed"))?;
         let by = peer.by();
         let result = change();
         let (done, refused) = match &result {
@@ -103,7 +112,7 @@ impl<C: Control> Service for Live<C> {
         let mut view = View::of(peer);
         let seats = host.existing(group).map_err(|error| missing(error, peer))?;
         if !seats.iter().any(|seat| view.lists(&seat.directory())) {
-            return Err(Refused::forbidden(format!("user {} may not look into group '{group}'", peer.uid)));
+            return Err(unseen(group, peer));
         }
         if settings.is_empty() {
             let known = settings::all().filter(|setting| setting.access == Access::ReadWrite);
@@ -228,11 +237,14 @@ fn start_of(pid: u32) -> Option<u64> {
 /// Near names are for those who may list them.
 fn missing(error: kernel::Error, peer: &Peer) -> Refused {
     match error {
-        kernel::Error::NoGroup { group, .. } if !peer.is_root() => {
-            Refused::new(404, format!("group '{group}' does not exist"))
-        }
+        kernel::Error::NoGroup { group, .. } if !peer.is_root() => unseen(&group, peer),
         error => error.into(),
     }
+}
+
+/// The same answer whether there is such a group or not: nobody learns the names in a directory that he may not list.
+fn unseen(group: &impl std::fmt::Display, peer: &Peer) -> Refused {
+    Refused::new(404, format!("group '{group}' does not exist, or user {} may not see it", peer.uid))
 }
 
 fn read(found: &Found, reading: &Reading) -> Read {
@@ -303,5 +315,55 @@ mod tests {
             assert!(refused.contains("for others than root"), "{path}: {refused}");
         }
         assert!(is_of_roots_directories("/dev/sda") && is_of_roots_directories("/dev/mapper/vg-data"));
+    }
+
+    struct Nothing;
+
+    impl Control for Nothing {
+        fn rights(&self) -> Arc<Rights> {
+            Arc::default()
+        }
+
+        fn status(&self) -> Result<Status, Refused> {
+            Err(Refused::new(503, "nothing"))
+        }
+
+        fn counters(&self) -> Result<BTreeMap<String, u64>, Refused> {
+            Err(Refused::new(503, "nothing"))
+        }
+
+        fn reload(&self, _: apply::By) -> Result<Reloaded, Refused> {
+            Err(Refused::new(503, "nothing"))
+        }
+
+        fn classify(&self, _: u32) -> Result<Classification, Refused> {
+            Err(Refused::new(503, "nothing"))
+        }
+    }
+
+    /// Attack finding 26: a change that waits for the kernel to reclaim memory.
+    #[test]
+    fn a_slow_change_of_one_group_holds_up_no_other_group() {
+        let directory = tempfile::tempdir().unwrap();
+        let live = Live::new(Nothing, directory.path());
+        let root = Peer { uid: 0, gid: 0, pid: 1, groups: Vec::new() };
+        let admin = Peer { uid: 1000, gid: 1000, pid: 1, groups: Vec::new() };
+        let [slow, other] = ["slow", "other"].map(|name| GroupName::new(name).unwrap());
+        let (end, ended) = std::sync::mpsc::channel::<()>();
+        let (begin, begun) = std::sync::mpsc::channel::<()>();
+        std::thread::scope(|scope| {
+            let (live, admin, slow) = (&live, &admin, &slow);
+            let change = move || {
+                begin.send(()).unwrap();
+                ended.recv().unwrap();
+                Ok(((), json!([])))
+            };
+            let slowly = scope.spawn(move || live.told("set", slow, json!({}), admin, change));
+            begun.recv().unwrap();
+            live.told("set", &other, json!({}), &root, || Ok(((), json!([])))).unwrap();
+            assert!(live.turn_of(slow).try_lock().is_err(), "the same group waits");
+            end.send(()).unwrap();
+            slowly.join().unwrap().unwrap();
+        });
     }
 }

@@ -27,15 +27,18 @@ mod visible;
 
 pub mod client;
 
+pub use answer::{Answer, answer};
 pub use control::Control;
 pub use credentials::Peer;
 pub use live::Live;
 pub use openapi::document;
 pub use rights::Rights;
+pub use routes::{Asked, asked};
 pub use server::{Counts, Handle, Limits, Unserved, serve, serve_within};
 pub use service::{
     Changed, Classification, Listed, Moves, Read, Refused, Reloaded, RuleSeen, Service, Status,
 };
+pub(crate) use visible::View;
 
 /// Where the daemon answers, unless it is told otherwise.
 pub const SOCKET: &str = "/run/ringfence/ringfenced.sock";

@@ -41,7 +41,7 @@ pub(super) const ROUTES: &[Route] = &[
         kind: Kind::Status,
         method: "GET",
         path: "/v1/status",
-        summary: "How the daemon is",
+        summary: "Daemon status",
         who: "everybody",
         body: None,
         answer: SchemaGenerator::subschema_for::<Status>,
@@ -130,21 +130,25 @@ pub(super) struct Processes {
 
 /// A request as it was read from its first line; its body is still to come.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Asked {
-    pub kind: Kind,
-    pub group: Option<GroupName>,
-    pub pid: Option<u32>,
-    pub settings: Vec<String>,
+pub struct Asked {
+    pub(super) kind: Kind,
+    pub(super) group: Option<GroupName>,
+    pub(super) pid: Option<u32>,
+    pub(super) settings: Vec<String>,
 }
 
 impl Asked {
-    pub(super) fn takes_body(&self) -> bool {
+    /// Is a body part of it? Without one the request is answered at once.
+    pub fn takes_body(&self) -> bool {
         ROUTES.iter().any(|route| route.kind == self.kind && route.body.is_some())
     }
 }
 
 /// What a first line asks for.
-pub(super) fn asked(method: &str, path: &str, query: Option<&str>) -> Result<Asked, Refused> {
+///
+/// # Errors
+/// [`Refused`]: there is no such path, method or parameter, or what it names can't be a name.
+pub fn asked(method: &str, path: &str, query: Option<&str>) -> Result<Asked, Refused> {
     let fits = |route: &&Route| held(route, path).is_some();
     let Some(route) = ROUTES.iter().filter(fits).find(|route| route.method == method) else {
         let other: Vec<&str> = ROUTES.iter().filter(fits).map(|route| route.method).collect();

@@ -1,5 +1,5 @@
 //! Listens, holds every client to its limits, and hands whole requests on. One thread, asleep until somebody comes; what a
-//! request asks of the kernel is done on up to four others, which end when they are idle, so that a write that takes long
+//! request asks of the kernel is done on up to six others, which end when they are idle, so that a write that takes long
 //! keeps nobody else waiting.
 
 use std::{
@@ -11,6 +11,7 @@ use std::{
         fs::{DirBuilderExt, FileTypeExt, MetadataExt, PermissionsExt},
         net::{UnixListener as Listener, UnixStream as Stream},
     },
+    panic::{AssertUnwindSafe, catch_unwind},
     path::{Path, PathBuf},
     sync::{
         Arc, Mutex, PoisonError,
@@ -32,6 +33,8 @@ use tokio::{
     net::{UnixListener, UnixStream},
     sync::{Semaphore, oneshot},
 };
+
+use tracing::error;
 
 use super::{
     Peer, Refused, Service,
@@ -131,7 +134,7 @@ pub fn serve_within(path: &Path, limits: Limits, service: Arc<dyn Service>) -> R
     let inode = fs::symlink_metadata(path).map(|file| (file.dev(), file.ino())).map_err(failed)?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
-        .max_blocking_threads(WORKERS * 2)
+        .max_blocking_threads(WORKERS + OTHERS)
         .thread_keep_alive(Duration::from_secs(1))
         .thread_name("socket-work")
         .thread_stack_size(1 << 20)
@@ -145,7 +148,8 @@ pub fn serve_within(path: &Path, limits: Limits, service: Arc<dyn Service>) -> R
         counts: counts.clone(),
         seats: Mutex::default(),
         roots: Arc::new(Semaphore::new(WORKERS)),
-        others: Arc::new(Semaphore::new(WORKERS)),
+        others: Arc::new(Semaphore::new(OTHERS)),
+        users: Mutex::default(),
     };
     let listening = move || {
         runtime.block_on(async move {
@@ -210,8 +214,10 @@ fn bound(path: &Path) -> Result<Listener, Unserved> {
     Ok(listener)
 }
 
-/// Requests of root that are carried out at once, and as many of others.
+/// Requests of root that are carried out at once.
 const WORKERS: usize = 2;
+/// Requests of others, each of another user.
+const OTHERS: usize = 4;
 /// After an accept that failed for want of descriptors or memory.
 const PAUSE: Duration = Duration::from_millis(200);
 /// Bytes of a request's head.
@@ -225,6 +231,8 @@ struct Server {
     seats: Mutex<HashMap<u32, usize>>,
     roots: Arc<Semaphore>,
     others: Arc<Semaphore>,
+    /// Of each user but root, one request at a time is carried out.
+    users: Mutex<HashMap<u32, Arc<Semaphore>>>,
 }
 
 /// A connection that is counted, as long as this lives.
@@ -254,6 +262,16 @@ async fn accept(listener: UnixListener, server: Arc<Server>) {
 }
 
 impl Server {
+    /// The turns of a user; root needs none.
+    fn turns_of(&self, peer: &Peer) -> Option<Arc<Semaphore>> {
+        if peer.is_root() {
+            return None;
+        }
+        let mut users = self.users.lock().unwrap_or_else(PoisonError::into_inner);
+        users.retain(|_, turns| Arc::strong_count(turns) > 1);
+        Some(Arc::clone(users.entry(peer.uid).or_insert_with(|| Arc::new(Semaphore::new(1)))))
+    }
+
     fn seat(server: &Arc<Server>, peer: &Peer) -> Option<Seat> {
         let limits = &server.limits;
         let mut seats = server.seats.lock().unwrap_or_else(PoisonError::into_inner);
@@ -334,12 +352,23 @@ async fn whole(server: &Arc<Server>, peer: &Peer, request: Request<Incoming>) ->
     let uri = request.uri();
     let asked = routes::asked(request.method().as_str(), uri.path(), uri.query())?;
     let body = if asked.takes_body() { read(server, request).await? } else { Bytes::new() };
+    let ends = |_| Refused::new(503, "the daemon is stopping");
+    // who waits for his own request takes no turn of another user's
+    let own = match server.turns_of(peer) {
+        Some(own) => Some(own.acquire_owned().await.map_err(ends)?),
+        None => None,
+    };
     let turns = if peer.is_root() { &server.roots } else { &server.others };
-    let turn = turns.clone().acquire_owned().await.map_err(|_| Refused::new(503, "the daemon ends"))?;
+    let turn = turns.clone().acquire_owned().await.map_err(ends)?;
     let (service, peer) = (server.service.clone(), peer.clone());
     let work = move || {
-        let _turn = turn; // also after the client went away
-        answer(service.as_ref(), &peer, &asked, &body)
+        let _turns = (own, turn); // also after the client went away
+        // a defect in one request ends neither the daemon nor its other requests
+        let answered = catch_unwind(AssertUnwindSafe(|| answer(service.as_ref(), &peer, &asked, &body)));
+        answered.unwrap_or_else(|_| {
+            error!("a request failed by a defect of ringfenced; please report it");
+            Answer::refused(&Refused::new(500, "the request failed by a defect of ringfenced"))
+        })
     };
     let done = tokio::task::spawn_blocking(work).await;
     done.map_err(|_| Refused::new(500, "the request could not be carried out"))

@@ -137,7 +137,7 @@ pub struct Changed {
     pub held: Option<serde_json::Value>,
     /// What was written, in this order: path and text.
     pub written: Vec<(String, String)>,
-    /// What the kernel holds otherwise than asked, what the version does otherwise, what was taken otherwise.
+    /// Differences: value read back, behaviour of this cgroup version, interpretation of the input.
     pub notes: Vec<String>,
 }
 
@@ -250,10 +250,16 @@ impl Refused {
     }
 }
 
+impl From<settings::GroupNameError> for Refused {
+    fn from(error: settings::GroupNameError) -> Refused {
+        kernel::Error::from(error).into()
+    }
+}
+
 impl From<kernel::Error> for Refused {
     fn from(error: kernel::Error) -> Refused {
         let status = match &error {
-            kernel::Error::BadName { .. } => 400,
+            kernel::Error::BadName(_) => 400,
             kernel::Error::NoGroup { .. } | kernel::Error::NoProcess { .. } => 404,
             kernel::Error::NotControlled { .. } | kernel::Error::NoController { .. } => 404,
             kernel::Error::Outside { .. } | kernel::Error::NoHierarchy => 500,

@@ -9,13 +9,13 @@ const READ: u32 = 0o4;
 const ENTER: u32 = 0o1;
 
 /// One peer's view; directories are looked at once.
-pub(super) struct View<'p> {
+pub(crate) struct View<'p> {
     peer: &'p Peer,
     entered: HashMap<std::path::PathBuf, bool>,
 }
 
 impl View<'_> {
-    pub(super) fn of(peer: &Peer) -> View<'_> {
+    pub(crate) fn of(peer: &Peer) -> View<'_> {
         View { peer, entered: HashMap::new() }
     }
 
@@ -25,7 +25,7 @@ impl View<'_> {
     }
 
     /// May the peer see this directory's files?
-    pub(super) fn lists(&mut self, directory: &Path) -> bool {
+    pub(crate) fn lists(&mut self, directory: &Path) -> bool {
         self.peer.is_root()
             || (self.enters_above(directory) && self.may(directory, READ | ENTER).unwrap_or(false))
     }

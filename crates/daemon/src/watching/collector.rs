@@ -1,6 +1,7 @@
 //! The metrics' thread: makes the text when somebody asks for it, and at its times the file for a collector of text files.
 
 use std::{
+    collections::HashSet,
     path::Path,
     sync::{
         Arc,
@@ -10,7 +11,7 @@ use std::{
 };
 
 use apply::{State, Target};
-use kernel::{Host, Real};
+use kernel::{GroupName, Host, Real};
 use tokio::sync::oneshot;
 use watch::{
     Beat, Descriptors, Groups, Options, Sampler,
@@ -18,11 +19,19 @@ use watch::{
 };
 
 use super::{Paces, Shared, Watching, few, misplaced::Misplaced, own, told::Told};
-use crate::division::is_counted;
+use crate::{
+    division::is_counted,
+    socket::{Peer, View},
+};
+
+/// A user that owns nothing and is in no group.
+const NOBODY: u32 = u32::MAX - 1;
 
 /// Somebody wants the metrics.
 pub(super) struct Ask {
     pub format: Format,
+    /// Also of groups whose directories only some users may list.
+    pub all: bool,
     pub answer: oneshot::Sender<Arc<str>>,
 }
 
@@ -36,12 +45,12 @@ pub(super) fn run(watching: &Watching, shared: Arc<Shared>, asked: &Receiver<Ask
             && *at <= Instant::now()
         {
             *at = Instant::now() + watching.paces.textfile;
-            into(path, &collector.text(Format::Text), &mut told);
+            into(path, &collector.text(Format::Text, false), &mut told);
         }
         let left = due.map_or(Duration::MAX, |(_, at)| at.saturating_duration_since(Instant::now()));
         match asked.recv_timeout(left.min(Duration::from_secs(3600))) {
             // who asked may be gone
-            Ok(ask) => _ = ask.answer.send(collector.text(ask.format)),
+            Ok(ask) => _ = ask.answer.send(collector.text(ask.format, ask.all)),
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => return,
         }
@@ -65,7 +74,7 @@ struct Collector {
     seen: Option<Seen>,
     held: Option<(Instant, Held)>,
     misplaced: Misplaced,
-    texts: [Option<(Instant, Arc<str>)>; 2],
+    texts: [Option<(Instant, Arc<str>)>; 4],
     sampling: Told,
     history: Told,
 }
@@ -87,22 +96,23 @@ impl Collector {
             seen: None,
             held: None,
             misplaced: Misplaced::default(),
-            texts: [None, None],
+            texts: Default::default(),
             sampling: Told::new("groups have no metrics", "groups have metrics again"),
             history: Told::new("what was applied has no metrics", "what was applied has metrics again"),
         }
     }
 
     /// The metrics, made anew unless they are fresh.
-    fn text(&mut self, format: Format) -> Arc<str> {
-        let place = usize::from(format == Format::OpenMetrics);
+    fn text(&mut self, format: Format, all: bool) -> Arc<str> {
+        let place = usize::from(format == Format::OpenMetrics) + 2 * usize::from(all);
         if let Some((at, text)) = &self.texts[place]
             && at.elapsed() < self.paces.metrics
         {
             return Arc::clone(text);
         }
         let mut text = String::new();
-        let mut writer = Writer::new(&mut text, format);
+        let hidden = if all { HashSet::new() } else { self.hidden() };
+        let mut writer = Writer::new(&mut text, format).hiding(hidden);
         self.groups(&mut writer);
         own::write(&self.shared, &mut writer);
         writer.end();
@@ -111,8 +121,22 @@ impl Collector {
         text
     }
 
-    /// All that the hierarchies tell.
-    fn groups(&mut self, to: &mut Writer<'_>) {
+    /// The groups that a user without any rights could not look into: the socket shows them to nobody else either.
+    fn hidden(&mut self) -> HashSet<String> {
+        self.see();
+        let Some(Seen { host, .. }) = &self.seen else { return HashSet::new() };
+        let nobody = Peer { uid: NOBODY, gid: NOBODY, pid: 0, groups: Vec::new() };
+        let mut view = View::of(&nobody);
+        let listed = host.list(&GroupName::base()).unwrap_or_default();
+        let hidden = listed.into_iter().filter(|(name, at)| {
+            let Ok(group) = GroupName::new(name) else { return true };
+            !at.iter().all(|id| view.lists(&host.seat_in(&host.hierarchies()[*id], &group).directory()))
+        });
+        hidden.map(|(name, _)| name).collect()
+    }
+
+    /// Looks at the hierarchies again if they may be others.
+    fn see(&mut self) {
         if self.seen.as_ref().is_none_or(|seen| seen.mounts != self.shared.mounts()) {
             self.seen = None;
             let mounts = self.shared.mounts();
@@ -125,6 +149,11 @@ impl Collector {
                 Err(error) => self.sampling.fail(error),
             }
         }
+    }
+
+    /// All that the hierarchies tell.
+    fn groups(&mut self, to: &mut Writer<'_>) {
+        self.see();
         let Some(Seen { host, sampler, .. }) = &mut self.seen else { return };
         // who asks seldom wants all of it
         sampler.refresh();

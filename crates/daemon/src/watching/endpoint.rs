@@ -2,9 +2,10 @@
 //! is limited. Makes no text itself.
 
 use std::{
+    collections::HashMap,
     convert::Infallible,
     net::SocketAddr,
-    sync::{Arc, mpsc::Sender},
+    sync::{Arc, Mutex, PoisonError, mpsc::Sender},
     thread::JoinHandle,
     time::Duration,
 };
@@ -20,17 +21,24 @@ use hyper::{
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::{
     net::{TcpListener, TcpStream},
-    sync::{OwnedSemaphorePermit, Semaphore, oneshot},
+    sync::oneshot,
 };
 use tracing::info;
 use watch::metrics::Format;
 
-use super::{collector::Ask, thread, told::Told};
+use super::{
+    collector::Ask,
+    peers::{Peer, Peers},
+    thread,
+    told::Told,
+};
 
-/// Connections at once.
-const CONNECTIONS: usize = 16;
+/// Connections at once; a quarter of them is kept for root and for those who have none yet.
+const CONNECTIONS: usize = 64;
+/// Connections at once of one peer.
+const PER_PEER: usize = 4;
 /// A request's head has come, or the connection is closed.
-const HEAD_TIME: Duration = Duration::from_secs(5);
+const HEAD_TIME: Duration = Duration::from_secs(2);
 /// The connection is over.
 const WHOLE_TIME: Duration = Duration::from_secs(30);
 /// Bytes of a request's head.
@@ -81,17 +89,59 @@ async fn listen(address: SocketAddr, asks: Sender<Ask>, again: Duration) {
     };
     told.well();
     info!("metrics are at http://{}{PATH}", listener.local_addr().unwrap_or(address));
-    let seats = Arc::new(Semaphore::new(CONNECTIONS));
+    let (seats, peers) = (Arc::new(Seats::default()), Peers::new());
     loop {
         match listener.accept().await {
-            Ok((stream, _)) => match seats.clone().try_acquire_owned() {
-                Ok(seat) => drop(tokio::spawn(connection(stream, asks.clone(), seat))),
-                Err(_) => turn_away(&stream),
-            },
+            Ok((stream, theirs)) => {
+                let Ok(ours) = stream.local_addr() else { continue };
+                let peer = peers.of(theirs, ours);
+                match Seats::take(&seats, peer) {
+                    Some(seat) => drop(tokio::spawn(connection(stream, asks.clone(), seat))),
+                    None => turn_away(&stream),
+                }
+            }
             Err(_) => tokio::time::sleep(PAUSE).await,
         }
     }
 }
+
+/// Connections by peer: one user can't take them all.
+#[derive(Debug, Default)]
+struct Seats(Mutex<HashMap<Peer, usize>>);
+
+/// A connection that is counted, as long as this lives.
+struct Seat {
+    seats: Arc<Seats>,
+    peer: Peer,
+}
+
+impl Seats {
+    fn take(seats: &Arc<Seats>, peer: Peer) -> Option<Seat> {
+        let mut taken = seats.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let all: usize = taken.values().sum();
+        let own = taken.get(&peer).copied().unwrap_or(0);
+        let most = if own == 0 || peer == ROOT { CONNECTIONS } else { CONNECTIONS - CONNECTIONS / 4 };
+        let free = own < PER_PEER && all < most;
+        free.then(|| {
+            *taken.entry(peer).or_default() += 1;
+            Seat { seats: Arc::clone(seats), peer }
+        })
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        let mut taken = self.seats.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(own) = taken.get_mut(&self.peer) {
+            *own -= 1;
+            if *own == 0 {
+                taken.remove(&self.peer);
+            }
+        }
+    }
+}
+
+const ROOT: Peer = Peer::User(0);
 
 /// Says so if that needs no waiting, and closes.
 fn turn_away(stream: &TcpStream) {
@@ -100,10 +150,11 @@ fn turn_away(stream: &TcpStream) {
     );
 }
 
-async fn connection(stream: TcpStream, asks: Sender<Ask>, _seat: OwnedSemaphorePermit) {
+async fn connection(stream: TcpStream, asks: Sender<Ask>, seat: Seat) {
+    let whole = seat.peer == ROOT;
     let respond = |request: Request<Incoming>| {
         let asks = asks.clone();
-        async move { Ok::<_, Infallible>(response(&request, &asks).await) }
+        async move { Ok::<_, Infallible>(response(&request, &asks, whole).await) }
     };
     let served = http1::Builder::new()
         .timer(TokioTimer::new())
@@ -116,7 +167,7 @@ async fn connection(stream: TcpStream, asks: Sender<Ask>, _seat: OwnedSemaphoreP
     let _ = tokio::time::timeout(WHOLE_TIME, served).await;
 }
 
-async fn response(request: &Request<Incoming>, asks: &Sender<Ask>) -> Response<Full<Bytes>> {
+async fn response(request: &Request<Incoming>, asks: &Sender<Ask>, all: bool) -> Response<Full<Bytes>> {
     if request.uri().path() != PATH {
         return told(StatusCode::NOT_FOUND, "metrics are at /metrics\n");
     }
@@ -129,12 +180,12 @@ async fn response(request: &Request<Incoming>, asks: &Sender<Ask>) -> Response<F
         request.headers().get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok()).collect();
     let format = Format::accepted(&accept.join(","));
     let (answer, answered) = oneshot::channel();
-    if asks.send(Ask { format, answer }).is_err() {
-        return told(StatusCode::SERVICE_UNAVAILABLE, "the daemon ends\n");
+    if asks.send(Ask { format, all, answer }).is_err() {
+        return told(StatusCode::SERVICE_UNAVAILABLE, "the daemon is stopping\n");
     }
     match answered.await {
         Ok(text) => whole(StatusCode::OK, format.content_type(), Bytes::copy_from_slice(text.as_bytes())),
-        Err(_) => told(StatusCode::SERVICE_UNAVAILABLE, "the daemon ends\n"),
+        Err(_) => told(StatusCode::SERVICE_UNAVAILABLE, "the daemon is stopping\n"),
     }
 }
 
@@ -149,4 +200,28 @@ fn whole(status: StatusCode, content: &'static str, body: Bytes) -> Response<Ful
     headers.insert(CONTENT_TYPE, hyper::header::HeaderValue::from_static(content));
     headers.insert(CONNECTION, hyper::header::HeaderValue::from_static("close"));
     response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Attack finding 14.
+    #[test]
+    fn one_user_takes_a_few_seats_and_leaves_the_others() {
+        let seats = Arc::new(Seats::default());
+        let take = |peer: Peer, times: usize| -> Vec<Seat> {
+            (0..times).filter_map(|_| Seats::take(&seats, peer)).collect()
+        };
+        let flood = take(Peer::User(1000), 40);
+        assert_eq!(flood.len(), PER_PEER);
+        assert_eq!(take(Peer::User(1001), 1).len(), 1);
+        let many: Vec<Vec<Seat>> = (2000..2100).map(|uid| take(Peer::User(uid), PER_PEER)).collect();
+        assert!(many.iter().map(Vec::len).sum::<usize>() < CONNECTIONS);
+        drop(many);
+        assert_eq!(take(Peer::User(1000), 1).len(), 0);
+        drop(flood);
+        assert_eq!(take(Peer::User(1000), 1).len(), 1);
+        assert!(take(ROOT, 1).len() == 1 && seats.0.lock().unwrap().is_empty());
+    }
 }

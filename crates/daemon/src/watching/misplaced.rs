@@ -83,6 +83,10 @@ impl Judge {
             if !matches!(self.rules.decide(&mut process), Ok(Decision::To { .. })) {
                 continue;
             }
+            // no rule moves these
+            if kernel::protected(host.kernel(), pid).is_some() {
+                continue;
+            }
             let how = How { dry_run: true, heed_hands: true };
             let Ok(told) = placer.classify(&self.rules, &mut process, how) else { continue };
             let by_hand = match told.done {

@@ -13,6 +13,7 @@ mod misplaced;
 mod own;
 
 mod endpoint;
+mod peers;
 
 use std::{
     net::{Ipv4Addr, SocketAddr},
@@ -134,7 +135,7 @@ impl Watching {
             running.threads.push(thread?);
             if let Some(address) = self.metrics {
                 if !address.ip().is_loopback() {
-                    warn!("whoever reaches {address} can read the metrics: there is no password");
+                    warn!("anyone who can reach {address} can read the metrics: there is no password");
                 }
                 running.endpoint = Some(endpoint::serve(address, asks.clone(), self.paces.again)?);
             }
@@ -156,7 +157,7 @@ impl Drop for Running {
 }
 
 /// A thread that takes no turn from the loop: its nice value is not the loop's.
-fn thread(name: &str, body: impl FnOnce() + Send + 'static) -> std::io::Result<JoinHandle<()>> {
+pub(crate) fn thread(name: &str, body: impl FnOnce() + Send + 'static) -> std::io::Result<JoinHandle<()>> {
     Builder::new().name(name.to_owned()).spawn(move || {
         // on Linux a nice value is a thread's
         if getpriority_process(None).is_ok_and(|nice| nice < 0) {

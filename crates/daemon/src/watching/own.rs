@@ -14,6 +14,7 @@ const COUNTERS: &[(&Family, &str)] = &[
     (&families::SWEPT, "swept"),
     (&families::DRIFTS_FOUND, "drifts"),
     (&families::REPAIRS, "repairs"),
+    (&families::TAKEOVERS, "takeovers"),
     (&families::GATES, "gates"),
     (&families::GATES_LATE, "gates_late"),
 ];

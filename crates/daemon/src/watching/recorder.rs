@@ -69,7 +69,7 @@ fn sampled(
             Some(Turn::Lost(error)) => told.fail(error),
             Some(Turn::Again) => told.well(),
             // it was the log or the groups that could not be opened
-            None if !recording.is_failing() => told.well(),
+            None if recording.is_steady() => told.well(),
             None => {}
         }
         shared.record(recording.counts(), !recording.is_failing());

@@ -21,6 +21,8 @@ pub fn trials() -> Vec<Case> {
         ("nobody_who_lives_is_left_out_when_the_kernel_drops_events", overrun),
         ("a_child_stays_where_its_parent_was_put_by_hand", by_hand),
         ("a_group_is_made_on_demand_and_removed_when_empty", on_demand),
+        ("a_group_that_somebody_else_made_is_never_removed", others_groups),
+        ("a_group_made_before_a_crash_is_removed_after_it", made_before),
     ]
 }
 
@@ -245,6 +247,59 @@ fn on_demand() {
     let seat = world.host.seat(&name, settings::Controller::Pids).unwrap();
     assert_eq!(world.host.read(&seat, &name, "pids.max").unwrap().trim(), "77");
     drop(process);
+    eventually("the group removed", || world.host.seats(&name).is_empty());
+    daemon.end();
+}
+
+/// Attack finding 5: the rule could have made the name.
+fn others_groups() {
+    let mut world = World::new();
+    let program = world.copy("sleep", "sleep");
+    let base = world.group_name("t");
+    let by_hand = world.group("t-4711");
+    assert_eq!(by_hand, format!("{base}-4711"));
+    world.set_limit(&by_hand, "321");
+    world.write("cgrules.conf", &format!("*:{} pids {base}-%U\n", program.display()));
+    let daemon = world.daemon(&[]);
+    let process = Running::start(&program, &["600"]);
+    let group = format!("{base}-0");
+    eventually("in the group that was made", || world.place(process.pid()).as_deref() == Some(&group));
+    drop(process);
+    let name = kernel::GroupName::new(&group).unwrap();
+    eventually("the group removed", || world.host.seats(&name).is_empty());
+    daemon.wait_for_log("removed empty group", 1);
+    assert_eq!(world.limit(&by_hand), "321");
+    assert!(daemon.log().lines().any(|line| line.contains("INFO") && line.contains(&format!("/{group},"))));
+    daemon.end();
+}
+
+/// Attack finding 5: what was made is known after a restart, and a damaged line of it is reported.
+fn made_before() {
+    let mut world = World::new();
+    let program = world.copy("sleep", "sleep");
+    let base = world.group_name("t");
+    world.write("cgrules.conf", &format!("*:{} pids {base}-%U\n", program.display()));
+    let daemon = world.daemon(&[]);
+    let process = Running::start(&program, &["600"]);
+    let group = format!("{base}-0");
+    eventually("in the group that was made", || world.place(process.pid()).as_deref() == Some(&group));
+    // a daemon that dies before it has noted a group leaves it
+    let record = world.directory.join("state/made-groups");
+    eventually("the group is noted", || std::fs::metadata(&record).is_ok_and(|about| about.len() > 0));
+    daemon.kill();
+    drop(process);
+    let good = std::fs::read(&record).unwrap();
+    let mut damaged = good.clone();
+    damaged[20] ^= 1;
+    std::fs::write(&record, &damaged).unwrap();
+    let name = kernel::GroupName::new(&group).unwrap();
+    let daemon = world.daemon(&[]);
+    daemon.wait_for_log("made-groups:1: damaged line", 1);
+    std::thread::sleep(Duration::from_secs(3));
+    assert!(!world.host.seats(&name).is_empty(), "nobody knows who made it");
+    daemon.end();
+    std::fs::write(&record, &good).unwrap();
+    let daemon = world.daemon(&[]);
     eventually("the group removed", || world.host.seats(&name).is_empty());
     daemon.end();
 }

@@ -207,12 +207,12 @@ fn cpus() {
     assert_eq!(cpuset(&world, &group, "cpuset.cpus"), before);
     let offline = Offline::new(1);
     assert_ne!(online(), before);
-    daemon.wait_for_log("the machine's CPUs or memory are others than before", 1);
+    daemon.wait_for_log("the machine's CPUs or memory nodes changed", 1);
     eventually("without the CPU", || cpuset(&world, &group, "cpuset.cpus") == online());
     drop(offline);
     // v1's kernel takes a CPU from a group and never gives it back
     eventually("with the CPU again", || cpuset(&world, &group, "cpuset.cpus") == before);
-    daemon.wait_for_log("the machine's CPUs or memory are others than before", 2);
+    daemon.wait_for_log("the machine's CPUs or memory nodes changed", 2);
     daemon.end();
 }
 
@@ -259,7 +259,7 @@ fn partition() {
     let process = Running::start(&world.copy("sleep", "sleep"), &["600"]);
     world.put(&group, process.pid());
     let offline = Offline::new(2);
-    daemon.wait_for_log("it can't be made as the layout asks", 1);
+    daemon.wait_for_log("drift cannot be repaired", 1);
     assert_ne!(state(), before);
     drop(offline);
     eventually(&format!("{before} again"), || state() == before);

@@ -36,7 +36,7 @@ fn per_group() {
             world.set_limit(group, "77");
         }
         is_repaired(&world, &repaired, "500");
-        daemon.wait_for_log("made as the layout asks again", round);
+        daemon.wait_for_log("repaired: the machine matches the layout again", round);
         daemon.wait_for_log(&format!("not as it was applied: group {repaired}"), round);
     }
     daemon.wait_for_log(&format!("not as it was applied: group {told}"), 1);
@@ -76,7 +76,7 @@ fn refused() {
     let other = format!("{}[groups.{group}-cpus]\ncpus = \"8191\"\n", layout(400));
     world.write("layout.toml", &other);
     daemon.signal(Signal::HUP);
-    daemon.wait_for_log("not reloaded, what was in force stays", 1);
+    daemon.wait_for_log("reload failed, still using the old configuration", 1);
     assert_eq!(world.limit(&group), "500");
     world.set_limit(&group, "77");
     is_repaired(&world, &group, "500");

@@ -1,13 +1,19 @@
 //! What the daemon shows of itself and of groups, to whom asks over HTTP, to Prometheus and in a file.
 
-use std::{fs, io::Write, net::TcpStream};
+use std::{
+    fs,
+    io::Write,
+    net::TcpStream,
+    os::unix::{fs::PermissionsExt, process::CommandExt},
+    process::Command,
+};
 
 use kernel::{GroupName, What};
 use settings::{Controller, Version};
 
 use crate::{
     Case,
-    metrics_scene::{address, get, text, until, value},
+    metrics_scene::{SCRAPE, address, get, text, until, value},
     prometheus::{Prometheus, check},
     world::{Daemon, Running, World, eventually},
 };
@@ -15,6 +21,7 @@ use crate::{
 pub fn trials() -> Vec<Case> {
     let mut cases: Vec<Case> = vec![
         ("metrics_are_had_in_the_format_that_is_wanted_and_nothing_else_is", formats),
+        ("a_group_that_only_its_owner_may_list_has_metrics_for_root_alone", hidden),
         ("slow_and_many_clients_of_the_metrics_are_let_go_and_keep_no_process_from_its_group", hostile),
         ("a_value_changed_behind_its_back_is_in_the_metrics_until_it_is_put_back", drift),
         ("what_was_asked_is_beside_what_is_in_effect", asked),
@@ -106,6 +113,39 @@ fn hostile() {
     eventually("a seat is free", || get(at, "GET /metrics", "").is_some_and(|answer| answer.status == 200));
     drop(idle);
     assert!(daemon.is_alive());
+    daemon.end();
+}
+
+/// Attack finding 14: the socket withholds such a group, and loopback showed it to everybody.
+fn hidden() {
+    let mut world = World::new();
+    let (shown, _) = layout(&mut world, "");
+    let hidden = world.group("secret");
+    let below = format!("{hidden}/below");
+    let name = GroupName::new(&below).unwrap();
+    world.host.create(&name, Some(&[Controller::Pids]), &kernel::Access::default()).unwrap();
+    for seat in world.host.seats(&GroupName::new(&hidden).unwrap()) {
+        fs::set_permissions(seat.directory(), fs::Permissions::from_mode(0o700)).unwrap();
+    }
+    let file = world.directory.join("metrics.prom");
+    let daemon = world.daemon(&[WORDS[0], WORDS[1], &format!("textfile={}", file.display())]);
+    let at = address(&daemon);
+    let of = |group: &str| format!("group=\"{group}\"");
+    let roots = text(at);
+    assert!([&shown, &hidden, &below].iter().all(|group| roots.contains(&of(group))), "{roots}");
+    let client = world.directory.join("client");
+    fs::copy("/proc/self/exe", &client).unwrap();
+    fs::set_permissions(&client, fs::Permissions::from_mode(0o755)).unwrap();
+    let mut command = Command::new(client);
+    command.arg(SCRAPE).arg(at.to_string()).uid(4_000_008).gid(4_000_008).current_dir("/");
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let users = String::from_utf8(output.stdout).unwrap();
+    eventually("the textfile", || fs::read_to_string(&file).is_ok_and(|text| text.contains(&of(&shown))));
+    // anybody may read that file
+    for text in [users, fs::read_to_string(&file).unwrap()] {
+        assert!(text.contains(&of(&shown)) && !text.contains("secret"), "{text}");
+    }
     daemon.end();
 }
 

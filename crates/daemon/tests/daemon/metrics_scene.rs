@@ -1,12 +1,23 @@
 //! A client of the metrics, and what a case reads out of them.
 
 use std::{
+    ffi::OsString,
     io::{Read, Write},
     net::{SocketAddr, TcpStream},
+    process::ExitCode,
     time::Duration,
 };
 
 use crate::world::{Daemon, eventually};
+
+/// The first argument of a client of another user: ADDRESS. It prints the metrics.
+pub const SCRAPE: &str = "rf-test-scrape";
+
+pub fn scrape(mut words: impl Iterator<Item = OsString>) -> ExitCode {
+    let address = words.next().unwrap().into_string().unwrap().parse().unwrap();
+    let _ = std::io::stdout().write_all(text(address).as_bytes());
+    ExitCode::SUCCESS
+}
 
 /// An answer over HTTP.
 #[derive(Debug)]

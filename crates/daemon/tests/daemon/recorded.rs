@@ -96,6 +96,7 @@ fn killed() {
 
 fn segment(log: &Path) -> PathBuf {
     let mut found: Vec<PathBuf> = fs::read_dir(log).unwrap().map(|entry| entry.unwrap().path()).collect();
+    found.retain(|path| path.extension().is_some_and(|ending| ending == "rflog"));
     found.sort();
     found.pop().unwrap()
 }
@@ -150,6 +151,8 @@ fn full() {
     fs::remove_file(filler).unwrap();
     until(at, up, Some(1.0));
     wait_for(&daemon, before + 3);
+    // after a while without a loss
+    daemon.wait_for_log("samples are recorded again", 1);
     let said = daemon.log();
     let times = |text: &str| said.matches(text).count();
     assert_eq!((times("nothing is recorded: "), times("samples are recorded again")), (1, 1), "{said}");

@@ -11,6 +11,7 @@ use crate::{
 pub fn trials() -> Vec<Case> {
     vec![
         ("bad_rules_leave_the_old_ones_in_force", bad_rules),
+        ("a_layout_that_was_given_to_another_user_is_refused", others),
         ("good_rules_move_who_runs_already", good_rules),
         ("a_reload_over_the_socket_tells_its_caller_what_is_wrong", over_the_socket),
         ("the_socket_knows_what_the_rules_make_of_a_process", asked),
@@ -35,12 +36,30 @@ fn bad_rules() {
     for (index, (signal, text)) in signals.into_iter().zip(&texts).enumerate() {
         world.write("cgrules.conf", text);
         daemon.signal(signal);
-        daemon.wait_for_log("not reloaded, what was in force stays", index + 1);
+        daemon.wait_for_log("reload failed, still using the old configuration", index + 1);
         assert!(daemon.is_alive());
         let process = Running::start(&program, &["600"]);
         is_in(&world, &process, &group);
     }
     assert!(daemon.log().contains("cgrules.conf:1:"), "{}", daemon.log());
+    daemon.end();
+}
+
+/// Attack finding 17: the daemon followed a layout that a user could write.
+fn others() {
+    let mut world = World::new();
+    let group = world.group_name("db");
+    world.write("layout.toml", &format!("[groups.{group}]\npids.max = 500\n"));
+    let daemon = world.daemon(&[]);
+    world.write("layout.toml", &format!("[groups.{group}]\npids.max = 77\n"));
+    let layout = world.directory.join("layout.toml");
+    std::os::unix::fs::chown(&layout, Some(4_000_009), None).unwrap();
+    daemon.signal(Signal::HUP);
+    daemon.wait_for_log("reload failed, still using the old configuration", 1);
+    assert_eq!(world.limit(&group), "500");
+    std::os::unix::fs::chown(&layout, Some(0), None).unwrap();
+    reload(&daemon, Signal::HUP, 1);
+    assert_eq!(world.limit(&group), "77");
     daemon.end();
 }
 

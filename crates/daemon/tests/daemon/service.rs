@@ -28,6 +28,7 @@ pub fn trials() -> Vec<Case> {
         ),
         ("systemd_sees_the_service_live_and_restarts_it_after_a_kill_or_a_hang", watched),
         ("systemctl_reload_tells_of_a_bad_layout_and_follows_a_good_one", reloaded),
+        ("the_sandboxed_service_mounts_for_everybody_records_and_shows_metrics", sandboxed),
     ]
 }
 
@@ -205,4 +206,42 @@ fn reloaded() {
         let told = String::from_utf8(told.stdout).unwrap();
         assert!(told.trim().ends_with(&format!("/{strict}")), "{told}");
     }
+}
+
+/// Attack finding 19: the unit is sandboxed and exposed at most 4.0, and everything works in it.
+fn sandboxed() {
+    let service = Service::install();
+    fs::write("/etc/default/ringfenced", "RINGFENCED_OPTIONS=--record --metrics\n").unwrap();
+    let jobs = Path::new("/run/rf-jobs");
+    service.layout(500, &format!("[mounts]\n\"name=rf-jobs\" = \"{}\"\n", jobs.display()));
+    systemctl(&["start", "ringfenced"]);
+    let analysed =
+        Command::new("systemd-analyze").args(["security", "--no-pager", "ringfenced"]).output().unwrap();
+    let analysed = String::from_utf8(analysed.stdout).unwrap();
+    let overall = analysed.lines().last().unwrap();
+    eprintln!("{overall}");
+    let exposure = overall.split_whitespace().find_map(|word| word.parse::<f64>().ok()).unwrap();
+    assert!(exposure <= 4.0, "{analysed}");
+    let mounts = || fs::read_to_string("/proc/1/mountinfo").unwrap();
+    assert!(mounts().contains(" /run/rf-jobs "), "the host sees the mount\n{}", mounts());
+    let metrics = || {
+        use std::io::{Read, Write};
+        let mut text = String::new();
+        let stream = std::net::TcpStream::connect(daemon::METRICS);
+        let asked = stream.and_then(|mut stream| {
+            stream.write_all(b"GET /metrics HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n")?;
+            stream.read_to_string(&mut text)
+        });
+        asked.is_ok() && text.contains("ringfence_recorder_up 1")
+    };
+    eventually("metrics of a recorder that records", metrics);
+    let mut log = fs::read_dir("/var/log/ringfence").unwrap();
+    assert!(log.any(|entry| entry.unwrap().metadata().unwrap().len() > 0));
+    let capabilities = fs::read_to_string(format!("/proc/{}/status", main_pid())).unwrap();
+    eprintln!("{}", capabilities.lines().find(|line| line.starts_with("CapEff")).unwrap());
+    run(&["stop", "ringfenced"]);
+    fs::remove_file("/etc/default/ringfenced").unwrap();
+    let undone = Command::new("/usr/bin/ringfence").args(["undo"]).output().unwrap();
+    assert!(undone.status.success(), "{undone:?}");
+    assert!(!mounts().contains(" /run/rf-jobs "));
 }

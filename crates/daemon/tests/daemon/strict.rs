@@ -9,6 +9,7 @@
 //! ```
 
 use std::{
+    fs,
     process::Command,
     sync::atomic::{AtomicUsize, Ordering::Relaxed},
     time::{Duration, Instant},
@@ -22,6 +23,7 @@ pub fn trials() -> Vec<Case> {
     vec![
         ("a_strict_program_is_in_its_group_when_it_starts", in_group),
         ("the_gate_alone_puts_a_strict_program_into_its_group", alone),
+        ("a_strict_rule_for_a_shell_is_named_in_the_log_and_its_bounds_in_the_documentation", shells),
         ("no_start_waits_for_a_daemon_that_was_killed_or_stopped", gone),
     ]
 }
@@ -85,7 +87,7 @@ fn alone() {
     daemon.wait_for_log("strict rules are in force", 1);
     daemon.signal(Signal::STOP);
     let stopped = || {
-        let stat = std::fs::read_to_string(format!("/proc/{}/stat", daemon.pid())).unwrap();
+        let stat = fs::read_to_string(format!("/proc/{}/stat", daemon.pid())).unwrap();
         stat.rsplit_once(") ").unwrap().1.starts_with('T')
     };
     crate::world::eventually("it is stopped", stopped);
@@ -95,6 +97,39 @@ fn alone() {
     eprintln!("{there} of {starts} starts in the group by the gate alone");
     assert_eq!(there, starts, "{}", daemon.log());
     daemon.end();
+}
+
+/// The kernel leaves no way to bound a start while root keeps the gate frozen on v1: whoever makes such a rule is told.
+fn shells() {
+    let mut world = World::new();
+    let (group, program) = (world.group_name("strict"), world.directory.join("bash"));
+    fs::copy("/bin/sh", &program).unwrap();
+    let text = format!(
+        "[groups.{group}]\npids.max = 500\nmatch = [{{ process = \"{}\", strict = true }}]\n",
+        program.display()
+    );
+    world.write("layout.toml", &text);
+    let daemon = world.daemon(&[PATIENT]);
+    daemon.wait_for_log(classify::STRICT_SHELL, 1);
+    assert!(daemon.log().contains("layout.toml:3"), "{}", daemon.log());
+    daemon.end();
+    let limits = events::Limits::default();
+    let watched = (limits.period + limits.answer).as_secs_f64();
+    let unwatched = (limits.unwatched() * 2).as_secs_f64();
+    let documented = include_str!("../../../../docs/rules.md");
+    for row in [
+        format!("| the gate is killed, stopped, frozen on cgroup v2, or hangs | {watched} s:"),
+        format!("| daemon and gate are both stopped (SIGSTOP), or frozen on cgroup v2 | {unwatched} s:"),
+        "| root moves the gate into a freezer group of cgroup v1 by hand and freezes it | until it is thawed |"
+            .to_owned(),
+    ] {
+        assert!(documented.contains(&row), "{row}");
+    }
+    assert!(classify::STRICT_SHELL.contains(&format!("up to {unwatched} s")));
+    assert!(
+        classify::STRICT_SHELL
+            .contains("without limit while root keeps the gate in a frozen v1 freezer group")
+    );
 }
 
 fn gone() {

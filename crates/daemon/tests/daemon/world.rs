@@ -78,7 +78,12 @@ impl World {
     }
 
     pub fn daemon(&self, words: &[&str]) -> Daemon {
-        let mut command = Command::new("/proc/self/exe");
+        self.daemon_of(Path::new("/proc/self/exe"), words)
+    }
+
+    /// The daemon as this file, a copy of this binary.
+    pub fn daemon_of(&self, program: &Path, words: &[&str]) -> Daemon {
+        let mut command = Command::new(program);
         command.arg(DAEMON).arg(&self.directory).args(words).stdin(Stdio::null());
         let child = daemon::wait_for_ready(&mut command).unwrap();
         let child = child
@@ -109,6 +114,20 @@ impl World {
         let name = GroupName::new(group).unwrap();
         let seat = self.host.seat(&name, Controller::Pids).unwrap();
         self.host.read(&seat, &name, "pids.max").unwrap().trim().to_owned()
+    }
+
+    /// The `pids.max` of the group that a process is in; the root has none.
+    pub fn limit_of(&self, pid: u32) -> String {
+        let at = self.host.hierarchy_of(Controller::Pids).unwrap();
+        let path = self.host.kernel().group_of(at, pid).unwrap();
+        let path = at.below_mount(&path).unwrap();
+        let limit = self.host.kernel().read(at, &path, "pids.max");
+        limit.map_or_else(|_| "max".to_owned(), |limit| limit.trim().to_owned())
+    }
+
+    /// Is the group in any hierarchy?
+    pub fn exists(&self, group: &str) -> bool {
+        !self.host.seats(&GroupName::new(group).unwrap()).is_empty()
     }
 
     /// Writes it, as somebody else would.

@@ -3,45 +3,29 @@
 //! root; this binary is the daemon and its gate too.
 #![allow(clippy::panic, clippy::unwrap_used, clippy::print_stderr, reason = "a test without harness")]
 
-#[path = "daemon/classified.rs"]
 mod classified;
-#[path = "daemon/counted.rs"]
 mod counted;
-#[path = "daemon/daemon_process.rs"]
 mod daemon_process;
-#[path = "daemon/host.rs"]
 mod host;
-#[path = "daemon/hotplug.rs"]
 mod hotplug;
-#[path = "daemon/idle.rs"]
 mod idle;
-#[path = "daemon/journal.rs"]
 mod journal;
-#[path = "daemon/kept.rs"]
 mod kept;
-#[path = "daemon/kept_per_group.rs"]
 mod kept_per_group;
-#[path = "daemon/metrics.rs"]
+mod killed;
+mod locked;
 mod metrics;
-#[path = "daemon/metrics_scene.rs"]
 mod metrics_scene;
-#[path = "daemon/oracle.rs"]
 mod oracle;
-#[path = "daemon/postgresql.rs"]
 mod postgresql;
-#[path = "daemon/prometheus.rs"]
 mod prometheus;
-#[path = "daemon/recorded.rs"]
+mod protected;
 mod recorded;
-#[path = "daemon/reloaded.rs"]
 mod reloaded;
-#[path = "daemon/service.rs"]
 mod service;
-#[path = "daemon/soak.rs"]
 mod soak;
-#[path = "daemon/strict.rs"]
+mod stranger;
 mod strict;
-#[path = "daemon/world.rs"]
 mod world;
 
 use std::process::ExitCode;
@@ -53,6 +37,12 @@ fn main() -> ExitCode {
     match words.next().as_ref().and_then(|word| word.to_str()) {
         Some(daemon_process::DAEMON) => return daemon_process::daemon(words),
         Some(daemon_process::GATE) => return daemon_process::gate(words),
+        Some(metrics_scene::SCRAPE) => return metrics_scene::scrape(words),
+        Some(stranger::STRANGER) => return stranger::attack(words),
+        Some("rf-test-sleep") => {
+            std::thread::sleep(std::time::Duration::from_secs(600));
+            return ExitCode::SUCCESS;
+        }
         _ => {}
     }
     let mut arguments = Arguments::from_args();
@@ -64,6 +54,8 @@ fn main() -> ExitCode {
             reloaded::trials(),
             kept::trials(),
             kept_per_group::trials(),
+            locked::trials(),
+            killed::trials(),
             hotplug::trials(),
             journal::trials(),
             idle::trials(),
@@ -71,6 +63,8 @@ fn main() -> ExitCode {
             metrics::trials(),
             recorded::trials(),
             strict::trials(),
+            protected::trials(),
+            stranger::trials(),
             oracle::trials(),
             postgresql::trials(),
             service::trials(),

@@ -2,21 +2,13 @@
 //! Clients of other users are this program again, under their numbers.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout, reason = "a test's failure is a panic")]
 
-#[path = "socket/client.rs"]
 mod client;
-#[path = "socket/document.rs"]
 mod document;
-#[path = "daemon/host.rs"]
 mod host;
-#[path = "socket/hostile.rs"]
 mod hostile;
-#[path = "socket/races.rs"]
 mod races;
-#[path = "socket/rights.rs"]
 mod rights;
-#[path = "socket/scene.rs"]
 mod scene;
-#[path = "socket/serving.rs"]
 mod serving;
 
 use libtest_mimic::{Arguments, Trial};

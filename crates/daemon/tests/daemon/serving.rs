@@ -9,7 +9,7 @@ use daemon::socket::{
 };
 use serde_json::json;
 
-use crate::scene::{ROOT, STRANGER, Scene, descriptors, until};
+use crate::scene::{DEFECT, ROOT, STRANGER, Scene, descriptors, until};
 
 pub const ROWS: &[(&str, fn())] = &[
     ("the socket has its modes, one daemon, and is gone after it", place),
@@ -17,7 +17,19 @@ pub const ROWS: &[(&str, fn())] = &[
     ("a question that takes long keeps nobody else waiting", long),
     ("nobody asks and nothing wakes up", asleep),
     ("the small client says what the daemon says", small_client),
+    ("a request that fails by a defect is answered with 500, and the others go on", defect),
 ];
+
+/// Attack finding 30.
+fn defect() {
+    let scene = Scene::new();
+    for _ in 0..20 {
+        let path = format!("/v1/processes/{DEFECT}/classification");
+        let (status, told) = scene.ask(ROOT, "GET", &path, "");
+        assert_eq!(status, 500, "{told}");
+        scene.answers();
+    }
+}
 
 fn place() {
     let mut scene = Scene::new();

@@ -85,7 +85,7 @@ fn written_down() {
     assert_eq!(changes[0]["group"], json!(format!("{}/db", scene.group)));
     assert!(changes[0]["by"]["command"].as_str().unwrap().contains("--ask-the-socket"), "{changes:?}");
     assert!(changes[0]["at"].as_str().unwrap().ends_with('Z') && changes[0]["done"].is_array());
-    let held = fs::metadata(scene.state().join("changes.jsonl")).unwrap();
+    let held = fs::metadata(scene.state().join(format!("changes-{}.jsonl", ADMIN.0))).unwrap();
     assert_eq!(std::os::unix::fs::PermissionsExt::mode(&held.permissions()) & 0o777, 0o600);
 }
 
@@ -197,6 +197,7 @@ fn other_rights() {
 
 fn modes() {
     let scene = Scene::new();
+    scene.create("nobodys/below");
     let seen = |user| {
         let (_, told) = scene.ask(user, "GET", "/v1/groups", "");
         let mut listed = told.as_array().unwrap().iter();
@@ -208,7 +209,13 @@ fn modes() {
         let mode = std::os::unix::fs::PermissionsExt::from_mode(0o700);
         fs::set_permissions(seat.directory(), mode).unwrap();
     }
-    assert_eq!((seen(STRANGER), seen(ROOT)), ((false, 403), (true, 200)));
+    assert_eq!((seen(STRANGER), seen(ROOT)), ((false, 404), (true, 200)));
+    // attack finding 27: nothing tells a group that may not be seen from one that is not there
+    let refusal = |name: &str| {
+        let (status, told) = scene.ask(STRANGER, "GET", &format!("/v1/groups/{{g}}/nobodys/{name}"), "");
+        (status, told.to_string().replace(name, "NAME"))
+    };
+    assert_eq!(refusal("below"), refusal("nonesuch"));
     for seat in scene.host.seats(&scene.name("db")) {
         let mode = std::os::unix::fs::PermissionsExt::from_mode(0o600);
         fs::set_permissions(seat.directory().join("pids.max"), mode).unwrap();

@@ -1,0 +1,150 @@
+//! The history's lock and the daemon: its loop waits for nobody who has the lock, and it ends what others left behind.
+
+use std::{
+    path::PathBuf,
+    time::{Duration, Instant},
+};
+
+use apply::{By, Lock, Meta, Running as System, State, Target};
+use daemon::socket::client::Client;
+use rustix::process::Signal;
+
+use crate::{
+    Case,
+    world::{Daemon, Running, World, eventually},
+};
+
+pub fn trials() -> Vec<Case> {
+    vec![
+        ("it_starts_while_another_has_the_lock_and_applies_its_layout_after", start),
+        ("no_process_waits_for_its_group_while_another_has_the_lock", classify),
+        ("a_reload_waits_for_the_lock_beside_the_loop", reload),
+        ("a_change_that_nobody_confirms_or_reverts_is_undone_by_the_daemon", unconfirmed),
+    ]
+}
+
+/// Attack finding 2: far below the 5 s that the loop once waited for the lock.
+const AT_ONCE: Duration = Duration::from_secs(2);
+
+struct Scene {
+    world: World,
+    group: String,
+    program: PathBuf,
+}
+
+impl Scene {
+    fn new() -> Scene {
+        let mut world = World::new();
+        let (group, program) = (world.group_name("db"), world.copy("sleep", "sleep"));
+        let scene = Scene { world, group, program };
+        scene.world.write("layout.toml", &scene.layout(500));
+        scene
+    }
+
+    fn layout(&self, max: u32) -> String {
+        let (group, program) = (&self.group, self.program.display());
+        format!("[groups.{group}]\npids.max = {max}\nmatch = [{{ process = \"{program}\" }}]\n")
+    }
+
+    fn lock(&self) -> Lock {
+        State::open(self.world.directory.join("state")).unwrap().lock(Duration::from_secs(60)).unwrap()
+    }
+
+    fn is_in(&self, process: &Running) -> bool {
+        self.world.place(process.pid()).as_deref() == Some(&self.group)
+    }
+
+    /// How long the slowest of some new processes was not in the group.
+    fn slowest(&self) -> Duration {
+        let one = |_| {
+            let start = Instant::now();
+            let process = Running::start(&self.program, &["600"]);
+            eventually("in its group", || self.is_in(&process));
+            start.elapsed()
+        };
+        (0..20).map(one).max().unwrap()
+    }
+}
+
+fn assert_at_once(took: Duration, daemon: &Daemon) {
+    let limit = if crate::is_vm() { AT_ONCE * 10 } else { AT_ONCE };
+    assert!(took < limit, "{took:?}\n{}", daemon.log());
+}
+
+fn start() {
+    let scene = Scene::new();
+    let before = Running::start(&scene.program, &["600"]);
+    let lock = scene.lock();
+    let daemon = scene.world.daemon(&[]);
+    daemon.wait_for_log("the layout is applied when another change has ended", 1);
+    assert!(!scene.is_in(&before));
+    drop(lock);
+    eventually("in the group that was made", || scene.is_in(&before));
+    assert_eq!(scene.world.limit(&scene.group), "500");
+    daemon.end();
+}
+
+fn classify() {
+    let scene = Scene::new();
+    let daemon = scene.world.daemon(&["every=50", "keep=repair"]);
+    let lock = scene.lock();
+    scene.world.set_limit(&scene.group, "77");
+    daemon.wait_for_log("drift is not repaired while another change is under way", 1);
+    let slowest = scene.slowest();
+    eprintln!("the slowest took {slowest:?}");
+    assert_at_once(slowest, &daemon);
+    assert_eq!(scene.world.limit(&scene.group), "77");
+    drop(lock);
+    eventually("repaired", || scene.world.limit(&scene.group) == "500");
+    daemon.end();
+}
+
+fn reload() {
+    let scene = Scene::new();
+    let daemon = scene.world.daemon(&[]);
+    let lock = scene.lock();
+    scene.world.write("layout.toml", &scene.layout(600));
+    daemon.signal(Signal::HUP);
+    assert_at_once(scene.slowest(), &daemon);
+    assert_eq!(scene.world.limit(&scene.group), "500");
+    drop(lock);
+    eventually("reloaded", || scene.world.limit(&scene.group) == "600");
+    daemon.end();
+}
+
+fn unconfirmed() {
+    let mut scene = Scene::new();
+    let socket = scene.world.directory.join("socket");
+    let daemon = scene.world.daemon(&[&format!("socket={}", socket.display())]);
+    let changed = scene.world.group("changed");
+    scene.world.set_limit(&changed, "111");
+    // as `ringfence apply --confirm 1` whose reverting process was killed
+    let text = format!("{}[groups.{changed}]\npids.max = 222\n", scene.layout(500));
+    let read = layout::read_toml(&[layout::Source::new("layout.toml", &text)]);
+    let system = System::new();
+    let target = Target { host: &scene.world.host, system: &system };
+    let machine = topology::Machine::live().unwrap();
+    let accounts = system::Accounts::new();
+    let plan = apply::planned(
+        target,
+        &apply::Earlier::none(),
+        &read.desired.unwrap(),
+        &machine,
+        &system::Live,
+        &accounts,
+    )
+    .unwrap();
+    let meta = Meta { by: By::caller(), what: "a test".to_owned(), confirm_within: Some(1), layout: true };
+    let lock = scene.lock();
+    apply::execute(&lock, target, &plan, &meta).unwrap();
+    assert_eq!(scene.world.limit(&changed), "222");
+    // another change under way meanwhile only puts it off
+    std::thread::sleep(Duration::from_secs(2));
+    assert_eq!(scene.world.limit(&changed), "222");
+    drop(lock);
+    eventually("undone", || scene.world.limit(&changed) == "111");
+    daemon.wait_for_log("was not confirmed in time", 1);
+    let counters: serde_json::Value = Client::at(&socket).ask("GET", "/v1/counters", None).unwrap();
+    assert_eq!(counters["takeovers"], 1, "{counters}");
+    daemon.end();
+}
