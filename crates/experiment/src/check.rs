@@ -1,11 +1,12 @@
-//! What an experiment means: names that must be there, settings, times, figures. Everything that is wrong is told at
+//! What an experiment means: names that must be there, settings, times, figures. Everything that is wrong is reported at
 //! once, each with its place. Pure: devices and the machine's size are what the caller knows.
 
+mod ranges;
 mod tables;
 mod terms;
 mod workloads;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use layout::{Diagnostic, Source};
 use settings::{DeviceNumber, Facts};
@@ -13,10 +14,12 @@ use units::Bytes;
 
 use crate::{
     Places,
-    file::{ChartKind, CpusFrom, Device, Driver, Experiment, Settings},
+    file::{ChartKind, CpusFrom, Experiment, Measure, Settings},
     measure::names,
+    read::MOST_ERRORS,
     rescale::Rescaled,
     times::{Lengths, seconds, within},
+    unit,
 };
 
 /// What a check knows beside the file.
@@ -25,10 +28,10 @@ pub struct Known<'k> {
     pub cpus: &'k Rescaled,
     /// This machine's memory and CPUs, and its devices.
     pub facts: &'k dyn Facts,
-    /// Figures of groups beside `cpu`, `memory` and `throttled`.
-    pub group_figures: &'k [&'k str],
-    /// Figures of the machine.
-    pub machine_figures: &'k [&'k str],
+    /// Figures of groups beside `cpu`, `memory` and `throttled`, each with its unit.
+    pub group_figures: &'k [(&'k str, String)],
+    /// Figures of the machine, each with its unit.
+    pub machine_figures: &'k [(&'k str, String)],
 }
 
 /// Everything that is wrong with it, in the order of the lines.
@@ -38,7 +41,8 @@ pub fn check(
     places: &Places,
     known: &Known<'_>,
 ) -> Vec<Diagnostic> {
-    let mut check = Check { experiment, source, places, known, found: Vec::new() };
+    let conditions = experiment.condition.iter().map(|one| one.name.as_str()).collect();
+    let mut check = Check { experiment, source, places, known, conditions, found: Vec::new() };
     check.names();
     check.lengths();
     check.cpus();
@@ -56,11 +60,21 @@ pub fn check(
     found
 }
 
+impl Known<'_> {
+    /// The unit of a figure of groups or of the machine.
+    fn unit(&self, figure: &str) -> Option<String> {
+        let all = self.group_figures.iter().chain(self.machine_figures);
+        all.clone().find(|(name, _)| *name == figure).map(|(_, unit)| unit.clone())
+    }
+}
+
 struct Check<'c> {
     experiment: &'c Experiment,
     source: &'c Source,
     places: &'c Places,
     known: &'c Known<'c>,
+    /// Looked up for every name, so that many conditions don't cost their square.
+    conditions: HashSet<&'c str>,
     found: Vec<Diagnostic>,
 }
 
@@ -88,11 +102,18 @@ impl Facts for WithDevices<'_> {
 
 impl Check<'_> {
     fn error(&mut self, path: &str, message: String, hint: Option<String>) {
+        // a place costs a walk through the text
+        if self.found.len() >= MOST_ERRORS {
+            return;
+        }
         let origin = self.source.origin(self.places.value(path));
         self.found.push(Diagnostic::error(message).at(origin).maybe_hint(hint));
     }
 
     fn error_at_key(&mut self, path: &str, message: String, hint: Option<String>) {
+        if self.found.len() >= MOST_ERRORS {
+            return;
+        }
         let origin = self.source.origin(self.places.key(path));
         self.found.push(Diagnostic::error(message).at(origin).maybe_hint(hint));
     }
@@ -226,10 +247,7 @@ impl Check<'_> {
 
     fn devices(&mut self) {
         for (name, device) in &self.experiment.device {
-            let (Device::Loop { size, .. } | Device::Swap { size }) = device;
-            if let Err(why) = size.parse::<Bytes>() {
-                self.error(&format!("device.{name}.size"), why.to_string(), None);
-            }
+            self.device(name, device);
             if self.experiment.cpus.contains_key(name) {
                 self.error_at_key(&format!("device.{name}"), format!("'{name}' is a set of CPUs too"), None);
             }
@@ -310,8 +328,15 @@ impl Check<'_> {
 
     fn conditions_named(&mut self, path: &str, names: &[String]) {
         for (index, name) in names.iter().enumerate() {
+            self.condition(&format!("{path}.conditions.{index}"), name);
+        }
+    }
+
+    /// The name of a condition.
+    fn condition(&mut self, path: &str, name: &str) {
+        if !self.conditions.contains(name) {
             let known = self.experiment.condition.iter().map(|condition| condition.name.as_str());
-            self.one_of(&format!("{path}.conditions.{index}"), "condition", name, known);
+            self.one_of(path, "condition", name, known);
         }
     }
 
@@ -346,6 +371,13 @@ impl Check<'_> {
             if measure.is.matches('/').count() > 1 {
                 self.error(&format!("{path}.is"), "a measure has one quotient at most".to_owned(), None);
             }
+            self.unit(&path, measure);
+            for condition in measure.target.keys() {
+                self.condition(&format!("{path}.target.{condition}"), condition);
+            }
+            if let Some((_, value)) = measure.target.iter().find(|(_, value)| **value <= 0.0) {
+                self.error(&format!("{path}.target"), format!("a target of {value} is not above 0"), None);
+            }
             let span = Lengths::of(self.experiment, false).duration;
             for (end, text) in measure.between.iter().flatten().enumerate() {
                 if let Err(why) = within(text, span) {
@@ -355,15 +387,23 @@ impl Check<'_> {
         }
     }
 
+    /// Does its unit fit its figure?
+    fn unit(&mut self, path: &str, measure: &Measure) {
+        let known = |figure: &str| self.known.unit(figure);
+        if let Err(misfit) = unit::factor(self.experiment, measure, &known) {
+            let message = format!("{:?} is not a unit of {}", measure.unit, misfit.figure);
+            self.error(&format!("{path}.unit"), message, Some(format!("possible are {}", misfit.possible)));
+        }
+    }
+
     fn comparisons(&mut self) {
-        let conditions = || self.experiment.condition.iter().map(|one| one.name.as_str());
         let measures = || self.experiment.measure.iter().map(|one| one.name.as_str());
         let loads = || self.experiment.load.iter().map(|one| one.name.as_str());
         for (index, one) in self.experiment.comparison.iter().enumerate() {
             let path = format!("comparison.{index}");
             self.one_of(&format!("{path}.measure"), "measure", &one.measure, measures());
-            self.one_of(&format!("{path}.baseline"), "condition", &one.baseline, conditions());
-            self.one_of(&format!("{path}.condition"), "condition", &one.condition, conditions());
+            self.condition(&format!("{path}.baseline"), &one.baseline);
+            self.condition(&format!("{path}.condition"), &one.condition);
             if let Some(load) = &one.load {
                 self.one_of(&format!("{path}.load"), "load", load, loads());
             }
@@ -375,9 +415,9 @@ impl Check<'_> {
         for (index, one) in self.experiment.published.iter().enumerate() {
             let path = format!("published.{index}");
             self.one_of(&format!("{path}.measure"), "measure", &one.measure, measures());
-            self.one_of(&format!("{path}.condition"), "condition", &one.condition, conditions());
+            self.condition(&format!("{path}.condition"), &one.condition);
             if let Some(baseline) = &one.baseline {
-                self.one_of(&format!("{path}.baseline"), "condition", baseline, conditions());
+                self.condition(&format!("{path}.baseline"), baseline);
             }
             if let Some(load) = &one.load {
                 self.one_of(&format!("{path}.load"), "load", load, loads());
@@ -397,7 +437,7 @@ impl Check<'_> {
             }
             for (condition, set) in chart.ideal.iter().flat_map(|ideal| &ideal.cpus) {
                 let path = format!("chart.{index}.ideal.cpus.{condition}");
-                self.one_of(&path, "condition", condition, conditions());
+                self.condition(&path, condition);
                 self.one_of(&path, "set of CPUs", set, self.experiment.cpus.keys().map(String::as_str));
             }
             if let Some(ideal) = &chart.ideal {
@@ -407,42 +447,10 @@ impl Check<'_> {
             for (number, line) in chart.line.iter().enumerate() {
                 let path = format!("chart.{index}.line.{number}");
                 if let Some(condition) = &line.condition {
-                    self.one_of(&format!("{path}.condition"), "condition", condition, conditions());
+                    self.condition(&format!("{path}.condition"), condition);
                 }
             }
         }
-    }
-}
-
-/// What a driver tells of a run.
-pub fn figures(driver: &Driver) -> &'static [&'static str] {
-    match driver {
-        Driver::Pgbench(_) | Driver::Oltp(_) => &["tps", "transactions", "failed", "latency", "lag"],
-        Driver::Fio(_) | Driver::Read(_) => &["iops", "operations", "bytes-per-second", "latency"],
-        Driver::Cyclictest(_) => &["latency", "cycles"],
-        Driver::Cyclic(_) => &["latency", "cycles", "missed", "priority"],
-        Driver::LogicalIo(_) => &[
-            "reads",
-            "executions",
-            "calls",
-            "transactions",
-            "db-time",
-            "db-cpu",
-            "run-queue",
-            "cpu-quantum",
-            "cpu-quantum-waits",
-            "cpu-quantum-ms",
-            "unaccounted",
-            "reads-per-cpu",
-            "fairness",
-        ],
-        Driver::Busy(_) | Driver::Sleepers(_) | Driver::Writers(_) | Driver::IdlePoll(_) => {
-            &["rate", "cpus", "fairness"]
-        }
-        Driver::Sysbench(_) => &["rate", "latency"],
-        Driver::StressNg(_) => &["rate"],
-        Driver::Command(_) => &["seconds", "value"],
-        Driver::Cpu(_) => &["rate", "cpus", "rate-per-cpu"],
     }
 }
 

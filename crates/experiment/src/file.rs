@@ -15,7 +15,7 @@ pub use drivers::{
 };
 pub use shown::{Chart, ChartKind, Comparison, Ideal, Line, Published, Table, TableKind};
 
-/// An experiment as its file tells it (TOML). Unknown keys are errors ([`crate::read`]).
+/// An experiment as its file says it (TOML). Unknown keys are errors ([`crate::read`]).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")] // serde can't refuse unknown keys beside `flatten`: `read` does
 #[schemars(deny_unknown_fields)]
@@ -24,7 +24,7 @@ pub struct Experiment {
     pub name: String,
     /// One line for people.
     pub title: String,
-    /// What is asked, what is expected, and where it was published; paragraphs are kept.
+    /// What is requested, what is expected, and where it was published; paragraphs are kept.
     #[serde(default)]
     pub about: String,
     /// How often and how long.
@@ -107,7 +107,7 @@ pub struct Lengths {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Order {
-    /// Shuffled, each block anew.
+    /// Shuffled, each block again.
     Randomised,
     /// As the file has them.
     AsWritten,
@@ -163,7 +163,7 @@ fn one() -> u32 {
     1
 }
 
-/// A set of CPUs of the study. Here it has as large a share of the machine, at least one CPU; told in the report.
+/// A set of CPUs of the study. Here it has as large a share of the machine, at least one CPU; reported in the report.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Cpus {
@@ -284,7 +284,8 @@ pub struct Measure {
     /// (`load.tps / server.cpu`). `load.tps.settle`: seconds from the run's first event until the rate stays where it is
     /// afterwards.
     pub is: String,
-    /// For people, behind the number: `1/s`, `ms`.
+    /// What the figure is converted to: `ns`, `us`, `ms`, `s`, `min` of times, `bytes`, `KiB`, `MB`, … of amounts,
+    /// either per time (`MiB/s`, `1/min`), `%` of shares; a word for what is counted stays as it is (`CPUs`, `reads/s`).
     #[serde(default)]
     pub unit: String,
     /// Which way is better.
@@ -292,6 +293,9 @@ pub struct Measure {
     pub better: Better,
     /// Only from this time of the run on, and up to that (of rates over time): `["50%", "100%"]`.
     pub between: Option<[String; 2]>,
+    /// Condition → the value that it requests, in the measure's unit: the report says how close the figure comes.
+    #[serde(default)]
+    pub target: BTreeMap<String, f64>,
 }
 
 /// Which way is better.

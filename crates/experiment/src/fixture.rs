@@ -32,6 +32,7 @@ pub fn experiment(conditions: &[&str]) -> Experiment {
             unit: "1/s".to_owned(),
             better: Better::Higher,
             between: None,
+            target: Default::default(),
         }],
         comparison: Vec::new(),
         published: Vec::new(),

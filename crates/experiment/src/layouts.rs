@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn what_can_not_be_planned_here_is_told() {
+    fn what_can_not_be_planned_here_is_reported() {
         let errors = added("[groups.db]\ncpus = 9\n").unwrap_err();
         assert!(errors[0].message.contains('9'), "{errors:?}");
     }

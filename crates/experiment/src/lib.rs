@@ -1,7 +1,7 @@
 //! What an experiment asks and what came out of it, as data: the file ([`Experiment`]), and the results
 //! ([`Results`]) that are kept and from which every report is drawn. Pure: nothing is run, read or written here.
 
-pub mod file; // what is asked
+pub mod file; // what is requested
 pub mod results; // what was measured, and what it says
 
 mod check;
@@ -10,26 +10,33 @@ mod read;
 mod schema;
 mod times;
 
+pub mod drivers; // what is known of each
+
 pub mod options; // a workload's driver in a condition
 pub mod rescale; // the study's CPUs on this machine
 
-mod here; // the conditions that this machine can tell apart
+mod reproducible; // the conditions that this machine can distinguish
 
-mod because; // a verdict in words
+mod unit; // of a measure
+
+mod decidable; // whether there are enough of them
 pub mod design; // in which order its runs are made
 mod ideal; // what would be if a figure grew as the CPUs do
 pub mod measure; // a run's figures
+mod reason; // a verdict in words
 pub mod summary; // what all runs say
 
 #[cfg(test)]
 mod fixture;
 
-pub use check::{Known, check, figures};
+pub use check::{Known, check};
+pub use decidable::{Plan, planned_seconds};
 pub use file::Experiment;
-pub use here::here;
 pub use ideal::ideal;
 pub use layouts::{add_layout, layouts};
-pub use read::{Places, Read, read};
+pub use read::{LARGEST, Places, Read, read};
+pub use reproducible::leave_out;
 pub use results::Results;
 pub use schema::{results_schema, schema};
 pub use times::{Lengths, seconds, within};
+pub use unit::FigureUnits;

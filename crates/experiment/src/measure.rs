@@ -8,6 +8,7 @@ use crate::{
     file::Measure,
     results::{Latency, Run, Series},
     times::{seconds, within},
+    unit::{self, FigureUnits},
 };
 
 /// A measure as it is worked out: the sum of some figures, by the sum of others.
@@ -144,19 +145,25 @@ impl MeasureError {
 
 const QUANTILES: &str = "mean, min, p50, p95, p99, p999, max";
 
-/// All measures of a run that can be had, for [`Run::figures`], and why the others can't.
-pub fn figures(experiment: &Experiment, run: &Run) -> (BTreeMap<String, f64>, Vec<MeasureError>) {
+/// All measures of a run that have a figure, each in its unit, for [`Run::figures`], and why the others have none.
+pub fn figures(
+    experiment: &Experiment,
+    run: &Run,
+    units: FigureUnits<'_>,
+) -> (BTreeMap<String, f64>, Vec<MeasureError>) {
     let (mut known, mut errors) = (BTreeMap::new(), Vec::new());
     for measure in &experiment.measure {
+        // a unit that does not fit was refused when the file was checked
+        let factor = unit::factor(experiment, measure, units).unwrap_or(1.0);
         match figure(measure, run) {
-            Ok(figure) => _ = known.insert(measure.name.clone(), figure),
+            Ok(figure) => _ = known.insert(measure.name.clone(), figure * factor),
             Err(error) => errors.push(error),
         }
     }
     (known, errors)
 }
 
-/// A measure's figure in one run.
+/// A measure's figure in one run, in the unit that it was recorded in.
 ///
 /// # Errors
 /// The run has not what the measure is worked out of.
@@ -245,6 +252,11 @@ pub fn names(is: &str) -> impl Iterator<Item = &str> {
     })
 }
 
+/// The figures of one term.
+pub(crate) fn extreme_names(term: &str) -> impl Iterator<Item = &str> {
+    extreme(term).map_or(term, |(_, of)| of).split(',').map(str::trim)
+}
+
 fn sides(is: &str) -> Vec<String> {
     let (mut sides, mut side) = (Vec::new(), String::new());
     for piece in is.split('/') {
@@ -255,7 +267,7 @@ fn sides(is: &str) -> Vec<String> {
             side.push('/');
         }
     }
-    // what ends without a figure is told as it stands, without the '/' that was put behind it
+    // what ends without a figure is reported as it stands, without the '/' that was put behind it
     if side.pop().is_some() {
         sides.push(side);
     }
@@ -343,7 +355,7 @@ fn part(measure: &Measure, between: &[String; 2], run: &Run) -> Result<(f64, f64
     Ok((from, to))
 }
 
-/// The mean of a series' points behind `from` and up to `to`: a rate is told at the end of the time that it is of.
+/// The mean of a series' points behind `from` and up to `to`: a rate is reported at the end of the time that it is of.
 fn mean_within(
     measure: &Measure,
     run: &Run,
@@ -382,7 +394,14 @@ mod tests {
 
     fn measure(is: &str) -> Measure {
         let is = is.to_owned();
-        Measure { name: "m".to_owned(), is, unit: String::new(), better: Better::Higher, between: None }
+        Measure {
+            name: "m".to_owned(),
+            is,
+            unit: String::new(),
+            better: Better::Higher,
+            between: None,
+            target: BTreeMap::new(),
+        }
     }
 
     fn between(is: &str, from: &str, to: &str) -> Measure {

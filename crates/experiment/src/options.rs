@@ -102,7 +102,7 @@ pub fn changed<'e>(experiment: &'e Experiment, workload: &str) -> BTreeSet<&'e s
 }
 
 /// A driver's option as people write it; `None` if it is not given.
-pub fn told(driver: &Driver, name: &str) -> Option<String> {
+pub fn text_of(driver: &Driver, name: &str) -> Option<String> {
     let value = serde_json::to_value(driver).ok()?.get_mut(name)?.take();
     text(&value)
 }
@@ -214,7 +214,7 @@ is = "engine.reads"
         for (from, to) in [(free, caged), (caged, free)] {
             assert_eq!(with(from, &between(from, to)).as_ref(), Ok(to));
         }
-        assert_eq!(told(caged, "cpu-count").as_deref(), Some("{six}"));
-        assert_eq!((told(free, "cpu-count"), told(free, "nothing")), (None, None));
+        assert_eq!(text_of(caged, "cpu-count").as_deref(), Some("{six}"));
+        assert_eq!((text_of(free, "cpu-count"), text_of(free, "nothing")), (None, None));
     }
 }

@@ -51,8 +51,20 @@ pub struct Read {
     pub places: Places,
 }
 
+/// The largest file, in bytes: an experiment of a thousand conditions has a tenth of it.
+pub const LARGEST: usize = 1 << 20;
+
+/// With so many errors more of them help nobody.
+pub(crate) const MOST_ERRORS: usize = 100;
+
 /// Reads an experiment; what it means is not looked at.
 pub fn read(source: &Source) -> Read {
+    if source.text.len() > LARGEST {
+        let error = Diagnostic::error(format!("{} is larger than {} MiB", source.name, LARGEST >> 20));
+        let hint = "is it an experiment at all?".to_owned();
+        let diagnostics = vec![error.hint(hint)];
+        return Read { experiment: None, diagnostics, places: Places::default() };
+    }
     let (table, diagnostics) = layout::toml_table(source);
     let mut walk = Walk { source, places: Places::default(), diagnostics, drivers: drivers(&table) };
     let value = walk.table(&table, 0..0, schema::root(), "");
@@ -100,12 +112,16 @@ struct Shape<'s> {
     required: Vec<&'s str>,
     /// Any other key holds this.
     others: Option<&'s Value>,
-    /// A key tells which of several shapes it is: the key, and what it may hold with the shape of each.
+    /// A key says which of several shapes it is: the key, and what it may hold with the shape of each.
     tag: Option<(&'s str, Vec<(&'s str, &'s Value)>)>,
 }
 
 impl Walk<'_> {
     fn error(&mut self, at: Range<usize>, message: String, hint: Option<String>) {
+        // a place costs a walk through the text
+        if self.diagnostics.len() >= MOST_ERRORS {
+            return;
+        }
         let found = Diagnostic::error(message).at(self.source.origin(at)).maybe_hint(hint);
         self.diagnostics.push(found);
     }

@@ -417,8 +417,8 @@ mod tests {
             let found = rescale(&experiment(study(160, 8), &sets), &machine(cpus, nodes)).unwrap();
             let of = |name: &str| found.sets[name].to_string();
             assert_eq!([of("nine"), of("six")], expected, "{cpus} CPUs on {nodes} nodes");
-            let told = [few, single].map(|note| found.notes.iter().any(|told| told == note));
-            assert_eq!(told, notes, "{:?}", found.notes);
+            let reported = [few, single].map(|note| found.notes.iter().any(|reported| reported == note));
+            assert_eq!(reported, notes, "{:?}", found.notes);
             assert_eq!((found.mems["nine"].as_str(), found.mems["six"].as_str()), ("0", "0"));
         }
     }
@@ -442,7 +442,7 @@ mod tests {
             found.fill("{two.share}", &BTreeMap::new()).unwrap()
         };
         assert_eq!([2, 3, 32, 64].map(of), ["12.5%", "18.75%", "200%", "400%"]);
-        // where only the share is used, nobody is told of the CPU that it would be
+        // where only the share is used, the CPU that it would be is not shown
         let mut only = experiment(study(32, 1), &sets);
         let share = [("cpu.max".to_owned(), "{two.share}".to_owned())].into();
         only.condition[0].settings = [("g".to_owned(), share)].into();

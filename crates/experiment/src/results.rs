@@ -16,7 +16,7 @@ pub const SCHEMA: u32 = 1;
 pub struct Results {
     /// [`SCHEMA`].
     pub schema: u32,
-    /// What was asked, as its file had it.
+    /// What was requested, as its file had it.
     pub experiment: Experiment,
     /// On which machine, how it was set, with which programs.
     pub environment: Environment,
@@ -28,9 +28,12 @@ pub struct Results {
     pub cells: Vec<Cell>,
     /// What the comparisons say.
     pub comparisons: Vec<Comparison>,
+    /// How close figures came to what their conditions ask for.
+    #[serde(default)]
+    pub targets: Vec<TargetReached>,
     /// What a reader must know: rescaling, what can't be shown here and why, gates that were off.
     pub notes: Vec<String>,
-    /// All runs that were asked for are there.
+    /// All runs that were requested are there.
     pub complete: bool,
 }
 
@@ -103,13 +106,13 @@ pub struct Run {
     pub events: Vec<EventDone>,
     /// Tasks and the CPU that each ran on last, over time.
     pub tasks: Vec<TaskSeen>,
-    /// Programs of others that used the most, and how many CPUs; told if that is why it was rejected.
+    /// Programs of others that used the most, and how many CPUs; reported if that is why it was rejected.
     #[serde(default)]
     pub busiest: Vec<(String, f64)>,
     /// The tools' own logs and reports, as paths below the directory of the results.
     #[serde(default)]
     pub files: Vec<String>,
-    /// What a reader must know of this run: what a workload asked for and could not have.
+    /// What a reader must know of this run: what a workload requested and could not have.
     #[serde(default)]
     pub notes: Vec<String>,
 }
@@ -168,8 +171,9 @@ pub struct Setting {
     pub group: String,
     /// `cpu.max`; or an option of the workload's driver.
     pub name: String,
-    /// As it was asked for, after rescaling.
-    pub asked: String,
+    /// As it was requested, after rescaling.
+    #[serde(alias = "asked")]
+    pub requested: String,
     /// What was written where, and what the kernel made of it if that differs.
     pub written: Vec<String>,
 }
@@ -215,7 +219,7 @@ pub struct Cell {
     pub rejected: u32,
     /// Median; `None` without values.
     pub median: Option<f64>,
-    /// Interval of the median (bootstrap, 95 %); `None` with fewer than three values.
+    /// Interval of the median (bootstrap, 95 % at 6 or more values: [`Cell::coverage`]); `None` with fewer than three.
     pub interval: Option<(f64, f64)>,
     /// Coefficient of variation.
     pub variation: Option<f64>,
@@ -223,6 +227,41 @@ pub struct Cell {
     pub published: Option<(f64, String)>,
     /// What a reader must know of this cell: `no steady state`, `varies by 12 %`.
     pub warnings: Vec<String>,
+}
+
+/// A figure beside the value that its condition requests.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TargetReached {
+    /// Which measure.
+    pub measure: String,
+    /// Which condition.
+    pub condition: String,
+    /// Under which load.
+    pub load: Option<String>,
+    /// What the condition requests, in the measure's unit.
+    pub target: f64,
+    /// The median of the runs that count; `None` if none does.
+    pub median: Option<f64>,
+    /// The median's distance from the target, as a share of the target: -0.003 is 0.3 % below it.
+    pub off: Option<f64>,
+    /// That of the run that is farthest from it.
+    pub farthest: Option<f64>,
+    /// Runs that count.
+    pub runs: u32,
+}
+
+impl Cell {
+    /// How surely its interval covers the median that more runs would have: 0.95, or less with few runs.
+    pub fn coverage(&self) -> f64 {
+        statistics::median_coverage(self.values.len())
+    }
+}
+
+impl Comparison {
+    /// How surely its interval covers the ratio that more runs would have: 0.95, or less with few runs.
+    pub fn coverage(&self) -> f64 {
+        statistics::ratio_coverage(self.runs.0.min(self.runs.1) as usize)
+    }
 }
 
 /// What a comparison says.
@@ -240,7 +279,7 @@ pub struct Comparison {
     pub medians: Option<(f64, f64)>,
     /// Median of the condition by that of the baseline.
     pub ratio: Option<f64>,
-    /// Its interval (bootstrap, 95 %).
+    /// Its interval (bootstrap, 95 % at 5 or more runs of each: [`Comparison::coverage`]).
     pub interval: Option<(f64, f64)>,
     /// Hodges-Lehmann shift, in the measure's unit.
     pub shift: Option<f64>,

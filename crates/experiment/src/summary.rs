@@ -5,11 +5,11 @@ use statistics::{Compared, Limits, Word};
 
 use crate::{
     Experiment,
-    because::because,
     design::{self, CellKey},
     file::{self, Better, Measure, Published, applies},
     measure::names,
-    results::{Cell, Comparison, Design, Run, Verdict},
+    reason::reason,
+    results::{Cell, Comparison, Design, Run, TargetReached, Verdict},
 };
 
 /// Cells in the file's order of conditions, loads and measures, and comparisons in the file's order; one that names no
@@ -22,11 +22,36 @@ pub fn summarise(experiment: &Experiment, design: &Design, runs: &[Run]) -> (Vec
         })
         .collect::<Vec<Cell>>();
     let pairs: Vec<Pair<'_>> =
-        experiment.comparison.iter().flat_map(|asked| pairs(experiment, runs, asked)).collect();
+        experiment.comparison.iter().flat_map(|requested| pairs(experiment, runs, requested)).collect();
     let corrected = corrected(&pairs);
     let comparisons =
         pairs.iter().zip(&corrected).map(|(pair, p)| compared(experiment, pair, *p, &corrected)).collect();
     (cells, comparisons)
+}
+
+/// Every figure that has a target, beside it, in the order of the file's measures and conditions.
+pub fn targets(experiment: &Experiment, cells: &[Cell]) -> Vec<TargetReached> {
+    let of = |cell: &Cell| {
+        let measure = experiment.measure.iter().find(|measure| measure.name == cell.measure)?;
+        let target = *measure.target.get(&cell.condition)?;
+        let off = |figure: f64| figure / target - 1.0;
+        let far = cell.values.iter().map(|value| off(*value));
+        Some(TargetReached {
+            measure: cell.measure.clone(),
+            condition: cell.condition.clone(),
+            load: cell.load.clone(),
+            target,
+            median: cell.median,
+            off: cell.median.map(off),
+            farthest: far.reduce(|one, other| if other.abs() > one.abs() { other } else { one }),
+            runs: cell.values.len() as u32,
+        })
+    };
+    let mut all: Vec<TargetReached> = cells.iter().filter_map(of).collect();
+    let place =
+        |reached: &TargetReached| experiment.measure.iter().position(|one| one.name == reached.measure);
+    all.sort_by_key(place);
+    all
 }
 
 /// The runs of a cell, whether they count or not.
@@ -102,16 +127,15 @@ fn warnings(
         warnings.push(format!("varies by {:.0} %", variation * 100.0));
     }
     if (3..6).contains(&values.len()) {
-        // no interval inside a sample covers the median more surely than its ends
-        let covers = 100.0 * (1.0 - 0.5_f64.powi(values.len() as i32 - 1));
-        warnings.push(format!("the interval of {} runs covers {} %, not 95 %", values.len(), covers.floor()));
+        let covers = (100.0 * statistics::median_coverage(values.len())).floor();
+        warnings.push(format!("the interval covers {covers} % ({} runs)", values.len()));
     }
     warnings
 }
 
 /// Two cells in one measure.
 struct Pair<'a> {
-    asked: &'a file::Comparison,
+    requested: &'a file::Comparison,
     measure: Option<&'a Measure>,
     load: Option<&'a str>,
     sides: Sides,
@@ -122,18 +146,19 @@ struct Pair<'a> {
 /// Values of the baseline and of the condition.
 struct Sides(Vec<f64>, Vec<f64>);
 
-fn pairs<'a>(experiment: &'a Experiment, runs: &[Run], asked: &'a file::Comparison) -> Vec<Pair<'a>> {
-    let loads: Vec<Option<&str>> = match (asked.load.as_deref(), experiment.load.as_slice()) {
+fn pairs<'a>(experiment: &'a Experiment, runs: &[Run], requested: &'a file::Comparison) -> Vec<Pair<'a>> {
+    let loads: Vec<Option<&str>> = match (requested.load.as_deref(), experiment.load.as_slice()) {
         (None, []) => vec![None],
         (None, loads) => loads.iter().map(|load| Some(load.name.as_str())).collect(),
         (named, _) => vec![named],
     };
     let pair = |load: Option<&'a str>| {
-        let (below, above) = (runs_of(runs, &asked.baseline, load), runs_of(runs, &asked.condition, load));
-        let sides = Sides(values(&below, &asked.measure), values(&above, &asked.measure));
+        let (below, above) =
+            (runs_of(runs, &requested.baseline, load), runs_of(runs, &requested.condition, load));
+        let sides = Sides(values(&below, &requested.measure), values(&above, &requested.measure));
         Pair {
-            asked,
-            measure: experiment.measure.iter().find(|measure| measure.name == asked.measure),
+            requested,
+            measure: experiment.measure.iter().find(|measure| measure.name == requested.measure),
             load,
             rejected: (rejected(&below), rejected(&above)),
             compared: statistics::compare(&sides.0, &sides.1),
@@ -156,8 +181,8 @@ fn compared(
     p_holm: Option<f64>,
     all: &[Option<f64>],
 ) -> Comparison {
-    let Pair { asked, compared, .. } = pair;
-    let limits = Limits { margin: asked.margin, variation: experiment.gates.variation };
+    let Pair { requested, compared, .. } = pair;
+    let limits = Limits { margin: requested.margin, variation: experiment.gates.variation };
     let tests = all.iter().flatten().count();
     let word = statistics::verdict(compared, p_holm.unwrap_or(1.0), tests, &limits);
     let story = Story {
@@ -166,14 +191,14 @@ fn compared(
         p_holm,
         tests,
         limits: &limits,
-        names: (&asked.baseline, &asked.condition),
+        names: (&requested.baseline, &requested.condition),
         variations: (statistics::variation(&pair.sides.0), statistics::variation(&pair.sides.1)),
         unit: pair.measure.map_or("", |measure| measure.unit.as_str()),
     };
     Comparison {
-        measure: asked.measure.clone(),
-        baseline: asked.baseline.clone(),
-        condition: asked.condition.clone(),
+        measure: requested.measure.clone(),
+        baseline: requested.baseline.clone(),
+        condition: requested.condition.clone(),
         load: pair.load.map(str::to_owned),
         medians: compared.medians,
         ratio: compared.ratio,
@@ -183,15 +208,15 @@ fn compared(
         p_holm,
         runs: (compared.runs.0 as u32, compared.runs.1 as u32),
         rejected: pair.rejected,
-        margin: asked.margin,
+        margin: requested.margin,
         verdict: verdict(word, pair.measure.map_or(Better::Higher, |measure| measure.better)),
-        because: because(&story),
+        because: reason(&story),
         published: published_ratio(experiment, pair),
-        note: asked.note.clone(),
+        note: requested.note.clone(),
     }
 }
 
-/// All that the reason of a verdict is told from.
+/// All that the reason of a verdict is reported from.
 pub(crate) struct Story<'a> {
     pub compared: &'a Compared,
     pub word: Word,
@@ -236,7 +261,7 @@ fn published(
 
 /// The published ratio, or that of two published figures.
 fn published_ratio(experiment: &Experiment, pair: &Pair<'_>) -> Option<(f64, String)> {
-    let file::Comparison { measure, baseline, condition, .. } = pair.asked;
+    let file::Comparison { measure, baseline, condition, .. } = pair.requested;
     published(experiment, measure, condition, Some(baseline), pair.load).or_else(|| {
         let (below, source) = published(experiment, measure, baseline, None, pair.load)?;
         let (above, other) = published(experiment, measure, condition, None, pair.load)?;

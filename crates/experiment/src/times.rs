@@ -56,8 +56,8 @@ pub struct Lengths {
 }
 
 impl Lengths {
-    /// The experiment's, with those of `--quick` before them if that was asked for. A text that is no time counts as not
-    /// given: the check tells it.
+    /// The experiment's, with those of `--quick` before them if that was requested. A text that is no time counts as not
+    /// given: the check says it.
     pub fn of(experiment: &file::Experiment, quick: bool) -> Lengths {
         let (usual, quicker) = (&experiment.lengths, &experiment.quick);
         let time = |of: fn(&file::Lengths) -> &Option<String>| {

@@ -11,13 +11,16 @@ use std::{
 
 use experiment::results::{Latency, Series};
 
-use crate::Error;
+use crate::{Error, Stop};
 
 /// How a process is started in a group.
 pub trait Launch {
     /// A command whose program begins in this group (`None`: where the lab runs). It can be given arguments, pipes
     /// and so on as any; it replaces itself by the program, so its number is the program's.
     fn command(&self, group: Option<&str>, program: &OsStr) -> Command;
+
+    /// Ends every wait for a process that was started.
+    fn stop(&self) -> Stop;
 }
 
 /// Where a workload lives for the time of an experiment.
@@ -37,7 +40,7 @@ pub struct Site<'a> {
 /// How long a run is.
 #[derive(Debug, Clone, Copy)]
 pub struct Timing {
-    /// Before what counts. A driver that [ends its warm-up itself](Driver::has_own_clock) keeps to it; for the others
+    /// Before what counts. A driver that [ends its warm-up itself](experiment::file::Driver::has_own_clock) keeps to it; for the others
     /// it is the least.
     pub warm_up: Duration,
     /// At most so long until what counts begins.
@@ -66,12 +69,12 @@ pub struct Outcome {
     pub series: Vec<Series>,
     /// Files of the tool's own that are kept beside the results (its log, its JSON), in the site's directory.
     pub files: Vec<PathBuf>,
-    /// What a reader must know of these figures: what was asked for and could not be had.
+    /// What a reader must know of these figures: what was requested and is missing.
     pub notes: Vec<String>,
 }
 
 /// A workload's program.
-pub trait Driver {
+pub trait Driver: Send {
     /// The programs that it needs and their versions, for the record.
     ///
     /// # Errors
@@ -84,9 +87,6 @@ pub trait Driver {
     /// A program failed: what it said.
     fn prepare(&mut self, site: &Site<'_>) -> Result<(), Error>;
 
-    /// It keeps to [`Timing`] by itself and can't be asked while it runs (fio, cyclictest).
-    fn has_own_clock(&self) -> bool;
-
     /// Starts a run; returns once it works. It works until [`Driver::stop`], or until its own clock ends it.
     ///
     /// # Errors
@@ -94,10 +94,10 @@ pub trait Driver {
     fn start(&mut self, site: &Site<'_>, timing: Timing) -> Result<(), Error>;
 
     /// How much it has done since the start (transactions, units), for finding the steady state; `None` if that can't
-    /// be told.
+    /// be reported.
     fn done(&mut self) -> Option<f64>;
 
-    /// Ends the run and tells what it did in the span. With its own clock it has ended, or does so soon.
+    /// Ends the run and says what it did in the span. With its own clock it has ended, or does so soon.
     ///
     /// # Errors
     /// It ended early, or badly: what it said.

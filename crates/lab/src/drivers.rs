@@ -1,9 +1,10 @@
 //! The drivers: each makes a workload's data, starts it, ends it, and reads its figures, as [`Driver`] wants it. What a
 //! tool prints is read as that tool's own; nothing is estimated. A driver never writes a setting or moves a process.
 
-mod distribution; // latencies, however a tool tells them
+mod bounded_log; // what a tool prints
+mod distribution; // latencies, however a tool says them
 mod failure;
-mod process; // a tool while it runs
+pub(crate) mod process; // a tool while it runs
 mod programs; // where tools are, and how they are installed
 mod series; // rates over time
 mod transaction_log; // of pgbench and of whatever logs alike

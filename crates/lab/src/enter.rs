@@ -9,18 +9,19 @@ use std::{
 
 use kernel::{GroupName, Host, Real, What};
 
-use crate::{Error, Launch, Program};
+use crate::{Error, Launch, Program, Stop};
 
 /// Starts processes in the groups of one experiment.
 pub(crate) struct Enter {
     program: Program,
     /// The group that the experiment's groups are in.
     parent: String,
+    stop: Stop,
 }
 
 impl Enter {
-    pub fn new(program: Program, parent: &str) -> Enter {
-        Enter { program, parent: parent.to_owned() }
+    pub fn new(program: Program, parent: &str, stop: Stop) -> Enter {
+        Enter { program, parent: parent.to_owned(), stop }
     }
 }
 
@@ -30,6 +31,10 @@ impl Launch for Enter {
         let mut command = self.program.command();
         command.arg("enter").arg(format!("{}/{group}", self.parent)).arg("--").arg(program);
         command
+    }
+
+    fn stop(&self) -> Stop {
+        self.stop.clone()
     }
 }
 

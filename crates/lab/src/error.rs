@@ -94,6 +94,9 @@ pub enum Error {
     /// A group could not be made, entered or removed.
     #[error("{0}")]
     Group(#[from] kernel::Error),
+    /// Not a name that a group may have.
+    #[error(transparent)]
+    GroupName(#[from] settings::GroupNameError),
     /// A setting could not be given.
     #[error("{0}")]
     Setting(#[from] apply::Error),
@@ -143,6 +146,7 @@ impl Error {
             Error::Loop { what, source, path } => loop_hint(what, source, path.as_deref()),
             Error::Driver(failure) => failure.hint(),
             Error::Group(error) => error.hint(),
+            Error::GroupName(error) => Some(error.hint()),
             Error::Setting(error) => error.hint(),
             Error::Value(error) => error.hint(),
             Error::NoSetting(error) => Some(error.hint()),

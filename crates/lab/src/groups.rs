@@ -7,6 +7,7 @@ use experiment::results::Setting;
 use kernel::{Access, GroupName, Host};
 use plan::Ask;
 use settings::{Controller, Value};
+use units::group_path;
 
 use crate::Error;
 
@@ -21,7 +22,7 @@ const ACCOUNTED: [&str; 3] = ["cpu", "cpuacct", "memory"];
 /// Makes them, sets them, removes them.
 pub(crate) struct Groups {
     parent: String,
-    /// One per call of [`Groups::set`]: what was asked, and what was there before.
+    /// One per call of [`Groups::set`]: what was requested, and what was there before.
     done: Vec<Vec<(Ask, Option<Value>)>>,
     /// Programs of the machine are in a group below: nothing may be killed.
     pub holds_others: bool,
@@ -83,7 +84,7 @@ impl Groups {
         wanted: &[(String, String)],
     ) -> Result<Vec<Setting>, Error> {
         let changes = self.write(host, &self.name(group)?, wanted)?;
-        let told = wanted.iter().map(|(setting, value)| {
+        let reported = wanted.iter().map(|(setting, value)| {
             let written = changes.iter().filter(|change| change.setting == *setting).flat_map(|change| {
                 let writes = change.written.iter();
                 let writes =
@@ -93,11 +94,11 @@ impl Groups {
             Setting {
                 group: group.to_owned(),
                 name: setting.clone(),
-                asked: value.clone(),
+                requested: value.clone(),
                 written: written.collect(),
             }
         });
-        Ok(told.collect())
+        Ok(reported.collect())
     }
 
     /// The same for the group above them.
@@ -144,7 +145,7 @@ impl Groups {
         Ok(changes)
     }
 
-    /// Puts back what was set since the last time, the last first. Everything is tried; the first refusal is told.
+    /// Puts back what was set since the last time, the last first. Everything is tried; the first refusal is reported.
     pub fn put_back(&mut self, host: &Host) -> Result<(), Error> {
         let mut result = Ok(());
         for step in std::mem::take(&mut self.done).into_iter().rev() {
@@ -222,7 +223,7 @@ fn fill_cpuset(host: &Host, name: &GroupName) -> Result<(), Error> {
 /// A file of the cpuset above.
 fn above(host: &Host, name: &GroupName, file: &str) -> Result<String, Error> {
     let seat = host.seat(name, Controller::Cpuset)?;
-    let path = seat.path.rsplit_once('/').map_or("", |(above, _)| above);
+    let path = group_path::parent(&seat.path).unwrap_or_default();
     let text = host.kernel().read(seat.at, path, file);
     let text =
         text.map_err(|errno| Error::System { what: "cannot read the cpuset above", source: errno.into() })?;

@@ -2,8 +2,11 @@
 //! business of the crate `experiment`; cgroup files are opened by `kernel` alone.
 
 mod error;
+mod files; // regular files, bounded
+mod own_directory; // the only writer of results
+mod stop; // an end that was requested
 
-mod options; // what a workload's hidden subcommand is told
+mod options; // what a workload's hidden subcommand is reported
 mod program; // and how that subcommand is reached
 mod start; // what every workload's process has
 
@@ -25,4 +28,6 @@ pub use enter::main_enter;
 pub use error::Error;
 pub use loopdev::LoopDevice;
 pub use oltp::{main_oltp_clients, main_oltp_server};
+pub use own_directory::OwnDirectory;
 pub use program::Program;
+pub use stop::Stop;

@@ -1,4 +1,4 @@
-//! What the machine was doing besides: CPU time of everything, so that a figure can be told together with what disturbed
+//! What the machine was doing besides: CPU time of everything, so that a figure can be reported together with what disturbed
 //! it.
 
 use std::{io, time::Duration};
@@ -63,7 +63,7 @@ impl Ticks {
 }
 
 /// CPU time of all tasks of the machine since boot, to the nanosecond: `cpuacct.usage` of v1's root group
-/// (cgroup-v1/cpuacct.rst). A tick counts whoever runs as it comes; where CPUs fall asleep and wake thousands of times a
+/// (cgroup-v1/cpuacct.rst). A tick counts who runs as it comes; where CPUs fall asleep and wake thousands of times a
 /// second that was seen to be 6 % of a machine too much. v2 counts its root group by ticks, too, and a container does not
 /// see the root group.
 pub(crate) fn all_tasks(host: &Host) -> Option<Duration> {

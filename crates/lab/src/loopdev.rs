@@ -1,6 +1,6 @@
 //! A block device to read from: a file of real data behind a free loop device. Nothing of it can be left over.
 //! The file has no name, and the kernel detaches the device at its last close, be it by SIGKILL.
-#![allow(unsafe_code, reason = "the loop driver is asked by ioctl(2); each call says what holds")]
+#![allow(unsafe_code, reason = "the loop driver is requested by ioctl(2); each call says what holds")]
 
 use std::{
     fs::{File, OpenOptions},

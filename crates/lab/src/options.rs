@@ -5,7 +5,7 @@ use std::{ffi::OsString, path::PathBuf};
 
 use crate::Error;
 
-/// What is still to be asked for of the given pairs.
+/// What is still to be read of the given pairs.
 pub(crate) struct Options {
     pairs: Vec<(String, OsString)>,
 }

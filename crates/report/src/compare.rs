@@ -89,7 +89,7 @@ fn differs(one: View<'_>, other: View<'_>) -> Vec<(String, String, String)> {
     for condition in conditions {
         let settings = |view: View<'_>| -> Vec<(String, String)> {
             let had: BTreeMap<_, _> = difference::of_condition(view, condition);
-            let named = |((of, name), (asked, _))| (format!("{condition}: {of} · {name}"), asked);
+            let named = |((of, name), (requested, _))| (format!("{condition}: {of} · {name}"), requested);
             if view.conditions(&[]).contains(&condition) {
                 had.into_iter().map(named).collect()
             } else {
@@ -148,16 +148,20 @@ impl Beside {
     }
 
     fn words(&self) -> [String; 3] {
-        let told = |cell: &Option<Cell>| {
+        let reported = |cell: &Option<Cell>| {
             let Some(cell) = cell else { return "not there".to_owned() };
-            let told = |value: f64| number::long_with_unit(value, &self.unit);
+            let reported = |value: f64| number::long_with_unit(value, &self.unit);
             let Some(median) = cell.median else { return "no run counts".to_owned() };
-            let interval = cell
-                .interval
-                .map_or_else(String::new, |(low, high)| format!(" ({} to {})", told(low), told(high)));
-            format!("{}{interval}, {} runs", told(median), cell.values.len())
+            let interval = cell.interval.map_or_else(String::new, |(low, high)| {
+                format!(" ({} to {})", reported(low), reported(high))
+            });
+            format!("{}{interval}, {} runs", reported(median), cell.values.len())
         };
-        [told(&self.first), told(&self.second), self.ratio.map_or_else(|| "–".to_owned(), number::ratio)]
+        [
+            reported(&self.first),
+            reported(&self.second),
+            self.ratio.map_or_else(|| "–".to_owned(), number::ratio),
+        ]
     }
 }
 

@@ -45,20 +45,20 @@ pub fn runs(view: View<'_>) -> Result<Vec<u8>, Error> {
     head.extend(readings.iter().map(|name| format!("reading {name}")));
     head.extend(latencies.iter().flat_map(|name| LATENCY.map(|(part, _)| format!("seconds {name}.{part}"))));
     head.extend(gates.iter().map(|name| format!("gate {name}")));
-    out.write_record(&head)?;
+    out.write_record(head.iter().map(|name| cell(name)))?;
     for run in runs {
         let number = |value: Option<&f64>| value.map_or_else(String::new, f64::to_string);
         let mut row = vec![
             run.number.to_string(),
             run.block.to_string(),
             run.attempt.to_string(),
-            run.condition.clone(),
-            run.load.clone().unwrap_or_default(),
-            run.began.clone(),
+            cell(&run.condition),
+            cell(run.load.as_deref().unwrap_or_default()),
+            cell(&run.began),
             run.seconds.to_string(),
             run.warm_up.to_string(),
             run.steady.map_or_else(String::new, |steady| steady.to_string()),
-            run.rejected.clone().unwrap_or_default(),
+            cell(run.rejected.as_deref().unwrap_or_default()),
         ];
         row.extend(measures.iter().map(|name| number(run.figures.get(*name))));
         row.extend(readings.iter().map(|name| number(run.readings.get(name))));
@@ -82,14 +82,40 @@ pub fn samples(view: View<'_>) -> Result<Vec<u8>, Error> {
     for run in &view.results.runs {
         let number = run.number.to_string();
         for series in &run.series {
+            let name = cell(&series.name);
             for (time, value) in &series.points {
-                out.write_record([number.as_str(), &time.to_string(), &series.name, &value.to_string()])?;
+                out.write_record([&number, &time.to_string(), &name, &value.to_string()])?;
             }
         }
     }
     finish(out)
 }
 
+/// A text that a spreadsheet shows and never works out: one that would begin a formula has an apostrophe before it.
+fn cell(text: &str) -> String {
+    let text = units::printable(text);
+    let is_formula = text.starts_with(['=', '+', '-', '@', '|', '%']);
+    if is_formula { format!("'{text}") } else { text.into_owned() }
+}
+
 fn finish(out: ::csv::Writer<Vec<u8>>) -> Result<Vec<u8>, Error> {
     out.into_inner().map_err(|error| Error::Table(::csv::Error::from(error.into_error())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::cell;
+
+    /// attack finding 12: a spreadsheet worked out what a condition was called.
+    #[test]
+    fn no_text_begins_a_formula() {
+        for text in ["=cmd|'/c calc'!A1", "+1", "-1", "@SUM(A1)", "|x", "%x"] {
+            assert!(cell(text).starts_with('\''), "{text}");
+        }
+        assert_eq!(cell("\r=1"), r"\r=1");
+        assert_eq!(cell("\t=1"), r"\t=1");
+        for text in ["all CPUs", "10 reads/s", "", "2026-01-31"] {
+            assert_eq!(cell(text), text);
+        }
+    }
 }

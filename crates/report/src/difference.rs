@@ -1,5 +1,5 @@
 //! In which settings, workloads and layouts conditions differ, exactly, and what is the same in all of them. What was
-//! set in the runs counts; where there is no run, what the file asks for.
+//! set in the runs counts; where there is no run, what the file requests.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -26,7 +26,7 @@ pub struct Value {
     /// Names of conditions.
     pub conditions: Vec<String>,
     /// `None`: it is not set there.
-    pub asked: Option<String>,
+    pub requested: Option<String>,
     /// What was written for it, and what the kernel made of it.
     pub written: Vec<String>,
 }
@@ -41,7 +41,7 @@ pub struct Difference {
 }
 
 type Key = (String, String);
-/// What was asked, and what was written for it.
+/// What was requested, and what was written for it.
 type Had = (String, Vec<String>);
 
 /// What differs between the conditions of an experiment.
@@ -55,12 +55,12 @@ pub fn between_conditions(view: View<'_>) -> Difference {
         let mut values: Vec<Value> = Vec::new();
         for (condition, had) in conditions.iter().zip(&had) {
             let had = had.get(key);
-            let asked = had.map(|(asked, _)| asked.clone());
-            match values.iter_mut().find(|value| value.asked == asked) {
+            let requested = had.map(|(requested, _)| requested.clone());
+            match values.iter_mut().find(|value| value.requested == requested) {
                 Some(value) => value.conditions.push((*condition).to_owned()),
                 None => values.push(Value {
                     conditions: vec![(*condition).to_owned()],
-                    asked,
+                    requested,
                     written: had.map(|(_, written)| written.clone()).unwrap_or_default(),
                 }),
             }
@@ -83,27 +83,29 @@ pub fn of_condition(view: View<'_>, condition: &str) -> BTreeMap<Key, Had> {
             take(&mut all, setting);
         }
     }
-    let asked = experiment.condition.iter().find(|one| one.name == condition);
+    let requested = experiment.condition.iter().find(|one| one.name == condition);
     if !any {
-        let of_file = experiment.group.iter().chain(asked.iter().flat_map(|asked| &asked.settings));
+        let of_file =
+            experiment.group.iter().chain(requested.iter().flat_map(|requested| &requested.settings));
         for (group, settings) in of_file {
             for (name, value) in settings {
                 all.insert((group.clone(), name.clone()), (value.clone(), Vec::new()));
             }
         }
     }
-    if let Some(layout) = asked.and_then(|asked| asked.layout.as_ref()) {
+    if let Some(layout) = requested.and_then(|requested| requested.layout.as_ref()) {
         all.insert(("layout".to_owned(), "file".to_owned()), (layout.clone(), Vec::new()));
     }
     for (name, workload) in &experiment.workload {
         let runs = applies(&workload.conditions, condition);
         let said = if runs { "runs" } else { "does not run" };
         all.insert(("workload".to_owned(), name.clone()), (said.to_owned(), Vec::new()));
-        // runs have told their options as settings
-        let driver = asked.filter(|_| runs && !any).map(|asked| options::driver(experiment, name, asked));
+        // runs have reported their options as settings
+        let driver =
+            requested.filter(|_| runs && !any).map(|requested| options::driver(experiment, name, requested));
         if let Some(Ok(Some(driver))) = driver {
             for option in options::changed(experiment, name) {
-                if let Some(value) = options::told(&driver, option) {
+                if let Some(value) = options::text_of(&driver, option) {
                     all.insert((name.clone(), option.to_owned()), (value, Vec::new()));
                 }
             }
@@ -112,16 +114,16 @@ pub fn of_condition(view: View<'_>, condition: &str) -> BTreeMap<Key, Had> {
     all
 }
 
-/// A condition whose runs did not all have the same is told with both.
+/// A condition whose runs did not all have the same is reported with both.
 fn take(all: &mut BTreeMap<Key, Had>, setting: &Setting) {
     let key = (setting.group.clone(), setting.name.clone());
     match all.get_mut(&key) {
         None => {
-            all.insert(key, (setting.asked.clone(), setting.written.clone()));
+            all.insert(key, (setting.requested.clone(), setting.written.clone()));
         }
-        Some((asked, written)) => {
-            if !asked.split(" / ").any(|one| one == setting.asked) {
-                *asked = format!("{asked} / {}", setting.asked);
+        Some((requested, written)) => {
+            if !requested.split(" / ").any(|one| one == setting.requested) {
+                *requested = format!("{requested} / {}", setting.requested);
             }
             for line in &setting.written {
                 if !written.contains(line) {

@@ -2,7 +2,7 @@
 //! every figure is in the results. Pure: results in, the contents of files out, the same bytes each time.
 
 mod chart; // the charts, as scenes
-mod compare;
+mod compare; // two experiments beside each other
 mod csv; // tables for programs
 mod difference; // in which settings conditions differ
 mod html; // the page
@@ -11,9 +11,10 @@ mod number; // numbers as people read them
 mod png; // a scene as a picture
 mod published; // what others found beside it
 mod svg; // a scene as SVG
-mod tables; // those that the experiment asks for
+mod tables; // those that the experiment requests
+mod takeaway; // the first sentence
 mod view; // finding things in results
-mod words; // what a comparison says // two experiments beside each other
+mod words; // what a comparison says
 
 pub use compare::{Compared, Named, compare};
 
@@ -47,6 +48,22 @@ pub enum Error {
     Table(#[from] ::csv::Error),
 }
 
+/// What came out, in a sentence or two.
+pub fn takeaway(results: &Results) -> String {
+    takeaway::takeaway(View::of(results))
+}
+
+/// What came out of each target, a line each.
+pub fn targets(results: &Results) -> Vec<String> {
+    let view = View::of(results);
+    results.targets.iter().map(|reached| words::target(view, reached)).collect()
+}
+
+/// A figure with its unit as the report writes it: `249 µs` of 0.000249 s.
+pub fn figure(value: f64, unit: &str) -> String {
+    number::with_unit(value, unit)
+}
+
 /// The files of the report: `report.html`, `summary.md`, `runs.csv`, `samples.csv`, each chart as
 /// `charts/NAME.svg` and `.png`, and `results.schema.json`. `results.json`, of which all this is made, is the caller's.
 ///
@@ -63,6 +80,15 @@ pub fn files(results: &Results) -> Result<Vec<File>, Error> {
         }
     }
     Ok(files)
+}
+
+/// The same files without the pictures, which take long.
+///
+/// # Errors
+/// [`Error`].
+pub fn text_files(results: &Results) -> Result<Vec<File>, Error> {
+    let view = View::of(results);
+    texts(view, chart::ratios(view).as_ref(), &chart::all(view))
 }
 
 /// All but the pictures.

@@ -6,22 +6,25 @@ use crate::difference;
 use crate::number;
 use crate::published;
 use crate::tables;
+use crate::takeaway;
 use crate::view::View;
 use crate::words;
 
 /// The summary.
 pub fn summary(view: View<'_>) -> String {
     let results = view.results;
-    let mut out = format!("# {}\n\n", escape(&results.experiment.title));
+    let mut out =
+        format!("# {}\n\n{}\n\n", escape(&results.experiment.title), escape(&takeaway::takeaway(view)));
     if !results.complete {
         out.push_str("**This experiment is not complete.**\n\n");
     }
+    targets(view, &mut out);
     verdicts(view, &mut out);
     published(view, &mut out);
     tables(view, &mut out);
     figures(view, &mut out);
     if !results.notes.is_empty() {
-        out.push_str("## To know\n\n");
+        out.push_str("## Notes\n\n");
         for note in &results.notes {
             let _ = writeln!(out, "- {}", escape(note));
         }
@@ -50,16 +53,27 @@ pub fn summary(view: View<'_>) -> String {
     out
 }
 
+fn targets(view: View<'_>, out: &mut String) {
+    if view.results.targets.is_empty() {
+        return;
+    }
+    out.push_str("## Targets\n\n");
+    for reached in &view.results.targets {
+        let _ = writeln!(out, "- {}", escape(&words::target(view, reached)));
+    }
+    out.push('\n');
+}
+
 fn verdicts(view: View<'_>, out: &mut String) {
     if view.results.comparisons.is_empty() {
         return;
     }
-    out.push_str("## What came out\n\n");
+    out.push_str("## Comparisons\n\n");
     for comparison in &view.results.comparisons {
         let said = words::say(view, comparison);
-        let _ = writeln!(out, "- **{}**: {}. {}", said.verdict, escape(&said.headline), escape(&said.size));
-        let _ = writeln!(out, "  {} {}", escape(&said.sure), escape(&said.runs));
-        for more in [&said.published, &comparison.note].into_iter().flatten() {
+        let _ = writeln!(out, "- **{}**: {}. {}", said.badge, escape(&said.headline), escape(&said.size));
+        let _ = writeln!(out, "  {}", escape(&said.sure));
+        for more in [&said.published, &said.note].into_iter().flatten() {
             let _ = writeln!(out, "  {}", escape(more));
         }
     }
@@ -111,23 +125,27 @@ fn tables(view: View<'_>, out: &mut String) {
 }
 
 fn figures(view: View<'_>, out: &mut String) {
-    out.push_str("## Figures\n\n| measure | condition | load | median | 95 % interval | variation | runs | rejected | published | to know |\n");
+    out.push_str("## Figures\n\n| measure | condition | load | median | interval | variation | runs | rejected | published | notes |\n");
     out.push_str("|---|---|---|--:|--:|--:|--:|--:|---|---|\n");
     for cell in &view.results.cells {
-        let told = |value: f64| number::long_with_unit(value, view.unit(&cell.measure));
+        let reported = |value: f64| number::long_with_unit(value, view.unit(&cell.measure));
         let row = [
             cell.measure.clone(),
             cell.condition.clone(),
             cell.load.clone().unwrap_or_default(),
-            cell.median.map_or_else(|| "–".to_owned(), told),
-            cell.interval
-                .map_or_else(|| "–".to_owned(), |(low, high)| format!("{} to {}", told(low), told(high))),
+            cell.median.map_or_else(|| "–".to_owned(), reported),
+            cell.interval.map_or_else(
+                || "–".to_owned(),
+                |(low, high)| {
+                    format!("{} to {} ({})", reported(low), reported(high), number::coverage(cell.coverage()))
+                },
+            ),
             cell.variation.map_or_else(|| "–".to_owned(), number::percent),
             cell.values.len().to_string(),
             cell.rejected.to_string(),
             cell.published
                 .as_ref()
-                .map_or_else(String::new, |(value, source)| format!("{} ({source})", told(*value))),
+                .map_or_else(String::new, |(value, source)| format!("{} ({source})", reported(*value))),
             cell.warnings.join("; "),
         ];
         let _ = writeln!(out, "| {} |", row.map(|field| escape(&field)).join(" | "));
@@ -145,8 +163,8 @@ fn differences(view: View<'_>, out: &mut String) {
     out.push_str("| of | setting | conditions | value |\n|---|---|---|---|\n");
     for row in &difference.differs {
         for value in &row.values {
-            let asked = value.asked.as_deref().unwrap_or("not set");
-            let fields = [&row.of, &row.name, &value.conditions.join(" · "), asked];
+            let requested = value.requested.as_deref().unwrap_or("not set");
+            let fields = [&row.of, &row.name, &value.conditions.join(" · "), requested];
             let _ = writeln!(out, "| {} |", fields.map(escape).join(" | "));
         }
     }
@@ -156,13 +174,12 @@ fn differences(view: View<'_>, out: &mut String) {
 /// So that names can't become markup: what Markdown would read is preceded by a backslash, line ends are spaces.
 pub fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
-    for character in text.chars() {
+    for character in units::printable(&text.replace(['\n', '\t'], " ")).chars() {
         match character {
             '\\' | '`' | '*' | '_' | '[' | ']' | '<' | '>' | '|' | '#' | '&' | '~' => {
                 out.push('\\');
                 out.push(character);
             }
-            character if character.is_control() => out.push(' '),
             character => out.push(character),
         }
     }

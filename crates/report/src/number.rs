@@ -61,6 +61,11 @@ pub fn percent(share: f64) -> String {
     format!("{}\u{a0}%", if ordinary { digits(hundredths, 2) } else { short(hundredths) })
 }
 
+/// How surely an interval covers what it is of: `95 %`, rounded down.
+pub fn coverage(share: f64) -> String {
+    format!("{:.0}\u{a0}%", (share * 100.0 + 1e-9).floor())
+}
+
 /// A ratio: two decimals where they say something.
 pub fn ratio(value: f64) -> String {
     if (0.1..100.0).contains(&value) { format!("{value:.2}") } else { short(value) }

@@ -1,6 +1,6 @@
 //! Where what was published and what was measured agree and where not: a line for every published ratio, also for those
 //! that two published figures make. A ratio agrees if it lies in the interval seen here or within the margin of its
-//! comparison; else it is told by how much it differs. An interval so wide that it holds no effect too shows nothing.
+//! comparison; else it is reported by how much it differs. An interval so wide that it holds no effect too shows nothing.
 
 use experiment::results::Comparison;
 
@@ -45,7 +45,7 @@ impl Stands {
         match self {
             Stands::Agrees(why) => format!("agrees: {why}"),
             Stands::Differs(how) => format!("differs: {how}"),
-            Stands::Open(why) => format!("can't be told: {why}"),
+            Stands::Open(why) => format!("open: {why}"),
             Stands::Unknown => "not measured here".to_owned(),
         }
     }
@@ -102,7 +102,7 @@ pub fn stands(published: f64, here: Option<f64>, interval: Option<(f64, f64)>, m
     let within = |value: f64| interval.is_some_and(|(low, high)| (low..=high).contains(&value));
     let is_effect = (published - 1.0).abs() > margin;
     if within(published) && within(1.0) && is_effect {
-        return Stands::Open("the interval seen here holds it, but also no effect at all".to_owned());
+        return Stands::Open("the interval here contains it, but also no effect at all".to_owned());
     }
     if within(published) {
         return Stands::Agrees("it lies in the interval seen here".to_owned());
@@ -139,7 +139,7 @@ mod tests {
                 0.90,
                 0.80,
                 Some((0.65, 1.27)),
-                "can't be told: the interval seen here holds it, but also no effect at all",
+                "open: the interval here contains it, but also no effect at all",
             ),
             (1.00, 0.98, Some((0.95, 1.03)), "agrees: it lies in the interval seen here"),
             (0.90, 0.92, Some((0.91, 0.93)), "agrees: both are within 5\u{a0}% of each other"),

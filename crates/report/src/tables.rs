@@ -1,4 +1,4 @@
-//! The tables that an experiment asks for beside those of every report: load profiles, top events, rankings. As texts in
+//! The tables that an experiment requests beside those of every report: load profiles, top events, rankings. As texts in
 //! rows, however they are then written. A load profile and its events are of one run, the one with the middle figure, so
 //! that their numbers belong together; nothing is worked out but sums, quotients and orders of its readings.
 
@@ -40,7 +40,7 @@ const PROFILE: [(&str, &str); 6] = [
     ("Transactions", "transactions"),
 ];
 
-/// What a load profile is told per, beside per second: the head, and the reading that it is divided by.
+/// What a load profile is reported per, beside per second: the head, and the reading that it is divided by.
 const PER: [(&str, &str); 3] =
     [("per transaction", "transactions"), ("per exec", "executions"), ("per call", "calls")];
 
@@ -54,17 +54,17 @@ const EVENTS: [(&str, &str, Option<&str>, &str); 3] = [
 /// Of all times, in a driver's readings.
 const ALL_TIME: &str = "db-time";
 
-/// Those that the experiment asks for.
+/// Those that the experiment requests.
 pub fn all(view: View<'_>) -> Vec<Grid> {
-    view.results.experiment.table.iter().map(|asked| grid(view, asked)).collect()
+    view.results.experiment.table.iter().map(|requested| grid(view, requested)).collect()
 }
 
-fn grid(view: View<'_>, asked: &Table) -> Grid {
-    let (caption, heads, parts) = match asked.kind {
+fn grid(view: View<'_>, requested: &Table) -> Grid {
+    let (caption, heads, parts) = match requested.kind {
         TableKind::LoadProfile => {
             let per = PER.iter().map(|(head, _)| (*head, true));
             let heads = [("", false), ("per second", true)].into_iter().chain(per).collect();
-            (MIDDLE, heads, of_runs(view, asked, profile))
+            (MIDDLE, heads, of_runs(view, requested, profile))
         }
         TableKind::TopEvents => {
             let heads = vec![
@@ -75,7 +75,7 @@ fn grid(view: View<'_>, asked: &Table) -> Grid {
                 ("% DB time", true),
                 ("class", false),
             ];
-            (MIDDLE, heads, of_runs(view, asked, events))
+            (MIDDLE, heads, of_runs(view, requested, events))
         }
         TableKind::Ranking => {
             let heads = vec![
@@ -86,21 +86,21 @@ fn grid(view: View<'_>, asked: &Table) -> Grid {
                 ("published", true),
                 ("rank published", true),
             ];
-            (RANKED, heads, ranking(view, asked))
+            (RANKED, heads, ranking(view, requested))
         }
     };
-    Grid { title: asked.title.clone(), caption, heads, parts }
+    Grid { title: requested.title.clone(), caption, heads, parts }
 }
 
 const MIDDLE: &str = "Of one run per condition: the one with the middle figure.";
-const RANKED: &str = "By medians; whether two of them really differ is told by the verdicts alone.";
+const RANKED: &str = "By medians; only the verdicts say whether two of them really differ.";
 
-fn of_runs(view: View<'_>, asked: &Table, rows: fn(&Run, &str) -> Vec<Vec<String>>) -> Vec<Part> {
+fn of_runs(view: View<'_>, requested: &Table, rows: fn(&Run, &str) -> Vec<Vec<String>>) -> Vec<Part> {
     let places = view.loads().into_iter().flat_map(|load| {
-        view.conditions(&asked.conditions).into_iter().map(move |condition| (condition, load))
+        view.conditions(&requested.conditions).into_iter().map(move |condition| (condition, load))
     });
     let part = |place: Place<'_>| {
-        let rows = rows(view.middle(place)?, &asked.of);
+        let rows = rows(view.middle(place)?, &requested.of);
         (!rows.is_empty()).then(|| Part { name: Some(place_name(place)), rows })
     };
     places.filter_map(part).collect()
@@ -128,12 +128,12 @@ fn events(run: &Run, of: &str) -> Vec<Vec<String>> {
     for (name, figure, waits, class) in EVENTS {
         let Some(time) = reading(run, of, figure).filter(|time| *time > 0.0) else { continue };
         let waits = waits.and_then(|waits| reading(run, of, waits)).filter(|waits| *waits > 0.0);
-        let told = |number: Option<f64>| number.map_or_else(|| "–".to_owned(), number::long);
+        let reported = |number: Option<f64>| number.map_or_else(|| "–".to_owned(), number::long);
         let row = [
             name.to_owned(),
-            told(waits.map(|waits| (waits * run.seconds).round())),
+            reported(waits.map(|waits| (waits * run.seconds).round())),
             number::long(time * run.seconds),
-            told(waits.map(|waits| time / waits * 1e3)),
+            reported(waits.map(|waits| time / waits * 1e3)),
             format!("{:.1}", time / all * 100.0),
             class.to_owned(),
         ];
@@ -143,12 +143,13 @@ fn events(run: &Run, of: &str) -> Vec<Vec<String>> {
     events.into_iter().map(|(_, row)| row).collect()
 }
 
-fn ranking(view: View<'_>, asked: &Table) -> Vec<Part> {
+fn ranking(view: View<'_>, requested: &Table) -> Vec<Part> {
     let loads = view.loads();
     let part = |load: Option<&str>| {
-        let cells = view.conditions(&asked.conditions).into_iter();
-        let cells: Vec<_> = cells.filter_map(|condition| view.cell((condition, load), &asked.of)).collect();
-        let better = view.better(&asked.of);
+        let cells = view.conditions(&requested.conditions).into_iter();
+        let cells: Vec<_> =
+            cells.filter_map(|condition| view.cell((condition, load), &requested.of)).collect();
+        let better = view.better(&requested.of);
         let measured: Vec<(&str, Option<f64>)> =
             cells.iter().map(|cell| (cell.condition.as_str(), cell.median)).collect();
         let published: Vec<(&str, Option<f64>)> = cells
@@ -157,19 +158,19 @@ fn ranking(view: View<'_>, asked: &Table) -> Vec<Part> {
             .collect();
         let (ranks, ranks_published) = (ranked(&measured, better), ranked(&published, better));
         let best = ranks.first().and_then(|(_, value)| *value).filter(|best| *best != 0.0);
-        let unit = view.unit(&asked.of);
+        let unit = view.unit(&requested.of);
         let row = |(index, (condition, value)): (usize, &(&str, Option<f64>))| {
             let place = ranks_published.iter().position(|(name, value)| name == condition && value.is_some());
             let published = place.and_then(|place| ranks_published[place].1);
-            let told = |number: Option<f64>, words: &dyn Fn(f64) -> String| {
+            let reported = |number: Option<f64>, words: &dyn Fn(f64) -> String| {
                 number.map_or_else(|| "–".to_owned(), words)
             };
             vec![
                 value.map_or_else(|| "–".to_owned(), |_| (index + 1).to_string()),
                 (*condition).to_owned(),
-                told(*value, &|value| number::long_with_unit(value, unit)),
-                told(value.zip(best).map(|(value, best)| value / best), &number::ratio),
-                told(published, &|value| number::long_with_unit(value, unit)),
+                reported(*value, &|value| number::long_with_unit(value, unit)),
+                reported(value.zip(best).map(|(value, best)| value / best), &number::ratio),
+                reported(published, &|value| number::long_with_unit(value, unit)),
                 place.map_or_else(|| "–".to_owned(), |place| (place + 1).to_string()),
             ]
         };

@@ -1,8 +1,7 @@
-//! What holds of every report: drawn from the results in `tests/samples/`, realistic ones and those that are not as
+//! What holds of every report: drawn from the results in `samples`, realistic ones and those that are not as
 //! results should be.
 
 #[allow(missing_docs, clippy::unwrap_used)]
-#[path = "../tests/samples/mod.rs"]
 mod samples;
 
 use experiment::Results;
@@ -13,7 +12,7 @@ use roxmltree::Document;
 use crate::chart::scene::{Area, Role, Scene, Shape};
 use crate::chart::{self, Drawn};
 use crate::view::View;
-use crate::{File, Named, compare, difference, svg, tables, texts};
+use crate::{File, Named, compare, difference, svg, tables, text_files};
 
 fn scenes(results: &Results) -> Vec<Scene> {
     let view = View::of(results);
@@ -24,8 +23,7 @@ fn scenes(results: &Results) -> Vec<Scene> {
 
 /// All but the pictures, which take long in a debug build.
 fn files(results: &Results) -> Vec<File> {
-    let view = View::of(results);
-    texts(view, chart::ratios(view).as_ref(), &chart::all(view)).unwrap_or_else(|error| panic!("{error}"))
+    text_files(results).unwrap_or_else(|error| panic!("{error}"))
 }
 
 fn text_of<'a>(files: &'a [File], path: &str) -> &'a str {
@@ -169,7 +167,7 @@ fn every_run_is_a_dot_and_every_rejected_run_a_cross() {
 }
 
 #[test]
-fn the_page_tells_verdicts_first_then_the_machine_the_differences_charts_and_every_run() {
+fn the_page_has_the_takeaway_and_the_main_chart_first_and_the_machine_last() {
     let results = samples::cpusets();
     let files = files(&results);
     let page = as_xml(text_of(&files, "report.html"));
@@ -177,14 +175,24 @@ fn the_page_tells_verdicts_first_then_the_machine_the_differences_charts_and_eve
     let sections: Vec<&str> = document.descendants().filter_map(|node| node.attribute("id")).collect();
     assert_eq!(
         sections,
-        ["verdicts", "published", "environment", "settings", "charts", "figures", "runs", "reading"]
+        [
+            "takeaway",
+            "verdicts",
+            "published",
+            "charts",
+            "settings",
+            "figures",
+            "runs",
+            "environment",
+            "reading"
+        ]
     );
     let badges = document.descendants().filter(|node| node.attribute("class") == Some("badge"));
     let badges: Vec<&str> = badges.filter_map(|node| node.text()).collect();
-    assert_eq!(badges, ["faster", "equivalent", "inconclusive"]);
+    assert_eq!(badges, ["better", "no relevant difference", "inconclusive"]);
     for said in [
-        "throughput: “all CPUs” is faster than “one CPU”",
-        "6 and 6 runs count, 1 rejected.",
+        "throughput: “all CPUs” is 80 % above “one CPU”",
+        "6 and 6 runs, 1 more rejected.",
         "Published: 1.96 (the study, figure 3). It differs: ",
         "the same way, but weaker",
         "✗ rejected",
@@ -233,17 +241,17 @@ fn tables_for_programs_hold_every_run_and_every_digit() {
 fn the_difference_between_conditions_is_exact() {
     let results = samples::cpusets();
     let difference = difference::between_conditions(View::of(&results));
-    let told: Vec<String> = difference
+    let reported: Vec<String> = difference
         .differs
         .iter()
         .flat_map(|row| {
             row.values.iter().map(move |value| {
-                format!("{} {}: {:?} = {:?}", row.of, row.name, value.conditions, value.asked)
+                format!("{} {}: {:?} = {:?}", row.of, row.name, value.conditions, value.requested)
             })
         })
         .collect();
     assert_eq!(
-        told,
+        reported,
         [
             r#"server cpu.max: ["one CPU", "all CPUs", "one, then all"] = None"#,
             r#"server cpu.max: ["quota of one CPU"] = Some("100000 100000")"#,
@@ -365,9 +373,9 @@ fn options_of_conditions_are_among_the_differences_as_they_were_and_without_runs
         let difference = difference::between_conditions(View::of(&results));
         let row = difference.differs.iter().find(|row| row.name == "cpu-count");
         let row = row.unwrap_or_else(|| panic!("{difference:?}"));
-        let told: Vec<(Option<&str>, usize)> =
-            row.values.iter().map(|value| (value.asked.as_deref(), value.conditions.len())).collect();
-        assert_eq!((row.of.as_str(), told), ("load", vec![(None, 3), (Some(value), 2)]));
+        let reported: Vec<(Option<&str>, usize)> =
+            row.values.iter().map(|value| (value.requested.as_deref(), value.conditions.len())).collect();
+        assert_eq!((row.of.as_str(), reported), ("load", vec![(None, 3), (Some(value), 2)]));
         results.runs.clear();
     }
 }
@@ -432,4 +440,69 @@ proptest! {
             prop_assert!(Document::parse(&svg::file(&scene)).is_ok());
         }
     }
+}
+
+/// newcomers F: no sentence to take home, the charts 6,800 pixels down, and a limit that is "slower" than none.
+#[test]
+fn the_first_thing_on_the_page_is_what_to_take_home() {
+    let results = samples::cpusets();
+    let said = crate::takeaway(&results);
+    assert!(said.contains("“all CPUs”") && said.contains("Of 3 comparisons: 1 better"), "{said}");
+    let files = files(&results);
+    let page = text_of(&files, "report.html");
+    let place = |text: &str| page.find(text).unwrap_or_else(|| panic!("no {text}"));
+    assert!(place("id=\"takeaway\"") < place("<figure") && place("<figure") < place("id=\"verdicts\""));
+    assert!(place("id=\"environment\"") > place("id=\"runs\""));
+    assert!(text_of(&files, "summary.md").contains("Of 3 comparisons"));
+}
+
+#[test]
+fn a_target_is_what_the_report_answers_with() {
+    let mut results = samples::cpusets();
+    results.comparisons.clear();
+    let reached = |target: f64, median: Option<f64>, farthest: f64| experiment::results::TargetReached {
+        measure: "throughput".to_owned(),
+        condition: "one CPU".to_owned(),
+        load: None,
+        target,
+        median,
+        off: median.map(|median| median / target - 1.0),
+        farthest: median.map(|_| farthest),
+        runs: 6,
+    };
+    results.targets = vec![reached(10.0, Some(9.97), -0.01), reached(100.0, Some(100.0), 0.002)];
+    assert_eq!(
+        crate::targets(&results)[0],
+        "one CPU (throughput): 9.97/s measured, 0.3\u{a0}% below its target of 10/s; all 6 runs within 1\u{a0}%"
+    );
+    assert_eq!(
+        crate::takeaway(&results),
+        "All 2 targets are reached within 0.3\u{a0}%; the farthest is “one CPU” with 9.97/s of 10/s."
+    );
+    results.targets.push(reached(50.0, Some(10.0), -0.9));
+    assert!(crate::takeaway(&results).starts_with("1 of 3 targets are missed by more than 5"));
+    results.targets = vec![reached(10.0, None, 0.0)];
+    assert!(crate::targets(&results)[0].contains("no run counts; the target is 10/s"));
+    let files = files(&results);
+    assert!(text_of(&files, "report.html").contains("no run counts; the target is 10/s"));
+    assert!(text_of(&files, "summary.md").contains("## Targets"));
+}
+
+/// newcomers A14: charts said "95 % interval" of three runs; F: what others published was shown as a warning.
+#[test]
+fn an_interval_says_how_surely_it_covers_and_a_published_result_is_no_warning() {
+    let mut results = samples::cpusets();
+    for cell in &mut results.cells {
+        cell.values.truncate(3);
+    }
+    for one in &mut results.comparisons {
+        one.runs = (3, 3);
+        one.note = Some("published: the quota is slower".to_owned());
+    }
+    let files = files(&results);
+    let page = text_of(&files, "report.html");
+    assert!(page.contains("75\u{a0}% interval") && page.contains("89\u{a0}% interval"));
+    let before_the_words = page.split("id=\"reading\"").next().unwrap_or_default();
+    assert!(!before_the_words.contains("95\u{a0}% interval") && !before_the_words.contains("95 % interval"));
+    assert!(page.contains("Published result: the quota is slower.") && !page.contains("Mind:"));
 }

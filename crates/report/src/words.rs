@@ -1,35 +1,46 @@
 //! What a comparison says, in words that need no statistics. Every number in them is in the results.
 
 use experiment::file::Better;
-use experiment::results::{Comparison, Verdict};
+use experiment::results::{Comparison, TargetReached, Verdict};
 
 use crate::number;
 use crate::published::{Stands, stands};
-use crate::view::View;
+use crate::view::{View, place_name};
 
-/// What a reader is told of a comparison.
+/// What a reader learns of a comparison; nothing is said twice.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Said {
-    /// The word.
+    /// The verdict's key, for colours.
     pub verdict: &'static str,
-    /// `throughput: “all CPUs” is faster than “one CPU”`.
+    /// The word that people read.
+    pub badge: &'static str,
+    /// `throughput: “all CPUs” is 34 % above “one CPU”`.
     pub headline: String,
-    /// By how much, with the interval.
+    /// Both figures, and the ratio with its interval.
     pub size: String,
-    /// How sure that is.
+    /// The test, or why nothing can be said; and how many runs it rests on.
     pub sure: String,
-    /// How many runs it rests on.
-    pub runs: String,
     /// How it stands to what was published.
     pub published: Option<String>,
+    /// What the experiment's author says of it.
+    pub note: Option<String>,
 }
 
-/// The word of a verdict.
-pub fn verdict(verdict: Verdict) -> &'static str {
+/// The key of a verdict.
+fn verdict(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Faster => "faster",
         Verdict::Slower => "slower",
         Verdict::Equivalent => "equivalent",
+        Verdict::Inconclusive => "inconclusive",
+    }
+}
+
+fn badge(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Faster => "better",
+        Verdict::Slower => "worse",
+        Verdict::Equivalent => "no relevant difference",
         Verdict::Inconclusive => "inconclusive",
     }
 }
@@ -40,15 +51,24 @@ pub fn pair(comparison: &Comparison) -> String {
     format!("{} : {}{load}", comparison.condition, comparison.baseline)
 }
 
-/// Everything that is told of it.
+/// Everything that is said of it.
 pub fn say(view: View<'_>, comparison: &Comparison) -> Said {
     Said {
         verdict: verdict(comparison.verdict),
+        badge: badge(comparison.verdict),
         headline: headline(comparison),
         size: size(view, comparison),
         sure: sure(view, comparison),
-        runs: runs(comparison),
         published: published(comparison),
+        note: comparison.note.as_deref().map(note),
+    }
+}
+
+/// A note that begins with `published:` is what others found, and no warning.
+fn note(text: &str) -> String {
+    match text.strip_prefix("published:") {
+        Some(result) => format!("Published result: {}.", result.trim().trim_end_matches('.')),
+        None => format!("Note: {text}"),
     }
 }
 
@@ -56,95 +76,100 @@ fn headline(comparison: &Comparison) -> String {
     let (condition, baseline) = (&comparison.condition, &comparison.baseline);
     let under = comparison.load.as_ref().map_or_else(String::new, |load| format!(", under {load}"));
     let measure = &comparison.measure;
-    match comparison.verdict {
-        Verdict::Faster => format!("{measure}: “{condition}” is faster than “{baseline}”{under}"),
-        Verdict::Slower => format!("{measure}: “{condition}” is slower than “{baseline}”{under}"),
-        Verdict::Equivalent => {
-            format!("{measure}: “{condition}” and “{baseline}” are as good as equal{under}")
+    let stands = match (comparison.verdict, comparison.ratio) {
+        (Verdict::Equivalent, _) => {
+            return format!("{measure}: “{condition}” and “{baseline}”{under}");
         }
-        Verdict::Inconclusive => {
-            format!("{measure}: “{condition}” or “{baseline}”, no winner can be told{under}")
-        }
-    }
+        (Verdict::Inconclusive, _) => return format!("{measure}: “{condition}” or “{baseline}”{under}"),
+        (_, Some(ratio)) if ratio >= 2.0 => format!("is {} times", number::ratio(ratio)),
+        (_, Some(ratio)) if ratio > 1.0 => format!("is {} above", number::percent(ratio - 1.0)),
+        (_, Some(ratio)) if ratio < 1.0 => format!("is {} below", number::percent(1.0 - ratio)),
+        _ => "is not equal to".to_owned(),
+    };
+    format!("{measure}: “{condition}” {stands} “{baseline}”{under}")
 }
 
 fn size(view: View<'_>, comparison: &Comparison) -> String {
-    let measure = &comparison.measure;
-    let unit = view.unit(measure);
+    let unit = view.unit(&comparison.measure);
     let (Some((of_baseline, of_condition)), Some(ratio)) = (comparison.medians, comparison.ratio) else {
-        return format!("{measure}: there are no figures of both to compare.");
-    };
-    let better = match view.better(measure) {
-        Better::Higher => "More is better",
-        Better::Lower => "Less is better",
-    };
-    let how = match ratio {
-        ratio if ratio >= 2.0 => format!("{} times as much", number::ratio(ratio)),
-        ratio if ratio > 1.0 => format!("{} more", number::percent(ratio - 1.0)),
-        ratio if ratio < 1.0 => format!("{} less", number::percent(1.0 - ratio)),
-        _ => "just as much".to_owned(),
+        return "There are no figures of both to compare.".to_owned();
     };
     let interval = comparison.interval.map_or_else(
         || "too few runs for an interval".to_owned(),
         |(low, high)| {
             format!(
-                "ratio {}, 95 % interval {} to {}",
+                "ratio {}, {} interval {} to {}",
                 number::ratio(ratio),
+                number::coverage(comparison.coverage()),
                 number::ratio(low),
                 number::ratio(high)
             )
         },
     );
+    let better = match view.better(&comparison.measure) {
+        Better::Higher => "",
+        Better::Lower => " Less is better.",
+    };
     format!(
-        "{} against {}, {how} ({interval}). {better}.",
+        "{} against {} ({interval}).{better}",
         number::with_unit(of_condition, unit),
         number::with_unit(of_baseline, unit)
     )
 }
 
+/// The test and the runs; of what is open, why it is.
 fn sure(view: View<'_>, comparison: &Comparison) -> String {
-    let margin = number::percent(comparison.margin);
+    let runs = runs(comparison);
     match (comparison.verdict, comparison.p_holm.or(comparison.p)) {
-        (Verdict::Faster | Verdict::Slower, Some(p)) => {
+        (Verdict::Inconclusive, _) if !comparison.because.is_empty() => {
+            format!("Why: {} ({runs}).", comparison.because)
+        }
+        (Verdict::Equivalent, _) => {
+            format!("The interval lies within ± {}; {runs}.", number::percent(comparison.margin))
+        }
+        (_, Some(p)) => {
             let among = match view.results.comparisons.len() {
                 0 | 1 => String::new(),
-                many => format!(", counting that {many} comparisons were made"),
+                many => format!(" after correction for {many} comparisons"),
             };
-            format!(
-                "How sure: were both equal, chance would show this {}{among} (p = {}).",
-                odds(p),
-                number::short(p)
-            )
+            format!("p = {}{among}; {runs}.", number::short(p))
         }
-        (Verdict::Faster | Verdict::Slower, None) => "How sure: no test was possible.".to_owned(),
-        (Verdict::Equivalent, _) => {
-            format!("How sure: the whole interval lies within ± {margin}, which this experiment calls equal.")
-        }
-        (Verdict::Inconclusive, _) => {
-            format!(
-                "That is not to say that they are equal: the interval is not within ± {margin}. More runs may tell."
-            )
-        }
-    }
-}
-
-fn odds(p: f64) -> String {
-    if p <= 0.0 {
-        "in practically no experiment".to_owned()
-    } else if p >= 0.5 {
-        "in most experiments".to_owned()
-    } else {
-        format!("in about 1 of {} experiments", number::rounded(1.0 / p))
+        (_, None) => format!("No test was possible; {runs}."),
     }
 }
 
 fn runs(comparison: &Comparison) -> String {
     let ((baseline, condition), (of_baseline, of_condition)) = (comparison.runs, comparison.rejected);
-    let rejected = match of_baseline + of_condition {
-        0 => "none rejected".to_owned(),
-        rejected => format!("{rejected} rejected"),
+    match of_baseline + of_condition {
+        0 => format!("{condition} and {baseline} runs"),
+        rejected => format!("{condition} and {baseline} runs, {rejected} more rejected"),
+    }
+}
+
+/// `10 reads/s: 9.97/s measured, 0.3 % below its target of 10/s; every run within 1 %`.
+pub fn target(view: View<'_>, reached: &TargetReached) -> String {
+    let unit = view.unit(&reached.measure);
+    let place = place_name((&reached.condition, reached.load.as_deref()));
+    let target = number::with_unit(reached.target, unit);
+    let (Some(median), Some(off)) = (reached.median, reached.off) else {
+        return format!("{place} ({}): no run counts; the target is {target}", reached.measure);
     };
-    format!("{condition} and {baseline} runs count, {rejected}.")
+    let stands = match off {
+        off if off.abs() < 5e-5 => "exactly its target of".to_owned(),
+        off if off > 0.0 => format!("{} above its target of", number::percent(off)),
+        off => format!("{} below its target of", number::percent(-off)),
+    };
+    let runs = match reached.farthest {
+        Some(farthest) if reached.runs > 1 => {
+            format!("; all {} runs within {}", reached.runs, number::percent(farthest.abs()))
+        }
+        _ => String::new(),
+    };
+    format!(
+        "{place} ({}): {} measured, {stands} {target}{runs}",
+        reached.measure,
+        number::with_unit(median, unit)
+    )
 }
 
 fn published(comparison: &Comparison) -> Option<String> {
@@ -152,7 +177,7 @@ fn published(comparison: &Comparison) -> Option<String> {
     let said = format!("Published: {} ({source}).", number::ratio(*value));
     match stands(*value, comparison.ratio, comparison.interval, comparison.margin) {
         Stands::Unknown => Some(said),
-        Stands::Open(why) => Some(format!("{said} Whether it agrees can't be told: {why}.")),
+        Stands::Open(why) => Some(format!("{said} Whether it agrees is open: {why}.")),
         stands => Some(format!("{said} It {}.", stands.words())),
     }
 }

@@ -35,7 +35,7 @@ fn main() {
     let mut sampler =
         Sampler::new(&host, Anew(fake.clone()), Options { groups: Groups::Ours, slow_every: 1 }, false);
     let mut window = view::window_for(sampler.tick(&host, Beat::default()).unwrap());
-    // as long as it gets: what was told once is looked for in all of it
+    // as long as it gets: what was printed once is looked for in all of it
     for _ in 0..60 {
         window.push(sampler.tick(&host, Beat::default()).unwrap());
     }

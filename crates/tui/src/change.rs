@@ -1,4 +1,4 @@
-//! Changes of settings as `ringfence set` makes them: what would be written is told first, what was written is read
+//! Changes of settings as `ringfence set` makes them: what would be written is shown first, what was written is read
 //! back, and what was there before is kept to be put back. The values, their order and their meaning are `settings`',
 //! `plan`'s and `apply`'s.
 
@@ -41,7 +41,7 @@ pub struct Done {
     pub what: String,
     /// The value before and after, as they read.
     pub values: Vec<(String, String)>,
-    /// What the kernel made otherwise than was asked.
+    /// What the kernel made different from what was written.
     pub differences: Vec<String>,
     /// How many changes can be put back now.
     pub undoable: usize,
@@ -57,7 +57,7 @@ pub struct Refusal {
 }
 
 impl Done {
-    pub(crate) fn told(&self) -> String {
+    pub(crate) fn summary(&self) -> String {
         let values = self.values.iter().map(|(before, after)| format!("{before} -> {after}"));
         let values: Vec<String> = values.collect();
         let undo = if self.undoable > 0 { "; u undoes" } else { "" };
@@ -65,7 +65,7 @@ impl Done {
     }
 
     pub(crate) fn lines(&self) -> Vec<String> {
-        std::iter::once(self.told()).chain(self.differences.iter().cloned()).collect()
+        std::iter::once(self.summary()).chain(self.differences.iter().cloned()).collect()
     }
 }
 
@@ -77,6 +77,12 @@ impl Refusal {
     pub(crate) fn lines(&self) -> Vec<String> {
         let hint = self.hint.iter().map(|hint| format!("hint: {hint}"));
         self.message.lines().map(str::to_owned).chain(hint).collect()
+    }
+}
+
+impl From<settings::GroupNameError> for Refusal {
+    fn from(error: settings::GroupNameError) -> Refusal {
+        kernel::Error::from(error).into()
     }
 }
 
@@ -143,7 +149,7 @@ impl Changer {
             let surplus = self.done.len().saturating_sub(KEPT);
             self.done.drain(..surplus);
         }
-        Ok(self.told(what, made))
+        Ok(self.finished(what, made))
     }
 
     /// What would put the last change back.
@@ -163,14 +169,14 @@ impl Changer {
         let (what, asks) = self.last()?.clone();
         let made = self.make(host, &asks)?;
         self.done.pop();
-        Ok(self.told(what, made))
+        Ok(self.finished(what, made))
     }
 
     fn last(&self) -> Result<&(String, Vec<Ask>), Refusal> {
         self.done.last().ok_or_else(|| Refusal::new("nothing was changed here that could be undone", None))
     }
 
-    fn told(&self, what: String, made: Made) -> Done {
+    fn finished(&self, what: String, made: Made) -> Done {
         Done { what, values: made.values, differences: made.differences, undoable: self.done.len() }
     }
 
@@ -233,7 +239,7 @@ fn held(host: &Host, ask: &Ask) -> String {
     reading.map_or_else(|_| "?".to_owned(), |reading| shown(&reading.value))
 }
 
-/// Whoever freezes himself can't thaw anything any more; whoever freezes his shell can't see it.
+/// A program that freezes itself cannot thaw anything; a user whose shell is frozen cannot see it.
 fn freezes_us(host: &Host, ask: &Ask) -> Result<Option<String>, Refusal> {
     if ask.found.setting.name != "cgroup.freeze" || ask.value != Value::Flag(true) {
         return Ok(None);

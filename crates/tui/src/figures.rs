@@ -128,11 +128,11 @@ impl Figures {
     fn limits_of(&self, window: &Window, group: &str) -> Option<Vec<(&'static str, u64)>> {
         let picture = Picture::new(window, &self.limits, Numbers::Raw, &[group.to_owned()])?;
         let row = picture.rows.iter().find(|row| row.group == group)?;
-        let told = row.values.iter().zip(LIMITS).filter_map(|(value, (_, words))| match value {
+        let shown = row.values.iter().zip(LIMITS).filter_map(|(value, (_, words))| match value {
             Value::Whole(count) => Some((words, *count)),
             _ => None,
         });
-        Some(told.collect())
+        Some(shown.collect())
     }
 }
 
@@ -161,27 +161,27 @@ pub(crate) struct MachineFigures {
 
 impl MachineFigures {
     pub(crate) fn of(picture: &Picture) -> MachineFigures {
-        let mut told = MachineFigures::default();
+        let mut figures = MachineFigures::default();
         for (heading, value) in &picture.machine {
             let Some(number) = value.number() else { continue };
             let name = heading.name.strip_prefix("machine.").unwrap_or(&heading.name);
             let Some((field, part)) = name.split_once('/') else {
-                told.single.insert(name.to_owned(), number);
+                figures.single.insert(name.to_owned(), number);
                 continue;
             };
             let Ok(part) = part.parse::<usize>() else { continue };
             match field {
                 // both are time with nothing to run
-                "cpu.idle" | "cpu.iowait" => *told.busy.entry(part).or_insert(1.0) -= number,
-                "memory.node.total" => told.nodes.entry(part).or_default()[0] = number,
-                "memory.node.free" => told.nodes.entry(part).or_default()[1] = number,
-                "memory.node.file" => told.nodes.entry(part).or_default()[2] = number,
+                "cpu.idle" | "cpu.iowait" => *figures.busy.entry(part).or_insert(1.0) -= number,
+                "memory.node.total" => figures.nodes.entry(part).or_default()[0] = number,
+                "memory.node.free" => figures.nodes.entry(part).or_default()[1] = number,
+                "memory.node.file" => figures.nodes.entry(part).or_default()[2] = number,
                 _ => {}
             }
         }
         // the kernel counts in ticks, which end a little before or after the second
-        told.busy.values_mut().for_each(|busy| *busy = busy.clamp(0.0, 1.0));
-        told
+        figures.busy.values_mut().for_each(|busy| *busy = busy.clamp(0.0, 1.0));
+        figures
     }
 
     pub(crate) fn get(&self, name: &str) -> Option<f64> {

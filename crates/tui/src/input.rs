@@ -37,9 +37,9 @@ pub(crate) struct Input {
 
 impl Input {
     pub(crate) fn start() -> io::Result<Input> {
-        let (stopped, told) = UnixStream::pair()?;
+        let (stopped, sender) = UnixStream::pair()?;
         for signal in [SIGINT, SIGTERM, SIGHUP] {
-            pipe::register(signal, told.try_clone()?)?;
+            pipe::register(signal, sender.try_clone()?)?;
         }
         let (bell, ring) = UnixStream::pair()?;
         bell.set_nonblocking(true)?;

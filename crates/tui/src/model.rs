@@ -40,7 +40,7 @@ pub enum Event {
     Sampled(Box<Sight>),
     /// An earlier sample, for the histories alone.
     Past(Box<Picture>),
-    /// The histories begin anew: the log was gone to another place.
+    /// The histories start again: the log is read at another place.
     Anew,
     /// What a request came to.
     Answer(Answer),
@@ -105,7 +105,7 @@ pub struct Settings {
     pub settings: Vec<(String, String, &'static str)>,
     /// Its tasks and those of the groups below.
     pub tasks: Vec<Ran>,
-    /// Why there are none, if they can't be told.
+    /// Why there are none, if they cannot be read.
     pub refusal: Option<Refusal>,
 }
 
@@ -155,6 +155,9 @@ pub struct Model {
     pub(crate) undoable: usize,
     ticks: u32,
 }
+
+/// The list of groups has room for maps of their CPUs from this width on.
+pub(crate) const MAPPED: u16 = 150;
 
 impl Model {
     /// The live screens of the machine of that name, with a sample `every` so often.
@@ -260,6 +263,7 @@ impl Model {
     /// What the open page shows beside the figures.
     pub(crate) fn wanted(&self) -> Vec<Request> {
         match (&self.page, self.mode) {
+            (Page::Tree, Mode::Live) if self.size.0 >= MAPPED => vec![Request::Owners],
             (_, Mode::Replay { .. }) | (Page::Tree, _) => Vec::new(),
             (Page::Group(page), _) => vec![Request::Group(page.group.clone())],
             (Page::Machine(_), _) => vec![Request::Owners],
@@ -291,8 +295,10 @@ impl Model {
                 self.undoable = done.undoable;
                 self.dialog = None;
                 match done.differences.is_empty() {
-                    true => self.note = Some(done.told()),
-                    false => self.dialog = Some(Dialog::told("Done, but not just as asked", done.lines())),
+                    true => self.note = Some(done.summary()),
+                    false => {
+                        self.dialog = Some(Dialog::notice("Done, but not exactly as typed", done.lines()))
+                    }
                 }
             }
             Answer::Changed(Err(refusal)) | Answer::Refused(refusal) => {

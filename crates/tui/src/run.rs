@@ -32,7 +32,7 @@ pub struct Options {
 /// # Errors
 /// [`Error`]; the terminal is as it was before.
 pub fn run(mut model: Model, source: &mut dyn Source, options: &Options) -> Result<(), Error> {
-    // what can't be shown at all is told on the user's screen
+    // what cannot be shown at all is printed on the user's screen
     let first = source.first()?;
     let mut cadence = Cadence::new(options.interval).map_err(no("timer"))?;
     // signals are caught before there is a screen to give back

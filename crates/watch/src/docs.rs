@@ -22,8 +22,8 @@ const INTRODUCTION: &str = "\
 
 Generated from the table in `crates/watch`; `RF_BLESS=1 cargo test -p ringfence-watch` writes it again.
 
-What is sampled of every group and of the machine. Numbers are kept as they were read, in the unit told here; rates
-are made of two of them when they are shown. A figure that this kernel or this version of cgroups does not tell is
+What is sampled of every group and of the machine. Numbers are kept as they were read, in the unit given here; rates
+are made of two of them when they are shown. A figure that this kernel or this version of cgroups does not have is
 left out, never shown as 0.
 
 \"Slow\" is every tenth sample (of 25 groups at once at most); \"seldom\" is every sixtieth; the others are read with

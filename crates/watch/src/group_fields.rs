@@ -242,7 +242,7 @@ pub static GROUP_FIELDS: &[Field] = &[
     gauge(
         "cpuset.partition.invalid",
         Unit::Count,
-        "Why the group is no valid partition though it was asked to be one: in the kernel's words, or as the reason's \
+        "Why the group is no valid partition though it was set to be one: in the kernel's words, or as the reason's \
          number; 0 where it is valid, or is none",
         None,
         slow(Cpuset, "cpuset.cpus.partition", Invalid(INVALID_PARTITION), 1),
@@ -346,7 +346,7 @@ pub static GROUP_FIELDS: &[Field] = &[
     counter(
         "memory.events.high",
         Unit::Count,
-        "How often tasks were held back to reclaim by memory.high",
+        "How often memory.high slowed tasks down to reclaim memory",
         None,
         slow(Memory, "memory.events", Keyed("high"), 1),
     ),
@@ -398,7 +398,7 @@ pub static GROUP_FIELDS: &[Field] = &[
     limit(
         "memory.high",
         Unit::Bytes,
-        "Memory above which tasks are held back to reclaim",
+        "Memory above which tasks are slowed down to reclaim memory",
         None,
         seldom(Memory, "memory.high", Number, 1),
     ),

@@ -10,7 +10,7 @@
 //!   [`view::Picture`] of the chosen figures, as text or CSV. Cell by cell: for every row of `sample.groups.rows()` and
 //!   column of `sample.groups.columns().list()`: `Window::group(row, column)`. Headings, units and help are the column's
 //!   [`Field`]. [`tasks()`] fills a group's page.
-//! - `--at MOMENT`: `Log::open(dir)?.since(MOMENT - some)`, each sample pushed to the same `Window`.
+//! - `--at MOMENT`: `Log::at(MOMENT)`, then `Log::leading_to` that sample, each pushed to the same `Window`.
 //! - `dump --since … --fields …`: `Log::since`, then the same `Window` and pictures, or [`metrics::History`].
 //! - `why GROUP`: `why::gather(&host, files, &group, span)?`, then `why::why(&facts)`, which prints itself.
 //! - `record` and the daemon: the loop above with `Recorder::append(sample)`. [`Cadence`] has a descriptor for a loop
@@ -29,6 +29,7 @@ mod sources;
 
 mod cadence;
 mod changes;
+mod members;
 mod rows;
 mod sampler;
 mod tasks;
@@ -48,6 +49,7 @@ pub use files::{Anew, Buffer, Descriptors, Files, Named};
 pub use group_fields::GROUP_FIELDS;
 pub use log::{Log, LogError, Recorder, RecorderOptions, Torn};
 pub use machine_fields::MACHINE_FIELDS;
+pub use members::{Members, complete, members};
 pub use per_cpu::PerCpu;
 pub use perf::Perf;
 pub use rates::{Figure, FigureUnit, Window};

@@ -8,7 +8,11 @@ mod held;
 mod page;
 mod textfile;
 
-use std::{collections::BTreeMap, fmt::Write as _, time::SystemTime};
+use std::{
+    collections::{BTreeMap, HashSet},
+    fmt::Write as _,
+    time::SystemTime,
+};
 
 pub use families::{FAMILIES, Family};
 pub use held::{GroupHeld, Held, Partition};
@@ -100,12 +104,20 @@ pub struct Writer<'t> {
     name: String,
     /// Behind each value: when it was so, in seconds since 1970.
     at: Option<f64>,
+    /// Groups without series.
+    hidden: HashSet<String>,
 }
 
 impl<'t> Writer<'t> {
     /// Writes behind what is in `to`.
     pub fn new(to: &'t mut String, format: Format) -> Writer<'t> {
-        Writer { to, format, name: String::new(), at: None }
+        Writer { to, format, name: String::new(), at: None, hidden: HashSet::new() }
+    }
+
+    /// Leaves out every series of these groups.
+    #[must_use]
+    pub fn hiding(self, groups: HashSet<String>) -> Writer<'t> {
+        Writer { hidden: groups, ..self }
     }
 
     /// Begins a family: `name` with its unit (`ringfence_drifts`, `ringfence_wait_seconds`) and without `_total`.
@@ -153,6 +165,9 @@ impl<'t> Writer<'t> {
 
     /// One series of the family that was begun.
     pub fn sample(&mut self, labels: &[(&str, &str)], value: impl std::fmt::Display) {
+        if labels.iter().any(|(name, text)| *name == "group" && self.hidden.contains(*text)) {
+            return;
+        }
         self.to.push_str(&self.name);
         for (index, (name, text)) in labels.iter().enumerate() {
             let _ = write!(self.to, "{}{name}=\"{}\"", if index == 0 { '{' } else { ',' }, escaped(text));
@@ -203,7 +218,7 @@ fn effective(sample: &Sample, bounds: Bounds, to: &mut Writer<'_>) {
         for (group, value) in values {
             match value {
                 // neither figure has words
-                Value::Missing | Value::Text(_) => {}
+                Value::Missing | Value::Absent(_) | Value::Text(_) => {}
                 Value::Max => to.sample(&[("group", group)], "+Inf"),
                 Value::At(number) => to.sample(&[("group", group)], number),
                 Value::Whole(number) => to.sample(&[("group", group)], number),

@@ -138,7 +138,9 @@ impl Perf {
 
     /// No counters of an event that is refused; that is known from then on.
     fn open(&mut self, host: &Host, group: &str) -> Vec<Vec<Counter>> {
-        let seat = GroupName::new(group).and_then(|name| host.seat(&name, Controller::PerfEvent));
+        let seat = GroupName::new(group)
+            .map_err(Error::from)
+            .and_then(|name| host.seat(&name, Controller::PerfEvent));
         // gone meanwhile, or not where events are counted
         let Ok(seat) = seat else { return Vec::new() };
         let directory = self.kernel.open(seat.at, &seat.path, "", OFlags::RDONLY | OFlags::DIRECTORY);

@@ -51,6 +51,8 @@ pub struct Column {
     pub instance: Instance,
     /// How often it is read where it was read: which of a row's [`Times`] it has.
     pub pace: Pace,
+    /// Is it read of a v1 hierarchy, where a group has it only if it is there itself?
+    pub of_v1: bool,
 }
 
 /// The CPUs and nodes that figures are told apart by.
@@ -73,12 +75,16 @@ pub struct Columns {
 }
 
 impl Columns {
-    pub(crate) fn new(fields: &'static [Field], parts: &Parts, pace: impl Fn(&Field) -> Pace) -> Columns {
+    pub(crate) fn new(
+        fields: &'static [Field],
+        parts: &Parts,
+        pace: impl Fn(&Field) -> (Pace, bool),
+    ) -> Columns {
         let mut list = Vec::new();
         for field in fields {
-            let pace = pace(field);
+            let (pace, of_v1) = pace(field);
             let mut several = |ids: &[u32], instance: fn(u32) -> Instance| {
-                list.extend(ids.iter().map(|id| Column { field, instance: instance(*id), pace }));
+                list.extend(ids.iter().map(|id| Column { field, instance: instance(*id), pace, of_v1 }));
             };
             match field.per {
                 Per::One => several(&[0], |_| Instance::One),
@@ -94,7 +100,7 @@ impl Columns {
         self.devices.push((device, self.list.len()));
         let of_device = fields.iter().filter(|field| field.per == Per::Device);
         let instance = Instance::Device(device);
-        self.list.extend(of_device.map(|field| Column { field, instance, pace }));
+        self.list.extend(of_device.map(|field| Column { field, instance, pace, of_v1: false }));
         self.first = first_of_each(&self.list);
     }
 

@@ -105,11 +105,13 @@ fn on_host(host: &Host, field: &Field) -> Option<(usize, Source)> {
     })
 }
 
-/// How often a field is read on this host.
-pub(crate) fn pace_of(host: &Host, field: &Field) -> Pace {
+/// How often a field is read on this host, and whether it is read of a v1 hierarchy.
+pub(crate) fn pace_of(host: &Host, field: &Field) -> (Pace, bool) {
     match field.from {
-        From::Machine(source) => source.pace,
-        From::Group { .. } => on_host(host, field).map_or(Pace::Slow, |(_, source)| source.pace),
+        From::Machine(source) => (source.pace, false),
+        From::Group { .. } => on_host(host, field).map_or((Pace::Slow, false), |(hierarchy, source)| {
+            (source.pace, host.hierarchies()[hierarchy].version == Version::V1)
+        }),
     }
 }
 

@@ -1,7 +1,7 @@
 //! The tasks of a group as `/proc` tells them: where each ran last, how long it ran and how long it waited for a
 //! CPU. Read only when somebody asks: it costs a few files per task.
 
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
 use kernel::{Error, GroupName, Host, Op, Process};
 use rustix::io::Errno;
@@ -31,38 +31,41 @@ pub struct Scheduled {
     pub turns: u64,
 }
 
-/// The tasks of a group and of those below it, by number. Tasks that end meanwhile are left out.
+/// The tasks of a group and of those below it, by number, of every hierarchy that has the group. Tasks that end meanwhile
+/// are left out.
 ///
 /// # Errors
 /// [`Error::NoGroup`], [`Error::Refused`].
 pub fn tasks(host: &Host, group: &GroupName) -> Result<Vec<Task>, Error> {
-    let seats = host.existing(group)?;
-    // on v1 a group's tasks may differ by hierarchy: those whose CPU time it gets come first
-    let wanted = [Controller::Cpuset, Controller::Cpu].map(|one| host.hierarchy_of(one).map(|at| at.id));
-    let seat = wanted.iter().flatten().find_map(|id| seats.iter().find(|seat| seat.at.id == *id));
-    let Some(seat) = seat.or(seats.first()) else { return Ok(Vec::new()) };
-    let below = host
-        .kernel()
-        .descendants(seat.at, &seat.path)
-        .map_err(|errno| host.refused(Op::Read, seat, group, None, None, errno))?;
-    let mut found = Vec::new();
-    for path in std::iter::once(seat.path.clone()).chain(below) {
-        let name = host.named(seat.at, &path);
-        let numbers = match numbers(host, seat.at, &path) {
-            Ok(numbers) => numbers,
-            Err(Errno::NOENT | Errno::NODEV) if path != seat.path => continue, // removed meanwhile
-            Err(errno) => return Err(host.refused(Op::Read, seat, group, None, None, errno)),
-        };
-        found.extend(numbers.into_iter().filter_map(|tid| {
-            let process = host.kernel().process(tid).ok()?;
-            Some(Task { group: name.clone(), process, scheduled: scheduled(host, tid) })
-        }));
+    let mut seats = host.existing(group)?;
+    // a task that is in several groups below is named by the one whose CPU time it gets
+    let first = [Controller::Cpuset, Controller::Cpu].map(|one| host.hierarchy_of(one).map(|at| at.id));
+    seats.sort_by_key(|seat| first.iter().position(|id| *id == Some(seat.at.id)).unwrap_or(first.len()));
+    let mut found: BTreeMap<u32, String> = BTreeMap::new();
+    for seat in &seats {
+        let below = host
+            .kernel()
+            .descendants(seat.at, &seat.path)
+            .map_err(|errno| host.refused(Op::Read, seat, group, None, None, errno))?;
+        for path in std::iter::once(seat.path.clone()).chain(below) {
+            let numbers = match numbers(host, seat.at, &path) {
+                Ok(numbers) => numbers,
+                Err(Errno::NOENT | Errno::NODEV) if path != seat.path => continue, // removed meanwhile
+                Err(errno) => return Err(host.refused(Op::Read, seat, group, None, None, errno)),
+            };
+            for tid in numbers {
+                found.entry(tid).or_insert_with(|| host.named(seat.at, &path));
+            }
+        }
     }
-    found.sort_by_key(|task| task.process.pid);
-    Ok(found)
+    let task = |(tid, group): (u32, String)| {
+        let process = host.kernel().process(tid).ok()?;
+        Some(Task { group, process, scheduled: scheduled(host, tid) })
+    };
+    Ok(found.into_iter().filter_map(task).collect())
 }
 
-fn numbers(host: &Host, at: &kernel::Hierarchy, path: &str) -> Result<Vec<u32>, Errno> {
+pub(crate) fn numbers(host: &Host, at: &kernel::Hierarchy, path: &str) -> Result<Vec<u32>, Errno> {
     let text = match at.version {
         Version::V1 => host.kernel().read(at, path, "tasks")?,
         // a threaded group's processes are told by its threads alone, an invalid one's by neither

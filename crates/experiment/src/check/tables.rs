@@ -1,6 +1,6 @@
 //! What is wrong with the tables of the report: what they are of, and their conditions.
 
-use super::{Check, figures};
+use super::Check;
 use crate::file::TableKind;
 
 /// What a load profile and the top events are drawn from at least.
@@ -22,13 +22,9 @@ impl Check<'_> {
                     let workloads = self.experiment.workload.keys().map(String::as_str);
                     self.one_of(&of, "workload", &table.of, workloads);
                 }
-                Some(workload) if !TIMES.iter().all(|time| figures(&workload.driver).contains(time)) => {
+                Some(workload) if !TIMES.iter().all(|time| workload.driver.row().names().contains(time)) => {
                     let hint = Some("driver = \"logical-io\" does".to_owned());
-                    self.error(
-                        &of,
-                        format!("workload '{}' tells no {}", table.of, TIMES.join(", no ")),
-                        hint,
-                    );
+                    self.error(&of, format!("workload '{}' has no {}", table.of, TIMES.join(", no ")), hint);
                 }
                 Some(_) => {}
             }

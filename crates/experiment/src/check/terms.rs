@@ -1,6 +1,6 @@
 //! The terms of measures and charts: do the workload, the group and the figure exist?
 
-use super::{Check, figures, near};
+use super::{Check, near};
 use crate::measure::{self, SETTLE};
 
 /// Of groups, under short names.
@@ -23,11 +23,11 @@ impl Check<'_> {
             return self.error(path, format!("'{term}' is no figure"), hint);
         };
         if let Some(workload) = self.experiment.workload.get(of) {
-            let known = figures(&workload.driver);
+            let known = workload.driver.row().names();
             let name = figure.split('.').next().unwrap_or(figure);
             let quantile = figure.split_once('.').map(|(_, quantile)| quantile);
             if !known.contains(&name) {
-                let hint = near(name, known);
+                let hint = near(name, &known);
                 self.error(path, format!("workload '{of}' has no figure '{name}'"), Some(hint));
             } else if !DISTRIBUTIONS.contains(&name) && quantile.is_some() {
                 if quantile != Some(SETTLE) {
@@ -39,7 +39,8 @@ impl Check<'_> {
                 self.error(path, format!("'{quantile}' is no quantile"), Some(near(quantile, &QUANTILES)));
             }
         } else if self.experiment.group.contains_key(of) {
-            let known: Vec<&str> = GROUP_FIGURES.iter().chain(self.known.group_figures).copied().collect();
+            let known: Vec<&str> =
+                self.known.group_figures.iter().map(|(name, _)| *name).chain(GROUP_FIGURES).collect();
             if let Some(set) = figure.strip_prefix("cpu-on.") {
                 self.one_of(path, "set of CPUs", set, self.experiment.cpus.keys().map(String::as_str));
             } else if !known.contains(&measure::node(figure).0) {
@@ -47,9 +48,9 @@ impl Check<'_> {
                 self.error(path, format!("group '{of}' has no figure '{figure}'"), Some(hint));
             }
         } else if of == MACHINE {
-            let known = self.known.machine_figures;
+            let known: Vec<&str> = self.known.machine_figures.iter().map(|(name, _)| *name).collect();
             if !known.contains(&measure::node(figure).0) {
-                let hint = near(figure, known);
+                let hint = near(figure, &known);
                 self.error(path, format!("the machine has no figure '{figure}'"), Some(hint));
             }
         } else {

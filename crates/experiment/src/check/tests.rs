@@ -1,4 +1,4 @@
-//! Every mistake that a check tells, with its place, against an experiment without any.
+//! Every mistake that a check says, with its place, against an experiment without any.
 
 use topology::Machine;
 
@@ -109,8 +109,8 @@ fn wrong(text: &str) -> String {
         let known = Known {
             cpus: &cpus,
             facts: &Nothing,
-            group_figures: &["io.rios"],
-            machine_figures: &["memory.free", "memory.node.free"],
+            group_figures: &[("io.rios", "/s".to_owned())],
+            machine_figures: &[("memory.free", "B".to_owned()), ("memory.node.free", "B".to_owned())],
         };
         found.extend(check(experiment, &source, &read.places, &known));
     }
@@ -181,6 +181,42 @@ fn each_mistake_is_told_with_its_line_and_the_nearest_right_name() {
         ("options.load.threads = 2", "options.load.threads = \"{two}\"", "there is no set of CPUs 'two'"),
         ("options.load.threads = 2", "options.load.threads = 0", "'0' is no number of threads"),
         ("options.load.threads = 2", "options.reads.device = \"disc\"", "there is no device 'disc'"),
+        // attack finding 24: these names and sizes were accepted
+        ("[device.disk]", "[device.\"../x\"]", "\"../x\" is not a name for a device"),
+        ("[device.disk]", "[device.\"/etc/x\"]", "\"/etc/x\" is not a name for a device"),
+        ("[device.disk]", "[device.\"a\\u0000b\"]", "\"a\\0b\" is not a name for a device"),
+        ("[device.disk]", "[device.\"\"]", "\"\" is not a name for a device"),
+        (
+            "size = \"64M\"",
+            "size = \"64M\"\nfile-system = \"../../bin/sh\"",
+            "\"../../bin/sh\" is not a name",
+        ),
+        ("size = \"64M\"", "size = \"64M\"\nscheduler = \"b/q\"", "\"b/q\" is not a name"),
+        ("size = \"64M\"", "size = 0", "'0' is too small"),
+        ("size = \"64M\"", "size = \"18446744073709551615\"", "is too large"),
+        ("device = \"disk\"", "device = \"disk\"\nblock = 0", "'0' is too small"),
+        ("device = \"disk\"", "device = \"disk\"\ndepth = 1000000000", "depth 1000000000 is out of range"),
+        // newcomers A9
+        (
+            "is = \"load.rate / server.cpu\"",
+            "is = \"reads.latency.p99\"\nunit = \"1/s\"",
+            "\"1/s\" is not a unit of a time\n  --> mine.toml:56:8\n   |\n56 | unit = \"1/s\"\n   |        ^^^^^\nhint: possible are ns, us, ms, s, min",
+        ),
+        (
+            "is = \"load.rate / server.cpu\"",
+            "is = \"machine.memory.free\"\nunit = \"ms\"",
+            "\"ms\" is not a unit of an amount of memory",
+        ),
+        (
+            "is = \"load.rate / server.cpu\"",
+            "is = \"load.rate\"\ntarget = { c = 1 }",
+            "there is no condition 'c'",
+        ),
+        (
+            "is = \"load.rate / server.cpu\"",
+            "is = \"load.rate\"\ntarget = { a = 0 }",
+            "a target of 0 is not above 0",
+        ),
         ("at = \"50%\"", "at = \"5s\"", "with --quick: '5s' is behind the end of the run, which takes 4 s"),
         ("at = \"50%\"", "at = \"11s\"", "'11s' is behind the end of the run, which takes 10 s"),
         ("conditions = [\"a\"]", "conditions = [\"c\"]", "there is no condition 'c'"),
@@ -207,7 +243,7 @@ fn each_mistake_is_told_with_its_line_and_the_nearest_right_name() {
         (
             "kind = \"ranking\"\nof = \"rate\"",
             "kind = \"load-profile\"\nof = \"load\"",
-            "workload 'load' tells no db-time, no db-cpu",
+            "workload 'load' has no db-time, no db-cpu",
         ),
         ("name = \"b\"\n", "name = \"a\"\n", "condition 'a' is given twice"),
         ("[group.server]", "[group.load]", "'load' is a workload too"),
@@ -272,4 +308,34 @@ fn a_file_that_was_read_is_written_into_results_and_read_again_the_same() {
     assert_eq!(serde_json::from_str::<Experiment>(&text).unwrap(), read);
     assert_eq!(read.condition[1].settings["server"]["cpuset.cpus"], "{one}");
     assert_eq!(read.lengths.repetitions, Some(2));
+}
+
+/// attack finding 22: 32,770 conditions took 46 s, 10 MB of them more than 100 s.
+#[test]
+fn many_conditions_cost_no_square_and_a_huge_file_is_refused() {
+    let many = |count: usize, of: &dyn Fn(usize) -> String| {
+        let (head, rest) = RIGHT.split_once("[[load]]").unwrap();
+        let more: String = (0..count).map(of).collect();
+        format!("{head}{more}[[load]]{rest}")
+    };
+    let right = |number: usize| {
+        format!(
+            "[[condition]]\nname = \"c{number}\"\nsettings.server.\"cpu.weight\" = {}\n",
+            number % 9999 + 1
+        )
+    };
+    let wrong_ones = |number: usize| format!("[[condition]]\nname = \"a\"\nsettings.x.y = {number}\n");
+    let begun = std::time::Instant::now();
+    let text = many(10_000, &right);
+    assert!(text.len() < crate::LARGEST);
+    assert_eq!(wrong(&text), "");
+    let source = Source::new("mine.toml", &text);
+    let mut experiment = crate::read(&source).experiment.unwrap();
+    crate::leave_out(&mut experiment, &Rescaled::default(), 2).unwrap();
+    let said = wrong(&many(10_000, &wrong_ones));
+    assert!(said.contains("condition 'a' is given twice"));
+    // some seconds without optimisation; the square of it were minutes
+    assert!(begun.elapsed().as_secs() < 60, "{:?}", begun.elapsed());
+    let said = wrong(&many(100_000, &right));
+    assert_eq!(said, "error: mine.toml is larger than 1 MiB\nhint: is it an experiment at all?\n", "{said}");
 }

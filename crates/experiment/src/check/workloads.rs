@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use layout::Diagnostic;
-use units::{Bytes, NodeSet};
+use units::NodeSet;
 
 use super::{Check, keys, near};
 use crate::{
@@ -35,7 +35,7 @@ impl Check<'_> {
         self.driver(path, &workload.driver);
     }
 
-    /// What a condition's options make of the drivers. What is wrong with a workload itself is told there alone.
+    /// What a condition's options make of the drivers. What is wrong with a workload itself is reported there alone.
     pub(super) fn options(&mut self) {
         for (index, condition) in self.experiment.condition.iter().enumerate() {
             for name in condition.options.keys() {
@@ -64,6 +64,7 @@ impl Check<'_> {
     }
 
     fn driver(&mut self, path: &str, driver: &Driver) {
+        self.ranges(path, driver);
         match driver {
             Driver::Cpu(Cpu { threads })
             | Driver::Busy(Busy { threads })
@@ -87,19 +88,11 @@ impl Check<'_> {
                         self.threads(&format!("{path}.{key}"), text);
                     }
                 }
-                if let Some(Err(why)) = engine.memory.as_ref().map(|memory| memory.parse::<Bytes>()) {
-                    self.error(&format!("{path}.memory"), why.to_string(), None);
-                }
                 if let Some(placement) = &engine.placement {
                     self.placement(&format!("{path}.placement"), placement);
                 }
             }
-            Driver::Read(read) => {
-                self.device_named(path, &read.device);
-                if let Some(Err(why)) = read.block.as_ref().map(|block| block.parse::<Bytes>()) {
-                    self.error(&format!("{path}.block"), why.to_string(), None);
-                }
-            }
+            Driver::Read(read) => self.device_named(path, &read.device),
             Driver::Fio(fio) => self.device_named(path, &fio.device),
             Driver::Command(command) if command.command.is_empty() => {
                 self.error_at_key(

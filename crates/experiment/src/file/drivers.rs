@@ -20,46 +20,43 @@ pub struct Workload {
     pub conditions: Vec<String>,
 }
 
-/// The programs, with their options. Each one's figures are listed at its options.
+/// The programs, with their options. What is known of each beside is a row of [`crate::drivers`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "driver", rename_all = "kebab-case")]
 pub enum Driver {
-    /// PostgreSQL's pgbench on a server of the lab's own, or on a running one. Figures: `tps`, `transactions`,
-    /// `failed`, `latency` (quantiles), `lag` (with a rate).
+    /// PostgreSQL's pgbench on a server of the lab's own, or on a running one.
     Pgbench(Pgbench),
-    /// fio. Figures: `iops`, `operations`, `bytes-per-second`, `latency`.
+    /// fio on a device.
     Fio(Fio),
-    /// cyclictest of rt-tests. Figures: `latency` (in seconds, with its histogram), `cycles`.
+    /// cyclictest of rt-tests.
     Cyclictest(Cyclic),
-    /// sysbench's cpu or memory test. Figures: `rate`, `latency`.
+    /// sysbench's cpu or memory test.
     Sysbench(Tool),
-    /// stress-ng, as a load: its figures are told and never compared.
+    /// stress-ng, as a load: its figures are reported and never compared.
     StressNg(Tool),
-    /// Any program. Figures: `seconds` (wall time), `value` (what `figure` finds in its output).
+    /// Any program: `seconds` is its wall time, `value` what `figure` finds in its output.
     Command(Command),
-    /// Built-in: CPU workers. Figures: `rate` (units/s), `cpus` (CPUs used), `rate-per-cpu`.
+    /// Built-in: CPU workers. `rate` counts units of work, `cpus` CPUs used.
     Cpu(Cpu),
-    /// Built-in: direct reads of a block device. Figures: `iops`, `operations`, `bytes-per-second`, `latency`.
+    /// Built-in: direct reads of a block device.
     Read(Read),
-    /// Built-in: server and client processes over a Unix socket, TPC-B-like or point selects. Figures as pgbench's.
+    /// Built-in: server and client processes over a Unix socket, TPC-B-like or point selects.
     Oltp(Oltp),
-    /// Built-in: a thread that wakes periodically. Figures as cyclictest's, `missed` (cycles) and `priority` (of
-    /// SCHED_FIFO; 0: SCHED_OTHER).
+    /// Built-in: a thread that wakes periodically. `missed` counts cycles; `priority` is that of SCHED_FIFO, 0 with
+    /// SCHED_OTHER.
     Cyclic(Cyclic),
-    /// Built-in: readers of a buffer cache, with or without instance caging. Figures, per second: `reads`, `executions`,
-    /// `calls`, `transactions`, `db-time`, `db-cpu`, `run-queue`, `cpu-quantum` (`resmgr:cpu quantum`), `unaccounted`
-    /// (seconds of each), `cpu-quantum-waits`; and `reads-per-cpu` (per second of DB CPU), `cpu-quantum-ms` (of one
-    /// wait), `fairness` (fewest reads of a reader by most).
+    /// Built-in: readers of a buffer cache, with or without instance caging. `db-time` and its parts are seconds per
+    /// second; `cpu-quantum` is the wait `resmgr:cpu quantum`, `cpu-quantum-ms` one such wait; `reads-per-cpu` is per
+    /// second of DB CPU; `fairness` the fewest reads of a reader by the most.
     LogicalIo(LogicalIo),
-    /// Built-in, a load: threads that never sleep. Figures: `rate` (rounds/s), `cpus` (CPUs used), `fairness`.
+    /// Built-in, a load: threads that never sleep. `rate` counts rounds.
     Busy(Busy),
-    /// Built-in, a load: threads that sleep for a microsecond each round. Figures as those of `busy`.
+    /// Built-in, a load: threads that sleep for a microsecond each round.
     Sleepers(Busy),
-    /// Built-in, a load: threads that open a file, write 4 KB, sync it and sleep for a microsecond each round. Figures as
-    /// those of `busy`.
+    /// Built-in, a load: threads that open a file, write 4 KB, sync it and sleep for a microsecond each round.
     Writers(Writers),
-    /// Built-in, a load: threads that take only the time that nobody else of their group wants (SCHED_IDLE), so that no CPU
-    /// sleeps, as with a kernel booted with idle=poll. Figures as those of `busy`.
+    /// Built-in, a load: threads that take only the time that nobody else of their group wants (SCHED_IDLE), so that no
+    /// CPU sleeps, as with a kernel booted with idle=poll.
     IdlePoll(Busy),
 }
 

@@ -63,7 +63,7 @@ pub struct Chart {
     /// A logarithmic axis of values.
     #[serde(default)]
     pub log: bool,
-    /// Values that are marked by a line: what was asked for, with a label.
+    /// Values that are marked by a line: what was requested, with a label.
     #[serde(default)]
     pub line: Vec<Line>,
     /// Bars: what would be if the figure grew as the CPUs do.
@@ -106,7 +106,7 @@ pub enum ChartKind {
     Time,
     /// Condition × load, the median in each field.
     Heat,
-    /// Latency histograms over each other, both axes logarithmic.
+    /// Latencies over each other from the median to the longest, both axes logarithmic.
     Histogram,
     /// A row per task over the time of one run, the CPU that it ran on last as its colour.
     Tasks,

@@ -60,7 +60,7 @@ fn the_reason_is_a_sentence_with_numbers() {
             "100 1/s against 100 1/s is 0.998 times (0.93 to 1.065), p = 0.9, of 6 and 6 runs: neither a difference nor \
              equality within 5 % is shown",
         ),
-        (vec![200.0, 201.0, 202.0], "6 and 3 runs are too few to tell, at least 4 of each are needed"),
+        (vec![200.0, 201.0, 202.0], "6 and 3 runs are too few, at least 4 of each are needed"),
         (vec![60.0, 90.0, 120.0, 100.0, 110.0, 95.0], "new varies by 21 % (at most 10 % is allowed)"),
         (vec![], "no run of new counts in this measure"),
     ] {
@@ -107,7 +107,7 @@ fn a_cell_warns_of_what_a_reader_must_know() {
             "no steady state in 1 of 4 runs",
             "4 of 6 runs count",
             "varies by 8 %",
-            "the interval of 4 runs covers 87 %, not 95 %"
+            "the interval covers 87 % (4 runs)"
         ]
     );
     assert_eq!(cells[1].warnings, ["all 2 runs were rejected, the last one: steal 9 %"]);
@@ -147,7 +147,7 @@ fn the_correction_is_over_all_comparisons() {
     assert!((many.p_holm.unwrap() / (25.0 * many.p.unwrap()) - 1.0).abs() < 1e-9);
     assert_eq!(many.verdict, Verdict::Inconclusive);
     assert!(
-        many.because.ends_with("with 25 comparisons, 7 repetitions are needed to tell any difference"),
+        many.because.ends_with("with 25 comparisons, 7 repetitions are needed to show any difference"),
         "{}",
         many.because
     );
@@ -199,4 +199,29 @@ fn nothing_is_missing_of_a_workload_that_does_not_run_in_a_condition() {
     };
     experiment.workload.insert("load".to_owned(), load);
     assert_eq!(warnings(&experiment), [missing, Vec::new()]);
+}
+
+/// newcomers F: the report of S2 said five times that a limit is slower than none, and never how exact it is.
+#[test]
+fn a_figure_is_held_beside_what_its_condition_asks_for() {
+    let mut experiment = fixture::experiment(&["no limit", "limit 10", "limit 100"]);
+    experiment.measure[0].target = [("limit 10".to_owned(), 10.0), ("limit 100".to_owned(), 100.0)].into();
+    let cell = |condition: &str, values: &[f64]| Cell {
+        condition: condition.to_owned(),
+        load: None,
+        measure: "rate".to_owned(),
+        rejected: 0,
+        median: statistics::median(values),
+        interval: None,
+        variation: None,
+        published: None,
+        warnings: Vec::new(),
+        values: values.to_vec(),
+    };
+    let cells = [cell("no limit", &[900.0]), cell("limit 10", &[9.97, 9.9, 10.0]), cell("limit 100", &[])];
+    let found = targets(&experiment, &cells);
+    assert_eq!(found.len(), 2, "a condition without a target has none");
+    assert!((found[0].off.unwrap() + 0.003).abs() < 1e-9 && (found[0].farthest.unwrap() + 0.01).abs() < 1e-9);
+    assert_eq!((found[0].target, found[0].median, found[0].runs), (10.0, Some(9.97), 3));
+    assert_eq!((found[1].median, found[1].off, found[1].runs), (None, None, 0));
 }

@@ -2,7 +2,6 @@
 //! is known of what it does; what it leaves running in its process group ends with it.
 
 use std::{
-    fs,
     path::{Path, PathBuf},
     time::{Duration, Instant},
 };
@@ -17,7 +16,7 @@ use super::{
     process::{self, Process},
     programs,
 };
-use crate::{Driver, Error, Outcome, Site, Span, Timing};
+use crate::{Driver, Error, Outcome, Site, Span, Timing, files};
 
 /// A program that ends by itself is waited for so long.
 const LONGEST: Duration = Duration::from_secs(86_400);
@@ -115,10 +114,6 @@ impl Driver for AnyProgram {
         Ok(())
     }
 
-    fn has_own_clock(&self) -> bool {
-        self.until_end
-    }
-
     fn start(&mut self, site: &Site<'_>, timing: Timing) -> Result<(), Error> {
         let mut command = process::command(site.launch, site.group, &self.path()?, None, "KILL");
         command.args(&self.arguments);
@@ -171,8 +166,8 @@ fn end(mut process: Process) -> Result<Process, Error> {
 /// On standard output, else on standard error.
 fn value(figure: &Figure, printed: [&Path; 2]) -> Result<f64, Error> {
     for path in printed {
-        let bytes = fs::read(path).map_err(Failure::file("read", path))?;
-        if let Some(value) = figure.find(&String::from_utf8_lossy(&bytes)) {
+        let text = files::tool_text(path).map_err(Failure::file("read", path))?;
+        if let Some(value) = figure.find(&text) {
             return Ok(value);
         }
     }

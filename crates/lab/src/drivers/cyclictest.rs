@@ -1,9 +1,9 @@
 //! cyclictest of rt-tests: how late a thread is woken. Figures come from its JSON; what its histogram does not hold
 //! is counted as beyond it, not dropped as its own percentiles would have it.
 
-use std::{collections::BTreeMap, fs, path::PathBuf, time::Duration};
+use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 
-use experiment::{file, results::Latency};
+use experiment::{drivers::CYCLICTEST, file, results::Latency};
 use serde::Deserialize;
 
 use super::{
@@ -11,9 +11,9 @@ use super::{
     delayed::Delayed,
     distribution::{Bins, from_bins},
     process::{PATIENCE, command},
-    programs::{self, CYCLICTEST},
+    programs,
 };
-use crate::{Driver, Error, Outcome, Site, Span, Timing};
+use crate::{Driver, Error, Outcome, Site, Span, Timing, files};
 
 /// Bins of its histogram, a microsecond each: the most that it takes.
 const BINS: u64 = 1_000_000;
@@ -76,19 +76,15 @@ impl Cyclictest {
 impl Driver for Cyclictest {
     fn versions(&self) -> Result<Vec<(String, String)>, Error> {
         // it has no --version: its help begins with it
-        Ok(vec![("cyclictest".to_owned(), programs::first_line(&CYCLICTEST.find()?, "--help"))])
+        Ok(vec![("cyclictest".to_owned(), programs::first_line(&programs::find(&CYCLICTEST)?, "--help"))])
     }
 
     fn prepare(&mut self, _: &Site<'_>) -> Result<(), Error> {
         Ok(())
     }
 
-    fn has_own_clock(&self) -> bool {
-        true
-    }
-
     fn start(&mut self, site: &Site<'_>, timing: Timing) -> Result<(), Error> {
-        let mut tool = command(site.launch, site.group, &CYCLICTEST.find()?, None, "KILL");
+        let mut tool = command(site.launch, site.group, &programs::find(&CYCLICTEST)?, None, "KILL");
         // whole seconds are all it takes
         let seconds = timing.duration.as_secs_f64().ceil().max(1.0) as u64;
         let report = site.directory.join("cyclictest.json");
@@ -117,10 +113,10 @@ impl Driver for Cyclictest {
             return Err(Failure::unreadable("cyclictest", "it was not started").into());
         };
         tool.finish()?;
-        let text = fs::read_to_string(&report).map_err(Failure::file("read", &report))?;
-        let told: Report = serde_json::from_str(&text)
+        let text = files::tool_text(&report).map_err(Failure::file("read", &report))?;
+        let reported: Report = serde_json::from_str(&text)
             .map_err(|error| Failure::unreadable("cyclictest", error.to_string()))?;
-        Ok(Outcome { files: vec![report], ..outcome(&told, cycles) })
+        Ok(Outcome { files: vec![report], ..outcome(&reported, cycles) })
     }
 
     fn clean_up(&mut self) {
@@ -184,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn percentiles_beyond_its_histogram_are_refused_and_missed_cycles_told() {
+    fn percentiles_beyond_its_histogram_are_refused_and_missed_cycles_reported() {
         assert!(outcome(&report("{}", 1000), 1000).latencies.is_empty());
         assert_eq!(outcome(&report(r#"{"3": 900}"#, 900), 1000).latencies["latency"].missed, 98);
     }

@@ -3,22 +3,22 @@
 
 use std::{
     path::Path,
-    process::Command,
     sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel},
     thread::JoinHandle,
     time::{Duration, Instant},
 };
 
-use super::process::Process;
-use crate::Error;
+use super::process::{Process, Tool};
+use crate::{Error, Stop};
 
-/// How soon it ends after it was told to.
+/// How soon it ends after the request.
 const NOTICE: Duration = Duration::from_millis(100);
 
 /// Ended when dropped.
 pub(super) struct Delayed {
-    /// Its end tells the thread to end.
+    /// Its end says the thread to end.
     wanted: Option<Sender<()>>,
+    stop: Stop,
     thread: Option<JoinHandle<Result<Ran, Error>>>,
 }
 
@@ -35,12 +35,13 @@ impl Delayed {
     /// # Errors
     /// There is no thread for it.
     pub fn start(
-        command: Command,
+        command: Tool,
         name: &'static str,
         directory: &Path,
         delay: Duration,
         patience: Duration,
     ) -> Result<Delayed, Error> {
+        let stop = command.stop();
         let (wanted, unwanted) = channel();
         let directory = directory.to_owned();
         let work = move || {
@@ -54,15 +55,24 @@ impl Delayed {
         };
         let thread = std::thread::Builder::new().name(format!("wait-{name}")).spawn(work);
         let thread = thread.map_err(|source| Error::System { what: "cannot start a thread", source })?;
-        Ok(Delayed { wanted: Some(wanted), thread: Some(thread) })
+        Ok(Delayed { wanted: Some(wanted), stop, thread: Some(thread) })
     }
 
     /// Waits for its end.
     ///
     /// # Errors
-    /// It could not be started, ended badly, or not in time.
+    /// It could not be started, ended badly, or not in time; [`Error::Interrupted`] as soon as a stop is requested.
     pub fn finish(mut self) -> Result<Ran, Error> {
-        let joined = self.thread.take().map(JoinHandle::join);
+        let joined = self.thread.take().map(|thread| {
+            // before the tool is started nothing else looks at it
+            while !thread.is_finished() {
+                if self.stop.is_set() {
+                    self.wanted = None;
+                }
+                std::thread::sleep(super::process::POLL);
+            }
+            thread.join()
+        });
         joined.and_then(Result::ok).unwrap_or(Err(Error::Interrupted))
     }
 }

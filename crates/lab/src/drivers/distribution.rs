@@ -1,5 +1,5 @@
-//! Latencies as results hold them, from whatever a tool tells: single values, or bins with counts. A quantile is never
-//! told shorter than it was: it is the upper end of the bin that it falls in.
+//! Latencies as results hold them, from whatever a tool says: single values, or bins with counts. A quantile is never
+//! reported shorter than it was: it is the upper end of the bin that it falls in.
 
 use experiment::results::Latency;
 use hdrhistogram::Histogram;
@@ -53,7 +53,7 @@ impl Distribution {
     }
 }
 
-/// What a tool tells of latencies, in seconds.
+/// What a tool says of latencies, in seconds.
 pub(super) struct Bins<'a> {
     /// Upper ends, ascending, with counts.
     pub bins: &'a [(f64, u64)],
@@ -67,8 +67,8 @@ pub(super) struct Bins<'a> {
 
 /// A distribution of bins. `None` if all are empty, or if more than one of 100 is beyond the last: its quantiles are
 /// not known then.
-pub(super) fn from_bins(told: Bins<'_>) -> Option<Latency> {
-    let Bins { bins, beyond, mean, min, max, missed } = told;
+pub(super) fn from_bins(reported: Bins<'_>) -> Option<Latency> {
+    let Bins { bins, beyond, mean, min, max, missed } = reported;
     let count: u64 = bins.iter().map(|(_, count)| count).sum::<u64>() + beyond;
     let quantile = |share: f64| {
         let rank = (share * count as f64).ceil().max(1.0) as u64;
@@ -118,42 +118,45 @@ mod tests {
     fn quantiles_of_single_values_are_those_of_the_sorted_list() {
         let mut values = Distribution::new().unwrap();
         (1..=2000_u64).rev().for_each(|value| values.record(value * 10));
-        let told = values.latency(1e-6, 3).unwrap();
-        assert_eq!((told.count, told.missed), (2000, 3));
-        assert!((told.min - 10e-6).abs() < 1e-12 && (told.max - 0.02).abs() < 1e-12, "{told:?}");
-        assert!((told.mean - 10_005e-6).abs() < 1e-12, "{}", told.mean);
-        for (seen, exact) in
-            [(told.p50, 0.010), (told.p95, 0.019), (told.p99, 0.0198), (told.p999.unwrap(), 0.01998)]
-        {
+        let reported = values.latency(1e-6, 3).unwrap();
+        assert_eq!((reported.count, reported.missed), (2000, 3));
+        assert!((reported.min - 10e-6).abs() < 1e-12 && (reported.max - 0.02).abs() < 1e-12, "{reported:?}");
+        assert!((reported.mean - 10_005e-6).abs() < 1e-12, "{}", reported.mean);
+        for (seen, exact) in [
+            (reported.p50, 0.010),
+            (reported.p95, 0.019),
+            (reported.p99, 0.0198),
+            (reported.p999.unwrap(), 0.01998),
+        ] {
             assert!(seen >= exact && seen <= exact * 1.001, "{seen} for {exact}");
         }
-        assert_eq!(told.bins.iter().map(|(_, count)| count).sum::<u64>(), 2000);
+        assert_eq!(reported.bins.iter().map(|(_, count)| count).sum::<u64>(), 2000);
         assert!(
-            told.bins.windows(2).all(|pair| pair[0].0 < pair[1].0) && told.bins.len() < 200,
+            reported.bins.windows(2).all(|pair| pair[0].0 < pair[1].0) && reported.bins.len() < 200,
             "{:?}",
-            told.bins
+            reported.bins
         );
-        assert_eq!(told.bins.last().unwrap().0, told.max);
+        assert_eq!(reported.bins.last().unwrap().0, reported.max);
     }
 
-    fn told(bins: &[(f64, u64)], beyond: u64) -> Option<Latency> {
+    fn reported(bins: &[(f64, u64)], beyond: u64) -> Option<Latency> {
         from_bins(Bins { bins, beyond, mean: 1.1, min: 0.9, max: 2.5, missed: 0 })
     }
 
     #[test]
     fn a_thousandth_is_not_told_of_fewer_than_a_thousand() {
-        let few = told(&[(1.0, 900), (3.0, 99)], 0).unwrap();
+        let few = reported(&[(1.0, 900), (3.0, 99)], 0).unwrap();
         assert_eq!((few.p50, few.p95, few.p999), (1.0, 2.5, None));
-        assert!(told(&[(1.0, 0)], 0).is_none());
+        assert!(reported(&[(1.0, 0)], 0).is_none());
     }
 
     #[test]
-    fn a_quantile_beyond_the_last_bin_is_not_told() {
-        let one = told(&[(1.0, 9_990)], 10).unwrap();
+    fn a_quantile_beyond_the_last_bin_is_not_reported() {
+        let one = reported(&[(1.0, 9_990)], 10).unwrap();
         assert_eq!((one.count, one.p99, one.p999, one.max), (10_000, 1.0, Some(1.0), 2.5));
         assert_eq!(one.bins, [(1.0, 9_990), (2.5, 10)]);
-        let more = told(&[(1.0, 9_989)], 11).unwrap();
+        let more = reported(&[(1.0, 9_989)], 11).unwrap();
         assert_eq!((more.p99, more.p999), (1.0, None));
-        assert!(told(&[(1.0, 98)], 2).is_none());
+        assert!(reported(&[(1.0, 98)], 2).is_none());
     }
 }

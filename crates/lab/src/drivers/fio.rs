@@ -1,4 +1,4 @@
-//! fio on a device of the experiment's. Its figures are the sums of what it tells of each job: a job's time runs from
+//! fio on a device of the experiment's. Its figures are the sums of what it says of each job: a job's time runs from
 //! the end of one operation to the end of another, so that a limit of few operations a second is measured whole. It
 //! never writes to a device that is not the lab's own.
 
@@ -7,21 +7,19 @@ use std::{
     fs,
     os::unix::fs::{FileTypeExt, MetadataExt},
     path::{Path, PathBuf},
-    process::Command,
     time::{Duration, Instant},
 };
 
-use experiment::{file, results::Latency};
+use experiment::{drivers::FIO, file, results::Latency};
 use serde::Deserialize;
 
 use super::{
     Failure,
     distribution::{Bins, from_bins},
-    process::{PATIENCE, Process, command, run},
-    programs::{self, FIO},
-    series,
+    process::{PATIENCE, Process, Tool, command, run},
+    programs, series,
 };
-use crate::{Driver, Error, Outcome, Site, Span, Timing};
+use crate::{Driver, Error, Outcome, Site, Span, Timing, files};
 
 /// Of its logs of bandwidth.
 const LOG_MILLISECONDS: f64 = 200.0;
@@ -136,9 +134,9 @@ impl Fio {
         Ok(if held.is_dir() { Target::File(path.join("ringfence-fio")) } else { Target::Device(path) })
     }
 
-    fn command(&self, site: &Site<'_>) -> Result<Command, Error> {
+    fn command(&self, site: &Site<'_>) -> Result<Tool, Error> {
         let target = self.target(site)?;
-        let mut fio = command(site.launch, site.group, &FIO.find()?, None, "KILL");
+        let mut fio = command(site.launch, site.group, &programs::find(&FIO)?, None, "KILL");
         let options = &self.options;
         let jobs = options.jobs.unwrap_or(4);
         // as threads they end with their process
@@ -177,7 +175,7 @@ impl Target {
 
 impl Driver for Fio {
     fn versions(&self) -> Result<Vec<(String, String)>, Error> {
-        Ok(vec![("fio".to_owned(), programs::version(&FIO.find()?))])
+        Ok(vec![("fio".to_owned(), programs::version(&programs::find(&FIO)?))])
     }
 
     fn prepare(&mut self, site: &Site<'_>) -> Result<(), Error> {
@@ -187,10 +185,6 @@ impl Driver for Fio {
         let mut fio = self.command(site)?;
         fio.arg("--create_only=1");
         run(fio, "fio-create", site.directory, Duration::from_secs(600)).map(drop)
-    }
-
-    fn has_own_clock(&self) -> bool {
-        true
     }
 
     fn start(&mut self, site: &Site<'_>, timing: Timing) -> Result<(), Error> {
@@ -224,7 +218,7 @@ impl Driver for Fio {
             return Err(Failure::unreadable("fio", "it was not started").into());
         };
         process.finish(ends_by.saturating_duration_since(Instant::now()))?;
-        let text = fs::read_to_string(&report).map_err(Failure::file("read", &report))?;
+        let text = files::tool_text(&report).map_err(Failure::file("read", &report))?;
         let directory = report.parent().unwrap_or(&report).to_owned();
         let seconds = span.to.saturating_duration_since(span.from).as_secs_f64();
         let report_read = read(&text)?;
@@ -328,11 +322,11 @@ fn logs(directory: &Path) -> Result<Vec<PathBuf>, Error> {
 }
 
 /// Rates of all jobs. fio's log of operations rounds a rate down to a whole number, which at few a second is most of
-/// it: they are told from bytes and the size of a block.
+/// it: they are reported from bytes and the size of a block.
 fn over_time(logs: &[PathBuf], block: f64, seconds: f64) -> Result<Vec<experiment::results::Series>, Error> {
     let (mut bytes, mut operations) = (Vec::new(), Vec::new());
     for log in logs {
-        let text = fs::read_to_string(log).map_err(Failure::file("read", log))?;
+        let text = files::tool_text(log).map_err(Failure::file("read", log))?;
         for line in text.lines() {
             let (end, amount) =
                 logged(line).ok_or_else(|| Failure::unreadable("fio", format!("'{line}' in its log")))?;
@@ -387,7 +381,7 @@ mod tests {
         // 77.5 * 2^22: the bin from 77 to 78
         assert_eq!(upper_end(325_058_560), Some(78 << 22));
         assert_eq!(upper_end(127), Some(127));
-        // fio 3.33 tells 30 s as 17112760320
+        // fio 3.33 says 30 s as 17112760320
         assert_eq!(upper_end(17_112_760_320), None);
         let slow = job(60_000, 4, r#"{"17112760320": 4}"#, 30_000_000_000);
         let outcome = outcome(&read(&format!("{{\"jobs\": [{slow}]}}")).unwrap());
@@ -395,7 +389,7 @@ mod tests {
     }
 
     #[test]
-    fn a_job_that_failed_is_told() {
+    fn a_job_that_failed_is_reported() {
         let error = read("{\"jobs\": [{\"error\": 5}]}").err().unwrap().to_string();
         assert_eq!(
             error,

@@ -4,7 +4,7 @@
 use std::{
     fs,
     path::{Path, PathBuf},
-    process::{Command, Stdio},
+    process::Stdio,
     time::Duration,
 };
 
@@ -13,10 +13,10 @@ use units::Bytes;
 
 use super::{
     Failure,
-    process::{PATIENCE, Process, run},
+    process::{PATIENCE, Process, Tool, run},
     transactions::{Clients, log_prefix},
 };
-use crate::{Driver, Error, Outcome, Site, Span, Timing, oltp::ServerReport};
+use crate::{Driver, Error, Outcome, Site, Span, Timing, files, oltp::ServerReport};
 
 /// What its clients' files are named after.
 const NAME: &str = "oltp";
@@ -87,10 +87,10 @@ impl Oltp {
     }
 
     /// One of its processes, up to its own options.
-    fn command(&self, site: &Site<'_>, group: Option<&str>, process: &str, directory: &Path) -> Command {
+    fn command(&self, site: &Site<'_>, group: Option<&str>, process: &str, directory: &Path) -> Tool {
         // our file may have been replaced meanwhile, and what starts the process may be another program
         let this = PathBuf::from(format!("/proc/{}/exe", std::process::id()));
-        let mut command = site.launch.command(group, this.as_os_str());
+        let mut command = Tool::new(site.launch.command(group, this.as_os_str()), site.launch.stop());
         command.arg(SUBCOMMAND).arg(process).arg("--directory").arg(directory);
         command.args(["--workers", &self.workers.to_string(), "--parent", &std::process::id().to_string()]);
         command
@@ -124,16 +124,13 @@ impl Driver for Oltp {
         run(fill, "oltp-fill", site.directory, Duration::from_secs(3600)).map(drop)
     }
 
-    fn has_own_clock(&self) -> bool {
-        false
-    }
-
     fn start(&mut self, site: &Site<'_>, _: Timing) -> Result<(), Error> {
         let directory = self.directory()?;
         let mut server = self.command(site, site.group, "oltp-server", directory);
         server.args(["--memory", &self.memory.to_string()]).stdin(Stdio::piped());
         let mut server = Process::start_with_input(server, "oltp-server", site.directory)?;
-        server.wait_until(|server| fs::read(server.output()).is_ok_and(|text| text.contains(&b'\n')))?;
+        server
+            .wait_until(|server| files::tool_text(server.output()).is_ok_and(|text| text.contains('\n')))?;
         let mut clients = self.command(site, site.clients_group, "oltp-clients", directory);
         clients.args(["--clients", &self.clients.to_string(), "--rows", &self.rows.to_string()]);
         clients.args(["--transfers", if self.transfers { "1" } else { "0" }]);
@@ -157,7 +154,7 @@ impl Driver for Oltp {
         let mut counted = clients.stop(span, self.rate.is_some(), Process::end_input)?;
         server.end_input();
         server.finish(PATIENCE)?;
-        let text = fs::read_to_string(server.output()).map_err(Failure::file("read", server.output()))?;
+        let text = files::tool_text(server.output()).map_err(Failure::file("read", server.output()))?;
         let line = text.lines().last().unwrap_or_default();
         let report: ServerReport = serde_json::from_str(line)
             .map_err(|source| Error::Report { name: "OLTP server".to_owned(), source })?;
@@ -180,12 +177,12 @@ impl Drop for Oltp {
 
 impl Drop for Shards {
     fn drop(&mut self) {
-        // the site's directory is removed by whoever made it; this one holds most of it
+        // the site's directory is removed by who made it; this one holds most of it
         let _ = fs::remove_dir_all(&self.0);
     }
 }
 
-/// What clients were told, the server did, and the database holds must be the same.
+/// What clients were reported, the server did, and the database holds must be the same.
 fn agree(server: &ServerReport, clients: u64, transfers: bool) -> Result<(), Error> {
     let expected = if transfers { clients } else { 0 };
     if server.done == clients && server.transfers == expected && server.history == expected && server.balanced

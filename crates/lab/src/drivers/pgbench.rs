@@ -1,5 +1,5 @@
 //! pgbench, on a PostgreSQL of the lab's own or on the user's. Figures are counted from pgbench's log of single
-//! transactions, over exactly the span asked for. The user's server is never started, stopped or filled.
+//! transactions, over exactly the span requested. The user's server is never started, stopped or filled.
 
 use std::{
     fs,
@@ -8,23 +8,23 @@ use std::{
     time::Duration,
 };
 
-use experiment::file;
+use experiment::{drivers::PGBENCH, file};
 use rustix::process::Signal;
 use system::ProcessReader;
 
 use super::{
     Failure,
     postgresql::{Cluster, Server},
-    process::{PATIENCE, command, run},
-    programs::{self, PGBENCH},
+    process::{PATIENCE, Tool, command, run},
+    programs,
     transactions::{Clients, log_prefix},
 };
-use crate::{Driver, Error, Outcome, Site, Span, Timing};
+use crate::{Driver, Error, Outcome, Site, Span, Timing, files};
 
 /// The program, and what its files are named after.
 const NAME: &str = "pgbench";
 
-/// pgbench ends by itself only if its lab is gone. It is asked to end by the signal that its own clock would send.
+/// pgbench ends by itself only if its lab is gone. It is ended by the signal that its own clock would send.
 const LONGEST_SECONDS: &str = "1000000";
 
 /// Built-in scripts, by their name in the experiment file.
@@ -89,14 +89,14 @@ impl Pgbench {
             (None, Some(cluster)) => Ok(cluster.programs().join("pgbench")),
             (None, None) => programs::postgresql().map(|programs| programs.join("pgbench")),
             // any pgbench does for the user's server
-            (Some(_), _) => {
-                programs::postgresql().map(|programs| programs.join("pgbench")).or_else(|_| PGBENCH.find())
-            }
+            (Some(_), _) => programs::postgresql()
+                .map(|programs| programs.join("pgbench"))
+                .or_else(|_| programs::find(&PGBENCH)),
         }
     }
 
     /// pgbench or another client, up to its own arguments.
-    fn client(&self, site: &Site<'_>, program: &str) -> Result<Command, Error> {
+    fn client(&self, site: &Site<'_>, program: &str) -> Result<Tool, Error> {
         let path = self.program()?.with_file_name(program);
         let mut client = command(site.launch, site.clients_group, &path, None, "KILL");
         if let (None, Some(cluster)) = (&self.options.dsn, &self.cluster) {
@@ -125,9 +125,10 @@ impl Pgbench {
         }
         let mut ask = self.client(site, "psql")?;
         ask.args(["-X", "-A", "-t", "-c", "select to_regclass('pgbench_accounts') is not null", dsn]);
-        let asked = run(ask, "psql", site.directory, PATIENCE)?;
-        let told = fs::read_to_string(asked.output()).map_err(Failure::file("read", asked.output()))?;
-        if self.script_file().is_none() && told.trim() != "t" {
+        let requested = run(ask, "psql", site.directory, PATIENCE)?;
+        let reported =
+            files::tool_text(requested.output()).map_err(Failure::file("read", requested.output()))?;
+        if self.script_file().is_none() && reported.trim() != "t" {
             let text = "the server that dsn names has no tables of pgbench".to_owned();
             let hint = format!("pgbench -i -s {} \"{dsn}\"", self.options.scale.unwrap_or(10));
             return Err(Failure::Unfit { text, hint }.into());
@@ -181,10 +182,6 @@ impl Driver for Pgbench {
         // kept at once: it is removed with us, also if it can't be filled
         self.cluster = Some(Cluster::make(site)?);
         self.cluster.as_ref().map_or(Ok(()), |cluster| self.fill(site, cluster))
-    }
-
-    fn has_own_clock(&self) -> bool {
-        false
     }
 
     fn start(&mut self, site: &Site<'_>, _: Timing) -> Result<(), Error> {

@@ -10,13 +10,14 @@ use std::{
     time::Duration,
 };
 
+use experiment::drivers::PGBENCH;
 use rustix::process::Signal;
 use system::Accounts;
 
 use super::{
     Failure,
-    process::{PATIENCE, Process, command, run},
-    programs::{self, PGBENCH},
+    process::{PATIENCE, Process, Tool, command, run},
+    programs,
 };
 use crate::{Error, Site};
 
@@ -67,13 +68,15 @@ impl Cluster {
         Ok(cluster)
     }
 
-    /// Nobody but the server's user may enter: the server trusts whoever reaches its socket.
+    /// Nobody but the server's user may enter: the server trusts who reaches its socket.
     fn hand_over(&self) -> Result<(), Error> {
         let failed = || Failure::file("hand over", &self.directory);
         fs::set_permissions(&self.directory, fs::Permissions::from_mode(0o700)).map_err(failed())?;
         if let Some(owner) = self.owner {
             let numbers = Accounts::new().owner(&format!("{owner}:{owner}"));
-            let Ok((Some(user), Some(group))) = numbers else { return Err(Error::from(PGBENCH.missing())) };
+            let Ok((Some(user), Some(group))) = numbers else {
+                return Err(Error::from(programs::missing(&PGBENCH)));
+            };
             chown(&self.directory, Some(user), Some(group)).map_err(failed())?;
         }
         Ok(())
@@ -96,7 +99,7 @@ impl Cluster {
         }
     }
 
-    fn as_owner(&self, site: &Site<'_>, group: Option<&str>, program: &str) -> Command {
+    fn as_owner(&self, site: &Site<'_>, group: Option<&str>, program: &str) -> Tool {
         // an immediate shutdown, by which its children and its shared memory end, too
         let at_end = if program == "postgres" { "QUIT" } else { "KILL" };
         let mut command = command(site.launch, group, &self.programs.join(program), self.owner, at_end);
@@ -150,7 +153,7 @@ fn without_variables(command: &mut Command) {
 
 impl Drop for Cluster {
     fn drop(&mut self) {
-        // the site's directory is removed by whoever made it; this one holds most of it
+        // the site's directory is removed by who made it; this one holds most of it
         let _ = fs::remove_dir_all(&self.directory);
     }
 }

@@ -2,7 +2,7 @@
 //! the thread that started it, not even after SIGKILL, nor the value that stands for it.
 
 use std::{
-    fs::{self, File},
+    ops::{Deref, DerefMut},
     os::unix::process::CommandExt,
     path::{Path, PathBuf},
     process::{Child, Command, ExitStatus, Stdio},
@@ -18,17 +18,65 @@ use rustix::{
     time::Timespec,
 };
 
-use super::{Failure, programs};
-use crate::{Error, Launch};
+use super::{Failure, bounded_log::BoundedLog, programs};
+use crate::{Error, Launch, Stop, files};
 
-/// How often a state is looked at that nobody tells.
+/// How often a state is looked at that nobody says.
 pub(super) const POLL: Duration = Duration::from_millis(5);
 
-/// How long a tool may take to begin, or to end after it was told to. Generous: a group's limits hold for it, too.
-pub(super) const PATIENCE: Duration = Duration::from_secs(120);
+/// How long a tool may take to begin, or to end after its signal. Generous: a group's limits hold for it, too.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
+
+/// Once a stop was requested, a tool that was sent its signal has this long.
+const AFTER_STOP: Duration = Duration::from_secs(1);
+
+/// How often a wait looks whether a stop was requested.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// A tool's command, with what ends the wait for it.
+pub(crate) struct Tool {
+    command: Command,
+    stop: Stop,
+}
+
+impl Tool {
+    /// Of a program that [`Launch`] starts.
+    pub fn new(command: Command, stop: Stop) -> Tool {
+        Tool { command, stop }
+    }
+
+    /// What ends the wait for it.
+    pub fn stop(&self) -> Stop {
+        self.stop.clone()
+    }
+}
+
+impl Deref for Tool {
+    type Target = Command;
+
+    fn deref(&self) -> &Command {
+        &self.command
+    }
+}
+
+impl DerefMut for Tool {
+    fn deref_mut(&mut self) -> &mut Command {
+        &mut self.command
+    }
+}
 
 /// A command whose program begins in a group, as another user if need be, and is sent `at_end` if we die.
 pub(super) fn command(
+    launch: &dyn Launch,
+    group: Option<&str>,
+    program: &Path,
+    user: Option<&str>,
+    at_end: &str,
+) -> Tool {
+    Tool::new(plain_command(launch, group, program, user, at_end), launch.stop())
+}
+
+fn plain_command(
     launch: &dyn Launch,
     group: Option<&str>,
     program: &Path,
@@ -50,15 +98,18 @@ pub(super) fn command(
 
 /// A tool's process with whatever it starts in its process group.
 #[derive(Debug)]
-pub(super) struct Process {
+pub(crate) struct Process {
     name: String,
     child: Child,
-    /// Tells its end to whoever waits; `None`: it is looked at again and again.
+    /// Tells its end to who waits; `None`: it is looked at again and again.
     descriptor: Option<OwnedFd>,
     /// Of the child, once it was waited for: its number may then be another's.
     status: Option<ExitStatus>,
     output: PathBuf,
     messages: PathBuf,
+    /// Not written to its end yet.
+    logs: Vec<BoundedLog>,
+    stop: Stop,
 }
 
 impl Process {
@@ -66,7 +117,7 @@ impl Process {
     ///
     /// # Errors
     /// The files can't be made, or the program can't be started.
-    pub fn start(mut command: Command, name: &str, directory: &Path) -> Result<Process, Error> {
+    pub fn start(mut command: Tool, name: &str, directory: &Path) -> Result<Process, Error> {
         command.stdin(Stdio::null());
         Process::start_with_input(command, name, directory)
     }
@@ -75,20 +126,24 @@ impl Process {
     ///
     /// # Errors
     /// As [`Process::start`].
-    pub fn start_with_input(mut command: Command, name: &str, directory: &Path) -> Result<Process, Error> {
+    pub fn start_with_input(mut command: Tool, name: &str, directory: &Path) -> Result<Process, Error> {
         let path = |end: &str| directory.join(format!("{name}.{end}"));
-        let create = |path: &Path| File::create(path).map_err(Failure::file("create", path));
+        let log = |path: &Path| BoundedLog::begin(path).map_err(Failure::file("create", path));
         let (output, messages) = (path("out"), path("err"));
+        let ((out, out_log), (err, err_log)) = (log(&output)?, log(&messages)?);
         let child = command
             .current_dir(directory)
-            .stdout(create(&output)?)
-            .stderr(create(&messages)?)
+            .stdout(out)
+            .stderr(err)
             // Ctrl-C is for us: we end our children ourselves
             .process_group(0)
             .spawn()
             .map_err(|source| Error::Start { name: name.to_owned(), source })?;
+        let stop = command.stop();
+        drop(command); // its ends of the pipes are the child's alone
         let descriptor = pid_of(child.id()).and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
-        Ok(Process { name: name.to_owned(), child, descriptor, status: None, output, messages })
+        let logs = vec![out_log, err_log];
+        Ok(Process { name: name.to_owned(), child, descriptor, status: None, output, messages, logs, stop })
     }
 
     /// Its process.
@@ -117,6 +172,7 @@ impl Process {
             if waitid(WaitId::Pid(pid), look).map_err(|errno| failed(errno.into()))?.is_some() {
                 let _ = kill_process_group(pid, Signal::KILL);
                 self.status = Some(self.child.wait().map_err(failed)?);
+                self.logs.drain(..).for_each(BoundedLog::end);
             }
         }
         Ok(self.status)
@@ -137,7 +193,7 @@ impl Process {
     /// Waits until it works, as `works` finds.
     ///
     /// # Errors
-    /// It ended before, or takes too long.
+    /// It ended before, or takes too long; [`Error::Interrupted`].
     pub fn wait_until(&mut self, mut works: impl FnMut(&Process) -> bool) -> Result<(), Error> {
         let begun = Instant::now();
         while !works(self) {
@@ -147,6 +203,7 @@ impl Process {
             if begun.elapsed() > PATIENCE {
                 return Err(self.late(PATIENCE));
             }
+            self.stop.check()?;
             std::thread::sleep(POLL);
         }
         Ok(())
@@ -155,32 +212,40 @@ impl Process {
     /// Waits for its end, which must be a good one.
     ///
     /// # Errors
-    /// It ended badly, or not in time.
+    /// It ended badly, or not in time; [`Error::Interrupted`] as soon as a stop is requested.
     pub fn finish(&mut self, patience: Duration) -> Result<(), Error> {
-        match self.end_within(patience)? {
+        match self.wait(patience, Duration::ZERO)? {
             Some(status) if status.success() => Ok(()),
             Some(status) => Err(self.failure(status)),
             None => Err(self.late(patience)),
         }
     }
 
-    /// Its end, if it comes in time.
+    /// Its end after a signal that it was sent, if it comes in time.
     ///
     /// # Errors
-    /// It can't be waited for.
+    /// It can't be waited for; [`Error::Interrupted`] soon after a stop is requested.
     pub fn end_within(&mut self, patience: Duration) -> Result<Option<ExitStatus>, Error> {
+        self.wait(patience, AFTER_STOP)
+    }
+
+    fn wait(&mut self, patience: Duration, after_stop: Duration) -> Result<Option<ExitStatus>, Error> {
         let until = Instant::now() + patience;
+        let mut stopped: Option<Instant> = None;
         loop {
             let left = until.saturating_duration_since(Instant::now());
             let ended = self.ended()?;
             if ended.is_some() || left.is_zero() {
                 return Ok(ended);
             }
+            if self.stop.is_set() && stopped.get_or_insert_with(Instant::now).elapsed() >= after_stop {
+                return Err(Error::Interrupted);
+            }
             let Some(descriptor) = &self.descriptor else {
                 std::thread::sleep(POLL);
                 continue;
             };
-            let left = left.min(Duration::from_secs(1));
+            let left = left.min(LOOK);
             let left = Timespec { tv_sec: left.as_secs() as i64, tv_nsec: left.subsec_nanos().into() };
             match poll(&mut [PollFd::new(descriptor, PollFlags::IN)], Some(&left)) {
                 Ok(_) | Err(rustix::io::Errno::INTR) => {}
@@ -193,12 +258,7 @@ impl Process {
 
     /// That it ended, with the last lines that it said.
     pub fn failure(&self, status: ExitStatus) -> Error {
-        let last = |path: &Path| {
-            let text = fs::read(path).unwrap_or_default();
-            let text = String::from_utf8_lossy(&text).into_owned();
-            let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
-            lines[lines.len().saturating_sub(4)..].join("; ")
-        };
+        let last = |path: &Path| files::last_lines(path, 4);
         let said = Some(last(&self.messages)).filter(|said| !said.is_empty());
         let message = said.unwrap_or_else(|| last(&self.output));
         Error::Ended { name: self.name.clone(), status: status.to_string(), message }
@@ -226,12 +286,7 @@ fn pid_of(pid: u32) -> Option<Pid> {
 ///
 /// # Errors
 /// It can't be started, ends badly, or not within `patience`.
-pub(super) fn run(
-    command: Command,
-    name: &str,
-    directory: &Path,
-    patience: Duration,
-) -> Result<Process, Error> {
+pub(crate) fn run(command: Tool, name: &str, directory: &Path, patience: Duration) -> Result<Process, Error> {
     let mut process = Process::start(command, name, directory)?;
     process.finish(patience)?;
     Ok(process)

@@ -6,31 +6,11 @@ use std::{
     process::{Command, Stdio},
 };
 
+use experiment::drivers::{PGBENCH, Tool};
+
 use super::Failure;
 
-/// A tool and the packages that hold it: Debian's, Fedora's, openSUSE's, Arch's.
-pub(super) struct Tool {
-    pub program: &'static str,
-    pub packages: [&'static str; 4],
-}
-
-pub(super) const FIO: Tool = Tool { program: "fio", packages: ["fio"; 4] };
-pub(super) const CYCLICTEST: Tool =
-    Tool { program: "cyclictest", packages: ["rt-tests", "realtime-tests", "rt-tests", "rt-tests"] };
-pub(super) const SYSBENCH: Tool = Tool { program: "sysbench", packages: ["sysbench"; 4] };
-pub(super) const STRESS_NG: Tool = Tool { program: "stress-ng", packages: ["stress-ng"; 4] };
-/// The server and pgbench, which some distributions pack apart.
-pub(super) const PGBENCH: Tool = Tool {
-    program: "pgbench",
-    packages: [
-        "postgresql",
-        "postgresql-server postgresql-contrib",
-        "postgresql-server postgresql-contrib",
-        "postgresql",
-    ],
-};
-
-/// The programs that install packages, in the order of [`Tool::packages`].
+/// The programs that install packages, in the order of [`Tool`]'s packages.
 const INSTALLERS: [(&str, &str); 4] = [
     ("apt-get", "apt-get install"),
     ("dnf", "dnf install"),
@@ -38,22 +18,19 @@ const INSTALLERS: [(&str, &str); 4] = [
     ("pacman", "pacman -S"),
 ];
 
-impl Tool {
-    /// Its path.
-    ///
-    /// # Errors
-    /// [`Failure::Missing`].
-    pub fn find(&self) -> Result<PathBuf, Failure> {
-        on_path(self.program).ok_or_else(|| self.missing())
-    }
+/// A tool's path.
+///
+/// # Errors
+/// [`Failure::Missing`].
+pub(super) fn find(tool: &Tool) -> Result<PathBuf, Failure> {
+    on_path(tool.program).ok_or_else(|| missing(tool))
+}
 
-    /// That it is not there.
-    pub fn missing(&self) -> Failure {
-        let here =
-            INSTALLERS.iter().zip(self.packages).find(|((installer, _), _)| on_path(installer).is_some());
-        let install = here.map(|((_, words), packages)| format!("{words} {packages}"));
-        Failure::Missing { program: self.program, install }
-    }
+/// That a tool is not there, with the command that installs it.
+pub(super) fn missing(tool: &Tool) -> Failure {
+    let here = INSTALLERS.iter().zip(tool.packages).find(|((installer, _), _)| on_path(installer).is_some());
+    let install = here.map(|((_, words), packages)| format!("{words} {packages}"));
+    Failure::Missing { program: tool.program, install }
 }
 
 /// A program in the directories of `PATH`, or in those of the superuser, which a plain user's `PATH` may lack.
@@ -84,7 +61,7 @@ pub(super) fn postgresql() -> Result<PathBuf, Failure> {
     versions.sort();
     let newest = versions.pop().map(|(_, directory)| directory);
     let elsewhere = || env::split_paths(&env::var_os("PATH").unwrap_or_default()).find(has);
-    newest.or_else(elsewhere).ok_or_else(|| PGBENCH.missing())
+    newest.or_else(elsewhere).ok_or_else(|| missing(&PGBENCH))
 }
 
 /// The first line that `PROGRAM --version` prints.
@@ -94,8 +71,8 @@ pub(super) fn version(program: &Path) -> String {
 
 /// The first line that a program prints for an option.
 pub(super) fn first_line(program: &Path, option: &str) -> String {
-    let told = Command::new(program).arg(option).stdin(Stdio::null()).output();
-    let lines = told.map(|told| [told.stdout, told.stderr].concat()).unwrap_or_default();
+    let reported = Command::new(program).arg(option).stdin(Stdio::null()).output();
+    let lines = reported.map(|reported| [reported.stdout, reported.stderr].concat()).unwrap_or_default();
     let lines = String::from_utf8_lossy(&lines).into_owned();
     lines.lines().find(|line| !line.trim().is_empty()).unwrap_or("unknown").trim().to_owned()
 }
@@ -106,7 +83,8 @@ mod tests {
 
     #[test]
     fn a_missing_tool_is_told_with_the_command_that_installs_it() {
-        let missing = Tool { program: "no-such-tool", packages: ["a", "b", "c", "d"] }.find().err().unwrap();
+        let tool = Tool { title: "No", program: "no-such-tool", packages: ["a", "b", "c", "d"] };
+        let missing = find(&tool).err().unwrap();
         assert_eq!(missing.to_string(), "no-such-tool is not installed");
         if on_path("apt-get").is_some() {
             assert_eq!(missing.hint().as_deref(), Some("apt-get install a"));

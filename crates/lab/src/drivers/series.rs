@@ -49,12 +49,16 @@ mod tests {
     #[test]
     fn intervals_begin_with_the_span_and_the_cut_ones_are_left_out() {
         let at = [-1.3, -0.9, -0.1, 0.0, 0.5, 0.99, 1.0, 2.4, 2.6];
-        let told = rate("tps", at.into_iter(), 2.5);
-        assert_eq!(told.points, [(-0.5, 2.0), (0.5, 3.0), (1.5, 1.0)]);
+        let reported = rate("tps", at.into_iter(), 2.5);
+        assert_eq!(reported.points, [(-0.5, 2.0), (0.5, 3.0), (1.5, 1.0)]);
         let many: Vec<f64> = (0..2000).map(|number| f64::from(number) / 1000.0).collect();
-        let told = rate("tps", many.into_iter(), 2.0);
-        assert_eq!(told.points.len(), 10);
-        assert!(told.points.iter().all(|(_, rate)| (990.0..=1010.0).contains(rate)), "{:?}", told.points);
+        let reported = rate("tps", many.into_iter(), 2.0);
+        assert_eq!(reported.points.len(), 10);
+        assert!(
+            reported.points.iter().all(|(_, rate)| (990.0..=1010.0).contains(rate)),
+            "{:?}",
+            reported.points
+        );
         assert!(rate("tps", std::iter::empty(), 1.0).points.iter().all(|(_, rate)| *rate == 0.0));
     }
 }

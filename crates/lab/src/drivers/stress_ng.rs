@@ -1,17 +1,17 @@
-//! stress-ng as a load. What it counts (its bogus operations) is told, and is no measure of anything: its makers say
+//! stress-ng as a load. What it counts (its bogus operations) is reported, and is no measure of anything: its makers say
 //! so.
 
 use std::{fs, path::PathBuf};
 
-use experiment::file;
+use experiment::{drivers::STRESS_NG, file};
 use rustix::process::Signal;
 
 use super::{
     Failure,
     process::{PATIENCE, Process, command},
-    programs::{self, STRESS_NG},
+    programs,
 };
-use crate::{Driver, Error, Outcome, Site, Span, Timing};
+use crate::{Driver, Error, Outcome, Site, Span, Timing, files};
 
 pub(super) struct StressNg {
     arguments: Vec<String>,
@@ -31,20 +31,16 @@ impl StressNg {
 
 impl Driver for StressNg {
     fn versions(&self) -> Result<Vec<(String, String)>, Error> {
-        Ok(vec![("stress-ng".to_owned(), programs::version(&STRESS_NG.find()?))])
+        Ok(vec![("stress-ng".to_owned(), programs::version(&programs::find(&STRESS_NG)?))])
     }
 
     fn prepare(&mut self, _: &Site<'_>) -> Result<(), Error> {
         Ok(())
     }
 
-    fn has_own_clock(&self) -> bool {
-        false
-    }
-
     fn start(&mut self, site: &Site<'_>, _: Timing) -> Result<(), Error> {
         // its children end when it ends, also by SIGKILL
-        let mut tool = command(site.launch, site.group, &STRESS_NG.find()?, None, "KILL");
+        let mut tool = command(site.launch, site.group, &programs::find(&STRESS_NG)?, None, "KILL");
         let report = site.directory.join("stress-ng.yaml");
         tool.args(&self.arguments).args(["--timeout", "0", "--metrics", "--yaml"]).arg(&report);
         let process = Process::start(tool, "stress-ng", site.directory)?;
@@ -65,8 +61,8 @@ impl Driver for StressNg {
         }
         process.signal(Signal::INT);
         process.finish(PATIENCE)?;
-        let text = fs::read_to_string(&report).map_err(Failure::file("read", &report))?;
-        let rate = rate(&text).ok_or_else(|| Failure::unreadable("stress-ng", "it tells no rate"))?;
+        let text = files::tool_text(&report).map_err(Failure::file("read", &report))?;
+        let rate = rate(&text).ok_or_else(|| Failure::unreadable("stress-ng", "there is no rate in it"))?;
         let readings = [("rate".to_owned(), rate)].into_iter().collect();
         Ok(Outcome { readings, files: vec![report], ..Outcome::default() })
     }

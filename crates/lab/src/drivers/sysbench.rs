@@ -1,24 +1,24 @@
 //! sysbench's tests of CPU, memory, threads or mutexes, with the user's arguments. Its text is read as version 1.0
 //! writes it. It begins when the warm-up is over, as its histogram can't be emptied.
 
-use std::{fs, time::Duration};
+use std::time::Duration;
 
-use experiment::{file, results::Latency};
+use experiment::{drivers::SYSBENCH, file, results::Latency};
 
 use super::{
     Failure,
     delayed::Delayed,
     distribution::{Bins, from_bins},
     process::{PATIENCE, command},
-    programs::{self, SYSBENCH},
+    programs,
 };
-use crate::{Driver, Error, Outcome, Site, Span, Timing};
+use crate::{Driver, Error, Outcome, Site, Span, Timing, files};
 
 /// Half the width of a bin, as a ratio: its histogram has 1,024 of them from 0.001 ms to 100 s, each named by its middle
 /// (sb_histogram.c).
 const HALF_BIN: f64 = 1.009_05;
 
-/// The longest that its histogram tells apart, in seconds.
+/// The longest that its histogram distinguishes, in seconds.
 const LONGEST: f64 = 100.0;
 
 pub(super) struct Sysbench {
@@ -34,19 +34,15 @@ impl Sysbench {
 
 impl Driver for Sysbench {
     fn versions(&self) -> Result<Vec<(String, String)>, Error> {
-        Ok(vec![("sysbench".to_owned(), programs::version(&SYSBENCH.find()?))])
+        Ok(vec![("sysbench".to_owned(), programs::version(&programs::find(&SYSBENCH)?))])
     }
 
     fn prepare(&mut self, _: &Site<'_>) -> Result<(), Error> {
         Ok(())
     }
 
-    fn has_own_clock(&self) -> bool {
-        true
-    }
-
     fn start(&mut self, site: &Site<'_>, timing: Timing) -> Result<(), Error> {
-        let mut tool = command(site.launch, site.group, &SYSBENCH.find()?, None, "KILL");
+        let mut tool = command(site.launch, site.group, &programs::find(&SYSBENCH)?, None, "KILL");
         // whole seconds are all it takes
         let seconds = timing.duration.as_secs_f64().ceil().max(1.0) as u64;
         // as often as there is time for
@@ -69,9 +65,9 @@ impl Driver for Sysbench {
         let run = self.run.take().ok_or_else(|| Failure::unreadable("sysbench", "it was not started"))?;
         let process = run.finish()?.process;
         let path = process.output();
-        let text = fs::read_to_string(path).map_err(Failure::file("read", path))?;
-        let rate =
-            rate(&text).ok_or_else(|| Failure::unreadable("sysbench", "it tells no events and time"))?;
+        let text = files::tool_text(path).map_err(Failure::file("read", path))?;
+        let rate = rate(&text)
+            .ok_or_else(|| Failure::unreadable("sysbench", "there are no events and no time in it"))?;
         Ok(Outcome {
             readings: [("rate".to_owned(), rate)].into_iter().collect(),
             latencies: latency(&text).map(|latency| ("latency".to_owned(), latency)).into_iter().collect(),
@@ -91,7 +87,7 @@ fn number(text: &str, heading: &str) -> Option<f64> {
     rest.trim().trim_end_matches('s').parse().ok()
 }
 
-/// Events per second: as it tells them (cpu, memory), or over its whole time.
+/// Events per second: as it says them (cpu, memory), or over its whole time.
 fn rate(text: &str) -> Option<f64> {
     let operations = || {
         let line = text.lines().find(|line| line.starts_with("Total operations:"))?;
@@ -111,10 +107,10 @@ fn latency(text: &str) -> Option<Latency> {
     let (within, beyond): (Vec<_>, Vec<_>) =
         text.lines().filter_map(bin).partition(|(end, _)| *end < LONGEST);
     let of = |heading| Some(number(text, heading)? * MILLISECOND);
-    // it tells two digits: with many short events their sum is more exact
+    // it says two digits: with many short events their sum is more exact
     let count = within.iter().chain(&beyond).map(|(_, count)| *count as f64).sum::<f64>();
     let (mean, min, max) = (of("sum:")? / count.max(1.0), of("min:")?, of("max:")?);
-    // so that no quantile is told as shorter than the bin it is in
+    // so that no quantile is reported as shorter than the bin it is in
     let max = within.last().map_or(max, |(end, _)| max.max(end / HALF_BIN));
     let beyond = beyond.iter().map(|(_, count)| count).sum();
     from_bins(Bins { bins: &within, beyond, mean, min, max, missed: 0 })
@@ -150,10 +146,16 @@ Latency (ms):
     #[test]
     fn its_text_is_read() {
         assert_eq!(rate(CPU), Some(547.66));
-        let told = latency(CPU).unwrap();
-        assert_eq!(told.count, 2214);
-        assert!((told.mean - 4.0573 / 2214.0).abs() < 1e-9 && (told.min - 0.36e-3).abs() < 1e-9, "{told:?}");
-        assert!(told.p50 > 0.388e-3 && told.p50 < 0.395e-3 && told.p99 > 4.407e-3, "{told:?}");
+        let reported = latency(CPU).unwrap();
+        assert_eq!(reported.count, 2214);
+        assert!(
+            (reported.mean - 4.0573 / 2214.0).abs() < 1e-9 && (reported.min - 0.36e-3).abs() < 1e-9,
+            "{reported:?}"
+        );
+        assert!(
+            reported.p50 > 0.388e-3 && reported.p50 < 0.395e-3 && reported.p99 > 4.407e-3,
+            "{reported:?}"
+        );
         let memory = "Total operations: 7765915 (3876810.55 per second)\n";
         assert_eq!(rate(memory), Some(3_876_810.55));
         assert_eq!(rate("    total time:   2.0s\n    total number of events:    10\n"), Some(5.0));

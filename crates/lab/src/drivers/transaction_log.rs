@@ -2,14 +2,13 @@
 //! (pgbench(1), "Per-Transaction Logging").
 
 use std::{
-    fs::File,
     io::{BufRead, BufReader},
     ops::Range,
     path::{Path, PathBuf},
 };
 
 use super::{Failure, distribution::Distribution};
-use crate::Error;
+use crate::{Error, files};
 
 /// Transactions of a span, and of the whole log.
 pub(super) struct Tally {
@@ -54,7 +53,7 @@ impl Tally {
 
     fn add(&mut self, log: &Path, span: &Range<i64>, with_lag: bool) -> Result<(), Error> {
         let mut file =
-            BufReader::with_capacity(1 << 16, File::open(log).map_err(Failure::file("open", log))?);
+            BufReader::with_capacity(1 << 16, files::open(log).map_err(Failure::file("open", log))?);
         let mut text = Vec::new();
         loop {
             text.clear();
@@ -134,7 +133,7 @@ mod tests {
         let tally = Tally::read(&[log], &(2_000_000..2_000_010), false).unwrap();
         assert_eq!((tally.latency.count(), tally.failed, tally.skipped, tally.all), (2, 1, 1, 4));
         assert_eq!(tally.ends, [-1, 0, 9, 10]);
-        let told = tally.latency.latency(1e-6, tally.skipped).unwrap();
-        assert_eq!((told.min, told.max, told.missed), (7e-6, 9e-6, 1));
+        let reported = tally.latency.latency(1e-6, tally.skipped).unwrap();
+        assert_eq!((reported.min, reported.max, reported.missed), (7e-6, 9e-6, 1));
     }
 }

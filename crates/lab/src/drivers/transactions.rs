@@ -8,17 +8,16 @@ use std::{
     io::{BufRead, BufReader},
     ops::Range,
     path::{Path, PathBuf},
-    process::Command,
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
 use super::{
     Failure,
-    process::{PATIENCE, Process},
+    process::{PATIENCE, Process, Tool},
     series,
     transaction_log::Tally,
 };
-use crate::{Error, Outcome, Span};
+use crate::{Error, Outcome, Span, files};
 
 /// Clients at work. Ended when dropped.
 pub(super) struct Clients {
@@ -35,7 +34,7 @@ struct Clock {
     microseconds: i64,
 }
 
-/// What pgbench tells each second on standard error. Its log is written in pieces of 4 KB, which come too seldom
+/// What pgbench says each second on standard error. Its log is written in pieces of 4 KB, which come too seldom
 /// where transactions are slow.
 struct Progress {
     lines: BufReader<fs::File>,
@@ -46,7 +45,7 @@ struct Progress {
     at: f64,
     done: f64,
     rate: f64,
-    told: f64,
+    reported: f64,
 }
 
 /// Where the logs are.
@@ -73,7 +72,7 @@ impl Clients {
     ///
     /// # Errors
     /// They can't be started, or a log can't be removed.
-    pub fn start(command: Command, name: &'static str, directory: &Path) -> Result<Clients, Error> {
+    pub fn start(command: Tool, name: &'static str, directory: &Path) -> Result<Clients, Error> {
         for old in logs(directory, name, None)? {
             fs::remove_file(&old).map_err(Failure::file("remove", &old))?;
         }
@@ -136,13 +135,13 @@ pub(super) struct Counted {
 
 /// Its summary must count what its log holds.
 fn agree(name: &str, clients: &Process, logged: u64) -> Result<(), Error> {
-    let text = fs::read_to_string(clients.output()).map_err(Failure::file("read", clients.output()))?;
+    let text = files::tool_text(clients.output()).map_err(Failure::file("read", clients.output()))?;
     let line = text.lines().find_map(|line| line.strip_prefix("number of transactions actually processed: "));
-    let told = line.and_then(|rest| rest.split('/').next()?.trim().parse::<u64>().ok());
-    match told {
-        Some(told) if told == logged => Ok(()),
-        Some(told) => {
-            let reason = format!("its summary has {told} transactions, its log {logged}");
+    let reported = line.and_then(|rest| rest.split('/').next()?.trim().parse::<u64>().ok());
+    match reported {
+        Some(reported) if reported == logged => Ok(()),
+        Some(reported) => {
+            let reason = format!("its summary has {reported} transactions, its log {logged}");
             Err(Failure::unreadable(name, reason).into())
         }
         None => Err(Failure::unreadable(name, "its summary has no number of transactions").into()),
@@ -163,7 +162,7 @@ fn outcome(tally: &Tally, counted: &Range<i64>, files: Vec<PathBuf>) -> Outcome 
     let lag = tally.lag.latency(1e-6, tally.skipped);
     let all = [("latency", latency), ("lag", lag)];
     let latencies: BTreeMap<_, _> =
-        all.into_iter().filter_map(|(name, told)| Some((name.to_owned(), told?))).collect();
+        all.into_iter().filter_map(|(name, reported)| Some((name.to_owned(), reported?))).collect();
     let ends = tally.ends.iter().map(|microseconds| *microseconds as f64 / 1e6);
     let series = vec![series::rate("tps", ends, seconds)];
     Outcome { readings, latencies, series, files, ..Outcome::default() }
@@ -188,9 +187,9 @@ impl Clock {
 impl Progress {
     fn new(clients: &Process) -> Result<Progress, Error> {
         let path = clients.messages();
-        let lines = BufReader::new(fs::File::open(path).map_err(Failure::file("open", path))?);
+        let lines = BufReader::new(files::open(path).map_err(Failure::file("open", path))?);
         let unfinished = String::new();
-        Ok(Progress { lines, unfinished, begun: None, at: 0.0, done: 0.0, rate: 0.0, told: 0.0 })
+        Ok(Progress { lines, unfinished, begun: None, at: 0.0, done: 0.0, rate: 0.0, reported: 0.0 })
     }
 
     /// Reads what is new; is there anything yet?
@@ -210,12 +209,12 @@ impl Progress {
         self.begun.is_some()
     }
 
-    /// Transactions so far: as last told, and on at that rate for a second at most.
+    /// Transactions so far: as last reported, and on at that rate for a second at most.
     fn now(&mut self) -> f64 {
         self.read();
         let since = self.begun.map_or(0.0, |begun| begun.elapsed().as_secs_f64()) - self.at;
-        self.told = self.told.max(self.done + self.rate * since.clamp(0.0, 1.0));
-        self.told
+        self.reported = self.reported.max(self.done + self.rate * since.clamp(0.0, 1.0));
+        self.reported
     }
 }
 

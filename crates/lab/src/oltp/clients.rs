@@ -1,5 +1,5 @@
 //! The clients: a thread and a connection each, one transaction at a time. Each transaction is logged in pgbench's format,
-//! progress is told on standard error as pgbench tells it, the number of all at the end. They work until their standard
+//! progress is reported on standard error as pgbench says it, the number of all at the end. They work until their standard
 //! input ends.
 
 use std::{
@@ -118,7 +118,7 @@ fn tell_progress(shared: &Arc<Shared>) -> Result<(), Error> {
         let (at, rate) =
             (now.since(begun) as f64 / 1e9, (done - before) as f64 * 1e9 / now.since(last) as f64);
         let line = writeln!(io::stderr().lock(), "progress: {at:.3} s, {rate:.3} tps");
-        line.map_err(|source| Error::System { what: "cannot tell the progress", source })?;
+        line.map_err(|source| Error::System { what: "cannot report the progress", source })?;
         (last, before) = (now, done);
     }
     Ok(())

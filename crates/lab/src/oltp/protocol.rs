@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-/// What a client asks for.
+/// What a client requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Ask {
     /// An account's balance.
@@ -54,7 +54,7 @@ pub(super) fn answer(balance: Option<i64>) -> [u8; ANSWER] {
     record
 }
 
-/// Did it do what it was asked for?
+/// Did it do that?
 pub(super) fn is_done(answer: &[u8; ANSWER]) -> bool {
     answer[0] == 1
 }

@@ -1,5 +1,5 @@
 //! The server: a worker for each shard, which serves its connections one question at a time. It works until its
-//! standard input ends, then adds up its tables and tells what it did.
+//! standard input ends, then adds up its tables and says what it did.
 
 use std::{
     ffi::OsString,
@@ -72,7 +72,7 @@ pub fn main_oltp_server(words: impl IntoIterator<Item = OsString>) -> Result<(),
         let worker = Worker::new(&directory, &shard(number), number, memory / workers)?;
         threads.push((worker, Arc::clone(&stop)));
     }
-    // all listen before any client is told so
+    // all listen before any client is reported so
     let threads = threads.into_iter().map(|(worker, stop)| {
         thread::Builder::new()
             .spawn(move || worker.work(&stop))
@@ -122,7 +122,7 @@ struct Connection {
 impl Worker {
     fn new(directory: &Path, shard: &Path, number: u64, memory: u64) -> Result<Worker, Error> {
         let path = socket(directory, number);
-        let _ = std::fs::remove_file(&path); // of the run before; another cause is told by the next line
+        let _ = std::fs::remove_file(&path); // of the run before; another cause is reported by the next line
         let listener = UnixListener::bind(&path).map_err(system("cannot listen on a socket"))?;
         listener.set_nonblocking(true).map_err(system("cannot listen on a socket"))?;
         let shard = Shard::open(shard, memory).map_err(database)?;
@@ -165,7 +165,7 @@ impl Worker {
         }
     }
 
-    /// Serves those that are ready; whoever has gone is forgotten.
+    /// Serves those that are ready; who has gone is forgotten.
     fn serve(&mut self, ready: &[bool]) -> Result<(), Error> {
         let mut gone = Vec::new();
         for (place, connection) in self.connections.iter_mut().enumerate() {

@@ -44,7 +44,7 @@ pub(super) struct Shard {
     memory: Vec<u64>,
 }
 
-/// Makes a shard anew, filled.
+/// Makes a shard again, filled.
 pub(super) fn fill(path: &Path, rows: u64) -> rusqlite::Result<()> {
     let mut database = Connection::open(path)?;
     database.execute_batch(TABLES)?;
@@ -72,7 +72,7 @@ impl Shard {
         Ok(Shard { database, memory })
     }
 
-    /// Does what is asked for; `None`: there is no such account. Each statement is parsed and planned anew, as most
+    /// Does what is requested; `None`: there is no such account. Each statement is parsed and planned again, as most
     /// applications have it done: prepared once, a select is little more than its two system calls.
     pub fn serve(&mut self, ask: Ask) -> rusqlite::Result<Option<i64>> {
         match ask {
@@ -174,7 +174,7 @@ mod tests {
         let sums = Sums { accounts: 25, tellers: 25, branches: 25, history: 2 };
         assert_eq!(shard.sums().unwrap(), sums);
         drop(shard);
-        // balances stay, the history begins anew
+        // balances stay, the history begins again
         assert_eq!(Shard::open(&path, 0).unwrap().sums().unwrap(), Sums { history: 0, ..sums });
     }
 }

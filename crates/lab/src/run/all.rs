@@ -1,7 +1,7 @@
 //! All runs of an experiment in their order, each again while a gate rejects it, and what they say after each.
 
 use std::{
-    sync::atomic::Ordering,
+    sync::mpsc::{RecvTimeoutError, channel},
     time::{Duration, Instant},
 };
 
@@ -16,9 +16,10 @@ use experiment::{
 use super::{
     Request, Step, gate,
     one::{Bench, CellOf},
-    store::{self, Begun, Store},
+    sampling::figure_unit,
+    store::{Begun, Store, text_of},
 };
-use crate::Error;
+use crate::{Error, Stop};
 
 /// Makes what is missing of them. A rejected run is made again at once, so that its block stays together.
 pub(super) fn runs(
@@ -28,17 +29,15 @@ pub(super) fn runs(
     store: &mut Store,
 ) -> Result<Results, Error> {
     let experiment = bench.experiment;
-    let mut runs = store::runs(&request.directory)?;
+    let mut runs = store.runs()?;
     let order = design::order(experiment, bench.lengths.order, begun.design.seed, begun.design.repetitions);
-    let environment = store::environment(&request.directory)?;
+    let environment = store.environment()?;
     let clock = Instant::now();
     let earlier = begun.took;
     for (number, planned) in order.iter().enumerate() {
         let cell = CellOf { condition: &planned.cell.condition, load: planned.cell.load.as_deref() };
         while let Some(attempt) = next_attempt(&runs, planned, experiment.gates.retries) {
-            if request.stop.load(Ordering::Relaxed) {
-                return Err(Error::Interrupted);
-            }
+            request.stop.check()?;
             (request.progress)(&Step::Run {
                 number: number + 1,
                 of: order.len(),
@@ -56,7 +55,7 @@ pub(super) fn runs(
                 ..Run::default()
             };
             let mut run = bench.run(cell, numbers)?;
-            (run.figures, _) = measure::figures(experiment, &run); // a missing one is told in its cell
+            (run.figures, _) = measure::figures(experiment, &run, &figure_unit); // its cell says if one is missing
             store.add(&run)?;
             if let Some(why) = &run.rejected {
                 (request.progress)(&Step::Rejected(why));
@@ -65,11 +64,46 @@ pub(super) fn runs(
             begun.took = earlier + clock.elapsed().as_secs_f64();
             begun.design.took = begun.took;
             store.begun(begun)?;
-            store.results(&said(experiment, begun, &runs, &environment))?;
+            work_out(&request.stop, experiment, begun, &runs, &environment, store)?;
         }
     }
-    let results = said(experiment, begun, &runs, &environment);
-    store.results(&results)?;
+    work_out(&request.stop, experiment, begun, &runs, &environment, store)
+}
+
+/// How often a wait looks whether a stop was requested.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// Works out what the runs say, and writes it. Of thousands of runs that takes longer than who stops an experiment
+/// should wait: the thread that does it is then left to end with the process, as it changes nothing.
+fn work_out(
+    stop: &Stop,
+    experiment: &Experiment,
+    begun: &Begun,
+    runs: &[Run],
+    environment: &Environment,
+    store: &Store,
+) -> Result<Results, Error> {
+    let (experiment, begun, runs, environment) =
+        (experiment.clone(), begun.clone(), runs.to_vec(), environment.clone());
+    let (done, results) = channel();
+    let work = move || {
+        let results = said(&experiment, &begun, runs, environment);
+        let text = text_of(&results);
+        let _ = done.send((results, text)); // nobody waits for it after a stop
+    };
+    let thread = std::thread::Builder::new().name("results".to_owned()).spawn(work);
+    thread.map_err(|source| Error::System { what: "cannot start a thread", source })?;
+    let (results, text) = loop {
+        match results.recv_timeout(LOOK) {
+            Ok(done) => break done,
+            Err(RecvTimeoutError::Timeout) => stop.check()?,
+            Err(RecvTimeoutError::Disconnected) => {
+                return Err(Error::cannot("the results can't be worked out".to_owned()));
+            }
+        }
+    };
+    let text = text.map_err(|source| Error::Report { name: "results".to_owned(), source })?;
+    store.results(&text)?;
     Ok(results)
 }
 
@@ -85,24 +119,25 @@ fn next_attempt(runs: &[Run], planned: &Planned, retries: u32) -> Option<u32> {
 }
 
 /// What the runs so far say.
-fn said(experiment: &Experiment, begun: &Begun, runs: &[Run], environment: &Environment) -> Results {
-    let (cells, comparisons) = summary::summarise(experiment, &begun.design, runs);
+fn said(experiment: &Experiment, begun: &Begun, runs: Vec<Run>, environment: Environment) -> Results {
+    let (cells, comparisons) = summary::summarise(experiment, &begun.design, &runs);
     let planned = design::cells(experiment).len() * begun.design.repetitions as usize;
     let complete = runs.iter().filter(|run| run.rejected.is_none()).count() >= planned;
     Results {
         schema: SCHEMA,
         experiment: experiment.clone(),
-        environment: environment.clone(),
+        environment,
         design: begun.design.clone(),
-        runs: runs.to_vec(),
+        targets: summary::targets(experiment, &cells),
         cells,
         comparisons,
-        notes: notes(begun, runs),
+        notes: notes(begun, &runs),
         complete,
+        runs,
     }
 }
 
-/// What was known at the beginning, and what runs told, once.
+/// What was known at the beginning, and what runs reported, once.
 fn notes(begun: &Begun, runs: &[Run]) -> Vec<String> {
     let mut notes = begun.notes.clone();
     for note in runs.iter().flat_map(|run| &run.notes) {

@@ -11,6 +11,7 @@ use experiment::{
 };
 use kernel::{Host, Seat};
 use settings::{Controller, Version};
+use units::group_path;
 
 use crate::{Error, groups::Groups};
 
@@ -31,7 +32,7 @@ pub(crate) fn give(host: &Host, experiment: &Experiment, groups: &Groups) -> Res
     if wanted.is_empty() || seat.at.version != Version::V1 || budget(&seat.path).is_none() {
         return Ok(Vec::new());
     }
-    let above = seat.path.rsplit_once('/').map_or("", |(above, _)| above);
+    let above = group_path::parent(&seat.path).unwrap_or_default();
     let whole = budget(above).unwrap_or(0.0);
     let below = host.kernel().children(seat.at, above).unwrap_or_default();
     let path = |name: &String| if above.is_empty() { name.clone() } else { format!("{above}/{name}") };
@@ -52,15 +53,15 @@ pub(crate) fn give(host: &Host, experiment: &Experiment, groups: &Groups) -> Res
     })?;
     let text = |share: f64| format!("{}us", (share * PERIOD).floor());
     groups.set_for_good(host, None, &[("cpu.rt_runtime_us".to_owned(), text(shares.values().sum()))])?;
-    let mut told = Vec::new();
+    let mut reported = Vec::new();
     for (group, share) in shares {
         groups.set_for_good(host, Some(group), &[("cpu.rt_runtime_us".to_owned(), text(share))])?;
-        told.push(format!(
+        reported.push(format!(
             "group '{group}' may use {:.0} % of a CPU for real-time tasks (RT_GROUP_SCHED)",
             share * 100.0
         ));
     }
-    Ok(told)
+    Ok(reported)
 }
 
 /// Group → how many threads that wake a thousand times a second its real-time workloads come to, where that is most: in
@@ -156,7 +157,7 @@ mod tests {
         let read = |text: &str| experiment::read(&layout::Source::new("x", text)).experiment.unwrap();
         let experiment = read(text);
         assert_eq!(wanted(&experiment).unwrap(), BTreeMap::from([("a", 4.0)]));
-        // options of a condition count where it asks for most; so does the one load that does
+        // options of a condition count where it requests most; so does the one load that does
         let more = "[[condition]]\nname='d'\noptions.w.threads=3\n\
             [[load]]\nname='l'\n[[load.workload]]\ndriver='cyclic'\ngroup='a'\n\
             [[load]]\nname='k'\n[[load.workload]]\ndriver='cyclic'\ngroup='b'\n\

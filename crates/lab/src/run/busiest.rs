@@ -1,9 +1,9 @@
-//! Which other programs used the CPUs during a run, so that whoever is told of a busy machine knows by what. It is no part
+//! Which other programs used the CPUs during a run, so that a note about a busy machine says by what. It is no part
 //! of any figure: the gate counts by the whole machine's time.
 
 use std::{collections::BTreeMap, fs};
 
-/// So many are told.
+/// So many are reported.
 const TOLD: usize = 3;
 
 /// All processes at one time.
@@ -126,8 +126,8 @@ mod tests {
     fn the_experiments_own_processes_are_not_the_others() {
         let own = std::process::id();
         let now = look(&[(own, 1, 0, 5000), (4_000_001, own, 5, 3000), (4_000_002, 1, 5, 1000)]);
-        let told = now.others_since(&look(&[]), "rf-lab-none", 1.0);
-        let names: Vec<&str> = told.iter().map(|(name, _)| name.as_str()).collect();
+        let reported = now.others_since(&look(&[]), "rf-lab-none", 1.0);
+        let names: Vec<&str> = reported.iter().map(|(name, _)| name.as_str()).collect();
         assert_eq!(names, ["p4000002"]);
     }
 }

@@ -1,4 +1,4 @@
-//! The devices that an experiment's runs share: loop devices on files of their own, with a file system if one is asked
+//! The devices that an experiment's runs share: loop devices on files of their own, with a file system if one is requested
 //! for, and swap files. Each is in the journal before it is made.
 
 use std::{
@@ -7,7 +7,7 @@ use std::{
     os::unix::fs::{FileTypeExt, PermissionsExt},
     path::{Path, PathBuf},
     process::Command,
-    sync::atomic::AtomicBool,
+    time::Duration,
 };
 
 use experiment::{
@@ -17,7 +17,10 @@ use experiment::{
 use units::Bytes;
 
 use super::journal::{Journal, Made, swap_off, unmount};
-use crate::{Error, LoopDevice};
+use crate::{
+    Error, LoopDevice, Stop,
+    drivers::process::{self, Tool},
+};
 
 /// Those of one experiment.
 #[derive(Default)]
@@ -35,7 +38,7 @@ impl Devices {
         given: Option<&Path>,
         directory: &Path,
         journal: &mut Journal,
-        stop: &AtomicBool,
+        stop: &Stop,
     ) -> Result<Devices, Error> {
         let mut devices = Devices::default();
         for (name, device) in &experiment.device {
@@ -45,12 +48,12 @@ impl Devices {
                     check_given(path, writes).map(|()| devices.given.push((name.clone(), path.to_owned())))
                 }
                 (Device::Loop { size, scheduler, file_system }, None) => {
-                    let asked =
+                    let requested =
                         Loop { size, scheduler: scheduler.as_deref(), file_system: file_system.as_deref() };
                     let writes = file_system.is_some() || is_written(experiment, name);
-                    devices.add_loop(name, &asked, writes, directory, journal, stop)
+                    devices.add_loop(name, &requested, writes, directory, journal, stop)
                 }
-                (Device::Swap { size }, _) => devices.add_swap(name, size, directory, journal),
+                (Device::Swap { size }, _) => devices.add_swap(name, size, directory, journal, stop),
             };
             if let Err(error) = made {
                 let _ = devices.remove(); // the journal has what is left
@@ -63,25 +66,25 @@ impl Devices {
     fn add_loop(
         &mut self,
         name: &str,
-        asked: &Loop<'_>,
+        requested: &Loop<'_>,
         writes: bool,
         directory: &Path,
         journal: &mut Journal,
-        stop: &AtomicBool,
+        stop: &Stop,
     ) -> Result<(), Error> {
-        let size = bytes(asked.size)?.next_multiple_of(1 << 20);
+        let size = bytes(requested.size)?.next_multiple_of(1 << 20);
         let device = match writes {
-            true => LoopDevice::attach_for_writing(directory, size, stop)?,
-            false => LoopDevice::attach(directory, size, stop)?,
+            true => LoopDevice::attach_for_writing(directory, size, stop.flag())?,
+            false => LoopDevice::attach(directory, size, stop.flag())?,
         };
         let path = device.path();
-        if let Some(scheduler) = asked.scheduler {
+        if let Some(scheduler) = requested.scheduler {
             let file = PathBuf::from(format!("/sys/block/loop{}/queue/scheduler", device.number()));
             fs::write(&file, scheduler).map_err(Error::file("write", &file))?;
         }
         self.loops.push((name.to_owned(), device));
-        let Some(kind) = asked.file_system else { return Ok(()) };
-        program(&format!("mkfs.{kind}"), &[path.as_os_str()])?;
+        let Some(kind) = requested.file_system else { return Ok(()) };
+        program(&format!("mkfs.{kind}"), &path, directory, stop)?;
         let point = directory.join(format!("{name}.mount"));
         fs::create_dir(&point).map_err(Error::file("make", &point))?;
         journal.write(&Made::Mount(point.clone()))?;
@@ -102,6 +105,7 @@ impl Devices {
         size: &str,
         directory: &Path,
         journal: &mut Journal,
+        stop: &Stop,
     ) -> Result<(), Error> {
         let size = bytes(size)?;
         if swap_there() >= size {
@@ -115,8 +119,8 @@ impl Devices {
             Ok(rustix::fs::fallocate(&file, rustix::fs::FallocateFlags::empty(), 0, size)?)
         });
         made.map_err(Error::file("write", &path))?;
-        program("mkswap", &[path.as_os_str()])?;
-        program("swapon", &[path.as_os_str()])?;
+        program("mkswap", &path, directory, stop)?;
+        program("swapon", &path, directory, stop)?;
         self.swaps.push(path);
         Ok(())
     }
@@ -134,7 +138,7 @@ impl Devices {
         loops.chain(self.given.iter().cloned()).chain(self.mounts.iter().cloned()).collect()
     }
 
-    /// Everything is tried; the first failure is told.
+    /// Everything is tried; the first failure is reported.
     pub fn remove(self) -> Result<(), Error> {
         let mut result = Ok(());
         let mut keep = |done: Result<(), Error>| {
@@ -149,7 +153,7 @@ impl Devices {
     }
 }
 
-/// A loop device as the file asks for it.
+/// A loop device as the file requests it.
 struct Loop<'l> {
     size: &'l str,
     scheduler: Option<&'l str>,
@@ -195,13 +199,12 @@ fn swap_there() -> u64 {
     line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok()).unwrap_or(0) * 1024
 }
 
-/// Runs a program to its end.
-fn program(name: &str, arguments: &[&std::ffi::OsStr]) -> Result<(), Error> {
-    let output = Command::new(name).args(arguments).output();
-    let output = output.map_err(|source| Error::Start { name: name.to_owned(), source })?;
-    if output.status.success() {
-        return Ok(());
-    }
-    let message = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-    Err(Error::Ended { name: name.to_owned(), status: output.status.to_string(), message })
+/// A file system of a large device takes a while.
+const PATIENCE: Duration = Duration::from_secs(600);
+
+/// Runs a program on a device or a file, to its end.
+fn program(name: &str, on: &Path, directory: &Path, stop: &Stop) -> Result<(), Error> {
+    let mut command = Command::new(name);
+    command.arg(on);
+    process::run(Tool::new(command, stop.clone()), name, directory, PATIENCE).map(drop)
 }

@@ -65,7 +65,10 @@ pub(crate) fn driver(of: &file::Driver, program: &Program) -> Result<Box<dyn Dri
     }
 }
 
-fn built_in_driver<W: Workload + 'static>(program: &Program, workload: W) -> Result<Box<dyn Driver>, Error> {
+fn built_in_driver<W: Workload + Send + 'static>(
+    program: &Program,
+    workload: W,
+) -> Result<Box<dyn Driver>, Error> {
     Ok(Box::new(BuiltIn::new(program.clone(), workload)))
 }
 
@@ -101,7 +104,7 @@ pub(crate) struct Replaced {
 }
 
 /// Puts built-in workloads in place of those named; without names, of those whose tool is missing, or of all that have
-/// one if `all` is asked for.
+/// one if `all` is requested.
 pub(crate) fn replace(experiment: &mut Experiment, all: bool, names: Option<&[String]>) -> Replaced {
     let mut replaced = Replaced::default();
     let conditions = &mut experiment.condition;
@@ -112,11 +115,15 @@ pub(crate) fn replace(experiment: &mut Experiment, all: bool, names: Option<&[St
         numbered.map(move |(number, workload)| (format!("{name}.{number}"), workload))
     });
     for (name, workload) in measured.chain(loads) {
-        let Some((instead, tool, by)) = built_in(&workload.driver) else { continue };
+        let row = workload.driver.row();
+        let (Some(instead), Some(by), Some(tool)) = (built_in(&workload.driver), row.built_in, row.tool)
+        else {
+            continue;
+        };
         // the options of conditions are the tool's: each becomes what the built-in one has otherwise there
         let of_conditions = conditions.iter().filter_map(|condition| condition.options.get(&name));
-        let in_conditions = of_conditions.map(|asked| {
-            let (there, ..) = built_in(&options::with(&workload.driver, asked).ok()?)?;
+        let in_conditions = of_conditions.map(|requested| {
+            let there = built_in(&options::with(&workload.driver, requested).ok()?)?;
             Some(options::between(&instead, &there))
         });
         let Some(in_conditions) = in_conditions.collect::<Option<Vec<_>>>() else { continue };
@@ -130,8 +137,8 @@ pub(crate) fn replace(experiment: &mut Experiment, all: bool, names: Option<&[St
             },
         };
         let hint = why.as_ref().and_then(Error::hint).map(|hint| format!(" ({hint})")).unwrap_or_default();
-        let why = why.map_or_else(|| "as was asked for".to_owned(), |error| format!("{error}{hint}"));
-        replaced.notes.push(format!("'{name}' is {by} in place of {tool}: {why}"));
+        let why = why.map_or_else(|| "as requested".to_owned(), |error| format!("{error}{hint}"));
+        replaced.notes.push(format!("'{name}' is {by} in place of {}: {why}", tool.program));
         workload.driver = instead;
         let of_conditions = conditions.iter_mut().filter_map(|condition| condition.options.get_mut(&name));
         of_conditions.zip(in_conditions).for_each(|(place, options)| *place = options);
@@ -140,13 +147,13 @@ pub(crate) fn replace(experiment: &mut Experiment, all: bool, names: Option<&[St
     replaced
 }
 
-/// The built-in workload that comes nearest, and what both are called.
-fn built_in(driver: &file::Driver) -> Option<(file::Driver, &'static str, &'static str)> {
+/// The built-in workload that comes nearest.
+fn built_in(driver: &file::Driver) -> Option<file::Driver> {
     match driver {
         file::Driver::Fio(fio) if fio.rw.as_deref().is_none_or(|rw| rw == "read") => {
             let depth = fio.jobs.unwrap_or(4).saturating_mul(fio.depth.unwrap_or(1));
             let read = Read { device: fio.device.clone(), block: fio.block.clone(), depth: Some(depth) };
-            Some((file::Driver::Read(read), "fio", "the built-in reader"))
+            Some(file::Driver::Read(read))
         }
         file::Driver::Pgbench(pgbench) if pgbench.dsn.is_none() && pgbench.pid.is_none() => {
             let script = match pgbench.script.as_deref() {
@@ -162,11 +169,9 @@ fn built_in(driver: &file::Driver) -> Option<(file::Driver, &'static str, &'stat
                 memory: pgbench.shared_buffers.clone(),
                 ..Oltp::default()
             };
-            Some((file::Driver::Oltp(oltp), "pgbench", "the built-in OLTP"))
+            Some(file::Driver::Oltp(oltp))
         }
-        file::Driver::Cyclictest(cyclic) => {
-            Some((file::Driver::Cyclic(cyclic.clone()), "cyclictest", "the built-in cyclic test"))
-        }
+        file::Driver::Cyclictest(cyclic) => Some(file::Driver::Cyclic(cyclic.clone())),
         _ => None,
     }
 }
@@ -198,8 +203,8 @@ mod tests {
         let file::Driver::LogicalIo(engine) = filled(&variants[1].driver, &cpus).unwrap() else {
             panic!("{variants:?}")
         };
-        let told = [engine.readers, engine.cpu_count, engine.placement];
-        assert_eq!(told.map(Option::unwrap_or_default), ["9", "3", "bind:1"]);
+        let reported = [engine.readers, engine.cpu_count, engine.placement];
+        assert_eq!(reported.map(Option::unwrap_or_default), ["9", "3", "bind:1"]);
         assert!(filled(&variants[1].driver, &Rescaled::default()).is_err(), "nothing is named so");
     }
 
@@ -231,15 +236,14 @@ mod tests {
 
     #[test]
     fn what_stands_in_for_pgbench_has_its_clients_its_rate_and_its_memory() {
-        let asked = Pgbench {
+        let requested = Pgbench {
             clients: Some(5),
             rate: Some(7.5),
             script: Some("simple-update".to_owned()),
             shared_buffers: Some("256MB".to_owned()),
             ..Pgbench::default()
         };
-        let Some((file::Driver::Oltp(oltp), "pgbench", _)) = built_in(&file::Driver::Pgbench(asked.clone()))
-        else {
+        let Some(file::Driver::Oltp(oltp)) = built_in(&file::Driver::Pgbench(requested.clone())) else {
             panic!("nothing stands in for it");
         };
         let expected = Oltp {
@@ -252,8 +256,8 @@ mod tests {
         assert_eq!(oltp, expected);
         // what it would do is not known, and the user's own server can't be replaced
         for other in [
-            Pgbench { script: Some("select 1;".to_owned()), ..asked.clone() },
-            Pgbench { dsn: Some("host=db".to_owned()), ..asked },
+            Pgbench { script: Some("select 1;".to_owned()), ..requested.clone() },
+            Pgbench { dsn: Some("host=db".to_owned()), ..requested },
         ] {
             assert!(built_in(&file::Driver::Pgbench(other)).is_none());
         }

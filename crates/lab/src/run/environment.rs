@@ -1,4 +1,4 @@
-//! What can change a result, as this machine tells it. Reads only; what is not told is left out.
+//! What can change a result, as this machine says it. Reads only; what is not reported is left out.
 
 use std::{fs, time::SystemTime};
 

@@ -1,5 +1,5 @@
 //! CPUs of a group's own (`cpuset.cpus.partition`), for groups that are below one of the experiment's: what the group
-//! above needs for it, which differs between v1 and v2, and what can't be had is told. Pure but for one look at a file.
+//! above needs for it, which differs between v1 and v2, and what can't be had is reported. Pure but for one look at a file.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ const EXCLUSIVE: &str = "cpuset.cpus.exclusive";
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Closed {
     /// No group has CPUs of its own.
-    NotAsked,
+    NotRequested,
     /// The kernel.
     ByKernel,
     /// Nothing: v1's `cpu_exclusive` keeps groups off, but no task of the groups above.
@@ -35,7 +35,7 @@ impl Closed {
     /// The word for people; `None` if there is nothing to tell.
     pub fn why_open(&self) -> Option<String> {
         let why = match self {
-            Closed::NotAsked | Closed::ByKernel => return None,
+            Closed::NotRequested | Closed::ByKernel => return None,
             Closed::NotOnV1 => {
                 "cgroup v1's cpu_exclusive keeps other groups off a CPU, but not programs in none"
             }
@@ -65,7 +65,7 @@ pub(crate) fn prepare(host: &Host, groups: &mut Groups, wanted: &mut Filled) -> 
         }
     }
     if all.is_empty() {
-        return Ok(Closed::NotAsked);
+        return Ok(Closed::NotRequested);
     }
     let seat = host.seat(&groups.parent()?, Controller::Cpuset)?;
     if seat.at.version == Version::V1 {

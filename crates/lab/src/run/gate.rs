@@ -1,12 +1,27 @@
-//! What is told of a machine that is too busy for an experiment: conditions of which no run counts, because other
-//! programs used the CPUs in each. Told once, with what mends it.
+//! The note about a machine that is too busy for an experiment: conditions of which no run counts, because other
+//! programs used the CPUs in each. Reported once, with what mends it.
 
 use std::collections::BTreeMap;
 
-use experiment::results::Run;
+use experiment::results::{Gate, Run};
 
 /// The gate's name.
 pub(crate) const FOREIGN: &str = "foreign CPU";
+
+/// The gate of a run that took longer than planned.
+pub(crate) const LATE: &str = "late end";
+
+/// Why a gate rejects a run; `None` if it does not.
+pub(crate) fn rejection(gate: &Gate) -> Option<String> {
+    let at_most = gate.at_most.filter(|at_most| gate.seen > *at_most)?;
+    let (seen, most) = (gate.seen * 100.0, at_most * 100.0);
+    Some(match gate.name.as_str() {
+        FOREIGN => format!("other programs used {seen:.1} % of the CPU time (limit {most:.0} %)"),
+        LATE => format!("the run took {seen:.1} % longer than planned (limit {most:.0} %)"),
+        "steal" => format!("the hypervisor took {seen:.1} % of the CPU time (limit {most:.0} %)"),
+        name => format!("{name} was {seen:.1} % (limit {most:.0} %)"),
+    })
+}
 
 /// The share of the CPUs that others used and the one that is allowed, if that is why a run does not count.
 pub(crate) fn disturbed(run: &Run) -> Option<(f64, f64)> {
@@ -54,9 +69,9 @@ fn busiest(runs: &[&Run]) -> String {
     }
     let mut programs: Vec<(&str, f64)> = programs.into_iter().collect();
     programs.sort_by(|(_, one), (_, other)| other.total_cmp(one));
-    let told: Vec<String> =
+    let reported: Vec<String> =
         programs.iter().take(3).map(|(name, cpus)| format!("{name} {cpus:.2} CPUs")).collect();
-    if told.is_empty() { String::new() } else { format!(" (most by {})", told.join(", ")) }
+    if reported.is_empty() { String::new() } else { format!(" (most by {})", reported.join(", ")) }
 }
 
 #[cfg(test)]
@@ -86,14 +101,14 @@ mod tests {
             run("c", 0.01, 0.0, &[]),
             run("d", 0.0, 0.3, &[]),
         ];
-        let told = busy_machine(&runs).unwrap();
+        let reported = busy_machine(&runs).unwrap();
         let parts = [
             "no run of 'a', 'b' counts: other programs used 25.0 % to 50.0 %",
             "and 5.0 % is allowed (most by cc1 0.47 CPUs, make 0.07 CPUs)",
             "foreign-cpu = 0.60 under [gates]",
         ];
         for part in parts {
-            assert!(told.contains(part), "no {part} in: {told}");
+            assert!(reported.contains(part), "no {part} in: {reported}");
         }
         assert_eq!(busy_machine(&runs[3..]), None, "one run counts, and the hypervisor is no program");
         assert_eq!(busy_machine(&[]), None);

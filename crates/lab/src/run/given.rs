@@ -27,11 +27,11 @@ impl Bench<'_> {
             filled.insert(group.clone(), values.collect::<Result<_, Error>>()?);
         }
         let closed = exclusive::prepare(self.host, &mut self.groups, &mut filled)?;
-        let mut told = Vec::new();
+        let mut reported = Vec::new();
         for (group, settings) in exclusive::in_order(&filled) {
-            told.extend(self.groups.set(self.host, group, settings)?);
+            reported.extend(self.groups.set(self.host, group, settings)?);
         }
-        Ok((told, closed))
+        Ok((reported, closed))
     }
 
     fn fill(&self, value: &str) -> Result<String, Error> {
@@ -40,7 +40,7 @@ impl Bench<'_> {
     }
 
     /// Where the kernel leaves CPUs open that are to be a group's own: moves the machine's other programs away from them
-    /// if that was asked for, and tells it if not.
+    /// if that was requested, and says it if not.
     pub(super) fn others_away(
         &mut self,
         closed: Closed,
@@ -56,10 +56,11 @@ impl Bench<'_> {
         };
         let to = self.experiment.others.as_ref().and_then(|group| wanted.get(group)?.get("cpuset.cpus"));
         let (true, Some(to)) = (self.move_others, to) else {
-            let asked =
+            let requested =
                 if self.move_others { "" } else { "; --move-others moves them away for each such run" };
-            run.notes
-                .push(format!("other programs may have run on CPUs that are a group's own: {why}{asked}"));
+            run.notes.push(format!(
+                "other programs may have run on CPUs that are a group's own: {why}{requested}"
+            ));
             return Ok(());
         };
         if !others::can_move(self.host) {
@@ -72,8 +73,7 @@ impl Bench<'_> {
         self.groups.holds_others = true;
         let (away, notes) = others::move_away(self.host, &self.groups, &to, self.journal)?;
         self.others = Some(away);
-        run.notes
-            .push(format!("the machine's other programs were kept to CPUs {to} where a group had its own"));
+        run.notes.push(format!("all other programs were restricted to CPUs {to} where a group had its own"));
         run.notes.extend(notes);
         Ok(())
     }
@@ -87,18 +87,19 @@ impl Bench<'_> {
         Ok(())
     }
 
-    /// Options of the workloads that conditions have otherwise than one another, told as settings are.
+    /// Options of the workloads that conditions have otherwise than one another, reported as settings are.
     pub(super) fn options(&self, cell: CellOf<'_>) -> Vec<Setting> {
         let running = self.workloads.iter().filter(|workload| workload.is_in(cell));
-        let told = running.filter_map(|workload| Some((workload.name.as_ref()?, &workload.options)));
-        told.flat_map(|(name, options)| {
-            options.iter().map(|(option, value)| Setting {
-                group: name.clone(),
-                name: option.clone(),
-                asked: value.clone(),
-                written: Vec::new(),
+        let reported = running.filter_map(|workload| Some((workload.name.as_ref()?, &workload.options)));
+        reported
+            .flat_map(|(name, options)| {
+                options.iter().map(|(option, value)| Setting {
+                    group: name.clone(),
+                    name: option.clone(),
+                    requested: value.clone(),
+                    written: Vec::new(),
+                })
             })
-        })
-        .collect()
+            .collect()
     }
 }

@@ -3,7 +3,7 @@
 //! the kernel detaches them with their last user.
 
 use std::{
-    fs::{self, File, OpenOptions},
+    fs::{self, File},
     io::Write,
     path::{Path, PathBuf},
     thread,
@@ -14,7 +14,7 @@ use kernel::Host;
 use serde::{Deserialize, Serialize};
 
 use super::{moved::Home, others::Away};
-use crate::{Error, groups};
+use crate::{Error, OwnDirectory, files, groups};
 
 /// One line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -45,11 +45,9 @@ pub(crate) struct Journal {
 impl Journal {
     /// Begins one in this directory.
     pub fn begin(directory: &Path) -> Result<Journal, Error> {
-        fs::create_dir_all(directory).map_err(Error::file("make", directory))?;
         let pid = std::process::id();
         let path = directory.join(format!("{pid}.journal"));
-        let file = OpenOptions::new().create(true).truncate(true).write(true).open(&path);
-        let file = file.map_err(Error::file("write", &path))?;
+        let file = OwnDirectory::create(directory)?.create_file(&format!("{pid}.journal"))?;
         let mut journal = Journal { path, file };
         let started = started(pid).unwrap_or(0);
         journal.write(&Made::Owner { pid, started, boot: boot() })?;
@@ -65,8 +63,8 @@ impl Journal {
         written.map_err(Error::file("write", &self.path))
     }
 
-    /// Removes whatever it tells that is still there. What can't be removed stays in it for the next time; the first
-    /// reason is told.
+    /// Removes whatever it says that is still there. What can't be removed stays in it for the next time; the first
+    /// reason is reported.
     pub fn end(self, host: &Host) -> Result<(), Error> {
         let mut cleaned = Cleaned::default();
         undo_all(host, &self.path, &mut cleaned)?;
@@ -116,13 +114,18 @@ pub fn clean(host: &Host) -> Result<Cleaned, Error> {
     Ok(cleaned)
 }
 
+/// The largest journal that is read, in bytes.
+const LARGEST: u64 = 16 << 20;
+
 fn read(path: &Path) -> Result<Vec<Made>, Error> {
-    let text = fs::read_to_string(path).map_err(Error::file("read", path))?;
-    // a last line that was cut off tells of something that was not made yet
+    let bytes = files::open(path).and_then(|file| files::read_all(file, LARGEST));
+    let bytes = bytes.map_err(Error::file("read", path))?;
+    let text = String::from_utf8_lossy(&bytes);
+    // a last line that was cut off says of something that was not made yet
     Ok(text.lines().map_while(|line| serde_json::from_str(line).ok()).collect())
 }
 
-/// Removes what a journal tells, the last first, then the journal.
+/// Removes what a journal says, the last first, then the journal.
 fn undo_all(host: &Host, path: &Path, cleaned: &mut Cleaned) -> Result<(), Error> {
     let left = cleaned.left.len();
     let mut holds_others = false;

@@ -1,21 +1,20 @@
 //! The tools' own logs and reports of a run, copied beside the results (`runs/NUMBER/`), so that anybody can work the
-//! figures out again. A log that is too long is cut off, which is told.
+//! figures out again. A log that is too long is cut off, which is reported.
 
 use std::{
-    fs::{self, File, OpenOptions},
+    fs::File,
     io::{self, Read, Seek, SeekFrom},
-    os::unix::fs::OpenOptionsExt,
     path::{Path, PathBuf},
 };
 
-use crate::Error;
+use crate::{Error, OwnDirectory, files};
 
 /// Of one file, in bytes. A pgbench of many small transactions logs as much in about ten seconds.
 const MOST: u64 = 32 << 20;
 
 /// The kept files of one run.
-pub(crate) struct Keep {
-    results: PathBuf,
+pub(crate) struct Keep<'r> {
+    results: &'r OwnDirectory,
     /// `runs/NUMBER`
     below: PathBuf,
     most: u64,
@@ -23,18 +22,12 @@ pub(crate) struct Keep {
     pub paths: Vec<String>,
 }
 
-impl Keep {
+impl<'r> Keep<'r> {
     /// What an interrupted run of the same number left is removed.
-    pub fn begin(results: &Path, number: u32) -> Result<Keep, Error> {
-        let below = Path::new("runs").join(number.to_string());
-        let directory = results.join(&below);
-        match fs::remove_dir_all(&directory) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                return Err(Error::file("remove", &directory)(error));
-            }
-            _ => {}
-        }
-        Ok(Keep { results: results.to_owned(), below, most: MOST, paths: Vec::new() })
+    pub fn begin(results: &'r OwnDirectory, number: u32) -> Result<Keep<'r>, Error> {
+        let below = format!("runs/{number}");
+        results.remove_all(&below)?;
+        Ok(Keep { results, below: below.into(), most: MOST, paths: Vec::new() })
     }
 
     /// Copies one, with its workload's name before its own. What a reader must know of it, if anything.
@@ -49,22 +42,19 @@ impl Keep {
         // two workloads of one load have the same label
         let taken = |path: &PathBuf| self.paths.iter().any(|kept| Path::new(kept) == path);
         let Some(path) = (0..=self.paths.len()).map(of).find(|path| !taken(path)) else { return Ok(None) };
-        let directory = self.results.join(&self.below);
-        fs::create_dir_all(&directory).map_err(Error::file("make", &directory))?;
         // a tool that runs as another user must not choose what root copies
-        let nofollow = i32::try_from(rustix::fs::OFlags::NOFOLLOW.bits()).unwrap_or(0);
-        let opened = OpenOptions::new().read(true).custom_flags(nofollow).open(file);
-        let mut from = opened.map_err(Error::file("read", file))?;
+        let mut from = files::open(file).map_err(Error::file("read", file))?;
         let whole = from.metadata().map_err(Error::file("read", file))?.len();
         let length = match whole > self.most {
             true => whole_lines(&mut from, self.most).map_err(Error::file("read", file))?,
             false => whole,
         };
-        let to = self.results.join(&path);
-        let copied = File::create(&to).and_then(|mut new| io::copy(&mut from.take(length), &mut new));
-        copied.map_err(Error::file("write", &to))?;
-        self.paths.push(path.display().to_string());
-        let cut = || format!("of the long logs of {title} the first {} MiB are kept", self.most >> 20);
+        let path = path.display().to_string();
+        self.results.write_by(&path, |new| io::copy(&mut from.take(length), new))?;
+        self.paths.push(path);
+        let cut = || {
+            format!("of the long logs of {title} only the first {} MiB are with the results", self.most >> 20)
+        };
         Ok((length < whole).then(cut))
     }
 }
@@ -83,6 +73,8 @@ fn whole_lines(file: &mut File, most: u64) -> io::Result<u64> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     struct Here(PathBuf);
@@ -116,7 +108,8 @@ mod tests {
         let here = Here::new("names");
         fs::create_dir_all(here.0.join("runs/3")).unwrap();
         fs::write(here.0.join("runs/3/old"), "old").unwrap();
-        let mut keep = Keep::begin(&here.0, 3).unwrap();
+        let own = OwnDirectory::open(&here.0).unwrap();
+        let mut keep = Keep::begin(&own, 3).unwrap();
         assert!(!here.0.join("runs/3").exists(), "what an interrupted run left is not this run's");
         for text in ["one", "two"] {
             assert_eq!(keep.add("a/b", "'a/b'", &here.file("fio.json", text)).unwrap(), None);
@@ -126,11 +119,12 @@ mod tests {
     }
 
     #[test]
-    fn a_long_log_is_cut_off_behind_a_line_and_told() {
+    fn a_long_log_is_cut_off_behind_a_line_and_reported() {
         let here = Here::new("long");
-        let mut keep = Keep { most: 10, ..Keep::begin(&here.0, 1).unwrap() };
-        let told = keep.add("load", "'load'", &here.file("log", "1234\n678\n0123\n")).unwrap();
-        assert!(told.unwrap().starts_with("of the long logs of 'load'"));
+        let own = OwnDirectory::open(&here.0).unwrap();
+        let mut keep = Keep { most: 10, ..Keep::begin(&own, 1).unwrap() };
+        let reported = keep.add("load", "'load'", &here.file("log", "1234\n678\n0123\n")).unwrap();
+        assert!(reported.unwrap().starts_with("of the long logs of 'load' only"));
         assert_eq!(here.kept("runs/1/load.log"), "1234\n678\n");
         assert_eq!(keep.add("load", "'load'", &here.file("short", "1234\n678\n\n")).unwrap(), None);
         assert_eq!(here.kept("runs/1/load.short"), "1234\n678\n\n");
@@ -141,6 +135,7 @@ mod tests {
         let here = Here::new("link");
         let link = here.0.join("site/log");
         std::os::unix::fs::symlink(here.file("secret", "x"), &link).unwrap();
-        assert!(Keep::begin(&here.0, 1).unwrap().add("load", "'load'", &link).is_err());
+        let own = OwnDirectory::open(&here.0).unwrap();
+        assert!(Keep::begin(&own, 1).unwrap().add("load", "'load'", &link).is_err());
     }
 }

@@ -26,7 +26,7 @@ mod warm_up;
 use std::{
     collections::{BTreeMap, BTreeSet},
     path::{Path, PathBuf},
-    sync::atomic::AtomicBool,
+    sync::Arc,
     time::{Duration, SystemTime},
 };
 
@@ -41,7 +41,7 @@ use topology::Machine;
 
 pub use journal::{Cleaned, clean};
 pub use sampling::{group_figures, machine_figures};
-pub use store::results;
+pub use store::{has_runs, results};
 
 use self::{
     devices::Devices,
@@ -53,7 +53,7 @@ use self::{
     store::{Begun, Store},
     urgent::Urgent,
 };
-use crate::{Error, Program, enter::Enter, groups::Groups};
+use crate::{Error, OwnDirectory, Program, Stop, enter::Enter, groups::Groups};
 
 /// What is to be run, and how.
 pub struct Request<'r> {
@@ -79,13 +79,13 @@ pub struct Request<'r> {
     pub device: Option<PathBuf>,
     /// Where results go; it is made.
     pub directory: PathBuf,
-    /// Goes on in a directory that is there; what was asked before holds.
-    pub resume: bool,
+    /// Instead: continues the experiment in a directory of results. The options of its beginning hold.
+    pub resume: Option<Arc<OwnDirectory>>,
     /// How built-in workloads and processes in groups are started.
     pub program: Program,
     /// Set by the caller's signal handler.
-    pub stop: &'r AtomicBool,
-    /// Told what happens.
+    pub stop: Stop,
+    /// Reported what happens.
     pub progress: &'r mut dyn FnMut(&Step<'_>),
 }
 
@@ -120,27 +120,27 @@ pub enum Step<'s> {
 /// others end it too, with what was made removed.
 pub fn run(host: &Host, machine: &Machine, request: Request<'_>) -> Result<Results, Error> {
     let mut experiment = request.experiment.clone();
-    let before = if request.resume { Some(store::begun(&request.directory)?) } else { None };
+    let before = request.resume.as_deref().map(store::begun).transpose()?;
     let replaced =
         drivers::replace(&mut experiment, request.built_in, before.as_ref().map(|begun| &begun.built_in[..]));
     let not_here = |why| Error::Cannot { text: format!("not reproducible here: {why}"), hint: None };
     let mut cpus = rescale(&experiment, machine).map_err(not_here)?;
-    let left_out = experiment::here(&mut experiment, &cpus, machine.online().len()).map_err(not_here)?;
+    let left_out = experiment::leave_out(&mut experiment, &cpus, machine.online().len()).map_err(not_here)?;
     cpus.notes.extend(left_out);
     let _urgent = Urgent::now();
     let mut journal = Journal::begin(&journal::directory())?;
     let parent = format!("rf-lab-{}", std::process::id());
     journal.write(&Made::Group(parent.clone()))?;
     let begun = before.unwrap_or_else(|| begin(&request, &experiment, &cpus, replaced));
-    let asked = Asked { host, machine, experiment: &experiment, cpus: &cpus, parent: &parent };
-    let done = prepare_and_run(&asked, request, begun, &mut journal);
+    let setup = Setup { host, machine, experiment: &experiment, cpus: &cpus, parent: &parent };
+    let done = prepare_and_run(&setup, request, begun, &mut journal);
     let removed = journal.end(host);
     let results = done?;
     removed.map(|()| results)
 }
 
 /// What is run where.
-struct Asked<'a> {
+struct Setup<'a> {
     host: &'a Host,
     machine: &'a Machine,
     experiment: &'a Experiment,
@@ -149,17 +149,17 @@ struct Asked<'a> {
 }
 
 fn prepare_and_run(
-    asked: &Asked<'_>,
+    setup: &Setup<'_>,
     mut request: Request<'_>,
     mut begun: Begun,
     journal: &mut Journal,
 ) -> Result<Results, Error> {
-    let Asked { host, machine, experiment, cpus, parent } = *asked;
+    let Setup { host, machine, experiment, cpus, parent } = *setup;
     let mut lengths = Lengths::of(experiment, begun.design.quick);
     lengths.repetitions = begun.design.repetitions;
     let scratch = Scratch::make(journal)?;
     (request.progress)(&Step::Preparing("making groups and devices"));
-    let devices = Devices::make(experiment, begun.device.as_deref(), &scratch.path, journal, request.stop)?;
+    let devices = Devices::make(experiment, begun.device.as_deref(), &scratch.path, journal, &request.stop)?;
     let groups = Groups::below(parent);
     let settings =
         experiment.group.values().chain(experiment.condition.iter().flat_map(|one| one.settings.values()));
@@ -180,7 +180,7 @@ fn prepare_and_run(
         block_devices: devices.blocks(),
         devices: devices.paths(),
         groups,
-        launch: Enter::new(request.program.clone(), parent),
+        launch: Enter::new(request.program.clone(), parent, request.stop.clone()),
         sampling: Sampling::new(host, parent, experiment)?,
         shared_cpus,
         workloads: workloads(experiment, &request.program, cpus, &scratch.path)?,
@@ -189,21 +189,21 @@ fn prepare_and_run(
         others: None,
         journal,
         parent: parent.to_owned(),
-        results: request.directory.clone(),
-        stop: request.stop,
+        results: None,
+        stop: request.stop.clone(),
     };
     let made = bench.prepare(&mut request).and_then(|versions| {
-        let mut store = if request.resume {
-            Store::open(&request.directory)?
-        } else {
-            let found = environment::environment(host, machine, &versions);
-            Store::begin(&request.directory, &request.text, &begun, &found)?
+        let mut store = match &request.resume {
+            Some(directory) => Store::open(Arc::clone(directory))?,
+            None => {
+                let found = environment::environment(host, machine, &versions);
+                Store::begin(&request.directory, &request.text, &begun, &found)?
+            }
         };
+        bench.results = Some(store.directory());
         all::runs(&mut bench, &mut request, &mut begun, &mut store)
     });
-    for workload in &mut bench.workloads {
-        workload.driver.clean_up();
-    }
+    one::clean_up(&mut bench.workloads);
     // nothing of the experiment may hold its devices any more
     let back = bench.homes.iter().try_for_each(|home| home.put_back(host).map(drop));
     let emptied = back.and_then(|()| bench.groups.remove(host));
@@ -286,7 +286,7 @@ fn workloads(
             std::fs::create_dir(&directory).map_err(Error::file("make", &directory))?;
             let driver = drivers::filled(&variant.driver, cpus)?;
             let changed = name.map(|name| options::changed(experiment, name)).unwrap_or_default();
-            let told = |option: &str| Some((option.to_owned(), options::told(&driver, option)?));
+            let reported = |option: &str| Some((option.to_owned(), options::text_of(&driver, option)?));
             all.push(Ready {
                 name: name.cloned(),
                 load: load.cloned(),
@@ -294,11 +294,9 @@ fn workloads(
                 group: workload.group.clone(),
                 clients_group: workload.clients_group.clone(),
                 directory,
-                is_io: matches!(
-                    workload.driver,
-                    file::Driver::Fio(_) | file::Driver::Read(_) | file::Driver::Writers(_)
-                ),
-                options: changed.into_iter().filter_map(told).collect(),
+                is_io: driver.row().is_io,
+                has_own_clock: driver.has_own_clock(),
+                options: changed.into_iter().filter_map(reported).collect(),
                 driver: drivers::driver(&driver, program)?,
             });
             Ok::<_, Error>(())
@@ -320,7 +318,7 @@ fn workloads(
 }
 
 impl Bench<'_> {
-    /// Makes the workloads' data; tells the versions of their programs.
+    /// Makes the workloads' data; says the versions of their programs.
     fn prepare(&mut self, request: &mut Request<'_>) -> Result<Vec<(String, String)>, Error> {
         let mut versions: Vec<(String, String)> = Vec::new();
         for workload in &mut self.workloads {
@@ -332,9 +330,13 @@ impl Bench<'_> {
         }
         let mut seen = BTreeSet::new();
         for workload in &mut self.workloads {
+            self.stop.check()?;
             // a workload with other options in other conditions has a driver for each, but one server of the user's
             let is_first = workload.name.as_ref().is_none_or(|name| seen.insert(name.clone()));
-            let what = format!("preparing {}", workload.name.as_deref().unwrap_or("a load"));
+            let what = match (&workload.name, &workload.load) {
+                (Some(name), _) => format!("preparing {name}"),
+                (None, load) => format!("preparing load {}", load.as_deref().unwrap_or_default()),
+            };
             (request.progress)(&Step::Preparing(&what));
             let site = crate::Site {
                 directory: &workload.directory,
@@ -363,7 +365,7 @@ impl Bench<'_> {
 ///
 /// # Errors
 /// There is none.
-pub fn text_in(directory: &Path) -> Result<String, Error> {
+pub fn text_in(directory: &OwnDirectory) -> Result<String, Error> {
     store::text(directory)
 }
 
@@ -371,6 +373,6 @@ pub fn text_in(directory: &Path) -> Result<String, Error> {
 ///
 /// # Errors
 /// There is none.
-pub fn layouts_in(directory: &Path) -> Result<BTreeMap<String, String>, Error> {
+pub fn layouts_in(directory: &OwnDirectory) -> Result<BTreeMap<String, String>, Error> {
     Ok(store::begun(directory)?.layouts)
 }

@@ -4,7 +4,7 @@
 use std::{
     collections::BTreeMap,
     path::PathBuf,
-    sync::atomic::{AtomicBool, Ordering},
+    sync::Arc,
     time::{Duration, Instant, SystemTime},
 };
 
@@ -28,11 +28,11 @@ use super::{
     sampling::{Mark, Samples, Sampling, since},
     shared_cpus::SharedCpus,
 };
-use crate::{Driver, Error, Outcome, Site, Span, Timing, enter::Enter, groups::Groups};
+use crate::{Driver, Error, Outcome, OwnDirectory, Site, Span, Stop, Timing, enter::Enter, groups::Groups};
 
 /// Where tasks ran is looked at once a second.
 const TASKS: Duration = Duration::from_secs(1);
-/// A span may be longer than was asked by this share, or by a second.
+/// A span may be longer than was requested by this share, or by a second.
 const LATE: f64 = 0.1;
 /// The longest sleep: Ctrl-C is noticed within it.
 const NAP: Duration = Duration::from_millis(20);
@@ -50,6 +50,8 @@ pub(crate) struct Ready {
     pub directory: PathBuf,
     /// Kernel threads do its work.
     pub is_io: bool,
+    /// It ends its warm-up and itself by its own clock.
+    pub has_own_clock: bool,
     /// Options that some condition has otherwise, as they are here.
     pub options: Vec<(String, String)>,
     pub driver: Box<dyn Driver>,
@@ -78,9 +80,9 @@ pub(crate) struct Bench<'b> {
     pub others: Option<Away>,
     pub journal: &'b mut Journal,
     pub parent: String,
-    /// The directory of the results.
-    pub results: PathBuf,
-    pub stop: &'b AtomicBool,
+    /// The directory of the results, once it is made.
+    pub results: Option<Arc<OwnDirectory>>,
+    pub stop: Stop,
 }
 
 /// What is run.
@@ -95,7 +97,7 @@ impl Bench<'_> {
     pub fn run(&mut self, cell: CellOf<'_>, numbers: Run) -> Result<Run, Error> {
         let done = self.settings_and_run(cell, numbers);
         if done.is_err() {
-            self.workloads.iter_mut().for_each(|workload| workload.driver.clean_up());
+            clean_up(&mut self.workloads);
         }
         let others = self.others_back();
         let put_back = self.groups.put_back(self.host);
@@ -136,7 +138,7 @@ impl Bench<'_> {
                 if workload.name.is_none() != is_load || !workload.is_in(cell) {
                     continue;
                 }
-                if self.stop.load(Ordering::Relaxed) {
+                if self.stop.is_set() {
                     return Err(Error::Interrupted);
                 }
                 let site = Site {
@@ -222,8 +224,8 @@ impl Bench<'_> {
                     continue;
                 }
                 let Outcome { readings, latencies, series, files, notes } = workload.driver.stop(span)?;
-                let told = notes.into_iter().map(|note| format!("{}: {note}", workload.title()));
-                run.notes.extend(told);
+                let reported = notes.into_iter().map(|note| format!("{}: {note}", workload.title()));
+                run.notes.extend(reported);
                 kept.extend(files.into_iter().map(|file| (workload.label(), workload.title(), file)));
                 let Some(name) = &workload.name else { continue };
                 let named = |figure: &str| format!("{name}.{figure}");
@@ -236,7 +238,8 @@ impl Bench<'_> {
             }
         }
         // not before all have ended: the disk is theirs until then
-        let mut keep = Keep::begin(&self.results, run.number)?;
+        let Some(results) = &self.results else { return Ok(()) };
+        let mut keep = Keep::begin(results, run.number)?;
         for (label, title, file) in &kept {
             run.notes.extend(keep.add(label, title, file)?);
         }
@@ -260,24 +263,20 @@ impl Bench<'_> {
         run.gates = self.sampling.gates(gates, io, begin, end, outside);
         run.tasks = Sampling::tasks(samples, span.from);
         // events and the end came too late: something kept the lab itself waiting
-        let asked = self.lengths.duration.as_secs_f64();
+        let requested = self.lengths.duration.as_secs_f64();
         let late = Gate {
-            name: "late end".to_owned(),
-            seen: (run.seconds - asked).max(0.0) / asked,
-            at_most: Some(LATE.max(1.0 / asked)),
+            name: gate::LATE.to_owned(),
+            seen: (run.seconds - requested).max(0.0) / requested,
+            at_most: Some(LATE.max(1.0 / requested)),
         };
         run.gates.push(late);
-        run.rejected = run.gates.iter().find_map(|gate| {
-            let at_most = gate.at_most.filter(|at_most| gate.seen > *at_most)?;
-            let percent = |share: f64| format!("{:.1} %", share * 100.0);
-            Some(format!("{} {} is more than {}", gate.name, percent(gate.seen), percent(at_most)))
-        });
+        run.rejected = run.gates.iter().find_map(gate::rejection);
     }
 
     /// Sleeps until then.
     pub(super) fn nap(&self, until: Instant) -> Result<(), Error> {
         loop {
-            if self.stop.load(Ordering::Relaxed) {
+            if self.stop.is_set() {
                 return Err(Error::Interrupted);
             }
             let left = until.saturating_duration_since(Instant::now());
@@ -289,8 +288,17 @@ impl Bench<'_> {
     }
 }
 
+/// Ends all workloads at once: one that takes its time does not hold up the others.
+pub(super) fn clean_up(workloads: &mut [Ready]) {
+    std::thread::scope(|threads| {
+        for workload in workloads {
+            threads.spawn(|| workload.driver.clean_up());
+        }
+    });
+}
+
 impl Ready {
-    /// As people are told of it.
+    /// As messages name it.
     fn title(&self) -> String {
         match (&self.name, &self.load) {
             (Some(name), _) => format!("'{name}'"),

@@ -12,7 +12,7 @@ use rustix::{
 };
 use serde::{Deserialize, Serialize};
 use settings::{Controller, Version};
-use units::CpuSet;
+use units::{CpuSet, group_path};
 
 use super::journal::{Journal, Made, started};
 use crate::{Error, groups::Groups};
@@ -58,7 +58,7 @@ pub(crate) fn move_away(
     journal: &mut Journal,
 ) -> Result<(Away, Vec<String>), Error> {
     let parent = host.seat(&groups.parent()?, Controller::Cpuset)?;
-    let (at, from) = (parent.at, parent.path.rsplit_once('/').map_or("", |(above, _)| above).to_owned());
+    let (at, from) = (parent.at, group_path::parent(&parent.path).unwrap_or_default().to_owned());
     // a v1 group beside the experiment's would overlap its CPUs, which are exclusive; a v2 group below it would count as
     // the experiment's own
     let group = match at.version {
@@ -89,7 +89,7 @@ fn move_all(host: &Host, at: &Hierarchy, away: &Away, group: &GroupName) -> Resu
     let mut stay: Vec<(u32, Errno)> = Vec::new();
     for _ in 0..ROUNDS {
         let mut left = tasks(host, at, &away.from)?;
-        left.retain(|task| stay.iter().all(|(known, _)| known != task));
+        left.retain(|task| stay.iter().all(|(known, _)| known != task) && !is_protected(host, *task));
         if left.is_empty() {
             break;
         }
@@ -205,6 +205,12 @@ fn whole_of(version: Version) -> &'static str {
 
 fn read(host: &Host, at: &Hierarchy, path: &str, file: &str) -> String {
     host.kernel().read(at, path, file).unwrap_or_default().trim().to_owned()
+}
+
+/// The daemon and its exec gate are never moved.
+fn is_protected(host: &Host, task: u32) -> bool {
+    let process = host.kernel().process(task).map_or(task, |process| process.tgid);
+    kernel::protected(host.kernel(), process).is_some()
 }
 
 fn tasks(host: &Host, at: &Hierarchy, path: &str) -> Result<Vec<u32>, Error> {

@@ -25,7 +25,7 @@ use crate::{
 const SHORT: [(&str, &str); 3] =
     [("cpu", "cpu.usage"), ("memory", "memory.current"), ("throttled", "cpu.throttled.time")];
 
-/// Samples closer than this, as those about the beginning of what counts may be, make no rate: counters are told in steps.
+/// Samples closer than this, as those about the beginning of what counts may be, make no rate: counters are reported in steps.
 const LEAST: Duration = Duration::from_millis(10);
 
 /// A group with more tasks than this has no row for each.
@@ -34,17 +34,23 @@ const MOST_TASKS: usize = 256;
 /// What stands before the machine's figures.
 const MACHINE: &str = "machine";
 
-/// All fields of groups, by their own names.
-pub fn group_figures() -> Vec<&'static str> {
-    watch::GROUP_FIELDS.iter().map(|field| field.name).collect()
+/// All fields of groups, by their own names, each with its unit.
+pub fn group_figures() -> Vec<(&'static str, String)> {
+    watch::GROUP_FIELDS.iter().map(|field| (field.name, unit(field))).collect()
 }
 
-/// All fields of the machine, by their own names.
-pub fn machine_figures() -> Vec<&'static str> {
-    watch::MACHINE_FIELDS.iter().map(|field| field.name).collect()
+/// All fields of the machine, by their own names, each with its unit.
+pub fn machine_figures() -> Vec<(&'static str, String)> {
+    watch::MACHINE_FIELDS.iter().map(|field| (field.name, unit(field))).collect()
 }
 
-/// A field that is asked for.
+/// The unit of a figure of groups or of the machine, by its own name or a short one.
+pub(crate) fn figure_unit(name: &str) -> Option<String> {
+    let name = SHORT.iter().find(|(short, _)| *short == name).map_or(name, |(_, field)| field);
+    watch::GROUP_FIELDS.iter().chain(watch::MACHINE_FIELDS).find(|field| field.name == name).map(unit)
+}
+
+/// A field that is requested.
 struct Figure {
     /// As the experiment names it.
     name: String,
@@ -118,7 +124,7 @@ pub(crate) struct Mark {
 impl Sampling {
     pub fn new(host: &Host, parent: &str, experiment: &Experiment) -> Result<Sampling, Error> {
         let name = GroupName::new(parent)?;
-        let _ = Descriptors::allow_more(); // where that is refused, files are opened anew each time
+        let _ = Descriptors::allow_more(); // where that is refused, files are opened again each time
         let options = Options { groups: Groups::Named(vec![name]), slow_every: 5 };
         let sampler = Sampler::new(host, Descriptors::new(), options, true);
         let groups: Vec<String> = experiment.group.keys().cloned().collect();

@@ -3,9 +3,10 @@
 
 use std::{
     collections::BTreeMap,
-    fs::{self, File, OpenOptions},
+    fs::File,
     io::Write,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 use experiment::{
@@ -14,7 +15,7 @@ use experiment::{
 };
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
-use crate::Error;
+use crate::{Error, OwnDirectory, files, own_directory::quoted};
 
 /// What a resumed experiment must have as it was.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -39,7 +40,7 @@ pub(crate) struct Begun {
 
 /// The directory.
 pub(crate) struct Store {
-    directory: PathBuf,
+    directory: Arc<OwnDirectory>,
     runs: File,
 }
 
@@ -49,6 +50,9 @@ const ENVIRONMENT: &str = "environment.json";
 const RUNS: &str = "runs.jsonl";
 const RESULTS: &str = "results.json";
 
+/// The largest file of results that is read, in bytes: hours of runs with all their samples.
+const LARGEST: u64 = 256 << 20;
+
 impl Store {
     /// A new one.
     pub fn begin(
@@ -57,118 +61,118 @@ impl Store {
         begun: &Begun,
         environment: &Environment,
     ) -> Result<Store, Error> {
-        fs::create_dir_all(directory).map_err(Error::file("make", directory))?;
-        if directory.join(RUNS).exists() {
+        let own = OwnDirectory::create(directory)?;
+        if own.has(RUNS) {
             return Err(Error::Cannot {
-                text: format!("{} holds the runs of an experiment already", directory.display()),
+                text: format!("{} has the runs of an experiment already", directory.display()),
                 hint: Some(format!(
-                    "go on with it by --resume {}, or name another directory",
-                    directory.display()
+                    "ringfence lab run --resume {}, or name another directory",
+                    quoted(directory)
                 )),
             });
         }
-        write(&directory.join(EXPERIMENT), text.as_bytes())?;
-        write_json(&directory.join(BEGUN), begun)?;
-        write_json(&directory.join(ENVIRONMENT), environment)?;
-        Store::open(directory)
+        own.write(EXPERIMENT, text.as_bytes())?;
+        write_json(&own, BEGUN, begun)?;
+        write_json(&own, ENVIRONMENT, environment)?;
+        Store::open(Arc::new(own))
     }
 
     /// One that is there, to add to it. A last line that was cut off is removed.
-    pub fn open(directory: &Path) -> Result<Store, Error> {
-        let path = directory.join(RUNS);
-        let mut options = OpenOptions::new();
-        let runs = options.create(true).append(true).open(&path).map_err(Error::file("write", &path))?;
-        let text = fs::read(&path).map_err(Error::file("read", &path))?;
+    pub fn open(directory: Arc<OwnDirectory>) -> Result<Store, Error> {
+        let path = directory.path().join(RUNS);
+        let runs = directory.append(RUNS)?;
+        let text = runs.try_clone().and_then(|file| files::read_all(file, LARGEST));
+        let text = text.map_err(Error::file("read", &path))?;
         let whole = text.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
         runs.set_len(whole as u64).map_err(Error::file("write", &path))?;
-        Ok(Store { directory: directory.to_owned(), runs })
+        Ok(Store { directory, runs })
+    }
+
+    /// Where it is.
+    pub fn directory(&self) -> Arc<OwnDirectory> {
+        Arc::clone(&self.directory)
     }
 
     /// Adds a run; it is on the disk when this returns.
     pub fn add(&mut self, run: &Run) -> Result<(), Error> {
-        let path = self.directory.join(RUNS);
+        let path = self.directory.path().join(RUNS);
         let mut line = serde_json::to_vec(run).map_err(|source| unreadable(&path, source))?;
         line.push(b'\n');
         self.runs.write_all(&line).and_then(|()| self.runs.sync_data()).map_err(Error::file("write", &path))
     }
 
-    /// Writes the results.
-    pub fn results(&self, results: &Results) -> Result<(), Error> {
-        write_json(&self.directory.join(RESULTS), results)
+    /// Writes the results, as [`text_of`] has them.
+    pub fn results(&self, text: &[u8]) -> Result<(), Error> {
+        self.directory.write(RESULTS, text)
     }
 
     /// How long it took so far.
     pub fn begun(&self, begun: &Begun) -> Result<(), Error> {
-        write_json(&self.directory.join(BEGUN), begun)
+        write_json(&self.directory, BEGUN, begun)
+    }
+
+    /// The whole lines.
+    pub fn runs(&self) -> Result<Vec<Run>, Error> {
+        let path = self.directory.path().join(RUNS);
+        let text = self.directory.read(RUNS, LARGEST)?.unwrap_or_default();
+        let whole = text.split_inclusive(|byte| *byte == b'\n').filter(|line| line.ends_with(b"\n"));
+        whole.map(|line| serde_json::from_slice(line).map_err(|source| unreadable(&path, source))).collect()
+    }
+
+    /// As it was when the experiment began.
+    pub fn environment(&self) -> Result<Environment, Error> {
+        read_json(&self.directory, ENVIRONMENT)
     }
 }
 
 /// The experiment's text in a directory of results.
-pub(crate) fn text(directory: &Path) -> Result<String, Error> {
-    let path = directory.join(EXPERIMENT);
-    fs::read_to_string(&path).map_err(|error| not_results(directory, &path, error))
+pub(crate) fn text(directory: &OwnDirectory) -> Result<String, Error> {
+    let bytes = directory.read(EXPERIMENT, LARGEST)?.ok_or_else(|| not_results(directory))?;
+    let path = directory.path().join(EXPERIMENT);
+    String::from_utf8(bytes).map_err(|_| Error::cannot(format!("{} is not UTF-8", path.display())))
 }
 
-pub(crate) fn begun(directory: &Path) -> Result<Begun, Error> {
-    read_json(&directory.join(BEGUN))
-}
-
-pub(crate) fn environment(directory: &Path) -> Result<Environment, Error> {
-    read_json(&directory.join(ENVIRONMENT))
-}
-
-/// The whole lines.
-pub(crate) fn runs(directory: &Path) -> Result<Vec<Run>, Error> {
-    let path = directory.join(RUNS);
-    let text = match fs::read_to_string(&path) {
-        Ok(text) => text,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(Error::file("read", &path)(error)),
-    };
-    let whole = text.split_inclusive('\n').filter(|line| line.ends_with('\n'));
-    whole.map(|line| serde_json::from_str(line).map_err(|source| unreadable(&path, source))).collect()
+pub(crate) fn begun(directory: &OwnDirectory) -> Result<Begun, Error> {
+    read_json(directory, BEGUN)
 }
 
 /// The results in a directory.
 ///
 /// # Errors
 /// There are none, or they can't be read.
-pub fn results(directory: &Path) -> Result<Results, Error> {
-    let path = directory.join(RESULTS);
-    match fs::read_to_string(&path) {
-        Ok(text) => serde_json::from_str(&text).map_err(|source| unreadable(&path, source)),
-        Err(error) => Err(not_results(directory, &path, error)),
+pub fn results(directory: &OwnDirectory) -> Result<Results, Error> {
+    read_json(directory, RESULTS)
+}
+
+/// Are there finished runs, so that the experiment can be continued?
+pub fn has_runs(directory: &OwnDirectory) -> bool {
+    directory.has(RUNS)
+}
+
+fn not_results(directory: &OwnDirectory) -> Error {
+    Error::Cannot {
+        text: format!("{} has no results of an experiment", directory.path().display()),
+        hint: Some("ringfence lab run prints the directory at its end".to_owned()),
     }
 }
 
-fn not_results(directory: &Path, path: &Path, error: std::io::Error) -> Error {
-    if error.kind() == std::io::ErrorKind::NotFound {
-        return Error::Cannot {
-            text: format!("{} holds no results of an experiment", directory.display()),
-            hint: Some("ringfence lab run prints the directory at its end".to_owned()),
-        };
-    }
-    Error::file("read", path)(error)
-}
-
-fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T, Error> {
-    let text = fs::read_to_string(path).map_err(Error::file("read", path))?;
-    serde_json::from_str(&text).map_err(|source| unreadable(path, source))
+fn read_json<T: DeserializeOwned>(directory: &OwnDirectory, name: &str) -> Result<T, Error> {
+    let bytes = directory.read(name, LARGEST)?.ok_or_else(|| not_results(directory))?;
+    serde_json::from_slice(&bytes).map_err(|source| unreadable(&directory.path().join(name), source))
 }
 
 fn unreadable(path: &Path, source: serde_json::Error) -> Error {
     Error::cannot(format!("{}: {source}", path.display()))
 }
 
-fn write_json(path: &Path, value: &impl Serialize) -> Result<(), Error> {
-    let mut text = serde_json::to_vec_pretty(value).map_err(|source| unreadable(path, source))?;
-    text.push(b'\n');
-    write(path, &text)
+fn write_json(directory: &OwnDirectory, name: &str, value: &impl Serialize) -> Result<(), Error> {
+    let text = text_of(value).map_err(|source| unreadable(&directory.path().join(name), source))?;
+    directory.write(name, &text)
 }
 
-/// Whole, or as it was.
-fn write(path: &Path, text: &[u8]) -> Result<(), Error> {
-    let new = path.with_extension("new");
-    let written = File::create(&new).and_then(|mut file| file.write_all(text).and_then(|()| file.sync_all()));
-    written.and_then(|()| fs::rename(&new, path)).map_err(Error::file("write", path))
+/// A file's text.
+pub(crate) fn text_of(value: &impl Serialize) -> Result<Vec<u8>, serde_json::Error> {
+    let mut text = serde_json::to_vec_pretty(value)?;
+    text.push(b'\n');
+    Ok(text)
 }

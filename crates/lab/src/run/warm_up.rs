@@ -23,8 +23,7 @@ impl Bench<'_> {
         samples: &mut Samples,
     ) -> Result<(Option<bool>, Duration), Error> {
         let begun = Instant::now();
-        let own_clock =
-            self.workloads.iter().any(|workload| workload.is_in(cell) && workload.driver.has_own_clock());
+        let own_clock = self.workloads.iter().any(|workload| workload.is_in(cell) && workload.has_own_clock);
         let mut rates: Vec<Rate> = Vec::new();
         let mut beats = Beats::new(self.lengths.sample, begun);
         let mut look = begun + LOOK;
@@ -94,7 +93,7 @@ impl Rate {
         self.rates.len() < SHORT
     }
 
-    /// `None` if it was never told.
+    /// `None` if it was never reported.
     fn steady(&self) -> Option<Steady> {
         self.last.map(|_| statistics::steady(&self.rates))
     }

@@ -1,4 +1,4 @@
-//! A built-in workload as a driver: its process is started in its group, listened to, asked, and never left behind. What
+//! A built-in workload as a driver: its process is started in its group, listened to, requested, and never left behind. What
 //! its options are and what its report says is each workload's own matter.
 
 use std::{collections::BTreeMap, ffi::OsString, fs, path::PathBuf};
@@ -59,17 +59,13 @@ impl<W: Workload> BuiltIn<W> {
     }
 }
 
-impl<W: Workload> Driver for BuiltIn<W> {
+impl<W: Workload + Send> Driver for BuiltIn<W> {
     fn versions(&self) -> Result<Vec<(String, String)>, Error> {
         Ok(vec![(format!("built-in {}", self.workload.name()), env!("CARGO_PKG_VERSION").to_owned())])
     }
 
     fn prepare(&mut self, _: &Site<'_>) -> Result<(), Error> {
         Ok(())
-    }
-
-    fn has_own_clock(&self) -> bool {
-        false
     }
 
     fn start(&mut self, site: &Site<'_>, timing: Timing) -> Result<(), Error> {
@@ -109,8 +105,8 @@ pub(super) fn given<const N: usize>(options: [(&str, Option<String>); N]) -> Vec
     given.flatten().collect()
 }
 
-/// Those figures that can be told.
-pub(super) fn told<const N: usize>(figures: [(&str, Option<f64>); N]) -> BTreeMap<String, f64> {
+/// Those figures that can be reported.
+pub(super) fn readings<const N: usize>(figures: [(&str, Option<f64>); N]) -> BTreeMap<String, f64> {
     figures.into_iter().filter_map(|(name, number)| Some((name.to_owned(), number?))).collect()
 }
 

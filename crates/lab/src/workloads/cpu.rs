@@ -15,8 +15,8 @@ use experiment::results::Series;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    asked::{Asked, Clock, grown, series, tell, until_asked},
-    built_in::{Workload, by, given, told},
+    built_in::{Workload, by, given, readings},
+    stop_request::{Clock, StopRequest, grown, series, tell, until_stopped},
 };
 use crate::{
     Error, Outcome, Site, Timing,
@@ -45,7 +45,7 @@ pub struct CpuReport {
     pub series: Vec<(f64, f64)>,
 }
 
-/// The workload's whole process. Options: `[--threads N]` (1), and how it is asked: `[--parent PID]`
+/// The workload's whole process. Options: `[--threads N]` (1), and how it is ended: `[--parent PID]`
 /// `[--time-ms T [--warm-up-ms W]]`. Writes `ready`, counts of units, and its report as one line of JSON.
 ///
 /// # Errors
@@ -57,10 +57,10 @@ pub fn main_cpu(words: impl IntoIterator<Item = OsString>) -> Result<(), Error> 
     options.end()?;
     die_with(clock.parent, c"rf-cpu")?;
     let mut crew = Crew::start(threads)?;
-    let asked = until_asked(clock, || crew.look())?;
+    let requested = until_stopped(clock, || crew.look())?;
     crew.look();
     crew.stop.store(true, Ordering::Relaxed); // the threads end with the process
-    asked.map_or(Ok(()), |asked| tell(NAME, &of(&crew.looks, asked)))
+    requested.map_or(Ok(()), |requested| tell(NAME, &of(&crew.looks, requested)))
 }
 
 /// Counters of one thread, on a cache line of their own.
@@ -132,15 +132,15 @@ fn mix(mut state: u64) -> u64 {
     state
 }
 
-fn of(looks: &[Look], asked: Asked) -> CpuReport {
+fn of(looks: &[Look], requested: StopRequest) -> CpuReport {
     let between = |number: fn(&Look) -> u64, from, to| {
         grown(looks, |look| look.at, |look| number(look) as f64, from, to)
     };
     CpuReport {
-        seconds: asked.seconds(),
-        units: between(|look| look.units, asked.from, asked.to),
-        cpu_seconds: between(|look| look.cpu_ns, asked.from, asked.to) / 1e9,
-        series: series(asked, |from, to| between(|look| look.units, from, to)),
+        seconds: requested.seconds(),
+        units: between(|look| look.units, requested.from, requested.to),
+        cpu_seconds: between(|look| look.cpu_ns, requested.from, requested.to) / 1e9,
+        series: series(requested, |from, to| between(|look| look.units, from, to)),
     }
 }
 
@@ -164,7 +164,7 @@ impl Workload for Cpu {
 
     fn outcome(&self, report: CpuReport) -> Outcome {
         let CpuReport { seconds, units, cpu_seconds, series } = report;
-        let readings = told([
+        let readings = readings([
             ("rate", by(units, seconds)),
             ("cpus", by(cpu_seconds, seconds)),
             ("rate-per-cpu", by(units, cpu_seconds)),
@@ -183,13 +183,13 @@ mod tests {
         let look = |at, units, cpu_ns| Look { at: Instant(at), units, cpu_ns };
         let second = 1_000_000_000;
         let looks = [look(0, 0, 0), look(second, 100, second), look(3 * second, 500, 2 * second)];
-        let asked = Asked { from: Instant(second / 2), to: Instant(2 * second) };
-        let found = of(&looks, asked);
+        let requested = StopRequest { from: Instant(second / 2), to: Instant(2 * second) };
+        let found = of(&looks, requested);
         assert!((found.units - 250.0).abs() < 1e-6, "{found:?}"); // 50 of the first hundred, 200 of the 400
         assert!((found.cpu_seconds - 1.0).abs() < 1e-9, "{found:?}");
         assert_eq!(found.series.len(), 7); // of 0.2 s each, the last tenth is left out
         assert!((found.series[0].1 - 100.0).abs() < 1e-6 && (found.series[6].1 - 200.0).abs() < 1e-6);
-        assert_eq!(of(&[], asked).units, 0.0);
+        assert_eq!(of(&[], requested).units, 0.0);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use experiment::results::Latency;
 
-/// Of ascending values in seconds; `None` without any. A quantile is a value that was seen, and a thousandth is not told
+/// Of ascending values in seconds; `None` without any. A quantile is a value that was seen, and a thousandth is not reported
 /// of fewer than a thousand.
 pub(super) fn of_sorted(seconds: &[f64], bins: Vec<(f64, u64)>, missed: u64) -> Option<Latency> {
     let (min, max) = (*seconds.first()?, *seconds.last()?);

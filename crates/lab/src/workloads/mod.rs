@@ -1,13 +1,13 @@
 //! The built-in workloads, and each as an experiment's driver: a process of its own (a hidden subcommand) that works until
-//! it is asked what it did in a span of time, and a [`crate::Driver`] that starts and asks it. None of them changes a
+//! it reports what it did in a span of time, and a [`crate::Driver`] that starts and asks it. None of them changes a
 //! setting.
 
-mod asked; // how a process is asked, seen from inside
-mod latency; // what it tells of times that it knows one by one
+mod latency; // what it says of times that it knows one by one
 mod policy; // how its threads are scheduled
+mod stop_request; // how a process is ended, seen from inside
 
 mod built_in; // the driver, one for all of them
-mod process; // how a process is asked, seen from the driver
+mod process; // how a process is ended, seen from the driver
 
 mod cpu; // CPU work
 mod cyclic; // latency of wake-ups

@@ -6,7 +6,7 @@ use std::{ffi::c_int, io};
 /// SCHED_FIFO: runs before all others, until it sleeps.
 ///
 /// # Errors
-/// The kernel's refusal; [`super::cyclic`] tells what it means.
+/// The kernel's refusal; [`super::cyclic`] says what it means.
 pub(super) fn set_fifo(priority: u32) -> io::Result<()> {
     set(libc::SCHED_FIFO, i32::try_from(priority).unwrap_or(0))
 }

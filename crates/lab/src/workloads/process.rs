@@ -1,4 +1,4 @@
-//! A workload's process, seen from its driver: started in its group, listened to, asked for its report, and never left
+//! A workload's process, seen from its driver: started in its group, listened to, requested its report, and never left
 //! behind. What the report says is the driver's matter.
 
 use std::{
@@ -17,11 +17,17 @@ use std::{
 
 use serde::de::DeserializeOwned;
 
-use crate::{Error, Program, Site, Span, start};
+use crate::{Error, Program, Site, Span, Stop, start};
 
 /// How long it may take to begin and to report. Generous: a group's limits hold for both, also for the touching of
 /// gigabytes.
 const PATIENCE: Duration = Duration::from_secs(120);
+
+/// How much of what it says on standard error is shown.
+const MESSAGES: u64 = 16 << 10;
+
+/// How often a wait looks whether a stop was requested.
+const LOOK: Duration = Duration::from_millis(100);
 
 /// A workload while it works. It is killed and waited for when this value is dropped.
 #[derive(Debug)]
@@ -33,6 +39,7 @@ pub(super) struct Process {
     lines: Receiver<String>,
     done: Arc<AtomicU64>,
     said: Option<thread::JoinHandle<String>>,
+    stop: Stop,
 }
 
 impl Process {
@@ -72,11 +79,12 @@ impl Process {
         });
         let said = thread::spawn(move || {
             let mut text = String::new();
-            // what can't be read is not told
-            let _ = errors.map(|mut errors| errors.read_to_string(&mut text));
+            // what can't be read is not reported
+            let _ = errors.map(|errors| errors.take(MESSAGES).read_to_string(&mut text));
             text
         });
-        let mut process = Process { name, child, input, lines, done, said: Some(said) };
+        let mut process =
+            Process { name, child, input, lines, done, said: Some(said), stop: site.launch.stop() };
         process.line()?;
         Ok(process)
     }
@@ -92,7 +100,7 @@ impl Process {
     /// [`Error::Late`], [`Error::Ended`], [`Error::Report`].
     pub fn ask<R: DeserializeOwned>(mut self, span: Span) -> Result<(String, R), Error> {
         if let Some(mut input) = self.input.take() {
-            // one that is gone tells why below
+            // one that is gone says why below
             let _ =
                 input.write_all(format!("stop {} {}\n", monotonic(span.from), monotonic(span.to)).as_bytes());
         }
@@ -103,10 +111,17 @@ impl Process {
         Ok((line, report))
     }
 
-    /// Waits for a line; if there is none, its end tells why.
+    /// Waits for a line, or for a stop; if there is none, its end says why.
     fn line(&mut self) -> Result<String, Error> {
         let name = self.name.to_owned();
-        match self.lines.recv_timeout(PATIENCE) {
+        let begun = Instant::now();
+        let line = loop {
+            match self.lines.recv_timeout(LOOK) {
+                Err(RecvTimeoutError::Timeout) if begun.elapsed() < PATIENCE => self.stop.check()?,
+                ended => break ended,
+            }
+        };
+        match line {
             Ok(line) => Ok(line),
             Err(RecvTimeoutError::Timeout) => Err(Error::Late { name, seconds: PATIENCE.as_secs() }),
             Err(RecvTimeoutError::Disconnected) => {

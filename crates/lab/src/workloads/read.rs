@@ -1,5 +1,5 @@
 //! Direct reads of a block device, as a process of its own: every thread reads its own stretch in order, past the page
-//! cache, one read at a time. It reports when it is asked, also while a limit holds reads back. It never writes to the
+//! cache, one read at a time. It reports when it is requested to, also while a limit holds reads back. It never writes to the
 //! device.
 
 use std::{
@@ -20,9 +20,9 @@ use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    asked::{Asked, Clock, series, tell, until_asked},
-    built_in::{Workload, by, told},
+    built_in::{Workload, by, readings},
     latency::of_sorted,
+    stop_request::{Clock, StopRequest, series, tell, until_stopped},
 };
 use crate::{
     Error, Outcome, Site, Timing,
@@ -33,7 +33,7 @@ use crate::{
 /// What it is called.
 const NAME: &str = "reader";
 
-/// What direct reads are aligned to; no block device asks for more.
+/// What direct reads are aligned to; no block device requests more.
 const ALIGNMENT: usize = 4096;
 
 /// What was read within a span.
@@ -53,7 +53,7 @@ pub struct ReadReport {
 }
 
 /// The reader's whole process. Options: `--device PATH [--block BYTES]` (8192) `[--depth THREADS]` (4), and how it is
-/// asked: `[--parent PID] [--time-ms T [--warm-up-ms W]]`. Writes `ready`, counts of reads, and its report as one line of
+/// requested: `[--parent PID] [--time-ms T [--warm-up-ms W]]`. Writes `ready`, counts of reads, and its report as one line of
 /// JSON. Threads that are held back by a limit are left behind: the process must end after it.
 ///
 /// # Errors
@@ -83,13 +83,13 @@ pub fn main_read(words: impl IntoIterator<Item = OsString>) -> Result<(), Error>
             .spawn(move || reading.stretch(thread, &finished))
             .map_err(|source| Error::System { what: "cannot start a thread", source })?;
     }
-    let asked = until_asked(clock, || reading.count.load(Ordering::Relaxed))?;
+    let requested = until_stopped(clock, || reading.count.load(Ordering::Relaxed))?;
     if let Some(source) = lock(&reading.failure).take() {
         return Err(Error::Device { what: "cannot read", path: reading.path.clone(), source });
     }
-    let Some(asked) = asked else { return Ok(()) };
+    let Some(requested) = requested else { return Ok(()) };
     let finished = all.iter().flat_map(|one| lock(one).clone()).collect();
-    tell(NAME, &of(finished, block, asked))
+    tell(NAME, &of(finished, block, requested))
 }
 
 /// The device, and how many whole blocks it holds: one at least.
@@ -149,17 +149,17 @@ impl Reading {
     }
 }
 
-fn of(mut finished: Vec<Finished>, block: usize, asked: Asked) -> ReadReport {
-    finished.retain(|read| asked.holds(read.at));
+fn of(mut finished: Vec<Finished>, block: usize, requested: StopRequest) -> ReadReport {
+    finished.retain(|read| requested.holds(read.at));
     finished.sort_unstable_by_key(|read| read.at);
     let up_to = |end: Instant| finished.partition_point(|read| read.at <= end);
     let reads = finished.len() as u64;
     ReadReport {
-        seconds: asked.seconds(),
+        seconds: requested.seconds(),
         reads,
         bytes: reads * block as u64,
         latency: distribution(finished.iter().map(|read| read.took as f64 / 1e9).collect()),
-        series: series(asked, |from, to| (up_to(to) - up_to(from)) as f64),
+        series: series(requested, |from, to| (up_to(to) - up_to(from)) as f64),
     }
 }
 
@@ -205,7 +205,7 @@ impl Workload for Reader {
 
     fn outcome(&self, report: ReadReport) -> Outcome {
         let ReadReport { seconds, reads, bytes, latency, series } = report;
-        let readings = told([
+        let readings = readings([
             ("iops", by(reads as f64, seconds)),
             ("operations", Some(reads as f64)),
             ("bytes-per-second", by(bytes as f64, seconds)),
@@ -224,7 +224,7 @@ mod tests {
     fn reads_count_if_they_were_finished_within_the_span() {
         let read = |at, took| Finished { at: Instant(at), took };
         let reads = [read(100, 5), read(101, 7), read(600_000_000, 9), read(1_000_000_101, 11)];
-        let found = of(reads.into(), 4096, Asked { from: Instant(100), to: Instant(1_000_000_100) });
+        let found = of(reads.into(), 4096, StopRequest { from: Instant(100), to: Instant(1_000_000_100) });
         assert_eq!((found.reads, found.bytes), (2, 8192));
         let latency = found.latency.unwrap();
         assert_eq!((latency.count, latency.min, latency.max), (2, 7e-9, 9e-9));

@@ -52,7 +52,12 @@ impl Theirs {
         let children = fs::read_to_string(path)?;
         let family = children.split_whitespace().map(str::parse).collect::<Result<Vec<u32>, _>>()?;
         let family = std::iter::once(self.postmaster).chain(family);
-        family.map(|pid| Ok((pid, fs::read_to_string(format!("/proc/{pid}/cgroup"))?))).collect()
+        let groups = family.map(|pid| match fs::read_to_string(format!("/proc/{pid}/cgroup")) {
+            // a worker that ended meanwhile
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+            read => Ok(Some((pid, read?))),
+        });
+        groups.filter_map(Result::transpose).collect()
     }
 
     fn experiment(&self, duration: &str) -> String {

@@ -77,10 +77,10 @@ is = "general.cpu-on.rt"
         let used = *run.figures.get("on it").ok_or_else(|| format!("{:?}", run.readings))?;
         // by the kernel's accounts: none of it, or some
         check((used == 0.0) == (run.condition == "own"), || format!("{used} in '{}'", run.condition))?;
-        // nobody asked for them to be moved
-        let told = run.notes.iter().any(|note| note.contains("; --move-others moves them away"));
+        // nobody requested a move
+        let reported = run.notes.iter().any(|note| note.contains("; --move-others moves them away"));
         let closed = !run.notes.iter().any(|note| note.starts_with("other programs may have run"));
-        check(closed || told, || format!("{:?}", run.notes))?;
+        check(closed || reported, || format!("{:?}", run.notes))?;
     }
     Ok(())
 }
@@ -211,12 +211,12 @@ fn conditions_give_options() -> Tested {
     check(runs.len() == 2, || format!("{} runs", runs.len()))?;
     for run in &runs {
         let caged = run.condition == "caged";
-        let told = |name: &str| {
+        let reported = |name: &str| {
             let options = run.settings.iter().filter(|setting| setting.group == "engine");
-            options.filter(|setting| setting.name == name).map(|setting| setting.asked.as_str()).next()
+            options.filter(|setting| setting.name == name).map(|setting| setting.requested.as_str()).next()
         };
-        check(told("cpu-count") == caged.then_some("1"), || format!("{:?}", run.settings))?;
-        let bound = told("placement").is_some_and(|placement| placement.starts_with("bind:"));
+        check(reported("cpu-count") == caged.then_some("1"), || format!("{:?}", run.settings))?;
+        let bound = reported("placement").is_some_and(|placement| placement.starts_with("bind:"));
         check(bound == caged, || format!("{:?}", run.settings))?;
         let waits = run.readings.get("engine.cpu-quantum").copied().unwrap_or_default();
         check((waits > 0.0) == caged, || format!("{:?}", run.readings))?;

@@ -39,13 +39,23 @@ pub fn run() -> ExitCode {
         .chain(oltp::tests());
     // with a single CPU nobody can have one alone
     let cpus = std::thread::available_parallelism().map_or(1, |cpus| cpus.get());
-    // what can't be tested is told as ignored, never passed over in silence
-    trials.extend(
-        as_root.map(|(name, test)| Trial::test(name, test).with_ignored_flag(!root).with_kind("root")),
-    );
+    // what can't be tested is reported as ignored, never passed over in silence
+    trials.extend(as_root.map(|(name, test)| {
+        let missing = missing_tool(name);
+        let kind = missing.map_or_else(|| "root".to_owned(), |tool| format!("root, {tool}"));
+        Trial::test(name, test).with_ignored_flag(!root || missing.is_some()).with_kind(kind)
+    }));
     let (name, test) = conditions::CPU_OF_ITS_OWN;
     trials.push(Trial::test(name, test).with_ignored_flag(!root || cpus < 2).with_kind("root, 2 CPUs"));
     libtest_mimic::run(&arguments, trials).exit_code()
+}
+
+/// The tool that a test is named after, where it is not installed.
+fn missing_tool(test: &str) -> Option<&'static str> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let is_there = |tool: &str| std::env::split_paths(&path).any(|directory| directory.join(tool).is_file());
+    let tools = ["fio", "cyclictest", "sysbench", "stress-ng", "pgbench"];
+    tools.into_iter().find(|tool| test.starts_with(&tool.replace('-', "_")) && !is_there(tool))
 }
 
 pub fn check(holds: bool, otherwise: impl FnOnce() -> String) -> Tested {
@@ -123,7 +133,7 @@ fn a_loop_device_is_gone_after_its_use() -> Tested {
     let mut sector = [0; 512];
     file.read_exact_at(&mut sector, (4 << 20) - 512)?;
     check(sector.iter().any(|byte| *byte != 0), || "it holds no data".to_owned())?;
-    check(file.read_at(&mut sector, 4 << 20)? == 0, || "it is longer than asked".to_owned())?;
+    check(file.read_at(&mut sector, 4 << 20)? == 0, || "it is longer than requested".to_owned())?;
     drop(file);
     device.detach()?;
     check(attached(directory.path()).is_empty(), || "it is still attached".to_owned())?;

@@ -85,7 +85,7 @@ fn a_command_that_goes_on_is_ended() -> Tested {
     let outcome = trial.unasked(Duration::from_millis(300))?;
     check(reading(&outcome, "value")? == 3.0, || format!("{:?}", outcome.readings))?;
     trial.nothing_is_left()?;
-    // and one that is not asked for its end
+    // and one that is not requested its end
     let mut trial = command(&["sh", "-c", "sleep 600 & wait"], "", false)?;
     trial.begin(SHORT)?;
     trial.driver.clean_up();

@@ -1,4 +1,4 @@
-//! The built-in workloads as processes, through their drivers: they start, are asked, report, keep to what their group
+//! The built-in workloads as processes, through their drivers: they start, report, keep to what their group
 //! has, and leave nothing. What their figures mean is tested where they are worked out.
 
 use std::{
@@ -14,7 +14,7 @@ use std::{
 
 use experiment::file;
 use lab::{
-    Driver, Launch, LoopDevice, Outcome, Program, Site, Span, Timing,
+    Driver, Launch, LoopDevice, Outcome, Program, Site, Span, Stop, Timing,
     workloads::{
         BuiltIn, Cpu, Cyclic, CyclicReport, Load, LoadReport, LogicalIo, LogicalIoReport, Reader, Workload,
     },
@@ -57,6 +57,10 @@ impl Launch for Here {
             None => Command::new(program),
         }
     }
+
+    fn stop(&self) -> Stop {
+        Stop::default()
+    }
 }
 
 /// Where and how long a driver works.
@@ -69,7 +73,7 @@ struct Stay<'s> {
 }
 
 impl Stay<'_> {
-    /// What the driver tells of its work; `look` is called before it is stopped.
+    /// What the driver says of its work; `look` is called before it is stopped.
     fn of(&self, driver: &mut dyn Driver, look: impl FnOnce() -> Tested) -> Result<Outcome, Failed> {
         let group = self.group.map(|group| group.0.as_str());
         let (directory, devices) = (self.directory, &self.devices);
@@ -90,7 +94,7 @@ impl Stay<'_> {
     }
 }
 
-/// Lets a driver work where the test runs until it has done something, and tells of that.
+/// Lets a driver work where the test runs until it has done something, and says of that.
 fn run(driver: &mut dyn Driver, directory: &Path) -> Result<Outcome, Failed> {
     Stay { directory, devices: BTreeMap::new(), group: None, enough: 1000.0 }.of(driver, || Ok(()))
 }
@@ -146,12 +150,12 @@ fn the_measurement_says_its_policy() -> Tested {
         format!("{latency:?}")
     })?;
 
-    // as real-time as this machine lets it be, and told either way
+    // as real-time as this machine lets it be, and reported either way
     let options = file::Cyclic { interval_us: Some(1000), ..file::Cyclic::default() };
     let outcome = run(&mut built_in(Cyclic(options)), directory.path())?;
     let report: CyclicReport = kept(&outcome)?;
-    let told = report.warnings.iter().any(|warning| warning.starts_with("not real-time: "));
-    check((report.priority == 90) != told, || format!("{report:?}"))?;
+    let reported = report.warnings.iter().any(|warning| warning.starts_with("not real-time: "));
+    check((report.priority == 90) != reported, || format!("{report:?}"))?;
     check((report.policy == "SCHED_FIFO") == (report.priority == 90), || format!("{report:?}"))
 }
 

@@ -1,4 +1,4 @@
-//! A bar per condition up to its median, every run a dot, rejected ones crosses, what was published or asked for
+//! A bar per condition up to its median, every run a dot, rejected ones crosses, what was published or requested
 //! dashed. On a logarithmic axis there is no bar: its length would mean nothing.
 
 use experiment::file::{Chart, Line};
@@ -11,7 +11,7 @@ use super::scene::{Area, Dash, Ink, Scene, Stroke};
 use crate::number;
 use crate::view::{Place, View};
 
-/// A mark further than so many times the longest bar would make the bars too small to compare: it is told in words.
+/// A mark further than so many times the longest bar would make the bars too small to compare: it is reported in words.
 const FURTHEST: f64 = 2.5;
 
 struct Bar<'a> {
@@ -97,7 +97,7 @@ fn groups<'a>(view: View<'a>, chart: &'a Chart, measures: &[&'a str]) -> Vec<Bar
                 let place = (condition, *load);
                 let rejected =
                     view.rejected(place).filter_map(|run| Some((run, *run.figures.get(*measure)?)));
-                let asked = chart
+                let requested = chart
                     .line
                     .iter()
                     .filter(|line| line.condition.as_deref().is_none_or(|one| one == condition));
@@ -108,11 +108,11 @@ fn groups<'a>(view: View<'a>, chart: &'a Chart, measures: &[&'a str]) -> Vec<Bar
                     place,
                     measure,
                     cell,
-                    ideal: ideal.and_then(|(asked, cell)| {
-                        experiment::ideal(asked, &results.design, &results.cells, cell)
+                    ideal: ideal.and_then(|(requested, cell)| {
+                        experiment::ideal(requested, &results.design, &results.cells, cell)
                     }),
                     rejected: rejected.filter(|(_, figure)| figure.is_finite()).collect(),
-                    lines: asked.collect(),
+                    lines: requested.collect(),
                     colour: view.index(condition),
                 }
             });
@@ -160,13 +160,15 @@ fn entries<'a>(chart: &Chart, bars: impl Iterator<Item = &'a Bar<'a>> + Clone) -
     let form = if chart.log { Symbol::Upright(Ink::Muted, Dash::None) } else { Symbol::Field(Ink::Body(6)) };
     entries.push((form, "median".to_owned()));
     let cells = || bars.clone().filter_map(|bar| bar.cell);
-    if cells().any(|cell| cell.interval.is_some()) {
-        entries.push((Symbol::Line(Ink::Text, Dash::None), "its 95 % interval".to_owned()));
+    let covers = cells().filter(|cell| cell.interval.is_some()).map(|cell| cell.coverage());
+    if let Some(covers) = covers.reduce(f64::min) {
+        let words = format!("its {} interval", number::coverage(covers));
+        entries.push((Symbol::Line(Ink::Text, Dash::None), words));
     }
     if cells().any(|cell| cell.published.is_some()) {
-        entries.push((Symbol::Upright(Ink::Asked, Dash::Dashed), "published".to_owned()));
+        entries.push((Symbol::Upright(Ink::Target, Dash::Dashed), "published".to_owned()));
     }
-    let dotted = Symbol::Upright(Ink::Asked, Dash::Dotted);
+    let dotted = Symbol::Upright(Ink::Target, Dash::Dotted);
     if bars.clone().any(|bar| bar.ideal.is_some()) {
         entries.push((Symbol::Line(IDEAL.ink, IDEAL.dash), "ideal scaling".to_owned()));
     }
@@ -194,10 +196,15 @@ fn draw_bar(scene: &mut Scene, bar: &Bar<'_>, band: &Area, scale: &Scale, unit: 
         let pen = Stroke::solid(Ink::Series(bar.colour), 3.0);
         scene.line((end, band.y), (end, band.bottom()), pen).data().tip(format!("median {}", tell(median)));
     }
-    if let Some((low, high)) = bar.cell.and_then(|cell| cell.interval) {
+    if let Some((cell, (low, high))) = bar.cell.and_then(|cell| Some((cell, cell.interval?))) {
         let pen = Stroke::solid(Ink::Text, 1.4);
         let (from, to) = (scale.at(low), scale.at(high));
-        let tip = format!("95 % interval of the median: {} to {}", tell(low), tell(high));
+        let tip = format!(
+            "{} interval of the median: {} to {}",
+            number::coverage(cell.coverage()),
+            tell(low),
+            tell(high)
+        );
         scene.line((from, middle), (to, middle), pen).data().tip(tip);
         for end in [from, to] {
             scene.line((end, middle - 3.5), (end, middle + 3.5), pen).data();
@@ -219,10 +226,10 @@ fn draw_bar(scene: &mut Scene, bar: &Bar<'_>, band: &Area, scale: &Scale, unit: 
     }
     let published = bar.cell.and_then(|cell| cell.published.as_ref());
     let published = published.map(|(value, source)| (*value, format!("published: {source}"), Dash::Dashed));
-    let asked = bar.lines.iter().map(|line| (line.at, line.label.clone(), Dash::Dotted));
-    for (value, tip, dash) in published.into_iter().chain(asked) {
+    let requested = bar.lines.iter().map(|line| (line.at, line.label.clone(), Dash::Dotted));
+    for (value, tip, dash) in published.into_iter().chain(requested) {
         if scale.reaches(value) {
-            let (x, pen) = (scale.at(value), Stroke { ink: Ink::Asked, width: 2.0, dash });
+            let (x, pen) = (scale.at(value), Stroke { ink: Ink::Target, width: 2.0, dash });
             let ends = ((x, band.y - 2.5), (x, band.bottom() + 2.5));
             scene.line(ends.0, ends.1, pen).data().tip(format!("{tip}: {}", tell(value)));
         }

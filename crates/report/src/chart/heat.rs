@@ -49,17 +49,30 @@ pub fn draw(view: View<'_>, chart: &Chart, width: f64) -> Option<Scene> {
                 },
             );
         }
-        top += 14.0;
+        top = key(&mut scene, top + 4.0, left, &steps, unit) + 14.0;
     }
     scene.height = top - 8.0;
     (top > 0.0).then_some(scene)
+}
+
+/// What the colours mean: a field of each, with the number at which it begins.
+fn key(scene: &mut Scene, top: f64, left: f64, steps: &Scale, unit: &str) -> f64 {
+    let each = ((scene.width - left) / Ink::STEPS as f64).min(86.0);
+    for step in 0..Ink::STEPS {
+        let x = left + each * step as f64;
+        scene.rect(Area { x, y: top, width: each - 2.0, height: 9.0 }, Ink::Ramp(step), 1.0);
+        let begins = number::with_unit(steps.value(step as f64 / Ink::STEPS as f64), unit);
+        let words = text::fit(&begins, each - 4.0, SMALL.size, false);
+        scene.text((x, top + 23.0), Anchor::Start, SMALL, words);
+    }
+    top + 26.0
 }
 
 /// Equal steps of the value or, when the chart says so or most values would share one step, of its logarithm.
 fn steps(medians: &[f64], log: bool) -> Scale {
     let low = medians.iter().copied().fold(f64::INFINITY, f64::min);
     let high = medians.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    if low > 0.0 && (log || high / low > 30.0) {
+    if low > 0.0 && (log || high / low > 8.0) {
         Scale::within_decades(low, high)
     } else {
         Scale::exactly(low, high)

@@ -3,7 +3,6 @@
 mod bars;
 mod frame; // values upwards
 mod heat;
-mod histogram;
 mod legend; // what marks mean
 pub mod palette; // which colour an ink is
 mod ratios;
@@ -12,11 +11,12 @@ mod scale; // from values to places
 pub mod scene; // a drawing as data
 mod slopes;
 mod stacked;
+mod tail;
 mod tasks;
 pub mod text; // how wide a label is
 mod time;
 
-use experiment::file::{Chart as Asked, ChartKind};
+use experiment::file::{Chart as Requested, ChartKind};
 use experiment::results::Comparison;
 
 use crate::view::View;
@@ -57,7 +57,7 @@ pub fn ratios(view: View<'_>) -> Option<Chart> {
         name: "verdicts".to_owned(),
         title: "All comparisons".to_owned(),
         caption: "Each ratio of medians with its interval. An interval that does not touch 1 is a difference; one that \
-                  lies in the shaded field is as good as none."
+                  lies in the shaded field is no relevant difference."
             .to_owned(),
         drawn: Some(drawn),
     })
@@ -68,22 +68,22 @@ pub fn strip(view: View<'_>, comparison: &Comparison) -> Option<Scene> {
     ratios::draw(view, &[comparison], NARROW - 24.0, false)
 }
 
-/// Those that the experiment asks for; of one that asks for none, bars of every measure.
+/// Those that the experiment requests; of one that requests none, bars of every measure.
 pub fn all(view: View<'_>) -> Vec<Chart> {
     let experiment = &view.results.experiment;
-    let own: Vec<Asked> = experiment.measure.iter().map(|measure| bars_of(&measure.name)).collect();
-    let asked = if experiment.chart.is_empty() { &own } else { &experiment.chart };
-    let chart = |(index, asked): (usize, &Asked)| Chart {
-        name: format!("{:02}-{}", index + 1, slug(&asked.title)),
-        title: asked.title.clone(),
-        caption: caption(asked),
-        drawn: both(|width| draw(view, asked, width)),
+    let own: Vec<Requested> = experiment.measure.iter().map(|measure| bars_of(&measure.name)).collect();
+    let requested = if experiment.chart.is_empty() { &own } else { &experiment.chart };
+    let chart = |(index, requested): (usize, &Requested)| Chart {
+        name: format!("{:02}-{}", index + 1, slug(&requested.title)),
+        title: requested.title.clone(),
+        caption: caption(requested),
+        drawn: both(|width| draw(view, requested, width)),
     };
-    asked.iter().enumerate().map(chart).collect()
+    requested.iter().enumerate().map(chart).collect()
 }
 
-fn bars_of(measure: &str) -> Asked {
-    Asked {
+fn bars_of(measure: &str) -> Requested {
+    Requested {
         title: measure.to_owned(),
         kind: ChartKind::Bars,
         of: vec![measure.to_owned()],
@@ -98,24 +98,24 @@ fn both(draw: impl Fn(f64) -> Option<Scene>) -> Option<Drawn> {
     Some(Drawn { wide: draw(WIDE)?, narrow: draw(NARROW)? })
 }
 
-fn draw(view: View<'_>, asked: &Asked, width: f64) -> Option<Scene> {
-    match asked.kind {
-        ChartKind::Bars => bars::draw(view, asked, width),
-        ChartKind::Stacked => stacked::draw(view, asked, width),
-        ChartKind::Slopes => slopes::draw(view, asked, width),
-        ChartKind::Time => time::draw(view, asked, width),
-        ChartKind::Heat => heat::draw(view, asked, width),
-        ChartKind::Histogram => histogram::draw(view, asked, width),
-        ChartKind::Tasks => tasks::draw(view, asked, width),
+fn draw(view: View<'_>, requested: &Requested, width: f64) -> Option<Scene> {
+    match requested.kind {
+        ChartKind::Bars => bars::draw(view, requested, width),
+        ChartKind::Stacked => stacked::draw(view, requested, width),
+        ChartKind::Slopes => slopes::draw(view, requested, width),
+        ChartKind::Time => time::draw(view, requested, width),
+        ChartKind::Heat => heat::draw(view, requested, width),
+        ChartKind::Histogram => tail::draw(view, requested, width),
+        ChartKind::Tasks => tasks::draw(view, requested, width),
     }
 }
 
 /// What to look at.
-fn caption(asked: &Asked) -> String {
-    let words = match asked.kind {
-        ChartKind::Bars if asked.log => {
+fn caption(requested: &Requested) -> String {
+    let words = match requested.kind {
+        ChartKind::Bars if requested.log => {
             "Each dot is a run. The axis is logarithmic: each step is ten times the one before. Look how close the \
-             dots lie to what was asked for, and to each other."
+             dots lie to the target, and to each other."
         }
         ChartKind::Bars => {
             "Each dot is a run, the bar ends at their median. Look whether the dots of two bars overlap: where they do \
@@ -133,11 +133,12 @@ fn caption(asked: &Asked) -> String {
              how steady the line is before and after."
         }
         ChartKind::Heat => {
-            "The median of all runs in each field; the stronger its colour, the larger the number."
+            "The median of all runs in each field; the stronger its colour, the larger the number. Below stands where \
+             each colour begins."
         }
         ChartKind::Histogram => {
-            "All runs together; both axes are logarithmic. Look at the right end: how far it reaches is how long the \
-             unlucky ones waited."
+            "All runs together, from the median (P50) to the longest: at P99, one in a hundred took longer than the \
+             line shows. Both axes are logarithmic. Look where the lines part."
         }
         ChartKind::Tasks => {
             "Each row is a task, its colour the CPU that it ran on last, in the run with the middle figure. Look \

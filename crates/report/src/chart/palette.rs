@@ -58,7 +58,7 @@ pub fn colour(ink: Ink, night: bool) -> Colour {
         Ink::Grid => by([0xdd, 0xe1, 0xe6], [0x33, 0x3a, 0x42]),
         Ink::Surface => surface,
         Ink::Shade => by([0xf1, 0xf3, 0xf5], [0x22, 0x27, 0x2d]),
-        Ink::Asked => by([0x1b, 0x1f, 0x24], [0xe8, 0xeb, 0xee]),
+        Ink::Target => by([0x1b, 0x1f, 0x24], [0xe8, 0xeb, 0xee]),
         Ink::Rejected => by([0xb8, 0x1f, 0x3c], [0xff, 0x7a, 0x8c]),
         Ink::Series(index) => series(index),
         Ink::Body(index) => mix(series(index), surface, if night { 0.45 } else { 0.36 }),
@@ -76,7 +76,7 @@ pub fn name(ink: Ink) -> String {
         Ink::Grid => "grid".to_owned(),
         Ink::Surface => "surface".to_owned(),
         Ink::Shade => "shade".to_owned(),
-        Ink::Asked => "asked".to_owned(),
+        Ink::Target => "target".to_owned(),
         Ink::Rejected => "rejected".to_owned(),
         Ink::Series(index) => format!("series{}", index % SERIES),
         Ink::Body(index) => format!("body{}", index % SERIES),
@@ -87,7 +87,7 @@ pub fn name(ink: Ink) -> String {
 
 /// Each ink once.
 pub fn all() -> impl Iterator<Item = Ink> {
-    let fixed = [Ink::Text, Ink::Muted, Ink::Grid, Ink::Surface, Ink::Shade, Ink::Asked, Ink::Rejected];
+    let fixed = [Ink::Text, Ink::Muted, Ink::Grid, Ink::Surface, Ink::Shade, Ink::Target, Ink::Rejected];
     let series = (0..SERIES).flat_map(|index| [Ink::Series(index), Ink::Body(index)]);
     let ramp = (0..Ink::STEPS).flat_map(|step| [Ink::Ramp(step), Ink::OnRamp(step)]);
     fixed.into_iter().chain(series).chain(ramp)

@@ -43,13 +43,15 @@ pub fn draw(view: View<'_>, comparisons: &[&Comparison], width: f64, with_legend
 }
 
 fn entries(drawn: &[&Comparison]) -> Vec<(Symbol, String)> {
+    let covers = drawn.iter().filter(|one| one.interval.is_some()).map(|one| one.coverage());
+    let covers = covers.reduce(f64::min).unwrap_or(0.95);
     let mut entries = vec![
         (Symbol::Dot(Ink::Text), "ratio of the medians".to_owned()),
-        (Symbol::Line(Ink::Text, Dash::None), "95 % interval".to_owned()),
-        (Symbol::Field(Ink::Grid), "as good as equal".to_owned()),
+        (Symbol::Line(Ink::Text, Dash::None), format!("{} interval", number::coverage(covers))),
+        (Symbol::Field(Ink::Grid), "no relevant difference".to_owned()),
     ];
     if drawn.iter().any(|one| one.published.is_some()) {
-        entries.push((Symbol::Upright(Ink::Asked, Dash::Dashed), "published".to_owned()));
+        entries.push((Symbol::Upright(Ink::Target, Dash::Dashed), "published".to_owned()));
     }
     entries
 }
@@ -111,7 +113,12 @@ fn draw_ratio(scene: &mut Scene, comparison: &Comparison, band: &Area, scale: &S
     let one = scale.at(1.0);
     scene.line((one, band.y - 3.0), (one, band.bottom() + 3.0), Stroke::solid(Ink::Muted, 1.4)).data();
     if let Some((low, high)) = comparison.interval {
-        let tip = format!("95 % interval: {} to {}", number::ratio(low), number::ratio(high));
+        let tip = format!(
+            "{} interval: {} to {}",
+            number::coverage(comparison.coverage()),
+            number::ratio(low),
+            number::ratio(high)
+        );
         let pen = Stroke::solid(ink, 2.6);
         scene.line((scale.at(low), middle), (scale.at(high), middle), pen).data().tip(tip);
         for end in [scale.at(low), scale.at(high)] {
@@ -126,7 +133,7 @@ fn draw_ratio(scene: &mut Scene, comparison: &Comparison, band: &Area, scale: &S
     {
         let x = scale.at(*published);
         let tip = format!("published: {} ({source})", number::ratio(*published));
-        let pen = Stroke::dashed(Ink::Asked, 2.0);
+        let pen = Stroke::dashed(Ink::Target, 2.0);
         scene.line((x, band.y - 2.0), (x, band.bottom() + 2.0), pen).data().tip(tip);
     }
 }

@@ -78,6 +78,14 @@ impl Scale {
         self.from + (self.to - self.from) * share
     }
 
+    /// The value at a share of the way from the low end to the high one.
+    pub fn value(&self, share: f64) -> f64 {
+        match self.log {
+            true => self.low * (self.high / self.low).powf(share),
+            false => self.low + (self.high - self.low) * share,
+        }
+    }
+
     /// Whether a value is between its ends.
     pub fn reaches(&self, value: f64) -> bool {
         (self.low..=self.high).contains(&value)

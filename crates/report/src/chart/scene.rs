@@ -71,8 +71,8 @@ pub enum Ink {
     Surface,
     /// A field that is set off from the paper.
     Shade,
-    /// What was asked for or published.
-    Asked,
+    /// What was requested or published.
+    Target,
     /// Rejected.
     Rejected,
     /// One of what is compared; taken modulo the palette's number.
@@ -170,7 +170,7 @@ pub struct Mark {
     pub shape: Shape,
     /// What it is for.
     pub role: Role,
-    /// What the pointer tells.
+    /// What the pointer says.
     pub tip: Option<String>,
 }
 
@@ -314,7 +314,7 @@ impl Mark {
         self
     }
 
-    /// What the pointer tells.
+    /// What the pointer says.
     pub fn tip(&mut self, tip: impl Into<String>) -> &mut Mark {
         self.tip = Some(tip.into());
         self

@@ -23,9 +23,9 @@ pub fn draw(view: View<'_>, chart: &Chart, width: f64) -> Option<Scene> {
     for condition in view.conditions(&chart.conditions) {
         for load in view.loads() {
             let Some(run) = view.middle((condition, load)) else { continue };
-            let named = run.tasks.iter().any(|task| asked(chart, task));
+            let named = run.tasks.iter().any(|task| requested(chart, task));
             let tasks: Vec<&TaskSeen> =
-                run.tasks.iter().filter(|task| !named || asked(chart, task)).collect();
+                run.tasks.iter().filter(|task| !named || requested(chart, task)).collect();
             if tasks.iter().any(|task| !task.cpus.is_empty()) {
                 seen.push((format!("{} · run {}", place_name((condition, load)), run.number), run, tasks));
             }
@@ -76,7 +76,7 @@ pub fn draw(view: View<'_>, chart: &Chart, width: f64) -> Option<Scene> {
 }
 
 /// `of` names groups, or a group's `tasks`; where it names none that has tasks, all are drawn.
-fn asked(chart: &Chart, task: &TaskSeen) -> bool {
+fn requested(chart: &Chart, task: &TaskSeen) -> bool {
     chart.of.iter().any(|name| name.strip_suffix(".tasks").unwrap_or(name) == task.group)
 }
 

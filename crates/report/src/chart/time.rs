@@ -1,5 +1,5 @@
 //! Values over the time of one run per condition: the run whose figure is the middle one. Changes are upright lines,
-//! what was asked for dotted ones, the warm-up shaded.
+//! what was requested dotted ones, the warm-up shaded.
 
 use experiment::file::Chart;
 use experiment::results::{Run, Series};
@@ -122,7 +122,7 @@ fn entries(chart: &Chart, panels: &[Panel<'_>]) -> Vec<(Symbol, String)> {
         entries.push((Symbol::Upright(Ink::Text, Dash::Dashed), "a change of settings".to_owned()));
     }
     if !chart.line.is_empty() {
-        entries.push((Symbol::Line(Ink::Asked, Dash::Dotted), "asked for".to_owned()));
+        entries.push((Symbol::Line(Ink::Target, Dash::Dotted), "target".to_owned()));
     }
     entries
 }
@@ -187,7 +187,7 @@ fn draw_panel(scene: &mut Scene, panel: &Panel<'_>, frame: &Frame, chart: &Chart
         chart.line.iter().filter(|line| line.condition.as_deref().is_none_or(|one| one == panel.place.0));
     for line in shown.filter(|line| frame.up.reaches(line.at)) {
         let y = frame.up.at(line.at);
-        let pen = Stroke { ink: Ink::Asked, width: 1.8, dash: Dash::Dotted };
+        let pen = Stroke { ink: Ink::Target, width: 1.8, dash: Dash::Dotted };
         scene.line((plot.x, y), (plot.right(), y), pen).data().tip(format!("{}: {}", line.label, line.at));
         let label = text::fit(&line.label, plot.width * 0.6, SMALL.size, false);
         let base = if y - 16.0 > plot.y { y - 4.0 } else { y + 13.0 };

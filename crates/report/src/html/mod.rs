@@ -1,7 +1,7 @@
 //! The page: one file without scripts and without anything from elsewhere; a policy in its head makes the browser
 //! keep to that, whatever the names in an experiment's file contain. Everything is escaped by maud.
 
-mod asked; // tables of the experiment; published ratios
+mod requested; // tables of the experiment; published ratios
 mod settings; // environment, design, differences
 mod tables; // cells, runs, latencies
 mod verdicts; // what came out
@@ -13,6 +13,7 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 use crate::chart::{Chart, palette, text};
 use crate::number;
 use crate::svg;
+use crate::takeaway::takeaway;
 use crate::view::View;
 
 /// The report.
@@ -20,40 +21,48 @@ pub fn page(view: View<'_>, verdicts: Option<&Chart>, charts: &[Chart]) -> Strin
     let results = view.results;
     let experiment = &results.experiment;
     let asked_for = crate::tables::all(view);
+    // the first chart is the one that the experiment's author wants to be seen
+    let (main, rest) = charts.split_first().map_or((None, charts), |(main, rest)| (Some(main), rest));
     let body = html! {
         header {
             h1 { (experiment.title) }
             p.meta { (summary_line(view)) }
             nav {
-                a href="#verdicts" { "Verdicts" }
-                a href="#environment" { "Machine" }
-                a href="#settings" { "Differences" }
+                a href="#verdicts" { "Results" }
                 a href="#charts" { "Charts" }
                 @if !asked_for.is_empty() { a href="#tables" { "Tables" } }
+                a href="#settings" { "Settings" }
                 a href="#figures" { "Figures" }
                 a href="#runs" { "Every run" }
+                a href="#environment" { "Machine" }
                 a href="#reading" { "How to read this" }
             }
         }
         main {
-            (verdicts::section(view, verdicts))
-            (asked::published(view))
-            (about(view))
-            (settings::environment(view))
-            (settings::difference(view))
-            section id="charts" {
-                h2 { "Charts" }
-                @for chart in charts { (figure(chart)) }
+            section id="takeaway" {
+                div.card { p.takeaway { (takeaway(view)) } }
+                @if let Some(main) = main { (figure(main)) }
             }
-            (asked::tables(&asked_for))
+            (verdicts::section(view, verdicts))
+            (requested::published(view))
+            (about(view))
+            @if !rest.is_empty() {
+                section id="charts" {
+                    h2 { "Charts" }
+                    @for chart in rest { (figure(chart)) }
+                }
+            }
+            (requested::tables(&asked_for))
+            (settings::difference(view))
             (tables::cells(view))
-            (tables::runs(view))
             (tables::latencies(view))
+            (tables::runs(view))
+            (settings::environment(view))
             (reading())
         }
         footer {
-            "Drawn from results.json, which holds every figure; runs.csv and samples.csv hold the same for other \
-             programs. Draw it again with "
+            "Drawn from results.json, which has every figure; runs.csv and samples.csv have the same for other programs. \
+             Redraw it with "
             code { "ringfence lab report DIR" }
             "."
         }
@@ -74,19 +83,19 @@ fn summary_line(view: View<'_>) -> String {
     )
 }
 
-/// What was asked, and what a reader must know.
+/// What was requested, and what a reader must know.
 fn about(view: View<'_>) -> Markup {
     let about = view.results.experiment.about.trim();
     html! {
         @if !view.results.notes.is_empty() {
             section {
-                h2 { "To know" }
+                h2 { "Notes" }
                 div.card { ul.notes { @for note in &view.results.notes { li { (note) } } } }
             }
         }
         @if !about.is_empty() {
             section {
-                h2 { "What was asked" }
+                h2 { "The question" }
                 div.card { @for paragraph in about.split("\n\n") { p { (paragraph) } } }
             }
         }
@@ -114,20 +123,21 @@ fn reading() -> Markup {
     let words = [
         ("median", "Half of the runs lie above it, half below. One odd run hardly moves it."),
         (
-            "95 % interval",
-            "Made by drawing the runs again and again at random (bootstrap): the true value lies in it in about 95 of \
-             100 experiments like this one.",
+            "interval",
+            "Where more runs would probably put the median or the ratio (bootstrap). A 95 % interval covers it in about \
+             95 of 100 experiments like this one; fewer than 6 runs allow only a 93, 87 or 75 % interval, which is said.",
         ),
         (
             "ratio",
             "The median of one condition divided by that of the other. 1 is equal, 2 is twice as much.",
         ),
         (
-            "faster, slower",
-            "Better or worse by more than chance explains (exact Mann-Whitney test, Holm's correction).",
+            "better, worse",
+            "By more than chance explains: p below 0.05 (exact Mann-Whitney test, Holm's correction). p is how often runs \
+             that are equal in truth would differ as much.",
         ),
         (
-            "equivalent",
+            "no relevant difference",
             "The whole interval of the ratio lies within the margin that the experiment calls equal.",
         ),
         (

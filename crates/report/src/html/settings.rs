@@ -145,8 +145,8 @@ fn setting(row: &Row, with_conditions: bool) -> Markup {
                 @for value in &row.values {
                     dt { @if with_conditions { (value.conditions.join(" · ")) } @else { "all" } }
                     dd {
-                        @match &value.asked {
-                            Some(asked) => code { (asked) },
+                        @match &value.requested {
+                            Some(requested) => code { (requested) },
                             None => span.second { "not set" },
                         }
                         @if !value.written.is_empty() {

@@ -25,11 +25,11 @@ pub fn cells(view: View<'_>) -> Markup {
                                 th { "condition" }
                                 @if loads { th { "load" } }
                                 th.number { "median" }
-                                th.number { "95 % interval" }
+                                th.number { "interval" }
                                 th.number { "variation" }
                                 th.number { "runs" }
                                 @if published { th { "published" } }
-                                @if warned { th { "to know" } }
+                                @if warned { th { "notes" } }
                             }
                         }
                         tbody { @for cell in cells { (cell_row(view, cell, [loads, published, warned])) } }
@@ -43,7 +43,7 @@ pub fn cells(view: View<'_>) -> Markup {
 /// With the columns that some cell needs.
 fn cell_row(view: View<'_>, cell: &Cell, [loads, published, warned]: [bool; 3]) -> Markup {
     let unit = view.unit(&cell.measure);
-    let told = |value: f64| number::long_with_unit(value, unit);
+    let reported = |value: f64| number::long_with_unit(value, unit);
     let rejected = match cell.rejected {
         0 => String::new(),
         rejected => format!(", {rejected} rejected"),
@@ -53,14 +53,20 @@ fn cell_row(view: View<'_>, cell: &Cell, [loads, published, warned]: [bool; 3]) 
             td data-label="measure" { (cell.measure) }
             td data-label="condition" { (cell.condition) }
             @if loads { td data-label="load" { (cell.load.as_deref().unwrap_or("undisturbed")) } }
-            td.number data-label="median" { strong { (cell.median.map_or_else(|| "–".to_owned(), told)) } }
-            td.number data-label="95 % interval" {
-                (cell.interval.map_or_else(|| "–".to_owned(), |(low, high)| format!("{} to {}", told(low), told(high))))
+            td.number data-label="median" { strong { (cell.median.map_or_else(|| "–".to_owned(), reported)) } }
+            td.number data-label="interval" {
+                @match cell.interval {
+                    None => "–",
+                    Some((low, high)) => {
+                        (reported(low)) " to " (reported(high))
+                        @if cell.coverage() < 0.95 { " (" (number::coverage(cell.coverage())) ")" }
+                    }
+                }
             }
             td.number data-label="variation" { (cell.variation.map_or_else(|| "–".to_owned(), number::percent)) }
             td.number data-label="runs" { (cell.values.len()) (rejected) }
             @if published { td data-label="published" { (published_words(cell, unit)) } }
-            @if warned { td data-label="to know" { (cell.warnings.join("; ")) } }
+            @if warned { td data-label="notes" { (cell.warnings.join("; ")) } }
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What came out, on top of the page: a card per comparison, in words.
+//! What came out: how close targets were, and a card per comparison, in words.
 
 use experiment::results::Comparison;
 use maud::{Markup, PreEscaped, html};
@@ -14,11 +14,12 @@ pub fn section(view: View<'_>, ratios: Option<&Chart>) -> Markup {
     let comparisons = &view.results.comparisons;
     html! {
         section id="verdicts" {
-            h2 { "What came out" }
+            h2 { "Results" }
             @if !view.results.complete { (incomplete(view)) }
-            @for comparison in comparisons { (card(view, comparison)) }
+            @if !view.results.targets.is_empty() { (targets(view)) }
             @if comparisons.len() > 1 { @if let Some(chart) = ratios { (super::figure(chart)) } }
-            @if comparisons.is_empty() { (medians(view)) }
+            @for comparison in comparisons { (card(view, comparison)) }
+            @if comparisons.is_empty() && view.results.targets.is_empty() { (medians(view)) }
         }
     }
 }
@@ -26,11 +27,20 @@ pub fn section(view: View<'_>, ratios: Option<&Chart>) -> Markup {
 fn incomplete(view: View<'_>) -> Markup {
     let made = view.results.runs.iter().filter(|run| run.rejected.is_none()).count();
     let conditions = view.results.experiment.condition.len() * view.loads().len();
-    let asked = conditions * usize::try_from(view.results.design.repetitions).unwrap_or(0);
+    let requested = conditions * usize::try_from(view.results.design.repetitions).unwrap_or(0);
     html! {
         div.card.warning {
             h3 { "This experiment is not complete" }
-            p { (made) " of " (asked) " runs are there. Go on with " code { "ringfence lab run --resume DIR" } "." }
+            p { (made) " of " (requested) " runs are there. Continue with " code { "ringfence lab run --resume DIR" } "." }
+        }
+    }
+}
+
+fn targets(view: View<'_>) -> Markup {
+    html! {
+        div.card {
+            h3 { "Targets" }
+            ul.notes { @for reached in &view.results.targets { li { (words::target(view, reached)) } } }
         }
     }
 }
@@ -40,12 +50,10 @@ fn card(view: View<'_>, comparison: &Comparison) -> Markup {
     html! {
         article class={ "card verdict " (said.verdict) } {
             div {
-                h3 { span.badge { (said.verdict) } (said.headline) }
+                h3 { span.badge { (said.badge) } (said.headline) }
                 p { (said.size) }
-                p.second { (said.sure) " " (said.runs) }
-                @if !comparison.because.is_empty() { p.second { "Why this word: " (comparison.because) } }
-                @if let Some(published) = &said.published { p.second { (published) } }
-                @if let Some(note) = &comparison.note { p { span.bad { "Mind: " } (note) } }
+                p.second { (said.sure) }
+                @for more in [&said.published, &said.note].into_iter().flatten() { p.second { (more) } }
             }
             @if let Some(strip) = chart::strip(view, comparison) {
                 div.strip { (PreEscaped(svg::inline(&strip))) }
@@ -61,7 +69,7 @@ fn medians(view: View<'_>) -> Markup {
     let cells = view.results.cells.iter().filter(|cell| cell.measure == measure.name);
     html! {
         div.card {
-            p { "No comparison was asked for. Medians of " strong { (measure.name) } ":" }
+            p { "There is no comparison. Medians of " strong { (measure.name) } ":" }
             dl.facts {
                 @for cell in cells {
                     dt { (crate::view::place_name((&cell.condition, cell.load.as_deref()))) }

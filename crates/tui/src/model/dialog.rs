@@ -1,4 +1,4 @@
-//! What is asked and told in front of a page.
+//! Questions and notices in front of a page.
 
 use std::path::Path;
 
@@ -43,12 +43,12 @@ pub(crate) struct Menu {
 }
 
 impl Dialog {
-    pub(crate) fn told(title: &str, lines: Vec<String>) -> Dialog {
+    pub(crate) fn notice(title: &str, lines: Vec<String>) -> Dialog {
         Dialog::Told { title: title.to_owned(), lines }
     }
 
     pub(crate) fn refused(refusal: &Refusal) -> Dialog {
-        Dialog::told("Not done", refusal.lines())
+        Dialog::notice("Not done", refusal.lines())
     }
 }
 

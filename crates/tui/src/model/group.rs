@@ -26,7 +26,7 @@ pub struct GroupPage {
     pub(crate) limits: Vec<(&'static str, u64)>,
     pub(crate) setting: List,
     pub(crate) task: List,
-    /// Has anything been told of it yet?
+    /// Has it been sampled yet?
     pub(crate) is_read: bool,
 }
 
@@ -64,7 +64,7 @@ impl GroupPage {
     /// The selected setting as it could be typed.
     pub(crate) fn assignment(&self) -> String {
         self.settings.get(self.setting.selected).map_or_else(String::new, |(name, value, _)| {
-            // a list of lines is typed anew
+            // a list of lines is typed again
             let value = if value.contains('\n') { "" } else { value };
             format!("{name}={value}")
         })

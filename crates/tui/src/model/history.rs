@@ -9,7 +9,7 @@ use crate::figures::of_row;
 /// Samples that are kept: as wide as a curve gets.
 const KEPT: usize = 240;
 
-/// Figures of one group, oldest first; `None` where the kernel did not tell.
+/// Figures of one group, oldest first; `None` where the kernel has none.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct History {
     pub cpu: VecDeque<Option<f32>>,

@@ -22,7 +22,7 @@ impl Model {
                 _ => Vec::new(),
             };
         }
-        // Esc and a key that come together can't be told from the key with Alt
+        // Esc and a key that come together look like the key with Alt
         if key.modifiers.contains(KeyModifiers::ALT) {
             let mut requests = self.key(KeyCode::Esc.into());
             requests.extend(self.key(key.code.into()));

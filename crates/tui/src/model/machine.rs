@@ -81,6 +81,17 @@ impl Owners {
         }
     }
 
+    /// The CPUs of a group that has fewer than all, or of the nearest above it that has.
+    pub(crate) fn cpus_of(&self, group: &str) -> Option<&CpuSet> {
+        let mut name = group;
+        loop {
+            if let Some(owner) = self.list.iter().find(|owner| owner.group == name) {
+                return Some(&owner.cpus);
+            }
+            name = name.rsplit_once('/')?.0;
+        }
+    }
+
     /// All that have a CPU, those above included.
     pub(crate) fn all_of(&self, cpu: usize) -> impl Iterator<Item = &Owner> {
         self.list.iter().filter(move |owner| owner.cpus.contains(cpu))
@@ -107,13 +118,18 @@ fn is_below(group: &str, top: &str) -> bool {
 pub(crate) struct Map {
     /// Node by node, core by core.
     pub spots: Vec<Spot>,
-    /// The nodes' own lines; `None` where the CPU's node is not told.
+    /// The nodes' own lines; `None` where the CPU's node is not known.
     pub nodes: Vec<(usize, Option<usize>)>,
     /// How many lines there are.
     pub lines: usize,
     /// Digits of the largest number.
     pub digits: usize,
+    /// Every CPU has a line of its own.
+    pub is_list: bool,
 }
+
+/// So few CPUs have a line each, in words.
+const LISTED: usize = 8;
 
 /// A CPU's place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -124,11 +140,12 @@ pub(crate) struct Spot {
 }
 
 impl Map {
-    /// A map of so many columns. A CPU has its number, a letter, its load and a blank; those of a core stand together.
+    /// A map of this many columns: a line for each of a few CPUs. Of more, a CPU has its number, a letter, its load and a blank; those of a core stand together.
     pub(crate) fn new(machine: &topology::Machine, width: usize) -> Map {
         let digits = machine.cpus.last().map_or(1, |cpu| cpu.id.to_string().len());
-        let cell = digits + 3;
-        let mut map = Map { digits, ..Map::default() };
+        let is_list = machine.cpus.len() <= LISTED;
+        let cell = if is_list { width } else { digits + 3 };
+        let mut map = Map { digits, is_list, ..Map::default() };
         for (node, cores) in cores(machine) {
             map.nodes.push((map.lines, node));
             let mut x = 1;
@@ -155,7 +172,7 @@ impl Map {
         map
     }
 
-    /// The place of the spot so many lines below one, or above it: the one that is nearest to straight.
+    /// The place of the spot some lines below one, or above it: the one that is nearest to straight.
     pub(crate) fn below(&self, from: usize, lines: isize) -> usize {
         let Some(spot) = self.spots.get(from) else { return 0 };
         let used: Vec<usize> = {

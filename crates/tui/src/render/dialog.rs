@@ -1,4 +1,4 @@
-//! What is asked and told in front of a page.
+//! Questions and notices in front of a page.
 
 use ratatui_core::layout::{Position, Rect};
 

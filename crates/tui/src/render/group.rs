@@ -24,7 +24,7 @@ pub(super) fn draw(model: &Model, page: &GroupPage, pen: &mut Pen<'_>, area: Rec
     let used = match model.row(&page.group) {
         Some((headings, row)) => figures(model, page, headings, row, pen, area),
         None => {
-            let text = format!("group '{}' is not there", page.group.escape_debug());
+            let text = format!("group '{}' is not there", units::printable(&page.group));
             pen.text(area.x + 1, area.y, area.width, &text, Tone::Strong);
             2
         }
@@ -59,7 +59,7 @@ fn figures(
     area: Rect,
 ) -> u16 {
     let is = |name: &str| of_row(headings, row, name).number().is_some_and(|number| number > 0.0);
-    let mut words = vec![page.group.escape_debug().to_string()];
+    let mut words = vec![units::printable(&page.group).into_owned()];
     words.extend(is("frozen").then(|| "frozen".to_owned()));
     words.extend(is("cpuset.partition").then(|| "partition with CPUs of its own".to_owned()));
     pen.text(area.x + 1, area.y, area.width.saturating_sub(1), &words.join("   "), Tone::Strong);
@@ -115,7 +115,11 @@ fn figures(
     if figure("cpu.throttled") != Value::Missing {
         waits.push(format!("stopped by its quota {}", shown("cpu.throttled")));
     }
-    let waits = if waits.is_empty() { "not told here".to_owned() } else { waits.join("   ") };
+    let waits = if waits.is_empty() {
+        "this kernel does not count them by group".to_owned()
+    } else {
+        waits.join("   ")
+    };
     pen.text(area.x + 1, y, NAME, "WAITS", Tone::Strong);
     pen.text(area.x + 1 + NAME, y, area.width.saturating_sub(NAME + 1), &waits, Tone::Plain);
     y += 1;

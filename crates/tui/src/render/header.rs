@@ -54,13 +54,15 @@ fn machine(model: &Model, pen: &mut Pen<'_>, area: Rect) {
         x = piece(pen, x, "  MEM ", Some(used / total), &text);
     }
     let pressure = |name: &str| figures.get(&format!("{name}.pressure.some"));
-    let told: Vec<String> = [("cpu", "c"), ("memory", "m"), ("io", "i")]
+    let words: Vec<String> = [("cpu", "c"), ("memory", "m"), ("io", "i")]
         .into_iter()
         .filter_map(|(name, letter)| Some(format!("{letter} {:.0}%", pressure(name)? * 100.0)))
         .collect();
-    if !told.is_empty() {
+    let words = words.join(" ");
+    let width = u16::try_from("  WAIT ".len() + words.len()).unwrap_or(u16::MAX);
+    if !words.is_empty() && width <= area.right().saturating_sub(x) {
         let x = pen.text(x, area.y, area.right().saturating_sub(x), "  WAIT ", Tone::Strong);
-        pen.text(x, area.y, area.right().saturating_sub(x), &told.join(" "), Tone::Plain);
+        pen.text(x, area.y, area.right().saturating_sub(x), &words, Tone::Plain);
     }
 }
 

@@ -1,4 +1,4 @@
-//! The two lines below every page: what is told, and the keys.
+//! The two lines below every page: notes, and the keys.
 
 use ratatui_core::layout::Rect;
 
@@ -43,26 +43,26 @@ fn status(model: &Model) -> String {
     if let Some(note) = &model.note {
         return format!(" {note}");
     }
-    let mut told = Vec::new();
+    let mut notes = Vec::new();
     if let Page::Tree = model.page {
         let (place, seen) = model.tree.place();
-        told.push(match seen == model.tree.count() {
+        notes.push(match seen == model.tree.count() {
             true => format!("group {place} of {seen}"),
             false => format!("group {place} of {seen} shown, {} in all", model.tree.count()),
         });
         if !model.tree.filter.is_empty() && !matches!(model.dialog, Some(Dialog::Filter(_))) {
-            told.push(format!("filter '{}' (Esc: off)", model.tree.filter));
+            notes.push(format!("filter '{}' (Esc: off)", model.tree.filter));
         }
         if let Some(sort) = &model.tree.sort {
-            told.push(format!("sorted by {sort}"));
+            notes.push(format!("sorted by {sort}"));
         }
     }
     match model.undoable {
         0 => {}
-        1 => told.push("1 change to undo".to_owned()),
-        more => told.push(format!("{more} changes to undo")),
+        1 => notes.push("1 change to undo".to_owned()),
+        more => notes.push(format!("{more} changes to undo")),
     }
-    format!(" {}", told.join("  "))
+    format!(" {}", notes.join("  "))
 }
 
 fn keys(model: &Model, unicode: bool) -> Vec<(&'static str, &'static str)> {

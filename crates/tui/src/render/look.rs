@@ -1,4 +1,4 @@
-//! What the terminal can show: colours, and characters beyond ASCII. Nothing is told by a colour alone.
+//! What the terminal can show: colours, and characters beyond ASCII. Nothing is shown by a colour alone.
 
 use std::env;
 
@@ -31,7 +31,7 @@ pub(super) enum Tone {
     Near,
     /// At it.
     Full,
-    /// One of several groups, told apart by its letter too.
+    /// One of several groups, distinguished by its letter too.
     Owner(usize),
 }
 
@@ -57,7 +57,7 @@ impl Look {
             Tone::Strong => Style::new().add_modifier(Modifier::BOLD),
             Tone::Faint => Style::new().add_modifier(Modifier::DIM),
             Tone::Bar => Style::new().add_modifier(Modifier::REVERSED),
-            Tone::Selected => Style::new().add_modifier(Modifier::BOLD | Modifier::UNDERLINED),
+            Tone::Selected => Style::new().add_modifier(Modifier::BOLD | Modifier::REVERSED),
             Tone::Low => colour(Color::Green),
             Tone::Near => colour(Color::Yellow).add_modifier(Modifier::BOLD),
             Tone::Owner(place) => colour(OWNERS[place % OWNERS.len()]),

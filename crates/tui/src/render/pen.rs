@@ -22,22 +22,13 @@ impl<'b> Pen<'b> {
             return x;
         }
         let style = self.look.style(tone);
-        let clean: String;
-        let unicode = self.look.unicode;
-        let is_shown = |letter: char| !letter.is_control() && (unicode || letter.is_ascii());
+        let text = units::printable(text);
+        let is_shown = |letter: char| self.look.unicode || letter.is_ascii();
         let text = match text.chars().all(is_shown) {
             true => text,
-            false => {
-                let shown = |letter: char| match (is_shown(letter), letter.is_control()) {
-                    (true, _) => letter.to_string(),
-                    (_, true) => letter.escape_debug().to_string(),
-                    (_, false) => "?".to_owned(),
-                };
-                clean = text.chars().map(shown).collect();
-                &clean
-            }
+            false => text.chars().map(|letter| if is_shown(letter) { letter } else { '?' }).collect(),
         };
-        self.buffer.set_stringn(x, y, text, usize::from(width), style).0
+        self.buffer.set_stringn(x, y, &text, usize::from(width), style).0
     }
 
     /// Writes at the right end of a column.

@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     figures::{OWN, of_row},
-    model::{Model, Shown},
+    model::{MAPPED, Model, Shown},
 };
 
 /// A column of the list.
@@ -23,29 +23,35 @@ enum Column {
     Flags,
     CpuBar,
     Cpu,
-    Curve,
+    CpuCurve,
+    Map,
     MemoryBar,
     Memory,
+    MemoryCurve,
     Io,
+    IoCurve,
     Waits,
     Tasks,
     /// One that the user named: its place among the picture's.
     Named(usize),
 }
 
-/// The least that names have.
+/// Names have this much before anything that can be left out, and grow to this much.
 const NAME: u16 = 18;
+const LONG_NAME: u16 = 48;
+/// The widest curve, as many samples as a history keeps.
+const CURVE: u16 = 240;
+/// The widest bar: more adds nothing to read.
+const BAR: u16 = 12;
 
 pub(super) fn draw(model: &Model, pen: &mut Pen<'_>, area: Rect) {
     if area.height == 0 {
         return;
     }
     let headings = model.tree.headings();
-    let columns = columns(headings, area.width);
-    let taken: u16 = columns.iter().map(|(_, width)| width + 1).sum();
-    let name = area.width.saturating_sub(taken);
-    heading(&columns, headings, name, pen, area);
     let lines = Rect { y: area.y + 1, height: area.height - 1, ..area };
+    let (name, columns) = columns(model, area.width, usize::from(lines.height));
+    heading(&columns, headings, name, pen, area);
     let mut any = false;
     for (y, (shown, row, is_selected)) in (lines.top()..).zip(model.tree.lines(usize::from(lines.height))) {
         any = true;
@@ -55,6 +61,9 @@ pub(super) fn draw(model: &Model, pen: &mut Pen<'_>, area: Rect) {
         for (column, width) in &columns {
             cell(model, *column, row, pen, Rect { x: x + 1, width: *width, ..line });
             x += width + 1;
+        }
+        if is_selected {
+            pen.fill(line, Tone::Selected);
         }
     }
     if !any {
@@ -66,50 +75,129 @@ pub(super) fn draw(model: &Model, pen: &mut Pen<'_>, area: Rect) {
     }
 }
 
-/// What fits: the widths grow with the screen.
-fn columns(headings: &[Heading], width: u16) -> Vec<(Column, u16)> {
-    use Column::{Cpu, CpuBar, Curve, Flags, Io, Memory, MemoryBar, Tasks, Waits};
-    let is_wide = width >= 116;
-    let mut columns = vec![
-        (Flags, 3),
-        (CpuBar, if is_wide { 12 } else { 8 }),
-        (Cpu, 11),
-        (Curve, if is_wide { 16 } else { 6 }),
-        (MemoryBar, if is_wide { 10 } else { 6 }),
-        (Memory, 11),
-    ];
-    if width >= 100 {
-        columns.push((Io, 13));
-    }
-    columns.push((Tasks, 5));
-    if width >= 136 {
-        columns.push((Waits, 14));
-    }
-    let mut free = width.saturating_sub(columns.iter().map(|(_, width)| width + 1).sum::<u16>() + NAME);
-    for (place, heading) in headings.iter().enumerate().skip(OWN) {
+/// The names' width, and what fits beside them: first what can't be left out, then the rest by importance. What is left
+/// goes to names that are longer, then to the curves.
+fn columns(model: &Model, width: u16, height: usize) -> (u16, Vec<(Column, u16)>) {
+    let headings = model.tree.headings();
+    let has = |name: &str| {
+        model.tree.lines(height).any(|(_, row, _)| of_row(headings, row, name) != Value::Missing)
+    };
+    let length =
+        |(_, row, _): (&Shown, &Row, bool)| row.depth * 2 + 3 + units::printable(&row.label).chars().count();
+    let longest = model.tree.lines(height).map(length).max().unwrap_or(0);
+    let longest = u16::try_from(longest).unwrap_or(u16::MAX).clamp(NAME, LONG_NAME);
+    let mut columns = vec![(Column::Flags, 3), (Column::Cpu, 11), (Column::Memory, 11), (Column::Tasks, 5)];
+    let taken = |columns: &[(Column, u16)]| columns.iter().map(|(_, width)| width + 1).sum::<u16>();
+    let named = headings.iter().enumerate().skip(OWN).map(|(place, heading)| {
         let wanted = u16::try_from(heading.name.chars().count()).unwrap_or(u16::MAX).clamp(8, 16);
-        if wanted + 1 > free {
-            break;
+        (Column::Named(place), wanted, true)
+    });
+    let has_io = has("io.rbytes") || has("io.wbytes");
+    let optional = [(Column::CpuBar, 8, true), (Column::Io, 11, has_io), (Column::CpuCurve, 6, true)];
+    let more = [
+        (Column::MemoryBar, 6, true),
+        (Column::Waits, 15, true),
+        (Column::Map, map_width(model), model.owners.is_some() && width >= MAPPED),
+        (Column::IoCurve, 6, has_io && width >= MAPPED),
+        (Column::MemoryCurve, 6, width >= MAPPED),
+    ];
+    for (column, wanted, is_there) in optional.into_iter().chain(named).chain(more) {
+        if is_there && wanted > 0 && NAME + taken(&columns) + wanted < width {
+            columns.push((column, wanted));
         }
-        free -= wanted + 1;
-        columns.push((Column::Named(place), wanted));
     }
-    columns
+    let mut free = width.saturating_sub(taken(&columns) + NAME);
+    let name = NAME + free.min(longest - NAME);
+    free -= name - NAME;
+    let is_bar = |column: Column| matches!(column, Column::CpuBar | Column::MemoryBar);
+    grow(&mut columns, is_bar, BAR, free / 3, &mut free);
+    let is_curve =
+        |column: Column| matches!(column, Column::CpuCurve | Column::MemoryCurve | Column::IoCurve);
+    let all = free;
+    grow(&mut columns, is_curve, CURVE, all, &mut free);
+    columns.sort_by_key(|(column, _)| order(*column));
+    (name + free, columns)
+}
+
+/// Where a column stands.
+fn order(column: Column) -> usize {
+    match column {
+        Column::Flags => 0,
+        Column::CpuBar => 1,
+        Column::Cpu => 2,
+        Column::CpuCurve => 3,
+        Column::Map => 4,
+        Column::MemoryBar => 5,
+        Column::Memory => 6,
+        Column::MemoryCurve => 7,
+        Column::Io => 8,
+        Column::IoCurve => 9,
+        Column::Tasks => 10,
+        Column::Waits => 11,
+        Column::Named(place) => 12 + place,
+    }
+}
+
+/// Widens columns of a kind by at most `by` in all.
+fn grow(columns: &mut [(Column, u16)], is_it: impl Fn(Column) -> bool, most: u16, by: u16, free: &mut u16) {
+    let count = columns.iter().filter(|(column, _)| is_it(*column)).count();
+    let each = u16::try_from(count).ok().and_then(|count| by.checked_div(count)).unwrap_or(0);
+    for (_, width) in columns.iter_mut().filter(|(column, _)| is_it(*column)) {
+        let wider = each.min(most.saturating_sub(*width)).min(*free);
+        *width += wider;
+        *free -= wider;
+    }
+}
+
+/// A place of a map of CPUs stands for as many as make it no wider than this.
+const MAP: usize = 32;
+
+fn per_place(cpus: usize) -> usize {
+    cpus.div_ceil(MAP).max(1)
+}
+
+fn map_width(model: &Model) -> u16 {
+    let cpus = model.topology.online().len();
+    let places = cpus.div_ceil(per_place(cpus));
+    u16::try_from(places).unwrap_or(u16::MAX).max(if places > 0 { 4 } else { 0 })
+}
+
+/// Which of the machine's CPUs a group may use.
+fn map(model: &Model, group: &str, look: Look) -> String {
+    let all: Vec<usize> = model.topology.online().iter().collect();
+    let own = model.owners.as_ref().and_then(|owners| owners.cpus_of(group));
+    let (full, part, none) = if look.unicode { ('█', '▒', '·') } else { ('#', '+', '.') };
+    let place = |cpus: &[usize]| {
+        let has = |cpu: &&usize| own.is_none_or(|own| own.contains(**cpu));
+        match cpus.iter().filter(has).count() {
+            0 => none,
+            some if some == cpus.len() => full,
+            _ => part,
+        }
+    };
+    all.chunks(per_place(all.len())).map(place).collect()
 }
 
 fn heading(columns: &[(Column, u16)], headings: &[Heading], name: u16, pen: &mut Pen<'_>, area: Rect) {
     pen.text(area.x, area.y, name, "  GROUP", Tone::Strong);
+    let has = |one: Column| columns.iter().any(|(column, _)| *column == one);
     let mut x = area.x + name + 1;
     for (column, width) in columns {
         let text = match column {
             Column::Flags => "",
             Column::CpuBar => "CPU",
-            Column::Cpu => "used/may",
-            Column::Curve => "last",
+            Column::Cpu if !has(Column::CpuBar) => "CPU",
+            Column::Memory if !has(Column::MemoryBar) => "MEMORY",
+            Column::Cpu | Column::Memory => "used/limit",
+            Column::CpuCurve if *width < 11 => "last",
+            Column::CpuCurve => "CPU history",
+            Column::Map => "CPUS",
             Column::MemoryBar => "MEMORY",
-            Column::Memory => "used/may",
+            Column::MemoryCurve if *width < 14 => "memory",
+            Column::MemoryCurve => "memory history",
             Column::Io => "I/O in+out",
-            Column::Waits => "WAITS c m i",
+            Column::IoCurve => "I/O history",
+            Column::Waits => "WAIT cpu mem io",
             Column::Tasks => "TASKS",
             Column::Named(place) => {
                 let text = &headings[*place].name;
@@ -138,15 +226,11 @@ fn label(model: &Model, shown: &Shown, row: &Row, is_selected: bool, pen: &mut P
         (_, _, false, true) => "▾ ",
         (_, _, false, false) => "- ",
     };
-    let tone = match (is_selected, shown.is_context) {
-        (true, _) => Tone::Selected,
-        (_, true) => Tone::Faint,
-        _ => Tone::Plain,
-    };
+    let tone = if shown.is_context && !is_selected { Tone::Faint } else { Tone::Plain };
     let text = format!("{mark}{:indent$}{fold}", "", indent = row.depth * 2);
     let x = pen.text(area.x, area.y, area.width, &text, Tone::Plain);
     let room = area.right().saturating_sub(x);
-    let name = shortened(&row.label.escape_debug().to_string(), usize::from(room), pen.look);
+    let name = shortened(&units::printable(&row.label), usize::from(room), pen.look);
     pen.text(x, area.y, room, &name, tone);
 }
 
@@ -193,13 +277,19 @@ fn cell(model: &Model, column: Column, row: &Row, pen: &mut Pen<'_>, area: Rect)
         Column::Memory => {
             pen.right(x, y, width, &of(figure("memory.current"), figure("memory.limit"), bytes), Tone::Plain);
         }
-        Column::Curve => {
+        Column::CpuCurve | Column::MemoryCurve | Column::IoCurve => {
             let top = figure("cpu.allotment").number().filter(|top| top.is_finite());
             if let Some(history) = model.histories.get(&row.group) {
-                let text = bars::curve(history.cpu.iter(), usize::from(width), top, pen.look);
+                let (values, top) = match column {
+                    Column::CpuCurve => (&history.cpu, top),
+                    Column::MemoryCurve => (&history.memory, None),
+                    _ => (&history.io, None),
+                };
+                let text = bars::curve(values.iter(), usize::from(width), top, pen.look);
                 pen.text(x, y, width, &text, Tone::Plain);
             }
         }
+        Column::Map => _ = pen.text(x, y, width, &map(model, &row.group, pen.look), Tone::Plain),
         Column::Io => {
             let both = [figure("io.rbytes"), figure("io.wbytes")];
             let text = both.map(|value| value.number().map_or_else(|| "-".to_owned(), bytes)).join("+");
@@ -210,7 +300,7 @@ fn cell(model: &Model, column: Column, row: &Row, pen: &mut Pen<'_>, area: Rect)
                 let share = figure_of_pressure(headings, row, name);
                 share.map_or_else(|| "-".to_owned(), |share| format!("{:.0}%", share * 100.0))
             });
-            let text = format!("{:>4} {:>4} {:>4}", shown[0], shown[1], shown[2]);
+            let text = format!("{:>8} {:>3} {:>2}", shown[0], shown[1], shown[2]);
             pen.text(x, y, width, &text, Tone::Plain);
         }
         Column::Tasks => {
@@ -247,7 +337,10 @@ fn of(used: Value, may: Value, shown: fn(f64) -> String) -> String {
     match (used.number(), may.number().filter(|may| may.is_finite())) {
         (Some(used), Some(may)) => format!("{}/{}", shown(used), shown(may)),
         (Some(used), None) => shown(used),
-        (None, _) => "-".to_owned(),
+        (None, _) => match used {
+            Value::Absent(reason) => reason.to_owned(),
+            _ => "-".to_owned(),
+        },
     }
 }
 

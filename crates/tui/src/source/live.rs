@@ -132,7 +132,10 @@ impl<F: Files> Live<F> {
         let is_first = self.window.is_none();
         let window = self.window.get_or_insert_with(|| view::window_for(sample));
         window.push(sample);
-        let sight = self.figures.sight(window, open);
+        let mut sight = self.figures.sight(window, open);
+        if let Some(sight) = &mut sight {
+            watch::complete(&mut sight.picture, &self.host);
+        }
         if is_first {
             // once more all of every group, so that each counter has a rate from the next sample on
             self.sampler.refresh();

@@ -1,4 +1,4 @@
-//! The recorder's log: the same samples, at another time. Steps back are read anew from a while before, as rates
+//! The recorder's log: the same samples, at another time. Steps back are read again from a while before, as rates
 //! have their beginning there.
 
 use std::{
@@ -43,13 +43,11 @@ impl Replay {
     /// Reads up to the last sample that is not after the moment, from a while before it.
     fn go_to(&mut self, moment: SystemTime, open: Option<&str>) -> Result<Vec<Event>, Error> {
         let log = Log::open(&self.directory)?;
-        let Some(found) = log.at(moment)?.0.and_then(|sample| sample.at) else {
+        let Some(found) = log.at(moment)?.0 else {
             return self.before_all(&log, moment);
         };
-        let begin = found.checked_sub(BACK).unwrap_or(SystemTime::UNIX_EPOCH);
-        let times = times(&log, begin, found)?;
+        let (times, mut samples) = log.leading_to(&found, BACK)?;
         let past = times.len().saturating_sub(PAST);
-        let mut samples = log.since(begin);
         let mut events = vec![Event::Anew];
         self.window = None;
         for place in 0..times.len() {
@@ -60,7 +58,7 @@ impl Replay {
                 events.extend(self.figures.past(window).map(|picture| Event::Past(Box::new(picture))));
             }
         }
-        self.times = times;
+        self.times = times.into();
         self.rest = Some(samples);
         events.extend(self.sight(open));
         Ok(events)
@@ -80,7 +78,7 @@ impl Replay {
         Some(Event::Sampled(Box::new(sight)))
     }
 
-    /// The next sample; at the end of the log it is asked for anew, as a recorder may go on with it.
+    /// The next sample; at the end of the log it is looked for again, as a recorder may go on with it.
     fn forward(&mut self, open: Option<&str>) -> Result<Vec<Event>, Error> {
         let edge = || Ok(vec![Event::Answer(Answer::Edge("the log ends here"))]);
         let next = match &mut self.rest {
@@ -126,19 +124,6 @@ impl Replay {
         let moment = if seconds < 0 { now.checked_sub(by) } else { now.checked_add(by) };
         self.go_to(moment.unwrap_or(now), open)
     }
-}
-
-/// When the samples of a part of the log were taken.
-fn times(log: &Log, begin: SystemTime, end: SystemTime) -> Result<VecDeque<SystemTime>, Error> {
-    let mut samples = log.since(begin);
-    let mut times = VecDeque::new();
-    while let Some(sample) = samples.next_sample()? {
-        match sample.at {
-            Some(at) if at <= end => times.push_back(at),
-            _ => break,
-        }
-    }
-    Ok(times)
 }
 
 impl Source for Replay {

@@ -67,7 +67,7 @@ fn what_the_kernel_rounds_is_told() {
         let held = world.file(Memory, "db/a", "memory.limit_in_bytes", "memory.max");
         let text = world.screen(80, 24);
         assert_ne!(held, "1000001");
-        assert!(text.contains("Done, but not just as asked") && text.contains("page"), "{text}");
+        assert!(text.contains("Done, but not exactly as typed") && text.contains("page"), "{text}");
         world.press(&["Enter"]);
         assert!(!world.screen(80, 24).contains("Done, but"));
     }

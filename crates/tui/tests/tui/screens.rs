@@ -4,7 +4,7 @@ use kernel::{Fake, Host, Kernel};
 use settings::Controller;
 use tui::Look;
 
-use crate::world::{World, expect, machine, screen};
+use crate::world::{World, expect, machine, reversed, screen};
 
 const GIB: f64 = 1_073_741_824.0;
 
@@ -70,6 +70,60 @@ fn groups_are_a_tree_with_bars_and_curves() {
     let text = screen(&mut world.model, 80, 24, ascii);
     assert!(text.is_ascii(), "{text}");
     expect("tree-ascii-80x24", &text);
+}
+
+/// Newcomers' finding F, issue R point 10: no blank half of the screen, and I/O where it fits.
+#[test]
+fn a_wide_screen_is_used_and_a_narrow_one_has_the_names() {
+    let mut world = divided();
+    for group in ["/", "db", "db/oltp1", "db/oltp2", "rt", "web", "web/static"] {
+        world.give(group, &[("io.rbytes", 3e6), ("io.wbytes", 40e6)]);
+    }
+    let host = Host::new(Box::new(world.fake.clone())).unwrap();
+    let at = host.hierarchy_of(Controller::Cpuset).unwrap();
+    world.fake.write(at, "db", "cpuset.cpus", "8-15").unwrap();
+    // what shows on a wide screen alone is read from then on
+    world.screen(200, 50);
+    (0..20).for_each(|_| world.beat());
+    let wide = world.screen(200, 50);
+    expect("tree-200x50", &wide);
+    let row = wide.lines().find(|line| line.contains("oltp1")).unwrap();
+    assert!(!row.contains(&" ".repeat(60)), "{row}");
+    // the selected group, from end to end, between the first line and the keys
+    assert_eq!(reversed(&mut world.model, 200, 50), [0, 3, 49]);
+    for heading in ["CPU history", "CPUS", "memory history", "I/O history", "WAIT cpu mem io"] {
+        assert!(wide.contains(heading), "{heading}");
+    }
+    let usual = world.screen(80, 24);
+    assert!(usual.contains("I/O in+out") && usual.contains("2.9M+38.1M"), "{usual}");
+    // newcomers' finding A14
+    let narrow = world.screen(60, 24);
+    expect("tree-60x24", &narrow);
+    for name in ["/", "db", "oltp1", "oltp2", "rt", "web", "static"] {
+        assert!(
+            narrow.lines().any(|line| line.split_whitespace().any(|word| word == name)),
+            "{name}\n{narrow}"
+        );
+    }
+}
+
+/// Newcomers' finding F: a machine of two CPUs was shown as `0.█ 1.█`.
+#[test]
+fn a_machine_of_few_cpus_is_a_list_in_words() {
+    let mut two = machine(&["synthetic-2x8.json"]);
+    two.cpus.truncate(2);
+    two.nodes.truncate(1);
+    let mut world = World::new(Fake::v2(2, 1), &["db"], two);
+    let host = Host::new(Box::new(world.fake.clone())).unwrap();
+    let at = host.hierarchy_of(Controller::Cpuset).unwrap();
+    world.fake.write(at, "db", "cpuset.cpus", "1").unwrap();
+    world.idle(2, &[0.9, 0.25]);
+    world.beat();
+    world.press(&["m"]);
+    expect("machine-2-80x24", &world.screen(80, 24));
+    world.press(&["Down"]);
+    let moved = world.screen(80, 24);
+    assert!(moved.contains("> CPU 1") && moved.contains("75% busy   for db"), "{moved}");
 }
 
 #[test]
@@ -173,7 +227,7 @@ fn the_keys_are_told() {
     world.press(&["End"]);
     let end = world.screen(80, 24);
     assert!(end.contains("the page of that group"), "{end}");
-    // what is told fits into the box
+    // the text fits into the box
     assert!(end.lines().all(|line| line.chars().count() <= 80));
     world.press(&["Esc", "q"]);
     assert!(world.has_ended);

@@ -8,7 +8,7 @@ use std::{
 };
 
 use kernel::{Fake, Host, Kernel};
-use ratatui_core::{backend::TestBackend, terminal::Terminal};
+use ratatui_core::{backend::TestBackend, style::Modifier, terminal::Terminal};
 use ratatui_crossterm::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use settings::{Controller, Nowhere, Version};
 use tui::{Changer, Deputy, Error, Event, Figures, Live, Look, Model, Request, Source, render, tell};
@@ -227,6 +227,17 @@ pub fn screen(model: &mut Model, columns: u16, lines: u16, look: Look) -> String
         cells.collect::<String>().trim_end().to_owned()
     };
     (0..lines).map(line).fold(String::new(), |text, line| text + &line + "\n")
+}
+
+/// The lines that are reversed from end to end.
+pub fn reversed(model: &mut Model, columns: u16, lines: u16) -> Vec<u16> {
+    model.update(Event::Size(columns, lines));
+    let mut terminal = Terminal::new(TestBackend::new(columns, lines)).unwrap();
+    let look = Look { colour: false, unicode: true };
+    terminal.draw(|frame| render(model, look, frame)).unwrap();
+    let buffer = terminal.backend().buffer();
+    let is_reversed = |x, y| buffer[(x, y)].modifier.contains(Modifier::REVERSED);
+    (0..lines).filter(|y| (0..columns).all(|x| is_reversed(x, *y))).collect()
 }
 
 /// Compares a screen with the file of that name; with `RF_BLESS` it is written anew.

@@ -11,10 +11,15 @@ const CHECKED_HEAD: usize = HEAD - 8;
 /// No record is longer, before or after compression.
 pub(super) const LONGEST: usize = 64 << 20;
 
+/// A byte that LZ4 wrote stands for no more than this many.
+const LZ4_MOST: usize = 255;
+
 /// Whether a record stands alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub enum Kind {
+    /// It does.
     Key = 1,
+    /// It says what changed since the record before.
     Change = 2,
 }
 
@@ -30,8 +35,8 @@ pub(super) struct Head {
     bytes: [u8; CHECKED_HEAD],
 }
 
-/// Frames a record at the end of `to`; `None` if it is too long.
-pub(super) fn put(kind: Kind, milliseconds: u64, record: &[u8], to: &mut Vec<u8>) -> Option<()> {
+/// Frames a record, taken so many milliseconds after 1970, at the end of `to`; `None` if it is too long.
+pub fn put(kind: Kind, milliseconds: u64, record: &[u8], to: &mut Vec<u8>) -> Option<()> {
     if record.len() > LONGEST {
         return None;
     }
@@ -57,19 +62,26 @@ pub(super) fn head(from: &mut impl Read) -> io::Result<Option<Head>> {
         Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(None),
         other => other?,
     }
+    Ok(parse(&bytes))
+}
+
+/// The head in these bytes; `None` if they are none.
+pub(super) fn parse(bytes: &[u8; HEAD]) -> Option<Head> {
     let word = |at: usize| u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
     let kind = match bytes[8] {
         1 => Kind::Key,
         2 => Kind::Change,
-        _ => return Ok(None),
+        _ => return None,
     };
     let low_high = |at| u64::from(word(at)) | u64::from(word(at + 4)) << 32;
-    let length = (word(0) as usize).checked_sub(CHECKED_HEAD).filter(|length| *length <= LONGEST);
-    let Some(length) = length else { return Ok(None) };
+    let length = (word(0) as usize).checked_sub(CHECKED_HEAD).filter(|length| *length <= LONGEST)?;
     let (checksum, raw, milliseconds) = (word(4), word(17), low_high(9));
+    if raw as usize > LONGEST.min(length.saturating_mul(LZ4_MOST)) {
+        return None;
+    }
     let mut head = Head { kind, milliseconds, raw, checksum, length, bytes: [0; CHECKED_HEAD] };
     head.bytes.copy_from_slice(&bytes[8..]);
-    Ok(Some(head))
+    Some(head)
 }
 
 impl Head {
@@ -77,13 +89,22 @@ impl Head {
     pub(super) fn record(&self, from: &mut impl Read, packed: &mut Vec<u8>) -> io::Result<Option<Vec<u8>>> {
         packed.clear();
         from.take(self.length as u64).read_to_end(packed)?;
-        let mut checksum = crc32fast::Hasher::new();
-        checksum.update(&self.bytes);
-        checksum.update(packed);
         let raw = self.raw as usize;
-        if packed.len() != self.length || checksum.finalize() != self.checksum || raw > LONGEST {
+        if !self.is_of(packed) {
             return Ok(None);
         }
         Ok(lz4_flex::block::decompress(packed, raw).ok().filter(|record| record.len() == raw))
+    }
+    /// Are these the bytes that the checksum was made of?
+    pub(super) fn is_of(&self, packed: &[u8]) -> bool {
+        let mut checksum = crc32fast::Hasher::new();
+        checksum.update(&self.bytes);
+        checksum.update(packed);
+        packed.len() == self.length && checksum.finalize() == self.checksum
+    }
+
+    /// How long the whole frame is.
+    pub(super) fn whole(&self) -> u64 {
+        (HEAD + self.length) as u64
     }
 }

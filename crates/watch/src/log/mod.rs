@@ -5,24 +5,32 @@
 //! which stands alone; others tell what changed since the one before. Segments are only appended to, and the oldest
 //! is removed when the whole is larger than its bound.
 //!
-//! A record that was cut off (kill -9, a full disk, lost power) is found by its length or checksum: reading goes on
-//! with the next segment and says so.
+//! A record that was cut off (kill -9, a full disk, lost power) or damaged (a flipped bit) is found by its length or
+//! checksum. Reading reports it and goes on with the next valid key record: the changes before that one can't be applied.
+//! Nothing that is valid is ever removed but to keep the bound.
 
 mod frame;
 mod numbers;
 mod reader;
 mod record;
 mod recording;
+mod samples;
+mod segment;
 mod writer;
+
+#[cfg(test)]
+mod tests;
 
 use std::path::PathBuf;
 
-pub use reader::{Log, Samples};
+pub use frame::{Kind as RecordKind, put as put_record};
+pub use reader::Log;
 pub use recording::{Broken, Recorded, Recording, Turn};
+pub use samples::Samples;
 pub use writer::{Recorder, RecorderOptions};
 
 /// The first bytes of a segment; the number is the format's.
-const MAGIC: &[u8] = b"ringfence log 1\n";
+pub const MAGIC: &[u8] = b"ringfence log 1\n";
 /// The end of a segment's name.
 const ENDING: &str = "rflog";
 
@@ -39,7 +47,7 @@ pub fn directory() -> PathBuf {
 #[derive(Debug, thiserror::Error)]
 pub enum LogError {
     /// A file or the directory is refused.
-    #[error("cannot {what} {path}: {source}", path = path.display())]
+    #[error("cannot {what} {path}: {source}", path = shown(path))]
     File {
         /// What was to be done.
         what: &'static str,
@@ -49,16 +57,22 @@ pub enum LogError {
         source: std::io::Error,
     },
     /// A file of that name is no segment of this format.
-    #[error("{path} is not a log of this version of ringfence", path = path.display())]
+    #[error("{path} is not a log of this version of ringfence", path = shown(path))]
     Foreign {
         /// The file.
         path: PathBuf,
     },
     /// Somebody else records there.
-    #[error("another recorder writes to {directory}", directory = directory.display())]
+    #[error("another recorder writes to {directory}", directory = shown(directory))]
     Busy {
         /// The log.
         directory: PathBuf,
+    },
+    /// What has a segment's name is no file: a directory, a FIFO, a device.
+    #[error("{path} is not a regular file", path = shown(path))]
+    Irregular {
+        /// What has that name.
+        path: PathBuf,
     },
     /// A sample is larger than a record may be.
     #[error("a sample of {bytes} bytes does not fit into a record of the log")]
@@ -83,6 +97,10 @@ impl LogError {
             LogError::Foreign { .. } => {
                 Some("move it away, or read it with the version that wrote it".to_owned())
             }
+            LogError::Irregular { path } => {
+                let path = path.display().to_string();
+                Some(units::hint::Command::new("rm").arg(path).to_string())
+            }
             LogError::Busy { .. } => {
                 Some("read it with ringfence dump, or name another directory".to_owned())
             }
@@ -91,21 +109,39 @@ impl LogError {
     }
 }
 
-/// What was lost of a segment: its last record, or what follows a place that can't be read.
+/// A path as it may be printed: whoever made the directory chose its name.
+fn shown(path: &std::path::Path) -> String {
+    units::printable(&path.display().to_string()).into_owned()
+}
+
+/// A part of a segment that can't be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Torn {
     /// The segment.
     pub path: PathBuf,
-    /// Where it can't be read any more.
+    /// Where the part begins.
     pub at: u64,
-    /// How many bytes are there from that place on.
+    /// How many bytes long it is.
     pub bytes: u64,
+    /// Valid records may follow it. If none does, it is a record that was cut off.
+    pub goes_on: bool,
+    /// How many valid records behind it only say what changed since it, so that they can't be read either.
+    pub passed_over: u64,
 }
 
 impl std::fmt::Display for Torn {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Torn { path, at, bytes } = self;
-        write!(f, "{} ends in a record that was cut off: {bytes} bytes from byte {at} on", path.display())
+        let Torn { path, at, bytes, goes_on, passed_over } = self;
+        let path = shown(path);
+        if !goes_on {
+            return write!(f, "{path} ends in a record that was cut off: {bytes} bytes from byte {at} on");
+        }
+        write!(f, "{path} has a damaged record: {bytes} bytes from byte {at} on")?;
+        match passed_over {
+            0 => Ok(()),
+            1 => write!(f, ", and the sample behind it depends on it"),
+            more => write!(f, ", and the {more} samples behind it depend on it"),
+        }
     }
 }
 

@@ -1,18 +1,18 @@
-//! Reads a log from a moment on, segment by segment. What can't be read is told and passed over; never writes.
+//! A log on disk, and where in it the samples of a time are. Records are in the order in which they were taken; their times
+//! are too, unless the clock was set back: then the recorder began a new segment. Never writes.
 
 use std::{
     collections::VecDeque,
-    fs::File,
-    io::{self, BufReader, Read, Seek, SeekFrom},
+    ops::ControlFlow,
     path::{Path, PathBuf},
     time::{Duration, SystemTime},
 };
 
 use super::{
-    LogError, MAGIC, Torn,
-    frame::{self, HEAD, Head, Kind},
+    LogError, Samples, Torn,
+    frame::Kind,
     milliseconds,
-    record::Decoder,
+    segment::{Opened, Segment, failed},
     segments,
 };
 use crate::sample::Sample;
@@ -20,7 +20,17 @@ use crate::sample::Sample;
 /// A log on disk.
 #[derive(Debug)]
 pub struct Log {
-    segments: Vec<PathBuf>,
+    segments: Vec<Part>,
+}
+
+/// A segment.
+#[derive(Debug)]
+struct Part {
+    path: PathBuf,
+    /// The time of its first record, in milliseconds, if that can be read.
+    first: Option<u64>,
+    /// It is named by that time, so no segment before it has a later one: the clock was not set back to it.
+    is_rising: bool,
 }
 
 impl Log {
@@ -29,50 +39,105 @@ impl Log {
     /// # Errors
     /// [`LogError::File`].
     pub fn open(directory: &Path) -> Result<Log, LogError> {
-        Ok(Log { segments: segments(directory)? })
+        let part = |path: PathBuf| {
+            let first = first(&path);
+            Part { is_rising: first.is_some() && first == milliseconds(&path), first, path }
+        };
+        Ok(Log { segments: segments(directory)?.into_iter().map(part).collect() })
     }
 
     /// When the oldest sample that is left was taken; `None` for an empty log.
     pub fn begins(&self) -> Option<SystemTime> {
-        let first = self.segments.first().and_then(|path| milliseconds(path))?;
+        let first = self.segments.first().and_then(|part| part.first.or_else(|| milliseconds(&part.path)))?;
         SystemTime::UNIX_EPOCH.checked_add(Duration::from_millis(first))
     }
 
-    /// The samples from `since` on, oldest first.
+    /// The samples from `since` on, in the order in which they were recorded.
     pub fn since(&self, since: SystemTime) -> Samples {
-        let since = since.duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64);
-        // the last segment that begins before may hold what is asked for
-        let begins_before = |path: &&PathBuf| milliseconds(path).is_some_and(|begin| begin <= since);
-        let skipped = self.segments.iter().take_while(begins_before).count().saturating_sub(1);
-        Samples {
-            segments: self.segments[skipped..].iter().cloned().collect(),
-            open: None,
-            since,
-            torn: Vec::new(),
-            decoder: Decoder::default(),
-            packed: Vec::new(),
-        }
+        self.between(since, None)
     }
 
-    /// The last sample that was taken at `moment` or before it; and what could not be read on the way there.
+    /// The samples from `since` to `until`, in the order in which they were recorded.
+    pub fn between(&self, since: SystemTime, until: Option<SystemTime>) -> Samples {
+        let since = milliseconds_of(since);
+        let until = until.map_or(u64::MAX, milliseconds_of);
+        let wanted = |place: &usize| !self.is_before(*place, since) && !self.is_after(*place, until);
+        let wanted = (0..self.segments.len()).filter(wanted);
+        let paths: VecDeque<PathBuf> = wanted.map(|place| self.segments[place].path.clone()).collect();
+        let mut samples = Samples::new(paths, since);
+        samples.until = until;
+        samples
+    }
+
+    /// Are all samples of a segment from before `moment`? That the next one begins at that or before it says so.
+    fn is_before(&self, place: usize, moment: u64) -> bool {
+        let next = self.segments.get(place + 1);
+        next.is_some_and(|next| next.is_rising && next.first <= Some(moment))
+    }
+
+    /// Are all samples of a segment from after `moment`? In the last one the clock may yet be set back.
+    fn is_after(&self, place: usize, moment: u64) -> bool {
+        let is_followed = self.segments.get(place + 1).is_some_and(|next| next.is_rising);
+        is_followed && self.segments[place].first.is_some_and(|first| first > moment)
+    }
+
+    /// The last sample that was taken at `moment` or before it; and what could not be read on the way there. Where the clock
+    /// was set back and a time came twice, the sample that was recorded later.
     ///
     /// # Errors
     /// [`LogError`].
     pub fn at(&self, moment: SystemTime) -> Result<(Option<Sample>, Vec<Torn>), LogError> {
-        let mut samples = self.since(moment);
-        let mut found = None;
-        // the key record before the moment is where reading begins
-        samples.since = 0;
-        if let Some(first) = samples.segments.front().cloned() {
-            samples.open_segment(first, Some(milliseconds_of(moment)))?;
+        let moment = milliseconds_of(moment);
+        let mut found: Option<(Sample, u64)> = None;
+        let mut torn = Vec::new();
+        for place in (0..self.segments.len()).rev() {
+            // none of these can be nearer
+            let nearest = found.as_ref().map_or(0, |(_, at)| *at);
+            let next = self.segments.get(place + 1);
+            let is_earlier = next.is_some_and(|next| next.is_rising && next.first <= Some(nearest));
+            if self.is_after(place, moment) || (found.is_some() && is_earlier) {
+                continue;
+            }
+            let (nearer, damaged) = nearest_in(&self.segments[place].path, moment)?;
+            torn.splice(0..0, damaged);
+            if let Some(nearer) = nearer.filter(|(_, at)| found.is_none() || *at > nearest) {
+                found = Some(nearer);
+            }
         }
+        Ok((found.map(|(sample, _)| sample), torn))
+    }
+
+    /// The samples that led to this one without a step of the clock between them, from `back` before it on: their times, and
+    /// the samples from the first of them on. Empty if the sample is gone.
+    ///
+    /// # Errors
+    /// [`LogError`].
+    pub fn leading_to(&self, found: &Sample, back: Duration) -> Result<(Vec<SystemTime>, Samples), LogError> {
+        let at = found.at.unwrap_or(SystemTime::UNIX_EPOCH);
+        let begin = at.checked_sub(back).unwrap_or(SystemTime::UNIX_EPOCH);
+        let mut samples = self.since(begin);
+        let (mut times, mut skipped) = (Vec::new(), 0);
+        let mut is_there = false;
         while let Some(sample) = samples.next_sample()? {
-            if sample.at.is_none_or(|at| at > moment) {
+            let time = sample.at.unwrap_or(SystemTime::UNIX_EPOCH);
+            if times.last().is_some_and(|last| time < *last) {
+                skipped += times.len();
+                times.clear();
+            }
+            times.push(time);
+            is_there = (time, sample.clock, sample.number) == (at, found.clock, found.number);
+            if is_there {
                 break;
             }
-            found = Some(sample);
         }
-        Ok((found, samples.torn))
+        if !is_there {
+            (times, skipped) = (Vec::new(), 0);
+        }
+        let mut samples = self.since(begin);
+        for _ in 0..skipped {
+            samples.next_sample()?;
+        }
+        Ok((times, samples))
     }
 }
 
@@ -80,173 +145,63 @@ fn milliseconds_of(moment: SystemTime) -> u64 {
     moment.duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64)
 }
 
-/// Samples of a log, in order.
-#[derive(Debug)]
-pub struct Samples {
-    segments: VecDeque<PathBuf>,
-    open: Option<OpenSegment>,
-    since: u64,
-    torn: Vec<Torn>,
-    decoder: Decoder,
-    packed: Vec<u8>,
+/// The time of a segment's first record. What is wrong with a segment is reported when it is read.
+fn first(path: &Path) -> Option<u64> {
+    let Ok(Opened::Segment(mut segment)) = Segment::open(path) else { return None };
+    let mut first = None;
+    segment
+        .heads(|_, head| {
+            first = Some(head.milliseconds);
+            ControlFlow::Break(())
+        })
+        .ok()?;
+    first
 }
 
-#[derive(Debug)]
-struct OpenSegment {
-    path: PathBuf,
-    file: BufReader<File>,
-    /// Where the next record begins.
-    at: u64,
-    size: u64,
-}
+/// A sample with its time in milliseconds.
+type Timed = (Sample, u64);
 
-impl Samples {
-    /// What could not be read so far.
-    pub fn torn(&self) -> &[Torn] {
-        &self.torn
-    }
-
-    /// The next sample; `None` at the end of the log.
-    ///
-    /// # Errors
-    /// [`LogError`]; reading may go on behind it.
-    pub fn next_sample(&mut self) -> Result<Option<Sample>, LogError> {
-        loop {
-            let Some(open) = &mut self.open else {
-                let Some(next) = self.segments.pop_front() else { return Ok(None) };
-                let since = (self.since > 0).then_some(self.since);
-                self.open_segment(next, since)?;
-                continue;
-            };
-            if open.at == open.size {
-                self.open = None;
-                continue;
-            }
-            let mut sample = Sample::default();
-            let read = open.next(&mut self.packed).map_err(failed("read", &open.path))?;
-            let length = read.as_ref().map_or(0, |(head, _)| (HEAD + head.length) as u64);
-            let decoded = read.and_then(|(head, record)| {
-                self.decoder.decode(head.kind, &record, &mut sample)?;
-                Some(head)
-            });
-            match decoded {
-                Some(head) => {
-                    open.at += length;
-                    if head.milliseconds >= self.since {
-                        return Ok(Some(sample));
-                    }
-                }
-                None => {
-                    self.torn.push(open.torn());
-                    self.open = None;
-                }
-            }
-        }
-    }
-
-    /// Opens a segment at its last key record before `since`, or at its beginning.
-    fn open_segment(&mut self, path: PathBuf, since: Option<u64>) -> Result<(), LogError> {
-        if self.segments.front() == Some(&path) {
-            self.segments.pop_front();
-        }
-        let failed_here = |what| failed(what, &path);
-        let mut open = match OpenSegment::open(&path)? {
-            Opened::Segment(open) => open,
-            Opened::Removed => return Ok(()), // by its recorder, to keep the bound
-            Opened::CutOff(torn) => {
-                self.torn.push(torn);
-                return Ok(());
-            }
-        };
-        if let Some(since) = since {
-            open.skip_to(since).map_err(failed_here("read"))?;
-        }
-        self.decoder = Decoder::default();
-        self.open = Some(open);
-        Ok(())
-    }
-}
-
-impl Iterator for Samples {
-    type Item = Result<Sample, LogError>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        self.next_sample().transpose()
-    }
-}
-
-enum Opened {
-    Segment(OpenSegment),
-    Removed,
-    CutOff(Torn),
-}
-
-impl OpenSegment {
-    fn open(path: &Path) -> Result<Opened, LogError> {
-        let file = match File::open(path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Opened::Removed),
-            opened => opened.map_err(failed("open", path))?,
-        };
-        let size = file.metadata().map_err(failed("look at", path))?.len();
-        let mut file = BufReader::with_capacity(256 << 10, file);
-        let mut magic = Vec::new();
-        (&mut file).take(MAGIC.len() as u64).read_to_end(&mut magic).map_err(failed("read", path))?;
-        if magic != MAGIC {
-            return match MAGIC.starts_with(&magic) {
-                true => Ok(Opened::CutOff(Torn { path: path.to_owned(), at: 0, bytes: size })),
-                false => Err(LogError::Foreign { path: path.to_owned() }),
-            };
-        }
-        Ok(Opened::Segment(OpenSegment { path: path.to_owned(), file, at: MAGIC.len() as u64, size }))
-    }
-
-    /// The record at `at`; `None` if it is cut off.
-    fn next(&mut self, packed: &mut Vec<u8>) -> io::Result<Option<(Head, Vec<u8>)>> {
-        let Some(head) = frame::head(&mut self.file)? else { return Ok(None) };
-        Ok(head.record(&mut self.file, packed)?.map(|record| (head, record)))
-    }
-
-    /// Goes to the last key record that is not after `since`, by the heads alone.
-    fn skip_to(&mut self, since: u64) -> io::Result<()> {
-        let mut at = self.at;
-        let mut found = self.at;
-        while at < self.size {
-            let Some(head) = frame::head(&mut self.file)? else { break };
-            if head.milliseconds > since {
-                break;
-            }
+/// The last sample of a segment at `moment` or before it, by the heads of its records where nothing is damaged.
+fn nearest_in(path: &Path, moment: u64) -> Result<(Option<Timed>, Vec<Torn>), LogError> {
+    if let Opened::Segment(mut segment) = Segment::open(path)? {
+        let mut key = segment.at;
+        let mut best: Option<(u64, u64, u64)> = None; // its time, its key record, what is behind it
+        let heads = segment.heads(|at, head| {
             if head.kind == Kind::Key {
-                found = at;
+                key = at;
             }
-            at += (HEAD + head.length) as u64;
-            self.file.seek_relative(head.length as i64)?; // at most LONGEST
+            let is_nearer = best.is_none_or(|(nearest, ..)| head.milliseconds >= nearest);
+            if head.milliseconds <= moment && is_nearer {
+                best = Some((head.milliseconds, key, at + head.whole()));
+            }
+            ControlFlow::Continue(())
+        });
+        let is_whole = heads.map_err(failed("read", path))? && segment.damage.is_none();
+        match best {
+            None if is_whole => return Ok((None, Vec::new())),
+            Some((time, key, end)) if is_whole => {
+                segment.go_to(key).map_err(failed("read", path))?;
+                segment.size = end;
+                let mut samples = Samples::new(VecDeque::new(), 0);
+                samples.begin_at(segment);
+                let mut last = None;
+                while let Some(sample) = samples.next_at()? {
+                    last = Some(sample);
+                }
+                if samples.torn.is_empty() && last.as_ref().is_some_and(|(_, at)| *at == time) {
+                    return Ok((last, Vec::new()));
+                }
+            }
+            _ => {}
         }
-        self.at = found;
-        self.file.seek(SeekFrom::Start(found)).map(|_| ())
     }
-
-    fn torn(&self) -> Torn {
-        Torn { path: self.path.clone(), at: self.at, bytes: self.size.saturating_sub(self.at) }
-    }
-}
-
-/// Where a segment was cut off, if it was: every record's checksum is looked at.
-pub(super) fn torn(path: &Path) -> Result<Option<Torn>, LogError> {
-    let mut open = match OpenSegment::open(path)? {
-        Opened::Segment(open) => open,
-        Opened::Removed => return Ok(None),
-        Opened::CutOff(torn) => return Ok(Some(torn)),
-    };
-    let mut packed = Vec::new();
-    while open.at < open.size {
-        match open.next(&mut packed).map_err(failed("read", path))? {
-            Some((head, _)) => open.at += (HEAD + head.length) as u64,
-            None => return Ok(Some(open.torn())),
+    // every record by its checksum
+    let mut samples = Samples::new([path.to_owned()].into(), 0);
+    let mut found: Option<Timed> = None;
+    while let Some((sample, at)) = samples.next_at()? {
+        if at <= moment && found.as_ref().is_none_or(|(_, nearest)| at >= *nearest) {
+            found = Some((sample, at));
         }
     }
-    Ok(None)
-}
-
-fn failed(what: &'static str, path: &Path) -> impl Fn(io::Error) -> LogError {
-    move |source| LogError::File { what, path: path.to_owned(), source }
+    Ok((found, samples.torn))
 }

@@ -43,6 +43,33 @@ pub(super) fn encode(sample: &Sample, before: Option<&Sample>, to: &mut Vec<u8>)
     if before.is_some() { Kind::Change } else { Kind::Key }
 }
 
+/// Every log may have tables of this size: about 10,000 groups on a machine with 400 columns.
+const TABLES: usize = 128 << 20;
+/// Beyond that, memory of so many times the bytes of the file: a table of few figures and many empty cells packs well.
+const PER_BYTE: usize = 256;
+
+/// The memory that tables may take when they are read from a file with so many bytes. A table is packed to almost nothing
+/// where it is empty, so that a file of a few kilobytes could ask for gigabytes.
+pub(super) fn allowance(file: usize) -> usize {
+    TABLES.saturating_add(file.saturating_mul(PER_BYTE))
+}
+
+/// The memory that a sample takes when it is read.
+pub(super) fn footprint(sample: &Sample) -> usize {
+    let of = |table: &Table| {
+        let rows = table.rows.len();
+        size(table.columns.list().len() * rows, rows).unwrap_or(usize::MAX)
+    };
+    of(&sample.groups).saturating_add(of(&sample.machine))
+}
+
+/// A cell is there twice, as it was read and as it is shown; a row is a name, whose letters are in the record, and its times.
+fn size(cells: usize, rows: usize) -> Option<usize> {
+    const CELL: usize = 2 * (size_of::<u64>() + size_of::<State>());
+    const ROW: usize = 2 * (size_of::<String>() + size_of::<Times>());
+    cells.checked_mul(CELL)?.checked_add(rows.checked_mul(ROW)?)
+}
+
 fn heading(sample: &Sample) -> [u64; 6] {
     let since_1970 =
         sample.at.and_then(|at| at.duration_since(SystemTime::UNIX_EPOCH).ok()).unwrap_or_default();
@@ -56,13 +83,16 @@ fn heading(sample: &Sample) -> [u64; 6] {
     ]
 }
 
+/// Beside a pace: the column is of a v1 hierarchy.
+const OF_V1: u8 = 4;
+
 /// Names of columns (`name`, `name/c3`), each with its pace, and of rows.
 fn put_shape(table: &Table, to: &mut Vec<u8>) {
     put(to, table.columns.list().len() as u64);
     for column in table.columns.list() {
         put_text(to, column.field.name);
         put_text(to, &instance_text(column.instance));
-        to.push(column.pace as u8);
+        to.push(column.pace as u8 | if column.of_v1 { OF_V1 } else { 0 });
     }
     put(to, table.rows.len() as u64);
     table.rows.iter().for_each(|row| put_text(to, row));
@@ -154,7 +184,15 @@ struct Written {
 
 impl Decoder {
     /// Reads a record; `None` if it is not one, or a change without its key.
-    pub(super) fn decode(&mut self, kind: Kind, record: &[u8], into: &mut Sample) -> Option<()> {
+    ///
+    /// `file`: how many bytes the record's file has, which bounds what a key record may make.
+    pub(super) fn decode(
+        &mut self,
+        (kind, file): (Kind, u64),
+        record: &[u8],
+        into: &mut Sample,
+    ) -> Option<()> {
+        let mut left = allowance(usize::try_from(file).unwrap_or(usize::MAX));
         let bytes = &mut Bytes(record);
         let mut heading = [0; 6];
         for number in &mut heading {
@@ -164,7 +202,8 @@ impl Decoder {
         let clock = Duration::from_nanos(clock);
         for (place, fields) in [(&mut self.groups, GROUP_FIELDS), (&mut self.machine, MACHINE_FIELDS)] {
             if kind == Kind::Key {
-                *place = Some(Written::read(bytes, fields)?);
+                *place = None;
+                *place = Some(Written::read(bytes, fields, &mut left)?);
             }
             let written = place.as_mut()?;
             written.times(bytes, clock, self.clock)?;
@@ -182,12 +221,15 @@ impl Decoder {
 }
 
 impl Written {
-    fn read(bytes: &mut Bytes<'_>, fields: &'static [Field]) -> Option<Written> {
+    /// Takes what the table needs off `left`, before it is made.
+    fn read(bytes: &mut Bytes<'_>, fields: &'static [Field], left: &mut usize) -> Option<Written> {
         let width = bytes.count()?;
         let (mut list, mut known) = (Vec::new(), Vec::new());
         for place in 0..width {
             let (name, instance) = (bytes.text()?, instance_of(bytes.text()?));
-            let pace = match bytes.byte()? {
+            let byte = bytes.byte()?;
+            let of_v1 = byte & OF_V1 != 0;
+            let pace = match byte & !OF_V1 {
                 0 => Pace::Tick,
                 1 => Pace::Slow,
                 2 => Pace::Seldom,
@@ -195,13 +237,14 @@ impl Written {
             };
             let field = fields.iter().find(|field| field.name == name);
             if let (Some(field), Some(instance)) = (field, instance) {
-                list.push(Column { field, instance, pace });
+                list.push(Column { field, instance, pace, of_v1 });
                 known.push(place);
             }
         }
         let height = bytes.count()?;
+        let cells = width.checked_mul(height)?;
+        *left = left.checked_sub(size(cells, height)?)?;
         let rows = (0..height).map(|_| bytes.text().map(str::to_owned)).collect::<Option<Vec<_>>>()?;
-        let cells = width.checked_mul(height).filter(|cells| *cells <= super::frame::LONGEST)?;
         let shown = Arc::new(Columns::from_list(list));
         Some(Written {
             table: Table::new(Arc::clone(&shown), Arc::from(rows)),

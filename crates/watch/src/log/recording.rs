@@ -1,7 +1,8 @@
-//! A log that goes on when samples can't be written: a full disk may have room again. What is lost is counted, and told
-//! once until it is over. The loop of `ringfence record` and of the daemon is here; what is told where, is theirs.
+//! A log that goes on when samples can't be written: a full disk may have room again. What is lost is counted, and reported
+//! once until samples have been written for a while. The loop of `ringfence record` and of the daemon is here; how an outage
+//! is reported is theirs.
 
-use std::{ops::ControlFlow, os::fd::AsFd};
+use std::{ops::ControlFlow, os::fd::AsFd, time::Duration};
 
 use kernel::Host;
 use rustix::io::Errno;
@@ -14,7 +15,30 @@ use crate::{cadence::Cadence, files::Files, sample::Sample, sampler::Sampler};
 pub struct Recording {
     recorder: Recorder,
     counts: Recorded,
-    failing: bool,
+    is_failing: bool,
+    outage: Outage,
+}
+
+/// An outage lasts until nothing was lost for this long: on a nearly full disk a small sample still fits now and then.
+const STEADY: Duration = Duration::from_secs(10);
+
+/// A time in which samples are lost. Its clock is that of the samples.
+#[derive(Debug, Default)]
+struct Outage {
+    /// When a sample was lost last, while it lasts.
+    last_lost: Option<Duration>,
+}
+
+impl Outage {
+    /// A sample is lost; true if that begins an outage.
+    fn lose(&mut self, now: Duration) -> bool {
+        self.last_lost.replace(now).is_none()
+    }
+
+    /// A sample is written; true if that ends an outage.
+    fn write(&mut self, now: Duration) -> bool {
+        self.last_lost.take_if(|last| now.saturating_sub(*last) >= STEADY).is_some()
+    }
 }
 
 /// What became of samples.
@@ -30,12 +54,12 @@ pub struct Recorded {
     pub bytes: u64,
 }
 
-/// What is to be told.
+/// What is to be reported.
 #[derive(Debug)]
 pub enum Turn {
-    /// From now on samples are lost.
+    /// From now on samples are lost, all or some of them.
     Lost(LogError),
-    /// From now on samples are written again.
+    /// All samples have been written again for a while.
     Again,
 }
 
@@ -53,7 +77,7 @@ pub enum Broken {
 impl Recording {
     /// Into this log.
     pub fn new(recorder: Recorder) -> Recording {
-        Recording { recorder, counts: Recorded::default(), failing: false }
+        Recording { recorder, counts: Recorded::default(), is_failing: false, outage: Outage::default() }
     }
 
     /// Appends a sample or counts it as lost.
@@ -64,12 +88,13 @@ impl Recording {
         match appended {
             Ok(()) => {
                 self.counts.samples += 1;
-                std::mem::take(&mut self.failing).then_some(Turn::Again)
+                self.is_failing = false;
+                self.outage.write(sample.clock).then_some(Turn::Again)
             }
             Err(error) => {
                 self.counts.lost += 1;
-                let first = !std::mem::replace(&mut self.failing, true);
-                first.then_some(Turn::Lost(error))
+                self.is_failing = true;
+                self.outage.lose(sample.clock).then_some(Turn::Lost(error))
             }
         }
     }
@@ -81,7 +106,12 @@ impl Recording {
 
     /// Is the last sample lost?
     pub fn is_failing(&self) -> bool {
-        self.failing
+        self.is_failing
+    }
+
+    /// Has no sample been lost for a while?
+    pub fn is_steady(&self) -> bool {
+        self.outage.last_lost.is_none()
     }
 
     /// A sample with every beat, until `stopped` becomes readable or `after` each sample says so.
@@ -102,5 +132,29 @@ impl Recording {
             }
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Issue R, point 11: every other sample fits on a nearly full disk for a minute, then there is room.
+    #[test]
+    fn an_outage_is_reported_once_and_ends_when_samples_were_written_for_a_while() {
+        let mut outage = Outage::default();
+        let mut reports = Vec::new();
+        let beat = Duration::from_millis(500);
+        for number in 0..200 {
+            let now = beat * number;
+            let is_lost = number < 120 && number % 2 == 0;
+            let is_report = if is_lost { outage.lose(now) } else { outage.write(now) };
+            if is_report {
+                reports.push((number, is_lost));
+            }
+        }
+        // the last one that was lost is number 118
+        assert_eq!(reports, [(0, true), (138, false)]);
+        assert!(outage.lose(beat * 200), "a new outage is reported");
     }
 }

@@ -4,13 +4,19 @@
 use std::{
     fs::{File, OpenOptions},
     io::{self, Write},
+    os::unix::fs::{OpenOptionsExt, PermissionsExt},
     path::{Path, PathBuf},
     time::SystemTime,
 };
 
+use rustix::fs::OFlags;
 use units::Bytes;
 
-use super::{ENDING, LogError, MAGIC, Torn, frame, milliseconds, reader, record, segments};
+use super::{
+    ENDING, LogError, MAGIC, Torn, frame, milliseconds, record,
+    segment::{self, failed},
+    segments,
+};
 use crate::sample::Sample;
 
 /// How a log is kept.
@@ -32,13 +38,15 @@ impl Default for RecorderOptions {
 #[derive(Debug)]
 pub struct Recorder {
     directory: PathBuf,
-    /// The directory, locked as long as this is open.
+    /// Locked as long as this is open.
     _lock: File,
     options: RecorderOptions,
     segment: Option<Segment>,
     /// Closed segments with their sizes, oldest first.
     closed: Vec<(PathBuf, u64)>,
     before: Option<Sample>,
+    /// The time of that sample, in milliseconds.
+    last: u64,
     since_key: u64,
     record: Vec<u8>,
     framed: Vec<u8>,
@@ -55,13 +63,41 @@ struct Segment {
 /// A bound is kept to an eighth of it.
 const SEGMENTS: u64 = 8;
 
+/// Locked by the recorder. Its mode keeps others from opening it, and so from locking it: they may open the directory.
+const LOCK: &str = "lock";
+
+fn lock(directory: &Path) -> Result<File, LogError> {
+    let path = directory.join(LOCK);
+    let flags = OFlags::NOFOLLOW.bits() as i32;
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(false).mode(0o600).custom_flags(flags);
+    let lock = options.open(&path).map_err(failed("open", &path))?;
+    // whoever made it may have had another mask or mode
+    let mode = std::fs::Permissions::from_mode(0o600);
+    lock.set_permissions(mode).map_err(failed("close to others", &path))?;
+    rustix::fs::flock(&lock, rustix::fs::FlockOperation::NonBlockingLockExclusive)
+        .map_err(|_| LogError::Busy { directory: directory.to_owned() })?;
+    Ok(lock)
+}
+
+/// Removes a record that was cut off, or a segment without any.
+fn cut(torn: &Torn) -> Result<(), LogError> {
+    if torn.at == 0 {
+        return std::fs::remove_file(&torn.path).map_err(failed("remove", &torn.path));
+    }
+    let mut options = OpenOptions::new();
+    let options = options.write(true).custom_flags(OFlags::NOFOLLOW.bits() as i32);
+    let file = options.open(&torn.path).map_err(failed("open", &torn.path))?;
+    file.set_len(torn.at).map_err(failed("shorten", &torn.path))
+}
+
 impl Recorder {
-    /// Opens or begins the log in `directory`, which is made if it is not there (but not its parents). A record
-    /// that was cut off at its end is taken away, and told.
+    /// Opens or begins the log in `directory`, which is made if it is not there (but not its parents). A record that was cut
+    /// off at its end is removed; damaged ones before valid records stay. Both are returned.
     ///
     /// # Errors
-    /// [`LogError::File`], [`LogError::Busy`].
-    pub fn open(directory: &Path, options: RecorderOptions) -> Result<(Recorder, Option<Torn>), LogError> {
+    /// [`LogError::File`], [`LogError::Busy`], [`LogError::Irregular`].
+    pub fn open(directory: &Path, options: RecorderOptions) -> Result<(Recorder, Vec<Torn>), LogError> {
         match std::fs::create_dir(directory) {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
                 return Err(failed("make", directory)(error));
@@ -69,17 +105,17 @@ impl Recorder {
             _ => {}
         }
         // what looks cut off may be what another one is writing
-        let lock = File::open(directory).map_err(failed("open", directory))?;
-        rustix::fs::flock(&lock, rustix::fs::FlockOperation::NonBlockingLockExclusive)
-            .map_err(|_| LogError::Busy { directory: directory.to_owned() })?;
-        let paths = segments(directory)?;
+        let lock = lock(directory)?;
+        let mut paths = segments(directory)?;
         let torn = match paths.last() {
-            Some(last) => reader::torn(last)?,
-            None => None,
+            Some(last) => segment::torn(last)?,
+            None => Vec::new(),
         };
-        if let Some(torn) = &torn {
-            let file = OpenOptions::new().write(true).open(&torn.path).map_err(failed("open", &torn.path))?;
-            file.set_len(torn.at).map_err(failed("shorten", &torn.path))?;
+        if let Some(torn) = torn.last().filter(|torn| !torn.goes_on) {
+            cut(torn)?;
+            if torn.at == 0 {
+                paths.pop();
+            }
         }
         let mut closed = Vec::new();
         for path in paths {
@@ -93,6 +129,7 @@ impl Recorder {
             segment: None,
             closed,
             before: None,
+            last: 0,
             since_key: 0,
             record: Vec::new(),
             framed: Vec::new(),
@@ -109,7 +146,9 @@ impl Recorder {
         let at = sample.at.and_then(|at| at.duration_since(SystemTime::UNIX_EPOCH).ok());
         let milliseconds = at.map_or(0, |at| at.as_millis() as u64);
         let is_full = |segment: &Segment| segment.size >= self.options.size.0 / SEGMENTS;
-        if self.segment.as_ref().is_none_or(is_full) {
+        // readers find a time by the segments, in which times rise
+        let is_set_back = milliseconds < self.last;
+        if is_set_back || self.segment.as_ref().is_none_or(is_full) {
             self.begin(milliseconds)?;
         }
         let is_key_due = self.since_key >= self.options.key_every;
@@ -119,8 +158,12 @@ impl Recorder {
         let kind = record::encode(sample, before, &mut self.record);
         frame::put(kind, milliseconds, &self.record, &mut self.framed)
             .ok_or(LogError::TooLarge { bytes: self.record.len() })?;
+        if record::footprint(sample) > record::allowance(self.framed.len()) {
+            return Err(LogError::TooLarge { bytes: self.record.len() });
+        }
         let Some(segment) = &mut self.segment else { return Ok(()) }; // begun above
         segment.append(&self.framed)?;
+        self.last = milliseconds;
         self.written += self.framed.len() as u64;
         self.since_key = if kind == frame::Kind::Key { 1 } else { self.since_key + 1 };
         self.before.get_or_insert_default().clone_from(sample);
@@ -182,8 +225,4 @@ impl Segment {
         self.size += bytes.len() as u64;
         Ok(())
     }
-}
-
-fn failed(what: &'static str, path: &Path) -> impl Fn(io::Error) -> LogError {
-    move |source| LogError::File { what, path: path.to_owned(), source }
 }

@@ -82,15 +82,15 @@ families! {
     ));
     ASKED_CPUS = by(GROUP, row(
         "ringfence_group_asked_cpus", Gauge, By::History,
-        "CPUs that were asked for the group by what is applied: the least of its quota and of its CPUs",
+        "CPUs that the applied layout gives the group: the least of its quota and of its CPUs",
     ));
     ASKED_MEMORY = by(GROUP, bytes(
         "ringfence_group_asked_memory_bytes", Gauge, By::History,
-        "Limit of memory that was asked for the group by what is applied",
+        "Limit of memory that the applied layout gives the group",
     ));
     ASKED_PIDS = by(GROUP, row(
         "ringfence_group_asked_pids", Gauge, By::History,
-        "Limit of tasks that was asked for the group by what is applied",
+        "Limit of tasks that the applied layout gives the group",
     ));
     DRIFTS = by(GROUP, row(
         "ringfence_group_drifts", Gauge, By::History,
@@ -118,7 +118,7 @@ families! {
         "ringfence_process_event_overruns", Counter, By::Daemon,
         "Times that the kernel dropped process events for want of room; all processes were looked at then",
     );
-    SCANS = row("ringfence_process_scans", Counter, By::Daemon, "Looks at all processes, to classify them");
+    SCANS = row("ringfence_process_scans", Counter, By::Daemon, "Full process scans");
     DECISIONS = row("ringfence_decisions", Counter, By::Daemon, "Processes that were compared with the rules");
     CLASSIFIED = by(&["outcome"], row(
         "ringfence_classified_processes", Counter, By::Daemon,
@@ -135,18 +135,22 @@ families! {
     DRIFTS_FOUND = row(
         "ringfence_drifts_found", Counter, By::Daemon, "Values that were found to be no longer as applied",
     );
-    REPAIRS = row("ringfence_repairs", Counter, By::Daemon, "Times that the layout was made good again");
-    GATES = row("ringfence_gates", Counter, By::Daemon, "Gates of strict rules that came to answer");
-    GATES_LATE = row("ringfence_gates_late", Counter, By::Daemon, "Gates that were late and were ended");
+    REPAIRS = row("ringfence_repairs", Counter, By::Daemon, "Drift repairs");
+    TAKEOVERS = row(
+        "ringfence_takeovers", Counter, By::Daemon,
+        "Changes that the daemon rolled back because nobody confirmed or finished them",
+    );
+    GATES = row("ringfence_exec_gate_restarts", Counter, By::Daemon, "Exec gates that became ready");
+    GATES_LATE = row("ringfence_exec_gate_timeouts", Counter, By::Daemon, "Exec gates that timed out and were killed");
     HELD_STARTS = by(&["outcome"], row(
-        "ringfence_held_starts", Counter, By::Daemon,
-        "Starts that strict rules held: moved, left as they were, or let_go as the move failed",
+        "ringfence_exec_gate_decisions", Counter, By::Daemon,
+        "Starts that the exec gate decided: moved, left where they were, or let_go because the move failed",
     ));
     HELD_STARTS_SECONDS = seconds(
-        "ringfence_held_starts_seconds", Counter, By::Daemon, "Time for which strict rules held starts",
+        "ringfence_exec_gate_seconds", Counter, By::Daemon, "Time for which the exec gate delayed starts",
     );
     RECORDER_UP = row(
-        "ringfence_recorder_up", Gauge, By::Recorder, "Was the last sample recorded? Else the disk is full or refused",
+        "ringfence_recorder_up", Gauge, By::Recorder, "1 if the last sample was written; 0 means the disk is full or not writable",
     );
     RECORDER_SAMPLES = row("ringfence_recorder_samples", Counter, By::Recorder, "Samples that were recorded");
     RECORDER_LOST = row(

@@ -12,8 +12,8 @@ use crate::{
 pub fn markdown() -> String {
     let mut page = String::from(INTRODUCTION);
     // writing to a String can't fail
-    let heading = "| metric | what it is | type | labels | told by |\n|---|---|---|---|---|\n";
-    let _ = write!(page, "\n## What was asked, how it is held, and the daemon\n\n{heading}");
+    let heading = "| metric | what it is | type | labels | source |\n|---|---|---|---|---|\n";
+    let _ = write!(page, "\n## What was applied, drift, and the daemon\n\n{heading}");
     for family in FAMILIES {
         let by = match family.by {
             By::Kernel => "both",
@@ -47,9 +47,9 @@ another is named, which the log warns of. `ringfenced --textfile FILE` writes th
 textfile collector, every 15 seconds; `ringfence metrics` prints it once, without a daemon.
 
 A client that accepts `application/openmetrics-text` has OpenMetrics 1.0, others the text format 0.0.4. Every answer is
-read anew, but at most once a second; what was applied is compared at most every 10 seconds, and processes with the rules
-at most every 30. Numbers of groups (1,000, or `--metrics-most`), of devices per group (16) and of groups with misplaced processes (100) are
-bounded; what is left out is a metric. A figure that this kernel does not tell is left out, never shown as 0; no limit is
+read again, but at most once a second; what was applied is compared at most every 10 seconds, and processes with the rules
+at most every 30. Numbers of groups (1,000, or `--metrics-max-groups`), of devices per group (16) and of groups with misplaced processes (100) are
+bounded; what is left out is a metric. A figure that this kernel does not have is left out, never shown as 0; no limit is
 `+Inf`.
 
 ## Prometheus

@@ -14,7 +14,7 @@ use std::sync::Arc;
 /// the first reading is used for the second.
 fn read(fields: &'static [Field], version: Version, file: &str, text: &str) -> Vec<(String, Reading)> {
     let parts = Parts { cpus: vec![0, 1, 3], nodes: vec![0, 2] };
-    let mut columns = Columns::new(fields, &parts, |_| crate::field::Pace::Tick);
+    let mut columns = Columns::new(fields, &parts, |_| (crate::field::Pace::Tick, false));
     let mut wants = Vec::new();
     let mut of_device = 0;
     for field in fields {

@@ -65,10 +65,13 @@ pub struct UnknownField {
 impl UnknownField {
     /// What may have been meant.
     pub fn hint(&self) -> String {
-        match self.near.is_empty() {
-            true => "ringfence fields lists them".to_owned(),
-            false => format!("did you mean {}?", self.near.join(" or ")),
+        if self.near.is_empty() {
+            return "ringfence fields lists them".to_owned();
         }
+        let of_all = format!("{}.", self.name);
+        let all = known().any(|of| of.name().starts_with(&of_all));
+        let all = if all { format!(" {}* is all of them", of_all) } else { String::new() };
+        format!("did you mean {}?{all}", self.near.join(" or "))
     }
 }
 
@@ -248,6 +251,14 @@ mod tests {
         let error = choices("memory.curent").unwrap_err();
         assert_eq!(error.hint(), "did you mean memory.current or memory.kernel?");
         assert_eq!(choices("zzz").unwrap_err().hint(), "ringfence fields lists them");
+        // newcomers' finding A12: a controller, or what a layout calls it
+        let hint = |name| choices(name).unwrap_err().hint();
+        assert_eq!(hint("cpu"), "did you mean cpu.user or cpu.usage or cpu.percpu? cpu.* is all of them");
+        assert_eq!(
+            hint("pids"),
+            "did you mean pids.max or pids.current or pids.events.max? pids.* is all of them"
+        );
+        assert_eq!(hint("usage"), "did you mean cpu.usage?");
     }
 
     #[test]

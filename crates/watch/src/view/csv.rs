@@ -58,7 +58,7 @@ fn find(headings: &[Heading], name: &str) -> Option<usize> {
 
 fn row(at: &str, group: &str, names: &[String], value: impl Fn(&String) -> Option<Value>, to: &mut String) {
     let cells = names.iter().map(|name| match value(name) {
-        None | Some(Value::Missing) => String::new(),
+        None | Some(Value::Missing | Value::Absent(_)) => String::new(),
         Some(Value::Max) => "max".to_owned(),
         Some(Value::Text(text)) => text.to_owned(),
         Some(Value::At(number)) => number.to_string(),
@@ -105,6 +105,7 @@ mod tests {
             values: values.to_vec(),
         };
         Picture {
+            notes: Vec::new(),
             at: None,
             late: Duration::ZERO,
             missed: 0,

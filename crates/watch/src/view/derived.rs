@@ -68,10 +68,13 @@ impl Derived {
     pub fn value(self, window: &Window, row: usize) -> Value {
         let Some(sample) = window.newest() else { return Value::Missing };
         match self {
-            Derived::CpuAllotment => least(sample, row, cpus),
+            Derived::CpuAllotment => {
+                lesser(least(sample, row, "cpu.max.period", quota), least(sample, row, "cpuset.cpus", set))
+            }
             Derived::CpuThrottled => throttled(window, sample, row),
             Derived::MemoryLimit => {
-                least(sample, row, |sample, row| limit(get(sample, row, "memory.max"), |bytes| bytes as f64))
+                let own = |sample: &Sample, row| limit(get(sample, row, "memory.max"), |bytes| bytes as f64);
+                least(sample, row, "memory.max", own)
             }
         }
     }
@@ -82,21 +85,31 @@ fn get(sample: &Sample, row: usize, field: &str) -> Reading {
     column.map_or(Reading::Missing, |column| sample.groups.reading(row, column))
 }
 
-/// The least of a group's own and of those above it.
-fn least(sample: &Sample, row: usize, of: impl Fn(&Sample, usize) -> Value) -> Value {
-    let mut least = Value::Missing;
+/// The least of a group's own and of those above it. A group that is not in the v1 hierarchy that has the field is
+/// under no limit of those above it there.
+fn least(sample: &Sample, row: usize, field: &str, of: impl Fn(&Sample, usize) -> Value) -> Value {
+    let columns = sample.groups.columns();
+    let of_v1 = columns.first_named(field).is_some_and(|column| columns.list()[column].of_v1);
+    if of_v1 && get(sample, row, field) == Reading::Missing {
+        return Value::Missing;
+    }
+    let mut all = Value::Missing;
     let mut row = Some(row);
     while let Some(group) = row {
-        least = match (least, of(sample, group)) {
-            (Value::At(one), Value::At(other)) => Value::At(one.min(other)),
-            (Value::At(one), _) => Value::At(one),
-            (Value::Max, Value::Missing) => Value::Max,
-            (_, other) => other,
-        };
+        all = lesser(all, of(sample, group));
         let above = sample.groups.rows().get(group).and_then(|name| parent(name));
         row = above.and_then(|above| sample.groups.row(above));
     }
-    least
+    all
+}
+
+fn lesser(one: Value, other: Value) -> Value {
+    match (one, other) {
+        (Value::At(one), Value::At(other)) => Value::At(one.min(other)),
+        (Value::At(one), _) => Value::At(one),
+        (Value::Max, Value::Missing) => Value::Max,
+        (_, other) => other,
+    }
 }
 
 fn limit(reading: Reading, value: impl Fn(u64) -> f64) -> Value {
@@ -107,20 +120,21 @@ fn limit(reading: Reading, value: impl Fn(u64) -> f64) -> Value {
     }
 }
 
-/// By the group's own quota and CPUs.
-fn cpus(sample: &Sample, row: usize) -> Value {
-    let get = |field| get(sample, row, field);
-    let quota = match get("cpu.max.period") {
+/// By the group's own quota.
+fn quota(sample: &Sample, row: usize) -> Value {
+    match get(sample, row, "cpu.max.period") {
         Reading::At(period) if period > 0 => {
-            limit(get("cpu.max.quota"), |quota| quota as f64 / period as f64)
+            limit(get(sample, row, "cpu.max.quota"), |quota| quota as f64 / period as f64)
         }
         _ => Value::Missing,
-    };
-    match (quota, get("cpuset.cpus")) {
-        (Value::At(quota), Reading::At(cpus)) if cpus > 0 => Value::At(quota.min(cpus as f64)),
-        // a set that is empty has those of the group above
-        (_, Reading::At(cpus)) if cpus > 0 => Value::At(cpus as f64),
-        (quota, _) => quota,
+    }
+}
+
+/// By the group's own CPUs: a set that is empty has those of the group above.
+fn set(sample: &Sample, row: usize) -> Value {
+    match get(sample, row, "cpuset.cpus") {
+        Reading::At(cpus) if cpus > 0 => Value::At(cpus as f64),
+        _ => Value::Missing,
     }
 }
 

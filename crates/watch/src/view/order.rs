@@ -2,12 +2,13 @@
 
 use std::cmp::Ordering;
 
+use units::group_path;
+
 use super::picture::{Row, Value};
 
 /// The group above, by name; `None` above the first part.
 pub fn parent(group: &str) -> Option<&str> {
-    let (above, _) = group.rsplit_once('/')?;
-    (!above.is_empty()).then_some(above)
+    group_path::parent(group).filter(|above| !above.is_empty())
 }
 
 /// Is it this group or below it? `/` holds all that is named from the root.

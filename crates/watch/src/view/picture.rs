@@ -32,6 +32,8 @@ pub struct Picture {
     pub rows: Vec<Row>,
     /// The machine's figures.
     pub machine: Vec<(Heading, Value)>,
+    /// What the figures do not say, in words.
+    pub notes: Vec<String>,
 }
 
 /// A column.
@@ -71,6 +73,8 @@ pub struct Row {
 pub enum Value {
     /// The kernel does not tell it, or a rate has no beginning yet.
     Missing,
+    /// It is missing for this reason, which the user can change.
+    Absent(&'static str),
     /// A limit that is none.
     Max,
     /// A figure.
@@ -85,7 +89,7 @@ impl Value {
     /// For comparing; no limit is more than any.
     pub fn number(self) -> Option<f64> {
         match self {
-            Value::Missing => None,
+            Value::Missing | Value::Absent(_) => None,
             Value::Text(_) => Some(1.0),
             Value::Max => Some(f64::INFINITY),
             Value::At(number) => Some(number),
@@ -95,7 +99,7 @@ impl Value {
 
     fn plus(self, other: Value) -> Value {
         match (self, other) {
-            (Value::Missing, value) | (value, Value::Missing) => value,
+            (Value::Missing | Value::Absent(_), value) | (value, Value::Missing | Value::Absent(_)) => value,
             (Value::Max, _) | (_, Value::Max) => Value::Max,
             (text @ Value::Text(_), _) | (_, text @ Value::Text(_)) => text,
             (Value::Whole(one), Value::Whole(other)) => Value::Whole(one.saturating_add(other)),
@@ -108,7 +112,7 @@ impl Serialize for Value {
     /// A number, `"max"`, a reason, or null.
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         match self {
-            Value::Missing => to.serialize_none(),
+            Value::Missing | Value::Absent(_) => to.serialize_none(),
             Value::Max => to.serialize_str("max"),
             Value::Text(text) => to.serialize_str(text),
             Value::At(number) => to.serialize_f64(*number),
@@ -173,6 +177,7 @@ impl Picture {
             machine: machine.collect(),
             headings: of_groups.into_iter().map(|place| place.heading).collect(),
             rows,
+            notes: Vec::new(),
         })
     }
 

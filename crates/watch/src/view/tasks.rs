@@ -4,7 +4,7 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use serde::Serialize;
-use units::{Cpu, IdSet};
+use units::{Cpu, IdSet, printable};
 
 use crate::tasks::Task;
 
@@ -85,13 +85,13 @@ pub fn task_table(tasks: &[Ran]) -> String {
         lines.push(vec![
             process.pid.to_string(),
             process.tgid.to_string(),
-            process.comm.escape_debug().to_string(),
+            printable(&process.comm).into_owned(),
             process.state.to_string(),
             policy(process.policy),
             process.last_cpu.to_string(),
             part(*running),
             part(*waiting),
-            task.group.escape_debug().to_string(),
+            printable(&task.group).into_owned(),
             cpus_before.iter().map(u32::to_string).collect::<Vec<_>>().join(" "),
         ]);
     }

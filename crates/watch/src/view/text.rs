@@ -3,6 +3,8 @@
 
 use std::{fmt::Write as _, time::Duration};
 
+use units::printable;
+
 use crate::{field::Unit, rates::FigureUnit};
 
 use super::picture::{Heading, Measure, Picture, Value};
@@ -27,7 +29,7 @@ pub fn table(picture: &Picture, bold: (&str, &str)) -> String {
     let mut lines = headings(&shown.iter().map(|column| &picture.headings[*column]).collect::<Vec<_>>());
     let heights = lines.len();
     for row in &picture.rows {
-        let label = format!("{:indent$}{}", "", row.label.escape_debug(), indent = row.depth * 2);
+        let label = format!("{:indent$}{}", "", printable(&row.label), indent = row.depth * 2);
         let cell = |column: &usize| written(row.values[*column], picture.headings[*column].measure);
         lines.push(std::iter::once(label).chain(shown.iter().map(cell)).collect());
     }
@@ -36,6 +38,9 @@ pub fn table(picture: &Picture, bold: (&str, &str)) -> String {
             true => _ = writeln!(text, "{}{line}{}", bold.0, bold.1),
             false => _ = writeln!(text, "{line}"),
         }
+    }
+    for note in &picture.notes {
+        let _ = writeln!(text, "note: {}", printable(note));
     }
     text
 }
@@ -95,7 +100,7 @@ pub fn written(value: Value, measure: Measure) -> String {
     match (value, measure) {
         (Value::Missing, _) => "-".to_owned(),
         (Value::Max, _) => "max".to_owned(),
-        (Value::Text(text), _) => text.to_owned(),
+        (Value::Text(text) | Value::Absent(text), _) => text.to_owned(),
         (Value::Whole(number), Measure::Raw(Unit::Nanos)) => format!("{number}ns"),
         (Value::Whole(number), _) => number.to_string(),
         (Value::At(number), Measure::Figure(unit)) => in_unit(number, unit),
@@ -192,6 +197,7 @@ mod tests {
             values: values.to_vec(),
         };
         let picture = Picture {
+            notes: vec!["of a\u{7}".to_owned()],
             at: None,
             late: Duration::ZERO,
             missed: 0,
@@ -202,17 +208,18 @@ mod tests {
             ],
             rows: vec![
                 row("db", 0, [Value::At(0.25), Value::Missing, Value::Max]),
-                row("a\u{1b}[2J", 1, [Value::Missing, Value::Missing, Value::At(4096.0)]),
+                row("a\u{1b}[2J\u{202e}b", 1, [Value::Missing, Value::Missing, Value::At(4096.0)]),
             ],
             machine: vec![(heading("machine.load", FigureUnit::Count), Value::At(0.5))],
         };
         let expected = "\
 machine.load: 0.5
-<                   cpu>
-<              pressure  memory>
-<group             some   limit>
-db               25.0%     max
-  a\\u{1b}[2J         -      4K
+<                            cpu>
+<                       pressure  memory>
+<group                      some   limit>
+db                        25.0%     max
+  a\\u{1b}[2J\\u{202e}b         -      4K
+note: of a\\u{7}
 ";
         assert_eq!(table(&picture, ("<", ">")), expected);
     }

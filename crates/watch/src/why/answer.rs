@@ -53,6 +53,17 @@ pub struct Cause {
     pub sentence: String,
     /// The command that would change it, if one would.
     pub hint: Option<String>,
+    /// Where equals contend: a command for each of them, of which the user carries out at most one.
+    pub choices: Vec<Choice>,
+}
+
+/// One way to end a contention of equals.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Choice {
+    /// The group that gets more by it.
+    pub group: String,
+    /// The command.
+    pub command: String,
 }
 
 /// What holds a group back.
@@ -208,7 +219,7 @@ pub fn why(facts: &Facts) -> Answer {
 /// every group has none at first.
 fn notes(facts: &Facts, is_all: bool) -> Vec<Note> {
     let realtime = cpu::no_realtime(facts).filter(|_| is_all);
-    stopped::invalid_partition(facts).into_iter().chain(realtime).collect()
+    stopped::invalid_partition(facts).into_iter().chain(cpu::uncounted(facts)).chain(realtime).collect()
 }
 
 fn is_worth_telling(lost: Lost, facts: &Facts) -> bool {

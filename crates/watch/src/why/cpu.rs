@@ -8,8 +8,9 @@ use std::time::Duration;
 use units::{CpuSet, Limit};
 
 use super::{
+    advice::Advice,
     answer::{Cause, Effect, Kind, Known, Lost, Note, Number, count, seconds},
-    facts::{CpuFacts, Facts, Level, Other},
+    facts::{Facts, Level, Other},
     thresholds::AT_RT_BUDGET,
     words::{cpus, exact, plural, set, time, whose},
 };
@@ -88,6 +89,7 @@ fn quota(facts: &Facts, level: &Level, lost: Duration) -> Option<Cause> {
         effect: Effect::Slowed,
         lost: Some(Lost::new(lost, Known::Measured)),
         share: None,
+        choices: Vec::new(),
         numbers: vec![
             count("cpu.periods", level.periods),
             count("cpu.throttled.periods", level.throttled_periods),
@@ -129,6 +131,7 @@ fn neighbours(facts: &Facts, lost: Duration) -> Option<Cause> {
         seconds("cpu.steal", cpu.steal),
     ];
     numbers.extend(cpu.others.first().map(|first| seconds("largest other", first.ran)));
+    let advice = Advice::on_cpus(facts);
     (!lost.is_zero()).then(|| Cause {
         kind: Kind::Neighbours,
         at: cpu.others.first().map_or_else(|| "/".to_owned(), |first| first.group.clone()),
@@ -137,37 +140,20 @@ fn neighbours(facts: &Facts, lost: Duration) -> Option<Cause> {
         share: None,
         numbers,
         sentence: format!(
-            "its tasks waited {} for {} while others ran there for {}{told}",
+            "its tasks waited {} for {} while others ran there for {}{told}{}",
             time(lost),
             named(&cpu.cpus),
-            time(cpu.foreign)
+            time(cpu.foreign),
+            advice.sentence
         ),
-        hint: apart(cpu, &facts.group),
+        hint: advice.hint,
+        choices: advice.choices,
     })
 }
 
 fn other(other: &Other) -> String {
     let group = if other.group == "/" { "tasks of the root group" } else { &other.group };
     format!("{group} {} (most of it {})", time(other.ran), other.task)
-}
-
-/// CPUs for the largest other where the group is not; else, and beside tasks that are in no group, a greater share.
-fn apart(cpu: &CpuFacts, group: &str) -> Option<String> {
-    if cpu.steal * 2 > cpu.foreign {
-        return None; // nothing that is set here changes the hypervisor
-    }
-    let elsewhere = cpu.online.difference(&cpu.cpus);
-    let largest = cpu.others.first().filter(|other| other.group != "/");
-    match largest {
-        Some(largest) if !elsewhere.is_empty() => {
-            Some(set(&largest.group, &format!("cpuset.cpus={elsewhere}")))
-        }
-        _ => {
-            let weight = cpu.weight?;
-            let more = weight.saturating_mul(4).clamp(1, 10_000);
-            (more > weight).then(|| set(group, &format!("cpu.weight={more}")))
-        }
-    }
 }
 
 fn named(set: &CpuSet) -> String {
@@ -199,6 +185,7 @@ fn few_cpus(facts: &Facts, lost: Duration) -> Option<Cause> {
         effect: Effect::Slowed,
         lost: Some(Lost::new(lost, Known::Measured)),
         share: None,
+        choices: Vec::new(),
         numbers: vec![
             Number { name: "wanted", value: wanted, unit: FigureUnit::Cpus },
             count("cpuset.cpus", cpu.cpus.len() as u64),
@@ -253,6 +240,7 @@ fn realtime(facts: &Facts) -> Option<Cause> {
         effect: Effect::Slowed,
         lost: Some(Lost::new(tasks.waited, Known::Measured)),
         share: None,
+        choices: Vec::new(),
         numbers: vec![
             seconds("cpu.rt_runtime_us", budget),
             seconds("cpu.rt_period_us", period),
@@ -285,5 +273,14 @@ pub(crate) fn no_realtime(facts: &Facts) -> Option<Note> {
             whose(facts, level, "cpu.rt_runtime_us")
         ),
         hint: Some(set(&level.group, "cpu.rt_runtime_us=50ms")),
+    })
+}
+
+/// On v1 CPU time is counted by a controller that may be in another hierarchy.
+pub(crate) fn uncounted(facts: &Facts) -> Option<Note> {
+    facts.cpu.uncounted.as_ref().map(|command| Note {
+        sentence: "it is not in the hierarchy of cpuacct, which counts CPU time: cpu.usage is what its present tasks ran"
+            .to_owned(),
+        hint: Some(command.clone()),
     })
 }

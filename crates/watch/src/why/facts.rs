@@ -32,6 +32,8 @@ pub struct Facts {
 pub struct Level {
     /// Its name.
     pub group: String,
+    /// `cpu.weight`, 100 by default.
+    pub weight: Option<u64>,
     /// `cpu.max`.
     pub quota: Option<Quota>,
     /// Periods in which it wanted to run.
@@ -107,6 +109,8 @@ pub struct Throttle {
     pub key: &'static str,
     /// Bytes or operations per second.
     pub limit: u64,
+    /// Bytes or operations of the tasks that it holds for, over the span.
+    pub done: u64,
 }
 
 /// Who had CPU time that the group's tasks might have had.
@@ -118,6 +122,12 @@ pub struct Other {
     pub ran: Duration,
     /// The task that ran most, as `name (number)`.
     pub task: String,
+    /// The place in [`Facts::levels`] of the group whose weight counts against this one: the highest that the two do not
+    /// have in common.
+    pub meets: usize,
+    /// The group that stands beside that one, above this one or the same, with its `cpu.weight`; `None` for tasks that lie
+    /// directly in a group above both.
+    pub rival: Option<(String, u64)>,
 }
 
 /// CPU time.
@@ -137,8 +147,11 @@ pub struct CpuFacts {
     pub steal: Duration,
     /// Who they were, the largest first.
     pub others: Vec<Other>,
-    /// `cpu.weight`, 100 by default.
-    pub weight: Option<u64>,
+    /// How to have the kernel count the group's CPU time, where it does not: then `used` is what its tasks ran that are still
+    /// there.
+    pub uncounted: Option<String>,
+    /// CPUs of the machine that idled for at least half of the span.
+    pub idle: CpuSet,
 }
 
 /// Memory.

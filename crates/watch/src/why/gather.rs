@@ -6,11 +6,11 @@ mod io;
 use std::{collections::HashMap, time::Duration};
 
 use kernel::{Error, GroupName, Host};
-use settings::{Controller, DeviceNumber, Value, Version};
-use units::{CpuSet, Limit, NodeSet};
+use settings::{Controller, Value, Version};
+use units::{CpuSet, Limit, NodeSet, group_path};
 
 use super::{
-    facts::{CpuFacts, Facts, InvalidPartition, Level, MemoryFacts, NodeFacts, Other, Quota, Throttle},
+    facts::{CpuFacts, Facts, InvalidPartition, Level, MemoryFacts, NodeFacts, Other, Quota},
     scan::{self, Own},
 };
 use crate::{Beat, Files, Groups, Instance, Options, Reading, Sample, Sampler, Table, Task, tasks};
@@ -139,7 +139,7 @@ impl Looked<'_> {
         let mut path = seat.path.as_str();
         while !path.is_empty() {
             paths.push(self.host.named(seat.at, path));
-            path = path.rsplit_once('/').map_or("", |(parent, _)| parent);
+            path = group_path::parent(path).unwrap_or_default();
         }
         paths
     }
@@ -188,6 +188,7 @@ impl Looked<'_> {
         };
         Level {
             group: name.to_owned(),
+            weight: self.weight(name),
             quota: quota.map(|(quota, period)| Quota {
                 quota: quota.map(Duration::from_nanos),
                 period: Duration::from_nanos(period),
@@ -253,17 +254,6 @@ impl Looked<'_> {
         })
     }
 
-    fn throttles(&self, name: &str) -> Vec<Throttle> {
-        let Some(Value::PerDevice(devices)) = self.held(name, "io.max") else { return Vec::new() };
-        let of = |device: DeviceNumber, (key, limit): (&'static str, Limit<u64>)| {
-            Some(Throttle { device, key, limit: limit.at()? })
-        };
-        devices
-            .into_iter()
-            .flat_map(|(device, keys)| keys.into_iter().filter_map(move |key| of(device, key)))
-            .collect()
-    }
-
     fn version(&self, controller: Controller) -> Option<Version> {
         self.host.hierarchy_of(controller).map(|at| at.version)
     }
@@ -273,7 +263,8 @@ impl Looked<'_> {
         let online: CpuSet = self.outside("/sys/devices/system/cpu/online").unwrap_or_default();
         let cpus = levels.iter().find_map(|level| level.cpus.clone()).unwrap_or_else(|| online.clone());
         let used = self.growth(&name, "cpu.usage").map_or(own.ran, Duration::from_nanos);
-        let others = scan::others(self.host, self.group, &cpus, &self.first.ran, &self.last.ran);
+        let scans = (&self.first.ran, &self.last.ran);
+        let others = scan::others(self.host, self.group, &cpus, scans, |group| self.weight(group));
         let ran: Duration = others.iter().map(|other| other.ran).sum();
         let foreign = foreign(self.busy(&cpus, BUSY).saturating_sub(used), ran, self.untold(&cpus));
         CpuFacts {
@@ -282,10 +273,13 @@ impl Looked<'_> {
             foreign,
             steal: self.busy(&cpus, &["cpu.steal"]),
             others: self.others(&cpus, foreign, others),
-            weight: match self.held(&name, "cpu.weight") {
-                Some(Value::Weight(weight)) => Some(weight.0 / 100),
-                _ => None,
-            },
+            idle: self.idle(&online),
+            uncounted: crate::members::is_uncounted(self.host, &name).then(|| {
+                crate::members::counting(
+                    &name,
+                    &self.last.tasks.iter().map(|task| task.process.tgid).collect(),
+                )
+            }),
             cpus,
             online,
         }
@@ -322,6 +316,28 @@ impl Looked<'_> {
         nanos.map(Duration::from_nanos)
     }
 
+    /// `cpu.weight`.
+    fn weight(&self, group: &str) -> Option<u64> {
+        match self.held(group, "cpu.weight") {
+            Some(Value::Weight(weight)) => Some(weight.0 / 100),
+            _ => None,
+        }
+    }
+
+    /// The CPUs that idled for at least half of the span.
+    fn idle(&self, online: &CpuSet) -> CpuSet {
+        let span = self.last.sample.clock.saturating_sub(self.first.sample.clock);
+        let mut idle = CpuSet::new();
+        for cpu in online.iter() {
+            let mut one = CpuSet::new();
+            one.insert(cpu);
+            if !span.is_zero() && self.busy(&one, IDLE) * 2 >= span {
+                idle.insert(cpu);
+            }
+        }
+        idle
+    }
+
     /// What CPUs spent in these ways.
     fn busy(&self, cpus: &CpuSet, fields: &[&str]) -> Duration {
         let (before, after) = (&self.first.sample.machine, &self.last.sample.machine);
@@ -343,7 +359,7 @@ impl Looked<'_> {
     fn untold(&self, cpus: &CpuSet) -> Duration {
         let count = u32::try_from(cpus.len()).unwrap_or(u32::MAX);
         let span = self.last.sample.clock.saturating_sub(self.first.sample.clock);
-        let told = self.busy(cpus, BUSY) + self.busy(cpus, &["cpu.idle", "cpu.iowait"]);
+        let told = self.busy(cpus, BUSY) + self.busy(cpus, IDLE);
         span.saturating_mul(count).saturating_sub(told)
     }
 
@@ -426,8 +442,9 @@ pub(crate) fn foreign(by_ticks: Duration, by_counts: Duration, untold: Duration)
 
 /// The group above, by name.
 fn parent(name: &str) -> Option<&str> {
-    name.rsplit_once('/').map(|(parent, _)| parent).filter(|parent| !parent.is_empty())
+    group_path::parent(name).filter(|parent| !parent.is_empty())
 }
 
 /// What a CPU does that is not idling.
 const BUSY: &[&str] = &["cpu.user", "cpu.nice", "cpu.system", "cpu.irq", "cpu.softirq", "cpu.steal"];
+const IDLE: &[&str] = &["cpu.idle", "cpu.iowait"];

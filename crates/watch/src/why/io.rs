@@ -1,13 +1,14 @@
 //! Time waited for block devices: by `io.max`, by others on the same device, or by the device itself.
 
-use units::Limit;
+use units::{Limit, shell_quote};
 
 use super::{
+    advice::Advice,
     answer::{Cause, Effect, Kind, Known, Lost, Number, count},
     facts::{DeviceFacts, Facts, Level, Throttle},
     memory::refault_part,
-    thresholds::AT_IO_LIMIT,
-    words::{percent, plural, quoted, set, size, time, whose},
+    thresholds::{AT_IO_LIMIT, LEAST_MET, MET_IO_LIMIT},
+    words::{percent, plural, set, size, subject, time, whose},
 };
 use crate::FigureUnit;
 
@@ -15,21 +16,53 @@ use crate::FigureUnit;
 const NAMED: usize = 4;
 
 pub(crate) fn causes(facts: &Facts) -> Vec<Cause> {
-    let Some(lost) = waited(facts) else { return Vec::new() };
-    let at_limit: Vec<_> =
-        facts.levels.iter().flat_map(|level| level.io_max.iter().map(move |of| (level, of))).collect();
-    let at_limit: Vec<_> =
-        at_limit.into_iter().filter_map(|(level, of)| Some((level, of, at(facts, of)?))).collect();
-    let mut causes = Vec::new();
-    let mut rest = lost;
-    if !at_limit.is_empty() {
-        let by_limit = (lost.seconds - at_devices(facts)).max(0.0);
-        let each = Lost { seconds: by_limit / at_limit.len() as f64, ..lost };
-        causes.extend(at_limit.into_iter().map(|(level, of, rate)| limited(facts, level, of, rate, each)));
-        rest.seconds -= by_limit;
+    let waited = waited(facts);
+    let limits = facts.levels.iter().flat_map(|level| level.io_max.iter().map(move |of| (level, of)));
+    let mut limits: Vec<_> = limits.filter(|(_, of)| part(facts, of) >= AT_IO_LIMIT).collect();
+    // what is at its limit is held back by that, and not by a limit that has room left
+    if limits.iter().any(|(_, of)| is_met(facts, of)) {
+        limits.retain(|(_, of)| is_met(facts, of));
     }
-    causes.extend(elsewhere(facts, rest));
+    let mut rest = waited;
+    let mut causes = Vec::new();
+    if !limits.is_empty() {
+        let by_limit = waited.map_or(0.0, |lost| (lost.seconds - at_devices(facts)).max(0.0));
+        let each = |seconds: f64| seconds / limits.len() as f64;
+        for (level, of) in &limits {
+            let measured = waited.map(|lost| Lost { seconds: each(by_limit), ..lost });
+            let counted = is_met(facts, of).then(|| Lost {
+                seconds: each(not_running(facts) * part(facts, of).min(1.0)),
+                known: Known::AtMost,
+            });
+            let worse = [measured, counted].into_iter().flatten();
+            let lost = worse.max_by(|one, other| one.counted().total_cmp(&other.counted()));
+            causes.extend(lost.map(|lost| limited(facts, level, of, lost)));
+        }
+        if let Some(rest) = &mut rest {
+            rest.seconds -= by_limit;
+        }
+    }
+    causes.extend(rest.map(|rest| elsewhere(facts, rest)).unwrap_or_default());
     causes
+}
+
+/// How much of a limit was used over the span; 0 where nothing was done.
+fn part(facts: &Facts, of: &Throttle) -> f64 {
+    let whole = of.limit as f64 * facts.span.as_secs_f64();
+    if whole > 0.0 { of.done as f64 / whole } else { 0.0 }
+}
+
+/// Did so much pass that more was held up? Tasks that read asynchronously (libaio, io_uring) do not sleep for the disk
+/// while a limit holds their operations up, so only the count shows it.
+fn is_met(facts: &Facts, of: &Throttle) -> bool {
+    of.done >= LEAST_MET && part(facts, of) >= MET_IO_LIMIT
+}
+
+/// Time in which at least one of the group's tasks neither ran nor waited for a CPU: at most that was waited for I/O.
+fn not_running(facts: &Facts) -> f64 {
+    let span = facts.span.as_secs_f64();
+    let cpu = (facts.cpu.used + facts.cpu.waited.unwrap_or_default()).as_secs_f64();
+    (facts.tasks.max(1) as f64 * span - cpu).clamp(0.0, span)
 }
 
 /// What the operations took at the devices, in seconds; none where that is not told.
@@ -71,19 +104,6 @@ fn waited(facts: &Facts) -> Option<Lost> {
     slept(facts).map(|lost| Lost { seconds: lost.seconds * (1.0 - refault_part(facts)), ..lost })
 }
 
-/// The rate of what a limit is for, if it is at it.
-fn at(facts: &Facts, of: &Throttle) -> Option<f64> {
-    let device = facts.io.devices.iter().find(|device| device.device == of.device)?;
-    let number = match of.key {
-        "rbps" => device.rbytes,
-        "wbps" => device.wbytes,
-        "riops" => device.rios,
-        _ => device.wios,
-    };
-    let rate = number as f64 / facts.span.as_secs_f64().max(f64::MIN_POSITIVE);
-    (number > 0 && rate >= AT_IO_LIMIT * of.limit as f64).then_some(rate)
-}
-
 fn name(facts: &Facts, of: &Throttle) -> String {
     let device = facts.io.devices.iter().find(|device| device.device == of.device);
     device.map_or_else(|| of.device.to_string(), called)
@@ -96,7 +116,8 @@ fn called(device: &DeviceFacts) -> String {
     }
 }
 
-fn limited(facts: &Facts, level: &Level, of: &Throttle, rate: f64, lost: Lost) -> Cause {
+fn limited(facts: &Facts, level: &Level, of: &Throttle, lost: Lost) -> Cause {
+    let rate = of.done as f64 / facts.span.as_secs_f64().max(f64::MIN_POSITIVE);
     let is_bytes = of.key.ends_with("bps");
     let unit = if is_bytes { FigureUnit::BytesPerSecond } else { FigureUnit::PerSecond };
     let amount = |number: f64| match is_bytes {
@@ -105,24 +126,30 @@ fn limited(facts: &Facts, level: &Level, of: &Throttle, rate: f64, lost: Lost) -
     };
     let doing = if of.key.starts_with('r') { "read" } else { "wrote" };
     let wanted = Limit::At(of.limit.saturating_mul(2));
+    let counted = match lost.known {
+        Known::AtMost => ": that limit was met all the time, though no task slept for it (asynchronous I/O)",
+        Known::Measured | Known::Sampled => "",
+    };
     Cause {
         kind: Kind::IoLimit,
         at: level.group.clone(),
         effect: Effect::Slowed,
         lost: Some(lost),
         share: None,
+        choices: Vec::new(),
         numbers: vec![
             Number { name: "rate", value: rate, unit },
             Number { name: of.key, value: of.limit as f64, unit },
         ],
         sentence: format!(
-            "it {doing} {} on {}, and {} lets {} through",
+            "{} {doing} {} on {}, and {} lets {} through{counted}",
+            subject(facts, level),
             amount(rate),
             name(facts, of),
             whose(facts, level, &format!("io.max ({})", of.key)),
             amount(of.limit as f64)
         ),
-        hint: Some(set(&level.group, &quoted(&format!("io.max={} {}={wanted}", of.device, of.key)))),
+        hint: Some(set(&level.group, &shell_quote(&format!("io.max={} {}={wanted}", of.device, of.key)))),
     }
 }
 
@@ -134,13 +161,7 @@ fn neighbours(facts: &Facts, device: &DeviceFacts, part: f64, lost: Lost) -> Cau
         .map(|(group, operations)| format!("{group} {}", plural(*operations, "operation")))
         .collect();
     let first = device.others.first();
-    // half of what the largest does now
-    let hint = first.and_then(|(group, operations)| {
-        let rate = *operations as f64 / facts.span.as_secs_f64().max(f64::MIN_POSITIVE);
-        let limit = (rate / 2.0).ceil().max(1.0) as u64;
-        (group != "/")
-            .then(|| set(group, &quoted(&format!("io.max={} riops={limit} wiops={limit}", device.device))))
-    });
+    let advice = Advice::on_device(facts, device);
     Cause {
         kind: Kind::IoNeighbours,
         at: first.map_or_else(|| facts.group.clone(), |(group, _)| group.clone()),
@@ -153,12 +174,14 @@ fn neighbours(facts: &Facts, device: &DeviceFacts, part: f64, lost: Lost) -> Cau
             Number { name: "others' part", value: part, unit: FigureUnit::Share },
         ],
         sentence: format!(
-            "others did {} of the operations on {}: {}",
+            "others did {} of the operations on {}: {}{}",
             percent(part),
             called(device),
-            named.join(", ")
+            named.join(", "),
+            advice.sentence
         ),
-        hint,
+        hint: advice.hint,
+        choices: advice.choices,
     }
 }
 
@@ -174,6 +197,7 @@ fn alone(device: &DeviceFacts, lost: Lost) -> Cause {
         effect: Effect::Slowed,
         lost: Some(lost),
         share: None,
+        choices: Vec::new(),
         numbers: vec![
             count("io.rios", device.rios),
             count("io.wios", device.wios),
@@ -202,6 +226,7 @@ fn unknown(facts: &Facts, lost: Lost) -> Cause {
         effect: Effect::Slowed,
         lost: Some(lost),
         share: None,
+        choices: Vec::new(),
         numbers: busiest.map(|of| count("busiest device", of.operations)).into_iter().collect(),
         sentence: format!(
             "it waited {} for I/O, and the kernel does not count by group for which device{}",

@@ -56,6 +56,7 @@ fn killed(facts: &Facts) -> Option<Cause> {
         effect: Effect::Refused,
         lost: None,
         share: None,
+        choices: Vec::new(),
         numbers: vec![
             count("memory.events.oom_kill", kills),
             count("memory.events.max", met_max(at)),
@@ -209,6 +210,7 @@ fn limited(facts: &Facts, level: &Level, lost: Lost) -> Cause {
         effect: Effect::Slowed,
         lost: Some(lost),
         share: None,
+        choices: Vec::new(),
         numbers,
         sentence: format!(
             "{} ({held}) was met{met}: its tasks had to make room{}",
@@ -247,6 +249,7 @@ fn swap(facts: &Facts, met: Option<&Level>, lost: Lost) -> Cause {
         effect: Effect::Slowed,
         lost: Some(lost),
         share: None,
+        choices: Vec::new(),
         numbers,
         sentence: format!(
             "{} of its programs' memory had to come back from swap, where {} are now, {why}",
@@ -264,6 +267,7 @@ fn machine(facts: &Facts, lost: Lost) -> Cause {
         effect: Effect::Slowed,
         lost: Some(lost),
         share: None,
+        choices: Vec::new(),
         numbers: refaults(&facts.memory),
         sentence: format!(
             "no limit was met, but the machine was short of memory{}",
@@ -319,6 +323,7 @@ fn remote(facts: &Facts) -> Option<Cause> {
         effect: Effect::Slowed,
         lost: Some(Lost::new(lost, Known::AtMost)),
         share: None,
+        choices: Vec::new(),
         numbers: vec![
             bytes("remote", remote),
             Number { name: "remote part", value: part, unit: FigureUnit::Share },

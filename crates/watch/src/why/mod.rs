@@ -16,6 +16,7 @@
 
 mod facts;
 
+mod advice;
 mod answer;
 mod cpu;
 mod io;
@@ -31,7 +32,7 @@ mod scan;
 #[cfg(test)]
 mod tests;
 
-pub use answer::{Answer, Cause, Effect, Kind, Known, Lost, Note, Number, why};
+pub use answer::{Answer, Cause, Choice, Effect, Kind, Known, Lost, Note, Number, why};
 pub use facts::{
     Busiest, CpuFacts, DeviceFacts, Facts, InvalidPartition, IoFacts, Level, MemoryFacts, NodeFacts, Other,
     Quota, RealtimeFacts, Throttle,

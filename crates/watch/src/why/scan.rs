@@ -28,14 +28,17 @@ pub(crate) fn ran(host: &Host) -> HashMap<u32, Duration> {
     threads.filter_map(|tid| Some((tid, crate::tasks::scheduled(host, tid)?.ran))).collect()
 }
 
+/// What all threads of the machine had run, at two moments.
+pub(crate) type Scans<'s> = (&'s HashMap<u32, Duration>, &'s HashMap<u32, Duration>);
+
 /// Who else ran on `cpus` between two scans, the largest first. A task that moved meanwhile counts where it was last; of
-/// tasks that ended nothing is known.
+/// tasks that ended nothing is known. `weight`: that of a group.
 pub(crate) fn others(
     host: &Host,
     group: &GroupName,
     cpus: &CpuSet,
-    before: &HashMap<u32, Duration>,
-    after: &HashMap<u32, Duration>,
+    (before, after): Scans<'_>,
+    weight: impl Fn(&str) -> Option<u64>,
 ) -> Vec<Other> {
     let at = [Controller::Cpu, Controller::Cpuset, Controller::Core]
         .iter()
@@ -45,7 +48,7 @@ pub(crate) fn others(
     let is_own = |path: &str| {
         path.strip_prefix(own.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     };
-    let mut groups: BTreeMap<String, (Duration, Duration, String)> = BTreeMap::new();
+    let mut groups: BTreeMap<String, (Duration, Duration, String)> = BTreeMap::new(); // by path
     for (&tid, &ran) in after {
         // a number that was used again runs from 0
         let earlier = before.get(&tid).copied().filter(|earlier| *earlier <= ran).unwrap_or_default();
@@ -59,16 +62,33 @@ pub(crate) fn others(
         if !cpus.contains(process.last_cpu as usize) || is_own(&path) {
             continue;
         }
-        let (sum, most, task) = groups.entry(host.named(at, &path)).or_default();
+        let (sum, most, task) = groups.entry(path).or_default();
         *sum += ran;
         if ran > *most {
             (*most, *task) = (ran, format!("{} {tid}", process.comm));
         }
     }
-    let mut others: Vec<Other> =
-        groups.into_iter().map(|(group, (ran, _, task))| Other { group, ran, task }).collect();
+    let other = |(path, (ran, _, task)): (String, (Duration, Duration, String))| {
+        let (meets, rival) = meeting(&own, &path);
+        let rival =
+            rival.map(|path| host.named(at, path)).and_then(|name| weight(&name).map(|of| (name, of)));
+        Other { group: host.named(at, &path), ran, task, meets, rival }
+    };
+    let mut others: Vec<Other> = groups.into_iter().map(other).collect();
     others.sort_by_key(|other| std::cmp::Reverse(other.ran));
     others
+}
+
+/// Where two groups contend for CPUs: how many levels above `own` (itself is 0), and the other's group beside that one; no
+/// group where its tasks lie directly in one that is above both.
+pub(crate) fn meeting<'p>(own: &str, other: &'p str) -> (usize, Option<&'p str>) {
+    let parts = |path: &'p str| path.split('/').filter(|part| !part.is_empty());
+    let own: Vec<&str> = own.split('/').filter(|part| !part.is_empty()).collect();
+    let common = own.iter().zip(parts(other)).take_while(|(own, other)| *own == other).count();
+    let length = parts(other).take(common + 1).map(|part| part.len() + 1).sum::<usize>();
+    let is_above = parts(other).count() == common;
+    let rival = (!is_above).then(|| other.get(..length.saturating_sub(1))).flatten();
+    (own.len().saturating_sub(common + 1), rival)
 }
 
 /// What the group's tasks ran and waited between two lists of them.

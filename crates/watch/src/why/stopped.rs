@@ -1,6 +1,6 @@
 //! What keeps work from being done at all: a frozen group, one without CPUs, a limit of tasks.
 
-use units::Limit;
+use units::{Limit, hint::Command};
 
 use super::{
     answer::{Cause, Effect, Kind, Known, Lost, Note, count, seconds},
@@ -29,13 +29,14 @@ fn frozen(facts: &Facts) -> Option<Cause> {
         at: level.group.clone(),
         effect: Effect::Stopped,
         share: None,
+        choices: Vec::new(),
         numbers: vec![count("pids.current", facts.tasks as u64), seconds("span", facts.span)],
         sentence: format!(
             "{} is frozen: {} stood still {when}",
             subject(facts, level),
             plural(facts.tasks as u64, "task")
         ),
-        hint: level.frozen.1.then(|| format!("ringfence thaw {}", level.group)),
+        hint: level.frozen.1.then(|| Command::ringfence("thaw").group(&level.group).into()),
         lost: Some(lost),
     })
 }
@@ -66,6 +67,7 @@ fn no_cpus(facts: &Facts) -> Option<Cause> {
         effect: Effect::Refused,
         lost: None,
         share: None,
+        choices: Vec::new(),
         numbers: vec![count("pids.current", facts.tasks as u64)],
         sentence: format!("it has no {missing}: no task can be put into it"),
         hint: Some(set(&level.group, &values.join(" "))),
@@ -91,6 +93,7 @@ fn forks(facts: &Facts) -> Option<Cause> {
         effect: Effect::Refused,
         lost: None,
         share: None,
+        choices: Vec::new(),
         numbers: vec![
             count("pids.events.max", failed),
             count("pids.max", max),

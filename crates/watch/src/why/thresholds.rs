@@ -9,6 +9,14 @@ pub(crate) const LEAST_SHARE: f64 = 0.02;
 /// workers too (seen: 2 of 5 a second). What was waited for the limit is what was not waited at the device.
 pub(crate) const AT_IO_LIMIT: f64 = 0.2;
 
+/// `io.max` is met where this part of it was used over the whole span, whatever the tasks' states were. The kernel lets
+/// operations through in slices of a tenth of a second, of which the first and the last of a span are seen in part, and a busy
+/// machine lets some pass late (seen: 0.91).
+pub(crate) const MET_IO_LIMIT: f64 = 0.8;
+
+/// Fewer operations than this in a span meet a limit by chance.
+pub(crate) const LEAST_MET: u64 = 2;
+
 /// Real-time tasks that used this part of their budget in the whole periods of a span have met it: the kernel may stop them
 /// a tick early.
 pub(crate) const AT_RT_BUDGET: f64 = 0.9;

@@ -2,10 +2,10 @@
 
 use std::{fmt, time::Duration};
 
-use units::Bytes;
+use units::{Bytes, hint::Command, printable};
 
 use super::{
-    answer::{Answer, Cause, Known, Number},
+    answer::{Answer, Cause, Choice, Known, Number},
     facts::{Facts, Level},
 };
 use crate::FigureUnit;
@@ -94,16 +94,7 @@ pub(crate) fn half_more(bytes: u64) -> Bytes {
 
 /// The command that sets a group's settings. `values`: words as a shell takes them.
 pub(crate) fn set(group: &str, values: &str) -> String {
-    format!("ringfence set {} {values}", quoted(group))
-}
-
-/// A word as a shell takes it.
-pub(crate) fn quoted(word: &str) -> String {
-    let plain = |letter: char| letter.is_ascii_alphanumeric() || "/._-:=,@%+".contains(letter);
-    if !word.is_empty() && word.chars().all(plain) {
-        return word.to_owned();
-    }
-    format!("'{}'", word.replace('\'', r"'\''"))
+    format!("{} {values}", Command::ringfence("set").group(group))
 }
 
 fn number(number: &Number) -> String {
@@ -123,7 +114,7 @@ impl fmt::Display for Answer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let used: Vec<String> = self.used.iter().map(number).collect();
         let tasks = plural(self.tasks as u64, "task");
-        writeln!(f, "{}, {} for {}", self.group, tasks, seconds(self.seconds))?;
+        writeln!(f, "{}, {} for {}", printable(&self.group), tasks, seconds(self.seconds))?;
         paragraph(f, "used: ", &used.join(", "))?;
         if self.causes.is_empty() {
             writeln!(f, "nothing held it back")?;
@@ -146,7 +137,7 @@ impl fmt::Display for Answer {
         }
         self.notes.iter().try_for_each(|note| {
             paragraph(f, "note: ", &note.sentence)?;
-            note.hint.iter().try_for_each(|hint| writeln!(f, "      hint: {hint}"))
+            note.hint.iter().try_for_each(|hint| writeln!(f, "      hint: {}", printable(hint)))
         })
     }
 }
@@ -154,7 +145,13 @@ impl fmt::Display for Answer {
 fn told(f: &mut fmt::Formatter<'_>, cause: &Cause) -> fmt::Result {
     paragraph(f, "   ", &cause.sentence)?;
     // a command stays on its line, to be copied
-    cause.hint.iter().try_for_each(|hint| writeln!(f, "   hint: {hint}"))
+    cause.hint.iter().try_for_each(|hint| writeln!(f, "   hint: {}", printable(hint)))?;
+    let name = |choice: &Choice| printable(&choice.group).into_owned();
+    let width = cause.choices.iter().map(|choice| name(choice).chars().count()).max().unwrap_or(0);
+    cause
+        .choices
+        .iter()
+        .try_for_each(|choice| writeln!(f, "   for {:width$}: {}", name(choice), printable(&choice.command)))
 }
 
 /// Words on lines of a screen, the later ones below the first.
@@ -162,7 +159,7 @@ fn paragraph(f: &mut fmt::Formatter<'_>, head: &str, text: &str) -> fmt::Result 
     let indent = " ".repeat(head.len());
     let mut line = head.to_owned();
     let mut is_empty = true;
-    for word in text.split(' ') {
+    for word in printable(text).split(' ') {
         if !is_empty && line.len() + 1 + word.len() > WIDTH {
             writeln!(f, "{line}")?;
             line.clone_from(&indent);

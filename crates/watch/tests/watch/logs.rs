@@ -18,7 +18,14 @@ pub fn trials() -> Vec<Trial> {
         trial("samples are read back as they were, also over key records and new groups", round_trip),
         trial("a log is read from a moment on", by_time),
         trial("a log cut off at any byte loses its last record alone, and says so", torn),
-        trial("a flipped bit anywhere is found and never believed", flipped),
+        trial(
+            "of a log with a flipped bit all is read but the damaged record, and nothing valid is removed",
+            flipped,
+        ),
+        trial("a recorder goes on behind any cut, and removes what was cut off alone", cut_and_recorded),
+        trial("times are found after the clock was set back", set_back),
+        trial("a FIFO or a device with a segment's name is refused", irregular),
+        trial("a recorder's lock is a file that others can't open", locked_by_others),
         trial("a log keeps its bound", bound),
         trial("a recorder goes on where a killed one stopped", goes_on),
         trial("a file that is no log is told", foreign),
@@ -82,7 +89,7 @@ impl Directory {
 fn recorder(directory: &Path, key_every: u64) -> Recorder {
     let (recorder, torn) =
         Recorder::open(directory, RecorderOptions { key_every, ..RecorderOptions::default() }).unwrap();
-    assert_eq!(torn, None);
+    assert_eq!(torn, []);
     recorder
 }
 
@@ -158,10 +165,16 @@ fn by_time() {
 }
 
 fn only_segment(log: &Path) -> PathBuf {
-    let mut entries = fs::read_dir(log).unwrap();
-    let path = entries.next().unwrap().unwrap().path();
-    assert!(entries.next().is_none());
-    path
+    let segments = segments(log);
+    assert_eq!(segments.len(), 1);
+    segments[0].clone()
+}
+
+fn segments(log: &Path) -> Vec<PathBuf> {
+    let mut paths: Vec<PathBuf> = fs::read_dir(log).unwrap().map(|entry| entry.unwrap().path()).collect();
+    paths.retain(|path| path.extension().is_some_and(|ending| ending == "rflog"));
+    paths.sort();
+    paths
 }
 
 fn torn() {
@@ -187,36 +200,196 @@ fn torn() {
         }
     }
     assert_eq!(whole, 3);
-    let torn = Recorder::open(&directory.log(), RecorderOptions::default()).unwrap().1.unwrap();
+    let torn = Recorder::open(&directory.log(), RecorderOptions::default()).unwrap().1;
+    let [torn] = torn.as_slice() else { panic!("{torn:?}") };
     assert!(torn.to_string().contains("cut off"), "{torn}");
     assert_eq!(fs::metadata(&path).unwrap().len(), torn.at);
     assert_eq!(all(&directory.log()).len(), 3);
 }
 
+/// Where the records of a segment begin, and where the last ends.
+fn boundaries(bytes: &[u8]) -> Vec<usize> {
+    let mut at = b"ringfence log 1\n".len();
+    let mut found = vec![at];
+    while at < bytes.len() {
+        at += 8 + u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap()) as usize;
+        found.push(at);
+    }
+    found
+}
+
+/// The samples that are read, which must be those that were written.
+fn read_back(log: &Path, written: &[Sample]) -> Result<Vec<u64>, LogError> {
+    let mut reader = Log::open(log).unwrap().since(SystemTime::UNIX_EPOCH);
+    let mut read = Vec::new();
+    while let Some(sample) = reader.next_sample()? {
+        same(&sample, written.iter().find(|written| written.number == sample.number).unwrap());
+        read.push(sample.number);
+    }
+    Ok(read)
+}
+
+/// Samples of this machine.
+fn real(directory: &Path, count: usize, key_every: u64) -> Vec<Sample> {
+    let host = Host::new(Box::new(kernel::Real::new())).unwrap();
+    let options = Options { groups: Groups::All, slow_every: 3 };
+    let mut sampler = Sampler::new(&host, watch::Descriptors::new(), options, false);
+    let mut recorder = recorder(directory, key_every);
+    let sample = |_| sampler.tick(&host, Beat::default()).unwrap().clone();
+    let samples: Vec<Sample> = (0..count).map(sample).collect();
+    samples.iter().for_each(|sample| recorder.append(sample).unwrap());
+    samples
+}
+
+/// Attack finding 9: 500 flipped bits in a log of this machine. A damaged record costs itself and the changes that depend on
+/// it, whoever reads; a recorder that opens the log removes nothing but a damaged end.
 fn flipped() {
     let directory = Directory::new();
-    let samples = written(&directory.log(), 3, 10);
+    let samples = real(&directory.log(), 12, 4);
     let path = only_segment(&directory.log());
     let bytes = fs::read(&path).unwrap();
-    for place in 0..bytes.len() {
+    let records = boundaries(&bytes);
+    let numbers: Vec<u64> = samples.iter().map(|sample| sample.number).collect();
+    let keys: Vec<usize> = (0..12).filter(|at| bytes[records[*at] + 8] == 1).collect();
+    assert!(keys.starts_with(&[0, 4]) || keys.len() > 3, "{keys:?}");
+    let mut foreign = 0;
+    for flip in 0..500 {
+        let place = if flip < 16 { flip } else { flip * (bytes.len() - 1) / 499 };
         let mut broken = bytes.clone();
-        broken[place] ^= 1 << (place % 8);
+        broken[place] ^= 1 << (flip % 8);
         fs::write(&path, &broken).unwrap();
-        let mut reader = Log::open(&directory.log()).unwrap().since(SystemTime::UNIX_EPOCH);
-        let mut read = 0;
-        loop {
-            match reader.next_sample() {
-                Ok(Some(sample)) => {
-                    same(&sample, &samples[read]);
-                    read += 1;
-                }
-                Ok(None) => break,
-                Err(LogError::Foreign { .. }) => break,
-                Err(other) => panic!("byte {place}: {other}"),
+        let damaged = records.iter().rposition(|at| *at <= place);
+        let expected: Vec<u64> = match damaged {
+            None => numbers.clone(),
+            Some(damaged) => {
+                let next = keys.iter().copied().find(|key| *key > damaged).unwrap_or(12);
+                numbers[..damaged].iter().chain(&numbers[next..]).copied().collect()
             }
+        };
+        match read_back(&directory.log(), &samples) {
+            Ok(read) => assert_eq!(read, expected, "byte {place}"),
+            // the number of the format
+            Err(LogError::Foreign { .. }) => {
+                foreign += 1;
+                continue;
+            }
+            Err(other) => panic!("byte {place}: {other}"),
         }
-        assert!(read < 3, "byte {place} was not looked at");
+        let (recorder, torn) = Recorder::open(&directory.log(), RecorderOptions::default()).unwrap();
+        drop(recorder);
+        assert_eq!(torn.len(), 1, "byte {place}: {torn:?}");
+        let left = fs::read(&path).unwrap();
+        match damaged {
+            Some(11) => assert!(!torn[0].goes_on && left == broken[..records[11]], "byte {place}"),
+            _ => assert!(torn[0].goes_on && left == broken, "byte {place}: {torn:?}"),
+        }
+        assert_eq!(read_back(&directory.log(), &samples).unwrap(), expected, "byte {place}");
     }
+    assert!(foreign <= 1, "{foreign}");
+    // what the reader says of a damaged key record
+    let mut broken = bytes.clone();
+    broken[records[4] + 30] ^= 1;
+    fs::write(&path, &broken).unwrap();
+    let mut reader = Log::open(&directory.log()).unwrap().since(SystemTime::UNIX_EPOCH);
+    while reader.next_sample().unwrap().is_some() {}
+    let lost = keys.iter().find(|key| **key > 4).unwrap() - 5;
+    assert_eq!((reader.torn().len(), reader.torn()[0].passed_over), (1, lost as u64));
+    assert_eq!(reader.torn()[0].at, records[4] as u64);
+}
+
+/// Every cut of a log: a recorder goes on behind the last whole record.
+fn cut_and_recorded() {
+    let directory = Directory::new();
+    let samples = written(&directory.log(), 3, 2);
+    let path = only_segment(&directory.log());
+    let bytes = fs::read(&path).unwrap();
+    let records = boundaries(&bytes);
+    for cut in (0..bytes.len()).step_by(7).chain(records.iter().copied()) {
+        fs::write(&path, &bytes[..cut]).unwrap();
+        let (mut recorder, torn) = Recorder::open(&directory.log(), RecorderOptions::default()).unwrap();
+        let whole = records.iter().filter(|end| **end <= cut).count().saturating_sub(1);
+        assert_eq!(torn.is_empty(), records.contains(&cut), "cut at {cut}: {torn:?}");
+        recorder.append(&samples[2]).unwrap();
+        drop(recorder);
+        let mut expected: Vec<u64> = samples[..whole].iter().map(|sample| sample.number).collect();
+        expected.push(samples[2].number);
+        assert_eq!(read_back(&directory.log(), &samples).unwrap(), expected, "cut at {cut}");
+        segments(&directory.log()).iter().for_each(|path| fs::remove_file(path).unwrap());
+    }
+}
+
+/// Attack finding 16: ten samples by a clock that is an hour ahead, then it is set back.
+fn set_back() {
+    let directory = Directory::new();
+    let mut source = Source::new(2);
+    let mut recorder = recorder(&directory.log(), 4);
+    let mut samples = Vec::new();
+    let real = source.time;
+    for number in 0..20 {
+        if number == 0 {
+            source.time += Duration::from_secs(3600);
+        } else if number == 10 {
+            source.time = real + Duration::from_secs(10);
+        }
+        samples.push(source.next());
+        recorder.append(&samples[number]).unwrap();
+    }
+    let log = Log::open(&directory.log()).unwrap();
+    for sample in &samples {
+        let at = sample.at.unwrap();
+        let (found, torn) = log.at(at + Duration::from_millis(900)).unwrap();
+        assert!(torn.is_empty());
+        same(&found.unwrap(), sample);
+        let (times, mut leading) = log.leading_to(sample, Duration::from_secs(5)).unwrap();
+        assert!(times.windows(2).all(|pair| pair[0] < pair[1]) && times.len() <= 6, "{times:?}");
+        let led: Vec<Sample> = times.iter().map(|_| leading.next_sample().unwrap().unwrap()).collect();
+        same(led.last().unwrap(), sample);
+    }
+    let numbers = |since: SystemTime, until| -> Vec<u64> {
+        log.between(since, until).map(|sample| sample.unwrap().number).collect()
+    };
+    let of = |samples: &[Sample]| -> Vec<u64> { samples.iter().map(|sample| sample.number).collect() };
+    assert_eq!(numbers(real, samples[19].at), of(&samples[10..]));
+    assert_eq!(numbers(real, samples[14].at), of(&samples[10..15]));
+    assert_eq!(numbers(samples[0].at.unwrap(), None), of(&samples[..10]));
+    assert_eq!(numbers(SystemTime::UNIX_EPOCH, None), of(&samples));
+    assert_eq!(log.at(real).unwrap().0, None);
+}
+
+/// Attack finding 21.
+fn irregular() {
+    use rustix::fs::{FileType, Mode};
+    let directory = Directory::new();
+    fs::create_dir(directory.log()).unwrap();
+    let path = directory.log().join("00000000000001.rflog");
+    let mode = Mode::from_raw_mode(0o644);
+    rustix::fs::mknodat(rustix::fs::CWD, &path, FileType::Fifo, mode, 0).unwrap();
+    let refused = |log: &Path| {
+        let mut samples = Log::open(log).unwrap().since(SystemTime::UNIX_EPOCH);
+        let read = samples.next_sample().unwrap_err();
+        let recorded = Recorder::open(log, RecorderOptions::default()).unwrap_err();
+        for error in [read, recorded] {
+            assert!(error.to_string().ends_with("is not a regular file"), "{error}");
+            assert!(error.hint().unwrap().starts_with("rm "), "{:?}", error.hint());
+        }
+    };
+    refused(&directory.log());
+    fs::remove_file(&path).unwrap();
+    std::os::unix::fs::symlink("/dev/zero", &path).unwrap();
+    refused(&directory.log());
+}
+
+/// Attack finding 2: whoever may read the directory may lock it, and so must not keep a recorder out.
+fn locked_by_others() {
+    use std::os::unix::fs::PermissionsExt;
+    let directory = Directory::new();
+    fs::create_dir(directory.log()).unwrap();
+    let open = fs::File::open(directory.log()).unwrap();
+    rustix::fs::flock(&open, rustix::fs::FlockOperation::NonBlockingLockExclusive).unwrap();
+    fs::write(directory.log().join("lock"), "").unwrap();
+    let _recorder = recorder(&directory.log(), 10);
+    let mode = fs::metadata(directory.log().join("lock")).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
 }
 
 fn bound() {
@@ -232,8 +405,7 @@ fn bound() {
         recorder.append(&sample).unwrap();
         count += 1;
     }
-    let entries: Vec<PathBuf> =
-        fs::read_dir(directory.log()).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let entries = segments(&directory.log());
     let size: u64 = entries.iter().map(|path| fs::metadata(path).unwrap().len()).sum();
     assert!((1 << 19..(1 << 20) + (64 << 10)).contains(&size), "{size} bytes in {entries:?}");
     let read = all(&directory.log());
@@ -254,7 +426,7 @@ fn goes_on() {
     let bytes = fs::read(&path).unwrap();
     fs::write(&path, &bytes[..bytes.len() - 1]).unwrap();
     let (mut second, torn) = Recorder::open(&directory.log(), RecorderOptions::default()).unwrap();
-    assert!(torn.is_some());
+    assert!(torn.len() == 1 && !torn[0].goes_on, "{torn:?}");
     // the clock was set back meanwhile
     source.time -= Duration::from_secs(100);
     samples[2] = source.next();

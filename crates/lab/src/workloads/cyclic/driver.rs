@@ -7,7 +7,7 @@ use experiment::file;
 use super::{CyclicReport, NAME};
 use crate::{
     Error, Outcome, Site, Timing,
-    workloads::built_in::{Workload, given, told},
+    workloads::built_in::{Workload, given, readings},
 };
 
 /// A run may be waited for so much longer than it lasts: room for its cycles is made beforehand.
@@ -45,7 +45,7 @@ impl Workload for Cyclic {
     }
 
     fn outcome(&self, report: CyclicReport) -> Outcome {
-        let readings = told([
+        let readings = readings([
             ("cycles", Some(report.cycles as f64)),
             ("missed", Some(report.missed as f64)),
             ("priority", Some(f64::from(report.priority))),

@@ -1,6 +1,6 @@
 //! Study S4's measurement: threads that want to run at given instants, and how late they are, as a process of its own.
 //! What keeps them from running in time is the question, so what the process can do against it, it does: a real-time
-//! policy, locked memory, no deep sleep of the CPU. It tells which of these it had.
+//! policy, locked memory, no deep sleep of the CPU. It says which of these it had.
 
 mod driver;
 mod realtime;
@@ -19,7 +19,7 @@ pub use driver::Cyclic;
 pub use report::CyclicReport;
 
 use self::{realtime::Budget, thread::Cycles};
-use super::asked::{Clock, tell, until_asked};
+use super::stop_request::{Clock, tell, until_stopped};
 use crate::{Error, options::Options, start::die_with};
 
 /// What it is called.
@@ -28,11 +28,11 @@ const NAME: &str = "cyclic latency measurement";
 /// The measurement's whole process. Options: `[--interval-us T]` (1000) `[--priority P]` (90; 0: SCHED_OTHER)
 /// `[--threads N]` (1) `[--cpus LIST|any]` (each thread stays on one of them, in turns, as cyclictest has it; without, of
 /// those that the process may run on; `any`: they go where the scheduler puts them) `[--cycles N]` (how many each thread
-/// has room for from the beginning), and how it is asked: `[--parent PID]` `[--time-ms T [--warm-up-ms W]]`. Writes
+/// has room for from the beginning), and how it is ended: `[--parent PID]` `[--time-ms T [--warm-up-ms W]]`. Writes
 /// `ready`, counts of cycles, and its report as one line of JSON.
 ///
 /// # Errors
-/// [`Error::Option`], [`Error::System`]. That it may not be real-time is no error, but told in the report.
+/// [`Error::Option`], [`Error::System`]. That it may not be real-time is no error, but reported in the report.
 pub fn main_cyclic(words: impl IntoIterator<Item = OsString>) -> Result<(), Error> {
     let mut options = Options::new(words)?;
     let clock = Clock::of(&mut options)?;
@@ -46,7 +46,7 @@ pub fn main_cyclic(words: impl IntoIterator<Item = OsString>) -> Result<(), Erro
             option: "--cpus".to_owned(),
             reason: error.to_string(),
         })?,
-        // a thread that moves pays for it when it wakes, which is not what is asked
+        // a thread that moves pays for it when it wakes, which is not what is measured
         None => allowed(),
     };
     options.end()?;
@@ -63,12 +63,12 @@ pub fn main_cyclic(words: impl IntoIterator<Item = OsString>) -> Result<(), Erro
         (0..threads).map(|number| Cycles::start(&cycles, cpu(number), room)).collect();
     // it ends those that were started, too
     let all = all.inspect_err(|_| cycles.stop())?;
-    let asked = until_asked(clock, || cycles.done());
+    let requested = until_stopped(clock, || cycles.done());
     cycles.stop();
     let ended = all.into_iter().map(thread::Running::join).collect::<Result<Vec<_>, Error>>()?;
     let cpus_kept_awake = awake.is_some(); // up to here
     drop(awake);
-    let Some(asked) = asked? else { return Ok(()) };
+    let Some(requested) = requested? else { return Ok(()) };
     let circumstances = report::Circumstances {
         interval,
         wanted: priority,
@@ -77,7 +77,7 @@ pub fn main_cyclic(words: impl IntoIterator<Item = OsString>) -> Result<(), Erro
         budget,
         cpus,
     };
-    tell(NAME, &report::of(&ended, asked, &circumstances))
+    tell(NAME, &report::of(&ended, requested, &circumstances))
 }
 
 /// Where this process may run; none if the kernel does not tell.

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     Error,
-    workloads::{asked::Asked, latency::of_sorted},
+    workloads::{latency::of_sorted, stop_request::StopRequest},
 };
 
 /// How late threads were that wake periodically.
@@ -49,7 +49,7 @@ pub struct CyclicReport {
 /// What is known beside the cycles.
 pub(super) struct Circumstances {
     pub interval: Duration,
-    /// The priority that was asked for.
+    /// The priority that was requested.
     pub wanted: u32,
     pub memory_locked: io::Result<()>,
     pub cpus_kept_awake: bool,
@@ -57,18 +57,18 @@ pub(super) struct Circumstances {
     pub cpus: Vec<usize>,
 }
 
-pub(super) fn of(ended: &[Ended], asked: Asked, known: &Circumstances) -> CyclicReport {
+pub(super) fn of(ended: &[Ended], requested: StopRequest, known: &Circumstances) -> CyclicReport {
     let refused = ended.iter().find_map(|thread| thread.refused.as_ref());
     let priority = if refused.is_none() { known.wanted } else { 0 };
     let policy = if priority > 0 { "SCHED_FIFO" } else { "SCHED_OTHER with timer slack 1" };
-    let threads: Vec<Vec<u64>> = ended.iter().map(|thread| within(thread, asked)).collect();
+    let threads: Vec<Vec<u64>> = ended.iter().map(|thread| within(thread, requested)).collect();
     let together: Vec<u64> = threads.iter().flatten().copied().collect();
     let latency = |late| latency(late, known.interval);
     let all = latency(together);
     CyclicReport {
         policy: policy.to_owned(),
         priority,
-        seconds: asked.seconds(),
+        seconds: requested.seconds(),
         interval: known.interval.as_secs_f64(),
         cycles: all.as_ref().map_or(0, |all| all.count),
         missed: all.as_ref().map_or(0, |all| all.missed),
@@ -81,28 +81,28 @@ pub(super) fn of(ended: &[Ended], asked: Asked, known: &Circumstances) -> Cyclic
     }
 }
 
-fn within(thread: &Ended, asked: Asked) -> Vec<u64> {
-    thread.cycles.iter().filter(|cycle| asked.holds(cycle.at)).map(|cycle| cycle.late).collect()
+fn within(thread: &Ended, requested: StopRequest) -> Vec<u64> {
+    thread.cycles.iter().filter(|cycle| requested.holds(cycle.at)).map(|cycle| cycle.late).collect()
 }
 
 fn warnings(ended: &[Ended], refused: Option<&io::Error>, known: &Circumstances) -> Vec<String> {
-    let mut told = Vec::new();
+    let mut reported = Vec::new();
     if let Some(error) = refused {
-        told.push(format!("not real-time: {}", known.budget.refusal(known.wanted, error)));
+        reported.push(format!("not real-time: {}", known.budget.refusal(known.wanted, error)));
     } else {
         let per_second = 1.0 / known.interval.as_secs_f64();
-        told.extend(known.budget.warning(ended.len(), per_second));
+        reported.extend(known.budget.warning(ended.len(), per_second));
     }
     if let Err(error) = &known.memory_locked {
-        told.push(format!("its memory could not be locked: {error}"));
+        reported.push(format!("its memory could not be locked: {error}"));
     }
     if !known.cpus_kept_awake {
-        told.push("CPUs may sleep deeply: /dev/cpu_dma_latency is missing or refused".to_owned());
+        reported.push("CPUs may sleep deeply: /dev/cpu_dma_latency is missing or refused".to_owned());
     }
     if ended.iter().any(|thread| thread.outgrew) {
-        told.push("there were more cycles than room was made for: some waited for memory".to_owned());
+        reported.push("there were more cycles than room was made for: some waited for memory".to_owned());
     }
-    told
+    reported
 }
 
 /// The distribution of nanoseconds, in seconds.
@@ -159,42 +159,45 @@ mod tests {
     #[test]
     fn figures_are_values_that_were_seen_and_no_bin_lacks_one() {
         let late: Vec<u64> = (1..=2000).rev().map(|number| number * 1000).collect();
-        let told = latency(late, Duration::from_millis(1)).unwrap();
-        assert_eq!((told.count, told.min, told.max), (2000, 1e-6, 2e-3));
-        assert_eq!((told.p50, told.p95, told.p99, told.p999), (1e-3, 1.9e-3, 1.98e-3, Some(1.998e-3)));
-        assert!((told.mean - 1.0005e-3).abs() < 1e-12);
-        assert_eq!(told.missed, 1002, "1 ms to 1.999 ms one each, 2 ms two");
-        assert_eq!(told.bins.iter().map(|(_, count)| count).sum::<u64>(), 2000);
-        assert!(told.bins.is_sorted_by(|one, other| one.0 < other.0));
-        assert_eq!(told.bins.last().map(|bin| bin.0), Some(told.max));
-        assert!(told.bins.len() < 800, "{}", told.bins.len());
+        let reported = latency(late, Duration::from_millis(1)).unwrap();
+        assert_eq!((reported.count, reported.min, reported.max), (2000, 1e-6, 2e-3));
+        assert_eq!(
+            (reported.p50, reported.p95, reported.p99, reported.p999),
+            (1e-3, 1.9e-3, 1.98e-3, Some(1.998e-3))
+        );
+        assert!((reported.mean - 1.0005e-3).abs() < 1e-12);
+        assert_eq!(reported.missed, 1002, "1 ms to 1.999 ms one each, 2 ms two");
+        assert_eq!(reported.bins.iter().map(|(_, count)| count).sum::<u64>(), 2000);
+        assert!(reported.bins.is_sorted_by(|one, other| one.0 < other.0));
+        assert_eq!(reported.bins.last().map(|bin| bin.0), Some(reported.max));
+        assert!(reported.bins.len() < 800, "{}", reported.bins.len());
     }
 
     #[test]
     fn no_latency_is_too_long() {
         let hour = 3_600_000_000_000;
-        let told = latency(vec![0, 5, hour], Duration::from_millis(1)).unwrap();
-        assert_eq!((told.max, told.p999), (3600.0, None));
-        assert_eq!(told.bins.iter().map(|(_, count)| count).sum::<u64>(), 3);
+        let reported = latency(vec![0, 5, hour], Duration::from_millis(1)).unwrap();
+        assert_eq!((reported.max, reported.p999), (3600.0, None));
+        assert_eq!(reported.bins.iter().map(|(_, count)| count).sum::<u64>(), 3);
         assert_eq!(latency(Vec::new(), Duration::from_millis(1)), None);
     }
 
     #[test]
     fn cycles_count_that_ran_within_the_span() {
-        let asked = Asked { from: Instant(100), to: Instant(200) };
-        let told = of(&[ended(&[(100, 1), (101, 2), (200, 3), (201, 4)], None)], asked, &known());
-        assert_eq!((told.cycles, told.latency.unwrap().max), (2, 3e-9));
-        assert_eq!((told.policy.as_str(), told.priority), ("SCHED_FIFO", 90));
-        assert!(told.warnings.is_empty(), "{:?}", told.warnings);
+        let requested = StopRequest { from: Instant(100), to: Instant(200) };
+        let reported = of(&[ended(&[(100, 1), (101, 2), (200, 3), (201, 4)], None)], requested, &known());
+        assert_eq!((reported.cycles, reported.latency.unwrap().max), (2, 3e-9));
+        assert_eq!((reported.policy.as_str(), reported.priority), ("SCHED_FIFO", 90));
+        assert!(reported.warnings.is_empty(), "{:?}", reported.warnings);
     }
 
     #[test]
     fn a_measurement_that_was_not_real_time_says_so_first() {
-        let asked = Asked { from: Instant(0), to: Instant(200) };
+        let requested = StopRequest { from: Instant(0), to: Instant(200) };
         let known = Circumstances { cpus_kept_awake: false, ..known() };
-        let told = of(&[ended(&[(100, 1)], Some(libc::EPERM))], asked, &known);
-        assert_eq!((told.policy.as_str(), told.priority), ("SCHED_OTHER with timer slack 1", 0));
-        assert!(told.warnings[0].starts_with("not real-time: no right to real-time priority 90"));
-        assert!(told.warnings[1].contains("/dev/cpu_dma_latency"), "{:?}", told.warnings);
+        let reported = of(&[ended(&[(100, 1)], Some(libc::EPERM))], requested, &known);
+        assert_eq!((reported.policy.as_str(), reported.priority), ("SCHED_OTHER with timer slack 1", 0));
+        assert!(reported.warnings[0].starts_with("not real-time: no right to real-time priority 90"));
+        assert!(reported.warnings[1].contains("/dev/cpu_dma_latency"), "{:?}", reported.warnings);
     }
 }

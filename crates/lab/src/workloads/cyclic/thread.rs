@@ -83,7 +83,7 @@ impl Cycles {
         let thread = started
             .spawn(move || all.measure(cpu, room, ready))
             .map_err(|source| Error::System { what: "cannot start a thread", source })?;
-        // a thread that failed tells why when it is joined
+        // a thread that failed says why when it is joined
         let _ = begun.recv();
         Ok(Running(thread))
     }
@@ -101,7 +101,7 @@ impl Cycles {
         let mut cycles = vec![first; usize::try_from(room).unwrap_or(usize::MAX)];
         cycles.clear();
         let refused = if self.priority > 0 { set_fifo(self.priority).err() } else { None };
-        let _ = ready.send(()); // whoever listens is there
+        let _ = ready.send(()); // who listens is there
         drop(ready);
         self.cycle(&mut cycles);
         let outgrew = cycles.len() as u64 > room;
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cpu_that_is_not_there_is_told() {
+    fn a_cpu_that_is_not_there_is_reported() {
         let all = Arc::new(Cycles::new(Duration::from_millis(1), 0));
         let error = Cycles::start(&all, Some(1023), 4).unwrap().join().err().unwrap();
         assert!(error.to_string().starts_with("cannot bind a thread to its CPU"), "{error}");

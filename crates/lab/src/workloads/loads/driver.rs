@@ -1,4 +1,4 @@
-//! The loads as a driver sees them: figures of what they took, told and never compared.
+//! The loads as a driver sees them: figures of what they took, reported and never compared.
 
 use std::{
     ffi::OsString,
@@ -12,7 +12,7 @@ use experiment::file;
 use super::LoadReport;
 use crate::{
     Error, Outcome, Site, Timing,
-    workloads::built_in::{Workload, by, told},
+    workloads::built_in::{Workload, by, readings},
 };
 
 /// Of the next writers: each have a directory of their own, also on the same device.
@@ -99,7 +99,7 @@ impl Workload for Load {
     }
 
     fn outcome(&self, report: LoadReport) -> Outcome {
-        let readings = told([
+        let readings = readings([
             ("rate", by(report.rounds, report.seconds)),
             ("cpus", by(report.cpu_seconds, report.seconds)),
             ("fairness", report.fairness),

@@ -28,8 +28,8 @@ use serde::{Deserialize, Serialize};
 pub use driver::Load;
 
 use super::{
-    asked::{Asked, Clock, fairness, grown, tell, until_asked},
     policy::set_idle,
+    stop_request::{Clock, StopRequest, fairness, grown, tell, until_stopped},
 };
 use crate::{
     Error,
@@ -75,7 +75,7 @@ pub struct LoadReport {
 }
 
 /// A load's whole process. Options: `--kind busy|sleepers|writers|idle-poll [--threads N]` (1) `[--directory PATH]` (of
-/// writers: they make one of their own in it, and remove it at their end), and how it is asked: `[--parent PID]`
+/// writers: they make one of their own in it, and remove it at their end), and how it is ended: `[--parent PID]`
 /// `[--time-ms T [--warm-up-ms W]]`. Writes `ready`, counts of rounds, and its report as one line of JSON.
 ///
 /// # Errors
@@ -101,10 +101,10 @@ pub fn main_load(words: impl IntoIterator<Item = OsString>) -> Result<(), Error>
     options.end()?;
     die_with(clock.parent, c"rf-load")?;
     let mut crew = Crew::start(kind, threads)?;
-    let asked = until_asked(clock, || crew.look())?;
+    let requested = until_stopped(clock, || crew.look())?;
     let looks = crew.stop()?;
-    let Some(asked) = asked else { return Ok(()) };
-    tell("load", &of(&name, &looks, asked))
+    let Some(requested) = requested else { return Ok(()) };
+    tell("load", &of(&name, &looks, requested))
 }
 
 /// Counters at an instant.
@@ -235,14 +235,15 @@ fn write(path: &Path) -> io::Result<()> {
     file.sync_all()
 }
 
-fn of(kind: &str, looks: &[Look], asked: Asked) -> LoadReport {
+fn of(kind: &str, looks: &[Look], requested: StopRequest) -> LoadReport {
     let threads = looks.first().map_or(0, |look| look.rounds.len());
-    let grown = |number: &dyn Fn(&Look) -> f64| grown(looks, |look| look.at, number, asked.from, asked.to);
+    let grown =
+        |number: &dyn Fn(&Look) -> f64| grown(looks, |look| look.at, number, requested.from, requested.to);
     let of_thread = |thread| grown(&|look| look.rounds.get(thread).copied().unwrap_or(0) as f64);
     let each: Vec<f64> = (0..threads).map(of_thread).collect();
     LoadReport {
         kind: kind.to_owned(),
-        seconds: asked.seconds(),
+        seconds: requested.seconds(),
         threads,
         rounds: each.iter().sum(),
         cpu_seconds: grown(&|look| look.cpu_ns as f64) / 1e9,
@@ -270,9 +271,12 @@ mod tests {
             let from = crew.looks[0].at;
             until_all_worked(&mut crew);
             let looks = crew.stop().unwrap();
-            let told = of("busy", &looks, Asked { from, to: Instant::now() });
-            assert!(told.rounds >= 3.0 && told.threads == 3 && told.cpu_seconds > 0.0, "{told:?}");
-            assert!(told.fairness.is_some_and(|share| (0.0..=1.0).contains(&share)), "{told:?}");
+            let reported = of("busy", &looks, StopRequest { from, to: Instant::now() });
+            assert!(
+                reported.rounds >= 3.0 && reported.threads == 3 && reported.cpu_seconds > 0.0,
+                "{reported:?}"
+            );
+            assert!(reported.fairness.is_some_and(|share| (0.0..=1.0).contains(&share)), "{reported:?}");
         }
     }
 
@@ -289,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn a_write_that_fails_is_told() {
+    fn a_write_that_fails_is_reported() {
         let parent = tempfile::tempdir_in("/var/tmp").unwrap();
         let own = parent.path().join("own");
         let mut crew = Crew::start(Kind::Writers(own.clone()), 1).unwrap();
@@ -307,8 +311,8 @@ mod tests {
         let look =
             |at, one, other| Look { at: Instant(at), rounds: vec![one, other], cpu_ns: (one + other) * 1000 };
         let looks = [look(0, 0, 0), look(100, 10, 20), look(300, 30, 60)];
-        let told = of("busy", &looks, Asked { from: Instant(50), to: Instant(200) });
-        assert_eq!((told.rounds, told.fairness), (45.0, Some(0.5)));
-        assert!((told.cpu_seconds - 45e-6).abs() < 1e-12);
+        let reported = of("busy", &looks, StopRequest { from: Instant(50), to: Instant(200) });
+        assert_eq!((reported.rounds, reported.fairness), (45.0, Some(0.5)));
+        assert!((reported.cpu_seconds - 45e-6).abs() < 1e-12);
     }
 }

@@ -1,5 +1,5 @@
 //! Where a reader's time goes. DB Time is the time in calls; it is DB CPU (the thread's CPU time), time in which it
-//! could have run but had no CPU (the kernel's `run_delay`), and time in which it had no token. What is left is told
+//! could have run but had no CPU (the kernel's `run_delay`), and time in which it had no token. What is left is reported
 //! as unaccounted, never spread over the others.
 
 use std::{
@@ -11,7 +11,7 @@ use std::{
 use super::buffer_cache::Latches;
 use crate::{
     start::{Instant, thread_cpu_time},
-    workloads::asked::around,
+    workloads::stop_request::around,
 };
 
 /// What is counted; times are in nanoseconds.

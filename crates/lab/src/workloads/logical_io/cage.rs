@@ -81,7 +81,7 @@ impl Cage {
         false
     }
 
-    /// Hands the token to whoever has waited longest and queues up: then [`Ticket::wait`] is next. If nobody waits, the
+    /// Hands the token to who has waited longest and queues up: then [`Ticket::wait`] is next. If nobody waits, the
     /// token is kept.
     #[must_use]
     pub fn keep(&self, ticket: &Arc<Ticket>) -> bool {

@@ -7,7 +7,7 @@ use experiment::{file, results::Series};
 use super::{LogicalIoReport, NAME, Work};
 use crate::{
     Error, Outcome, Site, Timing,
-    workloads::built_in::{Workload, by, given, told},
+    workloads::built_in::{Workload, by, given, readings},
 };
 
 /// The built-in logical-I/O engine, with its options.
@@ -56,7 +56,7 @@ impl Workload for LogicalIo {
             ..
         } = report.total;
         let per_second = |number: f64| by(number, report.seconds);
-        let readings = told([
+        let readings = readings([
             ("reads", per_second(reads)),
             ("executions", per_second(executions)),
             ("calls", per_second(calls)),

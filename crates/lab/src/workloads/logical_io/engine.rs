@@ -205,7 +205,7 @@ impl Session<'_> {
 }
 
 /// A reader's token and how much of its quantum is used up. The quantum is CPU time: a reader that the system did not
-/// let run has used nothing of it. CPU time is asked of the kernel only when so much time has gone by.
+/// let run has used nothing of it. CPU time is read only when so much time has gone by.
 struct Turn<'s> {
     cage: &'s Cage,
     ticket: Arc<Ticket>,

@@ -1,5 +1,5 @@
 //! Study S3's engine: readers of a buffer cache that holds everything, with or without instance caging, as a process of
-//! its own. What it takes from the machine it is told; it sets nothing but its own memory policy.
+//! its own. What it takes from the machine it is reported; it sets nothing but its own memory policy.
 
 mod account; // where time goes
 mod buffer_cache; // what is read
@@ -22,7 +22,7 @@ pub use driver::LogicalIo;
 pub use report::{LogicalIoReport, ProfileLine, TopEvent, Work};
 
 use self::{engine::Engine, engine::Shape, placement::Placement, report::Circumstances};
-use super::asked::{Clock, tell, until_asked};
+use super::stop_request::{Clock, tell, until_stopped};
 use crate::{Error, options::Options, start::die_with};
 
 /// What it is called.
@@ -44,7 +44,7 @@ const QUANTUM_MS: u64 = 10;
 /// The engine's whole process. Options: `[--readers N]` (9) `[--memory SIZE]` (1 GiB or ten times the last cache, but a
 /// quarter of the machine's memory at most) `[--cpu-count N]` (0: no caging) `[--quantum-ms T]` (10) `[--words N]`
 /// (64) `[--reads-per-execution N]` (64) `[--executions-per-call N]` (16) `[--calls-per-transaction N]` (64)
-/// `[--placement first-touch|bind:NODES|interleave[:NODES]]`, and how it is asked: `[--parent PID]`
+/// `[--placement first-touch|bind:NODES|interleave[:NODES]]`, and how it is ended: `[--parent PID]`
 /// `[--time-ms T [--warm-up-ms W]]`. Writes `ready`, counts of reads, and its report as one line of JSON.
 ///
 /// # Errors
@@ -92,8 +92,8 @@ pub fn main_logical_io(words: impl IntoIterator<Item = OsString>) -> Result<(), 
         huge_page_bytes: placement::huge_page_bytes(),
         warnings: beforehand(&placement, &nodes, engine.bytes(), last_cache),
     };
-    let Some(asked) = until_asked(clock, || engine.look())? else { return Ok(()) };
-    let found = report::of(&engine.stop(), asked, circumstances);
+    let Some(requested) = until_stopped(clock, || engine.look())? else { return Ok(()) };
+    let found = report::of(&engine.stop(), requested, circumstances);
     if found.wrong > 0.0 {
         let source = io::Error::other(format!("{:.0} reads found another block", found.wrong));
         return Err(Error::System { what: "the buffer cache is broken", source });
@@ -113,16 +113,16 @@ fn usual_memory(last_cache: Option<u64>, all: Option<Bytes>) -> u64 {
 
 /// What is known before the work begins.
 fn beforehand(placement: &Placement, nodes: &NodeSet, memory: u64, last_cache: Option<u64>) -> Vec<String> {
-    let mut told = Vec::new();
+    let mut reported = Vec::new();
     if nodes.len() == 1 && *placement != Placement::FirstTouch {
-        told.push(format!("{placement} makes no difference here: this machine has one NUMA node"));
+        reported.push(format!("{placement} makes no difference here: this machine has one NUMA node"));
     }
     if memory < LEAST || last_cache.is_some_and(|cache| memory < cache) {
         let cache = last_cache.map(|cache| format!(", the last cache {}", Bytes(cache))).unwrap_or_default();
-        told.push(format!("the buffer cache has {}{cache}: reads may stay in caches", Bytes(memory)));
+        reported.push(format!("the buffer cache has {}{cache}: reads may stay in caches", Bytes(memory)));
     }
     if cfg!(debug_assertions) {
-        told.push("built without optimisation: the reads are slower than the machine".to_owned());
+        reported.push("built without optimisation: the reads are slower than the machine".to_owned());
     }
-    told
+    reported
 }

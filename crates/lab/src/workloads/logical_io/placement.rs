@@ -78,7 +78,7 @@ fn set_policy(mode: i32, nodes: &NodeSet) -> Result<(), Error> {
             *word |= 1 << (node % BITS);
         }
     }
-    // the kernel takes one bit less than it is told
+    // the kernel takes one bit less than it is reported
     let bits = mask.len() * BITS + 1;
     // SAFETY: the kernel reads `bits - 1` bits of the mask, which is that long, and writes nothing
     match unsafe { libc::syscall(libc::SYS_set_mempolicy, mode, mask.as_ptr(), bits) } {

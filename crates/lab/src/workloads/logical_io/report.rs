@@ -1,4 +1,4 @@
-//! What the engine did within a span, as a database's report tells it: times and reads, the load profile, the top
+//! What the engine did within a span, as a database's report says it: times and reads, the load profile, the top
 //! events, the readers beside one another, and what a reader of it must be warned of.
 
 use std::collections::BTreeMap;
@@ -9,7 +9,7 @@ use super::{
     account::{self, Count, Look, Part},
     engine::Shape,
 };
-use crate::workloads::asked::{Asked, fairness, series};
+use crate::workloads::stop_request::{StopRequest, fairness, series};
 
 /// Reads of blocks that a CPU really touches stay far below this per second.
 const TOO_MANY: f64 = 3e6;
@@ -150,7 +150,7 @@ pub struct LogicalIoReport {
     pub series: Vec<(f64, f64)>,
     /// What a reader must know.
     pub warnings: Vec<String>,
-    /// Reads that found another block than they asked for: there must be none.
+    /// Reads that found another block than they requested: there must be none.
     pub wrong: f64,
 }
 
@@ -162,21 +162,25 @@ pub(super) struct Circumstances<'c> {
     pub placement: String,
     pub node_bytes: BTreeMap<u32, u64>,
     pub huge_page_bytes: u64,
-    /// What was told before the work began.
+    /// What was reported before the work began.
     pub warnings: Vec<String>,
 }
 
-pub(super) fn of(looks: &[Look], asked: Asked, circumstances: Circumstances<'_>) -> LogicalIoReport {
+pub(super) fn of(
+    looks: &[Look],
+    requested: StopRequest,
+    circumstances: Circumstances<'_>,
+) -> LogicalIoReport {
     let shape = circumstances.shape;
     let readers = 0..shape.readers as usize;
     let part = |reader, from, to| account::at(looks, reader, to).minus(&account::at(looks, reader, from));
-    let parts: Vec<Part> = readers.clone().map(|reader| part(reader, asked.from, asked.to)).collect();
+    let parts: Vec<Part> = readers.clone().map(|reader| part(reader, requested.from, requested.to)).collect();
     let sum = parts.iter().fold(Part::default(), Part::plus);
     let (total, each): (Work, Vec<Work>) = (Work::of(&sum), parts.iter().map(Work::of).collect());
     let reads_between =
         |from, to| readers.clone().map(|reader| part(reader, from, to).of(Count::Reads)).sum();
     LogicalIoReport {
-        seconds: asked.seconds(),
+        seconds: requested.seconds(),
         readers: shape.readers,
         cpu_count: shape.cpu_count,
         quantum: shape.quantum.as_secs_f64(),
@@ -187,9 +191,9 @@ pub(super) fn of(looks: &[Look], asked: Asked, circumstances: Circumstances<'_>)
         node_bytes: circumstances.node_bytes,
         huge_page_bytes: circumstances.huge_page_bytes,
         fairness: fairness(each.iter().map(|work| work.reads)),
-        profile: profile(&total, asked.seconds()),
+        profile: profile(&total, requested.seconds()),
         events: events(&total),
-        series: series(asked, reads_between),
+        series: series(requested, reads_between),
         warnings: [circumstances.warnings, warnings(&total, shape)].concat(),
         wrong: sum.of(Count::Wrong),
         total,
@@ -284,9 +288,10 @@ mod tests {
     #[test]
     fn events_are_ranked_by_their_time_and_told_as_shares_of_db_time() {
         let events = events(&work());
-        let told: Vec<_> = events.iter().map(|one| (one.name.as_str(), one.share, one.average_ms)).collect();
+        let reported: Vec<_> =
+            events.iter().map(|one| (one.name.as_str(), one.share, one.average_ms)).collect();
         assert_eq!(
-            told,
+            reported,
             [
                 ("resmgr:cpu quantum", 0.625, Some(250.0)),
                 ("DB CPU", 0.25, None),
@@ -307,9 +312,12 @@ mod tests {
             executions_per_call: 16,
             calls_per_transaction: 64,
         };
-        let told = warnings(&Work { db_cpu: 1.0, ..work() }, &shape);
-        assert_eq!(told[0], "4.0 million reads per CPU-second: the blocks are not touched (1 words of each)");
-        assert!(told[1].starts_with("each reader had fewer than 20 turns of 100 ms"), "{told:?}");
+        let reported = warnings(&Work { db_cpu: 1.0, ..work() }, &shape);
+        assert_eq!(
+            reported[0],
+            "4.0 million reads per CPU-second: the blocks are not touched (1 words of each)"
+        );
+        assert!(reported[1].starts_with("each reader had fewer than 20 turns of 100 ms"), "{reported:?}");
         assert!(warnings(&Work { db_cpu: 20.0, ..work() }, &shape).is_empty());
         let open = Shape { cpu_count: None, ..shape };
         assert!(warnings(&work(), &open).is_empty());

@@ -7,7 +7,7 @@ use super::{
     engine::{Engine, Shape},
     report::{self, Circumstances, LogicalIoReport},
 };
-use crate::{start::Instant, workloads::asked::Asked};
+use crate::{start::Instant, workloads::stop_request::StopRequest};
 
 const MS: Duration = Duration::from_millis(1);
 
@@ -40,7 +40,7 @@ fn run(shape: Shape, enough: impl Fn(&Look, Duration) -> bool) -> (Vec<Look>, Lo
     }
     let memory = engine.bytes();
     let looks = engine.stop();
-    let asked = Asked { from, to: Instant::now() };
+    let requested = StopRequest { from, to: Instant::now() };
     let circumstances = Circumstances {
         shape: &shape,
         memory,
@@ -50,7 +50,7 @@ fn run(shape: Shape, enough: impl Fn(&Look, Duration) -> bool) -> (Vec<Look>, Lo
         huge_page_bytes: 0,
         warnings: Vec::new(),
     };
-    let report = report::of(&looks, asked, circumstances);
+    let report = report::of(&looks, requested, circumstances);
     (looks, report)
 }
 

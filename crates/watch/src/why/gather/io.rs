@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
-use settings::DeviceNumber;
+use settings::{Controller, DeviceNumber, Value, Version};
+use units::Limit;
 
 use super::{Looked, Moment, parent};
 use crate::{
     Instance,
-    why::facts::{Busiest, DeviceFacts, IoFacts},
+    why::facts::{Busiest, DeviceFacts, IoFacts, Throttle},
 };
 
 impl Looked<'_> {
@@ -50,6 +51,35 @@ impl Looked<'_> {
         }
         devices.retain(|device| device.rios + device.wios > 0);
         devices
+    }
+
+    /// The limits that a group has, with what passed them. A limit of v1 is for the tasks directly in its group alone, while its
+    /// counters include those below.
+    pub(super) fn throttles(&self, name: &str) -> Vec<Throttle> {
+        let is_flat = self.version(Controller::Io) != Some(Version::V2);
+        if is_flat && name != self.name() {
+            return Vec::new();
+        }
+        let Some(Value::PerDevice(devices)) = self.held(name, "io.max") else { return Vec::new() };
+        let children: Vec<&String> = match is_flat {
+            true => self.last.sample.groups.rows().iter().filter(|row| parent(row) == Some(name)).collect(),
+            false => Vec::new(),
+        };
+        let of = |device: DeviceNumber, (key, limit): (&'static str, Limit<u64>)| {
+            let field = match key {
+                "rbps" => "io.rbytes",
+                "wbps" => "io.wbytes",
+                "riops" => "io.rios",
+                _ => "io.wios",
+            };
+            let below: u64 = children.iter().map(|child| self.device_growth(child, field, device)).sum();
+            let done = self.device_growth(name, field, device).saturating_sub(below);
+            Some(Throttle { device, key, limit: limit.at()?, done })
+        };
+        devices
+            .into_iter()
+            .flat_map(|(device, keys)| keys.into_iter().filter_map(move |key| of(device, key)))
+            .collect()
     }
 
     fn device_growth(&self, group: &str, field: &str, device: DeviceNumber) -> u64 {

@@ -11,6 +11,23 @@ fn a_group_that_waits_for_nothing_is_told_what_it_used() {
     assert!(text.contains("memory.current 1.0 GiB"), "{text}");
 }
 
+/// Attack finding 12: whoever may make a group chooses its name.
+#[test]
+fn names_do_not_steer_the_terminal() {
+    let mut facts = facts();
+    facts.group = "db\u{1b}[2J/\u{202e}a".to_owned();
+    facts.levels[0].group.clone_from(&facts.group);
+    facts.cpu.waited = Some(Duration::from_secs(5));
+    facts.cpu.foreign = Duration::from_secs(6);
+    facts.cpu.others = others();
+    facts.cpu.others[0].task = "cc1\u{9b}\r 4711".to_owned();
+    facts.cpu.others[0].rival = Some(("batch\u{7}".to_owned(), 100));
+    facts.cpu.others[0].meets = 0;
+    let text = why(&facts).to_string();
+    assert_eq!(units::printable(&text.replace('\n', " ")), text.replace('\n', " "));
+    assert!(text.contains(r"db\u{1b}[2J/\u{202e}a") && text.contains(r"cc1\u{9b}\r"), "{text}");
+}
+
 #[test]
 fn a_cause_below_two_hundredths_is_not_told() {
     let mut facts = facts();
@@ -39,10 +56,26 @@ fn what_was_set_is_told_without_the_digits_that_say_nothing() {
     assert_eq!(told, ["5 ms", "50 ms", "100 ms", "1 s", "1.5 s"]);
 }
 
+/// The name of a group is chosen by whoever may make it, and root pastes the hint.
 #[test]
-fn a_name_that_a_shell_would_take_apart_is_quoted() {
-    assert_eq!(words::quoted("db/oltp-1"), "db/oltp-1");
-    assert_eq!(words::quoted("my db's"), r"'my db'\''s'");
+fn a_hostile_name_comes_back_whole_from_every_hint() {
+    let name = "a $(touch x)";
+    let mut facts = facts();
+    set_quota(&mut facts.levels[0], Duration::from_secs(3));
+    facts.levels[0].frozen = (true, true);
+    facts.levels[0].failed_forks = 1;
+    facts.levels[0].pids_max = Some(Limit::At(3));
+    facts.levels[0].group = name.to_owned();
+    facts.group = name.to_owned();
+    facts.cpu.waited = Some(Duration::from_secs(6));
+    facts.cpu.foreign = Duration::from_secs(2);
+    let answer = why(&facts);
+    let hints: Vec<&str> = answer.causes.iter().filter_map(|cause| cause.hint.as_deref()).collect();
+    assert!(hints.len() >= 3, "{answer}");
+    for hint in hints {
+        let words = shlex::split(hint).unwrap();
+        assert!(words.iter().any(|word| word == name), "{hint}");
+    }
 }
 
 #[test]
@@ -51,8 +84,9 @@ fn a_long_sentence_is_broken_and_a_command_is_not() {
     facts.cpu.waited = Some(Duration::from_secs(5));
     facts.cpu.foreign = Duration::from_secs(6);
     facts.cpu.others = others();
+    facts.cpu.idle = cpus("2-3");
     let text = why(&facts).to_string();
     assert!(text.lines().all(|line| line.len() <= 100), "{text}");
-    assert!(text.contains("\n   hint: ringfence set batch cpuset.cpus=2-7\n"), "{text}");
+    assert!(text.contains("\n   hint: ringfence set db/oltp cpuset.cpus=0-3\n"), "{text}");
     assert!(text.contains("\n1. 33% neighbours, 5.00 s lost\n"), "{text}");
 }

@@ -51,27 +51,78 @@ fn tasks_that_ended_leave_the_throttled_time() {
 }
 
 #[test]
-fn who_ran_on_the_groups_cpus_is_named_and_sent_elsewhere() {
+fn who_ran_on_the_groups_cpus_is_named_and_idle_cpus_nearby_are_advised() {
     let mut facts = facts();
     facts.cpu.waited = Some(Duration::from_secs(5));
     facts.cpu.foreign = Duration::from_secs(6);
     facts.cpu.others = others();
+    // 4 to 7 idle too, and the group above does not have them
+    facts.cpu.idle = cpus("3-7");
     let cause = only(&facts);
     assert_eq!((cause.kind, cause.at.as_str()), (Kind::Neighbours, "batch"));
     assert_eq!(cause.lost.unwrap().seconds, 5.0);
     assert!(cause.sentence.contains("batch 4.00 s (most of it cc1 4711)"), "{}", cause.sentence);
     assert!(cause.sentence.contains("tasks of the root group 1.00 s"), "{}", cause.sentence);
-    assert_eq!(cause.hint.unwrap(), "ringfence set batch cpuset.cpus=2-7");
+    assert_eq!(cause.hint.unwrap(), "ringfence set db/oltp cpuset.cpus=0-1,3");
+}
+
+/// Newcomers' finding A7: the weight of `db/oltp` counts only against what else is in `db`.
+#[test]
+fn a_weight_is_raised_where_both_branches_meet() {
+    let mut facts = contended();
+    facts.cpu.others.remove(0);
+    assert_eq!(only(&facts).hint.unwrap(), "ringfence set db cpu.weight=400");
+    // tasks that lie in the group above itself
+    facts.cpu.others[0].meets = 0;
+    assert_eq!(only(&facts).hint.unwrap(), "ringfence set db/oltp cpu.weight=400");
+}
+
+/// Issue R, point 5: who follows both answers raises nothing twice.
+#[test]
+fn one_contention_never_leads_to_advice_for_both_sides() {
+    let mut facts = contended();
+    let seen = |facts: &Facts| {
+        let cause = only(facts);
+        let choices: Vec<String> = cause.choices.iter().map(|choice| choice.command.clone()).collect();
+        (cause.hint, choices, cause.sentence)
+    };
+    let (hint, choices, sentence) = seen(&facts);
+    assert_eq!((hint, choices.len()), (None, 2));
+    assert_eq!(choices, ["ringfence set db cpu.weight=400", "ringfence set batch cpu.weight=400"]);
+    let words = "; db and batch share equally (cpu.weight 100 and 100): decide which matters more";
+    assert!(sentence.ends_with(words), "{sentence}");
+    let text = why(&facts).to_string();
+    assert!(text.contains("\n   for db   : ringfence set db cpu.weight=400\n   for batch: "), "{text}");
+    // the user chose db: its answer may go on, batch's advises nothing
+    facts.levels[1].weight = Some(400);
+    assert_eq!(seen(&facts).0.unwrap(), "ringfence set db cpu.weight=1600");
+    facts.levels[1].weight = Some(100);
+    facts.cpu.others[0].rival = Some(("batch".to_owned(), 400));
+    let (hint, choices, sentence) = seen(&facts);
+    assert_eq!((hint, choices), (None, vec![]));
+    assert!(
+        sentence
+            .ends_with("; batch has cpu.weight 400 and db has 100, so that is how they were set to share")
+    );
 }
 
 #[test]
-fn where_no_other_cpus_are_a_greater_share_is_advised() {
+fn two_groups_meet_at_the_highest_level_that_they_do_not_have_in_common() {
+    use crate::why::scan::meeting;
+    assert_eq!(meeting("ux/nest/a", ""), (2, None));
+    assert_eq!(meeting("ux/nest/a", "batch/x"), (2, Some("batch")));
+    assert_eq!(meeting("ux/nest/a", "ux"), (1, None));
+    assert_eq!(meeting("ux/nest/a", "ux/other/b/c"), (1, Some("ux/other")));
+    assert_eq!(meeting("ux/nest/a", "ux/nest/ab"), (0, Some("ux/nest/ab")));
+}
+
+/// `db/oltp` waits for `batch` and the root's tasks, and no CPU idles.
+fn contended() -> Facts {
     let mut facts = facts();
-    facts.cpu.online = cpus("0-1");
     facts.cpu.waited = Some(Duration::from_secs(5));
     facts.cpu.foreign = Duration::from_secs(6);
     facts.cpu.others = others();
-    assert_eq!(only(&facts).hint.unwrap(), "ringfence set db/oltp cpu.weight=400");
+    facts
 }
 
 #[test]
@@ -167,10 +218,10 @@ fn what_is_known_of_no_task_is_told_as_that_of_tasks_that_are_gone() {
     facts.cpu.foreign = Duration::from_secs(9);
     facts.cpu.others = others();
     let cause = only(&facts);
-    assert!(cause.sentence.ends_with(", tasks that have ended or moved 4.00 s"), "{}", cause.sentence);
-    // most of it was in no group, which can't be sent elsewhere
+    assert!(cause.sentence.contains(", tasks that have ended or moved 4.00 s; db and"), "{}", cause.sentence);
+    // most of it was in no group, which has no weight
     facts.cpu.others.reverse();
-    assert_eq!(only(&facts).hint.unwrap(), "ringfence set db/oltp cpu.weight=400");
+    assert_eq!(only(&facts).hint.unwrap(), "ringfence set db cpu.weight=400");
 }
 
 /// It waited for others too: a quota for what it got and what the quota took would hold it back again.

@@ -73,9 +73,33 @@ fn settings_of_the_group_and_those_above_are_read_on_v2() {
     assert_eq!(facts.levels[1].throttled, Duration::from_micros(800));
     assert_eq!(facts.levels[1].pids_max, Some(Limit::At(9)));
     let device = DeviceNumber { major: 254, minor: 0 };
-    assert_eq!(facts.levels[0].io_max, [Throttle { device, key: "riops", limit: 10 }]);
+    assert_eq!(facts.levels[0].io_max, [Throttle { device, key: "riops", limit: 10, done: 0 }]);
     assert_eq!(facts.memory.version, Some(Version::V2));
     assert_eq!(facts.levels[0].realtime, None);
+}
+
+/// Newcomers' finding A6: a limit is compared with what passed it, not with the group's own part of that.
+#[test]
+fn what_passed_a_limit_is_counted_for_whom_it_holds() {
+    // v2: a limit holds for all below, and io.stat counts them
+    let (world, _) = World::new(Fake::v2(4, 1));
+    world.write(Controller::Io, "db", "io.max", "254:0 riops=100");
+    let stat = |rios| format!("254:0 rbytes={} wbytes=0 rios={rios} wios=0 dbytes=0 dios=0", rios * 4096);
+    let count = |whole, own| {
+        world.count(Controller::Io, "db", "io.stat", &stat(whole));
+        world.count(Controller::Io, "db/oltp", "io.stat", &stat(own));
+    };
+    count(10, 1);
+    let facts = world.facts(|| count(210, 31));
+    assert_eq!(facts.levels[1].io_max[0].done, 200);
+    assert_eq!(facts.io.devices[0].rios, 30);
+    // v1: a limit holds for the tasks directly in its group alone
+    let (world, _) = World::new(Fake::v1(4, 1));
+    for group in ["db", "db/oltp"] {
+        world.write(Controller::Io, group, "blkio.throttle.read_iops_device", "254:0 100");
+    }
+    let levels = world.facts(|| ()).levels;
+    assert_eq!([levels[0].io_max.len(), levels[1].io_max.len()], [1, 0]);
 }
 
 #[test]

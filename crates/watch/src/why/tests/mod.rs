@@ -30,6 +30,7 @@ fn cpus(list: &str) -> CpuSet {
 fn facts() -> Facts {
     let level = |group: &str, list: &str| Level {
         group: group.to_owned(),
+        weight: Some(100),
         cpus: Some(cpus(list)),
         mems: Some("0".parse().unwrap()),
         memory_max: Some(Limit::Max),
@@ -46,7 +47,6 @@ fn facts() -> Facts {
             waited: Some(Duration::ZERO),
             cpus: cpus("0-1"),
             online: cpus("0-7"),
-            weight: Some(100),
             ..CpuFacts::default()
         },
         memory: MemoryFacts {
@@ -71,15 +71,14 @@ fn only(facts: &Facts) -> Cause {
     let answer = why(facts);
     assert_eq!(answer.causes.len(), 1, "{answer}");
     answer.causes[0].hint.iter().for_each(|hint| is_a_command(hint));
+    answer.causes[0].choices.iter().for_each(|choice| is_a_command(&choice.command));
     answer.causes[0].clone()
 }
 
 /// `ringfence set GROUP SETTING=VALUE…` that the settings table reads, or `ringfence thaw GROUP`.
 fn is_a_command(hint: &str) {
-    let words: Vec<&str> = match hint.split_once(" '") {
-        Some((before, quoted)) => before.split(' ').chain([quoted.trim_end_matches('\'')]).collect(),
-        None => hint.split(' ').collect(),
-    };
+    let words = shlex::split(hint).unwrap_or_else(|| panic!("{hint}"));
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
     match words.as_slice() {
         ["ringfence", "thaw", group] => assert!(!group.is_empty()),
         ["ringfence", "set", group, values @ ..] => {
@@ -100,12 +99,14 @@ fn set_quota(level: &mut Level, throttled: Duration) {
 }
 
 fn others() -> Vec<Other> {
-    let other = |group: &str, seconds, task: &str| Other {
+    let other = |group: &str, seconds, task: &str, rival: Option<&str>| Other {
         group: group.to_owned(),
         ran: Duration::from_secs(seconds),
         task: task.to_owned(),
+        meets: 1,
+        rival: rival.map(|rival| (rival.to_owned(), 100)),
     };
-    vec![other("batch", 4, "cc1 4711"), other("/", 1, "sshd 12")]
+    vec![other("batch", 4, "cc1 4711", Some("batch")), other("/", 1, "sshd 12", None)]
 }
 
 fn device(rios: u64, others: u64) -> DeviceFacts {

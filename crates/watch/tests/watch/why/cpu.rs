@@ -4,7 +4,8 @@ use std::{process::Command, time::Duration};
 
 use libtest_mimic::Trial;
 use settings::{Controller, Version};
-use watch::why::Kind;
+use units::CpuSet;
+use watch::why::{CpuFacts, Facts, Kind, why};
 
 use super::stage::{Stage, number, version};
 use crate::trial;
@@ -14,6 +15,7 @@ pub fn trials() -> Vec<Trial> {
         trial("why: a quota is the first cause", quota),
         trial("why: the quota of a group above is told by its name", quota_above),
         trial("why: another group on the same CPU is the first cause, and is named", neighbours),
+        trial("why: a weight is advised where the branches of two groups meet, and for one of them", nested),
         trial("why: more busy tasks than CPUs are the first cause", few_cpus),
     ];
     if version(Controller::Cpu) == Some(Version::V1) && Stage::new("rt").has("cpu.rt_runtime_us") {
@@ -58,6 +60,35 @@ fn neighbours() {
     // the greatest weight of all but each other's: nobody had more of that CPU
     assert_eq!(cause.at, stage.name("hog"));
     assert!(cause.sentence.contains("most of it"), "{}", cause.sentence);
+}
+
+/// Newcomers' finding A7 and issue R, point 5: `x/a` and `y` share a CPU. The weight of `x/a` counts for nothing there.
+fn nested() {
+    let stage = Stage::new("nested");
+    let cpu = stage.cpus().first().unwrap();
+    for group in ["x", "x/a", "y"] {
+        stage.make(group);
+        stage.set(group, &format!("cpuset.cpus={cpu}"));
+        stage.set(group, "cpu.weight=100");
+    }
+    let _own = stage.start("x/a", &["spin", "2"]);
+    let _other = stage.start("y", &["spin", "2"]);
+    let (x, y) = (stage.name("x"), stage.name("y"));
+    let beside = |below: &str, other: &str| {
+        let is_first = |facts: &Facts| facts.cpu.others.first().is_some_and(|first| first.group == other);
+        let facts = stage.facts_when(below, "the other runs", is_first);
+        let answer = why(&Facts { cpu: CpuFacts { idle: CpuSet::new(), ..facts.cpu.clone() }, ..facts });
+        answer.causes.into_iter().find(|cause| cause.kind == Kind::Neighbours).unwrap()
+    };
+    let cause = beside("x/a", &y);
+    let commands: Vec<&str> = cause.choices.iter().map(|choice| choice.command.as_str()).collect();
+    let raise = |group: &str| format!("ringfence set {group} cpu.weight=400");
+    assert_eq!((cause.hint, commands), (None, vec![raise(&x).as_str(), &raise(&y)]));
+    stage.obey(&raise(&x));
+    let cause = beside("x/a", &y);
+    assert_eq!(cause.hint, Some(format!("ringfence set {x} cpu.weight=1600")));
+    let cause = beside("y", &stage.name("x/a"));
+    assert_eq!((cause.hint, cause.choices), (None, vec![]));
 }
 
 fn few_cpus() {

@@ -186,16 +186,16 @@ fn cpuset_run(number: u32, block: u32, condition: &str, tps: f64, cpu: f64, dice
     run
 }
 
-/// Read limits on a device, asked and measured (study S2).
+/// Read limits on a device, requested and measured (study S2).
 pub fn io_limits() -> Results {
     let names = ["unlimited", "10 iops", "100 iops", "1,000 iops"];
-    let asked = [43_800.0, 10.0, 100.0, 1_000.0];
+    let requested = [43_800.0, 10.0, 100.0, 1_000.0];
     let measures = [measure("reads", "1/s", Better::Higher)];
     let mut experiment =
-        experiment("s2", "Read limits on a block device: asked and measured", &names, &[], &measures);
+        experiment("s2", "Read limits on a block device: requested and measured", &names, &[], &measures);
     let lines: Vec<Line> = names
         .iter()
-        .zip(asked)
+        .zip(requested)
         .skip(1)
         .map(|(name, at)| Line { at, label: format!("limit: {name}"), condition: Some((*name).to_owned()) })
         .collect();
@@ -209,7 +209,7 @@ pub fn io_limits() -> Results {
     let mut results = results(experiment, 6);
     let mut dice = Dice::new(2);
     for block in 1..=6u32 {
-        for (index, (name, limit)) in names.iter().zip(asked).enumerate() {
+        for (index, (name, limit)) in names.iter().zip(requested).enumerate() {
             let mut run = run((block - 1) * 4 + index as u32 + 1, block, name, None, &mut dice);
             let iops = dice.about(limit * if index == 0 { 1.0 } else { 0.96 }, 0.04);
             run.figures = BTreeMap::from([("reads".to_owned(), iops)]);
@@ -341,7 +341,7 @@ pub fn db_time() -> Results {
                 run.settings = vec![Setting {
                     group: "load".to_owned(),
                     name: "cpu-count".to_owned(),
-                    asked: "1".to_owned(),
+                    requested: "1".to_owned(),
                     written: Vec::new(),
                 }];
             }
@@ -360,12 +360,12 @@ pub fn db_time() -> Results {
     results
 }
 
-/// What a logical-I/O engine tells of a run whose figures are its times.
+/// What a logical-I/O engine says of a run whose figures are its times.
 fn engine(run: &Run) -> BTreeMap<String, f64> {
     let second = |name: &str| run.figures[name] / run.seconds;
     let (cpu, queue, quantum) = (second("DB CPU"), second("run-queue wait"), second("resmgr:cpu quantum"));
     let executions = cpu * 15_000.0;
-    let told = [
+    let reported = [
         ("db-time", cpu + queue + quantum),
         ("db-cpu", cpu),
         ("run-queue", queue),
@@ -376,7 +376,7 @@ fn engine(run: &Run) -> BTreeMap<String, f64> {
         ("calls", executions / 16.0),
         ("transactions", 0.0), // of a run that is too short for one
     ];
-    told.map(|(name, number)| (format!("load.{name}"), number)).into()
+    reported.map(|(name, number)| (format!("load.{name}"), number)).into()
 }
 
 /// Twice the same, some runs rejected: nothing may be found.

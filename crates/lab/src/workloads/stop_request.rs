@@ -1,4 +1,4 @@
-//! How a workload's process is asked: it writes `ready`, then ten times a second how much it has done, and after the
+//! How a workload's process is ended: it writes `ready`, then ten times a second how much it has done, and after the
 //! line `stop FROM TO` (nanoseconds of CLOCK_MONOTONIC) on its standard input its report of that span. SIGTERM and
 //! SIGINT ask for all since `ready`; started by hand it may be given a time instead. What was done in a span is worked out
 //! of looks at counters; which counters is each workload's matter.
@@ -25,18 +25,18 @@ use crate::{
 /// Between two looks at what is done.
 const BEAT: Duration = Duration::from_millis(100);
 
-/// The span that is asked for.
+/// The span that is to be reported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Asked {
+pub(super) struct StopRequest {
     pub from: Instant,
     pub to: Instant,
 }
 
-impl Asked {
-    fn parse(line: &str) -> Option<Asked> {
+impl StopRequest {
+    fn parse(line: &str) -> Option<StopRequest> {
         let mut words = line.strip_prefix("stop ")?.split_whitespace();
         let mut next = || words.next()?.parse().ok().map(Instant);
-        Some(Asked { from: next()?, to: next()? })
+        Some(StopRequest { from: next()?, to: next()? })
     }
 
     pub fn seconds(self) -> f64 {
@@ -59,7 +59,7 @@ pub(super) struct Clock {
     /// 0: it was started by hand.
     pub parent: u64,
     warm_up: Duration,
-    /// Zero: it works until it is asked.
+    /// Zero: it works until it is ended.
     time: Duration,
 }
 
@@ -80,11 +80,14 @@ impl Clock {
     }
 }
 
-/// Tells what `look` counts until the process is asked, or its time is over; `None` if whoever could ask is gone.
+/// Tells what `look` counts until the process is ended, or its time is over; `None` if its parent is gone.
 ///
 /// # Errors
 /// Standard output fails, or no signal can be listened to.
-pub(super) fn until_asked(clock: Clock, mut look: impl FnMut() -> u64) -> Result<Option<Asked>, Error> {
+pub(super) fn until_stopped(
+    clock: Clock,
+    mut look: impl FnMut() -> u64,
+) -> Result<Option<StopRequest>, Error> {
     let ended = Arc::new(AtomicBool::new(false));
     for signal in [signal_hook::consts::SIGTERM, signal_hook::consts::SIGINT] {
         signal_hook::flag::register(signal, Arc::clone(&ended))
@@ -100,33 +103,33 @@ pub(super) fn until_asked(clock: Clock, mut look: impl FnMut() -> u64) -> Result
             let left = Duration::from_nanos(to.since(Instant::now()));
             Instant::now().after(left.min(BEAT)).sleep();
         }
-        return Ok(Some(Asked { from, to: to.min(Instant::now()) }));
+        return Ok(Some(StopRequest { from, to: to.min(Instant::now()) }));
     }
-    let asked = listen();
+    let requested = listen();
     loop {
         report(&look().to_string())?;
         if ended.load(Ordering::Relaxed) {
-            return Ok(Some(Asked { from: begun, to: Instant::now() }));
+            return Ok(Some(StopRequest { from: begun, to: Instant::now() }));
         }
-        match asked.recv_timeout(BEAT) {
-            Ok(asked) => return Ok(Some(asked)),
+        match requested.recv_timeout(BEAT) {
+            Ok(requested) => return Ok(Some(requested)),
             Err(mpsc::RecvTimeoutError::Timeout) => {}
             Err(mpsc::RecvTimeoutError::Disconnected) => return Ok(None),
         }
     }
 }
 
-/// What the first line on standard input asks for; nothing comes, and the channel closes, at its end.
-fn listen() -> mpsc::Receiver<Asked> {
-    let (sender, asked) = mpsc::channel();
+/// What the first line on standard input requests; nothing comes, and the channel closes, at its end.
+fn listen() -> mpsc::Receiver<StopRequest> {
+    let (sender, requested) = mpsc::channel();
     thread::spawn(move || {
         let mut line = String::new();
         let read = io::stdin().lock().read_line(&mut line);
-        if let Some(asked) = read.ok().and_then(|_| Asked::parse(line.trim())) {
-            let _ = sender.send(asked); // whoever listens has ended first
+        if let Some(requested) = read.ok().and_then(|_| StopRequest::parse(line.trim())) {
+            let _ = sender.send(requested); // who listens has ended first
         }
     });
-    asked
+    requested
 }
 
 /// The looks before and after an instant, and how far it is from the one to the other (of 1); at both ends, twice the
@@ -160,12 +163,12 @@ pub(super) fn grown<L>(
 }
 
 /// For each whole interval of the span its end, in seconds since the span's beginning, and per second what was done in
-/// it, as `done` tells of any two instants.
-pub(super) fn series(asked: Asked, done: impl Fn(Instant, Instant) -> f64) -> Vec<(f64, f64)> {
-    let interval = asked.interval();
+/// it, as `done` says of any two instants.
+pub(super) fn series(requested: StopRequest, done: impl Fn(Instant, Instant) -> f64) -> Vec<(f64, f64)> {
+    let interval = requested.interval();
     let seconds = interval as f64 / 1e9;
-    let whole = asked.to.since(asked.from) / interval;
-    let end = |number: u64| Instant(asked.from.0 + number * interval);
+    let whole = requested.to.since(requested.from) / interval;
+    let end = |number: u64| Instant(requested.from.0 + number * interval);
     (1..=whole)
         .map(|number| (number as f64 * seconds, done(end(number - 1), end(number)) / seconds))
         .collect()
@@ -194,16 +197,16 @@ mod tests {
 
     #[test]
     fn only_a_whole_line_stops_it() {
-        assert_eq!(Asked::parse("stop 5 9"), Some(Asked { from: Instant(5), to: Instant(9) }));
+        assert_eq!(StopRequest::parse("stop 5 9"), Some(StopRequest { from: Instant(5), to: Instant(9) }));
         for line in ["", "stop", "stop 5", "halt 5 9", "stop a b"] {
-            assert_eq!(Asked::parse(line), None, "{line}");
+            assert_eq!(StopRequest::parse(line), None, "{line}");
         }
     }
 
     #[test]
     fn a_span_holds_its_end_and_not_its_beginning() {
-        let asked = Asked { from: Instant(5), to: Instant(9) };
-        assert_eq!([5, 6, 9, 10].map(|at| asked.holds(Instant(at))), [false, true, true, false]);
+        let requested = StopRequest { from: Instant(5), to: Instant(9) };
+        assert_eq!([5, 6, 9, 10].map(|at| requested.holds(Instant(at))), [false, true, true, false]);
     }
 
     #[test]
@@ -216,9 +219,9 @@ mod tests {
 
     #[test]
     fn a_series_has_whole_intervals_only() {
-        let asked = Asked { from: Instant(7), to: Instant(7 + 500_000_000) };
-        let told = series(asked, |from, to| to.since(from) as f64 / 1e8);
-        assert_eq!(told, [(0.2, 10.0), (0.4, 10.0)]);
+        let requested = StopRequest { from: Instant(7), to: Instant(7 + 500_000_000) };
+        let reported = series(requested, |from, to| to.since(from) as f64 / 1e8);
+        assert_eq!(reported, [(0.2, 10.0), (0.4, 10.0)]);
     }
 
     #[test]

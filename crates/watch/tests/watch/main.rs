@@ -2,27 +2,17 @@
 //! metrics, and the log. The binary is also the process that the tests watch.
 #![allow(clippy::panic, clippy::unwrap_used, reason = "a test's failure is a panic")]
 
-#[path = "watch/allocations.rs"]
 mod allocations;
-#[path = "watch/fake.rs"]
 mod fake;
-#[path = "watch/load.rs"]
 mod load;
-#[path = "watch/logs.rs"]
 mod logs;
-#[path = "watch/metrics.rs"]
+mod members;
 mod metrics;
-#[path = "watch/real.rs"]
 mod real;
-#[path = "watch/real_v2.rs"]
 mod real_v2;
-#[path = "watch/table.rs"]
 mod table;
-#[path = "watch/views.rs"]
 mod views;
-#[path = "watch/why/mod.rs"]
 mod why;
-#[path = "watch/world.rs"]
 mod world;
 
 use std::process::ExitCode;
@@ -37,8 +27,15 @@ fn main() -> ExitCode {
     let mut arguments = Arguments::from_args();
     // finished children's CPU time and allocations are counted for the whole process
     arguments.test_threads = Some(1);
-    let pure =
-        [table::trials(), fake::trials(), logs::trials(), metrics::trials(), views::trials()].concat_all();
+    let pure = [
+        table::trials(),
+        fake::trials(),
+        logs::trials(),
+        metrics::trials(),
+        views::trials(),
+        members::trials(),
+    ]
+    .concat_all();
     let trials = [pure, real::trials(), real_v2::trials(), why::trials()].concat_all();
     libtest_mimic::run(&arguments, trials).exit_code()
 }

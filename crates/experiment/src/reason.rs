@@ -3,9 +3,9 @@
 
 use statistics::{LEAST_RUNS, LEVEL, Reason, Word, smallest_p};
 
-use crate::summary::Story;
+use crate::{summary::Story, unit};
 
-pub(crate) fn because(story: &Story<'_>) -> String {
+pub(crate) fn reason(story: &Story<'_>) -> String {
     match story.word {
         Word::Higher | Word::Lower => apart(story),
         Word::Equivalent => equivalent(story),
@@ -54,14 +54,14 @@ fn inconclusive(story: &Story<'_>, reason: Reason) -> String {
                 false => format!(": however far apart, p would be {}", probability(least)),
             };
             format!(
-                "{baseline} and {condition} runs are too few to tell, at least {LEAST_RUNS} of each are needed{far}"
+                "{baseline} and {condition} runs are too few, at least {LEAST_RUNS} of each are needed{far}"
             )
         }
         Reason::Varies => {
             format!("{} (at most {} is allowed)", varying(story), percent(story.limits.variation))
         }
         Reason::ManyComparisons => format!(
-            "{}{}, {}: with {} comparisons, {} repetitions are needed to tell any difference",
+            "{}{}, {}: with {} comparisons, {} repetitions are needed to show any difference",
             medians(story),
             times(story),
             tested(story),
@@ -107,7 +107,8 @@ fn medians(story: &Story<'_>) -> String {
 
 fn amount(story: &Story<'_>, of: impl Fn((f64, f64)) -> f64) -> String {
     let Some(medians) = story.compared.medians else { return "nothing".to_owned() };
-    format!("{} {}", number(of(medians)), story.unit).trim_end().to_owned()
+    let (value, unit) = unit::fitting(of(medians), story.unit);
+    format!("{} {unit}", number(value)).trim_end().to_owned()
 }
 
 fn times(story: &Story<'_>) -> String {

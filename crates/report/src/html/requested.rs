@@ -1,4 +1,4 @@
-//! What an experiment asks for beside what every page has: its tables, and what others published beside what was seen.
+//! What an experiment requests beside what every page has: its tables, and what others published beside what was seen.
 
 use maud::{Markup, html};
 
@@ -16,8 +16,7 @@ pub fn published(view: View<'_>) -> Markup {
                 h2 { "Published and measured" }
                 div.card {
                     p.second {
-                        "Ratios only: machines differ in their figures. Reasons that are known stand beside and under “To \
-                         know”."
+                        "Ratios only: machines differ in their figures. Known reasons are in the table and under “Notes”."
                     }
                     div.scroll {
                         table.stack {
@@ -56,7 +55,7 @@ fn row(line: &Line) -> Markup {
     }
 }
 
-/// The tables; nothing if none is asked for.
+/// The tables; nothing if none is requested.
 pub fn tables(tables: &[Grid]) -> Markup {
     html! {
         @if !tables.is_empty() {
@@ -73,7 +72,7 @@ fn grid(grid: &Grid) -> Markup {
         div.card.long {
             h3 { (grid.title) }
             @if grid.parts.is_empty() {
-                p.second { "Nothing to tell: no run that counts has these figures." }
+                p.second { "Nothing to show: no run that counts has these figures." }
             } @else {
                 p.second { (grid.caption) }
             }

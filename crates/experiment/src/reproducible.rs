@@ -1,7 +1,7 @@
 //! An experiment as far as this machine can tell its conditions apart: one that needs more CPUs is left out, and of those
-//! that are the same here one is made. Pure; what was left out, and why, is told.
+//! that are the same here one is made. Pure; what was left out, and why, is reported.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use crate::{
     Experiment,
@@ -14,7 +14,7 @@ use crate::{
 ///
 /// # Errors
 /// No condition is left.
-pub fn here(experiment: &mut Experiment, cpus: &Rescaled, online: usize) -> Result<Vec<String>, String> {
+pub fn leave_out(experiment: &mut Experiment, cpus: &Rescaled, online: usize) -> Result<Vec<String>, String> {
     let mut notes = Vec::new();
     let needs = |condition: &Condition| condition.needs_cpus.unwrap_or(0) as usize;
     for condition in experiment.condition.iter().filter(|condition| needs(condition) > online) {
@@ -36,26 +36,48 @@ pub fn here(experiment: &mut Experiment, cpus: &Rescaled, online: usize) -> Resu
     Ok(notes)
 }
 
-/// Condition → a later one that is written differently and is the same here.
+/// Condition → a later one that is written differently and is the same here: of several the last, which, rounded to
+/// whole CPUs, is the nearest to what it was.
 fn same(experiment: &Experiment, cpus: &Rescaled) -> BTreeMap<String, String> {
-    let all = &experiment.condition;
+    let keys: Vec<Keys> = experiment.condition.iter().map(|one| Keys::of(experiment, one, cpus)).collect();
+    // of those that are the same here: the last, and the last that is written differently from it
+    let mut last: HashMap<&str, (usize, Option<usize>)> = HashMap::new();
+    for (place, key) in keys.iter().enumerate().rev() {
+        let (first, other) = last.entry(&key.here).or_insert((place, None));
+        if other.is_none() && keys[*first].written != key.written {
+            *other = Some(place);
+        }
+    }
     let mut instead = BTreeMap::new();
-    for (place, one) in all.iter().enumerate() {
-        let is_same = |other: &&Condition| {
-            let plain = |condition: &Condition| Condition { name: String::new(), ..condition.clone() };
-            let written_alike =
-                plain(one) == plain(other) && events(experiment, one) == events(experiment, other);
-            !written_alike
-                && filled(&plain(one), cpus) == filled(&plain(other), cpus)
-                && filled_all(events(experiment, one), cpus) == filled_all(events(experiment, other), cpus)
-                && workloads(experiment, one) == workloads(experiment, other)
-        };
-        // of several the last: rounded to whole CPUs, it is the nearest to what it was
-        if let Some(other) = all[place + 1..].iter().rev().find(is_same) {
-            instead.insert(one.name.clone(), other.name.clone());
+    for (place, key) in keys.iter().enumerate() {
+        let Some((first, other)) = last.get(key.here.as_str()) else { continue };
+        let found = if keys[*first].written == key.written { *other } else { Some(*first) };
+        if let Some(found) = found.filter(|found| *found > place) {
+            let name = |place: usize| experiment.condition[place].name.clone();
+            instead.insert(name(place), name(found));
         }
     }
     instead
+}
+
+/// What a condition is without its name, as text: as it is written, and as it is on this machine.
+struct Keys {
+    written: String,
+    here: String,
+}
+
+impl Keys {
+    fn of(experiment: &Experiment, condition: &Condition, cpus: &Rescaled) -> Keys {
+        let plain = Condition { name: String::new(), ..condition.clone() };
+        let (events, runs) = (events(experiment, condition), workloads(experiment, condition));
+        let here = (filled(&plain, cpus), filled_all(events.clone(), cpus), runs);
+        // these types always are JSON, with keys in order
+        let text = |value: serde_json::Result<String>| value.unwrap_or_default();
+        Keys {
+            written: text(serde_json::to_string(&(plain, events))),
+            here: text(serde_json::to_string(&here)),
+        }
+    }
 }
 
 type Groups = BTreeMap<String, Settings>;
@@ -97,17 +119,16 @@ fn rename(experiment: &mut Experiment, instead: &BTreeMap<String, String>) {
             name.clone_from(other);
         }
     };
-    let names: Vec<String> = experiment.condition.iter().map(|condition| condition.name.clone()).collect();
-    let mut compared = Vec::new();
+    let names: HashSet<String> =
+        experiment.condition.iter().map(|condition| condition.name.clone()).collect();
+    let mut compared = HashSet::new();
     for one in &mut experiment.comparison {
         renamed(&mut one.baseline);
         renamed(&mut one.condition);
     }
     experiment.comparison.retain(|one| {
         let key = (one.measure.clone(), one.baseline.clone(), one.condition.clone(), one.load.clone());
-        let is_new = !compared.contains(&key);
-        compared.push(key);
-        is_new
+        compared.insert(key)
             && one.baseline != one.condition
             && names.contains(&one.baseline)
             && names.contains(&one.condition)
@@ -184,7 +205,7 @@ cpus = { "2 CPUs" = "two", "4 CPUs" = "four", "8 CPUs" = "all" }
         );
         let machine = topology::Machine::from_listing("numactl", &listing).unwrap();
         let found = rescale::rescale(experiment, &machine).unwrap();
-        here(experiment, &found, cpus as usize)
+        leave_out(experiment, &found, cpus as usize)
     }
 
     fn names(experiment: &Experiment) -> Vec<&str> {
@@ -213,7 +234,7 @@ cpus = { "2 CPUs" = "two", "4 CPUs" = "four", "8 CPUs" = "all" }
     fn what_was_written_alike_or_changes_or_runs_otherwise_stays() {
         // the same twice is a question of its own: how much do two runs differ?
         let mut alike = fixture::experiment(&["a", "b"]);
-        assert_eq!(here(&mut alike, &Rescaled::default(), 2), Ok(Vec::new()));
+        assert_eq!(leave_out(&mut alike, &Rescaled::default(), 2), Ok(Vec::new()));
         assert_eq!(names(&alike), ["a", "b"]);
         let mut changed = experiment();
         changed.event.push(crate::file::Event {

@@ -1,7 +1,6 @@
 //! Draws the reports of the tests' results to look at: `cargo run -p ringfence-report --example sample -- DIR`.
 
 #[allow(dead_code, missing_docs, clippy::unwrap_used)]
-#[path = "../tests/samples/mod.rs"]
 mod samples;
 
 use std::path::PathBuf;

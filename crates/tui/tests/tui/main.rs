@@ -2,11 +2,7 @@
 //! kernel's files. The same events make the same screen, so figures that depend on time are given.
 #![allow(clippy::panic, clippy::unwrap_used, clippy::print_stdout, reason = "a test's failure is a panic")]
 
-#[path = "tui/changes.rs"]
 mod changes;
-#[path = "tui/replay.rs"]
 mod replay;
-#[path = "tui/screens.rs"]
 mod screens;
-#[path = "tui/world.rs"]
 mod world;

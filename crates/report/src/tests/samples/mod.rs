@@ -89,6 +89,7 @@ pub fn measure(name: &str, unit: &str, better: Better) -> Measure {
         unit: unit.to_owned(),
         better,
         between: None,
+        target: BTreeMap::new(),
     }
 }
 
@@ -120,7 +121,7 @@ pub fn environment() -> Environment {
         ("NUMA nodes", "1"),
         ("memory", "8.0 GiB, no swap"),
         ("mitigations", "spectre_v2: retpolines; retbleed: untrained return thunk; all others not affected"),
-        ("governor", "not told by the hypervisor"),
+        ("governor", "not reported by the hypervisor"),
         ("transparent huge pages", "madvise"),
         ("hypervisor", "KVM"),
         ("cgroup version", "1 (cpuset, cpu, memory, blkio)"),
@@ -150,11 +151,11 @@ pub fn gates(foreign: f64) -> Vec<Gate> {
     vec![gate("foreign CPU", foreign, Some(0.05)), gate("steal", 0.002, Some(0.05))]
 }
 
-pub fn setting(group: &str, name: &str, asked: &str, written: &str) -> Setting {
+pub fn setting(group: &str, name: &str, requested: &str, written: &str) -> Setting {
     Setting {
         group: group.to_owned(),
         name: name.to_owned(),
-        asked: asked.to_owned(),
+        requested: requested.to_owned(),
         written: vec![written.to_owned()],
     }
 }
@@ -278,6 +279,7 @@ pub fn results(experiment: Experiment, repetitions: u32) -> Results {
         runs: Vec::new(),
         cells: Vec::new(),
         comparisons: Vec::new(),
+        targets: Vec::new(),
         notes: Vec::new(),
         complete: true,
     }

@@ -2,23 +2,14 @@
 //! workload, as the holder of a loop device, as an experiment.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "run as one of these it is a program")]
 
-#[path = "lab/borrowed.rs"]
 mod borrowed;
-#[path = "lab/conditions.rs"]
 mod conditions;
-#[path = "lab/division.rs"]
 mod division;
-#[path = "lab/drivers.rs"]
 mod drivers;
-#[path = "lab/experiments.rs"]
 mod experiments;
-#[path = "lab/oltp.rs"]
 mod oltp;
-#[path = "lab/real.rs"]
 mod real;
-#[path = "lab/tools.rs"]
 mod tools;
-#[path = "lab/workloads.rs"]
 mod workloads;
 
 use std::{ffi::OsString, path::PathBuf, process::ExitCode, sync::atomic::AtomicBool, time::Duration};
