@@ -7,9 +7,23 @@
 //! ```
 #![allow(clippy::panic, reason = "a broken promise is told by a panic here")]
 
+mod scratch;
+
+mod experiments; // files of the lab
+mod journals; // generations
+mod logs; // the recorder's
+mod machines; // listings
+mod requests; // to the daemon
+
 use kernel::{Fake, Host};
 use layout::{Reading, Severity, Source, read_cgconfig, read_cgrules, read_toml, render, to_toml};
 use units::{Bytes, CpuSet, Micros};
+
+pub use experiments::{experiment, results};
+pub use journals::journal;
+pub use logs::{log, log_records};
+pub use machines::machine;
+pub use requests::request;
 
 /// What takes any bytes.
 pub type Target = fn(&[u8]);
@@ -22,6 +36,13 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("cpu_list", cpu_list),
     ("setting", setting),
     ("group_list", group_list),
+    ("experiment", experiment),
+    ("results", results),
+    ("machine", machine),
+    ("journal", journal),
+    ("log", log),
+    ("log_records", log_records),
+    ("request", request),
 ];
 
 /// cgconfig.conf.

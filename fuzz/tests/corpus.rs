@@ -1,30 +1,50 @@
-//! The texts of `corpus/` and mutations of them, a bounded number from a fixed seed: the same ones every time.
+//! The texts of `corpus/` and mutations of them, a bounded number from a fixed seed: the same ones every time. Each target
+//! is a test.
 #![allow(clippy::unwrap_used, reason = "a corpus that cannot be read fails the test")]
 
 use std::{fs, path::Path};
 
 use fastrand::Rng;
+use libtest_mimic::{Arguments, Trial};
 
 /// Mutations of each text; `RF_FUZZ` says another number.
 const MUTATIONS: usize = 60;
+/// Memory that this process may take, in KiB: no text may ask for much more than its own length.
+const MEMORY: u64 = 1 << 20;
 
-#[test]
-fn texts_found_before_and_their_mutations_keep_every_promise() {
-    let mutations = std::env::var("RF_FUZZ").ok().and_then(|number| number.parse().ok()).unwrap_or(MUTATIONS);
-    for (name, target) in fuzz::TARGETS {
-        let texts = corpus(name);
-        assert!(texts.len() >= 5, "the corpus of {name} has gone");
-        let mut random = Rng::with_seed(20_261_121);
-        for text in &texts {
-            target(text);
-            for _ in 0..mutations {
-                target(&mutated(text, &texts, &mut random));
-            }
-        }
-    }
+fn main() {
+    let trial = |(name, target): &'static (&str, fuzz::Target)| {
+        Trial::test(*name, || {
+            corpus(name, *target);
+            Ok(())
+        })
+    };
+    libtest_mimic::run(&Arguments::from_args(), fuzz::TARGETS.iter().map(trial).collect()).exit();
 }
 
-fn corpus(name: &str) -> Vec<Vec<u8>> {
+/// Texts found before and their mutations keep every promise.
+fn corpus(name: &str, target: fuzz::Target) {
+    let mutations = std::env::var("RF_FUZZ").ok().and_then(|number| number.parse().ok()).unwrap_or(MUTATIONS);
+    let texts = texts(name);
+    assert!(texts.len() >= 5, "the corpus of {name} has gone");
+    let mut random = Rng::with_seed(20_261_121);
+    for text in &texts {
+        target(text);
+        for _ in 0..mutations {
+            target(&mutated(text, &texts, &mut random));
+        }
+    }
+    assert!(most_memory() < MEMORY, "{} KiB of memory", most_memory());
+}
+
+/// The most memory that this process took so far, in KiB.
+fn most_memory() -> u64 {
+    let status = fs::read_to_string("/proc/self/status").unwrap();
+    let most = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    most.trim().trim_end_matches(" kB").parse().unwrap()
+}
+
+fn texts(name: &str) -> Vec<Vec<u8>> {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus").join(name);
     let mut files: Vec<_> = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()).collect();
     files.sort();

@@ -27,8 +27,9 @@ pub struct Pair {
     pub peer: Times,
 }
 
-/// Makes all groups and applies again, by `command`: the times of the first, and of the second.
-pub fn measure(command: &[&str]) -> Result<[Pair; 2], String> {
+/// Makes all groups and applies again, by `command`: the times of the first, and of the second. Its peer is another
+/// program with the same arguments, or libcgroup's.
+pub fn measure(command: &[&str], peer: Option<&[&str]>) -> Result<[Pair; 2], String> {
     let cleared = Cleared::new()?;
     let directory = tempfile::tempdir_in("/var/tmp").map_err(|error| format!("/var/tmp: {error}"))?;
     let file = directory.path().join("cgconfig.conf");
@@ -36,8 +37,9 @@ pub fn measure(command: &[&str]) -> Result<[Pair; 2], String> {
     let state = directory.path().join("state");
     let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<String>>();
     let [shown, state_shown] = [&file, &state].map(|path| path.display().to_string());
-    let ours = words(&[command, &[&shown, "--state", &state_shown]].concat());
-    let peer = words(&["cgconfigparser", "-l", &shown]);
+    let with_state = |command: &[&str]| words(&[command, &[&shown, "--state", &state_shown]].concat());
+    let ours = with_state(command);
+    let peer = peer.map_or_else(|| words(&["cgconfigparser", "-l", &shown]), with_state);
 
     // by side, then fresh and again
     let mut times: [[Vec<Duration>; 2]; 2] = Default::default();

@@ -111,7 +111,8 @@ impl Drop for Groups {
     fn drop(&mut self) {
         let deadline = Instant::now() + PATIENCE;
         loop {
-            let deleted = GroupName::new(GROUP).and_then(|name| self.host.delete(&name, true));
+            let deleted =
+                GroupName::new(GROUP).map_err(Error::from).and_then(|name| self.host.delete(&name, true));
             match deleted {
                 Ok(_) | Err(Error::NoGroup { .. }) => return,
                 Err(error) if Instant::now() > deadline => return eprintln!("bench: {error}"),

@@ -25,7 +25,7 @@ mod cyclic;
 
 use std::{path::PathBuf, process::ExitCode};
 
-use measure::{Numbers, Times, timed};
+use measure::{Numbers, Times, run as run_command};
 use rows::{Row, Rows};
 use selection::{Part, Selection};
 
@@ -76,10 +76,19 @@ fn run() -> Result<bool, String> {
 }
 
 fn one_shots(selection: &Selection) -> Result<(), String> {
-    let rows = Rows::set_up(&selection.program)?;
+    let rows = Rows::set_up(&selection.program, selection.before.as_deref())?;
     for row in rows.rows.iter().filter(|row| selection.wants(row.name)) {
         match measure(row) {
-            Ok((ours, peer)) => show(row.name, &ours, &peer, row.goal, ""),
+            Ok(Sides { ours, peer, faults: [our_faults, peer_faults] }) => {
+                let most = row.most_faults.map(|most| format!(", goal {most}")).unwrap_or_default();
+                show(
+                    row.name,
+                    &ours,
+                    &peer,
+                    row.goal,
+                    &format!("  faults {our_faults} / {peer_faults}{most}"),
+                );
+            }
             Err(error) => println!("{:40} {error}", row.name),
         }
         interrupt::check()?;
@@ -93,13 +102,23 @@ fn applies(selection: &Selection) -> Result<(), String> {
         ("apply", &[program, "apply"], Some(0.2)),
         ("our cgconfigparser", &[program, "cgconfigparser", "-l"], Some(0.5)),
     ];
+    let before = selection.before.as_deref();
+    let peer_name = if before.is_some() { "before" } else { "cgconfigparser" };
     for (name, command, goal_unchanged) in rows {
         if !selection.wants(name) {
             continue;
         }
-        let [fresh, again] = applies::measure(command)?;
-        show(&format!("{name} / cgconfigparser, fresh"), &fresh.ours, &fresh.peer, Some(0.5), "");
-        show(&format!("{name} / cgconfigparser, again"), &again.ours, &again.peer, goal_unchanged, "");
+        let peer = before.map(|before| [&[before], &command[1..]].concat());
+        let [fresh, again] = applies::measure(command, peer.as_deref())?;
+        let goal = |goal: f64| before.is_none().then_some(goal);
+        show(&format!("{name} / {peer_name}, fresh"), &fresh.ours, &fresh.peer, goal(0.5), "");
+        show(
+            &format!("{name} / {peer_name}, again"),
+            &again.ours,
+            &again.peer,
+            goal_unchanged.and_then(goal),
+            "",
+        );
     }
     Ok(())
 }
@@ -232,17 +251,30 @@ fn show_numbers(name: &str, ours: &Numbers, peer: &Numbers, decimals: usize, goa
     println!("{name:40} {ours:>26} {peer:>26} {ratio:>6.2} {goal:>5.2}{more}");
 }
 
-fn measure(row: &Row) -> Result<(Times, Times), String> {
-    let mut times = [Vec::with_capacity(RUNS), Vec::with_capacity(RUNS)];
+/// What both sides of a row took.
+struct Sides {
+    ours: Times,
+    peer: Times,
+    /// The medians of page faults, ours first.
+    faults: [i64; 2],
+}
+
+fn measure(row: &Row) -> Result<Sides, String> {
+    let mut runs: [Vec<measure::Run>; 2] = Default::default();
     for run in 0..RUNS + WARM_UP {
-        // who goes first alternates too
+        // which side goes first alternates too
         for side in [run % 2, 1 - run % 2] {
-            let time = timed([&row.ours, &row.peer][side])?;
+            let done = run_command([&row.ours, &row.peer][side])?;
             if run >= WARM_UP {
-                times[side].push(time);
+                runs[side].push(done);
             }
         }
     }
-    let [ours, peer] = times;
-    Ok((Times::of(ours), Times::of(peer)))
+    let faults = runs.each_ref().map(|runs| {
+        let mut faults: Vec<i64> = runs.iter().map(|run| run.faults).collect();
+        faults.sort_unstable();
+        faults[faults.len() / 2]
+    });
+    let [ours, peer] = runs.map(|runs| Times::of(runs.into_iter().map(|run| run.time).collect()));
+    Ok(Sides { ours, peer, faults })
 }

@@ -1,9 +1,11 @@
-//! Times of runs: how one is taken, and what is told of many. Decides nothing.
+//! Times and page faults of runs: how one is measured, and what is printed of many. Decides nothing.
 
 use std::{
     process::{Command, Stdio},
     time::{Duration, Instant},
 };
+
+use nix::sys::resource::{UsageWho, getrusage};
 
 /// The median of many times, and the middle half of them.
 pub struct Times {
@@ -50,14 +52,44 @@ impl Numbers {
     }
 }
 
+/// What one run of a command took.
+pub struct Run {
+    pub time: Duration,
+    /// Page faults without I/O of the command and of what it started; they can be counted without noise.
+    pub faults: i64,
+}
+
 /// Runs a command to its end.
-pub fn timed(words: &[String]) -> Result<Duration, String> {
+///
+/// # Errors
+/// It could not be started, or failed; the benchmark was interrupted.
+pub fn run(words: &[String]) -> Result<Run, String> {
     crate::interrupt::check()?;
     let [program, arguments @ ..] = words else { return Err("no command".to_owned()) };
     let mut command = Command::new(program);
     command.args(arguments).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    let before = faults()?;
     let started = Instant::now();
     let status = command.status().map_err(|error| format!("{program}: {error}"))?;
     let time = started.elapsed();
-    if status.success() { Ok(time) } else { Err(format!("{} failed: {status}", words.join(" "))) }
+    let faults = faults()? - before;
+    if status.success() {
+        Ok(Run { time, faults })
+    } else {
+        Err(format!("{} failed: {status}", words.join(" ")))
+    }
+}
+
+/// The time of one run of a command.
+///
+/// # Errors
+/// As [`run`].
+pub fn timed(words: &[String]) -> Result<Duration, String> {
+    run(words).map(|run| run.time)
+}
+
+/// Of all children that have ended.
+fn faults() -> Result<i64, String> {
+    let usage = getrusage(UsageWho::RUSAGE_CHILDREN).map_err(|error| format!("getrusage: {error}"))?;
+    Ok(usage.minor_page_faults())
 }

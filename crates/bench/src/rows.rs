@@ -12,23 +12,26 @@ pub struct Row {
     pub name: &'static str,
     pub ours: Vec<String>,
     pub peer: Vec<String>,
-    /// The largest ratio that we want; `None` for rows that only tell the floor.
+    /// The largest ratio that we want; `None` for rows that only show the floor.
     pub goal: Option<f64>,
+    /// The most page faults that we want of ours.
+    pub most_faults: Option<i64>,
 }
 
 /// The rows, and the groups they need, which go with them.
 pub struct Rows {
     pub rows: Vec<Row>,
-    /// Held for their end.
+    /// Removed with the rows.
     _groups: Groups,
-    _links: TempDir,
+    _links: [Option<TempDir>; 2],
 }
 
 /// Groups for the listing row.
 const MANY: usize = 1_000;
 
 impl Rows {
-    pub fn set_up(program: &str) -> Result<Rows, String> {
+    /// With `before`, the peer of each of our commands is the same command of that program.
+    pub fn set_up(program: &str, before: Option<&str>) -> Result<Rows, String> {
         let groups = Groups::new()?;
         let controllers = [Controller::Cpu, Controller::Memory, Controller::Pids];
         for controllers in [&controllers[..], &controllers[..1]] {
@@ -40,11 +43,21 @@ impl Rows {
         }
         let cpu_only = format!("{GROUP}/many");
         let directory = groups.place(&cpu_only, Controller::Cpu)?.directory;
+        let links_before = before.map(links).transpose()?;
         let links = links(program)?;
         let old = links.path().display();
         let words = |line: String| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
-        let row =
-            |name, ours: String, peer: String, goal| Row { name, ours: words(ours), peer: words(peer), goal };
+        let earlier = |ours: &str| -> Option<String> {
+            let link = ours.strip_prefix(&format!("{old}/")).zip(links_before.as_ref());
+            let ours_by_path = ours.strip_prefix(program).zip(before);
+            link.map(|(command, links)| format!("{}/{command}", links.path().display()))
+                .or_else(|| ours_by_path.map(|(arguments, before)| format!("{before}{arguments}")))
+        };
+        let row = |name, ours: String, peer: String, goal| {
+            let (peer, goal) = earlier(&ours).map_or((peer, goal), |earlier| (earlier, None));
+            Row { name, ours: words(ours), peer: words(peer), goal, most_faults: None }
+        };
+        let within = |most_faults, row: Row| Row { most_faults: Some(most_faults), ..row };
         let table = vec![
             row("true, alone and alone", "/bin/true".into(), "/bin/true".into(), None),
             row(
@@ -53,17 +66,23 @@ impl Rows {
                 format!("cgexec -g cpu:{cpu_only} /bin/true"),
                 Some(0.6),
             ),
-            row(
-                "run / cgexec, cpu memory pids",
-                format!("{program} run {GROUP} -- /bin/true"),
-                format!("cgexec -g cpu,memory,pids:{GROUP} /bin/true"),
-                Some(0.6),
+            within(
+                95,
+                row(
+                    "run / cgexec, cpu memory pids",
+                    format!("{program} run {GROUP} -- /bin/true"),
+                    format!("cgexec -g cpu,memory,pids:{GROUP} /bin/true"),
+                    Some(0.6),
+                ),
             ),
-            row(
-                "set / cgset, one value",
-                format!("{program} set --quiet {GROUP} cpu.shares=512"),
-                format!("cgset -r cpu.shares=512 {GROUP}"),
-                Some(0.6),
+            within(
+                75,
+                row(
+                    "set / cgset, one value",
+                    format!("{program} set --quiet {GROUP} cpu.shares=512"),
+                    format!("cgset -r cpu.shares=512 {GROUP}"),
+                    Some(0.6),
+                ),
             ),
             row(
                 "get / cgget, one value",
@@ -102,7 +121,8 @@ impl Rows {
                 Some(0.4),
             ),
         ];
-        Ok(Rows { rows: table, _groups: groups, _links: links })
+        let _links = [Some(links), links_before];
+        Ok(Rows { rows: table, _groups: groups, _links })
     }
 }
 

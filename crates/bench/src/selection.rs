@@ -1,5 +1,6 @@
-//! Which program is measured, and which rows: `bench [PROGRAM] [WORD…]`. A word is a part, or text with which a word of a
-//! row's name begins: `daemon "1 ms" "16 at"`.
+//! Which program is measured, and which rows: `bench [PROGRAM] [--before PROGRAM] [WORD…]`. A word is a part, or text
+//! with which a word of a row's name begins: `daemon "1 ms" "16 at"`. With `--before`, the peer of each row is an earlier
+//! build of Ringfence.
 
 /// Rows that share their set-up.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -18,6 +19,8 @@ pub enum Part {
 /// What the arguments ask for.
 pub struct Selection {
     pub program: String,
+    /// An earlier build, which takes the peers' place in the parts that can do so: commands and apply.
+    pub before: Option<String>,
     /// None: all.
     parts: Vec<Part>,
     /// Words of a row's name begin with each of them.
@@ -60,15 +63,27 @@ impl Selection {
     /// Of the words after the program's name.
     ///
     /// # Errors
-    /// Texts without a part.
+    /// Texts without a part; `--before` without a program, or with a part whose peer is no command.
     pub fn of(words: impl Iterator<Item = String>) -> Result<Selection, String> {
         let mut words = words.peekable();
-        let program = words.next_if(|word| Part::named(word).is_none());
-        let (mut parts, mut texts) = (Vec::new(), Vec::new());
-        for word in words {
+        let program = words.next_if(|word| Part::named(word).is_none() && word != "--before");
+        let (mut parts, mut texts, mut before) = (Vec::new(), Vec::new(), None);
+        while let Some(word) = words.next() {
             match Part::named(&word) {
                 Some(part) => parts.push(part),
+                None if word == "--before" => {
+                    before = Some(words.next().ok_or("--before needs the path of a program")?);
+                }
                 None => texts.push(word),
+            }
+        }
+        if before.is_some() {
+            let able = [Part::Commands, Part::Apply];
+            if let Some(part) = parts.iter().find(|part| !able.contains(part)) {
+                return Err(format!("the rows of {} have no earlier build as their peer", part.name()));
+            }
+            if parts.is_empty() {
+                parts.extend(able);
             }
         }
         if parts.is_empty() && !texts.is_empty() {
@@ -76,7 +91,7 @@ impl Selection {
             return Err(format!("which part is meant?\nhint: name one of {names} before '{}'", texts[0]));
         }
         let program = program.unwrap_or_else(|| "target/release/ringfence".to_owned());
-        Ok(Selection { program, parts, texts })
+        Ok(Selection { program, before, parts, texts })
     }
 
     pub fn holds(&self, part: Part) -> bool {

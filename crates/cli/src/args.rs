@@ -1,36 +1,50 @@
 //! The arguments, from which help, completions and manual pages are made too.
 
 mod daemon;
+pub mod duration;
+mod help;
+mod kill;
 mod lab;
 mod layouts;
+mod machine;
+mod mistakes;
+mod read;
 mod watching;
 mod why;
 
 pub use daemon::{Daemon, LogLevel};
+pub use help::{width, wrapped};
+pub use kill::Kill;
 pub use lab::{Lab, LabCommand, LabRun};
 pub use layouts::{
-    Apply, Export, ExportTo, Generation, LayoutFile, PlanArgs, PlanForm, Revert, Schema, SchemaOf, StateArgs,
-    Status,
+    Apply, Check, Export, ExportTo, Generation, History, Import, PlanArgs, PlanForm, Revert, Schema,
+    SchemaOf, StateArgs, Status,
 };
+pub use machine::{Completions, Format, Links, Man, Mount, Perf, Settings, Topology};
+pub use mistakes::Mistake;
+pub use read::ALIASES;
 pub use watching::{Dump, Fields, LogArgs, Metrics, Pictures, Record, Top, Watch};
 pub use why::Why;
 
-use std::{ffi::OsString, path::PathBuf};
+use std::{ffi::OsString, path::PathBuf, time::Duration};
 
 use self::{
     daemon::DAEMON,
+    duration::between,
     watching::{DUMP, TOP, WATCH},
     why::WHY,
 };
-use clap::{Args as ClapArgs, FromArgMatches, Parser, Subcommand, ValueEnum};
+use clap::{Args as ClapArgs, Parser, Subcommand};
 
-const EXIT: &str = "\
-Exit status: 0 done, 1 failed and nothing was changed, 2 bad usage, 3 done in part, as the error tells, or
-something needs attention (doctor, status), 130 interrupted and put back (apply, undo).
-`run` ends with the program's own status; 125 if it could not be put into the group, 126 if it can't be
+/// The exit statuses, for the help and for the manual pages.
+pub const EXIT: &str = "\
+Exit status: 0 done; 1 failed, nothing was changed; 2 bad usage or bad input (options, a layout, an experiment); 3 partly \
+done (see the error), or attention needed (doctor, status); 130 interrupted and rolled back (apply, undo).
+
+`run` ends with the program's own status; 125 if the program could not be put into the group, 126 if it cannot be \
 executed, 127 if it is not found.
 
-libcgroup's commands are answered too, by their names (see links) or after ringfence: ringfence cgset --help";
+libcgroup's commands also work, through symlinks (see `links`) or as subcommands: ringfence cgset --help";
 
 /// Divides one Linux machine's CPUs, memory, I/O and more among databases, real-time tasks and everything else.
 #[derive(Debug, Parser)]
@@ -50,130 +64,101 @@ pub struct Everywhere {
     pub json: bool,
 }
 
-/// Adds a command's arguments.
-type Definition = fn(clap::Command) -> clap::Command;
-
-/// The commands that scripts call in loops. Building the definitions of all commands takes longer than most of
-/// these do, so they are read with their own alone.
-const FREQUENT: [(&str, Definition); 12] = [
-    ("create", Create::augment_args),
-    ("delete", Delete::augment_args),
-    ("freeze", Wait::augment_args),
-    ("get", Get::augment_args),
-    ("kill", Wait::augment_args),
-    ("list", List::augment_args),
-    ("move", Move::augment_args),
-    ("run", Run::augment_args),
-    ("set", Set::augment_args),
-    ("stat", Get::augment_args),
-    ("thaw", Wait::augment_args),
-    ("where", Where::augment_args),
-];
-
-impl Args {
-    /// Reads the command line.
-    pub fn read() -> Result<Args, clap::Error> {
-        let mut words: Vec<OsString> = std::env::args_os().collect();
-        if crate::program_name().as_deref() == Some("ringfenced") {
-            words.insert(1, "daemon".into());
-        }
-        let read = Self::read_run(&words).or_else(|| Self::read_frequent(&words));
-        read.map_or_else(|| Args::try_parse_from(words), Ok)
-    }
-
-    /// `run GROUP -- COMMAND…` as it stands: each process that is started waits for this.
-    fn read_run(words: &[OsString]) -> Option<Args> {
-        let [_, run, group, dashes, command @ ..] = words else { return None };
-        let group = group.to_str().filter(|group| !group.starts_with('-'))?;
-        (run == "run" && dashes == "--" && !command.is_empty()).then(|| Args {
-            everywhere: Everywhere { json: false },
-            command: Command::Run(Run { group: group.to_owned(), command: command.to_vec() }),
-        })
-    }
-
-    /// `None` for any other command, for help, and for mistakes: the whole definition says those better.
-    fn read_frequent(words: &[OsString]) -> Option<Args> {
-        let name = words.get(1)?.to_str()?;
-        let (name, augment) = FREQUENT.iter().find(|(frequent, _)| *frequent == name)?;
-        let command = augment(clap::Command::new(*name)).disable_help_flag(true);
-        let whole = Everywhere::augment_args(clap::Command::new("ringfence"))
-            .disable_help_flag(true)
-            .subcommand(command);
-        Args::from_arg_matches(&whole.try_get_matches_from(words).ok()?).ok()
-    }
-}
-
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Make a group, in every hierarchy or where the given controllers live
-    #[command(
-        after_help = "Example: ringfence create db/oltp1 --controllers cpu,cpuset,memory --tasks oracle:dba"
-    )]
+    /// Create a group, in every hierarchy or where the given controllers live
+    #[command(after_help = "Examples:
+  ringfence create db/oltp1
+  ringfence create db/oltp1 --controllers cpu,cpuset,memory --tasks oracle:dba")]
     Create(Create),
-    /// Remove a group that holds no tasks
-    #[command(after_help = "Example: ringfence delete --recursive db")]
+    /// Remove groups that contain no tasks
+    #[command(
+        visible_alias = "rm",
+        after_help = "Examples:
+  ringfence delete db/oltp1
+  ringfence delete --recursive db"
+    )]
     Delete(Delete),
     /// List groups
-    #[command(after_help = "Example: ringfence list --tree db")]
+    #[command(
+        visible_alias = "ls",
+        after_help = "Examples:
+  ringfence list
+  ringfence list --tree db"
+    )]
     List(List),
-    /// Show what a group's settings are
-    #[command(after_help = "Example: ringfence get db/oltp1 memory.max cpu.cfs_quota_us")]
+    /// Show a group's settings
+    #[command(after_help = "Examples:
+  ringfence get db/oltp1
+  ringfence get db/oltp1 memory.max cpu.cfs_quota_us")]
     Get(Get),
     /// Change a group's settings, all of them or none
-    #[command(after_help = "Examples:
+    #[command(
+        after_help = "Without write permission the request goes to ringfenced, if it is running; it accepts the \
+group's `admin` from the layout.
+
+Examples:
   ringfence set db/oltp1 cpuset.cpus=0-7 cpuset.mems=0 memory.max=8G cpu.max=150%
   ringfence set iothrottle 'io.max=/dev/sdb riops=10'
-  ringfence set db/oltp2 --from db/oltp1
-
-A user who may not write the group asks ringfenced, if it runs: it lets the group's admin in the layout.")]
+  ringfence set db/oltp2 --from db/oltp1"
+    )]
     Set(Set),
     /// Run a program inside a group
-    #[command(after_help = "Example: ringfence run db/oltp1 -- pgbench -S -T 30")]
+    #[command(visible_alias = "exec", after_help = "Example: ringfence run db/oltp1 -- pgbench -S -T 30")]
     Run(Run),
     /// Put running processes or threads into a group
-    #[command(after_help = "Example: ringfence move db/oltp1 --tree 4711
-
-A user who may not write the group asks ringfenced, if it runs: it lets the group's tasks user in the layout move
-processes of his own.")]
-    Move(Move),
-    /// Tell which group a process is in, per hierarchy
-    #[command(after_help = "Example: ringfence where 4711")]
-    Where(Where),
-    /// Put processes where the rules say they belong, and tell why
     #[command(
-        after_help = "Without --rules: the layout in /etc/ringfence, then /etc/cgrules.conf and /etc/cgrules.d.
+        after_help = "Without write permission the request goes to ringfenced, if it is running; it lets the \
+group's `tasks` user from the layout move processes of their own.
+
+Examples:
+  ringfence move db/oltp1 4711
+  ringfence move db/oltp1 --tree 4711"
+    )]
+    Move(Move),
+    /// Show which groups a process is in, or what may run on a CPU
+    #[command(after_help = "Examples:
+  ringfence where 4711
+  ringfence where --cpu 0")]
+    Where(Where),
+    /// Put processes where the rules say they belong, with the reasons
+    #[command(after_help = "Without --rules: the layout in /etc/ringfence, then /etc/cgrules.conf and \
+/etc/cgrules.d.
 
 Examples:
   ringfence classify --dry-run 4711
   ringfence classify --dry-run
-  ringfence classify --rules cgrules.conf 4711 4712"
-    )]
+  ringfence classify --rules cgrules.conf 4711 4712")]
     Classify(Classify),
     /// Stop all tasks of a group, and wait until they have stopped
-    #[command(after_help = "Example: ringfence freeze batch --timeout 10")]
+    #[command(after_help = "Example: ringfence freeze batch --timeout 10s")]
     Freeze(Wait),
     /// Let a frozen group's tasks run again
     #[command(after_help = "Example: ringfence thaw batch")]
     Thaw(Wait),
     /// Kill all processes of a group and below, and wait until they are gone
-    #[command(after_help = "Example: ringfence kill batch")]
-    Kill(Wait),
+    #[command(after_help = "Examples:\n  ringfence kill batch\n  ringfence kill batch --signal TERM")]
+    Kill(Kill),
     /// Show what a group uses
-    #[command(after_help = "Example: ringfence stat db/oltp1 memory.current cpu.stat")]
+    #[command(after_help = "Examples:
+  ringfence stat db/oltp1
+  ringfence stat db/oltp1 memory.current cpu.stat")]
     Stat(Get),
-    /// Show what groups get, use and wait for, again and again
+    /// Show what groups get, use and wait for, refreshed every interval
     #[command(after_help = WATCH)]
     Watch(Watch),
-    /// Show the groups, their settings and tasks, and the machine on the screen, and change them there
+    /// Show groups, settings, tasks and the machine full-screen, and change them there
     #[command(after_help = TOP)]
     Top(Top),
     /// Record what groups get, use and wait for, until Ctrl-C or SIGTERM
-    #[command(after_help = "A log whose end was cut off (kill -9, a full disk) is told and gone on with.
-`ringfence dump` and `ringfence watch --at` read it.
+    #[command(
+        after_help = "If the last record is incomplete (kill -9, full disk), a warning is printed and \
+recording continues. `ringfence dump` and `ringfence watch --at` read the log.
 
 Examples:
   ringfence record
-  ringfence record --directory /var/tmp/log --interval 5s --size 100M db")]
+  ringfence record --directory /var/tmp/log --interval 5s --size 100M db"
+    )]
     Record(Record),
     /// Print what was recorded
     #[command(after_help = DUMP)]
@@ -183,47 +168,60 @@ Examples:
   ringfence metrics
   ringfence metrics --textfile /var/lib/prometheus/node-exporter/ringfence.prom")]
     Metrics(Metrics),
-    /// Explain the figures that watch, dump and record know
+    /// Explain the figures of watch, dump and record
     #[command(after_help = "Examples:
-  ringfence fields memory.*
+  ringfence fields 'memory.*'
   ringfence fields cpuacct.usage")]
     Fields(Fields),
     /// Count hardware and software events of a group with perf(1)
     #[command(
-        after_help = "Example: ringfence perf db/oltp1 --seconds 10 -- cycles,instructions,context-switches"
+        after_help = "Example: ringfence perf db/oltp1 --for 10s -- cycles,instructions,context-switches"
     )]
     Perf(Perf),
-    /// Tell what held a group back in the last seconds, and the command that would change it
+    /// Show what slowed a group down in the last seconds, and the command that changes it
     #[command(after_help = WHY)]
     Why(Why),
     /// Check what this machine offers, what is missing, and how to get it
     #[command(after_help = "Example: ringfence doctor")]
     Doctor,
     /// Show the machine: NUMA nodes, cores, CPUs, caches, block devices
-    #[command(after_help = "Example: ringfence topology --machine numactl.txt --format svg > machine.svg")]
+    #[command(after_help = "Examples:
+  ringfence topology
+  ringfence topology --machine numactl.txt --format svg > machine.svg")]
     Topology(Topology),
     /// Explain the settings: values, ranges, files on cgroup v1 and v2
-    #[command(after_help = "Example: ringfence settings memory.max")]
+    #[command(after_help = "Examples:
+  ringfence settings
+  ringfence settings 'memory.*'
+  ringfence settings memory.max")]
     Settings(Settings),
     /// Mount a controller's cgroup v1 hierarchy
     #[command(after_help = "Example: ringfence mount net_cls")]
     Mount(Mount),
-    /// Unmount a controller's cgroup v1 hierarchy that holds no groups
+    /// Unmount a controller's cgroup v1 hierarchy that contains no groups
     #[command(after_help = "Example: ringfence umount net_cls")]
     Umount(Mount),
-    /// Check a layout; every error at once
-    #[command(after_help = "Also says whether its users exist here, and warns if it is for another machine.
+    /// Check a layout and list all of its errors
+    #[command(
+        visible_alias = "validate",
+        after_help = "Also reports users that do not exist here, and warns if \
+the layout is for another machine. It does not ask the kernel: `ringfence plan` does.
 
 Examples:
   ringfence check
   ringfence check layout.toml
-  ringfence check --json /etc/cgconfig.conf")]
-    Check(LayoutFile),
+  ringfence check --json /etc/cgconfig.conf"
+    )]
+    Check(Check),
     /// Turn libcgroup's configuration into a layout
-    #[command(after_help = "Examples:
-  ringfence import /etc/cgconfig.conf > layout.toml
-  ringfence import /etc/cgrules.conf > layout.d/rules.toml")]
-    Import(LayoutFile),
+    #[command(after_help = "Without FILE: /etc/cgconfig.conf, /etc/cgconfig.d, /etc/cgrules.conf and \
+/etc/cgrules.d, those that exist. Comments are not carried over.
+
+Examples:
+  ringfence import > layout.toml
+  ringfence import /etc/cgconfig.conf /etc/cgconfig.d > layout.toml
+  ringfence import cgrules.conf > layout.d/rules.toml")]
+    Import(Import),
     /// Turn a layout into libcgroup's configuration or commands
     #[command(after_help = "Examples:
   ringfence export layout.toml --to cgconfig > /etc/cgconfig.conf
@@ -232,27 +230,37 @@ Examples:
     /// Print the JSON schema of layout or experiment files, for editors
     #[command(after_help = "Example: ringfence schema layout > layout.schema.json")]
     Schema(Schema),
-    /// Show what a layout would change, and why
-    #[command(after_help = "Examples:
+    /// Show what a layout would change
+    #[command(
+        visible_alias = "diff",
+        after_help = "One block per group: + is added, ~ is changed, - is removed \
+or goes back. -v shows every step in its order, with the file and the reason.
+
+Examples:
   ringfence plan
+  ringfence plan -v layout.toml
   ringfence plan --json layout.toml
-  ringfence plan layout.toml --machine numactl.txt --as cgset")]
+  ringfence plan layout.toml --machine numactl.txt --as cgset"
+    )]
     Plan(PlanArgs),
     /// Divide the machine as a layout says, all of it or nothing
-    #[command(after_help = "Ctrl-C stops it between two steps, and puts back what was done.
+    #[command(after_help = "Ctrl-C stops between two steps and rolls back what was done.
 
 Examples:
   ringfence apply
+  ringfence apply layout.toml --dry-run
   ringfence apply layout.toml --confirm 60s")]
     Apply(Apply),
-    /// Let a change stay that was applied with --confirm
+    /// Keep a change that was applied with --confirm
     #[command(after_help = "Examples:
   ringfence confirm
   ringfence confirm 7")]
     Confirm(Generation),
     /// Go back to the state before the last apply, or after an earlier generation
     #[command(
-        after_help = "A group with tasks in it stays, and is told (exit status 3). An undo can be undone: name the generation.
+        visible_alias = "rollback",
+        after_help = "Groups that still contain tasks stay and are listed (exit \
+status 3). An undo can be undone: name the generation.
 
 Examples:
   ringfence undo       # the last apply
@@ -261,17 +269,24 @@ Examples:
     )]
     Undo(Generation),
     /// List what was applied and undone: who, when, what, with which result
-    #[command(after_help = "Examples:
+    #[command(after_help = "* marks the generations that are in effect.
+
+Examples:
   ringfence history
-  ringfence history --json")]
-    History(StateArgs),
-    /// Show the groups that were applied, what they use, and where they are no longer as asked
+  ringfence history 3
+  ringfence history -n 10 --json")]
+    History(History),
+    /// Show the applied groups, what they use, and where they drifted
     #[command(
-        after_help = "Exit status 3: something is no longer as it was applied, or not as the named layout asks.
+        after_help = "One line per group: what it was given, its tasks, what it uses. -v shows every setting \
+with the value that the kernel has, the tasks by name, and the directories.
+
+Exit status 3: something drifted from what was applied, or from the layout named with --layout.
 
 Examples:
   ringfence status
-  ringfence status /etc/ringfence
+  ringfence status db/oltp1 -v
+  ringfence status --layout /etc/ringfence
   ringfence status --json
   ringfence status --svg > machine.svg"
     )]
@@ -282,20 +297,35 @@ Examples:
     /// Apply the layout, put every process into its group, and keep it so (ringfenced)
     #[command(after_help = DAEMON)]
     Daemon(Daemon),
-    /// Have the daemon read its configuration again; on an error it keeps the old one, and the error is told
+    /// Reload the daemon's configuration; on an error the old one stays active
     #[command(after_help = "Example: ringfence reload")]
-    Reload,
+    Reload(Socket),
     /// Measure what a division does to workloads on this machine
     #[command(after_help = lab::LAB)]
     Lab(Lab),
     /// Print completions for a shell
-    #[command(after_help = "Example: ringfence completions bash > /etc/bash_completion.d/ringfence")]
+    #[command(
+        after_help = "Groups, settings, fields, studies and generations are completed as they are on this \
+machine.
+
+Examples:
+  ringfence completions bash > /etc/bash_completion.d/ringfence
+  ringfence completions zsh > /usr/local/share/zsh/site-functions/_ringfence
+  ringfence completions fish > ~/.config/fish/completions/ringfence.fish"
+    )]
     Completions(Completions),
-    /// Make links by which libcgroup's commands are answered: cgset, cgexec, lscgroup and the others
+    /// Install symlinks for libcgroup's commands: cgset, cgexec, lscgroup and the others
     #[command(after_help = "Example: ringfence links /usr/local/sbin")]
     Links(Links),
     /// Write the manual pages into a directory
-    #[command(after_help = "Example: ringfence man /usr/local/share/man/man1")]
+    #[command(
+        after_help = "Section 1 for the commands, section 5 for the layout file: man1 and man5 are made below \
+a directory named man, else all pages go into DIRECTORY.
+
+Examples:
+  ringfence man /usr/local/share/man
+  ringfence man /tmp/pages"
+    )]
     Man(Man),
     /// A built-in workload (started by `lab`)
     #[command(hide = true)]
@@ -306,25 +336,30 @@ Examples:
 pub struct Create {
     /// The group, for example db/oltp1; with a leading slash from the hierarchy's root
     pub group: String,
-    /// Controllers, comma-separated; v1 or v2 names, name=X for a named v1 hierarchy, core for v2 without any
-    /// [default: all]
+    /// Controllers, comma-separated; v1 or v2 names, name=X for a named v1 hierarchy, core for v2 without any [default:
+    /// all]
     #[arg(long, short, value_delimiter = ',')]
     pub controllers: Vec<String>,
     /// Who may put tasks in: USER, USER:GROUP or :GROUP
-    #[arg(long)]
+    #[arg(long, value_name = "OWNER")]
     pub tasks: Option<String>,
     /// Who may change the settings: USER, USER:GROUP or :GROUP
-    #[arg(long)]
+    #[arg(long, value_name = "OWNER")]
     pub admin: Option<String>,
     /// Octal mode of the directory
-    #[arg(long, value_parser = octal)]
+    #[arg(long, value_name = "MODE", value_parser = octal)]
     pub directory_mode: Option<u32>,
     /// Octal mode of the files of settings
-    #[arg(long, value_parser = octal)]
+    #[arg(long, value_name = "MODE", value_parser = octal)]
     pub file_mode: Option<u32>,
     /// Octal mode of the files that take tasks
-    #[arg(long, value_parser = octal)]
+    #[arg(long, value_name = "MODE", value_parser = octal)]
     pub tasks_mode: Option<u32>,
+}
+
+fn pid(text: &str) -> Result<u32, String> {
+    text.parse()
+        .map_err(|_| "expected the number of a process; pgrep -x NAME finds it by its name".to_owned())
 }
 
 fn octal(text: &str) -> Result<u32, String> {
@@ -335,7 +370,7 @@ fn octal(text: &str) -> Result<u32, String> {
 #[derive(Debug, ClapArgs)]
 pub struct Delete {
     /// The groups
-    #[arg(required = true)]
+    #[arg(required = true, value_name = "GROUP")]
     pub groups: Vec<String>,
     /// Also the groups below
     #[arg(long, short)]
@@ -356,8 +391,9 @@ pub struct Get {
     /// The group
     pub group: String,
     /// Settings, by any of their v1 or v2 names [default: all that the group has]
+    #[arg(value_name = "SETTING")]
     pub settings: Vec<String>,
-    /// Print the values alone
+    /// Print only the values
     #[arg(long, short)]
     pub values: bool,
 }
@@ -369,15 +405,17 @@ pub struct Set {
     /// SETTING=VALUE, by any v1 or v2 name
     #[arg(required_unless_present = "from", value_name = "SETTING=VALUE")]
     pub settings: Vec<String>,
-    /// First take over the settings of this group
+    /// Copy this group's settings first
     #[arg(long, value_name = "GROUP")]
     pub from: Option<String>,
     /// Also all groups below
     #[arg(long, short)]
     pub recursive: bool,
-    /// Say nothing but errors and warnings
+    /// Print only errors and warnings
     #[arg(long, short)]
     pub quiet: bool,
+    #[command(flatten)]
+    pub socket: Socket,
 }
 
 #[derive(Debug, ClapArgs)]
@@ -394,21 +432,34 @@ pub struct Move {
     /// The group; / for the root group
     pub group: String,
     /// Process numbers
-    #[arg(required = true, value_name = "PID")]
+    #[arg(required = true, value_name = "PID", value_parser = pid)]
     pub pids: Vec<u32>,
-    /// The numbers are threads, which move alone
+    /// Treat the numbers as thread IDs and move only those threads
     #[arg(long, conflicts_with = "tree")]
     pub threads: bool,
     /// Also all descendants of these processes
     #[arg(long)]
     pub tree: bool,
+    #[command(flatten)]
+    pub socket: Socket,
+}
+
+/// For commands that speak to the daemon.
+#[derive(Debug, Default, Clone, ClapArgs)]
+pub struct Socket {
+    /// The daemon's control socket [default: RINGFENCE_SOCKET, or /run/ringfence/ringfenced.sock]
+    #[arg(long, value_name = "PATH")]
+    pub socket: Option<PathBuf>,
 }
 
 #[derive(Debug, ClapArgs)]
 pub struct Where {
-    /// Process or thread numbers [default: the shell that asks]
+    /// Process or thread numbers [default: the shell that runs this]
     #[arg(value_name = "PID")]
     pub pids: Vec<u32>,
+    /// Show which groups and tasks may run on this CPU, and which tasks ran there last
+    #[arg(long, value_name = "CPU", conflicts_with = "pids")]
+    pub cpu: Option<u32>,
 }
 
 #[derive(Debug, ClapArgs)]
@@ -416,10 +467,10 @@ pub struct Classify {
     /// Process numbers
     #[arg(value_name = "PID", required_unless_present_any = ["dry_run", "all"])]
     pub pids: Vec<u32>,
-    /// Only tell what would be done, and why; without PIDs for all processes
+    /// Only show what would be done, and why; without PIDs for all processes
     #[arg(long, short = 'n')]
     pub dry_run: bool,
-    /// All processes, but those that were put into one of our groups by hand
+    /// All processes except those that were put into one of our groups by hand
     #[arg(long, conflicts_with = "pids")]
     pub all: bool,
     /// Rules instead of the system's: a layout, cgrules.conf or cgconfig.conf (for its templates)
@@ -431,78 +482,9 @@ pub struct Classify {
 pub struct Wait {
     /// The group
     pub group: String,
-    /// Seconds to wait
-    #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u64).range(0..=86_400))]
-    pub timeout: u64,
-}
-
-#[derive(Debug, ClapArgs)]
-pub struct Perf {
-    /// The group
-    pub group: String,
-    /// How long
-    #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=86_400))]
-    pub seconds: u64,
-    /// Events as perf names them, comma-separated or apart
-    #[arg(required = true, last = true)]
-    pub events: Vec<String>,
-}
-
-#[derive(Debug, ClapArgs)]
-pub struct Topology {
-    /// A listing instead of this machine: numactl --hardware, lscpu, per-CPU listing, hwloc XML, or our JSON;
-    /// several are merged
-    #[arg(long, value_name = "FILE")]
-    pub machine: Vec<PathBuf>,
-    /// The form
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    pub format: Format,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Format {
-    /// A short overview
-    Text,
-    /// As `numactl --hardware` prints it
-    Numactl,
-    /// A table per CPU: package, siblings, core
-    Cpus,
-    /// A drawing
-    Svg,
-}
-
-#[derive(Debug, ClapArgs)]
-pub struct Settings {
-    /// Settings, by any of their names [default: a list of all]
-    pub names: Vec<String>,
-}
-
-#[derive(Debug, ClapArgs)]
-pub struct Mount {
-    /// v1 controllers, for example blkio; several together share one hierarchy
-    #[arg(required = true, value_name = "CONTROLLER")]
-    pub controllers: Vec<String>,
-    /// Where [default: a directory beside the other hierarchies]
-    #[arg(long, value_name = "DIRECTORY")]
-    pub at: Option<PathBuf>,
-}
-
-#[derive(Debug, ClapArgs)]
-pub struct Completions {
-    /// The shell
-    pub shell: clap_complete::Shell,
-}
-
-#[derive(Debug, ClapArgs)]
-pub struct Links {
-    /// The directory
-    pub directory: PathBuf,
-}
-
-#[derive(Debug, ClapArgs)]
-pub struct Man {
-    /// The directory
-    pub directory: PathBuf,
+    /// How long to wait, such as 10, 10s or 1m
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = between("0s", "1d"))]
+    pub timeout: Duration,
 }
 
 #[derive(Debug, ClapArgs)]

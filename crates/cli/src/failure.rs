@@ -1,9 +1,12 @@
-//! Why a command did not do what it was asked, with a mend and an exit status. The statuses are documented here
+//! Why a command failed, with a hint and an exit status. The statuses are documented here
 //! and in `ringfence --help`.
 
 use std::fmt::Display;
 
 use rustix::io::Errno;
+use serde_json::json;
+
+use crate::output;
 
 /// It failed, and nothing was changed.
 pub const FAILED: u8 = 1;
@@ -22,9 +25,9 @@ pub struct Failure {
     pub message: String,
     pub hint: Option<String>,
     pub code: u8,
-    /// It failed for want of a right, and whoever has it could do the same: the daemon may be asked.
+    /// It failed because of a missing permission: the daemon may do it instead.
     pub denied: bool,
-    /// What is wrong with a layout, already told with its text; for those who read JSON.
+    /// What is wrong with a layout, already printed with its text; for JSON.
     pub diagnostics: Vec<layout::Diagnostic>,
 }
 
@@ -47,21 +50,62 @@ impl Failure {
         Failure { hint: Some(hint.to_string()), ..self }
     }
 
+    pub fn maybe_hint(self, hint: Option<String>) -> Failure {
+        Failure { hint: hint.or(self.hint), ..self }
+    }
+
     pub fn code(self, code: u8) -> Failure {
         Failure { code, ..self }
     }
 
+    /// Says it: on standard error for people, and as an object on standard output with --json. The exit
+    /// status.
+    pub fn reported(&self, as_json: bool) -> u8 {
+        output::error(&self.rendered());
+        if as_json && !output::is_answered() {
+            let mut answer = json!({ "error": {
+                "message": self.message,
+                "hint": self.hint,
+                "place": self.place(),
+            }});
+            if !self.diagnostics.is_empty() {
+                answer["diagnostics"] = json!(self.diagnostics);
+            }
+            // a reader who went away has the status
+            let _ = output::json(&answer);
+        }
+        self.code
+    }
+
+    /// The first error's place in a file.
+    fn place(&self) -> Option<&layout::Origin> {
+        let errors = self.diagnostics.iter().filter(|one| one.severity == layout::Severity::Error);
+        errors.filter_map(|one| one.origin.as_ref()).next()
+    }
+
     /// `error: …` and, on a line of its own, `hint: …`.
     pub fn rendered(&self) -> String {
-        let hint = self.hint.as_ref().map(|hint| format!("hint: {hint}\n")).unwrap_or_default();
-        format!("ringfence: error: {}\n{hint}", self.message)
+        let hint =
+            self.hint.as_ref().map(|hint| format!("hint: {}\n", printable_lines(hint))).unwrap_or_default();
+        format!("ringfence: error: {}\n{hint}", printable_lines(&self.message))
+    }
+}
+
+/// Paths and names in a message are others' choice; its lines are ours.
+pub fn printable_lines(text: &str) -> String {
+    text.split('\n').map(units::printable).collect::<Vec<_>>().join("\n")
+}
+
+impl From<settings::GroupNameError> for Failure {
+    fn from(error: settings::GroupNameError) -> Failure {
+        kernel::Error::from(error).into()
     }
 }
 
 impl From<kernel::Error> for Failure {
     fn from(error: kernel::Error) -> Failure {
         let code = match &error {
-            kernel::Error::BadName { .. } => USAGE,
+            kernel::Error::BadName(_) => USAGE,
             partial if partial.is_partial() => ATTENTION,
             _ => FAILED,
         };

@@ -7,28 +7,32 @@
 
 mod args;
 mod commands;
+mod completion;
+mod elevated;
 mod failure;
+mod manual;
 mod output;
 
 #[allow(unsafe_code, reason = "the C library calls a symbol of this name, once, with its arguments")]
 #[unsafe(no_mangle)]
 extern "C" fn main() -> i32 {
+    // set-user-ID, set-group-ID or file capabilities: the environment and the arguments are somebody else's
+    if elevated::is_elevated() {
+        output::error("ringfence does not run set-user-ID, set-group-ID or with file capabilities");
+        return i32::from(failure::FAILED);
+    }
     if program_name().as_deref() == Some(daemon::GATE) {
         return i32::from(commands::gate(std::env::args_os().skip(1)));
     }
-    if let Some(status) = as_libcgroup() {
+    if let Some(status) = completion::answered().or_else(as_libcgroup) {
         return i32::from(status);
     }
     let status = match args::Args::read() {
-        Ok(args) => commands::run(&args).unwrap_or_else(|failure| {
-            output::error(&failure.rendered());
-            failure.code
-        }),
-        Err(error) => {
-            // a closed standard output is the reader's wish
-            let _ = error.print();
-            if error.use_stderr() { failure::USAGE } else { 0 }
+        Ok(args) => {
+            let as_json = args.everywhere.json;
+            commands::run(&args).unwrap_or_else(|failure| failure.reported(as_json))
         }
+        Err(mistake) => mistake.reported(),
     };
     i32::from(status)
 }

@@ -1,10 +1,13 @@
 //! Printing: JSON or text, and a reader who goes away is no failure.
 
-use std::io::{self, Write};
+use std::{
+    io::{self, IsTerminal, Write},
+    sync::atomic::{AtomicBool, Ordering},
+};
 
 use serde::Serialize;
 
-use crate::failure::Failure;
+use crate::failure::{Failure, printable_lines};
 
 /// Prints text on standard output.
 pub fn text(text: &str) -> Result<(), Failure> {
@@ -17,8 +20,17 @@ pub fn text(text: &str) -> Result<(), Failure> {
     }
 }
 
+/// A whole JSON document was printed: there is one for each command.
+static ANSWERED: AtomicBool = AtomicBool::new(false);
+
+/// Was the answer printed as JSON already? Then an error is said on standard error alone.
+pub fn is_answered() -> bool {
+    ANSWERED.load(Ordering::Relaxed)
+}
+
 /// Prints a value as JSON.
 pub fn json(value: &impl Serialize) -> Result<(), Failure> {
+    ANSWERED.store(true, Ordering::Relaxed);
     let rendered = serde_json::to_string_pretty(value)
         .map_err(|error| Failure::new(format!("cannot render JSON: {error}")))?;
     text(&format!("{rendered}\n"))
@@ -26,10 +38,45 @@ pub fn json(value: &impl Serialize) -> Result<(), Failure> {
 
 /// Prints a warning on standard error.
 pub fn warning(message: &str) {
-    error(&format!("ringfence: warning: {message}\n"));
+    error(&format!("ringfence: warning: {}\n", printable_lines(message)));
 }
 
 /// Prints on standard error. Nothing can be said where that is full or closed, and nothing fails for it.
 pub fn error(text: &str) {
     let _ = io::stderr().lock().write_all(text.as_bytes());
+}
+
+/// Colours, where there is a terminal and NO_COLOR (<https://no-color.org>) does not forbid them.
+#[derive(Debug, Clone, Copy)]
+pub struct Paint {
+    on: bool,
+}
+
+impl Paint {
+    /// For standard output.
+    pub fn stdout() -> Paint {
+        let forbidden = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
+            || std::env::var_os("TERM").is_some_and(|terminal| terminal == "dumb");
+        Paint { on: !forbidden && io::stdout().is_terminal() }
+    }
+
+    pub fn good(self, text: &str) -> String {
+        self.in_colour("32", text)
+    }
+
+    pub fn changed(self, text: &str) -> String {
+        self.in_colour("33", text)
+    }
+
+    pub fn bad(self, text: &str) -> String {
+        self.in_colour("1;31", text)
+    }
+
+    pub fn strong(self, text: &str) -> String {
+        self.in_colour("1", text)
+    }
+
+    fn in_colour(self, colour: &str, text: &str) -> String {
+        if self.on { format!("\x1b[{colour}m{text}\x1b[0m") } else { text.to_owned() }
+    }
 }

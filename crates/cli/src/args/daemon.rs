@@ -5,15 +5,15 @@ use std::{net::SocketAddr, path::PathBuf, time::Duration};
 use clap::{Args as ClapArgs, ValueEnum};
 use units::Bytes;
 
-use super::watching::{interval, size};
+use super::{duration::between, watching::size};
 
 pub const DAEMON: &str = "\
 Without --layout and --rules: the layout in /etc/ringfence, then /etc/cgrules.conf and /etc/cgrules.d, with templates of
 /etc/cgconfig.conf and /etc/cgconfig.d. A link named ringfenced to this program is the same command.
 
-Signals: HUP reads layout, rules and templates anew, USR2 rules and templates, USR1 templates; with errors what was in
-force stays. TERM and INT end it and leave groups as they are. After a change of rules, reload: a restarted daemon takes
-a process in a group that no rule leads to for placed there by hand, and leaves it.
+Signals: HUP reads layout, rules and templates again, USR2 rules and templates, USR1 templates; if the new files have
+errors, the old configuration stays active. TERM and INT end it and leave groups as they are. After a change of rules,
+reload: after a restart, a process in a group that no rule names counts as placed by hand and is left there.
 
 The service takes more options from RINGFENCED_OPTIONS in /etc/default/ringfenced. docs/metrics.md lists the metrics.
 
@@ -37,58 +37,57 @@ pub struct Daemon {
     /// Only classify processes; leave the layout's groups as they are
     #[arg(long)]
     pub no_apply: bool,
-    /// Where the history is kept [default: RINGFENCE_STATE, or /var/lib/ringfence]
+    /// Directory of the history [default: RINGFENCE_STATE, or /var/lib/ringfence]
     #[arg(long, value_name = "DIRECTORY")]
     pub state: Option<PathBuf>,
-    /// Where it answers
+    /// Path of the control socket
     #[arg(long, value_name = "PATH", default_value = "/run/ringfence/ringfenced.sock")]
     pub socket: PathBuf,
-    /// Answer nowhere
+    /// Do not open a control socket
     #[arg(long, conflicts_with = "socket")]
     pub no_socket: bool,
-    /// Don't hold the starts of strict rules' programs: they are moved right after, as all others
+    /// Do not block exec for strict rules; move those programs after they start, like all others
     #[arg(long)]
     pub no_strict: bool,
-    /// Where something is no longer as applied, make it so again; else it is only told. What the layout says with 'keep'
-    /// goes before it
+    /// Repair drift instead of only reporting it. A group's `keep` in the layout takes precedence
     #[arg(long)]
     pub repair: bool,
-    /// How often that is looked at; 0: never
-    #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(0..=86_400))]
-    pub check: u64,
+    /// Interval between drift checks, such as 30, 30s or 5m; 0 disables them
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = between("0s", "1d"))]
+    pub check: Duration,
     /// Record samples of all groups into a log, which ringfence dump and watch --at read [default: RINGFENCE_LOG, or
     /// /var/log/ringfence]
     #[arg(long, value_name = "DIRECTORY", num_args = 0..=1)]
     pub record: Option<Option<PathBuf>>,
-    /// How often a sample is taken for it, 10ms to 1d
-    #[arg(long, value_name = "TIME", default_value = "1s", requires = "record", value_parser = interval)]
+    /// Interval between its samples, 10ms to 1d
+    #[arg(long, value_name = "TIME", default_value = "1s", requires = "record", value_parser = between("10ms", "1d"))]
     pub record_interval: Duration,
-    /// At most so much of it on disk, at least 1M; the oldest goes
+    /// Maximum size of the log on disk (at least 1M); the oldest records are deleted
     #[arg(long, value_name = "SIZE", default_value = "1G", requires = "record", value_parser = size)]
     pub record_size: Bytes,
-    /// Answer http://ADDRESS:PORT/metrics for Prometheus [default: 127.0.0.1:10947]; without a password, so name another
-    /// address than a loopback one only where all who reach it may read
+    /// Serve http://ADDRESS:PORT/metrics for Prometheus [default: 127.0.0.1:10947]. There is no password: use an address other
+    /// than loopback only where everybody who reaches it may read
     #[arg(long, value_name = "ADDRESS:PORT", num_args = 0..=1)]
     pub metrics: Option<Option<SocketAddr>>,
     /// Write the metrics into a file every 15 seconds, for a collector of text files (node_exporter reads *.prom)
     #[arg(long, value_name = "FILE")]
     pub textfile: Option<PathBuf>,
-    /// Metrics of at most so many groups; how many are left out is a metric
+    /// Export at most this many groups; the number omitted is itself a metric
     #[arg(long, value_name = "NUMBER", default_value_t = 1000)]
-    pub metrics_most: usize,
-    /// How much is told on standard error
+    pub metrics_max_groups: usize,
+    /// Log level on standard error
     #[arg(long, value_enum, default_value_t = LogLevel::Info)]
     pub log: LogLevel,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum LogLevel {
-    /// What failed
+    /// Errors
     Error,
-    /// And what may be wrong
+    /// Errors and warnings
     Warn,
-    /// And what was done
+    /// Errors, warnings and actions
     Info,
-    /// And every detail
+    /// Errors, warnings, actions and details
     Debug,
 }

@@ -7,10 +7,10 @@ use clap::{Args, Subcommand};
 /// Its help's end.
 pub const LAB: &str = "\
 An experiment is a study that comes with ringfence (`ringfence lab list`) or a TOML file; `ringfence schema experiment`
-tells what it may say.
+describes it.
 
-Exit status of run: 0 all runs were made and count; 1 it failed; 2 the experiment is wrong; 3 some runs are missing, as a
-gate rejected them; 4 it is not reproducible on this machine, as is told; 130 interrupted: finished runs are kept.
+Exit status of run: 0 all runs were made and count; 1 it failed; 2 the experiment file has errors; 3 some runs are missing,
+as a gate rejected them; 4 it is not reproducible on this machine; 130 interrupted: finished runs are kept.
 
 Examples:
   ringfence lab list
@@ -28,15 +28,15 @@ pub struct Lab {
 
 #[derive(Debug, Subcommand)]
 pub enum LabCommand {
-    /// List the studies that come with ringfence
+    /// List the studies that come with ringfence: how long they take, their tools and the CPUs they need
     List,
-    /// Print a study's file, to read it or to begin one's own with it
+    /// Print a study's file, to read it or to start your own from it
     #[command(after_help = "Example: ringfence lab show s5 > mine.toml")]
     Show {
         /// The study
         study: String,
     },
-    /// Check an experiment's file; every mistake at once
+    /// Check an experiment file: list all errors, how long it takes and what it can decide
     #[command(after_help = "Example: ringfence lab check mine.toml")]
     Check {
         /// A study or a file
@@ -45,20 +45,20 @@ pub enum LabCommand {
     },
     /// Run an experiment
     Run(LabRun),
-    /// Draw the report of results anew
+    /// Redraw the report of results
     #[command(after_help = "Example: ringfence lab report ringfence-results/tour-2026-01-31T080509Z")]
     Report {
         /// The directory of the results
         directory: PathBuf,
     },
-    /// Hold the results of two runs of an experiment against one another
+    /// Compare the results of two runs of the same experiment
     Compare {
         /// The directory of the results that are compared with
         baseline: PathBuf,
         /// The directory of the results that are compared
         directory: PathBuf,
     },
-    /// Remove what a killed experiment left; every other lab command that runs something does it too
+    /// Remove what a killed experiment left behind; lab list and lab run do it too
     Clean,
 }
 
@@ -70,7 +70,7 @@ pub struct LabRun {
     /// Fewer and shorter runs, as the experiment has it: minutes instead of an hour
     #[arg(long)]
     pub quick: bool,
-    /// How often each condition is run
+    /// Number of runs of each condition
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub repetitions: Option<u32>,
     /// The seed of the order in which conditions are run
@@ -86,10 +86,10 @@ pub struct LabRun {
     /// moved to the other CPUs for each such run, and back after it
     #[arg(long)]
     pub move_others: bool,
-    /// Where the results go [default: ringfence-results/NAME-TIME]
+    /// Directory of the results [default: ringfence-results/NAME-TIME]
     #[arg(long, value_name = "DIRECTORY")]
     pub directory: Option<PathBuf>,
-    /// Go on with an interrupted experiment
+    /// Continue an interrupted experiment
     #[arg(
         long,
         value_name = "DIRECTORY",

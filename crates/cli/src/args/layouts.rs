@@ -4,11 +4,39 @@ use std::{path::PathBuf, time::Duration};
 
 use clap::{Args as ClapArgs, ValueEnum};
 
+use super::duration::between;
+
+/// The layout by an option, as many other programs take it.
 #[derive(Debug, ClapArgs)]
-pub struct LayoutFile {
+pub struct FileOption {
+    /// The same as LAYOUT
+    #[arg(long, short, value_name = "PATH", conflicts_with = "layout")]
+    pub file: Option<PathBuf>,
+}
+
+impl FileOption {
+    /// Makes the positional argument what the option says.
+    pub fn replace_layout(&mut self, layout: &mut PathBuf) {
+        if let Some(file) = self.file.take() {
+            *layout = file;
+        }
+    }
+}
+
+#[derive(Debug, ClapArgs)]
+pub struct Check {
     /// A layout, cgconfig.conf or cgrules.conf; a directory with layout.toml and layout.d/*.toml
     #[arg(default_value = "/etc/ringfence")]
     pub layout: PathBuf,
+    #[command(flatten)]
+    pub file: FileOption,
+}
+
+#[derive(Debug, ClapArgs)]
+pub struct Import {
+    /// cgconfig.conf and cgrules.conf by any names, and directories of such files [default: the system's]
+    #[arg(value_name = "FILE")]
+    pub files: Vec<PathBuf>,
 }
 
 #[derive(Debug, ClapArgs)]
@@ -16,17 +44,17 @@ pub struct Export {
     /// The layout
     #[arg(default_value = "/etc/ringfence")]
     pub layout: PathBuf,
-    /// The form
+    /// Output format
     #[arg(long, value_enum)]
     pub to: ExportTo,
-    /// In the names of cgroup v2
+    /// Use the names of cgroup v2
     #[arg(long)]
     pub v2: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum ExportTo {
-    /// Our own
+    /// A layout of Ringfence
     Toml,
     /// libcgroup's configuration
     Cgconfig,
@@ -41,20 +69,27 @@ pub struct PlanArgs {
     /// The layout
     #[arg(default_value = "/etc/ringfence")]
     pub layout: PathBuf,
+    #[command(flatten)]
+    pub file: FileOption,
+    /// Show every step in its order, with the file that is written and the reason
+    #[arg(long, short)]
+    pub verbose: bool,
     /// Plan for a machine from its listing instead; several are merged
     #[arg(long, value_name = "FILE")]
     pub machine: Vec<PathBuf>,
     /// That machine has cgroup v1
     #[arg(long, requires = "machine")]
     pub v1: bool,
-    /// The form
-    #[arg(long = "as", value_enum, default_value_t = PlanForm::Steps)]
+    /// Output format
+    #[arg(long = "as", value_enum, value_name = "FORMAT", default_value_t = PlanForm::Steps)]
     pub form: PlanForm,
+    #[command(flatten)]
+    pub state: StateArgs,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum PlanForm {
-    /// Every step with its reason
+    /// One block per group; with -v every step with its reason
     Steps,
     /// cgset commands
     Cgset,
@@ -65,7 +100,7 @@ pub struct StateArgs {
     #[arg(
         long,
         value_name = "DIRECTORY",
-        help = "Where the history is kept [default: RINGFENCE_STATE, or /var/lib/ringfence]"
+        help = "Directory of the history [default: RINGFENCE_STATE, or /var/lib/ringfence]"
     )]
     pub state: Option<PathBuf>,
 }
@@ -75,22 +110,48 @@ pub struct Apply {
     /// The layout
     #[arg(default_value = "/etc/ringfence")]
     pub layout: PathBuf,
-    /// Undo it after so long, unless ringfence confirm comes; 60 or 60s
-    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    #[command(flatten)]
+    pub file: FileOption,
+    /// Only show what would change, as `ringfence plan` does
+    #[arg(long, short = 'n', conflicts_with = "confirm")]
+    pub dry_run: bool,
+    /// With --dry-run: every step with its reason
+    #[arg(long, short, requires = "dry_run")]
+    pub verbose: bool,
+    /// Apply a layout without groups, which undoes everything that earlier layouts applied
+    #[arg(long, short)]
+    pub yes: bool,
+    /// Undo it after this time, unless `ringfence confirm` comes first; such as 60, 60s or 5m
+    #[arg(long, value_name = "TIME", value_parser = whole_seconds)]
     pub confirm: Option<Duration>,
     #[command(flatten)]
     pub state: StateArgs,
 }
 
-fn seconds(text: &str) -> Result<Duration, String> {
-    let number = text.strip_suffix('s').unwrap_or(text).parse::<u64>();
-    let within = number.ok().filter(|seconds| (1..=86_400).contains(seconds));
-    within.map(Duration::from_secs).ok_or_else(|| "expected 1 to 86400 seconds, such as 60s".to_owned())
+impl Apply {
+    /// What `--dry-run` shows.
+    pub fn as_plan(&self) -> PlanArgs {
+        PlanArgs {
+            layout: self.layout.clone(),
+            file: FileOption { file: None },
+            verbose: self.verbose,
+            machine: Vec::new(),
+            v1: false,
+            form: PlanForm::Steps,
+            state: StateArgs { state: self.state.state.clone() },
+        }
+    }
+}
+
+/// The record keeps whole seconds: rounded up, so that nobody has less time than typed.
+fn whole_seconds(text: &str) -> Result<Duration, String> {
+    let span = between("1s", "1d")(text)?;
+    Ok(Duration::from_secs(span.as_secs() + u64::from(span.subsec_nanos() > 0)))
 }
 
 #[derive(Debug, ClapArgs)]
 pub struct Schema {
-    /// Of what
+    /// Of which file
     #[arg(value_enum, default_value_t = SchemaOf::Layout)]
     pub of: SchemaOf,
 }
@@ -105,8 +166,15 @@ pub enum SchemaOf {
 
 #[derive(Debug, ClapArgs)]
 pub struct Status {
+    /// Only these groups and those below them; a layout's path is taken as --layout
+    #[arg(value_name = "GROUP")]
+    pub groups: Vec<String>,
     /// Also show what this layout would still change
+    #[arg(long, short, value_name = "PATH")]
     pub layout: Option<PathBuf>,
+    /// Show every setting with the kernel's value, the tasks and the directories
+    #[arg(long, short)]
+    pub verbose: bool,
     /// Draw the machine, each CPU in the colour of the groups that have it
     #[arg(long, conflicts_with = "json")]
     pub svg: bool,
@@ -118,6 +186,17 @@ pub struct Status {
 pub struct Generation {
     /// The generation's number in the history
     pub generation: Option<u32>,
+    #[command(flatten)]
+    pub state: StateArgs,
+}
+
+#[derive(Debug, ClapArgs)]
+pub struct History {
+    /// Only this generation
+    pub generation: Option<u32>,
+    /// Only the last N generations
+    #[arg(long, short = 'n', value_name = "N", conflicts_with = "generation")]
+    pub last: Option<usize>,
     #[command(flatten)]
     pub state: StateArgs,
 }

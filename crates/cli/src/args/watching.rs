@@ -8,14 +8,19 @@ use std::{
 use clap::Args as ClapArgs;
 use units::Bytes;
 
+use super::{
+    Socket,
+    duration::{between, duration},
+};
+
 pub const WATCH: &str = "\
-Without --fields: use against allotment, and what held a group back. A field is named as
+Without --fields: what each group uses of its limits, and what slowed it down. A field is named as
 `ringfence fields` lists it, by its beginning (memory.*), or by the kernel's file (cpuacct.usage);
 machine.NAME is the machine's. Of several CPUs, nodes or devices the sum is shown; NAME/* shows
 each, NAME/3 or NAME/sda one.
 
 Ctrl-C ends it. --json prints an object a line, --csv a line per group, with numbers in whole units
-(CPUs, bytes, seconds, shares of 1); a figure that this kernel does not tell is left out.
+(CPUs, bytes, seconds, shares of 1); a figure that this kernel does not have is left out.
 
 Examples:
   ringfence watch
@@ -43,8 +48,7 @@ Examples:
 
 pub const DUMP: &str = "\
 A moment is RFC 3339 (2026-01-31T08:05:09Z, in UTC) or a time that passed ('10 min ago', '1h 30m ago').
-With --raw numbers are as they were read, and counters as they stood; else rates, and levels in
-whole units. --openmetrics prints raw counters with their times, as
+With --raw numbers are as they were read, counters are not turned into rates, and units are the kernel's. --openmetrics prints raw counters with their times, as
 `promtool tsdb create-blocks-from openmetrics` takes them.
 
 Examples:
@@ -52,31 +56,31 @@ Examples:
   ringfence dump --since 2026-01-31T08:00:00Z --until 2026-01-31T09:00:00Z --groups db --csv
   ringfence dump --since '1h ago' --fields cpu.*,memory.current --json --raw";
 
-/// Which pictures of the groups: what watch and top have in common.
+/// Which samples of the groups: what watch and top have in common.
 #[derive(Debug, ClapArgs)]
 pub struct Pictures {
     /// Only these groups and those below them; / for everything on the machine [default: all of ours]
     #[arg(value_name = "GROUP")]
     pub groups: Vec<String>,
-    /// How often, 10ms to 1d
-    #[arg(long, short, default_value = "1s", value_parser = interval)]
+    /// Interval, 10ms to 1d
+    #[arg(long, short, value_name = "TIME", default_value = "1s", value_parser = between("10ms", "1d"))]
     pub interval: Duration,
-    /// End after so many pictures
+    /// Exit after this many samples
     #[arg(long, short = 'n', value_parser = clap::value_parser!(u64).range(1..))]
     pub count: Option<u64>,
-    /// One picture, of one interval: --count 1
+    /// Print one sample and exit: --count 1
     #[arg(long, conflicts_with = "count")]
     pub once: bool,
-    /// Which figures, comma-separated
+    /// Fields to show, comma-separated
     #[arg(long, short, value_name = "FIELD", value_delimiter = ',')]
     pub fields: Vec<String>,
-    /// The groups with the most of this first, instead of as a tree
+    /// Sort by this field, largest first, instead of as a tree
     #[arg(long, value_name = "FIELD")]
     pub sort: Option<String>,
     /// Print comma-separated values
     #[arg(long)]
     pub csv: bool,
-    /// The recorder's log, as it was then: RFC 3339, or '10 min ago'
+    /// Read this moment from the recorder's log: RFC 3339, or '10 min ago'
     #[arg(long, value_name = "MOMENT", value_parser = moment, conflicts_with = "count")]
     pub at: Option<SystemTime>,
     #[command(flatten)]
@@ -100,11 +104,13 @@ pub struct Watch {
 pub struct Top {
     #[command(flatten)]
     pub pictures: Pictures,
+    #[command(flatten)]
+    pub socket: Socket,
 }
 
 #[derive(Debug, ClapArgs)]
 pub struct LogArgs {
-    /// Where the log is [default: RINGFENCE_LOG, or /var/log/ringfence]
+    /// Directory of the log [default: RINGFENCE_LOG, or /var/log/ringfence]
     #[arg(long, value_name = "DIRECTORY")]
     pub directory: Option<PathBuf>,
 }
@@ -113,13 +119,13 @@ pub struct LogArgs {
 pub struct Record {
     #[command(flatten)]
     pub log: LogArgs,
-    /// How often, 10ms to 1d
-    #[arg(long, short, default_value = "1s", value_parser = interval)]
+    /// Interval, 10ms to 1d
+    #[arg(long, short, value_name = "TIME", default_value = "1s", value_parser = between("10ms", "1d"))]
     pub interval: Duration,
-    /// End after so many samples
+    /// Exit after this many samples
     #[arg(long, short = 'n', value_parser = clap::value_parser!(u64).range(1..))]
     pub count: Option<u64>,
-    /// At most so much on disk, at least 1M; the oldest goes
+    /// Maximum size on disk, at least 1M; the oldest samples are deleted
     #[arg(long, default_value = "1G", value_parser = size)]
     pub size: Bytes,
     /// Only these groups and those below them; / for everything on the machine [default: all of ours]
@@ -137,7 +143,7 @@ pub struct Dump {
     /// Up to this moment [default: the log's end]
     #[arg(long, value_name = "MOMENT", value_parser = moment)]
     pub until: Option<SystemTime>,
-    /// Which figures, comma-separated, as `ringfence watch` takes them
+    /// Fields, comma-separated, as `ringfence watch` takes them
     #[arg(long, short, value_name = "FIELD", value_delimiter = ',')]
     pub fields: Vec<String>,
     /// Only these groups and those below them, comma-separated
@@ -159,10 +165,10 @@ pub struct Metrics {
     /// Only these groups and those below them; / for everything on the machine [default: all of ours]
     #[arg(value_name = "GROUP")]
     pub groups: Vec<String>,
-    /// Into a file, whole or not at all, for a collector of text files (node_exporter reads *.prom)
+    /// Write into a file, atomically, for a collector of text files (node_exporter reads *.prom)
     #[arg(long, value_name = "FILE")]
     pub textfile: Option<PathBuf>,
-    /// At most so many groups; how many are left out is a metric
+    /// Export at most this many groups; the number omitted is itself a metric
     #[arg(long, default_value_t = 1000)]
     pub most: usize,
 }
@@ -171,12 +177,6 @@ pub struct Metrics {
 pub struct Fields {
     /// Fields, by name, beginning (memory.*) or the kernel's file [default: all]
     pub names: Vec<String>,
-}
-
-pub(super) fn interval(text: &str) -> Result<Duration, String> {
-    let within = Duration::from_millis(10)..=Duration::from_secs(86_400);
-    let parsed = humantime::parse_duration(text).ok().filter(|interval| within.contains(interval));
-    parsed.ok_or_else(|| "expected 10ms to 1d, such as 500ms, 1s or 5min".to_owned())
 }
 
 pub(super) fn size(text: &str) -> Result<Bytes, String> {
@@ -191,7 +191,7 @@ fn moment(text: &str) -> Result<SystemTime, String> {
         return Ok(SystemTime::now());
     }
     if let Some(passed) = text.strip_suffix("ago") {
-        let passed = humantime::parse_duration(passed.trim()).map_err(|_| expected())?;
+        let passed = duration(passed).ok_or_else(expected)?;
         return SystemTime::now().checked_sub(passed).ok_or_else(expected);
     }
     humantime::parse_rfc3339_weak(text).map_err(|_| expected())

@@ -32,9 +32,9 @@ pub fn classify(args: &args::Classify, as_json: bool) -> Result<u8, Failure> {
     let mut reader = ProcessReader::new();
     let (mut status, mut rows, mut text) = (0, Vec::new(), String::new());
     for pid in pids {
-        let told = reader.process(pid).and_then(|mut process| placer.classify(&rules, &mut process, how));
-        let told = match told {
-            Ok(told) => told,
+        let found = reader.process(pid).and_then(|mut process| placer.classify(&rules, &mut process, how));
+        let found = match found {
+            Ok(found) => found,
             // of all processes, some end meanwhile
             Err(_) if !named => continue,
             Err(gone) => {
@@ -43,18 +43,18 @@ pub fn classify(args: &args::Classify, as_json: bool) -> Result<u8, Failure> {
                 continue;
             }
         };
-        if !named && told.explained.decision == Decision::KernelThread {
+        if !named && found.explained.decision == Decision::KernelThread {
             continue;
         }
-        if let Done::Failed(error) = &told.done {
+        if let Done::Failed(error) = &found.done {
             let failure = Failure::new(format!("process {pid}: {error}"));
             output::error(&error.hint().into_iter().fold(failure, Failure::hint).rendered());
             status = ATTENTION;
         }
         if as_json {
-            rows.push(row(&told, &rules));
+            rows.push(row(&found, &rules, args.dry_run));
         } else {
-            say(&told, &rules, named || args.dry_run, &mut text);
+            say(&found, &rules, (named || args.dry_run, args.dry_run), &mut text);
         }
     }
     if as_json {
@@ -90,11 +90,12 @@ fn configuration(args: &args::Classify) -> Result<Configuration, Failure> {
 }
 
 /// In a word, for programs and people.
-fn done(told: &Told) -> &'static str {
-    match (&told.done, told.explained.decision) {
+fn done(found: &Told, dry_run: bool) -> &'static str {
+    match (&found.done, found.explained.decision) {
         (Done::There, _) => "there already",
         (Done::WouldMove, _) => "would be moved",
         (Done::Moved, _) => "moved",
+        (Done::Failed(_), _) if dry_run => "would not be moved",
         (Done::Failed(_), _) => "not moved",
         (Done::Left, Decision::Stays { .. }) => "left: it was put where it is by hand",
         (Done::Left, Decision::Ignored { .. }) => "left: the rule says ignore",
@@ -108,33 +109,35 @@ fn rule(rules: &Rules, index: usize) -> String {
     format!("rule {}{} ({})", index + 1, place.unwrap_or_default(), rules.shown(index))
 }
 
-fn say(told: &Told, rules: &Rules, with_reasons: bool, text: &mut String) {
-    let done = done(told);
-    let _ = writeln!(text, "{} ({}, user {}): {done}", told.pid, told.program, told.user); // a String takes everything
-    if let Some(index) = told.explained.decision.rule() {
-        let way = told.way();
+fn say(found: &Told, rules: &Rules, (with_reasons, dry_run): (bool, bool), text: &mut String) {
+    let done = done(found, dry_run);
+    let (program, user) = (found.program.to_string(), found.user.to_string());
+    let (program, user) = (units::printable(&program), units::printable(&user));
+    let _ = writeln!(text, "{} ({program}, user {user}): {done}", found.pid); // a String takes everything
+    if let Some(index) = found.explained.decision.rule() {
+        let way = found.way();
         let way = if way.is_empty() { String::new() } else { format!(": {way}") };
-        let _ = writeln!(text, "    {}{way}", rule(rules, index));
+        let _ = writeln!(text, "    {}{}", rule(rules, index), units::printable(&way));
     }
-    for passed in told.explained.passed.iter().filter(|_| with_reasons) {
-        let _ = writeln!(text, "    not {}: {}", rule(rules, passed.rule), passed.why);
+    for passed in found.explained.passed.iter().filter(|_| with_reasons) {
+        let _ = writeln!(text, "    not {}: {}", rule(rules, passed.rule), units::printable(&passed.why));
     }
 }
 
-fn row(told: &Told, rules: &Rules) -> serde_json::Value {
+fn row(found: &Told, rules: &Rules, dry_run: bool) -> serde_json::Value {
     let one = |index: usize| json!({ "rule": index + 1, "origin": rules.origin(index), "takes": rules.shown(index) });
-    let passed = told.explained.passed.iter().map(|passed| {
+    let passed = found.explained.passed.iter().map(|passed| {
         let mut row = one(passed.rule);
         row["why"] = json!(passed.why);
         row
     });
     json!({
-        "pid": told.pid,
-        "program": told.program,
-        "user": told.user,
-        "done": done(told),
-        "rule": told.explained.decision.rule().map(one),
-        "groups": told.goals.iter().map(|goal| goal.group.to_string()).collect::<Vec<_>>(),
+        "pid": found.pid,
+        "program": found.program,
+        "user": found.user,
+        "done": done(found, dry_run),
+        "rule": found.explained.decision.rule().map(one),
+        "groups": found.goals.iter().map(|goal| goal.group.to_string()).collect::<Vec<_>>(),
         "passed": passed.collect::<Vec<_>>(),
     })
 }

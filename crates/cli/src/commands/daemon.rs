@@ -1,8 +1,12 @@
 //! `daemon`, and the gate that it starts for strict rules.
 
-use std::{ffi::OsString, path::PathBuf, time::Duration};
+use std::{
+    ffi::OsString,
+    path::{Path, PathBuf},
+};
 
 use daemon::{Gate, Keep, Level, Log, LogTarget, METRICS, Options, Paces, Record, RuleFiles, Watching};
+use plan::doctor::{Area, Finding};
 
 use crate::{args, failure::Failure, output};
 
@@ -21,6 +25,22 @@ pub fn daemon(args: &args::Daemon) -> Result<(), Failure> {
     })
 }
 
+/// What `doctor` says of strict rules for a shell in the rules below an `/etc`, as far as these can be read.
+pub fn strict_shells(etc: &Path) -> Vec<Finding> {
+    let Ok(files) = RuleFiles::Below(etc.to_owned()).files() else { return Vec::new() };
+    let trust = layout::Trust::of_this_process();
+    let Ok(configuration) = classify::Configuration::read(&files, trust) else { return Vec::new() };
+    let rules = configuration.desired.all_rules();
+    let finding = |rule: &layout::Rule| Finding {
+        area: Area::Groups,
+        level: plan::doctor::Level::Note,
+        what: format!("{}: strict rule for a shell", rule.matcher.origin),
+        consequence: Some(classify::STRICT_SHELL.to_owned()),
+        mend: Some("name the programs that the shell starts instead (docs/rules.md)".to_owned()),
+    };
+    classify::strict_shells(&rules).map(finding).collect()
+}
+
 fn options(args: &args::Daemon) -> Options {
     let given = args.layout.is_some() || !args.rules.is_empty();
     let files = if given {
@@ -35,7 +55,7 @@ fn options(args: &args::Daemon) -> Options {
         state: args.state.clone().unwrap_or_else(apply::state_directory),
         strict: (!args.no_strict).then(Gate::default),
         keep: if args.repair { Keep::Repair } else { Keep::Report },
-        every: Duration::from_secs(args.check),
+        every: args.check,
         socket: (!args.no_socket).then(|| args.socket.clone()),
         watching: watching(args),
         buffer: Options::BUFFER,
@@ -49,7 +69,7 @@ fn watching(args: &args::Daemon) -> Watching {
         size: args.record_size,
     });
     let metrics = args.metrics.map(|address| address.unwrap_or(METRICS));
-    let (textfile, groups) = (args.textfile.clone(), args.metrics_most);
+    let (textfile, groups) = (args.textfile.clone(), args.metrics_max_groups);
     Watching { record, metrics, textfile, groups, paces: Paces::default() }
 }
 

@@ -4,6 +4,7 @@ use std::{collections::BTreeMap, fmt::Write};
 
 use kernel::{Access, Created, GroupName, Host};
 use settings::{Controller, Version};
+use units::{hint::Command, printable};
 
 use super::{group, host};
 use crate::{args, failure::Failure, output};
@@ -40,11 +41,13 @@ pub fn create(args: &args::Create, json: bool) -> Result<(), Failure> {
         (false, None) => by_name()?, // named hierarchies alone mean just these
         (false, Some(_)) => by_controller()?.and(by_name()?),
     };
+    let mut created = created;
+    host.fill_cpusets(&mut created);
     if json {
         return output::json(&created);
     }
     for directory in &created.empty_cpusets {
-        let hint = format!("ringfence set {name} cpuset.cpus=… cpuset.mems=…");
+        let hint = format!("{} cpuset.cpus=… cpuset.mems=…", Command::ringfence("set").group(&name));
         output::warning(&format!("{} takes no task yet: {hint}", directory.display()));
     }
     Ok(())
@@ -111,13 +114,14 @@ pub fn list(args: &args::List, json: bool) -> Result<(), Failure> {
     }
     let mut text = String::with_capacity(groups.len() * 16);
     for (name, ids) in &groups {
+        let name = printable(name);
         if args.tree {
             let depth = name.matches('/').count();
-            let last = name.rsplit('/').next().unwrap_or(name);
-            let held: Vec<&str> = ids.iter().map(|&id| labels[id].as_str()).collect();
-            let _ = writeln!(text, "{:indent$}{last}  [{}]", "", held.join(" "), indent = depth * 2);
+            let last = name.rsplit('/').next().unwrap_or(&name);
+            let places: Vec<&str> = ids.iter().map(|&id| labels[id].as_str()).collect();
+            let _ = writeln!(text, "{:indent$}{last}  [{}]", "", places.join(" "), indent = depth * 2);
         } else {
-            let _ = writeln!(text, "{prefix}{name}");
+            let _ = writeln!(text, "{}{name}", printable(&prefix));
         }
     }
     output::text(&text)

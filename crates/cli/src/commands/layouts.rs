@@ -1,12 +1,16 @@
-//! The commands about layouts, and what they share: a layout is read, held against this machine, and everything
-//! that is wrong with it is told at once.
+//! The commands about layouts, and what they share: a layout is read, compared with this machine, and
+//! everything that is wrong with it is reported at once.
 
+mod blocks;
 mod change;
 mod check;
 mod history;
+mod json;
 mod picture;
 mod plan;
+mod rules;
 mod status;
+mod words;
 
 pub use change::{apply, confirm, revert, undo};
 pub use check::{check, export, import, schema};
@@ -17,14 +21,17 @@ pub use status::status;
 use std::path::{Path, PathBuf};
 
 use ::plan::{Plan, Problem};
-use apply::{Running, State, Target};
+use apply::{Earlier, Running, State, Target};
 use kernel::Host;
 use layout::{Desired, Diagnostic, Severity, Source, Trust};
-use serde_json::json;
 use system::Accounts;
 use topology::Machine;
 
-use crate::{args, failure::Failure, output};
+use crate::{
+    args,
+    failure::{FAILED, Failure, USAGE},
+    output,
+};
 
 /// A layout as it was read, with its texts, to show places in.
 struct Layout<'p> {
@@ -33,7 +40,7 @@ struct Layout<'p> {
     sources: Vec<Source>,
 }
 
-/// The layout at a path, once what is to be said of it is said; an error of its own ends here.
+/// The layout at a path; its warnings are printed, and an error of its own ends here.
 fn read(path: &Path) -> Result<Layout<'_>, Failure> {
     let (reading, sources) = layout::read_path(path, Trust::of_this_process());
     let Some(desired) = reading.desired else {
@@ -46,7 +53,7 @@ fn read(path: &Path) -> Result<Layout<'_>, Failure> {
 fn refused(diagnostics: &[Diagnostic], sources: &[Source], path: &Path) -> Failure {
     output::error(&layout::render(diagnostics, sources));
     let failure =
-        Failure::new(format!("{} has {}; nothing was touched", path.display(), errors(diagnostics)));
+        Failure::usage(format!("{} has {}; nothing was changed", path.display(), errors(diagnostics)));
     Failure { diagnostics: diagnostics.to_vec(), ..failure }
 }
 
@@ -56,48 +63,91 @@ fn errors(diagnostics: &[Diagnostic]) -> String {
 
 /// `1 group`, `2 groups`.
 fn counted(count: usize, noun: &str) -> String {
-    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
+    let plural = if noun.ends_with('s') { "es" } else { "s" };
+    format!("{count} {noun}{}", if count == 1 { "" } else { plural })
 }
 
-/// What has to be done on this machine as it is now.
-fn planned(layout: &Layout<'_>, host: &Host) -> Result<Plan, Failure> {
+/// What has to be done on this machine as it is now, after what the history says is in effect.
+fn planned(layout: &Layout<'_>, host: &Host, state: &State) -> Result<Plan, Failure> {
     let running = Running::new();
     let target = Target { host, system: &running };
+    let earlier = match Earlier::read(state, target) {
+        Err(failure) if !rustix::process::geteuid().is_root() => {
+            output::warning(&format!("{failure}: what earlier layouts left is not in this plan"));
+            Earlier::none()
+        }
+        earlier => earlier?,
+    };
     let machine = Machine::live()?;
     let desired = &layout.desired;
     let accounts = Accounts::new();
-    let plan = apply::planned(target, desired, &machine, &system::Live, &accounts);
+    let plan = apply::planned(target, &earlier, desired, &machine, &system::Live, &accounts);
     let problems = plan.as_ref().err().map(Vec::as_slice).unwrap_or_default();
     let elsewhere = problems.iter().any(|problem| matches!(problem, Problem::OtherMachine(_)));
     let mut wrong = if elsewhere { Vec::new() } else { desired.unknown_accounts(&accounts) };
+    // what `check` finds too is wrong input, not a lack of this machine
+    let code = if wrong.is_empty() { FAILED } else { USAGE };
     for problem in problems.iter().map(Problem::diagnostic) {
-        // an account was told before, with near names
-        if !wrong.iter().any(|told| told.message == problem.message && told.origin == problem.origin) {
+        // an unknown account was reported before, with near names
+        if !wrong.iter().any(|known| known.message == problem.message && known.origin == problem.origin) {
             wrong.push(problem);
         }
     }
-    if wrong.is_empty() { plan.map_err(|_| impossible(layout, &[])) } else { Err(impossible(layout, &wrong)) }
+    if wrong.is_empty() {
+        plan.map_err(|_| impossible(layout, &[]))
+    } else {
+        Err(impossible(layout, &wrong).code(code))
+    }
 }
 
 fn impossible(layout: &Layout<'_>, wrong: &[Diagnostic]) -> Failure {
     output::error(&layout::render(wrong, &layout.sources));
     let failure =
-        Failure::new(format!("{} can't be had on this machine; nothing was touched", layout.path.display()));
+        Failure::new(format!("this machine cannot satisfy {}; nothing was changed", layout.path.display()));
     Failure { diagnostics: wrong.to_vec(), ..failure }
 }
 
 fn warn(plan: &Plan, layout: &Layout<'_>) {
-    let diagnostics: Vec<Diagnostic> = plan.lints.iter().map(::plan::Lint::diagnostic).collect();
+    let diagnostics = said_once(plan.lints.iter().map(::plan::Lint::diagnostic));
     output::error(&layout::render(&diagnostics, &layout.sources));
 }
 
-/// The answer of a command that may fail: for those who read JSON, a failure is an answer too.
-fn answered<T>(as_json: bool, answer: Result<T, Failure>) -> Result<T, Failure> {
-    if let (true, Err(failure)) = (as_json, &answer) {
-        let Failure { message, hint, diagnostics, .. } = failure;
-        output::json(&json!({ "error": message, "hint": hint, "diagnostics": diagnostics }))?;
+/// What is the same of several groups is one, with all names and places.
+fn said_once(all: impl Iterator<Item = Diagnostic>) -> Vec<Diagnostic> {
+    let mut once: Vec<(Diagnostic, Vec<String>)> = Vec::new();
+    for one in all {
+        let (before, name, after) = around_group(&one.message);
+        let same = once.iter_mut().find(|(known, _)| {
+            let (known_before, _, known_after) = around_group(&known.message);
+            (known_before, known_after, &known.hint) == (before, after, &one.hint)
+        });
+        let name = name.map(str::to_owned);
+        match same {
+            Some((known, names)) => {
+                known.also.extend(one.origin.map(|origin| (origin, String::new())));
+                names.extend(name.filter(|name| !names.contains(name)));
+            }
+            None => once.push((one, name.into_iter().collect())),
+        }
     }
-    answer
+    let named = once.into_iter().map(|(one, names)| match names.as_slice() {
+        [] | [_] => one,
+        names => {
+            let (before, _, after) = around_group(&one.message);
+            let message = format!("{before}groups '{}'{after}", names.join("', '"));
+            Diagnostic { message, ..one }
+        }
+    });
+    named.collect()
+}
+
+/// What stands before and after the first group that a message names, and the name.
+fn around_group(message: &str) -> (&str, Option<&str>, &str) {
+    let parts = message.split_once("group '").and_then(|(before, rest)| {
+        let (name, after) = rest.split_once('\'')?;
+        Some((before, Some(name), after))
+    });
+    parts.unwrap_or((message, None, ""))
 }
 
 fn directory(args: &args::StateArgs) -> PathBuf {

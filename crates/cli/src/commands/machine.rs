@@ -1,7 +1,6 @@
 //! `topology`, `settings`, `doctor`, `mount`, `umount`.
 
 use std::{
-    fmt::Write,
     fs,
     io::Read,
     os::unix::fs::FileTypeExt,
@@ -10,6 +9,7 @@ use std::{
 
 use settings::{Controller, Version};
 use topology::Machine;
+use units::hint::Command;
 
 use super::host;
 use crate::{
@@ -67,34 +67,68 @@ fn listing(path: &Path) -> Result<Machine, Failure> {
 }
 
 pub fn settings(args: &args::Settings, as_json: bool) -> Result<(), Failure> {
-    if args.names.is_empty() {
-        let rows: Vec<&settings::Setting> = settings::all().collect();
-        if as_json {
-            return output::json(&rows);
+    // a controller's name stands for all of its settings
+    let is_controller =
+        |name: &str| settings::find(name).is_err() && settings::all().any(|row| settings::is_of(row, name));
+    let is_list = args.names.iter().all(|name| name.contains('*') || is_controller(name));
+    let mut rows: Vec<&'static settings::Setting> =
+        if args.names.is_empty() { settings::all().collect() } else { Vec::new() };
+    for name in &args.names {
+        let found = if name.contains('*') {
+            fitting(name)?
+        } else if is_controller(name) {
+            settings::all().filter(|row| settings::is_of(row, name)).collect()
+        } else {
+            vec![settings::find(name)?.setting]
+        };
+        for setting in found {
+            if !rows.iter().any(|known| known.name == setting.name) {
+                rows.push(setting);
+            }
         }
-        let mut text = String::new();
-        for row in rows {
-            let versions = [Version::V1, Version::V2].map(|version| match row.side(version) {
-                settings::Side::Has(_) => version.to_string(),
-                settings::Side::Lacks { .. } => "--".to_owned(),
-            });
-            let first = row.doc.split(". ").next().unwrap_or(row.doc);
-            let _ = writeln!(text, "{:34} {}  {first}", row.name, versions.join(" "));
-        }
-        return output::text(&text);
     }
-    let found: Vec<_> = args.names.iter().map(|name| settings::find(name)).collect::<Result<_, _>>()?;
     if as_json {
-        return output::json(&found.iter().map(|found| found.setting).collect::<Vec<_>>());
+        return output::json(&rows);
     }
-    let described: Vec<String> = found.iter().map(|found| settings::describe(found.setting)).collect();
+    if is_list {
+        return output::text(&rows.into_iter().map(listed).collect::<String>());
+    }
+    let described: Vec<String> = rows.into_iter().map(settings::describe).collect();
     output::text(&described.join("\n"))
+}
+
+/// Those of which some name, on either version, fits a pattern such as `memory.*`.
+fn fitting(pattern: &str) -> Result<Vec<&'static settings::Setting>, Failure> {
+    let unknown =
+        || Failure::usage(format!("no setting fits '{pattern}'")).hint("ringfence settings lists them");
+    let glob = layout::Glob::new(pattern).ok_or_else(unknown)?;
+    let fits = |setting: &&'static settings::Setting| {
+        let files =
+            [Version::V1, Version::V2].into_iter().filter_map(|version| setting.side(version).binding());
+        let mut names = files.flat_map(|binding| binding.names().iter().copied());
+        glob.fits(setting.name.as_bytes()) || names.any(|name| glob.fits(name.as_bytes()))
+    };
+    let found: Vec<&settings::Setting> = settings::all().filter(fits).collect();
+    if found.is_empty() { Err(unknown()) } else { Ok(found) }
+}
+
+/// A line of the list, as wide as the terminal.
+fn listed(row: &'static settings::Setting) -> String {
+    let versions = [Version::V1, Version::V2].map(|version| match row.side(version) {
+        settings::Side::Has(_) => version.to_string(),
+        settings::Side::Lacks { .. } => "--".to_owned(),
+    });
+    let first = row.doc.split(". ").next().unwrap_or(row.doc);
+    let head = format!("{:34} {}  ", row.name, versions.join(" "));
+    format!("{head}{}\n", args::wrapped(first, head.chars().count(), args::width()))
 }
 
 pub fn doctor(as_json: bool) -> Result<u8, Failure> {
     let facts = kernel::facts::probe(&kernel::Real::new());
     let machine = Machine::live().ok();
-    let findings = plan::doctor::findings(&facts, machine.as_ref());
+    let mut findings = plan::doctor::findings(&facts, machine.as_ref());
+    findings.extend(super::daemon::strict_shells(Path::new("/etc")));
+    findings.sort_by_key(|finding| finding.area);
     if as_json {
         output::json(&serde_json::json!({ "facts": facts, "findings": findings }))?;
     } else {
@@ -106,6 +140,10 @@ pub fn doctor(as_json: bool) -> Result<u8, Failure> {
 
 pub fn mount(args: &args::Mount, as_json: bool) -> Result<(), Failure> {
     let controllers = v1_controllers(&args.controllers)?;
+    if !rustix::process::geteuid().is_root() {
+        let line = Command::ringfence("mount").args(&args.controllers);
+        return Err(Failure::new("mounting a hierarchy needs root").hint(line.sudo()));
+    }
     let directory = kernel::mount_v1(&kernel::Real::new(), &controllers, args.at.as_deref())?;
     if as_json {
         output::json(&serde_json::json!({ "mounted": directory }))

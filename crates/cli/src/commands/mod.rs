@@ -1,8 +1,8 @@
 //! One function per command: arguments in, a call, the answer printed.
 
-mod asking;
 mod classify;
 mod control;
+mod cpu;
 mod daemon;
 mod groups;
 mod lab;
@@ -10,6 +10,7 @@ mod layouts;
 mod machine;
 mod perf;
 mod program;
+mod requests;
 mod tasks;
 mod values;
 mod watching;
@@ -20,6 +21,7 @@ use std::sync::{Arc, atomic::AtomicBool};
 
 pub use daemon::gate;
 use kernel::{GroupName, Host, Real};
+pub use lab::study_names;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGPIPE, SIGTERM};
 
 use crate::{
@@ -38,7 +40,10 @@ pub fn run(args: &Args) -> Result<u8, Failure> {
         Command::Set(set) => values::set(set, json),
         Command::Run(run) => return tasks::run(run),
         Command::Move(moving) => tasks::move_tasks(moving, json),
-        Command::Where(places) => tasks::places(places, json),
+        Command::Where(places) => match places.cpu {
+            Some(cpu) => cpu::cpu(cpu, json),
+            None => tasks::places(places, json),
+        },
         Command::Classify(classify) => return classify::classify(classify, json),
         Command::Freeze(wait) => control::set_frozen(wait, true, json),
         Command::Thaw(wait) => control::set_frozen(wait, false, json),
@@ -48,7 +53,7 @@ pub fn run(args: &Args) -> Result<u8, Failure> {
         Command::Top(top) => watching::top(top, json),
         Command::Record(record) => watching::record(record, json),
         Command::Dump(dump) => watching::dump(dump, json),
-        Command::Metrics(metrics) => watching::metrics(metrics),
+        Command::Metrics(metrics) => watching::metrics(metrics, json),
         Command::Fields(fields) => watching::fields(fields, json),
         Command::Why(args) => why::why(args, json),
         Command::Doctor => return machine::doctor(json),
@@ -61,14 +66,15 @@ pub fn run(args: &Args) -> Result<u8, Failure> {
         Command::Export(export) => layouts::export(export, json),
         Command::Schema(schema) => layouts::schema(schema),
         Command::Plan(plan) => layouts::plan(plan, json),
+        Command::Apply(apply) if apply.dry_run => layouts::plan(&apply.as_plan(), json),
         Command::Apply(apply) => layouts::apply(apply, json),
         Command::Confirm(generation) => layouts::confirm(generation, json),
         Command::Undo(generation) => return layouts::undo(generation, json),
-        Command::History(state) => layouts::history(state, json),
+        Command::History(history) => layouts::history(history, json),
         Command::Status(state) => return layouts::status(state, json),
         Command::RevertUnlessConfirmed(revert) => layouts::revert(revert),
         Command::Daemon(daemon) => daemon::daemon(daemon),
-        Command::Reload => asking::reload(json),
+        Command::Reload(socket) => requests::reload(socket, json),
         Command::Lab(args) => return lab::lab(args, json),
         Command::Completions(completions) => program::completions(completions),
         Command::Links(links) => program::links(links),

@@ -17,7 +17,7 @@ pub fn perf(args: &args::Perf) -> Result<u8, Failure> {
     let groups = vec![seat.path.as_str(); events.len()].join(",");
     let status = Command::new("perf")
         .args(["stat", "--all-cpus", "--event", &events.join(","), "--cgroup", &groups])
-        .args(["--", "sleep", &args.seconds.to_string()])
+        .args(["--", "sleep", &args.span.as_secs_f64().to_string()])
         .status();
     match status {
         Ok(status) => Ok(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1)),

@@ -2,14 +2,10 @@
 
 use std::{fs, io::ErrorKind, path::Path};
 
-use clap::CommandFactory;
-
-use crate::{args, failure::Failure, output};
+use crate::{args, completion, failure::Failure, manual, output};
 
 pub fn completions(args: &args::Completions) -> Result<(), Failure> {
-    let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut args::Args::command(), "ringfence", &mut script);
-    output::text(&String::from_utf8_lossy(&script))
+    output::text(&completion::script(args.shell)?)
 }
 
 /// A link for each of libcgroup's commands. What is there already stays: another program's must be moved away first.
@@ -36,14 +32,19 @@ pub fn links(args: &args::Links) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Into man1 and man5 below a directory that is named man, else all into the directory itself.
 pub fn man(args: &args::Man) -> Result<(), Failure> {
     let failed = |error: std::io::Error| {
         Failure::new(format!("cannot write manual pages to {}: {error}", args.directory.display()))
     };
-    fs::create_dir_all(&args.directory).map_err(failed)?;
-    clap_mangen::generate_to(args::Args::command(), &args.directory).map_err(failed)?;
-    libcgroup::names()
-        .filter_map(libcgroup::definition)
-        .try_for_each(|definition| clap_mangen::generate_to(definition, &args.directory))
-        .map_err(failed)
+    let has_sections = args.directory.file_name().is_some_and(|name| name == "man");
+    let libcgroup = libcgroup::names().filter_map(libcgroup::definition).flat_map(manual::pages);
+    let all = manual::pages(args::Args::definition()).into_iter().chain(libcgroup).chain([manual::layout()]);
+    for page in all {
+        let section = if has_sections { format!("man{}", page.section) } else { String::new() };
+        let directory = args.directory.join(section);
+        fs::create_dir_all(&directory).map_err(failed)?;
+        fs::write(directory.join(format!("{}.{}", page.name, page.section)), page.text).map_err(failed)?;
+    }
+    Ok(())
 }

@@ -2,10 +2,12 @@
 
 use std::{collections::BTreeMap, fmt::Write};
 
-use kernel::{Ended, Program, Real, What, describe};
+use apply::{Running, State, StaysIn, Target};
+use kernel::{Ended, GroupName, Host, LeftBehind, Program, Real, What, describe};
 use serde_json::json;
+use units::{Bytes, hint::Command, printable};
 
-use super::{asking, group, host};
+use super::{group, host, requests};
 use crate::{
     args,
     failure::{Failure, RUN_FAILED},
@@ -16,12 +18,22 @@ pub fn run(args: &args::Run) -> Result<u8, Failure> {
     let failed = |failure: Failure| failure.code(RUN_FAILED);
     let name = group(&args.group).map_err(failed)?;
     let program = Program::new(args.command.iter().cloned())
-        .map_err(|errno| failed(Failure::new(format!("the command can't be used: {}", describe(errno)))))?;
+        .map_err(|errno| failed(Failure::new(format!("cannot use this command: {}", describe(errno)))))?;
     let host = host().map_err(failed)?;
+    let (own, parent) = (std::process::id(), std::os::unix::process::parent_id());
+    for stays in stays_in(&host, &name, own, parent) {
+        output::warning(&format!(
+            "the program stays in group '{}' of {}, as '{name}' is not there: what is set there still holds for it\n\
+             hint: {}",
+            printable(&stays.group),
+            stays.controllers,
+            Command::ringfence("create").group(&name).arg("--controllers").arg(&stays.controllers),
+        ));
+    }
     match host.run(&Real::new(), &name, &program).map_err(|error| failed(error.into()))? {
         Ended::Exited(status) => Ok(u8::try_from(status).unwrap_or(RUN_FAILED)),
         Ended::Signalled(signal) => {
-            // as on v1, where the program took our place: whoever waits for us sees its signal
+            // as on v1, where the program took our place: the process that waits for us sees its signal
             if let Some(signal) = rustix::process::Signal::from_named_raw(signal) {
                 let _ = rustix::process::kill_process(rustix::process::getpid(), signal);
             }
@@ -49,12 +61,43 @@ pub fn move_tasks(args: &args::Move, as_json: bool) -> Result<(), Failure> {
     let host = host()?;
     let moved = match host.move_tasks(&name, &args.pids, what).map_err(Failure::from) {
         Err(failure) if failure.denied && what == What::Process => {
-            return asking::move_processes(&name, &args.pids, failure, as_json);
+            return requests::move_processes(&args.socket, &name, &args.pids, failure, as_json);
         }
         other => other?,
     };
+    let left = if what == What::Thread { Vec::new() } else { host.left_behind(&name, &moved) };
+    for LeftBehind { group, bytes, processes } in &left {
+        let whose =
+            if *processes == 1 { "the process".to_owned() } else { format!("the {processes} processes") };
+        output::warning(&format!(
+            "about {} of memory of {whose} stays charged to group '{}': no limit of '{name}' counts it\n\
+             hint: what is started in the group is charged to it: {} -- PROGRAM",
+            rounded(*bytes),
+            printable(group),
+            Command::ringfence("run").group(&name),
+        ));
+    }
+    let mut stays: BTreeMap<u32, Vec<StaysIn>> = BTreeMap::new();
+    for &pid in &moved.tasks {
+        let own = stays_in(&host, &name, pid, std::process::id());
+        for StaysIn { controllers, group } in &own {
+            output::warning(&format!(
+                "process {pid} stays in group '{}' of {controllers}, as '{name}' is not there: what is set there still holds for it\n\
+                 hint: {} && {}",
+                printable(group),
+                Command::ringfence("create").group(&name).arg("--controllers").arg(controllers),
+                Command::ringfence("move").group(&name).arg(pid.to_string()),
+            ));
+        }
+        if !own.is_empty() {
+            stays.insert(pid, own);
+        }
+    }
     if as_json {
-        return output::json(&moved);
+        let mut row = json!(moved);
+        row["memory_left_behind"] = json!(left);
+        row["stays_in"] = json!(stays);
+        return output::json(&row);
     }
     for pid in &moved.gone {
         output::warning(&format!("process {pid} ended meanwhile"));
@@ -64,6 +107,18 @@ pub fn move_tasks(args: &args::Move, as_json: bool) -> Result<(), Failure> {
         return output::text(&format!("{} {noun}\n", moved.tasks.len()));
     }
     Ok(())
+}
+
+/// The groups whose limits still hold for a process that is put into `group`.
+fn stays_in(host: &Host, group: &GroupName, pid: u32, beside: u32) -> Vec<StaysIn> {
+    let running = Running::new();
+    let target = Target { host, system: &running };
+    apply::stays_in(target, &State::peek(apply::state_directory()), group, pid, beside)
+}
+
+/// Whole MiB: it is an estimate.
+fn rounded(bytes: Bytes) -> Bytes {
+    Bytes(bytes.0.checked_next_multiple_of(1 << 20).unwrap_or(bytes.0))
 }
 
 pub fn places(args: &args::Where, as_json: bool) -> Result<(), Failure> {
@@ -93,11 +148,12 @@ pub fn places(args: &args::Where, as_json: bool) -> Result<(), Failure> {
             rows.push(json!({ "process": process, "hierarchies": hierarchies }));
             continue;
         }
-        let _ = writeln!(text, "{pid} ({}), last on CPU {}", process.comm, process.last_cpu);
+        let _ = writeln!(text, "{pid} ({}), last on CPU {}", printable(&process.comm), process.last_cpu);
         let widest = |length: fn(&(String, String, _)) -> usize| groups.iter().map(length).max().unwrap_or(0);
         let (labels, names) = (widest(|row| row.0.len()), widest(|row| row.1.len()));
         for (label, name, real) in &groups {
-            let _ = writeln!(text, "  {label:labels$}  {name:names$}  {}", real.display());
+            let (name, real) = (printable(name), real.display().to_string());
+            let _ = writeln!(text, "  {label:labels$}  {name:names$}  {}", printable(&real));
         }
     }
     if as_json { output::json(&rows) } else { output::text(&text) }

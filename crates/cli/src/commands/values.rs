@@ -4,11 +4,13 @@ use std::fmt::Write;
 
 use apply::{Change, Reading};
 use kernel::{GroupName, Host};
-use plan::Ask;
+use plan::{Ask, Place};
+use rustix::io::Errno;
 use serde_json::{Value as Json, json};
-use settings::{Access, Found, Setting, Value};
+use settings::{Access, Found, Setting, Value, Version};
+use units::{IdSet, hint::Command};
 
-use super::{asking, group, host};
+use super::{group, host, requests};
 use crate::{args, failure::Failure, output};
 
 /// Which rows are shown when none is named.
@@ -22,18 +24,23 @@ pub enum Which {
 
 pub fn get(args: &args::Get, as_json: bool, which: Which) -> Result<(), Failure> {
     let name = group(&args.group)?;
-    let named: Vec<Found> =
-        args.settings.iter().map(|name| settings::find(name)).collect::<Result<_, _>>()?;
+    // a bare controller, or a pattern, stands for what the group has of it
+    let is_list = |name: &str| settings::all().any(|setting| settings::is_of(setting, name));
+    let (lists, single): (Vec<&str>, Vec<&str>) =
+        args.settings.iter().map(String::as_str).partition(|name| is_list(name));
+    let named: Vec<Found> = single.into_iter().map(settings::find).collect::<Result<_, _>>()?;
     let host = host()?;
-    let readings: Vec<(Found, Reading)> = if named.is_empty() {
+    let mut readings: Vec<(Found, Reading)> = Vec::new();
+    if named.is_empty() || !lists.is_empty() {
         if !name.path().is_empty() {
             host.existing(&name)?;
         }
-        all(&host, &name, which)
-    } else {
-        let read = |found: Found| apply::get(&host, &name, &found).map(|reading| (found, reading));
-        named.into_iter().map(read).collect::<Result<_, _>>()?
-    };
+        readings.extend(all(&host, &name, which, &lists));
+    }
+    for found in named {
+        let reading = apply::get(&host, &name, &found)?;
+        readings.push((found, reading));
+    }
     if as_json {
         let rows: Vec<Json> = readings.iter().map(|(found, reading)| row(found, reading)).collect();
         return output::json(&json!({ "group": name.to_string(), "settings": rows }));
@@ -64,11 +71,14 @@ fn row(found: &Found, reading: &Reading) -> Json {
     })
 }
 
-/// What the group has of the table; what its kernel lacks is left out.
-fn all(host: &Host, name: &GroupName, which: Which) -> Vec<(Found, Reading)> {
-    apply::all(host, name, |setting: &Setting| match which {
-        Which::Settings => setting.can_be_set(),
-        Which::Statistics => !setting.can_be_set() && setting.access != Access::Write,
+/// What the group has of the table, or of these controllers; what its kernel lacks is left out.
+fn all(host: &Host, name: &GroupName, which: Which, lists: &[&str]) -> Vec<(Found, Reading)> {
+    apply::all(host, name, |setting: &Setting| {
+        let of_kind = match which {
+            Which::Settings => setting.can_be_set(),
+            Which::Statistics => !setting.can_be_set() && setting.access != Access::Write,
+        };
+        of_kind && (lists.is_empty() || lists.iter().any(|list| settings::is_of(setting, list)))
     })
 }
 
@@ -79,16 +89,18 @@ pub fn set(args: &args::Set, as_json: bool) -> Result<(), Failure> {
     for text in &args.settings {
         let (setting, value) = assignment(text)?;
         let (found, value, warned) = parsed(setting, value)?;
+        let starving = plan::starving(&found, &value, &name);
+        warnings.extend(starving.map(|(message, hint)| format!("{message}\nhint: {hint}")));
         values.push((found, value));
         warnings.extend(warned);
     }
     let changes = match changed(args, &name, &values) {
-        // what the daemon is asked for is what was typed
+        // the request to the daemon has what was typed
         Err(failure) if failure.denied && args.from.is_none() && !args.recursive => {
             let typed: Result<Vec<_>, _> = args.settings.iter().map(|text| assignment(text)).collect();
             let typed: Vec<_> =
                 typed?.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
-            return asking::set(&name, &typed, failure, args.quiet, as_json);
+            return requests::set(&args.socket, &name, &typed, failure, args.quiet, as_json);
         }
         other => other?,
     };
@@ -121,7 +133,64 @@ fn changed(args: &args::Set, name: &GroupName, values: &[(Found, Value)]) -> Res
         let rest = copied.into_iter().filter(|(found, _)| !named(found));
         asks.extend(self::asks(&host, &target, rest.chain(values.iter().cloned()))?);
     }
-    Ok(apply::set(&host, &asks)?)
+    if !args.recursive {
+        let below: Vec<Ask> = asks.iter().flat_map(|ask| followers(&host, ask)).collect();
+        asks.extend(below);
+    }
+    apply::set(&host, &asks).map_err(|error| {
+        let denied = is_denied(&error);
+        let failure = Failure::from(error);
+        if !denied {
+            return failure;
+        }
+        // as it was typed: the kernel's own files may have other names
+        let typed = args.settings.iter().map(String::as_str);
+        let options = args.recursive.then_some("--recursive");
+        let from = args.from.iter().flat_map(|from| ["--from", from]);
+        let set = Command::ringfence("set").args(options).args(from).group(name).args(typed);
+        failure.hint(set.sudo())
+    })
+}
+
+/// The groups below that have exactly their parent's CPUs or memory nodes, as `create` gave them on v1, follow a parent
+/// that is to have fewer: on v2 they do by themselves, and v1 would refuse it.
+fn followers(host: &Host, ask: &Ask) -> Vec<Ask> {
+    let file = match (&ask.value, ask.place.version) {
+        (Value::Cpus(_), Version::V1) => "cpuset.cpus",
+        (Value::Nodes(_), Version::V1) => "cpuset.mems",
+        _ => return Vec::new(),
+    };
+    let list = |text: &str| text.trim().parse::<IdSet<()>>().unwrap_or_default();
+    let Some(at) = host.hierarchies().get(ask.place.hierarchy) else { return Vec::new() };
+    let now = |path: &str| list(&host.kernel().read(at, path, file).unwrap_or_default());
+    let (before, after) = (now(&ask.place.path), list(&ask.value.to_string()));
+    if before.is_empty() || after.is_empty() || before.is_subset(&after) || ask.found.setting.name != file {
+        return Vec::new();
+    }
+    let mut found = Vec::new();
+    let mut parents = vec![ask.place.path.clone()];
+    while let Some(parent) = parents.pop() {
+        for name in host.kernel().children(at, &parent).unwrap_or_default() {
+            let path = if parent.is_empty() { name } else { format!("{parent}/{name}") };
+            let Ok(group) = GroupName::new(&host.named(at, &path)) else { continue };
+            if now(&path) == before {
+                let place = Place { path: path.clone(), ..ask.place.clone() };
+                found.push(Ask { group, place, ..ask.clone() });
+                parents.push(path);
+            }
+        }
+    }
+    found
+}
+
+fn is_denied(error: &apply::Error) -> bool {
+    match error {
+        apply::Error::Kernel(kernel::Error::Refused(refusal)) => {
+            matches!(refusal.errno, Errno::ACCESS | Errno::PERM) && !rustix::process::geteuid().is_root()
+        }
+        apply::Error::Undone { error, .. } => is_denied(error),
+        _ => false,
+    }
 }
 
 /// `SETTING=VALUE` in two.
@@ -142,7 +211,7 @@ pub fn parsed(setting: &str, value: &str) -> Result<(Found, Value, Vec<String>),
     Ok((found, value, warnings))
 }
 
-/// The values as asked for one group, each at its place.
+/// The values for one group, each at its place.
 pub fn asks(
     host: &Host,
     name: &GroupName,

@@ -63,7 +63,7 @@ fn sampler(host: &Host, names: &[String], slow_every: u64) -> Result<Sampler<Des
         host.existing(name)?;
     }
     let groups = if named.is_empty() { Groups::Ours } else { Groups::Named(named) };
-    // where that is refused, files are opened anew each time
+    // where that is refused, files are opened again each time
     let _ = Descriptors::allow_more();
     Ok(Sampler::new(host, Descriptors::new(), Options { groups, slow_every }, true))
 }

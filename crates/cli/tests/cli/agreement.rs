@@ -28,8 +28,13 @@ pub fn trials(world: &Arc<World>) -> Vec<Trial> {
     let has_cpu_time = world.has(Need::V1("cpuacct")) || world.has(Need::V2("cpu"));
     let has_io = world.has(Need::V1("blkio")) || world.has(Need::V2("io"));
     let has_program = |name| world.has(Need::Program(name));
-    let cases: [(&str, bool, Body); 5] = [
+    let cases: [(&str, bool, Body); 6] = [
         ("CPU time is what getrusage says of the finished children", has_cpu_time, cpu),
+        (
+            "watch, dump and metrics print what /proc says of the tasks, in their units",
+            has_cpu_time && is_there("memory") && is_there("pids"),
+            units,
+        ),
         ("throttled time is what cpu.stat says", has_cpu_time && is_there("cpu"), throttled),
         ("operations and bytes are those that dd asked for", has_io && has_program("losetup"), dd),
         (
@@ -160,6 +165,78 @@ fn cpu(scene: &mut Scene) {
     let difference = usage.abs_diff(spent) as f64 / spent as f64;
     assert!(difference < 0.01, "cpu.usage {usage} ns, getrusage {spent} ns: {difference:.4}");
     shown(&format!("CPU: {usage} ns, getrusage {spent} ns, {:.3} %", difference * 100.0));
+}
+
+/// Ticks of `/proc` in a second (USER_HZ, proc_pid_stat(5)), on every processor but Alpha's.
+const TICKS: f64 = 100.0;
+
+/// CPU time in nanoseconds, with that of its reaped children, and anonymous memory in bytes: what `/proc` says of a process.
+fn said_by_proc(pid: u32) -> (f64, f64) {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+    let fields = stat.rsplit_once(") ").unwrap().1.split(' ').collect::<Vec<_>>();
+    let ticks: u64 = fields[11..15].iter().map(|ticks| ticks.parse::<u64>().unwrap()).sum();
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let kib = status.lines().find_map(|line| line.strip_prefix("RssAnon:")?.trim().strip_suffix(" kB"));
+    (ticks as f64 * 1e9 / TICKS, kib.unwrap().parse::<f64>().unwrap() * 1024.0)
+}
+
+/// Issue R, point 4. The load holds still while it is looked at.
+fn units(scene: &mut Scene) {
+    ready(scene);
+    let count = counting(400_000);
+    let script = format!("x=$(head -c 33554432 /dev/zero | tr '\\0' x); {count}; echo; read line; true");
+    let mut load = Load::new(scene, &script);
+    load.go();
+    load.0.stdout.as_mut().unwrap().read_exact(&mut [0]).unwrap();
+    let (cpu, anon) = said_by_proc(load.0.id());
+    let directory = tempfile::tempdir().unwrap();
+    let log = directory.path().join("log");
+    scene.name("{log}", log.to_str().unwrap());
+    let fields = "cpu.usage,cpu.user,cpu.system,memory.current,memory.anon,pids.current";
+    scene.ok("record {g} --directory {log} --count 1");
+    let dumped: Value =
+        serde_json::from_str(&scene.ok(&format!("dump --directory {{log}} --raw --json --fields {fields}")))
+            .unwrap();
+    let watched: Value =
+        serde_json::from_str(&scene.ok(&format!("watch {{g}} --once --json --fields {fields}"))).unwrap();
+    let metrics = scene.ok("metrics {g}");
+    let raw = |field: &str| dumped["groups"][&scene.group][field].as_f64().unwrap();
+    let figure = |field: &str| watched["groups"][&scene.group][field].as_f64().unwrap();
+    let metric = |name: &str| {
+        let head = format!("ringfence_group_{name}{{group=\"{}\"}} ", scene.group);
+        let number = metrics.lines().find_map(|line| line.strip_prefix(&head)?.split(' ').next());
+        number.unwrap_or_else(|| panic!("no {head}in {metrics}")).parse::<f64>().unwrap()
+    };
+    let near = |what: &str, one: f64, other: f64, within: f64| {
+        assert!((one - other).abs() <= within, "{what}: {one}, {other} by another source");
+    };
+    // four counts of ticks, each rounded down
+    near("cpu.usage of dump", raw("cpu.usage"), cpu, 5e7 + cpu * 0.05);
+    near("cpu.user and cpu.system of dump", raw("cpu.user") + raw("cpu.system"), cpu, 2e8 + cpu * 0.1);
+    near(
+        "cpu_usage_seconds_total of metrics",
+        metric("cpu_usage_seconds_total") * 1e9,
+        cpu,
+        5e7 + cpu * 0.05,
+    );
+    // the kernel counts pages per CPU in batches
+    let batches = f64::from(4 << 20);
+    near("memory.anon of dump", raw("memory.anon"), anon, batches);
+    near("memory.anon of watch", figure("memory.anon"), anon, batches);
+    near("memory_anon_bytes of metrics", metric("memory_anon_bytes"), anon, batches);
+    assert!((anon - batches..anon + 64e6).contains(&raw("memory.current")), "{dumped}");
+    near("memory.current of watch", figure("memory.current"), raw("memory.current"), batches);
+    near("memory_current_bytes of metrics", metric("memory_current_bytes"), raw("memory.current"), batches);
+    for tasks in [raw("pids.current"), figure("pids.current"), metric("pids_current")] {
+        assert_eq!(tasks, 1.0);
+    }
+    assert_eq!(watched["units"]["memory.anon"], "bytes");
+    load.end();
+    shown(&format!(
+        "CPU {} ns, /proc {cpu} ns; anonymous memory {}, /proc {anon}",
+        raw("cpu.usage"),
+        raw("memory.anon")
+    ));
 }
 
 fn throttled(scene: &mut Scene) {

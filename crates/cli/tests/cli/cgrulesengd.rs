@@ -188,7 +188,7 @@ fn templates(scene: &mut Scene) {
     assert_eq!(held(&mut etc), "71");
     etc.write(scene, "cgconfig.conf", "template {g}/%P { pids { pids.max = 72; }\n");
     daemon.signal(Signal::USR1);
-    etc.wait_for_log(scene, "not reloaded, what was in force stays", 1);
+    etc.wait_for_log(scene, "reload failed, still using the old configuration", 1);
     assert_eq!(held(&mut etc), "71");
     assert!(daemon.is_alive());
 }
@@ -202,7 +202,7 @@ fn bad_reload(scene: &mut Scene) {
     {
         etc.write(scene, "cgrules.conf", text);
         daemon.signal(Signal::USR2);
-        etc.wait_for_log(scene, "not reloaded, what was in force stays", index + 1);
+        etc.wait_for_log(scene, "reload failed, still using the old configuration", index + 1);
         let pid = etc.start();
         expect_in(scene, pid, "pids", "{g}/db");
     }

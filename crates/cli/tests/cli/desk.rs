@@ -111,3 +111,8 @@ pub fn has_usual(world: &World) -> bool {
 pub fn large(path: &Path, bytes: u64) {
     fs::File::create(path).unwrap().set_len(bytes).unwrap();
 }
+
+/// A program to be copied under another name: the sleep of a VM is one of many names of one program, and knows them.
+pub fn sleep_program() -> &'static str {
+    if Path::new("/rf/sleep").exists() { "/rf/sleep" } else { "/bin/sleep" }
+}

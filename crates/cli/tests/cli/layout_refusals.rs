@@ -29,7 +29,7 @@ const UNREADABLE: &[Bad] = &[
         name: "a syntax error",
         files: &[("l.toml", "[groups.{g}\npids.max = 5\n")],
         layout: "l.toml",
-        says: &["l.toml:1:", "1 | [groups.{g}", "^", "has 1 error; nothing was touched"],
+        says: &["l.toml:1:", "1 | [groups.{g}", "^", "has 1 error; nothing was changed"],
     },
     Bad {
         name: "a mistyped key",
@@ -104,7 +104,7 @@ const UNREADABLE: &[Bad] = &[
             "layout.toml:4:2\n",
             "layout.d/a.toml:2:13\n",
             "layout.d/a.toml:3:11\n",
-            "has 5 errors; nothing was touched",
+            "has 5 errors; nothing was changed",
         ],
     },
     Bad {
@@ -160,7 +160,7 @@ const IMPOSSIBLE: &[Bad] = &[
         name: "more exclusive CPUs than there are",
         files: &[("l.toml", "[groups.{g}]\npids.max = 5\n[groups.{g}-rt]\ncpus = 9000\nexclusive = true\n")],
         layout: "l.toml",
-        says: &["'{g}-rt'", "9000", "l.toml:4:8\n", "can't be had on this machine; nothing was touched"],
+        says: &["'{g}-rt'", "9000", "l.toml:4:8\n", "this machine cannot satisfy", "nothing was changed"],
     },
     Bad {
         name: "a CPU that is not there",
@@ -218,7 +218,7 @@ pub fn trials(world: &Arc<World>) -> Vec<Trial> {
             Ok(())
         })
     });
-    rows(UNREADABLE, 1).chain(rows(IMPOSSIBLE, 0)).chain(cases).collect()
+    rows(UNREADABLE, 2).chain(rows(IMPOSSIBLE, 0)).chain(cases).collect()
 }
 
 /// `check` is the exit status of the command of that name.
@@ -230,17 +230,23 @@ fn refused(desk: &mut Desk, row: &Bad, check: i32) {
     let says: Vec<&str> = says.iter().map(String::as_str).collect();
     let path = format!("{{d}}/{}", row.layout);
     assert_eq!(desk.run(&format!("check {path}")).0, check);
-    let reads: &[&str] = if check == 1 { &["check", "plan"] } else { &["plan"] };
+    // a wrong layout is bad input, as a wrong experiment is; one that this machine cannot satisfy failed
+    let reads: &[&str] = if check == 2 { &["check", "plan"] } else { &["plan"] };
+    let code = if check == 2 { 2 } else { 1 };
     for command in reads {
-        all_refused(desk, &format!("{command} {path}"), &says);
+        refused_with(desk, code, &format!("{command} {path}"), &says);
     }
-    all_refused(desk, &format!("apply {path} {{s}}"), &says);
+    refused_with(desk, code, &format!("apply {path} {{s}}"), &says);
 }
 
-/// Refused, with every part said, and neither a group nor a generation made.
+/// Refused as bad input, with every part said, and neither a group nor a generation made.
 fn all_refused(desk: &Desk, line: &str, parts: &[&str]) {
+    refused_with(desk, 2, line, parts);
+}
+
+fn refused_with(desk: &Desk, status: i32, line: &str, parts: &[&str]) {
     let (code, out, error) = desk.run(line);
-    assert_eq!((code, out.as_str()), (1, ""), "{line}: {error}");
+    assert_eq!((code, out.as_str()), (status, ""), "{line}: {error}");
     says(&error, parts);
     assert_eq!(desk.groups(), [""; 0]);
     assert_ne!(desk.run("list {g}").0, 0, "a group was made");
@@ -348,5 +354,10 @@ fn state_not_trusted(desk: &mut Desk) {
     desk.write("l.toml", "[groups.{g}]\npids.max = 5\n");
     fs::create_dir(desk.path("state")).unwrap();
     fs::set_permissions(desk.path("state"), fs::Permissions::from_mode(0o777)).unwrap();
-    all_refused(desk, "apply {d}/l.toml {s}", &["cannot trust", "mode 777", "that only you can write to"]);
+    refused_with(
+        desk,
+        1,
+        "apply {d}/l.toml {s}",
+        &["cannot trust", "mode 777", "that only you can write to"],
+    );
 }

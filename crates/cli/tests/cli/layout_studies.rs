@@ -54,7 +54,7 @@ const S4: [(&str, &str, [&[&str]; 2]); 3] = [
             &[
                 "realtime/cpuset.cpus <- 4",
                 "realtime/cpuset.cpu_exclusive <- 1",
-                "keep the tasks of / off CPUs 4, on 0-3,5-31",
+                "restrict the tasks of / to CPUs 0-3,5-31, off 4",
             ],
         ],
     ),
@@ -140,28 +140,27 @@ fn s4(desk: &mut Desk) {
         desk.write(name, layout);
         desk.ends(&format!("check {{d}}/{name}"), 0);
         for (version, parts) in ["", "--v1 "].iter().zip(parts) {
-            let line = format!("plan {{d}}/{name} {version}--machine {{d}}/nehalem-ex.numactl.txt");
+            let line = format!("plan -v {{d}}/{name} {version}--machine {{d}}/nehalem-ex.numactl.txt");
             says(&desk.ends(&line, 0), parts);
         }
     }
 }
 
 /// Exclusive CPUs want every group above to have them, before Linux 6.7: systemd's unit has none.
-const ABOVE_HAS_NONE: &str =
-    "is to have its CPUs for itself, but the group /ringfence.slice/ringfence.service above it";
+const ABOVE_HAS_NONE: &str = "gets exclusive CPUs, but group /ringfence.slice/ringfence.service above it";
 
 fn s4_here(desk: &mut Desk) {
     let is_below_unit = Path::new("/run/systemd/system").is_dir();
     for (name, layout, _) in S4 {
         desk.write(name, layout);
-        let (status, plan, error) = desk.run(&format!("plan {{d}}/{name}"));
+        let (status, plan, error) = desk.run(&format!("plan -v {{d}}/{name}"));
         if is_below_unit && name == "s4-exclusive.toml" && status != 0 {
             says(&error, &[ABOVE_HAS_NONE, "cpuset.cpus.partition=root"]);
             continue;
         }
         assert_eq!(status, 0, "{plan}{error}");
         // below the unit where systemd is; on v1 the hierarchies follow
-        let created = plan.lines().filter_map(|line| line.strip_prefix("create ")?.split(' ').next());
+        let created = plan.lines().filter_map(|line| line.split_once(". create ")?.1.split(' ').next());
         assert!(created.map(|group| group.rsplit('/').next()).any(|last| last == Some("realtime")), "{plan}");
     }
 }

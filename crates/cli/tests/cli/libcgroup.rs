@@ -53,6 +53,8 @@ const CASES: &[(&str, &[&[Need]], Case)] = &[
         &[&[Need::V1("cpuset"), Need::V1("memory"), Need::V1("freezer")]],
         study_4,
     ),
+    ("bad arguments, help and missing groups have libcgroup's words", &[&[Need::Groups]], words_of_old),
+    ("lists that never end or never begin are refused", &[&[Need::Groups]], endless_lists),
     ("study 5's trap is explained", &[&[Need::V1("cpuset")]], study_5),
 ];
 
@@ -228,6 +230,46 @@ fn both_versions(scene: &mut Scene) {
     refused(scene, "cgxset -1 -r cpu.weight=50 {g}", 95);
 }
 
+fn words_of_old(scene: &mut Scene) {
+    for line in ["cgset -Z x", "cgset", "cgget -r", "cgdelete -x", "lscgroup -x"] {
+        let output = scene.ringfence(line, None);
+        let error = String::from_utf8_lossy(&output.stderr).into_owned();
+        let name = line.split(' ').next().unwrap();
+        assert!(error.starts_with(&format!("Wrong input parameters, try {name} -h")), "{line}: {error}");
+        assert!(error.lines().count() > 1, "what is wrong is said as well: {error}");
+    }
+    for (name, usage) in [
+        ("cgset", "Usage: cgset [-r <name=value>] <cgroup_path> ...\n   or: cgset --copy-from"),
+        ("cgdelete", "Usage: cgdelete [-h] [-r] [[-g] <controllers>:<path>] ...\n"),
+        ("cgexec", "Usage: cgexec [-h] [-g <controllers>:<path>] [--sticky] command [arguments] ...\n"),
+        ("lscgroup", "Usage: lscgroup [-h] [[-g] <controllers>:<path>] [...]\n"),
+    ] {
+        let help = scene.ok(&format!("{name} -h"));
+        assert!(help.starts_with(usage), "{help}");
+    }
+    let output = scene.ringfence("cgdelete -g *:{g}-absent -g pids:{g}-absent", None);
+    let error = String::from_utf8_lossy(&output.stderr).into_owned();
+    let group = scene.fill("{g}-absent");
+    assert!(
+        error.contains(&format!("cgdelete: cannot remove group '{group}': No such file or directory")),
+        "{error}"
+    );
+}
+
+/// Attack finding 21.
+fn endless_lists(scene: &mut Scene) {
+    let directory = tempfile::tempdir().unwrap();
+    let fifo = directory.path().join("fifo");
+    let made = std::process::Command::new("mkfifo").arg(&fifo).status().unwrap();
+    assert!(made.success());
+    for path in [fifo.display().to_string(), "/dev/zero".to_owned()] {
+        let output = scene.ringfence(&format!("cgsnapshot -s -b {path} pids"), None);
+        let error = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(1), "{error}");
+        assert!(error.contains("no regular file"), "{error}");
+    }
+}
+
 fn long_value(scene: &mut Scene) {
     quiet(scene, "cgcreate -g cpuset:{g}");
     let list = format!("{}1", "0,".repeat(100));
@@ -391,7 +433,7 @@ fn links(scene: &mut Scene) {
     assert_eq!(scene.ringfence("links {d}/taken", None).status.code(), Some(1));
     assert_eq!(fs::read_dir(directory.0.join("taken")).unwrap().count(), 1);
     scene.ok("man {d}/man");
-    assert!(fs::read_to_string(directory.0.join("man/cgset.1")).unwrap().contains("cgset"));
+    assert!(fs::read_to_string(directory.0.join("man/man1/cgset.1")).unwrap().contains("cgset"));
 }
 
 fn snapshot(scene: &mut Scene) {

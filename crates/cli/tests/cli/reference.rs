@@ -5,15 +5,10 @@
 //!
 //! Only on hosts with v1 hierarchies and Debian's `cgroup-tools`: elsewhere there is nothing to compare.
 
-#[path = "reference/arguments.rs"]
 mod arguments;
-#[path = "reference/reading.rs"]
 mod reading;
-#[path = "reference/row.rs"]
 mod row;
-#[path = "reference/stage.rs"]
 mod stage;
-#[path = "reference/writing.rs"]
 mod writing;
 
 use std::{path::PathBuf, process::Command, sync::Arc};

@@ -32,7 +32,7 @@ const ROWS: &[Row] = &[
     Row {
         name: "a cpuset without memory nodes takes no task",
         needs: CPUSET,
-        before: &["create {g}", "set {g} cpuset.cpus=0"],
+        before: &["cgcreate -g cpuset:{g}", "set {g} cpuset.cpus=0"],
         refused: "move {g} {pid}",
         says: &[
             "cpuset.mems is empty",
@@ -44,7 +44,7 @@ const ROWS: &[Row] = &[
     Row {
         name: "a cpuset without CPUs takes no task",
         needs: CPUSET,
-        before: &["create {g} -c cpuset", "set {g} cpuset.mems=0"],
+        before: &["cgcreate -g cpuset:{g}", "set {g} cpuset.mems=0"],
         refused: "move {g} {pid}",
         says: &["cpuset.cpus is empty", "no CPU to run on", "hint: ringfence set {g} cpuset.cpus=0"],
         ..ROW
@@ -52,7 +52,7 @@ const ROWS: &[Row] = &[
     Row {
         name: "a cpuset without both takes no task",
         needs: CPUSET,
-        before: &["create {g} -c cpuset"],
+        before: &["cgcreate -g cpuset:{g}"],
         refused: "move {g} {pid}",
         says: &["cpuset.cpus and cpuset.mems are empty", "hint: ringfence set {g} cpuset.cpus=0"],
         ..ROW
@@ -60,7 +60,7 @@ const ROWS: &[Row] = &[
     Row {
         name: "a program is not run in a cpuset without both",
         needs: CPUSET,
-        before: &["create {g} -c cpuset"],
+        before: &["cgcreate -g cpuset:{g}"],
         refused: "run {g} -- true",
         code: 125,
         says: &["cannot start a program in group '{g}'", "cpuset.cpus and cpuset.mems are empty"],
@@ -69,7 +69,7 @@ const ROWS: &[Row] = &[
     Row {
         name: "a cpuset below empty ones is mended from the top",
         needs: CPUSET,
-        before: &["create {g}/a/b -c cpuset"],
+        before: &["cgcreate -g cpuset:{g}/a/b"],
         refused: "move {g}/a/b {pid}",
         says: &[
             "cpuset.cpus and cpuset.mems are empty",
@@ -83,7 +83,7 @@ const ROWS: &[Row] = &[
     Row {
         name: "a cpuset can't have a CPU that the machine lacks",
         needs: CPUSET,
-        before: &["create {g} -c cpuset"],
+        before: &["cgcreate -g cpuset:{g}"],
         refused: "set {g} cpuset.cpus=0,4000",
         says: &["the machine has no CPU 4000", "hint:"],
         ..ROW
@@ -91,7 +91,7 @@ const ROWS: &[Row] = &[
     Row {
         name: "a cpuset can't have a memory node that the machine lacks",
         needs: CPUSET,
-        before: &["create {g} -c cpuset"],
+        before: &["cgcreate -g cpuset:{g}"],
         refused: "set {g} cpuset.mems=0,60",
         says: &["the machine has no memory node 60", "hint:"],
         ..ROW
@@ -99,7 +99,7 @@ const ROWS: &[Row] = &[
     Row {
         name: "a cpuset can't have a CPU that its parent lacks",
         needs: &[Need::V1("cpuset"), Need::Cpus(2)],
-        before: &["create {g}/a -c cpuset", "set {g} cpuset.cpus=0"],
+        before: &["cgcreate -g cpuset:{g}/a", "set {g} cpuset.cpus=0"],
         refused: "set {g}/a cpuset.cpus=0-1",
         says: &[
             "its parent '{g}' has cpuset.cpus '0', which lacks 1",
@@ -107,10 +107,23 @@ const ROWS: &[Row] = &[
         ],
         ..ROW
     },
+    // newcomers A14: the hint gave the parent the one CPU, and caged every other group below it
+    Row {
+        name: "below empty cpusets the hint fills those above with all that they may have",
+        needs: &[Need::V1("cpuset"), Need::Cpus(2)],
+        before: &["cgcreate -g cpuset:{g}/a"],
+        refused: "set {g}/a cpuset.cpus=0",
+        says: &[
+            "its parent '{g}' has an empty cpuset.cpus",
+            "hint: ringfence set {g} cpuset.cpus=0-",
+            " && ringfence set {g}/a cpuset.cpus=0\n",
+        ],
+        ..ROW
+    },
     Row {
         name: "a cpuset can't lose a CPU that a group below uses",
         needs: &[Need::V1("cpuset"), Need::Cpus(2)],
-        before: &["create {g}/a -c cpuset", "set {g} cpuset.cpus=0-1", "set {g}/a cpuset.cpus=1"],
+        before: &["cgcreate -g cpuset:{g}/a", "set {g} cpuset.cpus=0-1", "set {g}/a cpuset.cpus=1"],
         refused: "set {g} cpuset.cpus=0",
         says: &["group '{g}/a' below it uses '1'", "hint: first: ringfence set {g}/a cpuset.cpus=0"],
         ..ROW
@@ -118,7 +131,7 @@ const ROWS: &[Row] = &[
     Row {
         name: "a cpuset with tasks can't be emptied",
         needs: CPUSET,
-        before: &["create {g} -c cpuset", "set {g} cpuset.cpus=0 cpuset.mems=0", "move {g} {pid}"],
+        before: &["cgcreate -g cpuset:{g}", "set {g} cpuset.cpus=0 cpuset.mems=0", "move {g} {pid}"],
         refused: "set {g} cpuset.cpus=",
         says: &["{pid} (sleep)", "left without a CPU", "hint: move them out first"],
         ..ROW
@@ -126,7 +139,7 @@ const ROWS: &[Row] = &[
     Row {
         name: "a cpuset is not exclusive below one that is not",
         needs: CPUSET,
-        before: &["create {g}/a -c cpuset", "set {g} cpuset.cpus=0", "set {g}/a cpuset.cpus=0"],
+        before: &["cgcreate -g cpuset:{g}/a", "set {g} cpuset.cpus=0", "set {g}/a cpuset.cpus=0"],
         refused: "set {g}/a cpuset.cpu_exclusive=1",
         says: &[
             "its parent '{g}' is not exclusive itself",
@@ -138,8 +151,8 @@ const ROWS: &[Row] = &[
         name: "a cpuset is not exclusive while a sibling has its CPUs",
         needs: CPUSET,
         before: &[
-            "create {g}/a -c cpuset",
-            "create {g}/b -c cpuset",
+            "cgcreate -g cpuset:{g}/a",
+            "cgcreate -g cpuset:{g}/b",
             "set {g} cpuset.cpus=0 cpuset.cpu_exclusive=1",
             "set {g}/a cpuset.cpus=0",
             "set {g}/b cpuset.cpus=0",
@@ -152,8 +165,8 @@ const ROWS: &[Row] = &[
         name: "a cpuset can't take a CPU that a sibling has for itself",
         needs: CPUSET,
         before: &[
-            "create {g}/a -c cpuset",
-            "create {g}/b -c cpuset",
+            "cgcreate -g cpuset:{g}/a",
+            "cgcreate -g cpuset:{g}/b",
             "set {g} cpuset.cpus=0 cpuset.cpu_exclusive=1",
             "set {g}/b cpuset.cpus=0 cpuset.cpu_exclusive=1",
         ],
@@ -354,7 +367,70 @@ const ROWS: &[Row] = &[
         before: &["create {g} -c pids"],
         refused: "set {g} pids.max=5",
         user: NOBODY,
-        says: &["user 65534 may not write", "hint: sudo ringfence create {g}"],
+        says: &["user 65534 may not write", "hint: sudo ringfence set {g} pids.max=5"],
+        ..ROW
+    },
+    // finding A13 of the newcomers' review: the hint gave the group to the user who was refused
+    Row {
+        name: "a refused setting is offered as it was typed",
+        needs: &[Need::V1("cpu"), Need::Plain],
+        before: &["create {g} -c cpu"],
+        refused: "set {g} cpu.weight=5",
+        user: NOBODY,
+        says: &["user 65534 may not write", "hint: sudo ringfence set {g} cpu.weight=5"],
+        ..ROW
+    },
+    Row {
+        name: "another user freezes no group",
+        needs: &[Need::V1("freezer"), Need::Plain],
+        before: &["create {g} -c freezer"],
+        refused: "freeze {g}",
+        user: NOBODY,
+        says: &["user 65534 may not write", "hint: sudo ringfence freeze {g}"],
+        ..ROW
+    },
+    Row {
+        name: "another user kills no process of root",
+        needs: &[Need::V1("pids"), Need::Plain],
+        before: &["create {g} -c pids", "move {g} {pid}"],
+        refused: "kill {g}",
+        user: NOBODY,
+        says: &["0 of 1 processes of group '{g}' got the signal", "hint: sudo ringfence kill {g}"],
+        ..ROW
+    },
+    Row {
+        name: "another user moves nothing into a group of root",
+        needs: &[Need::V1("pids"), Need::Plain],
+        before: &["create {g} -c pids"],
+        refused: "move {g} {his}",
+        user: NOBODY,
+        says: &["user 65534 may not write", "hint: sudo ringfence move {g} {his}"],
+        ..ROW
+    },
+    Row {
+        name: "a program is not run in a frozen group",
+        needs: &[Need::V1("freezer")],
+        before: &["create {g} -c freezer", "freeze {g}"],
+        refused: "run {g} -- true",
+        code: 125,
+        says: &["group '{g}' is frozen", "hint: ringfence thaw {g}"],
+        ..ROW
+    },
+    Row {
+        name: "a freeze that would not reach a process says where it is",
+        needs: &[Need::V1("freezer"), Need::V1("pids")],
+        before: &[
+            "create {g} -c freezer,pids",
+            "create {g}/x -c freezer",
+            "create {g}/y -c pids,freezer",
+            "move {g}/y {pid}",
+            "move {g}/x {pid}",
+        ],
+        refused: "freeze {g}/y",
+        says: &[
+            "1 process of group '{g}/y' is not in its freezer group but in '{g}/x'",
+            "hint: ringfence move {g}/y {pid}",
+        ],
         ..ROW
     },
     Row {
@@ -513,8 +589,8 @@ const ROWS: &[Row] = &[
         name: "a partition without CPUs of its own is not left invalid",
         needs: &[Need::V2("cpuset"), Need::Plain],
         before: &[
-            "create {g}/a -c cpuset",
-            "create {g}/b -c cpuset",
+            "cgcreate -g cpuset:{g}/a",
+            "cgcreate -g cpuset:{g}/b",
             "set {g} cpuset.cpus=0-1",
             "set {g}/a cpuset.cpus=1",
         ],
@@ -594,6 +670,10 @@ fn prepare(scene: &mut Scene, row: &Row) {
     };
     if speaks_of("{pid}") {
         scene.start("{pid}", &["sleep", "60"]);
+    }
+    if speaks_of("{his}") {
+        let pid = scene.start_as(65534, &["sleep", "60"]);
+        scene.name("{his}", &pid.to_string());
     }
     if speaks_of("{fifo}") {
         scene.start("{fifo}", &["chrt", "-f", "10", "sleep", "60"]);

@@ -25,6 +25,12 @@ const CASES: &[Case] = &[
     ("settings are copied from a group that has run", &[Need::Groups], copied),
     ("of two groups none is deleted if one is busy", &[Need::Groups], delete_two),
     ("a group is deleted once, named twice or below another", &[Need::Groups], delete_nested),
+    ("freeze brings tasks from the freezer's root", &[Need::V1("freezer"), Need::V1("cpu")], freeze_brings),
+    ("kill --signal sends once and waits for nobody", &[Need::Groups], kill_by_signal),
+    ("a move says which memory stays behind", &[Need::V1("memory")], memory_left),
+    ("create gives a v1 cpuset what its parent has", &[Need::V1("cpuset")], inherits),
+    ("a bare controller stands for its settings", &[Need::V1("pids")], bare_controller),
+    ("an error steers no terminal", &[], no_escapes),
     ("kill without patience still kills", &[Need::Groups], kill_at_once),
     ("kill reaches a frozen group below", &[Need::V1("freezer")], kill_frozen),
     ("a hint for a name with spaces can be pasted", &[Need::Groups], quoted),
@@ -92,7 +98,7 @@ fn threads(scene: &mut Scene) {
     });
     let (tid, own): (u32, u32) = (receive.recv().unwrap(), std::process::id());
     scene.ok("create {g}/t -c cpu");
-    scene.ok("create {g}/x -c cpu,cpuset");
+    scene.ok("cgcreate -g cpu,cpuset:{g}/x");
     scene.ok(&format!("move --threads {{g}}/t {tid}"));
     refused(scene, &format!("move {{g}}/x {own}"));
     let places = scene.ok(&format!("where {tid} {own}"));
@@ -184,6 +190,120 @@ fn kill_frozen(scene: &mut Scene) {
     scene.ok("move {g}/a {pid}");
     scene.ok("freeze {g}/a");
     scene.ok("kill {g} --timeout 5");
+}
+
+/// Finding A5 of the newcomers' review, as it was met.
+fn freeze_brings(scene: &mut Scene) {
+    scene.start("{pid}", &["sleep", "60"]);
+    scene.ok("create {g} -c cpu,freezer");
+    scene.ok("cgclassify -g cpu:{g} {pid}");
+    scene.ok("freeze {g}");
+    let status = std::fs::read_to_string(scene.fill("/proc/{pid}/status")).unwrap();
+    assert!(status.contains("State:\tD"), "it runs: {status}");
+    scene.ok("thaw {g}");
+}
+
+/// As on v2, so that one script works on both; what mkdir or cgcreate made stays as the kernel makes it.
+fn inherits(scene: &mut Scene) {
+    scene.start("{pid}", &["sleep", "60"]);
+    let output = scene.ringfence("create {g}/a/b -c cpuset", None);
+    assert!(
+        output.status.success() && output.stderr.is_empty(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    scene.ok("move {g}/a/b {pid}");
+    let of = |group: &str| scene.ok(&format!("get --values {group} cpuset.cpus cpuset.mems"));
+    assert_eq!(of("{g}/a/b"), of("{g}/a"));
+    assert!(of("{g}").lines().all(|line| !line.is_empty()));
+    // as on v2, they follow a parent that gets less; one that was given its own does not
+    let cpus = || scene.ok("get --values {g}/a/b cpuset.cpus").trim().to_owned();
+    if cpus().contains(['-', ',']) {
+        let told = scene.ok("set {g} cpuset.cpus=0");
+        assert_eq!((told.lines().count(), cpus().as_str()), (3, "0"), "{told}");
+    }
+    // a group of the reference, and what is made in it, has nothing to give
+    scene.ok("cgcreate -g cpuset:{g}/c");
+    let output = scene.ringfence("create {g}/c/d -c cpuset", None);
+    let error = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success() && error.contains("takes no task yet"), "{error}");
+}
+
+/// Finding A12 of the newcomers' review: the hint named three long names.
+fn bare_controller(scene: &mut Scene) {
+    scene.ok("create {g} -c pids");
+    scene.ok("set {g} pids.max=7");
+    assert_eq!(scene.ok("get {g} pids").trim(), "pids.max  7");
+    assert!(scene.ok("stat {g} pids").contains("pids.current"));
+    for list in ["memory", "'memory.*'"] {
+        let listed = scene.ok(&format!("settings {list}"));
+        assert!(listed.lines().count() > 10, "{listed}");
+        // a long description goes on below its name
+        let names = |line: &str| line.starts_with("memory.") || line.starts_with("   ");
+        assert!(listed.lines().all(names), "{listed}");
+    }
+    assert!(refused_with(scene, "set {g} cpu=0", 2).contains("did you mean cpu."));
+}
+
+fn refused_with(scene: &Scene, line: &str, code: i32) -> String {
+    let output = scene.ringfence(line, None);
+    let error = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(code), "{line}: {error}");
+    error
+}
+
+/// Attack finding 12.
+fn no_escapes(scene: &mut Scene) {
+    for command in [vec!["topology", "--machine"], vec!["plan"], vec!["get"], vec!["settings"]] {
+        let output = std::process::Command::new(scene.program())
+            .args(&command)
+            .arg("/tmp/rf\u{1b}]0;x\u{7}\r")
+            .output()
+            .unwrap();
+        let error = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(!output.status.success(), "{command:?}");
+        assert!(!error.contains(['\u{1b}', '\u{7}', '\r']), "{command:?}: {error:?}");
+    }
+}
+
+fn kill_by_signal(scene: &mut Scene) {
+    scene.start("{pid}", &["sleep", "60"]);
+    scene.ok("create {g} -c pids");
+    scene.ok("move {g} {pid}");
+    let answer = scene.ok("kill {g} --signal SIGSTOP --json");
+    assert!(answer.contains("\"signalled\": 1"), "{answer}");
+    let stopped = || std::fs::read_to_string(scene.fill("/proc/{pid}/status")).unwrap().contains("State:\tT");
+    scene.until("the process stops", stopped);
+    let output = scene.ringfence("kill {g} --signal TREM", None);
+    let error = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.code() == Some(2) && error.contains("did you mean TERM"), "{error}");
+    scene.ok("kill {g}");
+}
+
+/// Finding B6 of the newcomers' review: a limit does not count what the process had before it was moved.
+fn memory_left(scene: &mut Scene) {
+    scene.start("{pid}", &["sh", "-c", "x=$(head -c 20000000 /dev/zero | tr '\\0' x); sleep 60"]);
+    scene.start("{idle}", &["sleep", "60"]);
+    let has_it = || {
+        let status = std::fs::read_to_string(scene.fill("/proc/{pid}/status")).unwrap();
+        let anonymous = status.lines().find_map(|line| line.strip_prefix("RssAnon:")).unwrap_or("0 kB");
+        anonymous.trim().trim_end_matches(" kB").parse::<u64>().unwrap() > 15_000
+    };
+    scene.until("the memory", has_it);
+    scene.ok("create {g} -c memory");
+    let output = scene.ringfence("move {g} {pid} {idle}", None);
+    let error = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{error}");
+    assert!(error.contains("of memory of the 2 processes stays charged to group '"), "{error}");
+    let about: u64 =
+        error.split("about ").nth(1).and_then(|rest| rest.split('M').next()?.parse().ok()).unwrap();
+    assert!((15..200).contains(&about), "{error}");
+    let used: u64 = scene.ok("stat --values {g} memory.usage_in_bytes").trim().parse().unwrap_or(1 << 20);
+    assert!(used < 10_000_000, "the kernel counts it elsewhere: {used}");
+    assert!(
+        !scene.ringfence("move {g} {pid}", None).stderr.starts_with(b"ringfence: warning"),
+        "it is there already"
+    );
 }
 
 fn quoted(scene: &mut Scene) {

@@ -251,10 +251,16 @@ fn log(scene: &mut Scene) -> (tempfile::TempDir, PathBuf) {
     (directory, log)
 }
 
-fn segment(log: &Path) -> PathBuf {
-    let mut found: Vec<PathBuf> = fs::read_dir(log).unwrap().map(|entry| entry.unwrap().path()).collect();
+fn segments(log: &Path) -> Vec<PathBuf> {
+    let mut found: Vec<PathBuf> =
+        fs::read_dir(log).into_iter().flatten().map(|entry| entry.unwrap().path()).collect();
+    found.retain(|path| path.extension().is_some_and(|ending| ending == "rflog"));
     found.sort();
-    found.pop().unwrap()
+    found
+}
+
+fn segment(log: &Path) -> PathBuf {
+    segments(log).pop().unwrap()
 }
 
 fn record_and_dump(scene: &mut Scene) {
@@ -319,8 +325,7 @@ fn one_recorder(scene: &mut Scene) {
     let (_kept, directory) = log(scene);
     let record = Running::start(scene, "record {g} --directory {log} --interval 20ms");
     let size = || {
-        fs::read_dir(&directory).is_ok_and(|mut entries| entries.next().is_some())
-            && fs::metadata(segment(&directory)).is_ok_and(|file| file.len() > 100)
+        segments(&directory).pop().is_some_and(|path| fs::metadata(path).is_ok_and(|file| file.len() > 100))
     };
     scene.until("a first record", size);
     let second = scene.ringfence("record {g} --directory {log} --count 1", None);
@@ -337,7 +342,7 @@ fn one_recorder(scene: &mut Scene) {
     scene.until("a record behind the old ones", || all() > before);
     record.signal(Signal::TERM);
     let told = record.done();
-    assert!(told.contains(" samples, ") && told.contains("missed"), "{told}");
+    assert!(told.contains(" recorded in ") && told.contains("missed"), "{told}");
 }
 
 fn torn(scene: &mut Scene) {

@@ -41,6 +41,12 @@ pub enum Need {
     Devices,
     /// This program in `PATH`.
     Program(&'static str),
+    /// Groups can be frozen: v1's controller, or v2.
+    AnyFreezer,
+    /// systemd is init.
+    Systemd,
+    /// A machine that nobody else uses: a VM of the suite.
+    OwnMachine,
 }
 
 /// What the machine has.
@@ -105,6 +111,9 @@ impl World {
             }
             Need::Plain => !self.systemd,
             Need::Devices => self.root && (self.v1.contains("devices") || self.has_v2),
+            Need::AnyFreezer => self.root && (self.v1.contains("freezer") || self.has_v2),
+            Need::Systemd => self.root && self.systemd,
+            Need::OwnMachine => self.root && Path::new("/rf-vm/mode").exists(),
             Need::Program(name) => {
                 std::env::var("PATH").unwrap().split(':').any(|at| Path::new(at).join(name).exists())
             }

@@ -14,7 +14,7 @@ pub struct Layouts {
     pub texts: BTreeMap<String, String>,
     /// What a reader of the results must know.
     pub notes: Vec<String>,
-    /// Those of an experiment that is gone on with: what was asked before holds.
+    /// Those of an experiment that is resumed, as they were then.
     kept: Option<BTreeMap<String, String>>,
 }
 
@@ -50,7 +50,7 @@ impl Layouts {
     fn read(&self, path: &str) -> Result<Source, Diagnostic> {
         if let Some(kept) = &self.kept {
             let text = kept.get(path);
-            let lost = || Diagnostic::error(format!("the layout {path} was not kept with the results"));
+            let lost = || Diagnostic::error(format!("the layout {path} is not with the results"));
             return text.map(|text| Source::new(path, text)).ok_or_else(lost);
         }
         let from = Path::new(&*self.sources[0].name).parent().unwrap_or(Path::new(""));

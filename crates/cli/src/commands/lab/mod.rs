@@ -8,24 +8,26 @@ mod text;
 use std::{
     collections::BTreeMap,
     path::{Path, PathBuf},
+    sync::Arc,
     time::SystemTime,
 };
 
 use experiment::{Experiment, Known, Places, Results, rescale};
 use kernel::Host;
 use lab::{
-    Program,
+    OwnDirectory, Program, Stop,
     run::{self, Request},
 };
-use layout::{Diagnostic, Source};
+use layout::{Diagnostic, Source, Trust};
 use serde_json::json;
 use topology::Machine;
 
 use self::layouts::Layouts;
+pub use self::studies::study_names;
 use super::{host, host_even_unmounted, stop_on_signals};
 use crate::{
     args::{Lab, LabCommand, LabRun},
-    failure::{ATTENTION, Failure, INTERRUPTED, USAGE},
+    failure::{ATTENTION, Failure, INTERRUPTED, USAGE, printable_lines},
     output,
 };
 
@@ -64,12 +66,16 @@ fn source(of: &Path) -> Result<Source, Failure> {
         let study = studies::find(study)?;
         return Ok(Source::new(&format!("{}.toml", study.name), study.text));
     }
-    let text = std::fs::read_to_string(of)
-        .map_err(|error| Failure::new(format!("cannot read {}: {error}", of.display())))?;
-    Ok(Source::new(&of.display().to_string(), &text))
+    // what root runs must not be another user's to change
+    let loaded = layout::load(&[of.to_owned()], Trust::of_this_process());
+    if let Some(error) = loaded.diagnostics.first() {
+        let failure = Failure::usage(error.message.clone());
+        return Err(error.hint.iter().cloned().fold(failure, Failure::hint));
+    }
+    loaded.sources.into_iter().next().ok_or_else(|| Failure::new(format!("cannot read {}", of.display())))
 }
 
-/// Reads and checks it; everything that is wrong is told. Its layouts are read by their paths, or are `kept` already.
+/// Reads and checks it; all errors are printed. Its layouts are read by their paths, or are `kept` already.
 fn read(source: &Source, machine: &Machine, kept: Option<BTreeMap<String, String>>) -> Result<Read, Failure> {
     let found = experiment::read(source);
     let (mut experiment, mut diagnostics) = (found.experiment, found.diagnostics);
@@ -93,7 +99,7 @@ fn read(source: &Source, machine: &Machine, kept: Option<BTreeMap<String, String
 }
 
 fn meaning(experiment: &Experiment, source: &Source, places: &Places, machine: &Machine) -> Vec<Diagnostic> {
-    // what can't be had here is no mistake of the file: its names are checked as on the study's machine
+    // what this machine lacks is no error of the file: its names are checked as on the study's machine
     let cpus = rescale::rescale(experiment, machine).unwrap_or_else(|_| rescale::anywhere(experiment));
     let (groups, of_machine) = (run::group_figures(), run::machine_figures());
     let known =
@@ -105,12 +111,10 @@ fn check(of: &Path, as_json: bool) -> Result<(), Failure> {
     let machine = Machine::live()?;
     let source = source(of)?;
     let read = read(&source, &machine, None);
-    if as_json {
-        let diagnostics = read.as_ref().err().map(|failure| &failure.diagnostics[..]).unwrap_or_default();
-        output::json(&json!({ "diagnostics": diagnostics }))?;
-        return read.map(drop);
-    }
     let Read { experiment, .. } = read?;
+    if as_json {
+        return output::json(&json!({ "diagnostics": [] }));
+    }
     let lengths = experiment::Lengths::of(&experiment, false);
     let cells = experiment.condition.len() * experiment.load.len().max(1);
     let mut text = format!(
@@ -124,10 +128,18 @@ fn check(of: &Path, as_json: bool) -> Result<(), Failure> {
         },
         lengths.duration.as_secs_f64(),
     );
+    for (option, quick) in [("", false), (" --quick", true)] {
+        let lengths = experiment::Lengths::of(&experiment, quick);
+        let seconds = experiment::planned_seconds(&experiment, &lengths);
+        text += &format!("lab run{option}: about {}\n", studies::about(seconds));
+        if let Some(why) = experiment::Plan::of(&experiment, lengths.repetitions).too_few() {
+            text += &format!("warning: with lab run{option}, {why}\n");
+        }
+    }
     match rescale::rescale(&experiment, &machine) {
         Ok(cpus) => {
             let mut here = experiment.clone();
-            let left_out = experiment::here(&mut here, &cpus, machine.online().len());
+            let left_out = experiment::leave_out(&mut here, &cpus, machine.online().len());
             // if nothing is left, that is why
             let left_out = left_out.unwrap_or_else(|why| vec![why]);
             cpus.notes.iter().chain(&left_out).for_each(|note| text += &format!("note: {note}\n"));
@@ -148,12 +160,13 @@ fn run(args: &LabRun, as_json: bool) -> Result<u8, Failure> {
         );
     }
     let machine = Machine::live()?;
-    let (source, kept, directory) = match &args.resume {
-        Some(directory) => {
-            let text = run::text_in(directory).map_err(failed)?;
-            let name = directory.join("experiment.toml");
-            let kept = run::layouts_in(directory).map_err(failed)?;
-            (Source::new(&name.display().to_string(), &text), Some(kept), directory.clone())
+    let resume = args.resume.as_deref().map(OwnDirectory::open).transpose().map_err(failed)?.map(Arc::new);
+    let (source, kept, directory) = match &resume {
+        Some(own) => {
+            let text = run::text_in(own).map_err(failed)?;
+            let name = own.path().join("experiment.toml");
+            let kept = run::layouts_in(own).map_err(failed)?;
+            (Source::new(&name.display().to_string(), &text), Some(kept), own.path().to_owned())
         }
         None => {
             let source = source(args.experiment.as_deref().unwrap_or(Path::new("")))?;
@@ -171,6 +184,9 @@ fn run(args: &LabRun, as_json: bool) -> Result<u8, Failure> {
         PathBuf::from("ringfence-results").join(format!("{}-{now}", experiment.name))
     };
     let directory = if directory.as_os_str().is_empty() { named() } else { directory };
+    if resume.is_none() {
+        warn_of_lengths(&experiment, args);
+    }
     let stop = stop_on_signals()?;
     let mut progress = progress::Progress::new();
     let done = run::run(
@@ -188,60 +204,91 @@ fn run(args: &LabRun, as_json: bool) -> Result<u8, Failure> {
             move_others: args.move_others,
             device: args.device.clone(),
             directory: directory.clone(),
-            resume: args.resume.is_some(),
+            resume,
             program: Program::this("worker"),
-            stop: &stop,
-            progress: &mut |step| progress.tell(step),
+            stop: Stop::new(stop),
+            progress: &mut |step| progress.show(step),
         },
     );
     progress.end();
-    if done.is_err()
-        && let Ok(results) = run::results(&directory)
+    // what there is of an experiment that failed can be looked at; who stops one wants it to end at once
+    if !matches!(done, Ok(_) | Err(lab::Error::Interrupted))
+        && let Ok(own) = OwnDirectory::open(&directory)
+        && let Ok(results) = run::results(&own)
     {
-        // what there is of an experiment that ended early can be looked at
-        draw(&results, &directory)?;
+        draw(&results, &own)?;
     }
     let results = match done {
         Ok(results) => results,
         Err(lab::Error::Interrupted) => {
-            let failure = Failure::new("interrupted; everything is put back").code(INTERRUPTED);
-            return Err(match directory.join("runs.jsonl").exists() {
-                true => failure.hint(format!("go on by ringfence lab run --resume {}", directory.display())),
+            let failure = Failure::new("interrupted; everything was rolled back").code(INTERRUPTED);
+            let has_runs = OwnDirectory::open(&directory).is_ok_and(|own| run::has_runs(&own));
+            return Err(match has_runs {
+                true => {
+                    let directory = directory.display().to_string();
+                    let directory = units::shell_quote(&directory);
+                    failure.hint(format!(
+                        "ringfence lab run --resume {directory} continues it, ringfence lab report {directory} draws what \
+                         there is"
+                    ))
+                }
                 false => failure,
             });
         }
         Err(error) => return Err(failed(error)),
     };
-    tell(&results, &directory, as_json)?;
+    show(&results, &OwnDirectory::open(&directory).map_err(failed)?, as_json)?;
     Ok(if results.complete { 0 } else { ATTENTION })
 }
 
-/// Draws the report, and prints what it says first.
-fn tell(results: &Results, directory: &Path, as_json: bool) -> Result<(), Failure> {
-    draw(results, directory)?;
-    if as_json { output::json(results) } else { output::text(&text::of(results, directory)) }
+/// Before hours are spent: what the runs can't show, and an option that changes nothing.
+fn warn_of_lengths(experiment: &Experiment, args: &LabRun) {
+    if args.quick && experiment.quick == Default::default() {
+        output::warning("the experiment has no [quick]: --quick changes nothing");
+    }
+    let lengths = experiment::Lengths::of(experiment, args.quick);
+    let repetitions = args.repetitions.unwrap_or(lengths.repetitions);
+    if let Some(why) = experiment::Plan::of(experiment, repetitions).too_few() {
+        output::warning(&why);
+    }
 }
 
-fn draw(results: &Results, directory: &Path) -> Result<(), Failure> {
+/// Draws the report, and prints what it says first.
+fn show(results: &Results, directory: &OwnDirectory, as_json: bool) -> Result<(), Failure> {
+    draw(results, directory)?;
+    if as_json { output::json(results) } else { output::text(&text::of(results, directory.path())) }
+}
+
+fn draw(results: &Results, directory: &OwnDirectory) -> Result<(), Failure> {
     write(directory, report::files(results).map_err(Failure::new)?)
 }
 
-fn write(directory: &Path, files: Vec<report::File>) -> Result<(), Failure> {
-    for file in files {
-        let path = directory.join(&file.path);
-        let made = path.parent().map_or(Ok(()), std::fs::create_dir_all);
-        made.and_then(|()| std::fs::write(&path, &file.bytes))
-            .map_err(|error| Failure::new(format!("cannot write {}: {error}", path.display())))?;
-    }
-    Ok(())
+fn write(directory: &OwnDirectory, files: Vec<report::File>) -> Result<(), Failure> {
+    files.iter().try_for_each(|file| directory.write(&file.path, &file.bytes)).map_err(failed)
+}
+
+fn open_results(directory: &Path) -> Result<(OwnDirectory, Results), Failure> {
+    let own = OwnDirectory::open(directory).map_err(failed)?;
+    let results = run::results(&own).map_err(failed)?;
+    Ok((own, results))
 }
 
 fn report(directory: &Path, as_json: bool) -> Result<(), Failure> {
-    tell(&run::results(directory).map_err(failed)?, directory, as_json)
+    let (own, results) = open_results(directory)?;
+    show(&results, &own, as_json)
 }
 
 fn compare(baseline: &Path, directory: &Path, as_json: bool) -> Result<(), Failure> {
-    let (one, other) = (run::results(baseline).map_err(failed)?, run::results(directory).map_err(failed)?);
+    let ((_, one), (_, other)) = (open_results(baseline)?, open_results(directory)?);
+    if one.experiment.name != other.experiment.name {
+        return Err(Failure::usage(format!(
+            "{} is of the experiment '{}', {} of '{}': only results of the same experiment are compared",
+            baseline.display(),
+            one.experiment.name,
+            directory.display(),
+            other.experiment.name
+        )));
+    }
     let (name, other_name) = (baseline.display().to_string(), directory.display().to_string());
     let compared = report::compare(
         report::Named { name: &name, results: &one },
@@ -257,7 +304,7 @@ fn compare(baseline: &Path, directory: &Path, as_json: bool) -> Result<(), Failu
             &json!({ "names": compared.names, "cells": cells, "differs": compared.differs }),
         );
     }
-    output::text(&compared.markdown())
+    output::text(&printable_lines(&compared.markdown()))
 }
 
 fn clean(as_json: bool) -> Result<(), Failure> {
@@ -280,7 +327,7 @@ fn clean_up_if_root() -> Result<(), Failure> {
 fn clean_up(host: &Host) -> Result<(), Failure> {
     let cleaned = run::clean(host).map_err(failed)?;
     for what in &cleaned.removed {
-        output::warning(&format!("a killed experiment had left {what}: removed"));
+        output::warning(&format!("a killed experiment left {what} behind: removed"));
     }
     left(&cleaned)
 }
@@ -288,10 +335,8 @@ fn clean_up(host: &Host) -> Result<(), Failure> {
 fn left(cleaned: &run::Cleaned) -> Result<(), Failure> {
     match cleaned.left.first() {
         None => Ok(()),
-        Some(why) => {
-            Err(Failure::new(format!("what a killed experiment left can't be removed: {why}"))
-                .code(ATTENTION))
-        }
+        Some(why) => Err(Failure::new(format!("cannot remove what a killed experiment left behind: {why}"))
+            .code(ATTENTION)),
     }
 }
 

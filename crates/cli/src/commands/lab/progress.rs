@@ -4,7 +4,7 @@ use std::{io::IsTerminal, time::Duration};
 
 use lab::run::Step;
 
-use crate::output;
+use crate::{failure::printable_lines, output};
 
 pub struct Progress {
     on_terminal: bool,
@@ -15,7 +15,7 @@ impl Progress {
         Progress { on_terminal: std::io::stderr().is_terminal() }
     }
 
-    pub fn tell(&mut self, step: &Step<'_>) {
+    pub fn show(&mut self, step: &Step<'_>) {
         match step {
             Step::Preparing(what) => self.line(what),
             Step::Run { number, of, condition, load, attempt, left } => {
@@ -25,12 +25,13 @@ impl Progress {
             }
             Step::Rejected(why) => {
                 self.end();
-                output::error(&format!("rejected: {why}\n"));
+                output::error(&format!("rejected: {}\n", printable_lines(why)));
             }
         }
     }
 
     fn line(&self, text: &str) {
+        let text = printable_lines(text);
         output::error(&if self.on_terminal { format!("\r\x1b[K{text}") } else { format!("{text}\n") });
     }
 

@@ -1,4 +1,4 @@
-//! Results on a terminal: verdicts first, then the figures, then where the report is.
+//! Results on a terminal: what to take home first, then verdicts and figures, then where the report is.
 
 use std::{fmt::Write, path::Path};
 
@@ -8,10 +8,18 @@ use experiment::{
     results::{Cell, Comparison, Verdict},
 };
 
+use crate::failure::printable_lines;
+
 pub fn of(results: &Results, directory: &Path) -> String {
     let mut text = String::new();
     // writing to a String can't fail
-    let _ = writeln!(text, "{}\n", results.experiment.title);
+    let _ = writeln!(text, "{}\n{}\n", results.experiment.title, report::takeaway(results));
+    for line in report::targets(results) {
+        let _ = writeln!(text, "{line}");
+    }
+    if !results.targets.is_empty() {
+        text.push('\n');
+    }
     for comparison in &results.comparisons {
         let _ = writeln!(text, "{}", verdict(results, comparison));
     }
@@ -31,7 +39,8 @@ pub fn of(results: &Results, directory: &Path) -> String {
         text.push_str("note: runs are missing: the figures are of those that count\n");
     }
     let _ = writeln!(text, "\nreport: {}", directory.join("report.html").display());
-    text
+    // names come from files that may be somebody else's
+    printable_lines(&text)
 }
 
 fn verdict(results: &Results, comparison: &Comparison) -> String {
@@ -42,7 +51,7 @@ fn verdict(results: &Results, comparison: &Comparison) -> String {
         (Verdict::Slower, true) => "less",
         (Verdict::Faster, false) => "better",
         (Verdict::Slower, false) => "worse",
-        (Verdict::Equivalent, _) => "equivalent",
+        (Verdict::Equivalent, _) => "no relevant difference",
         (Verdict::Inconclusive, _) => "inconclusive",
     };
     let under = comparison.load.as_ref().map(|load| format!(" under {load}")).unwrap_or_default();
@@ -56,10 +65,7 @@ fn verdict(results: &Results, comparison: &Comparison) -> String {
 fn figures(text: &mut String, results: &Results) {
     let measures = &results.experiment.measure;
     let mut rows: Vec<Vec<String>> = vec![vec![String::new()]];
-    rows[0].extend(measures.iter().map(|measure| match measure.unit.as_str() {
-        "" => measure.name.clone(),
-        unit => format!("{} ({unit})", measure.name),
-    }));
+    rows[0].extend(measures.iter().map(|measure| measure.name.clone()));
     let mut named: Vec<(&str, Option<&str>)> = Vec::new();
     for cell in &results.cells {
         let key = (cell.condition.as_str(), cell.load.as_deref());
@@ -78,7 +84,7 @@ fn figures(text: &mut String, results: &Results) {
                 .iter()
                 .find(is_it)
                 .and_then(|cell| cell.median)
-                .map_or_else(|| "–".to_owned(), number)
+                .map_or_else(|| "–".to_owned(), |median| report::figure(median, &measure.unit))
         }));
         rows.push(row);
     }
@@ -96,11 +102,4 @@ fn figures(text: &mut String, results: &Results) {
         let _ = writeln!(text, "{}", cells.join("  ").trim_end());
     }
     text.push('\n');
-}
-
-/// Four digits that count.
-fn number(value: f64) -> String {
-    let digits = if value == 0.0 { 0 } else { value.abs().log10().floor() as i32 };
-    let behind = usize::try_from((3 - digits).clamp(0, 9)).unwrap_or(0);
-    format!("{value:.behind$}")
 }

@@ -2,11 +2,17 @@
 
 use std::{process::Command, time::Duration};
 
-use apply::{By, Error, Failure as ApplyFailure, Lock, Meta, Outcome, Running, State, Target};
+use ::plan::{LintKind, Plan};
+use apply::{By, Error, Failure as ApplyFailure, Lock, Meta, Outcome, Recovered, Running, State, Target};
+use kernel::Host;
 use serde::Serialize;
 use serde_json::json;
 
-use super::{answered, counted, directory, planned, read, state, warn};
+use super::{
+    Layout, counted, directory,
+    plan::{nothing_to_do, on_this_machine, undoes_all, yes},
+    planned, read, rules, state, warn,
+};
 use crate::{
     args,
     commands::{host_even_unmounted, stop_on_signals},
@@ -20,7 +26,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 impl From<ApplyFailure> for Failure {
     fn from(failure: ApplyFailure) -> Failure {
         let hint = failure.hint();
-        let told = match &failure {
+        let shown = match &failure {
             ApplyFailure::RolledBack { error, step, steps, left, .. } if **error == Error::Interrupted => {
                 interrupted(*step, *steps, left)
             }
@@ -29,7 +35,7 @@ impl From<ApplyFailure> for Failure {
             }
             _ => Failure::new(&failure),
         };
-        hint.into_iter().fold(told, Failure::hint)
+        hint.into_iter().fold(shown, Failure::hint)
     }
 }
 
@@ -44,12 +50,13 @@ fn interrupted(step: usize, steps: usize, left: &[String]) -> Failure {
 }
 
 pub fn apply(args: &args::Apply, as_json: bool) -> Result<(), Failure> {
-    let outcome = answered(as_json, applied(args))?;
+    let (outcome, outside) = applied(args)?;
     let deadline = args.confirm.map(|within| within.as_secs()).filter(|_| outcome.generation.is_some());
-    told(&outcome, deadline, as_json)
+    print(&outcome, deadline, outside, as_json)
 }
 
-fn applied(args: &args::Apply) -> Result<Outcome, Failure> {
+/// Whether processes are outside their groups comes with it.
+fn applied(args: &args::Apply) -> Result<(Outcome, bool), Failure> {
     let layout = read(&args.layout)?;
     let host = host_even_unmounted()?;
     if host.needs_unit() {
@@ -59,12 +66,15 @@ fn applied(args: &args::Apply) -> Result<Outcome, Failure> {
     let running = until_interrupted()?;
     let target = Target { host: &host, system: &running };
     recovered(&lock, target)?;
-    let plan = planned(&layout, &host)?;
+    let plan = planned(&layout, &host, lock.state())?;
     warn(&plan, &layout);
+    if !args.yes && plan.empties(&layout.desired) {
+        return Err(emptied(&layout, &plan, &host));
+    }
     let what = format!("layout {}", layout.path.display());
-    let meta = Meta { by: By::caller(), what, confirm_within: None };
-    match args.confirm {
-        None => Ok(apply::execute(&lock, target, &plan, &meta)?),
+    let meta = Meta { by: By::caller(), what, confirm_within: None, layout: true };
+    let outcome = match args.confirm {
+        None => apply::execute(&lock, target, &plan, &meta)?,
         Some(within) => {
             let seconds = within.as_secs();
             let directory = directory(&args.state);
@@ -74,12 +84,23 @@ fn applied(args: &args::Apply) -> Result<Outcome, Failure> {
                 command.arg("--state").arg(&directory);
                 command
             };
-            Ok(apply::execute_unless_reverted(&lock, target, &plan, &meta, seconds, &reverter)?)
+            apply::execute_unless_reverted(&lock, target, &plan, &meta, seconds, &reverter)?
         }
-    }
+    };
+    // groups that were made just now are there for the look at the rules
+    let misplaced = rules::misplaced(&layout.desired, &host);
+    rules::warn(&misplaced, &layout);
+    let outside = plan.lints.iter().any(|lint| lint.kind == LintKind::Outside);
+    Ok((outcome, outside || !misplaced.is_empty()))
 }
 
-/// The right to change; says for whom it waits.
+fn emptied(layout: &Layout<'_>, plan: &Plan, host: &Host) -> Failure {
+    output::error(&format!("{}\n", on_this_machine(plan, host, false)));
+    let message = format!("{}; nothing was changed", undoes_all(layout));
+    Failure::new(message).hint(format!("to do it: {}", yes(layout)))
+}
+
+/// The lock for changes; while it waits, it names the process that has it.
 fn locked(state: &State) -> Result<Lock, Failure> {
     match state.lock(Duration::ZERO) {
         Ok(lock) => Ok(lock),
@@ -97,30 +118,21 @@ fn until_interrupted() -> Result<Running, Failure> {
     Ok(Running::stopped_by(stop_on_signals()?))
 }
 
-/// What an earlier change left is told before anything else.
-fn recovered(lock: &Lock, target: Target<'_>) -> Result<(), Failure> {
-    for recovered in apply::recover(lock, target)? {
-        let left = if recovered.left.is_empty() {
-            String::new()
-        } else {
-            format!(": {}", recovered.left.join("; "))
-        };
-        output::warning(&format!(
-            "generation {} was broken off, and was put back{left}",
-            recovered.generation
-        ));
-    }
-    Ok(())
+/// What an earlier change left comes before anything else.
+fn recovered(lock: &Lock, target: Target<'_>) -> Result<Vec<Recovered>, Failure> {
+    let recovered = apply::recover(lock, target)?;
+    recovered.iter().for_each(|recovered| output::warning(&recovered.to_string()));
+    Ok(recovered)
 }
 
-/// `deadline`: it is undone after so many seconds.
-fn told(outcome: &Outcome, deadline: Option<u64>, as_json: bool) -> Result<(), Failure> {
+/// `deadline`: the seconds after which it is undone; `outside`: processes are not in their groups.
+fn print(outcome: &Outcome, deadline: Option<u64>, outside: bool, as_json: bool) -> Result<(), Failure> {
     if as_json {
-        return output::json(&Told { outcome, undone_unless_confirmed_within: deadline });
+        return output::json(&Shown { outcome, undone_unless_confirmed_within: deadline });
     }
     for difference in &outcome.differences {
-        let (file, asked, held) = (&difference.file, &difference.asked, &difference.held);
-        output::warning(&format!("{file}: asked for {asked}, the kernel holds {held}"));
+        let (file, written, now) = (&difference.file, &difference.asked, &difference.held);
+        output::warning(&format!("{file}: {written} was written, the kernel has {now}"));
     }
     for thread in &outcome.unmoved {
         output::warning(&format!(
@@ -135,30 +147,30 @@ fn told(outcome: &Outcome, deadline: Option<u64>, as_json: bool) -> Result<(), F
         Some(generation) => {
             let mut text = format!("generation {generation}: {} done\n", counted(outcome.steps, "step"));
             if let Some(seconds) = deadline {
-                text += &format!("undone in {seconds} s unless you say: ringfence confirm {generation}\n");
+                text += &format!("undone in {seconds} s unless you run: ringfence confirm {generation}\n");
             }
             output::text(&text)
         }
-        None => output::text("nothing to do: the machine is as the layout asks\n"),
+        None => output::text(nothing_to_do(outside)),
     }
 }
 
-/// What is told of a change as JSON.
+/// A change as JSON.
 #[derive(Serialize)]
-struct Told<'o> {
+struct Shown<'o> {
     #[serde(flatten)]
     outcome: &'o Outcome,
     /// In seconds.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "undone_unless_confirmed_within_sec", skip_serializing_if = "Option::is_none")]
     undone_unless_confirmed_within: Option<u64>,
 }
 
 pub fn confirm(args: &args::Generation, as_json: bool) -> Result<(), Failure> {
-    let generation = answered(as_json, confirmed(args))?;
+    let generation = confirmed(args)?;
     if as_json {
         output::json(&json!({ "confirmed": generation }))
     } else {
-        output::text(&format!("generation {generation} stays\n"))
+        output::text(&format!("generation {generation} is confirmed\n"))
     }
 }
 
@@ -171,8 +183,17 @@ fn confirmed(args: &args::Generation) -> Result<u32, Failure> {
 
 /// What had to be left alone needs attention.
 pub fn undo(args: &args::Generation, as_json: bool) -> Result<u8, Failure> {
-    let outcome = answered(as_json, undone(args))?;
-    told(&outcome, None, as_json)?;
+    let outcome = undone(args)?;
+    match outcome.generation {
+        // the recovery has undone it; what it had to leave is in its warning
+        None if !as_json && outcome.left.is_empty() => {
+            output::text(
+                "the last change is undone; to undo the one before it, run `ringfence undo` again\n",
+            )?;
+        }
+        None if !as_json => {}
+        _ => print(&outcome, None, false, as_json)?,
+    }
     Ok(if outcome.left.is_empty() { 0 } else { ATTENTION })
 }
 
@@ -181,8 +202,12 @@ fn undone(args: &args::Generation) -> Result<Outcome, Failure> {
     let lock = locked(&state(&args.state)?)?;
     let running = until_interrupted()?;
     let target = Target { host: &host, system: &running };
-    recovered(&lock, target)?;
-    let meta = Meta { by: By::caller(), what: "undo".to_owned(), confirm_within: None };
+    let recovered = recovered(&lock, target)?;
+    if apply::is_undone(args.generation, &recovered) {
+        let left = recovered.into_iter().flat_map(|recovered| recovered.left).collect();
+        return Ok(Outcome { left, ..Outcome::nothing() });
+    }
+    let meta = Meta { by: By::caller(), what: "undo".to_owned(), confirm_within: None, layout: false };
     Ok(apply::undo(&lock, target, args.generation, &meta)?)
 }
 

@@ -1,5 +1,6 @@
-//! `check`, `import`, `export`, `schema`: layouts as texts. The machine is asked for its accounts and its size, and
-//! nothing else.
+//! `check`, `import`, `export`, `schema`: layouts as texts. Of the machine, only its accounts and its size are read.
+
+use std::path::{Path, PathBuf};
 
 use layout::{Desired, Diagnostic, HostFacts, Severity, Trust};
 use serde_json::json;
@@ -7,20 +8,19 @@ use settings::Version;
 use system::Accounts;
 use topology::Machine;
 
-use super::{counted, errors, read, refused};
+use super::{counted, read, refused};
 use crate::{args, failure::Failure, output};
 
-pub fn check(args: &args::LayoutFile, as_json: bool) -> Result<(), Failure> {
+pub fn check(args: &args::Check, as_json: bool) -> Result<(), Failure> {
     let (mut reading, sources) = layout::read_path(&args.layout, Trust::of_this_process());
     if let Some(desired) = &reading.desired {
         reading.diagnostics.extend(of_this_machine(desired));
+        reading.diagnostics.extend(starving(desired));
     }
     let diagnostics = &reading.diagnostics;
     let failed = diagnostics.iter().any(|diagnostic| diagnostic.severity == Severity::Error);
-    if as_json {
-        output::json(&json!({ "diagnostics": diagnostics }))?;
-        let has = || Failure::new(format!("{} has {}", args.layout.display(), errors(diagnostics)));
-        return if failed { Err(has()) } else { Ok(()) };
+    if as_json && !failed {
+        return output::json(&json!({ "diagnostics": diagnostics }));
     }
     match &reading.desired {
         Some(desired) if !failed => {
@@ -30,6 +30,19 @@ pub fn check(args: &args::LayoutFile, as_json: bool) -> Result<(), Failure> {
         }
         _ => Err(refused(diagnostics, &sources, &args.layout)),
     }
+}
+
+/// Limits that no program can run with: that needs no machine to be seen.
+fn starving(desired: &Desired) -> Vec<Diagnostic> {
+    let of_group = |group: &layout::Group| {
+        let found = group.demands.settings.iter().filter_map(|assigned| {
+            let value = assigned.found.parse(&assigned.text, &system::Live).ok()?;
+            let (message, hint) = ::plan::starving(&assigned.found, &value, &group.name)?;
+            Some(Diagnostic::warning(message).at(assigned.origin.clone()).hint(hint))
+        });
+        found.collect::<Vec<Diagnostic>>()
+    };
+    desired.groups.iter().flat_map(of_group).collect()
 }
 
 /// That it is for another machine is no error of a layout; nor is it then that this one lacks its users.
@@ -56,14 +69,53 @@ fn facts() -> HostFacts {
     }
 }
 
-/// What is asked for is a text in a form of its own.
+/// The answer is a text in a format of its own.
 fn has_no_json(command: &str, as_json: bool) -> Result<(), Failure> {
     if as_json { Err(Failure::usage(format!("{command} has no JSON form"))) } else { Ok(()) }
 }
 
-pub fn import(args: &args::LayoutFile, as_json: bool) -> Result<(), Failure> {
+/// libcgroup's own files, in its order.
+const LIBCGROUP: [&str; 4] = ["/etc/cgconfig.conf", "/etc/cgconfig.d", "/etc/cgrules.conf", "/etc/cgrules.d"];
+
+pub fn import(args: &args::Import, as_json: bool) -> Result<(), Failure> {
     has_no_json("import", as_json)?;
-    output::text(&layout::to_toml(&read(&args.layout)?.desired))
+    let named: Vec<PathBuf> = match args.files.is_empty() {
+        true => LIBCGROUP.iter().map(PathBuf::from).filter(|path| path.exists()).collect(),
+        false => args.files.clone(),
+    };
+    if named.is_empty() {
+        return Err(Failure::new(format!("there is none of {}", LIBCGROUP.join(", ")))
+            .hint("ringfence import FILE names another"));
+    }
+    let mut files = Vec::new();
+    for path in &named {
+        files.extend(files_of(path)?);
+    }
+    let shown: Vec<String> = named.iter().map(|path| path.display().to_string()).collect();
+    let shown = PathBuf::from(shown.join(", "));
+    if files.is_empty() {
+        return Err(Failure::new(format!("there is no file *.conf in {}", shown.display())));
+    }
+    let loaded = layout::load(&files, Trust::of_this_process());
+    if !loaded.diagnostics.is_empty() {
+        return Err(refused(&loaded.diagnostics, &loaded.sources, &shown));
+    }
+    let reading = layout::read(&loaded.sources);
+    let Some(desired) = &reading.desired else {
+        return Err(refused(&reading.diagnostics, &loaded.sources, &shown));
+    };
+    output::error(&layout::render(&reading.diagnostics, &loaded.sources));
+    output::text(&layout::to_toml(desired))
+}
+
+/// A file itself; of a layout's directory its files, of any other its `*.conf`, as libcgroup reads them.
+fn files_of(path: &Path) -> Result<Vec<PathBuf>, Failure> {
+    let wrong = |error: Diagnostic| Failure::usage(&error.message).maybe_hint(error.hint);
+    if !path.is_dir() {
+        return layout::layout_files(path).map_err(wrong);
+    }
+    let is_layout = path.join("layout.toml").exists() || path.join("layout.d").exists();
+    if is_layout { layout::layout_files(path) } else { layout::files_in(path, "conf") }.map_err(wrong)
 }
 
 pub fn export(args: &args::Export, as_json: bool) -> Result<(), Failure> {

@@ -5,22 +5,65 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use apply::{By, Ending, Head, Kept, Kind};
+use apply::{By, Ending, Head, Kept, Kind, Running, System, Target};
 use serde_json::{Value, json};
 
-use super::{counted, history_of};
-use crate::{args, failure::Failure, output};
+use super::{
+    counted, history_of,
+    json::published,
+    status::{interrupted, unrecorded, waiting},
+};
+use crate::{args, commands::host_even_unmounted, failure::Failure, output};
 
-pub fn history(args: &args::StateArgs, as_json: bool) -> Result<(), Failure> {
-    let all = apply::kept(&history_of(args))?;
-    if as_json {
-        return output::json(&all.iter().map(row).collect::<Vec<Value>>());
+pub fn history(args: &args::History, as_json: bool) -> Result<(), Failure> {
+    let state = history_of(&args.state);
+    let (host, running) = (host_even_unmounted()?, Running::new());
+    let mut all = apply::kept(&state)?;
+    let in_effect = in_effect(&all, &running.boot());
+    let is_empty = all.is_empty();
+    if let Some(wanted) = args.generation {
+        all.retain(|kept| kept.generation() == wanted);
+        if all.is_empty() {
+            return Err(
+                Failure::new(format!("there is no generation {wanted}")).hint("ringfence history lists them")
+            );
+        }
     }
-    if all.is_empty() {
-        return output::text("nothing was applied yet\n");
+    all.drain(..all.len().saturating_sub(args.last.unwrap_or(usize::MAX)));
+    let pending = apply::pending(&state, Target { host: &host, system: &running }).ok().flatten();
+    if as_json {
+        let with_mark = |kept: &Kept| {
+            let mut row = published(row(kept));
+            row["in_effect"] = json!(in_effect.contains(&kept.generation()));
+            row
+        };
+        let mut rows: Vec<Value> = all.iter().map(with_mark).collect();
+        if let (Some(last), Some(pending)) = (rows.last_mut(), &pending) {
+            last["pending"] = json!(pending);
+        }
+        return output::json(&rows);
+    }
+    if is_empty {
+        return output::text(&unrecorded(&state));
     }
     let width = all.iter().filter_map(head).map(|head| person(&head.by).chars().count()).max().unwrap_or(0);
-    output::text(&all.iter().map(|kept| line(kept, width)).collect::<String>())
+    let mark = |kept: &Kept| if in_effect.contains(&kept.generation()) { '*' } else { ' ' };
+    let mut text: String = all.iter().map(|kept| format!("{}{}", mark(kept), line(kept, width))).collect();
+    if let Some(pending) = &pending {
+        let _ = writeln!(text, "      {}", waiting(pending)); // a String takes everything
+    }
+    output::text(&text)
+}
+
+/// The applied generations that are in effect, as the last change that succeeded recorded them; nothing outlives a boot.
+fn in_effect(all: &[Kept], boot: &str) -> Vec<u32> {
+    let done = |kept: &Kept| match kept {
+        Kept::Finished(summary) if summary.is_done() && summary.head.boot == boot => {
+            Some(summary.head.in_effect.clone())
+        }
+        _ => None,
+    };
+    all.iter().rev().find_map(done).unwrap_or_default()
 }
 
 fn head(kept: &Kept) -> Option<&Head> {
@@ -34,9 +77,9 @@ fn head(kept: &Kept) -> Option<&Head> {
 /// One line, and below it what went wrong; `width`: of the names.
 fn line(kept: &Kept, width: usize) -> String {
     let mut text = match head(kept) {
-        None => format!("{:4}  {}\n", kept.generation(), result(kept)),
+        None => format!("{:3}  {}\n", kept.generation(), result(kept)),
         Some(head) => format!(
-            "{:4}  {}  {:width$}  {:12}  {:>9}  {}\n",
+            "{:3}  {}  {:width$}  {:12}  {:>9}  {}\n",
             head.generation,
             time(head.at),
             person(&head.by),
@@ -55,16 +98,15 @@ fn line(kept: &Kept, width: usize) -> String {
 fn wrong(kept: &Kept) -> Vec<String> {
     match kept {
         Kept::Finished(summary) => {
-            let Some(result) = &summary.result else { return Vec::new() };
+            let result = &summary.result;
             // an error has in it what is left
             let left = if result.error.is_none() { result.left.as_slice() } else { &[] };
             result.error.iter().chain(left).cloned().collect()
         }
-        Kept::Unfinished { head, lives: false } => {
-            let process = head.by.pid;
-            vec![format!("process {process} ended before it was done; the next apply or undo puts it back")]
+        Kept::Unfinished { head, lives: false, ended } => {
+            vec![format!("generation {} {}", head.generation, interrupted(head.by.pid, *ended))]
         }
-        Kept::Unfinished { head, lives: true } => vec![format!("by process {}", head.by.pid)],
+        Kept::Unfinished { head, lives: true, .. } => vec![format!("by process {}", head.by.pid)],
         Kept::Damaged { failure, .. } => {
             let hint = failure.hint().map(|hint| format!("hint: {hint}"));
             [failure.to_string()].into_iter().chain(hint).collect()
@@ -72,16 +114,16 @@ fn wrong(kept: &Kept) -> Vec<String> {
     }
 }
 
-/// The whole head with the result, the state in a word, and the time as people write it beside the seconds.
+/// The whole head with the result, and the state in a word.
 fn row(kept: &Kept) -> Value {
     let state = result(kept);
     match kept {
         Kept::Finished(summary) => {
             let head = &summary.head;
-            json!({ "head": head, "time": time(head.at), "state": state, "result": summary.result })
+            json!({ "head": head, "state": state, "result": summary.result })
         }
         Kept::Unfinished { head, .. } => {
-            json!({ "head": head, "time": time(head.at), "state": state, "result": null })
+            json!({ "head": head, "state": state, "result": null })
         }
         Kept::Damaged { generation, failure } => {
             json!({ "generation": generation, "state": state, "error": failure.to_string(), "hint": failure.hint() })
@@ -98,7 +140,7 @@ pub fn time(seconds: u64) -> String {
     written.map_or_else(|| format!("@{seconds}"), |text| text.replace('T', " ").replace('Z', " UTC"))
 }
 
-/// Who logged in, else as whom.
+/// The login name, else the user.
 pub fn person(by: &By) -> String {
     by.login.clone().unwrap_or_else(|| if by.uid == 0 { "root".to_owned() } else { by.uid.to_string() })
 }
@@ -106,9 +148,9 @@ pub fn person(by: &By) -> String {
 /// `undo to 3: not confirmed within 60 s`.
 pub fn what(head: &Head) -> String {
     match head.kind {
-        Kind::Apply => head.what.clone(),
+        Kind::Apply => units::printable(&head.what).into_owned(),
         Kind::Undo { to } if head.what == "undo" => format!("undo to generation {to}"),
-        Kind::Undo { to } => format!("undo to generation {to}: {}", head.what),
+        Kind::Undo { to } => format!("undo to generation {to}: {}", units::printable(&head.what)),
     }
 }
 
@@ -117,15 +159,14 @@ fn result(kept: &Kept) -> &'static str {
         Kept::Damaged { .. } => return "damaged",
         Kept::Unfinished { lives: true, .. } => return "under way",
         Kept::Unfinished { lives: false, .. } => return "broken off",
-        Kept::Finished(summary) => summary.result.as_ref(),
+        Kept::Finished(summary) => &summary.result,
     };
-    match result.map(|result| (result.ending, result.left.is_empty())) {
-        None => "damaged",
-        Some((Ending::Done, true)) => "done",
-        Some((Ending::Done, false)) => "done in part",
-        Some((Ending::RolledBack, _)) => "rolled back",
-        Some((Ending::Partly, _)) => "partly undone",
-        Some((Ending::NotBegun, _)) => "not begun",
-        Some((Ending::LostAtBoot, _)) => "lost at boot",
+    match (result.ending, result.left.is_empty()) {
+        (Ending::Done, true) => "done",
+        (Ending::Done, false) => "done in part",
+        (Ending::RolledBack, _) => "rolled back",
+        (Ending::Partly, _) => "partly undone",
+        (Ending::NotBegun, _) => "not begun",
+        (Ending::LostAtBoot, _) => "lost at boot",
     }
 }

@@ -1,64 +1,165 @@
-//! `status`: what was asked of each group, what the kernel holds, who is in it, what it uses, and where it is no
-//! longer as asked.
+//! `status`: what each group was given, who is in it, what it uses, and where it drifted from what was applied. One line
+//! per group; every file with `-v`.
 
-use std::{fmt::Write, io::IsTerminal, path::Path};
+use std::{
+    collections::BTreeSet,
+    fmt::Write,
+    path::{Path, PathBuf},
+};
 
-use ::plan::{Plan, SeenHierarchy};
-use apply::{GroupStatus, Head, Kept, Running, SettingStatus, Target, Unfinished};
+use ::plan::Plan;
+use apply::{
+    Drift, Ending, GroupStatus, Head, Kept, Pending, Running, SettingStatus, State, Target, Unfinished,
+};
+use kernel::Host;
 use serde_json::json;
-use settings::Kind;
 use topology::Machine;
-use units::Bytes;
 
 use super::{
+    blocks::Scene,
     counted,
     history::{person, time, what},
-    history_of, picture,
-    plan::{seen, shown},
-    planned, read, warn,
+    history_of,
+    json::published,
+    picture,
+    plan::{now, seen, shown},
+    planned, read, rules, warn,
+    words::{self, Files},
 };
 use crate::{
     args,
-    commands::host_even_unmounted,
+    commands::{group, host_even_unmounted},
     failure::{ATTENTION, Failure},
-    output,
+    output::{self, Paint},
 };
 
-/// So many tasks of a group are named.
+/// The most tasks of a group that are named.
 const NAMED: usize = 8;
 
 pub fn status(args: &args::Status, as_json: bool) -> Result<u8, Failure> {
-    let layout = args.layout.as_deref().map(read).transpose()?;
+    let (path, names) = chosen(args);
+    let layout = path.as_deref().map(read).transpose()?;
     let host = host_even_unmounted()?;
     let running = Running::new();
     let state = history_of(&args.state);
     let target = Target { host: &host, system: &running };
     let unfinished = apply::unfinished(&state, target)?;
-    let groups = apply::status(&state, target)?;
-    let plan = layout.as_ref().map(|layout| planned(layout, &host)).transpose()?;
+    let pending = apply::pending(&state, target)?;
+    let mut groups = apply::status(&state, target)?;
+    only(&mut groups, &names)?;
+    let plan = layout.as_ref().map(|layout| planned(layout, &host, &state)).transpose()?;
+    let misplaced =
+        layout.as_ref().map(|layout| rules::misplaced(&layout.desired, &host)).unwrap_or_default();
     let drifted = groups.iter().any(|group| !group.drift.is_empty());
     if args.svg {
         output::text(&picture::svg(&Machine::live()?, &groups))?;
     } else if as_json {
-        output::json(&json!({ "drift": drifted, "groups": groups, "unfinished": unfinished, "plan": plan }))?;
+        let answer =
+            json!({ "drift": drifted, "groups": groups, "unfinished": unfinished, "pending": pending });
+        let mut answer = published(answer);
+        answer["recorded"] = json!(!apply::kept(&state)?.is_empty());
+        answer["plan"] = json!(plan);
+        answer["misplaced"] = json!(misplaced);
+        output::json(&answer)?;
     } else {
         let last = apply::kept(&state)?.into_iter().rev().find_map(done);
-        let paint = Paint { on: std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none() };
-        let mut text = unfinished.as_ref().map(|found| broken_off(found, &paint)).unwrap_or_default();
+        let page = Page { host: &host, paint: Paint::stdout(), verbose: args.verbose };
+        let mut text = unfinished.as_ref().map(|found| page.interrupted(found)).unwrap_or_default();
+        if let Some(pending) = &pending {
+            let words = waiting(pending);
+            text.push_str(&if pending.overdue { page.paint.bad(&words) } else { words });
+            text.push('\n');
+        }
         match last.filter(|_| !groups.is_empty()) {
-            Some(head) => text.push_str(&told(&head, &groups, &paint)),
+            Some(head) => text.push_str(&page.all(&head, &groups)),
             None if unfinished.is_some() => {}
+            None if apply::kept(&state)?.is_empty() => text.push_str(&unrecorded(&state)),
             None => text.push_str("no group was applied, or nothing of it is in effect\n"),
         }
         if let (Some(layout), Some(plan)) = (&layout, &plan) {
             warn(plan, layout);
-            text.push_str(&still_to_do(layout.path, plan, &seen(&host)));
+            rules::warn(&misplaced, layout);
+            text.push_str(&page.still_to_do(layout.path, plan));
         }
         output::text(&text)?;
     }
     let is_broken = unfinished.is_some_and(|unfinished| !unfinished.lives);
-    let as_asked = !drifted && !is_broken && plan.is_none_or(|plan| plan.steps.is_empty());
-    Ok(if as_asked { 0 } else { ATTENTION })
+    let is_broken = is_broken || pending.is_some_and(|pending| pending.overdue);
+    let as_applied =
+        !drifted && !is_broken && misplaced.is_empty() && plan.is_none_or(|plan| plan.steps.is_empty());
+    Ok(if as_applied { 0 } else { ATTENTION })
+}
+
+/// What became of a generation whose process ended before it could record its end, and what will become of it.
+pub fn interrupted(process: u32, ended: Option<Ending>) -> String {
+    match ended {
+        None => format!("was interrupted (process {process}); the next apply or undo rolls it back"),
+        Some(Ending::Done) => {
+            format!(
+                "was done when process {process} ended, and is in effect; the next apply or undo records that"
+            )
+        }
+        Some(_) => {
+            format!("was rolled back when process {process} ended; the next apply or undo records that")
+        }
+    }
+}
+
+/// Nothing was applied yet, or the directory of the history was lost: then no limit that is in force can be named as ours.
+pub fn unrecorded(state: &State) -> String {
+    format!(
+        "no generation is recorded in {}. If there were records before, it is not known what they put in force:\n\
+         `ringfence list` shows the groups that exist, `ringfence get GROUP` their settings\n",
+        state.directory().display()
+    )
+}
+
+/// What will happen to a generation that was not confirmed yet.
+pub fn waiting(pending: &Pending) -> String {
+    let generation = pending.generation;
+    if pending.overdue {
+        return format!(
+            "generation {generation} was not confirmed in time and is still in effect: run `ringfence undo`"
+        );
+    }
+    let seconds = pending.remaining.as_secs() + 1;
+    format!(
+        "generation {generation} will be undone in {seconds} s unless you run: ringfence confirm {generation}"
+    )
+}
+
+/// The layout and the groups; a path among the groups is the layout, as it was before there was an option for it.
+fn chosen(args: &args::Status) -> (Option<PathBuf>, Vec<String>) {
+    let is_path = |word: &String| {
+        let path = Path::new(word);
+        let looks = path.is_absolute() || word.starts_with("./") || word.starts_with("../");
+        let named = path.extension().is_some_and(|ending| ending == "toml" || ending == "conf");
+        (looks || named) && path.exists()
+    };
+    let (mut paths, names): (Vec<String>, Vec<String>) = args.groups.iter().cloned().partition(is_path);
+    (args.layout.clone().or_else(|| paths.pop().map(PathBuf::from)), names)
+}
+
+/// The groups that were named and those below them.
+fn only(groups: &mut Vec<GroupStatus>, names: &[String]) -> Result<(), Failure> {
+    if names.is_empty() {
+        return Ok(());
+    }
+    let names: Vec<String> =
+        names.iter().map(|name| Ok(group(name)?.to_string())).collect::<Result<_, Failure>>()?;
+    let is_of = |group: &str, name: &str| {
+        group == name || group.strip_prefix(name).is_some_and(|rest| rest.starts_with('/'))
+    };
+    if let Some(unknown) = names.iter().find(|name| !groups.iter().any(|group| is_of(&group.group, name))) {
+        let near = units::nearest(unknown, groups.iter().map(|group| group.group.as_str()));
+        let failure = Failure::new(format!("no generation in effect has a group '{unknown}'"));
+        return Err(match near.is_empty() {
+            true => failure.hint("ringfence status lists the groups that were applied"),
+            false => failure.hint(format!("did you mean {}?", near.join(" or "))),
+        });
+    }
+    groups.retain(|group| names.iter().any(|name| is_of(&group.group, name)));
+    Ok(())
 }
 
 /// What is in effect was brought there by the last that was done, not by one that failed after it.
@@ -71,151 +172,244 @@ fn done(kept: Kept) -> Option<Head> {
     }
 }
 
-fn broken_off(unfinished: &Unfinished, paint: &Paint) -> String {
-    let Unfinished { generation, process, lives } = unfinished;
-    let told = if *lives {
-        format!("generation {generation} is under way (process {process})")
-    } else {
-        let broken = format!("generation {generation} was broken off (process {process})");
-        paint.bad(&format!("{broken}; the next apply or undo puts it back"))
-    };
-    format!("{told}\n")
+/// A setting of one directory, all of its files together.
+struct Line {
+    name: String,
+    applied: String,
+    /// What the kernel has now, where that is something else.
+    now: Option<String>,
 }
 
-/// Colours, where there is somebody to see them.
-struct Paint {
-    on: bool,
+struct Page<'h> {
+    host: &'h Host,
+    paint: Paint,
+    verbose: bool,
 }
 
-impl Paint {
-    fn good(&self, text: &str) -> String {
-        self.in_colour("32", text)
+impl Page<'_> {
+    fn interrupted(&self, unfinished: &Unfinished) -> String {
+        let Unfinished { generation, process, lives, ended } = unfinished;
+        let words = if *lives {
+            format!("generation {generation} is under way (process {process})")
+        } else {
+            self.paint.bad(&format!("generation {generation} {}", interrupted(*process, *ended)))
+        };
+        format!("{words}\n")
     }
 
-    fn bad(&self, text: &str) -> String {
-        self.in_colour("1;31", text)
-    }
-
-    fn strong(&self, text: &str) -> String {
-        self.in_colour("1", text)
-    }
-
-    fn in_colour(&self, colour: &str, text: &str) -> String {
-        if self.on { format!("\x1b[{colour}m{text}\x1b[0m") } else { text.to_owned() }
-    }
-}
-
-fn told(head: &Head, groups: &[GroupStatus], paint: &Paint) -> String {
-    let mut text =
-        format!("generation {}, {}, {}: {}\n", head.generation, time(head.at), person(&head.by), what(head));
-    for group in groups {
+    fn all(&self, head: &Head, groups: &[GroupStatus]) -> String {
+        let mut text = format!(
+            "generation {}, {}, {}: {}\n\n",
+            head.generation,
+            time(head.at),
+            person(&head.by),
+            what(head)
+        );
+        let names = groups.iter().map(|group| group.group.chars().count()).max().unwrap_or(0);
+        let used: Vec<[String; 3]> = groups.iter().map(used).collect();
+        let width = |column: usize| used.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+        let [tasks, memory, cpu] = [width(0), width(1), width(2)];
+        for (group, row) in groups.iter().zip(&used) {
+            let state = match group.drift.is_empty() {
+                true => self.paint.good("ok   "),
+                false => self.paint.bad("drift"),
+            };
+            let lines = self.lines(group);
+            let settings: Vec<String> =
+                lines.iter().map(|line| format!("{}={}", line.name, line.applied)).collect();
+            let name = self.paint.strong(&format!("{:names$}", group.group));
+            let line = format!(
+                "{state}  {name}  {:>tasks$}  {:>memory$}  {:>cpu$}  {}",
+                row[0],
+                row[1],
+                row[2],
+                settings.join(" ")
+            );
+            let _ = writeln!(text, "{}", line.trim_end()); // a String takes everything
+            for drift in drifts(group, &lines) {
+                let _ = writeln!(text, "       {}", self.paint.bad(&drift));
+            }
+            for (other, pids) in in_both(group, groups) {
+                let pids: Vec<String> = pids.iter().map(u32::to_string).collect();
+                let _ = writeln!(
+                    text,
+                    "       also in group '{other}', in other hierarchies: {}",
+                    pids.join(", ")
+                );
+            }
+            if self.verbose {
+                self.details(&mut text, group, &lines);
+            }
+        }
         text.push('\n');
-        one(&mut text, group, paint);
+        text.push_str(&self.summary(groups));
+        text
     }
-    text
-}
 
-fn one(text: &mut String, group: &GroupStatus, paint: &Paint) {
-    let verdict = match group.drift.len() {
-        0 => paint.good("as asked"),
-        _ => paint.bad("drift"),
-    };
-    // writing to a String never fails
-    let _ = writeln!(text, "{}  {verdict}", paint.strong(&group.group));
-    let mut rows: Vec<([String; 3], bool)> = Vec::new();
-    for told in group.settings.iter().chain(&group.owners) {
-        let is_directory = group.directories.contains(&told.file);
-        let row = (row(told, is_directory), told.as_asked);
-        // owners are alike in each of v1's hierarchies
-        if !rows.contains(&row) {
-            rows.push(row);
+    fn summary(&self, groups: &[GroupStatus]) -> String {
+        let drifted: Vec<&str> =
+            groups.iter().filter(|group| !group.drift.is_empty()).map(|group| group.group.as_str()).collect();
+        // on v1 a process may be in several of them
+        let tasks: BTreeSet<u32> =
+            groups.iter().flat_map(|group| &group.tasks).map(|task| task.pid).collect();
+        let count = format!("{} with {}", counted(groups.len(), "group"), counted(tasks.len(), "process"));
+        match drifted.len() {
+            0 => format!("{count}: {}\n", self.paint.good("all as applied")),
+            drifts => format!("{count}: {}\n", self.paint.bad(&format!("{drifts} drifted"))),
         }
     }
-    let width = |column: usize, head: &str| {
-        let cells = rows.iter().map(|(row, _)| row[column].chars().count());
-        cells.chain([head.len()]).max().unwrap_or(0)
-    };
-    let (names, asked) = (width(0, "setting"), width(1, "asked"));
-    if !rows.is_empty() {
-        let _ = writeln!(text, "  {:names$}  {:asked$}  holds", "setting", "asked");
-    }
-    for ([name, wanted, held], as_asked) in &rows {
-        let held = if *as_asked { held.clone() } else { paint.bad(held) };
-        let _ = writeln!(text, "  {name:names$}  {wanted:asked$}  {held}");
-    }
-    let _ = writeln!(text, "  uses {}", used(group));
-    let _ = writeln!(text, "  {}", tasks(group));
-    for drift in &group.drift {
-        let _ = writeln!(text, "  {}", paint.bad(&format!("drift: {drift}")));
-    }
-}
 
-/// Name, what was asked, what is held.
-fn row(setting: &SettingStatus, is_directory: bool) -> [String; 3] {
-    if is_directory {
-        let held = setting.held.clone().unwrap_or_default();
-        return ["(directory)".to_owned(), setting.asked.clone(), held];
-    }
-    let file = setting.file.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let asked = short(&file, &setting.asked);
-    let held = setting.held.as_deref().map_or("-".to_owned(), |held| short(&file, held));
-    [file, asked, held]
-}
-
-/// Bytes as people write them, and of a text of several lines the first.
-fn short(file: &str, text: &str) -> String {
-    let text = text.trim();
-    let is_bytes = settings::lookup(file).is_some_and(|found| found.setting.kind == Kind::Bytes);
-    match text.parse::<u64>() {
-        // v1's way to say that there is no limit, whatever its pages' size
-        Ok(bytes) if is_bytes && bytes >= i64::MAX.unsigned_abs() & !0xffff => "max".to_owned(),
-        Ok(bytes) if is_bytes => Bytes(bytes).to_string(),
-        _ => match text.split_once('\n') {
-            Some((first, _)) => format!("{first} …"),
-            None => text.to_owned(),
-        },
-    }
-}
-
-fn used(group: &GroupStatus) -> String {
-    let memory = group.memory.map(|bytes| format!("{} of memory", rounded(bytes)));
-    let cpu = group
-        .cpu_usec
-        .map(|micros| format!("{}.{:03} s of CPU time", micros / 1_000_000, micros / 1000 % 1000));
-    let all: Vec<String> = memory.into_iter().chain(cpu).collect();
-    if all.is_empty() { "nothing that is counted".to_owned() } else { all.join(", ") }
-}
-
-/// With one digit behind the point: nobody reads more.
-fn rounded(bytes: u64) -> String {
-    const UNITS: [(u32, &str); 4] = [(40, "T"), (30, "G"), (20, "M"), (10, "K")];
-    match UNITS.iter().find(|(shift, _)| bytes >> shift > 0) {
-        Some((shift, unit)) => {
-            let tenths = (u128::from(bytes) * 10) >> shift;
-            format!("{}.{}{unit}", tenths / 10, tenths % 10)
+    /// Files of one setting in one directory are one line.
+    fn lines(&self, group: &GroupStatus) -> Vec<Line> {
+        let mut lines: Vec<(PathBuf, Line, Vec<&SettingStatus>)> = Vec::new();
+        for status in &group.settings {
+            let (directory, file) = parts(&status.file);
+            let name = words::setting_of(&file);
+            match lines.iter_mut().find(|(at, line, _)| *at == directory && line.name == name) {
+                Some((.., files)) => files.push(status),
+                None => {
+                    lines.push((directory, Line { name, applied: String::new(), now: None }, vec![status]))
+                }
+            }
         }
-        None => format!("{bytes} bytes"),
+        let filled = lines.into_iter().map(|(directory, line, files)| {
+            let as_applied = files.iter().all(|file| file.as_asked);
+            let applied = self.words(&directory, &files, |file| Some(&file.asked));
+            let now = (!as_applied).then(|| self.words(&directory, &files, |file| file.held.as_deref()));
+            Line { applied, now, ..line }
+        });
+        filled.collect()
     }
+
+    fn words<'s>(
+        &self,
+        directory: &Path,
+        files: &[&'s SettingStatus],
+        text: impl Fn(&'s SettingStatus) -> Option<&'s str>,
+    ) -> String {
+        let mut texts = Files::new();
+        for status in files {
+            let Some(text) = text(status) else { return "nothing that can be read".to_owned() };
+            let file = parts(&status.file).1;
+            // a device a line, each applied by itself
+            let lines = texts.entry(file.clone()).or_default();
+            if !lines.is_empty() {
+                lines.push('\n');
+            }
+            lines.push_str(&words::whole(&file, text, status.held.as_deref()));
+        }
+        let Some((at, path)) = self.host.hierarchies().iter().find_map(|at| {
+            let below = directory.strip_prefix(at.path("")).ok()?;
+            Some((at, below.to_string_lossy().into_owned()))
+        }) else {
+            return words::first_line(&texts.into_values().collect::<Vec<String>>().join(", "));
+        };
+        let beside = texts.keys().find_map(|file| words::read_beside(file));
+        if let Some(other) = beside.filter(|other| !texts.contains_key(*other)) {
+            let place = ::plan::Place { hierarchy: at.id, path, version: at.version };
+            texts.extend(now(self.host, &place, other).map(|text| (other.to_owned(), text)));
+        }
+        words::value(&texts, at.version, None, &system::Live)
+    }
+
+    fn details(&self, text: &mut String, group: &GroupStatus, lines: &[Line]) {
+        for directory in &group.directories {
+            let _ = writeln!(text, "       directory  {}", directory.display());
+        }
+        let width = lines.iter().map(|line| line.name.chars().count()).max().unwrap_or(0);
+        for line in lines {
+            let now =
+                line.now.as_ref().map(|now| self.paint.bad(&format!("  (now {now})"))).unwrap_or_default();
+            let _ = writeln!(text, "       {:width$}  {}{now}", line.name, line.applied);
+        }
+        let mut rows: Vec<String> = Vec::new();
+        for owner in &group.owners {
+            let row = format!("{}  {}", owner.file.display(), owner.asked);
+            // owners are alike in each of v1's hierarchies
+            if !rows.contains(&row) {
+                rows.push(row);
+            }
+        }
+        for row in rows {
+            let _ = writeln!(text, "       owner  {row}");
+        }
+        for file in &group.settings {
+            let now = file.held.as_deref().map_or_else(|| "-".to_owned(), words::first_line);
+            let _ = writeln!(text, "       file  {}  {now}", file.file.display());
+        }
+        let _ = writeln!(text, "       {}", tasks(group));
+    }
+
+    /// What apply would do.
+    fn still_to_do(&self, path: &Path, plan: &Plan) -> String {
+        if plan.steps.is_empty() {
+            return format!("\nthe machine is as {} says\n", path.display());
+        }
+        let current = |place: &::plan::Place, file: &str| now(self.host, place, file);
+        let shown = shown(
+            plan,
+            Scene { hierarchies: &seen(self.host), current: &current, facts: &system::Live },
+            self.verbose,
+            self.paint,
+        );
+        format!("\nstill to do for {}:\n{shown}", path.display())
+    }
+}
+
+/// Processes of a group that are in a later one of the list, too, which is neither above nor below it: on v1 each holds in
+/// its own hierarchies.
+fn in_both<'g>(group: &GroupStatus, groups: &'g [GroupStatus]) -> Vec<(&'g str, Vec<u32>)> {
+    let is_below = |one: &str, other: &str| one.strip_prefix(other).is_some_and(|rest| rest.starts_with('/'));
+    let own: BTreeSet<u32> = group.tasks.iter().map(|task| task.pid).collect();
+    let others = groups.iter().filter(|other| {
+        other.group > group.group
+            && !is_below(&other.group, &group.group)
+            && !is_below(&group.group, &other.group)
+    });
+    let both = others.map(|other| {
+        let pids = other.tasks.iter().map(|task| task.pid).filter(|pid| own.contains(pid)).collect();
+        (other.group.as_str(), pids)
+    });
+    both.filter(|(_, pids): &(&str, Vec<u32>)| !pids.is_empty()).collect()
+}
+
+/// Directory and name.
+fn parts(file: &Path) -> (PathBuf, String) {
+    let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    (file.parent().unwrap_or(Path::new("")).to_owned(), name)
+}
+
+/// In words, a setting's files together.
+fn drifts(group: &GroupStatus, lines: &[Line]) -> Vec<String> {
+    let changed = lines.iter().filter_map(|line| {
+        Some(format!("{}: applied {}, now {}", line.name, line.applied, line.now.as_ref()?))
+    });
+    let others =
+        group.drift.iter().filter(|drift| !matches!(drift, Drift::Changed { .. })).map(ToString::to_string);
+    changed.chain(others).collect()
+}
+
+/// Tasks, memory and CPU time, where they are counted.
+fn used(group: &GroupStatus) -> [String; 3] {
+    let memory = group.memory.map(|bytes| format!("{} memory", words::rounded(bytes))).unwrap_or_default();
+    let cpu =
+        group.cpu_usec.map(|micros| format!("{}.{:01} s CPU", micros / 1_000_000, micros / 100_000 % 10));
+    [counted(group.tasks.len(), "process"), memory, cpu.unwrap_or_default()]
 }
 
 fn tasks(group: &GroupStatus) -> String {
-    let named: Vec<String> =
-        group.tasks.iter().take(NAMED).map(|task| format!("{} {}", task.pid, task.comm)).collect();
+    let named: Vec<String> = group
+        .tasks
+        .iter()
+        .take(NAMED)
+        .map(|task| format!("{} {}", task.pid, units::printable(&task.comm)))
+        .collect();
     let more = match group.tasks.len().saturating_sub(NAMED) {
         0 => String::new(),
         more => format!(" and {more} more"),
     };
     match group.tasks.len() {
-        0 => "no tasks".to_owned(),
-        count => format!("{}: {}{more}", counted(count, "task"), named.join(", ")),
+        0 => "no processes".to_owned(),
+        count => format!("{}: {}{more}", counted(count, "process"), named.join(", ")),
     }
-}
-
-/// What apply would do.
-fn still_to_do(path: &Path, plan: &Plan, hierarchies: &[SeenHierarchy]) -> String {
-    if plan.steps.is_empty() {
-        return format!("\nthe machine is as {} asks\n", path.display());
-    }
-    let count = counted(plan.steps.len(), "step");
-    format!("\n{count} to what {} asks:\n{}", path.display(), shown(plan, hierarchies))
 }

@@ -22,10 +22,10 @@ impl Beats {
     /// The first beat is at once.
     pub fn new(interval: Duration) -> Result<Beats, Failure> {
         let failed = |error: std::io::Error| Failure::new(format!("signals can't be caught: {error}"));
-        let (stopped, told) = UnixStream::pair().map_err(failed)?;
+        let (stopped, sender) = UnixStream::pair().map_err(failed)?;
         let hangup = (!ignores_hangup()).then_some(SIGHUP);
         for signal in [SIGINT, SIGTERM].into_iter().chain(hangup) {
-            pipe::register(signal, told.try_clone().map_err(failed)?).map_err(failed)?;
+            pipe::register(signal, sender.try_clone().map_err(failed)?).map_err(failed)?;
         }
         Ok(Beats { cadence: Cadence::new(interval).map_err(no_beat)?, stopped })
     }

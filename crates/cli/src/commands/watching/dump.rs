@@ -13,7 +13,7 @@ use crate::{args, failure::Failure, output};
 
 pub fn dump(args: &args::Dump, as_json: bool) -> Result<(), Failure> {
     if args.openmetrics && as_json {
-        return Err(Failure::usage("--openmetrics and --json can't both be had").hint("ask for one of them"));
+        return Err(Failure::usage("use --openmetrics or --json, not both"));
     }
     let since = args.since.unwrap_or(SystemTime::UNIX_EPOCH);
     if args.until.is_some_and(|until| until < since) {
@@ -55,11 +55,8 @@ fn figures(args: &args::Dump, as_json: bool, log: &Log, since: SystemTime) -> Re
     let mut window: Option<Window> = None;
     let mut any = false;
     // rates have their beginning before the first moment
-    let mut samples = log.since(since.checked_sub(BACK).unwrap_or(since));
+    let mut samples = log.between(since.checked_sub(BACK).unwrap_or(since), args.until);
     while let Some(sample) = samples.next_sample()? {
-        if args.until.is_some_and(|until| sample.at > Some(until)) {
-            break;
-        }
         let window = window.get_or_insert_with(|| view::window_for(&sample));
         window.push(&sample);
         if sample.at < Some(since) {
@@ -85,11 +82,8 @@ fn metrics(args: &args::Dump, log: &Log, since: SystemTime) -> Result<bool, Fail
     let wanted = Chosen { field: &is_chosen, group: &is_shown };
     let mut history = History::default();
     let mut any = false;
-    let mut samples = log.since(since);
+    let mut samples = log.between(since, args.until);
     while let Some(sample) = samples.next_sample()? {
-        if args.until.is_some_and(|until| sample.at > Some(until)) {
-            break;
-        }
         any |= args.groups.is_empty() || sample.groups.rows().iter().any(|group| is_shown(group));
         history.add(&sample, Bounds::default(), &wanted);
     }

@@ -1,5 +1,5 @@
-//! `metrics`: one sample as OpenMetrics, or as a text file for a collector; with what was asked of the groups and whether
-//! their partitions hold, as far as the kernel and the history tell it without a daemon.
+//! `metrics`: one sample as OpenMetrics, or as a text file for a collector; with what was applied to the groups and whether
+//! their partitions hold, as far as the kernel and the history show it without a daemon.
 
 use apply::{Running, State, Target};
 use kernel::Host;
@@ -12,7 +12,11 @@ use watch::{
 use super::{host, sampler};
 use crate::{args, failure::Failure, output};
 
-pub fn metrics(args: &args::Metrics) -> Result<(), Failure> {
+pub fn metrics(args: &args::Metrics, as_json: bool) -> Result<(), Failure> {
+    if as_json {
+        return Err(Failure::usage("metrics are OpenMetrics text, which has no JSON form")
+            .hint("ringfence watch --once --json"));
+    }
     let host = host()?;
     let mut sampler = sampler(&host, &args.groups, 1)?;
     let sample = sampler.tick(&host, Beat::default())?;
@@ -25,7 +29,7 @@ pub fn metrics(args: &args::Metrics) -> Result<(), Failure> {
     let groups = sample.groups.rows();
     Partition::write(&Partition::all(&host, groups), bounds, &mut writer);
     if let Some(mut held) = held(&host) {
-        // those that are gone are told too
+        // those that are gone are named too
         held.groups.retain(|one| view::is_shown(&one.group, &args.groups));
         held.write(bounds, &mut writer);
     }
@@ -37,7 +41,7 @@ pub fn metrics(args: &args::Metrics) -> Result<(), Failure> {
     }
 }
 
-/// What was asked; `None` if nothing was applied, or with a warning if the history can't be read.
+/// What was applied; `None` if nothing was, or with a warning if the history can't be read.
 fn held(host: &Host) -> Option<Held> {
     let state = State::peek(apply::state_directory());
     match apply::status(&state, Target { host, system: &Running::new() }) {

@@ -24,9 +24,7 @@ pub enum Printer {
 impl Printer {
     pub fn new(csv: bool, json: bool) -> Result<Printer, Failure> {
         match (csv, json) {
-            (true, true) => {
-                Err(Failure::usage("--csv and --json can't both be had").hint("ask for one of them"))
-            }
+            (true, true) => Err(Failure::usage("use --csv or --json, not both")),
             (true, false) => Ok(Printer::Csv(Csv::default())),
             (false, true) => Ok(Printer::Json),
             (false, false) => Ok(Printer::Text { first: true }),
@@ -77,22 +75,26 @@ fn as_json(picture: &Picture) -> Json {
     let groups: Map<String, Json> = picture
         .rows
         .iter()
-        .map(|row| (row.group.clone(), told(picture.headings.iter().zip(row.values.iter().copied()))))
+        .map(|row| (row.group.clone(), shown(picture.headings.iter().zip(row.values.iter().copied()))))
         .collect();
-    json!({
+    let mut whole = json!({
         "at": time(picture.at),
-        "late": picture.late.as_secs_f64(),
+        "late_sec": picture.late.as_secs_f64(),
         "missed": picture.missed,
         "units": units,
         "groups": groups,
-        "machine": told(picture.machine.iter().map(|(heading, value)| (heading, *value))),
-    })
+        "machine": shown(picture.machine.iter().map(|(heading, value)| (heading, *value))),
+    });
+    if !picture.notes.is_empty() {
+        whole["notes"] = json!(picture.notes);
+    }
+    whole
 }
 
 /// Without what is missing.
-fn told<'p>(values: impl Iterator<Item = (&'p Heading, Value)>) -> Json {
-    let told = values.filter(|(_, value)| *value != Value::Missing);
-    told.map(|(heading, value)| (heading.name.clone(), json!(value))).collect::<Map<_, _>>().into()
+fn shown<'p>(values: impl Iterator<Item = (&'p Heading, Value)>) -> Json {
+    let known = values.filter(|(_, value)| !matches!(value, Value::Missing | Value::Absent(_)));
+    known.map(|(heading, value)| (heading.name.clone(), json!(value))).collect::<Map<_, _>>().into()
 }
 
 /// What begins and ends bold on a terminal.

@@ -1,11 +1,12 @@
-//! `record`: samples into the log, until it is told to stop.
+//! `record`: samples into the log, until a signal stops it.
 
 use std::{ops::ControlFlow, path::Path};
 
 use serde_json::json;
 use watch::{
-    Recorder, RecorderOptions,
+    FigureUnit, Recorder, RecorderOptions,
     log::{Broken, Recorded, Recording, Turn},
+    view::{Measure, Value, written},
 };
 
 use super::{beats::Beats, directory, host, sampler, warn_of};
@@ -36,14 +37,14 @@ pub fn record(args: &args::Record, as_json: bool) -> Result<(), Failure> {
             Broken::Groups(error) => Failure::from(error),
             Broken::Timer(_) => Failure::new(broken),
         })?;
-    told(recording.counts(), &directory, as_json)
+    counted(recording.counts(), &directory, as_json)
 }
 
-fn told(counts: Recorded, directory: &Path, as_json: bool) -> Result<(), Failure> {
+fn counted(counts: Recorded, directory: &Path, as_json: bool) -> Result<(), Failure> {
     let Recorded { samples, lost, missed, bytes } = counts;
     if lost > 0 {
         return Err(Failure::new(format!("{lost} of {} samples were lost", samples + lost))
-            .hint(format!("is there room in {}?", directory.display()))
+            .hint(units::hint::Command::new("df").arg(directory.display().to_string()).to_string())
             .code(crate::failure::ATTENTION));
     }
     if as_json {
@@ -51,9 +52,10 @@ fn told(counts: Recorded, directory: &Path, as_json: bool) -> Result<(), Failure
             &json!({ "samples": samples, "missed": missed, "bytes": bytes, "directory": directory }),
         );
     }
+    let noun = if samples == 1 { "sample" } else { "samples" };
     output::text(&format!(
-        "{samples} samples, {missed} missed, {} in {}\n",
-        units::Bytes(bytes),
-        directory.display()
+        "{samples} {noun} recorded in {}: {}, {missed} missed\n",
+        units::printable(&directory.display().to_string()),
+        written(Value::At(bytes as f64), Measure::Figure(FigureUnit::Bytes))
     ))
 }

@@ -1,10 +1,16 @@
 //! `watch --tasks`: where the tasks of groups ran last, how much they ran and how long they waited.
 
-use std::time::{Instant, SystemTime};
+use std::{
+    collections::BTreeSet,
+    time::{Instant, SystemTime},
+};
 
 use kernel::{GroupName, Host};
 use serde_json::json;
-use watch::{Task, view};
+use watch::{
+    Task,
+    view::{self, Ran},
+};
 
 use super::{
     beats::Beats,
@@ -31,7 +37,7 @@ pub fn tasks(args: &args::Pictures, as_json: bool) -> Result<(), Failure> {
             if as_json {
                 let late = beat.late.as_secs_f64();
                 line(
-                    &json!({ "at": time(Some(at)), "late": late, "missed": beat.missed, "cpus": cpus, "tasks": ran }),
+                    &json!({ "at": time(Some(at)), "late_sec": late, "missed": beat.missed, "cpus": cpus, "tasks": ran }),
                 )?;
             } else {
                 let noun = if ran.len() == 1 { "task" } else { "tasks" };
@@ -40,7 +46,11 @@ pub fn tasks(args: &args::Pictures, as_json: bool) -> Result<(), Failure> {
                     false => format!("  {} {noun}, last on CPU {cpus}", ran.len()),
                 };
                 let head = headline(Some(at), beat, std::mem::take(&mut first), &more);
-                output::text(&format!("{head}{}", view::task_table(&ran)))?;
+                output::text(&format!(
+                    "{head}{}{}",
+                    view::task_table(&ran),
+                    differences(&host, &names, &ran)
+                ))?;
             }
             left = left.map(|left| left - 1);
             if left == Some(0) {
@@ -50,6 +60,19 @@ pub fn tasks(args: &args::Pictures, as_json: bool) -> Result<(), Failure> {
         before = Some((clock, now));
     }
     Ok(())
+}
+
+/// A line for each named group whose tasks are not the same in all of its hierarchies.
+fn differences(host: &Host, names: &[GroupName], tasks: &[Ran]) -> String {
+    let names: BTreeSet<String> = names.iter().map(ToString::to_string).collect();
+    let below = tasks.iter().map(|ran| ran.task.group.as_str());
+    let groups: BTreeSet<&str> = names.iter().map(String::as_str).chain(below).collect();
+    let groups: Vec<&str> = groups.into_iter().collect();
+    let line = |(group, members): (String, watch::Members)| {
+        let differences = members.differences().filter(|_| names.contains(&group))?;
+        Some(format!("note: tasks of {} by hierarchy: {differences}\n", units::printable(&group)))
+    };
+    watch::members(host, &groups).into_iter().filter_map(line).collect()
 }
 
 fn all(host: &Host, names: &[GroupName]) -> Result<Vec<Task>, Failure> {

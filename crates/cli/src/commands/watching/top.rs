@@ -9,14 +9,14 @@ use kernel::GroupName;
 use tui::{Changer, Figures, Live, Look, Model, Options, Refusal, Replay, Source};
 
 use super::{
-    super::asking,
+    super::requests,
     chosen, directory, host, sampler,
     watch::{pictures, sorted_by},
 };
 use crate::{args, failure::Failure};
 
-pub fn top(args: &args::Top, as_json: bool) -> Result<(), Failure> {
-    let args = &args.pictures;
+pub fn top(top: &args::Top, as_json: bool) -> Result<(), Failure> {
+    let args = &top.pictures;
     if as_json || args.csv || args.once || args.count.is_some() || !stdout().is_terminal() {
         return pictures(args, false, as_json);
     }
@@ -25,7 +25,7 @@ pub fn top(args: &args::Top, as_json: bool) -> Result<(), Failure> {
     let sort = args.sort.as_deref().map(|name| sorted_by(name, &mut more)).transpose()?;
     let tops: &[String] = if args.at.is_some() { &args.groups } else { &[] };
     let figures = Figures::new(&more, tops);
-    // where the machine can't be told, its page is empty
+    // where the machine cannot be read, its page is empty
     let machine = topology::Machine::live().unwrap_or_default();
     let name = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     let name = name.trim();
@@ -37,7 +37,11 @@ pub fn top(args: &args::Top, as_json: bool) -> Result<(), Failure> {
         None => {
             let host = host()?;
             let sampler = sampler(&host, &args.groups, 1)?;
-            let changer = Changer::new(Box::new(system::Live)).with_deputy(Box::new(by_daemon));
+            let socket = top.socket.clone();
+            let deputy = Box::new(move |group: &GroupName, settings: &[(String, String)], denied| {
+                by_daemon(&socket, group, settings, denied)
+            });
+            let changer = Changer::new(Box::new(system::Live)).with_deputy(deputy);
             (Model::live(name, args.interval, machine), Box::new(Live::new(host, sampler, figures, changer)))
         }
     };
@@ -48,18 +52,19 @@ pub fn top(args: &args::Top, as_json: bool) -> Result<(), Failure> {
     Ok(tui::run(model, source.as_mut(), &options)?)
 }
 
-/// As `set`: the daemon is asked for what this user may not do.
+/// As `set`: what this user has no permission for goes to the daemon.
 fn by_daemon(
+    socket: &args::Socket,
     group: &GroupName,
     settings: &[(String, String)],
     denied: apply::Error,
 ) -> Result<Vec<String>, Refusal> {
-    let told = |failure: Failure| Refusal { message: failure.message, hint: failure.hint };
+    let refusal = |failure: Failure| Refusal { message: failure.message, hint: failure.hint };
     let failure = Failure::from(denied);
     if !failure.denied {
-        return Err(told(failure));
+        return Err(refusal(failure));
     }
-    let changes = asking::changed(group, settings, failure).map_err(told)?;
+    let changes = requests::changed(socket, group, settings, failure).map_err(refusal)?;
     let of_change = |change: &serde_json::Value| change["notes"].as_array().cloned().unwrap_or_default();
     let notes = changes.as_array().into_iter().flatten().flat_map(of_change);
     Ok(notes.filter_map(|note| note.as_str().map(str::to_owned)).collect())

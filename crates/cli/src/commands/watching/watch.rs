@@ -2,6 +2,7 @@
 
 use std::time::{Duration, SystemTime};
 
+use kernel::Host;
 use watch::{
     Log, Perf, Window,
     view::{self, Choice, Numbers, Of, Part, Picture},
@@ -25,12 +26,13 @@ pub fn pictures(args: &args::Pictures, counts: bool, as_json: bool) -> Result<()
     let mut printer = Printer::new(args.csv, as_json)?;
     let mut choices = chosen(&args.fields)?;
     let sort = args.sort.as_deref().map(|name| sorted_by(name, &mut choices)).transpose()?;
-    let mut show = |window: &Window, tops: &[String], perf: Option<&Perf>| {
+    let mut show = |window: &Window, tops: &[String], live: Option<(&Host, Option<&Perf>)>| {
         let Some(mut picture) = Picture::new(window, &choices, Numbers::Figures, tops) else { return Ok(()) };
-        if args.at.is_none() {
+        if let Some((host, perf)) = live {
             picture.name_devices(&choices, system::block_device_name);
+            ::watch::complete(&mut picture, host);
+            perf.inspect(|perf| perf.add_to(&mut picture));
         }
-        perf.inspect(|perf| perf.add_to(&mut picture));
         if let Some(sort) = &sort {
             picture.sort_by(sort);
         }
@@ -38,7 +40,7 @@ pub fn pictures(args: &args::Pictures, counts: bool, as_json: bool) -> Result<()
     };
     match args.at {
         Some(moment) => show(&recorded(args, moment)?, &args.groups, None),
-        None => live(args, counts, &choices, |window, perf| show(window, &[], perf)),
+        None => live(args, counts, &choices, |host, window, perf| show(window, &[], Some((host, perf)))),
     }
 }
 
@@ -47,7 +49,7 @@ fn live(
     args: &args::Pictures,
     counts: bool,
     choices: &[Choice],
-    mut show: impl FnMut(&Window, Option<&Perf>) -> Result<(), Failure>,
+    mut show: impl FnMut(&Host, &Window, Option<&Perf>) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
     let host = host()?;
     // what costs more is read with every sample of a few groups: somebody looks on
@@ -65,7 +67,7 @@ fn live(
         match &mut window {
             None => {
                 let left_out = perf.as_ref().map(Perf::left_out).unwrap_or_default();
-                left_out.iter().for_each(|told| output::warning(told));
+                left_out.iter().for_each(|note| output::warning(note));
                 let mut first = view::window_for(sample);
                 first.push(sample);
                 window = Some(first);
@@ -74,7 +76,7 @@ fn live(
             }
             Some(window) => {
                 window.push(sample);
-                show(window, perf.as_ref())?;
+                show(&host, window, perf.as_ref())?;
                 left = left.map(|left| left - 1);
                 if left == Some(0) {
                     break;
@@ -99,13 +101,11 @@ fn recorded(args: &args::Pictures, moment: SystemTime) -> Result<Window, Failure
         });
     };
     let mut window = view::window_for(&found);
-    let begin = found.at.and_then(|at| at.checked_sub(BACK)).unwrap_or(SystemTime::UNIX_EPOCH);
-    for sample in log.since(begin) {
-        let sample = sample?;
-        if sample.at > found.at {
-            break;
+    let (times, mut samples) = log.leading_to(&found, BACK)?;
+    for _ in times {
+        if let Some(sample) = samples.next_sample()? {
+            window.push(&sample);
         }
-        window.push(&sample);
     }
     Ok(window)
 }

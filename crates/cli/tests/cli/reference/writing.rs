@@ -122,6 +122,17 @@ pub const ROWS: &[Row] = &[
     same("cgset -r nosuch.x=1 {g}"),
     same("cgset --copy-from {g} {g}/a").after(&[Step::Write("cpu:{g}/cpu.shares", "300")]),
     same("cgset -r cpu.shares=1 {g}"),
+    // the kernel decides, as it does for the reference
+    same("cgset -r cpu.shares=-5 {g}"),
+    same("cgset -r cpu.cfs_quota_us=1 {g}"),
+    same("cgset -r cpu.cfs_quota_us=-7 {g}"),
+    same("cgset -r cpu.cfs_period_us=5 {g}"),
+    same("cgset -r pids.max=4194304 {g}"),
+    same("cgset -r pids.max=99999999 {g}"),
+    same("cgset -r memory.swappiness=300 {g}"),
+    same("cgset -r cpu.shares=99999999999 {g}"),
+    refuses("cgset -r cpu.shares=512 -r pids.max=99999999 {g}", ALL_OR_NOTHING, 96)
+        .leaves(&["cpu:{g}/cpu.shares=1024"], &[]),
     same("cgset -r cpu.shares=1000000 {g}"),
     same("cgset -r cpu.shares=5 {g}-absent"),
     refuses("cgset -r cpu.shares=512 -r pids.max=many {g}", ALL_OR_NOTHING, 96)

@@ -132,7 +132,7 @@ pub fn moved(lab: &Lab) {
     let (free, bound) = (Sleeper::new(), bound(last));
     let (before, before_all) = (free.groups(), everywhere());
 
-    // not asked for: nothing that the user did not name is touched, which is told where it matters
+    // not requested: nothing that the user did not name is touched, which is reported where it matters
     let results = lab.json("run alone.toml --directory without");
     assert_eq!(everywhere_known(&before_all), before_all);
     let notes = results["notes"].to_string();
@@ -153,7 +153,7 @@ pub fn moved(lab: &Lab) {
     if !closed_by_kernel(lab) {
         let rest = if last == 1 { "0".to_owned() } else { format!("0-{}", last - 1) };
         assert_eq!(seen, rest, "{said}");
-        assert!(lab.json("report out")["notes"].to_string().contains(&format!("kept to CPUs {rest}")));
+        assert!(lab.json("report out")["notes"].to_string().contains(&format!("restricted to CPUs {rest}")));
     }
     assert_eq!((free.groups(), free.cpus()), (before, format!("0-{last}")));
     assert_eq!(bound.cpus(), last.to_string(), "its own choice of CPUs is back, too");

@@ -1,4 +1,4 @@
-//! Asks the daemon for what the caller may not do himself, and `reload`. It is told that it was the daemon who did it.
+//! Requests to the daemon: what the caller has no permission for, and `reload`. The answer says that the daemon did it.
 
 use std::fmt::Write;
 
@@ -6,17 +6,22 @@ use daemon::socket::client::{Client, Unanswered};
 use kernel::GroupName;
 use serde_json::{Value, json};
 
-use crate::{failure::Failure, output};
+use crate::{args::Socket, failure::Failure, output};
+
+fn client(socket: &Socket) -> Client {
+    socket.socket.as_ref().map_or_else(Client::default, Client::at)
+}
 
 /// Settings as they were typed. `denied` is what the caller's own try came to.
 pub fn set(
+    socket: &Socket,
     name: &GroupName,
     settings: &[(String, String)],
     denied: Failure,
     quiet: bool,
     as_json: bool,
 ) -> Result<(), Failure> {
-    let changes = changed(name, settings, denied)?;
+    let changes = changed(socket, name, settings, denied)?;
     if as_json {
         return output::json(&json!({ "changes": changes, "by": "ringfenced" }));
     }
@@ -33,28 +38,39 @@ pub fn set(
     if quiet {
         return Ok(());
     }
-    output::text(&format!("{text}ringfenced changed it, which this user may not\n"))
+    output::text(&format!("{text}changed by ringfenced (you have no write permission yourself)\n"))
 }
 
-/// The changes that the daemon made, as it tells them.
-pub fn changed(name: &GroupName, settings: &[(String, String)], denied: Failure) -> Result<Value, Failure> {
-    asked(denied, |daemon| daemon.set(&name.to_string(), settings))
+/// The changes that the daemon made, as it reports them.
+pub fn changed(
+    socket: &Socket,
+    name: &GroupName,
+    settings: &[(String, String)],
+    denied: Failure,
+) -> Result<Value, Failure> {
+    answered(socket, denied, |daemon| daemon.set(&name.to_string(), settings))
 }
 
 /// Whole processes.
-pub fn move_processes(name: &GroupName, pids: &[u32], denied: Failure, as_json: bool) -> Result<(), Failure> {
-    let moves = asked(denied, |daemon| daemon.move_processes(&name.to_string(), pids))?;
+pub fn move_processes(
+    socket: &Socket,
+    name: &GroupName,
+    pids: &[u32],
+    denied: Failure,
+    as_json: bool,
+) -> Result<(), Failure> {
+    let moves = answered(socket, denied, |daemon| daemon.move_processes(&name.to_string(), pids))?;
     if as_json {
         return output::json(&moves);
     }
     for pid in moves["gone"].as_array().into_iter().flatten() {
         output::warning(&format!("process {pid} ended meanwhile"));
     }
-    output::text("ringfenced moved it, which this user may not\n")
+    output::text("moved by ringfenced (you have no write permission yourself)\n")
 }
 
-pub fn reload(as_json: bool) -> Result<(), Failure> {
-    let reloaded = Client::default().reload()?;
+pub fn reload(socket: &Socket, as_json: bool) -> Result<(), Failure> {
+    let reloaded = client(socket).reload()?;
     if as_json {
         return output::json(&reloaded);
     }
@@ -64,13 +80,17 @@ pub fn reload(as_json: bool) -> Result<(), Failure> {
     output::text(&format!("{} groups, {} rules\n", reloaded["groups"], reloaded["rules"]))
 }
 
-/// Without a daemon, the caller's own try is all that there is to tell; a daemon that refuses is told beside it.
-fn asked(denied: Failure, ask: impl Fn(&Client) -> Result<Value, Unanswered>) -> Result<Value, Failure> {
-    let daemon = Client::default();
+/// Without a daemon, the error of the caller's own try is the answer; a daemon's refusal is added to it.
+fn answered(
+    socket: &Socket,
+    denied: Failure,
+    request: impl Fn(&Client) -> Result<Value, Unanswered>,
+) -> Result<Value, Failure> {
+    let daemon = client(socket);
     if !daemon.exists() {
         return Err(denied);
     }
-    match ask(&daemon) {
+    match request(&daemon) {
         Ok(answer) => Ok(answer),
         Err(Unanswered::Nobody(_)) => Err(denied),
         Err(error) => Err(Failure {

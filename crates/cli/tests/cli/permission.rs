@@ -1,5 +1,5 @@
-//! `set`, `move` and `reload` of users who lack the right: the daemon's socket is asked, and what it says is told. The
-//! daemon's main loop is made up; its socket and the kernel are real.
+//! `set`, `move` and `reload` of users without write permission: the request goes to the daemon's socket, and its answer
+//! is printed. The daemon's main loop is a stand-in; its socket and the kernel are real.
 
 use std::{
     collections::BTreeMap,
@@ -26,17 +26,20 @@ pub fn trials(world: &Arc<World>) -> Vec<Trial> {
         return Vec::new();
     }
     let world = world.clone();
-    vec![Trial::test("a user without the right is let by the daemon, or told both refusals", move || {
-        let mut scene = Scene::new(&world);
-        users(&scene);
-        // without a daemon, the kernel's refusal is all that there is to tell
-        drop(scene.handle.take());
-        let (code, _, err) = scene.run(ADMIN, "set {g} pids.max=58");
-        assert!(code == 1 && err.contains("EACCES") && !err.contains("daemon"), "{err}");
-        let (code, _, err) = scene.run(0, "reload");
-        assert!(code == 1 && err.contains("the daemon does not run"), "{err}");
-        Ok(())
-    })]
+    vec![Trial::test(
+        "a user without write permission is let by the daemon, or sees both refusals",
+        move || {
+            let mut scene = Scene::new(&world);
+            users(&scene);
+            // without a daemon, the kernel's refusal is the whole answer
+            drop(scene.handle.take());
+            let (code, _, err) = scene.run(ADMIN, "set {g} pids.max=58");
+            assert!(code == 1 && err.contains("EACCES") && !err.contains("daemon"), "{err}");
+            let (code, _, err) = scene.run(0, "reload");
+            assert!(code == 1 && err.contains("ringfenced is not running"), "{err}");
+            Ok(())
+        },
+    )]
 }
 
 fn pids() -> bool {
@@ -77,12 +80,12 @@ struct Scene {
 
 impl Scene {
     fn new(world: &World) -> Scene {
-        let directory = tempfile::Builder::new().prefix("rf-test-asking").tempdir().unwrap();
+        let directory = tempfile::Builder::new().prefix("rf-test-permission").tempdir().unwrap();
         let at = directory.path().to_owned();
         fs::set_permissions(&at, fs::Permissions::from_mode(0o755)).unwrap();
         // other users need not reach it where it was built
         fs::copy(&world.program, at.join("ringfence")).unwrap();
-        let group = format!("rf-test-asking-{}", std::process::id());
+        let group = format!("rf-test-permission-{}", std::process::id());
         let layout =
             format!("[groups.{group}]\nadmin = {{ user = {ADMIN} }}\ntasks = {{ user = {TASKS} }}\n");
         let desired = layout::read_toml(&[layout::Source::new("layout.toml", &layout)]).desired.unwrap();
@@ -119,17 +122,17 @@ impl Drop for Scene {
 }
 
 fn users(scene: &Scene) {
-    let held = |scene: &Scene| scene.run(0, "get {g} pids.max --values").1;
+    let now = |scene: &Scene| scene.run(0, "get {g} pids.max --values").1;
     let (code, out, err) = scene.run(ADMIN, "set {g} pids.max=55");
     assert!(code == 0 && out.contains("pids.max <- 55") && out.contains("ringfenced"), "{code} {out} {err}");
-    assert_eq!(held(scene), "55\n");
+    assert_eq!(now(scene), "55\n");
     let (code, out, _) = scene.run(ADMIN, "--json set {g} pids.max=56");
-    let told: serde_json::Value = serde_json::from_str(&out).unwrap();
-    assert_eq!((code, &told["by"], held(scene).as_str()), (0, &"ringfenced".into(), "56\n"));
+    let answer: serde_json::Value = serde_json::from_str(&out).unwrap();
+    assert_eq!((code, &answer["by"], now(scene).as_str()), (0, &"ringfenced".into(), "56\n"));
     let (code, out, err) = scene.run(STRANGER, "set {g} pids.max=57");
     assert!(code == 1 && out.is_empty() && err.contains("EACCES"), "{code} {out} {err}");
     assert!(err.contains("the daemon refused: user 64003") && err.contains("\nhint: root gives it"), "{err}");
-    assert_eq!(held(scene), "56\n");
+    assert_eq!(now(scene), "56\n");
     let in_group = |scene: &Scene| {
         let groups = fs::read_to_string(format!("/proc/{}/cgroup", scene.child.id())).unwrap();
         groups.contains(&scene.group)

@@ -2,45 +2,39 @@
 //! v2, v1, both, none, or systemd. `RINGFENCE` names the program where cargo does not.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr, reason = "a test's failure is a panic")]
 
-#[path = "cli/agreement.rs"]
 mod agreement;
-#[path = "cli/architecture.rs"]
 mod architecture;
-#[path = "cli/asking.rs"]
-mod asking;
-#[path = "cli/backends.rs"]
 mod backends;
-#[path = "cli/cgrulesengd.rs"]
+mod bad_state;
 mod cgrulesengd;
-#[path = "cli/desk.rs"]
+mod completion;
+#[cfg(target_arch = "x86_64")]
+mod damaged;
 mod desk;
-#[path = "cli/input.rs"]
+mod documents;
 mod input;
-#[path = "cli/lab.rs"]
+#[cfg(target_arch = "x86_64")]
+mod killed;
 mod lab;
-#[path = "cli/layout_refusals.rs"]
 mod layout_refusals;
-#[path = "cli/layout_studies.rs"]
 mod layout_studies;
-#[path = "cli/layouts.rs"]
 mod layouts;
-#[path = "cli/libcgroup.rs"]
 mod libcgroup;
-#[path = "cli/libcgroup_studies.rs"]
 mod libcgroup_studies;
-#[path = "cli/reference.rs"]
+mod newcomers;
+mod permission;
 mod reference;
-#[path = "cli/refusals.rs"]
 mod refusals;
-#[path = "cli/regressions.rs"]
 mod regressions;
-#[path = "cli/script.rs"]
+mod reported;
 mod script;
-#[path = "cli/top.rs"]
 mod top;
-#[path = "cli/watching.rs"]
+#[cfg(target_arch = "x86_64")]
+mod tracer;
+#[cfg(target_arch = "x86_64")]
+mod unconfirmed;
+mod undoable;
 mod watching;
-#[path = "cli/world.rs"]
 mod world;
 
 use libtest_mimic::Arguments;
@@ -52,7 +46,7 @@ fn main() {
     let world = world::World::look();
     let trials = [
         architecture::trials(),
-        asking::trials(&world),
+        permission::trials(&world),
         input::trials(&world),
         reference::trials(&world),
         refusals::trials(&world),
@@ -62,10 +56,21 @@ fn main() {
         cgrulesengd::trials(&world),
         libcgroup_studies::trials(&world),
         layouts::trials(&world),
+        newcomers::trials(&world),
+        documents::trials(&world),
+        completion::trials(&world),
         layout_studies::trials(&world),
         layout_refusals::trials(&world),
         watching::trials(&world),
         agreement::trials(&world),
+        reported::trials(&world),
+        #[cfg(target_arch = "x86_64")]
+        killed::trials(&world),
+        #[cfg(target_arch = "x86_64")]
+        unconfirmed::trials(&world),
+        #[cfg(target_arch = "x86_64")]
+        damaged::trials(&world),
+        bad_state::trials(&world),
         backends::trials(&world),
         top::trials(&world),
         lab::trials(&world),

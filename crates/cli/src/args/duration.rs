@@ -1,0 +1,28 @@
+//! A span of time as people type it, the same for every option.
+
+use std::time::Duration;
+
+/// `5`, `5s`, `1.5s`, `1m`, `500ms`, `1h 30m`; a bare number is seconds.
+pub fn duration(text: &str) -> Option<Duration> {
+    let text = text.trim();
+    let seconds = text.strip_suffix('s').unwrap_or(text);
+    if seconds.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.') {
+        return seconds.parse().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    }
+    humantime::parse_duration(text).ok()
+}
+
+/// A parser of spans between two others, both of them included; they are named in its error.
+pub fn between(
+    least: &'static str,
+    most: &'static str,
+) -> impl Fn(&str) -> Result<Duration, String> + Clone + Send + Sync + 'static {
+    move |text| {
+        let span = duration(text)
+            .ok_or_else(|| format!("expected a time from {least} to {most}, such as 5, 5s, 1m or 500ms"))?;
+        match (duration(least), duration(most)) {
+            (Some(least), Some(most)) if (least..=most).contains(&span) => Ok(span),
+            _ => Err(format!("expected {least} to {most}")),
+        }
+    }
+}

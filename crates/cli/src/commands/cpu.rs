@@ -1,0 +1,142 @@
+//! `where --cpu`: which groups and tasks may run on a CPU, and which tasks ran there last. Reads only.
+
+use std::{collections::BTreeMap, fmt::Write, path::Path};
+
+use kernel::{GroupName, Host, Process};
+use serde::Serialize;
+use settings::{Controller, Value};
+use topology::Machine;
+use units::CpuSet;
+
+use super::{group, host};
+use crate::{failure::Failure, output};
+
+#[derive(Serialize)]
+struct Group {
+    group: String,
+    /// The CPUs that its tasks may run on.
+    cpus: CpuSet,
+}
+
+#[derive(Serialize)]
+struct Task {
+    /// Of a thread its own number.
+    pid: u32,
+    process: u32,
+    program: String,
+    kernel_thread: bool,
+    /// In the hierarchy of cpusets, else in the first.
+    group: String,
+    cpus: CpuSet,
+    ran_here_last: bool,
+}
+
+pub fn cpu(cpu: u32, as_json: bool) -> Result<(), Failure> {
+    let online = Machine::live()?.online();
+    let index = usize::try_from(cpu).ok().filter(|cpu| online.contains(*cpu)).ok_or_else(|| {
+        Failure::usage(format!("there is no CPU {cpu}")).hint(format!("this machine has CPUs {online}"))
+    })?;
+    let host = host()?;
+    let groups = groups(&host, index)?;
+    let tasks = tasks(&host, cpu, index)?;
+    if as_json {
+        return output::json(&serde_json::json!({ "cpu": cpu, "groups": groups, "tasks": tasks }));
+    }
+    output::text(&shown(cpu, &groups, &tasks))
+}
+
+fn groups(host: &Host, cpu: usize) -> Result<Vec<Group>, Failure> {
+    let root = group("/")?;
+    let Some(effective) = settings::lookup("cpuset.cpus.effective") else { return Ok(Vec::new()) };
+    let mut found = Vec::new();
+    for name in host.list(&root)?.keys() {
+        let absolute = group(&format!("/{name}"))?;
+        // without a cpuset of its own it has its parent's
+        let Ok(reading) = apply::get(host, &absolute, &effective) else { continue };
+        if let Value::Cpus(cpus) = reading.value
+            && cpus.contains(cpu)
+        {
+            found.push(Group { group: shown_name(host, &absolute), cpus });
+        }
+    }
+    Ok(found)
+}
+
+/// As users write it: without the base, where it is one of ours.
+fn shown_name(host: &Host, name: &GroupName) -> String {
+    let at = host.hierarchy_of(Controller::Cpuset).or_else(|| host.hierarchies().first());
+    at.map_or_else(|| name.to_string(), |at| host.named(at, name.path()))
+}
+
+/// Every thread that may run there, those that ran there last first.
+fn tasks(host: &Host, number: u32, cpu: usize) -> Result<Vec<Task>, Failure> {
+    let at = host.hierarchy_of(Controller::Cpuset).or_else(|| host.hierarchies().first());
+    let mut found = Vec::new();
+    for pid in system::ProcessReader::all().map_err(Failure::new)? {
+        for thread in threads(pid) {
+            let Ok(process) = host.kernel().process(thread) else { continue }; // it ended meanwhile
+            let Some(cpus) = allowed(host, thread) else { continue };
+            if !cpus.contains(cpu) {
+                continue;
+            }
+            let group = at.and_then(|at| {
+                let path = host.kernel().group_of(at, thread).ok()?;
+                Some(at.below_mount(&path).map_or(path, |below| host.named(at, &below)))
+            });
+            let ran_here_last = process.last_cpu == number;
+            let Process { tgid, comm, kernel_thread, .. } = process;
+            found.push(Task {
+                pid: thread,
+                process: tgid,
+                program: comm,
+                kernel_thread,
+                group: group.unwrap_or_default(),
+                cpus,
+                ran_here_last,
+            });
+        }
+    }
+    found.sort_by_key(|task| (!task.ran_here_last, task.kernel_thread, task.pid));
+    Ok(found)
+}
+
+/// Of a process that ended, none.
+fn threads(pid: u32) -> Vec<u32> {
+    let entries = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
+}
+
+fn allowed(host: &Host, thread: u32) -> Option<CpuSet> {
+    let status = host.kernel().outside(Path::new(&format!("/proc/{thread}/status"))).ok()?;
+    status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?.trim().parse().ok()
+}
+
+fn shown(cpu: u32, groups: &[Group], tasks: &[Task]) -> String {
+    let mut text = format!("CPU {cpu}\n");
+    let width = groups.iter().map(|group| group.group.chars().count()).max().unwrap_or(0);
+    if !groups.is_empty() {
+        text.push_str("groups that may run here:\n");
+    }
+    for Group { group, cpus } in groups {
+        let _ = writeln!(text, "  {group:width$}  CPUs {cpus}"); // a String takes everything
+    }
+    let (last, rest): (Vec<&Task>, Vec<&Task>) = tasks.iter().partition(|task| task.ran_here_last);
+    let (kernel, programs): (Vec<&Task>, Vec<&Task>) = last.into_iter().partition(|task| task.kernel_thread);
+    let _ =
+        writeln!(text, "ran here last: {} and {} of the kernel", threads_of(programs.len()), kernel.len());
+    let mut by_process: BTreeMap<(u32, &str, &str), usize> = BTreeMap::new();
+    for task in &programs {
+        *by_process.entry((task.process, &task.program, &task.group)).or_default() += 1;
+    }
+    let widest = by_process.keys().map(|(_, program, _)| program.chars().count()).max().unwrap_or(0);
+    for ((process, program, group), count) in by_process {
+        let threads = if count > 1 { format!("  ({})", threads_of(count)) } else { String::new() };
+        let _ = writeln!(text, "  {process:>7}  {program:widest$}  {group}{threads}");
+    }
+    let _ = writeln!(text, "may run here, ran elsewhere last: {}", threads_of(rest.len()));
+    text
+}
+
+fn threads_of(count: usize) -> String {
+    format!("{count} thread{}", if count == 1 { "" } else { "s" })
+}

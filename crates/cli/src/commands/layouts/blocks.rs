@@ -1,0 +1,415 @@
+//! A plan's steps as one block per group: what is added, changed and taken away, each thing once however many writes it
+//! needs.
+
+use std::fmt::Write;
+
+use ::plan::{Action, Ownership, Place, SeenHierarchy, Step};
+use settings::{Controller, Facts, Version};
+
+use super::{
+    counted,
+    plan::name_of,
+    words::{self, Files},
+};
+use crate::output::Paint;
+
+/// What becomes of one thing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Sign {
+    Add,
+    Change,
+    Remove,
+}
+
+/// One thing: a group, a setting of it, its owners.
+struct Row {
+    what: What,
+    /// The hierarchies that it is done in.
+    at: Vec<usize>,
+}
+
+enum What {
+    Group,
+    Hierarchy {
+        path: String,
+        words: String,
+    },
+    Controllers {
+        names: Vec<String>,
+    },
+    Setting(Written),
+    Device {
+        setting: String,
+        rule: String,
+    },
+    Owners {
+        words: String,
+    },
+    TasksOff {
+        words: String,
+    },
+    /// Processes that follow their group into another hierarchy.
+    Processes {
+        count: usize,
+    },
+    /// A group that goes.
+    Gone,
+    /// Controllers that no group below needs any more.
+    Unneeded {
+        names: Vec<String>,
+    },
+    /// What goes back to what it was before an earlier layout.
+    Restored {
+        what: &'static str,
+        words: String,
+    },
+}
+
+/// A setting's files, before and after all of its writes.
+struct Written {
+    setting: String,
+    version: Version,
+    hierarchy: usize,
+    before: Files,
+    /// Some file's text before is not known.
+    from_nothing: bool,
+    after: Files,
+}
+
+impl What {
+    /// What makes a group, then its settings by name, then whose it is.
+    fn order(&self) -> (u8, &str) {
+        match self {
+            What::Hierarchy { path, .. } => (0, path),
+            What::Group => (1, ""),
+            What::Controllers { .. } => (2, ""),
+            What::Setting(written) => (3, &written.setting),
+            What::Device { .. } => (4, ""),
+            What::Owners { .. } => (5, ""),
+            What::TasksOff { .. } => (6, ""),
+            What::Processes { .. } => (7, ""),
+            What::Restored { what, .. } => (8, what),
+            What::Unneeded { .. } => (9, ""),
+            What::Gone => (10, ""),
+        }
+    }
+}
+
+struct Block {
+    /// As users write the group; empty for the machine.
+    group: String,
+    rows: Vec<Row>,
+}
+
+/// The machine that a plan is for.
+#[derive(Clone, Copy)]
+pub struct Scene<'p> {
+    pub hierarchies: &'p [SeenHierarchy],
+    /// What a file of an existing group contains now.
+    pub current: &'p dyn Fn(&Place, &str) -> Option<String>,
+    pub facts: &'p dyn Facts,
+}
+
+/// A plan by group.
+pub struct Blocks<'p> {
+    blocks: Vec<Block>,
+    scene: Scene<'p>,
+}
+
+impl<'p> Blocks<'p> {
+    pub fn of(steps: &[Step], scene: Scene<'p>) -> Blocks<'p> {
+        let mut blocks = Blocks { blocks: Vec::new(), scene };
+        steps.iter().for_each(|step| blocks.add(&step.action));
+        // in one order whatever the kernel needs; that one is the steps'
+        for block in &mut blocks.blocks {
+            block.rows.sort_by(|one, other| one.what.order().cmp(&other.what.order()));
+        }
+        // parents first, as in `list`
+        blocks.blocks.sort_by(|one, other| one.group.split('/').cmp(other.group.split('/')));
+        blocks
+    }
+
+    fn add(&mut self, action: &Action) {
+        // every kind of step is one of these: a new kind does not compile until it has words here
+        let (group, hierarchy, what) = match action {
+            Action::Mount { controllers, name, path } => {
+                let what =
+                    What::Hierarchy { path: path.clone(), words: mounted(controllers, name.as_deref()) };
+                (String::new(), None, what)
+            }
+            Action::CreateGroup { place } => (self.name(place), Some(place.hierarchy), What::Group),
+            Action::EnableControllers { place, names } => {
+                (self.name(place), Some(place.hierarchy), What::Controllers { names: names.clone() })
+            }
+            Action::Write { place, file, text, before } => {
+                return self.write(place, file, text, before.as_deref());
+            }
+            Action::SetDevices { place, setting, rule } => {
+                let what = What::Device { setting: setting.clone(), rule: rule.clone() };
+                (self.name(place), Some(place.hierarchy), what)
+            }
+            Action::SetOwnership { place, access } => {
+                (self.name(place), Some(place.hierarchy), What::Owners { words: owners(access) })
+            }
+            Action::MoveTasksAway { place, cpus, to } => {
+                let what = What::TasksOff { words: format!("off CPUs {cpus}, onto CPUs {to}") };
+                (self.name(place), Some(place.hierarchy), what)
+            }
+            Action::MoveTasks { place, tasks } => {
+                (self.name(place), Some(place.hierarchy), What::Processes { count: tasks.len() })
+            }
+            Action::ReturnTasks { place, tasks } => {
+                let words = format!("{} back to where they came from", counted(tasks.len(), "process"));
+                (self.name(place), Some(place.hierarchy), What::Restored { what: "tasks", words })
+            }
+            Action::RemoveGroup { place } => (self.name(place), Some(place.hierarchy), What::Gone),
+            Action::DisableControllers { place, names } => {
+                (self.name(place), Some(place.hierarchy), What::Unneeded { names: names.clone() })
+            }
+            Action::RestoreOwners { place, .. } => {
+                let what = What::Restored { what: "owners", words: "as before".to_owned() };
+                (self.name(place), Some(place.hierarchy), what)
+            }
+            Action::RestoreDevices { place, rules } => {
+                let words = rules.as_ref().map_or("no rules of its own", |_| "as before").to_owned();
+                (self.name(place), Some(place.hierarchy), What::Restored { what: "devices", words })
+            }
+            Action::RestoreAffinities { place, threads } => {
+                let words = format!("{} back on the CPUs they had", counted(threads.len(), "thread"));
+                (self.name(place), Some(place.hierarchy), What::Restored { what: "tasks", words })
+            }
+        };
+        self.push(group, hierarchy, what);
+    }
+
+    /// The same thing in another hierarchy is no new one.
+    fn push(&mut self, group: String, hierarchy: Option<usize>, what: What) {
+        let block = self.block(group);
+        let same = |row: &&mut Row| match (&row.what, &what) {
+            (What::Group, What::Group) | (What::Gone, What::Gone) => true,
+            (What::Processes { count: one }, What::Processes { count: other }) => one == other,
+            (
+                What::Restored { what: one_thing, words: one },
+                What::Restored { what: other_thing, words: other },
+            ) => one_thing == other_thing && one == other,
+            (What::Owners { words: one }, What::Owners { words: other })
+            | (What::TasksOff { words: one }, What::TasksOff { words: other }) => one == other,
+            _ => false,
+        };
+        match block.rows.iter_mut().find(same) {
+            Some(row) => row.at.extend(hierarchy),
+            None => block.rows.push(Row { what, at: hierarchy.into_iter().collect() }),
+        }
+    }
+
+    fn write(&mut self, place: &Place, file: &str, text: &str, before: Option<&str>) {
+        let setting = words::setting_of(file);
+        let text = &words::whole(file, text, before);
+        let (name, beside) = (self.name(place), words::read_beside(file));
+        let beside = beside.and_then(|other| Some((other.to_owned(), (self.scene.current)(place, other)?)));
+        let block = self.block(name);
+        let known = block.rows.iter_mut().find_map(|row| match &mut row.what {
+            What::Setting(written) if written.setting == setting && written.hierarchy == place.hierarchy => {
+                Some(written)
+            }
+            _ => None,
+        });
+        let written = match known {
+            Some(written) => written,
+            None => {
+                let (version, hierarchy) = (place.version, place.hierarchy);
+                let (before, after) = (Files::new(), Files::new());
+                let what = What::Setting(Written {
+                    setting,
+                    version,
+                    hierarchy,
+                    before,
+                    from_nothing: false,
+                    after,
+                });
+                block.rows.push(Row { what, at: vec![hierarchy] });
+                match block.rows.last_mut().map(|row| &mut row.what) {
+                    Some(What::Setting(written)) => written,
+                    _ => return,
+                }
+            }
+        };
+        if let Some((other, text)) = beside {
+            written.before.entry(other.clone()).or_insert_with(|| text.clone());
+            written.after.entry(other).or_insert(text);
+        }
+        let is_first = !written.after.contains_key(file);
+        match (is_first, before) {
+            (true, Some(before)) => drop(written.before.insert(file.to_owned(), before.to_owned())),
+            (true, None) => written.from_nothing = true,
+            (false, _) => {}
+        }
+        let lines = written.after.entry(file.to_owned()).or_default();
+        if ::plan::is_by_key(file) && !lines.is_empty() {
+            // a device a line, each in a write of its own
+            let _ = write!(lines, "\n{}", text.trim_end());
+        } else {
+            text.trim_end().clone_into(lines);
+        }
+    }
+
+    fn block(&mut self, group: String) -> &mut Block {
+        let at = self.blocks.iter().position(|block| block.group == group).unwrap_or_else(|| {
+            self.blocks.push(Block { group, rows: Vec::new() });
+            self.blocks.len() - 1
+        });
+        &mut self.blocks[at]
+    }
+
+    /// As users write it: from where our groups live.
+    fn name(&self, place: &Place) -> String {
+        let base = self.scene.hierarchies.get(place.hierarchy).map_or("", |at| at.base.as_str());
+        let below = match place.path.strip_prefix(base) {
+            Some(below) if base.is_empty() || below.starts_with('/') => below.trim_start_matches('/'),
+            _ => return format!("/{}", place.path),
+        };
+        if below.is_empty() { format!("/{base}") } else { below.to_owned() }
+    }
+
+    /// How many things are added, changed, taken away.
+    pub fn counts(&self) -> (usize, usize, usize) {
+        let signs = || self.blocks.iter().flat_map(|block| block.rows.iter().map(|row| sign(block, row)));
+        let count = |wanted: Sign| signs().filter(|sign| *sign == wanted).count();
+        (count(Sign::Add), count(Sign::Change), count(Sign::Remove))
+    }
+
+    pub fn shown(&self, paint: Paint) -> String {
+        let mut text = String::new();
+        for block in &self.blocks {
+            let name = if block.group.is_empty() { "(this machine)" } else { &block.group };
+            let _ = writeln!(text, "{}", paint.strong(name)); // a String takes everything
+            let rows: Vec<(Sign, String, String)> =
+                block.rows.iter().map(|row| self.row(block, row)).collect();
+            let width = rows.iter().map(|(_, what, _)| what.chars().count()).max().unwrap_or(0);
+            for (sign, what, how) in rows {
+                let line = format!("{} {what:width$}  {how}", sign.mark());
+                let line = line.trim_end();
+                let line = match sign {
+                    Sign::Add => paint.good(line),
+                    Sign::Change => paint.changed(line),
+                    Sign::Remove => paint.bad(line),
+                };
+                let _ = writeln!(text, "  {line}");
+            }
+        }
+        text
+    }
+
+    fn row(&self, block: &Block, row: &Row) -> (Sign, String, String) {
+        let (what, how) = match &row.what {
+            What::Group if self.scene.hierarchies.len() > 1 => {
+                ("group".to_owned(), format!("in {}", self.places(&row.at)))
+            }
+            What::Group => ("group".to_owned(), String::new()),
+            What::Hierarchy { path, words } => ("hierarchy".to_owned(), format!("{words} at {path}")),
+            What::Controllers { names } => {
+                ("controllers".to_owned(), format!("{} for the groups below", names.join(", ")))
+            }
+            What::Setting(written) => (written.setting.clone(), written.words(self.scene.facts)),
+            What::Device { setting, rule } => (setting.clone(), rule.clone()),
+            What::Owners { words } => ("owners".to_owned(), words.clone()),
+            What::TasksOff { words } => ("tasks".to_owned(), words.clone()),
+            What::Processes { count } => {
+                ("tasks".to_owned(), format!("{} into {}", counted(*count, "process"), self.places(&row.at)))
+            }
+            What::Gone if self.scene.hierarchies.len() > 1 => {
+                ("group".to_owned(), format!("in {}", self.places(&row.at)))
+            }
+            What::Gone => ("group".to_owned(), String::new()),
+            What::Unneeded { names } => {
+                ("controllers".to_owned(), format!("{} for the groups below", names.join(", ")))
+            }
+            What::Restored { what, words } => ((*what).to_owned(), words.clone()),
+        };
+        (sign(block, row), what, how)
+    }
+
+    fn places(&self, at: &[usize]) -> String {
+        let names = at.iter().map(|at| {
+            let seen = self.scene.hierarchies.get(*at);
+            seen.map_or_else(|| "the new hierarchy".to_owned(), name_of)
+        });
+        names.collect::<Vec<String>>().join(", ")
+    }
+}
+
+impl Sign {
+    fn mark(self) -> char {
+        match self {
+            Sign::Add => '+',
+            Sign::Change => '~',
+            Sign::Remove => '-',
+        }
+    }
+}
+
+/// A new group has nothing that could be changed.
+fn sign(block: &Block, row: &Row) -> Sign {
+    let is_new = block.rows.iter().any(|row| matches!(row.what, What::Group));
+    match &row.what {
+        What::Group | What::Hierarchy { .. } | What::Controllers { .. } | What::Device { .. } => Sign::Add,
+        What::Setting(_) | What::Owners { .. } if is_new => Sign::Add,
+        What::Setting(written) => written.sign(),
+        What::Owners { .. } | What::TasksOff { .. } | What::Processes { .. } | What::Restored { .. } => {
+            Sign::Change
+        }
+        What::Gone | What::Unneeded { .. } => Sign::Remove,
+    }
+}
+
+impl Written {
+    /// A limit where there was none is added; one that goes is removed.
+    fn sign(&self) -> Sign {
+        let after = words::decoded(&self.after, self.version).map(|(_, value)| value);
+        let before = (!self.from_nothing).then(|| words::decoded(&self.before, self.version)).flatten();
+        match (before.map(|(_, value)| value), after) {
+            (_, Some(after)) if words::is_no_limit(&after) => Sign::Remove,
+            (Some(before), Some(_)) if words::is_no_limit(&before) => Sign::Add,
+            (None, _) if self.from_nothing || self.before.values().all(|text| text.trim().is_empty()) => {
+                Sign::Add
+            }
+            _ => Sign::Change,
+        }
+    }
+
+    /// `2G → 1G`.
+    fn words(&self, facts: &dyn Facts) -> String {
+        let only = words::decoded(&self.after, self.version).map(|(_, value)| value);
+        let after = words::value(&self.after, self.version, None, facts);
+        if self.from_nothing || self.before.is_empty() {
+            return after;
+        }
+        let before = words::value(&self.before, self.version, only.as_ref(), facts);
+        let before = if before.is_empty() { "(empty)".to_owned() } else { before };
+        format!("{before} → {after}")
+    }
+}
+
+fn mounted(controllers: &[Controller], name: Option<&str>) -> String {
+    let controllers =
+        controllers.iter().filter_map(|controller| controller.name(Version::V1)).map(str::to_owned);
+    controllers.chain(name.map(|name| format!("name={name}"))).collect::<Vec<String>>().join(",")
+}
+
+fn owners(access: &Ownership) -> String {
+    let user = |uid: Option<u32>, gid: Option<u32>, mode: Option<u32>, of: &str| {
+        let parts = [
+            uid.map(|uid| format!("user {uid}")),
+            gid.map(|gid| format!("group {gid}")),
+            mode.map(|mode| format!("mode {mode:o}")),
+        ];
+        let parts: Vec<String> = parts.into_iter().flatten().collect();
+        (!parts.is_empty()).then(|| format!("{of}: {}", parts.join(", ")))
+    };
+    let all = [
+        user(access.tasks_uid, access.tasks_gid, access.tasks_mode, "tasks"),
+        user(access.admin_uid, access.admin_gid, access.file_mode, "settings"),
+        user(None, None, access.directory_mode, "directory"),
+    ];
+    all.into_iter().flatten().collect::<Vec<String>>().join("; ")
+}

@@ -1,0 +1,82 @@
+//! Rules of a layout that running processes fit and that are not in force for them: `apply` changes groups, and moves
+//! no process by a rule. Only looks.
+
+use classify::{Done, How, Placer, Rules};
+use kernel::Host;
+use layout::Desired;
+use system::{Accounts, ProcessReader};
+use units::hint::Command;
+
+use super::Layout;
+use crate::output;
+
+/// The most processes that are named.
+const NAMED: usize = 5;
+
+/// A process that a rule leads to another group than it is in.
+#[derive(Debug, serde::Serialize)]
+pub struct Misplaced {
+    pub pid: u32,
+    pub program: String,
+    /// The groups that the rule names.
+    pub groups: Vec<String>,
+    /// Why it can't be moved there, where that is known.
+    pub reason: Option<String>,
+}
+
+/// The processes for which a rule of the layout is not in force. What was put somewhere by hand stays there.
+pub fn misplaced(desired: &Desired, host: &Host) -> Vec<Misplaced> {
+    let all = desired.all_rules();
+    if all.is_empty() {
+        return Vec::new();
+    }
+    let names = Accounts::new();
+    let (rules, _) = Rules::compile(&all, &names);
+    let placer = Placer::new(host, desired, &names);
+    let how = How { dry_run: true, heed_hands: true };
+    let mut reader = ProcessReader::new();
+    let one = |pid: u32| {
+        // of all processes, some end meanwhile
+        let mut process = reader.process(pid).ok()?;
+        let found = placer.classify(&rules, &mut process, how).ok()?;
+        let reason = match &found.done {
+            Done::WouldMove => None,
+            Done::Failed(error) => Some(error.to_string()),
+            _ => return None,
+        };
+        let groups = found.goals.iter().map(|goal| goal.group.to_string()).collect();
+        Some(Misplaced { pid, program: found.program.to_string(), groups, reason })
+    };
+    ProcessReader::all().unwrap_or_default().into_iter().filter_map(one).collect()
+}
+
+/// Warns of them.
+pub fn warn(misplaced: &[Misplaced], layout: &Layout<'_>) {
+    if misplaced.is_empty() {
+        return;
+    }
+    let name = |one: &Misplaced| {
+        let reason = one.reason.as_ref().map_or_else(String::new, |reason| format!(" ({reason})"));
+        format!("{} {} → {}{reason}", one.pid, one.program, one.groups.join(", "))
+    };
+    let mut named: Vec<String> = misplaced.iter().take(NAMED).map(name).collect();
+    if misplaced.len() > NAMED {
+        named.push(format!("and {} more", misplaced.len() - NAMED));
+    }
+    let (count, verb) = match misplaced.len() {
+        1 => ("1 running process fits a rule".to_owned(), "is"),
+        count => (format!("{count} running processes fit rules"), "are"),
+    };
+    output::warning(&format!(
+        "{count} of the layout and {verb} not in the group that it names: {}",
+        named.join("; ")
+    ));
+    let movable: Vec<String> =
+        misplaced.iter().filter(|one| one.reason.is_none()).map(|one| one.pid.to_string()).collect();
+    let command = Command::ringfence("classify --rules").arg(layout.path.display().to_string());
+    match movable.len() {
+        0 => {}
+        1..=NAMED => output::error(&format!("hint: {}\n", command.args(movable))),
+        _ => output::error(&format!("hint: {}\n", command.arg("--all"))),
+    }
+}

@@ -1,0 +1,173 @@
+//! State directories and machines on which little works: a change is carried out, or refused before anything was changed.
+
+use std::{
+    fs,
+    os::unix::fs::{PermissionsExt, chown},
+    process::{Command, Stdio},
+    sync::Arc,
+};
+
+use libtest_mimic::Trial;
+use rustix::time::{ClockId, Timespec, clock_gettime, clock_settime};
+
+use crate::{
+    desk::{answer, has_usual, says},
+    undoable::{Disk, Stage, works},
+    world::{Need, World},
+};
+
+type Case = (&'static str, &'static [Need], fn(&mut Stage));
+
+const CASES: &[Case] = &[
+    ("a file system without xattrs and without room set aside is enough", &[], plain_file_system),
+    ("a read-only file system is refused with what to do", &[], read_only),
+    ("a directory of another user is refused with what to do", &[], foreign),
+    ("a directory that others can write to is refused with what to do", &[], open_to_others),
+    ("a file instead of a directory is refused with what to do", &[], a_file),
+    ("without CAP_SYS_ADMIN nothing is mounted, and nothing changed", &[], no_admin),
+    (
+        "a clock at the beginning of 1970, and one that is set while a change waits",
+        &[Need::OwnMachine],
+        clock,
+    ),
+];
+
+/// For the program that follows.
+const WITHOUT_ADMIN: &[&str] = &["setpriv", "--bounding-set", "-sys_admin", "--inh-caps", "-sys_admin"];
+
+pub fn trials(world: &Arc<World>) -> Vec<Trial> {
+    let trial = |&(name, needs, case): &Case| {
+        let trial_name = format!("bad state: {name}");
+        let missing = needs.iter().find(|need| !world.has(**need)).map(|need| format!("needs {need:?}"));
+        let usual = || {
+            (!world.has(Need::Groups) || !has_usual(world))
+                .then(|| "needs cpu, cpuset, memory and pids".to_owned())
+        };
+        let rights = || {
+            let needs = name.contains("CAP_SYS_ADMIN") && !works(&[WITHOUT_ADMIN, &["true"]].concat());
+            needs.then(|| "needs setpriv of util-linux".to_owned())
+        };
+        if let Some(missing) = missing.or_else(usual).or_else(rights) {
+            return Trial::test(trial_name, || Ok(())).with_ignored_flag(true).with_kind(missing);
+        }
+        let world = world.clone();
+        Trial::test(trial_name, move || {
+            case(&mut Stage::new(&world, name));
+            Ok(())
+        })
+    };
+    CASES.iter().map(trial).collect()
+}
+
+/// As NFS before 4.2: no fallocate(2).
+fn plain_file_system(stage: &mut Stage) {
+    let _disk = Disk::of(stage, "ramfs", "mode=755");
+    stage.desk.ends("apply {d}/l.toml --state {d}/disk/state --confirm 3600s", 0);
+    assert!(stage.differing().is_some());
+    stage.desk.ends("confirm --state {d}/disk/state", 0);
+    stage.desk.ends("undo --state {d}/disk/state", 0);
+    assert_eq!(stage.differing(), None);
+    stage.desk.scene.until("the end of the process that reverts", || stage.reverters().is_empty());
+}
+
+/// Nothing was changed; standard error.
+fn refused(stage: &Stage, line: &str) -> String {
+    let (code, out, error) = stage.desk.run(line);
+    assert_eq!(code, 1, "{out}{error}");
+    assert_eq!(stage.differing(), None, "{error}");
+    says(&error, &["hint: "]);
+    error
+}
+
+fn read_only(stage: &mut Stage) {
+    let _disk = Disk::of(stage, "tmpfs", "size=1M,mode=755,ro");
+    let error = refused(stage, "apply {d}/l.toml --state {d}/disk/state");
+    says(&error, &["read-only file system", "keep the state where it can be written: --state DIR"]);
+}
+
+fn foreign(stage: &mut Stage) {
+    let state = stage.desk.path("state");
+    fs::create_dir(&state).unwrap();
+    chown(&state, Some(65534), Some(65534)).unwrap();
+    let error = refused(stage, "apply {d}/l.toml {s}");
+    says(&error, &["cannot trust", "owner 65534", "must be a directory that only you can write to"]);
+    // the history in it is another's too
+    fs::remove_dir_all(&state).unwrap();
+    fs::create_dir(&state).unwrap();
+    fs::create_dir(state.join("generations")).unwrap();
+    chown(state.join("generations"), Some(65534), Some(65534)).unwrap();
+    says(&refused(stage, "apply {d}/l.toml {s}"), &["generations", "owner 65534"]);
+}
+
+fn open_to_others(stage: &mut Stage) {
+    let state = stage.desk.path("state");
+    fs::create_dir(&state).unwrap();
+    fs::set_permissions(&state, fs::Permissions::from_mode(0o777)).unwrap();
+    says(&refused(stage, "apply {d}/l.toml {s}"), &["cannot trust", "mode 777"]);
+}
+
+fn a_file(stage: &mut Stage) {
+    stage.desk.write("state", "");
+    says(&refused(stage, "apply {d}/l.toml {s}"), &["--state names a directory"]);
+}
+
+/// As in a container: what needs no mount is done, and what does is refused.
+fn no_admin(stage: &mut Stage) {
+    stage.desk.write("mount.conf", "mount {\n  \"name=rf-test-admin\" = {d}/named;\n}\n");
+    let without = |line: &str| {
+        let mut command = Command::new(WITHOUT_ADMIN[0]);
+        command.args(&WITHOUT_ADMIN[1..]);
+        answer(command.args(stage.words(line)).stdin(Stdio::null()).output().unwrap())
+    };
+    let (code, out, error) = without("apply {d}/mount.conf {s}");
+    assert_eq!(code, 1, "{out}{error}");
+    says(&error, &["rf-test-admin", "hint: mounting needs root (CAP_SYS_ADMIN)", "all is as before"]);
+    assert!(!stage.desk.path("named").exists());
+    let (code, out, error) = without("apply {d}/l.toml {s}");
+    if code == 0 {
+        assert!(stage.differing().is_some());
+        let (code, out, error) = without("undo {s}");
+        assert_eq!(code, 0, "{out}{error}");
+    }
+    assert_eq!(stage.differing(), None, "{out}{error}");
+}
+
+/// The wall clock of a machine that nobody else uses, as it should be again at the end.
+struct Clock {
+    offset: i64,
+}
+
+impl Clock {
+    fn new() -> Clock {
+        Clock { offset: clock_gettime(ClockId::Realtime).tv_sec - clock_gettime(ClockId::Boottime).tv_sec }
+    }
+
+    fn set(seconds: i64) {
+        clock_settime(ClockId::Realtime, Timespec { tv_sec: seconds, tv_nsec: 0 }).unwrap();
+    }
+}
+
+impl Drop for Clock {
+    fn drop(&mut self) {
+        Clock::set(self.offset + clock_gettime(ClockId::Boottime).tv_sec);
+    }
+}
+
+fn clock(stage: &mut Stage) {
+    let clock = Clock::new();
+    // the kernel takes no time before its own start was in 1970
+    Clock::set(clock_gettime(ClockId::Boottime).tv_sec + 1);
+    stage.desk.ends("apply {d}/l.toml {s} --confirm 3600s", 0);
+    says(&stage.desk.ends("history {s}", 0), &["1970-01-01 00:"]);
+    // a day ahead: the hour is not over
+    Clock::set(86_400);
+    stage.desk.ends("confirm {s}", 0);
+    stage.desk.ends("undo {s}", 0);
+    assert_eq!(stage.differing(), None);
+    drop(clock);
+    let _clock = Clock::new();
+    stage.desk.ends("apply {d}/l.toml {s} --confirm 5s", 0);
+    Clock::set(86_400);
+    stage.desk.scene.until("the end of the process that reverts", || stage.reverters().is_empty());
+    assert_eq!(stage.differing(), None);
+}

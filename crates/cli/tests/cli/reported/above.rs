@@ -1,0 +1,163 @@
+//! On v1 a group is a directory in each of several hierarchies: what groups above it limit, and what a group limits from
+//! which a process was moved, must hold or be named.
+
+use std::{fs, process::Command};
+
+use crate::{
+    desk::says,
+    reported::{Row, Stage, row},
+    world::Need,
+};
+
+pub const ROWS: &[Row] = &[
+    row("what a group limits holds for the processes of groups in it", limits_of_parent),
+    row("a group three levels below a limit is under it", limits_of_grandparent),
+    row("a layout exported as libcgroup's makes the same groups", exported).needs(&[Need::V1("memory")]),
+    row("libcgroup's group that escapes a limit above it is reported", escapes).needs(&[Need::V1("memory")]),
+    row("watch shows no limit of a hierarchy where the tasks are not", watched)
+        .needs(&[Need::V1("memory"), Need::V1("cpu")]),
+    row("a process that is moved and stays under the old limit is named", moved)
+        .needs(&[Need::V1("memory"), Need::V1("cpu")]),
+    row("a program that is started and stays under the old limit is named", started)
+        .needs(&[Need::V1("memory"), Need::V1("cpu")]),
+    row("a process of the root is no process of the layout's root group", of_root).needs(&[Need::V1("cpu")]),
+    row("a freeze that takes a process into another hierarchy says so", frozen)
+        .needs(&[Need::V1("freezer"), Need::V1("cpu")]),
+    row("after a move nothing advises to take it back", not_back)
+        .needs(&[Need::V1("memory"), Need::V1("cpu")]),
+];
+
+const PARENT: &str = "[groups.\"{g}\"]\ncpu.max = \"50%\"\nmemory.max = \"64M\"\npids.max = 50\n";
+
+fn limits_of_parent(stage: &mut Stage<'_>) {
+    stage.apply(&format!("{PARENT}[groups.\"{{g}}/in\"]\ncpus = \"0\"\n"));
+    let pid = stage.sleeper("{one}", "{g}/in");
+    for controller in ["cpu", "memory", "pids", "cpuset"] {
+        let group = stage.group_of(pid, controller);
+        assert!(group.contains(&stage.fill("{g}")), "{controller} of {pid} is {group}");
+    }
+    assert_eq!(stage.cpus(pid), "0");
+    assert!(stage.planned().is_empty());
+    stage.truth();
+    // the other way round: the group above has the CPUs
+    stage.apply("[groups.\"{g}\"]\ncpus = \"0\"\n[groups.\"{g}/in\"]\npids.max = 50\n");
+    assert_eq!(stage.cpus(pid), "0");
+    let other = stage.sleeper("{two}", "{g}/in");
+    assert_eq!(stage.cpus(other), "0");
+    stage.truth();
+}
+
+fn limits_of_grandparent(stage: &mut Stage<'_>) {
+    stage.apply("[groups.\"{g}\"]\nmemory.max = \"64M\"\n[groups.\"{g}/a/b/c\"]\npids.max = 5\n");
+    let pid = stage.sleeper("{one}", "{g}/a/b/c");
+    assert!(stage.group_of(pid, "memory").contains(&stage.fill("{g}")), "{}", stage.group_of(pid, "memory"));
+    stage.truth();
+}
+
+fn exported(stage: &mut Stage<'_>) {
+    stage.layout("[groups.\"{g}\"]\nmemory.max = \"64M\"\ncpus = \"0\"\nmems = \"0\"\n[groups.\"{g}/in\"]\npids.max = 50\n");
+    let text = stage.desk.ends("export {d}/l.toml --to cgconfig", 0);
+    stage.desk.write("cgconfig.conf", &text);
+    stage.desk.ends("apply {d}/cgconfig.conf {s}", 0);
+    for controller in ["memory", "cpuset", "pids"] {
+        assert!(stage.directory("{g}/in", controller).is_dir(), "{controller}: {text}");
+    }
+    assert_eq!(stage.holds("{g}/in", "cpuset.cpus"), "0");
+    let plan = stage.desk.json("plan --json {d}/l.toml {s}", 0);
+    assert_eq!(plan["steps"].as_array().map(Vec::len), Some(0), "{plan:#}");
+}
+
+fn escapes(stage: &mut Stage<'_>) {
+    let text =
+        "group {g} { memory { memory.limit_in_bytes = 64M; } }\ngroup {g}/in { pids { pids.max = 5; } }\n";
+    stage.desk.write("cgconfig.conf", text);
+    let (code, out, error) = stage.desk.run("plan {d}/cgconfig.conf {s}");
+    assert_eq!(code, 0, "{out}{error}");
+    says(&error, &["is not in memory, so its processes escape what group '", "add memory {} to group "]);
+    stage.desk.ends("apply {d}/cgconfig.conf {s}", 0);
+    assert!(!stage.directory("{g}/in", "memory").exists());
+    let pid = stage.sleeper("{one}", "{g}/in");
+    assert_eq!(stage.group_of(pid, "memory"), "/");
+}
+
+fn watched(stage: &mut Stage<'_>) {
+    let text = "group {g} { memory { memory.limit_in_bytes = 64M; } cpu { cpu.cfs_quota_us = 50000; } }\n\
+        group {g}/in { pids { pids.max = 5; } }\n";
+    stage.desk.write("cgconfig.conf", text);
+    stage.desk.ends("apply {d}/cgconfig.conf {s}", 0);
+    stage.sleeper("{one}", "{g}/in");
+    let out = stage.desk.ends("watch {g} --once --fields cpu.allotment,memory.limit", 0);
+    let row =
+        out.lines().find(|line| line.trim_start().starts_with("in ")).unwrap_or_else(|| panic!("{out}"));
+    assert!(!row.contains("64") && !row.contains("0.5"), "{out}");
+    let above = stage.fill("{g}");
+    let row = out.lines().find(|line| line.contains(&above)).unwrap_or_else(|| panic!("{out}"));
+    assert!(row.contains("64") && row.contains("0.5"), "{out}");
+}
+
+const PAIR: &str = "[groups.\"{g}/a\"]\ncpu.max = \"50%\"\n[groups.\"{g}/b\"]\nmemory.max = \"32M\"\n";
+
+fn moved(stage: &mut Stage<'_>) {
+    stage.apply(PAIR);
+    let pid = stage.sleeper("{one}", "{g}/a");
+    let (code, out, error) = stage.desk.run("move {g}/b {one}");
+    assert_eq!(code, 0, "{out}{error}");
+    assert!(stage.is_in(pid, "{g}/a", "cpu") && stage.is_in(pid, "{g}/b", "memory"));
+    says(&error, &[&pid.to_string(), "stays in group", "still holds for it", "--controllers cpu"]);
+    let status = stage.desk.ends("status {s}", 0);
+    says(&status, &["with 1 process", "also in group"]);
+    // what the hint says frees it
+    let hint = error.lines().find_map(|line| line.strip_prefix("hint: ")).unwrap();
+    for command in hint.split(" && ") {
+        stage.desk.ends(command.strip_prefix("ringfence ").unwrap(), 0);
+    }
+    assert!(stage.is_in(pid, "{g}/b", "cpu"), "{}", stage.group_of(pid, "cpu"));
+    let (_, _, error) = stage.desk.run("move {g}/b {one}");
+    assert_eq!(error, "");
+}
+
+fn started(stage: &mut Stage<'_>) {
+    stage.apply(PAIR);
+    let program = stage.desk.scene.program();
+    let shell = format!("{program} run {} -- true", stage.fill("{g}/b"));
+    let mut command = Command::new(&program);
+    command.args(["run", &stage.fill("{g}/a"), "--", "sh", "-c", &shell]);
+    command.env("RINGFENCE_STATE", stage.desk.path("state"));
+    let output = command.output().unwrap();
+    let error = String::from_utf8_lossy(&output.stderr).into_owned();
+    says(&error, &["the program stays in group", "--controllers cpu"]);
+}
+
+fn of_root(stage: &mut Stage<'_>) {
+    stage.desk.scene.ok("create {g} -c cpu");
+    let pid = stage.sleeper("{one}", "{g}");
+    let shares = fs::read_to_string(stage.mount("cpu").join("cpu.shares")).unwrap_or("1024".to_owned());
+    let text = format!("group . {{ cpu {{ cpu.shares = {}; }} }}\n", shares.trim());
+    stage.desk.write("cgconfig.conf", &text);
+    let (_, out, error) = stage.desk.run("plan {d}/cgconfig.conf {s}");
+    assert!(!error.contains(&pid.to_string()) && !error.contains("ringfence move"), "{out}{error}");
+}
+
+fn not_back(stage: &mut Stage<'_>) {
+    let text = "[groups.\"{g}/a\"]\ncpu.max = \"50%\"\nmemory.max = \"64M\"\n[groups.\"{g}/b\"]\nmemory.max = \"32M\"\n";
+    stage.apply(text);
+    let pid = stage.sleeper("{one}", "{g}/a");
+    stage.desk.scene.ok("move {g}/b {one}");
+    let (_, out, error) = stage.desk.run("plan {d}/l.toml {s}");
+    let back = stage.fill(&format!("ringfence move {{g}}/a {pid}"));
+    assert!(!error.contains(&back), "{out}{error}");
+    says(&error, &[&stage.fill(&format!("ringfence move {{g}}/b {pid}")), "--controllers cpu"]);
+}
+
+fn frozen(stage: &mut Stage<'_>) {
+    stage.desk.scene.ok("create {g} -c cpu,freezer");
+    let pid = stage.sleeper("{one}", "");
+    stage.move_by_hand(pid, "{g}", "cpu");
+    let (code, out, error) = stage.desk.run("freeze {g}");
+    assert_eq!(code, 0, "{out}{error}");
+    assert!(stage.is_in(pid, "{g}", "freezer"));
+    says(&error, &[&pid.to_string(), "were moved there, and stay after thaw"]);
+    let (_, _, error) = stage.desk.run("freeze {g}");
+    assert_eq!(error, "");
+    stage.desk.ends("thaw {g}", 0);
+}

@@ -1,0 +1,67 @@
+//! What the program reports beside what is true of the processes: each row makes a situation, and compares what `plan`,
+//! `status`, `where`, `get` and `freeze` say with what /proc and the group file systems show. A row that this machine
+//! can't show is reported as ignored, with the reason.
+
+mod above;
+mod applied;
+mod changed;
+mod stopped;
+mod taken_back;
+mod truth;
+mod versions;
+
+use std::sync::Arc;
+
+use libtest_mimic::Trial;
+
+use crate::{
+    desk::{Desk, has_usual},
+    world::{Need, World},
+};
+
+use truth::Stage;
+
+pub struct Row {
+    /// What happened, as a sentence.
+    name: &'static str,
+    needs: &'static [Need],
+    case: fn(&mut Stage<'_>),
+}
+
+const fn row(name: &'static str, case: fn(&mut Stage<'_>)) -> Row {
+    Row { name, needs: &[], case }
+}
+
+impl Row {
+    const fn needs(mut self, needs: &'static [Need]) -> Row {
+        self.needs = needs;
+        self
+    }
+}
+
+pub fn trials(world: &Arc<World>) -> Vec<Trial> {
+    let tables = [above::ROWS, applied::ROWS, taken_back::ROWS, changed::ROWS, stopped::ROWS, versions::ROWS];
+    tables.into_iter().flatten().map(|row| trial(world, row)).collect()
+}
+
+fn trial(world: &Arc<World>, row: &'static Row) -> Trial {
+    let name = format!("reported: {}", row.name);
+    let missing: Vec<String> = row
+        .needs
+        .iter()
+        .filter(|need| !world.has(**need))
+        .map(|need| format!("{need:?}"))
+        .chain((!has_usual(world)).then(|| "cpu, cpuset, memory and pids".to_owned()))
+        .collect();
+    if !missing.is_empty() {
+        return Trial::test(name, || Ok(()))
+            .with_ignored_flag(true)
+            .with_kind(format!("needs {}", missing.join(", ")));
+    }
+    let world = world.clone();
+    Trial::test(name, move || {
+        let mut desk = Desk::new(&world, row.name);
+        (row.case)(&mut Stage::new(&mut desk));
+        Ok(())
+    })
+}
