@@ -3,7 +3,7 @@ SHELL := /bin/bash
 RINGFENCE := $(or $(CARGO_TARGET_DIR),target)/release/ringfence
 export CARGO_TERM_COLOR ?= auto
 
-.PHONY: demo test bench build lint docs clean
+.PHONY: demo test check bench build lint docs soak fuzz clean
 
 demo: build
 	$(RINGFENCE) lab run tour
@@ -11,6 +11,11 @@ demo: build
 test:
 	scripts/install build test
 	scripts/test
+
+# what needs neither root nor a VM: format, lints, and the crates that touch no machine, with few seeds of the simulation
+PURE := units settings topology layout plan doctor schemas studies simulation tui
+check: lint
+	RF_SEEDS=100 cargo test --workspace --locked --quiet $(PURE:%=--test %)
 
 bench: build
 	scripts/install bench
@@ -29,6 +34,18 @@ docs:
 	RF_BLESS=1 cargo test --locked --quiet -p ringfence-settings
 	RF_BLESS=1 cargo test --locked --quiet -p ringfence-layout pages
 	RF_BLESS=1 cargo test --locked --quiet -p ringfence-watch docs
+
+# many more seeds of the simulation than the tests run: make soak SEEDS=100000 FIRST=0
+SEEDS ?= 100000
+FIRST ?= 0
+soak:
+	RF_FIRST=$(FIRST) RF_SEEDS=$(SEEDS) RF_JOBS=$$(nproc) cargo test --locked --quiet --profile soak \
+		-p ringfence-apply --test simulation after_any_way -- --nocapture
+
+# searches longer than the tests for bytes that break a parser's promise: make fuzz FOR=600 TARGETS="journal log"
+FOR ?= 60
+fuzz:
+	scripts/fuzz $(FOR) $(TARGETS)
 
 clean:
 	cargo clean
