@@ -4,7 +4,8 @@
 use std::{fs, path::Path, time::Duration};
 
 use apply::{By, Entry, Meta, Record, State, System, Target, append_line, recover, undo};
-use kernel::{Fake, Hierarchy, Host, Kernel, Ownership};
+use fake::Fake;
+use kernel::{Hierarchy, Host, Kernel, Ownership};
 use rustix::io::Errno;
 use serde_json::Value;
 use settings::Controller;
@@ -128,7 +129,7 @@ fn made(fake: &Fake, at: &Hierarchy, path: &str) {
 }
 
 /// What the stranger holds in each hierarchy.
-fn stranger(fake: &Fake) -> Vec<Option<kernel::Values>> {
+fn stranger(fake: &Fake) -> Vec<Option<fake::Values>> {
     fake.snapshot().groups.into_iter().map(|mut groups| groups.remove(STRANGER)).collect()
 }
 

@@ -15,7 +15,8 @@ mod logs; // the recorder's
 mod machines; // listings
 mod requests; // to the daemon
 
-use kernel::{Fake, Host};
+use fake::Fake;
+use kernel::Host;
 use layout::{Reading, Severity, Source, read_cgconfig, read_cgrules, read_toml, render, to_toml};
 use units::{Bytes, CpuSet, Micros};
 

@@ -1,7 +1,8 @@
 //! All or nothing: writes what was asked of a set of groups, reads it back, and on the first refusal puts back
 //! what it had changed.
 
-use kernel::{DeviceFilter, Host};
+use bpf::DeviceFilter;
+use kernel::Host;
 use plan::{Ask, Place, Write};
 use settings::{Access, Fidelity, OutOfRange, ReadBack, Side, Value};
 

@@ -160,7 +160,7 @@ impl<'t> Performer<'t> {
                 self.host().write_devices(&seat, &name(&entry.group), setting, rule)?;
             }
             Act::RestoreDevices { rules, .. } => {
-                let access = rules.as_ref().and_then(|rules| rules.parse::<kernel::DeviceAccess>().ok());
+                let access = rules.as_ref().and_then(|rules| rules.parse::<devices::DeviceAccess>().ok());
                 kernel
                     .set_device_filter(at, &place.path, access.as_ref())
                     .map_err(|errno| self.refused(Op::Write, entry, None, None, errno))?;

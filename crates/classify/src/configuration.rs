@@ -1,9 +1,10 @@
 //! Where rules come from: the layout's own, then libcgroup's cgrules.conf and cgrules.d, with the templates of its
-//! cgconfig.conf and cgconfig.d. Opens configuration files only, and those safely ([`layout::load`]).
+//! cgconfig.conf and cgconfig.d. Opens configuration files only, and those safely ([`files::load`]).
 
 use std::path::{Path, PathBuf};
 
-use layout::{Desired, Diagnostic, Severity, Source, Template, Trust};
+use files::Trust;
+use layout::{Desired, Diagnostic, Severity, Source, Template};
 
 /// A configuration whose rules are to be followed.
 #[derive(Debug, Clone)]
@@ -46,13 +47,13 @@ impl Files {
             let mut files: Vec<PathBuf> = Some(etc.join(file)).into_iter().filter(there).collect();
             let directory = etc.join(directory);
             if there(&directory) {
-                files.extend(layout::files_in(&directory, "conf")?);
+                files.extend(files::files_in(&directory, "conf")?);
             }
             Ok(files)
         };
         let own = etc.join("ringfence");
         let own_there = there(&own.join("layout.toml")) || there(&own.join("layout.d"));
-        let mut rules = if own_there { layout::layout_files(&own)? } else { Vec::new() };
+        let mut rules = if own_there { files::layout_files(&own)? } else { Vec::new() };
         rules.extend(with_directory("cgrules.conf", "cgrules.d")?);
         Ok(Files { rules, templates: with_directory("cgconfig.conf", "cgconfig.d")? })
     }
@@ -76,7 +77,7 @@ impl Configuration {
 }
 
 fn whole(files: &[PathBuf], trust: Trust) -> Result<(Desired, Vec<Source>, Vec<Diagnostic>), Unreadable> {
-    let loaded = layout::load(files, trust);
+    let loaded = files::load(files, trust);
     let unread = !loaded.diagnostics.is_empty();
     let reading = layout::read(&loaded.sources);
     let diagnostics: Vec<Diagnostic> = loaded.diagnostics.into_iter().chain(reading.diagnostics).collect();

@@ -2,7 +2,8 @@
 
 use std::rc::Rc;
 
-use kernel::{Base, GroupName, Hierarchy, Host, Owner, group_in, group_lines};
+use facts::Base;
+use kernel::{GroupName, Hierarchy, Host, Owner, group_in, group_lines};
 
 /// The groups that a process is in, in each hierarchy.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

@@ -8,8 +8,9 @@ use std::{
 };
 
 use apply::{By, Drift, Earlier, Lock, Meta, Running, State, Target};
+use files::Trust;
 use kernel::Host;
-use layout::{Assigned, Desired, Diagnostic, Keep, Severity, Source, Trust};
+use layout::{Assigned, Desired, Diagnostic, Keep, Severity, Source};
 use plan::{Action, Plan, Problem};
 use system::Accounts;
 use topology::Machine;
@@ -66,7 +67,7 @@ impl Division {
     /// # Errors
     /// [`Refused`] with every error of it.
     pub fn read(state: State, layout: PathBuf) -> Result<Division, Refused> {
-        let (reading, sources) = layout::read_path(&layout, Trust::of_this_process());
+        let (reading, sources) = files::read_layout(&layout, Trust::of_this_process());
         let Some(desired) = reading.desired else {
             return Err(refused(&layout, &reading.diagnostics, &sources));
         };

@@ -87,7 +87,7 @@ impl RuleFiles {
                 files
             }),
             RuleFiles::These { layout, rules, templates } => {
-                let of_layout = layout.as_deref().map_or(Ok(Vec::new()), layout::layout_files);
+                let of_layout = layout.as_deref().map_or(Ok(Vec::new()), files::layout_files);
                 of_layout.map(|mut files| {
                     files.extend(rules.iter().cloned());
                     Files { rules: files, templates: templates.clone() }

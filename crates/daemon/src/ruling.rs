@@ -4,8 +4,9 @@
 use std::{collections::HashSet, path::PathBuf, rc::Rc};
 
 use classify::{Configuration, Files, Goal, Placer, Rules};
+use files::Trust;
 use kernel::Host;
-use layout::{Desired, Diagnostic, Process, Rule, Severity, Trust};
+use layout::{Desired, Diagnostic, Process, Rule, Severity};
 use system::Accounts;
 use tracing::warn;
 

@@ -89,7 +89,7 @@ pub fn run(options: Options) -> Result<(), Error> {
     let ruling = Ruling::read(&options.files)?;
     let mut host = host()?;
     if needs_unit(&host, &ruling, &options) {
-        kernel::ensure_unit(&host)?;
+        systemd::ensure_unit(&host)?;
         host = self::host()?;
     }
     // who puts processes into groups must not wait behind those that belong there
@@ -424,7 +424,7 @@ impl Daemon {
             What::Templates => self.classifier.ruling().with_templates_of(files)?,
         };
         if needs_unit(self.classifier.host(), &ruling, &self.options) {
-            kernel::ensure_unit(self.classifier.host())?;
+            systemd::ensure_unit(self.classifier.host())?;
             self.look_again();
         }
         let applied = lock.map_or(Ok(None), |lock| self.redivide(lock))?;

@@ -12,7 +12,7 @@ use nix::{
     time::ClockId,
 };
 
-use crate::{Error, gate::of_nix};
+use crate::{Error, error::of_nix};
 
 /// The timer. Dropping it disarms it.
 #[derive(Debug)]

@@ -62,3 +62,7 @@ impl Error {
         move |errno| Error::Call { call, errno }
     }
 }
+
+pub(crate) fn of_nix(errno: nix::errno::Errno) -> Errno {
+    Errno::from_raw_os_error(errno as i32)
+}

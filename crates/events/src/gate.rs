@@ -22,7 +22,7 @@ use rustix::{
     pipe::{PipeFlags, pipe_with},
 };
 
-use crate::{Control, Error, control::Wish, deadman::Deadman, places::Places};
+use crate::{Control, Error, control::Wish, deadman::Deadman, error::of_nix, places::Places};
 
 /// The size of a queued event as FIONREAD counts it (`fanotify_event_metadata`), in bytes.
 const EVENT_SIZE: u64 = 24;
@@ -238,8 +238,4 @@ fn mark_file(fanotify: &Fanotify, file: &OwnedFd) -> Result<(), Errno> {
     fanotify
         .mark(MarkFlags::FAN_MARK_ADD, MaskFlags::FAN_OPEN_EXEC_PERM, rustix::fs::CWD, Some(path.as_str()))
         .map_err(of_nix)
-}
-
-pub(crate) fn of_nix(errno: nix::errno::Errno) -> Errno {
-    Errno::from_raw_os_error(errno as i32)
 }

@@ -9,7 +9,10 @@ use rustix::io::Errno;
 use settings::{Controller, Version};
 use units::group_path;
 
-use crate::{Error, GroupName, Host, Op, Seat, stragglers};
+use crate::{
+    Error, GroupName, Host, Op, Seat,
+    stragglers::{self, below, is_alive},
+};
 
 /// Whether a group's tasks run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
@@ -272,14 +275,15 @@ fn members(host: &Host, seats: &[Seat<'_>]) -> BTreeSet<u32> {
         .collect()
 }
 
-pub(crate) fn is_alive(host: &Host, pid: u32) -> bool {
-    host.kernel.process(pid).is_ok_and(|process| !matches!(process.state, 'Z' | 'X'))
-}
-
-/// The group's directory and all below it.
-pub(crate) fn below<'h>(host: &Host, seat: &Seat<'h>) -> Vec<Seat<'h>> {
-    let descendants = host.kernel.descendants(seat.at, &seat.path).unwrap_or_default();
-    std::iter::once(seat.clone())
-        .chain(descendants.into_iter().map(|path| Seat { at: seat.at, path }))
-        .collect()
+/// Refuses to start a program where it would stop before its first instruction.
+///
+/// # Errors
+/// [`Error::Frozen`] with the group that is to be thawed.
+pub(crate) fn refuse_frozen(host: &Host, seats: &[Seat<'_>], group: &GroupName) -> Result<(), Error> {
+    let Some(at) = host.hierarchy_of(Controller::Freezer) else { return Ok(()) };
+    let Some(seat) = seats.iter().find(|seat| seat.at.id == at.id) else { return Ok(()) };
+    match frozen_at(host, seat) {
+        Some(path) => Err(Error::Frozen { group: group.to_string(), by: host.named(at, &path) }),
+        None => Ok(()),
+    }
 }

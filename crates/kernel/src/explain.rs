@@ -8,22 +8,12 @@ use std::path::Path;
 
 use rustix::io::Errno;
 use settings::{Controller, Version};
-use units::hint::Command;
-use units::{Bytes, CpuSet, NodeSet, group_path, hint};
+use units::hint::{self, Command};
 
-use crate::{GroupName, Host, Op, Refusal, Seat, explain_write};
-
-/// A cause in words and the command that mends it.
-pub(crate) type Finding = Option<(String, Option<String>)>;
-
-/// What a check may look at.
-pub(crate) struct Scene<'a> {
-    pub host: &'a Host,
-    pub seat: &'a Seat<'a>,
-    /// The group's name, quoted for a shell where it must be.
-    pub group: &'a str,
-    pub refusal: &'a Refusal,
-}
+use crate::{
+    GroupName, Host, Op, Refusal, Seat, explain_write,
+    scene::{Finding, Scene, ancestors, found},
+};
 
 /// Fills in `refusal.cause` and `refusal.hint`; leaves them empty where the errno's own words are all there is.
 pub(crate) fn explain(host: &Host, seat: &Seat<'_>, group: &GroupName, refusal: &mut Refusal) {
@@ -40,66 +30,6 @@ pub(crate) fn explain(host: &Host, seat: &Seat<'_>, group: &GroupName, refusal: 
     if let Some((cause, hint)) = found {
         refusal.cause = Some(cause);
         refusal.hint = hint;
-    }
-}
-
-/// A found cause with its mend.
-pub(crate) fn found(cause: impl Into<String>, hint: impl Into<String>) -> Finding {
-    Some((cause.into(), Some(hint.into())))
-}
-
-impl Scene<'_> {
-    /// The trimmed content of another file of the same group; "" if it can't be read.
-    pub fn text(&self, file: &str) -> String {
-        self.text_in(&self.seat.path, file)
-    }
-
-    /// The same of another group in the hierarchy.
-    pub fn text_in(&self, path: &str, file: &str) -> String {
-        self.host.kernel.read(self.seat.at, path, file).unwrap_or_default().trim().to_owned()
-    }
-
-    /// Does the group have a file of that name?
-    fn has_file(&self, file: &str) -> bool {
-        let files = self.host.kernel.files(self.seat.at, &self.seat.path);
-        files.is_ok_and(|files| files.iter().any(|name| name == file))
-    }
-
-    /// The parent's path below the mount; `None` for the root.
-    pub fn parent(&self) -> Option<&str> {
-        group_path::parent(&self.seat.path)
-    }
-
-    /// A group's path as the user would name it, quoted for a shell where it must be.
-    pub fn named(&self, path: &str) -> String {
-        hint::group(self.host.named(self.seat.at, path))
-    }
-
-    pub fn v1(&self) -> bool {
-        self.seat.at.version == Version::V1
-    }
-
-    pub fn is_root_user(&self) -> bool {
-        self.host.kernel.caller().1 == 0
-    }
-
-    /// "17 (postgres), 18 (postgres)": the first tasks of the group.
-    pub fn some_tasks(&self) -> String {
-        let tasks = self.host.tasks_in(self.seat);
-        let shown: Vec<String> = tasks
-            .iter()
-            .take(4)
-            .map(|&pid| match self.host.kernel.process(pid) {
-                Ok(process) => format!("{pid} ({})", units::printable(&process.comm)),
-                Err(_) => pid.to_string(),
-            })
-            .collect();
-        let more = if tasks.len() > 4 { format!(" and {} more", tasks.len() - 4) } else { String::new() };
-        format!("{}{more}", shown.join(", "))
-    }
-
-    pub fn outside(&self, path: &str) -> String {
-        self.host.kernel.outside(Path::new(path)).unwrap_or_default().trim().to_owned()
     }
 }
 
@@ -295,11 +225,6 @@ fn fill_cpusets(scene: &Scene<'_>) -> String {
     commands.join(" && ")
 }
 
-/// The groups above, the nearest first, the root ("") last.
-pub(crate) fn ancestors<'a>(scene: &'a Scene<'_>) -> impl Iterator<Item = &'a str> {
-    group_path::ancestors(&scene.seat.path)
-}
-
 fn offline_cpuset(scene: &Scene<'_>) -> Finding {
     let (cpus, mems) = (scene.text("cpuset.cpus"), scene.text("cpuset.mems"));
     let group = scene.group;
@@ -390,42 +315,4 @@ fn deleting(scene: &Scene<'_>) -> Finding {
             format!("ringfence delete --recursive {group}"),
         ),
     }
-}
-
-/// What would bring a controller that no mounted hierarchy has.
-pub(crate) fn missing_controller(host: &Host, controller: Controller) -> String {
-    let name = controller.name(Version::V1);
-    let v2_name = controller.name(Version::V2).unwrap_or_default();
-    let known = host.kernel.outside(Path::new("/proc/cgroups")).unwrap_or_default();
-    let line = known.lines().find(|line| line.split_whitespace().next() == name && name.is_some());
-    let v2 = host.hierarchies().iter().find(|at| at.version == Version::V2);
-    match (line.map(|line| line.split_whitespace().nth(3) == Some("1")), name) {
-        (Some(true), Some(name)) => {
-            format!("ringfence mount {name} mounts it as a v1 hierarchy, if no v2 group uses it")
-        }
-        (Some(false), Some(name)) => {
-            format!(
-                "it is off: remove cgroup_disable={name} from the kernel's command line (or add cgroup_enable={name})"
-            )
-        }
-        _ if v2.is_some() && !v2_name.is_empty() => {
-            "this kernel's cgroup v2 does not offer it; ringfence settings shows what does".to_owned()
-        }
-        _ => "this kernel was built without it; ringfence doctor shows what it has".to_owned(),
-    }
-}
-
-/// The CPUs of a list file, empty if it can't be read.
-pub(crate) fn cpus(text: &str) -> CpuSet {
-    text.parse().unwrap_or_default()
-}
-
-/// The nodes of a list file.
-pub(crate) fn nodes(text: &str) -> NodeSet {
-    text.parse().unwrap_or_default()
-}
-
-/// An amount as the kernel writes it, for people.
-pub(crate) fn bytes(text: &str) -> String {
-    text.parse().map_or_else(|_| text.to_owned(), |amount| Bytes(amount).to_string())
 }

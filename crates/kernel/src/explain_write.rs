@@ -5,8 +5,8 @@ use units::group_path;
 
 use crate::{
     Op,
-    explain::{Finding, Scene, ancestors, bytes, cpus, found, nodes},
     protected::{freezes, protected_in},
+    scene::{Finding, Scene, ancestors, bytes, cpus, found, nodes},
 };
 
 /// The cause of a refused write.

@@ -6,7 +6,7 @@ use rustix::io::Errno;
 use settings::{Controller, Version};
 use units::{IdSet, group_path};
 
-use crate::{Error, GroupName, Hierarchy, Host, Op, Ownership, Seat, explain};
+use crate::{Error, GroupName, Hierarchy, Host, Op, Ownership, Seat, host::missing_controller};
 
 /// A user and a group, as numbers; `None` leaves it as it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -204,7 +204,7 @@ impl Host {
         for &controller in controllers {
             let at = self.hierarchy_of(controller).ok_or_else(|| Error::NoController {
                 controller,
-                hint: explain::missing_controller(self, controller),
+                hint: missing_controller(self.kernel(), self.hierarchies(), controller),
             })?;
             wanted.entry(at.id).or_default().push(controller);
         }

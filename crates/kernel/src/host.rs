@@ -1,47 +1,21 @@
 //! The host as one thing: its hierarchies, where our groups live in each, and the way from a group's name and a
-//! controller to a real directory. Every read and write of a group's file goes through here, so that every
-//! refusal is explained.
+//! controller to a real directory.
 
 use std::{
     cell::OnceCell,
     path::{Path, PathBuf},
 };
 
+use facts::{Base, Listed, UNIT_NAME};
 use rustix::io::Errno;
 use settings::{Controller, Version};
 use units::nearest;
 
 use crate::{
-    Error, GroupName, Hierarchy, Kernel, Op, Owner, Refusal, explain,
-    facts::{self, Listed},
-    mounts,
-    owners::{UNIT_NAME, UNIT_PATH, systemd_manages},
-    reclaim::write_reclaiming,
-    systemd::{unit_of, unit_property},
+    Error, GroupName, Hierarchy, Kernel, Owner, mounts,
+    owners::systemd_manages,
+    unit::{unit_of, unit_property},
 };
-
-/// Where our groups live in one hierarchy, and why there.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Base {
-    /// A plain host: the hierarchy's root.
-    Root,
-    /// A systemd host: a delegated unit that systemd made for us; never beside its own slices.
-    Unit,
-    /// A container or user session: the subtree that we were started in.
-    Own(String),
-}
-
-impl Base {
-    /// The path below the mount, "" for the root.
-    pub fn path(&self) -> &str {
-        match self {
-            Base::Root => "",
-            Base::Unit => UNIT_PATH,
-            Base::Own(path) => path,
-        }
-    }
-}
 
 /// One real directory of a group: a hierarchy and the path in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -186,7 +160,7 @@ impl Host {
         let Some(at) = self.hierarchy_of(controller) else {
             return Err(Error::NoController {
                 controller,
-                hint: explain::missing_controller(self, controller),
+                hint: missing_controller(self.kernel(), self.hierarchies(), controller),
             });
         };
         let seat = self.seat_in(at, group);
@@ -265,50 +239,6 @@ impl Host {
         }
     }
 
-    /// The whole content of a group's file.
-    ///
-    /// # Errors
-    /// [`Error::Refused`] with the cause.
-    pub fn read(&self, seat: &Seat<'_>, group: &GroupName, file: &str) -> Result<String, Error> {
-        self.kernel
-            .read(seat.at, &seat.path, file)
-            .map_err(|errno| self.refused(Op::Read, seat, group, Some(file), None, errno))
-    }
-
-    /// A write to a group's file ([`write_reclaiming`]).
-    ///
-    /// # Errors
-    /// [`Error::Refused`] with the cause.
-    pub fn write(&self, seat: &Seat<'_>, group: &GroupName, file: &str, text: &str) -> Result<(), Error> {
-        write_reclaiming(self.kernel(), seat.at, &seat.path, file, text)
-            .map_err(|errno| self.refused(Op::Write, seat, group, Some(file), Some(text), errno))
-    }
-
-    /// Turns an errno into an explained refusal.
-    pub fn refused(
-        &self,
-        op: Op,
-        seat: &Seat<'_>,
-        group: &GroupName,
-        file: Option<&str>,
-        value: Option<&str>,
-        errno: Errno,
-    ) -> Error {
-        let directory = seat.directory();
-        let mut refusal = Refusal {
-            op,
-            group: group.to_string(),
-            path: file.map_or_else(|| directory.clone(), |file| directory.join(file)),
-            file: file.map(str::to_owned),
-            value: value.map(str::to_owned),
-            errno,
-            cause: None,
-            hint: None,
-        };
-        explain::explain(self, seat, group, &mut refusal);
-        Error::Refused(Box::new(refusal))
-    }
-
     /// Refuses a change in a subtree that somebody else keeps as he wants it. `setting`: the setting that was to
     /// change, if it is one.
     ///
@@ -342,8 +272,35 @@ impl Host {
     }
 }
 
+/// What would bring a controller that no mounted hierarchy has.
+pub(crate) fn missing_controller(
+    kernel: &dyn Kernel,
+    hierarchies: &[Hierarchy],
+    controller: Controller,
+) -> String {
+    let name = controller.name(Version::V1);
+    let v2_name = controller.name(Version::V2).unwrap_or_default();
+    let known = kernel.outside(Path::new("/proc/cgroups")).unwrap_or_default();
+    let line = known.lines().find(|line| line.split_whitespace().next() == name && name.is_some());
+    let v2 = hierarchies.iter().find(|at| at.version == Version::V2);
+    match (line.map(|line| line.split_whitespace().nth(3) == Some("1")), name) {
+        (Some(true), Some(name)) => {
+            format!("ringfence mount {name} mounts it as a v1 hierarchy, if no v2 group uses it")
+        }
+        (Some(false), Some(name)) => {
+            format!(
+                "it is off: remove cgroup_disable={name} from the kernel's command line (or add cgroup_enable={name})"
+            )
+        }
+        _ if v2.is_some() && !v2_name.is_empty() => {
+            "this kernel's cgroup v2 does not offer it; ringfence settings shows what does".to_owned()
+        }
+        _ => "this kernel was built without it; ringfence doctor shows what it has".to_owned(),
+    }
+}
+
 /// Decides where groups live in one hierarchy, from what is seen there.
-pub(crate) fn base(kernel: &dyn Kernel, at: &Hierarchy, systemd: bool) -> Base {
+pub fn base(kernel: &dyn Kernel, at: &Hierarchy, systemd: bool) -> Base {
     if systemd && systemd_manages(at) && at.root == "/" && kernel.caller().1 == 0 {
         return Base::Unit;
     }

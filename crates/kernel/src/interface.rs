@@ -1,5 +1,5 @@
 //! What a kernel offers for cgroups, as one trait: the real kernel ([`crate::Real`]) and the in-memory one
-//! ([`crate::Fake`]) are held to the same behaviour by the conformance suite. Refusals come back as the bare
+//! (the crate `fake`) pass the same conformance suite. Refusals come back as the bare
 //! errno; what they mean is [`crate::explain`]'s part.
 
 use std::{
@@ -8,10 +8,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use bpf::DeviceFilter;
+use devices::DeviceAccess;
 use rustix::io::Errno;
 use settings::{Controller, Version};
-
-use crate::{DeviceAccess, DeviceFilter};
 
 /// One mounted hierarchy. v1 has several, v2 one, a hybrid host both.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]

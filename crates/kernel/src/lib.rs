@@ -2,6 +2,7 @@
 //! live in them, makes and removes groups, reads and writes their files, moves tasks, freezes and kills, and
 //! turns every refusal into its cause. It holds no policy: what to write is decided elsewhere.
 
+mod descriptor;
 mod error;
 mod explain;
 mod explain_write;
@@ -11,39 +12,37 @@ mod mounts;
 mod owners;
 mod procfs;
 mod real;
-
-pub mod facts;
-pub mod fake;
+mod scene;
+mod values;
 
 mod charges;
 mod control;
 mod deletion;
-pub mod device_program;
+mod device_rules;
 mod groups;
 mod mount;
 mod protected;
 mod reclaim;
 mod run;
 mod stragglers;
-mod systemd;
 mod tasks;
+mod unit;
 
 pub use charges::LeftBehind;
 pub use control::{State, kill, set_frozen, signal};
 pub use deletion::Contents;
-pub use device_program::{DeviceAccess, DeviceFilter};
+pub use descriptor::{read_path, write_to};
 pub use error::{Error, Op, Refusal, describe};
-pub use fake::{Fake, Snapshot, Values};
 pub use groups::{Access, Created, Wanted, Who};
-pub use host::{Base, Host, Seat};
+pub use host::{Host, Seat, base};
 pub use interface::{Hierarchy, Kernel, Ownership, Process};
 pub use mount::{mount_cgroup, mount_v1, needs_to_mount, unmount_cgroup, unmount_v1};
 pub use owners::Owner;
 pub use procfs::{group_in, group_lines};
 pub use protected::{PROTECTED, Protection, protected};
-pub use real::{Real, write_to};
+pub use real::Real;
 pub use reclaim::write_reclaiming;
-pub use run::{Ended, Program};
+pub use run::{CLONE_INTO_CGROUP, Ended, Program, last_errno};
 pub use settings::GroupName;
-pub use systemd::{UnitError, ensure_unit, unit_of, unit_property};
 pub use tasks::{Moved, What};
+pub use unit::{UnitError, unit_of, unit_property};

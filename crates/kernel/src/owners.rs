@@ -1,18 +1,11 @@
 //! Subtrees that belong to somebody else: systemd, kubelet, containerd, Slurm, Nomad, libvirt. They are read,
 //! never written.
 
+use facts::UNIT_PATH;
 use settings::{Controller, Version};
 use units::group_path;
 
 use crate::{GroupName, Hierarchy};
-
-/// The slice and service that systemd makes for our groups: a top-level slice, so that our weight is counted
-/// beside `system.slice` and `user.slice`, with one delegated service in it.
-pub const UNIT_SLICE: &str = "ringfence.slice";
-/// The delegated service.
-pub const UNIT_NAME: &str = "ringfence.service";
-/// Where the service's control group is.
-pub const UNIT_PATH: &str = "ringfence.slice/ringfence.service";
 
 /// Somebody else who keeps a subtree as he wants it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]

@@ -9,7 +9,7 @@ use rustix::{
 };
 use settings::{Controller, Version};
 
-use crate::{Hierarchy, Process, real::read_path};
+use crate::{Hierarchy, Process, descriptor::read_path};
 
 const PF_NO_SETAFFINITY: u64 = 0x0400_0000;
 const PF_KTHREAD: u64 = 0x0020_0000;

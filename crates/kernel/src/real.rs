@@ -3,11 +3,13 @@
 
 use std::{
     collections::BTreeSet,
-    os::fd::{AsFd, OwnedFd},
+    os::fd::OwnedFd,
     path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError},
 };
 
+use bpf::DeviceFilter;
+use devices::DeviceAccess;
 use rustix::{
     fs::{AtFlags, CWD, Dir, FileType, Gid, Mode, OFlags, ResolveFlags, Uid},
     io::Errno,
@@ -15,7 +17,11 @@ use rustix::{
 };
 use settings::Version;
 
-use crate::{DeviceAccess, DeviceFilter, Hierarchy, Kernel, Ownership, Process, mounts, procfs};
+use crate::{
+    Hierarchy, Kernel, Ownership, Process,
+    descriptor::{PAGE, read_path, read_until, write_to},
+    mounts, procfs,
+};
 
 /// The running kernel, seen through `/proc` and the mounted cgroup file systems.
 #[derive(Debug, Default)]
@@ -99,54 +105,6 @@ fn join(group: &str, file: &str) -> Result<String, Errno> {
         return Err(Errno::INVAL);
     }
     Ok(path) // a zero byte in it is refused where it is used
-}
-
-/// One write(2) of `text` to a file of a group.
-///
-/// # Errors
-/// The kernel's errno; `ENODEV` if the group was removed since the file was opened.
-pub fn write_to(file: impl AsFd, text: &[u8]) -> Result<(), Errno> {
-    loop {
-        match rustix::io::write(&file, text) {
-            Ok(count) if count == text.len() => return Ok(()),
-            Ok(_) => return Err(Errno::IO), // a kernel file takes the whole text or refuses it
-            Err(Errno::INTR) => {}
-            Err(errno) => return Err(errno),
-        }
-    }
-}
-
-/// What one read asks for.
-const PAGE: usize = 4096;
-
-/// Reads a descriptor to its end. Kernel files tell no size, and most fit one page.
-pub(crate) fn read_to_end(file: impl AsFd) -> Result<String, Errno> {
-    read_until(file, |count| count == 0)
-}
-
-/// Reads until a read's length says that nothing follows.
-fn read_until(file: impl AsFd, is_last: impl Fn(usize) -> bool) -> Result<String, Errno> {
-    // read aside: what is kept of thousands of files is as long as it has to be
-    let mut page = [0; PAGE];
-    let mut content = Vec::new();
-    loop {
-        match rustix::io::read(&file, &mut page) {
-            Ok(count) => {
-                content.extend_from_slice(&page[..count]);
-                if is_last(count) {
-                    break;
-                }
-            }
-            Err(Errno::INTR) => {}
-            Err(errno) => return Err(errno),
-        }
-    }
-    Ok(String::from_utf8(content)
-        .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
-}
-
-pub(crate) fn read_path(path: impl rustix::path::Arg) -> Result<String, Errno> {
-    read_to_end(rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?)
 }
 
 impl Kernel for Real {

@@ -71,7 +71,7 @@ impl Host {
     pub fn run(&self, real: &Real, group: &GroupName, program: &Program) -> Result<Ended, Error> {
         self.refuse_foreign(group, None)?;
         let seats = self.existing(group)?;
-        crate::stragglers::refuse_frozen(self, &seats, group)?;
+        crate::control::refuse_frozen(self, &seats, group)?;
         let inside: Vec<_> = seats.into_iter().map(|seat| (seat, group.clone())).collect();
         self.run_at(real, &inside, program)
     }
@@ -111,7 +111,7 @@ impl Host {
 }
 
 /// `linux/sched.h`; libc's own constant is cut to 32 bits.
-pub(crate) const CLONE_INTO_CGROUP: u64 = 0x2_0000_0000;
+pub const CLONE_INTO_CGROUP: u64 = 0x2_0000_0000;
 
 struct Child {
     pid: libc::pid_t,
@@ -236,6 +236,7 @@ fn restore_mask(mask: &libc::sigset_t) {
     }
 }
 
-pub(crate) fn last_errno() -> Errno {
+/// What the last system call of this thread failed with.
+pub fn last_errno() -> Errno {
     std::io::Error::last_os_error().raw_os_error().map_or(Errno::IO, Errno::from_raw_os_error)
 }

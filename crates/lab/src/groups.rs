@@ -61,7 +61,7 @@ impl Groups {
         controllers.sort_unstable_by_key(|controller| format!("{controller:?}"));
         controllers.dedup();
         if host.needs_unit() {
-            kernel::ensure_unit(host)?;
+            systemd::ensure_unit(host)?;
         }
         let mut all = vec![GroupName::new(&self.parent)?];
         for name in names {

@@ -3,7 +3,8 @@
 
 use std::{io, time::Duration};
 
-use kernel::{Base, Host};
+use facts::Base;
+use kernel::Host;
 use settings::{Controller, Version};
 
 /// CPU time of all CPUs since boot, in clock ticks (`/proc/stat`, proc_stat(5)).

@@ -29,7 +29,6 @@ mod check;
 mod join;
 mod merge;
 
-mod read;
 mod reading;
 
 mod export;
@@ -50,10 +49,7 @@ pub use export::{Export, cgconfig_word, cgset_line, to_cgconfig, to_cgrules, to_
 pub use origin::{Origin, Spanned};
 pub use pattern::{Code, NamePattern, Part, PatternError};
 pub use people::{Account, Mode, Person};
-pub use read::{LARGEST, Loaded, Trust, files_in, layout_files, load};
-pub use reading::{
-    Grammar, Reading, read, read_cgconfig, read_cgconfigs, read_cgrules, read_path, read_toml,
-};
+pub use reading::{Grammar, Reading, read, read_cgconfig, read_cgconfigs, read_cgrules, read_toml};
 pub use rule::{Controllers, Matcher, Process, Rule, Subsystem, Target, Who};
 pub use schema::schema;
 pub use source::Source;

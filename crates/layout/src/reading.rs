@@ -1,13 +1,10 @@
 //! Texts to what is desired, whichever of the three grammars they are in.
 
-use std::path::Path;
-
 use crate::check::check;
 use crate::desired::Desired;
 use crate::diagnostic::{Diagnostic, Report};
 use crate::merge::{Draft, merge};
 use crate::names::Names;
-use crate::read::{Loaded, Trust, layout_files, load};
 use crate::source::Source;
 use crate::{cgconfig, cgrules, toml_file};
 
@@ -48,23 +45,6 @@ pub fn read(sources: &[Source]) -> Reading {
         Grammar::Cgconfig => cgconfig::read(source, names, report),
         Grammar::Cgrules => cgrules::read(source, report),
     })
-}
-
-/// Reads the layout at a path, as [`layout_files`] finds it; also the texts, to show places in. Files that can't be
-/// read are among the diagnostics.
-pub fn read_path(path: &Path, trust: Trust) -> (Reading, Vec<Source>) {
-    let loaded = match layout_files(path) {
-        Ok(files) => load(&files, trust),
-        Err(error) => Loaded { sources: Vec::new(), diagnostics: vec![error] },
-    };
-    // what is not whole must not be taken for what was asked
-    let unread = !loaded.diagnostics.is_empty();
-    let mut reading = read(&loaded.sources);
-    if unread {
-        reading.desired = None;
-        reading.diagnostics.splice(0..0, loaded.diagnostics);
-    }
-    (reading, loaded.sources)
 }
 
 /// The grammar of a configuration.

@@ -40,7 +40,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<u8, Failure> {
     configuration::default_access(&mut configuration.desired, matches)?;
     let host = machine::even_without_hierarchies()?;
     if host.needs_unit() {
-        kernel::ensure_unit(&host)?;
+        systemd::ensure_unit(&host)?;
     }
     let running = Running::new();
     let target = Target { host: &host, system: &running };

@@ -52,7 +52,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<u8, Failure> {
     let wanted: Vec<Wanted<'_>> =
         targets.iter().filter(|target| !target.group.path().is_empty()).map(wanted).collect();
     if host.needs_unit() && wanted.iter().any(|wanted| !wanted.group.is_from_root()) {
-        kernel::ensure_unit(&host)?;
+        systemd::ensure_unit(&host)?;
     }
     host.create_at(&wanted, &owners)?;
     let modes = Modes::of(matches);

@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use clap::ArgMatches;
-use layout::{Account, Desired, Diagnostic, Mode, Origin, Person, Severity, Source, Spanned, Trust};
+use files::Trust;
+use layout::{Account, Desired, Diagnostic, Mode, Origin, Person, Severity, Source, Spanned};
 
 use crate::failure::{BAD_CONFIGURATION, Failure, SYSTEM, warn};
 
@@ -31,7 +32,7 @@ pub(crate) fn files(matches: &ArgMatches) -> Result<Vec<PathBuf>, Failure> {
         if name == "load" {
             files.push(path.clone());
         } else {
-            let listed = layout::files_in(path, "conf");
+            let listed = files::files_in(path, "conf");
             files.extend(
                 listed.map_err(|error| Failure::new(SYSTEM, layout::render(&[error], &[]).trim_end()))?,
             );
@@ -47,7 +48,7 @@ pub(crate) fn files(matches: &ArgMatches) -> Result<Vec<PathBuf>, Failure> {
 pub(crate) fn read(files: &[PathBuf]) -> Result<Configuration, Failure> {
     let missing = |path: &&PathBuf| Path::new(path).metadata().is_err();
     let status = if files.iter().any(|path| missing(&path)) { SYSTEM } else { BAD_CONFIGURATION };
-    let loaded = layout::load(files, Trust::of_this_process());
+    let loaded = files::load(files, Trust::of_this_process());
     let unread = !loaded.diagnostics.is_empty();
     let mut reading = layout::read_cgconfigs(&loaded.sources);
     reading.diagnostics.splice(0..0, loaded.diagnostics);

@@ -237,7 +237,8 @@ fn digit(version: Version) -> u8 {
 
 #[cfg(test)]
 mod tests {
-    use kernel::{Access, Fake};
+    use fake::Fake;
+    use kernel::Access;
 
     use super::*;
 

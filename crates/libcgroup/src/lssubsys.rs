@@ -3,7 +3,8 @@
 use std::fmt::Write as _;
 
 use clap::{Arg, ArgAction, ArgMatches, Command};
-use kernel::{Hierarchy, Host, facts::Listed};
+use facts::Listed;
+use kernel::{Hierarchy, Host};
 use settings::Version;
 
 use crate::{

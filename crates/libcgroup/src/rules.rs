@@ -8,8 +8,8 @@ use std::{
 };
 
 use classify::{Configuration, Decision, Done, Facts, Files, How, Known, Placer, Rules};
+use files::Trust;
 use kernel::Host;
-use layout::Trust;
 use system::{Accounts, ProcessReader};
 
 use crate::failure::{BAD_RULES, Failure, NO_GROUP, SOME_FAILED, SYSTEM, warn};

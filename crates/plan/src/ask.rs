@@ -1,17 +1,11 @@
-//! From settings that are asked for to the writes that make them so: encoded for the version of the hierarchy
-//! they go to, checked for contradictions, and put in order.
+//! A setting that a group is to have, where it goes, and the write that comes of it.
 
-use std::collections::HashMap;
-
-use kernel::GroupName;
-use settings::{EncodeError, Found, Value, Version};
-
-use crate::order;
+use settings::{EncodeError, Found, GroupName, Value, Version};
 
 /// A group's directory in one hierarchy.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
 pub struct Place {
-    /// [`kernel::Hierarchy::id`].
+    /// `kernel::Hierarchy::id`.
     pub hierarchy: usize,
     /// The path below its mount.
     pub path: String,
@@ -104,76 +98,6 @@ impl Write {
 /// What the kernel holds: the content of a file at a place, `None` if there is no such file.
 pub type Held<'a> = &'a dyn Fn(&Place, &str) -> Option<String>;
 
-/// The writes that give every group what is asked for, in an order that the kernel accepts.
-///
-/// # Errors
-/// [`PlanError`]: a value that the version can't hold, or two asks that contradict each other.
-pub fn writes(asks: &[Ask], held: Held<'_>) -> Result<Vec<Write>, PlanError> {
-    let mut drawn = Drawn::default();
-    for (index, ask) in in_table_order(asks) {
-        // what is about to be written counts as held: memory plus swap is told from the new memory limit
-        let current = |file: &str| drawn.latest(&ask.place, file).or_else(|| held(&ask.place, file));
-        let encoded = ask.found.encode(ask.place.version, &ask.value, &current);
-        let encoded = encoded.map_err(|error| PlanError::Encode { group: ask.group.to_string(), error })?;
-        for write in encoded {
-            let new =
-                Write { ask: index, place: ask.place.clone(), file: write.file, text: write.text, why: None };
-            drawn.add(new, asks)?;
-        }
-    }
-    let mut writes = drawn.writes;
-    order::order(&mut writes, held);
-    Ok(writes)
-}
-
-/// A setting that is told from another comes after it in the table.
-fn in_table_order(asks: &[Ask]) -> Vec<(usize, &Ask)> {
-    let rows: HashMap<&str, usize> =
-        settings::all().enumerate().map(|(row, setting)| (setting.name, row)).collect();
-    let mut sorted: Vec<(usize, &Ask)> = asks.iter().enumerate().collect();
-    sorted.sort_by_key(|(_, ask)| rows.get(ask.found.setting.name));
-    sorted
-}
-
-/// The writes so far, found by where they go.
-#[derive(Default)]
-struct Drawn {
-    writes: Vec<Write>,
-    by_file: HashMap<Place, HashMap<String, Vec<usize>>>,
-}
-
-impl Drawn {
-    fn latest(&self, place: &Place, file: &str) -> Option<String> {
-        let last = self.by_file.get(place)?.get(file)?.last()?;
-        Some(self.writes[*last].text.clone())
-    }
-
-    /// Adds a write; one that stands there already is not repeated, one that says otherwise is a contradiction.
-    fn add(&mut self, new: Write, asks: &[Ask]) -> Result<(), PlanError> {
-        let to_file = self.by_file.entry(new.place.clone()).or_default().entry(new.file.clone()).or_default();
-        match to_file
-            .iter()
-            .find(|index| self.writes[**index].has_target_of(&new))
-            .map(|index| &self.writes[*index])
-        {
-            Some(other) if other.text == new.text => Ok(()),
-            Some(other) if !merges(&new.file) => Err(PlanError::Contradiction {
-                group: asks[new.ask].group.to_string(),
-                first: asks[other.ask].found.name.clone(),
-                second: asks[new.ask].found.name.clone(),
-                file: new.file.clone(),
-                one: other.text.clone(),
-                other: new.text,
-            }),
-            _ => {
-                to_file.push(self.writes.len());
-                self.writes.push(new);
-                Ok(())
-            }
-        }
-    }
-}
-
 /// In a file of lines by device or resource, the line's first word says which one it is about.
 fn key<'t>(file: &str, text: &'t str) -> Option<&'t str> {
     (is_by_key(file) || merges(file)).then(|| text.split_whitespace().next()).flatten()
@@ -204,6 +128,6 @@ pub fn is_by_key(file: &str) -> bool {
 }
 
 /// Files whose lines add to each other.
-fn merges(file: &str) -> bool {
+pub(crate) fn merges(file: &str) -> bool {
     matches!(file, "devices.allow" | "devices.deny" | "io.max" | "io.latency" | "cgroup.subtree_control")
 }

@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use kernel::GroupName;
 use layout::cgset_line;
+use settings::GroupName;
 
 use crate::{Action, Plan};
 

@@ -12,7 +12,7 @@ use crate::{
     ask::target_key,
     homes, mounts, owners,
     resolve::{self, Landscape},
-    tree::{self, Exclusive, Tree},
+    tree::{Exclusive, Tree},
     values,
 };
 
@@ -93,7 +93,7 @@ pub fn coverage(
         }
     }
     for (branch, sets) in tree.branches.iter().zip(&resolved.sets) {
-        if !branch.demands().is_some_and(tree::concerns) {
+        if !branch.demands().is_some_and(homes::has_cpuset) {
             covered.parents.insert(branch.place.clone());
         }
         let v1 = branch.place.version == Version::V1;

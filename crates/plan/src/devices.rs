@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use kernel::device_program::{Behavior, DeviceAccess, Forbidden, Verb};
+use devices::{Behavior, DeviceAccess, Forbidden, Verb};
 use settings::{DeviceClass, DeviceRule, Value, Version};
 use units::group_path;
 

@@ -10,7 +10,7 @@ mod realtime;
 mod render;
 mod resources;
 
-use kernel::facts::Facts;
+use facts::Facts;
 use topology::Machine;
 
 pub use render::render;

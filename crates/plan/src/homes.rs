@@ -3,11 +3,10 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use kernel::GroupName;
-use layout::{Desired, Group, Origin, Subsystem};
-use settings::{Controller, Found, Side, Version};
+use layout::{Demands, Desired, Group, Origin, Subsystem};
+use settings::{Controller, Found, GroupName, Side, Version};
 
-use crate::{Action, Lint, LintKind, Observed, Place, Problem, Step, tree};
+use crate::{Action, Lint, LintKind, Observed, Place, Problem, Step};
 
 /// A group with its directories.
 #[derive(Debug)]
@@ -148,14 +147,14 @@ fn home<'d>(group: &'d Group, observed: &Observed, problems: &mut Vec<Problem>) 
         at = anywhere(observed, core);
     }
     let places = at.into_iter().filter_map(|at| Some((at, observed.place(at, &group.name)?))).collect();
-    Home { group, places, named, has_cpuset: tree::concerns(&group.demands) }
+    Home { group, places, named, has_cpuset: has_cpuset(&group.demands) }
 }
 
 /// Controllers that a group needs, each with where that was said; without the core, which is everywhere.
 fn wanted(group: &Group) -> Vec<(Controller, Origin)> {
     let demands = &group.demands;
     let mut wanted: Vec<(Controller, Origin)> = Vec::new();
-    if tree::concerns(demands) {
+    if has_cpuset(demands) {
         let asked = demands.cpus.as_ref().map(|cpus| &cpus.origin);
         let asked = asked.or(demands.mems.as_ref().map(|mems| &mems.origin));
         wanted.push((Controller::Cpuset, asked.unwrap_or(&group.origin).clone()));
@@ -339,4 +338,14 @@ fn hand_down(
 /// Is it the place our groups live in, whose controllers others decide?
 fn is_base(place: &Place, observed: &Observed) -> bool {
     observed.hierarchies.get(place.hierarchy).is_some_and(|at| at.base == place.path || place.path.is_empty())
+}
+
+/// Does a cpuset matter to a group with these demands?
+pub(crate) fn has_cpuset(demands: &Demands) -> bool {
+    let cpuset = Subsystem::Controller(Controller::Cpuset);
+    demands.cpus.is_some()
+        || demands.mems.is_some()
+        || demands.exclusive
+        || demands.controllers.iter().any(|named| named.value == cpuset)
+        || demands.settings.iter().any(|assigned| assigned.found.setting.controller == Controller::Cpuset)
 }

@@ -5,6 +5,7 @@
 mod ask;
 mod order;
 mod restore;
+mod writes;
 
 // a whole layout: what is known and what comes of it, as data
 mod lint;
@@ -41,7 +42,7 @@ mod facts;
 
 pub mod doctor;
 
-pub use ask::{Ask, Held, Place, PlanError, Write, is_by_key, target_key, writes};
+pub use ask::{Ask, Held, Place, PlanError, Write, is_by_key, target_key};
 pub use cgset::as_cgset;
 pub use coverage::{Coverage, coverage};
 pub use facts::MachineFacts;
@@ -56,3 +57,4 @@ pub use planning::plan;
 pub use problem::{Against, Problem};
 pub use restore::restoring;
 pub use step::{Action, Affinity, Assignment, Dropped, Outsider, Ownership, Plan, Step};
+pub use writes::writes;

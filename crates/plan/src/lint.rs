@@ -1,8 +1,8 @@
 //! What works, but perhaps not as meant. Found while planning; nothing here changes a plan.
 
-use kernel::GroupName;
 use layout::{Diagnostic, Origin};
 use serde::Serialize;
+use settings::GroupName;
 
 /// One of them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

@@ -2,9 +2,8 @@
 
 use std::{borrow::Cow, collections::BTreeMap};
 
-use kernel::GroupName;
 use layout::{Desired, Mount, Origin, Subsystem};
-use settings::{Controller, Version};
+use settings::{Controller, GroupName, Version};
 
 use crate::{Action, Lint, LintKind, Observed, Problem, SeenHierarchy, Step};
 

@@ -42,7 +42,7 @@ pub(crate) mod controllers {
 
 /// As the user writes it.
 pub(crate) mod group {
-    use kernel::GroupName;
+    use settings::GroupName;
 
     use super::*;
 

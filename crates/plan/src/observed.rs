@@ -4,9 +4,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use kernel::GroupName;
 use serde::{Deserialize, Serialize};
-use settings::{Controller, Version};
+use settings::{Controller, GroupName, Version};
 
 use crate::Place;
 
@@ -67,7 +66,7 @@ pub struct SeenGroup {
     /// Whether any are in a group below it; not looked for unless asked for, either.
     #[serde(default)]
     pub populated_below: bool,
-    /// On v2, the device rules that the group was given, as [`kernel::device_program::DeviceAccess`] prints them;
+    /// On v2, the device rules that the group was given, as [`devices::DeviceAccess`] prints them;
     /// `None` if it was given none, or not asked for ([`crate::Need::devices`]).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub devices: Option<String>,
@@ -154,7 +153,7 @@ impl Observed {
         self.group(place)?.files.get(file).map(String::as_str)
     }
 
-    /// The hierarchy that holds a controller, by the rules of [`kernel::Host::hierarchy_of`].
+    /// The hierarchy that holds a controller, by the rules of `kernel::Host::hierarchy_of`.
     pub fn hierarchy_of(&self, controller: Controller) -> Option<usize> {
         let find = |is: &dyn Fn(&SeenHierarchy) -> bool| self.hierarchies.iter().position(is);
         let in_core = matches!(

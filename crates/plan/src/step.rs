@@ -1,10 +1,9 @@
 //! What a plan consists of: steps in the order in which the kernel accepts them, each with its reason, and which CPUs
 //! and memory nodes each group was assigned. Data only.
 
-use kernel::GroupName;
 use layout::Desired;
 use serde::{Deserialize, Serialize};
-use settings::Controller;
+use settings::{Controller, GroupName};
 use units::{CpuSet, NodeSet};
 
 use crate::{Lint, Owned, Place};
@@ -213,7 +212,7 @@ pub struct Affinity {
     pub cpus: CpuSet,
 }
 
-/// Whose a group's directory and files become; as [`kernel::Access`], in numbers.
+/// Whose a group's directory and files become.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Ownership {
     /// User of the files that take tasks (`cgroup.procs`, `cgroup.threads`, `tasks`).
@@ -246,19 +245,6 @@ pub struct Assignment {
     pub exclusive: bool,
     /// How it comes to these: lower-case, no full stop.
     pub why: String,
-}
-
-impl Ownership {
-    /// The same for [`kernel::Host`].
-    pub fn access(&self) -> kernel::Access {
-        kernel::Access {
-            tasks: kernel::Who { uid: self.tasks_uid, gid: self.tasks_gid },
-            admin: kernel::Who { uid: self.admin_uid, gid: self.admin_gid },
-            directory_mode: self.directory_mode,
-            file_mode: self.file_mode,
-            tasks_mode: self.tasks_mode,
-        }
-    }
 }
 
 impl Step {

@@ -3,9 +3,8 @@
 
 use std::collections::HashMap;
 
-use kernel::GroupName;
-use layout::{Demands, Group, Origin, Subsystem};
-use settings::{Controller, Version};
+use layout::{Demands, Group, Origin};
+use settings::{Controller, GroupName, Version};
 use units::{CpuSet, NodeSet};
 
 use crate::{Observed, Place, Problem, SeenGroup, homes::Home};
@@ -63,16 +62,6 @@ impl Branch<'_> {
         };
         self.group.map_or_else(|| Origin::outside_files("<part of a name>"), of_group)
     }
-}
-
-/// Does a cpuset matter to a group with these demands?
-pub(crate) fn concerns(demands: &Demands) -> bool {
-    let cpuset = Subsystem::Controller(Controller::Cpuset);
-    demands.cpus.is_some()
-        || demands.mems.is_some()
-        || demands.exclusive
-        || demands.controllers.iter().any(|named| named.value == cpuset)
-        || demands.settings.iter().any(|assigned| assigned.found.setting.controller == Controller::Cpuset)
 }
 
 /// Is this assigned setting dealt with here, and not as any other?

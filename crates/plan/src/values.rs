@@ -3,9 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use kernel::GroupName;
 use layout::{Assigned, CpuDemand, Near, Origin};
-use settings::{Access, Codec, Controller, Facts, Found, Side, Value, Version};
+use settings::{Access, Codec, Controller, Facts, Found, GroupName, Side, Value, Version};
 use topology::Machine;
 use units::Limit;
 

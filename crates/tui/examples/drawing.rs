@@ -4,7 +4,8 @@
 
 use std::time::Duration;
 
-use kernel::{Fake, Host, Kernel};
+use fake::Fake;
+use kernel::{Host, Kernel};
 use ratatui_core::{backend::TestBackend, terminal::Terminal};
 use ratatui_crossterm::crossterm::event::KeyCode;
 use rustix::time::{ClockId, clock_gettime};

@@ -1,7 +1,8 @@
 //! Every change of an apply is refused once: everything must be as before, and the history must say so.
 
 use apply::{Ending, Failure, State, execute, history, undo};
-use kernel::{Fake, Host, Kernel};
+use fake::Fake;
+use kernel::{Host, Kernel};
 use plan::Plan;
 use rustix::io::Errno;
 use settings::Controller::{Cpu, Cpuset, Io, Memory, Pids};

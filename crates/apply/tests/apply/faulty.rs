@@ -11,7 +11,10 @@ use std::{
 };
 
 use apply::{Running, System};
-use kernel::{DeviceAccess, DeviceFilter, Fake, Hierarchy, Host, Kernel, Ownership as To, Process, Real};
+use bpf::DeviceFilter;
+use devices::DeviceAccess;
+use fake::Fake;
+use kernel::{Hierarchy, Host, Kernel, Ownership as To, Process, Real};
 use plan::Owned;
 use rustix::io::Errno;
 use settings::Controller;

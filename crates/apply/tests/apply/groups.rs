@@ -54,7 +54,7 @@ impl Groups {
     pub fn new(test: &str) -> Groups {
         let host = machine();
         if host.needs_unit() {
-            kernel::ensure_unit(&host).unwrap();
+            systemd::ensure_unit(&host).unwrap();
         }
         let mut handed = Vec::new();
         for at in host.hierarchies().iter().filter(|at| at.version == Version::V2) {

@@ -4,7 +4,8 @@
 use std::time::Duration;
 
 use apply::{Drift, Failure, GroupStatus, Lock, Outcome, Running, State, Target, execute, status, undo};
-use kernel::{Fake, GroupName};
+use fake::Fake;
+use kernel::GroupName;
 use plan::Plan;
 use settings::Controller::{Cpu, Devices};
 

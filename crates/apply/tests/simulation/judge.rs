@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use apply::{State, Target, execute, status};
-use kernel::{Fake, Hierarchy, Kernel, Snapshot};
+use fake::{Fake, Snapshot};
+use kernel::{Hierarchy, Kernel};
 
 use crate::{
     layouts::Layout,

@@ -11,7 +11,8 @@ use std::{
 };
 
 use apply::System;
-use kernel::{Fake, Hierarchy, Host, Kernel, Ownership, Process};
+use fake::Fake;
+use kernel::{Hierarchy, Host, Kernel, Ownership, Process};
 use plan::Owned;
 use rustix::io::Errno;
 use settings::Controller;

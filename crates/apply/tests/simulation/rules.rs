@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 use apply::{Drift, GroupStatus};
-use kernel::{Fake, Hierarchy, Kernel, Snapshot};
+use fake::{Fake, Snapshot};
+use kernel::{Hierarchy, Kernel};
 use rustix::io::Errno;
 
 /// One file, or one group, that is not as it should be.

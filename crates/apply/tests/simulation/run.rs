@@ -10,7 +10,8 @@ use apply::{
     By, Earlier, Failure, Kept, Lock, Meta, Outcome as Applied, Recovered, Recovery, State, Target, confirm,
     execute, kept, recover, undo,
 };
-use kernel::{Fake, Kernel, Snapshot};
+use fake::{Fake, Snapshot};
+use kernel::Kernel;
 use plan::{Anybody, MachineFacts, Plan};
 use rustix::io::Errno;
 use settings::Version;

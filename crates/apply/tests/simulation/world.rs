@@ -1,7 +1,8 @@
 //! What there is before the first apply, and what others do meanwhile: their groups, values and tasks. Everything that has
 //! nothing to do with Ringfence happens in a second kernel as well, where Ringfence never was.
 
-use kernel::{Fake, Hierarchy, Kernel};
+use fake::Fake;
+use kernel::{Hierarchy, Kernel};
 use settings::Version;
 
 use crate::random::Random;

@@ -1,7 +1,8 @@
 //! Groups made on demand and processes moved, on the in-memory kernel of either version.
 
 use classify::{Error, Made, Placer, sweep};
-use kernel::{Fake, GroupName, Host, Kernel};
+use fake::Fake;
+use kernel::{GroupName, Host, Kernel};
 use layout::{Desired, Source};
 
 use crate::someone::{Town, cgrules, someone};

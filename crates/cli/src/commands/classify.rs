@@ -3,7 +3,7 @@
 use std::{fmt::Write, path::Path};
 
 use classify::{Configuration, Decision, Done, Files, How, Placer, Rules, Told};
-use layout::Trust;
+use files::Trust;
 use serde_json::json;
 use system::{Accounts, ProcessReader};
 
@@ -23,7 +23,7 @@ pub fn classify(args: &args::Classify, as_json: bool) -> Result<u8, Failure> {
     }
     let host = host()?;
     if !args.dry_run && host.needs_unit() {
-        kernel::ensure_unit(&host)?;
+        systemd::ensure_unit(&host)?;
     }
     let placer = Placer::new(&host, &configuration.desired, &names);
     let named = !args.pids.is_empty();

@@ -28,7 +28,7 @@ pub fn daemon(args: &args::Daemon) -> Result<(), Failure> {
 /// What `doctor` says of strict rules for a shell in the rules below an `/etc`, as far as these can be read.
 pub fn strict_shells(etc: &Path) -> Vec<Finding> {
     let Ok(files) = RuleFiles::Below(etc.to_owned()).files() else { return Vec::new() };
-    let trust = layout::Trust::of_this_process();
+    let trust = files::Trust::of_this_process();
     let Ok(configuration) = classify::Configuration::read(&files, trust) else { return Vec::new() };
     let rules = configuration.desired.all_rules();
     let finding = |rule: &layout::Rule| Finding {

@@ -61,7 +61,7 @@ pub fn make(
     access: &Access,
 ) -> Result<Created, Failure> {
     if host.needs_unit() && !name.is_from_root() {
-        kernel::ensure_unit(host)?;
+        systemd::ensure_unit(host)?;
     }
     Ok(host.create(name, controllers, access)?)
 }

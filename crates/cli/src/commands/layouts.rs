@@ -22,8 +22,9 @@ use std::path::{Path, PathBuf};
 
 use ::plan::{Plan, Problem};
 use apply::{Earlier, Running, State, Target};
+use files::Trust;
 use kernel::Host;
-use layout::{Desired, Diagnostic, Severity, Source, Trust};
+use layout::{Desired, Diagnostic, Severity, Source};
 use system::Accounts;
 use topology::Machine;
 
@@ -42,7 +43,7 @@ struct Layout<'p> {
 
 /// The layout at a path; its warnings are printed, and an error of its own ends here.
 fn read(path: &Path) -> Result<Layout<'_>, Failure> {
-    let (reading, sources) = layout::read_path(path, Trust::of_this_process());
+    let (reading, sources) = files::read_layout(path, Trust::of_this_process());
     let Some(desired) = reading.desired else {
         return Err(refused(&reading.diagnostics, &sources, path));
     };

@@ -124,7 +124,7 @@ fn listed(row: &'static settings::Setting) -> String {
 }
 
 pub fn doctor(as_json: bool) -> Result<u8, Failure> {
-    let facts = kernel::facts::probe(&kernel::Real::new());
+    let facts = probe::probe(&kernel::Real::new());
     let machine = Machine::live().ok();
     let mut findings = plan::doctor::findings(&facts, machine.as_ref());
     findings.extend(super::daemon::strict_shells(Path::new("/etc")));

@@ -212,7 +212,12 @@ fn units(scene: &mut Scene) {
     };
     // four counts of ticks, each rounded down
     near("cpu.usage of dump", raw("cpu.usage"), cpu, 5e7 + cpu * 0.05);
-    near("cpu.user and cpu.system of dump", raw("cpu.user") + raw("cpu.system"), cpu, 2e8 + cpu * 0.1);
+    // on v1 ticks, of which a guest loses those for which its host runs something else; a wrong unit is 1,000 times off
+    let parts = raw("cpu.user") + raw("cpu.system");
+    assert!(
+        (cpu / 20.0..=cpu * 1.1 + 2e8).contains(&parts),
+        "cpu.user and cpu.system of dump: {parts}, {cpu} by another source"
+    );
     near(
         "cpu_usage_seconds_total of metrics",
         metric("cpu_usage_seconds_total") * 1e9,

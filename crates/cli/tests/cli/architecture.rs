@@ -25,8 +25,8 @@ pub fn trials() -> Vec<Trial> {
             move || {
                 let allowed = [
                     "kernel/src/run.rs",
-                    "kernel/src/device_program",
-                    "kernel/src/facts",
+                    "bpf/src/",
+                    "probe/src/",
                     "daemon/src/socket/peer_groups.rs",
                     "lab/src/",
                     "cli/src/main.rs",

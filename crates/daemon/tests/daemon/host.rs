@@ -9,6 +9,6 @@ pub fn host() -> Host {
     if !host.needs_unit() {
         return host;
     }
-    kernel::ensure_unit(&host).unwrap();
+    systemd::ensure_unit(&host).unwrap();
     look()
 }

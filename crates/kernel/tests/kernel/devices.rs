@@ -8,10 +8,8 @@ use std::{
     process::Command,
 };
 
-use kernel::{
-    Access, DeviceAccess, Error, GroupName, Host, Real,
-    device_program::{Forbidden, Verb},
-};
+use devices::{DeviceAccess, Forbidden, Verb};
+use kernel::{Access, Error, GroupName, Host, Real};
 use libtest_mimic::{Failed, Trial};
 use settings::{Controller, DeviceClass, DeviceRule, Version};
 

@@ -2,9 +2,10 @@
 
 use std::process::Command;
 
-use kernel::{Access, GroupName, Host, Real, ensure_unit};
+use kernel::{Access, GroupName, Host, Real};
 use libtest_mimic::{Failed, Trial};
 use settings::{Controller, Version};
+use systemd::ensure_unit;
 
 const UNIT: &str = "ringfence.service";
 

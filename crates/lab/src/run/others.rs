@@ -5,7 +5,8 @@
 
 use std::time::{Duration, Instant};
 
-use kernel::{Base, GroupName, Hierarchy, Host};
+use facts::Base;
+use kernel::{GroupName, Hierarchy, Host};
 use rustix::{
     io::Errno,
     thread::{CpuSet as Mask, sched_getaffinity, sched_setaffinity},

@@ -4,7 +4,6 @@
 
 mod bad;
 mod exports;
-mod files;
 mod libcgroup;
 mod own;
 mod pages;

@@ -3,8 +3,7 @@
 
 use std::collections::HashMap;
 
-use kernel::GroupName;
-use settings::Version;
+use settings::{GroupName, Version};
 use units::CpuSet;
 
 use super::cells::{EXCLUSIVE, Field, Lane};

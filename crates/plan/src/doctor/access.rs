@@ -1,9 +1,6 @@
 //! Who asks and what they may do, and whose the subtrees are.
 
-use kernel::{
-    Base,
-    facts::{Facts, Mounted},
-};
+use facts::{Base, Facts, Mounted};
 
 use super::{Area, Finding, Level};
 

@@ -1,6 +1,6 @@
 //! Where each controller lives, which are missing and how to get them, and what v2 groups can do by themselves.
 
-use kernel::facts::{Facts, Listed, MountTrial, Mounted};
+use facts::{Facts, Listed, MountTrial, Mounted};
 use settings::{Controller, Version};
 
 use super::{Area, Finding, Level, Seen};
@@ -70,7 +70,7 @@ fn in_every_v2_group(facts: &Facts, controller: Controller) -> bool {
 
 /// Main controllers that v2 has, but not where our groups live.
 fn not_delegated(facts: &Facts) -> Option<Finding> {
-    let v2 = facts.v2.as_ref().filter(|v2| matches!(v2.at.base, kernel::Base::Own(_)))?;
+    let v2 = facts.v2.as_ref().filter(|v2| matches!(v2.at.base, facts::Base::Own(_)))?;
     let given = v2.delegated.as_ref()?;
     let main = ["cpu", "cpuset", "io", "memory", "pids"];
     let kept: Vec<&str> = main

@@ -1,6 +1,6 @@
 //! Exclusive CPUs and whether they are; SMT, isolation and clocks.
 
-use kernel::facts::{Exclusive, Facts, Partition};
+use facts::{Exclusive, Facts, Partition};
 use topology::Machine;
 use units::{CpuSet, group_path, hint::Command};
 

@@ -1,6 +1,6 @@
 //! Real-time throttling, and the real-time budgets of groups.
 
-use kernel::facts::{Facts, GroupBudget, RealtimeRoot};
+use facts::{Facts, GroupBudget, RealtimeRoot};
 use units::{Limit, Micros, hint::Command};
 
 use super::{Area, Finding, Level, Seen};

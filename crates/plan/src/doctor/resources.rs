@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use kernel::facts::{Disk, Facts};
+use facts::{Disk, Facts};
 
 use super::{Area, Finding, Level, Seen, controllers::mount_v2};
 

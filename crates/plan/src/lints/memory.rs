@@ -1,8 +1,7 @@
 //! Lints of memory: limits below the use, and more given than there is.
 
-use kernel::GroupName;
 use layout::MemoryAmount;
-use settings::{Found, Value, Version};
+use settings::{Found, GroupName, Value, Version};
 use units::{Bytes, Limit, group_path};
 
 use super::Looked;

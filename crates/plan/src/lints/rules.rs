@@ -45,6 +45,6 @@ pub(super) fn of_services(looked: &Looked<'_>, lints: &mut Vec<Lint>) {
 }
 
 /// A group that is only part of a group's name is made with that.
-fn is_in(name: &kernel::GroupName, above: &kernel::GroupName) -> bool {
+fn is_in(name: &settings::GroupName, above: &settings::GroupName) -> bool {
     group_path::is_below(&name.to_string(), &above.to_string())
 }

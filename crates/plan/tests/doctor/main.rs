@@ -7,10 +7,8 @@ mod rows;
 
 use std::{collections::BTreeSet, fs, sync::Mutex};
 
-use kernel::{
-    Kernel, Real,
-    facts::{self, Facts, MountTrial, Partition},
-};
+use facts::{Facts, MountTrial, Partition};
+use kernel::{Kernel, Real};
 use plan::doctor::{Finding, Level, findings, needs_attention, render};
 use topology::{LogicalCpu, Machine};
 use units::{Limit, Micros};
@@ -178,7 +176,7 @@ fn probing_this_machine_leaves_nothing_behind() {
     let _alone = PROBING.lock();
     let before = traces();
     for _ in 0..3 {
-        facts::probe(&Real::new());
+        probe::probe(&Real::new());
         assert_eq!(traces(), before);
     }
 }
@@ -186,7 +184,7 @@ fn probing_this_machine_leaves_nothing_behind() {
 #[test]
 fn what_is_seen_of_this_machine_agrees_with_proc_and_sys() {
     let alone = PROBING.lock();
-    let facts = facts::probe(&Real::new());
+    let facts = probe::probe(&Real::new());
     drop(alone);
     let read = |path: &str| fs::read_to_string(path).ok().map(|text| text.trim_end().to_owned());
     let mounts = read("/proc/self/mountinfo").unwrap();
@@ -240,7 +238,7 @@ fn a_groups_real_time_budget_is_seen_on_this_machine() {
     let made = Made(&real, at.clone(), format!("rf-test-doctor-{}", std::process::id()));
     real.mkdir(at, &made.2).unwrap();
     real.write(at, &made.2, "cpu.rt_runtime_us", "10000").unwrap();
-    let held = facts::seen(&real).realtime.root.unwrap().held;
+    let held = probe::seen(&real).realtime.root.unwrap().held;
     let own = held.iter().find(|group| group.group == format!("/{}", made.2)).unwrap();
     assert_eq!((own.runtime, own.period), (Limit::At(Micros(10_000)), Micros(1_000_000)));
 }

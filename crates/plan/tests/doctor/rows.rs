@@ -1,9 +1,6 @@
 //! The table: a change of recorded facts, and the finding that it must bring.
 
-use kernel::{
-    Base,
-    facts::{Exclusive, Facts, GroupBudget, MountTrial, Owned, Partition, RealtimeRoot},
-};
+use facts::{Base, Exclusive, Facts, GroupBudget, MountTrial, Owned, Partition, RealtimeRoot};
 use plan::doctor::Level;
 use units::{Limit, Micros};
 

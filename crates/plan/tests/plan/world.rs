@@ -3,7 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use kernel::{Fake, GroupName, Host};
+use fake::Fake;
+use kernel::{GroupName, Host};
 use layout::{Desired, Severity, Source, read_toml};
 use plan::{
     Action, Anybody, MachineFacts, Need, Observed, Owned, Plan, Problem, SeenGroup, SeenHierarchy, Step,

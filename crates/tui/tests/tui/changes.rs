@@ -1,6 +1,7 @@
 //! Changes: what would be written is shown, what was written is in the kernel's files, and undo puts it back.
 
-use kernel::{Fake, GroupName, Host, Kernel};
+use fake::Fake;
+use kernel::{GroupName, Host, Kernel};
 use settings::Controller::{Cpu, Cpuset, Freezer, Memory, Pids};
 
 use crate::world::{World, expect, machine};

@@ -6,7 +6,8 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use kernel::{Fake, Host, Kernel};
+use fake::Fake;
+use kernel::{Host, Kernel};
 use ratatui_crossterm::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use tui::{Event, Figures, Model, Replay, Source, tell};
 use watch::{Anew, Beat, Groups, Options, Recorder, RecorderOptions, Sampler};

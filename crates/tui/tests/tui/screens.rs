@@ -1,6 +1,7 @@
 //! What the screens show. The expected text is in `expected/`; `RF_BLESS=1` writes it anew, to be looked at.
 
-use kernel::{Fake, Host, Kernel};
+use fake::Fake;
+use kernel::{Host, Kernel};
 use settings::Controller;
 use tui::Look;
 

@@ -7,7 +7,8 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use kernel::{Fake, Host, Kernel};
+use fake::Fake;
+use kernel::{Host, Kernel};
 use ratatui_core::{backend::TestBackend, style::Modifier, terminal::Terminal};
 use ratatui_crossterm::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use settings::{Controller, Nowhere, Version};

@@ -1,6 +1,7 @@
 //! Sampling on the in-memory kernel: v1, v2 and both through the same table.
 
-use kernel::{Fake, GroupName, Hierarchy, Host};
+use fake::Fake;
+use kernel::{GroupName, Hierarchy, Host};
 use libtest_mimic::Trial;
 use rustix::io::Errno;
 use settings::{Controller, Version};

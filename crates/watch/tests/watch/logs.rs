@@ -6,7 +6,8 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use kernel::{Fake, Host, Kernel};
+use fake::Fake;
+use kernel::{Host, Kernel};
 use libtest_mimic::Trial;
 use units::Bytes;
 use watch::{Anew, Beat, Groups, Log, LogError, Options, Recorder, RecorderOptions, Sample, Sampler};

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use kernel::{Fake, GroupName, Hierarchy, Host, Kernel, Real};
+use fake::Fake;
+use kernel::{GroupName, Hierarchy, Host, Kernel, Real};
 use libtest_mimic::{Completion, Trial};
 use settings::Controller;
 use watch::{

@@ -8,7 +8,8 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use kernel::{Fake, Host, Kernel};
+use fake::Fake;
+use kernel::{Host, Kernel};
 use libtest_mimic::Trial;
 use units::Limit;
 use watch::{

@@ -1,6 +1,7 @@
 //! Pictures of samples of the in-memory kernel: what is chosen, worked out of several fields, in parts and raw.
 
-use kernel::{Fake, Host, Kernel};
+use fake::Fake;
+use kernel::{Host, Kernel};
 use libtest_mimic::Trial;
 use settings::{Controller, DeviceNumber, Version};
 use watch::{

@@ -3,7 +3,8 @@
 use std::{collections::BTreeMap, path::Path};
 
 use experiment::{Experiment, Places};
-use layout::{Diagnostic, Source, Trust};
+use files::Trust;
+use layout::{Diagnostic, Source};
 use topology::Machine;
 
 /// What is read of them.
@@ -54,7 +55,7 @@ impl Layouts {
             return text.map(|text| Source::new(path, text)).ok_or_else(lost);
         }
         let from = Path::new(&*self.sources[0].name).parent().unwrap_or(Path::new(""));
-        let loaded = layout::load(&[from.join(path)], Trust::of_this_process());
+        let loaded = files::load(&[from.join(path)], Trust::of_this_process());
         match loaded.diagnostics.into_iter().next() {
             Some(error) => Err(error),
             None => loaded.sources.into_iter().next().ok_or_else(|| Diagnostic::error("there is no layout")),

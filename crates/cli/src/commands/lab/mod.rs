@@ -13,12 +13,13 @@ use std::{
 };
 
 use experiment::{Experiment, Known, Places, Results, rescale};
+use files::Trust;
 use kernel::Host;
 use lab::{
     OwnDirectory, Program, Stop,
     run::{self, Request},
 };
-use layout::{Diagnostic, Source, Trust};
+use layout::{Diagnostic, Source};
 use serde_json::json;
 use topology::Machine;
 
@@ -67,7 +68,7 @@ fn source(of: &Path) -> Result<Source, Failure> {
         return Ok(Source::new(&format!("{}.toml", study.name), study.text));
     }
     // what root runs must not be another user's to change
-    let loaded = layout::load(&[of.to_owned()], Trust::of_this_process());
+    let loaded = files::load(&[of.to_owned()], Trust::of_this_process());
     if let Some(error) = loaded.diagnostics.first() {
         let failure = Failure::usage(error.message.clone());
         return Err(error.hint.iter().cloned().fold(failure, Failure::hint));

@@ -60,7 +60,7 @@ fn applied(args: &args::Apply) -> Result<(Outcome, bool), Failure> {
     let layout = read(&args.layout)?;
     let host = host_even_unmounted()?;
     if host.needs_unit() {
-        kernel::ensure_unit(&host)?;
+        systemd::ensure_unit(&host)?;
     }
     let lock = locked(&state(&args.state)?)?;
     let running = until_interrupted()?;

@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use layout::{Desired, Diagnostic, HostFacts, Severity, Trust};
+use files::Trust;
+use layout::{Desired, Diagnostic, HostFacts, Severity};
 use serde_json::json;
 use settings::Version;
 use system::Accounts;
@@ -12,7 +13,7 @@ use super::{counted, read, refused};
 use crate::{args, failure::Failure, output};
 
 pub fn check(args: &args::Check, as_json: bool) -> Result<(), Failure> {
-    let (mut reading, sources) = layout::read_path(&args.layout, Trust::of_this_process());
+    let (mut reading, sources) = files::read_layout(&args.layout, Trust::of_this_process());
     if let Some(desired) = &reading.desired {
         reading.diagnostics.extend(of_this_machine(desired));
         reading.diagnostics.extend(starving(desired));
@@ -96,7 +97,7 @@ pub fn import(args: &args::Import, as_json: bool) -> Result<(), Failure> {
     if files.is_empty() {
         return Err(Failure::new(format!("there is no file *.conf in {}", shown.display())));
     }
-    let loaded = layout::load(&files, Trust::of_this_process());
+    let loaded = files::load(&files, Trust::of_this_process());
     if !loaded.diagnostics.is_empty() {
         return Err(refused(&loaded.diagnostics, &loaded.sources, &shown));
     }
@@ -112,10 +113,10 @@ pub fn import(args: &args::Import, as_json: bool) -> Result<(), Failure> {
 fn files_of(path: &Path) -> Result<Vec<PathBuf>, Failure> {
     let wrong = |error: Diagnostic| Failure::usage(&error.message).maybe_hint(error.hint);
     if !path.is_dir() {
-        return layout::layout_files(path).map_err(wrong);
+        return files::layout_files(path).map_err(wrong);
     }
     let is_layout = path.join("layout.toml").exists() || path.join("layout.d").exists();
-    if is_layout { layout::layout_files(path) } else { layout::files_in(path, "conf") }.map_err(wrong)
+    if is_layout { files::layout_files(path) } else { files::files_in(path, "conf") }.map_err(wrong)
 }
 
 pub fn export(args: &args::Export, as_json: bool) -> Result<(), Failure> {

@@ -9,7 +9,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use kernel::{Created, Error, Fake, GroupName, Hierarchy, Host, Kernel, Real, Refusal, Seat};
+use fake::Fake;
+use kernel::{Created, Error, GroupName, Hierarchy, Host, Kernel, Real, Refusal, Seat};
 use rustix::io::Errno;
 use settings::{Controller, Version};
 

@@ -1,6 +1,7 @@
 //! The in-memory kernel: what `gather` asks it is what the facts hold, on both versions.
 
-use kernel::{Fake, GroupName, Host};
+use fake::Fake;
+use kernel::{GroupName, Host};
 use settings::Controller;
 
 use super::*;

@@ -1,0 +1,195 @@
+//! What the fake kernel remembers: hierarchies with their groups, and tasks. The questions that several
+//! controllers ask of it are answered here; what a file does is the controllers' part.
+
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
+
+use settings::Version;
+use units::{CpuSet, group_path};
+
+use kernel::{Hierarchy, Process};
+
+use crate::files;
+
+/// Everything behind one fake's lock.
+#[derive(Debug, Clone)]
+pub(super) struct State {
+    pub trees: Vec<Tree>,
+    /// Processes and threads by number, zombies not among them.
+    pub tasks: BTreeMap<u32, Task>,
+    /// The highest number in use.
+    pub last_pid: u32,
+    /// The caller's process and effective user.
+    pub caller: (u32, u32),
+    /// CPUs that the machine has; those that are off are not in `online`.
+    pub cpus: usize,
+    pub online: CpuSet,
+    pub nodes: CpuSet,
+    /// Files outside cgroupfs.
+    pub outside: BTreeMap<PathBuf, String>,
+    /// Was it built with CONFIG_RT_GROUP_SCHED?
+    pub realtime: bool,
+    /// Does it have `cpuset.cpus.exclusive` (Linux 6.7)?
+    pub exclusive: bool,
+    /// Processes that still fork when they are looked at, and how often.
+    pub storms: Vec<(u32, usize)>,
+}
+
+/// A hierarchy with its groups by path, "" for the root: parents come before their children.
+#[derive(Debug, Clone)]
+pub(super) struct Tree {
+    pub at: Hierarchy,
+    pub groups: BTreeMap<String, Group>,
+}
+
+/// Owner and permission bits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Owner {
+    pub uid: u32,
+    pub gid: u32,
+    pub mode: u32,
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct Group {
+    /// Of the directory.
+    pub owner: Owner,
+    /// User and group that made it.
+    pub maker: (u32, u32),
+    /// Owner and mode of the files where they were changed.
+    pub files: BTreeMap<&'static str, Owner>,
+    /// What was written; a file that is not here has its initial text.
+    pub values: BTreeMap<&'static str, String>,
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct Task {
+    pub process: Process,
+    /// The group in each tree.
+    pub groups: Vec<String>,
+    /// Memory in use: where it was charged (which a later move does not change), in bytes.
+    pub charges: Vec<(Place, u64)>,
+    /// In an uninterruptible wait: it can't be frozen.
+    pub stuck: bool,
+    /// Killed while a v1 freezer held it: it ends when it is thawed.
+    pub doomed: bool,
+}
+
+/// A group: the tree's number and the path in it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Place {
+    pub tree: usize,
+    pub group: String,
+}
+
+impl Place {
+    pub fn new(tree: usize, group: impl Into<String>) -> Place {
+        Place { tree, group: group.into() }
+    }
+
+    pub fn is_root(&self) -> bool {
+        self.group.is_empty()
+    }
+
+    pub fn parent(&self) -> Option<Place> {
+        let parent = group_path::parent(&self.group)?;
+        Some(Place::new(self.tree, parent))
+    }
+
+    /// The parent, its parent and so on up to the root.
+    pub fn ancestors(&self) -> impl Iterator<Item = Place> + use<> {
+        std::iter::successors(self.parent(), Place::parent)
+    }
+
+    /// The group itself and its ancestors.
+    pub fn upward(&self) -> impl Iterator<Item = Place> + use<> {
+        std::iter::once(self.clone()).chain(self.ancestors())
+    }
+
+    /// Is `other` this group or below it?
+    pub fn holds(&self, other: &Place) -> bool {
+        self.tree == other.tree && group_path::is_at_or_below(&other.group, &self.group)
+    }
+}
+
+impl State {
+    pub fn version(&self, place: &Place) -> Version {
+        self.trees[place.tree].at.version
+    }
+
+    pub fn group(&self, place: &Place) -> Option<&Group> {
+        self.trees[place.tree].groups.get(&place.group)
+    }
+
+    pub fn group_mut(&mut self, place: &Place) -> Option<&mut Group> {
+        self.trees[place.tree].groups.get_mut(&place.group)
+    }
+
+    /// All groups below `place`, parents before children.
+    pub fn descendants(&self, place: &Place) -> Vec<Place> {
+        let groups = self.trees[place.tree].groups.keys();
+        groups
+            .filter(|path| group_path::is_below(path, &place.group))
+            .map(|path| Place::new(place.tree, path.clone()))
+            .collect()
+    }
+
+    pub fn children(&self, place: &Place) -> Vec<Place> {
+        let mut children = self.descendants(place);
+        children.retain(|child| child.parent().as_ref() == Some(place));
+        children
+    }
+
+    pub fn siblings(&self, place: &Place) -> Vec<Place> {
+        let mut siblings = place.parent().map(|parent| self.children(&parent)).unwrap_or_default();
+        siblings.retain(|sibling| sibling != place);
+        siblings
+    }
+
+    /// What a file holds, without the newline at its end.
+    pub fn value(&self, place: &Place, file: &str) -> &str {
+        let written = self.group(place).and_then(|group| group.values.get(file));
+        written.map(String::as_str).or_else(|| files::initial(self, place, file)).unwrap_or_default()
+    }
+
+    /// A file's number; 0 if it holds none.
+    pub fn number(&self, place: &Place, file: &str) -> i64 {
+        self.value(place, file).parse().unwrap_or(0)
+    }
+
+    pub fn flag(&self, place: &Place, file: &str) -> bool {
+        self.value(place, file) == "1"
+    }
+
+    pub fn set(&mut self, place: &Place, file: &'static str, text: impl Into<String>) {
+        if let Some(group) = self.group_mut(place) {
+            group.values.insert(file, text.into());
+        }
+    }
+
+    /// The threads in a group itself, ascending.
+    pub fn threads_in(&self, place: &Place) -> Vec<u32> {
+        let here = |task: &Task| task.groups[place.tree] == place.group;
+        self.tasks.iter().filter(|(_, task)| here(task)).map(|(pid, _)| *pid).collect()
+    }
+
+    /// The threads of a group and of all below it.
+    pub fn threads_below(&self, place: &Place) -> Vec<u32> {
+        let here = |task: &Task| group_path::is_at_or_below(&task.groups[place.tree], &place.group);
+        self.tasks.iter().filter(|(_, task)| here(task)).map(|(pid, _)| *pid).collect()
+    }
+
+    pub fn is_populated(&self, place: &Place) -> bool {
+        self.tasks.values().any(|task| group_path::is_at_or_below(&task.groups[place.tree], &place.group))
+    }
+
+    pub fn place_of(&self, pid: u32, tree: usize) -> Option<Place> {
+        self.tasks.get(&pid).map(|task| Place::new(tree, task.groups[tree].clone()))
+    }
+
+    pub fn set_outside(&mut self, path: impl AsRef<Path>, text: impl Into<String>) {
+        self.outside.insert(path.as_ref().to_owned(), text.into());
+    }
+}

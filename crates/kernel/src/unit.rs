@@ -1,0 +1,160 @@
+//! Units of systemd: which one a group belongs to, what stands for a setting, and why there is none for our groups.
+
+use std::path::PathBuf;
+
+use facts::{UNIT_NAME, UNIT_SLICE};
+
+/// Why there is no unit for our groups.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum UnitError {
+    /// The system bus does not answer, or systemd is not on it.
+    #[error("cannot reach systemd, which owns the control groups here: {reason}")]
+    NoBus {
+        /// What the connection said.
+        reason: String,
+    },
+    /// systemd or polkit refused.
+    #[error("systemd does not let this user start {UNIT_NAME}: {reason}")]
+    Denied {
+        /// systemd's words.
+        reason: String,
+    },
+    /// systemd knows no delegation for a service that is made on the fly.
+    #[error("this systemd can't make {UNIT_NAME}: {reason}")]
+    TooOld {
+        /// systemd's words.
+        reason: String,
+    },
+    /// Somebody masked the unit.
+    #[error("{UNIT_NAME} is masked: systemd was told never to start it")]
+    Masked,
+    /// systemd tried and failed.
+    #[error("systemd could not start {UNIT_NAME} (state {state}, result {result})")]
+    Failed {
+        /// The unit's `ActiveState`.
+        state: String,
+        /// The service's `Result`: `resources`, `exit-code`, `start-limit-hit`…
+        result: String,
+    },
+    /// Started, but systemd made no control group for it.
+    #[error("systemd started {UNIT_NAME} but made no control group for it ({path} is missing)", path = .path.display())]
+    NoGroup {
+        /// What would be there.
+        path: PathBuf,
+    },
+    /// systemd did not finish in time.
+    #[error("systemd did not start {UNIT_NAME} within {seconds} s (state {state})")]
+    Timeout {
+        /// How long was waited.
+        seconds: u64,
+        /// The unit's `ActiveState`, if systemd still tells it.
+        state: String,
+    },
+    /// Any other answer.
+    #[error("systemd did not {what}: {reason}")]
+    Answer {
+        /// What was asked.
+        what: &'static str,
+        /// The answer.
+        reason: String,
+    },
+}
+
+impl UnitError {
+    /// What to do about it, for a separate `hint:` line.
+    pub fn hint(&self) -> Option<String> {
+        Some(match self {
+            UnitError::NoBus { .. } => {
+                "systemctl start dbus.socket; where there is none: apt-get install dbus".to_owned()
+            }
+            UnitError::Denied { .. } => {
+                "call it as root, or let polkit allow org.freedesktop.systemd1.manage-units".to_owned()
+            }
+            UnitError::TooOld { .. } => {
+                "systemctl --version; Delegate= for such a service came with 218".to_owned()
+            }
+            UnitError::Masked => format!("systemctl unmask {UNIT_NAME}"),
+            UnitError::Failed { result, .. } if result == "resources" => format!(
+                "journalctl -u {UNIT_NAME}; it may hold processes from before it was stopped: systemd-cgls /{UNIT_SLICE}"
+            ),
+            UnitError::Failed { .. } | UnitError::Timeout { .. } => {
+                format!("systemctl status {UNIT_NAME}; journalctl -u {UNIT_NAME}")
+            }
+            UnitError::NoGroup { .. } => format!("systemctl status {UNIT_NAME}; systemd-cgls /{UNIT_SLICE}"),
+            UnitError::Answer { .. } => return None,
+        })
+    }
+}
+
+/// The unit of the system's service manager that a group belongs to, by its path from the hierarchy's root: the
+/// service, scope or other unit, or the slice where there is only that; `None` outside any unit. A user's own
+/// units belong to that user's `user@UID.service`.
+pub fn unit_of(path: &str) -> Option<String> {
+    let mut unit = None;
+    for part in path.split('/').filter(|part| !part.is_empty()) {
+        // systemd puts "_" before a name that would clash with a kernel file
+        let name = part.strip_prefix('_').unwrap_or(part);
+        if name.strip_suffix(".slice").is_some_and(|stem| !stem.is_empty()) {
+            unit = Some(name.to_owned());
+            continue;
+        }
+        let kinds = [".service", ".scope", ".mount", ".socket", ".swap"];
+        if kinds.iter().any(|kind| name.strip_suffix(kind).is_some_and(|stem| !stem.is_empty())) {
+            unit = Some(name.to_owned());
+        }
+        break;
+    }
+    unit
+}
+
+/// The property of a unit that stands for a setting, for `systemctl set-property UNIT PROPERTY=…`
+/// (systemd.resource-control(5)); `None` where systemd has none.
+pub fn unit_property(setting: &str) -> Option<&'static str> {
+    Some(match setting {
+        "cpu.weight" => "CPUWeight",
+        "cpu.max" => "CPUQuota",
+        "cpuset.cpus" => "AllowedCPUs",
+        "cpuset.mems" => "AllowedMemoryNodes",
+        "memory.min" => "MemoryMin",
+        "memory.low" => "MemoryLow",
+        "memory.high" => "MemoryHigh",
+        "memory.max" => "MemoryMax",
+        "memory.swap.max" => "MemorySwapMax",
+        "memory.zswap.max" => "MemoryZSwapMax",
+        "io.weight" => "IOWeight",
+        "io.latency" => "IODeviceLatencyTargetSec",
+        "pids.max" => "TasksMax",
+        "devices.allow" => "DeviceAllow",
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_group_is_told_by_the_unit_that_it_belongs_to() {
+        for (path, unit) in [
+            ("/system.slice/ssh.service", Some("ssh.service")),
+            ("system.slice/system-getty.slice/getty@tty1.service", Some("getty@tty1.service")),
+            ("/init.scope", Some("init.scope")),
+            ("/machine.slice/machine-a.scope/libvirt/emulator", Some("machine-a.scope")),
+            ("/user.slice/user-1000.slice/user@1000.service/app.slice/x.service", Some("user@1000.service")),
+            ("/user.slice/user-1000.slice", Some("user-1000.slice")),
+            ("/system.slice/_cpu.service", Some("cpu.service")),
+            ("/system.slice/db", Some("system.slice")),
+            ("/kubepods/burstable", None),
+            ("/.service", None),
+            ("/", None),
+        ] {
+            assert_eq!(unit_of(path).as_deref(), unit, "{path}");
+        }
+    }
+
+    #[test]
+    fn every_property_stands_for_a_setting_that_there_is() {
+        let named = settings::all().filter(|setting| unit_property(setting.name).is_some()).count();
+        assert_eq!(named, 14, "a property is named for a setting that the table does not have");
+    }
+}

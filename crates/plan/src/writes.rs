@@ -1,0 +1,75 @@
+//! From settings to the writes that give them, in order.
+
+use std::collections::HashMap;
+
+use crate::{Ask, Held, Place, PlanError, Write, ask::merges, order};
+
+/// The writes that give every group what is asked for, in an order that the kernel accepts.
+///
+/// # Errors
+/// [`PlanError`]: a value that the version can't hold, or two asks that contradict each other.
+pub fn writes(asks: &[Ask], held: Held<'_>) -> Result<Vec<Write>, PlanError> {
+    let mut drawn = Drawn::default();
+    for (index, ask) in in_table_order(asks) {
+        // what is about to be written counts as held: memory plus swap is told from the new memory limit
+        let current = |file: &str| drawn.latest(&ask.place, file).or_else(|| held(&ask.place, file));
+        let encoded = ask.found.encode(ask.place.version, &ask.value, &current);
+        let encoded = encoded.map_err(|error| PlanError::Encode { group: ask.group.to_string(), error })?;
+        for write in encoded {
+            let new =
+                Write { ask: index, place: ask.place.clone(), file: write.file, text: write.text, why: None };
+            drawn.add(new, asks)?;
+        }
+    }
+    let mut writes = drawn.writes;
+    order::order(&mut writes, held);
+    Ok(writes)
+}
+
+/// A setting that is told from another comes after it in the table.
+fn in_table_order(asks: &[Ask]) -> Vec<(usize, &Ask)> {
+    let rows: HashMap<&str, usize> =
+        settings::all().enumerate().map(|(row, setting)| (setting.name, row)).collect();
+    let mut sorted: Vec<(usize, &Ask)> = asks.iter().enumerate().collect();
+    sorted.sort_by_key(|(_, ask)| rows.get(ask.found.setting.name));
+    sorted
+}
+
+/// The writes so far, found by where they go.
+#[derive(Default)]
+struct Drawn {
+    writes: Vec<Write>,
+    by_file: HashMap<Place, HashMap<String, Vec<usize>>>,
+}
+
+impl Drawn {
+    fn latest(&self, place: &Place, file: &str) -> Option<String> {
+        let last = self.by_file.get(place)?.get(file)?.last()?;
+        Some(self.writes[*last].text.clone())
+    }
+
+    /// Adds a write; one that stands there already is not repeated, one that says otherwise is a contradiction.
+    fn add(&mut self, new: Write, asks: &[Ask]) -> Result<(), PlanError> {
+        let to_file = self.by_file.entry(new.place.clone()).or_default().entry(new.file.clone()).or_default();
+        match to_file
+            .iter()
+            .find(|index| self.writes[**index].has_target_of(&new))
+            .map(|index| &self.writes[*index])
+        {
+            Some(other) if other.text == new.text => Ok(()),
+            Some(other) if !merges(&new.file) => Err(PlanError::Contradiction {
+                group: asks[new.ask].group.to_string(),
+                first: asks[other.ask].found.name.clone(),
+                second: asks[new.ask].found.name.clone(),
+                file: new.file.clone(),
+                one: other.text.clone(),
+                other: new.text,
+            }),
+            _ => {
+                to_file.push(self.writes.len());
+                self.writes.push(new);
+                Ok(())
+            }
+        }
+    }
+}
