@@ -21,6 +21,7 @@ mod layout_studies;
 mod layouts;
 mod libcgroup;
 mod libcgroup_studies;
+mod modules;
 mod newcomers;
 mod permission;
 mod reference;
@@ -46,6 +47,7 @@ fn main() {
     let world = world::World::look();
     let trials = [
         architecture::trials(),
+        modules::trials(),
         permission::trials(&world),
         input::trials(&world),
         reference::trials(&world),
