@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStringExt;
 use kernel::GroupName;
 use layout::{Account, Condition, Controllers, Glob, Matcher, NamePattern, Origin, Process, Rule, Who};
 
-use crate::{Goal, Names};
+use crate::{Goal, Names, facts::last};
 
 /// Rules in order; the first that fits a process counts.
 #[derive(Debug, Clone)]
@@ -233,11 +233,6 @@ impl Program {
             Program::Glob(asked) => asked.fits(last(path)),
         }
     }
-}
-
-/// The part of a path behind its last slash.
-pub(crate) fn last(path: &[u8]) -> &[u8] {
-    path.rsplit(|byte| *byte == b'/').next().unwrap_or_default()
 }
 
 fn shown(matcher: &Matcher) -> String {

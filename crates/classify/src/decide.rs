@@ -4,10 +4,10 @@
 use std::borrow::Cow;
 
 use kernel::GroupName;
-use layout::{Code, Controllers, NamePattern};
+use layout::{Code, NamePattern};
 use system::Gone;
 
-use crate::{Facts, Names, Rules, compile::last};
+use crate::{Facts, Goal, GoalError, Names, Rules, facts::last};
 
 /// What the rules say of a process. Rules are counted from 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,37 +30,6 @@ pub enum Decision {
     To {
         /// The rule.
         rule: usize,
-    },
-}
-
-/// A group that a process belongs to, for some controllers.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Goal {
-    /// For which controllers.
-    pub controllers: Controllers,
-    /// The group's name as the rule has it: the name of its template.
-    pub pattern: NamePattern,
-    /// The group.
-    pub group: GroupName,
-}
-
-/// Why it can't be said to which group a process belongs.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum GoalError {
-    /// It ended.
-    #[error(transparent)]
-    Gone(#[from] Gone),
-    /// The process's facts make a name of it that no group can have.
-    #[error(
-        "the rule's target '{pattern}' does not expand to a valid group name for process {pid}: {reason}"
-    )]
-    Name {
-        /// The process.
-        pid: u32,
-        /// The name in the rule.
-        pattern: NamePattern,
-        /// Why not.
-        reason: String,
     },
 }
 

@@ -234,3 +234,8 @@ impl Facts for Known {
         known.map(|(_, relative)| relative.clone()).ok_or(Gone { pid })
     }
 }
+
+/// The part of a path behind its last slash.
+pub(crate) fn last(path: &[u8]) -> &[u8] {
+    path.rsplit(|byte| *byte == b'/').next().unwrap_or_default()
+}

@@ -12,7 +12,9 @@ mod control_groups;
 mod fits;
 
 mod decide;
+mod error;
 mod explain;
+mod goal;
 mod placed;
 
 mod goals;
@@ -25,12 +27,14 @@ mod told;
 pub use compile::{Rules, Unknown};
 pub use configuration::{Configuration, Files, Unreadable};
 pub use control_groups::{Membership, Memberships, Present};
-pub use decide::{Decision, Goal, GoalError};
+pub use decide::Decision;
+pub use error::Error;
 pub use explain::{Explained, Miss, Passed};
 pub use facts::{Facts, Known, Relative};
+pub use goal::{Goal, GoalError};
 pub use goals::seats;
 pub use names::Names;
-pub use place::{Error, Placed, Placer};
+pub use place::{Placed, Placer};
 pub use placed::{Memory, settle};
 pub use shells::{STRICT_SHELL, strict_shells};
 pub use sweep::{Made, sweep};

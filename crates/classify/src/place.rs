@@ -8,7 +8,7 @@ use layout::Desired;
 use system::Gone;
 
 use crate::{
-    Facts, Goal, GoalError, Made, Membership, Names, Present, Rules,
+    Error, Facts, Goal, Made, Membership, Names, Present, Rules,
     goals::{hierarchies, seats},
     make::Maker,
 };
@@ -28,66 +28,6 @@ pub struct Placed {
     pub groups: Vec<(GroupName, std::path::PathBuf)>,
     /// The same as it will be seen.
     pub present: Present,
-}
-
-/// Why a process was not put where it belongs.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Error {
-    /// It is not known where that is, or the process ended.
-    #[error(transparent)]
-    Goal(#[from] GoalError),
-    /// A group, a controller or the kernel refused.
-    #[error(transparent)]
-    Kernel(#[from] kernel::Error),
-    /// A template's settings were refused.
-    #[error(transparent)]
-    Apply(#[from] apply::Error),
-    /// A template's value can't be had on this machine.
-    #[error("group '{group}', which a rule needs, can't be made: {error}")]
-    Value {
-        /// The group.
-        group: GroupName,
-        /// What is wrong.
-        error: settings::ValueError,
-    },
-    /// A template's CPUs or memory nodes can't be had.
-    #[error("group '{group}', which a rule needs, can't be made: {why}")]
-    Cpus {
-        /// The group.
-        group: GroupName,
-        /// Why not.
-        why: String,
-    },
-    /// A template's owner is not known.
-    #[error("{0}")]
-    Nobody(String),
-}
-
-impl Error {
-    /// What to do about it.
-    pub fn hint(&self) -> Option<String> {
-        match self {
-            Error::Kernel(error) => error.hint(),
-            Error::Apply(error) => error.hint(),
-            Error::Value { error, .. } => error.hint(),
-            Error::Goal(_) | Error::Cpus { .. } | Error::Nobody(_) => None,
-        }
-    }
-
-    /// The process, if all that is wrong is that it ended.
-    pub fn gone(&self) -> Option<Gone> {
-        match self {
-            Error::Goal(GoalError::Gone(gone)) => Some(*gone),
-            Error::Kernel(kernel::Error::NoProcess { pid }) => Some(Gone { pid: *pid }),
-            _ => None,
-        }
-    }
-}
-
-impl From<Gone> for Error {
-    fn from(gone: Gone) -> Error {
-        Error::Goal(gone.into())
-    }
 }
 
 impl<'p> Placer<'p> {

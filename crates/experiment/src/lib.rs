@@ -39,4 +39,4 @@ pub use reproducible::leave_out;
 pub use results::Results;
 pub use schema::{results_schema, schema};
 pub use times::{Lengths, seconds, within};
-pub use unit::FigureUnits;
+pub use unit::{FigureUnits, figures};

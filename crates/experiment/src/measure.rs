@@ -1,14 +1,12 @@
 //! The figure of a measure, worked out of what a run recorded: sums, one quotient, quantiles of latencies, and means
 //! over a part of the run. Never asks the machine and never guesses: what was not recorded is an error.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::time::Duration;
 
 use crate::{
-    Experiment,
     file::Measure,
     results::{Latency, Run, Series},
     times::{seconds, within},
-    unit::{self, FigureUnits},
 };
 
 /// A measure as it is worked out: the sum of some figures, by the sum of others.
@@ -144,24 +142,6 @@ impl MeasureError {
 }
 
 const QUANTILES: &str = "mean, min, p50, p95, p99, p999, max";
-
-/// All measures of a run that have a figure, each in its unit, for [`Run::figures`], and why the others have none.
-pub fn figures(
-    experiment: &Experiment,
-    run: &Run,
-    units: FigureUnits<'_>,
-) -> (BTreeMap<String, f64>, Vec<MeasureError>) {
-    let (mut known, mut errors) = (BTreeMap::new(), Vec::new());
-    for measure in &experiment.measure {
-        // a unit that does not fit was refused when the file was checked
-        let factor = unit::factor(experiment, measure, units).unwrap_or(1.0);
-        match figure(measure, run) {
-            Ok(figure) => _ = known.insert(measure.name.clone(), figure * factor),
-            Err(error) => errors.push(error),
-        }
-    }
-    (known, errors)
-}
 
 /// A measure's figure in one run, in the unit that it was recorded in.
 ///
@@ -389,6 +369,8 @@ fn series<'r>(measure: &Measure, run: &'r Run, name: &str) -> Result<&'r Series,
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
     use crate::{file::Better, results::EventDone};
 

@@ -1,9 +1,24 @@
 //! Why a comparison has its word, in one sentence with numbers. Never says "the same" of what is only not
 //! significant.
 
-use statistics::{LEAST_RUNS, LEVEL, Reason, Word, smallest_p};
+use statistics::{Compared, LEAST_RUNS, LEVEL, Limits, Reason, Word, smallest_p};
 
-use crate::{summary::Story, unit};
+use crate::unit;
+
+/// All that the reason of a verdict is reported from.
+pub(crate) struct Story<'a> {
+    pub compared: &'a Compared,
+    pub word: Word,
+    pub p_holm: Option<f64>,
+    /// Over how many tests Holm's correction goes.
+    pub tests: usize,
+    pub limits: &'a Limits,
+    /// Of the baseline and the condition.
+    pub names: (&'a str, &'a str),
+    /// Their coefficients of variation.
+    pub variations: (Option<f64>, Option<f64>),
+    pub unit: &'a str,
+}
 
 pub(crate) fn reason(story: &Story<'_>) -> String {
     match story.word {

@@ -8,7 +8,7 @@ use crate::{
     design::{self, CellKey},
     file::{self, Better, Measure, Published, applies},
     measure::names,
-    reason::reason,
+    reason::{Story, reason},
     results::{Cell, Comparison, Design, Run, TargetReached, Verdict},
 };
 
@@ -214,21 +214,6 @@ fn compared(
         published: published_ratio(experiment, pair),
         note: requested.note.clone(),
     }
-}
-
-/// All that the reason of a verdict is reported from.
-pub(crate) struct Story<'a> {
-    pub compared: &'a Compared,
-    pub word: Word,
-    pub p_holm: Option<f64>,
-    /// Over how many tests Holm's correction goes.
-    pub tests: usize,
-    pub limits: &'a Limits,
-    /// Of the baseline and the condition.
-    pub names: (&'a str, &'a str),
-    /// Their coefficients of variation.
-    pub variations: (Option<f64>, Option<f64>),
-    pub unit: &'a str,
 }
 
 /// "Faster" is better, whichever way that is.

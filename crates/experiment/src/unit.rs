@@ -1,10 +1,13 @@
 //! The unit of a measure: what its figure is in by itself, and how that becomes the unit that the file names. A unit that
 //! does not fit the figure is refused with those that do; none is ever a label alone. Pure.
 
+use std::collections::BTreeMap;
+
 use crate::{
     Experiment,
     file::Measure,
-    measure::{self, Formula, SETTLE, extreme_names},
+    measure::{self, Formula, MeasureError, SETTLE, extreme_names},
+    results::Run,
 };
 
 /// What a figure is made of: seconds and bytes, each above or below, and how many of them one is.
@@ -170,6 +173,24 @@ fn of_figure(experiment: &Experiment, name: &str, units: FigureUnits<'_>) -> Opt
             _ => PLAIN,
         }),
     }
+}
+
+/// All measures of a run that have a figure, each in its unit, for [`Run::figures`], and why the others have none.
+pub fn figures(
+    experiment: &Experiment,
+    run: &Run,
+    units: FigureUnits<'_>,
+) -> (BTreeMap<String, f64>, Vec<MeasureError>) {
+    let (mut known, mut errors) = (BTreeMap::new(), Vec::new());
+    for of in &experiment.measure {
+        // a unit that does not fit was refused when the file was checked
+        let factor = factor(experiment, of, units).unwrap_or(1.0);
+        match measure::figure(of, run) {
+            Ok(figure) => _ = known.insert(of.name.clone(), figure * factor),
+            Err(error) => errors.push(error),
+        }
+    }
+    (known, errors)
 }
 
 #[cfg(test)]

@@ -4,11 +4,13 @@ use std::collections::BTreeMap;
 
 use units::{Bytes, Limit, Micros, Nanos};
 
-use crate::encode::Files;
 use crate::names::Found;
 use crate::rule::rule;
 use crate::setting::{Access, Binding, Codec, Kind, Side, Version};
 use crate::value::{CpuMax, DeviceNumber, Hundredths, Value};
+
+/// The present text of one of the group's files; `None` if there is no such file.
+pub(crate) type Files<'a> = &'a dyn Fn(&str) -> Option<String>;
 
 /// From here on a v1 memory limit is none: `LONG_MAX` rounded down to a page of at most 64 KiB.
 const V1_UNLIMITED: u64 = 0x7fff_ffff_ffff_0000;

@@ -5,14 +5,11 @@ use std::collections::BTreeMap;
 
 use units::{Limit, Micros};
 
-use crate::decode;
+use crate::decode::{self, Files};
 use crate::names::Found;
 use crate::rule::{DeviceClass, DeviceRule};
 use crate::setting::{Access, Binding, Codec, Kind, OutOfRange, Range, Side, Version};
 use crate::value::{CpuMax, DeviceNumber, Hundredths, Value};
-
-/// The present text of one of the group's files; `None` if there is no such file.
-pub(crate) type Files<'a> = &'a dyn Fn(&str) -> Option<String>;
 
 /// One write to one file of a group.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]

@@ -8,7 +8,6 @@ use std::{
 use experiment::{
     Experiment, Lengths, Results,
     design::{self, Planned},
-    measure,
     results::{Environment, Run, SCHEMA},
     summary,
 };
@@ -55,7 +54,7 @@ pub(super) fn runs(
                 ..Run::default()
             };
             let mut run = bench.run(cell, numbers)?;
-            (run.figures, _) = measure::figures(experiment, &run, &figure_unit); // its cell says if one is missing
+            (run.figures, _) = experiment::figures(experiment, &run, &figure_unit); // its cell says if one is missing
             store.add(&run)?;
             if let Some(why) = &run.rejected {
                 (request.progress)(&Step::Rejected(why));
