@@ -62,7 +62,7 @@ pub use record::{
 };
 pub use recover::{Recovered, Recovery, is_undone, recover};
 pub use state::{Lock, STATE, STATE_VARIABLE, State, state_directory};
-pub use status::{Drift, GroupStatus, SettingStatus, Task, status};
+pub use status::{Drift, GroupStatus, SettingStatus, Task, status, unknown};
 pub use stayed::Stayed;
 pub use system::{Running, System};
 pub use undo::{history, undo};

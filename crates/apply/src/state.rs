@@ -10,6 +10,7 @@ use std::{
 };
 
 use rustix::fs::FlockOperation;
+use units::hint::Command;
 
 use crate::{
     Failure,
@@ -161,6 +162,11 @@ impl State {
         Ok(record)
     }
 
+    /// The record of a generation that is in effect; `None` if somebody moved it away, as it was damaged.
+    pub(crate) fn record_in_effect(&self, generation: u32) -> Result<Option<Record>, Failure> {
+        self.is_there(generation).then(|| self.record(generation)).transpose()
+    }
+
     /// The one that is under way.
     pub(crate) fn journal(&self, generation: u32) -> Result<Record, Failure> {
         let path = self.file(generation, JOURNAL);
@@ -220,6 +226,14 @@ impl State {
     /// Is there a file of this finished generation?
     pub(crate) fn is_there(&self, generation: u32) -> bool {
         self.file(generation, FINISHED).exists()
+    }
+
+    /// Is there a file of this generation that only others may read?
+    pub(crate) fn is_denied(&self, generation: u32) -> bool {
+        [FINISHED, JOURNAL].iter().any(|suffix| {
+            let opened = File::open(self.file(generation, suffix));
+            opened.is_err_and(|error| error.kind() == ErrorKind::PermissionDenied)
+        })
     }
 
     /// Was this generation confirmed?
@@ -468,10 +482,9 @@ fn distrusted(directory: &Path) -> String {
 }
 
 fn moved_away(path: &Path) -> String {
-    let path = path.display();
-    format!(
-        "what that generation changed is not known any more; compare ringfence status with the layout, then move the file away: mv {path} {path}.damaged"
-    )
+    let path = path.to_string_lossy();
+    let command = Command::new("mv").arg(&path).arg(format!("{path}.damaged"));
+    format!("to go on without what it recorded: {command}; then compare: ringfence status LAYOUT")
 }
 
 fn damaged(path: PathBuf, damage: &Damage) -> Failure {

@@ -192,7 +192,7 @@ pub fn status(state: &State, target: Target<'_>) -> Result<Vec<GroupStatus>, Fai
     let mut asked: BTreeMap<String, Asked> = BTreeMap::new();
     let mut dropped = None;
     for generation in in_effect {
-        let record = state.record(generation)?;
+        let Some(record) = state.record_in_effect(generation)? else { continue };
         add(&record, target, &mut asked);
         dropped = Some(record.head).filter(|head| head.layout).or(dropped);
     }
@@ -246,6 +246,16 @@ pub fn status(state: &State, target: Target<'_>) -> Result<Vec<GroupStatus>, Fai
         !group.directories.is_empty() || !group.settings.is_empty() || !group.drift.is_empty()
     };
     Ok(all.filter(is_there).collect())
+}
+
+/// The generations in effect whose records were moved away: what they changed is not known.
+///
+/// # Errors
+/// [`Failure::State`].
+pub fn unknown(state: &State, target: Target<'_>) -> Result<Vec<u32>, Failure> {
+    let last = state.last()?.filter(|last| last.head.boot == target.system.boot());
+    let in_effect = last.iter().flat_map(Summary::in_effect).copied();
+    Ok(in_effect.filter(|generation| !state.is_there(*generation)).collect())
 }
 
 /// What the last layout does not decide about is asked for by nobody, whatever earlier ones wrote.

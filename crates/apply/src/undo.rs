@@ -73,23 +73,29 @@ pub(crate) fn undo_recovered(
     let common = now.iter().zip(&wanted).take_while(|(one, other)| one == other).count();
     let mut steps = Steps::new(target);
     let tried = steps.take_up(&stayed, &wanted, state)?;
-    for &generation in &wanted {
+    for &generation in wanted.iter().filter(|generation| state.is_there(**generation)) {
         let head = state.summary(generation)?.head;
         steps.adopted.extend(head.dropped.adopted.iter().filter_map(|place| head.here(place, target.host)));
     }
     let undone: BTreeSet<u32> =
         now[common..].iter().copied().chain(tried.iter().map(|stayed| stayed.generation)).collect();
     for &generation in undone.iter().rev() {
+        let record = state.record_in_effect(generation)?;
         if now[common..].contains(&generation) {
-            steps.back(&state.record(generation)?);
+            match &record {
+                Some(record) => steps.back(record),
+                None => steps.left.push(unrecorded(generation)),
+            }
         }
         let of_it: Vec<&Stayed> = tried.iter().filter(|stayed| stayed.generation == generation).collect();
         // a record that was pruned has nothing of its own to add
-        let record = state.is_there(generation).then(|| state.record(generation)).transpose()?;
         steps.back_again(generation, &of_it, record.as_ref());
     }
     for &generation in &wanted[common..] {
-        steps.again(&state.record(generation)?);
+        match state.record_in_effect(generation)? {
+            Some(record) => steps.again(&record),
+            None => steps.left.push(unrecorded(generation)),
+        }
     }
     steps.inherit_sets();
     let change = Change {
@@ -105,6 +111,10 @@ pub(crate) fn undo_recovered(
     };
     let meta = Meta { confirm_within: None, ..meta.clone() };
     carry_out(lock, target, change, &meta)
+}
+
+fn unrecorded(generation: u32) -> String {
+    format!("what generation {generation} changed is not known: its record was moved away")
 }
 
 fn in_effect_after(state: &State, asked: u32, last: u32, boot: &str) -> Result<Vec<u32>, Failure> {
@@ -220,7 +230,7 @@ impl<'t> Steps<'t> {
     /// Does a generation after `since` that stays in effect change the group or one below it?
     fn is_used(&self, place: &Place, wanted: &[u32], since: u32, state: &State) -> Result<bool, Failure> {
         for &later in wanted.iter().filter(|later| **later > since) {
-            let record = state.record(later)?;
+            let Some(record) = state.record_in_effect(later)? else { continue };
             let now = record.hierarchies(self.performer.host());
             let adopted = record.head.dropped.adopted.iter();
             let places = record.entries.iter().filter_map(|entry| entry.act.place()).chain(adopted);
