@@ -2,21 +2,25 @@
 //! other change and make a generation of their own. Nothing is killed: a group with tasks in it stays, is told, and is
 //! taken up again by the next undo.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::PathBuf,
+};
 
 use kernel::{Hierarchy, Seat};
 use plan::{Dropped, Outsider, Ownership, Place};
 use units::group_path;
 
 use crate::{
-    Failure, Lock, Outcome, State, Target,
+    Drift, Failure, GroupStatus, Lock, Outcome, State, Target,
     before::DEVICES_V1,
-    execute::{Change, Meta, carry_out},
+    execute::{Change, Difference, Meta, carry_out},
     inverse,
     perform::Performer,
     record::{Act, Affinity, Before, Entry, Kind, Record, Spot},
     recover::{is_undone, recover},
     rollback::is_so,
+    status::status,
     stayed::Stayed,
 };
 
@@ -98,6 +102,8 @@ pub(crate) fn undo_recovered(
         }
     }
     steps.inherit_sets();
+    let directory = |place: &Place| PathBuf::from(steps.performer.directory(place));
+    let written = steps.written.iter().map(|(place, file)| directory(place).join(file)).collect();
     let change = Change {
         kind: Kind::Undo { to },
         sources: steps.sources,
@@ -110,7 +116,29 @@ pub(crate) fn undo_recovered(
         stayed: Some(steps.stayed),
     };
     let meta = Meta { confirm_within: None, ..meta.clone() };
-    carry_out(lock, target, change, &meta)
+    let outcome = carry_out(lock, target, change, &meta)?;
+    Ok(Outcome { foreign: foreign(state, target, &written), ..outcome })
+}
+
+/// What an undo brought back that a generation in effect did not apply: `status` shows it as drift.
+fn foreign(state: &State, target: Target<'_>, written: &BTreeSet<PathBuf>) -> Vec<Difference> {
+    // it is undone, whatever can be said of it
+    let groups = status(state, target).unwrap_or_default();
+    let changed = groups.into_iter().flat_map(|GroupStatus { group, drift, .. }| {
+        drift.into_iter().filter_map(move |drift| match drift {
+            Drift::Changed { file, asked, held: Some(held) } => Some((group.clone(), file, asked, held)),
+            _ => None,
+        })
+    });
+    let restored = changed.filter(|(_, file, ..)| written.contains(file));
+    let difference = |(group, file, asked, held): (String, PathBuf, String, String)| Difference {
+        group,
+        file: file.display().to_string(),
+        asked,
+        held,
+        reason: "somebody else had set it before the change that is undone".to_owned(),
+    };
+    restored.map(difference).collect()
 }
 
 fn unrecorded(generation: u32) -> String {
