@@ -61,7 +61,7 @@ pub use record::{
     Act, Affinity, Before, By, Ending, Entry, Head, Kind, Record, Result as End, Spot, Summary,
 };
 pub use recover::{Recovered, Recovery, is_undone, recover};
-pub use state::{Lock, STATE, STATE_VARIABLE, State, state_directory};
+pub use state::{Lock, STATE, STATE_VARIABLE, State, Watch, state_directory};
 pub use status::{Drift, GroupStatus, SettingStatus, Task, status, unknown};
 pub use stayed::Stayed;
 pub use system::{Running, System};

@@ -51,6 +51,15 @@ pub struct State {
     directory: PathBuf,
 }
 
+/// The file that processes have locked which undo what nobody confirms.
+const WATCH: &str = "watch";
+
+/// What [`State::watch`] shows; gone with the process.
+#[derive(Debug)]
+pub struct Watch {
+    _file: File,
+}
+
 /// The right to change: held by one process at a time, gone with its death.
 #[derive(Debug)]
 pub struct Lock {
@@ -124,6 +133,31 @@ impl State {
         // for whoever waits; not being able to tell him is no reason to stop
         let _ = file.set_len(0).and_then(|()| file.write_all(format!("{}\n", std::process::id()).as_bytes()));
         Ok(Lock { state: self.clone(), _file: file })
+    }
+
+    /// Shows, for as long as the answer lives, that this process undoes what nobody confirms.
+    ///
+    /// # Errors
+    /// [`Failure::State`].
+    pub fn watch(&self) -> Result<Watch, Failure> {
+        let path = self.directory.join(WATCH);
+        let file = private().create(true).truncate(false).open(&path);
+        let file = file.map_err(|error| failed("open", &path, &error))?;
+        let locked = rustix::fs::flock(&file, FlockOperation::LockShared);
+        locked.map_err(|errno| failed("lock", &path, &errno.into()))?;
+        Ok(Watch { _file: file })
+    }
+
+    /// Is there a process that [watches](State::watch)? `None` if the caller may not know.
+    pub(crate) fn is_watched(&self) -> Option<bool> {
+        match File::open(self.directory.join(WATCH)) {
+            Ok(file) => {
+                let tried = rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive);
+                Some(tried == Err(rustix::io::Errno::WOULDBLOCK))
+            }
+            Err(error) if error.kind() == ErrorKind::NotFound => Some(false),
+            Err(_) => None,
+        }
     }
 
     /// The numbers of the finished generations, ascending.

@@ -69,7 +69,7 @@ pub fn status(args: &args::Status, as_json: bool) -> Result<u8, Failure> {
         let mut text = unfinished.as_ref().map(|found| page.interrupted(found)).unwrap_or_default();
         if let Some(pending) = &pending {
             let words = waiting(pending);
-            text.push_str(&if pending.overdue { page.paint.bad(&words) } else { words });
+            text.push_str(&if pending.overdue || pending.unwatched { page.paint.bad(&words) } else { words });
             text.push('\n');
         }
         for generation in &unknown {
@@ -90,7 +90,7 @@ pub fn status(args: &args::Status, as_json: bool) -> Result<u8, Failure> {
         output::text(&text)?;
     }
     let is_broken = unfinished.is_some_and(|unfinished| !unfinished.lives);
-    let is_broken = is_broken || pending.is_some_and(|pending| pending.overdue);
+    let is_broken = is_broken || pending.is_some_and(|pending| pending.overdue || pending.unwatched);
     let as_applied = !drifted
         && !is_broken
         && unknown.is_empty()
@@ -139,6 +139,11 @@ pub fn waiting(pending: &Pending) -> String {
         );
     }
     let seconds = pending.remaining.as_secs() + 1;
+    if pending.unwatched {
+        return format!(
+            "generation {generation} is not confirmed, and no process is left that would undo it in {seconds} s: it stays in effect until the next ringfence command that changes something, or until ringfenced starts. To undo it now: ringfence undo; to confirm it: ringfence confirm {generation}"
+        );
+    }
     format!(
         "generation {generation} will be undone in {seconds} s unless you run: ringfence confirm {generation}"
     )
