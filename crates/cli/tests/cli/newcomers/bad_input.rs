@@ -16,6 +16,7 @@ pub const ON_GROUPS: &[Case] = &[
     ("plan does not say that nothing is to be done while processes are outside", outside),
     ("a damaged record between others can be left out, as its hint says", damaged_between),
     ("a history that another user may not read is not called damaged", unreadable),
+    ("A14: the daemon says a hint once", hints_of_the_daemon),
     ("R2: plan shows that a change waits for its confirmation", pending),
 ];
 
@@ -212,4 +213,13 @@ fn unreadable(desk: &mut Desk) {
         says(&error, &["0001.jsonl: permission denied", "hint: that takes root"]);
         assert!(!error.contains("damaged"), "{error}");
     }
+}
+
+/// A14: "hint: did you mean match?" came twice.
+fn hints_of_the_daemon(desk: &mut Desk) {
+    desk.write("l.toml", "[groups.{g}]\nmtch = [{ user = \"root\" }]\npids.max = 5\n");
+    let (code, out, error) = desk.run("daemon --layout {d}/l.toml --no-socket {s}");
+    assert_eq!((code, out.as_str()), (1, ""), "{error}");
+    says(&error, &["unknown key 'mtch'", "hint: did you mean match?"]);
+    assert_eq!(error.matches("hint: ").count(), 1, "{error}");
 }
