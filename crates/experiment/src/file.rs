@@ -146,10 +146,10 @@ pub struct StudyMachine {
     /// NUMA nodes it had.
     #[serde(default = "one")]
     pub nodes: u32,
-    /// Less than so many NUMA nodes here: the experiment can't be made.
+    /// NUMA nodes that the experiment needs here at least.
     #[serde(default = "one")]
     pub needs_nodes: u32,
-    /// Less than so many CPUs here: the experiment can't be made.
+    /// CPUs that the experiment needs here at least.
     #[serde(default = "one")]
     pub needs_cpus: u32,
 }
@@ -180,7 +180,7 @@ pub struct Cpus {
     pub node: Option<u32>,
     /// Of this other set instead of the machine: as large a share of its CPUs as the study's had.
     pub within: Option<String>,
-    /// As many CPUs as the study's had, where there are so many: for a load that does not grow with the machine.
+    /// As many CPUs as the study's had, if this machine has them: for a load that does not grow with the machine.
     #[serde(default)]
     pub as_many: bool,
 }
