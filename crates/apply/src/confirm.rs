@@ -49,6 +49,8 @@ pub struct Pending {
     pub remaining: Duration,
     /// Is the time over? Then the process that should have undone it failed or was killed.
     pub overdue: bool,
+    /// No process waits to undo it, neither its own nor a daemon: it stays until the next command that changes something.
+    pub unwatched: bool,
 }
 
 fn millis<S: serde::Serializer>(duration: &Duration, to: S) -> Result<S::Ok, S::Error> {
@@ -65,6 +67,7 @@ pub fn pending(state: &State, target: Target<'_>) -> Result<Option<Pending>, Fai
         generation: last.head.generation,
         remaining,
         overdue: remaining.is_zero(),
+        unwatched: state.is_watched() == Some(false),
     };
     Ok(remaining(state, &last, target).map(pending))
 }
@@ -118,6 +121,7 @@ pub fn revert_unless_confirmed(
     // refused only to the leader of a process group, which has no shell above it either
     let _ = rustix::process::setsid();
     leave_groups(target);
+    let _watch = state.watch(); // without it, only what is said of this process is not known
     let answered = std::io::stdout().write_all(b"\n").and_then(|()| std::io::stdout().flush());
     answered.map_err(|error| failed("answer the process that changes", state.directory(), &error))?;
     wait_until_made(state, target, generation, seconds);

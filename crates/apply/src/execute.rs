@@ -46,12 +46,21 @@ pub struct Outcome {
     pub unmoved: Vec<Unmoved>,
     /// What was left alone by an undo, each with the reason.
     pub left: Vec<String>,
+    /// Values of others that an undo brought back: they were set between a generation in effect and the one undone.
+    pub foreign: Vec<Difference>,
 }
 
 impl Outcome {
     /// Of a request that had nothing to do.
     pub fn nothing() -> Outcome {
-        Outcome { generation: None, steps: 0, differences: Vec::new(), unmoved: Vec::new(), left: Vec::new() }
+        Outcome {
+            generation: None,
+            steps: 0,
+            differences: Vec::new(),
+            unmoved: Vec::new(),
+            left: Vec::new(),
+            foreign: Vec::new(),
+        }
     }
 }
 
@@ -188,6 +197,7 @@ pub(crate) fn carry_out(
         differences: Vec::new(),
         unmoved: Vec::new(),
         left: change.left,
+        foreign: Vec::new(),
     };
     let mut refused = Vec::new();
     let sources = matches!(change.kind, Kind::Undo { .. }).then_some(change.sources.as_slice());

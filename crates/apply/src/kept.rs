@@ -59,7 +59,7 @@ impl Kept {
 /// All generations, oldest first.
 ///
 /// # Errors
-/// [`Failure::State`] if the directory can't be listed.
+/// [`Failure::State`] if the directory can't be listed, or the caller may not read what is in it.
 pub fn kept(state: &State) -> Result<Vec<Kept>, Failure> {
     // before the others: it may become one of them meanwhile
     let unfinished = state.unfinished()?;
@@ -68,7 +68,11 @@ pub fn kept(state: &State) -> Result<Vec<Kept>, Failure> {
         finished.iter().filter_map(|generation| finished_one(state, *generation)).collect();
     let unfinished = unfinished.filter(|generation| !finished.contains(generation));
     all.extend(unfinished.and_then(|generation| unfinished_one(state, generation)));
-    Ok(all)
+    let denied = |kept: &Kept| match kept {
+        Kept::Damaged { generation, failure } if state.is_denied(*generation) => Some(failure.clone()),
+        _ => None,
+    };
+    all.iter().find_map(denied).map_or(Ok(all), Err)
 }
 
 fn finished_one(state: &State, generation: u32) -> Option<Kept> {

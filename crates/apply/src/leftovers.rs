@@ -90,7 +90,7 @@ fn layouts(state: &State, target: Target<'_>) -> Result<Vec<Record>, Failure> {
     };
     let mut records = Vec::new();
     for generation in last.in_effect() {
-        if state.summary(*generation)?.head.layout {
+        if state.is_there(*generation) && state.summary(*generation)?.head.layout {
             records.push(state.record(*generation)?);
         }
     }

@@ -20,6 +20,7 @@ mod record;
 mod state;
 
 mod before;
+mod drift;
 mod execute;
 mod journal;
 mod prune;
@@ -43,6 +44,7 @@ mod status;
 pub use change::{Change, set};
 pub use confirm::{Pending, Verdict, confirm, execute_unless_reverted, pending, revert_unless_confirmed};
 pub use copy::copies;
+pub use drift::{Drift, Split};
 pub use error::Error;
 pub use execute::{Difference, Meta, Outcome, Unmoved, execute};
 pub use failure::Failure;
@@ -61,8 +63,8 @@ pub use record::{
     Act, Affinity, Before, By, Ending, Entry, Head, Kind, Record, Result as End, Spot, Summary,
 };
 pub use recover::{Recovered, Recovery, is_undone, recover};
-pub use state::{Lock, STATE, STATE_VARIABLE, State, state_directory};
-pub use status::{Drift, GroupStatus, SettingStatus, Task, status};
+pub use state::{Lock, STATE, STATE_VARIABLE, State, Watch, state_directory};
+pub use status::{GroupStatus, SettingStatus, Task, status, unknown};
 pub use stayed::Stayed;
 pub use system::{Running, System};
 pub use undo::{history, undo};

@@ -73,6 +73,28 @@ impl Membership {
     }
 }
 
+/// A thread, and its group in each hierarchy of v1.
+pub(crate) type Thread = (u32, Vec<Option<String>>);
+
+/// The threads of those processes that have several: on v1 each may be in another group.
+pub(crate) fn threads(host: &Host, processes: &BTreeSet<u32>) -> BTreeMap<u32, Vec<Thread>> {
+    let of_v1 = |at: &Hierarchy| at.version == Version::V1;
+    if !host.hierarchies().iter().any(of_v1) {
+        return BTreeMap::new();
+    }
+    let groups = |thread: u32| {
+        let groups = host.kernel().groups_of(host.hierarchies(), thread).ok()?; // it ended
+        let below = host.hierarchies().iter().zip(groups);
+        let paths = below.map(|(at, path)| at.below_mount(&path.filter(|_| of_v1(at))?)).collect();
+        Some((thread, paths))
+    };
+    let several = processes.iter().filter_map(|pid| {
+        let threads = host.kernel().threads(*pid).ok().filter(|threads| threads.len() > 1)?;
+        Some((*pid, threads.into_iter().filter_map(groups).collect()))
+    });
+    several.collect()
+}
+
 /// A group in which a process stays, in a v1 hierarchy that another group of it is not in.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct StaysIn {

@@ -10,6 +10,7 @@ use std::{
 };
 
 use rustix::fs::FlockOperation;
+use units::hint::Command;
 
 use crate::{
     Failure,
@@ -48,6 +49,15 @@ const RETRY: Duration = Duration::from_millis(20);
 #[derive(Debug, Clone)]
 pub struct State {
     directory: PathBuf,
+}
+
+/// The file that processes have locked which undo what nobody confirms.
+const WATCH: &str = "watch";
+
+/// What [`State::watch`] shows; gone with the process.
+#[derive(Debug)]
+pub struct Watch {
+    _file: File,
 }
 
 /// The right to change: held by one process at a time, gone with its death.
@@ -125,6 +135,31 @@ impl State {
         Ok(Lock { state: self.clone(), _file: file })
     }
 
+    /// Shows, for as long as the answer lives, that this process undoes what nobody confirms.
+    ///
+    /// # Errors
+    /// [`Failure::State`].
+    pub fn watch(&self) -> Result<Watch, Failure> {
+        let path = self.directory.join(WATCH);
+        let file = private().create(true).truncate(false).open(&path);
+        let file = file.map_err(|error| failed("open", &path, &error))?;
+        let locked = rustix::fs::flock(&file, FlockOperation::LockShared);
+        locked.map_err(|errno| failed("lock", &path, &errno.into()))?;
+        Ok(Watch { _file: file })
+    }
+
+    /// Is there a process that [watches](State::watch)? `None` if the caller may not know.
+    pub(crate) fn is_watched(&self) -> Option<bool> {
+        match File::open(self.directory.join(WATCH)) {
+            Ok(file) => {
+                let tried = rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive);
+                Some(tried == Err(rustix::io::Errno::WOULDBLOCK))
+            }
+            Err(error) if error.kind() == ErrorKind::NotFound => Some(false),
+            Err(_) => None,
+        }
+    }
+
     /// The numbers of the finished generations, ascending.
     pub(crate) fn finished(&self) -> Result<Vec<u32>, Failure> {
         self.numbers(FINISHED)
@@ -159,6 +194,11 @@ impl State {
             return Err(damaged(path, &Damage::end_is_missing()));
         }
         Ok(record)
+    }
+
+    /// The record of a generation that is in effect; `None` if somebody moved it away, as it was damaged.
+    pub(crate) fn record_in_effect(&self, generation: u32) -> Result<Option<Record>, Failure> {
+        self.is_there(generation).then(|| self.record(generation)).transpose()
     }
 
     /// The one that is under way.
@@ -220,6 +260,14 @@ impl State {
     /// Is there a file of this finished generation?
     pub(crate) fn is_there(&self, generation: u32) -> bool {
         self.file(generation, FINISHED).exists()
+    }
+
+    /// Is there a file of this generation that only others may read?
+    pub(crate) fn is_denied(&self, generation: u32) -> bool {
+        [FINISHED, JOURNAL].iter().any(|suffix| {
+            let opened = File::open(self.file(generation, suffix));
+            opened.is_err_and(|error| error.kind() == ErrorKind::PermissionDenied)
+        })
     }
 
     /// Was this generation confirmed?
@@ -468,10 +516,9 @@ fn distrusted(directory: &Path) -> String {
 }
 
 fn moved_away(path: &Path) -> String {
-    let path = path.display();
-    format!(
-        "what that generation changed is not known any more; compare ringfence status with the layout, then move the file away: mv {path} {path}.damaged"
-    )
+    let path = path.to_string_lossy();
+    let command = Command::new("mv").arg(&path).arg(format!("{path}.damaged"));
+    format!("to go on without what it recorded: {command}; then compare: ringfence status LAYOUT")
 }
 
 fn damaged(path: PathBuf, damage: &Damage) -> Failure {

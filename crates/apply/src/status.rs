@@ -8,13 +8,13 @@ use std::{
 
 use plan::{Owned, Ownership, Place, is_by_key, target_key};
 use serde::Serialize;
-use settings::Value;
-use units::{CpuSet, Limit};
+use settings::{Value, Version};
+use units::{CpuSet, Limit, group_path};
 
 use crate::{
-    Failure, State, Target,
+    Drift, Failure, Split, State, Target,
     held::get,
-    membership::Membership,
+    membership::{Membership, Thread, threads},
     ownership,
     perform::{Performer, name},
     record::{Act, Before, Entry, Head, Record, Summary},
@@ -68,106 +68,6 @@ pub struct SettingStatus {
     pub as_asked: bool,
 }
 
-/// How a group is not as asked.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(tag = "drift", rename_all = "kebab-case")]
-pub enum Drift {
-    /// Somebody changed a value.
-    Changed {
-        /// The file's path.
-        file: PathBuf,
-        /// What was asked.
-        asked: String,
-        /// What it holds; `None` if it can't be read any more.
-        held: Option<String>,
-    },
-    /// Somebody gave a file, or a directory, to another, or changed its mode.
-    Owner {
-        /// Its path.
-        file: PathBuf,
-        /// What was asked: `user 1000, mode 660`.
-        asked: String,
-        /// What of that it has.
-        held: String,
-    },
-    /// Somebody removed it.
-    Gone {
-        /// The directory.
-        directory: PathBuf,
-    },
-    /// An undo was to remove it, but somebody was in it; the next undo takes it up again.
-    Stayed {
-        /// The directory.
-        directory: PathBuf,
-        /// The generation that made it and was undone, or the layout that no longer names it.
-        generation: u32,
-    },
-    /// An undo could not restore a value; the next undo or apply tries again.
-    NotRestored {
-        /// The file's path.
-        file: PathBuf,
-        /// What it contained before the generation.
-        before: String,
-        /// What it contains.
-        held: String,
-        /// The generation that changed it and was undone.
-        generation: u32,
-    },
-    /// The kernel keeps the partition invalid.
-    InvalidPartition {
-        /// The kernel's words.
-        state: String,
-    },
-    /// Processes that are in the group elsewhere are not in this directory of it: what is set there does not hold for
-    /// them.
-    Outside {
-        /// The directory.
-        directory: PathBuf,
-        /// The processes, ascending.
-        processes: Vec<u32>,
-        /// How many processes are in the group in any hierarchy.
-        of: usize,
-    },
-}
-
-impl std::fmt::Display for Drift {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Drift::Changed { file, asked, held } => {
-                let held = held.as_deref().unwrap_or("nothing that can be read");
-                write!(f, "{}: applied {asked}, now {held}", file.display())
-            }
-            Drift::Owner { file, asked, held } => {
-                write!(f, "{}: applied {asked}, now {held}", file.display())
-            }
-            Drift::Gone { directory } => write!(f, "{} is gone", directory.display()),
-            Drift::Stayed { directory, generation } => write!(
-                f,
-                "{} is left over from generation {generation}, as it is not empty: the next undo or apply removes it once it is",
-                directory.display()
-            ),
-            Drift::NotRestored { file, before, held, generation } => write!(
-                f,
-                "{} still has {held} of generation {generation}, which was undone: the kernel refused to restore {before}; the next undo or apply tries again",
-                file.display()
-            ),
-            Drift::InvalidPartition { state } => write!(f, "the kernel keeps the partition invalid: {state}"),
-            Drift::Outside { directory, processes, of } => {
-                let some: Vec<String> = processes.iter().take(5).map(u32::to_string).collect();
-                let dots = if processes.len() > 5 { ", …" } else { "" };
-                write!(
-                    f,
-                    "{} of {of} {} are not in {}: what is set there does not hold for {}{dots}",
-                    processes.len(),
-                    if *of == 1 { "process" } else { "processes" },
-                    directory.display(),
-                    some.join(", ")
-                )
-            }
-        }
-    }
-}
-
 /// What was asked of one group, as it adds up over the generations in effect.
 #[derive(Default)]
 struct Asked {
@@ -192,7 +92,7 @@ pub fn status(state: &State, target: Target<'_>) -> Result<Vec<GroupStatus>, Fai
     let mut asked: BTreeMap<String, Asked> = BTreeMap::new();
     let mut dropped = None;
     for generation in in_effect {
-        let record = state.record(generation)?;
+        let Some(record) = state.record_in_effect(generation)? else { continue };
         add(&record, target, &mut asked);
         dropped = Some(record.head).filter(|head| head.layout).or(dropped);
     }
@@ -240,12 +140,24 @@ pub fn status(state: &State, target: Target<'_>) -> Result<Vec<GroupStatus>, Fai
     // with one hierarchy nobody can be in a part of a group only
     let several = target.host.hierarchies().len() > 1 && !asked.is_empty();
     let membership = several.then(|| Membership::scan(target.host));
-    let all = asked.into_iter().map(|(group, asked)| of(&performer, membership.as_ref(), group, asked));
+    let applied: BTreeSet<Place> = asked.values().flat_map(|asked| asked.places.clone()).collect();
+    let scene = Scene { performer: &performer, membership: membership.as_ref(), applied: &applied };
+    let all = asked.into_iter().map(|(group, asked)| of(&scene, group, asked));
     // what was taken back and is not there is nobody's
     let is_there = |group: &GroupStatus| {
         !group.directories.is_empty() || !group.settings.is_empty() || !group.drift.is_empty()
     };
     Ok(all.filter(is_there).collect())
+}
+
+/// The generations in effect whose records were moved away: what they changed is not known.
+///
+/// # Errors
+/// [`Failure::State`].
+pub fn unknown(state: &State, target: Target<'_>) -> Result<Vec<u32>, Failure> {
+    let last = state.last()?.filter(|last| last.head.boot == target.system.boot());
+    let in_effect = last.iter().flat_map(Summary::in_effect).copied();
+    Ok(in_effect.filter(|generation| !state.is_there(*generation)).collect())
 }
 
 /// What the last layout does not decide about is asked for by nobody, whatever earlier ones wrote.
@@ -318,12 +230,71 @@ fn add(record: &Record, target: Target<'_>, groups: &mut BTreeMap<String, Asked>
     }
 }
 
-fn of(
-    performer: &Performer<'_>,
-    membership: Option<&Membership>,
-    group: String,
-    asked: Asked,
-) -> GroupStatus {
+/// What all groups are looked at with.
+struct Scene<'s> {
+    performer: &'s Performer<'s>,
+    membership: Option<&'s Membership>,
+    /// Where the groups are that were applied.
+    applied: &'s BTreeSet<Place>,
+}
+
+impl Scene<'_> {
+    /// Groups of others beside a place, with all values that were written there. Only v1 renames directories.
+    fn alike(&self, group: &str, place: &Place, asked: &Asked) -> Vec<PathBuf> {
+        let written: Vec<_> = asked.writes.iter().filter(|((of, ..), _)| of == place).collect();
+        let (Some(at), false) = (self.performer.at(place), written.is_empty()) else { return Vec::new() };
+        if place.version == Version::V2 {
+            return Vec::new();
+        }
+        let parent = group_path::parent(&place.path).unwrap_or_default();
+        let beside = self.performer.host().kernel().children(at, parent).unwrap_or_default();
+        let beside =
+            beside.iter().map(|name| Place { path: group_path::join(parent, name), ..place.clone() });
+        let is_alike = |other: &Place| {
+            written.iter().all(|((_, file, _), (text, then))| {
+                let held = self.performer.content(other, file);
+                held.is_some()
+                    && is_as_asked(
+                        self.performer,
+                        group,
+                        (other, file, text),
+                        held.as_deref(),
+                        then.as_deref(),
+                    )
+            })
+        };
+        let alike = beside.filter(|other| !self.applied.contains(other) && is_alike(other));
+        alike.map(|other| PathBuf::from(self.performer.directory(&other))).collect()
+    }
+
+    /// The processes with some of their threads in a place. Those in another group that was applied are there on purpose, but
+    /// not in one above.
+    fn split(&self, place: &Place, threads: &BTreeMap<u32, Vec<Thread>>) -> Vec<Split> {
+        let at = |thread: &Thread| thread.1.get(place.hierarchy).cloned().flatten();
+        let is_applied = |path: &str| {
+            let above = |other: &&str| !group_path::is_at_or_below(&place.path, other);
+            std::iter::once(path)
+                .chain(group_path::ancestors(path))
+                .filter(above)
+                .any(|path| self.applied.contains(&Place { path: path.to_owned(), ..place.clone() }))
+        };
+        let split = threads.iter().map(|(&process, threads)| {
+            let paths: Vec<(u32, String)> =
+                threads.iter().filter_map(|thread| Some((thread.0, at(thread)?))).collect();
+            let outside = paths.iter().filter(|(_, path)| !group_path::is_at_or_below(path, &place.path));
+            let inside = paths.len() - outside.clone().count();
+            let outside = outside.filter(|(_, path)| !is_applied(path)).map(|(thread, _)| *thread).collect();
+            (inside, Split { process, outside, of: paths.len() })
+        });
+        split
+            .filter(|(inside, split)| *inside > 0 && !split.outside.is_empty())
+            .map(|(_, split)| split)
+            .collect()
+    }
+}
+
+fn of(scene: &Scene<'_>, group: String, asked: Asked) -> GroupStatus {
+    let &Scene { performer, membership, .. } = scene;
     let directory = |place: &Place| PathBuf::from(performer.directory(place));
     let (host, named) = (performer.host(), name(&group));
     let is_its_own =
@@ -333,7 +304,8 @@ fn of(
     let (mut drift, mut settings) = (Vec::new(), Vec::new());
     for place in &places {
         if !performer.exists(place) {
-            drift.push(Drift::Gone { directory: directory(place) });
+            let alike = scene.alike(&group, place, &asked);
+            drift.push(Drift::Gone { directory: directory(place), alike });
         }
         if let Some(&generation) = asked.stayed.get(*place) {
             drift.push(Drift::Stayed { directory: directory(place), generation });
@@ -371,12 +343,16 @@ fn of(
     }));
     let processes: BTreeSet<u32> = host.seats(&named).iter().flat_map(|seat| host.tasks_in(seat)).collect();
     let of = membership.map_or(0, |membership| membership.of(host, &named).len());
-    for place in places.iter().filter(|place| of > 0 && performer.exists(place)) {
+    let threads = threads(host, &processes);
+    for place in places.iter().filter(|place| performer.exists(place)) {
         let outside =
             membership.map(|membership| membership.outside(host, &named, place)).unwrap_or_default();
-        let processes: Vec<u32> = outside.into_iter().map(|(pid, _)| pid).collect();
-        if !processes.is_empty() {
-            drift.push(Drift::Outside { directory: directory(place), processes, of });
+        let split = scene.split(place, &threads);
+        let is_split = |pid: &u32| split.iter().any(|split| split.process == *pid);
+        let processes: Vec<u32> =
+            outside.into_iter().map(|(pid, _)| pid).filter(|pid| !is_split(pid)).collect();
+        if !processes.is_empty() || !split.is_empty() {
+            drift.push(Drift::Outside { directory: directory(place), processes, of, split });
         }
     }
     let comm = |pid: u32| {

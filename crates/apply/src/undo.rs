@@ -2,21 +2,25 @@
 //! other change and make a generation of their own. Nothing is killed: a group with tasks in it stays, is told, and is
 //! taken up again by the next undo.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::PathBuf,
+};
 
 use kernel::{Hierarchy, Seat};
 use plan::{Dropped, Outsider, Ownership, Place};
 use units::group_path;
 
 use crate::{
-    Failure, Lock, Outcome, State, Target,
+    Drift, Failure, GroupStatus, Lock, Outcome, State, Target,
     before::DEVICES_V1,
-    execute::{Change, Meta, carry_out},
+    execute::{Change, Difference, Meta, carry_out},
     inverse,
     perform::Performer,
     record::{Act, Affinity, Before, Entry, Kind, Record, Spot},
     recover::{is_undone, recover},
     rollback::is_so,
+    status::status,
     stayed::Stayed,
 };
 
@@ -73,25 +77,33 @@ pub(crate) fn undo_recovered(
     let common = now.iter().zip(&wanted).take_while(|(one, other)| one == other).count();
     let mut steps = Steps::new(target);
     let tried = steps.take_up(&stayed, &wanted, state)?;
-    for &generation in &wanted {
+    for &generation in wanted.iter().filter(|generation| state.is_there(**generation)) {
         let head = state.summary(generation)?.head;
         steps.adopted.extend(head.dropped.adopted.iter().filter_map(|place| head.here(place, target.host)));
     }
     let undone: BTreeSet<u32> =
         now[common..].iter().copied().chain(tried.iter().map(|stayed| stayed.generation)).collect();
     for &generation in undone.iter().rev() {
+        let record = state.record_in_effect(generation)?;
         if now[common..].contains(&generation) {
-            steps.back(&state.record(generation)?);
+            match &record {
+                Some(record) => steps.back(record),
+                None => steps.left.push(unrecorded(generation)),
+            }
         }
         let of_it: Vec<&Stayed> = tried.iter().filter(|stayed| stayed.generation == generation).collect();
         // a record that was pruned has nothing of its own to add
-        let record = state.is_there(generation).then(|| state.record(generation)).transpose()?;
         steps.back_again(generation, &of_it, record.as_ref());
     }
     for &generation in &wanted[common..] {
-        steps.again(&state.record(generation)?);
+        match state.record_in_effect(generation)? {
+            Some(record) => steps.again(&record),
+            None => steps.left.push(unrecorded(generation)),
+        }
     }
     steps.inherit_sets();
+    let directory = |place: &Place| PathBuf::from(steps.performer.directory(place));
+    let written = steps.written.iter().map(|(place, file)| directory(place).join(file)).collect();
     let change = Change {
         kind: Kind::Undo { to },
         sources: steps.sources,
@@ -104,7 +116,33 @@ pub(crate) fn undo_recovered(
         stayed: Some(steps.stayed),
     };
     let meta = Meta { confirm_within: None, ..meta.clone() };
-    carry_out(lock, target, change, &meta)
+    let outcome = carry_out(lock, target, change, &meta)?;
+    Ok(Outcome { foreign: foreign(state, target, &written), ..outcome })
+}
+
+/// What an undo brought back that a generation in effect did not apply: `status` shows it as drift.
+fn foreign(state: &State, target: Target<'_>, written: &BTreeSet<PathBuf>) -> Vec<Difference> {
+    // it is undone, whatever can be said of it
+    let groups = status(state, target).unwrap_or_default();
+    let changed = groups.into_iter().flat_map(|GroupStatus { group, drift, .. }| {
+        drift.into_iter().filter_map(move |drift| match drift {
+            Drift::Changed { file, asked, held: Some(held) } => Some((group.clone(), file, asked, held)),
+            _ => None,
+        })
+    });
+    let restored = changed.filter(|(_, file, ..)| written.contains(file));
+    let difference = |(group, file, asked, held): (String, PathBuf, String, String)| Difference {
+        group,
+        file: file.display().to_string(),
+        asked,
+        held,
+        reason: "somebody else had set it before the change that is undone".to_owned(),
+    };
+    restored.map(difference).collect()
+}
+
+fn unrecorded(generation: u32) -> String {
+    format!("what generation {generation} changed is not known: its record was moved away")
 }
 
 fn in_effect_after(state: &State, asked: u32, last: u32, boot: &str) -> Result<Vec<u32>, Failure> {
@@ -220,7 +258,7 @@ impl<'t> Steps<'t> {
     /// Does a generation after `since` that stays in effect change the group or one below it?
     fn is_used(&self, place: &Place, wanted: &[u32], since: u32, state: &State) -> Result<bool, Failure> {
         for &later in wanted.iter().filter(|later| **later > since) {
-            let record = state.record(later)?;
+            let Some(record) = state.record_in_effect(later)? else { continue };
             let now = record.hierarchies(self.performer.host());
             let adopted = record.head.dropped.adopted.iter();
             let places = record.entries.iter().filter_map(|entry| entry.act.place()).chain(adopted);

@@ -14,7 +14,7 @@ use std::{
     time::Duration,
 };
 
-use apply::{Failure, Running, State, Target};
+use apply::{Failure, Running, State, Target, Watch};
 use kernel::Host;
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
@@ -51,7 +51,7 @@ impl Takeover {
         let (woken, wake) = UnixStream::pair().map_err(&failed)?;
         woken.set_nonblocking(true).map_err(&failed)?;
         wake.set_nonblocking(true).map_err(&failed)?;
-        let watcher = Watcher { state, handle, counters, woken, pause: AGAIN.0, failure: None };
+        let watcher = Watcher { state, handle, counters, woken, pause: AGAIN.0, failure: None, watch: None };
         let thread = watching::thread("unconfirmed", move || watcher.run());
         Ok(Takeover { wake: Some(wake), thread: Some(thread.map_err(&failed)?) })
     }
@@ -81,6 +81,8 @@ struct Watcher {
     pause: Duration,
     /// What was logged last, until a try succeeds.
     failure: Option<String>,
+    /// Shows that this takes over; none as long as nothing is recorded.
+    watch: Option<Watch>,
 }
 
 impl Watcher {
@@ -130,6 +132,9 @@ impl Watcher {
 
     /// Looks, and recovers what is left behind. How long nothing is to be done if nothing changes.
     fn step(&mut self) -> Option<Duration> {
+        if self.watch.is_none() {
+            self.watch = self.state.watch().ok();
+        }
         let host = match crate::run::host() {
             Ok(host) => host,
             Err(error) => return Some(self.failed(error.to_string())),

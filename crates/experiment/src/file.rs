@@ -62,7 +62,7 @@ pub struct Experiment {
     pub event: Vec<Event>,
     /// The figures; the first is the one that the summary opens with.
     pub measure: Vec<Measure>,
-    /// Which conditions are held against which.
+    /// Which conditions are compared.
     #[serde(default)]
     pub comparison: Vec<Comparison>,
     /// What others published, shown beside, never compared by a test.
@@ -83,11 +83,11 @@ pub type Settings = BTreeMap<String, String>;
 /// Option of a driver → value, of the shape that the driver's own option has ([`crate::options`]).
 pub type Options = BTreeMap<String, Value>;
 
-/// How often and how long; what is not given is as `Experiment` has it, and there the default.
+/// How often and how long; what is not given is as at the top of the file, and there the default.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "kebab-case")]
 pub struct Lengths {
-    /// Every condition (with every load) is run so often, once per block (default 6).
+    /// How many times every condition (with every load) runs, once per block (default 6).
     pub repetitions: Option<u32>,
     /// Of each run, after it is ready (default `30s`).
     pub duration: Option<String>,
@@ -125,7 +125,7 @@ pub struct Gates {
     pub variation_warn: f64,
     /// Beyond this a cell's comparisons are inconclusive.
     pub variation: f64,
-    /// A rejected run is made again so often.
+    /// How many times a rejected run is made again.
     pub retries: u32,
     /// Kernel threads that do the workload's I/O count as its own: the foreign-CPU gate is not looked at.
     pub io: bool,
@@ -146,10 +146,10 @@ pub struct StudyMachine {
     /// NUMA nodes it had.
     #[serde(default = "one")]
     pub nodes: u32,
-    /// Less than so many NUMA nodes here: the experiment can't be made.
+    /// NUMA nodes that the experiment needs here at least.
     #[serde(default = "one")]
     pub needs_nodes: u32,
-    /// Less than so many CPUs here: the experiment can't be made.
+    /// CPUs that the experiment needs here at least.
     #[serde(default = "one")]
     pub needs_cpus: u32,
 }
@@ -180,7 +180,7 @@ pub struct Cpus {
     pub node: Option<u32>,
     /// Of this other set instead of the machine: as large a share of its CPUs as the study's had.
     pub within: Option<String>,
-    /// As many CPUs as the study's had, where there are so many: for a load that does not grow with the machine.
+    /// As many CPUs as the study's had, if this machine has them: for a load that does not grow with the machine.
     #[serde(default)]
     pub as_many: bool,
 }

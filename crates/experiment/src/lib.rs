@@ -5,6 +5,7 @@ pub mod file; // what is requested
 pub mod results; // what was measured, and what it says
 
 mod check;
+mod docs;
 mod layouts; // conditions that are layouts
 mod read;
 mod schema;
@@ -31,6 +32,7 @@ mod fixture;
 
 pub use check::{Known, check};
 pub use decidable::{Plan, planned_seconds};
+pub use docs::markdown;
 pub use file::Experiment;
 pub use ideal::ideal;
 pub use layouts::{add_layout, layouts};

@@ -107,13 +107,13 @@ fn held<'t, 'v>(table: &'t DeTable<'v>, key: &str) -> Option<&'t DeValue<'v>> {
 
 /// What an object may hold.
 #[derive(Default)]
-struct Shape<'s> {
-    properties: Vec<(&'s str, &'s Value)>,
-    required: Vec<&'s str>,
+pub(crate) struct Shape<'s> {
+    pub properties: Vec<(&'s str, &'s Value)>,
+    pub required: Vec<&'s str>,
     /// Any other key holds this.
-    others: Option<&'s Value>,
+    pub others: Option<&'s Value>,
     /// A key says which of several shapes it is: the key, and what it may hold with the shape of each.
-    tag: Option<(&'s str, Vec<(&'s str, &'s Value)>)>,
+    pub tag: Option<(&'s str, Vec<(&'s str, &'s Value)>)>,
 }
 
 impl Walk<'_> {
@@ -330,7 +330,7 @@ fn driver_shape(driver: &str) -> Option<Shape<'static>> {
 }
 
 /// Follows a reference; of a choice with nothing the something.
-fn resolved(schema: &Value) -> &Value {
+pub(crate) fn resolved(schema: &Value) -> &Value {
     if let Some(name) = schema["$ref"].as_str().and_then(|path| path.strip_prefix("#/$defs/"))
         && schema.get("properties").is_none()
     {
@@ -343,7 +343,7 @@ fn resolved(schema: &Value) -> &Value {
     }
 }
 
-fn shape(schema: &Value) -> Shape<'_> {
+pub(crate) fn shape(schema: &Value) -> Shape<'_> {
     let mut found = Shape::default();
     if let Some(name) = schema["$ref"].as_str().and_then(|path| path.strip_prefix("#/$defs/")) {
         found = shape(&schema::root()["$defs"][name]);
@@ -373,7 +373,7 @@ fn shape(schema: &Value) -> Shape<'_> {
     found
 }
 
-fn is_type(schema: &Value, name: &str) -> bool {
+pub(crate) fn is_type(schema: &Value, name: &str) -> bool {
     match &schema["type"] {
         Value::String(one) => one == name,
         Value::Array(several) => several.iter().any(|one| one == name),
@@ -381,7 +381,7 @@ fn is_type(schema: &Value, name: &str) -> bool {
     }
 }
 
-fn is_object(schema: &Value) -> bool {
+pub(crate) fn is_object(schema: &Value) -> bool {
     is_type(schema, "object") || schema.get("oneOf").is_some_and(|_| words(schema).is_empty())
 }
 
@@ -390,7 +390,7 @@ fn is_text(schema: &Value) -> bool {
 }
 
 /// The words of an enumeration.
-fn words(schema: &Value) -> Vec<&str> {
+pub(crate) fn words(schema: &Value) -> Vec<&str> {
     let plain = schema["enum"].as_array().into_iter().flatten().filter_map(Value::as_str);
     let described = schema["oneOf"].as_array().into_iter().flatten();
     let described = described.flat_map(|one| {
@@ -404,7 +404,7 @@ fn is_word(schema: &Value) -> bool {
     !words(schema).is_empty()
 }
 
-fn expected(schema: &Value) -> &'static str {
+pub(crate) fn expected(schema: &Value) -> &'static str {
     match () {
         () if is_word(schema) => "a word in quotes",
         () if is_type(schema, "array") => "a list",

@@ -109,3 +109,34 @@ fn the_schema_and_the_reader_agree_on_what_is_right_and_on_what_is_not() {
         assert!(!refused(&schema, &text).is_empty(), "the schema takes {wrong}");
     }
 }
+
+/// newcomers B7: the only text about experiment files was a schema of 46 KB.
+#[test]
+fn the_manuals_page_is_what_the_schema_says() {
+    let page = experiment::markdown();
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/experiment.md");
+    if std::env::var_os("RF_BLESS").is_some() {
+        fs::write(&path, &page).unwrap();
+    }
+    let written = fs::read_to_string(&path).unwrap_or_default();
+    assert!(written == page, "docs/experiment.md is old: RF_BLESS=1 cargo test -p ringfence-experiment");
+    // every key that any study has is in it
+    for path in files("studies") {
+        let text = fs::read_to_string(&path).unwrap();
+        for line in text.lines().filter(|line| line.starts_with('[') && line.ends_with(']')) {
+            let table = line.trim_matches(['[', ']']).split('.').next().unwrap();
+            let is_there = ["[", "[[", ""].iter().any(|open| page.contains(&format!("| `{open}{table}")));
+            assert!(is_there, "{line}");
+        }
+    }
+    assert!(!page.contains("crate::") && !page.contains("| a table |  |"), "{page}");
+}
+
+#[test]
+fn the_pages_example_is_read_without_a_word() {
+    let page = experiment::markdown();
+    let example = page.split("```toml\n").nth(1).unwrap().split("```").next().unwrap();
+    let read = experiment::read(&Source::new("example.toml", example));
+    assert!(read.diagnostics.is_empty() && read.experiment.is_some(), "{:?}", read.diagnostics);
+    assert_eq!(refused(&experiment::schema(), example), [""; 0]);
+}

@@ -108,7 +108,7 @@ pub fn wrong_words(
             let says_gone = status
                 .drift
                 .iter()
-                .any(|drift| matches!(drift, Drift::Gone { directory: gone } if gone == directory));
+                .any(|drift| matches!(drift, Drift::Gone { directory: gone, .. } if gone == directory));
             if says_gone == fake.exists(at, &group) {
                 wrong.push(format!("{} gone: {says_gone}", directory.display()));
             }

@@ -1,12 +1,12 @@
 //! `where --cpu`: which groups and tasks may run on a CPU, and which tasks ran there last. Reads only.
 
-use std::{collections::BTreeMap, fmt::Write, path::Path};
+use std::{borrow::Cow, collections::BTreeMap, fmt::Write, path::Path};
 
-use kernel::{GroupName, Host, Process};
+use kernel::{Host, Process};
 use serde::Serialize;
-use settings::{Controller, Value};
+use settings::Controller;
 use topology::Machine;
-use units::CpuSet;
+use units::{CpuSet, printable};
 
 use super::{group, host};
 use crate::{failure::Failure, output};
@@ -47,25 +47,22 @@ pub fn cpu(cpu: u32, as_json: bool) -> Result<(), Failure> {
 
 fn groups(host: &Host, cpu: usize) -> Result<Vec<Group>, Failure> {
     let root = group("/")?;
-    let Some(effective) = settings::lookup("cpuset.cpus.effective") else { return Ok(Vec::new()) };
+    let Some(at) = host.hierarchy_of(Controller::Cpuset) else { return Ok(Vec::new()) };
+    let effective = settings::lookup("cpuset.cpus.effective");
+    let Some(file) = effective.and_then(|found| found.files(at.version).into_iter().next()) else {
+        return Ok(Vec::new());
+    };
     let mut found = Vec::new();
-    for name in host.list(&root)?.keys() {
-        let absolute = group(&format!("/{name}"))?;
-        // without a cpuset of its own it has its parent's
-        let Ok(reading) = apply::get(host, &absolute, &effective) else { continue };
-        if let Value::Cpus(cpus) = reading.value
-            && cpus.contains(cpu)
-        {
-            found.push(Group { group: shown_name(host, &absolute), cpus });
+    for path in host.list(&root)?.keys() {
+        // by its path: others' groups may have names that a group of ours may not have. Without a cpuset of its own it has its
+        // parent's
+        let Ok(text) = host.kernel().read(at, path, &file) else { continue };
+        let Ok(cpus) = text.trim().parse::<CpuSet>() else { continue };
+        if cpus.contains(cpu) {
+            found.push(Group { group: host.named(at, path), cpus });
         }
     }
     Ok(found)
-}
-
-/// As users write it: without the base, where it is one of ours.
-fn shown_name(host: &Host, name: &GroupName) -> String {
-    let at = host.hierarchy_of(Controller::Cpuset).or_else(|| host.hierarchies().first());
-    at.map_or_else(|| name.to_string(), |at| host.named(at, name.path()))
 }
 
 /// Every thread that may run there, those that ran there last first.
@@ -113,20 +110,23 @@ fn allowed(host: &Host, thread: u32) -> Option<CpuSet> {
 
 fn shown(cpu: u32, groups: &[Group], tasks: &[Task]) -> String {
     let mut text = format!("CPU {cpu}\n");
-    let width = groups.iter().map(|group| group.group.chars().count()).max().unwrap_or(0);
+    let groups: Vec<(Cow<'_, str>, &CpuSet)> =
+        groups.iter().map(|group| (printable(&group.group), &group.cpus)).collect();
+    let width = groups.iter().map(|(group, _)| group.chars().count()).max().unwrap_or(0);
     if !groups.is_empty() {
         text.push_str("groups that may run here:\n");
     }
-    for Group { group, cpus } in groups {
+    for (group, cpus) in groups {
         let _ = writeln!(text, "  {group:width$}  CPUs {cpus}"); // a String takes everything
     }
     let (last, rest): (Vec<&Task>, Vec<&Task>) = tasks.iter().partition(|task| task.ran_here_last);
     let (kernel, programs): (Vec<&Task>, Vec<&Task>) = last.into_iter().partition(|task| task.kernel_thread);
     let _ =
         writeln!(text, "ran here last: {} and {} of the kernel", threads_of(programs.len()), kernel.len());
-    let mut by_process: BTreeMap<(u32, &str, &str), usize> = BTreeMap::new();
+    let mut by_process: BTreeMap<(u32, Cow<'_, str>, Cow<'_, str>), usize> = BTreeMap::new();
     for task in &programs {
-        *by_process.entry((task.process, &task.program, &task.group)).or_default() += 1;
+        let names = (printable(&task.program), printable(&task.group));
+        *by_process.entry((task.process, names.0, names.1)).or_default() += 1;
     }
     let widest = by_process.keys().map(|(_, program, _)| program.chars().count()).max().unwrap_or(0);
     for ((process, program, group), count) in by_process {

@@ -429,14 +429,14 @@ fn damaged(desk: &mut Desk) {
     let told = desk.ends("history {s}", 0);
     let file = |name: &str| desk.path("state/generations").join(name).to_str().unwrap().to_owned();
     says(&told, &["*  1  ", "  done  ", "   2  damaged\n", "   3  damaged\n", "its end is missing"]);
-    says(&told, &[&format!("then move the file away: mv {0} {0}.damaged", file("0002.jsonl"))]);
+    says(&told, &[&format!("to go on without what it recorded: mv {0} {0}.damaged; ", file("0002.jsonl"))]);
     assert_eq!(desk.json("history --json {s}", 0)[1]["state"], "damaged");
     fs::remove_file(file("0003.jsonl")).unwrap();
     let (code, _, error) = desk.run("status {s}");
     assert_eq!(code, 1);
-    says(&error, &[&file("0002.jsonl"), "it is damaged", "then move the file away"]);
+    says(&error, &[&file("0002.jsonl"), "it is damaged", "then compare: ringfence status LAYOUT"]);
     fs::rename(file("0002.jsonl"), file("0002.jsonl") + ".damaged").unwrap();
-    desk.ends("status {s}", 0);
+    desk.ends("status {s} {d}/l.toml", 0);
 }
 
 fn failed_as_json(desk: &mut Desk) {

@@ -207,9 +207,27 @@ fn disk_too_small(stage: &mut Stage) {
 }
 
 fn shown(stage: &mut Stage) {
+    stage.desk.ends("apply {d}/l.toml {s} --confirm 3600s", 0);
+    says(&stage.desk.ends("status {s}", 0), &["generation 1 will be undone in "]);
+    stage.kill_reverters();
+    // finding 11 of the second newcomers' review: nobody is left that would keep this promise
+    for (line, code) in [("status {s}", 3), ("history {s}", 0), ("plan {d}/l.toml {s}", 0)] {
+        let out = stage.desk.ends(line, code);
+        says(
+            &out,
+            &[
+                "generation 1 is not confirmed, and no process is left that would undo it in ",
+                "it stays in effect until the next ringfence command that changes something",
+                "To undo it now: ringfence undo; to confirm it: ringfence confirm 1",
+            ],
+        );
+        assert!(!out.contains("will be undone"), "{out}");
+    }
+    assert_eq!(stage.desk.json("status {s} --json", 3)["pending"]["unwatched"], true);
+    stage.desk.ends("undo {s}", 0);
     stage.desk.ends("apply {d}/l.toml {s} --confirm 2s", 0);
     stage.kill_reverters();
-    let words = "generation 1 was not confirmed in time and is still in effect: run `ringfence undo`";
+    let words = "generation 3 was not confirmed in time and is still in effect: run `ringfence undo`";
     stage.desk.scene.until("its time is over", || {
         let (code, out, _) = stage.desk.run("status {s}");
         let over = out.contains(words);

@@ -138,6 +138,8 @@ fn unconfirmed() {
     let lock = scene.lock();
     apply::execute(&lock, target, &plan, &meta).unwrap();
     assert_eq!(scene.world.limit(&changed), "222");
+    let pending = || apply::pending(lock.state(), target).unwrap().unwrap();
+    eventually("the daemon watches", || !pending().unwatched);
     // another change under way meanwhile only puts it off
     std::thread::sleep(Duration::from_secs(2));
     assert_eq!(scene.world.limit(&changed), "222");

@@ -74,7 +74,7 @@ pub struct Pgbench {
     pub script: Option<String>,
     /// `-M`: `simple`, `extended`, `prepared` (default).
     pub protocol: Option<String>,
-    /// `-R`: so many transactions per second are begun; latency is from the intended start.
+    /// `-R`: transactions that begin per second; latency is from the intended start.
     pub rate: Option<f64>,
     /// `shared_buffers` of the lab's own server (default 128M).
     pub shared_buffers: Option<String>,
@@ -121,7 +121,7 @@ pub struct Cyclic {
 pub struct LogicalIo {
     /// Readers, a thread each (default 9); `{name}`: as many as a named set has CPUs.
     pub readers: Option<String>,
-    /// Instance caging to so many running readers; `{name}` as above. Without: none.
+    /// Instance caging to this many running readers; `{name}` as above. Without: none.
     pub cpu_count: Option<String>,
     /// CPU time after which a reader hands its turn on if others wait, in milliseconds (default 10).
     pub quantum_ms: Option<u32>,
@@ -206,6 +206,6 @@ pub struct Oltp {
     pub rows: Option<u64>,
     /// Memory that the server holds and really touches (default 64M).
     pub memory: Option<String>,
-    /// So many transactions per second are begun; latency is from the intended start.
+    /// Transactions that begin per second; latency is from the intended start.
     pub rate: Option<f64>,
 }

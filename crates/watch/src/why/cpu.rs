@@ -21,8 +21,7 @@ const NAMED: usize = 4;
 
 pub(crate) fn causes(facts: &Facts) -> Vec<Cause> {
     let waits = Waits::divide(facts);
-    let quotas =
-        facts.levels.iter().zip(&waits.quotas).filter_map(|(level, lost)| quota(facts, level, *lost));
+    let quotas = facts.levels.iter().zip(&waits.quotas).filter_map(|(level, cost)| quota(facts, level, cost));
     quotas
         .chain(neighbours(facts, waits.neighbours))
         .chain(few_cpus(facts, waits.own))
@@ -33,10 +32,17 @@ pub(crate) fn causes(facts: &Facts) -> Vec<Cause> {
 /// The group's wait for CPUs, by what would have ended it.
 struct Waits {
     /// By the quota of each level.
-    quotas: Vec<Duration>,
+    quotas: Vec<ByQuota>,
     neighbours: Duration,
     /// For each other.
     own: Duration,
+}
+
+/// What a quota cost.
+struct ByQuota {
+    lost: Duration,
+    /// The part of it in which others ran.
+    beside: Duration,
 }
 
 impl Waits {
@@ -46,7 +52,8 @@ impl Waits {
     fn divide(facts: &Facts) -> Waits {
         let throttled: Vec<Duration> = facts.levels.iter().map(|level| level.throttled).collect();
         let Some(waited) = facts.cpu.waited else {
-            return Waits { quotas: throttled, neighbours: Duration::ZERO, own: Duration::ZERO };
+            let quotas = throttled.into_iter().map(|lost| ByQuota { lost, beside: Duration::ZERO });
+            return Waits { quotas: quotas.collect(), neighbours: Duration::ZERO, own: Duration::ZERO };
         };
         let mut rest = waited;
         let mut quotas = Vec::with_capacity(throttled.len());
@@ -62,12 +69,30 @@ impl Waits {
             rest = rest.saturating_sub(lost);
             quotas.push(lost);
         }
-        let neighbours = rest.min(facts.cpu.foreign);
-        Waits { quotas, neighbours, own: rest.saturating_sub(neighbours) }
+        let mut neighbours = rest.min(facts.cpu.foreign);
+        let own = rest.saturating_sub(neighbours);
+        let mut by_quota = Vec::with_capacity(quotas.len());
+        for (place, lost) in quotas.into_iter().enumerate() {
+            let beside = neighbours.mul_f64(met_anyway(facts, place));
+            neighbours = neighbours.saturating_sub(beside);
+            by_quota.push(ByQuota { lost: lost + beside, beside });
+        }
+        Waits { quotas: by_quota, neighbours, own }
     }
 }
 
-fn quota(facts: &Facts, level: &Level, lost: Duration) -> Option<Cause> {
+/// The part of the wait for others in which the quota at `place` was used up all the same: without them the group would have
+/// run no more. Those under the same quota are left out, as they took their part of it.
+fn met_anyway(facts: &Facts, place: usize) -> f64 {
+    let level = &facts.levels[place];
+    let under_it = facts.cpu.others.iter().filter(|other| other.meets < place);
+    let beside = facts.cpu.foreign.saturating_sub(under_it.map(|other| other.ran).sum());
+    let part = beside.as_secs_f64() / facts.cpu.foreign.as_secs_f64().max(f64::MIN_POSITIVE);
+    let met = level.throttled_periods as f64 / level.periods.max(1) as f64;
+    part * met.min(1.0)
+}
+
+fn quota(facts: &Facts, level: &Level, cost: &ByQuota) -> Option<Cause> {
     if level.throttled_periods == 0 && level.throttled.is_zero() {
         return None;
     }
@@ -81,13 +106,20 @@ fn quota(facts: &Facts, level: &Level, lost: Duration) -> Option<Cause> {
         _ => String::new(), // taken off meanwhile
     };
     // what it waited for others too: without the quota it would want that as well
-    let could_have = facts.cpu.used + lost.max(facts.cpu.waited.unwrap_or_default());
+    let could_have = facts.cpu.used + cost.lost.max(facts.cpu.waited.unwrap_or_default());
     let wanted = could_have.as_secs_f64() / span.max(f64::MIN_POSITIVE);
+    let beside = match cost.beside.is_zero() {
+        true => String::new(),
+        false => format!(
+            "; others ran on its CPUs meanwhile ({}), but without them it would have used up the same quota",
+            time(cost.beside)
+        ),
+    };
     Some(Cause {
         kind: Kind::Quota,
         at: level.group.clone(),
         effect: Effect::Slowed,
-        lost: Some(Lost::new(lost, Known::Measured)),
+        lost: Some(Lost::new(cost.lost, Known::Measured)),
         share: None,
         choices: Vec::new(),
         numbers: vec![
@@ -97,7 +129,7 @@ fn quota(facts: &Facts, level: &Level, lost: Duration) -> Option<Cause> {
             Number { name: "wanted", value: wanted, unit: FigureUnit::Cpus },
         ],
         sentence: format!(
-            "{}{words} stopped it in {} of {}, for {} of CPU time; it wanted {}",
+            "{}{words} stopped it in {} of {}, for {} of CPU time; it wanted {}{beside}",
             whose(facts, level, "quota"),
             level.throttled_periods,
             plural(level.periods, "period"),

@@ -11,8 +11,8 @@
 //! between none of it and all.
 //!
 //! A single wait may have several reasons. It is given to the one whose removal would have ended it: first to the quota,
-//! which holds though CPUs were free; then to others that ran on the group's CPUs, as far as they ran; the rest is
-//! its own tasks waiting for each other.
+//! which holds though CPUs were free, and in a period that used it up costs the wait for others too; then to others that
+//! ran on the group's CPUs, as far as they ran; the rest is its own tasks waiting for each other.
 
 mod facts;
 

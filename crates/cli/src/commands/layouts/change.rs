@@ -143,6 +143,11 @@ fn print(outcome: &Outcome, deadline: Option<u64>, outside: bool, as_json: bool)
     for left in &outcome.left {
         output::warning(left);
     }
+    for apply::Difference { file, asked, held, reason, .. } in &outcome.foreign {
+        output::warning(&format!(
+            "{file}: {held} is back, as {reason}. A generation in effect applied {asked}, so status shows drift until the layout is applied again"
+        ));
+    }
     match outcome.generation {
         Some(generation) => {
             let mut text = format!("generation {generation}: {} done\n", counted(outcome.steps, "step"));

@@ -45,6 +45,7 @@ pub fn status(args: &args::Status, as_json: bool) -> Result<u8, Failure> {
     let target = Target { host: &host, system: &running };
     let unfinished = apply::unfinished(&state, target)?;
     let pending = apply::pending(&state, target)?;
+    let unknown = apply::unknown(&state, target)?;
     let mut groups = apply::status(&state, target)?;
     only(&mut groups, &names)?;
     let plan = layout.as_ref().map(|layout| planned(layout, &host, &state)).transpose()?;
@@ -57,6 +58,7 @@ pub fn status(args: &args::Status, as_json: bool) -> Result<u8, Failure> {
         let answer =
             json!({ "drift": drifted, "groups": groups, "unfinished": unfinished, "pending": pending });
         let mut answer = published(answer);
+        answer["unknown"] = json!(unknown);
         answer["recorded"] = json!(!apply::kept(&state)?.is_empty());
         answer["plan"] = json!(plan);
         answer["misplaced"] = json!(misplaced);
@@ -67,7 +69,11 @@ pub fn status(args: &args::Status, as_json: bool) -> Result<u8, Failure> {
         let mut text = unfinished.as_ref().map(|found| page.interrupted(found)).unwrap_or_default();
         if let Some(pending) = &pending {
             let words = waiting(pending);
-            text.push_str(&if pending.overdue { page.paint.bad(&words) } else { words });
+            text.push_str(&if pending.overdue || pending.unwatched { page.paint.bad(&words) } else { words });
+            text.push('\n');
+        }
+        for generation in &unknown {
+            text.push_str(&page.paint.bad(&without_record(*generation)));
             text.push('\n');
         }
         match last.filter(|_| !groups.is_empty()) {
@@ -84,9 +90,12 @@ pub fn status(args: &args::Status, as_json: bool) -> Result<u8, Failure> {
         output::text(&text)?;
     }
     let is_broken = unfinished.is_some_and(|unfinished| !unfinished.lives);
-    let is_broken = is_broken || pending.is_some_and(|pending| pending.overdue);
-    let as_applied =
-        !drifted && !is_broken && misplaced.is_empty() && plan.is_none_or(|plan| plan.steps.is_empty());
+    let is_broken = is_broken || pending.is_some_and(|pending| pending.overdue || pending.unwatched);
+    let as_applied = !drifted
+        && !is_broken
+        && unknown.is_empty()
+        && misplaced.is_empty()
+        && plan.is_none_or(|plan| plan.steps.is_empty());
     Ok(if as_applied { 0 } else { ATTENTION })
 }
 
@@ -114,6 +123,13 @@ pub fn unrecorded(state: &State) -> String {
     )
 }
 
+/// Somebody moved its record away.
+fn without_record(generation: u32) -> String {
+    format!(
+        "generation {generation} is in effect and has no record: what it changed is not known (ringfence list, ringfence get GROUP)"
+    )
+}
+
 /// What will happen to a generation that was not confirmed yet.
 pub fn waiting(pending: &Pending) -> String {
     let generation = pending.generation;
@@ -123,6 +139,11 @@ pub fn waiting(pending: &Pending) -> String {
         );
     }
     let seconds = pending.remaining.as_secs() + 1;
+    if pending.unwatched {
+        return format!(
+            "generation {generation} is not confirmed, and no process is left that would undo it in {seconds} s: it stays in effect until the next ringfence command that changes something, or until ringfenced starts. To undo it now: ringfence undo; to confirm it: ringfence confirm {generation}"
+        );
+    }
     format!(
         "generation {generation} will be undone in {seconds} s unless you run: ringfence confirm {generation}"
     )

@@ -1,10 +1,10 @@
 //! Input that is wrong in ways that could do harm: layouts that lost their groups, histories that are gone or old,
 //! processes that never stop forking, limits without a unit.
 
-use std::fs;
+use std::{fs, process::Command};
 
 use super::Case;
-use crate::desk::{Desk, says, sleep_program};
+use crate::desk::{Desk, answer, says, sleep_program};
 
 pub const ON_GROUPS: &[Case] = &[
     ("a layout emptied by mistake undoes nothing without --yes", emptied),
@@ -14,6 +14,9 @@ pub const ON_GROUPS: &[Case] = &[
     ("A14: a limit of memory without its unit is warned of before and when it is set", no_unit),
     ("A4: a plan knows that this kernel lacks CFQ's weight, also where no group shows it", no_cfq),
     ("plan does not say that nothing is to be done while processes are outside", outside),
+    ("a damaged record between others can be left out, as its hint says", damaged_between),
+    ("a history that another user may not read is not called damaged", unreadable),
+    ("A14: the daemon says a hint once", hints_of_the_daemon),
     ("R2: plan shows that a change waits for its confirmation", pending),
 ];
 
@@ -163,4 +166,60 @@ fn pending(desk: &mut Desk) {
     assert_eq!(desk.json("plan --json {d}/l.toml {s}", 0)["pending"]["generation"], 1);
     desk.ends("confirm {s}", 0);
     assert!(!desk.ends("plan {d}/l.toml {s}", 0).contains("undone"));
+}
+
+/// Does what the hint about a damaged record says.
+fn obey_mv(error: &str) {
+    let (_, hint) =
+        error.split_once("to go on without what it recorded: ").unwrap_or_else(|| panic!("{error}"));
+    let command = hint.split_once("; then compare: ringfence status LAYOUT").unwrap().0;
+    assert!(Command::new("sh").args(["-c", command]).status().unwrap().success(), "{command}");
+}
+
+/// Finding 17 of the second newcomers' review: later generations refer to the one whose record is damaged.
+fn damaged_between(desk: &mut Desk) {
+    for (group, limit) in [("a", 5), ("b", 6), ("c", 7)] {
+        let layout = desk.scene.fill(&format!("[groups.\"{{g}}/{group}\"]\npids.max = {limit}\n"));
+        let before = fs::read_to_string(desk.path("more.toml")).unwrap_or_default();
+        desk.write("more.toml", &format!("{before}{layout}"));
+        desk.ends("apply {d}/more.toml {s}", 0);
+    }
+    let file = desk.path("state/generations/0002.jsonl");
+    fs::write(&file, "x\n").unwrap();
+    for line in ["status {s}", "plan {d}/more.toml {s}", "undo 1 {s}"] {
+        let (code, _, error) = desk.run(line);
+        assert_eq!(code, 1, "{line}: {error}");
+        says(&error, &[file.to_str().unwrap(), "it is damaged"]);
+    }
+    obey_mv(&desk.run("status {s}").2);
+    let unknown = "generation 2 is in effect and has no record: what it changed is not known";
+    says(&desk.ends("status {s} {d}/more.toml", 3), &[unknown, "pids.max=5", "pids.max=7"]);
+    assert_eq!(desk.json("status --json {s}", 3)["unknown"], serde_json::json!([2]));
+    desk.ends("plan {d}/more.toml {s}", 0);
+    let (code, out, error) = desk.run("undo 1 {s}");
+    assert_eq!(code, 3, "{out}{error}");
+    says(&format!("{out}{error}"), &["what generation 2 changed is not known: its record was moved away"]);
+    assert_eq!(desk.groups().iter().filter(|group| group.ends_with("/c")).count(), 0);
+    desk.ends("status {s}", 0);
+}
+
+/// Finding 17 of the second newcomers' review.
+fn unreadable(desk: &mut Desk) {
+    desk.write("l.toml", "[groups.{g}]\npids.max = 100\n");
+    desk.ends("apply {d}/l.toml {s}", 0);
+    for line in ["history {s}", "status {s}"] {
+        let (code, out, error) = answer(desk.scene.ringfence(line, Some(65534)));
+        assert_eq!((code, out.as_str()), (1, ""), "{error}");
+        says(&error, &["0001.jsonl: permission denied", "hint: that takes root"]);
+        assert!(!error.contains("damaged"), "{error}");
+    }
+}
+
+/// A14: "hint: did you mean match?" came twice.
+fn hints_of_the_daemon(desk: &mut Desk) {
+    desk.write("l.toml", "[groups.{g}]\nmtch = [{ user = \"root\" }]\npids.max = 5\n");
+    let (code, out, error) = desk.run("daemon --layout {d}/l.toml --no-socket {s}");
+    assert_eq!((code, out.as_str()), (1, ""), "{error}");
+    says(&error, &["unknown key 'mtch'", "hint: did you mean match?"]);
+    assert_eq!(error.matches("hint: ").count(), 1, "{error}");
 }

@@ -4,6 +4,7 @@
 
 mod above;
 mod applied;
+mod by_hand;
 mod changed;
 mod stopped;
 mod taken_back;
@@ -40,7 +41,15 @@ impl Row {
 }
 
 pub fn trials(world: &Arc<World>) -> Vec<Trial> {
-    let tables = [above::ROWS, applied::ROWS, taken_back::ROWS, changed::ROWS, stopped::ROWS, versions::ROWS];
+    let tables = [
+        above::ROWS,
+        applied::ROWS,
+        by_hand::ROWS,
+        taken_back::ROWS,
+        changed::ROWS,
+        stopped::ROWS,
+        versions::ROWS,
+    ];
     tables.into_iter().flatten().map(|row| trial(world, row)).collect()
 }
 

@@ -236,3 +236,42 @@ fn a_quota_is_raised_to_all_that_was_wanted() {
     let quota = answer.causes.iter().find(|cause| cause.kind == Kind::Quota).unwrap();
     assert_eq!(quota.hint.as_deref(), Some("ringfence set db/oltp cpu.max=100%"));
 }
+
+/// It used its quota up in each period, and others had the CPU for most of the rest: a greater weight would give it nothing.
+#[test]
+fn a_quota_that_was_used_up_goes_before_those_who_ran_meanwhile() {
+    let mut facts = contended();
+    facts.cpu.used = Duration::from_millis(1500);
+    facts.cpu.waited = Some(Duration::from_millis(8500));
+    facts.cpu.foreign = Duration::from_secs(6);
+    set_quota(&mut facts.levels[0], Duration::from_millis(2500));
+    facts.levels[0].throttled_periods = 100;
+    let cause = only(&facts);
+    assert_eq!((cause.kind, cause.at.as_str()), (Kind::Quota, "db/oltp"));
+    assert_eq!(cause.lost.unwrap().seconds, 8.5);
+    assert_eq!(cause.hint.unwrap(), "ringfence set db/oltp cpu.max=100%");
+    let words =
+        "; others ran on its CPUs meanwhile (6.00 s), but without them it would have used up the same quota";
+    assert!(cause.sentence.ends_with(words), "{}", cause.sentence);
+    // in the other half of the periods they kept it from its quota
+    facts.levels[0].throttled_periods = 50;
+    assert_eq!(kinds(&facts), [Kind::Quota, Kind::Neighbours]);
+    let lost: Vec<f64> = why(&facts).causes.iter().map(|cause| cause.lost.unwrap().seconds).collect();
+    assert_eq!(lost, [5.5, 3.0]);
+    // of the quota above, those in the group above had their part
+    facts.levels[0] = Level {
+        quota: None,
+        periods: 0,
+        throttled_periods: 0,
+        throttled: Duration::ZERO,
+        ..facts.levels[0].clone()
+    };
+    set_quota(&mut facts.levels[1], Duration::from_millis(2500));
+    facts.levels[1].throttled_periods = 100;
+    facts.cpu.others[0] = Other { group: "db/olap".to_owned(), meets: 0, ..facts.cpu.others[0].clone() };
+    facts.cpu.others[0].rival = Some(("db/olap".to_owned(), 100));
+    facts.cpu.others[0].ran = Duration::from_secs(3);
+    assert_eq!(kinds(&facts), [Kind::Quota, Kind::Neighbours]);
+    let lost: Vec<f64> = why(&facts).causes.iter().map(|cause| cause.lost.unwrap().seconds).collect();
+    assert_eq!(lost, [5.5, 3.0]);
+}

@@ -14,6 +14,7 @@ pub fn trials() -> Vec<Trial> {
     let mut trials = vec![
         trial("why: a quota is the first cause", quota),
         trial("why: the quota of a group above is told by its name", quota_above),
+        trial("why: a quota that is used up goes before those who run meanwhile", quota_among_others),
         trial("why: another group on the same CPU is the first cause, and is named", neighbours),
         trial("why: a weight is advised where the branches of two groups meet, and for one of them", nested),
         trial("why: more busy tasks than CPUs are the first cause", few_cpus),
@@ -42,6 +43,28 @@ fn quota_above() {
     let cause = stage.first("a", Kind::Quota);
     assert_eq!(cause.at, stage.name(""));
     assert!(cause.sentence.contains(&format!("the quota of {} (0.05 CPUs", stage.name(""))), "{cause:?}");
+}
+
+/// Its weight gives it a fifth of the CPU, so it waits for 60 of the 75 ms in which it uses its quota up, and is stopped for
+/// the other 25: no greater weight would give it more.
+fn quota_among_others() {
+    let stage = Stage::new("contended");
+    let cpu = stage.cpus().first().unwrap();
+    for group in ["a", "hog"] {
+        stage.make(group);
+        stage.set(group, &format!("cpuset.cpus={cpu}"));
+    }
+    stage.set("a", "cpu.weight=2500");
+    stage.set("a", "cpu.max=15%");
+    let _own = stage.start("a", &["spin"]);
+    let _hog = stage.start("hog", &["spin", "2"]);
+    let facts = stage.facts_when("a", "the quota is met in nearly every period", |facts| {
+        let level = &facts.levels[0];
+        level.throttled_periods * 10 >= level.periods * 9 && facts.cpu.foreign * 2 > facts.span
+    });
+    let cause = stage.first_in(&facts, Kind::Quota);
+    assert_eq!(cause.at, stage.name("a"));
+    assert_ne!(stage.held("a", "cpu.max"), "15%");
 }
 
 fn neighbours() {

@@ -1,0 +1,145 @@
+//! How a group differs from what was applied to it, as data and in words.
+
+use std::path::PathBuf;
+
+use serde::Serialize;
+
+/// How a group is not as asked.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "drift", rename_all = "kebab-case")]
+pub enum Drift {
+    /// Somebody changed a value.
+    Changed {
+        /// The file's path.
+        file: PathBuf,
+        /// What was asked.
+        asked: String,
+        /// What it holds; `None` if it can't be read any more.
+        held: Option<String>,
+    },
+    /// Somebody gave a file, or a directory, to another, or changed its mode.
+    Owner {
+        /// Its path.
+        file: PathBuf,
+        /// What was asked: `user 1000, mode 660`.
+        asked: String,
+        /// What of that it has.
+        held: String,
+    },
+    /// Somebody removed or, on v1, renamed it.
+    Gone {
+        /// The directory.
+        directory: PathBuf,
+        /// Directories beside it that no generation in effect made, and that have all values of this one: it may have been
+        /// renamed to one of them.
+        alike: Vec<PathBuf>,
+    },
+    /// An undo was to remove it, but somebody was in it; the next undo takes it up again.
+    Stayed {
+        /// The directory.
+        directory: PathBuf,
+        /// The generation that made it and was undone, or the layout that no longer names it.
+        generation: u32,
+    },
+    /// An undo could not restore a value; the next undo or apply tries again.
+    NotRestored {
+        /// The file's path.
+        file: PathBuf,
+        /// What it contained before the generation.
+        before: String,
+        /// What it contains.
+        held: String,
+        /// The generation that changed it and was undone.
+        generation: u32,
+    },
+    /// The kernel keeps the partition invalid.
+    InvalidPartition {
+        /// The kernel's words.
+        state: String,
+    },
+    /// Processes that are in the group elsewhere are not in this directory of it, or not with all of their threads: what is
+    /// set there does not hold for them.
+    Outside {
+        /// The directory.
+        directory: PathBuf,
+        /// The processes without a thread there, ascending.
+        processes: Vec<u32>,
+        /// How many processes are in the group in any hierarchy.
+        of: usize,
+        /// The processes with some threads there, ascending.
+        split: Vec<Split>,
+    },
+}
+
+impl std::fmt::Display for Drift {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Drift::Changed { file, asked, held } => {
+                let held = held.as_deref().unwrap_or("nothing that can be read");
+                write!(f, "{}: applied {asked}, now {held}", file.display())
+            }
+            Drift::Owner { file, asked, held } => {
+                write!(f, "{}: applied {asked}, now {held}", file.display())
+            }
+            Drift::Gone { directory, alike } if alike.is_empty() => {
+                write!(f, "{} is gone: somebody removed or renamed it", directory.display())
+            }
+            Drift::Gone { directory, alike } => {
+                let alike: Vec<String> = alike.iter().map(|other| other.display().to_string()).collect();
+                write!(
+                    f,
+                    "{} is gone: somebody removed it, or renamed it to {}, where its values are in force",
+                    directory.display(),
+                    alike.join(" or ")
+                )
+            }
+            Drift::Stayed { directory, generation } => write!(
+                f,
+                "{} is left over from generation {generation}, as it is not empty: the next undo or apply removes it once it is",
+                directory.display()
+            ),
+            Drift::NotRestored { file, before, held, generation } => write!(
+                f,
+                "{} still has {held} of generation {generation}, which was undone: the kernel refused to restore {before}; the next undo or apply tries again",
+                file.display()
+            ),
+            Drift::InvalidPartition { state } => write!(f, "the kernel keeps the partition invalid: {state}"),
+            Drift::Outside { directory, processes, of, split } => {
+                let whole = (!processes.is_empty()).then(|| {
+                    let what = if *of == 1 { "process" } else { "processes" };
+                    (format!("{} of {of} {what}", processes.len()), processes)
+                });
+                let in_part = split.iter().map(|split| {
+                    let Split { process, outside, of } = split;
+                    (format!("{} of {of} threads of process {process}", outside.len()), outside)
+                });
+                let all = whole.into_iter().chain(in_part).map(|(who, numbers)| {
+                    let directory = directory.display();
+                    format!(
+                        "{who} are not in {directory}: what is set there does not hold for {}",
+                        few(numbers)
+                    )
+                });
+                f.write_str(&all.collect::<Vec<String>>().join("; "))
+            }
+        }
+    }
+}
+
+/// The first of them.
+fn few(numbers: &[u32]) -> String {
+    let some: Vec<String> = numbers.iter().take(5).map(u32::to_string).collect();
+    let dots = if numbers.len() > 5 { ", …" } else { "" };
+    format!("{}{dots}", some.join(", "))
+}
+
+/// A process with some of its threads in a directory, as v1 allows.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Split {
+    /// Its number.
+    pub process: u32,
+    /// The threads that are elsewhere, ascending.
+    pub outside: Vec<u32>,
+    /// How many it has.
+    pub of: usize,
+}
