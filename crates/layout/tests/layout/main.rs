@@ -6,6 +6,7 @@ mod bad;
 mod exports;
 mod files;
 mod libcgroup;
+mod memory;
 mod own;
 mod pages;
 mod random;
