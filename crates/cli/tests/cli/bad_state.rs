@@ -125,7 +125,8 @@ fn private(stage: &mut Stage) {
     let (state, generations) = (stage.desk.path("state"), stage.desk.path("state/generations"));
     let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     let all_private = |names: &[&str]| {
-        let files = [&state, &generations].map(|directory| fs::read_dir(directory).unwrap()).into_iter().flatten();
+        let files =
+            [&state, &generations].map(|directory| fs::read_dir(directory).unwrap()).into_iter().flatten();
         let files: Vec<PathBuf> =
             files.map(|entry| entry.unwrap().path()).filter(|path| path.is_file()).collect();
         for name in names {
@@ -157,7 +158,8 @@ fn strict_shell(stage: &mut Stage) {
         let (code, out, error) = answer(output);
         assert!(matches!(code, 0 | 3), "{code}: {out}{error}");
         let found: Value = serde_json::from_str(&out).unwrap();
-        let shells = |finding: &&Value| finding["what"].as_str().unwrap().ends_with("strict rule for a shell");
+        let shells =
+            |finding: &&Value| finding["what"].as_str().unwrap().ends_with("strict rule for a shell");
         found["findings"].as_array().unwrap().iter().find(shells).cloned()
     };
     let finding = doctor("{ process = \"/bin/sh\", strict = true }").unwrap();

@@ -256,7 +256,11 @@ fn a_counter_that_overflows_gives_no_figure_and_no_panic() {
         (Version::V1, "memory.stat", "total_rss 4096\ntotal_cache 4096\n"),
         (Version::V1, "memory.limit_in_bytes", "5\n"),
         (Version::V1, "blkio.throttle.io_serviced_recursive", "8:16 Read 5\n8:16 Write 6\nTotal 11\n"),
-        (Version::V2, "cpu.stat", "usage_usec 7\nuser_usec 4\nsystem_usec 3\nnr_periods 1\nnr_throttled 1\nthrottled_usec 9\n"),
+        (
+            Version::V2,
+            "cpu.stat",
+            "usage_usec 7\nuser_usec 4\nsystem_usec 3\nnr_periods 1\nnr_throttled 1\nthrottled_usec 9\n",
+        ),
         (Version::V2, "cpu.pressure", "some avg10=0.00 avg60=0.00 avg300=0.00 total=5\n"),
         (Version::V2, "io.stat", "8:16 rbytes=1 wbytes=2 rios=3 wios=4 dbytes=5 dios=6\n"),
         (Version::V2, "memory.stat", "anon 5\nfile 6\n"),
@@ -269,7 +273,8 @@ fn a_counter_that_overflows_gives_no_figure_and_no_panic() {
             assert_eq!(read(too_large), [], "{file} {too_large}");
         }
         let largest = read("18446744073709551615");
-        let reads = |(_, reading): &(String, Reading)| matches!(reading, Reading::At(u64::MAX) | Reading::Max);
+        let reads =
+            |(_, reading): &(String, Reading)| matches!(reading, Reading::At(u64::MAX) | Reading::Max);
         assert!(!largest.is_empty() && largest.iter().all(reads), "{file} {largest:?}");
     }
 }
