@@ -172,7 +172,13 @@ fn several(one: impl Fn(u64) + Sync) {
     std::thread::scope(|scope| {
         for number in 0..3 {
             let one = &one;
-            scope.spawn(move || (0..).for_each(|time| one(3 * time + number)));
+            scope.spawn(move || {
+                let mut next = number;
+                loop {
+                    one(next);
+                    next += 3;
+                }
+            });
         }
     });
 }
