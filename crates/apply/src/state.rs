@@ -2,9 +2,9 @@
 //! is written under another name and renamed once it is on the disk. Knows nothing of what the records mean.
 
 use std::{
-    fs::{DirBuilder, File, OpenOptions},
+    fs::{DirBuilder, File, OpenOptions, Permissions},
     io::{BufRead, BufReader, ErrorKind, Read, Seek, SeekFrom, Write},
-    os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt},
+    os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt, PermissionsExt},
     path::{Path, PathBuf},
     time::{Duration, Instant},
 };
@@ -36,6 +36,8 @@ const JOURNAL: &str = "journal";
 const CONFIRMED: &str = "confirmed";
 /// The suffix of a journal whose steps are still being written down: nothing was changed yet.
 const NEW: &str = "new";
+/// The mode of the directory of generations: what root ran, and when, is nobody else's business.
+const PRIVATE: u32 = 0o700;
 /// Room that is set aside for the journal of an undo.
 const RESERVE: &str = "reserve";
 
@@ -76,9 +78,9 @@ impl State {
     pub fn open(directory: impl Into<PathBuf>) -> Result<State, Failure> {
         let state = State { directory: directory.into() };
         let generations = state.generations();
-        let made = DirBuilder::new().recursive(true).mode(0o755).create(&generations);
-        made.map_err(|error| failed("make", &generations, &error))?;
-        for directory in [&state.directory, &generations] {
+        for (directory, mode) in [(&state.directory, 0o755), (&generations, PRIVATE)] {
+            let made = DirBuilder::new().recursive(true).mode(mode).create(directory);
+            made.map_err(|error| failed("make", directory, &error))?;
             let about = std::fs::metadata(directory).map_err(|error| failed("look at", directory, &error))?;
             if about.mode() & 0o022 != 0 || about.uid() != rustix::process::geteuid().as_raw() {
                 let reason = format!("owner {} and mode {:o}", about.uid(), about.mode() & 0o7777);
@@ -86,6 +88,9 @@ impl State {
                 return Err(Failure::State { what: "trust", path: directory.clone(), reason, mend });
             }
         }
+        // an earlier version left it open to be listed
+        let closed = std::fs::set_permissions(&generations, Permissions::from_mode(PRIVATE));
+        closed.map_err(|error| failed("close to others", &generations, &error))?;
         Ok(state)
     }
 

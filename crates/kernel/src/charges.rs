@@ -67,10 +67,10 @@ impl Host {
             Some((kib(&text, "RssAnon:"), kib(&text, "RssShmem:")))
         });
         let texts: Vec<(u64, u64)> = texts.collect();
-        let private: u64 = texts.iter().map(|(private, _)| private).sum();
+        let private = texts.iter().fold(0, |sum: u64, (private, _)| sum.saturating_add(*private));
         let shared = texts.iter().map(|(_, shared)| *shared).max()?;
         let stays = |bit: u64, bytes: u64| if moving & bit == 0 { bytes } else { 0 };
-        Some(stays(MOVES_PRIVATE, private) + stays(MOVES_SHARED, shared))
+        Some(stays(MOVES_PRIVATE, private).saturating_add(stays(MOVES_SHARED, shared)))
     }
 }
 

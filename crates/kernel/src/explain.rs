@@ -54,8 +54,30 @@ fn general(scene: &Scene<'_>) -> Finding {
         }
         Errno::SRCH => found("the process has ended", "ps -e lists what runs"),
         Errno::MFILE => found("this process has no file descriptor left", "ulimit -n 65536"),
+        Errno::AGAIN => leased(scene),
         _ => None,
     }
+}
+
+/// A lease that the file's owner took, by `/proc/locks`: "1: LEASE  ACTIVE    WRITE 17 00:24:654349 0 EOF".
+fn leased(scene: &Scene<'_>) -> Finding {
+    let file = scene.refusal.file.as_deref()?;
+    let stat = rustix::fs::stat(&scene.refusal.path).ok()?;
+    let (major, minor) = (rustix::fs::major(stat.st_dev), rustix::fs::minor(stat.st_dev));
+    let inode = format!("{major:02x}:{minor:02x}:{}", stat.st_ino);
+    let locks = scene.outside("/proc/locks");
+    let mut leases = locks.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
+    let lease =
+        leases.find(|words| words.get(1) == Some(&"LEASE") && words.get(5) == Some(&inode.as_str()))?;
+    let pid = lease.get(4)?;
+    found(
+        format!(
+            "process {pid} has a lease on {file}, which the kernel takes away after some time (fs.lease-break-time)"
+        ),
+        format!(
+            "try again later, end process {pid}, or forbid leases, which file servers alone use: sysctl fs.leases-enable=0"
+        ),
+    )
 }
 
 /// What a user other than root may not do, and who may let him.

@@ -58,23 +58,32 @@ impl Real {
         Ok(root)
     }
 
-    /// Opens `group/file` below the hierarchy's root; the only place where a cgroup file is opened.
+    /// Opens `group/file` below the hierarchy's root; the only place where a cgroup file is opened. Waits for nobody: the
+    /// owner of a file may take a lease on it (fcntl(2)), and another one's open then waits for `fs.lease-break-time`.
     ///
     /// # Errors
-    /// The kernel's errno; `EINVAL` for a path with `..`.
+    /// The kernel's errno; `EINVAL` for a path with `..`; `EAGAIN` while somebody has a lease.
     pub fn open(&self, at: &Hierarchy, group: &str, file: &str, flags: OFlags) -> Result<OwnedFd, Errno> {
         let root = self.root(at)?;
         let path = join(group, file)?;
         let path = path.as_str();
-        let flags = flags | OFlags::CLOEXEC;
+        let is_written = flags.contains(OFlags::WRONLY);
+        // O_PATH opens nothing, and takes few other flags
+        let at_once = if flags.contains(OFlags::PATH) { OFlags::empty() } else { OFlags::NONBLOCK };
+        let flags = flags | OFlags::CLOEXEC | at_once;
         let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_XDEV;
-        match rustix::fs::openat2(&root, path, flags, Mode::empty(), resolve) {
+        let opened = match rustix::fs::openat2(&root, path, flags, Mode::empty(), resolve) {
             // before Linux 5.6, or filtered: cgroup file systems hold no links, and `join` let no `..` through
             Err(Errno::NOSYS | Errno::PERM) => {
                 rustix::fs::openat(&root, path, flags | OFlags::NOFOLLOW, Mode::empty())
             }
             opened => opened,
+        }?;
+        if is_written {
+            // a write that does not wait reclaims no memory for a limit (Linux 6.16)
+            rustix::fs::fcntl_setfl(&opened, OFlags::empty())?;
         }
+        Ok(opened)
     }
 
     fn directory(&self, at: &Hierarchy, group: &str) -> Result<OwnedFd, Errno> {

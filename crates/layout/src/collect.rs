@@ -47,7 +47,9 @@ impl Collector {
         &mut self.demands
     }
 
-    pub(crate) fn finish(self) -> Demands {
+    pub(crate) fn finish(mut self) -> Demands {
+        // most groups have few, and thousands of groups room for four each
+        self.demands.settings.shrink_to_fit();
         self.demands
     }
 

@@ -3,12 +3,14 @@
 use std::{
     fs,
     os::unix::fs::{PermissionsExt, chown},
+    path::{Path, PathBuf},
     process::{Command, Stdio},
     sync::Arc,
 };
 
 use libtest_mimic::Trial;
 use rustix::time::{ClockId, Timespec, clock_gettime, clock_settime};
+use serde_json::Value;
 
 use crate::{
     desk::{answer, has_usual, says},
@@ -24,6 +26,8 @@ const CASES: &[Case] = &[
     ("a directory of another user is refused with what to do", &[], foreign),
     ("a directory that others can write to is refused with what to do", &[], open_to_others),
     ("a file instead of a directory is refused with what to do", &[], a_file),
+    ("only root reads what the state says, also of an earlier version's", &[], private),
+    ("doctor warns of a strict rule for a shell", &[], strict_shell),
     ("without CAP_SYS_ADMIN nothing is mounted, and nothing changed", &[], no_admin),
     (
         "a clock at the beginning of 1970, and one that is set while a change waits",
@@ -47,7 +51,11 @@ pub fn trials(world: &Arc<World>) -> Vec<Trial> {
             let needs = name.contains("CAP_SYS_ADMIN") && !works(&[WITHOUT_ADMIN, &["true"]].concat());
             needs.then(|| "needs setpriv of util-linux".to_owned())
         };
-        if let Some(missing) = missing.or_else(usual).or_else(rights) {
+        let mounts = || {
+            let needs = name.contains("doctor") && !works(&["unshare", "-m", "true"]);
+            needs.then(|| "needs unshare of util-linux".to_owned())
+        };
+        if let Some(missing) = missing.or_else(usual).or_else(rights).or_else(mounts) {
             return Trial::test(trial_name, || Ok(())).with_ignored_flag(true).with_kind(missing);
         }
         let world = world.clone();
@@ -109,6 +117,57 @@ fn open_to_others(stage: &mut Stage) {
 fn a_file(stage: &mut Stage) {
     stage.desk.write("state", "");
     says(&refused(stage, "apply {d}/l.toml {s}"), &["--state names a directory"]);
+}
+
+/// Attack finding 27: the records name root's commands with their arguments. A confirmation, the room that is set aside,
+/// a journal that was interrupted and the lock are beside them.
+fn private(stage: &mut Stage) {
+    let (state, generations) = (stage.desk.path("state"), stage.desk.path("state/generations"));
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    let all_private = |names: &[&str]| {
+        let files =
+            [&state, &generations].map(|directory| fs::read_dir(directory).unwrap()).into_iter().flatten();
+        let files: Vec<PathBuf> =
+            files.map(|entry| entry.unwrap().path()).filter(|path| path.is_file()).collect();
+        for name in names {
+            assert!(files.iter().any(|file| file.ends_with(name)), "{name} is not among {files:?}");
+        }
+        for file in files {
+            assert_eq!(mode(&file), 0o600, "{}", file.display());
+        }
+        assert_eq!((mode(&state), mode(&generations)), (0o755, 0o700));
+    };
+    stage.desk.ends("apply {d}/l.toml {s} --confirm 3600s", 0);
+    all_private(&["lock", "0001.jsonl", "reserve"]);
+    stage.desk.ends("confirm {s}", 0);
+    all_private(&["0001.confirmed"]);
+    // as an earlier version left it
+    fs::set_permissions(&generations, fs::Permissions::from_mode(0o755)).unwrap();
+    fs::set_permissions(state.join("lock"), fs::Permissions::from_mode(0o644)).unwrap();
+    stage.desk.ends("undo {s}", 0);
+    all_private(&["lock", "0002.jsonl"]);
+}
+
+/// Attack finding 3, as far as the kernel leaves no bound: whoever makes such a rule is told. Below an `/etc` of its own.
+fn strict_shell(stage: &mut Stage) {
+    let doctor = |rule: &str| {
+        stage.desk.write("etc/ringfence/layout.toml", &format!("[groups.{{g}}]\nmatch = [{rule}]\n"));
+        let script = stage.desk.scene.fill("mount --bind {d}/etc /etc && exec \"$0\" doctor --json");
+        let program = stage.desk.scene.program();
+        let output = Command::new("unshare").args(["-m", "sh", "-c", &script, &program]).output().unwrap();
+        let (code, out, error) = answer(output);
+        assert!(matches!(code, 0 | 3), "{code}: {out}{error}");
+        let found: Value = serde_json::from_str(&out).unwrap();
+        let shells =
+            |finding: &&Value| finding["what"].as_str().unwrap().ends_with("strict rule for a shell");
+        found["findings"].as_array().unwrap().iter().find(shells).cloned()
+    };
+    let finding = doctor("{ process = \"/bin/sh\", strict = true }").unwrap();
+    says(finding["what"].as_str().unwrap(), &["/etc/ringfence/layout.toml:2:"]);
+    says(finding["consequence"].as_str().unwrap(), &["up to 2 s", "without limit while root keeps the gate"]);
+    says(finding["hint"].as_str().unwrap(), &["name the programs that the shell starts"]);
+    assert_eq!(doctor("{ process = \"/bin/sh\" }"), None);
+    assert_eq!(doctor("{ process = \"/bin/cat\", strict = true }"), None);
 }
 
 /// As in a container: what needs no mount is done, and what does is refused.

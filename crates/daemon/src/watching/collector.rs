@@ -49,8 +49,15 @@ pub(super) fn run(watching: &Watching, shared: Arc<Shared>, asked: &Receiver<Ask
         }
         let left = due.map_or(Duration::MAX, |(_, at)| at.saturating_duration_since(Instant::now()));
         match asked.recv_timeout(left.min(Duration::from_secs(3600))) {
-            // who asked may be gone
-            Ok(ask) => _ = ask.answer.send(collector.text(ask.format, ask.all)),
+            Ok(ask) => {
+                let mut asks: Vec<Ask> = std::iter::once(ask).chain(asked.try_iter()).collect();
+                // root waits for nobody else's
+                asks.sort_by_key(|ask| !ask.all);
+                for ask in asks {
+                    // who asked may be gone
+                    let _ = ask.answer.send(collector.text(ask.format, ask.all));
+                }
+            }
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => return,
         }
@@ -74,10 +81,20 @@ struct Collector {
     seen: Option<Seen>,
     held: Option<(Instant, Held)>,
     misplaced: Misplaced,
-    texts: [Option<(Instant, Arc<str>)>; 4],
+    texts: [Option<Made>; 4],
     sampling: Told,
     history: Told,
 }
+
+/// A text, when it was made, and how long that took.
+struct Made {
+    at: Instant,
+    took: Duration,
+    text: Arc<str>,
+}
+
+/// What others than root ask for is made anew after so many times as long as it took: they leave the time for root.
+const REST: u32 = 10;
 
 /// The hierarchies, as long as they are the same.
 struct Seen {
@@ -105,11 +122,13 @@ impl Collector {
     /// The metrics, made anew unless they are fresh.
     fn text(&mut self, format: Format, all: bool) -> Arc<str> {
         let place = usize::from(format == Format::OpenMetrics) + 2 * usize::from(all);
-        if let Some((at, text)) = &self.texts[place]
-            && at.elapsed() < self.paces.metrics
+        let rest = |took: Duration| if all { Duration::ZERO } else { took * REST };
+        if let Some(Made { at, took, text }) = &self.texts[place]
+            && at.elapsed() < self.paces.metrics.max(rest(*took))
         {
             return Arc::clone(text);
         }
+        let start = Instant::now();
         let mut text = String::new();
         let hidden = if all { HashSet::new() } else { self.hidden() };
         let mut writer = Writer::new(&mut text, format).hiding(hidden);
@@ -117,7 +136,7 @@ impl Collector {
         own::write(&self.shared, &mut writer);
         writer.end();
         let text: Arc<str> = text.into();
-        self.texts[place] = Some((Instant::now(), Arc::clone(&text)));
+        self.texts[place] = Some(Made { at: Instant::now(), took: start.elapsed(), text: Arc::clone(&text) });
         text
     }
 

@@ -3,6 +3,7 @@
 //! root; this binary is the daemon and its gate too.
 #![allow(clippy::panic, clippy::unwrap_used, clippy::print_stderr, reason = "a test without harness")]
 
+mod attacker;
 mod classified;
 mod counted;
 mod daemon_process;
@@ -13,6 +14,7 @@ mod journal;
 mod kept;
 mod kept_per_group;
 mod killed;
+mod leases;
 mod locked;
 mod metrics;
 mod metrics_scene;
@@ -24,7 +26,6 @@ mod recorded;
 mod reloaded;
 mod service;
 mod soak;
-mod stranger;
 mod strict;
 mod world;
 
@@ -38,7 +39,7 @@ fn main() -> ExitCode {
         Some(daemon_process::DAEMON) => return daemon_process::daemon(words),
         Some(daemon_process::GATE) => return daemon_process::gate(words),
         Some(metrics_scene::SCRAPE) => return metrics_scene::scrape(words),
-        Some(stranger::STRANGER) => return stranger::attack(words),
+        Some(attacker::ATTACKER) => return attacker::attack(words),
         Some("rf-test-sleep") => {
             std::thread::sleep(std::time::Duration::from_secs(600));
             return ExitCode::SUCCESS;
@@ -64,7 +65,7 @@ fn main() -> ExitCode {
             recorded::trials(),
             strict::trials(),
             protected::trials(),
-            stranger::trials(),
+            attacker::trials(),
             oracle::trials(),
             postgresql::trials(),
             service::trials(),

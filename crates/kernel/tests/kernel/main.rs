@@ -11,6 +11,7 @@
 
 mod conformance;
 mod devices;
+mod leases;
 mod unit;
 
 use std::process::ExitCode;
@@ -32,7 +33,8 @@ fn main() -> ExitCode {
     let mut arguments = Arguments::from_args();
     // the cases share the machine's budgets and the root group's files
     arguments.test_threads = Some(1);
-    let trials = WorldKind::ALL.into_iter().flat_map(trials).chain(unit::trials()).collect();
+    let trials =
+        WorldKind::ALL.into_iter().flat_map(trials).chain(leases::trials()).chain(unit::trials()).collect();
     libtest_mimic::run(&arguments, trials).exit_code()
 }
 

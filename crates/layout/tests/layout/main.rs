@@ -5,6 +5,7 @@
 mod bad;
 mod exports;
 mod libcgroup;
+mod memory;
 mod own;
 mod pages;
 mod random;

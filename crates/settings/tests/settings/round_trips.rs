@@ -10,7 +10,7 @@ use settings::{
 use units::{Bytes, CpuSet, IdSet, Limit, Micros, Nanos};
 
 use super::fake::Group;
-use super::{Machine, VERSIONS, row};
+use super::{Machine, VERSIONS, bindings, row};
 
 fn limit<T: std::fmt::Debug + Clone + 'static>(
     at: impl Strategy<Value = T> + 'static,
@@ -424,4 +424,41 @@ fn cpu_time_has_its_unit_whatever_a_file_counts_in() {
         let Value::CpuTime(time) = value else { panic!("{name}: {value:?}") };
         assert_eq!(time.to_micros(), Micros(1_234_567), "{name} on {version}");
     }
+}
+
+/// A counter or limit larger than 64 bits is an error that names the file, in whatever file it is; the largest one that
+/// fits panics in no conversion of units.
+#[test]
+fn a_number_that_overflows_is_an_error() {
+    const TOO_LARGE: &str = "99999999999999999999";
+    let forms = [
+        "{n}\n",
+        "{n} {n}\n",
+        "default {n}\n8:16 {n}\n",
+        "8:16 {n}\n",
+        "8:16 Read {n}\n8:16 Write {n}\n",
+        "8:16 rbps={n} wbps={n} riops={n} wiops={n}\n",
+        "usage_usec {n}\nuser_usec {n}\nsystem_usec {n}\nunder_oom {n}\noom_kill_disable {n}\n",
+    ];
+    let mut refused = 0;
+    for (setting, version, _) in bindings() {
+        if setting.access == Access::Write {
+            continue;
+        }
+        let found = row(setting);
+        for form in forms {
+            let decode = |number: &str| found.decode(version, &|_| Some(form.replace("{n}", number)));
+            let _ = decode(&u64::MAX.to_string());
+            let _ = decode(&i64::MAX.to_string());
+            let is_number = decode("1").is_ok() && decode("2").is_ok() && decode("1") != decode("2");
+            // a text is shown as it is
+            let is_text = matches!(decode("1"), Ok(Value::Text(_) | Value::Word(_) | Value::Keyed(_)));
+            if is_number && !is_text {
+                let error = decode(TOO_LARGE).unwrap_err().to_string();
+                assert!(error.contains(TOO_LARGE), "{} {version} {form}: {error}", setting.name);
+                refused += 1;
+            }
+        }
+    }
+    assert!(refused > 40, "{refused}");
 }

@@ -236,3 +236,45 @@ fn text_that_is_not_as_documented_gives_no_figures() {
         }
     }
 }
+
+/// Attack finding 30: a number larger than 64 bits is no figure, and the largest one overflows in no unit. Every number
+/// of every file that is read is replaced.
+#[test]
+fn a_counter_that_overflows_gives_no_figure_and_no_panic() {
+    let with = |text: &str, number: &str| -> String {
+        let parts = text.split_inclusive([' ', '=', '\n']).map(|part| {
+            let word = part.trim_end_matches([' ', '=', '\n']);
+            let is_number = !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit());
+            if is_number { part.replace(word, number) } else { part.to_owned() }
+        });
+        parts.collect()
+    };
+    for (version, file, text) in [
+        (Version::V1, "cpu.stat", "nr_periods 5\nnr_throttled 3\nthrottled_time 12345\n"),
+        (Version::V1, "cpuacct.usage", "5\n"),
+        (Version::V1, "cpuacct.usage_percpu", "5 6 7 8\n"),
+        (Version::V1, "memory.stat", "total_rss 4096\ntotal_cache 4096\n"),
+        (Version::V1, "memory.limit_in_bytes", "5\n"),
+        (Version::V1, "blkio.throttle.io_serviced_recursive", "8:16 Read 5\n8:16 Write 6\nTotal 11\n"),
+        (
+            Version::V2,
+            "cpu.stat",
+            "usage_usec 7\nuser_usec 4\nsystem_usec 3\nnr_periods 1\nnr_throttled 1\nthrottled_usec 9\n",
+        ),
+        (Version::V2, "cpu.pressure", "some avg10=0.00 avg60=0.00 avg300=0.00 total=5\n"),
+        (Version::V2, "io.stat", "8:16 rbytes=1 wbytes=2 rios=3 wios=4 dbytes=5 dios=6\n"),
+        (Version::V2, "memory.stat", "anon 5\nfile 6\n"),
+        (Version::V2, "memory.max", "5\n"),
+        (Version::V2, "pids.current", "5\n"),
+    ] {
+        let read = |number: &str| read(GROUP_FIELDS, version, file, &with(text, number));
+        assert_ne!(read("5"), [], "{file}");
+        for too_large in ["18446744073709551616", "99999999999999999999", "18446744073709551615999"] {
+            assert_eq!(read(too_large), [], "{file} {too_large}");
+        }
+        let largest = read("18446744073709551615");
+        let reads =
+            |(_, reading): &(String, Reading)| matches!(reading, Reading::At(u64::MAX) | Reading::Max);
+        assert!(!largest.is_empty() && largest.iter().all(reads), "{file} {largest:?}");
+    }
+}

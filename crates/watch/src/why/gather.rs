@@ -211,7 +211,7 @@ impl Looked<'_> {
             memory: ["memory.current", "memory.swap"]
                 .iter()
                 .filter_map(|field| self.now(name, field).at())
-                .sum(),
+                .fold(0, u64::saturating_add),
             met_max: self.grown(name, "memory.events.max"),
             met_high: self.grown(name, "memory.events.high"),
             met_swap_max: self.grown(name, "memory.swap.events.max"),
@@ -341,7 +341,7 @@ impl Looked<'_> {
     /// What CPUs spent in these ways.
     fn busy(&self, cpus: &CpuSet, fields: &[&str]) -> Duration {
         let (before, after) = (&self.first.sample.machine, &self.last.sample.machine);
-        let nanos: u64 = after
+        let nanos = after
             .columns()
             .list()
             .iter()
@@ -351,7 +351,7 @@ impl Looked<'_> {
                 |(_, column)| matches!(column.instance, Instance::Cpu(cpu) if cpus.contains(cpu as usize)),
             )
             .filter_map(|(at, _)| after.reading(0, at).at()?.checked_sub(before.reading(0, at).at()?))
-            .sum();
+            .fold(0, u64::saturating_add);
         Duration::from_nanos(nanos)
     }
 

@@ -153,6 +153,6 @@ fn done(disks: &str, device: DeviceNumber) -> Option<(u64, u64)> {
         if !is_it {
             return None;
         }
-        Some((number(3)? + number(7)?, number(6)? + number(10)?))
+        Some((number(3)?.checked_add(number(7)?)?, number(6)?.checked_add(number(10)?)?))
     })
 }
