@@ -343,7 +343,11 @@ impl<'p> Past<'p> {
         };
         let inverse = inverse::inverse(&Entry { before, ..entry.clone() }, &[]);
         let back = inverse.acts.into_iter().map(|act| Entry { act, ..entry.clone() });
-        self.writes.insert((place.clone(), file.clone(), key), back.collect());
+        let back: Vec<Entry> = back.collect();
+        let newer = self.writes.remove(&(place.clone(), file.clone(), key.clone())).unwrap_or_default();
+        // of a device's line a newer generation may have set more
+        let more = newer.iter().filter_map(|newer| without(newer, &back)).collect::<Vec<_>>();
+        self.writes.insert((place.clone(), file.clone(), key), [more, back].concat());
     }
 
     fn steps(mut self, exclusive: &dyn Fn(&Place) -> CpuSet) -> Leftovers {
@@ -741,6 +745,17 @@ impl<'p> Past<'p> {
         }
         (idle, used)
     }
+}
+
+/// What of a device's line others do not write; `None` if nothing.
+fn without(entry: &Entry, others: &[Entry]) -> Option<Entry> {
+    let Act::Write { place, file, text } = &entry.act else { return None };
+    let set = others.iter().filter_map(|other| match &other.act {
+        Act::Write { text, .. } => Some(text.as_str()),
+        _ => None,
+    });
+    let text = plan::rest_of_line(file, text, &set.collect::<Vec<_>>().join(" "))?;
+    Some(Entry { act: Act::Write { place: place.clone(), file: file.clone(), text }, ..entry.clone() })
 }
 
 /// What an older generation knows of owners goes before what a newer one knows, which may be of more files.

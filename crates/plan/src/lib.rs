@@ -41,7 +41,7 @@ mod facts;
 
 pub mod doctor;
 
-pub use ask::{Ask, Held, Place, PlanError, Write, is_by_key, target_key, writes};
+pub use ask::{Ask, Held, Place, PlanError, Write, is_by_key, rest_of_line, target_key, writes};
 pub use cgset::as_cgset;
 pub use coverage::{Coverage, coverage};
 pub use facts::MachineFacts;
