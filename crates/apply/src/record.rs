@@ -615,13 +615,9 @@ impl Act {
     pub(crate) fn covers(&self, earlier: &Act) -> bool {
         match (self, earlier) {
             (Act::Write { place, file, text }, Act::Write { place: of, file: same, text: then }) => {
-                let names = |text: &str| -> Vec<String> {
-                    text.split_whitespace()
-                        .map(|word| word.split('=').next().unwrap_or(word).to_owned())
-                        .collect()
-                };
-                (place, file) == (of, same)
-                    && (!plan::is_by_key(file) || names(then).iter().all(|name| names(text).contains(name)))
+                let same_line = plan::target_key(file, text) == plan::target_key(file, then)
+                    && plan::rest_of_line(file, then, text).is_none();
+                (place, file) == (of, same) && (!plan::is_by_key(file) || same_line)
             }
             (Act::RestoreOwners { place, owners }, Act::RestoreOwners { place: of, owners: then }) => {
                 place == of && then.iter().all(|(file, _)| gives_back(owners, file.as_deref()))
