@@ -405,6 +405,7 @@ impl<'p> Past<'p> {
         let mut named: BTreeMap<String, Vec<String>> = BTreeMap::new();
         for (place, _) in made {
             let Some(at) = self.performer.at(place).filter(|_| self.performer.exists(place)) else {
+                left.dropped.gone.push(place.clone());
                 continue;
             };
             let tasks = host.tasks_in(&Seat { at, path: place.path.clone() });

@@ -35,6 +35,9 @@ pub struct Dropped {
     /// Groups that an earlier layout made, and that stay since somebody is in them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub groups: Vec<Place>,
+    /// Groups that an earlier layout made, and that somebody else removed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub gone: Vec<Place>,
     /// Groups that a generation made which was undone, that had to stay, and that the layout names: they are its own.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub adopted: Vec<Place>,
@@ -51,7 +54,7 @@ impl Plan {
 impl Dropped {
     /// Is there nothing?
     pub fn is_empty(&self) -> bool {
-        self.files.is_empty() && self.groups.is_empty() && self.adopted.is_empty()
+        self.files.is_empty() && self.groups.is_empty() && self.gone.is_empty() && self.adopted.is_empty()
     }
 }
 
