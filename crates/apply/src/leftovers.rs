@@ -11,7 +11,7 @@ use settings::Version;
 use units::{CpuSet, group_path};
 
 use crate::{
-    Failure, State, Target,
+    Failure, State, Target, away,
     before::DEVICES_V1,
     inverse,
     perform::{Performer, name},
@@ -669,7 +669,9 @@ impl<'p> Past<'p> {
         for (place, (entry, threads)) in &self.affinities {
             let taken = exclusive(place);
             let system = self.performer.system();
-            let back = threads.iter().filter_map(|affinity| {
+            // those whose makers are gone by now, too
+            let came = away::came_since(&self.performer, place, threads);
+            let back = threads.iter().chain(&came).filter_map(|affinity| {
                 let cpus = affinity.cpus.difference(&taken);
                 let cpus = if cpus.is_empty() { return None } else { cpus };
                 let alive = system.started(affinity.thread) == Ok(affinity.started);

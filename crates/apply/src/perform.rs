@@ -191,7 +191,9 @@ impl<'t> Performer<'t> {
                 let unmoved = away::move_away(self, step, entry, (place.clone(), cpus, to), journal)?;
                 return Ok(Done { unmoved, ..Done::default() });
             }
-            Act::RestoreAffinities { threads, .. } => away::restore(self, step, entry, threads, journal)?,
+            Act::RestoreAffinities { place, threads } => {
+                away::restore(self, step, entry, (place, threads), journal)?;
+            }
             Act::MoveTasks { place, .. } => membership::bring(self, step, entry, place, journal)?,
             Act::ReturnTasks { place, tasks } => {
                 membership::give_back(self, step, entry, (place, tasks), journal)?;

@@ -51,8 +51,8 @@ pub(crate) fn roll_back(
     for step in (0..=last).rev() {
         // a mark that can't be written only means that a broken rollback starts again above this step
         let _ = back.journal.back(step);
-        let threads: Vec<&Affinity> =
-            affinities.iter().filter(|(of, _)| *of == step).map(|(_, affinity)| affinity).collect();
+        let threads: Vec<Affinity> =
+            affinities.iter().filter(|(of, _)| *of == step).map(|(_, affinity)| affinity.clone()).collect();
         let moved: Vec<&Outsider> =
             moves.iter().filter(|(of, _)| *of == step).map(|(_, moved)| moved).collect();
         let before = back.left.len();
@@ -74,7 +74,7 @@ struct Back<'b, 't, 'l> {
 }
 
 impl Back<'_, '_, '_> {
-    fn step(&mut self, step: usize, entry: &Entry, threads: &[&Affinity], moved: &[&Outsider]) {
+    fn step(&mut self, step: usize, entry: &Entry, threads: &[Affinity], moved: &[&Outsider]) {
         match (&entry.act, &entry.before) {
             (Act::MoveTasks { .. } | Act::ReturnTasks { .. }, _) => {
                 self.left.extend(membership::put_back(self.performer, entry, moved));
@@ -101,7 +101,7 @@ impl Back<'_, '_, '_> {
                 self.act(step, entry, Act::RestoreOwners { place: place.clone(), owners });
             }
             (Act::MoveTasksAway { .. } | Act::RestoreAffinities { .. }, _) => {
-                self.left.extend(away::put_back(self.performer, &entry.group, threads));
+                self.left.extend(away::put_back(self.performer, entry, threads));
             }
             _ => {
                 let inverse = inverse::inverse(entry, &[]);

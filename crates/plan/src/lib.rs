@@ -55,4 +55,4 @@ pub use people::{Anybody, People};
 pub use planning::plan;
 pub use problem::{Against, Problem};
 pub use restore::restoring;
-pub use step::{Action, Affinity, Assignment, Dropped, Outsider, Ownership, Plan, Step};
+pub use step::{Action, Affinity, Assignment, Dropped, Instead, Outsider, Ownership, Plan, Step};

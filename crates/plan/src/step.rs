@@ -214,6 +214,18 @@ pub struct Affinity {
     pub started: u64,
     /// The CPUs.
     pub cpus: CpuSet,
+    /// What it got in their place: a thread that it starts from then on has the same.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub instead: Option<Instead>,
+}
+
+/// The CPUs that a thread got in the place of others.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Instead {
+    /// The CPUs.
+    pub cpus: CpuSet,
+    /// Since when, in clock ticks since boot.
+    pub since: u64,
 }
 
 /// Whose a group's directory and files become; as [`kernel::Access`], in numbers.

@@ -56,7 +56,10 @@ fn of_this_machine() -> Vec<Trial> {
         trials.extend(trials!(stays::what_an_undo_had_to_leave_on_this_machine_goes_with_a_later_one));
     }
     if version(Controller::Cpuset) == Some(Version::V1) && groups::cpus() > 1 {
-        trials.extend(trials!(real::tasks_leave_cpus_of_others_and_come_back_by_undo));
+        trials.extend(trials!(
+            real::tasks_leave_cpus_of_others_and_come_back_by_undo,
+            real::tasks_that_came_since_get_the_cpus_back_that_their_makers_had,
+        ));
     }
     if version(Controller::Devices) == Some(Version::V1) {
         trials.extend(trials!(stays::a_parents_device_rules_come_before_its_children_and_go_after_them));

@@ -171,6 +171,46 @@ pub fn tasks_leave_cpus_of_others_and_come_back_by_undo() {
     assert_eq!((before.as_str(), during.as_str(), cpus().as_str()), ("0-1", "0", "0-1"));
 }
 
+/// A process has its maker's CPUs: one that was started while others had less of them has to get back what those get (5b).
+pub fn tasks_that_came_since_get_the_cpus_back_that_their_makers_had() {
+    let mut groups = Groups::new("since");
+    groups.make("old", &[Cpuset]);
+    groups.write(Cpuset, "old", "cpuset.mems", "0");
+    groups.write(Cpuset, "old", "cpuset.cpus", "0-1");
+    let directory = tempfile::tempdir().unwrap();
+    let files = directory.path().join("files");
+    std::fs::create_dir(&files).unwrap();
+    let makers = ["stays", "goes"].map(|file| groups.start(&format!("starts|{}|{file}", files.display())));
+    let own = groups.start("idle");
+    for task in makers.into_iter().chain([own]) {
+        groups.put(task, "old");
+    }
+    let state = State::open(directory.path().join("state")).unwrap();
+    let (host, system) = (machine(), Running::new());
+    let to = target(&host, &system);
+    let lock = state.lock(Duration::ZERO).unwrap();
+    let cpus = |task: u32| apply::System::affinity(&system, task).unwrap().to_string();
+    // somebody chose this one's CPU
+    apply::System::set_affinity(&system, own, &"0".parse().unwrap()).unwrap();
+    std::thread::sleep(Duration::from_millis(20)); // the kernel counts starts in ticks of 10 ms
+    execute(&lock, to, &Maker::new(&host).away(&groups.name("old"), "1", "0").plan(), &meta("away")).unwrap();
+    let started = |file: &str, text: &str| -> u32 {
+        std::fs::write(files.join("text"), text).unwrap();
+        std::fs::rename(files.join("text"), files.join(file)).unwrap();
+        let number = files.join(format!("{file}.started"));
+        wait_for("it starts another", || number.exists());
+        std::fs::read_to_string(number).unwrap().parse().unwrap()
+    };
+    let (child, orphan) = (started("stays", ""), started("goes", "end"));
+    groups.end_process(makers[1]);
+    let all = [makers[0], child, orphan, own];
+    let during = all.map(cpus);
+    undo(&lock, to, None, &meta("undo")).unwrap();
+    let after = all.map(cpus);
+    std::fs::remove_dir_all(&files).unwrap();
+    assert_eq!((during, after.each_ref().map(String::as_str)), (["0", "0", "0", "0"].map(str::to_owned), ["0-1", "0-1", "0-1", "0"]));
+}
+
 pub fn the_second_of_two_applies_waits_or_says_who_holds_the_lock() {
     let directory = tempfile::tempdir().unwrap();
     let state = State::open(directory.path()).unwrap();
