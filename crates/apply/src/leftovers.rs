@@ -14,6 +14,7 @@ use crate::{
     Failure, State, Target, away,
     before::DEVICES_V1,
     inverse,
+    made::remade,
     perform::{Performer, name},
     record::{Act, Affinity, Before, Entry, Record, gives_back},
     rollback::is_so,
@@ -44,6 +45,8 @@ pub struct Earlier {
     records: Vec<Record>,
     /// What undos had to leave, with the record of its generation where that is still there.
     stayed: Vec<(Stayed, Option<Record>)>,
+    /// Groups of theirs that somebody removed and made again.
+    remade: BTreeSet<Place>,
 }
 
 impl Earlier {
@@ -65,7 +68,9 @@ impl Earlier {
             Ok((stayed.clone(), there.then(|| state.record(stayed.generation)).transpose()?))
         };
         let stayed = stayed.into_iter().map(with_record).collect::<Result<Vec<_>, Failure>>()?;
-        Ok(Earlier { records, stayed })
+        let all = records.iter().chain(stayed.iter().filter_map(|(_, record)| record.as_ref()));
+        let remade = remade(all, state, target)?;
+        Ok(Earlier { records, stayed, remade })
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -106,7 +111,7 @@ pub(crate) fn leftovers(
     alone: &Plan,
     exclusive: &dyn Fn(&Place) -> CpuSet,
 ) -> Leftovers {
-    let mut past = Past::new(target, covered);
+    let mut past = Past::new(target, covered, &earlier.remade);
     let adopted = earlier.stayed.iter().filter_map(|(stayed, _)| stayed.group(target.host));
     let adopted: BTreeSet<Place> = adopted.filter(|place| covered.groups.contains(place)).collect();
     // an older generation knows better what was there before all of them
@@ -136,6 +141,8 @@ pub(crate) fn leftovers(
 struct Past<'p> {
     performer: Performer<'p>,
     covered: &'p Coverage,
+    /// Groups that somebody removed and made again: not the generations' any more.
+    remade: &'p BTreeSet<Place>,
     /// Directories that the generations made, with the group.
     made: BTreeMap<Place, String>,
     /// By place, file and line: the writes that bring it back.
@@ -155,13 +162,14 @@ struct Past<'p> {
 }
 
 impl<'p> Past<'p> {
-    fn new(target: Target<'p>, covered: &'p Coverage) -> Past<'p> {
+    fn new(target: Target<'p>, covered: &'p Coverage, remade: &'p BTreeSet<Place>) -> Past<'p> {
         let performer = Performer::new(target, target.host.hierarchies().iter().cloned().map(Some).collect());
         let (made, writes, sets, others, controllers) = Default::default();
         let (affinities, unknown, dropped, exclusive, lists, alone) = Default::default();
         Past {
             performer,
             covered,
+            remade,
             made,
             writes,
             sets,
@@ -213,6 +221,9 @@ impl<'p> Past<'p> {
 
     fn add_step(&mut self, record: &Record, step: usize, entry: &Entry, then: usize) {
         let Some(place) = entry.act.place().cloned() else { return };
+        if self.remade.contains(&place) && !self.covered.groups.contains(&place) {
+            return;
+        }
         match &entry.act {
             Act::CreateGroup { .. } if !self.covered.groups.contains(&place) => {
                 self.made.insert(place, entry.group.clone());
@@ -362,6 +373,11 @@ impl<'p> Past<'p> {
             std::mem::take(&mut self.dropped).into_iter().filter(|(place, ..)| there(place)).collect();
         left.exclusive = std::mem::take(&mut self.exclusive);
         left.lists = std::mem::take(&mut self.lists);
+        for place in self.remade.iter().filter(|place| !self.covered.groups.contains(*place)) {
+            let group = self.performer.at(place).map(|at| self.performer.host().named(at, &place.path));
+            let message = self.performer.remade(place);
+            left.lints.push(Lint::new(LintKind::Leftover, group.as_deref().map(name).as_ref(), message));
+        }
         let stays = |place: &Place| !gone.contains(place);
         for ((place, ..), entries) in std::mem::take(&mut self.writes) {
             if stays(&place) && self.performer.exists(&place) {

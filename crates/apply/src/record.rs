@@ -333,6 +333,13 @@ pub(crate) enum Mark {
         /// The content.
         fresh: String,
     },
+    /// A step made a directory: its inode number tells it from one that somebody makes later.
+    Made {
+        /// The step.
+        step: usize,
+        /// The inode number.
+        made: u64,
+    },
     /// A thread that a step is about to move.
     Moved {
         /// The step.
@@ -356,6 +363,7 @@ impl Mark {
             Mark::Thread { step, .. }
             | Mark::Held { step, .. }
             | Mark::Was { step, .. }
+            | Mark::Made { step, .. }
             | Mark::Moved { step, .. } => Some(*step),
             Mark::Fresh { .. } | Mark::End { .. } => None,
         }
@@ -383,6 +391,8 @@ pub struct Record {
     pub(crate) fresh: BTreeMap<(usize, String), String>,
     /// Threads that were moved, with the step.
     pub(crate) moved: Vec<(usize, Outsider)>,
+    /// Inode numbers of directories that steps made.
+    pub(crate) made: Vec<(usize, u64)>,
     /// Where the marks behind the steps can't be read, so that it is not known how far it came.
     pub damage: Option<Damage>,
 }
@@ -474,7 +484,7 @@ impl Record {
                 None => return Err(lines.missing("its steps are not all there")),
             }
         }
-        let (affinities, held, fresh, moved) = Default::default();
+        let (affinities, held, fresh, moved, made) = Default::default();
         let mut record = Record {
             head,
             entries,
@@ -485,6 +495,7 @@ impl Record {
             back: None,
             fresh,
             moved,
+            made,
             damage: None,
         };
         while let Some(mark) = lines.next::<Mark>() {
@@ -512,6 +523,11 @@ impl Record {
         Ok(record)
     }
 
+    /// The directories that it made, each with its inode number.
+    pub(crate) fn inodes(&self) -> impl Iterator<Item = (&Place, u64)> {
+        self.made.iter().filter_map(|(step, inode)| Some((self.entries.get(*step)?.act.place()?, *inode)))
+    }
+
     fn note(&mut self, mark: Mark) {
         match mark {
             Mark::Step(0..) => self.begun = mark.step(),
@@ -525,6 +541,7 @@ impl Record {
             }
             Mark::Fresh { hierarchy, file, fresh } => drop(self.fresh.insert((hierarchy, file), fresh)),
             Mark::Moved { step, moved } => self.moved.push((step, moved)),
+            Mark::Made { step, made } => self.made.push((step, made)),
             Mark::End { result } => self.result = Some(result),
         }
     }

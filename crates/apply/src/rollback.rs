@@ -79,10 +79,10 @@ impl Back<'_, '_, '_> {
             (Act::MoveTasks { .. } | Act::ReturnTasks { .. }, _) => {
                 self.left.extend(membership::put_back(self.performer, entry, moved));
             }
-            (Act::CreateGroup { place }, _) => self.unmake(place, entry),
+            (Act::CreateGroup { place }, _) => self.unmake(step, place, entry),
             (act, Before::New) => {
                 if let Some(place) = act.place() {
-                    self.unmake(place, entry);
+                    self.unmake(step, place, entry);
                 }
             }
             (Act::RemoveGroup { place }, Before::Group { files, owners, devices, controllers }) => {
@@ -113,16 +113,21 @@ impl Back<'_, '_, '_> {
 
     /// A group goes at the first of its steps that is taken back: from then on nothing of it may stand in the way of
     /// what others get back. Groups below it were made by later steps, or go with it now.
-    fn unmake(&mut self, place: &Place, entry: &Entry) {
+    fn unmake(&mut self, step: usize, place: &Place, entry: &Entry) {
         let mut doomed = crate::undo::at_or_below(self.made.range(place..), place);
         doomed.sort_by_key(|place| std::cmp::Reverse(place.path.len()));
         for place in doomed {
             self.made.remove(&place);
             let entry = Entry { act: Act::RemoveGroup { place: place.clone() }, ..entry.clone() };
-            if self.performer.exists(&place)
+            if self.performer.is_remade(&place) {
+                self.left.push(self.performer.remade(&place));
+            } else if self.performer.exists(&place)
                 && let Err(error) = self.performer.remove(&place, &entry)
             {
                 self.left.push(error.to_string());
+                if !self.performer.inodes.contains_key(&place) {
+                    self.performer.note_made(step, &place, self.journal);
+                }
             }
         }
     }
@@ -134,6 +139,9 @@ impl Back<'_, '_, '_> {
 
     fn act(&mut self, step: usize, entry: &Entry, act: Act) {
         if is_so(self.performer, &act) {
+            if let Act::CreateGroup { place } = &act {
+                self.performer.note_made(step, place, self.journal);
+            }
             return;
         }
         let entry = Entry { act, ..entry.clone() };

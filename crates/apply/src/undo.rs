@@ -13,6 +13,7 @@ use crate::{
     before::DEVICES_V1,
     execute::{Change, Meta, carry_out},
     inverse,
+    made::remade,
     perform::Performer,
     record::{Act, Affinity, Before, Entry, Kind, Record, Spot},
     recover::{is_undone, recover},
@@ -71,7 +72,7 @@ pub(crate) fn undo_recovered(
         Some(asked) => (asked, in_effect_after(state, asked, last.head.generation, &boot)?),
     };
     let common = now.iter().zip(&wanted).take_while(|(one, other)| one == other).count();
-    let mut steps = Steps::new(target);
+    let mut steps = Steps::new(target, state);
     let tried = steps.take_up(&stayed, &wanted, state)?;
     for &generation in &wanted {
         let head = state.summary(generation)?.head;
@@ -81,12 +82,12 @@ pub(crate) fn undo_recovered(
         now[common..].iter().copied().chain(tried.iter().map(|stayed| stayed.generation)).collect();
     for &generation in undone.iter().rev() {
         if now[common..].contains(&generation) {
-            steps.back(&state.record(generation)?);
+            steps.back(&state.record(generation)?)?;
         }
         let of_it: Vec<&Stayed> = tried.iter().filter(|stayed| stayed.generation == generation).collect();
         // a record that was pruned has nothing of its own to add
         let record = state.is_there(generation).then(|| state.record(generation)).transpose()?;
-        steps.back_again(generation, &of_it, record.as_ref());
+        steps.back_again(generation, &of_it, record.as_ref())?;
     }
     for &generation in &wanted[common..] {
         steps.again(&state.record(generation)?);
@@ -122,6 +123,8 @@ fn in_effect_after(state: &State, asked: u32, last: u32, boot: &str) -> Result<V
 /// The steps of an undo, as far as they are there.
 struct Steps<'t> {
     performer: Performer<'t>,
+    target: Target<'t>,
+    state: &'t State,
     entries: Vec<Entry>,
     left: Vec<String>,
     /// Groups that will be gone.
@@ -134,6 +137,8 @@ struct Steps<'t> {
     ours: BTreeSet<Place>,
     /// Groups that earlier undos had to leave, and that a generation which stays in effect took over.
     adopted: BTreeSet<Place>,
+    /// Groups that somebody removed and made again: nobody's of the generations any more.
+    remade: BTreeSet<Place>,
     /// Groups whose device rules, or controllers for those below, stay as they are.
     kept: BTreeSet<(Place, Kept)>,
     /// What has to stay.
@@ -169,13 +174,15 @@ enum Kept {
 }
 
 impl<'t> Steps<'t> {
-    fn new(target: Target<'t>) -> Steps<'t> {
+    fn new(target: Target<'t>, state: &'t State) -> Steps<'t> {
         let performer = Performer::new(target, target.host.hierarchies().iter().cloned().map(Some).collect());
         let (entries, left, removed, made, spared) = Default::default();
-        let (ours, adopted, kept, stayed, written) = Default::default();
+        let (ours, adopted, remade, kept, stayed, written) = Default::default();
         let (sources, source, emptied, inherited) = Default::default();
         Steps {
             performer,
+            target,
+            state,
             entries,
             left,
             removed,
@@ -183,6 +190,7 @@ impl<'t> Steps<'t> {
             spared,
             ours,
             adopted,
+            remade,
             kept,
             stayed,
             written,
@@ -236,7 +244,8 @@ impl<'t> Steps<'t> {
     }
 
     /// Adds what undoes a generation, from its last step to its first.
-    fn back(&mut self, record: &Record) {
+    fn back(&mut self, record: &Record) -> Result<(), Failure> {
+        self.remade.extend(remade([record], self.state, self.target)?);
         let now = record.hierarchies(self.performer.host());
         let steps = record.entries.iter().enumerate();
         let steps: Vec<(usize, Entry)> =
@@ -256,6 +265,7 @@ impl<'t> Steps<'t> {
         self.stayed.extend(back);
         let more = More { affinities: &record.affinities, moved: &record.moved, fresh, stayed };
         self.take_back(record.head.generation, &steps, &more);
+        Ok(())
     }
 
     /// What files of new groups contain by default, by hierarchy as it is counted now.
@@ -267,7 +277,13 @@ impl<'t> Steps<'t> {
     }
 
     /// Tries again what earlier undos of a generation had to leave.
-    fn back_again(&mut self, generation: u32, stayed: &[&Stayed], record: Option<&Record>) {
+    fn back_again(
+        &mut self,
+        generation: u32,
+        stayed: &[&Stayed],
+        record: Option<&Record>,
+    ) -> Result<(), Failure> {
+        self.remade.extend(remade(record, self.state, self.target)?);
         let fresh = record.map(|record| self.defaults(record)).unwrap_or_default();
         let host = self.performer.host();
         let mut steps: Vec<(usize, Entry)> =
@@ -277,6 +293,7 @@ impl<'t> Steps<'t> {
         let (affinities, moved): (&[_], &[_]) =
             record.map_or((&[], &[]), |record| (&record.affinities, &record.moved));
         self.take_back(generation, &steps, &More { affinities, moved, fresh, ..More::default() });
+        Ok(())
     }
 
     fn take_back(&mut self, generation: u32, steps: &[(usize, Entry)], more: &More<'_>) {
@@ -292,6 +309,9 @@ impl<'t> Steps<'t> {
             let why = format!("undoes step {} of generation {generation}", step + 1);
             let entry = Entry { why, restores: true, ..entry.clone() };
             if let Act::MoveTasks { place, .. } = &entry.act {
+                if self.remade.contains(place) {
+                    continue;
+                }
                 let moved = more.moved.iter().filter(|(of, _)| of == step).map(|(_, one)| one.clone());
                 let act = Act::ReturnTasks { place: place.clone(), tasks: moved.collect() };
                 self.emptied.insert(place.clone());
@@ -324,7 +344,7 @@ impl<'t> Steps<'t> {
             if entry.before == Before::New {
                 if let Some(place) = entry.act.place().cloned() {
                     self.remove(&place, &made, &entry);
-                    if self.spared.contains(&place) && self.performer.exists(&place) {
+                    if self.ours.contains(&place) && self.spared.contains(&place) {
                         self.reset(&entry, &place, &more.fresh);
                     }
                 }
@@ -581,7 +601,7 @@ impl<'t> Steps<'t> {
             }
             if let Some(left) = self.obstacle(&place) {
                 self.tell(left);
-                if self.performer.exists(&place) {
+                if self.performer.exists(&place) && !self.remade.contains(&place) {
                     self.ours.insert(place.clone());
                 }
                 self.spared.insert(place);
@@ -604,6 +624,9 @@ impl<'t> Steps<'t> {
         let group = self.performer.host().named(at, &place.path);
         if !self.performer.exists(place) {
             return Some(format!("group '{group}' is gone already ({directory})"));
+        }
+        if self.remade.contains(place) {
+            return Some(self.performer.remade(place));
         }
         let seat = Seat { at, path: place.path.clone() };
         let tasks = self.performer.host().tasks_in(&seat);

@@ -122,6 +122,44 @@ pub fn undo_returns_to_every_earlier_generation_and_spares_tasks() {
     assert_eq!(kinds, [true; 9]);
 }
 
+/// Whoever removes a group and makes it again has a group of their own (finding 15).
+pub fn a_group_that_somebody_made_again_is_theirs() {
+    let groups = Groups::new("again");
+    let directory = tempfile::tempdir().unwrap();
+    let state = State::open(directory.path()).unwrap();
+    let (host, system) = (machine(), Running::new());
+    let to = target(&host, &system);
+    let lock = state.lock(Duration::ZERO).unwrap();
+    let seat = |group: &str| {
+        host.seat_in(host.hierarchy_of(Cpu).unwrap(), &GroupName::new(&groups.name(group)).unwrap())
+    };
+    let exists = |group: &str| host.kernel().exists(seat(group).at, &seat(group).path);
+    let make = || {
+        let plan = Maker::new(&host).create(Cpu, &groups.name("a")).create(Cpu, &groups.name("b")).plan();
+        execute(&lock, to, &plan, &meta("make")).unwrap();
+    };
+    let make_again = || {
+        host.kernel().rmdir(seat("a").at, &seat("a").path).unwrap();
+        host.kernel().mkdir(seat("a").at, &seat("a").path).unwrap();
+    };
+    make();
+    make_again();
+    assert_eq!(apply::made(&state, to).unwrap().len(), 1, "cgclear removes what is ours");
+    let left = undo(&lock, to, None, &meta("undo")).unwrap().left;
+    assert!(left.len() == 1 && left[0].contains("made it again since"), "{left:?}");
+    assert!(exists("a") && !exists("b"));
+    assert!(matches!(undo(&lock, to, None, &meta("undo")), Err(Failure::NothingToUndo)));
+    // one that an undo made again is the generation's
+    host.kernel().rmdir(seat("a").at, &seat("a").path).unwrap();
+    make();
+    let generation = history(&state).unwrap().len() as u32;
+    undo(&lock, to, None, &meta("undo")).unwrap();
+    undo(&lock, to, Some(generation), &meta("undo")).unwrap();
+    assert!(exists("a") && exists("b"));
+    assert_eq!(undo(&lock, to, None, &meta("undo")).unwrap().left, [""; 0]);
+    assert!(!exists("a") && !exists("b"));
+}
+
 pub fn status_tells_what_somebody_changed() {
     let mut groups = Groups::new("status");
     scenarios::settle_sets(&mut groups);
@@ -208,7 +246,10 @@ pub fn tasks_that_came_since_get_the_cpus_back_that_their_makers_had() {
     undo(&lock, to, None, &meta("undo")).unwrap();
     let after = all.map(cpus);
     std::fs::remove_dir_all(&files).unwrap();
-    assert_eq!((during, after.each_ref().map(String::as_str)), (["0", "0", "0", "0"].map(str::to_owned), ["0-1", "0-1", "0-1", "0"]));
+    assert_eq!(
+        (during, after.each_ref().map(String::as_str)),
+        (["0", "0", "0", "0"].map(str::to_owned), ["0-1", "0-1", "0-1", "0"])
+    );
 }
 
 pub fn the_second_of_two_applies_waits_or_says_who_holds_the_lock() {

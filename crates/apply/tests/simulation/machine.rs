@@ -110,6 +110,9 @@ impl Kernel for Faulty {
     fn exists(&self, at: &Hierarchy, group: &str) -> bool {
         self.fake.exists(at, group)
     }
+    fn inode(&self, at: &Hierarchy, group: &str) -> Result<u64, Errno> {
+        self.fake.inode(at, group)
+    }
     fn writable(&self, at: &Hierarchy, group: &str) -> bool {
         self.fake.writable(at, group)
     }
