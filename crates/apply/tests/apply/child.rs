@@ -10,6 +10,8 @@ pub fn run(words: &str) {
     match words[0] {
         "idle" => until_orphaned(|| std::thread::sleep(Duration::from_millis(200))),
         "starts" => start_and_wait(Path::new(words[1]), words[2]),
+        "relays" => relays(Path::new(words[1]), words[2].parse().unwrap()),
+        "relay" => hand_on(Path::new(words[1])),
         "lingers" => linger(Path::new(words[1])),
         "busy" => sampler::work(words[1].parse().unwrap()),
         "probe" => devices::probe(words[1]),
@@ -27,6 +29,21 @@ fn start_and_wait(directory: &Path, file: &str) {
     std::fs::rename(directory.join("number"), directory.join(format!("{file}.started"))).unwrap();
     if !ends {
         linger(directory);
+    }
+}
+
+/// Starts so many processes once the directory is there, each of which only starts the next one, and goes on.
+fn relays(directory: &Path, count: usize) {
+    groups::wait_for("the directory", || directory.exists());
+    (0..count).for_each(|_| hand_on(directory));
+    loop {
+        std::thread::sleep(Duration::from_secs(1));
+    }
+}
+
+fn hand_on(directory: &Path) {
+    if directory.exists() {
+        let _ = groups::start(&format!("relay|{}", directory.display())).spawn(); // the group may be full
     }
 }
 

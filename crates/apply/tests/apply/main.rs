@@ -56,6 +56,9 @@ fn of_this_machine() -> Vec<Trial> {
     if version(Controller::Cpu) == Some(Version::V1) {
         trials.extend(trials!(stays::what_an_undo_had_to_leave_on_this_machine_goes_with_a_later_one));
     }
+    if [Controller::Pids, Controller::Memory].map(version) == [Some(Version::V1); 2] {
+        trials.extend(trials!(real::what_forks_faster_than_it_is_moved_comes_along_or_is_named));
+    }
     if version(Controller::Cpuset) == Some(Version::V1) && groups::cpus() > 1 {
         trials.extend(trials!(
             real::tasks_leave_cpus_of_others_and_come_back_by_undo,

@@ -1,10 +1,13 @@
 //! Undo, status, confirmation and the lock on the machine's own kernel, in groups that are removed whatever happens.
 
-use std::{path::Path, process::Command, time::Duration};
+use std::{
+    collections::BTreeSet, os::unix::process::CommandExt, path::Path, process::Command, time::Duration,
+};
 
 use apply::{Drift, Failure, Running, State, Verdict, execute, history, recover, status, undo};
 use kernel::{GroupName, Host};
 use plan::Plan;
+use rustix::process::{Pid, Signal, kill_process_group};
 use settings::Controller::{Cpu, Cpuset, Memory, Pids};
 
 use crate::{
@@ -120,6 +123,61 @@ pub fn undo_returns_to_every_earlier_generation_and_spares_tasks() {
     assert!(left.iter().any(|left| left.contains("is gone already")), "{left:?}");
     let kinds: Vec<bool> = history(&state).unwrap().iter().map(apply::Record::is_done).collect();
     assert_eq!(kinds, [true; 9]);
+}
+
+/// Each process only starts the next one and ends: nobody is there for long enough to be looked at and moved. All of them
+/// come along with a controller that is added, or the apply fails and says why.
+pub fn what_forks_faster_than_it_is_moved_comes_along_or_is_named() {
+    for count in [1, 8] {
+        let groups = Groups::new("relay");
+        let directory = tempfile::tempdir().unwrap();
+        let go = directory.path().join("go");
+        groups.make("a", &[Pids]);
+        let mut child = start(&format!("relays|{}|{count}", go.display())).process_group(0).spawn().unwrap();
+        let leader = child.id();
+        let free = || {
+            // the groups that the tests run in are somebody's choice, and nobody is taken out of them
+            for at in groups.host.hierarchies() {
+                let _ = groups.host.kernel().write(at, "", "cgroup.procs", &leader.to_string());
+            }
+        };
+        free();
+        groups.put(leader, "a");
+        std::fs::create_dir(&go).unwrap();
+        let (host, system) = (machine(), Running::new());
+        let to = target(&host, &system);
+        let group = GroupName::new(&groups.name("a")).unwrap();
+        let tasks = |controller| -> BTreeSet<u32> {
+            let text = host.kernel().read(
+                host.hierarchy_of(controller).unwrap(),
+                &host.seat_in(host.hierarchy_of(controller).unwrap(), &group).path,
+                "cgroup.procs",
+            );
+            text.unwrap_or_default().lines().map(|pid| pid.parse().unwrap()).collect()
+        };
+        wait_for("the relay runs", || tasks(Pids).last().is_some_and(|last| *last > leader + 50));
+        free();
+        let state = State::open(directory.path().join("state")).unwrap();
+        let lock = state.lock(Duration::ZERO).unwrap();
+        let text = format!("[groups.\"{group}\"]\npids.max = 200\nmemory.max = \"256M\"\n");
+        let plan = pipeline::whole(&("l.toml", text), to);
+        let done = execute(&lock, to, &plan, &meta("added"));
+        let all = Pid::from_raw(leader.cast_signed()).unwrap();
+        kill_process_group(all, Signal::STOP).unwrap();
+        std::thread::sleep(Duration::from_millis(100)); // those on their way to their end
+        let (before, added) = (tasks(Pids), tasks(Memory));
+        std::fs::remove_dir(&go).unwrap();
+        kill_process_group(all, Signal::KILL).unwrap();
+        child.wait().unwrap();
+        match done {
+            Ok(_) => assert_eq!(before, added, "{count}"),
+            Err(Failure::RolledBack { error, left, .. }) => {
+                assert!(error.to_string().contains("fork faster than they can be moved"), "{error}");
+                assert_eq!((added.len(), left.len()), (0, 0), "{added:?} {left:?}");
+            }
+            Err(other) => panic!("{other}"),
+        }
+    }
 }
 
 /// Whoever removes a group and makes it again has a group of their own (finding 15).
