@@ -227,6 +227,9 @@ pub enum Before {
         /// Of controllers that are taken back, files of the children that somebody else owns: by child.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         owners: Vec<OwnersBelow>,
+        /// Of a cpuset controller that is taken back, the children's own lists: by child, with the file.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        lists: Vec<(String, Vec<(String, String)>)>,
     },
     /// A v2 group's own device rules.
     Devices(Option<String>),

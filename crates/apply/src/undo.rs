@@ -467,8 +467,8 @@ impl<'t> Steps<'t> {
                     let (above, name) = own.path.rsplit_once('/')?;
                     (own.hierarchy == place.hierarchy && above == place.path).then(|| name.to_owned())
                 });
-                let (off, owners) = Default::default();
-                let before = Before::Controllers { off, children: own.collect(), owners };
+                let (off, owners, lists) = Default::default();
+                let before = Before::Controllers { off, children: own.collect(), owners, lists };
                 let act = Act::DisableControllers { place: place.clone(), names: names.clone() };
                 let disable = Entry { act, before, ..entry.clone() };
                 if let Some(entry) = self.still_needed(disable)
