@@ -1,8 +1,10 @@
 //! Keeps the tasks of a group off CPUs that another group has for itself, and gives them back. Changes threads'
 //! affinities and nothing else: no task changes its group.
 
+use std::collections::BTreeSet;
+
 use kernel::{GroupName, Op};
-use plan::Place;
+use plan::{Instead, Place};
 use rustix::io::Errno;
 use units::CpuSet;
 
@@ -40,7 +42,8 @@ pub(crate) fn move_away(
             found = true;
             let rest = held.difference(cpus);
             let new = if rest.is_empty() { to } else { &rest };
-            let affinity = Affinity { thread, started, cpus: held.clone() };
+            let instead = Instead { cpus: new.clone(), since: system.ticks() };
+            let affinity = Affinity { thread, started, cpus: held.clone(), instead: Some(instead) };
             journal.thread(step, &affinity).map_err(unwritable)?;
             performer.affinities.push((step, affinity));
             match system.set_affinity(thread, new) {
@@ -72,34 +75,64 @@ fn refuser(
     }
 }
 
-/// Gives threads the CPUs that they had. One that ended meanwhile needs none.
+/// Gives threads the CPUs that they had, and those that came since what their makers had. One that ended meanwhile needs
+/// none.
 pub(crate) fn restore(
     performer: &mut Performer<'_>,
     step: usize,
     entry: &Entry,
-    threads: &[Affinity],
+    (place, threads): (&Place, &[Affinity]),
     journal: &mut Journal<'_>,
 ) -> Result<(), Error> {
     let system = performer.system();
-    for before in threads {
-        if system.started(before.thread) != Ok(before.started) {
-            continue; // another one by now
-        }
-        let Ok(held) = system.affinity(before.thread) else { continue };
-        if held == before.cpus {
-            continue;
-        }
-        let now = Affinity { cpus: held, ..before.clone() };
-        journal.thread(step, &now).map_err(unwritable)?;
-        performer.affinities.push((step, now));
-        match system.set_affinity(before.thread, &before.cpus) {
-            Ok(()) | Err(Errno::SRCH) => {}
-            Err(errno) => {
-                return Err(performer.refused(Op::Move { pid: before.thread }, entry, None, None, errno));
+    let mut due = threads.to_vec();
+    for _ in 0..MAX_PASSES {
+        for before in &due {
+            if system.started(before.thread) != Ok(before.started) {
+                continue; // another one by now
             }
+            let Ok(held) = system.affinity(before.thread) else { continue };
+            if held == before.cpus {
+                continue;
+            }
+            let now = Affinity { cpus: held, instead: None, ..before.clone() };
+            journal.thread(step, &now).map_err(unwritable)?;
+            performer.affinities.push((step, now));
+            match system.set_affinity(before.thread, &before.cpus) {
+                Ok(()) | Err(Errno::SRCH) => {}
+                Err(errno) => {
+                    return Err(performer.refused(Op::Move { pid: before.thread }, entry, None, None, errno));
+                }
+            }
+        }
+        due = came_since(performer, place, threads);
+        if due.is_empty() {
+            break;
         }
     }
     Ok(())
+}
+
+/// Threads of the group that were started since others in it got other CPUs, and have those of their maker, each with what
+/// the maker had before. Where the maker is gone, all who got the same have to have had the same.
+pub(crate) fn came_since(performer: &Performer<'_>, place: &Place, moved: &[Affinity]) -> Vec<Affinity> {
+    let (system, kernel) = (performer.system(), performer.host().kernel());
+    let known: BTreeSet<(u32, u64)> = moved.iter().map(|one| (one.thread, one.started)).collect();
+    let got: Vec<(&Affinity, &Instead)> =
+        moved.iter().filter_map(|one| Some((one, one.instead.as_ref()?))).collect();
+    let came = threads(performer, place).into_iter().filter_map(|thread| {
+        let held = system.affinity(thread).ok()?;
+        let mut makers = got.iter().filter(|(_, instead)| instead.cpus == held).peekable();
+        makers.peek()?;
+        let started = system.started(thread).ok().filter(|started| !known.contains(&(thread, *started)))?;
+        let makers: Vec<&Affinity> =
+            makers.filter(|(_, instead)| instead.since <= started).map(|(maker, _)| *maker).collect();
+        let process = kernel.process(thread).ok()?;
+        let own = makers.iter().find(|maker| [process.tgid, process.parent].contains(&maker.thread));
+        let first = makers.first().filter(|first| makers.iter().all(|maker| maker.cpus == first.cpus));
+        Some(Affinity { thread, started, ..(*own.or(first)?).clone() })
+    });
+    came.collect()
 }
 
 /// The threads in the group itself.
@@ -110,11 +143,12 @@ fn threads(performer: &Performer<'_>, place: &Place) -> Vec<u32> {
 }
 
 /// Puts threads' CPUs back after a failure, as far as that goes; says what is left.
-pub(crate) fn put_back(performer: &Performer<'_>, group: &str, threads: &[&Affinity]) -> Vec<String> {
+pub(crate) fn put_back(performer: &Performer<'_>, entry: &Entry, threads: &[Affinity]) -> Vec<String> {
     let system = performer.system();
-    let group: GroupName = name(group);
+    let group: GroupName = name(&entry.group);
+    let came = entry.act.place().map(|place| came_since(performer, place, threads)).unwrap_or_default();
     let mut left = Vec::new();
-    for before in threads.iter().rev() {
+    for before in threads.iter().rev().chain(&came) {
         if system.started(before.thread) != Ok(before.started)
             || system.affinity(before.thread).is_ok_and(|held| held == before.cpus)
         {

@@ -76,11 +76,13 @@ impl<'p, 't> Looking<'p, 't> {
                 let is_on = |name: &&String| on.split_whitespace().any(|word| word == name.as_str());
                 let off = names.iter().filter(|name| !is_on(name)).cloned().collect();
                 let children = self.children(entry, place)?;
-                let owners = match &entry.act {
-                    Act::DisableControllers { names, .. } => self.others(entry, place, names, &children)?,
-                    _ => Vec::new(),
+                let (owners, lists) = match &entry.act {
+                    Act::DisableControllers { names, .. } => {
+                        (self.others(entry, place, names, &children)?, self.lists(place, names, &children))
+                    }
+                    _ => Default::default(),
                 };
-                Before::Controllers { off, children, owners }
+                Before::Controllers { off, children, owners, lists }
             }
             Act::Write { file, text, .. } => self.files(entry, place, (file, text), planned)?,
             Act::SetDevices { .. } | Act::RestoreDevices { .. } => {
@@ -183,6 +185,27 @@ impl<'p, 't> Looking<'p, 't> {
             }
         }
         Ok(all)
+    }
+
+    /// Lists of CPUs and memory nodes that children have and that go with the controller.
+    fn lists(
+        &self,
+        place: &Place,
+        names: &[String],
+        children: &[String],
+    ) -> Vec<(String, Vec<(String, String)>)> {
+        if !names.iter().any(|name| name == "cpuset") {
+            return Vec::new();
+        }
+        let of = |child: &String| {
+            let path = if place.path.is_empty() { child.clone() } else { format!("{}/{child}", place.path) };
+            let below = Place { path, ..place.clone() };
+            let text = |file: &str| Some((file.to_owned(), self.performer.content(&below, file)?));
+            let lists = ["cpuset.cpus", "cpuset.mems"].into_iter().filter_map(text);
+            let lists: Vec<(String, String)> = lists.filter(|(_, list)| !list.is_empty()).collect();
+            (!lists.is_empty()).then_some((below.path, lists))
+        };
+        children.iter().filter_map(of).collect()
     }
 
     fn listed(&self, entry: &Entry, place: &Place) -> Result<Vec<String>, Failure> {

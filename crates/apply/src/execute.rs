@@ -265,6 +265,7 @@ pub(crate) fn refused_steps(
     let refused = entries.iter().enumerate().filter_map(|(step, entry)| {
         let place = entry.act.place()?;
         let stays = match (&entry.act, &entry.before) {
+            (Act::CreateGroup { .. }, _) | (_, Before::New) if performer.is_remade(place) => false,
             // a group that has to stay has to lose its limits
             (Act::CreateGroup { .. }, _) | (_, Before::New) => performer.exists(place),
             (_, Before::Absent) => false,

@@ -35,14 +35,18 @@ pub(crate) fn inverse(entry: &Entry, affinities: &[&Affinity]) -> Inverse {
         (Act::EnableControllers { place, .. }, Before::Controllers { off, .. }) if !off.is_empty() => {
             acts(vec![Act::DisableControllers { place: place.clone(), names: off.clone() }])
         }
-        (Act::DisableControllers { place, names }, Before::Controllers { off, owners, .. }) => {
+        (Act::DisableControllers { place, names }, Before::Controllers { off, owners, lists, .. }) => {
             let names: Vec<String> = names.iter().filter(|name| !off.contains(name)).cloned().collect();
             let all = (!names.is_empty()).then(|| Act::EnableControllers { place: place.clone(), names });
             let owners = owners.iter().map(|(path, owners)| Act::RestoreOwners {
                 place: Place { path: path.clone(), ..place.clone() },
                 owners: owners.clone(),
             });
-            acts(all.into_iter().chain(owners).collect())
+            let lists = lists.iter().map(|(path, files)| Act::Refill {
+                place: Place { path: path.clone(), ..place.clone() },
+                files: files.clone(),
+            });
+            acts(all.into_iter().chain(lists).chain(owners).collect())
         }
         (Act::Write { place, file, text }, Before::Files(files)) => {
             written(entry, place, (file, text), files)

@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// What a mark takes at most, but for those that hold a file's content.
-const MARK: u64 = 64;
+const MARK: u64 = 80;
 
 /// An open journal.
 pub(crate) struct Journal<'l> {
@@ -77,6 +77,11 @@ impl<'l> Journal<'l> {
     /// A thread's CPUs are about to be changed.
     pub fn thread(&mut self, step: usize, affinity: &Affinity) -> std::io::Result<()> {
         self.mark(&Mark::Thread { step, affinity: affinity.clone() })
+    }
+
+    /// A group's directory was made, with this inode number.
+    pub fn made(&mut self, step: usize, inode: u64) -> std::io::Result<()> {
+        self.mark(&Mark::Made { step, made: inode })
     }
 
     /// A thread is about to be moved.

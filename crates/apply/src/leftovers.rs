@@ -11,9 +11,10 @@ use settings::Version;
 use units::{CpuSet, group_path};
 
 use crate::{
-    Failure, State, Target,
+    Failure, State, Target, away,
     before::DEVICES_V1,
     inverse,
+    made::remade,
     perform::{Performer, name},
     record::{Act, Affinity, Before, Entry, Record, gives_back},
     rollback::is_so,
@@ -44,6 +45,8 @@ pub struct Earlier {
     records: Vec<Record>,
     /// What undos had to leave, with the record of its generation where that is still there.
     stayed: Vec<(Stayed, Option<Record>)>,
+    /// Groups of theirs that somebody removed and made again.
+    remade: BTreeSet<Place>,
 }
 
 impl Earlier {
@@ -65,7 +68,9 @@ impl Earlier {
             Ok((stayed.clone(), there.then(|| state.record(stayed.generation)).transpose()?))
         };
         let stayed = stayed.into_iter().map(with_record).collect::<Result<Vec<_>, Failure>>()?;
-        Ok(Earlier { records, stayed })
+        let all = records.iter().chain(stayed.iter().filter_map(|(_, record)| record.as_ref()));
+        let remade = remade(all, state, target)?;
+        Ok(Earlier { records, stayed, remade })
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -106,7 +111,7 @@ pub(crate) fn leftovers(
     alone: &Plan,
     exclusive: &dyn Fn(&Place) -> CpuSet,
 ) -> Leftovers {
-    let mut past = Past::new(target, covered);
+    let mut past = Past::new(target, covered, &earlier.remade);
     let adopted = earlier.stayed.iter().filter_map(|(stayed, _)| stayed.group(target.host));
     let adopted: BTreeSet<Place> = adopted.filter(|place| covered.groups.contains(place)).collect();
     // an older generation knows better what was there before all of them
@@ -136,6 +141,8 @@ pub(crate) fn leftovers(
 struct Past<'p> {
     performer: Performer<'p>,
     covered: &'p Coverage,
+    /// Groups that somebody removed and made again: not the generations' any more.
+    remade: &'p BTreeSet<Place>,
     /// Directories that the generations made, with the group.
     made: BTreeMap<Place, String>,
     /// By place, file and line: the writes that bring it back.
@@ -155,13 +162,14 @@ struct Past<'p> {
 }
 
 impl<'p> Past<'p> {
-    fn new(target: Target<'p>, covered: &'p Coverage) -> Past<'p> {
+    fn new(target: Target<'p>, covered: &'p Coverage, remade: &'p BTreeSet<Place>) -> Past<'p> {
         let performer = Performer::new(target, target.host.hierarchies().iter().cloned().map(Some).collect());
         let (made, writes, sets, others, controllers) = Default::default();
         let (affinities, unknown, dropped, exclusive, lists, alone) = Default::default();
         Past {
             performer,
             covered,
+            remade,
             made,
             writes,
             sets,
@@ -213,6 +221,9 @@ impl<'p> Past<'p> {
 
     fn add_step(&mut self, record: &Record, step: usize, entry: &Entry, then: usize) {
         let Some(place) = entry.act.place().cloned() else { return };
+        if self.remade.contains(&place) && !self.covered.groups.contains(&place) {
+            return;
+        }
         match &entry.act {
             Act::CreateGroup { .. } if !self.covered.groups.contains(&place) => {
                 self.made.insert(place, entry.group.clone());
@@ -232,7 +243,8 @@ impl<'p> Past<'p> {
                 let of_place = self.controllers.entry(place);
                 of_place.or_insert_with(|| (entry.group.clone(), BTreeMap::new())).1.extend(idle);
             }
-            Act::SetOwnership { access, .. } if self.gives_more(&place, access) => {
+            // one that took back what an older layout gave is not what its own asked for
+            Act::SetOwnership { access, .. } if !entry.restores && self.gives_more(&place, access) => {
                 let newer = self.others.remove(&(place.clone(), "owners"));
                 self.others.insert((place, "owners"), with_newer(entry, newer));
             }
@@ -343,7 +355,11 @@ impl<'p> Past<'p> {
         };
         let inverse = inverse::inverse(&Entry { before, ..entry.clone() }, &[]);
         let back = inverse.acts.into_iter().map(|act| Entry { act, ..entry.clone() });
-        self.writes.insert((place.clone(), file.clone(), key), back.collect());
+        let back: Vec<Entry> = back.collect();
+        let newer = self.writes.remove(&(place.clone(), file.clone(), key.clone())).unwrap_or_default();
+        // of a device's line a newer generation may have set more
+        let more = newer.iter().filter_map(|newer| without(newer, &back)).collect::<Vec<_>>();
+        self.writes.insert((place.clone(), file.clone(), key), [more, back].concat());
     }
 
     fn steps(mut self, exclusive: &dyn Fn(&Place) -> CpuSet) -> Leftovers {
@@ -357,6 +373,11 @@ impl<'p> Past<'p> {
             std::mem::take(&mut self.dropped).into_iter().filter(|(place, ..)| there(place)).collect();
         left.exclusive = std::mem::take(&mut self.exclusive);
         left.lists = std::mem::take(&mut self.lists);
+        for place in self.remade.iter().filter(|place| !self.covered.groups.contains(*place)) {
+            let group = self.performer.at(place).map(|at| self.performer.host().named(at, &place.path));
+            let message = self.performer.remade(place);
+            left.lints.push(Lint::new(LintKind::Leftover, group.as_deref().map(name).as_ref(), message));
+        }
         let stays = |place: &Place| !gone.contains(place);
         for ((place, ..), entries) in std::mem::take(&mut self.writes) {
             if stays(&place) && self.performer.exists(&place) {
@@ -400,6 +421,7 @@ impl<'p> Past<'p> {
         let mut named: BTreeMap<String, Vec<String>> = BTreeMap::new();
         for (place, _) in made {
             let Some(at) = self.performer.at(place).filter(|_| self.performer.exists(place)) else {
+                left.dropped.gone.push(place.clone());
                 continue;
             };
             let tasks = host.tasks_in(&Seat { at, path: place.path.clone() });
@@ -663,7 +685,9 @@ impl<'p> Past<'p> {
         for (place, (entry, threads)) in &self.affinities {
             let taken = exclusive(place);
             let system = self.performer.system();
-            let back = threads.iter().filter_map(|affinity| {
+            // those whose makers are gone by now, too
+            let came = away::came_since(&self.performer, place, threads);
+            let back = threads.iter().chain(&came).filter_map(|affinity| {
                 let cpus = affinity.cpus.difference(&taken);
                 let cpus = if cpus.is_empty() { return None } else { cpus };
                 let alive = system.started(affinity.thread) == Ok(affinity.started);
@@ -741,6 +765,17 @@ impl<'p> Past<'p> {
         }
         (idle, used)
     }
+}
+
+/// What of a device's line others do not write; `None` if nothing.
+fn without(entry: &Entry, others: &[Entry]) -> Option<Entry> {
+    let Act::Write { place, file, text } = &entry.act else { return None };
+    let set = others.iter().filter_map(|other| match &other.act {
+        Act::Write { text, .. } => Some(text.as_str()),
+        _ => None,
+    });
+    let text = plan::rest_of_line(file, text, &set.collect::<Vec<_>>().join(" "))?;
+    Some(Entry { act: Act::Write { place: place.clone(), file: file.clone(), text }, ..entry.clone() })
 }
 
 /// What an older generation knows of owners goes before what a newer one knows, which may be of more files.

@@ -19,6 +19,13 @@ use crate::{
 /// How often the processes are looked at again, as they may have forked meanwhile.
 const MAX_PASSES: usize = 64;
 
+/// Where a process is in each hierarchy, below its mount; `None` if it ended.
+fn paths(host: &Host, pid: u32) -> Option<Vec<Option<String>>> {
+    let groups = host.kernel().groups_of(host.hierarchies(), pid).ok()?;
+    let below = host.hierarchies().iter().zip(groups);
+    Some(below.map(|(at, path)| path.and_then(|path| at.below_mount(&path))).collect())
+}
+
 /// In which group every process is, in each hierarchy.
 pub(crate) struct Membership {
     processes: Vec<(u32, Vec<Option<String>>)>,
@@ -27,17 +34,28 @@ pub(crate) struct Membership {
 impl Membership {
     /// Of all processes but the kernel's own threads that are in the root everywhere.
     pub fn scan(host: &Host) -> Membership {
-        let kernel = host.kernel();
         let groups = |pid: u32| {
-            let groups = kernel.groups_of(host.hierarchies(), pid).ok()?;
-            let below = host.hierarchies().iter().zip(groups);
-            let paths: Vec<Option<String>> =
-                below.map(|(at, path)| path.and_then(|path| at.below_mount(&path))).collect();
+            let paths = paths(host, pid)?;
             paths.iter().flatten().any(|path| !path.is_empty()).then_some((pid, paths))
         };
-        Membership {
-            processes: kernel.processes().unwrap_or_default().into_iter().filter_map(groups).collect(),
+        let processes = host.kernel().processes().unwrap_or_default();
+        Membership { processes: processes.into_iter().filter_map(groups).collect() }
+    }
+
+    /// Adds those that the group's own directories list: a list is of one moment, while a process that hands on to a new one
+    /// and ends is seen by no scan. Returns whether all of them were still there to be looked at.
+    pub fn add_listed(&mut self, host: &Host, group: &GroupName) -> bool {
+        let seats = host.seats(group);
+        let listed: BTreeSet<u32> = seats.iter().flat_map(|seat| host.tasks_in(seat)).collect();
+        let known: BTreeSet<u32> = self.processes.iter().map(|(pid, _)| *pid).collect();
+        let mut all = true;
+        for &pid in listed.difference(&known) {
+            match paths(host, pid) {
+                Some(paths) => self.processes.push((pid, paths)),
+                None => all = false,
+            }
         }
+        all
     }
 
     /// The processes that are in the group in any hierarchy, with their places.
@@ -172,10 +190,11 @@ pub(crate) fn bring(
     let group = name(&entry.group);
     let mut moved = 0;
     for _ in 0..MAX_PASSES {
-        let membership = Membership::scan(performer.host());
+        let mut membership = Membership { processes: Vec::new() };
+        let all = membership.add_listed(performer.host(), &group);
         let target = Target { host: performer.host(), system: performer.system() };
         let outside = outsiders(target, &membership, &group, place);
-        if outside.is_empty() {
+        if outside.is_empty() && all {
             return Ok(());
         }
         for one in outside {

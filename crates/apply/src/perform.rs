@@ -59,6 +59,8 @@ pub(crate) struct Performer<'t> {
     pub affinities: Vec<(usize, Affinity)>,
     /// Processes that were moved, with the step.
     pub moved: Vec<(usize, Outsider)>,
+    /// Inode numbers of the directories that were made.
+    pub inodes: HashMap<Place, Vec<u64>>,
     /// Files of new groups whose default is in the journal already, by hierarchy.
     fresh: HashSet<(usize, String)>,
 }
@@ -66,8 +68,20 @@ pub(crate) struct Performer<'t> {
 impl<'t> Performer<'t> {
     pub fn new(target: Target<'t>, hierarchies: Vec<Option<Hierarchy>>) -> Performer<'t> {
         let (heirs, makers, files, thinned) = Default::default();
-        let (affinities, moved, fresh) = Default::default();
-        Performer { target, anew: None, hierarchies, heirs, makers, files, thinned, affinities, moved, fresh }
+        let (affinities, moved, inodes, fresh) = Default::default();
+        Performer {
+            target,
+            anew: None,
+            hierarchies,
+            heirs,
+            makers,
+            files,
+            thinned,
+            affinities,
+            moved,
+            inodes,
+            fresh,
+        }
     }
 
     /// For a record that counts hierarchies in its own way.
@@ -150,7 +164,7 @@ impl<'t> Performer<'t> {
         };
         let kernel = self.host().kernel();
         match &entry.act {
-            Act::CreateGroup { place } => self.create(place, entry)?,
+            Act::CreateGroup { place } => self.create(step, place, entry, journal)?,
             Act::RemoveGroup { .. } => self.remove(place, entry)?,
             Act::EnableControllers { names, .. } => self.switch('+', place, names, entry)?,
             Act::DisableControllers { names, .. } => self.switch('-', place, names, entry)?,
@@ -191,7 +205,9 @@ impl<'t> Performer<'t> {
                 let unmoved = away::move_away(self, step, entry, (place.clone(), cpus, to), journal)?;
                 return Ok(Done { unmoved, ..Done::default() });
             }
-            Act::RestoreAffinities { threads, .. } => away::restore(self, step, entry, threads, journal)?,
+            Act::RestoreAffinities { place, threads } => {
+                away::restore(self, step, entry, (place, threads), journal)?;
+            }
             Act::MoveTasks { place, .. } => membership::bring(self, step, entry, place, journal)?,
             Act::ReturnTasks { place, tasks } => {
                 membership::give_back(self, step, entry, (place, tasks), journal)?;
@@ -309,7 +325,13 @@ impl<'t> Performer<'t> {
         }))
     }
 
-    fn create(&mut self, place: &Place, entry: &Entry) -> Result<(), Error> {
+    fn create(
+        &mut self,
+        step: usize,
+        place: &Place,
+        entry: &Entry,
+        journal: &mut Journal<'_>,
+    ) -> Result<(), Error> {
         let Some(at) = self.at(place) else { return Err(not_mounted(entry)) };
         let kernel = self.host().kernel();
         let (uid, gid) =
@@ -328,7 +350,32 @@ impl<'t> Performer<'t> {
         };
         made.map_err(|errno| self.refused(Op::Create, entry, None, None, errno))?;
         self.makers.insert(place.clone(), maker);
+        self.note_made(step, place, journal);
         Ok(())
+    }
+
+    /// Notes in the journal that a directory is this generation's own.
+    pub fn note_made(&mut self, step: usize, place: &Place, journal: &mut Journal<'_>) {
+        let inode = self.at(place).and_then(|at| self.host().kernel().inode(at, &place.path).ok());
+        if let Some(inode) = inode {
+            // without the mark every directory of that name counts as its own
+            let _ = journal.made(step, inode);
+            self.inodes.entry(place.clone()).or_default().push(inode);
+        }
+    }
+
+    /// In words.
+    pub fn remade(&self, place: &Place) -> String {
+        let group = self.at(place).map(|at| self.host().named(at, &place.path)).unwrap_or_default();
+        let directory = self.directory(place);
+        format!("group '{group}' stays: somebody removed it and made it again since ({directory})")
+    }
+
+    /// Did somebody remove the directory that this generation made, and make it again?
+    pub fn is_remade(&self, place: &Place) -> bool {
+        let Some(own) = self.inodes.get(place) else { return false };
+        let now = self.at(place).and_then(|at| self.host().kernel().inode(at, &place.path).ok());
+        now.is_some_and(|now| !own.contains(&now))
     }
 
     /// Tasks that ended a moment ago may still hold their group: EBUSY without a task listed is tried again.

@@ -91,6 +91,9 @@ fn freed(observed: &Observed, covered: &Coverage) -> Observed {
     freed
 }
 
+/// How often a group's directories are read again whose processes end before they can be looked at.
+const LOOKS: usize = 64;
+
 /// Processes of a group that are not in each of its directories: a limit there would not hold for them.
 fn bring_processes(target: Target<'_>, desired: &Desired, observed: &Observed, plan: &mut Plan) {
     let host = target.host;
@@ -103,8 +106,9 @@ fn bring_processes(target: Target<'_>, desired: &Desired, observed: &Observed, p
     if existing.is_empty() {
         return;
     }
-    let membership = Membership::scan(host);
+    let mut membership = Membership::scan(host);
     for (group, own_places) in existing {
+        let _ = (0..LOOKS).any(|_| membership.add_listed(host, group));
         for place in own_places {
             let prefix = format!("{}/", place.path);
             let is_leaf = !places

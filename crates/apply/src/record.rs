@@ -227,6 +227,9 @@ pub enum Before {
         /// Of controllers that are taken back, files of the children that somebody else owns: by child.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         owners: Vec<OwnersBelow>,
+        /// Of a cpuset controller that is taken back, the children's own lists: by child, with the file.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        lists: Vec<(String, Vec<(String, String)>)>,
     },
     /// A v2 group's own device rules.
     Devices(Option<String>),
@@ -333,6 +336,13 @@ pub(crate) enum Mark {
         /// The content.
         fresh: String,
     },
+    /// A step made a directory: its inode number tells it from one that somebody makes later.
+    Made {
+        /// The step.
+        step: usize,
+        /// The inode number.
+        made: u64,
+    },
     /// A thread that a step is about to move.
     Moved {
         /// The step.
@@ -356,6 +366,7 @@ impl Mark {
             Mark::Thread { step, .. }
             | Mark::Held { step, .. }
             | Mark::Was { step, .. }
+            | Mark::Made { step, .. }
             | Mark::Moved { step, .. } => Some(*step),
             Mark::Fresh { .. } | Mark::End { .. } => None,
         }
@@ -383,6 +394,8 @@ pub struct Record {
     pub(crate) fresh: BTreeMap<(usize, String), String>,
     /// Threads that were moved, with the step.
     pub(crate) moved: Vec<(usize, Outsider)>,
+    /// Inode numbers of directories that steps made.
+    pub(crate) made: Vec<(usize, u64)>,
     /// Where the marks behind the steps can't be read, so that it is not known how far it came.
     pub damage: Option<Damage>,
 }
@@ -474,7 +487,7 @@ impl Record {
                 None => return Err(lines.missing("its steps are not all there")),
             }
         }
-        let (affinities, held, fresh, moved) = Default::default();
+        let (affinities, held, fresh, moved, made) = Default::default();
         let mut record = Record {
             head,
             entries,
@@ -485,6 +498,7 @@ impl Record {
             back: None,
             fresh,
             moved,
+            made,
             damage: None,
         };
         while let Some(mark) = lines.next::<Mark>() {
@@ -512,6 +526,11 @@ impl Record {
         Ok(record)
     }
 
+    /// The directories that it made, each with its inode number.
+    pub(crate) fn inodes(&self) -> impl Iterator<Item = (&Place, u64)> {
+        self.made.iter().filter_map(|(step, inode)| Some((self.entries.get(*step)?.act.place()?, *inode)))
+    }
+
     fn note(&mut self, mark: Mark) {
         match mark {
             Mark::Step(0..) => self.begun = mark.step(),
@@ -525,6 +544,7 @@ impl Record {
             }
             Mark::Fresh { hierarchy, file, fresh } => drop(self.fresh.insert((hierarchy, file), fresh)),
             Mark::Moved { step, moved } => self.moved.push((step, moved)),
+            Mark::Made { step, made } => self.made.push((step, made)),
             Mark::End { result } => self.result = Some(result),
         }
     }
@@ -615,13 +635,9 @@ impl Act {
     pub(crate) fn covers(&self, earlier: &Act) -> bool {
         match (self, earlier) {
             (Act::Write { place, file, text }, Act::Write { place: of, file: same, text: then }) => {
-                let names = |text: &str| -> Vec<String> {
-                    text.split_whitespace()
-                        .map(|word| word.split('=').next().unwrap_or(word).to_owned())
-                        .collect()
-                };
-                (place, file) == (of, same)
-                    && (!plan::is_by_key(file) || names(then).iter().all(|name| names(text).contains(name)))
+                let same_line = plan::target_key(file, text) == plan::target_key(file, then)
+                    && plan::rest_of_line(file, then, text).is_none();
+                (place, file) == (of, same) && (!plan::is_by_key(file) || same_line)
             }
             (Act::RestoreOwners { place, owners }, Act::RestoreOwners { place: of, owners: then }) => {
                 place == of && then.iter().all(|(file, _)| gives_back(owners, file.as_deref()))

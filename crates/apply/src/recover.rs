@@ -149,6 +149,9 @@ fn put_back(
     performer.count_mounted(&record.entries);
     performer.affinities = record.affinities.clone();
     performer.moved = record.moved.clone();
+    for (place, inode) in record.inodes() {
+        performer.inodes.entry(place.clone()).or_default().push(inode);
+    }
     let Some(damage) = &record.damage else {
         // what is taken back already is not done again: that would lead through states that never were
         let remains = roll_back(&mut performer, journal, &record.entries, record.back.or(record.begun));

@@ -51,8 +51,8 @@ pub(crate) fn roll_back(
     for step in (0..=last).rev() {
         // a mark that can't be written only means that a broken rollback starts again above this step
         let _ = back.journal.back(step);
-        let threads: Vec<&Affinity> =
-            affinities.iter().filter(|(of, _)| *of == step).map(|(_, affinity)| affinity).collect();
+        let threads: Vec<Affinity> =
+            affinities.iter().filter(|(of, _)| *of == step).map(|(_, affinity)| affinity.clone()).collect();
         let moved: Vec<&Outsider> =
             moves.iter().filter(|(of, _)| *of == step).map(|(_, moved)| moved).collect();
         let before = back.left.len();
@@ -74,15 +74,15 @@ struct Back<'b, 't, 'l> {
 }
 
 impl Back<'_, '_, '_> {
-    fn step(&mut self, step: usize, entry: &Entry, threads: &[&Affinity], moved: &[&Outsider]) {
+    fn step(&mut self, step: usize, entry: &Entry, threads: &[Affinity], moved: &[&Outsider]) {
         match (&entry.act, &entry.before) {
             (Act::MoveTasks { .. } | Act::ReturnTasks { .. }, _) => {
                 self.left.extend(membership::put_back(self.performer, entry, moved));
             }
-            (Act::CreateGroup { place }, _) => self.unmake(place, entry),
+            (Act::CreateGroup { place }, _) => self.unmake(step, place, entry),
             (act, Before::New) => {
                 if let Some(place) = act.place() {
-                    self.unmake(place, entry);
+                    self.unmake(step, place, entry);
                 }
             }
             (Act::RemoveGroup { place }, Before::Group { files, owners, devices, controllers }) => {
@@ -101,7 +101,7 @@ impl Back<'_, '_, '_> {
                 self.act(step, entry, Act::RestoreOwners { place: place.clone(), owners });
             }
             (Act::MoveTasksAway { .. } | Act::RestoreAffinities { .. }, _) => {
-                self.left.extend(away::put_back(self.performer, &entry.group, threads));
+                self.left.extend(away::put_back(self.performer, entry, threads));
             }
             _ => {
                 let inverse = inverse::inverse(entry, &[]);
@@ -113,16 +113,21 @@ impl Back<'_, '_, '_> {
 
     /// A group goes at the first of its steps that is taken back: from then on nothing of it may stand in the way of
     /// what others get back. Groups below it were made by later steps, or go with it now.
-    fn unmake(&mut self, place: &Place, entry: &Entry) {
+    fn unmake(&mut self, step: usize, place: &Place, entry: &Entry) {
         let mut doomed = crate::undo::at_or_below(self.made.range(place..), place);
         doomed.sort_by_key(|place| std::cmp::Reverse(place.path.len()));
         for place in doomed {
             self.made.remove(&place);
             let entry = Entry { act: Act::RemoveGroup { place: place.clone() }, ..entry.clone() };
-            if self.performer.exists(&place)
+            if self.performer.is_remade(&place) {
+                self.left.push(self.performer.remade(&place));
+            } else if self.performer.exists(&place)
                 && let Err(error) = self.performer.remove(&place, &entry)
             {
                 self.left.push(error.to_string());
+                if !self.performer.inodes.contains_key(&place) {
+                    self.performer.note_made(step, &place, self.journal);
+                }
             }
         }
     }
@@ -134,6 +139,9 @@ impl Back<'_, '_, '_> {
 
     fn act(&mut self, step: usize, entry: &Entry, act: Act) {
         if is_so(self.performer, &act) {
+            if let Act::CreateGroup { place } = &act {
+                self.performer.note_made(step, place, self.journal);
+            }
             return;
         }
         let entry = Entry { act, ..entry.clone() };

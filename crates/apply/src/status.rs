@@ -168,6 +168,10 @@ fn drop_unasked(head: &Head, target: Target<'_>, groups: &mut BTreeMap<String, A
         let key = (place, file.clone(), key.clone());
         groups.values_mut().for_each(|asked| drop(asked.writes.remove(&key)));
     }
+    for place in head.dropped.gone.iter().filter_map(here) {
+        let gone = Act::RemoveGroup { place: place.clone() };
+        groups.values_mut().for_each(|asked| asked.forget(&gone, &place));
+    }
     for place in head.dropped.groups.iter().filter_map(here) {
         for asked in groups.values_mut().filter(|asked| asked.places.contains(&place)) {
             asked.stayed.insert(place.clone(), head.generation);

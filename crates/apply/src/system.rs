@@ -103,6 +103,10 @@ pub trait System {
         let now = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
         u64::try_from(now.tv_sec).unwrap_or(0) * 1000 + u64::try_from(now.tv_nsec).unwrap_or(0) / 1_000_000
     }
+    /// Now, in clock ticks since boot, as [`System::started`] counts.
+    fn ticks(&self) -> u64 {
+        self.uptime() * rustix::param::clock_ticks_per_second() / 1000
+    }
     /// Has somebody asked to stop? Asked before each step; what was done is put back then.
     fn is_interrupted(&self) -> bool {
         false

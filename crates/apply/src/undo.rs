@@ -16,6 +16,7 @@ use crate::{
     before::DEVICES_V1,
     execute::{Change, Difference, Meta, carry_out},
     inverse,
+    made::remade,
     perform::Performer,
     record::{Act, Affinity, Before, Entry, Kind, Record, Spot},
     recover::{is_undone, recover},
@@ -75,7 +76,7 @@ pub(crate) fn undo_recovered(
         Some(asked) => (asked, in_effect_after(state, asked, last.head.generation, &boot)?),
     };
     let common = now.iter().zip(&wanted).take_while(|(one, other)| one == other).count();
-    let mut steps = Steps::new(target);
+    let mut steps = Steps::new(target, state);
     let tried = steps.take_up(&stayed, &wanted, state)?;
     for &generation in wanted.iter().filter(|generation| state.is_there(**generation)) {
         let head = state.summary(generation)?.head;
@@ -87,13 +88,13 @@ pub(crate) fn undo_recovered(
         let record = state.record_in_effect(generation)?;
         if now[common..].contains(&generation) {
             match &record {
-                Some(record) => steps.back(record),
+                Some(record) => steps.back(record)?,
                 None => steps.left.push(unrecorded(generation)),
             }
         }
         let of_it: Vec<&Stayed> = tried.iter().filter(|stayed| stayed.generation == generation).collect();
         // a record that was pruned has nothing of its own to add
-        steps.back_again(generation, &of_it, record.as_ref());
+        steps.back_again(generation, &of_it, record.as_ref())?;
     }
     for &generation in &wanted[common..] {
         match state.record_in_effect(generation)? {
@@ -160,6 +161,8 @@ fn in_effect_after(state: &State, asked: u32, last: u32, boot: &str) -> Result<V
 /// The steps of an undo, as far as they are there.
 struct Steps<'t> {
     performer: Performer<'t>,
+    target: Target<'t>,
+    state: &'t State,
     entries: Vec<Entry>,
     left: Vec<String>,
     /// Groups that will be gone.
@@ -172,6 +175,8 @@ struct Steps<'t> {
     ours: BTreeSet<Place>,
     /// Groups that earlier undos had to leave, and that a generation which stays in effect took over.
     adopted: BTreeSet<Place>,
+    /// Groups that somebody removed and made again: nobody's of the generations any more.
+    remade: BTreeSet<Place>,
     /// Groups whose device rules, or controllers for those below, stay as they are.
     kept: BTreeSet<(Place, Kept)>,
     /// What has to stay.
@@ -207,13 +212,15 @@ enum Kept {
 }
 
 impl<'t> Steps<'t> {
-    fn new(target: Target<'t>) -> Steps<'t> {
+    fn new(target: Target<'t>, state: &'t State) -> Steps<'t> {
         let performer = Performer::new(target, target.host.hierarchies().iter().cloned().map(Some).collect());
         let (entries, left, removed, made, spared) = Default::default();
-        let (ours, adopted, kept, stayed, written) = Default::default();
+        let (ours, adopted, remade, kept, stayed, written) = Default::default();
         let (sources, source, emptied, inherited) = Default::default();
         Steps {
             performer,
+            target,
+            state,
             entries,
             left,
             removed,
@@ -221,6 +228,7 @@ impl<'t> Steps<'t> {
             spared,
             ours,
             adopted,
+            remade,
             kept,
             stayed,
             written,
@@ -274,7 +282,8 @@ impl<'t> Steps<'t> {
     }
 
     /// Adds what undoes a generation, from its last step to its first.
-    fn back(&mut self, record: &Record) {
+    fn back(&mut self, record: &Record) -> Result<(), Failure> {
+        self.remade.extend(remade([record], self.state, self.target)?);
         let now = record.hierarchies(self.performer.host());
         let steps = record.entries.iter().enumerate();
         let steps: Vec<(usize, Entry)> =
@@ -294,6 +303,7 @@ impl<'t> Steps<'t> {
         self.stayed.extend(back);
         let more = More { affinities: &record.affinities, moved: &record.moved, fresh, stayed };
         self.take_back(record.head.generation, &steps, &more);
+        Ok(())
     }
 
     /// What files of new groups contain by default, by hierarchy as it is counted now.
@@ -305,7 +315,13 @@ impl<'t> Steps<'t> {
     }
 
     /// Tries again what earlier undos of a generation had to leave.
-    fn back_again(&mut self, generation: u32, stayed: &[&Stayed], record: Option<&Record>) {
+    fn back_again(
+        &mut self,
+        generation: u32,
+        stayed: &[&Stayed],
+        record: Option<&Record>,
+    ) -> Result<(), Failure> {
+        self.remade.extend(remade(record, self.state, self.target)?);
         let fresh = record.map(|record| self.defaults(record)).unwrap_or_default();
         let host = self.performer.host();
         let mut steps: Vec<(usize, Entry)> =
@@ -315,6 +331,7 @@ impl<'t> Steps<'t> {
         let (affinities, moved): (&[_], &[_]) =
             record.map_or((&[], &[]), |record| (&record.affinities, &record.moved));
         self.take_back(generation, &steps, &More { affinities, moved, fresh, ..More::default() });
+        Ok(())
     }
 
     fn take_back(&mut self, generation: u32, steps: &[(usize, Entry)], more: &More<'_>) {
@@ -330,6 +347,9 @@ impl<'t> Steps<'t> {
             let why = format!("undoes step {} of generation {generation}", step + 1);
             let entry = Entry { why, restores: true, ..entry.clone() };
             if let Act::MoveTasks { place, .. } = &entry.act {
+                if self.remade.contains(place) {
+                    continue;
+                }
                 let moved = more.moved.iter().filter(|(of, _)| of == step).map(|(_, one)| one.clone());
                 let act = Act::ReturnTasks { place: place.clone(), tasks: moved.collect() };
                 self.emptied.insert(place.clone());
@@ -362,7 +382,7 @@ impl<'t> Steps<'t> {
             if entry.before == Before::New {
                 if let Some(place) = entry.act.place().cloned() {
                     self.remove(&place, &made, &entry);
-                    if self.spared.contains(&place) && self.performer.exists(&place) {
+                    if self.ours.contains(&place) && self.spared.contains(&place) {
                         self.reset(&entry, &place, &more.fresh);
                     }
                 }
@@ -485,8 +505,8 @@ impl<'t> Steps<'t> {
                     let (above, name) = own.path.rsplit_once('/')?;
                     (own.hierarchy == place.hierarchy && above == place.path).then(|| name.to_owned())
                 });
-                let (off, owners) = Default::default();
-                let before = Before::Controllers { off, children: own.collect(), owners };
+                let (off, owners, lists) = Default::default();
+                let before = Before::Controllers { off, children: own.collect(), owners, lists };
                 let act = Act::DisableControllers { place: place.clone(), names: names.clone() };
                 let disable = Entry { act, before, ..entry.clone() };
                 if let Some(entry) = self.still_needed(disable)
@@ -619,7 +639,7 @@ impl<'t> Steps<'t> {
             }
             if let Some(left) = self.obstacle(&place) {
                 self.tell(left);
-                if self.performer.exists(&place) {
+                if self.performer.exists(&place) && !self.remade.contains(&place) {
                     self.ours.insert(place.clone());
                 }
                 self.spared.insert(place);
@@ -642,6 +662,9 @@ impl<'t> Steps<'t> {
         let group = self.performer.host().named(at, &place.path);
         if !self.performer.exists(place) {
             return Some(format!("group '{group}' is gone already ({directory})"));
+        }
+        if self.remade.contains(place) {
+            return Some(self.performer.remade(place));
         }
         let seat = Seat { at, path: place.path.clone() };
         let tasks = self.performer.host().tasks_in(&seat);

@@ -18,9 +18,9 @@ impl Owner {
 }
 
 impl Group {
-    pub fn new(uid: u32, mode: u32) -> Group {
+    pub fn new(uid: u32, mode: u32, inode: u64) -> Group {
         let (files, values) = Default::default();
-        Group { owner: Owner { uid, gid: uid, mode }, maker: (uid, uid), files, values }
+        Group { owner: Owner { uid, gid: uid, mode }, inode, maker: (uid, uid), files, values }
     }
 }
 
@@ -61,7 +61,8 @@ impl State {
             return Err(Errno::INVAL);
         }
         self.has_room(place)?;
-        let group = Group::new(self.caller.1, 0o755);
+        self.last_inode += 1;
+        let group = Group::new(self.caller.1, 0o755, self.last_inode);
         self.trees[place.tree].groups.insert(place.group.clone(), group);
         self.inherit(place, &parent);
         Ok(())

@@ -256,6 +256,10 @@ impl Kernel for Fake {
         place(at, group).is_ok_and(|place| self.state().group(&place).is_some())
     }
 
+    fn inode(&self, at: &Hierarchy, group: &str) -> Result<u64, Errno> {
+        Ok(self.state().group(&place(at, group)?).ok_or(Errno::NOENT)?.inode)
+    }
+
     fn writable(&self, at: &Hierarchy, group: &str) -> bool {
         let state = self.state();
         let may = |place: Place| state.is_writable(&place).and_then(|()| state.may_change(&place));

@@ -21,6 +21,8 @@ pub(super) struct State {
     pub tasks: BTreeMap<u32, Task>,
     /// The highest number in use.
     pub last_pid: u32,
+    /// The last inode number that a group got.
+    pub last_inode: u64,
     /// The caller's process and effective user.
     pub caller: (u32, u32),
     /// CPUs that the machine has; those that are off are not in `online`.
@@ -56,6 +58,7 @@ pub(super) struct Owner {
 pub(super) struct Group {
     /// Of the directory.
     pub owner: Owner,
+    pub inode: u64,
     /// User and group that made it.
     pub maker: (u32, u32),
     /// Owner and mode of the files where they were changed.

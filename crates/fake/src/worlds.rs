@@ -72,6 +72,7 @@ pub(super) fn fresh(mounts: &[Mount], cpus: usize, nodes: usize) -> State {
         trees: mounts.iter().enumerate().map(|(id, mount)| tree(id, mount)).collect(),
         tasks: BTreeMap::new(),
         last_pid: CALLER,
+        last_inode: 1,
         caller: (CALLER, 0),
         cpus,
         online: all(cpus),
@@ -115,7 +116,7 @@ fn tree(id: usize, mount: &Mount) -> Tree {
         name: mount.name.map(str::to_owned),
         read_only: false,
     };
-    let mut root = Group::new(0, 0o555);
+    let mut root = Group::new(0, 0o555, 1);
     if mount.controllers.contains(&Controller::Cpuset) && mount.version == Version::V1 {
         root.values.insert("cpuset.cpu_exclusive", "1".to_owned());
         root.values.insert("cpuset.mem_exclusive", "1".to_owned());

@@ -161,6 +161,14 @@ pub trait Kernel {
     fn files(&self, at: &Hierarchy, group: &str) -> Result<Vec<String>, Errno>;
     /// Is there such a group?
     fn exists(&self, at: &Hierarchy, group: &str) -> bool;
+    /// The inode number of a group's directory, which no group has that is made later under its name. `ENOSYS` where it is
+    /// not known.
+    ///
+    /// # Errors
+    /// The kernel's errno.
+    fn inode(&self, _at: &Hierarchy, _group: &str) -> Result<u64, Errno> {
+        Err(Errno::NOSYS)
+    }
     /// May the caller create groups in `group` (and write its files)?
     fn writable(&self, at: &Hierarchy, group: &str) -> bool;
     /// Changes owner or mode of the group's directory (`file` = `None`) or one file.

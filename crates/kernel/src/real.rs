@@ -175,6 +175,11 @@ impl Kernel for Real {
             && rustix::fs::accessat(CWD, at.path(group), rustix::fs::Access::EXISTS, AtFlags::empty()).is_ok()
     }
 
+    fn inode(&self, at: &Hierarchy, group: &str) -> Result<u64, Errno> {
+        let stat = rustix::fs::statat(self.root(at)?, join(group, "")?, AtFlags::SYMLINK_NOFOLLOW)?;
+        Ok(stat.st_ino)
+    }
+
     fn writable(&self, at: &Hierarchy, group: &str) -> bool {
         !at.read_only
             && join(group, "").is_ok()

@@ -108,6 +108,15 @@ pub fn target_key<'t>(file: &str, text: &'t str) -> &'t str {
     key(file, text).unwrap_or_default()
 }
 
+/// What of a line for a device another one for it, `set`, leaves as it is; `None` if nothing.
+pub fn rest_of_line(file: &str, line: &str, set: &str) -> Option<String> {
+    let name = |word: &str| word.split_once('=').map(|(name, _)| name.to_owned());
+    let set: Vec<String> = set.split_whitespace().filter_map(name).collect();
+    let words = line.split_whitespace();
+    let rest: Vec<&str> = words.filter(|word| name(word).is_some_and(|name| !set.contains(&name))).collect();
+    (!rest.is_empty()).then(|| format!("{} {}", target_key(file, line), rest.join(" ")))
+}
+
 /// Does the file hold a line for each device or resource?
 pub fn is_by_key(file: &str) -> bool {
     const NAMES: [&str; 9] = [

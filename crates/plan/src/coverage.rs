@@ -9,7 +9,7 @@ use topology::Machine;
 
 use crate::{
     Observed, Ownership, People, Place, Problem,
-    ask::target_key,
+    ask::{rest_of_line, target_key},
     homes, mounts, owners,
     resolve::{self, Landscape},
     tree::{Exclusive, Tree},
@@ -42,15 +42,7 @@ impl Coverage {
         let Some(set) = self.files.get(&(place.clone(), file.to_owned(), key.to_owned())) else {
             return Some(text.to_owned());
         };
-        let names = |text: &str| -> Vec<String> {
-            text.split_whitespace().filter_map(|word| Some(word.split_once('=')?.0.to_owned())).collect()
-        };
-        let set = names(set);
-        let words = text.split_whitespace();
-        let rest: Vec<&str> = words
-            .filter(|word| word.split_once('=').is_some_and(|(name, _)| !set.iter().any(|set| set == name)))
-            .collect();
-        (!rest.is_empty()).then(|| format!("{key} {}", rest.join(" ")))
+        rest_of_line(file, text, set)
     }
 }
 

@@ -42,7 +42,7 @@ mod facts;
 
 pub mod doctor;
 
-pub use ask::{Ask, Held, Place, PlanError, Write, is_by_key, target_key};
+pub use ask::{Ask, Held, Place, PlanError, Write, is_by_key, rest_of_line, target_key};
 pub use cgset::as_cgset;
 pub use coverage::{Coverage, coverage};
 pub use facts::MachineFacts;
@@ -56,5 +56,5 @@ pub use people::{Anybody, People};
 pub use planning::plan;
 pub use problem::{Against, Problem};
 pub use restore::restoring;
-pub use step::{Action, Affinity, Assignment, Dropped, Outsider, Ownership, Plan, Step};
+pub use step::{Action, Affinity, Assignment, Dropped, Instead, Outsider, Ownership, Plan, Step};
 pub use writes::writes;

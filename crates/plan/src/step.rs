@@ -34,6 +34,9 @@ pub struct Dropped {
     /// Groups that an earlier layout made, and that stay since somebody is in them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub groups: Vec<Place>,
+    /// Groups that an earlier layout made, and that somebody else removed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub gone: Vec<Place>,
     /// Groups that a generation made which was undone, that had to stay, and that the layout names: they are its own.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub adopted: Vec<Place>,
@@ -50,7 +53,7 @@ impl Plan {
 impl Dropped {
     /// Is there nothing?
     pub fn is_empty(&self) -> bool {
-        self.files.is_empty() && self.groups.is_empty() && self.adopted.is_empty()
+        self.files.is_empty() && self.groups.is_empty() && self.gone.is_empty() && self.adopted.is_empty()
     }
 }
 
@@ -210,6 +213,18 @@ pub struct Affinity {
     pub started: u64,
     /// The CPUs.
     pub cpus: CpuSet,
+    /// What it got in their place: a thread that it starts from then on has the same.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub instead: Option<Instead>,
+}
+
+/// The CPUs that a thread got in the place of others.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Instead {
+    /// The CPUs.
+    pub cpus: CpuSet,
+    /// Since when, in clock ticks since boot.
+    pub since: u64,
 }
 
 /// Whose a group's directory and files become.

@@ -128,6 +128,9 @@ impl<K: Kernel> Kernel for Faulty<K> {
     fn exists(&self, at: &Hierarchy, group: &str) -> bool {
         self.inner.exists(at, group)
     }
+    fn inode(&self, at: &Hierarchy, group: &str) -> Result<u64, Errno> {
+        self.inner.inode(at, group)
+    }
     fn writable(&self, at: &Hierarchy, group: &str) -> bool {
         self.inner.writable(at, group)
     }

@@ -136,6 +136,14 @@ impl Groups {
         }
     }
 
+    /// Ends one of them.
+    pub fn end_process(&mut self, pid: u32) {
+        for child in self.processes.iter_mut().filter(|child| child.id() == pid) {
+            let _ = child.kill(); // it may have ended
+            let _ = child.wait();
+        }
+    }
+
     pub fn end_processes(&mut self) {
         for mut child in self.processes.drain(..) {
             let _ = child.kill(); // it may have ended

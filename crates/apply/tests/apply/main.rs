@@ -46,6 +46,7 @@ fn of_this_machine() -> Vec<Trial> {
         trials.extend(swap::trials(&host));
         trials.extend(trials!(
             real::undo_returns_to_every_earlier_generation_and_spares_tasks,
+            real::a_group_that_somebody_made_again_is_theirs,
             real::status_tells_what_somebody_changed,
             real::an_unconfirmed_apply_is_undone_although_its_process_was_killed,
         ));
@@ -55,8 +56,14 @@ fn of_this_machine() -> Vec<Trial> {
     if version(Controller::Cpu) == Some(Version::V1) {
         trials.extend(trials!(stays::what_an_undo_had_to_leave_on_this_machine_goes_with_a_later_one));
     }
+    if [Controller::Pids, Controller::Memory].map(version) == [Some(Version::V1); 2] {
+        trials.extend(trials!(real::what_forks_faster_than_it_is_moved_comes_along_or_is_named));
+    }
     if version(Controller::Cpuset) == Some(Version::V1) && groups::cpus() > 1 {
-        trials.extend(trials!(real::tasks_leave_cpus_of_others_and_come_back_by_undo));
+        trials.extend(trials!(
+            real::tasks_leave_cpus_of_others_and_come_back_by_undo,
+            real::tasks_that_came_since_get_the_cpus_back_that_their_makers_had,
+        ));
     }
     if version(Controller::Devices) == Some(Version::V1) {
         trials.extend(trials!(stays::a_parents_device_rules_come_before_its_children_and_go_after_them));

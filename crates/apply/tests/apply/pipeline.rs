@@ -22,6 +22,14 @@ pub fn plan(layout: &Layout, target: Target<'_>) -> Plan {
     })
 }
 
+/// With the processes that have to follow their group into another hierarchy.
+pub fn whole(layout: &Layout, target: Target<'_>) -> Plan {
+    let (machine, accounts) = (Machine::live().unwrap(), system::Accounts::new());
+    let planned =
+        apply::planned(target, &apply::Earlier::none(), &desired(layout), &machine, &system::Live, &accounts);
+    planned.unwrap_or_else(|problems| panic!("{problems:?}"))
+}
+
 pub fn try_plan(layout: &Layout, target: Target<'_>) -> Result<Plan, Vec<Problem>> {
     let desired = desired(layout);
     let needs = plan::needs(&desired, &apply::hierarchies(target));

@@ -1,10 +1,13 @@
 //! Undo, status, confirmation and the lock on the machine's own kernel, in groups that are removed whatever happens.
 
-use std::{path::Path, process::Command, time::Duration};
+use std::{
+    collections::BTreeSet, os::unix::process::CommandExt, path::Path, process::Command, time::Duration,
+};
 
 use apply::{Drift, Failure, Running, State, Verdict, execute, history, recover, status, undo};
 use kernel::{GroupName, Host};
 use plan::Plan;
+use rustix::process::{Pid, Signal, kill_process_group};
 use settings::Controller::{Cpu, Cpuset, Memory, Pids};
 
 use crate::{
@@ -122,6 +125,99 @@ pub fn undo_returns_to_every_earlier_generation_and_spares_tasks() {
     assert_eq!(kinds, [true; 9]);
 }
 
+/// Each process only starts the next one and ends: nobody is there for long enough to be looked at and moved. All of them
+/// come along with a controller that is added, or the apply fails and says why.
+pub fn what_forks_faster_than_it_is_moved_comes_along_or_is_named() {
+    for count in [1, 8] {
+        let groups = Groups::new("relay");
+        let directory = tempfile::tempdir().unwrap();
+        let go = directory.path().join("go");
+        groups.make("a", &[Pids]);
+        let mut child = start(&format!("relays|{}|{count}", go.display())).process_group(0).spawn().unwrap();
+        let leader = child.id();
+        let free = || {
+            // the groups that the tests run in are somebody's choice, and nobody is taken out of them
+            for at in groups.host.hierarchies() {
+                let _ = groups.host.kernel().write(at, "", "cgroup.procs", &leader.to_string());
+            }
+        };
+        free();
+        groups.put(leader, "a");
+        std::fs::create_dir(&go).unwrap();
+        let (host, system) = (machine(), Running::new());
+        let to = target(&host, &system);
+        let group = GroupName::new(&groups.name("a")).unwrap();
+        let tasks = |controller| -> BTreeSet<u32> {
+            let text = host.kernel().read(
+                host.hierarchy_of(controller).unwrap(),
+                &host.seat_in(host.hierarchy_of(controller).unwrap(), &group).path,
+                "cgroup.procs",
+            );
+            text.unwrap_or_default().lines().map(|pid| pid.parse().unwrap()).collect()
+        };
+        wait_for("the relay runs", || tasks(Pids).last().is_some_and(|last| *last > leader + 50));
+        free();
+        let state = State::open(directory.path().join("state")).unwrap();
+        let lock = state.lock(Duration::ZERO).unwrap();
+        let text = format!("[groups.\"{group}\"]\npids.max = 200\nmemory.max = \"256M\"\n");
+        let plan = pipeline::whole(&("l.toml", text), to);
+        let done = execute(&lock, to, &plan, &meta("added"));
+        let all = Pid::from_raw(leader.cast_signed()).unwrap();
+        kill_process_group(all, Signal::STOP).unwrap();
+        std::thread::sleep(Duration::from_millis(100)); // those on their way to their end
+        let (before, added) = (tasks(Pids), tasks(Memory));
+        std::fs::remove_dir(&go).unwrap();
+        kill_process_group(all, Signal::KILL).unwrap();
+        child.wait().unwrap();
+        match done {
+            Ok(_) => assert_eq!(before, added, "{count}"),
+            Err(Failure::RolledBack { error, left, .. }) => {
+                assert!(error.to_string().contains("fork faster than they can be moved"), "{error}");
+                assert_eq!((added.len(), left.len()), (0, 0), "{added:?} {left:?}");
+            }
+            Err(other) => panic!("{other}"),
+        }
+    }
+}
+
+/// Whoever removes a group and makes it again has a group of their own (finding 15).
+pub fn a_group_that_somebody_made_again_is_theirs() {
+    let groups = Groups::new("again");
+    let directory = tempfile::tempdir().unwrap();
+    let state = State::open(directory.path()).unwrap();
+    let (host, system) = (machine(), Running::new());
+    let to = target(&host, &system);
+    let lock = state.lock(Duration::ZERO).unwrap();
+    let seat = |group: &str| {
+        host.seat_in(host.hierarchy_of(Cpu).unwrap(), &GroupName::new(&groups.name(group)).unwrap())
+    };
+    let exists = |group: &str| host.kernel().exists(seat(group).at, &seat(group).path);
+    let make = || {
+        let plan = Maker::new(&host).create(Cpu, &groups.name("a")).create(Cpu, &groups.name("b")).plan();
+        execute(&lock, to, &plan, &meta("make")).unwrap();
+    };
+    let make_again = || {
+        host.kernel().rmdir(seat("a").at, &seat("a").path).unwrap();
+        host.kernel().mkdir(seat("a").at, &seat("a").path).unwrap();
+    };
+    make();
+    make_again();
+    assert_eq!(apply::made(&state, to).unwrap().len(), 1, "cgclear removes what is ours");
+    let left = undo(&lock, to, None, &meta("undo")).unwrap().left;
+    assert!(left.len() == 1 && left[0].contains("made it again since"), "{left:?}");
+    assert!(exists("a") && !exists("b"));
+    assert!(matches!(undo(&lock, to, None, &meta("undo")), Err(Failure::NothingToUndo)));
+    // one that an undo made again is the generation's
+    host.kernel().rmdir(seat("a").at, &seat("a").path).unwrap();
+    make();
+    let generation = history(&state).unwrap().len() as u32;
+    undo(&lock, to, None, &meta("undo")).unwrap();
+    undo(&lock, to, Some(generation), &meta("undo")).unwrap();
+    assert!(exists("a") && exists("b"));
+    assert_eq!(undo(&lock, to, None, &meta("undo")).unwrap().left, [""; 0]);
+    assert!(!exists("a") && !exists("b"));
+}
+
 pub fn status_tells_what_somebody_changed() {
     let mut groups = Groups::new("status");
     scenarios::settle_sets(&mut groups);
@@ -169,6 +265,49 @@ pub fn tasks_leave_cpus_of_others_and_come_back_by_undo() {
     let during = cpus();
     undo(&lock, to, None, &meta("undo")).unwrap();
     assert_eq!((before.as_str(), during.as_str(), cpus().as_str()), ("0-1", "0", "0-1"));
+}
+
+/// A process has its maker's CPUs: one that was started while others had less of them has to get back what those get (5b).
+pub fn tasks_that_came_since_get_the_cpus_back_that_their_makers_had() {
+    let mut groups = Groups::new("since");
+    groups.make("old", &[Cpuset]);
+    groups.write(Cpuset, "old", "cpuset.mems", "0");
+    groups.write(Cpuset, "old", "cpuset.cpus", "0-1");
+    let directory = tempfile::tempdir().unwrap();
+    let files = directory.path().join("files");
+    std::fs::create_dir(&files).unwrap();
+    let makers = ["stays", "goes"].map(|file| groups.start(&format!("starts|{}|{file}", files.display())));
+    let own = groups.start("idle");
+    for task in makers.into_iter().chain([own]) {
+        groups.put(task, "old");
+    }
+    let state = State::open(directory.path().join("state")).unwrap();
+    let (host, system) = (machine(), Running::new());
+    let to = target(&host, &system);
+    let lock = state.lock(Duration::ZERO).unwrap();
+    let cpus = |task: u32| apply::System::affinity(&system, task).unwrap().to_string();
+    // somebody chose this one's CPU
+    apply::System::set_affinity(&system, own, &"0".parse().unwrap()).unwrap();
+    std::thread::sleep(Duration::from_millis(20)); // the kernel counts starts in ticks of 10 ms
+    execute(&lock, to, &Maker::new(&host).away(&groups.name("old"), "1", "0").plan(), &meta("away")).unwrap();
+    let started = |file: &str, text: &str| -> u32 {
+        std::fs::write(files.join("text"), text).unwrap();
+        std::fs::rename(files.join("text"), files.join(file)).unwrap();
+        let number = files.join(format!("{file}.started"));
+        wait_for("it starts another", || number.exists());
+        std::fs::read_to_string(number).unwrap().parse().unwrap()
+    };
+    let (child, orphan) = (started("stays", ""), started("goes", "end"));
+    groups.end_process(makers[1]);
+    let all = [makers[0], child, orphan, own];
+    let during = all.map(cpus);
+    undo(&lock, to, None, &meta("undo")).unwrap();
+    let after = all.map(cpus);
+    std::fs::remove_dir_all(&files).unwrap();
+    assert_eq!(
+        (during, after.each_ref().map(String::as_str)),
+        (["0", "0", "0", "0"].map(str::to_owned), ["0-1", "0-1", "0-1", "0"])
+    );
 }
 
 pub fn the_second_of_two_applies_waits_or_says_who_holds_the_lock() {

@@ -79,7 +79,8 @@ impl Run {
             let key = (difference.tree, difference.group.clone(), file);
             // a v1 group loses a CPU that is switched off for good, whoever gave it
             let is_switched = self.switched && key.2.starts_with("cpuset.cpus");
-            // what comes with a controller that stays enabled, which is named, is given to users as all else
+            // files come and go with their controller: where that could not be switched, which is named, they are given to
+            // users as all else, or are not there to be given
             let comes_along = difference.file.as_deref().and_then(|file| file.strip_prefix("owner of "));
             let comes_along = comes_along.is_some_and(|file| {
                 let above = difference.group.rsplit_once('/').map_or("", |(above, _)| above);
@@ -88,8 +89,8 @@ impl Run {
                     let text = snapshot.groups[difference.tree].get(above)?.get(HANDED)?;
                     Some(text.split(' ').any(|word| Some(word) == controller))
                 };
-                hands(&now) == Some(true)
-                    && !wanted.iter().any(|wanted| hands(wanted) == Some(true))
+                let is_on = |snapshot: &Snapshot| hands(snapshot) == Some(true);
+                !wanted.iter().any(|wanted| is_on(wanted) == is_on(&now))
                     && self.is_named(&hierarchies[difference.tree], above, Some(HANDED), named)
             });
             is_switched

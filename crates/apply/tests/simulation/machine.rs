@@ -111,6 +111,9 @@ impl Kernel for Faulty {
     fn exists(&self, at: &Hierarchy, group: &str) -> bool {
         self.fake.exists(at, group)
     }
+    fn inode(&self, at: &Hierarchy, group: &str) -> Result<u64, Errno> {
+        self.fake.inode(at, group)
+    }
     fn writable(&self, at: &Hierarchy, group: &str) -> bool {
         self.fake.writable(at, group)
     }
@@ -193,6 +196,20 @@ impl Sim {
     }
 }
 
+impl Sim {
+    /// fork(2) gives a process its maker's CPUs: done before anybody's are looked at or changed.
+    fn inherit(&self) {
+        let mut affinities = self.affinities.lock().unwrap();
+        for pid in self.fake.processes().unwrap() {
+            if !affinities.contains_key(&pid) {
+                let parent = self.fake.process(pid).map_or(0, |process| process.parent);
+                let cpus = affinities.get(&parent).unwrap_or(&self.all).clone();
+                affinities.insert(pid, cpus);
+            }
+        }
+    }
+}
+
 impl System for Sim {
     fn owned(&self, at: &Hierarchy, group: &str, file: Option<&str>) -> Result<Owned, Errno> {
         self.fake.owner(at, group, file).map(|(uid, gid, mode)| Owned { uid, gid, mode })
@@ -215,12 +232,14 @@ impl System for Sim {
     }
     fn affinity(&self, thread: u32) -> Result<CpuSet, Errno> {
         self.fake.process(thread)?;
+        self.inherit();
         Ok(self.affinities.lock().unwrap().get(&thread).cloned().unwrap_or_else(|| self.all.clone()))
     }
     fn set_affinity(&self, thread: u32, cpus: &CpuSet) -> Result<(), Errno> {
         if self.fake.process(thread)?.bound {
             return Err(Errno::INVAL);
         }
+        self.inherit();
         self.faults.plain(|| {
             self.affinities.lock().unwrap().insert(thread, cpus.clone());
             Ok(())
@@ -228,6 +247,9 @@ impl System for Sim {
     }
     fn started(&self, thread: u32) -> Result<u64, Errno> {
         self.fake.process(thread).map(|_| u64::from(thread))
+    }
+    fn ticks(&self) -> u64 {
+        self.fake.processes().unwrap().into_iter().max().map_or(0, |last| u64::from(last) + 1)
     }
     fn mount(&self, _: &[Controller], _: Option<&str>, _: &Path) -> Result<(), kernel::Error> {
         Err(kernel::Error::Outside { what: "cannot mount".to_owned(), errno: Errno::PERM, hint: None })

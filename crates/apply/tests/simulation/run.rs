@@ -14,7 +14,6 @@ use fake::{Fake, Snapshot};
 use kernel::Kernel;
 use plan::{Anybody, MachineFacts, Plan};
 use rustix::io::Errno;
-use settings::Version;
 use tempfile::TempDir;
 use topology::Machine;
 
@@ -410,10 +409,9 @@ impl Run {
                 for (tree, group, _) in made {
                     let _ = self.fake.rmdir(&self.fake.hierarchies().unwrap()[*tree], group);
                 }
-                // the files of a v1 group never go: what others wrote there is theirs
-                let v1: Vec<bool> =
-                    (self.fake.hierarchies().unwrap().iter()).map(|at| at.version == Version::V1).collect();
-                self.theirs.retain(|(tree, _, file)| v1[*tree] && !file.is_empty());
+                // what others wrote is theirs where the file is still there: v1's never go, and v2's stay with a controller that
+                // could not be switched off, which is named
+                self.theirs.retain(|(.., file)| !file.is_empty());
                 self.note("everybody leaves".to_owned());
             }
             let (before, was) = (self.fake.snapshot(), self.in_effect()?);

@@ -137,7 +137,7 @@ struct Paths {
 }
 
 impl Paths {
-    fn from_root(&self, path: &[String]) -> Option<Name> {
+    fn resolve(&self, path: &[String]) -> Option<Name> {
         let ups = path.iter().take_while(|part| *part == "super").count();
         match path.first().map(String::as_str)? {
             "crate" => Some(path[1..].to_vec()),
@@ -168,7 +168,7 @@ impl Paths {
             syn::UseTree::Glob(_) => ("self".to_owned(), "self".to_owned()),
         };
         let path: Name = before.iter().cloned().chain((last != "self").then_some(last)).collect();
-        let Some(path) = self.from_root(&path) else { return };
+        let Some(path) = self.resolve(&path) else { return };
         if is_passed_on {
             let own = self.module.iter().cloned().chain([name]).collect();
             self.passed_on.push((own, path));
@@ -200,7 +200,7 @@ impl<'a> Visit<'a> for Paths {
     fn visit_path(&mut self, path: &'a syn::Path) {
         let parts: Name = path.segments.iter().map(|part| part.ident.to_string()).collect();
         if parts.len() > 1
-            && let Some(path) = self.from_root(&parts)
+            && let Some(path) = self.resolve(&parts)
         {
             self.found.push(path);
         }
