@@ -3,7 +3,7 @@
 use kernel::GroupName;
 use settings::Version;
 
-/// Why; each with a mend.
+/// Why; each with a hint.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     /// The kernel crate's refusal.

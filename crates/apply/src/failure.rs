@@ -20,7 +20,7 @@ pub enum Failure {
         /// The system's answer, or what is wrong.
         reason: String,
         /// What to do about it.
-        mend: Option<String>,
+        hint: Option<String>,
     },
     /// Another change is under way.
     #[error("another change is under way: {} holds {}", holder(*pid, command), path.display())]
@@ -116,7 +116,7 @@ impl Failure {
         match self {
             Failure::Refused(error) => error.hint(),
             Failure::RolledBack { error, .. } => error.hint(),
-            Failure::State { mend, .. } => mend.clone(),
+            Failure::State { hint, .. } => hint.clone(),
             Failure::Locked { pid: Some(pid), .. } => {
                 Some(format!("wait for it, or see what it does: ps -fp {pid}"))
             }

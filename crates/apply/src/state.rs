@@ -84,8 +84,8 @@ impl State {
             let about = std::fs::metadata(directory).map_err(|error| failed("look at", directory, &error))?;
             if about.mode() & 0o022 != 0 || about.uid() != rustix::process::geteuid().as_raw() {
                 let reason = format!("owner {} and mode {:o}", about.uid(), about.mode() & 0o7777);
-                let mend = Some(distrusted(directory));
-                return Err(Failure::State { what: "trust", path: directory.clone(), reason, mend });
+                let hint = Some(distrusted(directory));
+                return Err(Failure::State { what: "trust", path: directory.clone(), reason, hint });
             }
         }
         // an earlier version left it open to be listed
@@ -212,8 +212,8 @@ impl State {
         let record = self.read(&path, true)?;
         if record.head.format < FORMAT {
             let reason = "an older version of this program began it and did not finish it".to_owned();
-            let mend = Some("run ringfence undo with that version once".to_owned());
-            return Err(Failure::State { what: "continue", path, reason, mend });
+            let hint = Some("run ringfence undo with that version once".to_owned());
+            return Err(Failure::State { what: "continue", path, reason, hint });
         }
         Ok(record)
     }
@@ -234,7 +234,7 @@ impl State {
             what: "number a generation in",
             path: self.generations(),
             reason: format!("{last} is the last number there is"),
-            mend: Some("keep the state in a new directory: --state DIR".to_owned()),
+            hint: Some("keep the state in a new directory: --state DIR".to_owned()),
         })
     }
 
@@ -441,7 +441,7 @@ fn known(head: &Head, path: PathBuf) -> Result<(), Failure> {
         what: "read",
         path,
         reason,
-        mend: Some("use that version, or a later one".to_owned()),
+        hint: Some("use that version, or a later one".to_owned()),
     })
 }
 
@@ -488,12 +488,12 @@ pub(crate) fn command_line(pid: u32) -> Option<String> {
 }
 
 pub(crate) fn failed(what: &'static str, path: &Path, error: &std::io::Error) -> Failure {
-    let mend = mend(path, error.kind());
-    Failure::State { what, path: path.to_owned(), reason: error.to_string().to_lowercase(), mend }
+    let hint = hint(path, error.kind());
+    Failure::State { what, path: path.to_owned(), reason: error.to_string().to_lowercase(), hint }
 }
 
-fn mend(path: &Path, kind: ErrorKind) -> Option<String> {
-    let mend = match kind {
+fn hint(path: &Path, kind: ErrorKind) -> Option<String> {
+    let hint = match kind {
         ErrorKind::PermissionDenied if !rustix::process::geteuid().is_root() => {
             "that takes root, or a directory of your own: --state DIR"
         }
@@ -507,7 +507,7 @@ fn mend(path: &Path, kind: ErrorKind) -> Option<String> {
         ErrorKind::InvalidData => return Some(moved_away(path)),
         _ => return None,
     };
-    Some(mend.to_owned())
+    Some(hint.to_owned())
 }
 
 /// What to do where others could write, or where the caller is not the owner.
@@ -527,12 +527,12 @@ fn moved_away(path: &Path) -> String {
 }
 
 fn damaged(path: PathBuf, damage: &Damage) -> Failure {
-    let mend = Some(moved_away(&path));
+    let hint = Some(moved_away(&path));
     let reason = match damage.line {
         0 => format!("it is damaged: {}", damage.what),
         _ => format!("it is damaged: {damage}"),
     };
-    Failure::State { what: "read", path, reason, mend }
+    Failure::State { what: "read", path, reason, hint }
 }
 
 #[cfg(test)]
@@ -563,12 +563,12 @@ mod tests {
     #[test]
     fn each_failure_has_the_mend_of_its_cause() {
         let path = Path::new("/s/generations/0007.jsonl");
-        let mend = |kind| mend(path, kind).unwrap_or_default();
-        assert!(mend(ErrorKind::StorageFull).starts_with("make room there"));
-        assert!(mend(ErrorKind::InvalidData).contains("mv /s/generations/0007.jsonl "));
-        let denied = mend(ErrorKind::PermissionDenied);
+        let hint = |kind| hint(path, kind).unwrap_or_default();
+        assert!(hint(ErrorKind::StorageFull).starts_with("make room there"));
+        assert!(hint(ErrorKind::InvalidData).contains("mv /s/generations/0007.jsonl "));
+        let denied = hint(ErrorKind::PermissionDenied);
         assert_eq!(denied.is_empty(), rustix::process::geteuid().is_root(), "{denied}");
-        assert_eq!(mend(ErrorKind::Interrupted), "");
+        assert_eq!(hint(ErrorKind::Interrupted), "");
         let full = failed("write", path, &std::io::Error::from_raw_os_error(28));
         assert!(full.hint().is_some_and(|hint| hint.starts_with("make room")), "{full}");
     }

@@ -110,7 +110,7 @@ pub enum MeasureError {
 }
 
 impl MeasureError {
-    /// What would mend it.
+    /// What would fix it.
     pub fn hint(&self) -> Option<String> {
         match self {
             MeasureError::Part { .. } => Some("such as load.tps, server.cpu or load.latency.p99".to_owned()),

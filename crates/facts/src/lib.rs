@@ -24,7 +24,7 @@ pub struct Facts {
     pub release: String,
     /// Those parameters of `/proc/cmdline` that concern the division of the machine, as they stand there.
     pub boot: Vec<String>,
-    /// Options that the kernel says it was built with (`/boot/config-RELEASE`), for mends only: `PSI` = `y`.
+    /// Options that the kernel says it was built with (`/boot/config-RELEASE`), for hints only: `PSI` = `y`.
     /// Empty if there is no such file.
     pub config: BTreeMap<String, String>,
     /// The mounted v1 hierarchies, in mount order.

@@ -140,7 +140,7 @@ fn set_cpus(state: &mut State, place: &Place, file: &'static File, text: &str) -
         let parent_grants = place.parent().is_some_and(|parent| is_valid_partition(state, &parent));
         if parent_grants && is_partition(state, place) {
             let reason = lacks_cpus(state, place);
-            // 6.1 judges an invalid partition by the list it had: the write that mends it comes one too early
+            // 6.1 judges an invalid partition by the list it had: the write that repairs it comes one too early
             let stays = !is_valid_partition(state, place) && rivalled && reason.is_none();
             if !stays {
                 state.set(place, REASON, reason.unwrap_or_default());

@@ -1,5 +1,5 @@
 //! What can go wrong, as values: each names the group, the file and the value, and carries the cause that was
-//! checked on the spot and the command that mends it.
+//! checked on the spot and the command that fixes it.
 
 use std::{fmt, path::PathBuf};
 
@@ -50,7 +50,7 @@ pub struct Refusal {
     pub errno: Errno,
     /// The likely cause, as found on the spot.
     pub cause: Option<String>,
-    /// The command that mends it.
+    /// The command that fixes it.
     pub hint: Option<String>,
 }
 
@@ -259,7 +259,7 @@ pub enum Error {
         what: String,
         /// The answer.
         errno: Errno,
-        /// What mends it, if known.
+        /// What fixes it, if known.
         hint: Option<String>,
     },
 }

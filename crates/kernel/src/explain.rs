@@ -1,5 +1,5 @@
 //! From an errno to its cause: what the kernel's answer means for this operation on this file, checked on the
-//! spot by reading what the kernel checked, and the command that mends it. Only reads.
+//! spot by reading what the kernel checked, and the command that fixes it. Only reads.
 //!
 //! Sources: `kernel/cgroup/cgroup.c`, `cgroup-v1.c`, `cpuset.c`, `cpuset-v1.c`, `kernel/sched/core.c`,
 //! `mm/memcontrol-v1.c`, `block/blk-cgroup.c`; each cause was provoked on a real kernel by a test.

@@ -121,7 +121,7 @@ pub enum Error {
     Cannot {
         /// Why.
         text: String,
-        /// What mends it.
+        /// What fixes it.
         hint: Option<String>,
     },
 }
@@ -140,7 +140,7 @@ impl Error {
         Error::Cannot { text: text.into(), hint: None }
     }
 
-    /// What mends it, where that is known.
+    /// What fixes it, where that is known.
     pub fn hint(&self) -> Option<String> {
         match self {
             Error::Loop { what, source, path } => loop_hint(what, source, path.as_deref()),

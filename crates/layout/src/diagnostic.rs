@@ -1,4 +1,4 @@
-//! What is wrong with a configuration, with the place and the mend, and how that is shown on a terminal. Many are
+//! What is wrong with a configuration, with the place and the hint, and how that is shown on a terminal. Many are
 //! collected before any is shown; nothing here stops at the first.
 //!
 //! The drawing is our own: the usual crates look for a place's line from the beginning of the file each time, which
@@ -36,7 +36,7 @@ pub struct Diagnostic {
     pub origin: Option<Origin>,
     /// Other places that have to do with it, each with what is there.
     pub also: Vec<(Origin, String)>,
-    /// How to mend it.
+    /// How to fix it.
     pub hint: Option<String>,
 }
 
@@ -65,13 +65,13 @@ impl Diagnostic {
         self
     }
 
-    /// Says how to mend it.
+    /// Says how to fix it.
     #[must_use]
     pub fn hint(self, hint: impl Into<String>) -> Diagnostic {
         Diagnostic { hint: Some(hint.into()), ..self }
     }
 
-    /// The same, with a mend if there is one.
+    /// The same, with a hint if there is one.
     #[must_use]
     pub fn maybe_hint(self, hint: Option<String>) -> Diagnostic {
         Diagnostic { hint: hint.or(self.hint), ..self }

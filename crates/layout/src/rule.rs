@@ -177,7 +177,7 @@ impl fmt::Display for Who {
     }
 }
 
-/// What to say of a name that is no controller, and the mend.
+/// What to say of a name that is no controller, and the hint.
 pub(crate) fn no_controller(name: &str) -> (String, String) {
     let known = Controller::ALL.into_iter().flat_map(|controller| {
         [settings::Version::V1, settings::Version::V2]

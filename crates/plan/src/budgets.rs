@@ -70,7 +70,7 @@ fn quotas<'v>(
                 percent(bound)
             ),
             origin: valued.origin.clone(),
-            mend: format!("give it at most {}, or its parent more", percent(bound)),
+            hint: format!("give it at most {}, or its parent more", percent(bound)),
             version: Version::V1,
         });
     }
@@ -88,7 +88,7 @@ fn quotas<'v>(
                 percent(share)
             ),
             origin: valued.origin.clone(),
-            mend: format!(
+            hint: format!(
                 "{} cpu.max={}, or set it in the layout",
                 Command::ringfence("set").group(format!("/{}", place.path)),
                 percent(bound).replace(' ', "")
@@ -200,7 +200,7 @@ fn real_time<'v>(
                     percent(bound)
                 ),
                 origin: valued.origin.clone(),
-                mend: if above.path.is_empty() {
+                hint: if above.path.is_empty() {
                     format!("lower them to {} together", percent(bound))
                 } else {
                     // of the kernel's period of a second

@@ -249,7 +249,7 @@ fn text(rule: &DeviceRule) -> String {
 
 fn refused(ruled: &Ruled<'_>, forbidden: Forbidden) -> Problem {
     let (group, asked) = (ruled.valued.group, format!("{} = {}", name(ruled.verb), text(&ruled.rule)));
-    let (message, mend) = match forbidden {
+    let (message, hint) = match forbidden {
         Forbidden::HasChildren => (
             format!(
                 "{asked} of group '{group}' can't be had while groups are below it: between everything but some devices and nothing but some devices only a group without groups below can change"
@@ -266,7 +266,7 @@ fn refused(ruled: &Ruled<'_>, forbidden: Forbidden) -> Problem {
     Problem::Refused {
         message,
         origin: ruled.valued.origin.clone(),
-        mend,
+        hint,
         version: ruled.valued.place.version,
     }
 }

@@ -1,5 +1,5 @@
 //! What is wrong with this machine, or good to know of it, for dividing it: each finding with its consequence
-//! and the mend. A pure function of recorded facts; never asks the machine, and infers nothing from a version.
+//! and the hint. A pure function of recorded facts; never asks the machine, and infers nothing from a version.
 //!
 //! Levels are held low on purpose: a plain host in good order has notes, and nothing that needs attention.
 
@@ -29,7 +29,7 @@ pub struct Finding {
     pub consequence: Option<String>,
     /// The command, or the kernel parameter, that changes it.
     #[serde(rename = "hint", skip_serializing_if = "Option::is_none")]
-    pub mend: Option<String>,
+    pub hint: Option<String>,
 }
 
 /// How much a finding matters. In ascending order.
@@ -106,7 +106,7 @@ impl Area {
 pub fn findings(facts: &Facts, machine: Option<&Machine>) -> Vec<Finding> {
     if !facts.proc {
         let nothing = Finding::new(Area::Access, Level::Broken, "/proc is not mounted");
-        return vec![nothing.so("hierarchies and processes can't be found").mend("mount -t proc proc /proc")];
+        return vec![nothing.so("hierarchies and processes can't be found").hint("mount -t proc proc /proc")];
     }
     let mut found = access::access(facts);
     found.extend(controllers::controllers(facts));
@@ -128,15 +128,15 @@ pub fn needs_attention(findings: &[Finding]) -> bool {
 
 impl Finding {
     fn new(area: Area, level: Level, what: impl Into<String>) -> Finding {
-        Finding { area, level, what: what.into(), consequence: None, mend: None }
+        Finding { area, level, what: what.into(), consequence: None, hint: None }
     }
 
     fn so(self, consequence: impl Into<String>) -> Finding {
         Finding { consequence: Some(consequence.into()), ..self }
     }
 
-    fn mend(self, mend: impl Into<String>) -> Finding {
-        Finding { mend: Some(mend.into()), ..self }
+    fn hint(self, hint: impl Into<String>) -> Finding {
+        Finding { hint: Some(hint.into()), ..self }
     }
 }
 

@@ -312,7 +312,7 @@ fn hand_down(
                 group.name
             ),
             origin: group.origin.clone(),
-            mend: "see ringfence doctor".to_owned(),
+            hint: "see ringfence doctor".to_owned(),
             version: Version::V2,
         });
     }
@@ -327,7 +327,7 @@ fn hand_down(
                 group.name
             ),
             origin: group.origin.clone(),
-            mend: format!("move them into a group of their own below /{} first", place.path),
+            hint: format!("move them into a group of their own below /{} first", place.path),
             version: Version::V2,
         });
     }

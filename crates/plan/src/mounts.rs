@@ -97,7 +97,7 @@ fn torn(path: &str, holders: &[(&&Mount, Option<&SeenHierarchy>)]) -> Problem {
             names(true).join(",")
         ),
         origin,
-        mend: format!("give {} a path of its own, or unmount {at}", names(false).join(",")),
+        hint: format!("give {} a path of its own, or unmount {at}", names(false).join(",")),
         version: Version::V1,
     }
 }

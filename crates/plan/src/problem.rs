@@ -22,7 +22,7 @@ pub enum Problem {
         /// How many CPUs are missing; 0 where it is not a matter of number.
         missing: usize,
         /// What would make it fit.
-        mend: String,
+        hint: String,
     },
     /// A value that can't be read on this machine, or not written on this version.
     #[error("group '{group}': {message}")]
@@ -34,7 +34,7 @@ pub enum Problem {
         /// Where it was given.
         origin: Origin,
         /// What to do instead.
-        mend: Option<String>,
+        hint: Option<String>,
     },
     /// Two settings of a group that contradict each other.
     #[error("{message}")]
@@ -46,7 +46,7 @@ pub enum Problem {
         /// Where the other was given.
         other: Origin,
         /// What to do.
-        mend: Option<String>,
+        hint: Option<String>,
     },
     /// No hierarchy holds the controller.
     #[error("group '{group}' needs the controller {controller}, which no hierarchy holds")]
@@ -76,7 +76,7 @@ pub enum Problem {
         /// Whose sake it is for.
         origin: Origin,
         /// What to do.
-        mend: String,
+        hint: String,
         /// The version that refuses.
         version: Version,
     },
@@ -92,12 +92,12 @@ pub struct Against {
 }
 
 impl Problem {
-    /// What would mend it, where that is known.
+    /// What would fix it, where that is known.
     pub fn hint(&self) -> Option<String> {
         match self {
             Problem::OtherMachine(diagnostic) => diagnostic.hint.clone(),
-            Problem::Unsatisfied { mend, .. } | Problem::Refused { mend, .. } => Some(mend.clone()),
-            Problem::Value { mend, .. } | Problem::Contradiction { mend, .. } => mend.clone(),
+            Problem::Unsatisfied { hint, .. } | Problem::Refused { hint, .. } => Some(hint.clone()),
+            Problem::Value { hint, .. } | Problem::Contradiction { hint, .. } => hint.clone(),
             Problem::NoController { controller, .. } => {
                 Some(format!("mount it (ringfence mount {controller}), or see ringfence doctor"))
             }

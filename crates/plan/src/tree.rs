@@ -95,7 +95,7 @@ impl<'d> Tree<'d> {
                 message: format!("groups '{}' and '{}' are the same directory", first.name, group.name),
                 origin: group.origin.clone(),
                 other: first.origin.clone(),
-                mend: Some("keep one of them".to_owned()),
+                hint: Some("keep one of them".to_owned()),
             });
             return;
         }

@@ -68,7 +68,7 @@ fn near_devices(homes: &[Home<'_>], observed: &Observed, facts: &dyn Facts, prob
                 group: group.name.to_string(),
                 message: format!("is to be near to device:{path}, which is not there: {reason}"),
                 origin: cpus.origin.clone(),
-                mend: Some("lsblk lists the block devices".to_owned()),
+                hint: Some("lsblk lists the block devices".to_owned()),
             });
         }
     }
@@ -103,7 +103,7 @@ fn there(home: &Home<'_>, assigned: &Assigned, place: &Place, observed: &Observe
             assigned.found.name, place.version
         ),
         origin: assigned.origin.clone(),
-        mend: Some(match instead {
+        hint: Some(match instead {
             Some(found) => format!("ask for {}, on disks with the BFQ scheduler", found.name),
             None => format!("ringfence settings {file} shows since when it exists and what to use instead"),
         }),
@@ -120,11 +120,11 @@ fn of_cpusets(assigned: &Assigned, observed: &Observed) -> bool {
 }
 
 fn value(home: &Home<'_>, assigned: &Assigned, place: &Place, facts: &dyn Facts) -> Result<Value, Problem> {
-    let wrong = |message: String, mend: Option<String>| Problem::Value {
+    let wrong = |message: String, hint: Option<String>| Problem::Value {
         group: home.group.name.to_string(),
         message,
         origin: assigned.origin.clone(),
-        mend,
+        hint,
     };
     if let Side::Lacks { instead } = assigned.found.side(place.version) {
         let message =
@@ -343,13 +343,13 @@ fn problem(error: &PlanError, of_ask: &[&Valued<'_>]) -> Problem {
                 | settings::EncodeError::Program { name } => name,
             };
             let origin = of_group(group, Some(name));
-            Problem::Value { group: group.clone(), message: encode.to_string(), origin, mend: encode.hint() }
+            Problem::Value { group: group.clone(), message: encode.to_string(), origin, hint: encode.hint() }
         }
         PlanError::Contradiction { group, first, second, .. } => Problem::Contradiction {
             message: error.to_string(),
             origin: of_group(group, Some(first)),
             other: of_group(group, Some(second)),
-            mend: error.hint(),
+            hint: error.hint(),
         },
     }
 }

@@ -130,7 +130,7 @@ fn boot(cmdline: &str) -> Vec<String> {
     cmdline.split_whitespace().take_while(|word| *word != "--").filter(known).map(str::to_owned).collect()
 }
 
-/// The build options that a mend depends on.
+/// The build options that a hint depends on.
 const OPTIONS: [&str; 14] = [
     "BFQ_GROUP_IOSCHED",
     "BLK_CGROUP_IOCOST",

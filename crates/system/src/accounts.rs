@@ -42,7 +42,7 @@ pub enum AccountError {
 }
 
 impl AccountError {
-    /// What would mend it.
+    /// What would fix it.
     pub fn hint(&self) -> String {
         match self {
             AccountError::Unknown { database, .. } => format!("getent {database} lists them"),

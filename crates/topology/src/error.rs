@@ -2,7 +2,7 @@
 
 use std::{io, path::PathBuf};
 
-/// Every failure of this crate. The message has no mend in it; [`TopologyError::hint`] has.
+/// Every failure of this crate. The message has no hint in it; [`TopologyError::hint`] has.
 #[derive(Debug, thiserror::Error)]
 pub enum TopologyError {
     /// A file that must be there could not be read.
@@ -94,7 +94,7 @@ pub enum TopologyError {
 }
 
 impl TopologyError {
-    /// How to mend it, where there is a way.
+    /// How to fix it, where there is a way.
     pub fn hint(&self) -> Option<String> {
         match self {
             TopologyError::UnknownFormat { .. } => Some(format!("known formats are {KNOWN}")),

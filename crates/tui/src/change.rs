@@ -52,7 +52,7 @@ pub struct Done {
 pub struct Refusal {
     /// What and why.
     pub message: String,
-    /// What would mend it.
+    /// What would fix it.
     pub hint: Option<String>,
 }
 

@@ -2,7 +2,7 @@
 
 use rustix::io::Errno;
 
-/// Why; each with a mend where one is known.
+/// Why; each with a hint where one is known.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// `TERM` says that nothing can be drawn.

@@ -36,7 +36,7 @@ pub fn strict_shells(etc: &Path) -> Vec<Finding> {
         level: plan::doctor::Level::Note,
         what: format!("{}: strict rule for a shell", rule.matcher.origin),
         consequence: Some(classify::STRICT_SHELL.to_owned()),
-        mend: Some("name the programs that the shell starts instead (docs/rules.md)".to_owned()),
+        hint: Some("name the programs that the shell starts instead (docs/rules.md)".to_owned()),
     };
     classify::strict_shells(&rules).map(finding).collect()
 }

@@ -43,7 +43,7 @@ const WITH_GROUPS: &[(&str, Body)] = &[
     ("no text of results reaches the terminal or a table with what a terminal acts on", raw_results),
     ("results of different experiments are not compared", different),
     ("Ctrl-C keeps the finished runs, and --resume makes the others", resumed),
-    ("a machine that is too busy is reported once, with who and what mends it", busy),
+    ("a machine that is too busy is reported once, with who it is and what to do", busy),
     ("what a killed experiment left is removed", cleaned),
 ];
 

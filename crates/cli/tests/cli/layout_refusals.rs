@@ -1,4 +1,4 @@
-//! Layouts that can't be used: every error at once with its cause, its place and its mend, the documented status, and
+//! Layouts that can't be used: every error at once with its cause, its place and its hint, the documented status, and
 //! nothing changed.
 
 use std::{

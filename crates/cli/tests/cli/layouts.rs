@@ -21,7 +21,7 @@ const CASES: &[Case] = &[
     ("a plan tells each step with its reason, and changes nothing", &[], planned),
     ("what is applied is there, and applying it again does nothing", &[], applied),
     ("the history says who did what when, and how it ended", &[], remembered),
-    ("a value changed by hand is drift, and apply mends it", &[], changed),
+    ("a value changed by hand is drift, and apply repairs it", &[], changed),
     ("a group that is gone is drift", &[], gone),
     (
         "a partition that the kernel made invalid is drift, with the kernel's reason",
@@ -38,7 +38,7 @@ const CASES: &[Case] = &[
     ("an apply that is interrupted puts everything back", &[], interrupted),
     ("what was broken off is told until the next change puts it back", &[], broken_off),
     ("status names the generation in effect, not one that failed after it", &[], failed_after),
-    ("another owner or mode than the layout asks for is drift, and apply mends it", &[], owned),
+    ("another owner or mode than the layout asks for is drift, and apply repairs it", &[], owned),
     ("a damaged generation hides no other, and is told with its file", &[], damaged),
     ("failures are JSON too, and what has no JSON form says so", &[], failed_as_json),
     ("the answers for programs are JSON", &[], json),

@@ -1,5 +1,5 @@
 //! Every way in which a kernel says no that a user is likely to meet, provoked on the real one: the answer must name
-//! the true cause and the command that mends it. A row is run where its needs are met: on this host's v1
+//! the true cause and the command that fixes it. A row is run where its needs are met: on this host's v1
 //! hierarchies or in a VM.
 
 use std::sync::Arc;

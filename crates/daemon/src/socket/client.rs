@@ -54,13 +54,13 @@ pub enum Unanswered {
         status: u16,
         /// What and why.
         message: String,
-        /// What would mend it.
+        /// What would fix it.
         hint: Option<String>,
     },
 }
 
 impl Unanswered {
-    /// What would mend it.
+    /// What would fix it.
     pub fn hint(&self) -> Option<String> {
         match self {
             Unanswered::Nobody(_) => Some("start it: ringfenced, or systemctl start ringfenced".to_owned()),

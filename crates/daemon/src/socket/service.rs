@@ -72,7 +72,7 @@ pub struct Refused {
     /// What was refused and why.
     #[serde(rename = "detail")]
     pub message: String,
-    /// What would mend it.
+    /// What would fix it.
     pub hint: Option<String>,
 }
 
@@ -243,7 +243,7 @@ impl Refused {
         Refused::new(403, message)
     }
 
-    /// With what would mend it.
+    /// With what would fix it.
     #[must_use]
     pub fn hint(self, hint: impl Into<String>) -> Refused {
         Refused { hint: Some(hint.into()), ..self }

@@ -38,7 +38,7 @@ impl Trouble {
         }
     }
 
-    /// The cause and what mends it; `None` where the errno has no meaning of its own here.
+    /// The cause and what fixes it; `None` where the errno has no meaning of its own here.
     pub fn explained(&self, group: &Path, file: &str) -> Option<(String, String)> {
         let group = group.display();
         let (cause, hint) = match self {

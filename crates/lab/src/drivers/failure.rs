@@ -46,7 +46,7 @@ pub enum Failure {
     Unfit {
         /// What is not as it must be.
         text: String,
-        /// What mends it.
+        /// What fixes it.
         hint: String,
     },
     /// There is no driver of that name in this build.
@@ -58,7 +58,7 @@ pub enum Failure {
 }
 
 impl Failure {
-    /// What mends it, where that is known.
+    /// What fixes it, where that is known.
     pub fn hint(&self) -> Option<String> {
         match self {
             Failure::Missing { install, .. } => install.clone(),

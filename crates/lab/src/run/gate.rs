@@ -1,5 +1,5 @@
 //! The note about a machine that is too busy for an experiment: conditions of which no run counts, because other
-//! programs used the CPUs in each. Reported once, with what mends it.
+//! programs used the CPUs in each. Reported once, with what fixes it.
 
 use std::collections::BTreeMap;
 

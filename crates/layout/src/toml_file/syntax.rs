@@ -1,4 +1,4 @@
-//! Syntax errors of TOML in our words: where, what, and how to mend what people trip over most.
+//! Syntax errors of TOML in our words: where, what, and how to fix what people trip over most.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -90,7 +90,7 @@ fn from_line_start(text: &str, end: usize) -> &str {
     text[line..end].trim_start()
 }
 
-/// An error in our words, and the mend.
+/// An error in our words, and the hint.
 fn words(what: &str, expected: &str, part: &str) -> (String, Option<String>) {
     let part = cut(part.trim_matches(['"', '\'']));
     let say = |message: &str, hint: &str| (message.to_owned(), Some(hint.to_owned()));

@@ -12,9 +12,9 @@ pub(super) fn find(lane: Lane, field: &Field, cells: &[Cell], tree: &Tree<'_>) -
     let mut problems = Vec::new();
     for (index, cell) in cells.iter().enumerate() {
         let Some(branch) = field.seats[index].branch.map(|branch| &tree.branches[branch]) else { continue };
-        let refused = |message: String, mend: String| {
+        let refused = |message: String, hint: String| {
             let message = format!("group '{}' {message}", branch.name);
-            Problem::Refused { message, origin: shown(branch.origin(), tree), mend, version: field.version }
+            Problem::Refused { message, origin: shown(branch.origin(), tree), hint, version: field.version }
         };
         let set = cell.goal.as_ref().unwrap_or(&cell.now);
         let kept = cell.goal_flag.unwrap_or(cell.flag).holds();
@@ -98,7 +98,7 @@ pub(super) fn stuck(lane: Lane, field: &Field, open: &[usize], tree: &Tree<'_>) 
             names.join(", ")
         ),
         origin: shown(origin, tree),
-        mend:
+        hint:
             "look at the groups with ringfence tree; groups that the layout does not name may be in the way"
                 .to_owned(),
         version: field.version,

@@ -41,13 +41,13 @@ fn unable(facts: &Facts) -> Finding {
         .so("create, set, run and move are refused; topology, list, get and doctor work");
     match (caller.uid, &facts.systemd) {
         (0, _) if caller.pid_namespace => {
-            finding.mend("start the container with its cgroup mount writable: docker run --privileged …")
+            finding.hint("start the container with its cgroup mount writable: docker run --privileged …")
         }
         (0, _) => finding,
-        (_, Some(_)) => finding.mend(
+        (_, Some(_)) => finding.hint(
             "sudo ringfence …, or in a scope of your own: systemd-run --user --scope -p Delegate=yes bash",
         ),
-        (uid, None) => finding.mend(format!("as root: ringfence create GROUP --tasks {uid} --admin {uid}")),
+        (uid, None) => finding.hint(format!("as root: ringfence create GROUP --tasks {uid} --admin {uid}")),
     }
 }
 
@@ -74,7 +74,7 @@ pub(super) fn owners(facts: &Facts) -> Vec<Finding> {
         let finding = Finding::new(Area::Owners, Level::Note, format!("{} keeps {groups}", owned.owner))
             .so("ringfence never writes there; CPUs that you make exclusive may still be in use by it");
         found.push(match reserve(&owned.owner) {
-            Some(mend) => finding.mend(mend),
+            Some(hint) => finding.hint(hint),
             None => finding,
         });
     }

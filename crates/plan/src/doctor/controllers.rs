@@ -14,7 +14,7 @@ pub(super) fn controllers(facts: &Facts) -> Vec<Finding> {
         return vec![
             finding(Level::Broken, "no cgroup hierarchy is mounted")
                 .so("no group can be made, listed or changed")
-                .mend("mount -t cgroup2 cgroup2 /sys/fs/cgroup"),
+                .hint("mount -t cgroup2 cgroup2 /sys/fs/cgroup"),
         ];
     }
     let mut found = places(facts);
@@ -34,7 +34,7 @@ fn places(facts: &Facts) -> Vec<Finding> {
         }
         finding(Level::Attention, format!("{what}, read-only"))
             .so("no group can be made or changed there")
-            .mend(format!("mount -o remount,rw {}", at.mount.display()))
+            .hint(format!("mount -o remount,rw {}", at.mount.display()))
     };
     let v1 = facts.v1.iter().map(|at| {
         let name = at.name.as_deref().map(|name| format!("name={name}"));
@@ -84,11 +84,11 @@ fn not_delegated(facts: &Facts) -> Option<Finding> {
     let found = finding(Level::Note, format!("{}: not delegated to {base}", kept.join(", ")))
         .so(format!("your groups have no settings of {}", kept.join(", ")));
     Some(match &facts.systemd {
-        Some(_) => found.mend(
+        Some(_) => found.hint(
             "as root: mkdir -p /etc/systemd/system/user@.service.d && printf '[Service]\\nDelegate=yes\\n' \
              > /etc/systemd/system/user@.service.d/delegate.conf && systemctl daemon-reload; then log in again",
         ),
-        None => found.mend(format!("as root: ringfence create /{base} --controllers {}", kept.join(","))),
+        None => found.hint(format!("as root: ringfence create /{base} --controllers {}", kept.join(","))),
     })
 }
 
@@ -148,35 +148,35 @@ fn absent(facts: &Facts, level: Level, name: &str, lost: &str, row: Option<&List
         // a kernel without the v1 side of a controller does not list it
         return match facts.v2 {
             Some(_) => say("not in this kernel"),
-            None => say("this kernel has it on cgroup v2 only, if at all").mend(mount_v2(facts)),
+            None => say("this kernel has it on cgroup v2 only, if at all").hint(mount_v2(facts)),
         };
     };
     if !row.enabled {
         let off = facts.booted("cgroup_disable").filter(|word| listed_in(word, name));
-        return say("switched off at boot").mend(match off {
+        return say("switched off at boot").hint(match off {
             Some(word) => format!("remove {word} from the kernel's command line"),
             None => format!("cgroup_enable={name} on the kernel's command line"),
         });
     }
     if row.hierarchy != 0 {
-        return say("in a v1 hierarchy that is not mounted here").mend(format!("ringfence mount {name}"));
+        return say("in a v1 hierarchy that is not mounted here").hint(format!("ringfence mount {name}"));
     }
     match &row.trial {
-        MountTrial::Mounts => say("in no hierarchy").mend(format!("ringfence mount {name}")),
+        MountTrial::Mounts => say("in no hierarchy").hint(format!("ringfence mount {name}")),
         MountTrial::Untried | MountTrial::Forgone(_) => {
-            say("in no hierarchy").mend(format!("as root: ringfence mount {name}"))
+            say("in no hierarchy").hint(format!("as root: ringfence mount {name}"))
         }
-        MountTrial::Refused(_) if no_v1.is_some() => say("kept off cgroup v1 at boot").mend(match facts.v2 {
+        MountTrial::Refused(_) if no_v1.is_some() => say("kept off cgroup v1 at boot").hint(match facts.v2 {
             Some(_) => format!("remove {} from the kernel's command line", no_v1.unwrap_or_default()),
             None => mount_v2(facts),
         }),
         MountTrial::Refused(_) if name == "net_cls" && facts.v2.is_some() => {
             say("this kernel can't mount it")
-                .mend("nft add rule inet filter output socket cgroupv2 level 1 \"GROUP\" meta mark set 1")
+                .hint("nft add rule inet filter output socket cgroupv2 level 1 \"GROUP\" meta mark set 1")
         }
         MountTrial::Refused(why) => {
             let refused = say(&format!("this kernel lists it, and can't mount it on v1: {why}"));
-            if facts.v2.is_none() { refused.mend(mount_v2(facts)) } else { refused }
+            if facts.v2.is_none() { refused.hint(mount_v2(facts)) } else { refused }
         }
     }
 }
@@ -222,7 +222,7 @@ pub(super) fn groups(facts: &Facts) -> Vec<Finding> {
         Some(false) => found.push(
             finding(Level::Attention, "clone3 does not take CLONE_INTO_CGROUP")
                 .so("ringfence run does not start programs in v2 groups")
-                .mend("sh -c 'ringfence move GROUP $$ && exec COMMAND'"),
+                .hint("sh -c 'ringfence move GROUP $$ && exec COMMAND'"),
         ),
         None => {}
     }

@@ -49,19 +49,19 @@ fn partition(partition: &Partition, all: &[Partition], machine: Option<&Machine>
     };
     let reason = if reason.is_empty() { String::new() } else { format!(": {}", reason.to_lowercase()) };
     let what = format!("{group}: {kind} partition that is not in force{reason}");
-    let mut mend: Vec<String> =
+    let mut hint: Vec<String> =
         partition.overlaps.iter().map(|(sibling, used)| give_up(sibling, used, all)).collect();
     // Linux 6.1 was seen to leave an invalid partition so until it has been a member again
-    mend.extend(["member", kind].map(|state| set(group, "cpuset.cpus.partition", state)));
+    hint.extend(["member", kind].map(|state| set(group, "cpuset.cpus.partition", state)));
     vec![
         finding(Level::Attention, what)
             .so(format!("other groups run on CPUs {cpus}, too"))
-            .mend(mend.join(" && ")),
+            .hint(hint.join(" && ")),
     ]
 }
 
 /// The command that takes from a group what belongs to partitions other than itself: all of it at once, so that
-/// the mends of several partitions agree.
+/// the hints of several partitions agree.
 fn give_up(sibling: &str, used: &CpuSet, partitions: &[Partition]) -> String {
     let others = partitions.iter().filter(|partition| partition.group != sibling);
     let left = others.fold(used.clone(), |left, partition| left.difference(&partition.cpus));
@@ -81,7 +81,7 @@ fn exclusive(exclusive: &Exclusive, facts: &Facts, machine: Option<&Machine>) ->
         Some(others @ 1..) if !cpus.is_empty() && !facts.exclusive.iter().any(within) => {
             finding(Level::Attention, what)
                 .so(format!("{others} processes of the root group still run there: v1 moves nobody away"))
-                .mend(make_room(facts))
+                .hint(make_room(facts))
         }
         _ => finding(Level::Ok, what),
     };
@@ -107,7 +107,7 @@ fn split_cores(group: &str, cpus: &CpuSet, machine: Option<&Machine>) -> Option<
     (!outside.is_empty()).then(|| {
         finding(Level::Attention, format!("{group}: CPUs {outside} are on the same cores, and not exclusive"))
             .so(format!("what runs on CPUs {outside} slows CPUs {cpus} down"))
-            .mend(set(group, "cpuset.cpus", &whole.to_string()))
+            .hint(set(group, "cpuset.cpus", &whole.to_string()))
     })
 }
 
@@ -131,7 +131,7 @@ fn smt(facts: &Facts, machine: Option<&Machine>) -> Option<Finding> {
     Some(
         Finding::new(Area::Cpus, Level::Note, format!("SMT: on; a core runs {threads}"))
             .so("a CPU that is exclusive without its siblings still shares its core")
-            .mend("echo off > /sys/devices/system/cpu/smt/control, or take whole cores (ringfence topology)"),
+            .hint("echo off > /sys/devices/system/cpu/smt/control, or take whole cores (ringfence topology)"),
     )
 }
 
@@ -141,9 +141,9 @@ fn isolation(facts: &Facts) -> Option<Finding> {
         .so("the scheduler balances nothing there: tasks that are not bound one by one pile up on one CPU");
     Some(match facts.booted("isolcpus") {
         Some(word) => {
-            finding.mend(format!("taskset -cp CPU PID, or remove {word} from the kernel's command line"))
+            finding.hint(format!("taskset -cp CPU PID, or remove {word} from the kernel's command line"))
         }
-        None => finding.mend("taskset -cp CPU PID"),
+        None => finding.hint("taskset -cp CPU PID"),
     })
 }
 
@@ -170,6 +170,6 @@ fn clocks(facts: &Facts) -> Option<Finding> {
     Some(
         Finding::new(Area::Cpus, Level::Note, format!("frequency governor: {}", slow.join(", ")))
             .so("the clock follows the load: latencies and measurements vary with it")
-            .mend("cpupower frequency-set --governor performance"),
+            .hint("cpupower frequency-set --governor performance"),
     )
 }

@@ -19,10 +19,10 @@ fn throttling(facts: &Facts) -> Option<Finding> {
     Some(match facts.realtime.runtime? {
         Limit::Max => finding(Level::Note, "real-time tasks have no bound (sched_rt_runtime_us is -1)")
             .so("one that never sleeps keeps its CPU from everything else for ever")
-            .mend("sysctl kernel.sched_rt_runtime_us=950000"),
+            .hint("sysctl kernel.sched_rt_runtime_us=950000"),
         Limit::At(Micros(0)) => finding(Level::Attention, "sched_rt_runtime_us is 0")
             .so("no real-time task can run")
-            .mend("sysctl kernel.sched_rt_runtime_us=950000"),
+            .hint("sysctl kernel.sched_rt_runtime_us=950000"),
         Limit::At(runtime) => {
             finding(Level::Ok, format!("real-time tasks may run {runtime} of every {period}"))
         }
@@ -57,13 +57,13 @@ fn budgets(root: &RealtimeRoot) -> Finding {
         // below 1 % nothing useful can be given
         Some(largest) if free < 10_000 => finding(Level::Note, what)
             .so("no other group can be given one, and a real-time task can't be started in a group without")
-            .mend(format!(
+            .hint(format!(
                 "give some back: {} cpu.rt_runtime_us=50ms",
                 Command::ringfence("set").group(&largest.group)
             )),
         _ => finding(Level::Note, what)
             .so("a new group has none: real-time tasks can't be started in it or moved into it")
-            .mend("ringfence set GROUP cpu.rt_runtime_us=50ms"),
+            .hint("ringfence set GROUP cpu.rt_runtime_us=50ms"),
     }
 }
 
@@ -76,6 +76,6 @@ fn v2_group_scheduling(facts: &Facts) -> Option<Finding> {
     (facts.v2_has("cpu") && facts.built("RT_GROUP_SCHED") == Some("y") && !off).then(|| {
         finding(Level::Attention, "this kernel schedules real-time tasks by group (RT_GROUP_SCHED)")
             .so("none can be started in a v2 group, and one that runs in a group keeps cpu from being enabled")
-            .mend("rt_group_sched=0 on the kernel's command line")
+            .hint("rt_group_sched=0 on the kernel's command line")
     })
 }

@@ -8,7 +8,7 @@ const WIDTH: usize = 100;
 /// Two columns, the level, one column.
 const INDENT: usize = 12;
 
-/// The findings by area, each with its consequence and its mend on lines of their own.
+/// The findings by area, each with its consequence and its hint on lines of their own.
 pub fn render(findings: &[Finding]) -> String {
     let mut text = String::new();
     let mut area = None;
@@ -23,8 +23,8 @@ pub fn render(findings: &[Finding]) -> String {
         if let Some(consequence) = &finding.consequence {
             paragraph(&mut text, &rest, consequence, INDENT, false);
         }
-        if let Some(mend) = &finding.mend {
-            paragraph(&mut text, &format!("{rest}hint: "), mend, INDENT + "hint: ".len(), true);
+        if let Some(hint) = &finding.hint {
+            paragraph(&mut text, &format!("{rest}hint: "), hint, INDENT + "hint: ".len(), true);
         }
     }
     let _ = writeln!(text, "{}", sum(findings));

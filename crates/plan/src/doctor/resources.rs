@@ -40,7 +40,7 @@ fn swap_limits(facts: &Facts) -> Option<Finding> {
     (!facts.memory.swaps.is_empty() && (v1_lacks || v2_lacks)).then(|| {
         memory_finding(Level::Attention, "swap is not accounted by group")
             .so("a group at its memory limit goes on into swap without bound")
-            .mend("swapaccount=1 on the kernel's command line")
+            .hint("swapaccount=1 on the kernel's command line")
     })
 }
 
@@ -59,7 +59,7 @@ fn protection(facts: &Facts) -> Option<Finding> {
             v2.options.iter().map(String::as_str).chain(["memory_recursiveprot"]).collect();
         memory_finding(Level::Note, "cgroup v2 is mounted without memory_recursiveprot")
             .so("memory.min and memory.low of a group protect it as a whole, but none of the groups below it")
-            .mend(format!("mount -o remount,{} {}", options.join(","), v2.at.mount.display()))
+            .hint(format!("mount -o remount,{} {}", options.join(","), v2.at.mount.display()))
     })
 }
 
@@ -69,7 +69,7 @@ fn balancing(facts: &Facts) -> Option<Finding> {
         0 => memory_finding(Level::Ok, format!("nodes {nodes}; automatic NUMA balancing is off")),
         _ => memory_finding(Level::Note, format!("nodes {nodes}; automatic NUMA balancing is on"))
             .so("pages of tasks that are not bound to one node move between nodes, which costs page faults")
-            .mend("sysctl kernel.numa_balancing=0"),
+            .hint("sysctl kernel.numa_balancing=0"),
     })
 }
 
@@ -95,7 +95,7 @@ pub(super) fn io(facts: &Facts) -> Vec<Finding> {
         found.push(
             Finding::new(Area::Io, Level::Note, "I/O is limited by cgroup v1")
                 .so("writes through the page cache are not: only direct and synchronous ones are slowed down")
-                .mend("cgroup_no_v1=blkio,memory on the kernel's command line leaves both to cgroup v2"),
+                .hint("cgroup_no_v1=blkio,memory on the kernel's command line leaves both to cgroup v2"),
         );
     }
     found
@@ -144,11 +144,11 @@ fn weight(facts: &Facts, v2: bool, scheduler: &str, iocost: bool, bfq: bool, dis
         || each("echo bfq > /sys/block/$d/queue/scheduler".to_owned(), &|disk| disk.name.replace('/', "!"));
     match root {
         Some(qos) => {
-            found.mend(each(format!("echo \"$d enable=1\" > {}", qos.display()), &|disk| disk.number.clone()))
+            found.hint(each(format!("echo \"$d enable=1\" > {}", qos.display()), &|disk| disk.number.clone()))
         }
-        None if bfq => found.mend(to_bfq()),
+        None if bfq => found.hint(to_bfq()),
         None if facts.built("IOSCHED_BFQ") == Some("n") => found,
-        None => found.mend(format!("modprobe bfq && {}", to_bfq())),
+        None => found.hint(format!("modprobe bfq && {}", to_bfq())),
     }
 }
 
@@ -160,8 +160,8 @@ pub(super) fn pressure(facts: &Facts) -> Vec<Finding> {
         let off = facts.booted("psi").filter(|word| *word != "psi=1");
         return vec![match (off, facts.built("PSI")) {
             (_, Some("n")) => found,
-            (Some(word), _) => found.mend(format!("remove {word} from the kernel's command line")),
-            (None, _) => found.mend("psi=1 on the kernel's command line"),
+            (Some(word), _) => found.hint(format!("remove {word} from the kernel's command line")),
+            (None, _) => found.hint("psi=1 on the kernel's command line"),
         }];
     }
     let resources = facts.pressure.readable.join(", ");
@@ -178,6 +178,6 @@ pub(super) fn pressure(facts: &Facts) -> Vec<Finding> {
     vec![
         finding(Level::Note, machine)
             .so("how long the tasks of one group wait is not told: v1 groups have no pressure files")
-            .mend(mount_v2(facts)),
+            .hint(mount_v2(facts)),
     ]
 }

@@ -154,7 +154,7 @@ fn reserve(looked: &Looked<'_>, total: u64, problems: &mut Vec<Problem>) {
         origin: reserve.origin.clone(),
         against: against.collect(),
         missing: 0,
-        mend: format!("take {} from the groups or from the reserve", Bytes(over)),
+        hint: format!("take {} from the groups or from the reserve", Bytes(over)),
     });
 }
 

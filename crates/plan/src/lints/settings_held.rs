@@ -63,7 +63,7 @@ pub(super) fn weights(looked: &Looked<'_>, lints: &mut Vec<Lint>) {
             heeder.name()
         );
         let lint = Lint::new(LintKind::WeightWithoutEffect, Some(valued.group), message).at(valued.origin);
-        lints.push(lint.hint(heeder.mend()));
+        lints.push(lint.hint(heeder.hint()));
     }
 }
 
@@ -108,7 +108,7 @@ impl Heeder {
         }
     }
 
-    fn mend(self) -> &'static str {
+    fn hint(self) -> &'static str {
         match self {
             Heeder::Bfq => "echo bfq > /sys/block/DEVICE/queue/scheduler",
             Heeder::CostModel => {

@@ -13,9 +13,9 @@ fn unsatisfied(
     message: String,
     against: Vec<Against>,
     missing: usize,
-    mend: String,
+    hint: String,
 ) -> Problem {
-    Problem::Unsatisfied { message, origin: claim.origin.clone(), against, missing, mend }
+    Problem::Unsatisfied { message, origin: claim.origin.clone(), against, missing, hint }
 }
 
 /// CPUs named that the scope can't give.
@@ -24,7 +24,7 @@ pub(crate) fn not_there(scope: &Scope<'_>, claim: &Claim, named: &CpuSet) -> Pro
     let beyond = named.difference(&offline).difference(scope.whole);
     let reserved = named.intersection(scope.whole).intersection(scope.reserve);
     let name = &claim.name;
-    let (message, missing, mend) = if !offline.is_empty() {
+    let (message, missing, hint) = if !offline.is_empty() {
         let message =
             format!("group '{name}' asks for the CPUs {offline}, which this machine does not have online");
         let meant = match (named.len(), named.first()) {
@@ -38,13 +38,13 @@ pub(crate) fn not_there(scope: &Scope<'_>, claim: &Claim, named: &CpuSet) -> Pro
         (message, beyond.len(), format!("{} has the CPUs {}", scope.owner, scope.whole))
     } else {
         let message = format!("group '{name}' asks for the CPUs {reserved}, which are reserved");
-        let mend = format!(
+        let hint = format!(
             "take them out of one of the two; not reserved are {}",
             scope.whole.difference(scope.reserve)
         );
-        (message, reserved.len(), mend)
+        (message, reserved.len(), hint)
     };
-    unsatisfied(claim, message, Vec::new(), missing, mend)
+    unsatisfied(claim, message, Vec::new(), missing, hint)
 }
 
 /// CPUs that a group wants for itself and others ask for, too.
@@ -63,8 +63,8 @@ pub(crate) fn overlap(claim: &Claim, rivals: &[(&Claim, CpuSet)]) -> Problem {
         origin: Some(rival.origin.clone()),
         what: format!("'{}' asks for {common}", rival.name),
     });
-    let mend = format!("take {all} out of one of them, or do without exclusive");
-    unsatisfied(claim, message, against.collect(), all.len(), mend)
+    let hint = format!("take {all} out of one of them, or do without exclusive");
+    unsatisfied(claim, message, against.collect(), all.len(), hint)
 }
 
 /// A group that takes what others leave, and they leave nothing.
@@ -77,11 +77,11 @@ pub(crate) fn nothing_left(scope: &Scope<'_>, claim: &Claim, sets: &[Option<CpuS
         true => format!("group '{}' asks for {}, and this machine has none there", claim.name, claim.words()),
         false => format!("group '{}' asks for {}, and others leave none of them", claim.name, claim.words()),
     };
-    let mend = match region.is_empty() {
+    let hint = match region.is_empty() {
         true => nodes_there(scope),
         false => "let one of the others have fewer CPUs for itself".to_owned(),
     };
-    unsatisfied(claim, message, holders(scope, claim, &region, sets), 1, mend)
+    unsatisfied(claim, message, holders(scope, claim, &region, sets), 1, hint)
 }
 
 /// Where CPUs can be asked for.
@@ -101,8 +101,8 @@ pub(crate) fn odd(claim: &Claim, count: usize, threads: usize) -> Problem {
         format!("group '{}' asks for {} in whole cores, which have {threads} each", claim.name, cpus(count));
     let below = count / threads * threads;
     let above = below + threads;
-    let mend = if below == 0 { format!("ask for {above}") } else { format!("ask for {below} or {above}") };
-    unsatisfied(claim, message, Vec::new(), (above - count).min(count - below), mend)
+    let hint = if below == 0 { format!("ask for {above}") } else { format!("ask for {below} or {above}") };
+    unsatisfied(claim, message, Vec::new(), (above - count).min(count - below), hint)
 }
 
 /// Groups below need more CPUs than a group may have.
@@ -164,13 +164,13 @@ pub(crate) fn too_many(scope: &Scope<'_>, missing: usize, sets: &[Option<CpuSet>
         what: format!("'{}' asks for {}", claim.name, cpus(*count)),
     });
     let against: Vec<Against> = against.collect();
-    let mend = match largest {
+    let hint = match largest {
         Some((claim, count)) if *count > missing => {
             format!("use {} fewer in all, for example {} in '{}'", missing, cpus(count - missing), claim.name)
         }
         _ => format!("use {missing} fewer in all"),
     };
-    Problem::Unsatisfied { message, origin, against, missing, mend }
+    Problem::Unsatisfied { message, origin, against, missing, hint }
 }
 
 /// One number that can't be had where it is wanted.
@@ -200,12 +200,12 @@ pub(crate) fn short(
         format!("group '{}' must have the CPUs {lacking} for the groups in it, but can't", claim.name)
     };
     let missing = count.saturating_sub(left).max(lacking.len()).max(1);
-    let mend = match left {
+    let hint = match left {
         _ if region_is_empty => nodes_there(scope),
         0 => "let one of the others have fewer CPUs for itself".to_owned(),
         left => format!("ask for at most {left}, or take {missing} from the others"),
     };
-    unsatisfied(claim, message, holders(scope, claim, &region, sets), missing, mend)
+    unsatisfied(claim, message, holders(scope, claim, &region, sets), missing, hint)
 }
 
 /// Who has CPUs of a region for himself, and what is reserved there.

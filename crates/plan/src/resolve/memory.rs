@@ -66,8 +66,8 @@ pub(crate) fn nodes(
     mems
 }
 
-fn problem(message: String, origin: &Origin, missing: usize, mend: String) -> Problem {
-    Problem::Unsatisfied { message, origin: origin.clone(), against: Vec::new(), missing, mend }
+fn problem(message: String, origin: &Origin, missing: usize, hint: String) -> Problem {
+    Problem::Unsatisfied { message, origin: origin.clone(), against: Vec::new(), missing, hint }
 }
 
 /// All nodes that can be had.

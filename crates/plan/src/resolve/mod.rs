@@ -418,6 +418,6 @@ fn ends(like: &[(usize, usize)]) -> HashMap<usize, usize> {
 }
 
 fn like_problem(branch: &Branch<'_>, message: String, missing: usize) -> Problem {
-    let mend = "give it a demand of its own".to_owned();
-    Problem::Unsatisfied { message, origin: branch.origin(), against: Vec::new(), missing, mend }
+    let hint = "give it a demand of its own".to_owned();
+    Problem::Unsatisfied { message, origin: branch.origin(), against: Vec::new(), missing, hint }
 }

@@ -21,19 +21,19 @@ pub(crate) fn choose(
     problems: &mut Vec<Problem>,
 ) -> CpuSet {
     let Some(asked) = &desired.reserve.cpus else { return CpuSet::new() };
-    let mut wrong = |message: String, missing: usize, mend: &str| {
-        let (origin, mend) = (asked.origin.clone(), mend.to_owned());
-        problems.push(Problem::Unsatisfied { message, origin, against: Vec::new(), missing, mend });
+    let mut wrong = |message: String, missing: usize, hint: &str| {
+        let (origin, hint) = (asked.origin.clone(), hint.to_owned());
+        problems.push(Problem::Unsatisfied { message, origin, against: Vec::new(), missing, hint });
     };
     match &asked.value {
         CpuDemand::These(these) => {
             let lacking = these.difference(top);
             if !lacking.is_empty() {
-                let mend = format!("its CPUs are {top}");
+                let hint = format!("its CPUs are {top}");
                 wrong(
                     format!("the CPUs {lacking} are to be reserved, which are not there"),
                     lacking.len(),
-                    &mend,
+                    &hint,
                 );
             }
             these.intersection(top)

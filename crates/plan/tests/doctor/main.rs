@@ -40,7 +40,7 @@ fn a_plain_machine_in_good_order_needs_no_attention() {
 
 #[test]
 fn each_change_of_the_facts_brings_its_finding_with_consequence_and_mend() {
-    for Row { mode, change, level, what, consequence, mend } in rows::all() {
+    for Row { mode, change, level, what, consequence, hint } in rows::all() {
         let mut facts = recorded(mode);
         change(&mut facts);
         let found = findings(&facts, None);
@@ -52,7 +52,7 @@ fn each_change_of_the_facts_brings_its_finding_with_consequence_and_mend() {
             (None, part) => part.is_empty(),
         };
         assert!(holds(&finding.consequence, consequence), "{what}: {:?}", finding.consequence);
-        assert!(holds(&finding.mend, mend), "{what}: {:?}", finding.mend);
+        assert!(holds(&finding.hint, hint), "{what}: {:?}", finding.hint);
         style(&found);
     }
 }
@@ -62,7 +62,7 @@ fn style(found: &[Finding]) {
     for finding in found {
         assert_eq!(finding.consequence.is_some(), finding.level != Level::Ok, "{finding:?}");
         for text in
-            [Some(&finding.what), finding.consequence.as_ref(), finding.mend.as_ref()].into_iter().flatten()
+            [Some(&finding.what), finding.consequence.as_ref(), finding.hint.as_ref()].into_iter().flatten()
         {
             assert!(!text.ends_with('.') && !text.trim().is_empty() && !text.contains("  "), "{text}");
         }
@@ -88,7 +88,7 @@ fn exclusive_cpus_that_leave_their_siblings_out_need_attention() {
     let split = with("2-3");
     let finding = split.iter().find(|finding| finding.level == Level::Attention).unwrap();
     assert_eq!(finding.what, "/rt: CPUs 6-7 are on the same cores, and not exclusive");
-    assert_eq!(finding.mend.as_deref(), Some("ringfence set /rt cpuset.cpus=2-3,6-7"));
+    assert_eq!(finding.hint.as_deref(), Some("ringfence set /rt cpuset.cpus=2-3,6-7"));
     assert!(!needs_attention(&with("2-3,6-7")));
 }
 
@@ -254,13 +254,13 @@ fn a_hostile_name_comes_back_whole_from_every_command() {
     for facts in [v2, v1] {
         let found = findings(&facts, None);
         let named =
-            found.iter().filter_map(|finding| finding.mend.as_deref()).filter(|mend| mend.contains(name));
+            found.iter().filter_map(|finding| finding.hint.as_deref()).filter(|hint| hint.contains(name));
         let named: Vec<_> = named.collect();
         assert!(!named.is_empty(), "{}", render(&found));
-        for mend in named {
-            let words = shlex::split(mend).unwrap();
+        for hint in named {
+            let words = shlex::split(hint).unwrap();
             let count = words.iter().filter(|word| *word == name).count();
-            assert_eq!(count, mend.matches("ringfence set").count(), "{mend}");
+            assert_eq!(count, hint.matches("ringfence set").count(), "{hint}");
         }
     }
 }

@@ -4,14 +4,14 @@ use facts::{Base, Exclusive, Facts, GroupBudget, MountTrial, Owned, Partition, R
 use plan::doctor::Level;
 use units::{Limit, Micros};
 
-/// One row. `what`, `consequence` and `mend` are parts of the finding's; "" means that it has none.
+/// One row. `what`, `consequence` and `hint` are parts of the finding's; "" means that it has none.
 pub struct Row {
     pub mode: &'static str,
     pub change: fn(&mut Facts),
     pub level: Level,
     pub what: &'static str,
     pub consequence: &'static str,
-    pub mend: &'static str,
+    pub hint: &'static str,
 }
 
 fn row(
@@ -20,9 +20,9 @@ fn row(
     level: Level,
     what: &'static str,
     consequence: &'static str,
-    mend: &'static str,
+    hint: &'static str,
 ) -> Row {
-    Row { mode, change, level, what, consequence, mend }
+    Row { mode, change, level, what, consequence, hint }
 }
 
 /// Words as the facts hold them.

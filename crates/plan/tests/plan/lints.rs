@@ -586,7 +586,7 @@ fn limits_that_leave_the_reserve_no_room_are_refused_with_who_takes_what() {
     };
     assert!(plan("3G").is_ok());
     let problems = plan("4G").unwrap_err();
-    let [Problem::Unsatisfied { message, origin, against, mend, .. }] = &problems[..] else {
+    let [Problem::Unsatisfied { message, origin, against, hint, .. }] = &problems[..] else {
         panic!("{problems:#?}")
     };
     for words in ["2G of memory are to be reserved", "may have 7G", "machine's 8G", "1G too much"] {
@@ -595,7 +595,7 @@ fn limits_that_leave_the_reserve_no_room_are_refused_with_who_takes_what() {
     assert_eq!(origin.line, 2);
     let against: Vec<&str> = against.iter().map(|against| against.what.as_str()).collect();
     assert_eq!(against, ["'a' may have 4G", "'b' may have 3G"]);
-    assert!(mend.contains("take 1G"), "{mend}");
+    assert!(hint.contains("take 1G"), "{hint}");
 }
 
 #[test]

@@ -30,7 +30,7 @@ pub fn trials() -> Vec<Trial> {
     ];
     // the VMs have none
     if !Path::new("/rf-vm").is_dir() {
-        trials.push(trial("promtool finds nothing to mend", promtool));
+        trials.push(trial("promtool finds nothing to correct", promtool));
     }
     trials
 }

@@ -227,7 +227,7 @@ fn empty_cpuset(world: &World) {
     refused(attempt(), Errno::NOSPC, "cpuset.cpus and cpuset.mems are empty");
     world.write(&group, Cpuset, "cpuset.cpus", "1");
     let refusal = refused(attempt(), Errno::NOSPC, "cpuset.mems is empty");
-    assert!(refusal.hint.unwrap_or_default().contains("cpuset.mems=0"), "the mend names the parent's nodes");
+    assert!(refusal.hint.unwrap_or_default().contains("cpuset.mems=0"), "the hint names the parent's nodes");
     world.write(&group, Cpuset, "cpuset.mems", "0");
     attempt().done();
     refused(world.try_write(&group, Cpuset, "cpuset.cpus", "\n"), Errno::NOSPC, "left without a CPU");

@@ -74,7 +74,7 @@ fn overlapped(world: &World) {
     assert_eq!(effective(world, &GroupName::root()), "0-7");
     world.write(&other, Cpuset, "cpuset.cpus", "4-5");
     partition(world, &group, "root");
-    assert_eq!(state(world, &group), NOT_EXCLUSIVE, "writing the same type mends nothing");
+    assert_eq!(state(world, &group), NOT_EXCLUSIVE, "writing the same type repairs nothing");
     partition(world, &group, "member");
     partition(world, &group, "root");
     assert_eq!(state(world, &group), "root");

@@ -422,7 +422,7 @@ pub fn soon<T: PartialEq + std::fmt::Debug>(expected: T, now: impl Fn() -> T) {
     assert_eq!(now(), expected);
 }
 
-/// The refusal that a call must have met: its errno, and its cause in words with what mends it.
+/// The refusal that a call must have met: its errno, and its cause in words with what fixes it.
 #[track_caller]
 pub fn refused<T: std::fmt::Debug>(result: Result<T, Error>, errno: Errno, cause: &str) -> Refusal {
     let refusal = match result {
@@ -432,6 +432,6 @@ pub fn refused<T: std::fmt::Debug>(result: Result<T, Error>, errno: Errno, cause
     assert_eq!(refusal.errno, errno, "{refusal}");
     let words = refusal.cause.clone().unwrap_or_default();
     assert!(!words.is_empty() && words.contains(cause), "the cause should say '{cause}': {refusal}");
-    assert!(refusal.hint.is_some(), "what mends it should be said: {refusal}");
+    assert!(refusal.hint.is_some(), "what fixes it should be said: {refusal}");
     refusal
 }

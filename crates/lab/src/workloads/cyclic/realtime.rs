@@ -36,7 +36,7 @@ impl Budget {
         Budget { group: group_budget(), machine: machine.map(|(runtime, period)| runtime / period) }
     }
 
-    /// What a refusal of SCHED_FIFO means, with what mends it.
+    /// What a refusal of SCHED_FIFO means, with what fixes it.
     pub fn refusal(&self, priority: u32, error: &io::Error) -> String {
         match (&self.group, self.machine, error.raw_os_error()) {
             (Some((group, share)), _, Some(libc::EPERM)) if *share <= 0.0 => {

@@ -81,7 +81,7 @@ fn an_invalid_partition_is_told_with_the_kernels_reason_and_who_stands_in_its_wa
     let hint = "ringfence set db cpuset.cpus.partition=root && ringfence set db/oltp cpuset.cpus.partition=member && \
                 ringfence set db/oltp cpuset.cpus.partition=root";
     assert_eq!(note.hint.as_deref(), Some(hint));
-    // nothing is known that would mend it
+    // nothing is known that would fix it
     facts.levels[0].invalid_partition.as_mut().unwrap().is_below_member = false;
     assert_eq!(why(&facts).notes[0].hint, None);
 }
