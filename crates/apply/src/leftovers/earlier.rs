@@ -1,0 +1,76 @@
+//! The layouts in effect, and what undos had to leave.
+
+use std::collections::BTreeSet;
+
+use plan::Place;
+
+use crate::{
+    Failure, State, Target,
+    made::remade,
+    record::{Act, Entry, Record},
+    stayed::Stayed,
+};
+
+/// The layouts in effect: what a new one has to take back.
+#[derive(Debug, Default)]
+pub struct Earlier {
+    /// Oldest first.
+    pub(super) records: Vec<Record>,
+    /// What undos had to leave, with the record of its generation where that is still there.
+    pub(super) stayed: Vec<(Stayed, Option<Record>)>,
+    /// Groups of theirs that somebody removed and made again.
+    pub(super) remade: BTreeSet<Place>,
+}
+
+impl Earlier {
+    /// None: what is planned adds to whatever there is.
+    pub fn none() -> Earlier {
+        Earlier::default()
+    }
+
+    /// Those of a history that are in effect.
+    ///
+    /// # Errors
+    /// [`Failure::State`].
+    pub fn read(state: &State, target: Target<'_>) -> Result<Earlier, Failure> {
+        let records = layouts(state, target)?;
+        let last = state.last()?.filter(|last| last.head.boot == target.system.boot());
+        let stayed = last.as_ref().map(crate::Summary::stayed).unwrap_or_default();
+        let with_record = |stayed: Stayed| {
+            let there = state.is_there(stayed.generation);
+            Ok((stayed.clone(), there.then(|| state.record(stayed.generation)).transpose()?))
+        };
+        let stayed = stayed.into_iter().map(with_record).collect::<Result<Vec<_>, Failure>>()?;
+        let all = records.iter().chain(stayed.iter().filter_map(|(_, record)| record.as_ref()));
+        let remade = remade(all, state, target)?;
+        Ok(Earlier { records, stayed, remade })
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.records.is_empty() && self.stayed.is_empty()
+    }
+
+    /// Did any of them change cpusets?
+    pub(crate) fn has_cpusets(&self) -> bool {
+        let of_cpuset = |entry: &Entry| match &entry.act {
+            Act::Write { file, .. } => file.starts_with("cpuset."),
+            Act::MoveTasksAway { .. } => true,
+            _ => false,
+        };
+        let stayed = self.stayed.iter().map(|(stayed, _)| &stayed.entry);
+        self.records.iter().flat_map(|record| &record.entries).chain(stayed).any(of_cpuset)
+    }
+}
+
+fn layouts(state: &State, target: Target<'_>) -> Result<Vec<Record>, Failure> {
+    let Some(last) = state.last()?.filter(|last| last.head.boot == target.system.boot()) else {
+        return Ok(Vec::new());
+    };
+    let mut records = Vec::new();
+    for generation in last.in_effect() {
+        if state.is_there(*generation) && state.summary(*generation)?.head.layout {
+            records.push(state.record(*generation)?);
+        }
+    }
+    Ok(records)
+}

@@ -1,0 +1,250 @@
+//! One step of a generation: what it does, and what was there before.
+
+use super::*;
+
+/// A step with what was there before.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Entry {
+    /// The group for whose sake, as the user writes it.
+    pub group: String,
+    /// What is done.
+    #[serde(flatten)]
+    pub act: Act,
+    /// Why.
+    pub why: String,
+    /// It takes back what an earlier generation in effect asked for and this one does not.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub restores: bool,
+    /// What it changes.
+    #[serde(default, skip_serializing_if = "Before::is_nothing")]
+    pub before: Before,
+}
+
+/// What is done: a plan's actions, and what undoes them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "do", rename_all = "kebab-case")]
+#[allow(missing_docs)] // as the plan's actions of the same names
+pub enum Act {
+    Mount {
+        controllers: Vec<String>,
+        name: Option<String>,
+        path: PathBuf,
+    },
+    Unmount {
+        controllers: Vec<String>,
+        name: Option<String>,
+        path: PathBuf,
+    },
+    CreateGroup {
+        place: Place,
+    },
+    /// Removes one group without tasks and without groups below.
+    RemoveGroup {
+        place: Place,
+    },
+    EnableControllers {
+        place: Place,
+        names: Vec<String>,
+    },
+    DisableControllers {
+        place: Place,
+        names: Vec<String>,
+    },
+    Write {
+        place: Place,
+        file: String,
+        text: String,
+    },
+    SetDevices {
+        place: Place,
+        setting: String,
+        rule: String,
+    },
+    /// Gives back the device rules of a v2 group; without rules takes its own off.
+    RestoreDevices {
+        place: Place,
+        rules: Option<String>,
+    },
+    SetOwnership {
+        place: Place,
+        access: Ownership,
+    },
+    RestoreOwners {
+        place: Place,
+        owners: Vec<(Option<String>, Owned)>,
+    },
+    MoveTasksAway {
+        place: Place,
+        cpus: CpuSet,
+        to: CpuSet,
+    },
+    RestoreAffinities {
+        place: Place,
+        threads: Vec<Affinity>,
+    },
+    MoveTasks {
+        place: Place,
+        tasks: Vec<Outsider>,
+    },
+    /// Moves threads back to where a [`Act::MoveTasks`] took them from.
+    ReturnTasks {
+        place: Place,
+        tasks: Vec<Outsider>,
+    },
+    /// Lets a group that is made again contain what it contained.
+    Refill {
+        place: Place,
+        files: Vec<(String, String)>,
+    },
+    /// Gives a cpuset that has to stay the CPUs or memory nodes of its parent, less those that a sibling has for
+    /// itself.
+    InheritSet {
+        place: Place,
+        /// `cpuset.cpus` or `cpuset.mems`.
+        file: String,
+    },
+}
+
+/// The path of a group below another, and owners of some of its files.
+pub type OwnersBelow = (String, Vec<(Option<String>, Owned)>);
+
+/// What was there before a step.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Before {
+    /// Nothing that would have to be known.
+    #[default]
+    Nothing,
+    /// The group is made by an earlier step of the same generation, and goes with it.
+    New,
+    /// The file was not there yet: an earlier step enables its controller. What it holds then is marked.
+    Absent,
+    /// Contents of files, without the newline at their end: the one written and those that change with it.
+    Files(Vec<(String, String)>),
+    /// Owners and modes; `None` is the directory.
+    Owners(Vec<(Option<String>, Owned)>),
+    /// Controllers that were off, and the groups that were there, by name.
+    Controllers {
+        /// The kernel's names.
+        off: Vec<String>,
+        /// Direct children.
+        children: Vec<String>,
+        /// Of controllers that are taken back, files of the children that somebody else owns: by child.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        owners: Vec<OwnersBelow>,
+        /// Of a cpuset controller that is taken back, the children's own lists: by child, with the file.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        lists: Vec<(String, Vec<(String, String)>)>,
+    },
+    /// A v2 group's own device rules.
+    Devices(Option<String>),
+    /// Threads' CPUs.
+    Affinities(Vec<Affinity>),
+    /// A whole group.
+    Group {
+        /// Contents of its settings' files.
+        files: Vec<(String, String)>,
+        /// Owners and modes.
+        owners: Vec<(Option<String>, Owned)>,
+        /// v2: its own device rules.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        devices: Option<String>,
+        /// v2: the controllers that it handed down.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        controllers: Vec<String>,
+    },
+}
+
+impl Before {
+    pub(super) fn is_nothing(&self) -> bool {
+        *self == Before::Nothing
+    }
+}
+
+impl Entry {
+    /// The same where its place is counted from another hierarchy.
+    pub(crate) fn at_hierarchy(&self, position: usize) -> Entry {
+        Entry { act: self.act.clone().at_hierarchy(position), ..self.clone() }
+    }
+
+    /// Its file is there now, and holds this.
+    pub(crate) fn was(&mut self, content: String) {
+        if let Act::Write { file, .. } = &self.act {
+            self.before = Before::Files(vec![(file.clone(), content)]);
+        }
+    }
+}
+
+/// Does it give this file back to its owner? With the directory go all files but those that take tasks.
+pub(crate) fn gives_back(owners: &[(Option<String>, Owned)], file: Option<&str>) -> bool {
+    let has = |file: Option<&str>| owners.iter().any(|(own, _)| own.as_deref() == file);
+    has(file) || has(None) && file.is_some_and(|file| !TASK_FILES.contains(&file))
+}
+
+impl Act {
+    /// The directory that it changes; none for a mount.
+    pub fn place(&self) -> Option<&Place> {
+        match self {
+            Act::Mount { .. } | Act::Unmount { .. } => None,
+            Act::CreateGroup { place }
+            | Act::RemoveGroup { place }
+            | Act::EnableControllers { place, .. }
+            | Act::DisableControllers { place, .. }
+            | Act::Write { place, .. }
+            | Act::SetDevices { place, .. }
+            | Act::RestoreDevices { place, .. }
+            | Act::SetOwnership { place, .. }
+            | Act::RestoreOwners { place, .. }
+            | Act::MoveTasksAway { place, .. }
+            | Act::RestoreAffinities { place, .. }
+            | Act::MoveTasks { place, .. }
+            | Act::ReturnTasks { place, .. }
+            | Act::Refill { place, .. }
+            | Act::InheritSet { place, .. } => Some(place),
+        }
+    }
+
+    /// Does it change everything that `earlier` changes, so that nothing of that one shows?
+    pub(crate) fn covers(&self, earlier: &Act) -> bool {
+        match (self, earlier) {
+            (Act::Write { place, file, text }, Act::Write { place: of, file: same, text: then }) => {
+                let same_line = plan::target_key(file, text) == plan::target_key(file, then)
+                    && plan::rest_of_line(file, then, text).is_none();
+                (place, file) == (of, same) && (!plan::is_by_key(file) || same_line)
+            }
+            (Act::RestoreOwners { place, owners }, Act::RestoreOwners { place: of, owners: then }) => {
+                place == of && then.iter().all(|(file, _)| gives_back(owners, file.as_deref()))
+            }
+            (Act::RestoreDevices { place, .. }, Act::RestoreDevices { place: of, .. }) => place == of,
+            (
+                Act::EnableControllers { place, names } | Act::DisableControllers { place, names },
+                Act::EnableControllers { place: of, names: then }
+                | Act::DisableControllers { place: of, names: then },
+            ) => place == of && then.iter().all(|name| names.contains(name)),
+            _ => false,
+        }
+    }
+
+    /// Moves its place to another position in the list of hierarchies.
+    pub(crate) fn at_hierarchy(mut self, position: usize) -> Act {
+        match &mut self {
+            Act::Mount { .. } | Act::Unmount { .. } => {}
+            Act::CreateGroup { place }
+            | Act::RemoveGroup { place }
+            | Act::EnableControllers { place, .. }
+            | Act::DisableControllers { place, .. }
+            | Act::Write { place, .. }
+            | Act::SetDevices { place, .. }
+            | Act::RestoreDevices { place, .. }
+            | Act::SetOwnership { place, .. }
+            | Act::RestoreOwners { place, .. }
+            | Act::MoveTasksAway { place, .. }
+            | Act::RestoreAffinities { place, .. }
+            | Act::MoveTasks { place, .. }
+            | Act::ReturnTasks { place, .. }
+            | Act::Refill { place, .. }
+            | Act::InheritSet { place, .. } => place.hierarchy = position,
+        }
+        self
+    }
+}

@@ -1,0 +1,156 @@
+//! Groups that stay get their settings back: what of them is written, and what has to stay as it is.
+
+use super::*;
+
+impl Steps<'_> {
+    /// Lifts a limit that the generation set on a group of its own, which has to stay as somebody is in it: the file
+    /// gets back what it contained when the group was new.
+    pub(super) fn reset(&mut self, entry: &Entry, place: &Place, fresh: &BTreeMap<(usize, String), String>) {
+        let restored = |act: Act| Entry { act, before: Before::Nothing, ..entry.clone() };
+        match &entry.act {
+            Act::Write { file, .. } if matches!(file.as_str(), "cpuset.cpus" | "cpuset.mems") => {
+                // all parents come first
+                let act = Act::InheritSet { place: place.clone(), file: file.clone() };
+                let key = (place.clone(), file.clone());
+                self.inherited.insert(key, (restored(act), self.source.clone()));
+            }
+            Act::Write { file, text, .. } => {
+                let devices = devices_of(&entry.act).is_some();
+                let shown = if devices { DEVICES_V1 } else { file };
+                if devices && !self.written.insert((place.clone(), DEVICES_V1.to_owned())) {
+                    return; // all rules together
+                }
+                let Some(default) = fresh.get(&(place.hierarchy, shown.to_owned())) else {
+                    let group = &entry.group;
+                    return self.tell(format!(
+                        "{file} of group '{group}' stays {text}: its default is not in the record"
+                    ));
+                };
+                let before = Before::Files(vec![(shown.to_owned(), default.clone())]);
+                let act = match devices {
+                    true => Act::Write {
+                        place: place.clone(),
+                        file: "devices.deny".to_owned(),
+                        text: "a".to_owned(),
+                    },
+                    false => entry.act.clone(),
+                };
+                let mut inverse = inverse::inverse(&Entry { before, act, ..entry.clone() }, &[]);
+                self.left.extend(inverse.cannot.take());
+                for act in inverse.acts {
+                    if !is_so(&self.performer, &act) && !self.is_repeated(&act) {
+                        self.push(restored(act));
+                    }
+                }
+            }
+            Act::EnableControllers { names, .. } => {
+                // the generation's own groups that stay have no settings any more
+                let own = self.ours.iter().filter_map(|own| {
+                    let (above, name) = own.path.rsplit_once('/')?;
+                    (own.hierarchy == place.hierarchy && above == place.path).then(|| name.to_owned())
+                });
+                let (off, owners, lists) = Default::default();
+                let before = Before::Controllers { off, children: own.collect(), owners, lists };
+                let act = Act::DisableControllers { place: place.clone(), names: names.clone() };
+                let disable = Entry { act, before, ..entry.clone() };
+                if let Some(entry) = self.still_needed(disable)
+                    && !is_so(&self.performer, &entry.act)
+                {
+                    self.push(restored(entry.act));
+                }
+            }
+            Act::SetDevices { .. } => {
+                let act = Act::RestoreDevices { place: place.clone(), rules: None };
+                if !self.is_repeated(&act) {
+                    self.push(restored(act));
+                }
+            }
+            Act::SetOwnership { access, .. } => {
+                let (uid, gid) = self.performer.system().maker();
+                let access = Ownership {
+                    tasks_uid: access.tasks_uid.map(|_| uid),
+                    tasks_gid: access.tasks_gid.map(|_| gid),
+                    admin_uid: access.admin_uid.map(|_| uid),
+                    admin_gid: access.admin_gid.map(|_| gid),
+                    tasks_mode: access.tasks_mode.map(|_| 0o644),
+                    file_mode: access.file_mode.map(|_| 0o644),
+                    directory_mode: access.directory_mode.map(|_| 0o755),
+                };
+                self.push(restored(Act::SetOwnership { place: place.clone(), access }));
+            }
+            _ => {}
+        }
+    }
+
+    /// Is the very same done already? Several writes of one file have one default.
+    pub(super) fn is_repeated(&self, act: &Act) -> bool {
+        self.entries.iter().rev().any(|entry| entry.act == *act)
+    }
+
+    /// The cpusets of groups that stay get their parents', from the top down.
+    pub(super) fn inherit_sets(&mut self) {
+        let mut inherited: Vec<_> = std::mem::take(&mut self.inherited).into_iter().collect();
+        // a v1 cpuset takes CPUs and memory nodes in any order, but its parent's first
+        inherited.sort_by_key(|((place, _), _)| place.path.matches('/').count());
+        for (_, (entry, source)) in inherited {
+            self.source = source;
+            self.push(entry);
+        }
+    }
+
+    /// A step that could not be undone.
+    pub(super) fn staying(&self, generation: u32, step: usize, entry: &Entry) -> Option<Stayed> {
+        let place = entry.act.place()?;
+        let stays = match &entry.act {
+            Act::CreateGroup { .. } => self.ours.contains(place),
+            Act::EnableControllers { .. } => self.kept.contains(&(place.clone(), Kept::Controllers)),
+            act => devices_of(act).is_some() && self.kept.contains(&(place.clone(), Kept::Devices)),
+        };
+        let spot = Spot::of(std::slice::from_ref(self.performer.at(place)?)).pop()?;
+        stays.then(|| Stayed { generation, step, spot, entry: entry.clone() })
+    }
+
+    /// v1 gives everything back to a group, or takes it, only where no group is below. Where one stays, all device
+    /// rules stay as they are, or it would lose what it has.
+    pub(super) fn keeps_devices(&mut self, entry: &Entry) -> bool {
+        let Some(place) = entry.act.place().cloned() else { return false };
+        if self.spared.contains(&place) || self.removed.contains(&place) {
+            return false;
+        }
+        let Some(at) = self.performer.at(&place) else { return false };
+        let below = self.performer.host().kernel().descendants(at, &place.path).unwrap_or_default();
+        let stays =
+            |path: &&String| !self.removed.contains(&Place { path: (*path).clone(), ..place.clone() });
+        let Some(other) = below.iter().find(stays) else { return false };
+        let (group, directory) = (&entry.group, self.performer.directory(&place));
+        self.tell(format!(
+            "the device rules of group '{group}' stay: group '{other}' is below it ({directory})"
+        ));
+        self.kept.insert((place, Kept::Devices));
+        true
+    }
+
+    /// Controllers that groups made since then use stay on.
+    pub(super) fn still_needed(&mut self, entry: Entry) -> Option<Entry> {
+        let (Act::DisableControllers { place, names }, Before::Controllers { children: were, .. }) =
+            (&entry.act, &entry.before)
+        else {
+            return Some(entry);
+        };
+        let at = self.performer.at(place)?;
+        let now = self.performer.host().kernel().children(at, &place.path).unwrap_or_default();
+        let path = |name: &str| {
+            if place.path.is_empty() { name.to_owned() } else { format!("{}/{name}", place.path) }
+        };
+        let stays = |name: &&String| !self.removed.contains(&Place { path: path(name), ..place.clone() });
+        let new: Vec<&String> = now.iter().filter(|name| !were.contains(name)).filter(stays).collect();
+        if let Some(first) = new.first() {
+            let (names, directory) = (names.join(", "), self.performer.directory(place));
+            let left = format!("{names} stays enabled in {directory}: group '{first}' may use it");
+            self.tell(left);
+            self.kept.insert((place.clone(), Kept::Controllers));
+            return None;
+        }
+        Some(entry)
+    }
+}
