@@ -10,9 +10,10 @@ use units::CpuSet;
 
 use crate::{
     Error, Unmoved,
+    act::Entry,
     journal::Journal,
-    perform::{Performer, name, unwritable},
-    record::{Affinity, Entry},
+    performer::{Performer, name, unwritable},
+    record::Affinity,
 };
 
 /// Threads may be started while others are moved: passes end when one finds nobody new. One that starts threads

@@ -7,9 +7,10 @@ use rustix::io::Errno;
 use settings::{Access, Version};
 
 use crate::{
-    Failure, ownership,
-    perform::{Performer, name},
-    record::{Act, Before, Entry, OwnersBelow},
+    Failure,
+    act::{Act, Before, Entry, OwnersBelow},
+    ownership,
+    performer::{DEVICES_V1, Performer, name},
 };
 
 /// Files that change when another one is written, so that putting that one back is not enough: an idle group has no
@@ -20,9 +21,6 @@ const CHANGES_WITH: [(&str, &str); 4] = [
     ("cpu.weight.nice", "cpu.weight"),
     ("cpuset.cpus.partition", "cpuset.cpus.exclusive"),
 ];
-
-/// Shows what v1's `devices.allow` and `devices.deny` made of each other.
-pub(crate) const DEVICES_V1: &str = "devices.list";
 
 /// Looks at what all steps will change.
 pub(crate) struct Looking<'p, 't> {

@@ -14,10 +14,9 @@ use settings::Version;
 use crate::{
     Failure, Lock, Meta, Outcome, State, Target,
     execute::execute,
-    record::{By, Head, Summary},
-    recover::{Recovered, Recovery, recover},
+    pending::{refuse_while_waiting, remaining},
+    recover::{Recovery, recover},
     state::{command_line, failed},
-    undo::undo_recovered,
 };
 
 /// How often it looks for a confirmation.
@@ -37,39 +36,6 @@ pub enum Verdict {
     Reverted,
     /// It failed, or somebody undid it before.
     NotInEffect,
-}
-
-/// A generation that waits for its confirmation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
-pub struct Pending {
-    /// Which.
-    pub generation: u32,
-    /// How long it still waits; zero once the time is over and it is still in effect.
-    #[serde(rename = "remaining_ms", serialize_with = "millis")]
-    pub remaining: Duration,
-    /// Is the time over? Then the process that should have undone it failed or was killed.
-    pub overdue: bool,
-    /// No process waits to undo it, neither its own nor a daemon: it stays until the next command that changes something.
-    pub unwatched: bool,
-}
-
-fn millis<S: serde::Serializer>(duration: &Duration, to: S) -> Result<S::Ok, S::Error> {
-    to.serialize_u64(u64::try_from(duration.as_millis()).unwrap_or(u64::MAX))
-}
-
-/// The generation that waits for its confirmation, if there is one.
-///
-/// # Errors
-/// [`Failure::State`].
-pub fn pending(state: &State, target: Target<'_>) -> Result<Option<Pending>, Failure> {
-    let Some(last) = state.last_done()? else { return Ok(None) };
-    let pending = |remaining: Duration| Pending {
-        generation: last.head.generation,
-        remaining,
-        overdue: remaining.is_zero(),
-        unwatched: state.is_watched() == Some(false),
-    };
-    Ok(remaining(state, &last, target).map(pending))
 }
 
 /// Carries out a plan that undoes itself unless it is confirmed within `seconds`. `reverter` makes the command that
@@ -246,51 +212,4 @@ pub fn confirm(lock: &Lock, target: Target<'_>, generation: Option<u32>) -> Resu
         Some(Duration::ZERO) => refused("its time is over"),
         Some(_) => lock.write_confirmation(generation).map(|()| generation),
     }
-}
-
-/// Nothing is built upon what may go.
-pub(crate) fn refuse_while_waiting(state: &State, target: Target<'_>) -> Result<(), Failure> {
-    let Some(last) = state.last_done()? else { return Ok(()) };
-    match remaining(state, &last, target) {
-        Some(left) => {
-            Err(Failure::Unconfirmed { generation: last.head.generation, seconds: left.as_secs() + 1 })
-        }
-        None => Ok(()),
-    }
-}
-
-/// Undoes what was not confirmed in time, where the process that should have done so is gone.
-pub(crate) fn undo_overdue(lock: &Lock, target: Target<'_>) -> Result<Option<Recovered>, Failure> {
-    let Some(last) = lock.state().last_done()? else { return Ok(None) };
-    let (Some(Duration::ZERO), Some(seconds)) =
-        (remaining(lock.state(), &last, target), last.head.confirm_within)
-    else {
-        return Ok(None);
-    };
-    let outcome = undo_recovered(lock, target, None, &meta(seconds))?;
-    let generation = last.head.generation;
-    let (how, of_undo) = (Recovery::Unconfirmed, false);
-    Ok(Some(Recovered { generation, how, of_undo, left: outcome.left }))
-}
-
-/// How long it can still be confirmed; `None` if it does not wait. Counted by the clock that runs from boot on: the
-/// wall clock may be set to anything.
-fn remaining(state: &State, last: &Summary, target: Target<'_>) -> Option<Duration> {
-    let Head { confirm_within, boot, generation, .. } = &last.head;
-    let within = Duration::from_secs((*confirm_within)?);
-    let done = &last.result;
-    if *boot != target.system.boot() || state.is_confirmed(*generation) {
-        return None;
-    }
-    let passed = match done.uptime {
-        Some(uptime) => Duration::from_millis(target.system.uptime().saturating_sub(uptime)),
-        // recorded by a version that had the wall clock only
-        None => Duration::from_secs(target.system.now().saturating_sub(done.at)),
-    };
-    Some(within.saturating_sub(passed))
-}
-
-fn meta(seconds: u64) -> Meta {
-    let what = format!("not confirmed within {seconds} s");
-    Meta { by: By::caller(), what, confirm_within: None, layout: false }
 }

@@ -5,8 +5,9 @@ use plan::{Place, is_by_key};
 use settings::{Value, Version};
 
 use crate::{
-    before::DEVICES_V1,
-    record::{Act, Affinity, Before, Entry},
+    act::{Act, Before, Entry},
+    performer::DEVICES_V1,
+    record::Affinity,
 };
 
 /// What undoes a step.

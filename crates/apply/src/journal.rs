@@ -10,8 +10,9 @@ use plan::Outsider;
 
 use crate::{
     Failure,
+    act::Entry,
     lines::{self, ROOM},
-    record::{Affinity, Entry, Head, Mark, Record, Result as End},
+    record::{Affinity, Head, Mark, Record, Result as End},
     state::{Lock, failed},
 };
 
@@ -138,28 +139,5 @@ impl<'l> Journal<'l> {
         self.file.write_all_at(&bytes, self.end)?;
         (self.end, self.lines) = (end, self.lines + 1);
         Ok(())
-    }
-}
-
-/// How much of a journal can be read.
-pub(crate) struct Good {
-    /// In bytes.
-    pub bytes: u64,
-    /// In lines.
-    pub lines: u64,
-}
-
-impl Good {
-    /// Up to the first damaged line, or all.
-    pub fn of(bytes: &[u8], damage: Option<&lines::Damage>) -> Good {
-        let used = lines::used(bytes);
-        let ends = used.iter().enumerate().filter(|(_, byte)| **byte == b'\n').map(|(at, _)| at as u64 + 1);
-        let wanted =
-            damage.map_or(usize::MAX, |damage| usize::try_from(damage.line - 1).unwrap_or(usize::MAX));
-        let mut good = Good { bytes: 0, lines: 0 };
-        for end in ends.take(wanted) {
-            good = Good { bytes: end, lines: good.lines + 1 };
-        }
-        good
     }
 }

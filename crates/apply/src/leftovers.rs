@@ -13,11 +13,12 @@ use settings::Version;
 use units::{CpuSet, group_path};
 
 use crate::{
-    Target, away,
-    before::DEVICES_V1,
-    inverse,
-    perform::{Performer, name},
-    record::{Act, Affinity, Before, Entry, Record, gives_back},
+    Target,
+    act::{Act, Before, Entry, gives_back},
+    away, inverse,
+    performer::DEVICES_V1,
+    performer::{Performer, name},
+    record::{Affinity, Record},
     rollback::is_so,
     stayed::Stayed,
 };

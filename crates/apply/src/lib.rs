@@ -14,21 +14,27 @@ mod observe;
 mod planned;
 mod system;
 
+mod act;
 mod failure;
 mod lines;
 mod record;
+mod spot;
 mod state;
 
 mod before;
+mod carry_out;
 mod drift;
 mod execute;
 mod journal;
+mod outcome;
 mod prune;
 
 mod away;
 mod membership;
 mod ownership;
 mod perform;
+mod performer;
+mod stays_in;
 
 mod inverse;
 mod recover;
@@ -39,32 +45,34 @@ mod undo;
 mod confirm;
 mod kept;
 mod made;
+mod pending;
 mod status;
 
+pub use act::{Act, Before, Entry};
 pub use change::{Change, set};
-pub use confirm::{Pending, Verdict, confirm, execute_unless_reverted, pending, revert_unless_confirmed};
+pub use confirm::{Verdict, confirm, execute_unless_reverted, revert_unless_confirmed};
 pub use copy::copies;
 pub use drift::{Drift, Split};
 pub use error::Error;
-pub use execute::{Difference, Meta, Outcome, Unmoved, execute};
+pub use execute::{execute, undo};
 pub use failure::Failure;
 pub use held::{Reading, all, get, place};
 pub use kept::{Kept, Unfinished, kept, unfinished};
 pub use leftovers::Earlier;
 pub use lines::{Damage, append as append_line};
 pub use made::made;
-pub use membership::{StaysIn, stays_in};
 pub use observe::{hierarchies, observe};
-pub use perform::Target;
+pub use outcome::{Difference, Meta, Outcome, Unmoved};
+pub use pending::{Pending, pending};
+pub use performer::Target;
 pub use planned::planned;
 pub use preview::{Planned, inverse, preview};
 pub use prune::KEPT;
-pub use record::{
-    Act, Affinity, Before, By, Ending, Entry, Head, Kind, Record, Result as End, Spot, Summary,
-};
+pub use record::{Affinity, By, Ending, Head, Kind, Record, Result as End, Summary};
 pub use recover::{Recovered, Recovery, is_undone, recover};
-pub use state::{Lock, STATE, STATE_VARIABLE, State, Watch, state_directory};
+pub use spot::Spot;
+pub use state::{Lock, STATE, STATE_VARIABLE, State, Watch, history, state_directory};
 pub use status::{GroupStatus, SettingStatus, Task, status, unknown};
 pub use stayed::Stayed;
+pub use stays_in::{StaysIn, stays_in};
 pub use system::{Running, System};
-pub use undo::{history, undo};

@@ -175,6 +175,29 @@ impl<'b> Lines<'b> {
     }
 }
 
+/// How much of a journal can be read.
+pub(crate) struct Good {
+    /// In bytes.
+    pub bytes: u64,
+    /// In lines.
+    pub lines: u64,
+}
+
+impl Good {
+    /// Up to the first damaged line, or all.
+    pub fn of(bytes: &[u8], damage: Option<&Damage>) -> Good {
+        let used = used(bytes);
+        let ends = used.iter().enumerate().filter(|(_, byte)| **byte == b'\n').map(|(at, _)| at as u64 + 1);
+        let wanted =
+            damage.map_or(usize::MAX, |damage| usize::try_from(damage.line - 1).unwrap_or(usize::MAX));
+        let mut good = Good { bytes: 0, lines: 0 };
+        for end in ends.take(wanted) {
+            good = Good { bytes: end, lines: good.lines + 1 };
+        }
+        good
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -4,12 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use plan::Place;
 
-use crate::{
-    Failure, State, Target,
-    perform::Performer,
-    record::{Act, Record},
-    undo::history,
-};
+use crate::{Failure, State, Target, act::Act, performer::Performer, record::Record, state::history};
 
 /// The directories that generations made since the machine was booted and that are still there, each at its place in
 /// the host's hierarchies.

@@ -1,37 +1,25 @@
 //! Does one act on the machine and reads it back. Never decides which, and never undoes.
 
 mod owners;
+pub(crate) mod refill;
 
-use std::{
-    cell::RefCell,
-    collections::{BTreeSet, HashMap, HashSet},
-};
+use std::collections::HashMap;
 
-use kernel::{GroupName, Hierarchy, Host, Op, Seat};
-use plan::{Ask, Outsider, Owned, Place};
+use kernel::{Hierarchy, Op, Seat};
+use plan::{Ask, Owned, Place};
 use rustix::io::Errno;
 use settings::{Access, Version};
 use units::{CpuSet, group_path};
 
 use crate::{
-    Difference, Error, Unmoved, away,
-    before::DEVICES_V1,
+    Difference, Error, Unmoved,
+    act::{Act, Entry},
+    away,
     change::difference,
     journal::Journal,
     membership, ownership,
-    record::{Act, Affinity, Entry, Spot},
-    rollback::refill,
-    system::System,
+    performer::{DEVICES_V1, Performer, name, not_mounted, unwritable},
 };
-
-/// The host, and what of the running system is needed beside it.
-#[derive(Clone, Copy)]
-pub struct Target<'t> {
-    /// The host.
-    pub host: &'t Host,
-    /// The running system.
-    pub system: &'t dyn System,
-}
 
 /// What came of one act.
 #[derive(Default)]
@@ -42,112 +30,7 @@ pub(crate) struct Done {
     pub note: Option<String>,
 }
 
-/// Carries out acts one after the other.
-pub(crate) struct Performer<'t> {
-    target: Target<'t>,
-    /// The host as it is since a hierarchy was mounted.
-    anew: Option<Host>,
-    /// By their position in the record; `None` for one that is not mounted (any more).
-    pub hierarchies: Vec<Option<Hierarchy>>,
-    /// To whom new groups will be given, so that they can be made as his.
-    pub heirs: HashMap<Place, plan::Ownership>,
-    /// Who made the groups of this run.
-    makers: HashMap<Place, (u32, u32)>,
-    /// The files of a new group and their modes: the same for all groups of a v1 hierarchy, or of one v2 parent.
-    files: HashMap<(usize, String), Vec<(String, u32)>>,
-    /// Where groups were removed in this run, by the group above.
-    thinned: RefCell<BTreeSet<(usize, String)>>,
-    /// Threads whose CPUs were changed, with the step.
-    pub affinities: Vec<(usize, Affinity)>,
-    /// Processes that were moved, with the step.
-    pub moved: Vec<(usize, Outsider)>,
-    /// Inode numbers of the directories that were made.
-    pub inodes: HashMap<Place, Vec<u64>>,
-    /// Files of new groups whose default is in the journal already, by hierarchy.
-    fresh: HashSet<(usize, String)>,
-}
-
 impl<'t> Performer<'t> {
-    pub fn new(target: Target<'t>, hierarchies: Vec<Option<Hierarchy>>) -> Performer<'t> {
-        let (heirs, makers, files, thinned) = Default::default();
-        let (affinities, moved, inodes, fresh) = Default::default();
-        Performer {
-            target,
-            anew: None,
-            hierarchies,
-            heirs,
-            makers,
-            files,
-            thinned,
-            affinities,
-            moved,
-            inodes,
-            fresh,
-        }
-    }
-
-    /// For a record that counts hierarchies in its own way.
-    pub fn of(target: Target<'t>, spots: &[Spot]) -> Performer<'t> {
-        Performer::new(target, spots.iter().map(|spot| spot.find(target.host)).collect())
-    }
-
-    /// Counts the hierarchies that the steps of a record mounted, as they were counted then.
-    pub fn count_mounted(&mut self, entries: &[Entry]) {
-        for entry in entries {
-            if let Act::Mount { path, .. } = &entry.act {
-                let found = self.host().hierarchies().iter().find(|at| at.mount == *path).cloned();
-                self.hierarchies.push(found);
-            }
-        }
-    }
-
-    pub fn host(&self) -> &Host {
-        self.anew.as_ref().unwrap_or(self.target.host)
-    }
-
-    pub fn system(&self) -> &'t dyn System {
-        self.target.system
-    }
-
-    pub fn at(&self, place: &Place) -> Option<&Hierarchy> {
-        self.hierarchies.get(place.hierarchy)?.as_ref()
-    }
-
-    pub fn exists(&self, place: &Place) -> bool {
-        self.at(place).is_some_and(|at| self.host().kernel().exists(at, &place.path))
-    }
-
-    /// A file's content without the newline at its end.
-    pub fn content(&self, place: &Place, file: &str) -> Option<String> {
-        let mut text = self.host().kernel().read(self.at(place)?, &place.path, file).ok()?;
-        text.truncate(text.trim_end_matches('\n').len());
-        Some(text)
-    }
-
-    /// The directory as the user finds it.
-    pub fn directory(&self, place: &Place) -> String {
-        self.at(place).map_or_else(|| place.path.clone(), |at| at.path(&place.path).display().to_string())
-    }
-
-    /// An errno with its cause.
-    pub fn refused(
-        &self,
-        op: Op,
-        entry: &Entry,
-        file: Option<&str>,
-        value: Option<&str>,
-        errno: Errno,
-    ) -> Error {
-        let group = name(&entry.group);
-        match entry.act.place().and_then(|place| Some((place, self.at(place)?))) {
-            Some((place, at)) => {
-                let seat = Seat { at, path: place.path.clone() };
-                Error::Kernel(self.host().refused(op, &seat, &group, file, value, errno))
-            }
-            None => not_mounted(entry),
-        }
-    }
-
     /// Does it. `step` is its number in the journal.
     pub fn perform(&mut self, step: usize, entry: &Entry, journal: &mut Journal<'_>) -> Result<Done, Error> {
         if let Act::Mount { controllers, name, path } = &entry.act {
@@ -215,7 +98,7 @@ impl<'t> Performer<'t> {
                 membership::give_back(self, step, entry, (place, tasks), journal)?;
             }
             Act::Refill { place, files } => {
-                let left = refill(self, journal, step, entry, (place, files));
+                let left = refill::refill(self, journal, step, entry, (place, files));
                 if !left.is_empty() {
                     return Err(Error::NotAsBefore { left });
                 }
@@ -307,7 +190,7 @@ impl<'t> Performer<'t> {
         let host = self.system().look()?;
         // later steps count it after those that were there
         self.hierarchies.push(host.hierarchies().iter().find(|at| at.mount == *path).cloned());
-        self.anew = Some(host);
+        self.remounted = Some(host);
         Ok(())
     }
 
@@ -514,11 +397,6 @@ impl<'t> Performer<'t> {
     }
 }
 
-/// A group's name as it was recorded; our groups' own place has the empty one.
-pub(crate) fn name(group: &str) -> GroupName {
-    GroupName::new(group).unwrap_or_else(|_| GroupName::base())
-}
-
 /// A partition that the kernel keeps invalid was taken, but is none.
 pub(crate) fn partition_holds(entry: &Entry, file: &str, held: &str) -> Result<(), Error> {
     if file == "cpuset.cpus.partition" && held.contains("invalid") {
@@ -527,29 +405,10 @@ pub(crate) fn partition_holds(entry: &Entry, file: &str, held: &str) -> Result<(
     Ok(())
 }
 
-pub(crate) fn not_mounted(entry: &Entry) -> Error {
-    Error::Kernel(kernel::Error::Outside {
-        what: format!("the hierarchy of group '{}' is not mounted", entry.group),
-        errno: Errno::NOENT,
-        hint: Some("ringfence doctor shows where each controller is".to_owned()),
-    })
-}
-
 fn unmountable(path: &std::path::Path, errno: Errno) -> Error {
     Error::Kernel(kernel::Error::Outside {
         what: format!("cannot unmount {}", path.display()),
         errno,
         hint: None,
-    })
-}
-
-/// The journal could not be written, so nothing more may be changed.
-pub(crate) fn unwritable(error: std::io::Error) -> Error {
-    let errno = error.raw_os_error().map_or(Errno::IO, Errno::from_raw_os_error);
-    let what = "cannot write the journal".to_owned();
-    Error::Kernel(kernel::Error::Outside {
-        what,
-        errno,
-        hint: Some("df shows where the disk is full".to_owned()),
     })
 }

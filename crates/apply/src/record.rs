@@ -2,21 +2,17 @@
 //! ended. One JSON value a line, each with a checksum: a head, then the steps (both written before anything is
 //! changed), then what happened. The same file is the journal while it is under way. No logic of doing or undoing.
 
-mod act;
+use std::collections::BTreeMap;
 
-use std::{collections::BTreeMap, path::PathBuf};
-
-pub(crate) use act::gives_back;
-pub use act::{Act, Before, Entry, OwnersBelow};
 use kernel::{Hierarchy, Host};
 pub use plan::Affinity;
-use plan::{Dropped, Outsider, Owned, Ownership, Place};
+use plan::{Dropped, Outsider, Place};
 use serde::{Deserialize, Serialize};
-use units::CpuSet;
 
 use crate::{
+    act::{Act, Entry},
     lines::{self, Damage},
-    ownership::TASK_FILES,
+    spot::Spot,
     stayed::Stayed,
 };
 
@@ -90,15 +86,6 @@ pub struct Head {
     pub stayed: Vec<Stayed>,
     /// How many steps follow.
     pub steps: usize,
-}
-
-/// A hierarchy as it is found again later.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Spot {
-    /// [`Hierarchy::label`].
-    pub label: String,
-    /// Where it is mounted.
-    pub mount: PathBuf,
 }
 
 /// How a generation ended.
@@ -407,28 +394,5 @@ impl Record {
     /// The applied generations in effect after it.
     pub fn in_effect(&self) -> &[u32] {
         self.head.in_effect_after(self.result.as_ref())
-    }
-}
-
-impl Spot {
-    /// The hierarchy that a step changes or mounted, to be found again.
-    pub(crate) fn of_act(act: &Act, all: &[Option<Hierarchy>]) -> Option<Spot> {
-        let at = match act {
-            Act::Mount { path, .. } => all.iter().flatten().find(|at| at.mount == *path)?,
-            act => all.get(act.place()?.hierarchy)?.as_ref()?,
-        };
-        Spot::of(std::slice::from_ref(at)).pop()
-    }
-
-    /// The hierarchies of a host, to be found again.
-    pub(crate) fn of(hierarchies: &[Hierarchy]) -> Vec<Spot> {
-        hierarchies.iter().map(|at| Spot { label: at.label(), mount: at.mount.clone() }).collect()
-    }
-
-    /// The hierarchy that this one is now.
-    pub(crate) fn find(&self, host: &Host) -> Option<Hierarchy> {
-        let like = |at: &&Hierarchy| at.label() == self.label;
-        let here = host.hierarchies().iter().filter(like).find(|at| at.mount == self.mount);
-        here.or_else(|| host.hierarchies().iter().find(like)).cloned()
     }
 }

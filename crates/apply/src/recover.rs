@@ -1,14 +1,19 @@
 //! What to do with a generation whose process died: put back what it had done. Called before every change, so that no
 //! plan is made from a machine halfway between two states. Also takes back what was not confirmed in time.
 
+use std::time::Duration;
+
 use crate::{
-    Failure, Lock, Target, confirm,
-    execute::refused_steps,
+    Failure, Lock, Meta, Target,
+    act::{Act, Before},
+    carry_out::refused_steps,
     journal::Journal,
-    perform::Performer,
-    record::{Act, Before, Ending, Kind, Record, Result as End},
+    pending::remaining,
+    performer::Performer,
+    record::{By, Ending, Kind, Record, Result as End},
     rollback::roll_back,
     stayed::Stayed,
+    undo::undo_recovered,
 };
 
 /// A generation that was brought to its end.
@@ -96,7 +101,7 @@ impl std::fmt::Display for Recovered {
 pub fn recover(lock: &Lock, target: Target<'_>) -> Result<Vec<Recovered>, Failure> {
     let mut recovered = Vec::new();
     recovered.extend(unfinished(lock, target)?);
-    recovered.extend(confirm::undo_overdue(lock, target)?);
+    recovered.extend(undo_overdue(lock, target)?);
     Ok(recovered)
 }
 
@@ -174,4 +179,23 @@ fn put_back(
         format!("the journal's {damage}: what '{}' changed in group '{group}' is not known", entry.why)
     }));
     left
+}
+
+/// Undoes what was not confirmed in time, where the process that should have done so is gone.
+fn undo_overdue(lock: &Lock, target: Target<'_>) -> Result<Option<Recovered>, Failure> {
+    let Some(last) = lock.state().last_done()? else { return Ok(None) };
+    let (Some(Duration::ZERO), Some(seconds)) =
+        (remaining(lock.state(), &last, target), last.head.confirm_within)
+    else {
+        return Ok(None);
+    };
+    let outcome = undo_recovered(lock, target, None, &meta(seconds))?;
+    let generation = last.head.generation;
+    let (how, of_undo) = (Recovery::Unconfirmed, false);
+    Ok(Some(Recovered { generation, how, of_undo, left: outcome.left }))
+}
+
+fn meta(seconds: u64) -> Meta {
+    let what = format!("not confirmed within {seconds} s");
+    Meta { by: By::caller(), what, confirm_within: None, layout: false }
 }

@@ -4,19 +4,17 @@
 use std::{collections::BTreeSet, path::Path};
 
 use plan::{Outsider, Place, is_by_key};
+use units::group_path;
 
 use crate::{
-    away,
-    before::DEVICES_V1,
-    inverse,
+    act::{Act, Before, Entry},
+    away, inverse,
     journal::Journal,
     membership,
-    perform::Performer,
-    record::{Act, Affinity, Before, Entry},
+    perform::refill::refill,
+    performer::Performer,
+    record::Affinity,
 };
-
-/// How often what a group held is written again: a file may wait for another one (CPUs for memory nodes).
-const MAX_PASSES: usize = 5;
 
 /// What a roll-back could not put back.
 #[derive(Debug, Default)]
@@ -114,7 +112,7 @@ impl Back<'_, '_, '_> {
     /// A group goes at the first of its steps that is taken back: from then on nothing of it may stand in the way of
     /// what others get back. Groups below it were made by later steps, or go with it now.
     fn unmake(&mut self, step: usize, place: &Place, entry: &Entry) {
-        let mut doomed = crate::undo::at_or_below(self.made.range(place..), place);
+        let mut doomed = at_or_below(self.made.range(place..), place);
         doomed.sort_by_key(|place| std::cmp::Reverse(place.path.len()));
         for place in doomed {
             self.made.remove(&place);
@@ -175,63 +173,11 @@ impl Back<'_, '_, '_> {
     }
 }
 
-/// Lets a group that was made again contain what it contained; says what it does not.
-pub(crate) fn refill(
-    performer: &mut Performer<'_>,
-    journal: &mut Journal<'_>,
-    step: usize,
-    entry: &Entry,
-    (place, files): (&Place, &[(String, String)]),
-) -> Vec<String> {
-    let mut left = Vec::new();
-    for _ in 0..MAX_PASSES {
-        left.clear();
-        for (file, text) in files {
-            if performer.content(place, file).is_some_and(|held| held != *text) {
-                left.extend(write_back(performer, journal, step, entry, (place, file, text)).err());
-            }
-        }
-        if left.is_empty() {
-            break;
-        }
-    }
-    for (file, text) in files {
-        let now = performer.content(place, file);
-        if now.as_ref().is_some_and(|now| now != text) && left.is_empty() {
-            let (group, now) = (&entry.group, now.unwrap_or_default());
-            left.push(format!("{file} of group '{group}' contained '{text}' and contains '{now}' now"));
-        }
-    }
-    left
-}
-
-fn write_back(
-    performer: &mut Performer<'_>,
-    journal: &mut Journal<'_>,
-    step: usize,
-    entry: &Entry,
-    (place, file, before): (&Place, &str, &str),
-) -> Result<(), String> {
-    let write =
-        |text: &str| Act::Write { place: place.clone(), file: file.to_owned(), text: text.to_owned() };
-    let acts = if is_by_key(file) && file != DEVICES_V1 {
-        // a new group has no line yet: each is written as it was read
-        before.lines().map(write).collect()
-    } else {
-        let held = performer.content(place, file).unwrap_or_default();
-        let act = if file == DEVICES_V1 {
-            Act::Write { place: place.clone(), file: "devices.deny".to_owned(), text: "a".to_owned() }
-        } else {
-            write(&held)
-        };
-        let before = Before::Files(vec![(file.to_owned(), before.to_owned())]);
-        inverse::inverse(&Entry { act, before, ..entry.clone() }, &[]).acts
-    };
-    for act in acts {
-        let entry = Entry { act, ..entry.clone() };
-        performer.perform(step, &entry, journal).map_err(|error| error.to_string())?;
-    }
-    Ok(())
+/// A group and those below it, out of sorted ones of which the first is not before the group.
+pub(crate) fn at_or_below<'p>(sorted: impl Iterator<Item = &'p Place>, above: &Place) -> Vec<Place> {
+    let near =
+        sorted.take_while(|place| place.hierarchy == above.hierarchy && place.path.starts_with(&above.path));
+    near.filter(|place| group_path::is_at_or_below(&place.path, &above.path)).cloned().collect()
 }
 
 /// Is it as the act would make it? Where that can't be told, it is not.

@@ -14,8 +14,7 @@ use units::hint::Command;
 
 use crate::{
     Failure,
-    journal::Good,
-    lines::{Damage, ROOM},
+    lines::{Damage, Good, ROOM},
     record::{FORMAT, Head, Record, Summary},
 };
 
@@ -485,6 +484,14 @@ pub(crate) fn command_line(pid: u32) -> Option<String> {
     let line = std::fs::read(format!("/proc/{pid}/cmdline")).ok()?;
     let words = line.strip_suffix(&[0])?.split(|byte| *byte == 0);
     Some(words.map(String::from_utf8_lossy).collect::<Vec<_>>().join(" "))
+}
+
+/// All generations, oldest first.
+///
+/// # Errors
+/// [`Failure::State`].
+pub fn history(state: &State) -> Result<Vec<Record>, Failure> {
+    state.finished()?.into_iter().map(|generation| state.record(generation)).collect()
 }
 
 pub(crate) fn failed(what: &'static str, path: &Path, error: &std::io::Error) -> Failure {

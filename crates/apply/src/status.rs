@@ -13,11 +13,12 @@ use units::{CpuSet, Limit, group_path};
 
 use crate::{
     Drift, Failure, Split, State, Target,
+    act::{Act, Before, Entry},
     held::get,
     membership::{Membership, Thread, threads},
     ownership,
-    perform::{Performer, name},
-    record::{Act, Before, Entry, Head, Record, Summary},
+    performer::{Performer, name},
+    record::{Head, Record, Summary},
 };
 
 /// One group.

@@ -5,7 +5,10 @@ use kernel::Host;
 use plan::Place;
 use serde::{Deserialize, Serialize};
 
-use crate::record::{Act, Entry, Spot};
+use crate::{
+    act::{Act, Entry},
+    spot::Spot,
+};
 
 /// One step that is not yet undone.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -12,50 +12,20 @@ use std::{
 
 use kernel::{Hierarchy, Seat};
 use plan::{Dropped, Outsider, Ownership, Place};
-use units::group_path;
 
 use crate::{
-    Drift, Failure, GroupStatus, Lock, Outcome, State, Target,
-    before::DEVICES_V1,
-    execute::{Change, Difference, Meta, carry_out},
+    Difference, Drift, Failure, GroupStatus, Lock, Meta, Outcome, State, Target,
+    act::{Act, Before, Entry},
+    carry_out::{Change, carry_out},
     inverse,
     made::remade,
-    perform::Performer,
-    record::{Act, Affinity, Before, Entry, Kind, Record, Spot},
-    recover::{is_undone, recover},
-    rollback::is_so,
+    performer::{DEVICES_V1, Performer},
+    record::{Affinity, Kind, Record},
+    rollback::{at_or_below, is_so},
+    spot::Spot,
     status::status,
     stayed::Stayed,
 };
-
-/// All generations, oldest first.
-///
-/// # Errors
-/// [`Failure::State`].
-pub fn history(state: &State) -> Result<Vec<Record>, Failure> {
-    state.finished()?.into_iter().map(|generation| state.record(generation)).collect()
-}
-
-/// Brings back the state after `generation` (0: before the first), or without one the state before the last apply
-/// that is in effect. What earlier undos had to leave is tried again, unless a generation that stays in effect has to
-/// do with it.
-///
-/// Without a generation, an apply that was interrupted or not confirmed in time is the last one: when the recovery has
-/// taken it back, nothing else is undone.
-///
-/// # Errors
-/// As [`crate::execute`]; [`Failure::NoGeneration`], [`Failure::NothingToUndo`], [`Failure::OtherBoot`].
-pub fn undo(
-    lock: &Lock,
-    target: Target<'_>,
-    generation: Option<u32>,
-    meta: &Meta,
-) -> Result<Outcome, Failure> {
-    if is_undone(generation, &recover(lock, target)?) {
-        return Ok(Outcome::nothing());
-    }
-    undo_recovered(lock, target, generation, meta)
-}
 
 pub(crate) fn undo_recovered(
     lock: &Lock,
@@ -521,11 +491,4 @@ fn devices_of(act: &Act) -> Option<&Place> {
 fn turns_devices(act: &Act) -> Option<&Place> {
     let all = matches!(act, Act::Write { text, .. } if text.trim_start().starts_with('a'));
     devices_of(act).filter(|_| all)
-}
-
-/// A group and those below it, out of sorted ones of which the first is not before the group.
-pub(crate) fn at_or_below<'p>(sorted: impl Iterator<Item = &'p Place>, above: &Place) -> Vec<Place> {
-    let near =
-        sorted.take_while(|place| place.hierarchy == above.hierarchy && place.path.starts_with(&above.path));
-    near.filter(|place| group_path::is_at_or_below(&place.path, &above.path)).cloned().collect()
 }

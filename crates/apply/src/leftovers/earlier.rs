@@ -6,8 +6,9 @@ use plan::Place;
 
 use crate::{
     Failure, State, Target,
+    act::{Act, Entry},
     made::remade,
-    record::{Act, Entry, Record},
+    record::Record,
     stayed::Stayed,
 };
 

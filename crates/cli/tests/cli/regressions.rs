@@ -290,6 +290,14 @@ fn memory_left(scene: &mut Scene) {
         anonymous.trim().trim_end_matches(" kB").parse::<u64>().unwrap() > 15_000
     };
     scene.until("the memory", has_it);
+    // until the shell sleeps it may still take more, which would be charged to the group
+    let sleeps = format!("(sleep) S {} ", scene.fill("{pid}"));
+    let is_child = |entry: std::fs::DirEntry| {
+        std::fs::read_to_string(entry.path().join("stat")).is_ok_and(|stat| stat.contains(&sleeps))
+    };
+    scene.until("the shell's sleep", || {
+        std::fs::read_dir("/proc").unwrap().filter_map(Result::ok).any(is_child)
+    });
     scene.ok("create {g} -c memory");
     let output = scene.ringfence("move {g} {pid} {idle}", None);
     let error = String::from_utf8_lossy(&output.stderr).into_owned();

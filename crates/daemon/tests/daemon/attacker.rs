@@ -27,7 +27,7 @@ use serde_json::{Value, json};
 
 use crate::{
     Case, leases, metrics_scene,
-    world::{Daemon, Running, World, eventually},
+    world::{Daemon, Running, World, end, eventually},
 };
 
 pub fn trials() -> Vec<Case> {
@@ -473,15 +473,28 @@ fn attacked() {
         root.assert_untouched(way, changes);
         // what he leaves is in his group alone, and goes before the next one
         for directory in root.means().directories {
+            end_all_in(&directory);
             for entry in fs::read_dir(&directory).unwrap().map(|entry| entry.unwrap().path()) {
                 if entry.is_dir() {
                     eventually("it is empty", || {
-                        let _ = fs::remove_dir(entry.join("deeper"));
-                        fs::remove_dir(&entry).is_ok()
+                        // one that he stopped outlives him
+                        for below in [entry.join("deeper"), entry.clone()] {
+                            end_all_in(&below);
+                            let _ = fs::remove_dir(below);
+                        }
+                        !entry.exists()
                     });
                 }
             }
         }
     }
     root.daemon.end();
+}
+
+/// Ends the processes in a group.
+fn end_all_in(group: &Path) {
+    let listed = fs::read_to_string(group.join("cgroup.procs")).unwrap_or_default();
+    for pid in listed.lines().filter_map(|pid| pid.parse().ok()) {
+        end(pid, Signal::KILL);
+    }
 }

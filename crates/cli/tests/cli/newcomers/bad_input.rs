@@ -210,7 +210,7 @@ fn unreadable(desk: &mut Desk) {
     for line in ["history {s}", "status {s}"] {
         let (code, out, error) = answer(desk.scene.ringfence(line, Some(65534)));
         assert_eq!((code, out.as_str()), (1, ""), "{error}");
-        says(&error, &["0001.jsonl: permission denied", "hint: that takes root"]);
+        says(&error, &["generations: permission denied", "hint: that takes root"]);
         assert!(!error.contains("damaged"), "{error}");
     }
 }

@@ -1,6 +1,12 @@
 //! One step of a generation: what it does, and what was there before.
 
-use super::*;
+use std::path::PathBuf;
+
+use plan::{Affinity, Outsider, Owned, Ownership, Place};
+use serde::{Deserialize, Serialize};
+use units::CpuSet;
+
+use crate::ownership::TASK_FILES;
 
 /// A step with what was there before.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -156,7 +162,7 @@ pub enum Before {
 }
 
 impl Before {
-    pub(super) fn is_nothing(&self) -> bool {
+    fn is_nothing(&self) -> bool {
         *self == Before::Nothing
     }
 }

@@ -1,0 +1,318 @@
+//! Carries steps out wholly or not at all: looks at what is there, writes the journal, does the steps, and on a
+//! failure puts back what was done. Decides nothing: the steps and their order come in.
+
+use std::collections::{BTreeSet, HashMap};
+
+use kernel::Hierarchy;
+use plan::Dropped;
+use units::group_path;
+
+use crate::{
+    Error, Failure, Lock, Meta, Outcome, Target,
+    act::{Act, Before, Entry, gives_back},
+    before::Looking,
+    journal::Journal,
+    perform::partition_holds,
+    performer::{Performer, name, unwritable},
+    prune::prune,
+    record::{Ending, FORMAT, Head, Kind, Result as End, Summary},
+    rollback::{Remains, roll_back},
+    spot::Spot,
+    stayed::Stayed,
+};
+
+/// A list of steps on its way to become a generation.
+pub(crate) struct Change<'p> {
+    pub kind: Kind,
+    pub entries: Vec<Entry>,
+    /// For each step what its file held when it was planned, if that is known.
+    pub planned: Vec<Option<&'p str>>,
+    pub hierarchies: Vec<Option<Hierarchy>>,
+    /// The generations in effect afterwards; `None`: this one is added.
+    pub in_effect: Option<Vec<u32>>,
+    /// What is left alone.
+    pub left: Vec<String>,
+    /// What undos have left afterwards; `None`: what they had left before, as far as it is there.
+    pub stayed: Option<Vec<Stayed>>,
+    /// Of an undo, the step that each entry takes back: what the kernel refuses is left for the next undo.
+    pub sources: Vec<Option<Stayed>>,
+    /// What earlier layouts decided about and this one does not.
+    pub dropped: Dropped,
+}
+
+pub(crate) fn carry_out(
+    lock: &Lock,
+    target: Target<'_>,
+    mut change: Change<'_>,
+    meta: &Meta,
+) -> Result<Outcome, Failure> {
+    refuse_foreign(target, &change.entries)?;
+    refuse_to_freeze_itself(target, &change.entries)?;
+    let spots = Spot::of(&change.hierarchies.iter().flatten().cloned().collect::<Vec<_>>());
+    let mut performer = Performer::new(target, std::mem::take(&mut change.hierarchies));
+    let mut looking = Looking::new(&performer);
+    for (entry, planned) in
+        change.entries.iter_mut().zip(change.planned.iter().chain(std::iter::repeat(&None)))
+    {
+        looking.look(entry, *planned)?;
+    }
+    performer.heirs = heirs(&change.entries);
+    let head = head(lock, target, &change, meta, spots)?;
+    let mut journal = Journal::start(lock, &head, &change.entries, meta.confirm_within.is_some())?;
+    let (generation, steps) = (head.generation, change.entries.len());
+    let mut outcome = Outcome {
+        generation: Some(generation),
+        steps,
+        differences: Vec::new(),
+        unmoved: Vec::new(),
+        left: change.left,
+        foreign: Vec::new(),
+    };
+    let mut refused = Vec::new();
+    let sources = matches!(change.kind, Kind::Undo { .. }).then_some(change.sources.as_slice());
+    let sources = sources.map(|sources| Refusals { sources, refused: &mut refused });
+    let done = do_all(&mut performer, &mut change.entries, &mut journal, &mut outcome, sources);
+    let end = |ending: Ending, error: Option<String>, step: Option<usize>, left: &[String]| End {
+        ending,
+        at: target.system.now(),
+        error,
+        step,
+        uptime: Some(target.system.uptime()),
+        left: left.to_vec(),
+        refused: Vec::new(),
+        lines: 0,
+    };
+    let failed = match done {
+        Ok(()) => {
+            let end = End { refused, ..end(Ending::Done, None, None, &outcome.left) };
+            match journal.finish(end) {
+                Ok(()) => {
+                    if matches!(change.kind, Kind::Undo { .. }) {
+                        lock.release();
+                    }
+                    // an old generation that stays does no harm: the next change tries again
+                    let _ = prune(lock, &target.system.boot());
+                    return Ok(outcome);
+                }
+                Err(failure) => (steps.saturating_sub(1), Error::Unrecorded { reason: failure.to_string() }),
+            }
+        }
+        Err(failed) => failed,
+    };
+    let (step, error) = failed;
+    // a step that was refused as a whole did nothing; all others may have done a part
+    let whole = error == Error::Interrupted
+        || matches!(
+            change.entries.get(step).map(|entry| &entry.act),
+            Some(Act::CreateGroup { .. } | Act::RemoveGroup { .. } | Act::Mount { .. })
+        ) && !matches!(error, Error::Unrecorded { .. });
+    let last = if whole { step.checked_sub(1) } else { Some(step).filter(|_| steps > 0) };
+    let remains = roll_back(&mut performer, &mut journal, &change.entries, last);
+    let refused = refused_steps(&performer, &change.entries, &remains, generation);
+    let left = remains.left;
+    let ending = if left.is_empty() { Ending::RolledBack } else { Ending::Partly };
+    let end = End { refused, ..end(ending, Some(error.to_string()), Some(step), &left) };
+    let recorded = journal.finish(end);
+    // of an undo that failed it is needed still
+    if meta.confirm_within.is_some() {
+        lock.release();
+    }
+    // what could not be recorded is recorded by the next command, which finds it as it was before
+    if !matches!(error, Error::Unrecorded { .. }) {
+        recorded?;
+    }
+    Err(Failure::RolledBack { generation, step, steps, error: Box::new(error), left })
+}
+
+/// What a roll-back could not put back, groups that the generation made among it: the next undo or apply tries again.
+pub(crate) fn refused_steps(
+    performer: &Performer<'_>,
+    entries: &[Entry],
+    remains: &Remains,
+    generation: u32,
+) -> Vec<Stayed> {
+    let refused = entries.iter().enumerate().filter_map(|(step, entry)| {
+        let place = entry.act.place()?;
+        let stays = match (&entry.act, &entry.before) {
+            (Act::CreateGroup { .. }, _) | (_, Before::New) if performer.is_remade(place) => false,
+            // a group that has to stay has to lose its limits
+            (Act::CreateGroup { .. }, _) | (_, Before::New) => performer.exists(place),
+            (_, Before::Absent) => false,
+            _ => remains.steps.contains(&step),
+        };
+        let at = performer.at(place).filter(|_| stays)?;
+        let spot = Spot::of(std::slice::from_ref(at)).pop()?;
+        Some(Stayed { generation, step, spot, entry: entry.clone() })
+    });
+    refused.collect()
+}
+
+/// Where an undo collects what the kernel refuses.
+struct Refusals<'r> {
+    sources: &'r [Option<Stayed>],
+    refused: &'r mut Vec<Stayed>,
+}
+
+/// The error comes with its step. An undo continues behind a refusal: what can be given back is given back, and the
+/// rest is named.
+fn do_all(
+    performer: &mut Performer<'_>,
+    entries: &mut [Entry],
+    journal: &mut Journal<'_>,
+    outcome: &mut Outcome,
+    mut refusals: Option<Refusals<'_>>,
+) -> Result<(), (usize, Error)> {
+    let mut failed: Vec<(usize, String)> = Vec::new();
+    for (step, entry) in entries.iter_mut().enumerate() {
+        if performer.system().is_interrupted() {
+            return Err((step, Error::Interrupted));
+        }
+        journal.begin(step).map_err(|error| (step, unwritable(error)))?;
+        if let Act::Write { place, file, .. } = &entry.act {
+            let noted = match &entry.before {
+                Before::Absent => performer.content(place, file).map_or(Ok(()), |was| {
+                    let noted = journal.was(step, &was);
+                    entry.was(was);
+                    noted
+                }),
+                Before::New => performer.note_default(place, file, journal),
+                _ => Ok(()),
+            };
+            noted.map_err(|error| (step, unwritable(error)))?;
+        }
+        match (performer.perform(step, entry, journal), &mut refusals) {
+            (Ok(done), refusals) => {
+                outcome.differences.extend(done.difference);
+                outcome.unmoved.extend(done.unmoved);
+                if let (Some(_), Some(refusals)) = (&done.note, refusals) {
+                    refusals.refused.extend(refusals.sources.get(step).cloned().flatten());
+                }
+                outcome.left.extend(done.note);
+            }
+            (Err(error), Some(_)) => failed.push((step, in_words(&error))),
+            (Err(error), None) => return Err((step, error)),
+        }
+    }
+    let steps: BTreeSet<usize> = failed.iter().map(|(step, _)| *step).collect();
+    for (step, words) in failed {
+        // what an older generation's step brought back since then is no longer as this one's would be
+        let later = entries.iter().enumerate().skip(step + 1).filter(|(index, _)| !steps.contains(index));
+        let later: Vec<&Act> = later.map(|(_, later)| &later.act).collect();
+        if later.iter().any(|later| later.covers(&entries[step].act)) {
+            continue;
+        }
+        outcome.left.push(words);
+        let Some(refusals) = &mut refusals else { continue };
+        let mut source = refusals.sources.get(step).cloned().flatten();
+        if let Some(Stayed { entry, .. }) = &mut source
+            && let (Before::Owners(then), Some(place)) = (&mut entry.before, entries[step].act.place())
+        {
+            let has = |later: &&Act, file: Option<&str>| match later {
+                Act::RestoreOwners { place: of, owners } => of == place && gives_back(owners, file),
+                _ => false,
+            };
+            then.retain(|(file, _)| !later.iter().any(|later| has(later, file.as_deref())));
+        }
+        refusals.refused.extend(source);
+    }
+    // a later step may have taken from a partition what it needs
+    for (step, entry) in entries.iter().enumerate() {
+        if let Act::Write { place, file, .. } = &entry.act
+            && file == "cpuset.cpus.partition"
+            && let Some(held) = performer.content(place, file)
+            && let Err(error) = partition_holds(entry, file, &held)
+        {
+            match refusals {
+                Some(_) => outcome.left.push(in_words(&error)),
+                None => return Err((step, error)),
+            }
+        }
+    }
+    Ok(())
+}
+
+/// With what to do about it, as there is no other place to say it.
+fn in_words(error: &Error) -> String {
+    error.hint().map_or_else(|| error.to_string(), |hint| format!("{error} ({hint})"))
+}
+
+/// A frozen process can't finish its change, and would keep the lock.
+fn refuse_to_freeze_itself(target: Target<'_>, entries: &[Entry]) -> Result<(), Failure> {
+    let freezes = |entry: &Entry| match &entry.act {
+        Act::Write { place, file, text } => match (file.as_str(), text.trim()) {
+            ("freezer.state", "FROZEN") | ("cgroup.freeze", "1") => {
+                Some((place.clone(), entry.group.clone()))
+            }
+            _ => None,
+        },
+        _ => None,
+    };
+    let frozen: Vec<(plan::Place, String)> = entries.iter().filter_map(freezes).collect();
+    if frozen.is_empty() {
+        return Ok(());
+    }
+    let own = target.host.kernel().groups_of(target.host.hierarchies(), std::process::id());
+    let own = own.unwrap_or_default();
+    for (place, group) in frozen {
+        let at = target.host.hierarchies().get(place.hierarchy);
+        let path = at.and_then(|at| at.below_mount(own.get(place.hierarchy)?.as_ref()?));
+        if path.is_some_and(|path| group_path::is_at_or_below(&path, &place.path)) {
+            return Err(Error::FreezesItself { group: name(&group) }.into());
+        }
+    }
+    Ok(())
+}
+
+fn refuse_foreign(target: Target<'_>, entries: &[Entry]) -> Result<(), Failure> {
+    let groups: BTreeSet<&str> = entries.iter().map(|entry| entry.group.as_str()).collect();
+    for group in groups {
+        target.host.refuse_foreign(&name(group), None).map_err(Error::from)?;
+    }
+    Ok(())
+}
+
+/// To whom the groups that are made go at once.
+fn heirs(entries: &[Entry]) -> HashMap<plan::Place, plan::Ownership> {
+    let given = entries.iter().filter_map(|entry| match &entry.act {
+        Act::SetOwnership { place, access } => Some((place.clone(), *access)),
+        _ => None,
+    });
+    given.collect()
+}
+
+fn head(
+    lock: &Lock,
+    target: Target<'_>,
+    change: &Change<'_>,
+    meta: &Meta,
+    hierarchies: Vec<Spot>,
+) -> Result<Head, Failure> {
+    let last = lock.state().last()?;
+    let generation = lock.state().next()?;
+    let boot = target.system.boot();
+    let here = last.filter(|last| last.head.boot == boot);
+    let stayed_before = here.as_ref().map(Summary::stayed).unwrap_or_default();
+    let before = here.map(|last| last.in_effect().to_vec()).unwrap_or_default();
+    let still =
+        || stayed_before.iter().filter(|stayed| stayed.here(target.host).is_some()).cloned().collect();
+    let stayed = change.stayed.clone().unwrap_or_else(still);
+    let after = change.in_effect.clone();
+    Ok(Head {
+        format: FORMAT,
+        generation,
+        kind: change.kind,
+        by: meta.by.clone(),
+        at: target.system.now(),
+        what: meta.what.clone(),
+        boot,
+        hierarchies,
+        confirm_within: meta.confirm_within,
+        layout: meta.layout,
+        dropped: change.dropped.clone(),
+        in_effect: after.unwrap_or_else(|| before.iter().copied().chain([generation]).collect()),
+        in_effect_before: before,
+        stayed,
+        stayed_before,
+        steps: change.entries.len(),
+    })
+}

@@ -1,0 +1,91 @@
+//! What a change is for, and what came of it.
+
+use crate::record::By;
+
+/// Who asks for a change, and for which.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Meta {
+    /// Who.
+    pub by: By,
+    /// In words, for the history: `layout /etc/ringfence/layout.toml`.
+    pub what: String,
+    /// It is undone unless it is confirmed within this many seconds ([`crate::confirm`]).
+    pub confirm_within: Option<u64>,
+    /// It is a whole layout: the next one takes back what it does not repeat.
+    pub layout: bool,
+}
+
+/// What was done.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct Outcome {
+    /// Its number in the history; `None` if there was nothing to do.
+    pub generation: Option<u32>,
+    /// How many steps were done.
+    pub steps: usize,
+    /// Where the kernel holds something else than was asked for.
+    pub differences: Vec<Difference>,
+    /// Threads of the kernel that stay on CPUs which another group has for itself.
+    pub unmoved: Vec<Unmoved>,
+    /// What was left alone by an undo, each with the reason.
+    pub left: Vec<String>,
+    /// Values of others that an undo brought back: they were set between a generation in effect and the one undone.
+    pub foreign: Vec<Difference>,
+}
+
+impl Outcome {
+    /// Of a request that had nothing to do.
+    pub fn nothing() -> Outcome {
+        Outcome {
+            generation: None,
+            steps: 0,
+            differences: Vec::new(),
+            unmoved: Vec::new(),
+            left: Vec::new(),
+            foreign: Vec::new(),
+        }
+    }
+}
+
+/// A file that holds something else than was written.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct Difference {
+    /// The group.
+    pub group: String,
+    /// The file's path.
+    pub file: String,
+    /// What was written.
+    pub asked: String,
+    /// What it holds.
+    pub held: String,
+    /// Why.
+    pub reason: String,
+}
+
+/// A thread that can't leave its CPUs.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct Unmoved {
+    /// Its number.
+    pub thread: u32,
+    /// Its name.
+    pub comm: String,
+    /// The CPUs it may run on.
+    pub cpus: units::CpuSet,
+}
+
+impl By {
+    /// The caller.
+    pub fn caller() -> By {
+        let known = |variable: &str| std::env::var(variable).ok().filter(|user| !user.is_empty());
+        let number =
+            || std::fs::read_to_string("/proc/self/loginuid").ok().filter(|id| id.trim() != "4294967295");
+        let login = known("SUDO_USER").or_else(|| known("LOGNAME")).or_else(number);
+        let words: Vec<String> =
+            std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
+        By {
+            uid: rustix::process::geteuid().as_raw(),
+            login: login.map(|login| login.trim().to_owned()),
+            pid: std::process::id(),
+            command: words.join(" "),
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! A group that was made again gets its values back.
+
+use plan::is_by_key;
+
+use super::*;
+use crate::{act::Before, inverse};
+
+/// How often what a group contained is written again: a file may wait for another one (CPUs for memory nodes).
+const MAX_PASSES: usize = 5;
+
+/// Lets a group that was made again contain what it contained; says what it does not.
+pub(crate) fn refill(
+    performer: &mut Performer<'_>,
+    journal: &mut Journal<'_>,
+    step: usize,
+    entry: &Entry,
+    (place, files): (&Place, &[(String, String)]),
+) -> Vec<String> {
+    let mut left = Vec::new();
+    for _ in 0..MAX_PASSES {
+        left.clear();
+        for (file, text) in files {
+            if performer.content(place, file).is_some_and(|held| held != *text) {
+                left.extend(write_back(performer, journal, step, entry, (place, file, text)).err());
+            }
+        }
+        if left.is_empty() {
+            break;
+        }
+    }
+    for (file, text) in files {
+        let now = performer.content(place, file);
+        if now.as_ref().is_some_and(|now| now != text) && left.is_empty() {
+            let (group, now) = (&entry.group, now.unwrap_or_default());
+            left.push(format!("{file} of group '{group}' contained '{text}' and contains '{now}' now"));
+        }
+    }
+    left
+}
+
+fn write_back(
+    performer: &mut Performer<'_>,
+    journal: &mut Journal<'_>,
+    step: usize,
+    entry: &Entry,
+    (place, file, before): (&Place, &str, &str),
+) -> Result<(), String> {
+    let write =
+        |text: &str| Act::Write { place: place.clone(), file: file.to_owned(), text: text.to_owned() };
+    let acts = if is_by_key(file) && file != DEVICES_V1 {
+        // a new group has no line yet: each is written as it was read
+        before.lines().map(write).collect()
+    } else {
+        let held = performer.content(place, file).unwrap_or_default();
+        let act = if file == DEVICES_V1 {
+            Act::Write { place: place.clone(), file: "devices.deny".to_owned(), text: "a".to_owned() }
+        } else {
+            write(&held)
+        };
+        let before = Before::Files(vec![(file.to_owned(), before.to_owned())]);
+        inverse::inverse(&Entry { act, before, ..entry.clone() }, &[]).acts
+    };
+    for act in acts {
+        let entry = Entry { act, ..entry.clone() };
+        performer.perform(step, &entry, journal).map_err(|error| error.to_string())?;
+    }
+    Ok(())
+}

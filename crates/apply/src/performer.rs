@@ -1,0 +1,161 @@
+//! The host for one change: where places of a record are now, what is there, and what the change did so far.
+
+use std::{
+    cell::RefCell,
+    collections::{BTreeSet, HashMap, HashSet},
+};
+
+use kernel::{GroupName, Hierarchy, Host, Op, Seat};
+use plan::{Outsider, Place};
+use rustix::io::Errno;
+
+use crate::{
+    Error,
+    act::{Act, Entry},
+    record::Affinity,
+    spot::Spot,
+    system::System,
+};
+
+/// Shows what v1's `devices.allow` and `devices.deny` made of each other.
+pub(crate) const DEVICES_V1: &str = "devices.list";
+
+/// The host, and what of the running system is needed beside it.
+#[derive(Clone, Copy)]
+pub struct Target<'t> {
+    /// The host.
+    pub host: &'t Host,
+    /// The running system.
+    pub system: &'t dyn System,
+}
+
+/// Carries out acts one after the other.
+pub(crate) struct Performer<'t> {
+    pub(crate) target: Target<'t>,
+    /// The host as it is since a hierarchy was mounted.
+    pub(crate) remounted: Option<Host>,
+    /// By their position in the record; `None` for one that is not mounted (any more).
+    pub hierarchies: Vec<Option<Hierarchy>>,
+    /// To whom new groups will be given, so that they can be made as his.
+    pub heirs: HashMap<Place, plan::Ownership>,
+    /// Who made the groups of this run.
+    pub(crate) makers: HashMap<Place, (u32, u32)>,
+    /// The files of a new group and their modes: the same for all groups of a v1 hierarchy, or of one v2 parent.
+    pub(crate) files: HashMap<(usize, String), Vec<(String, u32)>>,
+    /// Where groups were removed in this run, by the group above.
+    pub(crate) thinned: RefCell<BTreeSet<(usize, String)>>,
+    /// Threads whose CPUs were changed, with the step.
+    pub affinities: Vec<(usize, Affinity)>,
+    /// Processes that were moved, with the step.
+    pub moved: Vec<(usize, Outsider)>,
+    /// Inode numbers of the directories that were made.
+    pub inodes: HashMap<Place, Vec<u64>>,
+    /// Files of new groups whose default is in the journal already, by hierarchy.
+    pub(crate) fresh: HashSet<(usize, String)>,
+}
+
+impl<'t> Performer<'t> {
+    pub fn new(target: Target<'t>, hierarchies: Vec<Option<Hierarchy>>) -> Performer<'t> {
+        let (heirs, makers, files, thinned) = Default::default();
+        let (affinities, moved, inodes, fresh) = Default::default();
+        Performer {
+            target,
+            remounted: None,
+            hierarchies,
+            heirs,
+            makers,
+            files,
+            thinned,
+            affinities,
+            moved,
+            inodes,
+            fresh,
+        }
+    }
+
+    /// For a record that counts hierarchies in its own way.
+    pub fn of(target: Target<'t>, spots: &[Spot]) -> Performer<'t> {
+        Performer::new(target, spots.iter().map(|spot| spot.find(target.host)).collect())
+    }
+
+    /// Counts the hierarchies that the steps of a record mounted, as they were counted then.
+    pub fn count_mounted(&mut self, entries: &[Entry]) {
+        for entry in entries {
+            if let Act::Mount { path, .. } = &entry.act {
+                let found = self.host().hierarchies().iter().find(|at| at.mount == *path).cloned();
+                self.hierarchies.push(found);
+            }
+        }
+    }
+
+    pub fn host(&self) -> &Host {
+        self.remounted.as_ref().unwrap_or(self.target.host)
+    }
+
+    pub fn system(&self) -> &'t dyn System {
+        self.target.system
+    }
+
+    pub fn at(&self, place: &Place) -> Option<&Hierarchy> {
+        self.hierarchies.get(place.hierarchy)?.as_ref()
+    }
+
+    pub fn exists(&self, place: &Place) -> bool {
+        self.at(place).is_some_and(|at| self.host().kernel().exists(at, &place.path))
+    }
+
+    /// A file's content without the newline at its end.
+    pub fn content(&self, place: &Place, file: &str) -> Option<String> {
+        let mut text = self.host().kernel().read(self.at(place)?, &place.path, file).ok()?;
+        text.truncate(text.trim_end_matches('\n').len());
+        Some(text)
+    }
+
+    /// The directory as the user finds it.
+    pub fn directory(&self, place: &Place) -> String {
+        self.at(place).map_or_else(|| place.path.clone(), |at| at.path(&place.path).display().to_string())
+    }
+
+    /// An errno with its cause.
+    pub fn refused(
+        &self,
+        op: Op,
+        entry: &Entry,
+        file: Option<&str>,
+        value: Option<&str>,
+        errno: Errno,
+    ) -> Error {
+        let group = name(&entry.group);
+        match entry.act.place().and_then(|place| Some((place, self.at(place)?))) {
+            Some((place, at)) => {
+                let seat = Seat { at, path: place.path.clone() };
+                Error::Kernel(self.host().refused(op, &seat, &group, file, value, errno))
+            }
+            None => not_mounted(entry),
+        }
+    }
+}
+
+/// A group's name as it was recorded; our groups' own place has the empty one.
+pub(crate) fn name(group: &str) -> GroupName {
+    GroupName::new(group).unwrap_or_else(|_| GroupName::base())
+}
+
+pub(crate) fn not_mounted(entry: &Entry) -> Error {
+    Error::Kernel(kernel::Error::Outside {
+        what: format!("the hierarchy of group '{}' is not mounted", entry.group),
+        errno: Errno::NOENT,
+        hint: Some("ringfence doctor shows where each controller is".to_owned()),
+    })
+}
+
+/// The journal could not be written, so nothing more may be changed.
+pub(crate) fn unwritable(error: std::io::Error) -> Error {
+    let errno = error.raw_os_error().map_or(Errno::IO, Errno::from_raw_os_error);
+    let what = "cannot write the journal".to_owned();
+    Error::Kernel(kernel::Error::Outside {
+        what,
+        errno,
+        hint: Some("df shows where the disk is full".to_owned()),
+    })
+}
