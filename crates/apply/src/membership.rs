@@ -43,19 +43,17 @@ impl Membership {
     }
 
     /// Adds those that the group's own directories list: a list is of one moment, while a process that hands on to a new one
-    /// and ends is seen by no scan. Returns whether all of them were still there to be looked at.
-    pub fn add_listed(&mut self, host: &Host, group: &GroupName) -> bool {
+    /// and ends is seen by no scan. Returns those that were gone when they were looked at: on v1 a process that ends is shown
+    /// in the root.
+    pub fn add_listed(&mut self, host: &Host, group: &GroupName) -> BTreeSet<u32> {
         let seats = host.seats(group);
         let listed: BTreeSet<u32> = seats.iter().flat_map(|seat| host.tasks_in(seat)).collect();
         let known: BTreeSet<u32> = self.processes.iter().map(|(pid, _)| *pid).collect();
-        let mut all = true;
-        for &pid in listed.difference(&known) {
-            match paths(host, pid) {
-                Some(paths) => self.processes.push((pid, paths)),
-                None => all = false,
-            }
-        }
-        all
+        let new = listed.difference(&known).filter_map(|pid| Some((*pid, paths(host, *pid)?)));
+        let new: Vec<_> = new.collect();
+        self.processes.extend(new);
+        let members: BTreeSet<u32> = self.members(host, group).map(|(pid, _)| pid).collect();
+        listed.difference(&members).copied().collect()
     }
 
     /// The processes that are in the group in any hierarchy, with their places.
@@ -144,15 +142,17 @@ pub(crate) fn bring(
     journal: &mut Journal<'_>,
 ) -> Result<(), Error> {
     let group = name(&entry.group);
-    let mut moved = 0;
+    let (mut moved, mut ended) = (0, BTreeSet::new());
     for _ in 0..MAX_PASSES {
         let mut membership = Membership { processes: Vec::new() };
-        let all = membership.add_listed(performer.host(), &group);
+        let gone = membership.add_listed(performer.host(), &group);
         let target = Target { host: performer.host(), system: performer.system() };
         let outside = outsiders(target, &membership, &group, place);
-        if outside.is_empty() && all {
+        // one that ended since it was listed may have forked before
+        if outside.is_empty() && gone.is_subset(&ended) {
             return Ok(());
         }
+        ended = gone;
         for one in outside {
             journal.moved(step, &one).map_err(unwritable)?;
             put(performer, entry, place, &place.path, one.thread)?;

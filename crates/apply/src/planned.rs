@@ -108,7 +108,7 @@ fn bring_processes(target: Target<'_>, desired: &Desired, observed: &Observed, p
     }
     let mut membership = Membership::scan(host);
     for (group, own_places) in existing {
-        let _ = (0..LOOKS).any(|_| membership.add_listed(host, group));
+        let _ = (0..LOOKS).any(|_| membership.add_listed(host, group).is_empty());
         for place in own_places {
             let prefix = format!("{}/", place.path);
             let is_leaf = !places

@@ -282,7 +282,11 @@ fn kill_by_signal(scene: &mut Scene) {
 
 /// Finding B6 of the newcomers' review: a limit does not count what the process had before it was moved.
 fn memory_left(scene: &mut Scene) {
-    scene.start("{pid}", &["sh", "-c", "x=$(head -c 20000000 /dev/zero | tr '\\0' x); sleep 60"]);
+    let directory = tempfile::tempdir().unwrap();
+    let done = directory.path().join("done");
+    let script =
+        format!("x=$(head -c 20000000 /dev/zero | tr '\\0' x); : >{}; sleep 60; true", done.display());
+    scene.start("{pid}", &["sh", "-c", &script]);
     scene.start("{idle}", &["sleep", "60"]);
     let has_it = || {
         let status = std::fs::read_to_string(scene.fill("/proc/{pid}/status")).unwrap();
@@ -290,14 +294,8 @@ fn memory_left(scene: &mut Scene) {
         anonymous.trim().trim_end_matches(" kB").parse::<u64>().unwrap() > 15_000
     };
     scene.until("the memory", has_it);
-    // until the shell sleeps it may still take more, which would be charged to the group
-    let sleeps = format!("(sleep) S {} ", scene.fill("{pid}"));
-    let is_child = |entry: std::fs::DirEntry| {
-        std::fs::read_to_string(entry.path().join("stat")).is_ok_and(|stat| stat.contains(&sleeps))
-    };
-    scene.until("the shell's sleep", || {
-        std::fs::read_dir("/proc").unwrap().filter_map(Result::ok).any(is_child)
-    });
+    // the shell may take more until it is done, which would be charged to the group
+    scene.until("the shell", || done.exists());
     scene.ok("create {g} -c memory");
     let output = scene.ringfence("move {g} {pid} {idle}", None);
     let error = String::from_utf8_lossy(&output.stderr).into_owned();
