@@ -83,7 +83,8 @@ impl Membership {
         let members = self.members(host, group);
         let elsewhere = members.filter_map(|(pid, paths)| {
             let path = paths.get(place.hierarchy)?.as_ref()?;
-            (!inside(path)).then(|| (pid, path.clone()))
+            let is_dead = || host.kernel().process(pid).is_ok_and(|process| process.is_dead());
+            (!inside(path) && !is_dead()).then(|| (pid, path.clone()))
         });
         elsewhere.collect()
     }

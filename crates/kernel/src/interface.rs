@@ -92,6 +92,11 @@ pub struct Process {
 }
 
 impl Process {
+    /// It has ended, and its parent has not waited for it yet; on v1 it is shown in no group any more.
+    pub fn is_dead(&self) -> bool {
+        matches!(self.state, 'Z' | 'X')
+    }
+
     /// Is the policy SCHED_FIFO or SCHED_RR, which take from a group's real-time budget?
     pub fn is_realtime(&self) -> bool {
         matches!(self.policy, 1 | 2)

@@ -80,7 +80,7 @@ fn find(host: &Host, freezer: &Seat<'_>, group: &GroupName) -> Vec<Straggler> {
 
 /// Neither dead nor waiting for its parent.
 pub(crate) fn is_alive(host: &Host, pid: u32) -> bool {
-    host.kernel.process(pid).is_ok_and(|process| !matches!(process.state, 'Z' | 'X'))
+    host.kernel.process(pid).is_ok_and(|process| !process.is_dead())
 }
 
 /// The group's directory and all below it.

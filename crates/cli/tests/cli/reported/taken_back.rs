@@ -241,7 +241,7 @@ fn adopted(stage: &mut Stage<'_>) {
     assert_eq!(stage.holds("{g}", "pids.max"), "50");
     assert!(stage.directory("{g}", "cpuset").is_dir(), "the generation that is in effect has it");
     stage.layout(&layout(50));
-    assert!(stage.planned().is_empty());
+    assert_eq!(stage.planned(), [""; 0]);
     stage.desk.ends("undo {s}", 0);
     assert!(!stage.directory("{g}", "pids").exists() && !stage.directory("{g}", "cpuset").exists());
     stage.truth();
