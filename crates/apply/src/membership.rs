@@ -27,8 +27,19 @@ fn paths(host: &Host, pid: u32) -> Option<Vec<Option<String>>> {
 }
 
 /// In which group every process is, in each hierarchy.
+#[derive(Default)]
 pub(crate) struct Membership {
-    processes: Vec<(u32, Vec<Option<String>>)>,
+    processes: BTreeMap<u32, Vec<Option<String>>>,
+}
+
+/// Is a process with these paths in the group of these places, in any hierarchy? In the root is who is in no group.
+fn is_in(paths: &[Option<String>], places: &[String]) -> bool {
+    let same = |(path, place): (&Option<String>, &String)| !place.is_empty() && path.as_ref() == Some(place);
+    paths.iter().zip(places).any(same)
+}
+
+fn places(host: &Host, group: &GroupName) -> Vec<String> {
+    host.hierarchies().iter().map(|at| group.below(host.base(at).path())).collect()
 }
 
 impl Membership {
@@ -47,13 +58,17 @@ impl Membership {
     /// in the root.
     pub fn add_listed(&mut self, host: &Host, group: &GroupName) -> BTreeSet<u32> {
         let seats = host.seats(group);
-        let listed: BTreeSet<u32> = seats.iter().flat_map(|seat| host.tasks_in(seat)).collect();
-        let known: BTreeSet<u32> = self.processes.iter().map(|(pid, _)| *pid).collect();
-        let new = listed.difference(&known).filter_map(|pid| Some((*pid, paths(host, *pid)?)));
-        let new: Vec<_> = new.collect();
-        self.processes.extend(new);
-        let members: BTreeSet<u32> = self.members(host, group).map(|(pid, _)| pid).collect();
-        listed.difference(&members).copied().collect()
+        let mut listed: BTreeSet<u32> = seats.iter().flat_map(|seat| host.tasks_in(seat)).collect();
+        for &pid in &listed {
+            if !self.processes.contains_key(&pid)
+                && let Some(paths) = paths(host, pid)
+            {
+                self.processes.insert(pid, paths);
+            }
+        }
+        let places = places(host, group);
+        listed.retain(|pid| !self.processes.get(pid).is_some_and(|paths| is_in(paths, &places)));
+        listed
     }
 
     /// The processes that are in the group in any hierarchy, with their places.
@@ -62,14 +77,9 @@ impl Membership {
         host: &'m Host,
         group: &'m GroupName,
     ) -> impl Iterator<Item = (u32, &'m [Option<String>])> {
-        let places: Vec<String> =
-            host.hierarchies().iter().map(|at| group.below(host.base(at).path())).collect();
-        self.processes.iter().filter_map(move |(pid, paths)| {
-            // in the root is who is in no group
-            let is_in =
-                |(path, place): (&Option<String>, &String)| !place.is_empty() && path.as_ref() == Some(place);
-            paths.iter().zip(&places).any(is_in).then_some((*pid, paths.as_slice()))
-        })
+        let places = places(host, group);
+        let processes = self.processes.iter().map(|(pid, paths)| (*pid, paths.as_slice()));
+        processes.filter(move |(_, paths)| is_in(paths, &places))
     }
 
     /// The group's processes, ascending.
@@ -145,7 +155,7 @@ pub(crate) fn bring(
     let group = name(&entry.group);
     let (mut moved, mut ended) = (0, BTreeSet::new());
     for _ in 0..MAX_PASSES {
-        let mut membership = Membership { processes: Vec::new() };
+        let mut membership = Membership::default();
         let gone = membership.add_listed(performer.host(), &group);
         let target = Target { host: performer.host(), system: performer.system() };
         let outside = outsiders(target, &membership, &group, place);
