@@ -168,7 +168,7 @@ pub(crate) enum Mark {
         /// The content.
         fresh: String,
     },
-    /// A step made a directory: its inode number tells it from one that somebody makes later.
+    /// A step made a directory: its inode number distinguishes it from one that somebody makes later.
     Made {
         /// The step.
         step: usize,

@@ -17,7 +17,7 @@ pub enum Error {
     /// A template's settings were refused.
     #[error(transparent)]
     Apply(#[from] apply::Error),
-    /// A template's value can't be had on this machine.
+    /// A template's value is not possible on this machine.
     #[error("group '{group}', which a rule needs, can't be made: {error}")]
     Value {
         /// The group.
@@ -25,7 +25,7 @@ pub enum Error {
         /// What is wrong.
         error: settings::ValueError,
     },
-    /// A template's CPUs or memory nodes can't be had.
+    /// This machine does not have a template's CPUs or memory nodes.
     #[error("group '{group}', which a rule needs, can't be made: {why}")]
     Cpus {
         /// The group.

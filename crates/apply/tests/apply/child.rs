@@ -33,7 +33,7 @@ fn start_and_wait(directory: &Path, file: &str) {
     }
 }
 
-/// Starts so many processes once the directory is there, each of which only starts the next one, and goes on.
+/// Starts that number of processes once the directory is there, each of which only starts the next one, and goes on.
 fn relays(directory: &Path, count: usize) {
     groups::wait_for("the directory", || directory.exists());
     (0..count).for_each(|_| hand_on(directory));

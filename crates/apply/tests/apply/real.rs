@@ -180,7 +180,7 @@ pub fn what_forks_faster_than_it_is_moved_comes_along_or_is_named() {
     }
 }
 
-/// Whoever removes a group and makes it again has a group of their own (finding 15).
+/// Somebody who removes a group and makes it again owns the new one (finding 15).
 pub fn a_group_that_somebody_made_again_is_theirs() {
     let groups = Groups::new("again");
     let directory = tempfile::tempdir().unwrap();

@@ -266,7 +266,7 @@ impl Run {
             Some(Err(problem)) => {
                 self.count("not planned");
                 self.note(format!("  {problem}"));
-                self.compare("a layout that can't be had", &[&before], &[])?;
+                self.compare("a layout that the machine cannot satisfy", &[&before], &[])?;
             }
             Some(Ok(Err(failure))) => {
                 if !hit && self.reference(Some(&layout)).is_some() {

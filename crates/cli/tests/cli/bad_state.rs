@@ -148,7 +148,7 @@ fn private(stage: &mut Stage) {
     all_private(&["lock", "0002.jsonl"]);
 }
 
-/// Attack finding 3, as far as the kernel leaves no bound: whoever makes such a rule is told. Below an `/etc` of its own.
+/// Attack finding 3, as far as the kernel leaves no bound: who makes such a rule gets a warning. Below an `/etc` of its own.
 fn strict_shell(stage: &mut Stage) {
     let doctor = |rule: &str| {
         stage.desk.write("etc/ringfence/layout.toml", &format!("[groups.{{g}}]\nmatch = [{rule}]\n"));

@@ -99,7 +99,7 @@ fn alone() {
     daemon.end();
 }
 
-/// The kernel leaves no way to bound a start while root keeps the gate frozen on v1: whoever makes such a rule is told.
+/// The kernel leaves no way to bound a start while root keeps the gate frozen on v1: who makes such a rule gets a warning.
 fn shells() {
     let mut world = World::new();
     let (group, program) = (world.group_name("strict"), world.directory.join("bash"));
