@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use kernel::{GroupName, Hierarchy, Host, Op};
+use kernel::{GroupName, Hierarchy, Host, Op, Seat};
 use plan::{Outsider, Place};
 use rustix::io::Errno;
 use settings::Version;
@@ -56,8 +56,7 @@ impl Membership {
     /// Adds those that the group's own directories list: a list is of one moment, while a process that hands on to a new one
     /// and ends is seen by no scan. Returns those that were gone when they were looked at: on v1 a process that ends is shown
     /// in the root.
-    pub fn add_listed(&mut self, host: &Host, group: &GroupName) -> BTreeSet<u32> {
-        let seats = host.seats(group);
+    pub fn add_listed(&mut self, host: &Host, group: &GroupName, seats: &[Seat<'_>]) -> BTreeSet<u32> {
         let mut listed: BTreeSet<u32> = seats.iter().flat_map(|seat| host.tasks_in(seat)).collect();
         for &pid in &listed {
             if !self.processes.contains_key(&pid)
@@ -156,7 +155,8 @@ pub(crate) fn bring(
     let (mut moved, mut ended) = (0, BTreeSet::new());
     for _ in 0..MAX_PASSES {
         let mut membership = Membership::default();
-        let gone = membership.add_listed(performer.host(), &group);
+        let host = performer.host();
+        let gone = membership.add_listed(host, &group, &host.seats(&group));
         let target = Target { host: performer.host(), system: performer.system() };
         let outside = outsiders(target, &membership, &group, place);
         // one that ended since it was listed may have forked before

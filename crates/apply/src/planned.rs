@@ -1,12 +1,14 @@
 //! The plan for a layout on this machine as it is now: what `plan` decides from what is observed here, what earlier
 //! layouts in effect left, and the processes that have to follow their groups into further hierarchies. Only reads.
 
-use kernel::Hierarchy;
+use std::collections::{BTreeMap, BTreeSet};
+
+use kernel::{GroupName, Hierarchy, Host, Seat};
 use layout::Desired;
 use plan::{Action, Coverage, Lint, LintKind, Observed, People, Place, Plan, Problem, Step};
 use settings::{Facts, Version};
 use topology::Machine;
-use units::{CpuSet, hint::Command};
+use units::{CpuSet, group_path, hint::Command};
 
 use crate::{
     Earlier, Target,
@@ -91,6 +93,43 @@ fn freed(observed: &Observed, covered: &Coverage) -> Observed {
     freed
 }
 
+/// The directories of many groups, with few looks: some were seen before, and most hierarchies lack the groups' parent.
+struct Directories<'h> {
+    host: &'h Host,
+    observed: &'h Observed,
+    /// Does a group's parent exist, by hierarchy.
+    parents: Vec<BTreeMap<String, bool>>,
+}
+
+impl<'h> Directories<'h> {
+    fn new(host: &'h Host, observed: &'h Observed) -> Directories<'h> {
+        Directories { host, observed, parents: vec![BTreeMap::new(); host.hierarchies().len()] }
+    }
+
+    fn seats(&mut self, group: &GroupName) -> Vec<Seat<'h>> {
+        let host = self.host;
+        let seats = host.hierarchies().iter().map(|at| host.seat_in(at, group));
+        seats.filter(|seat| self.exists(seat)).collect()
+    }
+
+    fn exists(&mut self, seat: &Seat<'_>) -> bool {
+        let seen = self.observed.hierarchies.get(seat.at.id);
+        seen.is_some_and(|seen| seen.groups.contains_key(&seat.path))
+            || self.has_parent(seat) && self.host.kernel().exists(seat.at, &seat.path)
+    }
+
+    fn has_parent(&mut self, seat: &Seat<'_>) -> bool {
+        let Some(parent) = group_path::parent(&seat.path) else { return true };
+        let known = &mut self.parents[seat.at.id];
+        if let Some(exists) = known.get(parent) {
+            return *exists;
+        }
+        let exists = self.host.kernel().exists(seat.at, parent);
+        known.insert(parent.to_owned(), exists);
+        exists
+    }
+}
+
 /// How often a group's directories are read again whose processes end before they can be looked at.
 const LOOKS: usize = 64;
 
@@ -101,22 +140,21 @@ fn bring_processes(target: Target<'_>, desired: &Desired, observed: &Observed, p
         return;
     }
     let places = plan::places(desired, observed);
-    let exists = |group: &kernel::GroupName| !host.seats(group).is_empty();
-    let existing: Vec<_> = places.iter().filter(|(group, _)| exists(group)).collect();
+    let mut directories = Directories::new(host, observed);
+    let seats = places.iter().map(|(group, own)| (group, own, directories.seats(group)));
+    let existing: Vec<_> = seats.filter(|(.., seats)| !seats.is_empty()).collect();
     if existing.is_empty() {
         return;
     }
+    // v2 takes no process beside groups that have controllers
+    let on_v2 = places.iter().flat_map(|(_, own)| own).filter(|place| place.version == Version::V2);
+    let above = |place: &Place| group_path::ancestors(&place.path).map(str::to_owned).collect::<Vec<_>>();
+    let parents: BTreeSet<String> = on_v2.flat_map(above).collect();
     let mut membership = Membership::scan(host);
-    for (group, own_places) in existing {
-        let _ = (0..LOOKS).any(|_| membership.add_listed(host, group).is_empty());
+    for (group, own_places, seats) in existing {
+        let _ = (0..LOOKS).any(|_| membership.add_listed(host, group, &seats).is_empty());
         for place in own_places {
-            let prefix = format!("{}/", place.path);
-            let is_leaf = !places
-                .iter()
-                .flat_map(|(_, own)| own)
-                .any(|other| other.hierarchy == place.hierarchy && other.path.starts_with(&prefix));
-            // v2 takes no process beside groups that have controllers
-            if place.version == Version::V2 && !is_leaf {
+            if place.version == Version::V2 && parents.contains(&place.path) {
                 continue;
             }
             let at = &host.hierarchies()[place.hierarchy];
