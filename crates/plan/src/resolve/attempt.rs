@@ -4,10 +4,11 @@
 use units::{CpuSet, NodeSet};
 
 use super::{
-    choose::{Field, Load, choose},
+    choose::choose,
     claim::{Amount, Asked, Claim},
     cost::Wish,
     explain,
+    field::{Field, Load},
     ledger::Ledger,
     scope::{Scope, Settled, Start},
 };

@@ -6,35 +6,11 @@ use units::CpuSet;
 
 use super::{
     cost::{Wish, cost},
+    field::Field,
     landscape::Landscape,
     nodes::{Division, Rooms, even, packed, ways},
     offer::Offer,
 };
-
-/// What there is to choose from.
-#[derive(Clone, Copy)]
-pub(crate) struct Field<'f> {
-    /// CPUs that may be taken.
-    pub free: &'f CpuSet,
-    /// How many groups have each CPU already, by its number; for groups that share.
-    pub busy: &'f [u32],
-    /// What others have of each node.
-    pub load: &'f Load,
-}
-
-impl Field<'_> {
-    pub(super) fn busy(&self, cpu: usize) -> u32 {
-        self.busy.get(cpu).copied().unwrap_or(0)
-    }
-}
-
-/// What groups have of each node, by its position.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Load {
-    pub cpus: Vec<usize>,
-    /// In bytes, as far as it is said.
-    pub memory: Vec<u64>,
-}
 
 /// The best set of `wish.count` CPUs; `None` if there are not so many. Among sets of the same cost, the one that fewest
 /// groups have already: load never makes a set worse by its own wish.

@@ -3,7 +3,7 @@
 use units::CpuSet;
 
 use super::{
-    choose::{Field, Load},
+    field::{Field, Load},
     landscape::Landscape,
 };
 

@@ -7,6 +7,7 @@ mod claim;
 mod cost;
 mod describe;
 mod explain;
+mod field;
 mod landscape;
 mod ledger;
 mod memory;
@@ -15,6 +16,7 @@ mod numbers;
 mod offer;
 mod reserve;
 mod scope;
+mod settle;
 
 use std::collections::HashMap;
 

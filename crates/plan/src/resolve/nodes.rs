@@ -3,7 +3,12 @@
 use layout::Smt;
 use units::CpuSet;
 
-use super::{choose::Field, cost::Wish, landscape::Landscape, offer::Offer};
+use super::{
+    cost::Wish,
+    field::{Field, Round, rounds},
+    landscape::Landscape,
+    offer::Offer,
+};
 
 /// So many CPUs of these nodes, ascending.
 pub(super) type Division = Vec<(usize, usize)>;
@@ -142,26 +147,6 @@ pub(super) fn packed(
         }
     }
     (rest == 0).then(|| taken.into_iter().enumerate().filter(|(_, count)| *count > 0).collect())
-}
-
-/// What of cores is taken, one after the other.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Round {
-    /// Whole cores.
-    Whole,
-    /// One CPU of each.
-    One,
-    /// Whatever is there.
-    All,
-}
-
-/// Threads have a CPU of each core first, and siblings only when there are no more cores.
-pub(super) fn rounds(wish: &Wish, whole_first: bool) -> &'static [Round] {
-    match wish.smt {
-        Some(Smt::Threads) => &[Round::One, Round::All],
-        None if whole_first => &[Round::Whole, Round::All],
-        _ => &[Round::All],
-    }
 }
 
 fn near(wish: &Wish, node: usize) -> Vec<u32> {

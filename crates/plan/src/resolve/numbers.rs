@@ -9,10 +9,11 @@ use units::CpuSet;
 
 use super::{
     attempt::Attempt,
-    choose::{Field, choose},
+    choose::choose,
     claim::{Amount, Asked},
     cost::{Wish, distance_cost, is_nearest},
     explain,
+    field::Field,
     landscape::Landscape,
 };
 

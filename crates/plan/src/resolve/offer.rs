@@ -6,7 +6,11 @@ use std::cmp::Reverse;
 use layout::{Placement, Smt};
 use units::CpuSet;
 
-use super::{choose::Field, cost::Wish, landscape::Landscape, nodes::Round};
+use super::{
+    cost::Wish,
+    field::{Field, Round},
+    landscape::Landscape,
+};
 
 /// A core's free CPUs.
 struct Core {

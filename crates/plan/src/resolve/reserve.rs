@@ -5,9 +5,10 @@ use layout::{CpuDemand, Desired, Near, Placement};
 use units::CpuSet;
 
 use super::{
-    choose::{self, Field, Load},
+    choose,
     claim::{cpus, share},
     cost::Wish,
+    field::{Field, Load},
     landscape::Landscape,
 };
 use crate::Problem;
