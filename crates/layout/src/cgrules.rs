@@ -3,11 +3,12 @@
 
 use crate::desired::Desired;
 use crate::diagnostic::{Diagnostic, Report};
+use crate::matcher::{Matcher, Process, Who};
 use crate::merge::Draft;
 use crate::names::cut;
 use crate::pattern::{NamePattern, PatternError};
 use crate::people::Account;
-use crate::rule::{Controllers, Matcher, Process, Rule, Subsystem, Target, Who, no_controller};
+use crate::rule::{Controllers, Rule, Subsystem, Target, no_controller};
 use crate::source::{Places, Source};
 
 /// What a line looks like, for hints.

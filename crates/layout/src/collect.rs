@@ -7,7 +7,7 @@ use settings::{Found, Value, ValueError, Via};
 use units::NodeSet;
 
 use crate::demand::{CpuDemand, MemDemand};
-use crate::desired::{Assigned, Demands};
+use crate::desired::{Assigned, Demands, adds_up, part};
 use crate::diagnostic::{Diagnostic, Report};
 use crate::names::AnyMachine;
 use crate::origin::{Origin, Spanned};
@@ -139,18 +139,6 @@ impl Collector {
     }
 }
 
-/// Is each of its values one more, rather than another?
-pub(crate) fn adds_up(found: &Found) -> bool {
-    found.setting.name.starts_with("devices.")
-}
-
 fn these(nodes: NodeSet) -> Option<MemDemand> {
     (!nodes.is_empty()).then_some(MemDemand::These(nodes))
-}
-
-/// Which part of its setting a name stands for: the file's index where a setting has several, `None` for the whole.
-pub(crate) fn part(found: &Found) -> Option<usize> {
-    let Via::File { version, index } = found.via else { return None };
-    let names = found.side(version).binding().map_or(0, |binding| binding.names().len());
-    (names > 1).then_some(index)
 }

@@ -3,16 +3,16 @@
 
 use std::cmp::Reverse;
 
-use settings::Found;
 use settings::GroupName;
+use settings::{Found, Via};
 use units::{Bytes, Limit};
 
 use crate::demand::{CpuDemand, MemDemand, MemoryAmount, Placement, Pool, Smt};
-use crate::merge::depth;
+use crate::matcher::Matcher;
 use crate::origin::{Origin, Spanned};
 use crate::pattern::NamePattern;
 use crate::people::Person;
-use crate::rule::{Controllers, Matcher, Rule, Subsystem, Target};
+use crate::rule::{Controllers, Rule, Subsystem, Target};
 
 /// The largest number a process can have (`PID_MAX_LIMIT` in `linux/threads.h`).
 pub(crate) const LARGEST_PID: u32 = 4_194_304;
@@ -291,4 +291,29 @@ fn forget<T>(spanned: &mut Option<Spanned<T>>, nowhere: &Origin) {
     if let Some(spanned) = spanned {
         spanned.origin = nowhere.clone();
     }
+}
+
+/// How many groups a group is in; the root is in none, and all others in it.
+pub(crate) fn depth(name: &GroupName) -> usize {
+    if *name == GroupName::root() { 0 } else { name.path().split('/').count() }
+}
+
+/// Is each of its values one more, rather than another?
+pub(crate) fn adds_up(found: &Found) -> bool {
+    found.setting.name.starts_with("devices.")
+}
+
+/// Which part of its setting a name stands for: the file's index where a setting has several, `None` for the whole.
+pub(crate) fn part(found: &Found) -> Option<usize> {
+    let Via::File { version, index } = found.via else { return None };
+    let names = found.side(version).binding().map_or(0, |binding| binding.names().len());
+    (names > 1).then_some(index)
+}
+
+/// Do two names speak of the same setting, or of the same part of it?
+pub(crate) fn same(one: &Assigned, other: &Assigned) -> bool {
+    let (one, other) = (&one.found, &other.found);
+    let parts = (part(one), part(other));
+    let overlap = parts.0 == parts.1 || parts.0.is_none() || parts.1.is_none();
+    overlap && one.setting.name == other.setting.name && one.size == other.size
 }

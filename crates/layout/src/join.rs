@@ -1,10 +1,8 @@
 //! What two of libcgroup's files say of one group, as one: the settings of both, and of what both say, the later one,
 //! with a warning.
 
-use crate::collect::adds_up;
-use crate::desired::{Assigned, Demands, Template};
+use crate::desired::{Assigned, Demands, Template, adds_up, same};
 use crate::diagnostic::{Diagnostic, Report};
-use crate::merge::same;
 use crate::needs::needed;
 use crate::origin::{Origin, Spanned};
 use crate::people::Person;

@@ -7,9 +7,10 @@ mod diagnostic;
 mod origin;
 mod source;
 
-mod condition;
 mod demand;
 mod desired;
+mod glob;
+mod matcher;
 mod pattern;
 mod people;
 mod rule;
@@ -37,7 +38,6 @@ mod verify;
 mod docs;
 mod schema;
 
-pub use condition::{Condition, Expression, Glob};
 pub use demand::{CpuAmount, CpuDemand, CpuSpec, MemDemand, MemoryAmount, Near, Placement, Pool, Smt};
 pub use desired::{
     Assertions, Assigned, Defaults, Demands, Desired, Expected, Group, Keep, Mount, Reserve, Systemd,
@@ -46,11 +46,13 @@ pub use desired::{
 pub use diagnostic::{Diagnostic, Severity, render};
 pub use docs::markdown;
 pub use export::{Export, cgconfig_word, cgset_line, to_cgconfig, to_cgrules, to_cgset, to_toml};
+pub use glob::{Expression, Glob};
+pub use matcher::{Condition, Matcher, Process, Who};
 pub use origin::{Origin, Spanned};
 pub use pattern::{Code, NamePattern, Part, PatternError};
 pub use people::{Account, Mode, Person};
 pub use reading::{Grammar, Reading, read, read_cgconfig, read_cgconfigs, read_cgrules, read_toml};
-pub use rule::{Controllers, Matcher, Process, Rule, Subsystem, Target, Who};
+pub use rule::{Controllers, Rule, Subsystem, Target};
 pub use schema::schema;
 pub use source::Source;
 pub use toml_file::toml_table;

@@ -6,9 +6,8 @@ use std::collections::hash_map::Entry;
 
 use settings::GroupName;
 
-use crate::collect::part;
 use crate::demand::CpuDemand;
-use crate::desired::{Assigned, Defaults, Demands, Desired, Mount};
+use crate::desired::{Assigned, Defaults, Demands, Desired, Mount, depth, same};
 use crate::diagnostic::{Diagnostic, Report};
 use crate::join;
 use crate::origin::Origin;
@@ -89,11 +88,6 @@ pub(crate) fn merge(drafts: Vec<Draft>, report: &mut Report) -> Desired {
     whole
 }
 
-/// How many groups a group is in; the root is in none, and all others in it.
-pub(crate) fn depth(name: &GroupName) -> usize {
-    if *name == GroupName::root() { 0 } else { name.path().split('/').count() }
-}
-
 /// What was given so far: where first, whether it may be joined, and its index.
 struct Seen<K>(HashMap<K, (Origin, bool, usize)>);
 
@@ -159,12 +153,4 @@ fn give(defaults: &Defaults, demands: &mut Demands) {
     let unsaid = |default: &&Assigned| demands.settings.iter().all(|own| !same(own, default));
     let given: Vec<Assigned> = defaults.settings.iter().filter(unsaid).cloned().collect();
     demands.settings.splice(0..0, given);
-}
-
-/// Do two names speak of the same setting, or of the same part of it?
-pub(crate) fn same(one: &Assigned, other: &Assigned) -> bool {
-    let (one, other) = (&one.found, &other.found);
-    let parts = (part(one), part(other));
-    let overlap = parts.0 == parts.1 || parts.0.is_none() || parts.1.is_none();
-    overlap && one.setting.name == other.setting.name && one.size == other.size
 }

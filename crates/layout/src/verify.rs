@@ -4,13 +4,13 @@ use std::collections::HashSet;
 
 use units::Bytes;
 
-use crate::condition::like;
 use crate::desired::{Assertions, Demands, Desired, Expected};
 use crate::diagnostic::Diagnostic;
+use crate::glob::like;
+use crate::matcher::{Matcher, Who};
 use crate::names::cut;
 use crate::origin::{Origin, Spanned};
 use crate::people::{Account, Person};
-use crate::rule::{Matcher, Who};
 
 /// What is known of a machine. What is not known is not held against it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

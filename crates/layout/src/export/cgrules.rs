@@ -6,7 +6,8 @@ use super::Export;
 use super::writes::comment;
 use crate::desired::Desired;
 use crate::diagnostic::Diagnostic;
-use crate::rule::{Controllers, Process, Rule};
+use crate::matcher::Process;
+use crate::rule::{Controllers, Rule};
 
 /// All rules as lines of cgrules.conf, the groups' own behind the others.
 pub fn to_cgrules(desired: &Desired) -> Export {

@@ -1,10 +1,25 @@
-//! What else a process must be like, as keys of our own TOML.
+//! What a process must match, as keys of our own TOML.
 
-use super::toml::{Pairs, array, key, matcher_pairs, table, text};
-use crate::condition::Condition;
-use crate::rule::Matcher;
+use super::pairs::{Pairs, account, array, key, table, text};
+use crate::matcher::{Condition, Matcher, Who};
 
-pub(super) fn condition_pairs(matcher: &Matcher, pairs: &mut Pairs) {
+pub(super) fn matcher_pairs(matcher: &Matcher) -> Pairs {
+    let mut pairs = Pairs::new();
+    match &matcher.who {
+        Who::User(user) => pairs.push(("user", account(user))),
+        Who::GroupMember(group) => pairs.push(("group", account(group))),
+        Who::Anyone if matcher.process.is_none() && matcher.also.is_empty() => {
+            pairs.push(("user", text("*")))
+        }
+        Who::Anyone => {}
+    }
+    pairs.extend(matcher.process.as_ref().map(|process| ("process", text(&process.to_string()))));
+    condition_pairs(matcher, &mut pairs);
+    pairs.extend(matcher.strict.then(|| ("strict", "true".to_owned())));
+    pairs
+}
+
+fn condition_pairs(matcher: &Matcher, pairs: &mut Pairs) {
     let mut variables = Vec::new();
     for condition in &matcher.also {
         pairs.push(match condition {

@@ -4,6 +4,7 @@ mod cgconfig;
 mod cgrules;
 mod cgset;
 mod conditions;
+mod pairs;
 mod toml;
 mod writes;
 

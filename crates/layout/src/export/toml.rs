@@ -3,15 +3,15 @@
 use std::fmt::Write as _;
 
 use settings::{Fidelity, Side, Version, Via};
-use toml_writer::TomlWrite as _;
 use units::Limit;
 
-use super::conditions::condition_pairs;
+use super::conditions::matcher_pairs;
+use super::pairs::{Pairs, account, array, key, table, text};
 use crate::demand::{CpuAmount, CpuDemand, CpuSpec, MemDemand, MemoryAmount, Near, Placement, Pool, Smt};
 use crate::desired::{Assigned, Defaults, Demands, Desired, Expected, Keep};
 use crate::origin::Spanned;
-use crate::people::{Account, Person};
-use crate::rule::{Controllers, Matcher, Rule, Subsystem, Target, Who};
+use crate::people::Person;
+use crate::rule::{Controllers, Rule, Subsystem, Target};
 
 /// What is desired as a layout file; read again, it is the same.
 pub fn to_toml(desired: &Desired) -> String {
@@ -50,9 +50,6 @@ pub fn to_toml(desired: &Desired) -> String {
 struct Writer {
     text: String,
 }
-
-/// Keys with their values, as TOML.
-pub(super) type Pairs = Vec<(&'static str, String)>;
 
 impl Writer {
     fn header(&mut self, name: &str) {
@@ -228,37 +225,11 @@ fn note(assigned: &Assigned) -> Option<String> {
     }
 }
 
-pub(super) fn text(text: &str) -> String {
-    let mut out = String::new();
-    let _ = out.value(text); // a String takes everything
-    out
-}
-
-pub(super) fn key(name: &str) -> String {
-    let mut out = String::new();
-    let _ = out.key(name);
-    out
-}
-
 /// A setting's value: as a number where it reads back as the same text.
 fn value(value: &str) -> String {
     match value.parse::<i64>() {
         Ok(number) if number.to_string() == value => value.to_owned(),
         _ => text(value),
-    }
-}
-
-pub(super) fn array(values: &[String]) -> String {
-    format!("[{}]", values.join(", "))
-}
-
-pub(super) fn table(pairs: &Pairs) -> String {
-    match pairs.as_slice() {
-        [] => "{}".to_owned(),
-        pairs => {
-            let pairs: Vec<String> = pairs.iter().map(|(key, value)| format!("{key} = {value}")).collect();
-            format!("{{ {} }}", pairs.join(", "))
-        }
     }
 }
 
@@ -346,13 +317,6 @@ fn mems(demand: &MemDemand) -> String {
     }
 }
 
-fn account(account: &Account) -> String {
-    match account {
-        Account::Name(name) => text(name),
-        Account::Id(id) => id.to_string(),
-    }
-}
-
 fn person(person: &Person) -> String {
     let mut pairs = Pairs::new();
     pairs.extend(person.user.as_ref().map(|user| ("user", account(user))));
@@ -360,22 +324,6 @@ fn person(person: &Person) -> String {
     pairs.extend(person.mode.map(|mode| ("mode", text(&mode.to_string()))));
     pairs.extend(person.directory_mode.map(|mode| ("directory_mode", text(&mode.to_string()))));
     table(&pairs)
-}
-
-pub(super) fn matcher_pairs(matcher: &Matcher) -> Pairs {
-    let mut pairs = Pairs::new();
-    match &matcher.who {
-        Who::User(user) => pairs.push(("user", account(user))),
-        Who::GroupMember(group) => pairs.push(("group", account(group))),
-        Who::Anyone if matcher.process.is_none() && matcher.also.is_empty() => {
-            pairs.push(("user", text("*")))
-        }
-        Who::Anyone => {}
-    }
-    pairs.extend(matcher.process.as_ref().map(|process| ("process", text(&process.to_string()))));
-    condition_pairs(matcher, &mut pairs);
-    pairs.extend(matcher.strict.then(|| ("strict", "true".to_owned())));
-    pairs
 }
 
 fn controller_list(controllers: &Controllers) -> Option<String> {

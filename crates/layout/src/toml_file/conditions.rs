@@ -3,10 +3,10 @@
 use toml::de::DeValue;
 
 use super::{Reader, Value, entries};
-use crate::condition::{Condition, Expression, Glob};
+use crate::glob::{Expression, Glob};
 use crate::keys;
+use crate::matcher::{Condition, Matcher};
 use crate::names::cut;
-use crate::rule::Matcher;
 
 impl Reader<'_> {
     /// The conditions of one key, if it is such a key.

@@ -8,10 +8,11 @@ use crate::collect::{Collector, Twice};
 use crate::desired::{Defaults, Group, Keep, Template};
 use crate::diagnostic::Diagnostic;
 use crate::keys::{self, Key};
+use crate::matcher::Matcher;
 use crate::names::cut;
 use crate::origin::{Origin, Spanned};
 use crate::pattern::{NamePattern, PatternError};
-use crate::rule::{Matcher, Subsystem};
+use crate::rule::Subsystem;
 
 const KEEPS: [(&str, Keep); 3] = [("repair", Keep::Repair), ("report", Keep::Report), ("off", Keep::Off)];
 

@@ -3,13 +3,13 @@
 use toml::de::DeValue;
 
 use super::{Name, Reader, Value};
-use crate::condition::Condition;
 use crate::diagnostic::Diagnostic;
 use crate::keys::{self, Key};
+use crate::matcher::{Condition, Matcher, Process, Who};
 use crate::names::cut;
 use crate::origin::{Origin, Spanned};
 use crate::people::{Account, Mode, Person};
-use crate::rule::{Controllers, Matcher, Process, Rule, Target, Who};
+use crate::rule::{Controllers, Rule, Target};
 
 type Entry<'v, 'i> = (&'v Name<'i>, &'v Value<'i>);
 

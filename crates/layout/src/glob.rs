@@ -1,39 +1,6 @@
-//! What a rule may ask of a process beyond its user and program: its command line, its relatives, where it is, what it
-//! was started with; and how such conditions are joined.
+//! Texts with stars and regular expressions, which conditions compare with.
 
 use std::fmt;
-
-use crate::rule::{Matcher, Process};
-
-/// Something that must hold of a process.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Condition {
-    /// Its command line, words parted by spaces, holds this.
-    Command(Expression),
-    /// Its parent runs this program.
-    Parent(Process),
-    /// One of those that it descends from runs this program.
-    Ancestor(Process),
-    /// The leader of its session (setsid(2)) runs this program.
-    Session(Process),
-    /// It is in such a unit of systemd (`session-*.scope`).
-    Unit(Glob),
-    /// It is in a container of such a number, or name where the container is named.
-    Container(Glob),
-    /// Its environment had this variable when the program began.
-    Environment {
-        /// The variable.
-        name: String,
-        /// What it must be like.
-        value: Glob,
-    },
-    /// It is in such a group in one of the hierarchies; with a slash before it, from the hierarchy's root.
-    Present(Glob),
-    /// One of these fits; never empty.
-    Any(Vec<Matcher>),
-    /// None of these fits; never empty.
-    Not(Vec<Matcher>),
-}
 
 /// A text in which `*` stands for any text, also none.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -44,22 +11,6 @@ pub struct Glob(String);
 pub struct Expression {
     text: String,
     regex: regex_lite::Regex,
-}
-
-impl Condition {
-    /// The matchers that it is made of.
-    pub fn inner(&self) -> &[Matcher] {
-        match self {
-            Condition::Any(inner) | Condition::Not(inner) => inner,
-            _ => &[],
-        }
-    }
-
-    /// Does it, or one that it is made of, ask what is known only once the program runs?
-    pub(crate) fn is_of_running(&self) -> bool {
-        let own = matches!(self, Condition::Command(_) | Condition::Environment { .. });
-        own || self.inner().iter().flat_map(|matcher| &matcher.also).any(Condition::is_of_running)
-    }
 }
 
 impl Glob {
