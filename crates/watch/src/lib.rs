@@ -53,6 +53,7 @@ pub use members::{Members, complete, members};
 pub use per_cpu::PerCpu;
 pub use perf::Perf;
 pub use rates::{Figure, FigureUnit, Window};
+pub use rows::Groups;
 pub use sample::{Column, Columns, Parts, Reading, Sample, Table, Times};
-pub use sampler::{Groups, Options, Sampler};
+pub use sampler::{Options, Sampler};
 pub use tasks::{Scheduled, Task, tasks};

@@ -14,9 +14,20 @@ use crate::{
     files::{Buffer, Files},
     parse::{self, Context},
     sample::Cells,
-    sampler::Groups,
     sources::{GroupFile, Role},
 };
+
+/// Which groups are sampled.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Groups {
+    /// Those below the place where our groups live.
+    #[default]
+    Ours,
+    /// All in every hierarchy.
+    All,
+    /// These and those below them.
+    Named(Vec<GroupName>),
+}
 
 /// A group's directory in each hierarchy, by position.
 type Seats = Vec<Option<String>>;

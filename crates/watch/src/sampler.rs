@@ -4,7 +4,7 @@
 
 use std::{sync::Arc, time::SystemTime};
 
-use kernel::{Error, GroupName, Host};
+use kernel::{Error, Host};
 use settings::DeviceNumber;
 
 use crate::{
@@ -15,7 +15,7 @@ use crate::{
     group_fields::GROUP_FIELDS,
     machine_fields::MACHINE_FIELDS,
     parse::{self, Context},
-    rows::{Reader, Row, rows_of},
+    rows::{Groups, Reader, Row, rows_of},
     sample::{Columns, Parts, Sample, Table},
     sources::{GroupFiles, MachineFile, group_files, machine_files, pace_of, parts},
 };
@@ -29,18 +29,6 @@ const SELDOM: u64 = 6;
 /// Of more groups than this the slow figures are not read with one sample: 1,000 groups would cost more than a
 /// fiftieth of a CPU otherwise, or nearly so.
 const SLOW_AT_ONCE: usize = 25;
-
-/// Which groups are sampled.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub enum Groups {
-    /// Those below the place where our groups live.
-    #[default]
-    Ours,
-    /// All in every hierarchy.
-    All,
-    /// These and those below them.
-    Named(Vec<GroupName>),
-}
 
 /// What is sampled and how often.
 #[derive(Debug, Clone, PartialEq, Eq)]

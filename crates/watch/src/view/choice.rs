@@ -9,7 +9,7 @@ use crate::{
     rates::FigureUnit,
 };
 
-use super::{derived::Derived, picture::Measure};
+use super::{cell::Measure, derived::Derived};
 
 /// What a machine's field is told apart by from a group's.
 const MACHINE: &str = "machine.";

@@ -1,7 +1,10 @@
 //! Pictures as comma-separated values (RFC 4180): a line per group and moment, and one with an empty group for the
 //! machine. Columns are those of the first picture: a file has one heading.
 
-use super::picture::{Heading, Picture, Value};
+use super::{
+    cell::Value,
+    picture::{Heading, Picture},
+};
 
 /// What was written so far of a file.
 #[derive(Debug, Default)]
@@ -92,7 +95,7 @@ mod tests {
     use super::*;
     use crate::{
         rates::FigureUnit,
-        view::picture::{Measure, Row},
+        view::cell::{Measure, Row},
     };
 
     fn picture(names: &[&str], groups: &[(&str, &[Value])]) -> Picture {

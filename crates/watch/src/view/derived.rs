@@ -5,7 +5,7 @@ use crate::{
     sample::{Reading, Sample},
 };
 
-use super::{order::parent, picture::Value};
+use super::{cell::Value, order::parent};
 
 /// A figure made of several fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use units::group_path;
 
-use super::picture::{Row, Value};
+use super::cell::{Row, Value};
 
 /// The group above, by name; `None` above the first part.
 pub fn parent(group: &str) -> Option<&str> {

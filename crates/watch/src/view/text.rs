@@ -7,7 +7,10 @@ use units::printable;
 
 use crate::{field::Unit, rates::FigureUnit};
 
-use super::picture::{Heading, Measure, Picture, Value};
+use super::{
+    cell::{Measure, Value},
+    picture::{Heading, Picture},
+};
 
 /// A beat that is less late than this is told by nobody.
 const TOLD: Duration = Duration::from_millis(100);
@@ -151,7 +154,7 @@ fn few_digits(number: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::view::picture::Row;
+    use crate::view::cell::Row;
 
     #[test]
     fn numbers_are_written_with_their_units() {

@@ -5,8 +5,8 @@ use units::{Limit, shell_quote};
 use super::{
     advice::Advice,
     answer::{Cause, Effect, Kind, Known, Lost, Number, count},
+    blocked::{refault_part, slept},
     facts::{DeviceFacts, Facts, Level, Throttle},
-    memory::refault_part,
     thresholds::{AT_IO_LIMIT, LEAST_MET, MET_IO_LIMIT},
     words::{percent, plural, set, size, subject, time, whose},
 };
@@ -89,17 +89,7 @@ fn elsewhere(facts: &Facts, lost: Lost) -> Vec<Cause> {
         .collect()
 }
 
-/// Time waited for I/O of any kind. A task that v1 froze is in the same state as one that waits for a disk.
-pub(crate) fn slept(facts: &Facts) -> Option<Lost> {
-    let is_frozen = facts.levels.iter().any(|level| level.frozen.0 || level.frozen.1);
-    match (facts.io.pressure, facts.io.blocked.filter(|_| !is_frozen)) {
-        (Some(time), _) => Some(Lost::new(time, Known::Measured)),
-        (None, Some(time)) => Some(Lost::new(time, Known::Sampled)),
-        (None, None) => None,
-    }
-}
-
-/// The same without what was read again for want of memory, which is memory's.
+/// Time waited for I/O, without what was read again for want of memory, which is memory's.
 fn waited(facts: &Facts) -> Option<Lost> {
     slept(facts).map(|lost| Lost { seconds: lost.seconds * (1.0 - refault_part(facts)), ..lost })
 }

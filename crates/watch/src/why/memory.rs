@@ -8,14 +8,13 @@ use units::Limit;
 
 use super::{
     answer::{Cause, Effect, Kind, Known, Lost, Number, bytes, count, seconds},
+    blocked::{PAGE, refault_part, slept},
     facts::{Facts, Level, MemoryFacts},
-    io,
     thresholds::{AT_MEMSW_LIMIT, LEAST_REMOTE},
     words::{half_more, percent, plural, set, size, subject, time, whose},
 };
 use crate::FigureUnit;
 
-const PAGE: u64 = 4096;
 /// The distance of a node from itself (ACPI SLIT).
 const LOCAL: u32 = 10;
 
@@ -139,23 +138,11 @@ fn pressure(facts: &Facts) -> Option<Lost> {
     let counted = memory.pressure.map(|time| Lost::new(time, Known::Measured)).or(bound);
     // The kernel counts pages that come again as pressure only if they were in use when they were taken: what was waited
     // for the others is I/O to it.
-    let again = io::slept(facts).map(|lost| Lost { seconds: lost.seconds * refault_part(facts), ..lost });
+    let again = slept(facts).map(|lost| Lost { seconds: lost.seconds * refault_part(facts), ..lost });
     match (counted, again) {
         (Some(counted), Some(again)) if counted.counted() < again.counted() => Some(again),
         (counted, again) => counted.or(again),
     }
-}
-
-/// The part of what the group read that it had to read again.
-///
-/// The kernel forgets dropped pages where it has many for the group's size, or takes the group for smaller than it is, as
-/// it does for the first seconds (seen: every second page). What was forgotten is taken to come again as what was not, but
-/// not to be more than that, as it may be others'.
-pub(crate) fn refault_part(facts: &Facts) -> f64 {
-    let read: u64 = facts.io.devices.iter().map(|device| device.rbytes).sum();
-    let counted = facts.memory.refaults_file + facts.memory.refaults_anon;
-    let again = counted.saturating_add(facts.memory.forgotten.min(counted)).saturating_mul(PAGE);
-    if again == 0 { 0.0 } else { (again as f64 / read.max(1) as f64).min(1.0) }
 }
 
 fn waited(facts: &Facts) -> Vec<Cause> {

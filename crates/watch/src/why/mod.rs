@@ -18,8 +18,10 @@ mod facts;
 
 mod advice;
 mod answer;
+mod blocked;
 mod cpu;
 mod io;
+mod judge;
 mod memory;
 mod stopped;
 mod thresholds;
@@ -32,9 +34,10 @@ mod scan;
 #[cfg(test)]
 mod tests;
 
-pub use answer::{Answer, Cause, Choice, Effect, Kind, Known, Lost, Note, Number, why};
+pub use answer::{Answer, Cause, Choice, Effect, Kind, Known, Lost, Note, Number};
 pub use facts::{
     Busiest, CpuFacts, DeviceFacts, Facts, InvalidPartition, IoFacts, Level, MemoryFacts, NodeFacts, Other,
     Quota, RealtimeFacts, Throttle,
 };
 pub use gather::{gather, gather_while};
+pub use judge::why;
