@@ -3,10 +3,8 @@
 use settings::Controller::Core;
 
 use crate::{
-    files::{File, file},
     numbers,
-    state::{Place, State},
-    tasks::Scope,
+    state::{File, Place, Scope, State, file},
 };
 
 pub(super) const FILES: &[File] = &[

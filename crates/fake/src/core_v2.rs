@@ -9,10 +9,8 @@ use settings::{
 
 use crate::{
     core_v1::lines,
-    files::{self, File, file},
-    numbers,
-    state::{Place, State, Task},
-    tasks::Scope,
+    files, numbers,
+    state::{File, Place, Scope, State, Task, file},
 };
 
 /// The controllers that divide a threaded subtree among threads.
@@ -77,14 +75,6 @@ fn available<'s>(state: &'s State, place: &Place) -> Vec<&'s str> {
 fn enabled<'s>(state: &'s State, place: &Place) -> Vec<&'s str> {
     let value = state.value(place, "cgroup.subtree_control");
     KNOWN.into_iter().filter(|name| value.split(' ').any(|word| word == *name)).collect()
-}
-
-/// Does the group hand the controller to its children?
-pub(super) fn enables(state: &State, place: &Place, controller: Controller) -> bool {
-    // asked for every file of every group: without a list of all
-    let value = state.group(place).and_then(|group| group.values.get("cgroup.subtree_control"));
-    let is_on = |name| value.is_some_and(|value| value.split(' ').any(|word| word == name));
-    controller.name(Version::V2).is_some_and(is_on)
 }
 
 fn control(state: &mut State, place: &Place, file: &'static File, text: &str) -> Result<(), Errno> {
@@ -322,6 +312,8 @@ fn stat(state: &State, place: &Place, _: &'static File) -> Result<String, Errno>
 
 /// The nearest group upward that `cpuset` was handed to; the root otherwise.
 pub(super) fn nearest_with_cpuset(state: &State, place: &Place) -> Place {
-    let has = |place: &Place| place.parent().is_none_or(|parent| enables(state, &parent, Controller::Cpuset));
+    let has = |place: &Place| {
+        place.parent().is_none_or(|parent| files::enables(state, &parent, Controller::Cpuset))
+    };
     place.upward().find(has).unwrap_or_else(|| Place::new(place.tree, ""))
 }

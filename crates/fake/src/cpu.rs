@@ -8,9 +8,8 @@ use settings::{
 };
 
 use crate::{
-    files::{self, File, file},
-    numbers,
-    state::{Place, State},
+    files, numbers,
+    state::{File, Place, State, file},
 };
 
 const SHARES: [u64; 2] = [2, 262_144];

@@ -7,9 +7,8 @@ use units::CpuSet;
 
 use crate::{
     core_v1::any_number_as_flag,
-    files::{File, file},
     numbers,
-    state::{Place, State},
+    state::{File, Place, State, file},
 };
 
 /// Node numbers end here on any machine (`MAX_NUMNODES`).

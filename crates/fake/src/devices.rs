@@ -5,10 +5,7 @@ use devices::{DeviceAccess, Forbidden, Verb, rule};
 use rustix::io::Errno;
 use settings::Controller::Devices;
 
-use crate::{
-    files::{File, file},
-    state::{Place, State},
-};
+use crate::state::{File, Place, State, file};
 
 const LIST: &str = "devices.list";
 

@@ -6,19 +6,14 @@ use rustix::io::Errno;
 use units::CpuSet;
 
 use crate::{
-    cpuset_v2::{
-        NO_CPUS, NOT_EXCLUSIVE, REASON, cpus, granted, is_partition, is_valid_partition, lacks_cpus,
-        lacks_parent, own, review_children,
-    },
-    files::File,
     numbers,
-    state::{Place, State},
+    partitions::{
+        EXCLUSIVE, NEITHER, NO_CPUS, NOT_EXCLUSIVE, REASON, UNSAID, cpus, granted, is_partition,
+        is_valid_partition, lacks_cpus, lacks_parent, own, review_children,
+    },
+    state::{File, Place, State},
 };
 
-pub(super) const EXCLUSIVE: &str = "cpuset.cpus.exclusive";
-/// An invalid partition's reason where the kernel gives none.
-pub(super) const UNSAID: &str = "-";
-pub(super) const EMPTY: &str = "cpuset.cpus and cpuset.cpus.exclusive are empty";
 const NONE_LEFT: &str = "Invalid cpu list in cpuset.cpus.exclusive";
 
 fn exclusive(state: &State, place: &Place) -> CpuSet {
@@ -128,7 +123,7 @@ pub(super) fn set_partition(
     let reason = match kind {
         "member" => None,
         _ if valid => None,
-        _ if own(state, place).is_empty() => Some(EMPTY),
+        _ if own(state, place).is_empty() => Some(NEITHER),
         _ if overlaps(state, place, &own(state, place)) => Some(NOT_EXCLUSIVE),
         _ => match lacks_parent(state, place) {
             None => lacks_cpus(state, place),

@@ -4,10 +4,7 @@
 use rustix::io::Errno;
 use settings::{Controller::Freezer, Version};
 
-use crate::{
-    files::{File, file},
-    state::{Place, State},
-};
+use crate::state::{File, Place, State, file};
 
 pub(super) const FILES: &[File] = &[
     file("freezer.state", Freezer, "THAWED").reads(state_word).writes(write),

@@ -4,9 +4,8 @@ use rustix::io::Errno;
 use settings::Controller::Io;
 
 use crate::{
-    files::{File, file},
     numbers,
-    state::{Place, State},
+    state::{File, Place, State, file},
 };
 
 /// The machine's disk, a whole one; it has no I/O scheduler that knows weights.

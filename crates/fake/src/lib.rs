@@ -6,7 +6,7 @@
 mod state; // what it remembers
 mod worlds; // how it starts
 
-mod files; // from a file's name to what it does
+mod files; // is a file there, and who may do what with it
 mod groups; // directories
 mod look; // what a test reads of it at once
 mod numbers; // how written text is read
@@ -22,8 +22,11 @@ mod exclusive;
 mod freezer;
 mod io;
 mod memory;
+mod partitions;
 mod pids;
 mod realtime;
+
+mod tables; // all files
 
 #[cfg(test)]
 mod tests;

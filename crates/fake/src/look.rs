@@ -66,7 +66,7 @@ impl Fake {
 fn values(state: &State, place: &Place) -> Values {
     let written = state.group(place).into_iter().flat_map(|group| &group.values);
     let set = written.filter(|(name, text)| {
-        files::is_set(state, place, name) && files::initial(state, place, name) != Some(text.as_str())
+        files::is_set(state, place, name) && state.initial(place, name) != Some(text.as_str())
     });
     let mut all: Values = set.map(|(name, text)| ((*name).to_owned(), text.clone())).collect();
     // no line is shown for a device without a limit

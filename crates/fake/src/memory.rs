@@ -5,9 +5,9 @@ use rustix::io::Errno;
 use settings::{Controller::Memory, Version};
 
 use crate::{
-    files::{self, File, file},
+    files,
     numbers::{self, MAX_PAGES, PAGE},
-    state::{Place, State},
+    state::{File, Place, State, file},
 };
 
 const LIMIT: &str = "memory.limit_in_bytes";

@@ -4,9 +4,8 @@ use rustix::io::Errno;
 use settings::Controller::Pids;
 
 use crate::{
-    files::{self, File, file},
-    numbers,
-    state::{Place, State},
+    files, numbers,
+    state::{File, Place, State, file},
 };
 
 /// `PIDS_MAX` less one.

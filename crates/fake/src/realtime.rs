@@ -5,9 +5,8 @@ use rustix::io::Errno;
 use settings::{Controller::Cpu, Version};
 
 use crate::{
-    files::{File, file},
     numbers,
-    state::{Place, State, Task},
+    state::{File, Place, State, Task, file},
 };
 
 const RUNTIME: &str = "cpu.rt_runtime_us";

@@ -6,16 +6,17 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use settings::Version;
+use rustix::io::Errno;
+use settings::{Controller, Version};
 use units::{CpuSet, group_path};
 
 use kernel::{Hierarchy, Process};
 
-use crate::files;
-
 /// Everything behind one fake's lock.
 #[derive(Debug, Clone)]
 pub(super) struct State {
+    /// The files of groups, by version.
+    pub tables: fn(Version) -> &'static [&'static [File]],
     pub trees: Vec<Tree>,
     /// Processes and threads by number, zombies not among them.
     pub tasks: BTreeMap<u32, Task>,
@@ -117,6 +118,125 @@ impl Place {
     }
 }
 
+/// What one write to a task file moves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Scope {
+    /// The process with all its threads.
+    Process,
+    /// The one thread.
+    Thread,
+}
+
+pub(super) type Read = fn(&State, &Place, &'static File) -> Result<String, Errno>;
+pub(super) type Write = fn(&mut State, &Place, &'static File, &str) -> Result<(), Errno>;
+
+/// Which groups have the file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Where {
+    Everywhere,
+    BelowRoot,
+    RootOnly,
+}
+
+/// A row of a table.
+#[derive(Debug)]
+pub(super) struct File {
+    pub name: &'static str,
+    pub controller: Controller,
+    pub place: Where,
+    /// What it holds in a new group, without the newline at its end.
+    pub initial: &'static str,
+    pub mode: u32,
+    pub read: Option<Read>,
+    pub write: Option<Write>,
+    /// Whether this kernel has it.
+    pub built: fn(&State) -> bool,
+    /// It only tells what the kernel counted.
+    pub counter: bool,
+}
+
+/// A file below the root that can be read and shows what it holds.
+pub(super) const fn file(name: &'static str, controller: Controller, initial: &'static str) -> File {
+    File {
+        name,
+        controller,
+        place: Where::BelowRoot,
+        initial,
+        mode: 0o444,
+        read: Some(line),
+        write: None,
+        built: |_| true,
+        counter: true,
+    }
+}
+
+impl File {
+    /// What reading it gives, where that is not just what was written.
+    pub const fn reads(mut self, read: Read) -> File {
+        self.read = Some(read);
+        self.counter = false;
+        self
+    }
+
+    /// What it reads like comes from what the kernel counted.
+    pub const fn counted(mut self) -> File {
+        self.counter = true;
+        self
+    }
+
+    /// What writing it does.
+    pub const fn writes(mut self, write: Write) -> File {
+        self.write = Some(write);
+        self.mode = 0o644;
+        self.counter = false;
+        self
+    }
+
+    /// It exists in real groups and can be read, but what a write does is not modelled: refused loudly.
+    pub const fn unmodelled(self) -> File {
+        self.writes(|_, _, _, _| Err(Errno::OPNOTSUPP))
+    }
+
+    /// Reading is refused.
+    pub const fn write_only(mut self) -> File {
+        self.read = None;
+        self.mode = 0o200;
+        self
+    }
+
+    /// The root group has it, too.
+    pub const fn everywhere(mut self) -> File {
+        self.place = Where::Everywhere;
+        self
+    }
+
+    /// Only some kernels have it.
+    pub const fn if_built(mut self, built: fn(&State) -> bool) -> File {
+        self.built = built;
+        self
+    }
+
+    pub fn is_counter(&self) -> bool {
+        self.counter
+    }
+
+    /// Does every group have it, whatever controllers it has?
+    pub fn is_core(&self) -> bool {
+        self.controller == Controller::Core
+    }
+
+    /// Only the root group has it.
+    pub const fn root_only(mut self) -> File {
+        self.place = Where::RootOnly;
+        self
+    }
+}
+
+/// The line that a file holds.
+fn line(state: &State, place: &Place, file: &'static File) -> Result<String, Errno> {
+    Ok(format!("{}\n", state.value(place, file.name)))
+}
+
 impl State {
     pub fn version(&self, place: &Place) -> Version {
         self.trees[place.tree].at.version
@@ -151,10 +271,20 @@ impl State {
         siblings
     }
 
+    /// The files that a group may have.
+    pub fn table(&self, place: &Place) -> impl Iterator<Item = &'static File> + use<> {
+        (self.tables)(self.version(place)).iter().copied().flatten()
+    }
+
+    /// What a file of that name holds in a new group.
+    pub fn initial(&self, place: &Place, name: &str) -> Option<&'static str> {
+        self.table(place).find(|file| file.name == name).map(|file| file.initial)
+    }
+
     /// What a file holds, without the newline at its end.
     pub fn value(&self, place: &Place, file: &str) -> &str {
         let written = self.group(place).and_then(|group| group.values.get(file));
-        written.map(String::as_str).or_else(|| files::initial(self, place, file)).unwrap_or_default()
+        written.map(String::as_str).or_else(|| self.initial(place, file)).unwrap_or_default()
     }
 
     /// A file's number; 0 if it holds none.

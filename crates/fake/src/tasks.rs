@@ -5,18 +5,9 @@ use rustix::io::Errno;
 use settings::{Controller, Version};
 
 use crate::{
-    core_v2, cpuset_v1, cpuset_v2, files, freezer, numbers, pids, realtime,
-    state::{Place, State, Task},
+    core_v2, cpuset_v1, files, freezer, numbers, partitions, pids, realtime,
+    state::{Place, Scope, State, Task},
 };
-
-/// What one write to a task file moves.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Scope {
-    /// The process with all its threads.
-    Process,
-    /// The one thread.
-    Thread,
-}
 
 impl State {
     /// Adds a process where its parent is, as fork(2) does.
@@ -173,7 +164,7 @@ impl State {
         if has(Controller::Cpuset) {
             let empty = match self.version(place) {
                 Version::V1 => cpuset_v1::is_empty(self, place),
-                Version::V2 => cpuset_v2::effective_cpus(self, place).is_empty(),
+                Version::V2 => partitions::effective_cpus(self, place).is_empty(),
             };
             if empty {
                 return Err(Errno::NOSPC);

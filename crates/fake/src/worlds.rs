@@ -10,6 +10,7 @@ use units::CpuSet;
 use crate::{
     io::DEVICE,
     state::{Group, State, Task, Tree},
+    tables,
 };
 
 /// The process that calls the kernel.
@@ -69,6 +70,7 @@ pub(super) const HYBRID: &[Mount] = &[
 pub(super) fn fresh(mounts: &[Mount], cpus: usize, nodes: usize) -> State {
     let all = |count: usize| count.checked_sub(1).map_or_else(CpuSet::new, |last| CpuSet::range(0, last));
     let mut state = State {
+        tables: tables::of,
         trees: mounts.iter().enumerate().map(|(id, mount)| tree(id, mount)).collect(),
         tasks: BTreeMap::new(),
         last_pid: CALLER,
