@@ -87,11 +87,19 @@ pub trait Driver: Send {
     /// A program failed: what it said.
     fn prepare(&mut self, site: &Site<'_>) -> Result<(), Error>;
 
-    /// Starts a run; returns once it works. It works until [`Driver::stop`], or until its own clock ends it.
+    /// Starts a run. It works until [`Driver::stop`], or until its own clock ends it.
     ///
     /// # Errors
     /// A program failed: what it said.
     fn start(&mut self, site: &Site<'_>, timing: Timing) -> Result<(), Error>;
+
+    /// Waits until it works, where [`Driver::start`] returns before that: what begins together is waited for once.
+    ///
+    /// # Errors
+    /// A program failed: what it said; or it takes too long.
+    fn wait(&mut self) -> Result<(), Error> {
+        Ok(())
+    }
 
     /// How much it has done since the start (transactions, units), for finding the steady state; `None` if that can't
     /// be reported.

@@ -140,7 +140,12 @@ impl Driver for Oltp {
         }
         clients.stdin(Stdio::piped());
         let clients = Clients::start(clients, NAME, site.directory)?;
-        self.run.insert(Run { clients, server }).clients.wait_until_they_work()
+        self.run = Some(Run { clients, server });
+        Ok(())
+    }
+
+    fn wait(&mut self) -> Result<(), Error> {
+        self.run.as_mut().map_or(Ok(()), |run| run.clients.wait_until_they_work())
     }
 
     fn done(&mut self) -> Option<f64> {

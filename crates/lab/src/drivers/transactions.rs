@@ -144,7 +144,14 @@ fn agree(name: &str, clients: &Process, logged: u64) -> Result<(), Error> {
             let reason = format!("its summary has {reported} transactions, its log {logged}");
             Err(Failure::unreadable(name, reason).into())
         }
-        None => Err(Failure::unreadable(name, "its summary has no number of transactions").into()),
+        None => {
+            let [printed, said] =
+                [clients.output(), clients.messages()].map(|file| files::last_lines(file, 2));
+            let reason = format!(
+                "its summary has no number of transactions (it printed \"{printed}\", and on standard error \"{said}\")"
+            );
+            Err(Failure::unreadable(name, reason).into())
+        }
     }
 }
 

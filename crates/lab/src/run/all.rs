@@ -6,7 +6,7 @@ use std::{
 };
 
 use experiment::{
-    Experiment, Lengths, Results,
+    Experiment, Results,
     design::{self, Planned},
     results::{Environment, Run, SCHEMA},
     summary,
@@ -33,6 +33,9 @@ pub(super) fn runs(
     let environment = store.environment()?;
     let clock = Instant::now();
     let earlier = begun.took;
+    let planned = experiment::planned_seconds(experiment, &bench.lengths) / order.len().max(1) as f64;
+    let planned_run = Duration::try_from_secs_f64(planned).unwrap_or_default();
+    let mut made = 0;
     for (number, planned) in order.iter().enumerate() {
         let cell = CellOf { condition: &planned.cell.condition, load: planned.cell.load.as_deref() };
         while let Some(attempt) = next_attempt(&runs, planned, experiment.gates.retries) {
@@ -43,7 +46,7 @@ pub(super) fn runs(
                 condition: cell.condition,
                 load: cell.load,
                 attempt,
-                left: left(bench.lengths, &runs, order.len() - number),
+                left: left(order.len() - number, made, clock.elapsed(), planned_run),
             });
             let numbers = Run {
                 number: runs.len() as u32 + 1,
@@ -60,6 +63,7 @@ pub(super) fn runs(
                 (request.progress)(&Step::Rejected(why));
             }
             runs.push(run);
+            made += 1;
             begun.took = earlier + clock.elapsed().as_secs_f64();
             begun.design.took = begun.took;
             store.begun(begun)?;
@@ -148,16 +152,11 @@ fn notes(begun: &Begun, runs: &[Run]) -> Vec<String> {
     notes
 }
 
-/// About how long it still takes: as the runs before, or as their lengths say.
-fn left(lengths: Lengths, runs: &[Run], number: usize) -> Duration {
-    let planned = lengths.warm_up + lengths.duration + BETWEEN;
-    let sum: f64 = runs.iter().map(|run| run.warm_up + run.seconds + BETWEEN.as_secs_f64()).sum();
-    let one = Duration::try_from_secs_f64(sum / runs.len() as f64).unwrap_or(planned);
-    one * u32::try_from(number).unwrap_or(u32::MAX)
+/// About how long so many runs still take: as the `made` ones did, or as `planned`.
+fn left(number: usize, made: u32, took: Duration, planned: Duration) -> Duration {
+    let one = if made > 0 { took / made } else { planned };
+    one.saturating_mul(u32::try_from(number).unwrap_or(u32::MAX))
 }
-
-/// Between two runs, about.
-const BETWEEN: Duration = Duration::from_millis(500);
 
 #[cfg(test)]
 mod tests {
@@ -204,17 +203,7 @@ mod tests {
     #[test]
     fn what_is_left_follows_the_runs_so_far() {
         let second = Duration::from_secs(1);
-        let lengths = Lengths {
-            repetitions: 1,
-            duration: 9 * second,
-            warm_up: second,
-            steady_within: second,
-            sample: second,
-            seed: None,
-            order: experiment::file::Order::Randomised,
-        };
-        assert_eq!(left(lengths, &[], 2), 21 * second);
-        let longer = Run { warm_up: 5.5, seconds: 9.0, ..Run::default() };
-        assert_eq!(left(lengths, &[longer], 2), 30 * second);
+        assert_eq!(left(2, 0, second, 10 * second), 20 * second);
+        assert_eq!(left(2, 3, 45 * second, 10 * second), 30 * second);
     }
 }

@@ -16,7 +16,10 @@ use experiment::{
 };
 use units::Bytes;
 
-use super::journal::{Journal, Made, swap_off, unmount};
+use super::{
+    clean::{swap_off, unmount},
+    journal::{Journal, Made},
+};
 use crate::{
     Error, LoopDevice, Stop,
     drivers::process::{self, Tool},

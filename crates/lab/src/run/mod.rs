@@ -5,6 +5,7 @@
 mod all;
 mod budget;
 mod busiest;
+mod clean;
 mod devices;
 mod drivers;
 mod environment;
@@ -39,7 +40,7 @@ use experiment::{
 use kernel::Host;
 use topology::Machine;
 
-pub use journal::{Cleaned, clean};
+pub use clean::{Cleaned, clean};
 pub use sampling::{group_figures, machine_figures};
 pub use store::{has_runs, results};
 

@@ -1,26 +1,10 @@
 //! Processes of the user's that are moved into a group for the time of an experiment, and put back where they were, with
 //! the children that they have had since.
 
-use std::collections::BTreeMap;
-
 use kernel::{GroupName, Host, What};
-use serde::{Deserialize, Serialize};
 
-use super::journal::{Journal, Made, started};
+use super::journal::{Home, Journal, Made, started};
 use crate::Error;
-
-/// Where a process was.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Home {
-    /// Its number.
-    pub pid: u32,
-    /// Its start in clock ticks since boot.
-    pub started: u64,
-    /// The experiment's group that it is moved into.
-    pub group: String,
-    /// Mount of a hierarchy → its group there.
-    pub places: BTreeMap<String, String>,
-}
 
 impl Home {
     fn of(host: &Host, pid: u32, group: &str) -> Option<Home> {

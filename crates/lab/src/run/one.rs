@@ -20,10 +20,8 @@ use kernel::Host;
 use super::{
     busiest::Look,
     gate,
-    journal::Journal,
+    journal::{Away, Home, Journal},
     keep::Keep,
-    moved::Home,
-    others::Away,
     outside,
     sampling::{Mark, Samples, Sampling, since},
     shared_cpus::SharedCpus,
@@ -150,6 +148,9 @@ impl Bench<'_> {
                 };
                 workload.driver.start(&site, timing)?;
             }
+            let begun = self.workloads.iter_mut();
+            let mut begun = begun.filter(|one| one.name.is_none() == is_load && one.is_in(cell));
+            begun.try_for_each(|workload| workload.driver.wait())?;
         }
         Ok(())
     }

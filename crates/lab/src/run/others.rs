@@ -11,39 +11,16 @@ use rustix::{
     io::Errno,
     thread::{CpuSet as Mask, sched_getaffinity, sched_setaffinity},
 };
-use serde::{Deserialize, Serialize};
 use settings::{Controller, Version};
 use units::{CpuSet, group_path};
 
-use super::journal::{Journal, Made, started};
+use super::journal::{Away, Journal, Made, Narrow, started};
 use crate::{Error, groups::Groups};
 
 /// Programs that fork while they are moved are met in the next round.
 const ROUNDS: usize = 1000;
 /// How long the kernel may call an emptied group busy.
 const PATIENCE: Duration = Duration::from_secs(5);
-
-/// Where they are, and where they came from.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Away {
-    /// The group made for them.
-    pub group: String,
-    /// The hierarchy's mount.
-    pub mount: String,
-    /// The group that they were in, as a path below it.
-    pub from: String,
-    /// Threads that could run on a part of the CPUs only: a change of groups may make them forget it.
-    pub narrow: Vec<Narrow>,
-}
-
-/// A thread's own choice of CPUs.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Narrow {
-    pub thread: u32,
-    /// In clock ticks since boot.
-    pub started: u64,
-    pub cpus: String,
-}
 
 /// May they be moved? systemd's units are systemd's, and from a container the others are not seen.
 pub(crate) fn can_move(host: &Host) -> bool {
