@@ -41,9 +41,8 @@ pub use error::{Error, Refused};
 pub use handle::{Handle, Reloaded, What};
 pub use log::{Level, Log, Target as LogTarget};
 pub use notify::{Ended, wait_for_ready};
-pub use options::{Gate, Keep, Options, RuleFiles};
+pub use options::{Gate, Keep, METRICS, Options, Paces, Record, RuleFiles, Watching};
 pub use run::{Daemon, run};
 pub use strict::{GATE, gate};
-pub use watching::{METRICS, Paces, Record, Watching};
 
 pub mod socket;

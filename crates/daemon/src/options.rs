@@ -1,11 +1,18 @@
 //! What the daemon is asked to do: which files it follows, where it keeps its state, how it keeps the division. Data,
 //! and which files that means at the moment.
 
-use std::{ffi::OsString, path::PathBuf, time::Duration};
+use std::{
+    ffi::OsString,
+    net::{Ipv4Addr, SocketAddr},
+    path::PathBuf,
+    time::Duration,
+};
 
 use classify::Files;
+use units::Bytes;
+use watch::metrics::Bounds;
 
-use crate::{Refused, Watching};
+use crate::Refused;
 
 /// What the daemon is to do.
 #[derive(Debug, Clone)]
@@ -44,6 +51,69 @@ pub struct Gate {
     pub words: Vec<OsString>,
     /// How long it may take to answer, before it is ended and starts go on without it.
     pub limits: events::Limits,
+}
+
+/// Where metrics are, unless another address is named.
+pub const METRICS: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 10947);
+
+/// What is recorded and shown; by default nothing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Watching {
+    /// The log.
+    pub record: Option<Record>,
+    /// Where metrics are had over HTTP ([`METRICS`]).
+    pub metrics: Option<SocketAddr>,
+    /// A file for a collector of text files.
+    pub textfile: Option<PathBuf>,
+    /// Of at most so many groups; how many are left out is a metric.
+    pub groups: usize,
+    /// How often what is looked at.
+    pub paces: Paces,
+}
+
+/// How the log is kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Record {
+    /// Where it is.
+    pub directory: PathBuf,
+    /// How often a sample is taken, at least 1 ms.
+    pub interval: Duration,
+    /// At most so much on disk.
+    pub size: Bytes,
+}
+
+/// How often metrics are made anew, at most.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Paces {
+    /// All of them: who asks more often has the same again.
+    pub metrics: Duration,
+    /// What of it is compared with what was applied.
+    pub held: Duration,
+    /// What of it compares all processes with the rules.
+    pub misplaced: Duration,
+    /// The file is written.
+    pub textfile: Duration,
+    /// What is refused is tried again: the log, the address.
+    pub again: Duration,
+}
+
+impl Default for Watching {
+    fn default() -> Self {
+        let groups = Bounds::default().groups;
+        Watching { record: None, metrics: None, textfile: None, groups, paces: Paces::default() }
+    }
+}
+
+impl Default for Paces {
+    fn default() -> Self {
+        Paces {
+            metrics: Duration::from_secs(1),
+            held: Duration::from_secs(10),
+            misplaced: Duration::from_secs(30),
+            textfile: Duration::from_secs(15),
+            again: Duration::from_secs(5),
+        }
+    }
 }
 
 /// What is done about a division that is no longer as it was applied.

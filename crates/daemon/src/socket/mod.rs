@@ -8,6 +8,7 @@
 // in the order of a request's way
 mod credentials;
 mod peer_groups;
+mod refused;
 mod rights;
 
 mod server;
@@ -32,12 +33,11 @@ pub use control::Control;
 pub use credentials::Peer;
 pub use live::Live;
 pub use openapi::document;
+pub use refused::Refused;
 pub use rights::Rights;
 pub use routes::{Asked, asked};
 pub use server::{Counts, Handle, Limits, Unserved, serve, serve_within};
-pub use service::{
-    Changed, Classification, Listed, Moves, Read, Refused, Reloaded, RuleSeen, Service, Status,
-};
+pub use service::{Changed, Classification, Listed, Moves, Read, Reloaded, RuleSeen, Service, Status};
 pub(crate) use visible::View;
 
 /// Where the daemon answers, unless it is told otherwise.

@@ -16,88 +16,21 @@ mod endpoint;
 mod peers;
 
 use std::{
-    net::{Ipv4Addr, SocketAddr},
     os::unix::net::UnixStream,
-    path::PathBuf,
     sync::{
         Arc,
         mpsc::{Sender, channel},
     },
     thread::{Builder, JoinHandle},
-    time::Duration,
 };
 
 use rustix::process::{getpriority_process, setpriority_process};
 use tracing::warn;
-use units::Bytes;
-use watch::metrics::Bounds;
 
+use crate::options::{Paces, Watching};
 use collector::Ask;
 use endpoint::Endpoint;
 pub(crate) use shared::{Followed, Shared};
-
-/// Where metrics are, unless another address is named.
-pub const METRICS: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 10947);
-
-/// What is recorded and shown; by default nothing.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Watching {
-    /// The log.
-    pub record: Option<Record>,
-    /// Where metrics are had over HTTP ([`METRICS`]).
-    pub metrics: Option<SocketAddr>,
-    /// A file for a collector of text files.
-    pub textfile: Option<PathBuf>,
-    /// Of at most so many groups; how many are left out is a metric.
-    pub groups: usize,
-    /// How often what is looked at.
-    pub paces: Paces,
-}
-
-/// How the log is kept.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Record {
-    /// Where it is.
-    pub directory: PathBuf,
-    /// How often a sample is taken, at least 1 ms.
-    pub interval: Duration,
-    /// At most so much on disk.
-    pub size: Bytes,
-}
-
-/// How often metrics are made anew, at most.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Paces {
-    /// All of them: who asks more often has the same again.
-    pub metrics: Duration,
-    /// What of it is compared with what was applied.
-    pub held: Duration,
-    /// What of it compares all processes with the rules.
-    pub misplaced: Duration,
-    /// The file is written.
-    pub textfile: Duration,
-    /// What is refused is tried again: the log, the address.
-    pub again: Duration,
-}
-
-impl Default for Watching {
-    fn default() -> Self {
-        let groups = Bounds::default().groups;
-        Watching { record: None, metrics: None, textfile: None, groups, paces: Paces::default() }
-    }
-}
-
-impl Default for Paces {
-    fn default() -> Self {
-        Paces {
-            metrics: Duration::from_secs(1),
-            held: Duration::from_secs(10),
-            misplaced: Duration::from_secs(30),
-            textfile: Duration::from_secs(15),
-            again: Duration::from_secs(5),
-        }
-    }
-}
 
 /// The threads; they end when this is dropped, the recorder after the record that it is writing.
 #[derive(Default)]

@@ -10,7 +10,8 @@ use watch::{
     log::{Recording, Turn},
 };
 
-use super::{Record, Shared, few, told::Told};
+use super::{Shared, few, told::Told};
+use crate::Record;
 
 /// Records until `stopped` becomes readable.
 pub(super) fn run(record: &Record, shared: &Shared, stopped: &UnixStream, again: Duration) {
