@@ -17,8 +17,8 @@ use watch::view;
 
 use crate::{
     args::{ALIASES, Args},
-    commands,
     failure::Failure,
+    studies,
 };
 
 /// Shells set this to their name.
@@ -177,7 +177,7 @@ fn controllers(_: &str) -> Vec<CompletionCandidate> {
 }
 
 fn studies() -> Vec<CompletionCandidate> {
-    commands::study_names().map(CompletionCandidate::new).collect()
+    studies::names().map(CompletionCandidate::new).collect()
 }
 
 fn study_or_file(current: &std::ffi::OsStr) -> Vec<CompletionCandidate> {

@@ -4,9 +4,6 @@
 use std::fmt::Display;
 
 use rustix::io::Errno;
-use serde_json::json;
-
-use crate::output;
 
 /// It failed, and nothing was changed.
 pub const FAILED: u8 = 1;
@@ -58,27 +55,8 @@ impl Failure {
         Failure { code, ..self }
     }
 
-    /// Says it: on standard error for people, and as an object on standard output with --json. The exit
-    /// status.
-    pub fn reported(&self, as_json: bool) -> u8 {
-        output::error(&self.rendered());
-        if as_json && !output::is_answered() {
-            let mut answer = json!({ "error": {
-                "message": self.message,
-                "hint": self.hint,
-                "place": self.place(),
-            }});
-            if !self.diagnostics.is_empty() {
-                answer["diagnostics"] = json!(self.diagnostics);
-            }
-            // a reader who went away has the status
-            let _ = output::json(&answer);
-        }
-        self.code
-    }
-
     /// The first error's place in a file.
-    fn place(&self) -> Option<&layout::Origin> {
+    pub fn place(&self) -> Option<&layout::Origin> {
         let errors = self.diagnostics.iter().filter(|one| one.severity == layout::Severity::Error);
         errors.filter_map(|one| one.origin.as_ref()).next()
     }

@@ -12,6 +12,7 @@ mod elevated;
 mod failure;
 mod manual;
 mod output;
+mod studies;
 
 #[allow(unsafe_code, reason = "the C library calls a symbol of this name, once, with its arguments")]
 #[unsafe(no_mangle)]
@@ -30,7 +31,7 @@ extern "C" fn main() -> i32 {
     let status = match args::Args::read() {
         Ok(args) => {
             let as_json = args.everywhere.json;
-            commands::run(&args).unwrap_or_else(|failure| failure.reported(as_json))
+            commands::run(&args).unwrap_or_else(|failure| output::failure(&failure, as_json))
         }
         Err(mistake) => mistake.reported(),
     };

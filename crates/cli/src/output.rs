@@ -20,13 +20,8 @@ pub fn text(text: &str) -> Result<(), Failure> {
     }
 }
 
-/// A whole JSON document was printed: there is one for each command.
+/// A whole JSON document was printed: there is one for each command, and an error after it goes to standard error alone.
 static ANSWERED: AtomicBool = AtomicBool::new(false);
-
-/// Was the answer printed as JSON already? Then an error is said on standard error alone.
-pub fn is_answered() -> bool {
-    ANSWERED.load(Ordering::Relaxed)
-}
 
 /// Prints a value as JSON.
 pub fn json(value: &impl Serialize) -> Result<(), Failure> {
@@ -34,6 +29,25 @@ pub fn json(value: &impl Serialize) -> Result<(), Failure> {
     let rendered = serde_json::to_string_pretty(value)
         .map_err(|error| Failure::new(format!("cannot render JSON: {error}")))?;
     text(&format!("{rendered}\n"))
+}
+
+/// Prints a failure: on standard error for people, and as an object on standard output with --json. Returns its exit
+/// status.
+pub fn failure(failure: &Failure, as_json: bool) -> u8 {
+    error(&failure.rendered());
+    if as_json && !ANSWERED.load(Ordering::Relaxed) {
+        let mut answer = serde_json::json!({ "error": {
+            "message": failure.message,
+            "hint": failure.hint,
+            "place": failure.place(),
+        }});
+        if !failure.diagnostics.is_empty() {
+            answer["diagnostics"] = serde_json::json!(failure.diagnostics);
+        }
+        // a reader who went away has the status
+        let _ = json(&answer);
+    }
+    failure.code
 }
 
 /// Prints a warning on standard error.

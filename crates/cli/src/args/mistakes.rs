@@ -5,7 +5,10 @@ use std::ffi::OsString;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
-use crate::failure::{Failure, USAGE};
+use crate::{
+    failure::{Failure, USAGE},
+    output,
+};
 
 /// What is wrong with a command line, or the help that it asks for.
 #[derive(Debug)]
@@ -22,14 +25,14 @@ impl Mistake {
         let as_json =
             std::env::args_os().skip(1).take_while(|word| word != "--").any(|word| word == "--json");
         match self {
-            Mistake::Ours(failure) => failure.reported(as_json),
+            Mistake::Ours(failure) => output::failure(failure, as_json),
             Mistake::Clap(error) if as_json && error.use_stderr() => {
                 // clap's paragraphs: what is wrong, tips, the usage
                 let text = error.render().to_string();
                 let message = text.lines().next().unwrap_or_default();
                 let hint = text.lines().find_map(|line| line.trim_start().strip_prefix("tip: "));
                 let failure = Failure::usage(message.strip_prefix("error: ").unwrap_or(message));
-                hint.into_iter().fold(failure, Failure::hint).reported(true)
+                output::failure(&hint.into_iter().fold(failure, Failure::hint), true)
             }
             Mistake::Clap(error) => {
                 // a closed standard output is the reader's wish

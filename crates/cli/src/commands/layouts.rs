@@ -4,6 +4,7 @@
 mod blocks;
 mod change;
 mod check;
+mod generations;
 mod history;
 mod json;
 mod picture;

@@ -21,7 +21,6 @@ use std::sync::{Arc, atomic::AtomicBool};
 
 pub use daemon::gate;
 use kernel::{GroupName, Host, Real};
-pub use lab::study_names;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGPIPE, SIGTERM};
 
 use crate::{

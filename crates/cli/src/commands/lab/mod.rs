@@ -24,7 +24,6 @@ use serde_json::json;
 use topology::Machine;
 
 use self::layouts::Layouts;
-pub use self::studies::study_names;
 use super::{host, host_even_unmounted, stop_on_signals};
 use crate::{
     args::{Lab, LabCommand, LabRun},

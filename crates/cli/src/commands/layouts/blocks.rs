@@ -3,12 +3,13 @@
 
 use std::fmt::Write;
 
-use ::plan::{Action, Ownership, Place, SeenHierarchy, Step};
+use ::plan::{Action, Ownership, Place, Plan, SeenHierarchy, Step};
+use apply::{Running, Target};
+use kernel::Host;
 use settings::{Controller, Facts, Version};
 
 use super::{
     counted,
-    plan::name_of,
     words::{self, Files},
 };
 use crate::output::Paint;
@@ -412,4 +413,72 @@ fn owners(access: &Ownership) -> String {
         user(None, None, access.directory_mode, "directory"),
     ];
     all.into_iter().flatten().collect::<Vec<String>>().join("; ")
+}
+
+/// What a layout comes to that changes nothing; `outside`: processes that are not in their groups were warned of.
+pub fn nothing_to_do(outside: bool) -> &'static str {
+    match outside {
+        true => {
+            "nothing to do for the groups, but not all processes are where the layout wants them: see the warnings\n"
+        }
+        false => "nothing to do: the machine is as the layout says\n",
+    }
+}
+
+/// [`shown`], on this machine.
+pub fn on_this_machine(plan: &Plan, host: &Host, verbose: bool) -> String {
+    let current = |place: &Place, file: &str| now(host, place, file);
+    let scene = Scene { hierarchies: &seen(host), current: &current, facts: &system::Live };
+    shown(plan, scene, verbose, Paint::stdout())
+}
+
+/// What a file contains now; `None` in a group that is yet to be made.
+pub fn now(host: &Host, place: &Place, file: &str) -> Option<String> {
+    let at = host.hierarchies().get(place.hierarchy)?;
+    host.kernel().read(at, &place.path, file).ok()
+}
+
+/// The hierarchies that a plan for this machine counts.
+pub fn seen(host: &Host) -> Vec<SeenHierarchy> {
+    apply::hierarchies(Target { host, system: &Running::new() }).hierarchies
+}
+
+/// A block per group and a count; with `verbose` also every step in its order, with its reason.
+pub fn shown(plan: &Plan, scene: Scene<'_>, verbose: bool, paint: Paint) -> String {
+    if plan.steps.is_empty() {
+        return nothing_to_do(false).to_owned();
+    }
+    let blocks = Blocks::of(&plan.steps, scene);
+    let mut text = blocks.shown(paint);
+    if verbose {
+        text.push_str("\nSteps, in this order:\n");
+        for (number, step) in (1..).zip(&plan.steps) {
+            let place =
+                if scene.hierarchies.len() > 1 { label(step, scene.hierarchies) } else { String::new() };
+            // writing to a String never fails
+            let _ = writeln!(text, "{number:4}. {}{place}\n      {}", step.action, step.why);
+        }
+    }
+    let (add, change, remove) = blocks.counts();
+    let _ = writeln!(text, "\nPlan: {add} to add, {change} to change, {remove} to remove");
+    text
+}
+
+/// ` [memory]` of a step that is the same in each hierarchy; a file's name says it by itself.
+fn label(step: &Step, hierarchies: &[SeenHierarchy]) -> String {
+    let file = matches!(step.action, ::plan::Action::Write { .. } | ::plan::Action::SetDevices { .. });
+    let at = step.action.place().filter(|_| !file).and_then(|place| hierarchies.get(place.hierarchy));
+    at.map_or_else(String::new, |at| format!(" [{}]", name_of(at)))
+}
+
+/// A hierarchy by its controllers, its name, or `v2`.
+pub fn name_of(at: &SeenHierarchy) -> String {
+    match (&at.name, at.version) {
+        (Some(name), _) => format!("name={name}"),
+        (None, Version::V2) => "v2".to_owned(),
+        (None, version) => {
+            let names = at.controllers.iter().filter_map(|controller| controller.name(version));
+            names.collect::<Vec<_>>().join(",")
+        }
+    }
 }

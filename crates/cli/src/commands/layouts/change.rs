@@ -9,8 +9,10 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::{
-    Layout, counted, directory,
-    plan::{nothing_to_do, on_this_machine, undoes_all, yes},
+    Layout,
+    blocks::{nothing_to_do, on_this_machine},
+    counted, directory,
+    plan::{undoes_all, yes},
     planned, read, rules, state, warn,
 };
 use crate::{

@@ -1,17 +1,15 @@
 //! `history`: who changed what when, and how it ended.
 
-use std::{
-    fmt::Write,
-    time::{Duration, SystemTime},
-};
+use std::fmt::Write;
 
-use apply::{By, Ending, Head, Kept, Kind, Running, System, Target};
+use apply::{Ending, Head, Kept, Running, System, Target};
 use serde_json::{Value, json};
 
 use super::{
-    counted, history_of,
+    counted,
+    generations::{interrupted, person, time, unrecorded, waiting, what},
+    history_of,
     json::published,
-    status::{interrupted, unrecorded, waiting},
 };
 use crate::{args, commands::host_even_unmounted, failure::Failure, output};
 
@@ -128,29 +126,6 @@ fn row(kept: &Kept) -> Value {
         Kept::Damaged { generation, failure } => {
             json!({ "generation": generation, "state": state, "error": failure.to_string(), "hint": failure.hint() })
         }
-    }
-}
-
-/// Of a moment in seconds since 1970: `2026-01-31 08:05:09 UTC`, the same for every reader.
-pub fn time(seconds: u64) -> String {
-    let moment = SystemTime::UNIX_EPOCH.checked_add(Duration::from_secs(seconds));
-    // the year 10000 has no such form
-    let moment = moment.filter(|_| seconds < 253_402_300_800);
-    let written = moment.map(|moment| humantime::format_rfc3339_seconds(moment).to_string());
-    written.map_or_else(|| format!("@{seconds}"), |text| text.replace('T', " ").replace('Z', " UTC"))
-}
-
-/// The login name, else the user.
-pub fn person(by: &By) -> String {
-    by.login.clone().unwrap_or_else(|| if by.uid == 0 { "root".to_owned() } else { by.uid.to_string() })
-}
-
-/// `undo to 3: not confirmed within 60 s`.
-pub fn what(head: &Head) -> String {
-    match head.kind {
-        Kind::Apply => units::printable(&head.what).into_owned(),
-        Kind::Undo { to } if head.what == "undo" => format!("undo to generation {to}"),
-        Kind::Undo { to } => format!("undo to generation {to}: {}", units::printable(&head.what)),
     }
 }
 

@@ -8,22 +8,18 @@ use std::{
 };
 
 use ::plan::Plan;
-use apply::{
-    Drift, Ending, GroupStatus, Head, Kept, Pending, Running, SettingStatus, State, Target, Unfinished,
-};
+use apply::{Drift, GroupStatus, Head, Kept, Running, SettingStatus, Target, Unfinished};
 use kernel::Host;
 use serde_json::json;
 use topology::Machine;
 
 use super::{
-    blocks::Scene,
+    blocks::{Scene, now, seen, shown},
     counted,
-    history::{person, time, what},
+    generations::{interrupted, person, time, unrecorded, waiting, what, without_record},
     history_of,
     json::published,
-    picture,
-    plan::{now, seen, shown},
-    planned, read, rules, warn,
+    picture, planned, read, rules, warn,
     words::{self, Files},
 };
 use crate::{
@@ -97,56 +93,6 @@ pub fn status(args: &args::Status, as_json: bool) -> Result<u8, Failure> {
         && misplaced.is_empty()
         && plan.is_none_or(|plan| plan.steps.is_empty());
     Ok(if as_applied { 0 } else { ATTENTION })
-}
-
-/// What became of a generation whose process ended before it could record its end, and what will become of it.
-pub fn interrupted(process: u32, ended: Option<Ending>) -> String {
-    match ended {
-        None => format!("was interrupted (process {process}); the next apply or undo rolls it back"),
-        Some(Ending::Done) => {
-            format!(
-                "was done when process {process} ended, and is in effect; the next apply or undo records that"
-            )
-        }
-        Some(_) => {
-            format!("was rolled back when process {process} ended; the next apply or undo records that")
-        }
-    }
-}
-
-/// Nothing was applied yet, or the directory of the history was lost: then no limit that is in force can be named as ours.
-pub fn unrecorded(state: &State) -> String {
-    format!(
-        "no generation is recorded in {}. If there were records before, it is not known what they put in force:\n\
-         `ringfence list` shows the groups that exist, `ringfence get GROUP` their settings\n",
-        state.directory().display()
-    )
-}
-
-/// Somebody moved its record away.
-fn without_record(generation: u32) -> String {
-    format!(
-        "generation {generation} is in effect and has no record: what it changed is not known (ringfence list, ringfence get GROUP)"
-    )
-}
-
-/// What will happen to a generation that was not confirmed yet.
-pub fn waiting(pending: &Pending) -> String {
-    let generation = pending.generation;
-    if pending.overdue {
-        return format!(
-            "generation {generation} was not confirmed in time and is still in effect: run `ringfence undo`"
-        );
-    }
-    let seconds = pending.remaining.as_secs() + 1;
-    if pending.unwatched {
-        return format!(
-            "generation {generation} is not confirmed, and no process is left that would undo it in {seconds} s: it stays in effect until the next ringfence command that changes something, or until ringfenced starts. To undo it now: ringfence undo; to confirm it: ringfence confirm {generation}"
-        );
-    }
-    format!(
-        "generation {generation} will be undone in {seconds} s unless you run: ringfence confirm {generation}"
-    )
 }
 
 /// The layout and the groups; a path among the groups is the layout, as it was before there was an option for it.
