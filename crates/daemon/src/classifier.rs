@@ -113,10 +113,6 @@ impl Classifier {
         &self.ruling
     }
 
-    pub fn remembered(&self) -> usize {
-        self.memories.len()
-    }
-
     /// Closes what is kept open of groups: a hierarchy may be about to be unmounted.
     pub fn let_go(&mut self) {
         self.ruling.forget_ways();

@@ -1,17 +1,21 @@
-//! What other threads may ask of the loop: a reload, whose error comes back to the caller; the counters; anything that
-//! is to be done between two rounds of the loop. Waits for the loop, never the other way round.
+//! What other threads request of the loop, as one closed list: a reload, whose error comes back to the caller, what the
+//! loop knows, and what they found out. They wait for the loop, never the other way round.
 
 use std::{
-    panic::{AssertUnwindSafe, catch_unwind},
+    path::PathBuf,
     sync::{
         Arc,
         mpsc::{Sender, channel},
     },
 };
 
-use tracing::error;
+use apply::{Lock, State};
 
-use crate::{Counters, Daemon, Refused, division, signals::Waker};
+use crate::{
+    Counters, Refused, division,
+    signals::Waker,
+    socket::{self, Classification},
+};
 
 /// What is read anew.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,8 +39,34 @@ pub struct Reloaded {
     pub applied: Option<crate::Applied>,
 }
 
-/// Something to do with the daemon in its own thread.
-pub(crate) type Request = Box<dyn FnOnce(&mut Daemon) + Send>;
+/// What the loop knows of itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Known {
+    /// The files of rules.
+    pub files: Vec<PathBuf>,
+    /// How many groups the layout has.
+    pub groups: usize,
+    /// How many rules are in force.
+    pub rules: usize,
+    /// What is wrong now.
+    pub troubles: Vec<String>,
+}
+
+/// One request, which the loop carries out between two rounds.
+pub(crate) enum Request {
+    /// Read the configuration again, with the lock of the state if it may apply a layout, or why there is none.
+    Reload { what: What, lock: Result<Option<Lock>, Refused>, answer: Sender<Result<Reloaded, Refused>> },
+    /// Say what the loop knows.
+    Known(Sender<Known>),
+    /// Say where a process belongs.
+    Classify { pid: u32, answer: Sender<Result<Classification, socket::Refused>> },
+    /// Apply the layout: another change, which had the lock, has ended.
+    Divide(Lock),
+    /// Record why the layout is not applied.
+    NotDivided(String),
+    /// Look at the hierarchies again: a change was rolled back.
+    LookAgain,
+}
 
 /// The way to the loop. Cheap to clone.
 #[derive(Clone)]
@@ -44,11 +74,23 @@ pub struct Handle {
     requests: Sender<Request>,
     waker: Arc<Waker>,
     counters: Arc<Counters>,
+    /// The history of changes; `None`: the daemon changes no groups.
+    state: Option<State>,
 }
 
 impl Handle {
-    pub(crate) fn new(requests: Sender<Request>, waker: Waker, counters: Arc<Counters>) -> Handle {
-        Handle { requests, waker: Arc::new(waker), counters }
+    pub(crate) fn new(
+        requests: Sender<Request>,
+        waker: Waker,
+        counters: Arc<Counters>,
+        state: Option<State>,
+    ) -> Handle {
+        Handle { requests, waker: Arc::new(waker), counters, state }
+    }
+
+    /// The state whose lock a reload needs: it may apply a layout.
+    pub(crate) fn state_of(&self, what: What) -> Option<&State> {
+        self.state.as_ref().filter(|_| what == What::All)
     }
 
     /// Reads the configuration again. The old one stays in force if the new one has errors. Waits for the state's lock
@@ -57,32 +99,22 @@ impl Handle {
     /// # Errors
     /// [`Refused`] with every error; also if the daemon ends.
     pub fn reload(&self, what: What) -> Result<Reloaded, Refused> {
+        let lock = self.state_of(what).map(division::lock).transpose();
         let ends = || Refused { summary: "the daemon is stopping".to_owned(), details: String::new() };
-        let state = self.call(move |daemon| daemon.state_of(what)).ok_or_else(ends)?;
-        let lock = state.map(|state| division::lock(&state)).transpose();
-        self.call(move |daemon| daemon.reload(what, lock)).unwrap_or_else(|| Err(ends()))
+        self.request(|answer| Request::Reload { what, lock, answer }).unwrap_or_else(|| Err(ends()))
     }
 
-    /// Does something in the loop's thread, between two rounds: it must be short. `None` if the daemon ends.
-    pub fn call<T: Send + 'static>(&self, what: impl FnOnce(&mut Daemon) -> T + Send + 'static) -> Option<T> {
+    /// Waits for the answer; `None` if the daemon ends, or a defect kept it from answering.
+    pub(crate) fn request<T>(&self, request: impl FnOnce(Sender<T>) -> Request) -> Option<T> {
         let (answer, answered) = channel();
-        let request: Request = Box::new(move |daemon| {
-            // a defect in one request does not end the loop; its caller gets no answer
-            match catch_unwind(AssertUnwindSafe(|| what(daemon))) {
-                // an error: nobody waits any more
-                Ok(answered) => _ = answer.send(answered),
-                Err(_) => error!("a request failed by a defect of ringfenced; please report it"),
-            }
-        });
-        self.requests.send(request).ok()?;
-        self.waker.wake();
+        self.send(request(answer));
         answered.recv().ok()
     }
 
-    /// As [`Handle::call`], but does not wait for it.
-    pub(crate) fn call_later(&self, what: impl FnOnce(&mut Daemon) + Send + 'static) {
+    /// Does not wait.
+    pub(crate) fn send(&self, request: Request) {
         // an error means that the daemon ends
-        let _ = self.requests.send(Box::new(what));
+        let _ = self.requests.send(request);
         self.waker.wake();
     }
 

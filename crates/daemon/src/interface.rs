@@ -1,18 +1,17 @@
-//! What the socket asks of the loop: each question is answered in the loop's own thread, or from what it shares.
+//! What the socket requests of the loop: each request is answered in the loop's own thread, or from what it shares.
 
 use std::{
     collections::BTreeMap,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, PoisonError, mpsc::Sender},
     time::SystemTime,
 };
 
 use apply::By;
-use classify::{How, Placer};
-use system::ProcessReader;
 use tracing::info;
 
 use crate::{
-    Daemon, Handle, What,
+    Handle, What,
+    handle::{Known, Request},
     socket::{Classification, Control, Refused, Reloaded, Rights, Status},
 };
 
@@ -32,12 +31,9 @@ impl Interface {
         Interface { handle, rights, since: SystemTime::now() }
     }
 
-    fn ask<T: Send + 'static>(
-        &self,
-        what: impl FnOnce(&mut Daemon) -> T + Send + 'static,
-    ) -> Result<T, Refused> {
+    fn request<T>(&self, request: impl FnOnce(Sender<T>) -> Request) -> Result<T, Refused> {
         self.handle
-            .call(what)
+            .request(request)
             .ok_or_else(|| Refused::new(500, "the request failed in the daemon, or the daemon is stopping"))
     }
 }
@@ -49,19 +45,16 @@ impl Control for Interface {
 
     fn status(&self) -> Result<Status, Refused> {
         let since = humantime::format_rfc3339_seconds(self.since).to_string();
-        self.ask(move |daemon| {
-            let (rules, desired) = daemon.rules();
-            let files = daemon.options().files.files().map(|files| files.rules).unwrap_or_default();
-            Status {
-                version: env!("CARGO_PKG_VERSION").to_owned(),
-                pid: std::process::id(),
-                ready: true,
-                since,
-                files: files.iter().map(|file| file.display().to_string()).collect(),
-                groups: desired.groups.len(),
-                rules: rules.len(),
-                troubles: daemon.troubles(),
-            }
+        let Known { files, groups, rules, troubles } = self.request(Request::Known)?;
+        Ok(Status {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            pid: std::process::id(),
+            ready: true,
+            since,
+            files: files.iter().map(|file| file.display().to_string()).collect(),
+            groups,
+            rules,
+            troubles,
         })
     }
 
@@ -83,20 +76,11 @@ impl Control for Interface {
         };
         let reloaded = self.handle.reload(What::All).map_err(refused)?;
         let warnings = reloaded.applied.map(|applied| applied.told).unwrap_or_default();
-        let groups = self.ask(|daemon| daemon.rules().1.groups.len())?;
+        let groups = self.request(Request::Known)?.groups;
         Ok(Reloaded { groups, rules: reloaded.rules, warnings })
     }
 
     fn classify(&self, pid: u32) -> Result<Classification, Refused> {
-        self.ask(move |daemon| {
-            let gone = |gone: system::Gone| Refused::new(404, gone.to_string());
-            let ruling = daemon.ruling();
-            let placer = Placer::new(daemon.host(), &ruling.desired, &ruling.accounts);
-            let mut reader = ProcessReader::new();
-            let mut process = reader.process(pid).map_err(gone)?;
-            let how = How { dry_run: true, heed_hands: true };
-            let told = placer.classify(&ruling.rules, &mut process, how).map_err(gone)?;
-            Ok(Classification::of(&told, &ruling.rules))
-        })?
+        self.request(|answer| Request::Classify { pid, answer })?
     }
 }

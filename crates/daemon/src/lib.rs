@@ -42,7 +42,7 @@ pub use handle::{Handle, Reloaded, What};
 pub use log::{Level, Log, Target as LogTarget};
 pub use notify::{Ended, wait_for_ready};
 pub use options::{Gate, Keep, METRICS, Options, Paces, Record, RuleFiles, Watching};
-pub use run::{Daemon, run};
+pub use run::run;
 pub use strict::{GATE, gate};
 
 pub mod socket;

@@ -110,6 +110,7 @@ impl Memories {
     }
 
     /// How many there are.
+    #[cfg(test)]
     pub fn len(&self) -> usize {
         self.kept.len()
     }

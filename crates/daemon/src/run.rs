@@ -4,6 +4,7 @@
 use std::{
     fs::{File, OpenOptions},
     os::unix::fs::OpenOptionsExt,
+    panic::{AssertUnwindSafe, catch_unwind},
     sync::{
         Arc, PoisonError,
         atomic::{AtomicBool, Ordering::Relaxed},
@@ -14,19 +15,21 @@ use std::{
 };
 
 use apply::{Lock, State};
+use classify::{How, Placer};
 use kernel::{Host, Protection, Real};
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
     fs::FlockOperation,
     process::{getpriority_process, setpriority_process},
 };
+use system::ProcessReader;
 use tracing::{error, info, warn};
 
 use crate::{
     Applied, Counters, Division, Error, Handle, Options, Refused, Reloaded, What,
     classifier::{Classifier, Scan},
     division,
-    handle::Request,
+    handle::{Known, Request},
     interface::{Interface, Shared},
     keeping::{Keeping, Why},
     listener::Listener,
@@ -34,7 +37,7 @@ use crate::{
     notify,
     ruling::Ruling,
     signals::Signals,
-    socket,
+    socket::{self, Classification},
     strict::Strict,
     takeover::Takeover,
     uevents::Uevents,
@@ -48,8 +51,8 @@ const NICE: i32 = -2;
 /// How long a thread of its own waits for another change at a time.
 const LONG: Duration = Duration::from_secs(3600);
 
-/// The daemon, as requests find it.
-pub struct Daemon {
+/// The loop with what it works on.
+struct Daemon {
     options: Options,
     classifier: Classifier,
     division: Option<Division>,
@@ -81,7 +84,6 @@ pub fn run(options: Options) -> Result<(), Error> {
     let mut signals = Signals::new()?;
     let (sender, requests) = channel();
     let counters = Arc::new(Counters::default());
-    let handle = Handle::new(sender, signals.waker()?, Arc::clone(&counters));
     let _protection = Protection::of_this_process("ringfenced")
         .inspect_err(|error| warn!("{}: {error}; freezing the daemon is not refused", kernel::PROTECTED));
     let _only = options.apply.then(|| only_one(&options)).transpose()?;
@@ -97,6 +99,7 @@ pub fn run(options: Options) -> Result<(), Error> {
         let _ = setpriority_process(None, NICE);
     }
     let state = options.apply.then(|| State::open(&options.state)).transpose()?;
+    let handle = Handle::new(sender, signals.waker()?, Arc::clone(&counters), state.clone());
     let division = division(&options, state.as_ref())?;
     // before the machine is looked at: what changes after is told
     let mut uevents = options.apply.then(uevents).flatten();
@@ -153,7 +156,7 @@ fn only_one(options: &Options) -> Result<File, Error> {
     }
 }
 
-pub(crate) fn host() -> Result<Host, Error> {
+fn host() -> Result<Host, Error> {
     Ok(Host::new(Box::new(Real::new()))?)
 }
 
@@ -231,17 +234,9 @@ impl Daemon {
         let wait = move || {
             loop {
                 match state.lock(LONG) {
-                    Ok(lock) => {
-                        return handle.call_later(move |daemon| {
-                            daemon.divide(&lock);
-                            // what was concluded while groups were missing counts no more
-                            daemon.classifier.scan_anew();
-                        });
-                    }
+                    Ok(lock) => return handle.send(Request::Divide(lock)),
                     Err(apply::Failure::Locked { .. }) => {}
-                    Err(failure) => {
-                        return handle.call_later(move |daemon| daemon.not_divided(&failure.to_string(), ""));
-                    }
+                    Err(failure) => return handle.send(Request::NotDivided(failure.to_string())),
                 }
             }
         };
@@ -297,7 +292,7 @@ impl Daemon {
     }
 
     /// Mounts may have changed.
-    pub(crate) fn look_again(&mut self) {
+    fn look_again(&mut self) {
         match host() {
             Ok(host) => self.classifier.look_again(host),
             Err(error) => error!("{error}"),
@@ -326,7 +321,7 @@ impl Daemon {
             }
             if woken {
                 self.signals(signals);
-                requests.try_iter().for_each(|request| request(self));
+                requests.try_iter().for_each(|request| self.request(request));
             }
             self.classifier.sweep();
             self.classifier.retry();
@@ -336,6 +331,48 @@ impl Daemon {
             self.classifier.sign();
         }
         Ok(())
+    }
+
+    /// A defect in one request does not end the loop: who waits for its answer gets none.
+    fn request(&mut self, request: Request) {
+        if catch_unwind(AssertUnwindSafe(|| self.carry_out(request))).is_err() {
+            error!("a request failed by a defect of ringfenced; please report it");
+        }
+    }
+
+    fn carry_out(&mut self, request: Request) {
+        // an answer that can't be sent is one that nobody waits for any more
+        match request {
+            Request::Reload { what, lock, answer } => _ = answer.send(self.reload(what, lock)),
+            Request::Known(answer) => _ = answer.send(self.known()),
+            Request::Classify { pid, answer } => _ = answer.send(self.classify(pid)),
+            Request::Divide(lock) => {
+                self.divide(&lock);
+                // what was concluded while groups were missing counts no more
+                self.classifier.scan_anew();
+            }
+            Request::NotDivided(why) => self.not_divided(&why, ""),
+            Request::LookAgain => self.look_again(),
+        }
+    }
+
+    fn known(&self) -> Known {
+        let ruling = self.ruling();
+        Known {
+            files: self.options.files.files().map(|files| files.rules).unwrap_or_default(),
+            groups: ruling.desired.groups.len(),
+            rules: ruling.rules.len(),
+            troubles: self.troubles(),
+        }
+    }
+
+    fn classify(&self, pid: u32) -> Result<Classification, socket::Refused> {
+        let ruling = self.ruling();
+        let placer = Placer::new(self.classifier.host(), &ruling.desired, &ruling.accounts);
+        let mut reader = ProcessReader::new();
+        let mut process = reader.process(pid)?;
+        let placed = placer.classify(&ruling.rules, &mut process, How { dry_run: true, heed_hands: true })?;
+        Ok(Classification::of(&placed, &ruling.rules))
     }
 
     fn events(&mut self, listener: &mut Listener) -> Result<(), Error> {
@@ -357,7 +394,7 @@ impl Daemon {
             _ if asked.templates => What::Templates,
             _ => return,
         };
-        match self.state_of(what).map(|state| division::try_lock(&state)) {
+        match self.handle.state_of(what).map(division::try_lock) {
             None => reported(self.reload(what, Ok(None)).map(drop)),
             Some(Ok(Some(lock))) => reported(self.reload(what, Ok(Some(lock))).map(drop)),
             Some(Ok(None)) => self.reload_later(what),
@@ -382,11 +419,6 @@ impl Daemon {
         }
     }
 
-    /// The state whose lock a reload needs: it may apply a layout.
-    pub(crate) fn state_of(&self, what: What) -> Option<State> {
-        self.state.clone().filter(|_| what == What::All)
-    }
-
     fn keep(&mut self, why: Why) {
         if let Some(division) = &mut self.division
             && self.keeping.look(division, why, self.classifier.host(), &self.counters)
@@ -399,15 +431,11 @@ impl Daemon {
     }
 
     /// Reads the configuration again; the old one stays in force if the new one has errors or can't be applied. `lock`: of
-    /// the state ([`Daemon::state_of`]), or why there is none.
+    /// the state ([`Handle::state_of`]), or why there is none.
     ///
     /// # Errors
     /// [`Refused`] with every error.
-    pub(crate) fn reload(
-        &mut self,
-        what: What,
-        lock: Result<Option<Lock>, Refused>,
-    ) -> Result<Reloaded, Refused> {
+    fn reload(&mut self, what: What, lock: Result<Option<Lock>, Refused>) -> Result<Reloaded, Refused> {
         notify::tell("RELOADING=1");
         let reloaded = lock.and_then(|lock| self.reloaded(what, lock.as_ref()));
         let counter = if reloaded.is_ok() { &self.counters.reloads } else { &self.counters.refused };
@@ -454,38 +482,13 @@ impl Daemon {
         Ok(applied)
     }
 
-    /// The host as the daemon sees it.
-    pub fn host(&self) -> &Host {
-        self.classifier.host()
-    }
-
-    /// The rules in force, with the configuration that they are of.
-    pub fn rules(&self) -> (&classify::Rules, &layout::Desired) {
-        (&self.classifier.ruling().rules, &self.classifier.ruling().desired)
-    }
-
-    pub(crate) fn ruling(&self) -> &Ruling {
+    fn ruling(&self) -> &Ruling {
         self.classifier.ruling()
     }
 
     /// What is wrong now: a refused reload, a division that is not as applied.
-    pub fn troubles(&self) -> Vec<String> {
+    fn troubles(&self) -> Vec<String> {
         self.refused.iter().chain(&self.not_divided).cloned().chain(self.keeping.troubles()).collect()
-    }
-
-    /// How many processes it remembers.
-    pub fn remembered(&self) -> usize {
-        self.classifier.remembered()
-    }
-
-    /// What it was asked to do.
-    pub fn options(&self) -> &Options {
-        &self.options
-    }
-
-    /// Lets it end after this round.
-    pub fn end(&mut self) {
-        self.end = true;
     }
 }
 

@@ -15,7 +15,7 @@ use std::{
 };
 
 use apply::{Failure, Running, State, Target, Watch};
-use kernel::Host;
+use kernel::{Host, Real};
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
     fs::inotify::{self, CreateFlags, Reader, WatchFlags},
@@ -23,7 +23,7 @@ use rustix::{
 };
 use tracing::{error, info, warn};
 
-use crate::{Counters, Division, Error, Handle, watching};
+use crate::{Counters, Division, Error, Handle, handle::Request, watching};
 
 /// How long the process that is to revert a change may take before it is given up.
 const GRACE: Duration = Duration::from_millis(500);
@@ -135,7 +135,7 @@ impl Watcher {
         if self.watch.is_none() {
             self.watch = self.state.watch().ok();
         }
-        let host = match crate::run::host() {
+        let host = match Host::new(Box::new(Real::new())) {
             Ok(host) => host,
             Err(error) => return Some(self.failed(error.to_string())),
         };
@@ -166,7 +166,7 @@ impl Watcher {
             warn!("{one}");
         }
         if !recovered.is_empty() {
-            self.handle.call_later(|daemon| daemon.look_again());
+            self.handle.send(Request::LookAgain);
         }
         Ok(())
     }
