@@ -38,7 +38,7 @@ impl Steps<'_> {
                 let mut inverse = inverse::inverse(&Entry { before, act, ..entry.clone() }, &[]);
                 self.left.extend(inverse.cannot.take());
                 for act in inverse.acts {
-                    if !is_so(&self.performer, &act) && !self.is_repeated(&act) {
+                    if !self.will_be_so(&act) && !self.is_repeated(&act) {
                         self.push(restored(act));
                     }
                 }
@@ -54,7 +54,7 @@ impl Steps<'_> {
                 let act = Act::DisableControllers { place: place.clone(), names: names.clone() };
                 let disable = Entry { act, before, ..entry.clone() };
                 if let Some(entry) = self.still_needed(disable)
-                    && !is_so(&self.performer, &entry.act)
+                    && !self.will_be_so(&entry.act)
                 {
                     self.push(restored(entry.act));
                 }
@@ -80,6 +80,21 @@ impl Steps<'_> {
             }
             _ => {}
         }
+    }
+
+    /// Is it so once the steps so far are done? One of them may undo what makes it so now: a later generation may have
+    /// lifted the limit that is lifted here.
+    fn will_be_so(&self, act: &Act) -> bool {
+        let subject = |act: &Act| match act {
+            Act::Write { place, file, .. } => Some((place.clone(), file.clone())),
+            Act::EnableControllers { place, .. } | Act::DisableControllers { place, .. } => {
+                Some((place.clone(), "cgroup.subtree_control".to_owned()))
+            }
+            _ => None,
+        };
+        let own = subject(act);
+        let before = self.entries.iter().rev().find(|entry| own.is_some() && subject(&entry.act) == own);
+        before.map_or_else(|| is_so(&self.performer, act), |before| before.act == *act)
     }
 
     /// Is the very same done already? Several writes of one file have one default.

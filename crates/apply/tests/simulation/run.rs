@@ -386,6 +386,30 @@ impl Run {
         Ok(())
     }
 
+    /// A group that had to stay has no limit any more, but for those that are named by their file.
+    fn nothing_limits_who_stays(&self, left: &[String]) -> Checked {
+        let (now, base) = (self.fake.snapshot(), self.base.snapshot());
+        let is_limit = |file: &str| {
+            ["cpu.", "memory.", "pids.", "io.", "blkio."].iter().any(|start| file.starts_with(start))
+        };
+        let mut wrong = Vec::new();
+        for (tree, groups) in now.groups.iter().enumerate() {
+            let stays = groups.iter().filter(|(group, _)| !base.groups[tree].contains_key(*group));
+            for (group, file, text) in
+                stays.flat_map(|(group, values)| values.iter().map(move |(file, text)| (group, file, text)))
+            {
+                let key = (tree, group.clone(), file.clone());
+                let is_others = self.theirs.contains(&key)
+                    || self.theirs.contains(&(tree, group.clone(), String::new()))
+                    || self.drifted.contains(&key);
+                if is_limit(file) && !is_others && !left.iter().any(|text| text.contains(file.as_str())) {
+                    wrong.push(format!("{group}/{file} is still {text}"));
+                }
+            }
+        }
+        if wrong.is_empty() { Ok(()) } else { Err(format!("undone, and {}", wrong.join("; "))) }
+    }
+
     /// Everybody leaves, and everything is undone: as at the start.
     fn finish(&mut self) -> Checked {
         self.settle()?;
@@ -417,6 +441,7 @@ impl Run {
             let (before, was) = (self.fake.snapshot(), self.in_effect()?);
             left.extend(self.undo_to(Some(0), Vec::new(), &before, &was)?);
             self.status_is_true()?;
+            self.nothing_limits_who_stays(&left)?;
         }
         let base = self.base.snapshot();
         // what earlier commands named is no excuse any more

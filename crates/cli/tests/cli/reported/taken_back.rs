@@ -19,6 +19,7 @@ pub const ROWS: &[Row] = &[
     row("an undo takes an empty group away", undone),
     row("an undo lifts the limits of a group with a task", undone_with_task),
     row("an undo lifts the limits of nested groups with tasks", undone_nested),
+    row("an undo of all lifts limits that a later layout had lifted before", undone_past_a_removal),
     row("an undo of the second layout brings back the limits of the first", undone_to_first),
     row("an undo gives the tasks all CPUs of the parent back", undone_cpus).needs(&[Need::Cpus(2)]),
     row("an undo after the task has gone takes the rest away", undone_later),
@@ -172,6 +173,17 @@ fn undone_nested(stage: &mut Stage<'_>) {
     stage.desk.run("undo {s}");
     nothing_holds(stage, "{g}/a");
     assert!(!stage.directory("{g}/b", "pids").exists());
+    stage.truth();
+}
+
+fn undone_past_a_removal(stage: &mut Stage<'_>) {
+    let first = "[groups.\"{g}/a\"]\npids.max = 100\n";
+    stage.apply(&format!("{first}{}", LIMITS.replace("{g}", "{g}/b")));
+    stage.sleeper("{one}", "{g}/b");
+    stage.apply(first);
+    nothing_holds(stage, "{g}/b");
+    stage.desk.run("undo 0 {s}");
+    nothing_holds(stage, "{g}/b");
     stage.truth();
 }
 
