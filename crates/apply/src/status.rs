@@ -41,6 +41,8 @@ pub struct GroupStatus {
     pub cpu_usec: Option<u64>,
     /// The CPUs that its tasks may run on; only of a group that was given CPUs.
     pub cpus: Option<CpuSet>,
+    /// Nothing in it runs: it, or a group above it, is frozen.
+    pub frozen: bool,
     /// The processes in the group itself, ascending.
     pub tasks: Vec<Task>,
     /// Where it is not as asked; empty if it is.
@@ -376,9 +378,9 @@ fn of(scene: &Scene<'_>, group: String, asked: Asked) -> GroupStatus {
         settings,
         owners,
         memory: held("memory.current").as_ref().and_then(amount),
-        // the table's figure is in nanoseconds
-        cpu_usec: held("cpuacct.usage").as_ref().and_then(amount).map(|nanos| nanos / 1000),
+        cpu_usec: held("cpuacct.usage").as_ref().and_then(amount),
         cpus: cpus("cpuset.cpus.effective").or_else(|| cpus("cpuset.cpus")),
+        frozen: host.is_frozen(&named),
         tasks: processes.into_iter().map(comm).collect(),
         drift,
         group,

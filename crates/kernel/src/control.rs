@@ -150,6 +150,17 @@ fn asks_itself(host: &Host, seat: &Seat<'_>, path: &str) -> bool {
     host.kernel.read(seat.at, path, file).is_ok_and(|text| text.trim() == "1")
 }
 
+impl Host {
+    /// Is the group, or one above it, frozen or about to be?
+    pub fn is_frozen(&self, group: &GroupName) -> bool {
+        let freezes = |at: &crate::Hierarchy| {
+            at.version == Version::V2 || at.controllers.contains(&Controller::Freezer)
+        };
+        let mut seats = self.hierarchies().iter().filter(|at| freezes(at)).map(|at| self.seat_in(at, group));
+        seats.any(|seat| frozen_at(self, &seat).is_some())
+    }
+}
+
 /// The path of the group, itself or one above, that was asked to be frozen.
 pub(crate) fn frozen_at(host: &Host, seat: &Seat<'_>) -> Option<String> {
     if asks_itself(host, seat, &seat.path) {

@@ -1,6 +1,8 @@
 //! What a plan consists of: steps in the order in which the kernel accepts them, each with its reason, and which CPUs
 //! and memory nodes each group was assigned. Data only.
 
+use std::collections::BTreeSet;
+
 use layout::Desired;
 use serde::{Deserialize, Serialize};
 use settings::{Controller, GroupName};
@@ -313,7 +315,10 @@ impl std::fmt::Display for Action {
                 write!(f, "move {} into {}", counted(tasks.len(), "process", "processes"), place.path)
             }
             Action::ReturnTasks { place, tasks } => {
-                write!(f, "move {} out of {}", counted(tasks.len(), "process", "processes"), place.path)
+                let to: BTreeSet<&str> = tasks.iter().map(|task| task.from.as_str()).collect();
+                let to: Vec<String> = to.into_iter().map(|path| format!("/{path}")).collect();
+                let count = counted(tasks.len(), "process", "processes");
+                write!(f, "move {count} out of {} to {}", place.path, to.join(", "))
             }
             Action::RemoveGroup { place } => write!(f, "remove {}", place.path),
             Action::DisableControllers { place, names } => {

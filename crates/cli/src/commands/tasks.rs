@@ -81,12 +81,16 @@ pub fn move_tasks(args: &args::Move, as_json: bool) -> Result<(), Failure> {
     for &pid in &moved.tasks {
         let own = stays_in(&host, &name, pid, std::process::id());
         for StaysIn { controllers, group } in &own {
+            let (noun, again) = match what {
+                What::Thread => ("thread", "move --threads"),
+                _ => ("process", "move"),
+            };
             output::warning(&format!(
-                "process {pid} stays in group '{}' of {controllers}, as '{name}' is not there: what is set there still holds for it\n\
+                "{noun} {pid} stays in group '{}' of {controllers}, as '{name}' is not there: what is set there still holds for it\n\
                  hint: {} && {}",
                 printable(group),
                 Command::ringfence("create").group(&name).arg("--controllers").arg(controllers),
-                Command::ringfence("move").group(&name).arg(pid.to_string()),
+                Command::ringfence(again).group(&name).arg(pid.to_string()),
             ));
         }
         if !own.is_empty() {

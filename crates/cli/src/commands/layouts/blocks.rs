@@ -1,9 +1,9 @@
 //! A plan's steps as one block per group: what is added, changed and taken away, each thing once however many writes it
 //! needs.
 
-use std::fmt::Write;
+use std::{collections::BTreeMap, fmt::Write};
 
-use ::plan::{Action, Ownership, Place, Plan, SeenHierarchy, Step};
+use ::plan::{Action, Outsider, Ownership, Place, Plan, SeenHierarchy, Step};
 use apply::{Running, Target};
 use kernel::Host;
 use settings::{Controller, Facts, Version};
@@ -160,7 +160,7 @@ impl<'p> Blocks<'p> {
                 (self.name(place), Some(place.hierarchy), What::Processes { count: tasks.len() })
             }
             Action::ReturnTasks { place, tasks } => {
-                let words = format!("{} back to where they came from", counted(tasks.len(), "process"));
+                let words = places_of(tasks);
                 (self.name(place), Some(place.hierarchy), What::Restored { what: "tasks", words })
             }
             Action::RemoveGroup { place } => (self.name(place), Some(place.hierarchy), What::Gone),
@@ -413,6 +413,14 @@ fn owners(access: &Ownership) -> String {
         user(None, None, access.directory_mode, "directory"),
     ];
     all.into_iter().flatten().collect::<Vec<String>>().join("; ")
+}
+
+/// How many go to which groups: `2 processes to /, 1 process to /a`.
+fn places_of(tasks: &[Outsider]) -> String {
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    tasks.iter().for_each(|task| *counts.entry(&task.from).or_default() += 1);
+    let place = |(path, count): (&str, usize)| format!("{} to /{path}", counted(count, "process"));
+    counts.into_iter().map(place).collect::<Vec<_>>().join(", ")
 }
 
 /// What a layout comes to that changes nothing; `outside`: processes that are not in their groups were warned of.

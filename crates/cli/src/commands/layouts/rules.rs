@@ -1,7 +1,7 @@
 //! Rules of a layout that running processes fit and that are not in force for them: `apply` changes groups, and moves
 //! no process by a rule. Only looks.
 
-use classify::{Done, How, Placer, Rules};
+use classify::{Decision, Done, How, Placer, Rules};
 use kernel::Host;
 use layout::Desired;
 use system::{Accounts, ProcessReader};
@@ -24,7 +24,8 @@ pub struct Misplaced {
     pub reason: Option<String>,
 }
 
-/// The processes for which a rule of the layout is not in force. What was put somewhere by hand stays there.
+/// The processes for which a rule of the layout is not in force. What was put into another group of the layout by hand stays
+/// there; in a group that the layout does not know it may just have been started.
 pub fn misplaced(desired: &Desired, host: &Host) -> Vec<Misplaced> {
     let all = desired.all_rules();
     if all.is_empty() {
@@ -38,7 +39,11 @@ pub fn misplaced(desired: &Desired, host: &Host) -> Vec<Misplaced> {
     let one = |pid: u32| {
         // of all processes, some end meanwhile
         let mut process = reader.process(pid).ok()?;
-        let found = placer.classify(&rules, &mut process, how).ok()?;
+        let mut found = placer.classify(&rules, &mut process, how).ok()?;
+        if matches!(found.explained.decision, Decision::Stays { .. }) && !is_in(desired, host, pid) {
+            let how = How { heed_hands: false, ..how };
+            found = placer.classify(&rules, &mut process, how).ok()?;
+        }
         let reason = match &found.done {
             Done::WouldMove => None,
             Done::Failed(error) => Some(error.to_string()),
@@ -48,6 +53,16 @@ pub fn misplaced(desired: &Desired, host: &Host) -> Vec<Misplaced> {
         Some(Misplaced { pid, program: found.program.to_string(), groups, reason })
     };
     ProcessReader::all().unwrap_or_default().into_iter().filter_map(one).collect()
+}
+
+/// Is the process in a group of the layout, in any hierarchy?
+fn is_in(desired: &Desired, host: &Host, pid: u32) -> bool {
+    let groups = host.kernel().groups_of(host.hierarchies(), pid).unwrap_or_default();
+    let mut names = host.hierarchies().iter().zip(groups).filter_map(|(at, path)| {
+        let path = at.below_mount(&path?)?;
+        (!path.is_empty()).then(|| host.named(at, &path))
+    });
+    names.any(|name| desired.groups.iter().any(|group| group.name.to_string() == name))
 }
 
 /// Warns of them.

@@ -196,13 +196,21 @@ impl Page<'_> {
             for drift in drifts(group, &lines) {
                 let _ = writeln!(text, "       {}", self.paint.bad(&drift));
             }
+            if group.frozen {
+                let thaw = format!("frozen: nothing in it runs until `ringfence thaw {}`", group.group);
+                let _ = writeln!(text, "       {}", self.paint.changed(&thaw));
+            }
             for (other, pids) in in_both(group, groups) {
-                let pids: Vec<String> = pids.iter().map(u32::to_string).collect();
-                let _ = writeln!(
-                    text,
-                    "       also in group '{other}', in other hierarchies: {}",
-                    pids.join(", ")
-                );
+                let (split, elsewhere): (Vec<u32>, Vec<u32>) =
+                    pids.into_iter().partition(|pid| self.is_split(*pid, &group.group, other));
+                for (how, pids) in
+                    [("with some of their threads", split), ("in other hierarchies", elsewhere)]
+                {
+                    if !pids.is_empty() {
+                        let pids: Vec<String> = pids.iter().map(u32::to_string).collect();
+                        let _ = writeln!(text, "       also in group '{other}', {how}: {}", pids.join(", "));
+                    }
+                }
             }
             if self.verbose {
                 self.details(&mut text, group, &lines);
@@ -211,6 +219,15 @@ impl Page<'_> {
         text.push('\n');
         text.push_str(&self.summary(groups));
         text
+    }
+
+    /// Is the process in both groups in one hierarchy? Then its threads are.
+    fn is_split(&self, pid: u32, one: &str, other: &str) -> bool {
+        let (Ok(one), Ok(other)) = (group(one), group(other)) else { return false };
+        self.host.hierarchies().iter().any(|at| {
+            let holds = |group| self.host.tasks_in(&self.host.seat_in(at, group)).contains(&pid);
+            holds(&one) && holds(&other)
+        })
     }
 
     fn summary(&self, groups: &[GroupStatus]) -> String {

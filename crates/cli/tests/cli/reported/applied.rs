@@ -1,5 +1,9 @@
 //! A layout is applied to groups with and without processes: is it in force for them?
 
+use std::fs;
+
+use serde_json::Value;
+
 use crate::{
     desk::sleep_program,
     reported::{Row, Stage, row, truth::ids},
@@ -28,6 +32,11 @@ pub const ROWS: &[Row] = &[
     row("owners are those of the files", owners),
     row("a rule that fits a running process is carried out or reported", rule_fits),
     row("a rule is in force once its process was moved", rule_carried_out),
+    row(
+        "a rule that fits a process in a group that the layout does not know is reported",
+        rule_fits_elsewhere,
+    ),
+    row("the CPU time of a group is what the kernel counts", cpu_time),
 ];
 
 const PIDS: &str = "[groups.\"{g}\"]\npids.max = 100\n";
@@ -91,7 +100,7 @@ fn controller_added_to_family(stage: &mut Stage<'_>) {
     stage.apply(PIDS);
     let shell = stage.desk.scene.start("{one}", &["sh", "-c", "sleep 300 & sleep 300 & wait"]);
     let children = || {
-        let text = std::fs::read_to_string(format!("/proc/{shell}/task/{shell}/children")).unwrap();
+        let text = fs::read_to_string(format!("/proc/{shell}/task/{shell}/children")).unwrap();
         text.split_whitespace().map(|pid| pid.parse::<u32>().unwrap()).collect::<Vec<u32>>()
     };
     stage.desk.scene.until("its children", || children().len() == 2);
@@ -128,7 +137,7 @@ fn ended(stage: &mut Stage<'_>) {
     stage.desk.scene.ok("kill {g}");
     stage.desk.scene.until("its end", || {
         let tasks = stage.directory("{g}", "pids").join("cgroup.procs");
-        std::fs::read_to_string(tasks).unwrap().is_empty()
+        fs::read_to_string(tasks).unwrap().is_empty()
     });
     stage.pids.clear();
     assert_eq!(stage.status_of("{g}").unwrap()["tasks"].as_array().unwrap().len(), 0);
@@ -145,7 +154,7 @@ fn empty(stage: &mut Stage<'_>) {
 fn nothing_to_do(stage: &mut Stage<'_>) {
     stage.apply(ALL);
     stage.sleeper("{one}", "{g}");
-    assert_eq!(stage.planned(), [serde_json::Value::Null; 0]);
+    assert_eq!(stage.planned(), [Value::Null; 0]);
     assert_eq!(stage.holds("{g}", "pids.max"), "100");
     assert_eq!(stage.holds("{g}", "cpuset.cpus"), "0");
     stage.truth();
@@ -219,7 +228,7 @@ fn below_use(stage: &mut Stage<'_>) {
     let now = stage.holds("{g}", "memory.max");
     assert_eq!(now == "4096", code == 0, "apply ended with {code}, the limit is {now}");
     stage.pids.retain(|pid| {
-        std::fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| !stat.contains(") Z "))
+        fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| !stat.contains(") Z "))
     });
     stage.truth();
 }
@@ -228,7 +237,7 @@ fn owners(stage: &mut Stage<'_>) {
     use std::os::unix::fs::MetadataExt;
     stage.apply("[groups.\"{g}\"]\npids.max = 100\ntasks = { user = 65534 }\n");
     let file = stage.directory("{g}", "pids").join("cgroup.procs");
-    assert_eq!(std::fs::metadata(&file).unwrap().uid(), 65534);
+    assert_eq!(fs::metadata(&file).unwrap().uid(), 65534);
     assert!(stage.drifts("{g}").is_empty());
     std::os::unix::fs::chown(&file, Some(1), None).unwrap();
     assert!(stage.drifts("{g}").iter().any(|drift| drift["file"] == file.to_str().unwrap()));
@@ -239,7 +248,7 @@ fn owners(stage: &mut Stage<'_>) {
 /// A process with a name that only this trial's rule fits.
 fn named_process(stage: &mut Stage<'_>) -> u32 {
     let program = stage.desk.path("rf-test-named");
-    std::fs::copy(sleep_program(), &program).unwrap();
+    fs::copy(sleep_program(), &program).unwrap();
     let path = program.to_str().unwrap().to_owned();
     let pid = stage.desk.scene.start("{one}", &[&path, "300"]);
     stage.pids.push(pid);
@@ -262,6 +271,40 @@ fn rule_fits(stage: &mut Stage<'_>) {
     let (status, text, _) = stage.desk.run("status {s} {d}/l.toml");
     let is_reported = status == 3 || error.contains(&pid.to_string()) || error.contains("classify");
     assert!(stage.is_in(pid, "{g}", "pids") || is_reported, "{out}{error}{text}");
+    stage.truth();
+}
+
+fn rule_fits_elsewhere(stage: &mut Stage<'_>) {
+    let pid = named_process(stage);
+    stage.desk.scene.ok("create {g}-other -c pids");
+    stage.desk.scene.ok(&format!("move {{g}}-other {pid}"));
+    rule_layout(stage);
+    for command in ["plan {d}/l.toml {s} --json", "status {s} --layout {d}/l.toml --json"] {
+        let (_, text, error) = stage.desk.run(command);
+        let answer: Value = serde_json::from_str(&text).unwrap_or_else(|_| panic!("{text}{error}"));
+        let misplaced = answer["misplaced"].as_array().unwrap();
+        assert!(misplaced.iter().any(|one| one["pid"] == pid), "{command}: {answer}");
+    }
+    stage.desk.scene.ok("kill {g}-other");
+    stage.desk.scene.ok("delete {g}-other");
+    stage.truth();
+}
+
+fn cpu_time(stage: &mut Stage<'_>) {
+    let of_v1 = stage.is_v1("cpuacct");
+    let settings = if of_v1 { "controllers = [\"cpuacct\"]" } else { "cpu.weight = 200" };
+    stage.apply(&format!("[groups.\"{{g}}\"]\n{settings}\n"));
+    stage.desk.ends("run {g} -- sh -c 'i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done'", 0);
+    let micros = if of_v1 {
+        let nanos = fs::read_to_string(stage.directory("{g}", "cpuacct").join("cpuacct.usage")).unwrap();
+        nanos.trim().parse::<u64>().unwrap() / 1000
+    } else {
+        let stat = fs::read_to_string(stage.directory("{g}", "cpu").join("cpu.stat")).unwrap();
+        let usage = stat.lines().find_map(|line| line.strip_prefix("usage_usec ")).unwrap();
+        usage.parse().unwrap()
+    };
+    assert!(micros > 10_000, "{micros}");
+    assert_eq!(stage.status_of("{g}").unwrap()["cpu_usec"], micros);
     stage.truth();
 }
 

@@ -15,6 +15,7 @@ pub const ROWS: &[Row] = &[
         .needs(&[Need::V1("freezer")]),
     row("freeze fails or stops the one process that is not under the freezer", one_outside)
         .needs(&[Need::V1("freezer")]),
+    row("a group that is frozen is reported as frozen", shown_as_frozen).needs(&[Need::AnyFreezer]),
     row("run into a frozen group refuses", run_into_frozen).needs(&[Need::AnyFreezer]),
     row("a process that was frozen is where it was", frozen_in_place).needs(&[Need::AnyFreezer]),
 ];
@@ -84,6 +85,21 @@ fn one_outside(stage: &mut Stage<'_>) {
     let outside = stage.sleeper("{two}", "");
     stage.move_by_hand(outside, "{g}", "pids");
     says_so(stage, "{g}", &[inside, outside]);
+    stage.truth();
+}
+
+fn shown_as_frozen(stage: &mut Stage<'_>) {
+    stage.desk.scene.ok("create {g} -c freezer");
+    stage.apply("[groups.\"{g}\"]\npids.max = 100\n");
+    let pid = stage.sleeper("{one}", "{g}");
+    let shown = |stage: &Stage<'_>| stage.status_of("{g}").unwrap()["frozen"].clone();
+    for (command, is_stopped) in [("freeze {g}", true), ("thaw {g}", false)] {
+        stage.desk.ends(command, 0);
+        assert_eq!(is_frozen(stage, pid), is_stopped);
+        assert_eq!(shown(stage), is_stopped, "{command}");
+        let (_, text, _) = stage.desk.run("status {s}");
+        assert_eq!(text.contains("frozen: nothing in it runs"), is_stopped, "{text}");
+    }
     stage.truth();
 }
 
