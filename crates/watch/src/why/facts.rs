@@ -15,6 +15,8 @@ pub struct Facts {
     pub span: Duration,
     /// Tasks in it and below at the end.
     pub tasks: usize,
+    /// The group of another subtree that is frozen with most of them, and how many those are: v1 only.
+    pub frozen_elsewhere: Option<(String, usize)>,
     /// The group, then those above it up to but without the root: what is set there holds for it too.
     pub levels: Vec<Level>,
     /// CPU time.

@@ -3,7 +3,10 @@
 
 mod io;
 
-use std::{collections::HashMap, time::Duration};
+use std::{
+    collections::{BTreeMap, HashMap},
+    time::Duration,
+};
 
 use kernel::{Error, GroupName, Host};
 use settings::{Controller, Value, Version};
@@ -118,12 +121,22 @@ impl Looked<'_> {
             group: self.group.to_string(),
             span,
             tasks: self.last.tasks.len(),
+            frozen_elsewhere: self.frozen_elsewhere(),
             memory: self.memory(&cpu.cpus),
             io: self.io(),
             realtime: own.realtime,
             levels,
             cpu,
         }
+    }
+
+    fn frozen_elsewhere(&self) -> Option<(String, usize)> {
+        let tasks: Vec<u32> = self.last.tasks.iter().map(|task| task.process.pid).collect();
+        let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+        for name in scan::frozen_elsewhere(self.host, self.group, &tasks).into_values() {
+            *counts.entry(name).or_default() += 1;
+        }
+        counts.into_iter().max_by_key(|(_, count)| *count)
     }
 
     /// The group as the sampler names it.

@@ -7,8 +7,8 @@ use std::{
 };
 
 use kernel::{GroupName, Host};
-use settings::Controller;
-use units::CpuSet;
+use settings::{Controller, Version};
+use units::{CpuSet, group_path};
 
 use super::facts::{Other, RealtimeFacts};
 use crate::{Scheduled, Task};
@@ -149,6 +149,8 @@ pub(crate) fn blocked(host: &Host, group: &GroupName, span: Duration) -> Duratio
         if taken.is_multiple_of(10) {
             let now = crate::tasks(host, group).unwrap_or_default();
             tasks = now.iter().map(|task| task.process.pid).collect();
+            let frozen = frozen_elsewhere(host, group, &tasks);
+            tasks.retain(|tid| !frozen.contains_key(tid));
         }
         let stride = tasks.len().div_ceil(LOOKED_AT).max(1);
         let seen = tasks.iter().skip(taken % stride).step_by(stride);
@@ -159,6 +161,26 @@ pub(crate) fn blocked(host: &Host, group: &GroupName, span: Duration) -> Duratio
         let next = step * u32::try_from(turns).unwrap_or(STATES);
         std::thread::sleep(next.min(span).saturating_sub(begun.elapsed()));
     }
+}
+
+/// Tasks that a v1 freezer of another subtree stopped, each with its group there: they look as if they waited for a disk.
+pub(crate) fn frozen_elsewhere(host: &Host, group: &GroupName, tasks: &[u32]) -> BTreeMap<u32, String> {
+    let Some(at) = host.hierarchy_of(Controller::Freezer).filter(|at| at.version == Version::V1) else {
+        return BTreeMap::new();
+    };
+    let own = host.seat_in(at, group).path;
+    let mut known: BTreeMap<String, bool> = BTreeMap::new();
+    let mut is_frozen = |path: &str| {
+        let read =
+            || host.kernel().read(at, path, "freezer.state").is_ok_and(|state| state.trim() != "THAWED");
+        *known.entry(path.to_owned()).or_insert_with(read)
+    };
+    let place = |tid: &u32| {
+        let path = at.below_mount(&host.kernel().group_of(at, *tid).ok()?)?;
+        let is_own = group_path::is_at_or_below(&path, &own) && !own.is_empty();
+        (!is_own && !path.is_empty() && is_frozen(&path)).then(|| (*tid, host.named(at, &path)))
+    };
+    tasks.iter().filter_map(place).collect()
 }
 
 fn is_blocked(host: &Host, tid: u32) -> bool {

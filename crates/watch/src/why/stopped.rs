@@ -9,7 +9,28 @@ use super::{
 };
 
 pub(crate) fn causes(facts: &Facts) -> Vec<Cause> {
-    [frozen(facts), no_cpus(facts), forks(facts)].into_iter().flatten().collect()
+    [frozen(facts), frozen_elsewhere(facts), no_cpus(facts), forks(facts)].into_iter().flatten().collect()
+}
+
+/// Tasks that are frozen as members of a group elsewhere, which a v1 hierarchy of its own makes possible.
+fn frozen_elsewhere(facts: &Facts) -> Option<Cause> {
+    let (group, tasks) = facts.frozen_elsewhere.as_ref()?;
+    let lost = Lost::new(facts.span * u32::try_from(*tasks).unwrap_or(u32::MAX), Known::AtMost);
+    let stand = if *tasks == 1 { "stands" } else { "stand" };
+    Some(Cause {
+        kind: Kind::Frozen,
+        at: group.clone(),
+        effect: Effect::Stopped,
+        share: None,
+        choices: Vec::new(),
+        numbers: vec![count("pids.current", facts.tasks as u64), seconds("span", facts.span)],
+        sentence: format!(
+            "group {group} is frozen, in which {} of it {stand} still",
+            plural(*tasks as u64, "task")
+        ),
+        hint: Some(Command::ringfence("thaw").group(group).into()),
+        lost: Some(lost),
+    })
 }
 
 /// The highest frozen group of the way: those below it are frozen by it.

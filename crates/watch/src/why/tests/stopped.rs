@@ -94,3 +94,14 @@ fn frozen_tasks_wait_for_no_device() {
     (facts.io.pressure, facts.io.blocked) = (None, Some(Duration::from_secs(30)));
     assert_eq!(only(&facts).kind, Kind::Frozen);
 }
+
+/// A stranger's finding: a task that a freezer of another subtree stopped was said to wait for a disk.
+#[test]
+fn tasks_that_are_frozen_in_another_group_are_said_to_be() {
+    let facts = Facts { frozen_elsewhere: Some(("batch".to_owned(), 1)), ..facts() };
+    let answer = why(&facts);
+    let first = answer.causes.first().unwrap();
+    assert_eq!((first.kind, first.at.as_str()), (Kind::Frozen, "batch"));
+    assert_eq!(first.sentence, "group batch is frozen, in which 1 task of it stands still");
+    assert_eq!(first.hint.as_deref(), Some("ringfence thaw batch"));
+}
