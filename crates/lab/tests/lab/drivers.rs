@@ -99,7 +99,8 @@ impl Trial {
     pub fn begin(&mut self, timing: Timing) -> Tested {
         self.with(|driver, site| {
             driver.prepare(site)?;
-            driver.start(site, timing)
+            driver.start(site, timing)?;
+            driver.wait()
         })
     }
 
@@ -254,7 +255,7 @@ fn pgbench_with_a_rate_tells_how_late_it_was() -> Tested {
     let series = outcome.series.iter().find(|series| series.name == "tps").ok_or("no tps over time")?;
     check(series.points.iter().any(|(at, tps)| *at > 0.0 && *tps > 0.0), || format!("{series:?}"))?;
     // a second run begins again
-    trial.with(|driver, site| driver.start(site, TIMING))?;
+    trial.with(|driver, site| driver.start(site, TIMING).and_then(|()| driver.wait()))?;
     drop(trial.driver.stop(Span { from: Instant::now(), to: Instant::now() + Duration::from_millis(1) })?);
     trial.driver.clean_up();
     trial.nothing_is_left()
@@ -305,6 +306,7 @@ pub fn hold_pgbench(directory: &Path) -> Result<(), Box<dyn std::error::Error>> 
     let site = Site { directory, devices: &devices, launch: &Plain, group: None, clients_group: None };
     driver.prepare(&site)?;
     driver.start(&site, TIMING)?;
+    driver.wait()?;
     fs::write(directory.join("works"), "")?;
     std::thread::sleep(Duration::from_secs(600));
     Ok(())

@@ -69,7 +69,7 @@ fn oltp_transfers_balance_and_are_counted_as_logged() -> Tested {
     check(groups.iter().all(|group| group.processes().is_empty()), || "something runs on".to_owned())?;
 
     // again on the same database: the balances stay, and still are equal
-    trial.with(|driver, site| driver.start(site, crate::drivers::TIMING))?;
+    trial.with(|driver, site| driver.start(site, crate::drivers::TIMING).and_then(|()| driver.wait()))?;
     let now = std::time::Instant::now();
     trial.driver.stop(Span { from: now, to: now + Duration::from_millis(1) })?;
     trial.driver.clean_up();

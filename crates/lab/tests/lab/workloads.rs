@@ -81,6 +81,7 @@ impl Stay<'_> {
         let second = Duration::from_secs(1);
         driver.prepare(&site)?;
         driver.start(&site, Timing { warm_up: second, steady_within: second, duration: second })?;
+        driver.wait()?;
         let from = Instant::now();
         let enough = |driver: &mut dyn Driver| driver.done().is_none_or(|done| done >= self.enough);
         while !enough(driver) || from.elapsed() < Duration::from_millis(500) {
