@@ -34,8 +34,10 @@ pub(crate) fn causes(facts: &Facts) -> Vec<Cause> {
                 seconds: each(not_running(facts) * part(facts, of).min(1.0)),
                 known: Known::AtMost,
             });
-            let worse = [measured, counted].into_iter().flatten();
-            let lost = worse.max_by(|one, other| one.counted().total_cmp(&other.counted()));
+            // what was waited is known where tasks slept for it, at the limit or at a slow device
+            let slept = waited.map_or(0.0, |lost| each(lost.counted()));
+            let is_asleep = counted.is_none_or(|counted| slept >= counted.counted());
+            let lost = measured.filter(|_| is_asleep).or(counted).or(measured);
             causes.extend(lost.map(|lost| limited(facts, level, of, lost)));
         }
         if let Some(rest) = &mut rest {
