@@ -5,6 +5,7 @@ use std::time::Duration;
 use apply::{State, Target, execute, status};
 use fake::{Fake, Snapshot};
 use kernel::{Hierarchy, Kernel};
+use units::{CpuSet, group_path};
 
 use crate::{
     layouts::Layout,
@@ -79,15 +80,14 @@ impl Run {
             let key = (difference.tree, difference.group.clone(), file);
             // a v1 group loses a CPU that is switched off for good, whoever gave it
             let is_switched = self.switched && key.2.starts_with("cpuset.cpus");
-            // files come and go with their controller: where that could not be switched, which is named, they are given to
-            // users as all else, or are not there to be given
-            let comes_along = difference.file.as_deref().and_then(|file| file.strip_prefix("owner of "));
-            let comes_along = comes_along.is_some_and(|file| {
-                let above = difference.group.rsplit_once('/').map_or("", |(above, _)| above);
-                let controller = file.split('.').next();
+            // files come and go with their controller, with their values and owners: where that could not be switched, this is
+            // named
+            let file = difference.file.as_deref().unwrap_or_default();
+            let file = file.strip_prefix("owner of ").unwrap_or(file);
+            let comes_along = group_path::ancestors(&difference.group).any(|above| {
                 let hands = |snapshot: &Snapshot| {
                     let text = snapshot.groups[difference.tree].get(above)?.get(HANDED)?;
-                    Some(text.split(' ').any(|word| Some(word) == controller))
+                    Some(text.split(' ').any(|word| Some(word) == file.split('.').next()))
                 };
                 let is_on = |snapshot: &Snapshot| hands(snapshot) == Some(true);
                 !wanted.iter().any(|wanted| is_on(wanted) == is_on(&now))
@@ -101,7 +101,7 @@ impl Run {
                 || self.is_named(
                     &hierarchies[difference.tree],
                     &difference.group,
-                    difference.file.as_deref(),
+                    difference.file.as_ref().map(|_| file),
                     named,
                 )
         };
@@ -149,6 +149,7 @@ impl Run {
         let undone = was.iter().find(|generation| !now.contains(generation));
         let mut named = self.stayed()?;
         named.extend(left.iter().cloned());
+        let is_nothing = undone.is_none();
         let reference = self.reference(layout.as_ref());
         let undone = undone.and_then(|generation| self.made.get(generation));
         let then = undone.map(|made| made.before.clone());
@@ -156,7 +157,8 @@ impl Run {
         let drifted = undone.map(|made| made.drifted.clone());
         self.drifted.extend(drifted.into_iter().flatten());
         let mut wanted: Vec<&Snapshot> = reference.iter().chain(&then).collect();
-        if wanted.is_empty() {
+        // where nothing is undone all stays as it is, also what earlier commands had to leave
+        if is_nothing || wanted.is_empty() {
             wanted.push(before);
         }
         self.compare_since(what, Some(before), &wanted, &named)
@@ -174,20 +176,39 @@ impl Run {
     }
 }
 
-/// No kernel empties the CPUs or nodes of a group with tasks in it or below: it gets those of the group above, which is the
-/// same for its tasks.
+/// No kernel empties the CPUs or nodes of a group with tasks in it or below: it gets those of the group above, less what
+/// others beside it have for themselves, which is the same for its tasks.
 fn is_parents(now: &Snapshot, difference: &Difference) -> bool {
     let (tree, group) = (difference.tree, difference.group.as_str());
     let Some(file) = difference.file.as_deref().filter(|file| matches!(*file, "cpuset.cpus" | "cpuset.mems"))
     else {
         return false;
     };
-    let above = std::iter::successors(Some(group), |path| path.rsplit_once('/').map(|(above, _)| above));
-    let all = if file == "cpuset.cpus" { format!("0-{}", CPUS - 1) } else { "0".to_owned() };
-    let of_parents = above.skip(1).find_map(|path| now.groups[tree].get(path)?.get(file)).unwrap_or(&all);
-    let prefix = format!("{group}/");
-    let is_in = |groups: &Vec<String>| groups[tree] == group || groups[tree].starts_with(&prefix);
+    let groups = &now.groups[tree];
+    let set = |path: &str| groups.get(path).and_then(|values| values.get(file)?.parse::<CpuSet>().ok());
+    let is_exclusive = |path: &str| {
+        let value = |file: &str| groups.get(path).and_then(|values| values.get(file)).map(String::as_str);
+        value("cpuset.cpus.partition").is_some_and(|kind| kind != "member")
+            || value("cpuset.cpu_exclusive") == Some("1")
+    };
+    let mut taken = CpuSet::new();
+    let mut of_parents = if file == "cpuset.cpus" { CpuSet::range(0, CPUS - 1) } else { CpuSet::range(0, 0) };
+    let mut path = group;
+    while let Some(above) = group_path::parent(path) {
+        let beside = groups.keys().filter(|other| group_path::parent(other) == Some(above) && *other != path);
+        if file == "cpuset.cpus" {
+            let own = beside.filter(|other| is_exclusive(other)).filter_map(|other| set(other));
+            taken = own.fold(taken, |taken, own| taken.union(&own));
+        }
+        if let Some(list) = set(above) {
+            of_parents = list;
+            break;
+        }
+        path = above;
+    }
+    let is_in = |groups: &Vec<String>| group_path::is_at_or_below(&groups[tree], group);
+    let real: Option<CpuSet> = difference.real.as_ref().and_then(|real| real.parse().ok());
     difference.wanted.is_none()
-        && difference.real.as_ref() == Some(of_parents)
+        && real.is_some_and(|real| real == of_parents || real == of_parents.difference(&taken))
         && now.tasks.values().any(is_in)
 }
