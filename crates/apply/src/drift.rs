@@ -107,18 +107,17 @@ impl std::fmt::Display for Drift {
             Drift::Outside { directory, processes, of, split } => {
                 let whole = (!processes.is_empty()).then(|| {
                     let what = if *of == 1 { "process" } else { "processes" };
-                    (format!("{} of {of} {what}", processes.len()), processes)
+                    let are = if processes.len() == 1 { "is" } else { "are" };
+                    (format!("{} of {of} {what} {are}", processes.len()), processes)
                 });
                 let in_part = split.iter().map(|split| {
                     let Split { process, outside, of } = split;
-                    (format!("{} of {of} threads of process {process}", outside.len()), outside)
+                    let are = if outside.len() == 1 { "is" } else { "are" };
+                    (format!("{} of {of} threads of process {process} {are}", outside.len()), outside)
                 });
                 let all = whole.into_iter().chain(in_part).map(|(who, numbers)| {
                     let directory = directory.display();
-                    format!(
-                        "{who} are not in {directory}: what is set there does not hold for {}",
-                        few(numbers)
-                    )
+                    format!("{who} not in {directory}: what is set there does not hold for {}", few(numbers))
                 });
                 f.write_str(&all.collect::<Vec<String>>().join("; "))
             }

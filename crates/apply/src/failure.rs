@@ -61,7 +61,7 @@ pub enum Failure {
         left: Vec<String>,
     },
     /// There is no such generation.
-    #[error("there is no generation {asked}: the last is {last}")]
+    #[error("there is no generation {asked}: {}", match last { 0 => "none is recorded".to_owned(), last => format!("the last is {last}") })]
     NoGeneration {
         /// The number.
         asked: u32,
@@ -71,6 +71,12 @@ pub enum Failure {
     /// Nothing that was applied is in effect.
     #[error("there is nothing to undo: no generation is in effect")]
     NothingToUndo,
+    /// No generation is recorded: none was made, or the records were lost.
+    #[error("there is nothing to undo: no generation is recorded in {}", directory.display())]
+    NothingRecorded {
+        /// The state directory.
+        directory: PathBuf,
+    },
     /// The generation was made before the machine was booted.
     #[error(
         "generation {generation} was in effect before the machine was booted, and control groups do not outlive that"
@@ -125,6 +131,9 @@ impl Failure {
                 Some(format!("ringfence confirm {generation}, or ringfence undo"))
             }
             Failure::Stale { .. } => Some("plan again".to_owned()),
+            Failure::NothingRecorded { .. } => Some(
+                "if there were records before, it is not known what they put in force: ringfence list shows the groups that exist".to_owned(),
+            ),
             Failure::NoGeneration { .. } | Failure::NothingToUndo | Failure::NotWaiting { .. } => {
                 Some("ringfence history lists what was done".to_owned())
             }

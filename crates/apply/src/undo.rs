@@ -34,7 +34,8 @@ pub(crate) fn undo_recovered(
     meta: &Meta,
 ) -> Result<Outcome, Failure> {
     let state = lock.state();
-    let last = state.last()?.ok_or(Failure::NothingToUndo)?;
+    let nothing = || Failure::NothingRecorded { directory: state.directory().to_owned() };
+    let last = state.last()?.ok_or_else(nothing)?;
     let boot = target.system.boot();
     let here = Some(&last).filter(|last| last.head.boot == boot);
     let now: Vec<u32> = here.map(|last| last.in_effect().to_vec()).unwrap_or_default();

@@ -365,7 +365,9 @@ impl Run {
         })?;
         match done {
             None => self.killed("a killed undo", before)?,
-            Some(Err(Failure::NothingToUndo)) => self.compare("nothing to undo", &[before], &[])?,
+            Some(Err(Failure::NothingToUndo | Failure::NothingRecorded { .. })) => {
+                self.compare("nothing to undo", &[before], &[])?
+            }
             Some(Err(failure)) => self.failed("undo", failure, before)?,
             Some(Ok(outcome)) => {
                 self.count("undone");

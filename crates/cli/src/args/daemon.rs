@@ -53,7 +53,13 @@ pub struct Daemon {
     #[arg(long)]
     pub repair: bool,
     /// Interval between drift checks, such as 30, 30s or 5m; 0 disables them
-    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = between("0s", "1d"))]
+    #[arg(
+        long,
+        value_name = "TIME",
+        default_value = "30s",
+        value_parser = between("0s", "1d"),
+        overrides_with = "check", // the unit gives one, and RINGFENCED_OPTIONS come after it
+    )]
     pub check: Duration,
     /// Record samples of all groups into a log, which ringfence dump and watch --at read [default: RINGFENCE_LOG, or
     /// /var/log/ringfence]

@@ -13,7 +13,9 @@ use super::{
     blocks::{nothing_to_do, on_this_machine},
     counted, directory,
     plan::{undoes_all, yes},
-    planned, read, rules, state, warn,
+    planned, read,
+    rules::{self, Misplaced},
+    state, warn,
 };
 use crate::{
     args,
@@ -52,13 +54,20 @@ fn interrupted(step: usize, steps: usize, left: &[String]) -> Failure {
 }
 
 pub fn apply(args: &args::Apply, as_json: bool) -> Result<(), Failure> {
-    let (outcome, outside) = applied(args)?;
+    let (outcome, outside, misplaced) = applied(args)?;
     let deadline = args.confirm.map(|within| within.as_secs()).filter(|_| outcome.generation.is_some());
-    print(&outcome, deadline, outside, as_json)
+    if as_json {
+        return output::json(&Shown {
+            outcome: &outcome,
+            undone_unless_confirmed_within: deadline,
+            misplaced: Some(misplaced),
+        });
+    }
+    print(&outcome, deadline, outside)
 }
 
-/// Whether processes are outside their groups comes with it.
-fn applied(args: &args::Apply) -> Result<(Outcome, bool), Failure> {
+/// Whether processes are outside their groups comes with it, and those that rules of the layout fit.
+fn applied(args: &args::Apply) -> Result<(Outcome, bool, Vec<Misplaced>), Failure> {
     let layout = read(&args.layout)?;
     let host = host_even_unmounted()?;
     if host.needs_unit() {
@@ -93,7 +102,7 @@ fn applied(args: &args::Apply) -> Result<(Outcome, bool), Failure> {
     let misplaced = rules::misplaced(&layout.desired, &host);
     rules::warn(&misplaced, &layout);
     let outside = plan.lints.iter().any(|lint| lint.kind == LintKind::Outside);
-    Ok((outcome, outside || !misplaced.is_empty()))
+    Ok((outcome, outside || !misplaced.is_empty(), misplaced))
 }
 
 fn emptied(layout: &Layout<'_>, plan: &Plan, host: &Host) -> Failure {
@@ -128,10 +137,7 @@ fn recovered(lock: &Lock, target: Target<'_>) -> Result<Vec<Recovered>, Failure>
 }
 
 /// `deadline`: the seconds after which it is undone; `outside`: processes are not in their groups.
-fn print(outcome: &Outcome, deadline: Option<u64>, outside: bool, as_json: bool) -> Result<(), Failure> {
-    if as_json {
-        return output::json(&Shown { outcome, undone_unless_confirmed_within: deadline });
-    }
+fn print(outcome: &Outcome, deadline: Option<u64>, outside: bool) -> Result<(), Failure> {
     for difference in &outcome.differences {
         let (file, written, now) = (&difference.file, &difference.asked, &difference.held);
         output::warning(&format!("{file}: {written} was written, the kernel has {now}"));
@@ -170,6 +176,9 @@ struct Shown<'o> {
     /// In seconds.
     #[serde(rename = "undone_unless_confirmed_within_sec", skip_serializing_if = "Option::is_none")]
     undone_unless_confirmed_within: Option<u64>,
+    /// Of an apply: processes that a rule of the layout fits and that are not in the group that it names.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    misplaced: Option<Vec<Misplaced>>,
 }
 
 pub fn confirm(args: &args::Generation, as_json: bool) -> Result<(), Failure> {
@@ -192,14 +201,17 @@ fn confirmed(args: &args::Generation) -> Result<u32, Failure> {
 pub fn undo(args: &args::Generation, as_json: bool) -> Result<u8, Failure> {
     let outcome = undone(args)?;
     match outcome.generation {
+        _ if as_json => {
+            output::json(&Shown { outcome: &outcome, undone_unless_confirmed_within: None, misplaced: None })?
+        }
+        Some(_) => print(&outcome, None, false)?,
         // the recovery has undone it; what it had to leave is in its warning
-        None if !as_json && outcome.left.is_empty() => {
+        None if outcome.left.is_empty() => {
             output::text(
                 "the last change is undone; to undo the one before it, run `ringfence undo` again\n",
             )?;
         }
-        None if !as_json => {}
-        _ => print(&outcome, None, false, as_json)?,
+        None => {}
     }
     Ok(if outcome.left.is_empty() { 0 } else { ATTENTION })
 }

@@ -81,7 +81,7 @@ pub fn status(args: &args::Status, as_json: bool) -> Result<u8, Failure> {
         if let (Some(layout), Some(plan)) = (&layout, &plan) {
             warn(plan, layout);
             rules::warn(&misplaced, layout);
-            text.push_str(&page.still_to_do(layout.path, plan));
+            text.push_str(&page.still_to_do(layout.path, plan, !misplaced.is_empty()));
         }
         output::text(&text)?;
     }
@@ -325,9 +325,16 @@ impl Page<'_> {
     }
 
     /// What apply would do.
-    fn still_to_do(&self, path: &Path, plan: &Plan) -> String {
-        if plan.steps.is_empty() {
-            return format!("\nthe machine is as {} says\n", path.display());
+    fn still_to_do(&self, path: &Path, plan: &Plan, outside: bool) -> String {
+        let path_shown = path.display();
+        match (plan.steps.is_empty(), outside) {
+            (true, false) => return format!("\nthe machine is as {path_shown} says\n"),
+            (true, true) => {
+                return format!(
+                    "\nthe groups are as {path_shown} says, but not all processes are where it wants them: see the warnings\n"
+                );
+            }
+            _ => {}
         }
         let current = |place: &::plan::Place, file: &str| now(self.host, place, file);
         let shown = shown(

@@ -285,9 +285,9 @@ fn rule_fits_elsewhere(stage: &mut Stage<'_>) {
         let misplaced = answer["misplaced"].as_array().unwrap();
         assert!(misplaced.iter().any(|one| one["pid"] == pid), "{command}: {answer}");
     }
+    stage.truth();
     stage.desk.scene.ok("kill {g}-other");
     stage.desk.scene.ok("delete {g}-other");
-    stage.truth();
 }
 
 fn cpu_time(stage: &mut Stage<'_>) {

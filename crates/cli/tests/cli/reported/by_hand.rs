@@ -75,7 +75,7 @@ fn some_threads(stage: &mut Stage<'_>) {
     move_thread(stage, threads[1], "", "pids");
     let directory = stage.directory("{g}", "pids").display().to_string();
     let words = format!(
-        "1 of 3 threads of process {} are not in {directory}: what is set there does not hold for {}",
+        "1 of 3 threads of process {} is not in {directory}: what is set there does not hold for {}",
         threads[0], threads[1]
     );
     says(&stage.desk.ends("status {s}", 3), &[&words]);
@@ -98,7 +98,7 @@ fn threads_apart(stage: &mut Stage<'_>) {
     stage.desk.ends("status {s}", 0);
     // above both, the limits of neither hold for it
     move_thread(stage, threads[2], "{g}", "pids");
-    let words = format!("1 of 3 threads of process {} are not in ", threads[0]);
+    let words = format!("1 of 3 threads of process {} is not in ", threads[0]);
     says(&stage.desk.ends("status {s}", 3), &[&words]);
 }
 
