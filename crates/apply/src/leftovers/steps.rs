@@ -170,6 +170,28 @@ impl Past<'_> {
         left.before.push(restoring(&entry.group, action, "no longer in the layout: as it was before"));
     }
 
+    /// The CPUs or memory nodes that a group will have once the steps so far are done. On v2 an empty list stands for that
+    /// of the group above.
+    fn list_to_come(&self, group: &Place, file: &str, left: &Leftovers) -> CpuSet {
+        let planned = left.before.iter().rev().find_map(|step| match &step.action {
+            Action::Write { place, file: of, text, .. } if place == group && of == file => Some(text.clone()),
+            _ => None,
+        });
+        let planned = planned.or_else(|| self.alone.get(&(group.clone(), file.to_owned())).cloned());
+        if planned.as_ref().is_some_and(|text| text.trim().is_empty())
+            && group.version == Version::V2
+            && let Some(above) = group_path::parent(&group.path)
+        {
+            return self.list_to_come(&Place { path: above.to_owned(), ..group.clone() }, file, left);
+        }
+        let shown = || {
+            let effective = (group.version == Version::V2).then(|| format!("{file}.effective"));
+            let effective = effective.and_then(|effective| self.performer.content(group, &effective));
+            effective.or_else(|| self.performer.content(group, file))
+        };
+        planned.or_else(shown).and_then(|text| text.trim().parse().ok()).unwrap_or_default()
+    }
+
     /// A group of an earlier generation's own that stays has its parent's CPUs and memory nodes, less those that the
     /// layout gives to single groups.
     fn parents_set(
@@ -182,21 +204,7 @@ impl Past<'_> {
     ) {
         let above = group_path::parent(&place.path).unwrap_or_default();
         let above = Place { path: above.to_owned(), ..place.clone() };
-        let planned = left.before.iter().rev().find_map(|step| match &step.action {
-            Action::Write { place, file: of, text, .. } if *place == above && of == file => {
-                Some(text.clone())
-            }
-            _ => None,
-        });
-        let effective = format!("{file}.effective");
-        let shown = match place.version {
-            Version::V1 => self.performer.content(&above, file),
-            Version::V2 => {
-                self.performer.content(&above, &effective).or_else(|| self.performer.content(&above, file))
-            }
-        };
-        let planned = planned.or_else(|| self.alone.get(&(above.clone(), file.to_owned())).cloned());
-        let all: CpuSet = planned.or(shown).and_then(|text| text.trim().parse().ok()).unwrap_or_default();
+        let all = self.list_to_come(&above, file, left);
         if self.performer.content(place, file).is_none() {
             return; // its controller went, and the list with it
         }
