@@ -450,7 +450,7 @@ fn failed_as_json(desk: &mut Desk) {
         assert_eq!(answer["diagnostics"].as_array().unwrap().len(), 1, "{answer}");
     }
     let answer = desk.json("undo --json {s}", 1);
-    says(answer["error"]["hint"].as_str().unwrap(), &["ringfence history"]);
+    says(answer["error"]["hint"].as_str().unwrap(), &["if there were records before", "ringfence list"]);
     for (line, name) in
         [("import --json {d}/l.toml", "import"), ("export --json --to cgset {d}/l.toml", "export")]
     {

@@ -57,7 +57,8 @@ pub fn status(args: &args::Status, as_json: bool) -> Result<u8, Failure> {
         answer["unknown"] = json!(unknown);
         answer["recorded"] = json!(!apply::kept(&state)?.is_empty());
         answer["plan"] = json!(plan);
-        answer["misplaced"] = json!(misplaced);
+        // without a layout there are no rules to compare with
+        answer["misplaced"] = json!(layout.as_ref().map(|_| &misplaced));
         output::json(&answer)?;
     } else {
         let last = apply::kept(&state)?.into_iter().rev().find_map(done);
