@@ -131,7 +131,8 @@ fn put_times(table: &Table, clock: Duration, before: Option<(&Table, Duration)>,
         let same = before.is_some_and(|(before, _)| before.times[row].slow == times.slow);
         match same {
             true => put(to, 0),
-            false => put(to, 1 + times.tick.saturating_sub(times.slow).as_millis() as u64),
+            // a damaged log may have been read with any times
+            false => put(to, (times.tick.saturating_sub(times.slow).as_millis() as u64).saturating_add(1)),
         }
     }
 }
