@@ -2,6 +2,7 @@
 //! has no such directory its spare disk and its own swap.
 
 use std::{
+    fs::File,
     os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
     process::Command,
@@ -23,7 +24,7 @@ impl Scratch {
         std::fs::write(&scratch.0, vec![7u8; mib << 20]).unwrap();
         std::fs::set_permissions(&scratch.0, PermissionsExt::from_mode(0o600)).unwrap();
         // what is dirty can't be dropped
-        std::fs::File::open(&scratch.0).unwrap().sync_all().unwrap();
+        File::open(&scratch.0).unwrap().sync_all().unwrap();
         scratch
     }
 
@@ -59,31 +60,26 @@ impl Data {
 pub struct Disk {
     pub path: String,
     pub number: String,
-    file: Option<Scratch>,
+    /// The kernel detaches a loop device with its last user, also if this process is killed.
+    _open: File,
 }
 
 impl Disk {
     pub fn new(name: &str) -> Disk {
-        let Some(directory) = directory() else { return Disk::at(SPARE, None) };
+        let Some(directory) = directory() else { return Disk::at(SPARE) };
         let file = Scratch::new(directory, name, 16);
         let arguments = ["--find", "--show", "--read-only", file.path()];
         let output = Command::new("losetup").args(arguments).output().unwrap();
         assert!(output.status.success(), "{output:?}");
-        Disk::at(String::from_utf8(output.stdout).unwrap().trim(), Some(file))
+        let disk = Disk::at(String::from_utf8(output.stdout).unwrap().trim());
+        assert!(Command::new("losetup").args(["--detach", &disk.path]).status().unwrap().success());
+        disk
     }
 
-    fn at(path: &str, file: Option<Scratch>) -> Disk {
+    fn at(path: &str) -> Disk {
         let device = format!("/sys/class/block/{}/dev", path.trim_start_matches("/dev/"));
         let number = std::fs::read_to_string(device).unwrap().trim().to_owned();
-        Disk { path: path.to_owned(), number, file }
-    }
-}
-
-impl Drop for Disk {
-    fn drop(&mut self) {
-        if self.file.is_some() {
-            let _ = Command::new("losetup").args(["--detach", &self.path]).status();
-        }
+        Disk { path: path.to_owned(), number, _open: File::open(path).unwrap() }
     }
 }
 
