@@ -12,6 +12,7 @@ use apply::{Drift, GroupStatus, Head, Kept, Running, SettingStatus, Target, Unfi
 use kernel::Host;
 use serde_json::json;
 use topology::Machine;
+use units::hint::Command;
 
 use super::{
     blocks::{Scene, now, seen, shown},
@@ -198,8 +199,9 @@ impl Page<'_> {
                 let _ = writeln!(text, "       {}", self.paint.bad(&drift));
             }
             if group.frozen {
-                let thaw = format!("frozen: nothing in it runs until `ringfence thaw {}`", group.group);
-                let _ = writeln!(text, "       {}", self.paint.changed(&thaw));
+                let thaw = Command::ringfence("thaw").group(&group.group);
+                let words = format!("frozen: nothing in it runs until `{thaw}`");
+                let _ = writeln!(text, "       {}", self.paint.changed(&words));
             }
             for (other, pids) in in_both(group, groups) {
                 let (split, elsewhere): (Vec<u32>, Vec<u32>) =
