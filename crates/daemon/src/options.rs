@@ -65,7 +65,7 @@ pub struct Watching {
     pub metrics: Option<SocketAddr>,
     /// A file for a collector of text files.
     pub textfile: Option<PathBuf>,
-    /// Of at most so many groups; how many are left out is a metric.
+    /// The most groups with metrics; the number of those left out is a metric.
     pub groups: usize,
     /// How often what is looked at.
     pub paces: Paces,
@@ -82,7 +82,7 @@ pub struct Record {
     pub size: Bytes,
 }
 
-/// How often metrics are made anew, at most.
+/// The least time between two collections of the same metrics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Paces {
     /// All of them: who asks more often has the same again.

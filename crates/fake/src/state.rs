@@ -151,7 +151,7 @@ pub(super) struct File {
     pub write: Option<Write>,
     /// Whether this kernel has it.
     pub built: fn(&State) -> bool,
-    /// It only tells what the kernel counted.
+    /// It only shows what the kernel counted.
     pub counter: bool,
 }
 

@@ -152,7 +152,7 @@ fn notes(begun: &Begun, runs: &[Run]) -> Vec<String> {
     notes
 }
 
-/// About how long so many runs still take: as the `made` ones did, or as `planned`.
+/// The estimated time of the `number` runs left: each as long as the `made` ones on average, or as `planned`.
 fn left(number: usize, made: u32, took: Duration, planned: Duration) -> Duration {
     let one = if made > 0 { took / made } else { planned };
     one.saturating_mul(u32::try_from(number).unwrap_or(u32::MAX))

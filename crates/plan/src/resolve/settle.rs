@@ -56,7 +56,7 @@ impl Scope<'_> {
         self.spare(start, outcome).settled
     }
 
-    /// What could be had if nobody had anything; also what is told of demands that can't be satisfied.
+    /// The result if no claim had any CPUs; also what errors about demands that can't be satisfied speak of.
     fn afresh(&self) -> Settled {
         let count = self.claims.len();
         self.attempt(&Start { held: vec![CpuSet::new(); count], released: vec![false; count] }).settled

@@ -31,7 +31,7 @@ pub fn why(facts: &Facts) -> Answer {
     }
 }
 
-/// What a kernel refuses without counting it is told only where nothing else is: on a kernel with real-time budgets
+/// What a kernel refuses without counting it is reported only where nothing else is: on a kernel with real-time budgets
 /// every group has none at first.
 fn notes(facts: &Facts, is_all: bool) -> Vec<Note> {
     let realtime = cpu::no_realtime(facts).filter(|_| is_all);
