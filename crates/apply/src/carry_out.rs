@@ -25,6 +25,8 @@ use crate::{
 pub(crate) struct Change<'p> {
     pub kind: Kind,
     pub entries: Vec<Entry>,
+    /// What the layout decides and no step does.
+    pub decided: Vec<Entry>,
     /// For each step what its file held when it was planned, if that is known.
     pub planned: Vec<Option<&'p str>>,
     pub hierarchies: Vec<Option<Hierarchy>>,
@@ -56,9 +58,13 @@ pub(crate) fn carry_out(
     {
         looking.look(entry, *planned)?;
     }
+    for entry in change.decided.iter_mut().filter(|entry| matches!(entry.act, Act::Write { .. })) {
+        looking.look(entry, None)?;
+    }
     performer.heirs = heirs(&change.entries);
     let head = head(lock, target, &change, meta, spots)?;
-    let mut journal = Journal::start(lock, &head, &change.entries, meta.confirm_within.is_some())?;
+    let mut journal =
+        Journal::start(lock, &head, &change.entries, &change.decided, meta.confirm_within.is_some())?;
     let (generation, steps) = (head.generation, change.entries.len());
     let mut outcome = Outcome {
         generation: Some(generation),
@@ -308,11 +314,13 @@ fn head(
         hierarchies,
         confirm_within: meta.confirm_within,
         layout: meta.layout,
+        rules: meta.rules.clone(),
         dropped: change.dropped.clone(),
         in_effect: after.unwrap_or_else(|| before.iter().copied().chain([generation]).collect()),
         in_effect_before: before,
         stayed,
         stayed_before,
         steps: change.entries.len(),
+        decided: change.decided.len(),
     })
 }

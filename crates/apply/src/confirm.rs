@@ -54,10 +54,12 @@ pub fn execute_unless_reverted(
 ) -> Result<Outcome, Failure> {
     recover(lock, target)?;
     refuse_while_waiting(lock.state(), target)?;
-    if !plan.steps.is_empty() {
+    // what changes nothing needs no confirmation
+    let changes = !plan.steps.is_empty();
+    if changes {
         start(&mut reverter(lock.state().next()?), lock.state())?;
     }
-    let meta = Meta { confirm_within: Some(seconds), ..meta.clone() };
+    let meta = Meta { confirm_within: changes.then_some(seconds), ..meta.clone() };
     execute(lock, target, plan, &meta)
 }
 

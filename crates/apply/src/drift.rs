@@ -38,8 +38,10 @@ pub enum Drift {
     Stayed {
         /// The directory.
         directory: PathBuf,
-        /// The generation that made it and was undone, or the layout that no longer names it.
+        /// The generation that made it, or the last that decided anything about it.
         generation: u32,
+        /// Is a process or a group in it still?
+        populated: bool,
     },
     /// An undo could not restore a value; the next undo or apply tries again.
     NotRestored {
@@ -51,6 +53,17 @@ pub enum Drift {
         held: String,
         /// The generation that changed it and was undone.
         generation: u32,
+    },
+    /// v2: processes can't use all CPUs or memory nodes of the list.
+    Unavailable {
+        /// The list's path.
+        file: PathBuf,
+        /// What was asked, which the file has.
+        asked: String,
+        /// What they use.
+        effective: String,
+        /// Why.
+        reason: String,
     },
     /// The kernel keeps the partition invalid.
     InvalidPartition {
@@ -93,16 +106,21 @@ impl std::fmt::Display for Drift {
                     alike.join(" or ")
                 )
             }
-            Drift::Stayed { directory, generation } => write!(
-                f,
-                "{} is left over from generation {generation}, as it is not empty: the next undo or apply removes it once it is",
-                directory.display()
-            ),
+            Drift::Stayed { directory, generation, populated } => {
+                let state = match populated {
+                    true => "as it is not empty: the next undo or apply removes it once it is",
+                    false => "and empty now: the next undo or apply removes it",
+                };
+                write!(f, "{} is left over from generation {generation}, {state}", directory.display())
+            }
             Drift::NotRestored { file, before, held, generation } => write!(
                 f,
                 "{} still has {held} of generation {generation}, which was undone: the kernel refused to restore {before}; the next undo or apply tries again",
                 file.display()
             ),
+            Drift::Unavailable { file, asked, effective, reason } => {
+                write!(f, "{}: applied {asked}, in effect {effective}: {reason}", file.display())
+            }
             Drift::InvalidPartition { state } => write!(f, "the kernel keeps the partition invalid: {state}"),
             Drift::Outside { directory, processes, of, split } => {
                 let whole = (!processes.is_empty()).then(|| {

@@ -1,6 +1,6 @@
 //! Requests for a change: what was interrupted, or not confirmed in time, is taken back first.
 
-use plan::{Action, Dropped, Plan};
+use plan::{Action, Dropped, Plan, Step};
 
 use crate::{
     Failure, Lock, Meta, Outcome, Target,
@@ -9,6 +9,7 @@ use crate::{
     pending::refuse_while_waiting,
     record::{Kind, Summary},
     recover::{is_undone, recover},
+    status::rules_in_effect,
     undo::undo_recovered,
 };
 
@@ -25,16 +26,17 @@ pub fn execute(lock: &Lock, target: Target<'_>, plan: &Plan, meta: &Meta) -> Res
         _ => None,
     });
     let planned: Vec<Option<&str>> = planned.collect();
-    let entries = plan.steps.iter().map(|step| Entry {
+    let entry = |step: &Step| Entry {
         group: step.group.to_string(),
         act: act(&step.action),
         why: step.why.clone(),
         restores: step.restores,
         before: Default::default(),
-    });
+    };
     let change = Change {
         kind: Kind::Apply,
-        entries: entries.collect(),
+        entries: plan.steps.iter().map(entry).collect(),
+        decided: plan.decided.iter().map(entry).collect(),
         planned,
         hierarchies: target.host.hierarchies().iter().cloned().map(Some).collect(),
         in_effect: None,
@@ -43,7 +45,8 @@ pub fn execute(lock: &Lock, target: Target<'_>, plan: &Plan, meta: &Meta) -> Res
         sources: Vec::new(),
         dropped: plan.dropped.clone(),
     };
-    if change.entries.is_empty() && is_known(lock, target, &plan.dropped)? {
+    if change.entries.is_empty() && change.decided.is_empty() && is_known(lock, target, &plan.dropped, meta)?
+    {
         return Ok(Outcome::nothing());
     }
     carry_out(lock, target, change, meta)
@@ -71,7 +74,10 @@ pub fn undo(
 }
 
 /// Is all of it in the history already, so that a generation without a step would say nothing new?
-fn is_known(lock: &Lock, target: Target<'_>, dropped: &Dropped) -> Result<bool, Failure> {
+fn is_known(lock: &Lock, target: Target<'_>, dropped: &Dropped, meta: &Meta) -> Result<bool, Failure> {
+    if meta.layout && rules_in_effect(lock.state(), target)? != meta.rules {
+        return Ok(false);
+    }
     let last = lock.state().last()?.filter(|last| last.head.boot == target.system.boot());
     let known = |last: &Summary| last.is_done() && last.head.layout && last.head.dropped == *dropped;
     Ok(dropped.is_empty() || last.as_ref().is_some_and(known))

@@ -33,17 +33,18 @@ pub(crate) struct Journal<'l> {
 }
 
 impl<'l> Journal<'l> {
-    /// Writes head and steps. With `for_undo`, room for the journal of the undo is set aside as well.
+    /// Writes head, steps and what the layout decides beside them. With `for_undo`, room for the journal of the undo is set aside as well.
     pub fn start(
         lock: &'l Lock,
         head: &Head,
         entries: &[Entry],
+        decided: &[Entry],
         for_undo: bool,
     ) -> Result<Journal<'l>, Failure> {
-        let mut bytes = Vec::with_capacity(300 * (entries.len() + 2));
+        let mut bytes = Vec::with_capacity(300 * (entries.len() + decided.len() + 2));
         let mut lines = 0;
         let mut written = lines::append(&mut bytes, lines, head);
-        for entry in entries {
+        for entry in entries.iter().chain(decided) {
             lines += 1;
             written = written.and_then(|()| lines::append(&mut bytes, lines, entry));
         }

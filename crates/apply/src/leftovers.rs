@@ -53,6 +53,7 @@ pub(crate) fn leftovers(
     exclusive: &dyn Fn(&Place) -> CpuSet,
 ) -> Leftovers {
     let mut past = Past::new(target, covered, &earlier.remade);
+    past.known = earlier.dropped(target);
     let adopted = earlier.stayed.iter().filter_map(|(stayed, _)| stayed.group(target.host));
     let adopted: BTreeSet<Place> = adopted.filter(|place| covered.groups.contains(place)).collect();
     // an older generation knows better what was there before all of them
@@ -78,6 +79,9 @@ pub(crate) fn leftovers(
     leftovers
 }
 
+/// A file, and of one of lines by device or resource the line's first word.
+type Line = (Place, String, String);
+
 /// What is to be brought back, as the generations are gone through from the newest to the oldest.
 struct Past<'p> {
     performer: Performer<'p>,
@@ -94,6 +98,14 @@ struct Past<'p> {
     /// What a directory handed down for the layouts' sake, by controller with the groups that were below it then.
     controllers: BTreeMap<Place, (String, BTreeMap<String, Vec<String>>)>,
     affinities: BTreeMap<Place, (Entry, Vec<Affinity>)>,
+    /// Groups that were there before the layouts that decided about them, with their names.
+    found: BTreeMap<Place, String>,
+    /// Values that were so before, with the group and the value.
+    standing: BTreeMap<Line, (String, String)>,
+    /// Groups and values that the last layout did without already.
+    known: (BTreeSet<Place>, BTreeSet<Line>),
+    /// Groups with owners that they had before.
+    owners: BTreeSet<Place>,
     unknown: Vec<(String, String)>,
     dropped: BTreeSet<(Place, String, String)>,
     exclusive: BTreeSet<Place>,
@@ -106,7 +118,8 @@ impl<'p> Past<'p> {
     fn new(target: Target<'p>, covered: &'p Coverage, remade: &'p BTreeSet<Place>) -> Past<'p> {
         let performer = Performer::new(target, target.host.hierarchies().iter().cloned().map(Some).collect());
         let (made, writes, sets, others, controllers) = Default::default();
-        let (affinities, unknown, dropped, exclusive, lists, alone) = Default::default();
+        let (affinities, found, standing, known, owners) = Default::default();
+        let (unknown, dropped, exclusive, lists, alone) = Default::default();
         Past {
             performer,
             covered,
@@ -117,6 +130,10 @@ impl<'p> Past<'p> {
             others,
             controllers,
             affinities,
+            found,
+            standing,
+            known,
+            owners,
             unknown,
             dropped,
             exclusive,
@@ -127,10 +144,35 @@ impl<'p> Past<'p> {
 
     fn add(&mut self, record: &Record) {
         let now = record.hierarchies(self.performer.host());
+        for entry in record.decided.iter().rev() {
+            let Some(place) = entry.act.place() else { continue };
+            let Some(Some(at)) = now.get(place.hierarchy) else { continue };
+            self.add_decided(&entry.at_hierarchy(at.id));
+        }
         for (step, entry) in record.entries.iter().enumerate().rev() {
             let Some(place) = entry.act.place() else { continue };
             let Some(Some(at)) = now.get(place.hierarchy) else { continue };
             self.add_step(record, step, &entry.at_hierarchy(at.id), place.hierarchy);
+        }
+    }
+
+    /// What was so before a layout that decided about it: nothing is to be brought back.
+    fn add_decided(&mut self, entry: &Entry) {
+        match &entry.act {
+            Act::CreateGroup { place } if !self.covered.groups.contains(place) => {
+                self.found.insert(place.clone(), entry.group.clone());
+            }
+            Act::Write { place, file, text } => {
+                let key = (place.clone(), file.clone(), target_key(file, text).to_owned());
+                if !self.covered.files.contains_key(&key) && !self.writes.contains_key(&key) {
+                    self.dropped.insert(key.clone());
+                    self.standing.insert(key, (entry.group.clone(), text.trim().to_owned()));
+                }
+            }
+            Act::SetOwnership { place, access } if self.gives_more(place, access) => {
+                self.owners.insert(place.clone());
+            }
+            _ => {}
         }
     }
 
@@ -267,6 +309,7 @@ impl<'p> Past<'p> {
         if !self.covered.files.contains_key(&key) {
             self.dropped.insert(key);
         }
+        self.standing.remove(&(place.clone(), file.clone(), target_key(file, text).to_owned()));
         let shown = if devices { DEVICES_V1 } else { file };
         let before = match &entry.before {
             Before::New => match record.fresh.get(&(then, shown.to_owned())) {

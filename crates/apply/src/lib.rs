@@ -43,10 +43,12 @@ mod stayed;
 mod undo;
 
 mod confirm;
+mod in_effect;
 mod kept;
 mod made;
 mod pending;
 mod status;
+mod unavailable;
 
 pub use act::{Act, Before, Entry};
 pub use change::{Change, set};
@@ -68,11 +70,11 @@ pub use performer::Target;
 pub use planned::planned;
 pub use preview::{Planned, inverse, preview};
 pub use prune::KEPT;
-pub use record::{Affinity, By, Ending, Head, Kind, Record, Result as End, Summary};
+pub use record::{Affinity, By, Ending, Head, Kind, Record, Result as End, RulesFile, Summary};
 pub use recover::{Recovered, Recovery, is_undone, recover};
 pub use spot::Spot;
 pub use state::{Lock, STATE, STATE_VARIABLE, State, Watch, history, state_directory};
-pub use status::{GroupStatus, SettingStatus, Task, status, unknown};
+pub use status::{GroupStatus, SettingStatus, Task, rules_in_effect, status, unknown};
 pub use stayed::Stayed;
 pub use stays_in::{StaysIn, stays_in};
 pub use system::{Running, System};

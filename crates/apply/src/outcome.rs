@@ -1,6 +1,6 @@
 //! What a change is for, and what came of it.
 
-use crate::record::By;
+use crate::record::{By, RulesFile};
 
 /// Who asks for a change, and for which.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -13,6 +13,8 @@ pub struct Meta {
     pub confirm_within: Option<u64>,
     /// It is a whole layout: the next one takes back what it does not repeat.
     pub layout: bool,
+    /// Its file, if it has rules for processes.
+    pub rules: Option<RulesFile>,
 }
 
 /// What was done.

@@ -65,6 +65,7 @@ pub fn planned(
     plan.steps.extend(back.after);
     plan.lints.extend(back.lints);
     plan.dropped = back.dropped;
+    plan.decided = earlier.news(plan.decided);
     Ok(plan)
 }
 

@@ -2,7 +2,10 @@
 //! ended. One JSON value a line, each with a checksum: a head, then the steps (both written before anything is
 //! changed), then what happened. The same file is the journal while it is under way. No logic of doing or undoing.
 
-use std::collections::BTreeMap;
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
 
 use kernel::{Hierarchy, Host};
 pub use plan::Affinity;
@@ -16,8 +19,10 @@ use crate::{
     stayed::Stayed,
 };
 
-/// The format that is written: 2 has a checksum for each line. Older ones are read.
-pub const FORMAT: u32 = 2;
+/// The format that is written: 3 has what a layout decides beyond its steps. Older ones are read.
+pub const FORMAT: u32 = 3;
+/// The first format with a checksum for each line.
+pub const CHECKSUMS: u32 = 2;
 
 /// Who asked.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -71,6 +76,9 @@ pub struct Head {
     /// A whole layout was applied: the next one takes back what it does not repeat.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub layout: bool,
+    /// The layout's file, if it has rules for processes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rules: Option<RulesFile>,
     /// What earlier layouts decided about and this one does not.
     #[serde(default, skip_serializing_if = "Dropped::is_empty")]
     pub dropped: Dropped,
@@ -86,6 +94,33 @@ pub struct Head {
     pub stayed: Vec<Stayed>,
     /// How many steps follow.
     pub steps: usize,
+    /// And behind them, how many lines of what the layout decides and was so already.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub decided: usize,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref)] // as serde calls it
+fn is_zero(count: &usize) -> bool {
+    *count == 0
+}
+
+/// A layout with rules, as it was when it was applied.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RulesFile {
+    /// Absolute.
+    pub path: PathBuf,
+    /// CRC-32 of all its text, included files among it.
+    pub checksum: u32,
+}
+
+impl RulesFile {
+    /// `texts`: what the layout consists of, in the order in which it was read.
+    pub fn new<'t>(path: &Path, texts: impl IntoIterator<Item = &'t str>) -> RulesFile {
+        let mut sum = crc32fast::Hasher::new();
+        texts.into_iter().for_each(|text| sum.update(text.as_bytes()));
+        let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+        RulesFile { path, checksum: sum.finalize() }
+    }
 }
 
 /// How a generation ended.
@@ -212,6 +247,8 @@ pub struct Record {
     pub head: Head,
     /// The steps that were meant.
     pub entries: Vec<Entry>,
+    /// What the layout decides and no step does, as it was so already: nothing of it is ever taken back.
+    pub(crate) decided: Vec<Entry>,
     /// How it ended; `None` while it is under way, or broken off.
     pub result: Option<Result>,
     /// Threads whose CPUs were changed, with the step.
@@ -248,7 +285,7 @@ impl Summary {
     /// Which of the two is damaged, or that the last one is not the end: whether it was done is not known then.
     pub(crate) fn read(first: &[u8], last: &[u8]) -> std::result::Result<Summary, Damage> {
         let head: Head = lines::head(first)?;
-        let numbered = head.format > 1;
+        let numbered = head.format >= CHECKSUMS;
         let count = |mark: &Mark| match mark {
             Mark::End { result } => Some(result.lines),
             _ => None,
@@ -311,18 +348,23 @@ impl Record {
     pub fn read(bytes: &[u8], under_way: bool) -> std::result::Result<Record, Damage> {
         let mut lines = lines::Lines::new(bytes, under_way);
         let head: Head = lines.head()?;
-        let mut entries: Vec<Entry> = Vec::with_capacity(head.steps.min(bytes.len() / 16));
-        while entries.len() < head.steps {
-            match lines.next() {
-                Some(Ok(entry)) => entries.push(entry),
-                Some(Err(damage)) => return Err(damage),
-                None => return Err(lines.missing("its steps are not all there")),
+        let mut entries = |count: usize| {
+            let mut entries: Vec<Entry> = Vec::with_capacity(count.min(bytes.len() / 16));
+            while entries.len() < count {
+                match lines.next() {
+                    Some(Ok(entry)) => entries.push(entry),
+                    Some(Err(damage)) => return Err(damage),
+                    None => return Err(lines.missing("its steps are not all there")),
+                }
             }
-        }
+            Ok(entries)
+        };
+        let (entries, decided) = (entries(head.steps)?, entries(head.decided)?);
         let (affinities, held, fresh, moved, made) = Default::default();
         let mut record = Record {
             head,
             entries,
+            decided,
             result: None,
             affinities,
             held,
@@ -341,7 +383,9 @@ impl Record {
                 _ => Ok(mark),
             });
             match mark {
-                Ok(Mark::End { result }) if record.head.format > 1 && result.lines != lines.before() => {
+                Ok(Mark::End { result })
+                    if record.head.format >= CHECKSUMS && result.lines != lines.before() =>
+                {
                     return Err(lines.missing("lines before its end are missing"));
                 }
                 Ok(mark) => record.note(mark),
@@ -352,7 +396,11 @@ impl Record {
                 Err(damage) => return Err(damage),
             }
         }
-        if record.result.is_none() && under_way && record.head.format > 1 && !lines::ends_in_room(bytes) {
+        if record.result.is_none()
+            && under_way
+            && record.head.format >= CHECKSUMS
+            && !lines::ends_in_room(bytes)
+        {
             record.damage = Some(lines.missing("its end was cut off"));
         }
         Ok(record)

@@ -197,5 +197,5 @@ fn undo_overdue(lock: &Lock, target: Target<'_>) -> Result<Option<Recovered>, Fa
 
 fn meta(seconds: u64) -> Meta {
     let what = format!("not confirmed within {seconds} s");
-    Meta { by: By::caller(), what, confirm_within: None, layout: false }
+    Meta { by: By::caller(), what, confirm_within: None, layout: false, rules: None }
 }

@@ -15,7 +15,7 @@ use units::hint::Command;
 use crate::{
     Failure,
     lines::{Damage, Good, ROOM},
-    record::{FORMAT, Head, Record, Summary},
+    record::{CHECKSUMS, FORMAT, Head, Record, Summary},
 };
 
 /// Where the state is kept unless told otherwise.
@@ -209,7 +209,7 @@ impl State {
     pub(crate) fn journal(&self, generation: u32) -> Result<Record, Failure> {
         let path = self.file(generation, JOURNAL);
         let record = self.read(&path, true)?;
-        if record.head.format < FORMAT {
+        if record.head.format < CHECKSUMS {
             let reason = "an older version of this program began it and did not finish it".to_owned();
             let hint = Some("run ringfence undo with that version once".to_owned());
             return Err(Failure::State { what: "continue", path, reason, hint });

@@ -6,7 +6,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use plan::{Owned, Ownership, Place, is_by_key, target_key};
+use kernel::Seat;
+use plan::{Owned, Ownership, Place, is_by_key};
 use serde::Serialize;
 use settings::{Value, Version};
 use units::{CpuSet, Limit, group_path};
@@ -15,10 +16,12 @@ use crate::{
     Drift, Failure, Split, State, Target,
     act::{Act, Before, Entry},
     held::get,
+    in_effect::{Decided, Groups, add, drop_undecided},
     membership::{Membership, Thread, threads},
     ownership,
     performer::{Performer, name},
-    record::{Head, Record, Summary},
+    record::{RulesFile, Summary},
+    unavailable::unavailable,
 };
 
 /// One group.
@@ -33,7 +36,7 @@ pub struct GroupStatus {
     /// What was asked, file by file.
     pub settings: Vec<SettingStatus>,
     /// Owners and modes, where they were asked for: of its directories, of the files that take tasks, and of all others
-    /// that are not as asked.
+    /// that are not as decided.
     pub owners: Vec<SettingStatus>,
     /// Memory in use, in bytes, if memory is counted for it.
     pub memory: Option<u64>,
@@ -71,20 +74,6 @@ pub struct SettingStatus {
     pub as_asked: bool,
 }
 
-/// What was asked of one group, as it adds up over the generations in effect.
-#[derive(Default)]
-struct Asked {
-    generation: u32,
-    places: BTreeSet<Place>,
-    /// By place, file and, in a file of lines by device, the line's first word; with what it held after the write.
-    writes: BTreeMap<(Place, String, String), (String, Option<String>)>,
-    owners: BTreeMap<Place, Ownership>,
-    /// What undos had to leave, with the generation that made it.
-    stayed: BTreeMap<Place, u32>,
-    /// Files that undos could not restore, with what they contained before the generation.
-    not_restored: BTreeMap<(Place, String), (String, u32)>,
-}
-
 /// Every group that a generation in effect changed, or that an undo had to leave, by name.
 ///
 /// # Errors
@@ -92,15 +81,15 @@ struct Asked {
 pub fn status(state: &State, target: Target<'_>) -> Result<Vec<GroupStatus>, Failure> {
     let last = state.last()?.filter(|last| last.head.boot == target.system.boot());
     let in_effect = last.as_ref().map(|last| last.in_effect().to_vec()).unwrap_or_default();
-    let mut asked: BTreeMap<String, Asked> = BTreeMap::new();
+    let mut decided: Groups = BTreeMap::new();
     let mut dropped = None;
     for generation in in_effect {
         let Some(record) = state.record_in_effect(generation)? else { continue };
-        add(&record, target, &mut asked);
+        add(&record, target, &mut decided);
         dropped = Some(record.head).filter(|head| head.layout).or(dropped);
     }
     if let Some(head) = &dropped {
-        drop_unasked(head, target, &mut asked);
+        drop_undecided(head, target, &mut decided);
     }
     let adopted = dropped
         .iter()
@@ -114,10 +103,10 @@ pub fn status(state: &State, target: Target<'_>) -> Result<Vec<GroupStatus>, Fai
         let name = target.host.named(&target.host.hierarchies()[place.hierarchy], &place.path);
         match (&entry.act, &entry.before) {
             (Act::CreateGroup { .. }, _) if adopted.contains(&place) => {
-                asked.entry(name).or_default().places.insert(place);
+                decided.entry(name).or_default().places.insert(place);
             }
             (Act::CreateGroup { .. }, _) => {
-                let group = asked.entry(name).or_default();
+                let group = decided.entry(name).or_default();
                 group.generation = group.generation.max(stayed.generation);
                 group.places.insert(place.clone());
                 group.stayed.insert(place, stayed.generation);
@@ -127,7 +116,7 @@ pub fn status(state: &State, target: Target<'_>) -> Result<Vec<GroupStatus>, Fai
                 if performer.content(&place, file).is_none_or(|held| held.trim() == before.trim()) {
                     continue;
                 }
-                let group = asked.entry(name).or_default();
+                let group = decided.entry(name).or_default();
                 // what a generation in effect writes is compared with that
                 if !group.writes.keys().any(|(of, name, _)| *of == place && name == file) {
                     group.generation = group.generation.max(stayed.generation);
@@ -139,18 +128,38 @@ pub fn status(state: &State, target: Target<'_>) -> Result<Vec<GroupStatus>, Fai
             _ => {}
         }
     }
-    asked.retain(|_, asked| !asked.places.is_empty() || !asked.writes.is_empty() || !asked.owners.is_empty());
+    decided.retain(|_, decided| {
+        !decided.places.is_empty() || !decided.writes.is_empty() || !decided.owners.is_empty()
+    });
     // with one hierarchy nobody can be in a part of a group only
-    let several = target.host.hierarchies().len() > 1 && !asked.is_empty();
+    let several = target.host.hierarchies().len() > 1 && !decided.is_empty();
     let membership = several.then(|| Membership::scan(target.host));
-    let applied: BTreeSet<Place> = asked.values().flat_map(|asked| asked.places.clone()).collect();
+    let applied: BTreeSet<Place> = decided.values().flat_map(|decided| decided.places.clone()).collect();
     let scene = Scene { performer: &performer, membership: membership.as_ref(), applied: &applied };
-    let all = asked.into_iter().map(|(group, asked)| of(&scene, group, asked));
+    let all = decided.into_iter().map(|(group, decided)| of(&scene, group, decided));
     // what was taken back and is not there is nobody's
     let is_there = |group: &GroupStatus| {
         !group.directories.is_empty() || !group.settings.is_empty() || !group.drift.is_empty()
     };
     Ok(all.filter(is_there).collect())
+}
+
+/// The file of the layout in effect, if it has rules for processes.
+///
+/// # Errors
+/// [`Failure::State`].
+pub fn rules_in_effect(state: &State, target: Target<'_>) -> Result<Option<RulesFile>, Failure> {
+    let last = state.last()?.filter(|last| last.head.boot == target.system.boot());
+    for &generation in last.iter().flat_map(Summary::in_effect).rev() {
+        if !state.is_there(generation) {
+            continue;
+        }
+        let head = state.summary(generation)?.head;
+        if head.layout {
+            return Ok(head.rules);
+        }
+    }
+    Ok(None)
 }
 
 /// The generations in effect whose records were moved away: what they changed is not known.
@@ -163,80 +172,6 @@ pub fn unknown(state: &State, target: Target<'_>) -> Result<Vec<u32>, Failure> {
     Ok(in_effect.filter(|generation| !state.is_there(*generation)).collect())
 }
 
-/// What the last layout does not decide about is asked for by nobody, whatever earlier ones wrote.
-fn drop_unasked(head: &Head, target: Target<'_>, groups: &mut BTreeMap<String, Asked>) {
-    let here = |place: &Place| head.here(place, target.host);
-    for (place, file, key) in &head.dropped.files {
-        let Some(place) = here(place) else { continue };
-        let key = (place, file.clone(), key.clone());
-        groups.values_mut().for_each(|asked| drop(asked.writes.remove(&key)));
-    }
-    for place in head.dropped.gone.iter().filter_map(here) {
-        let gone = Act::RemoveGroup { place: place.clone() };
-        groups.values_mut().for_each(|asked| asked.forget(&gone, &place));
-    }
-    for place in head.dropped.groups.iter().filter_map(here) {
-        for asked in groups.values_mut().filter(|asked| asked.places.contains(&place)) {
-            asked.stayed.insert(place.clone(), head.generation);
-        }
-    }
-}
-
-impl Asked {
-    /// What a later layout does not ask for any more, and has brought back.
-    fn forget(&mut self, act: &Act, place: &Place) {
-        match act {
-            Act::RemoveGroup { .. } => {
-                self.places.remove(place);
-                self.writes.retain(|(of, ..), _| of != place);
-                self.owners.remove(place);
-            }
-            Act::Write { file, text, .. } => {
-                let key = target_key(file, text);
-                let same = |of: &Place, other: &str, line: &str| of == place && other == file && line == key;
-                // a device's rule is taken back through the opposite file
-                let rules = |of: &Place, other: &str| {
-                    of == place && file.starts_with("devices.") && other.starts_with("devices.")
-                };
-                self.writes.retain(|(of, other, line), _| !same(of, other, line) && !rules(of, other));
-            }
-            Act::RestoreOwners { .. } | Act::SetOwnership { .. } => drop(self.owners.remove(place)),
-            _ => {}
-        }
-    }
-}
-
-fn add(record: &Record, target: Target<'_>, groups: &mut BTreeMap<String, Asked>) {
-    for (step, entry) in record.entries.iter().enumerate() {
-        let Some(place) = entry.act.place() else { continue };
-        let spot = record.head.hierarchies.get(place.hierarchy);
-        let Some(at) = spot.and_then(|spot| spot.find(target.host)) else { continue };
-        let place = Place { hierarchy: at.id, ..place.clone() };
-        if entry.restores {
-            groups.values_mut().for_each(|group| group.forget(&entry.act, &place));
-            continue;
-        }
-        let group = groups.entry(entry.group.clone()).or_default();
-        group.generation = record.head.generation;
-        match &entry.act {
-            Act::Write { file, text, .. } => {
-                let key = target_key(file, text);
-                let held = record.held.iter().find(|(of, _)| *of == step).map(|(_, held)| held.clone());
-                group.places.insert(place.clone());
-                group.writes.insert((place, file.clone(), key.to_owned()), (text.clone(), held));
-            }
-            Act::CreateGroup { .. } => {
-                group.places.insert(place);
-            }
-            Act::SetOwnership { access, .. } => {
-                group.places.insert(place.clone());
-                group.owners.insert(place, *access);
-            }
-            _ => {}
-        }
-    }
-}
-
 /// What all groups are looked at with.
 struct Scene<'s> {
     performer: &'s Performer<'s>,
@@ -247,8 +182,8 @@ struct Scene<'s> {
 
 impl Scene<'_> {
     /// Groups of others beside a place, with all values that were written there. Only v1 renames directories.
-    fn alike(&self, group: &str, place: &Place, asked: &Asked) -> Vec<PathBuf> {
-        let written: Vec<_> = asked.writes.iter().filter(|((of, ..), _)| of == place).collect();
+    fn alike(&self, group: &str, place: &Place, decided: &Decided) -> Vec<PathBuf> {
+        let written: Vec<_> = decided.writes.iter().filter(|((of, ..), _)| of == place).collect();
         let (Some(at), false) = (self.performer.at(place), written.is_empty()) else { return Vec::new() };
         if place.version == Version::V2 {
             return Vec::new();
@@ -300,25 +235,26 @@ impl Scene<'_> {
     }
 }
 
-fn of(scene: &Scene<'_>, group: String, asked: Asked) -> GroupStatus {
+fn of(scene: &Scene<'_>, group: String, decided: Decided) -> GroupStatus {
     let &Scene { performer, membership, .. } = scene;
     let directory = |place: &Place| PathBuf::from(performer.directory(place));
     let (host, named) = (performer.host(), name(&group));
     let is_its_own =
         |place: &&Place| performer.at(place).is_none_or(|at| named.below(host.base(at).path()) == place.path);
     // its parents were made for its sake, but are others
-    let places: Vec<&Place> = asked.places.iter().filter(is_its_own).collect();
+    let places: Vec<&Place> = decided.places.iter().filter(is_its_own).collect();
     let (mut drift, mut settings) = (Vec::new(), Vec::new());
     for place in &places {
         if !performer.exists(place) {
-            let alike = scene.alike(&group, place, &asked);
+            let alike = scene.alike(&group, place, &decided);
             drift.push(Drift::Gone { directory: directory(place), alike });
         }
-        if let Some(&generation) = asked.stayed.get(*place) {
-            drift.push(Drift::Stayed { directory: directory(place), generation });
+        if let Some(&generation) = decided.stayed.get(*place) {
+            let populated = is_populated(performer, place);
+            drift.push(Drift::Stayed { directory: directory(place), generation, populated });
         }
     }
-    let present = asked.writes.iter().filter(|((place, ..), _)| performer.exists(place));
+    let present = decided.writes.iter().filter(|((place, ..), _)| performer.exists(place));
     for ((place, name, key), (text, held_then)) in present {
         let held = performer.content(place, name);
         let as_asked =
@@ -329,18 +265,19 @@ fn of(scene: &Scene<'_>, group: String, asked: Asked) -> GroupStatus {
             Some(state) if name == "cpuset.cpus.partition" && state.contains("invalid") => {
                 drift.push(Drift::InvalidPartition { state: state.clone() });
             }
+            Some(list) if as_asked => drift.extend(unavailable(performer, place, name, list)),
             _ if as_asked => {}
             _ => drift.push(Drift::Changed { file: file.clone(), asked: text.clone(), held: held.clone() }),
         }
         settings.push(SettingStatus { file, asked: text.clone(), held, as_asked });
     }
-    for ((place, name), (before, generation)) in &asked.not_restored {
+    for ((place, name), (before, generation)) in &decided.not_restored {
         let Some(held) = performer.content(place, name) else { continue };
         let (file, before) = (directory(place).join(name), before.clone());
         drift.push(Drift::NotRestored { file, before, held, generation: *generation });
     }
     let mut owners = Vec::new();
-    for (place, access) in asked.owners.iter().filter(|(place, _)| performer.exists(place)) {
+    for (place, access) in decided.owners.iter().filter(|(place, _)| performer.exists(place)) {
         owners.extend(owners_of(performer, place, access));
     }
     drift.extend(owners.iter().filter(|owner| !owner.as_asked).map(|owner| Drift::Owner {
@@ -367,14 +304,14 @@ fn of(scene: &Scene<'_>, group: String, asked: Asked) -> GroupStatus {
         Task { pid, comm: text.trim_end_matches('\n').to_owned() }
     };
     let held = |setting: &str| Some(get(host, &named, &settings::lookup(setting)?).ok()?.value);
-    let has_cpus = asked.writes.keys().any(|(_, file, _)| file == "cpuset.cpus");
+    let has_cpus = decided.writes.keys().any(|(_, file, _)| file == "cpuset.cpus");
     let cpus = |setting: &str| match held(setting) {
         Some(Value::Cpus(cpus)) if has_cpus => Some(cpus),
         _ => None,
     };
     GroupStatus {
         directories: places.into_iter().map(directory).collect(),
-        generation: asked.generation,
+        generation: decided.generation,
         settings,
         owners,
         memory: held("memory.current").as_ref().and_then(amount),
@@ -387,7 +324,14 @@ fn of(scene: &Scene<'_>, group: String, asked: Asked) -> GroupStatus {
     }
 }
 
-/// Those of the directory and of the files that take tasks, and of others that are not as asked.
+/// Is a process in the group itself, or a group in it?
+fn is_populated(performer: &Performer<'_>, place: &Place) -> bool {
+    let Some(at) = performer.at(place) else { return false };
+    let has_groups = performer.host().kernel().children(at, &place.path).is_ok_and(|below| !below.is_empty());
+    has_groups || !performer.host().tasks_in(&Seat { at, path: place.path.clone() }).is_empty()
+}
+
+/// Those of the directory and of the files that take tasks, and of others that are not as decided.
 fn owners_of(performer: &Performer<'_>, place: &Place, access: &Ownership) -> Vec<SettingStatus> {
     let Some(at) = performer.at(place) else { return Vec::new() };
     let names = performer.host().kernel().files(at, &place.path).unwrap_or_default();

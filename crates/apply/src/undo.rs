@@ -84,6 +84,7 @@ pub(crate) fn undo_recovered(
         sources: steps.sources,
         dropped: Dropped::default(),
         entries: steps.entries,
+        decided: Vec::new(),
         planned: Vec::new(),
         hierarchies: target.host.hierarchies().iter().cloned().map(Some).collect(),
         in_effect: Some(wanted),
@@ -217,8 +218,13 @@ impl<'t> Steps<'t> {
     /// generation's again; what one has to do with that came later, and stays in effect, is left as it is.
     fn take_up(&mut self, stayed: &[Stayed], wanted: &[u32], state: &State) -> Result<Vec<Stayed>, Failure> {
         let mut tried = Vec::new();
+        let all: Vec<Entry> = stayed.iter().filter_map(|one| one.here(self.performer.host())).collect();
         for stayed in stayed {
             let Some(entry) = stayed.here(self.performer.host()) else { continue };
+            if let Some(note) = self.changed_since(&entry.act, &all) {
+                self.tell(note);
+                continue;
+            }
             let Some(place) = entry.act.place() else {
                 // a hierarchy that stayed mounted, which one that comes back mounts
                 if !wanted.contains(&stayed.generation) {
@@ -235,6 +241,24 @@ impl<'t> Steps<'t> {
             }
         }
         Ok(tried)
+    }
+
+    /// A value that could not be restored, and that somebody changed since then, is theirs: what is said of it.
+    fn changed_since(&self, act: &Act, stayed: &[Entry]) -> Option<String> {
+        let Act::Write { place, file, text } = act else { return None };
+        let now = self.performer.content(place, file)?;
+        let is_of_us = |entry: &Entry| match &entry.act {
+            Act::Write { place: of, file: other, text } => {
+                (of, other) == (place, file) && self.performer.means(place, file, text, &now)
+            }
+            _ => false,
+        };
+        let is_state = !plan::is_by_key(file) && !text.trim().is_empty();
+        (is_state && !stayed.iter().any(is_of_us)).then(|| {
+            let directory = self.performer.directory(place);
+            let now = now.trim();
+            format!("{directory}/{file} stays {now}: somebody changed it after an undo could not restore it")
+        })
     }
 
     /// Does a generation after `since` that stays in effect change the group or one below it?
@@ -300,8 +324,24 @@ impl<'t> Steps<'t> {
         let host = self.performer.host();
         let mut steps: Vec<(usize, Entry)> =
             stayed.iter().filter_map(|stayed| Some((stayed.step, stayed.here(host)?))).collect();
+        // where the removal was refused, what the generation set in the group may be in force still
+        if let Some(record) = record {
+            let now = record.hierarchies(host);
+            let made = |step: &usize| match &record.entries.get(*step)?.act {
+                Act::CreateGroup { place } => Some(place),
+                _ => None,
+            };
+            let made: BTreeSet<&Place> = steps.iter().filter_map(|(step, _)| made(step)).collect();
+            let is_in = |entry: &Entry| {
+                entry.before == Before::New && entry.act.place().is_some_and(|place| made.contains(place))
+            };
+            let set = record.entries.iter().enumerate().filter(|(_, entry)| is_in(entry));
+            let set = set.filter_map(|(step, entry)| Some((step, self.here(&now, entry)?)));
+            steps.extend(set.collect::<Vec<_>>());
+        }
         // refusals are noted in the order of the undo
         steps.sort_by_key(|(step, _)| *step);
+        steps.dedup_by_key(|(step, _)| *step);
         let (affinities, moved): (&[_], &[_]) =
             record.map_or((&[], &[]), |record| (&record.affinities, &record.moved));
         self.take_back(generation, &steps, &More { affinities, moved, fresh, ..More::default() });
@@ -394,7 +434,9 @@ impl<'t> Steps<'t> {
     fn again(&mut self, record: &Record) {
         let now = record.hierarchies(self.performer.host());
         self.source = None;
-        for entry in &record.entries {
+        // a group that was there already is nobody's to make again
+        let decided = record.decided.iter().filter(|entry| !matches!(entry.act, Act::CreateGroup { .. }));
+        for entry in record.entries.iter().chain(decided) {
             let Some(entry) = self.here(&now, entry) else { continue };
             let why = format!("again as in generation {}: {}", record.head.generation, entry.why);
             match &entry.act {

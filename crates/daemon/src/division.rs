@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use apply::{By, Drift, Earlier, Lock, Meta, Running, State, Target};
+use apply::{By, Drift, Earlier, Lock, Meta, RulesFile, Running, State, Target};
 use files::Trust;
 use kernel::Host;
 use layout::{Assigned, Desired, Diagnostic, Keep, Severity, Source};
@@ -38,6 +38,8 @@ pub struct Division {
     sources: Vec<Source>,
     /// The layout's warnings, until they are told.
     warnings: Vec<String>,
+    /// Its file, if it has rules.
+    rules: Option<RulesFile>,
     applied: bool,
 }
 
@@ -72,7 +74,9 @@ impl Division {
             return Err(refused(&layout, &reading.diagnostics, &sources));
         };
         let warnings = reading.diagnostics.iter().map(in_line).collect();
-        Ok(Division { state, layout, desired, sources, warnings, applied: false })
+        let texts = sources.iter().map(|source| &*source.text);
+        let rules = (!desired.all_rules().is_empty()).then(|| RulesFile::new(&layout, texts));
+        Ok(Division { state, layout, desired, sources, warnings, rules, applied: false })
     }
 
     /// Was it made so, if only once?
@@ -172,6 +176,7 @@ impl Division {
                 false
             }
         });
+        plan.decided.retain(|step| wanted(&step.group.to_string()));
         if plan.steps.is_empty() {
             return Ok(Some(Repaired { applied: Applied::default(), left }));
         }
@@ -191,7 +196,8 @@ impl Division {
     fn execute(&self, lock: &Lock, host: &Host, plan: &Plan) -> Result<Applied, Refused> {
         let running = Running::new();
         let what = format!("layout {} (ringfenced)", self.layout.display());
-        let meta = Meta { by: By::caller(), what, confirm_within: None, layout: true };
+        let meta =
+            Meta { by: By::caller(), what, confirm_within: None, layout: true, rules: self.rules.clone() };
         let outcome = apply::execute(lock, Target { host, system: &running }, plan, &meta).map_err(failed)?;
         let told = outcome
             .differences

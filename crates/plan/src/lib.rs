@@ -33,6 +33,7 @@ mod owners;
 mod values;
 
 mod coverage;
+mod decided;
 mod lints;
 mod needs;
 mod planning;

@@ -8,7 +8,9 @@ use topology::Machine;
 use units::{CpuSet, group_path};
 
 use crate::{
-    Action, Assignment, Observed, People, Place, Plan, Problem, Step, budgets, cpusets, devices, homes,
+    Action, Assignment, Observed, People, Place, Plan, Problem, Step, budgets, cpusets,
+    decided::{Decisions, decided},
+    devices, homes,
     lints::{self, Looked},
     mounts, owners,
     resolve::{self, Landscape, Resolved},
@@ -74,7 +76,16 @@ pub fn plan(
         return Err(problems);
     }
     settle_before(&mut steps);
+    let decisions = Decisions {
+        homes: &homes,
+        values: &values,
+        tree: &tree,
+        resolved: &resolved,
+        observed: &observed,
+        people,
+    };
     Ok(Plan {
+        decided: decided(&decisions, &steps),
         steps,
         assignments: assignments(&tree, &resolved),
         reserved: resolved.reserved,

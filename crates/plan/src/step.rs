@@ -22,6 +22,9 @@ pub struct Plan {
     pub reserved: CpuSet,
     /// What works, but perhaps not as meant.
     pub lints: Vec<Lint>,
+    /// What the layout decides about and no step changes, as it is so already.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub decided: Vec<Step>,
     /// What earlier layouts in effect decided about and this one does not.
     #[serde(skip)]
     pub dropped: Dropped,
@@ -36,12 +39,15 @@ pub struct Dropped {
     /// Groups that an earlier layout made, and that stay since somebody is in them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub groups: Vec<Place>,
-    /// Groups that an earlier layout made, and that somebody else removed.
+    /// Groups that an earlier layout made and somebody else removed, or that were there before it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub gone: Vec<Place>,
     /// Groups that a generation made which was undone, that had to stay, and that the layout names: they are its own.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub adopted: Vec<Place>,
+    /// Groups whose owners an earlier layout decided about, and that had them before it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub owners: Vec<Place>,
 }
 
 impl Plan {
@@ -55,7 +61,8 @@ impl Plan {
 impl Dropped {
     /// Is there nothing?
     pub fn is_empty(&self) -> bool {
-        self.files.is_empty() && self.groups.is_empty() && self.gone.is_empty() && self.adopted.is_empty()
+        let Dropped { files, groups, gone, adopted, owners } = self;
+        files.is_empty() && [groups, gone, adopted, owners].iter().all(|places| places.is_empty())
     }
 }
 

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use plan::Place;
+use plan::{Place, Step};
 
 use crate::{
     Failure, State, Target,
     act::{Act, Entry},
+    in_effect::{self, Groups},
     made::remade,
     record::Record,
     stayed::Stayed,
@@ -21,6 +22,8 @@ pub struct Earlier {
     pub(super) stayed: Vec<(Stayed, Option<Record>)>,
     /// Groups of theirs that somebody removed and made again.
     pub(super) remade: BTreeSet<Place>,
+    /// What they decide about each group; `None` if what is planned is no whole layout.
+    decided: Option<Groups>,
 }
 
 impl Earlier {
@@ -44,7 +47,31 @@ impl Earlier {
         let stayed = stayed.into_iter().map(with_record).collect::<Result<Vec<_>, Failure>>()?;
         let all = records.iter().chain(stayed.iter().filter_map(|(_, record)| record.as_ref()));
         let remade = remade(all, state, target)?;
-        Ok(Earlier { records, stayed, remade })
+        let mut decided = Groups::new();
+        records.iter().for_each(|record| in_effect::add(record, target, &mut decided));
+        if let Some(record) = records.last() {
+            in_effect::drop_undecided(&record.head, target, &mut decided);
+        }
+        Ok(Earlier { records, stayed, remade, decided: Some(decided) })
+    }
+
+    /// Of what a plan found to be so already, that which no layout in effect decides in the same way.
+    pub(crate) fn news(&self, found: Vec<Step>) -> Vec<Step> {
+        let Some(decided) = &self.decided else { return Vec::new() };
+        let is_known = |step: &Step| {
+            let group = decided.get(&step.group.to_string());
+            group.is_some_and(|group| group.decides(&step.action))
+        };
+        found.into_iter().filter(|step| !is_known(step)).collect()
+    }
+
+    /// What the last of them already did without.
+    pub(super) fn dropped(&self, target: Target<'_>) -> (BTreeSet<Place>, BTreeSet<(Place, String, String)>) {
+        let Some(head) = self.records.last().map(|record| &record.head) else { return Default::default() };
+        let here = |place: &Place| head.here(place, target.host);
+        let files = head.dropped.files.iter();
+        let files = files.filter_map(|(place, file, key)| Some((here(place)?, file.clone(), key.clone())));
+        (head.dropped.gone.iter().filter_map(here).collect(), files.collect())
     }
 
     pub(crate) fn is_empty(&self) -> bool {

@@ -1,5 +1,7 @@
 //! From what has to go back to steps in the order that the kernel accepts.
 
+use units::hint::Command;
+
 use super::*;
 
 impl Past<'_> {
@@ -19,6 +21,7 @@ impl Past<'_> {
             let message = self.performer.remade(place);
             left.lints.push(Lint::new(LintKind::Leftover, group.as_deref().map(name).as_ref(), message));
         }
+        self.found(&mut left);
         let stays = |place: &Place| !gone.contains(place);
         for ((place, ..), entries) in std::mem::take(&mut self.writes) {
             if stays(&place) && self.performer.exists(&place) {
@@ -50,6 +53,50 @@ impl Past<'_> {
         let removals: Vec<Step> = returns.into_iter().chain(removals).collect();
         left.before.splice(0..0, removals);
         left
+    }
+
+    /// What was there before the layouts that decided about it stays as it is.
+    fn found(&self, left: &mut Leftovers) {
+        let found: Vec<&Place> = self.found.keys().filter(|place| !self.made.contains_key(*place)).collect();
+        left.dropped.gone.extend(found.iter().map(|place| (*place).clone()));
+        left.dropped.owners.extend(self.owners.iter().cloned());
+        // a v1 group that the layout names in another hierarchy is not out of it
+        let is_out = |place: &Place| self.found.contains_key(place) && !self.is_elsewhere(place);
+        let news = found.into_iter().filter(|place| !self.known.0.contains(*place) && is_out(place));
+        let groups: BTreeSet<&str> = news.map(|place| self.found[place].as_str()).collect();
+        let now = |(place, file, key): &Line, then: &str| match key.is_empty() {
+            true => self.performer.content(place, file).unwrap_or_else(|| then.to_owned()),
+            false => then.to_owned(),
+        };
+        let standing = |group: &str| {
+            let news = |line: &Line, of: &str| of == group && !self.known.1.contains(line);
+            let of_group = self.standing.iter().filter(|(line, (of, _))| news(line, of));
+            of_group.map(|(line, (_, text))| format!("{} = {}", line.1, now(line, text))).collect::<Vec<_>>()
+        };
+        for group in &groups {
+            let values = standing(group);
+            let with = match values.len() {
+                0 => String::new(),
+                _ => format!(" ({})", values.join(", ")),
+            };
+            let message = format!(
+                "group '{group}' is no longer in the layout and stays as it is{with}: it was there before a layout named it"
+            );
+            let hint = Command::ringfence("delete").group(name(group));
+            let lint = Lint::new(LintKind::Leftover, Some(&name(group)), message);
+            left.lints.push(lint.hint(format!("if nothing else needs it: {hint}")));
+        }
+        for (line, (group, text)) in &self.standing {
+            if self.known.1.contains(line) || is_out(&line.0) {
+                continue;
+            }
+            let file = &line.1;
+            let message = format!(
+                "{file} of group '{group}' is no longer in the layout and stays {}: it was so before a layout set it",
+                now(line, text)
+            );
+            left.lints.push(Lint::new(LintKind::Leftover, Some(&name(group)), message));
+        }
     }
 
     /// The directories that can go, with the moves that empty them; of those that can't, why.

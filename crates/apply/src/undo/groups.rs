@@ -92,7 +92,7 @@ impl Steps<'_> {
             let some: Vec<String> = tasks.iter().take(5).map(u32::to_string).collect();
             let dots = if tasks.len() > 5 { ", …" } else { "" };
             let count = tasks.len();
-            let tasks = if count == 1 { "task" } else { "tasks" };
+            let tasks = if count == 1 { "process" } else { "processes" };
             return Some(format!(
                 "group '{group}' stays: {count} {tasks} in {directory} ({}{dots})",
                 some.join(", ")

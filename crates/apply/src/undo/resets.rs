@@ -38,7 +38,7 @@ impl Steps<'_> {
                 let mut inverse = inverse::inverse(&Entry { before, act, ..entry.clone() }, &[]);
                 self.left.extend(inverse.cannot.take());
                 for act in inverse.acts {
-                    if !self.will_be_so(&act) && !self.is_repeated(&act) {
+                    if !self.will_be_so(&act) {
                         self.push(restored(act));
                     }
                 }
@@ -86,9 +86,11 @@ impl Steps<'_> {
     /// lifted the limit that is lifted here.
     fn will_be_so(&self, act: &Act) -> bool {
         let subject = |act: &Act| match act {
-            Act::Write { place, file, .. } => Some((place.clone(), file.clone())),
+            Act::Write { place, file, text } => {
+                Some((place.clone(), file.clone(), plan::target_key(file, text).to_owned()))
+            }
             Act::EnableControllers { place, .. } | Act::DisableControllers { place, .. } => {
-                Some((place.clone(), "cgroup.subtree_control".to_owned()))
+                Some((place.clone(), "cgroup.subtree_control".to_owned(), String::new()))
             }
             _ => None,
         };
@@ -97,7 +99,7 @@ impl Steps<'_> {
         before.map_or_else(|| is_so(&self.performer, act), |before| before.act == *act)
     }
 
-    /// Is the very same done already? Several writes of one file have one default.
+    /// Is the very same done already?
     pub(super) fn is_repeated(&self, act: &Act) -> bool {
         self.entries.iter().rev().any(|entry| entry.act == *act)
     }

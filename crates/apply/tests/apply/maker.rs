@@ -85,6 +85,7 @@ impl<'h> Maker<'h> {
     pub fn plan(&mut self) -> Plan {
         let steps = std::mem::take(&mut self.steps);
         Plan {
+            decided: Vec::new(),
             steps,
             assignments: Vec::new(),
             reserved: CpuSet::new(),

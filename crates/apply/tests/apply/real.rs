@@ -119,7 +119,7 @@ pub fn undo_returns_to_every_earlier_generation_and_spares_tasks() {
     let left = undo(&lock, to, None, &meta("undo")).unwrap().left;
     assert!(host.kernel().exists(pids, &host.seat_in(pids, &c).path));
     assert!(Path::new(&format!("/proc/{worker}/stat")).exists(), "undo ends nobody");
-    assert!(left.iter().any(|left| left.contains("stays: 1 task in")), "{left:?}");
+    assert!(left.iter().any(|left| left.contains("stays: 1 process in")), "{left:?}");
     assert!(left.iter().any(|left| left.contains("is gone already")), "{left:?}");
     let kinds: Vec<bool> = history(&state).unwrap().iter().map(apply::Record::is_done).collect();
     assert_eq!(kinds, [true; 9]);

@@ -96,7 +96,7 @@ impl Story<'_> {
         let made = self.make(&["a", "a/b", "c"]);
         (self.occupy)("a/b");
         let left = self.undo(Some(0)).left;
-        assert!(left.iter().any(|left| left.contains("a/b' stays: 1 task in")), "{left:?}");
+        assert!(left.iter().any(|left| left.contains("a/b' stays: 1 process in")), "{left:?}");
         let both = [("a".to_owned(), made), ("a/b".to_owned(), made)];
         assert!(self.exists("a/b") && !self.exists("c"));
         assert_eq!(self.told(), both);

@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// v2: the controllers that a group hands to those below it.
-const HANDED: &str = "cgroup.subtree_control";
+pub const HANDED: &str = "cgroup.subtree_control";
 
 impl Run {
     /// What the kernel would hold if only this layout had ever been applied.
@@ -135,8 +135,9 @@ impl Run {
         let (host, sim) = self.look();
         let statuses = status(&self.state(), Target { host: &host, system: &sim })
             .map_err(|failure| format!("status: {failure}"))?;
-        let mut wrong =
-            wrong_words(&self.fake, &statuses, &wanted, |at, group| self.is_named(at, group, None, &[]));
+        let mut wrong = wrong_words(&self.fake, &statuses, &self.base.snapshot(), &wanted, |at, group| {
+            self.is_named(at, group, None, &[])
+        });
         // which CPUs a v1 group has after one was switched off depends on when it got them
         wrong.retain(|word| !(self.switched && word.contains("cpuset.cpus")));
         if wrong.is_empty() { Ok(()) } else { Err(format!("status: {}", wrong.join("; "))) }

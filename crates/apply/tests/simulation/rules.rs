@@ -7,6 +7,8 @@ use fake::{Fake, Snapshot};
 use kernel::{Hierarchy, Kernel};
 use rustix::io::Errno;
 
+use crate::judge::HANDED;
+
 /// One file, or one group, that is not as it should be.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Difference {
@@ -90,6 +92,7 @@ pub fn names(text: &str, at: &Hierarchy, group: &str, file: Option<&str>) -> boo
 pub fn wrong_words(
     fake: &Fake,
     statuses: &[GroupStatus],
+    base: &Snapshot,
     wanted: &Snapshot,
     named: impl Fn(&Hierarchy, &str) -> bool,
 ) -> Vec<String> {
@@ -172,6 +175,15 @@ pub fn wrong_words(
             Drift::InvalidPartition { .. } => file == "cpuset.cpus.partition",
             _ => false,
         });
+        // what the layout alone would change is its decision, also where it was so before it was applied
+        let of = |snapshot: &Snapshot| {
+            snapshot.groups[difference.tree]
+                .get(&difference.group)
+                .and_then(|values| values.get(file))
+                .cloned()
+        };
+        let is_value = file != HANDED && settings::lookup(file).is_some();
+        let is_asked = is_asked || is_value && of(base) != of(wanted);
         if is_asked && !is_said && !named(at, &difference.group) {
             wrong.push(format!("{difference}, and status does not say so"));
         }

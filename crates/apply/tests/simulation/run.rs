@@ -462,7 +462,7 @@ impl Run {
 }
 
 pub fn meta(what: &str, confirm_within: Option<u64>) -> Meta {
-    Meta { by: By::default(), what: what.to_owned(), confirm_within, layout: what == LAYOUT }
+    Meta { by: By::default(), what: what.to_owned(), confirm_within, layout: what == LAYOUT, rules: None }
 }
 
 pub fn planned(

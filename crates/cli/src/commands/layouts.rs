@@ -22,7 +22,7 @@ pub use status::status;
 use std::path::{Path, PathBuf};
 
 use ::plan::{Plan, Problem};
-use apply::{Earlier, Running, State, Target};
+use apply::{Earlier, RulesFile, Running, State, Target};
 use files::Trust;
 use kernel::Host;
 use layout::{Desired, Diagnostic, Severity, Source};
@@ -40,6 +40,14 @@ struct Layout<'p> {
     path: &'p Path,
     desired: Desired,
     sources: Vec<Source>,
+}
+
+impl Layout<'_> {
+    /// Its file for the record, if it has rules.
+    fn rules(&self) -> Option<RulesFile> {
+        let texts = self.sources.iter().map(|source| &*source.text);
+        (!self.desired.all_rules().is_empty()).then(|| RulesFile::new(self.path, texts))
+    }
 }
 
 /// The layout at a path; its warnings are printed, and an error of its own ends here.

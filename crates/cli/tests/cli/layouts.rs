@@ -236,11 +236,11 @@ fn undone_far(desk: &mut Desk) {
     desk.scene.ok("move {g} {pid}");
     let (code, _, error) = desk.run("undo 0 {s}");
     assert_eq!(code, 3);
-    says(&error, &[&desk.scene.fill("group '{g}' stays: 1 task in "), &pid.to_string()]);
+    says(&error, &[&desk.scene.fill("group '{g}' stays: 1 process in "), &pid.to_string()]);
     assert!(desk.scene.ok("where {pid}").contains(&desk.scene.group));
     says(
         &desk.ends("history {s}", 0),
-        &["  done in part  ", &desk.scene.fill("      group '{g}' stays: 1 task in ")],
+        &["  done in part  ", &desk.scene.fill("      group '{g}' stays: 1 process in ")],
     );
 }
 

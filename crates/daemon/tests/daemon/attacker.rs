@@ -384,8 +384,13 @@ impl Root {
         let (machine, accounts) = (topology::Machine::live().unwrap(), system::Accounts::new());
         let none = apply::Earlier::none();
         let plan = apply::planned(target, &none, &desired, &machine, &system::Live, &accounts).unwrap();
-        let meta =
-            || Meta { by: By::caller(), what: "a test".to_owned(), confirm_within: None, layout: true };
+        let meta = || Meta {
+            by: By::caller(),
+            what: "a test".to_owned(),
+            confirm_within: None,
+            layout: true,
+            rules: None,
+        };
         let start = Instant::now();
         let lock = State::open(self.state()).unwrap().lock(Duration::from_secs(60)).unwrap();
         let waited = start.elapsed();

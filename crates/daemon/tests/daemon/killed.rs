@@ -96,7 +96,13 @@ fn unconfirmed(world: &World, groups: &[String]) {
     let system = System::new();
     let (target, accounts) = (Target { host: &world.host, system: &system }, system::Accounts::new());
     let plan = apply::planned(target, &Earlier::none(), &desired, &live, &system::Live, &accounts).unwrap();
-    let meta = Meta { by: By::caller(), what: "a test".to_owned(), confirm_within: Some(0), layout: false };
+    let meta = Meta {
+        by: By::caller(),
+        what: "a test".to_owned(),
+        confirm_within: Some(0),
+        layout: false,
+        rules: None,
+    };
     let lock = State::open(world.directory.join("state")).unwrap().lock(Duration::from_secs(60)).unwrap();
     apply::execute(&lock, target, &plan, &meta).unwrap();
 }

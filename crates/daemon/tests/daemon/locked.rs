@@ -134,7 +134,13 @@ fn unconfirmed() {
         &accounts,
     )
     .unwrap();
-    let meta = Meta { by: By::caller(), what: "a test".to_owned(), confirm_within: Some(1), layout: true };
+    let meta = Meta {
+        by: By::caller(),
+        what: "a test".to_owned(),
+        confirm_within: Some(1),
+        layout: true,
+        rules: None,
+    };
     let lock = scene.lock();
     apply::execute(&lock, target, &plan, &meta).unwrap();
     assert_eq!(scene.world.limit(&changed), "222");

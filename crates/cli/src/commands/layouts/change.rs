@@ -55,7 +55,7 @@ fn interrupted(step: usize, steps: usize, left: &[String]) -> Failure {
 
 pub fn apply(args: &args::Apply, as_json: bool) -> Result<(), Failure> {
     let (outcome, outside, misplaced) = applied(args)?;
-    let deadline = args.confirm.map(|within| within.as_secs()).filter(|_| outcome.generation.is_some());
+    let deadline = args.confirm.map(|within| within.as_secs()).filter(|_| outcome.steps > 0);
     if as_json {
         return output::json(&Shown {
             outcome: &outcome,
@@ -63,7 +63,7 @@ pub fn apply(args: &args::Apply, as_json: bool) -> Result<(), Failure> {
             misplaced: Some(misplaced),
         });
     }
-    print(&outcome, deadline, outside)
+    print(&outcome, deadline, nothing_to_do(outside))
 }
 
 /// Whether processes are outside their groups comes with it, and those that rules of the layout fit.
@@ -83,7 +83,7 @@ fn applied(args: &args::Apply) -> Result<(Outcome, bool, Vec<Misplaced>), Failur
         return Err(emptied(&layout, &plan, &host));
     }
     let what = format!("layout {}", layout.path.display());
-    let meta = Meta { by: By::caller(), what, confirm_within: None, layout: true };
+    let meta = Meta { by: By::caller(), what, confirm_within: None, layout: true, rules: layout.rules() };
     let outcome = match args.confirm {
         None => apply::execute(&lock, target, &plan, &meta)?,
         Some(within) => {
@@ -136,8 +136,8 @@ fn recovered(lock: &Lock, target: Target<'_>) -> Result<Vec<Recovered>, Failure>
     Ok(recovered)
 }
 
-/// `deadline`: the seconds after which it is undone; `outside`: processes are not in their groups.
-fn print(outcome: &Outcome, deadline: Option<u64>, outside: bool) -> Result<(), Failure> {
+/// `deadline`: the seconds after which it is undone; `nothing`: what is said where no step was done.
+fn print(outcome: &Outcome, deadline: Option<u64>, nothing: &str) -> Result<(), Failure> {
     for difference in &outcome.differences {
         let (file, written, now) = (&difference.file, &difference.asked, &difference.held);
         output::warning(&format!("{file}: {written} was written, the kernel has {now}"));
@@ -157,6 +157,10 @@ fn print(outcome: &Outcome, deadline: Option<u64>, outside: bool) -> Result<(), 
         ));
     }
     match outcome.generation {
+        // what the layout decides is recorded, though it was so already
+        Some(generation) if outcome.steps == 0 => {
+            output::text(&format!("generation {generation}: {nothing}"))
+        }
         Some(generation) => {
             let mut text = format!("generation {generation}: {} done\n", counted(outcome.steps, "step"));
             if let Some(seconds) = deadline {
@@ -164,7 +168,7 @@ fn print(outcome: &Outcome, deadline: Option<u64>, outside: bool) -> Result<(), 
             }
             output::text(&text)
         }
-        None => output::text(nothing_to_do(outside)),
+        None => output::text(nothing),
     }
 }
 
@@ -204,7 +208,7 @@ pub fn undo(args: &args::Generation, as_json: bool) -> Result<u8, Failure> {
         _ if as_json => {
             output::json(&Shown { outcome: &outcome, undone_unless_confirmed_within: None, misplaced: None })?
         }
-        Some(_) => print(&outcome, None, false)?,
+        Some(_) => print(&outcome, None, "nothing to restore\n")?,
         // the recovery has undone it; what it had to leave is in its warning
         None if outcome.left.is_empty() => {
             output::text(
@@ -226,7 +230,8 @@ fn undone(args: &args::Generation) -> Result<Outcome, Failure> {
         let left = recovered.into_iter().flat_map(|recovered| recovered.left).collect();
         return Ok(Outcome { left, ..Outcome::nothing() });
     }
-    let meta = Meta { by: By::caller(), what: "undo".to_owned(), confirm_within: None, layout: false };
+    let meta =
+        Meta { by: By::caller(), what: "undo".to_owned(), confirm_within: None, layout: false, rules: None };
     Ok(apply::undo(&lock, target, args.generation, &meta)?)
 }
 

@@ -8,13 +8,15 @@ use std::{
 };
 
 use ::plan::Plan;
-use apply::{Drift, GroupStatus, Head, Kept, Running, SettingStatus, Target, Unfinished};
+use apply::{Drift, GroupStatus, Head, Kept, RulesFile, Running, SettingStatus, Target, Unfinished};
+use files::Trust;
 use kernel::Host;
 use serde_json::json;
 use topology::Machine;
 use units::hint::Command;
 
 use super::{
+    Layout,
     blocks::{Scene, now, seen, shown},
     counted,
     generations::{interrupted, person, time, unrecorded, waiting, what, without_record},
@@ -46,8 +48,15 @@ pub fn status(args: &args::Status, as_json: bool) -> Result<u8, Failure> {
     let mut groups = apply::status(&state, target)?;
     only(&mut groups, &names)?;
     let plan = layout.as_ref().map(|layout| planned(layout, &host, &state)).transpose()?;
-    let misplaced =
-        layout.as_ref().map(|layout| rules::misplaced(&layout.desired, &host)).unwrap_or_default();
+    let in_effect = match &layout {
+        Some(_) => None,
+        None => apply::rules_in_effect(&state, target)?,
+    };
+    let applied = in_effect.as_ref().map(as_applied);
+    let looked = layout.as_ref().or(applied.as_ref().and_then(|applied| applied.as_ref().ok()));
+    // without rules nobody is in the wrong group
+    let misplaced = looked.map(|layout| rules::misplaced(&layout.desired, &host)).unwrap_or_default();
+    let unchecked = applied.as_ref().and_then(|applied| applied.as_ref().err());
     let drifted = groups.iter().any(|group| !group.drift.is_empty());
     if args.svg {
         output::text(&picture::svg(&Machine::live()?, &groups))?;
@@ -58,8 +67,7 @@ pub fn status(args: &args::Status, as_json: bool) -> Result<u8, Failure> {
         answer["unknown"] = json!(unknown);
         answer["recorded"] = json!(!apply::kept(&state)?.is_empty());
         answer["plan"] = json!(plan);
-        // without a layout there are no rules to compare with
-        answer["misplaced"] = json!(layout.as_ref().map(|_| &misplaced));
+        answer["misplaced"] = json!(unchecked.is_none().then_some(&misplaced));
         output::json(&answer)?;
     } else {
         let last = apply::kept(&state)?.into_iter().rev().find_map(done);
@@ -75,15 +83,20 @@ pub fn status(args: &args::Status, as_json: bool) -> Result<u8, Failure> {
             text.push('\n');
         }
         match last.filter(|_| !groups.is_empty()) {
-            Some(head) => text.push_str(&page.all(&head, &groups)),
+            Some(head) => text.push_str(&page.all(&head, &groups, misplaced.len())),
             None if unfinished.is_some() => {}
             None if apply::kept(&state)?.is_empty() => text.push_str(&unrecorded(&state)),
             None => text.push_str("no group was applied, or nothing of it is in effect\n"),
         }
         if let (Some(layout), Some(plan)) = (&layout, &plan) {
             warn(plan, layout);
-            rules::warn(&misplaced, layout);
             text.push_str(&page.still_to_do(layout.path, plan, !misplaced.is_empty()));
+        }
+        if let Some(layout) = looked {
+            rules::warn(&misplaced, layout);
+        }
+        if let Some(reason) = unchecked {
+            output::warning(reason);
         }
         output::text(&text)?;
     }
@@ -95,6 +108,20 @@ pub fn status(args: &args::Status, as_json: bool) -> Result<u8, Failure> {
         && misplaced.is_empty()
         && plan.is_none_or(|plan| plan.steps.is_empty());
     Ok(if as_applied { 0 } else { ATTENTION })
+}
+
+/// The layout in effect, for its rules; if it is not the same any more, a warning instead.
+fn as_applied(applied: &RulesFile) -> Result<Layout<'_>, String> {
+    let path = &applied.path;
+    let (reading, sources) = files::read_layout(path, Trust::of_this_process());
+    let layout = reading.desired.map(|desired| Layout { path, desired, sources });
+    let is_same = |layout: &Layout<'_>| layout.rules().as_ref() == Some(applied);
+    layout.filter(is_same).ok_or_else(|| {
+        format!(
+            "{} is not as it was when it was applied: whether processes are in the groups that its rules name was not checked",
+            path.display()
+        )
+    })
 }
 
 /// The layout and the groups; a path among the groups is the layout, as it was before there was an option for it.
@@ -166,7 +193,7 @@ impl Page<'_> {
         format!("{words}\n")
     }
 
-    fn all(&self, head: &Head, groups: &[GroupStatus]) -> String {
+    fn all(&self, head: &Head, groups: &[GroupStatus], misplaced: usize) -> String {
         let mut text = format!(
             "generation {}, {}, {}: {}\n\n",
             head.generation,
@@ -220,7 +247,7 @@ impl Page<'_> {
             }
         }
         text.push('\n');
-        text.push_str(&self.summary(groups));
+        text.push_str(&self.summary(groups, misplaced));
         text
     }
 
@@ -233,7 +260,7 @@ impl Page<'_> {
         })
     }
 
-    fn summary(&self, groups: &[GroupStatus]) -> String {
+    fn summary(&self, groups: &[GroupStatus], misplaced: usize) -> String {
         let drifted: Vec<&str> =
             groups.iter().filter(|group| !group.drift.is_empty()).map(|group| group.group.as_str()).collect();
         // on v1 a process may be in several of them
@@ -241,6 +268,11 @@ impl Page<'_> {
             groups.iter().flat_map(|group| &group.tasks).map(|task| task.pid).collect();
         let count = format!("{} with {}", counted(groups.len(), "group"), counted(tasks.len(), "process"));
         match drifted.len() {
+            0 if misplaced > 0 => {
+                let outside =
+                    format!("{} outside the group that a rule names", counted(misplaced, "process"));
+                format!("{count}: all as applied, but {}\n", self.paint.bad(&outside))
+            }
             0 => format!("{count}: {}\n", self.paint.good("all as applied")),
             drifts => format!("{count}: {}\n", self.paint.bad(&format!("{drifts} drifted"))),
         }

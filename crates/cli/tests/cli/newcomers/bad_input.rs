@@ -95,22 +95,22 @@ fn generations(desk: &mut Desk) {
     desk.ends("apply {d}/l.toml {s}", 0);
     let path = fs::read_dir(desk.path("state/generations")).unwrap().next().unwrap().unwrap().path();
     let now = fs::read_to_string(&path).unwrap();
-    assert!(now.contains("\"format\":2"), "{now}");
+    assert!(now.contains("\"format\":3"), "{now}");
     // format 1 had no checksums
-    fs::write(&path, plain(&now).replacen("\"format\":2", "\"format\":1", 1)).unwrap();
+    fs::write(&path, plain(&now).replacen("\"format\":3", "\"format\":1", 1)).unwrap();
     says(&desk.ends("history {s}", 0), &["*  1  ", "done"]);
     says(&desk.ends("status {s}", 0), &["pids.max=100", "all as applied"]);
     // one of a later version is named, and nothing is done in its stead
     fs::write(
         &path,
-        plain(&now).replacen("\"format\":2", "\"format\":1", 1).replacen("\"format\":1", "\"format\":99", 1),
+        plain(&now).replacen("\"format\":3", "\"format\":1", 1).replacen("\"format\":1", "\"format\":99", 1),
     )
     .unwrap();
     let (code, _, error) = desk.run("undo {s}");
     assert_eq!(code, 1, "{error}");
     says(&error, &[path.file_name().unwrap().to_str().unwrap()]);
     assert_eq!(desk.scene.ok("get {g} pids.max -v"), "100\n");
-    fs::write(&path, plain(&now).replacen("\"format\":2", "\"format\":1", 1)).unwrap();
+    fs::write(&path, plain(&now).replacen("\"format\":3", "\"format\":1", 1)).unwrap();
     desk.ends("undo {s}", 0);
     desk.ends("get {g} pids.max", 1);
 }

@@ -246,7 +246,7 @@ fn owners(stage: &mut Stage<'_>) {
 }
 
 /// A process with a name that only this trial's rule fits.
-fn named_process(stage: &mut Stage<'_>) -> u32 {
+pub fn named_process(stage: &mut Stage<'_>) -> u32 {
     let program = stage.desk.path("rf-test-named");
     fs::copy(sleep_program(), &program).unwrap();
     let path = program.to_str().unwrap().to_owned();
@@ -255,7 +255,7 @@ fn named_process(stage: &mut Stage<'_>) -> u32 {
     pid
 }
 
-fn rule_layout(stage: &Stage<'_>) {
+pub fn rule_layout(stage: &Stage<'_>) {
     let program = stage.desk.path("rf-test-named");
     stage.layout(&format!(
         "[groups.\"{{g}}\"]\npids.max = 100\nmatch = [{{ process = \"{}\" }}]\n",

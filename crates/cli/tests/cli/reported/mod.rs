@@ -6,6 +6,7 @@ mod above;
 mod applied;
 mod by_hand;
 mod changed;
+mod found;
 mod stopped;
 mod taken_back;
 mod truth;
@@ -47,6 +48,7 @@ pub fn trials(world: &Arc<World>) -> Vec<Trial> {
         by_hand::ROWS,
         taken_back::ROWS,
         changed::ROWS,
+        found::ROWS,
         stopped::ROWS,
         versions::ROWS,
     ];

@@ -1,0 +1,128 @@
+//! What the generations in effect decide about each group, as it adds up over them. Knows nothing of what the kernel has.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use plan::{Action, Ownership, Place, target_key};
+
+use crate::{
+    Target,
+    act::{Act, Before},
+    record::{Head, Record},
+};
+
+/// What was decided about one group.
+#[derive(Debug, Default)]
+pub(crate) struct Decided {
+    /// The last generation that decided anything.
+    pub generation: u32,
+    pub places: BTreeSet<Place>,
+    /// By place, file and, in a file of lines by device, the line's first word; with what it held after the write.
+    pub writes: BTreeMap<(Place, String, String), (String, Option<String>)>,
+    pub owners: BTreeMap<Place, Ownership>,
+    /// What undos had to leave, with the generation that made it.
+    pub stayed: BTreeMap<Place, u32>,
+    /// Files that undos could not restore, with what they contained before the generation.
+    pub not_restored: BTreeMap<(Place, String), (String, u32)>,
+}
+
+/// By name.
+pub(crate) type Groups = BTreeMap<String, Decided>;
+
+/// What the last layout does not decide about nobody decides about, whatever earlier ones wrote.
+pub(crate) fn drop_undecided(head: &Head, target: Target<'_>, groups: &mut Groups) {
+    let here = |place: &Place| head.here(place, target.host);
+    for (place, file, key) in &head.dropped.files {
+        let Some(place) = here(place) else { continue };
+        let key = (place, file.clone(), key.clone());
+        groups.values_mut().for_each(|decided| drop(decided.writes.remove(&key)));
+    }
+    for place in head.dropped.gone.iter().filter_map(here) {
+        let gone = Act::RemoveGroup { place: place.clone() };
+        groups.values_mut().for_each(|decided| decided.forget(&gone, &place));
+    }
+    for place in head.dropped.owners.iter().filter_map(here) {
+        groups.values_mut().for_each(|decided| {
+            decided.owners.remove(&place);
+        });
+    }
+    for place in head.dropped.groups.iter().filter_map(here) {
+        for decided in groups.values_mut().filter(|decided| decided.places.contains(&place)) {
+            decided.stayed.insert(place.clone(), decided.generation);
+        }
+    }
+}
+
+impl Decided {
+    /// Is this what is decided?
+    pub(crate) fn decides(&self, action: &Action) -> bool {
+        match action {
+            Action::CreateGroup { place } => self.places.contains(place),
+            Action::Write { place, file, text, .. } => {
+                let key = (place.clone(), file.clone(), target_key(file, text).to_owned());
+                self.writes.get(&key).is_some_and(|(known, _)| known.trim() == text.trim())
+            }
+            Action::SetOwnership { place, access } => self.owners.get(place) == Some(access),
+            _ => true,
+        }
+    }
+
+    /// What a later layout does not ask for any more, and has brought back.
+    fn forget(&mut self, act: &Act, place: &Place) {
+        match act {
+            Act::RemoveGroup { .. } => {
+                self.places.remove(place);
+                self.writes.retain(|(of, ..), _| of != place);
+                self.owners.remove(place);
+            }
+            Act::Write { file, text, .. } => {
+                let key = target_key(file, text);
+                let same = |of: &Place, other: &str, line: &str| of == place && other == file && line == key;
+                // a device's rule is taken back through the opposite file
+                let rules = |of: &Place, other: &str| {
+                    of == place && file.starts_with("devices.") && other.starts_with("devices.")
+                };
+                self.writes.retain(|(of, other, line), _| !same(of, other, line) && !rules(of, other));
+            }
+            Act::RestoreOwners { .. } | Act::SetOwnership { .. } => drop(self.owners.remove(place)),
+            _ => {}
+        }
+    }
+}
+
+/// Adds what a generation decides to what those before it do.
+pub(crate) fn add(record: &Record, target: Target<'_>, groups: &mut Groups) {
+    let steps = record.entries.iter().enumerate().map(|(step, entry)| (Some(step), entry));
+    for (step, entry) in steps.chain(record.decided.iter().map(|entry| (None, entry))) {
+        let Some(place) = entry.act.place() else { continue };
+        let spot = record.head.hierarchies.get(place.hierarchy);
+        let Some(at) = spot.and_then(|spot| spot.find(target.host)) else { continue };
+        let place = Place { hierarchy: at.id, ..place.clone() };
+        if entry.restores {
+            groups.values_mut().for_each(|group| group.forget(&entry.act, &place));
+            continue;
+        }
+        let group = groups.entry(entry.group.clone()).or_default();
+        group.generation = record.head.generation;
+        match &entry.act {
+            Act::Write { file, text, .. } => {
+                let key = target_key(file, text);
+                let held = record.held.iter().find(|(of, _)| Some(*of) == step).map(|(_, held)| held.clone());
+                let found = || match (&entry.before, step) {
+                    (Before::Files(files), None) => files.first().map(|(_, found)| found.clone()),
+                    _ => None,
+                };
+                let held = held.or_else(found);
+                group.places.insert(place.clone());
+                group.writes.insert((place, file.clone(), key.to_owned()), (text.clone(), held));
+            }
+            Act::CreateGroup { .. } => {
+                group.places.insert(place);
+            }
+            Act::SetOwnership { access, .. } => {
+                group.places.insert(place.clone());
+                group.owners.insert(place, *access);
+            }
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! What a layout decides about and no step changes, as the machine is so already: who carries out the plan records it
+//! with the steps, so that what was applied is all of the layout and not only what was written.
+
+use std::collections::HashMap;
+
+use settings::{Access, Value, Version};
+
+use crate::{
+    Action, Ask, Observed, Ownership, People, Place, Step,
+    ask::target_key,
+    homes::{self, Home},
+    owners,
+    resolve::Resolved,
+    tree::{Exclusive, Tree},
+    values::Valued,
+    writes,
+};
+
+const WHY: &str = "it is so already";
+
+/// What the decisions are read from.
+pub(crate) struct Decisions<'d> {
+    pub homes: &'d [Home<'d>],
+    pub values: &'d [Valued<'d>],
+    pub tree: &'d Tree<'d>,
+    pub resolved: &'d Resolved,
+    pub observed: &'d Observed,
+    pub people: &'d dyn People,
+}
+
+/// Groups, values and owners that no step makes so, in this order; of a device's line that a step writes a part of, the
+/// whole line.
+pub(crate) fn decided(of: &Decisions<'_>, steps: &[Step]) -> Vec<Step> {
+    let changes = Changes::new(steps);
+    let there = |place: &Place| !place.path.is_empty() && of.observed.group(place).is_some();
+    let mut decided = Vec::new();
+    for home in of.homes {
+        let groups = home.places.values().filter(|place| there(place) && !changes.makes(place));
+        let groups = groups.map(|place| Action::CreateGroup { place: place.clone() });
+        decided.extend(groups.map(|action| Step::new(home.group.name.clone(), action, WHY)));
+    }
+    let mut add_write = |group: &settings::GroupName, place: &Place, file: &str, text: &str| {
+        if !changes.writes(place, file, text) {
+            let (place, file, text) = (place.clone(), file.to_owned(), text.to_owned());
+            let before = of.observed.file(&place, &file).map(str::to_owned);
+            let action = Action::Write { place, file, text, before };
+            decided.push(Step::new(group.clone(), action, WHY));
+        }
+    };
+    let is_state = |valued: &&Valued<'_>| {
+        !matches!(valued.value, Value::Rules(_)) && valued.found.setting.access != Access::Write
+    };
+    let standing = of.values.iter().filter(is_state).filter(|valued| there(&valued.place));
+    let asks = standing.map(|valued| Ask {
+        group: valued.group.clone(),
+        place: valued.place.clone(),
+        found: valued.found.clone(),
+        value: valued.value.clone(),
+    });
+    let asks: Vec<Ask> = asks.collect();
+    let held = |place: &Place, file: &str| of.observed.file(place, file).map(str::to_owned);
+    // what contradicts itself is a problem of the plan
+    for write in writes(&asks, &held).unwrap_or_default() {
+        add_write(&asks[write.ask].group, &write.place, &write.file, &write.text);
+    }
+    for (branch, sets) in of.tree.branches.iter().zip(&of.resolved.sets) {
+        if !branch.demands().is_some_and(homes::has_cpuset) || !there(&branch.place) {
+            continue;
+        }
+        if let Some(cpus) = sets.cpus.as_ref().filter(|cpus| !cpus.is_empty()) {
+            add_write(&branch.name, &branch.place, "cpuset.cpus", &cpus.to_string());
+            let flag = match (branch.place.version, branch.exclusive) {
+                (_, Exclusive::No) => None,
+                (Version::V1, _) => Some(("cpuset.cpu_exclusive", "1")),
+                (Version::V2, Exclusive::Root) => Some(("cpuset.cpus.partition", "root")),
+                (Version::V2, Exclusive::Isolated) => Some(("cpuset.cpus.partition", "isolated")),
+            };
+            if let Some((file, text)) = flag {
+                add_write(&branch.name, &branch.place, file, text);
+            }
+        }
+        if let Some(mems) = sets.mems.as_ref().filter(|mems| !mems.is_empty()) {
+            add_write(&branch.name, &branch.place, "cpuset.mems", &mems.to_string());
+        }
+    }
+    for home in of.homes {
+        // a name that nobody has is a problem of the plan
+        let access = owners::ownership(&home.group.demands, of.people, &mut Vec::new());
+        let given = access != Ownership::default();
+        let places = home.places.values().filter(|place| given && there(place) && !changes.gives(place));
+        let owners = places.map(|place| Action::SetOwnership { place: place.clone(), access });
+        decided.extend(owners.map(|action| Step::new(home.group.name.clone(), action, WHY)));
+    }
+    decided
+}
+
+/// What steps change, to be looked up.
+struct Changes<'s> {
+    /// By directory.
+    of: HashMap<&'s Place, Vec<&'s Action>>,
+}
+
+impl<'s> Changes<'s> {
+    fn new(steps: &'s [Step]) -> Changes<'s> {
+        let mut of: HashMap<&Place, Vec<&Action>> = HashMap::new();
+        for action in steps.iter().map(|step| &step.action) {
+            action.place().into_iter().for_each(|place| of.entry(place).or_default().push(action));
+        }
+        Changes { of }
+    }
+
+    fn any(&self, place: &Place, is: impl Fn(&Action) -> bool) -> bool {
+        self.of.get(place).is_some_and(|actions| actions.iter().any(|action| is(action)))
+    }
+
+    fn makes(&self, place: &Place) -> bool {
+        self.any(place, |action| matches!(action, Action::CreateGroup { .. }))
+    }
+
+    fn gives(&self, place: &Place) -> bool {
+        self.any(place, |action| matches!(action, Action::SetOwnership { .. }))
+    }
+
+    /// Of a file of lines by device or resource, the whole line.
+    fn writes(&self, place: &Place, file: &str, text: &str) -> bool {
+        let line = !target_key(file, text).is_empty();
+        self.any(place, |action| match action {
+            Action::Write { file: of, text: written, .. } => {
+                of == file && (!line || written.trim() == text.trim())
+            }
+            _ => false,
+        })
+    }
+}
