@@ -48,7 +48,7 @@ pub(crate) fn carry_out(
     mut change: Change<'_>,
     meta: &Meta,
 ) -> Result<Outcome, Failure> {
-    refuse_foreign(target, &change.entries)?;
+    refuse_foreign(&change.entries)?;
     refuse_to_freeze_itself(target, &change.entries)?;
     let spots = Spot::of(&change.hierarchies.iter().flatten().cloned().collect::<Vec<_>>());
     let mut performer = Performer::new(target, std::mem::take(&mut change.hierarchies));
@@ -269,10 +269,10 @@ fn refuse_to_freeze_itself(target: Target<'_>, entries: &[Entry]) -> Result<(), 
     Ok(())
 }
 
-fn refuse_foreign(target: Target<'_>, entries: &[Entry]) -> Result<(), Failure> {
+fn refuse_foreign(entries: &[Entry]) -> Result<(), Failure> {
     let groups: BTreeSet<&str> = entries.iter().map(|entry| entry.group.as_str()).collect();
     for group in groups {
-        target.host.refuse_foreign(&name(group), None).map_err(Error::from)?;
+        kernel::refuse_foreign(&name(group), kernel::Change::Settings(&[])).map_err(Error::from)?;
     }
     Ok(())
 }

@@ -49,7 +49,8 @@ pub struct Written {
 /// [`Error::Plan`] before anything is written; [`Error::Undone`] with the refusal and what could not be put back.
 pub fn set(host: &Host, asks: &[Ask]) -> Result<Vec<Change>, Error> {
     for ask in asks {
-        host.refuse_foreign(&ask.group, Some(ask.found.setting.name))?;
+        let setting = (ask.found.setting.name, ask.found.show(&ask.value));
+        kernel::refuse_foreign(&ask.group, kernel::Change::Settings(&[setting]))?;
     }
     let (programs, files): (Vec<&Ask>, Vec<&Ask>) =
         asks.iter().partition(|ask| held_by_program(&ask.found, ask.place.version));

@@ -67,7 +67,7 @@ pub use observe::{hierarchies, observe};
 pub use outcome::{Difference, Meta, Outcome, Unmoved};
 pub use pending::{Pending, pending};
 pub use performer::Target;
-pub use planned::planned;
+pub use planned::{foreign, planned};
 pub use preview::{Planned, inverse, preview};
 pub use prune::KEPT;
 pub use record::{Affinity, By, Ending, Head, Kind, Record, Result as End, RulesFile, Summary};

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use kernel::{GroupName, Hierarchy, Host, Seat};
+use kernel::{Change, GroupName, Hierarchy, Host, Seat};
 use layout::Desired;
 use plan::{Action, Coverage, Lint, LintKind, Observed, People, Place, Plan, Problem, Step};
 use settings::{Facts, Version};
@@ -30,6 +30,10 @@ pub fn planned(
     facts: &dyn Facts,
     people: &dyn People,
 ) -> Result<Plan, Vec<Problem>> {
+    let foreign: Vec<Problem> = foreign(desired).collect();
+    if !foreign.is_empty() {
+        return Err(foreign);
+    }
     let needs = plan::needs(desired, &hierarchies(target));
     let devices = plan::devices(desired);
     let mut observed = observe(target, &needs, devices.iter().map(String::as_str));
@@ -67,6 +71,23 @@ pub fn planned(
     plan.dropped = back.dropped;
     plan.decided = earlier.news(plan.decided);
     Ok(plan)
+}
+
+/// Groups of a layout that somebody else manages, which no plan changes.
+pub fn foreign(desired: &Desired) -> impl Iterator<Item = Problem> {
+    desired.groups.iter().filter_map(|group| {
+        let demands = &group.demands;
+        let cpus = demands.cpus.as_ref().map(|_| ("cpuset.cpus", String::new()));
+        let mems = demands.mems.as_ref().map(|_| ("cpuset.mems", String::new()));
+        let assigned = demands.settings.iter();
+        let assigned = assigned.map(|assigned| (assigned.found.setting.name, assigned.text.clone()));
+        let settings: Vec<(&str, String)> = assigned.chain(cpus).chain(mems).collect();
+        let error = kernel::refuse_foreign(&group.name, Change::Settings(&settings)).err()?;
+        let kernel::Error::Foreign { owner, hint, .. } = error else { return None };
+        let message = format!("it belongs to {owner}, which would undo the change or be broken by it");
+        let (group, origin) = (group.name.to_string(), group.origin.clone());
+        Some(Problem::Value { group, message, origin, hint: Some(hint) })
+    })
 }
 
 /// As if no group that the layout does not decide about had CPUs: which ones are exclusive does not depend on those.

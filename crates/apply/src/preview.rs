@@ -30,7 +30,8 @@ pub struct Planned {
 /// As [`crate::set`] before it writes anything.
 pub fn preview(host: &Host, asks: &[Ask]) -> Result<Vec<Planned>, Error> {
     for ask in asks {
-        host.refuse_foreign(&ask.group, Some(ask.found.setting.name))?;
+        let setting = (ask.found.setting.name, ask.found.show(&ask.value));
+        kernel::refuse_foreign(&ask.group, kernel::Change::Settings(&[setting]))?;
     }
     let (programs, files): (Vec<&Ask>, Vec<&Ask>) =
         asks.iter().partition(|ask| held_by_program(&ask.found, ask.place.version));

@@ -33,7 +33,8 @@ pub fn stays_in(target: Target<'_>, state: &State, group: &GroupName, pid: u32, 
             continue;
         }
         let name = host.named(at, &path);
-        let is_ours = GroupName::new(&name).is_ok_and(|name| host.refuse_foreign(&name, None).is_ok());
+        let is_ours = GroupName::new(&name)
+            .is_ok_and(|name| kernel::refuse_foreign(&name, kernel::Change::Enter).is_ok());
         if !is_ours {
             continue;
         }

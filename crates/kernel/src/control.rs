@@ -10,7 +10,7 @@ use settings::{Controller, Version};
 use units::group_path;
 
 use crate::{
-    Error, GroupName, Host, Op, Seat,
+    Change, Error, GroupName, Host, Op, Seat, refuse_foreign,
     stragglers::{self, below, is_alive},
 };
 
@@ -39,7 +39,7 @@ pub fn set_frozen(host: &Host, group: &GroupName, frozen: bool, timeout: Duratio
     if group.path().is_empty() {
         return Err(Error::RootGroup { what: "freezing" });
     }
-    host.refuse_foreign(group, None)?;
+    refuse_foreign(group, if frozen { Change::Freeze } else { Change::Thaw })?;
     let seat = host.seat(group, Controller::Freezer)?;
     if frozen {
         refuse_caller(host, &host.seats(group), group)?;
@@ -179,7 +179,7 @@ pub fn kill(host: &Host, group: &GroupName, timeout: Duration) -> Result<usize, 
     if group.path().is_empty() {
         return Err(Error::RootGroup { what: "killing" });
     }
-    host.refuse_foreign(group, None)?;
+    refuse_foreign(group, Change::Kill)?;
     let seats = host.existing(group)?;
     refuse_caller(host, &seats, group)?;
     let first = members(host, &seats);
@@ -220,7 +220,7 @@ pub fn signal(host: &Host, group: &GroupName, signal: i32) -> Result<usize, Erro
     if group.path().is_empty() {
         return Err(Error::RootGroup { what: "signalling" });
     }
-    host.refuse_foreign(group, None)?;
+    refuse_foreign(group, Change::Kill)?;
     let seats = host.existing(group)?;
     refuse_caller(host, &seats, group)?;
     let all = members(host, &seats);

@@ -6,7 +6,7 @@ use rustix::io::Errno;
 use settings::Version;
 use units::group_path;
 
-use crate::{Error, GroupName, Host, Op, Seat};
+use crate::{Change, Error, GroupName, Host, Op, Seat, refuse_foreign};
 
 /// What is done with what a doomed group holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,7 +42,7 @@ impl Host {
             if group.path().is_empty() {
                 return Err(Error::RootGroup { what: "deletion" });
             }
-            self.refuse_foreign(group, None)?;
+            refuse_foreign(group, Change::Delete)?;
             doomed.extend(self.existing(group)?.into_iter().map(|seat| (seat, group.clone())));
         }
         self.delete_at(&doomed, Contents { groups: recursive, tasks_move_up: false })
@@ -62,7 +62,7 @@ impl Host {
             if group.path().is_empty() {
                 return Err(Error::RootGroup { what: "deletion" });
             }
-            self.refuse_foreign(group, None)?;
+            refuse_foreign(group, Change::Delete)?;
             self.refuse_missing(seat, group)?;
             if contents.groups {
                 let below = self.kernel.descendants(seat.at, &seat.path);

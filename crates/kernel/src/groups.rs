@@ -6,7 +6,9 @@ use rustix::io::Errno;
 use settings::{Controller, Version};
 use units::{IdSet, group_path};
 
-use crate::{Error, GroupName, Hierarchy, Host, Op, Ownership, Seat, host::missing_controller};
+use crate::{
+    Change, Error, GroupName, Hierarchy, Host, Op, Ownership, Seat, host::missing_controller, refuse_foreign,
+};
 
 /// A user and a group, as numbers; `None` leaves it as it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -113,7 +115,7 @@ impl Host {
     /// [`Error::Foreign`], [`Error::Refused`].
     pub fn create_at(&self, wanted: &[Wanted<'_>], access: &Access) -> Result<Created, Error> {
         for Wanted { group, .. } in wanted {
-            self.refuse_foreign(group, None)?;
+            refuse_foreign(group, Change::Create)?;
         }
         let mut made: Vec<Seat<'_>> = Vec::new();
         let mut enabled: Vec<(Seat<'_>, String)> = Vec::new();

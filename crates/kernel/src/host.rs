@@ -11,11 +11,7 @@ use rustix::io::Errno;
 use settings::{Controller, Version};
 use units::nearest;
 
-use crate::{
-    Error, GroupName, Hierarchy, Kernel, Owner, mounts,
-    owners::systemd_manages,
-    unit::{unit_of, unit_property},
-};
+use crate::{Error, GroupName, Hierarchy, Kernel, mounts, owners::systemd_manages, unit::unit_of};
 
 /// One real directory of a group: a hierarchy and the path in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -237,29 +233,6 @@ impl Host {
             Some(rest) if rest.starts_with('/') => rest[1..].to_owned(),
             _ => format!("/{path}"),
         }
-    }
-
-    /// Refuses a change in a subtree that somebody else keeps as he wants it. `setting`: the setting that was to
-    /// change, if it is one.
-    ///
-    /// # Errors
-    /// [`Error::Foreign`] with the way to tell its owner.
-    pub fn refuse_foreign(&self, group: &GroupName, setting: Option<&str>) -> Result<(), Error> {
-        let Some(owner) = Owner::of(group).filter(|_| group.is_from_root()) else { return Ok(()) };
-        let unit = unit_of(group.path()).unwrap_or_else(|| "UNIT".to_owned());
-        let hint = match (owner, setting, setting.and_then(unit_property)) {
-            (Owner::Systemd, _, Some(property)) => format!("systemctl set-property {unit} {property}=…"),
-            (Owner::Systemd, Some(_), None) => {
-                format!("systemd has no property for it: systemctl show {unit}")
-            }
-            (Owner::Systemd, None, None) => {
-                format!(
-                    "systemctl freeze, thaw, kill or stop {unit}; our groups are named without a leading slash"
-                )
-            }
-            (other, ..) => format!("tell {} (kubectl, docker, scontrol, nomad, virsh)", other.name()),
-        };
-        Err(Error::Foreign { group: group.to_string(), owner: owner.name(), hint })
     }
 
     /// The service that a process runs in on a systemd host, if it is not ours.

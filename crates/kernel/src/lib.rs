@@ -37,7 +37,7 @@ pub use groups::{Access, Created, Wanted, Who};
 pub use host::{Host, Seat, base};
 pub use interface::{Hierarchy, Kernel, Ownership, Process};
 pub use mount::{mount_cgroup, mount_v1, needs_to_mount, unmount_cgroup, unmount_v1};
-pub use owners::Owner;
+pub use owners::{Change, Owner, refuse_foreign};
 pub use procfs::{group_in, group_lines};
 pub use protected::{PROTECTED, Protection, protected};
 pub use real::Real;

@@ -3,11 +3,33 @@
 
 use facts::UNIT_PATH;
 use settings::{Controller, Version};
-use units::group_path;
+use units::{group_path, hint::Command};
 
-use crate::{GroupName, Hierarchy};
+use crate::{
+    Error, GroupName, Hierarchy,
+    unit::{unit_of, unit_property},
+};
 
-/// Somebody else who keeps a subtree as he wants it.
+/// What is to be done to a group.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Change<'c> {
+    /// Settings are changed: names with values as a user writes them; the values are empty where they are not known.
+    Settings(&'c [(&'c str, String)]),
+    /// It is made.
+    Create,
+    /// It is removed.
+    Delete,
+    /// Processes come in.
+    Enter,
+    /// Its processes stop.
+    Freeze,
+    /// They run again.
+    Thaw,
+    /// Its processes get a signal.
+    Kill,
+}
+
+/// Somebody else who manages a subtree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Owner {
@@ -93,6 +115,56 @@ pub(crate) fn systemd_manages(at: &Hierarchy) -> bool {
     at.version == Version::V2
         || at.name.as_deref() == Some("systemd")
         || at.controllers.iter().any(|controller| managed.contains(controller))
+}
+
+/// Refuses a change in a subtree that somebody else manages.
+///
+/// # Errors
+/// [`Error::Foreign`] with the owner's own command for it, where there is one.
+pub fn refuse_foreign(group: &GroupName, change: Change<'_>) -> Result<(), Error> {
+    let Some(owner) = Owner::of(group).filter(|_| group.is_from_root()) else { return Ok(()) };
+    let hint = match owner {
+        Owner::Systemd => of_unit(&unit_of(group.path()).unwrap_or_else(|| "UNIT".to_owned()), change),
+        other => format!("use {} for it (kubectl, docker, scontrol, nomad, virsh)", other.name()),
+    };
+    Err(Error::Foreign { group: group.to_string(), owner: owner.name(), hint })
+}
+
+/// What systemd has for a change of a unit's group.
+fn of_unit(unit: &str, change: Change<'_>) -> String {
+    let systemctl = |verb: &'static str| Command::new("systemctl").arg(verb).arg(unit).to_string();
+    match change {
+        Change::Settings(settings) => {
+            let property =
+                |(name, value): &(&str, String)| Some(format!("{}={}", unit_property(name)?, in_unit(value)));
+            let properties: Vec<String> = settings.iter().filter_map(property).collect();
+            match properties.is_empty() {
+                true => format!("systemd has no property for it: {}", systemctl("show")),
+                false => Command::new("systemctl set-property").arg(unit).args(properties).to_string(),
+            }
+        }
+        Change::Create => "our groups are named without a leading slash".to_owned(),
+        Change::Delete => systemctl("stop"),
+        Change::Enter => {
+            let slice = if unit.ends_with(".slice") { unit } else { "SLICE" };
+            format!("systemd-run --scope --slice={slice} PROGRAM starts a program in a unit of its own there")
+        }
+        Change::Freeze => systemctl("freeze"),
+        Change::Thaw => systemctl("thaw"),
+        Change::Kill => systemctl("kill"),
+    }
+}
+
+/// A value as systemd writes it.
+fn in_unit(value: &str) -> String {
+    match value {
+        "" => "VALUE".to_owned(),
+        "max" => "infinity".to_owned(),
+        value => match value.strip_suffix("cpu").and_then(|cpus| cpus.trim().parse::<f64>().ok()) {
+            Some(cpus) => format!("{}%", cpus * 100.0),
+            None => value.to_owned(),
+        },
+    }
 }
 
 #[cfg(test)]

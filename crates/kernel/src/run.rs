@@ -14,7 +14,7 @@ use std::{
 use rustix::{fs::OFlags, io::Errno};
 use settings::Version;
 
-use crate::{Error, GroupName, Host, Op, Real, Seat};
+use crate::{Change, Error, GroupName, Host, Op, Real, Seat, refuse_foreign};
 
 /// A program with its arguments, ready to be executed.
 #[derive(Debug)]
@@ -69,7 +69,7 @@ impl Host {
     /// # Errors
     /// [`Error::NoGroup`], [`Error::Frozen`], [`Error::Refused`]; a program that can't be executed is [`Ended::NotStarted`].
     pub fn run(&self, real: &Real, group: &GroupName, program: &Program) -> Result<Ended, Error> {
-        self.refuse_foreign(group, None)?;
+        refuse_foreign(group, Change::Enter)?;
         let seats = self.existing(group)?;
         crate::control::refuse_frozen(self, &seats, group)?;
         let inside: Vec<_> = seats.into_iter().map(|seat| (seat, group.clone())).collect();
@@ -87,7 +87,7 @@ impl Host {
         program: &Program,
     ) -> Result<Ended, Error> {
         for (seat, group) in inside {
-            self.refuse_foreign(group, None)?;
+            refuse_foreign(group, Change::Enter)?;
             self.refuse_missing(seat, group)?;
         }
         let (v2, v1): (Vec<_>, Vec<_>) = inside.iter().partition(|(seat, _)| seat.at.version == Version::V2);

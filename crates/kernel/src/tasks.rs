@@ -6,7 +6,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use rustix::io::Errno;
 use settings::{Controller, Version};
 
-use crate::{Error, GroupName, Host, Op, Process, Seat, describe, protected::protected};
+use crate::{
+    Change, Error, GroupName, Host, Op, Process, Seat, describe, protected::protected, refuse_foreign,
+};
 
 /// What a number given to [`Host::move_tasks`] stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,7 +53,7 @@ impl Host {
     /// [`Error::NoGroup`], [`Error::NoProcess`], [`Error::KernelThread`], [`Error::OfUnit`], [`Error::Protected`], [`Error::Foreign`],
     /// [`Error::Refused`].
     pub fn move_tasks(&self, group: &GroupName, pids: &[u32], what: What) -> Result<Moved, Error> {
-        self.refuse_foreign(group, None)?;
+        refuse_foreign(group, Change::Enter)?;
         let seats: Vec<Seat<'_>> = if group.path().is_empty() {
             self.hierarchies().iter().map(|at| self.seat_in(at, group)).collect()
         } else {
@@ -72,7 +74,7 @@ impl Host {
         what: What,
     ) -> Result<Moved, Error> {
         for (seat, group) in into {
-            self.refuse_foreign(group, None)?;
+            refuse_foreign(group, Change::Enter)?;
             self.refuse_missing(seat, group)?;
         }
         for &pid in pids {

@@ -56,6 +56,10 @@ fn read(path: &Path) -> Result<Layout<'_>, Failure> {
     let Some(desired) = reading.desired else {
         return Err(refused(&reading.diagnostics, &sources, path));
     };
+    let foreign: Vec<Diagnostic> = apply::foreign(&desired).map(|problem| problem.diagnostic()).collect();
+    if !foreign.is_empty() {
+        return Err(refused(&foreign, &sources, path));
+    }
     output::error(&layout::render(&reading.diagnostics, &sources));
     Ok(Layout { path, desired, sources })
 }

@@ -43,6 +43,19 @@ const UNREADABLE: &[Bad] = &[
         ],
     },
     Bad {
+        name: "a group of a unit",
+        files: &[(
+            "l.toml",
+            "[groups.\"/system.slice/rf-test.service\"]\nmemory.max = \"64M\"\ncpu.max = \"1.5cpu\"\npids.max = \"max\"\n",
+        )],
+        layout: "l.toml",
+        says: &[
+            "belongs to systemd",
+            "l.toml:1:",
+            "hint: systemctl set-property rf-test.service MemoryMax=64M CPUQuota=150% TasksMax=infinity",
+        ],
+    },
+    Bad {
         name: "a mistyped setting",
         files: &[("l.toml", "[groups.{g}]\nmemory.mx = \"8G\"\n")],
         layout: "l.toml",

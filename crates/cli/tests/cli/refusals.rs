@@ -294,6 +294,20 @@ const ROWS: &[Row] = &[
         says: &["belongs to systemd"],
         ..ROW
     },
+    Row {
+        name: "a group of another owner is not frozen",
+        needs: &[Need::Groups],
+        refused: "freeze /system.slice/rf-test.service",
+        says: &["belongs to systemd", "hint: systemctl freeze rf-test.service"],
+        ..ROW
+    },
+    Row {
+        name: "a group of another owner is not deleted",
+        needs: &[Need::Groups],
+        refused: "delete /system.slice/rf-test.service",
+        says: &["belongs to systemd", "hint: systemctl stop rf-test.service"],
+        ..ROW
+    },
     // block devices
     Row {
         name: "a block device that is not there is not limited on v1",

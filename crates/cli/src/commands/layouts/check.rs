@@ -15,6 +15,7 @@ use crate::{args, failure::Failure, output};
 pub fn check(args: &args::Check, as_json: bool) -> Result<(), Failure> {
     let (mut reading, sources) = files::read_layout(&args.layout, Trust::of_this_process());
     if let Some(desired) = &reading.desired {
+        reading.diagnostics.extend(apply::foreign(desired).map(|problem| problem.diagnostic()));
         reading.diagnostics.extend(of_this_machine(desired));
         reading.diagnostics.extend(starving(desired));
     }

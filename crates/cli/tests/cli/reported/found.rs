@@ -31,11 +31,13 @@ fn by_somebody(stage: &mut Stage<'_>) -> u32 {
     stage.sleeper("{one}", "{g}")
 }
 
-fn away(stage: &Stage<'_>) {
+fn away(stage: &mut Stage<'_>) {
     stage.desk.scene.ok("kill {g}");
     let procs = stage.directory("{g}", "pids").join("cgroup.procs");
     stage.desk.scene.until("an empty group", || fs::read_to_string(&procs).unwrap().is_empty());
     stage.desk.scene.ok("delete {g}");
+    // nobody waits for it yet
+    stage.pids.clear();
 }
 
 fn is_watched(stage: &Stage<'_>) {
