@@ -51,7 +51,7 @@ pub(crate) fn undo_recovered(
     };
     let common = now.iter().zip(&wanted).take_while(|(one, other)| one == other).count();
     let mut steps = Steps::new(target, state);
-    let tried = steps.take_up(&stayed, &wanted, state)?;
+    let tried = steps.take_up(&stayed, &now[common..], &wanted, state)?;
     for &generation in wanted.iter().filter(|generation| state.is_there(**generation)) {
         let head = state.summary(generation)?.head;
         steps.adopted.extend(head.dropped.adopted.iter().filter_map(|place| head.here(place, target.host)));
@@ -179,6 +179,15 @@ struct More<'r> {
     stayed: BTreeSet<Place>,
 }
 
+/// What a generation made and did.
+struct Own<'s> {
+    /// Its groups, with the steps that made them.
+    made: BTreeMap<Place, Option<Stayed>>,
+    steps: &'s [(usize, Entry)],
+    /// What files of new groups contain by default.
+    fresh: &'s BTreeMap<(usize, String), String>,
+}
+
 /// What of a group stays for the sake of those below it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Kept {
@@ -216,15 +225,27 @@ impl<'t> Steps<'t> {
 
     /// Of what earlier undos had to leave, that which is tried again. What a generation made that comes back is that
     /// generation's again; what one has to do with that came later, and stays in effect, is left as it is.
-    fn take_up(&mut self, stayed: &[Stayed], wanted: &[u32], state: &State) -> Result<Vec<Stayed>, Failure> {
+    fn take_up(
+        &mut self,
+        stayed: &[Stayed],
+        undone: &[u32],
+        wanted: &[u32],
+        state: &State,
+    ) -> Result<Vec<Stayed>, Failure> {
         let mut tried = Vec::new();
-        let all: Vec<Entry> = stayed.iter().filter_map(|one| one.here(self.performer.host())).collect();
+        // what wrote the files that could not be restored, then or since then
+        let mut ours: Vec<Entry> = stayed.iter().filter_map(|one| one.here(self.performer.host())).collect();
+        let is_write = |entry: &Entry| matches!(entry.act, Act::Write { .. });
+        if ours.iter().any(is_write) {
+            for &generation in undone {
+                let Some(record) = state.record_in_effect(generation)? else { continue };
+                let now = record.hierarchies(self.performer.host());
+                let writes = record.entries.iter().filter(|entry| is_write(entry));
+                ours.extend(writes.filter_map(|entry| self.here(&now, entry)).collect::<Vec<_>>());
+            }
+        }
         for stayed in stayed {
             let Some(entry) = stayed.here(self.performer.host()) else { continue };
-            if let Some(note) = self.changed_since(&entry.act, &all) {
-                self.tell(note);
-                continue;
-            }
             let Some(place) = entry.act.place() else {
                 // a hierarchy that stayed mounted, which one that comes back mounts
                 if !wanted.contains(&stayed.generation) {
@@ -236,6 +257,8 @@ impl<'t> Steps<'t> {
                 self.ours.insert(place.clone());
             } else if self.is_used(place, wanted, stayed.generation, state)? {
                 self.stayed.push(stayed.clone());
+            } else if let Some(note) = self.changed_since(&entry.act, &ours) {
+                self.tell(note);
             } else {
                 tried.push(stayed.clone());
             }
@@ -244,7 +267,7 @@ impl<'t> Steps<'t> {
     }
 
     /// A value that could not be restored, and that somebody changed since then, is theirs: what is said of it.
-    fn changed_since(&self, act: &Act, stayed: &[Entry]) -> Option<String> {
+    fn changed_since(&self, act: &Act, ours: &[Entry]) -> Option<String> {
         let Act::Write { place, file, text } = act else { return None };
         let now = self.performer.content(place, file)?;
         let is_of_us = |entry: &Entry| match &entry.act {
@@ -254,7 +277,7 @@ impl<'t> Steps<'t> {
             _ => false,
         };
         let is_state = !plan::is_by_key(file) && !text.trim().is_empty();
-        (is_state && !stayed.iter().any(is_of_us)).then(|| {
+        (is_state && !ours.iter().any(is_of_us)).then(|| {
             let directory = self.performer.directory(place);
             let now = now.trim();
             format!("{directory}/{file} stays {now}: somebody changed it after an undo could not restore it")
@@ -354,6 +377,7 @@ impl<'t> Steps<'t> {
             _ => None,
         });
         let made: BTreeMap<Place, Option<Stayed>> = made.collect();
+        let own = Own { made, steps, fresh: &more.fresh };
         let turned: BTreeSet<&Place> =
             steps.iter().filter_map(|(_, entry)| turns_devices(&entry.act)).collect();
         for (step, entry) in steps.iter().rev() {
@@ -365,14 +389,17 @@ impl<'t> Steps<'t> {
                     continue;
                 }
                 let moved = more.moved.iter().filter(|(of, _)| of == step).map(|(_, one)| one.clone());
-                let act = Act::ReturnTasks { place: place.clone(), tasks: moved.collect() };
-                self.emptied.insert(place.clone());
+                let tasks: Vec<Outsider> = moved.collect();
+                if !tasks.is_empty() {
+                    self.emptied.insert(place.clone());
+                }
+                let act = Act::ReturnTasks { place: place.clone(), tasks };
                 self.push(Entry { act, before: Before::Nothing, ..entry });
                 continue;
             }
             // as on failure: a new group goes at the first of its steps that is undone
             if let Act::CreateGroup { place } = &entry.act {
-                self.remove(&place.clone(), &made, &entry);
+                self.remove(&place.clone(), &own, &entry);
                 continue;
             }
             if let Act::ReturnTasks { place, tasks } = &entry.act {
@@ -395,7 +422,7 @@ impl<'t> Steps<'t> {
             }
             if entry.before == Before::New {
                 if let Some(place) = entry.act.place().cloned() {
-                    self.remove(&place, &made, &entry);
+                    self.remove(&place, &own, &entry);
                     if self.ours.contains(&place) && self.spared.contains(&place) {
                         self.reset(&entry, &place, &more.fresh);
                     }

@@ -47,11 +47,11 @@ impl Steps<'_> {
     }
 
     /// A group that the generation made goes, with those below it that it made, unless somebody is in it.
-    pub(super) fn remove(&mut self, place: &Place, made: &BTreeMap<Place, Option<Stayed>>, entry: &Entry) {
+    pub(super) fn remove(&mut self, place: &Place, own: &Own<'_>, entry: &Entry) {
         if self.removed.contains(place) || self.spared.contains(place) {
             return;
         }
-        let mut doomed = at_or_below(made.range(place..).map(|(place, _)| place), place);
+        let mut doomed = at_or_below(own.made.range(place..).map(|(place, _)| place), place);
         doomed.sort_by_key(|place| std::cmp::Reverse(place.path.len()));
         for place in doomed {
             if self.removed.contains(&place) || self.spared.contains(&place) || self.leave_removed(&place) {
@@ -64,13 +64,29 @@ impl Steps<'_> {
                 }
                 self.spared.insert(place);
             } else {
+                self.lift_limits(&place, own);
                 self.removed.insert(place.clone());
-                let source = made.get(&place).cloned().flatten();
+                let source = own.made.get(&place).cloned().flatten();
                 let source = std::mem::replace(&mut self.source, source);
                 let act = Act::RemoveGroup { place };
                 self.push(Entry { act, before: Before::Nothing, ..entry.clone() });
                 self.source = source;
             }
+        }
+    }
+
+    /// Lifts the limits of a group that is removed once its processes went back: one that came in by itself stays, and the
+    /// group with it.
+    fn lift_limits(&mut self, place: &Place, own: &Own<'_>) {
+        if !self.emptied.contains(place) {
+            return;
+        }
+        let is_limit = |entry: &Entry| match &entry.act {
+            Act::Write { place: of, file, .. } => of == place && !file.starts_with("cpuset."),
+            _ => false,
+        };
+        for (_, entry) in own.steps.iter().rev().filter(|(_, entry)| is_limit(entry)) {
+            self.reset(&Entry { restores: true, ..entry.clone() }, place, own.fresh);
         }
     }
 
