@@ -135,7 +135,7 @@ impl<'p, 't> Looking<'p, 't> {
         {
             let group = name(&entry.group);
             return Err(stale(format!(
-                "{file} of group '{group}' held '{planned}' then and holds '{now}' now"
+                "{file} of group '{group}' was '{planned}' when this was planned and is '{now}' now"
             )));
         }
         // of a file of lines by device each write changes its own line only

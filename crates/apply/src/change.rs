@@ -185,7 +185,7 @@ fn put_back(host: &Host, asks: &[Ask], before: &[Before], done: &[Write]) -> Vec
     left.extend(restoring.iter().filter_map(|ask| {
         let held = readable(host, ask)?;
         (!ask.found.satisfied(&ask.value, &held))
-            .then(|| format!("{} of group '{}' holds {held}", ask.found.name, ask.group))
+            .then(|| format!("{} of group '{}' is {held}", ask.found.name, ask.group))
     }));
     left
 }

@@ -94,7 +94,7 @@ fn written(entry: &Entry, place: &Place, (file, text): (&str, &str), files: &[(S
             Some(texts) => texts,
             None if is_by_key(file) => {
                 let cannot =
-                    format!("{file} of group '{}' held '{before}', which is not understood", entry.group);
+                    format!("{file} of group '{}' was '{before}', which cannot be read", entry.group);
                 return Inverse { acts: Vec::new(), cannot: Some(cannot) };
             }
             None => vec![(file.to_owned(), plain(file, before))],

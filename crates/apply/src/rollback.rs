@@ -164,7 +164,7 @@ impl Back<'_, '_, '_> {
                     let now = now.unwrap_or_else(|| "nothing".to_owned());
                     let group = &entry.group;
                     self.left
-                        .push(format!("{file} of group '{group}' held '{before}' and holds '{now}' now"));
+                        .push(format!("{file} of group '{group}' was '{before}' and is '{now}' now"));
                     steps.insert(step);
                 }
             }

@@ -202,7 +202,7 @@ impl Division {
         let told = outcome
             .differences
             .iter()
-            .map(|one| format!("{}: asked for {}, holds {}: {}", one.file, one.asked, one.held, one.reason));
+            .map(|one| format!("{}: {} was written, the kernel has {}: {}", one.file, one.asked, one.held, one.reason));
         Ok(Applied { generation: outcome.generation, steps: outcome.steps, told: told.collect() })
     }
 
@@ -289,7 +289,7 @@ pub(crate) fn failed(failure: apply::Failure) -> Refused {
 
 fn refused(layout: &Path, diagnostics: &[Diagnostic], sources: &[Source]) -> Refused {
     let errors = diagnostics.iter().filter(|one| one.severity == Severity::Error).count();
-    let summary = format!("{} has {errors} error(s); nothing was touched", layout.display());
+    let summary = format!("{} has {errors} error(s); nothing was changed", layout.display());
     Refused { summary, details: layout::render(diagnostics, sources) }
 }
 

@@ -12,10 +12,10 @@ pub enum Error {
     /// The state directory can't be used.
     #[error(transparent)]
     State(#[from] apply::Failure),
-    /// Process events can't be had.
+    /// The kernel refuses process events.
     #[error(transparent)]
     Events(#[from] events::Error),
-    /// The socket can't be had.
+    /// The socket cannot be opened.
     #[error(transparent)]
     Socket(#[from] crate::socket::Unserved),
     /// A new gate for strict rules did not come to hold; the one before does.

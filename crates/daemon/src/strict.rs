@@ -65,7 +65,7 @@ impl Strict {
     /// whenever a gate begins to hold, as starts before it were not held.
     ///
     /// # Errors
-    /// The watchdog's thread can't be had. [`Error::NoGate`]: the gate before stays.
+    /// The watchdog's thread cannot be started. [`Error::NoGate`]: the gate before stays.
     pub fn follow(&mut self, ruling: &Ruling, files: &RuleFiles, wake: Handle) -> Result<(), Error> {
         let held = ruling.held();
         if held.is_empty() {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use rustix::io::Errno;
 
-/// Why events can't be had.
+/// Why there are no events.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A system call failed.
@@ -29,7 +29,7 @@ pub enum Error {
         /// The kernel's answer.
         errno: Errno,
     },
-    /// fanotify with permission events can't be had.
+    /// The kernel refuses fanotify with permission events.
     #[error(
         "execs can't be held here: {errno}\n\
          hint: this needs CAP_SYS_ADMIN and CONFIG_FANOTIFY_ACCESS_PERMISSIONS"

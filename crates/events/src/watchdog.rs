@@ -91,7 +91,7 @@ impl Watchdog {
     /// becomes the line to the watchdog ([`Control::of_gate`](crate::Control::of_gate)).
     ///
     /// # Errors
-    /// [`Error::Call`] if the thread can't be had; what befalls the gate is a [`Notice`].
+    /// [`Error::Call`] if the thread can't be started; what befalls the gate is a [`Notice`].
     pub fn start(
         limits: Limits,
         gate: impl FnMut() -> Command + Send + 'static,

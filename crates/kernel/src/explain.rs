@@ -302,7 +302,7 @@ fn creating(scene: &Scene<'_>) -> Finding {
         Errno::NAMETOOLONG => found("the kernel takes names of at most 255 bytes", "use a shorter name"),
         Errno::ACCESS | Errno::PERM => found(
             format!("the kernel allows no new group in {}", seat.at.mount.display()),
-            "ringfence doctor tells who owns the hierarchy",
+            "ringfence doctor shows who owns the hierarchy",
         ),
         Errno::NOSPC => {
             found("the kernel has no group number left (65535 per v1 hierarchy)", "ringfence list --tree")

@@ -26,7 +26,7 @@ pub enum UnitError {
         reason: String,
     },
     /// Somebody masked the unit.
-    #[error("{UNIT_NAME} is masked: systemd was told never to start it")]
+    #[error("{UNIT_NAME} is masked: systemd never starts it")]
     Masked,
     /// systemd tried and failed.
     #[error("systemd could not start {UNIT_NAME} (state {state}, result {result})")]

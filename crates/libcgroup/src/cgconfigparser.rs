@@ -90,7 +90,7 @@ fn planned(configuration: &Configuration, target: Target<'_>) -> Result<Plan, Fa
             let status = if others.is_empty() { BAD_CONFIGURATION } else { SYSTEM };
             wrong.extend(others.into_iter().map(Problem::diagnostic));
             warn(&layout::render(&wrong, &configuration.sources));
-            Failure::new(status, "the configuration can't be had on this machine; nothing was touched")
+            Failure::new(status, "this machine cannot satisfy the configuration; nothing was changed")
         },
     )
 }

@@ -61,7 +61,7 @@ pub(crate) fn read(files: &[PathBuf]) -> Result<Configuration, Failure> {
             let wrong = |one: &&Diagnostic| one.severity == Severity::Error;
             let errors = reading.diagnostics.iter().filter(wrong).count();
             let noun = if errors == 1 { "error" } else { "errors" };
-            Err(Failure::new(status, format!("{errors} {noun}; nothing was touched")))
+            Err(Failure::new(status, format!("{errors} {noun}; nothing was changed")))
         }
     }
 }

@@ -42,7 +42,7 @@ pub(crate) struct Target<'h> {
     pub at: &'h Hierarchy,
     /// Those of the hierarchy's controllers that were named; all for `*`.
     pub controllers: Vec<Controller>,
-    /// Not by its name: a controller that can't be had there is left out.
+    /// Not by its name: a controller that is not available there is left out.
     pub by_star: bool,
     pub group: GroupName,
 }

@@ -252,14 +252,14 @@ fn refused(ruled: &Ruled<'_>, forbidden: Forbidden) -> Problem {
     let (message, hint) = match forbidden {
         Forbidden::HasChildren => (
             format!(
-                "{asked} of group '{group}' can't be had while groups are below it: between everything but some devices and nothing but some devices only a group without groups below can change"
+                "{asked} of group '{group}' is not possible while groups are below it: between everything but some devices and nothing but some devices only a group without groups below can change"
             ),
             format!(
                 "delete the groups below it first and let the layout make them again, or deny single devices to '{group}'"
             ),
         ),
         Forbidden::Parent => (
-            format!("{asked} of group '{group}' can't be had: the group above it may not use that device"),
+            format!("{asked} of group '{group}' is not possible: the group above it may not use that device"),
             "allow it to the group above as well".to_owned(),
         ),
     };

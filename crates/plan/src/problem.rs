@@ -1,4 +1,4 @@
-//! Why a layout can't be had on a machine: which demands conflict, by how much, what would make it fit, and where it
+//! Why a machine can't satisfy a layout: which demands conflict, by how much, what would make it fit, and where it
 //! was asked for.
 
 use layout::{Diagnostic, Origin};
@@ -10,7 +10,7 @@ pub enum Problem {
     /// The layout says that it is for another machine, and in what that differs.
     #[error("{}", .0.message)]
     OtherMachine(Diagnostic),
-    /// Demands that can't be had together, or not on this machine.
+    /// Demands that can't be satisfied together, or not on this machine.
     #[error("{message}")]
     Unsatisfied {
         /// Which demand, what it asks, what there is, and how much is missing.

@@ -49,7 +49,7 @@ pub enum DecodeError {
         text: String,
     },
     /// A BPF program holds it, not a file.
-    #[error("{name} is held by a device program on cgroup v2, not by a file")]
+    #[error("{name} is in a device program on cgroup v2, not in a file")]
     Program {
         /// The setting.
         name: String,

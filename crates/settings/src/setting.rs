@@ -400,7 +400,7 @@ pub enum Codec {
     List,
     /// A word.
     Word,
-    /// A flag for two of the words; the others can't be had.
+    /// A flag for two of the words; the others are not possible.
     WordFlag {
         /// The word for `0`.
         off: &'static str,

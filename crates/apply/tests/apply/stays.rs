@@ -232,7 +232,7 @@ pub fn a_parents_device_rules_come_before_its_children_and_go_after_them() {
         assert_eq!(story.undo(None).left, [""; 0]);
         all_is_back();
 
-        // and with a group below from the beginning it can't be had at all
+        // and with a group below from the beginning it is not possible at all
         story.to.host.kernel().mkdir(at, &seat("old/below").path).unwrap();
         let told = pipeline::try_plan(&layout, story.to).unwrap_err();
         assert!(told[0].to_string().contains("groups are below it"), "{told:?}");

@@ -61,7 +61,7 @@ impl<C: Control> Live<C> {
     ) -> Result<T, Refused> {
         let turn = self.turn_of(group);
         let _one = turn.lock().unwrap_or_else(PoisonError::into_inner);
-        let lost = |error| Refused::new(500, format!("who asked can't be written down: {error}"));
+        let lost = |error| Refused::new(500, format!("cannot record who sent the request: {error}"));
         let mut audit = self.audit.open(peer.uid).map_err(|error| lost(error).hint("nothing was changed"))?;
         let by = peer.by();
         let result = change();

@@ -154,7 +154,7 @@ pub fn asked(method: &str, path: &str, query: Option<&str>) -> Result<Asked, Ref
         let other: Vec<&str> = ROUTES.iter().filter(fits).map(|route| route.method).collect();
         return Err(match other.as_slice() {
             [] => Refused::new(404, "there is no such path").hint("GET /v1/openapi.json describes all"),
-            other => Refused::new(405, format!("this path is asked with {}", other.join(" or "))),
+            other => Refused::new(405, format!("this path takes {}", other.join(" or "))),
         });
     };
     let part = held(route, path).unwrap_or_default();

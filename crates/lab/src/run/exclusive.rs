@@ -1,5 +1,5 @@
 //! CPUs of a group's own (`cpuset.cpus.partition`), for groups that are below one of the experiment's: what the group
-//! above needs for it, which differs between v1 and v2, and what can't be had is reported. Pure but for one look at a file.
+//! above needs for it, which differs between v1 and v2, and what is not possible is reported. Pure but for one look at a file.
 
 use std::collections::BTreeMap;
 

@@ -159,7 +159,7 @@ impl<'r> Reader<'r> {
             }
         }
         self.draft.desired.systemd.push(Spanned::new(systemd, origin.clone()));
-        let warning = Diagnostic::warning("'systemd' is kept for exports only").at(origin.clone());
+        let warning = Diagnostic::warning("'systemd' is only for exports").at(origin.clone());
         self.report.push(warning.hint("groups live below a unit that Ringfence asks systemd for"));
     }
 

@@ -190,7 +190,7 @@ impl Reader<'_> {
                 self.wrong(
                     value,
                     format!("the list of {what} is empty"),
-                    "leave the line out if nothing is asked",
+                    "remove the line if the group needs none",
                 );
                 None
             }

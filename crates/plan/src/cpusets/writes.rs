@@ -112,7 +112,7 @@ impl<'w> Writer<'w> {
         let reason = match why {
             Why::Opened => "not exclusive while sets change hands",
             _ if flag.holds() => "exclusive once its set is its own",
-            _ if self.flags[cell] == Flag::Invalid => "the kernel calls it invalid: it is made anew",
+            _ if self.flags[cell] == Flag::Invalid => "the kernel calls it invalid: it is made again",
             _ => "no longer exclusive",
         };
         if flag.holds() {

@@ -156,7 +156,7 @@ pub(super) fn pressure(facts: &Facts) -> Vec<Finding> {
     let finding = |level, what: String| Finding::new(Area::Pressure, level, what);
     if facts.pressure.readable.is_empty() {
         let found = finding(Level::Note, "no pressure stall information (PSI)".to_owned())
-            .so("nothing tells how long tasks wait for CPU, memory and I/O");
+            .so("nothing shows how long tasks wait for CPU, memory and I/O");
         let off = facts.booted("psi").filter(|word| *word != "psi=1");
         return vec![match (off, facts.built("PSI")) {
             (_, Some("n")) => found,
@@ -177,7 +177,7 @@ pub(super) fn pressure(facts: &Facts) -> Vec<Finding> {
     }
     vec![
         finding(Level::Note, machine)
-            .so("how long the tasks of one group wait is not told: v1 groups have no pressure files")
+            .so("how long the tasks of one group wait is not known: v1 groups have no pressure files")
             .hint(mount_v2(facts)),
     ]
 }

@@ -17,7 +17,7 @@ pub(crate) fn why(
     asked: Option<&Asked>,
 ) -> String {
     let branch = &tree.branches[index];
-    let Some(set) = set else { return "nothing is asked of its CPUs".to_owned() };
+    let Some(set) = set else { return "the layout says nothing of its CPUs".to_owned() };
     let own = match asked {
         None if branch.group.is_some() => {
             "asks for no CPUs: what its parent has and nobody has for himself".to_owned()

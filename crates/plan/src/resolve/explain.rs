@@ -1,4 +1,4 @@
-//! Why demands of CPUs can't be had, in words: which, by how much, against whom, and what would make it fit.
+//! Why a machine can't satisfy demands of CPUs, in words: which, by how much, against whom, and what would make it fit.
 
 use units::{CpuSet, NodeSet};
 
@@ -173,7 +173,7 @@ pub(crate) fn too_many(scope: &Scope<'_>, missing: usize, sets: &[Option<CpuSet>
     Problem::Unsatisfied { message, origin, against, missing, hint }
 }
 
-/// One number that can't be had where it is wanted.
+/// One number that can't be satisfied where it is wanted.
 pub(crate) fn short(
     scope: &Scope<'_>,
     claim: &Claim,

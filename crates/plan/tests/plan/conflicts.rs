@@ -1,4 +1,4 @@
-//! Demands that can't be had, told before anything is written: against what, and with which hint.
+//! Demands that can't be satisfied, told before anything is written: against what, and with which hint.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
