@@ -163,8 +163,7 @@ impl Back<'_, '_, '_> {
                 if seen.insert((place.clone(), file.clone())) && now.as_ref() != Some(before) {
                     let now = now.unwrap_or_else(|| "nothing".to_owned());
                     let group = &entry.group;
-                    self.left
-                        .push(format!("{file} of group '{group}' was '{before}' and is '{now}' now"));
+                    self.left.push(format!("{file} of group '{group}' was '{before}' and is '{now}' now"));
                     steps.insert(step);
                 }
             }

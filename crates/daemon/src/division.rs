@@ -199,10 +199,9 @@ impl Division {
         let meta =
             Meta { by: By::caller(), what, confirm_within: None, layout: true, rules: self.rules.clone() };
         let outcome = apply::execute(lock, Target { host, system: &running }, plan, &meta).map_err(failed)?;
-        let told = outcome
-            .differences
-            .iter()
-            .map(|one| format!("{}: {} was written, the kernel has {}: {}", one.file, one.asked, one.held, one.reason));
+        let told = outcome.differences.iter().map(|one| {
+            format!("{}: {} was written, the kernel has {}: {}", one.file, one.asked, one.held, one.reason)
+        });
         Ok(Applied { generation: outcome.generation, steps: outcome.steps, told: told.collect() })
     }
 

@@ -75,7 +75,7 @@ fn plain_file_system(stage: &mut Stage) {
     stage.desk.ends("confirm --state {d}/disk/state", 0);
     stage.desk.ends("undo --state {d}/disk/state", 0);
     assert_eq!(stage.differing(), None);
-    stage.desk.scene.until("the end of the process that reverts", || stage.reverters().is_empty());
+    stage.desk.scene.until("the end of the process that reverts", || stage.desk.reverters().is_empty());
 }
 
 /// Nothing was changed; standard error.
@@ -228,6 +228,6 @@ fn clock(stage: &mut Stage) {
     let _clock = Clock::new();
     stage.desk.ends("apply {d}/l.toml {s} --confirm 5s", 0);
     Clock::set(86_400);
-    stage.desk.scene.until("the end of the process that reverts", || stage.reverters().is_empty());
+    stage.desk.scene.until("the end of the process that reverts", || stage.desk.reverters().is_empty());
     assert_eq!(stage.differing(), None);
 }

@@ -179,7 +179,7 @@ fn others(stage: &mut Stage) {
         assert!(code == 0 && out.contains("generation 1 will be undone in "), "{name}: {out}{error}");
         stage.desk.ends("undo {s}", 0);
         assert_eq!(stage.differing(), None, "{name}");
-        stage.kill_reverters();
+        stage.desk.kill_reverters();
         fs::remove_dir_all(stage.desk.path("state")).unwrap();
     }
     stage.desk.ends("apply {d}/l.toml {s} --confirm 2s", 0);
@@ -190,7 +190,7 @@ fn others(stage: &mut Stage) {
         let (code, out, error) = stage.desk.run("status {s}");
         assert!(code == 0 && !out.contains("unless you run"), "{out}{error}");
     }
-    stage.desk.scene.until("the end of the process that reverts", || stage.reverters().is_empty());
+    stage.desk.scene.until("the end of the process that reverts", || stage.desk.reverters().is_empty());
     assert!(stage.differing().is_some(), "it was confirmed");
     stage.desk.ends("undo {s}", 0);
     assert_eq!(stage.differing(), None);

@@ -7,6 +7,7 @@ use std::{
     sync::Arc,
 };
 
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 use crate::world::{Need, Scene, World};
@@ -81,8 +82,35 @@ impl Desk {
     }
 }
 
+impl Desk {
+    /// Processes that would revert a change of this trial.
+    pub fn reverters(&self) -> Vec<Pid> {
+        let state = self.path("").display().to_string();
+        let is_one = |pid: i32| {
+            let line = fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+            line.contains("revert-unless-confirmed") && line.contains(&state)
+        };
+        let all =
+            fs::read_dir("/proc").unwrap().filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
+        all.filter(|pid| is_one(*pid)).filter_map(Pid::from_raw).collect()
+    }
+
+    fn end_reverters(&self) {
+        for pid in self.reverters() {
+            let _ = kill_process(pid, Signal::KILL); // it may have ended
+        }
+    }
+
+    pub fn kill_reverters(&self) {
+        self.end_reverters();
+        self.scene.until("the end of the process that reverts", || self.reverters().is_empty());
+    }
+}
+
 impl Drop for Desk {
     fn drop(&mut self) {
+        // one that waits would bring its records back when they go
+        self.end_reverters();
         self.run("delete {g}-rt");
         let _ = fs::remove_dir_all(&self.directory);
     }

@@ -109,7 +109,7 @@ fn applied(stage: &Stage, rule: Rule) -> Seen {
 
 fn apply_killed(stage: &Stage, at: usize) -> Seen {
     let seen = applied(stage, killed("apply", at));
-    stage.desk.scene.until("the end of the process that reverts", || stage.reverters().is_empty());
+    stage.desk.scene.until("the end of the process that reverts", || stage.desk.reverters().is_empty());
     // it needs no other command
     assert_eq!(stage.differing(), None, "{:?}", seen.hit);
     seen
@@ -117,7 +117,7 @@ fn apply_killed(stage: &Stage, at: usize) -> Seen {
 
 fn both_killed(stage: &Stage, at: usize) -> Seen {
     let seen = applied(stage, killed("apply", at));
-    stage.kill_reverters();
+    stage.desk.kill_reverters();
     seen
 }
 
@@ -127,7 +127,7 @@ fn reverter_killed(stage: &Stage, at: usize) -> Seen {
 
 fn daemon_killed(stage: &Stage, at: usize) -> Seen {
     stage.desk.ends(&format!("apply {{d}}/l.toml {{s}} --confirm {WITHIN}"), 0);
-    stage.kill_reverters();
+    stage.desk.kill_reverters();
     let line = "daemon --rules {d}/none.conf --no-socket --no-strict --check 0 {s}";
     let (started, daemon) = tracer::run(stage.words(line), &stage.desk.path("log"), killed("daemon", at));
     let pid = Pid::from_raw(i32::try_from(started.recv().unwrap()).unwrap()).unwrap();

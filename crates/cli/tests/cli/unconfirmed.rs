@@ -94,7 +94,7 @@ const fn rule(counts: fn(&str) -> bool, at: usize, fault: Fault) -> Rule {
 const NEVER: usize = usize::MAX;
 
 fn reverted(stage: &Stage) {
-    stage.desk.scene.until("the end of the process that reverts", || stage.reverters().is_empty());
+    stage.desk.scene.until("the end of the process that reverts", || stage.desk.reverters().is_empty());
     assert_eq!(stage.differing(), None);
 }
 
@@ -177,11 +177,11 @@ fn frozen_caller(stage: &mut Stage) {
     let code = shell.start("apply {d}/l.toml {s} --confirm 3s").wait().unwrap();
     assert!(code.success(), "{}", fs::read_to_string(shell.0.desk.path("out")).unwrap());
     shell.0.desk.scene.ok("freeze {g}/shell");
-    for pid in shell.0.reverters() {
+    for pid in shell.0.desk.reverters() {
         let groups = fs::read_to_string(format!("/proc/{}/cgroup", pid.as_raw_nonzero())).unwrap_or_default();
         assert!(!groups.contains(&shell.0.desk.scene.group), "{groups}");
     }
-    shell.0.desk.scene.until("the end of the process that reverts", || shell.0.reverters().is_empty());
+    shell.0.desk.scene.until("the end of the process that reverts", || shell.0.desk.reverters().is_empty());
     drop(shell);
     let gone = || stage.differing().is_none();
     stage.desk.scene.until("the state before", gone);
@@ -224,7 +224,7 @@ fn disk_too_small(stage: &mut Stage) {
 fn shown(stage: &mut Stage) {
     stage.desk.ends("apply {d}/l.toml {s} --confirm 3600s", 0);
     says(&stage.desk.ends("status {s}", 0), &["generation 1 will be undone in "]);
-    stage.kill_reverters();
+    stage.desk.kill_reverters();
     // finding 11 of the second newcomers' review: nobody is left that would keep this promise
     for (line, code) in [("status {s}", 3), ("history {s}", 0), ("plan {d}/l.toml {s}", 0)] {
         let out = stage.desk.ends(line, code);
@@ -241,7 +241,7 @@ fn shown(stage: &mut Stage) {
     assert_eq!(stage.desk.json("status {s} --json", 3)["pending"]["unwatched"], true);
     stage.desk.ends("undo {s}", 0);
     stage.desk.ends("apply {d}/l.toml {s} --confirm 2s", 0);
-    stage.kill_reverters();
+    stage.desk.kill_reverters();
     let words = "generation 3 was not confirmed in time and is still in effect: run `ringfence undo`";
     stage.desk.scene.until("its time is over", || {
         let (code, out, _) = stage.desk.run("status {s}");
@@ -378,15 +378,15 @@ fn hung(stage: &mut Stage) {
     let words = stage.words("apply {d}/l.toml {s} --confirm 1s");
     let (started, tracer) = tracer::run(words, &stage.desk.path("out"), rule(makes, 1, Fault::Hang));
     let pid = Pid::from_raw(i32::try_from(started.recv().unwrap()).unwrap()).unwrap();
-    stage.desk.scene.until("the process that reverts", || !stage.reverters().is_empty());
+    stage.desk.scene.until("the process that reverts", || !stage.desk.reverters().is_empty());
     // it waits for half a minute beyond the deadline
     let started = std::time::Instant::now();
-    while !stage.reverters().is_empty() && started.elapsed().as_secs() < 100 {
+    while !stage.desk.reverters().is_empty() && started.elapsed().as_secs() < 100 {
         std::thread::sleep(std::time::Duration::from_millis(50));
     }
     let (back, ended) = (stage.differing(), tracer.is_finished());
     let _ = kill_process(pid, Signal::KILL); // a version that does not
-    stage.kill_reverters();
+    stage.desk.kill_reverters();
     let seen = tracer.join().unwrap();
     assert!(seen.hit.is_some());
     assert_eq!((back, ended), (None, true));

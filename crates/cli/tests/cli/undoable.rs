@@ -11,10 +11,7 @@ use std::{
     sync::Arc,
 };
 
-use rustix::{
-    mount::{MountFlags, UnmountFlags},
-    process::{Pid, Signal, kill_process},
-};
+use rustix::mount::{MountFlags, UnmountFlags};
 
 use crate::{
     desk::Desk,
@@ -79,25 +76,6 @@ impl Stage {
     pub fn words(&self, line: &str) -> Vec<String> {
         let words = format!("{} {}", self.desk.scene.program(), self.desk.scene.fill(line));
         words.split_whitespace().map(str::to_owned).collect()
-    }
-
-    /// Processes that would revert a change of this stage.
-    pub fn reverters(&self) -> Vec<Pid> {
-        let state = self.desk.path("").display().to_string();
-        let is_one = |pid: i32| {
-            let line = fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-            line.contains("revert-unless-confirmed") && line.contains(&state)
-        };
-        let all =
-            fs::read_dir("/proc").unwrap().filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
-        all.filter(|pid| is_one(*pid)).filter_map(Pid::from_raw).collect()
-    }
-
-    pub fn kill_reverters(&self) {
-        for pid in self.reverters() {
-            let _ = kill_process(pid, Signal::KILL); // it may have ended
-        }
-        self.desk.scene.until("the end of the process that reverts", || self.reverters().is_empty());
     }
 }
 

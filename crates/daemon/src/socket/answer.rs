@@ -98,8 +98,7 @@ fn assigned(
 }
 
 fn read<'b, T: serde::Deserialize<'b>>(body: &'b [u8]) -> Result<T, Refused> {
-    serde_json::from_slice(body)
-        .map_err(|error| Refused::bad(format!("the body is not valid: {error}")))
+    serde_json::from_slice(body).map_err(|error| Refused::bad(format!("the body is not valid: {error}")))
 }
 
 fn json(value: &impl Serialize) -> Result<Vec<u8>, Refused> {
