@@ -89,18 +89,12 @@ pub fn revert_unless_confirmed(
     // refused only to the leader of a process group, which has no shell above it either
     let _ = rustix::process::setsid();
     leave_groups(target);
-    let mut watch = state.watch(); // without it, only what is said of this process is not known
+    let _watch = state.watch(); // without it, only what is said of this process is not known
     let answered = std::io::stdout().write_all(b"\n").and_then(|()| std::io::stdout().flush());
     answered.map_err(|error| failed("answer the process that changes", state.directory(), &error))?;
     wait_until_made(state, target, generation, seconds);
-    // who removes the state directory from here on can't confirm any more, and the change must not stay
-    let copy = state.copy();
     let mut pause = POLL;
     loop {
-        if matches!(state.restore(&copy), Ok(true)) {
-            drop(watch);
-            watch = state.watch();
-        }
         match step(state, target, generation) {
             Ok(Some(verdict)) => return Ok(verdict),
             Ok(None) => pause = POLL,

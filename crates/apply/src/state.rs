@@ -52,9 +52,6 @@ pub struct State {
     directory: PathBuf,
 }
 
-/// What a state directory's records were, by file name: for who has to undo after somebody removed them.
-pub(crate) struct Copy(Vec<(std::ffi::OsString, Vec<u8>)>);
-
 /// The file that processes have locked which undo what nobody confirms.
 const WATCH: &str = "watch";
 
@@ -153,32 +150,6 @@ impl State {
         let locked = rustix::fs::flock(&file, FlockOperation::LockShared);
         locked.map_err(|errno| failed("lock", &path, &errno.into()))?;
         Ok(Watch { _file: file })
-    }
-
-    /// All records, as they are now.
-    pub(crate) fn copy(&self) -> Copy {
-        let entries = std::fs::read_dir(self.generations()).into_iter().flatten().flatten();
-        Copy(
-            entries
-                .filter_map(|entry| Some((entry.file_name(), std::fs::read(entry.path()).ok()?)))
-                .collect(),
-        )
-    }
-
-    /// Brings records back if they are gone, all of them. True if it did.
-    pub(crate) fn restore(&self, copy: &Copy) -> Result<bool, Failure> {
-        let is_empty = self.finished()?.is_empty() && self.unfinished()?.is_none();
-        if !is_empty || copy.0.is_empty() {
-            return Ok(false);
-        }
-        State::open(&self.directory)?;
-        for (name, bytes) in &copy.0 {
-            let path = self.generations().join(name);
-            let written = private().create(true).truncate(true).open(&path);
-            let written = written.and_then(|mut file| file.write_all(bytes));
-            written.map_err(|error| failed("write", &path, &error))?;
-        }
-        Ok(true)
     }
 
     /// Is there a process that [watches](State::watch)? `None` if the caller may not know.

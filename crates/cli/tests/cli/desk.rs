@@ -109,7 +109,7 @@ impl Desk {
 
 impl Drop for Desk {
     fn drop(&mut self) {
-        // one that waits would bring its records back when they go
+        // one that waits would outlive the trial
         self.end_reverters();
         self.run("delete {g}-rt");
         let _ = fs::remove_dir_all(&self.directory);

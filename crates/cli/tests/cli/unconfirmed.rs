@@ -36,7 +36,6 @@ const CASES: &[Case] = &[
     ("a change is reverted on a disk that became full", &[], disk_full),
     ("a change that needs more room than there is begins nothing", &[], disk_too_small),
     ("status and history show a change whose reverting process was killed", &[], shown),
-    ("a change whose records somebody removes is reverted", &[], records_removed),
     // attack finding 10
     ("the wall clock decides nothing about a deadline", &[], clock),
     ("a deadline is by the clock since boot", &[], boot_clock),
@@ -195,20 +194,6 @@ fn disk_full(stage: &mut Stage) {
     reverted(stage);
     let history = stage.desk.ends("history --state {d}/disk/state", 0);
     says(&history, &["not confirmed within 3 s"]);
-}
-
-fn records_removed(stage: &mut Stage) {
-    stage.desk.ends("apply {d}/l.toml {s} --confirm 8s", 0);
-    // the process that reverts looks ten times a second whether the change is made, and reads the records then
-    std::thread::sleep(std::time::Duration::from_secs(2));
-    fs::remove_dir_all(stage.desk.path("state")).unwrap();
-    assert!(stage.differing().is_some());
-    stage
-        .desk
-        .scene
-        .until("the records", || stage.desk.run("status {s}").1.contains("generation 1 will be undone in "));
-    reverted(stage);
-    says(&stage.desk.ends("history {s}", 0), &["not confirmed within 8 s"]);
 }
 
 fn disk_too_small(stage: &mut Stage) {
