@@ -165,7 +165,16 @@ pub fn what_forks_faster_than_it_is_moved_comes_along_or_is_named() {
         let all = Pid::from_raw(leader.cast_signed()).unwrap();
         kill_process_group(all, Signal::STOP).unwrap();
         std::thread::sleep(Duration::from_millis(100)); // those on their way to their end
-        let (before, added) = (tasks(Pids), tasks(Memory));
+        let mut both = (tasks(Pids), tasks(Memory));
+        // on a slow machine that takes longer, and one may end between the two looks; one that was missed is stopped
+        for _ in 0..100 {
+            if both.0 == both.1 || done.is_err() {
+                break;
+            }
+            std::thread::sleep(Duration::from_millis(50));
+            both = (tasks(Pids), tasks(Memory));
+        }
+        let (before, added) = both;
         std::fs::remove_dir(&go).unwrap();
         kill_process_group(all, Signal::KILL).unwrap();
         child.wait().unwrap();
