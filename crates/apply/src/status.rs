@@ -46,6 +46,8 @@ pub struct GroupStatus {
     pub cpus: Option<CpuSet>,
     /// Nothing in it runs: it, or a group above it, is frozen.
     pub frozen: bool,
+    /// Which of them.
+    pub frozen_by: Option<String>,
     /// The processes in the group itself, ascending.
     pub tasks: Vec<Task>,
     /// Where it is not as asked; empty if it is.
@@ -309,6 +311,7 @@ fn of(scene: &Scene<'_>, group: String, decided: Decided) -> GroupStatus {
         Some(Value::Cpus(cpus)) if has_cpus => Some(cpus),
         _ => None,
     };
+    let frozen_by = host.frozen_by(&named);
     GroupStatus {
         directories: places.into_iter().map(directory).collect(),
         generation: decided.generation,
@@ -317,7 +320,8 @@ fn of(scene: &Scene<'_>, group: String, decided: Decided) -> GroupStatus {
         memory: held("memory.current").as_ref().and_then(amount),
         cpu_usec: held("cpuacct.usage").as_ref().and_then(amount),
         cpus: cpus("cpuset.cpus.effective").or_else(|| cpus("cpuset.cpus")),
-        frozen: host.is_frozen(&named),
+        frozen: frozen_by.is_some(),
+        frozen_by,
         tasks: processes.into_iter().map(comm).collect(),
         drift,
         group,

@@ -151,13 +151,13 @@ fn asks_itself(host: &Host, seat: &Seat<'_>, path: &str) -> bool {
 }
 
 impl Host {
-    /// Is the group, or one above it, frozen or about to be?
-    pub fn is_frozen(&self, group: &GroupName) -> bool {
+    /// The group that keeps a group frozen, itself or one above it, as a user names it.
+    pub fn frozen_by(&self, group: &GroupName) -> Option<String> {
         let freezes = |at: &crate::Hierarchy| {
             at.version == Version::V2 || at.controllers.contains(&Controller::Freezer)
         };
         let mut seats = self.hierarchies().iter().filter(|at| freezes(at)).map(|at| self.seat_in(at, group));
-        seats.any(|seat| frozen_at(self, &seat).is_some())
+        seats.find_map(|seat| Some(self.named(seat.at, &frozen_at(self, &seat)?)))
     }
 }
 

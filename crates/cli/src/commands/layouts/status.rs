@@ -225,9 +225,13 @@ impl Page<'_> {
             for drift in drifts(group, &lines) {
                 let _ = writeln!(text, "       {}", self.paint.bad(&drift));
             }
-            if group.frozen {
-                let thaw = Command::ringfence("thaw").group(&group.group);
-                let words = format!("frozen: nothing in it runs until `{thaw}`");
+            if let Some(by) = &group.frozen_by {
+                let with = match *by == group.group {
+                    true => String::new(),
+                    false => format!(" with group '{by}'"),
+                };
+                let thaw = Command::ringfence("thaw").group(by);
+                let words = format!("frozen{with}: nothing in it runs until `{thaw}`");
                 let _ = writeln!(text, "       {}", self.paint.changed(&words));
             }
             for (other, pids) in in_both(group, groups) {

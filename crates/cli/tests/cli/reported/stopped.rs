@@ -16,6 +16,7 @@ pub const ROWS: &[Row] = &[
     row("freeze fails or stops the one process that is not under the freezer", one_outside)
         .needs(&[Need::V1("freezer")]),
     row("a group that is frozen is reported as frozen", shown_as_frozen).needs(&[Need::AnyFreezer]),
+    row("a group below a frozen one is reported with that one", frozen_above).needs(&[Need::AnyFreezer]),
     row("run into a frozen group refuses", run_into_frozen).needs(&[Need::AnyFreezer]),
     row("a process that was frozen is where it was", frozen_in_place).needs(&[Need::AnyFreezer]),
 ];
@@ -100,6 +101,23 @@ fn shown_as_frozen(stage: &mut Stage<'_>) {
         let (_, text, _) = stage.desk.run("status {s}");
         assert_eq!(text.contains("frozen: nothing in it runs"), is_stopped, "{text}");
     }
+    stage.truth();
+}
+
+fn frozen_above(stage: &mut Stage<'_>) {
+    stage.desk.scene.ok("create {g}/in -c freezer");
+    stage.apply("[groups.\"{g}/in\"]\npids.max = 100\n");
+    let pid = stage.sleeper("{one}", "{g}/in");
+    stage.desk.ends("freeze {g}", 0);
+    assert!(is_frozen(stage, pid));
+    let status = stage.status_of("{g}/in").unwrap();
+    assert_eq!((&status["frozen"], &status["frozen_by"]), (&true.into(), &stage.fill("{g}").into()));
+    let (_, text, _) = stage.desk.run("status {s}");
+    let words = stage.fill("frozen with group '{g}': nothing in it runs until `ringfence thaw {g}`");
+    assert!(text.contains(&words), "{text}");
+    stage.truth();
+    stage.desk.ends("thaw {g}", 0);
+    assert!(!is_frozen(stage, pid));
     stage.truth();
 }
 
