@@ -4,7 +4,9 @@
 mod error;
 mod files; // regular files, bounded
 mod own_directory; // the only writer of results
+mod policy; // a thread's scheduling policy
 mod stop; // an end that was requested
+mod urgent; // the lab before what it measures
 
 mod options; // what a workload's hidden subcommand is reported
 mod program; // and how that subcommand is reached

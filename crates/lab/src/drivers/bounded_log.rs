@@ -12,7 +12,7 @@ use std::{
 
 use rustix::fs::OFlags;
 
-use crate::files::TOOL_OUTPUT;
+use crate::{files::TOOL_OUTPUT, urgent};
 
 /// How long the end of the output is waited for: a process that outlives the tool may have the pipe open.
 const END: Duration = Duration::from_secs(2);
@@ -35,7 +35,7 @@ impl BoundedLog {
         let file = options.write(true).create(true).truncate(true).custom_flags(nofollow).open(path)?;
         let (reader, writer) = io::pipe()?;
         let (ending, ended) = channel();
-        std::thread::Builder::new().name("tool-output".to_owned()).spawn(move || {
+        urgent::spawn("tool-output", move || {
             // a full disk ends the log, not the tool
             let _ = copy(reader, file, most);
             let _ = ending.send(());

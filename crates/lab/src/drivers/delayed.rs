@@ -9,7 +9,7 @@ use std::{
 };
 
 use super::process::{Process, Tool};
-use crate::{Error, Stop};
+use crate::{Error, Stop, urgent};
 
 /// How soon it ends after the request.
 const NOTICE: Duration = Duration::from_millis(100);
@@ -53,7 +53,7 @@ impl Delayed {
             wait(&mut process, &unwanted, begun + patience)?;
             Ok(Ran { process, took: begun.elapsed() })
         };
-        let thread = std::thread::Builder::new().name(format!("wait-{name}")).spawn(work);
+        let thread = urgent::spawn(&format!("wait-{name}"), work);
         let thread = thread.map_err(|source| Error::System { what: "cannot start a thread", source })?;
         Ok(Delayed { wanted: Some(wanted), stop, thread: Some(thread) })
     }

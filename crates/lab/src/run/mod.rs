@@ -21,7 +21,6 @@ mod outside;
 mod sampling;
 mod shared_cpus;
 mod store;
-mod urgent;
 mod warm_up;
 
 use std::{
@@ -52,9 +51,8 @@ use self::{
     sampling::Sampling,
     shared_cpus::SharedCpus,
     store::{Begun, Store},
-    urgent::Urgent,
 };
-use crate::{Error, OwnDirectory, Program, Stop, enter::Enter, groups::Groups};
+use crate::{Error, OwnDirectory, Program, Stop, enter::Enter, groups::Groups, urgent::Urgent};
 
 /// What is to be run, and how.
 pub struct Request<'r> {

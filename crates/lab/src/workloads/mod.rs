@@ -3,7 +3,6 @@
 //! setting.
 
 mod latency; // what it says of times that it knows one by one
-mod policy; // how its threads are scheduled
 mod stop_request; // how a process is ended, seen from inside
 
 mod built_in; // the driver, one for all of them

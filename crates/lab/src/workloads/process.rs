@@ -17,7 +17,7 @@ use std::{
 
 use serde::de::DeserializeOwned;
 
-use crate::{Error, Program, Site, Span, Stop, start};
+use crate::{Error, Program, Site, Span, Stop, start, urgent};
 
 /// How long it may take to begin and to report. Generous: a group's limits hold for both, also for the touching of
 /// gigabytes.
@@ -67,7 +67,7 @@ impl Process {
         let done = Arc::<AtomicU64>::default();
         let counted = Arc::clone(&done);
         let (sender, lines) = channel();
-        thread::spawn(move || {
+        urgent::spawn("workload-output", move || {
             for line in output.into_iter().flat_map(|output| BufReader::new(output).lines()) {
                 let Ok(line) = line else { return };
                 match line.parse() {
@@ -76,13 +76,15 @@ impl Process {
                     Err(_) => {}
                 }
             }
-        });
-        let said = thread::spawn(move || {
+        })
+        .map_err(failed)?;
+        let said = urgent::spawn("workload-errors", move || {
             let mut text = String::new();
             // what can't be read is not reported
             let _ = errors.map(|errors| errors.take(MESSAGES).read_to_string(&mut text));
             text
-        });
+        })
+        .map_err(failed)?;
         let mut process =
             Process { name, child, input, lines, done, said: Some(said), stop: site.launch.stop() };
         process.line()?;

@@ -15,7 +15,7 @@ use std::{
 use rustix::thread::{CpuSet, sched_setaffinity, set_current_timer_slack};
 
 use super::TIMER_SLACK;
-use crate::{Error, start::Instant, workloads::policy::set_fifo};
+use crate::{Error, policy::set_fifo, start::Instant};
 
 /// A cycle: when it ran, and how much later than it should have, in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

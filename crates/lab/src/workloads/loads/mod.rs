@@ -27,13 +27,11 @@ use serde::{Deserialize, Serialize};
 
 pub use driver::Load;
 
-use super::{
-    policy::set_idle,
-    stop_request::{Clock, StopRequest, fairness, grown, tell, until_stopped},
-};
+use super::stop_request::{Clock, StopRequest, fairness, grown, tell, until_stopped};
 use crate::{
     Error,
     options::Options,
+    policy::set_idle,
     start::{Instant, die_with, process_cpu_time},
 };
 

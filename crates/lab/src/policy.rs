@@ -3,11 +3,27 @@
 
 use std::{ffi::c_int, io};
 
+/// SCHED_RR of the lowest priority, which processes and threads that it starts do not get.
+///
+/// # Errors
+/// The kernel's refusal: it needs CAP_SYS_NICE, and a budget of the thread's group where groups have one.
+pub(crate) fn set_urgent() -> io::Result<()> {
+    set(libc::SCHED_RR | libc::SCHED_RESET_ON_FORK, 1)
+}
+
+/// SCHED_OTHER: as every other thread.
+///
+/// # Errors
+/// The kernel's refusal.
+pub(crate) fn set_other() -> io::Result<()> {
+    set(libc::SCHED_OTHER, 0)
+}
+
 /// SCHED_FIFO: runs before all others, until it sleeps.
 ///
 /// # Errors
-/// The kernel's refusal; [`super::cyclic`] says what it means.
-pub(super) fn set_fifo(priority: u32) -> io::Result<()> {
+/// The kernel's refusal; [`crate::workloads::cyclic`] says what it means.
+pub(crate) fn set_fifo(priority: u32) -> io::Result<()> {
     set(libc::SCHED_FIFO, i32::try_from(priority).unwrap_or(0))
 }
 
@@ -15,7 +31,7 @@ pub(super) fn set_fifo(priority: u32) -> io::Result<()> {
 ///
 /// # Errors
 /// The kernel's refusal.
-pub(super) fn set_idle() -> io::Result<()> {
+pub(crate) fn set_idle() -> io::Result<()> {
     set(libc::SCHED_IDLE, 0)
 }
 
