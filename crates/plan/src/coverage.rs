@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use layout::Desired;
 use settings::{Facts, Value, Version};
 use topology::Machine;
+use units::group_path;
 
 use crate::{
     Observed, Ownership, People, Place, Problem,
@@ -112,12 +113,9 @@ pub fn coverage(
 
 impl Coverage {
     fn add_group(&mut self, place: &Place) {
-        let mut path = place.path.as_str();
-        loop {
-            self.groups.insert(Place { path: path.to_owned(), ..place.clone() });
-            let Some((above, _)) = path.rsplit_once('/') else { return };
-            path = above;
-        }
+        self.groups.insert(place.clone());
+        let above = group_path::branch(&place.path).skip(1);
+        self.groups.extend(above.map(|path| Place { path: path.to_owned(), ..place.clone() }));
     }
 
     fn add_file(&mut self, place: &Place, file: &str, text: &str) {

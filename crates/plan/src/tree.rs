@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use layout::{Demands, Group, Origin};
 use settings::{Controller, GroupName, Version};
-use units::{CpuSet, NodeSet};
+use units::{CpuSet, NodeSet, group_path};
 
 use crate::{Observed, Place, Problem, SeenGroup, homes::Home};
 
@@ -106,7 +106,7 @@ impl<'d> Tree<'d> {
 
     /// The branch that a group hangs on; made if it is only part of a name.
     fn parent(&mut self, name: &GroupName, observed: &Observed, hierarchy: usize) -> Option<usize> {
-        let (above, _) = name.path().rsplit_once('/')?;
+        let above = group_path::parent(name.path()).filter(|above| !above.is_empty())?;
         let above = if name.is_from_root() { format!("/{above}") } else { above.to_owned() };
         let above = GroupName::new(&above).ok()?;
         let place = observed.place(hierarchy, &above)?;

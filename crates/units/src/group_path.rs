@@ -10,6 +10,16 @@ pub fn ancestors(path: &str) -> impl Iterator<Item = &str> {
     std::iter::successors(parent(path), |path| parent(path))
 }
 
+/// A path from its parent on: the group's own name. `""` for the root.
+pub fn name(path: &str) -> &str {
+    path.rsplit_once('/').map_or(path, |(_, name)| name)
+}
+
+/// It and the groups above, itself first, without the root.
+pub fn branch(path: &str) -> impl Iterator<Item = &str> {
+    std::iter::successors(Some(path), |path| parent(path)).filter(|path| !path.is_empty())
+}
+
 /// The group of that path, or name, in another group.
 pub fn join(group: &str, below: &str) -> String {
     match (group, below) {
@@ -37,13 +47,14 @@ mod tests {
         assert_eq!(ancestors("a/b/c").collect::<Vec<_>>(), ["a/b", "a", ""]);
         assert_eq!(ancestors("a").collect::<Vec<_>>(), [""]);
         assert_eq!(ancestors("").count(), 0);
+        assert_eq!(branch("a/b/c").collect::<Vec<_>>(), ["a/b/c", "a/b", "a"]);
+        assert_eq!(branch("").count(), 0);
     }
 
     #[test]
     fn a_path_is_the_join_of_its_parent_and_its_name() {
         for path in ["a/b/c", "a/b", "a"] {
-            let name = path.rsplit('/').next().unwrap();
-            assert_eq!(join(parent(path).unwrap(), name), path);
+            assert_eq!(join(parent(path).unwrap(), name(path)), path);
         }
         assert_eq!(join("a/b", ""), "a/b");
         assert_eq!(join("", ""), "");

@@ -161,20 +161,9 @@ impl Past<'_> {
 
     /// Moves processes to the nearest group above that no generation made for the group's sake.
     fn emptied(&self, place: &Place, tasks: &[u32]) -> Option<Step> {
-        let mut above = place.path.as_str();
-        while let Some((parent, _)) = above.rsplit_once('/') {
-            above = parent;
-            if !self.made.contains_key(&Place { path: above.to_owned(), ..place.clone() }) {
-                break;
-            }
-        }
-        let above = if self.made.contains_key(&Place { path: above.to_owned(), ..place.clone() })
-            || above == place.path
-        {
-            ""
-        } else {
-            above
-        };
+        let is_made =
+            |path: &str| self.made.contains_key(&Place { path: path.to_owned(), ..place.clone() });
+        let above = group_path::branch(&place.path).skip(1).find(|above| !is_made(above)).unwrap_or("");
         let system = self.performer.system();
         let outsider = |pid: &u32| {
             Some(Outsider { thread: *pid, started: system.started(*pid).ok()?, from: above.to_owned() })

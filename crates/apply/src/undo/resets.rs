@@ -1,5 +1,7 @@
 //! Groups that stay get their settings back: what of them is written, and what has to stay as it is.
 
+use units::group_path;
+
 use super::*;
 
 impl Steps<'_> {
@@ -45,10 +47,10 @@ impl Steps<'_> {
             }
             Act::EnableControllers { names, .. } => {
                 // the generation's own groups that stay have no settings any more
-                let own = self.ours.iter().filter_map(|own| {
-                    let (above, name) = own.path.rsplit_once('/')?;
-                    (own.hierarchy == place.hierarchy && above == place.path).then(|| name.to_owned())
+                let own = self.ours.iter().filter(|own| {
+                    own.hierarchy == place.hierarchy && group_path::parent(&own.path) == Some(&place.path)
                 });
+                let own = own.map(|own| group_path::name(&own.path).to_owned());
                 let (off, owners, lists) = Default::default();
                 let before = Before::Controllers { off, children: own.collect(), owners, lists };
                 let act = Act::DisableControllers { place: place.clone(), names: names.clone() };

@@ -8,6 +8,7 @@ use kernel::GroupName;
 use layout::{Account, Desired, Person};
 use settings::{Controller, Found};
 use system::Accounts;
+use units::group_path;
 
 use super::{Peer, Refused};
 
@@ -86,8 +87,7 @@ impl Rights {
         if peer.is_root() {
             return Ok(());
         }
-        let above = std::iter::successors(Some(group.path()), |path| Some(path.rsplit_once('/')?.0));
-        let nearest = above.filter_map(|path| Some((path, of(self.groups.get(path)?)?))).next();
+        let nearest = group_path::branch(group.path()).filter_map(|path| Some((path, of(self.groups.get(path)?)?))).next();
         match nearest {
             Some((_, holder)) if holder.is(peer) => Ok(()),
             Some((path, _)) => Err(Refused::forbidden(format!(

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use units::CpuSet;
+use units::{CpuSet, group_path};
 
 /// The machine's page.
 #[derive(Debug, Clone, Copy, Default)]
@@ -45,16 +45,7 @@ impl Owners {
     pub(crate) fn new(groups: Vec<(String, CpuSet, bool)>, all: &CpuSet) -> Owners {
         let sets: BTreeMap<&str, &CpuSet> =
             groups.iter().map(|(group, cpus, _)| (group.as_str(), cpus)).collect();
-        let above = |group: &str| {
-            let mut above = group;
-            while let Some((parent, _)) = above.rsplit_once('/') {
-                if let Some(cpus) = sets.get(parent) {
-                    return Some(*cpus);
-                }
-                above = parent;
-            }
-            None
-        };
+        let above = |group: &str| group_path::branch(group).skip(1).find_map(|above| sets.get(above).copied());
         let narrower = |(group, cpus, is_exclusive): &(String, CpuSet, bool)| {
             let of_above = above(group).unwrap_or(all);
             let is_own = !cpus.is_empty() && (*is_exclusive || cpus != of_above) && cpus != all;
@@ -83,13 +74,8 @@ impl Owners {
 
     /// The CPUs of a group that has fewer than all, or of the nearest above it that has.
     pub(crate) fn cpus_of(&self, group: &str) -> Option<&CpuSet> {
-        let mut name = group;
-        loop {
-            if let Some(owner) = self.list.iter().find(|owner| owner.group == name) {
-                return Some(&owner.cpus);
-            }
-            name = name.rsplit_once('/')?.0;
-        }
+        let owner = |name: &str| self.list.iter().find(|owner| owner.group == name);
+        group_path::branch(group).find_map(owner).map(|owner| &owner.cpus)
     }
 
     /// All that have a CPU, those above included.
