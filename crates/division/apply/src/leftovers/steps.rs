@@ -1,0 +1,477 @@
+//! From what has to go back to steps in the order that the kernel accepts.
+
+use units::hint::Command;
+
+use super::*;
+
+impl Past<'_> {
+    pub(super) fn steps(mut self, exclusive: &dyn Fn(&Place) -> CpuSet) -> Leftovers {
+        let mut left = Leftovers::default();
+        let (gone, returns) = self.removed(&mut left);
+        // one that somebody removed is made again by the layout, without what it does not ask for
+        let there = |place: &Place| {
+            (self.performer.exists(place) || self.covered.groups.contains(place)) && !gone.contains(place)
+        };
+        left.dropped.files =
+            std::mem::take(&mut self.dropped).into_iter().filter(|(place, ..)| there(place)).collect();
+        left.exclusive = std::mem::take(&mut self.exclusive);
+        left.lists = std::mem::take(&mut self.lists);
+        for place in self.remade.iter().filter(|place| !self.covered.groups.contains(*place)) {
+            let group = self.performer.at(place).map(|at| self.performer.host().named(at, &place.path));
+            let message = self.performer.remade(place);
+            left.lints.push(Lint::new(LintKind::Leftover, group.as_deref().map(name).as_ref(), message));
+        }
+        self.found(&mut left);
+        let stays = |place: &Place| !gone.contains(place);
+        for ((place, ..), entries) in std::mem::take(&mut self.writes) {
+            if stays(&place) && self.performer.exists(&place) {
+                entries.into_iter().for_each(|entry| self.write(&entry, &mut left));
+            }
+        }
+        let mut sets: Vec<_> = std::mem::take(&mut self.sets).into_iter().collect();
+        sets.sort_by_key(|((place, _), _)| place.path.matches('/').count());
+        for ((place, file), entry) in sets {
+            if stays(&place) && self.performer.exists(&place) {
+                self.parents_set(&place, &file, &entry, exclusive, &mut left);
+            }
+        }
+        left.before.sort_by_key(cpuset_order);
+        self.rest(&stays, exclusive, &mut left);
+        for (group, file) in &self.unknown {
+            let message = format!(
+                "{file} of group '{group}' is no longer in the layout and stays: what it was before is not in the record"
+            );
+            left.lints.push(Lint::new(LintKind::Leftover, Some(&name(group)), message));
+        }
+        // the removals come first, the deepest before those above it
+        let mut removals: Vec<(Place, String)> =
+            self.made.into_iter().filter(|(place, _)| gone.contains(place)).collect();
+        removals.sort_by_key(|(place, _)| std::cmp::Reverse(place.path.matches('/').count()));
+        let removals = removals.into_iter().map(|(place, group)| {
+            restoring(&group, Action::RemoveGroup { place }, "no longer in the layout; it is empty")
+        });
+        let removals: Vec<Step> = returns.into_iter().chain(removals).collect();
+        left.before.splice(0..0, removals);
+        left
+    }
+
+    /// What was there before the layouts that decided about it stays as it is.
+    fn found(&self, left: &mut Leftovers) {
+        let found: Vec<&Place> = self.found.keys().filter(|place| !self.made.contains_key(*place)).collect();
+        left.dropped.gone.extend(found.iter().map(|place| (*place).clone()));
+        left.dropped.owners.extend(self.owners.iter().cloned());
+        // a v1 group that the layout names in another hierarchy is not out of it
+        let is_out = |place: &Place| self.found.contains_key(place) && !self.is_elsewhere(place);
+        let news = found.into_iter().filter(|place| !self.known.0.contains(*place) && is_out(place));
+        let groups: BTreeSet<&str> = news.map(|place| self.found[place].as_str()).collect();
+        let now = |(place, file, key): &Line, then: &str| match key.is_empty() {
+            true => self.performer.content(place, file).unwrap_or_else(|| then.to_owned()),
+            false => then.to_owned(),
+        };
+        let standing = |group: &str| {
+            let news = |line: &Line, of: &str| of == group && !self.known.1.contains(line);
+            let of_group = self.standing.iter().filter(|(line, (of, _))| news(line, of));
+            of_group.map(|(line, (_, text))| format!("{} = {}", line.1, now(line, text))).collect::<Vec<_>>()
+        };
+        for group in &groups {
+            let values = standing(group);
+            let with = match values.len() {
+                0 => String::new(),
+                _ => format!(" ({})", values.join(", ")),
+            };
+            let message = format!(
+                "group '{group}' is no longer in the layout and stays as it is{with}: it was there before a layout named it"
+            );
+            let hint = Command::ringfence("delete").group(name(group));
+            let lint = Lint::new(LintKind::Leftover, Some(&name(group)), message);
+            left.lints.push(lint.hint(format!("if nothing else needs it: {hint}")));
+        }
+        for (line, (group, text)) in &self.standing {
+            if self.known.1.contains(line) || is_out(&line.0) {
+                continue;
+            }
+            let file = &line.1;
+            let message = format!(
+                "{file} of group '{group}' is no longer in the layout and stays {}: it was so before a layout set it",
+                now(line, text)
+            );
+            left.lints.push(Lint::new(LintKind::Leftover, Some(&name(group)), message));
+        }
+    }
+
+    /// The directories that can go, with the moves that empty them; of those that can't, why.
+    fn removed(&self, left: &mut Leftovers) -> (BTreeSet<Place>, Vec<Step>) {
+        let mut gone: BTreeSet<Place> = BTreeSet::new();
+        let mut returns = Vec::new();
+        let mut made: Vec<(&Place, &String)> = self.made.iter().collect();
+        made.sort_by_key(|(place, _)| std::cmp::Reverse(place.path.matches('/').count()));
+        let host = self.performer.host();
+        let mut named: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        for (place, _) in made {
+            let Some(at) = self.performer.at(place).filter(|_| self.performer.exists(place)) else {
+                left.dropped.gone.push(place.clone());
+                continue;
+            };
+            let tasks = host.tasks_in(&Seat { at, path: place.path.clone() });
+            let below = host.kernel().descendants(at, &place.path).unwrap_or_default();
+            let stays = |path: &&String| !gone.contains(&Place { path: (*path).clone(), ..place.clone() });
+            let other = below.iter().find(stays);
+            let directory = self.performer.directory(place);
+            let why = match (tasks.len(), other) {
+                (0, None) => {
+                    gone.insert(place.clone());
+                    continue;
+                }
+                // the group itself stays, in other hierarchies: its processes need not be in this one
+                (_, None) if place.version == Version::V1 && self.is_elsewhere(place) => {
+                    returns.extend(self.emptied(place, &tasks));
+                    gone.insert(place.clone());
+                    continue;
+                }
+                (0, Some(other)) => format!("group '{}' is in {directory}", host.named(at, other)),
+                (1, _) => format!("1 process is in {directory}"),
+                (count, _) => format!("{count} processes are in {directory}"),
+            };
+            left.dropped.groups.push(place.clone());
+            named.entry(host.named(at, &place.path)).or_default().push(why);
+        }
+        for (group, why) in named {
+            let message = format!(
+                "group '{group}' is no longer in the layout and stays, without its limits: {}",
+                why.join(", ")
+            );
+            let hint = "move the processes out, and apply the layout again to remove it";
+            left.lints.push(Lint::new(LintKind::Leftover, Some(&name(&group)), message).hint(hint));
+        }
+        (gone, returns)
+    }
+
+    /// Does the layout name the same group in another hierarchy?
+    fn is_elsewhere(&self, place: &Place) -> bool {
+        let host = self.performer.host();
+        let Some(at) = self.performer.at(place) else { return false };
+        let group = name(&host.named(at, &place.path));
+        let places = host.hierarchies().iter().map(|at| Place {
+            hierarchy: at.id,
+            path: group.below(host.base(at).path()),
+            version: at.version,
+        });
+        places.into_iter().any(|place| self.covered.groups.contains(&place))
+    }
+
+    /// Moves processes to the nearest group above that no generation made for the group's sake.
+    fn emptied(&self, place: &Place, tasks: &[u32]) -> Option<Step> {
+        let is_made = |path: &str| self.made.contains_key(&Place { path: path.to_owned(), ..place.clone() });
+        let above = group_path::branch(&place.path).skip(1).find(|above| !is_made(above)).unwrap_or("");
+        let system = self.performer.system();
+        let outsider = |pid: &u32| {
+            Some(Outsider { thread: *pid, started: system.started(*pid).ok()?, from: above.to_owned() })
+        };
+        let tasks: Vec<Outsider> = tasks.iter().filter_map(outsider).collect();
+        let group = self.made.get(place)?;
+        let action = Action::ReturnTasks { place: place.clone(), tasks };
+        Some(restoring(group, action, "the layout has no setting for the group here any more"))
+    }
+
+    fn write(&self, entry: &Entry, left: &mut Leftovers) {
+        let Act::Write { place, file, text } = &entry.act else {
+            if let Act::InheritSet { place, file } = &entry.act {
+                self.parents_set(place, file, entry, &|_| CpuSet::new(), left);
+            }
+            return;
+        };
+        let now = self.performer.content(place, file);
+        if now.is_none() && !file.starts_with("devices.") {
+            return; // its controller went, and the value with it
+        }
+        // of a file of lines by device only this one's line counts
+        let line = plan::is_by_key(file);
+        let is_restored = match now.as_deref() {
+            Some(now) if line => self.performer.means(place, file, text, now),
+            _ => is_so(&self.performer, &entry.act),
+        };
+        if is_restored && !file.starts_with("devices.") {
+            return;
+        }
+        if file.starts_with("devices.") {
+            let list = self.performer.content(place, DEVICES_V1).unwrap_or_default();
+            let all = |text: &str| text.trim_start().starts_with('a');
+            if all(text) == all(&list) && (all(text) || list.lines().any(|line| line == text)) {
+                return;
+            }
+        }
+        let (place, file, text) = (place.clone(), file.clone(), text.clone());
+        let action = Action::Write { place, file, text, before: now };
+        left.before.push(restoring(&entry.group, action, "no longer in the layout: as it was before"));
+    }
+
+    /// The CPUs or memory nodes that a group will have once the steps so far are done. On v2 an empty list stands for that
+    /// of the group above.
+    fn list_to_come(&self, group: &Place, file: &str, left: &Leftovers) -> CpuSet {
+        let planned = left.before.iter().rev().find_map(|step| match &step.action {
+            Action::Write { place, file: of, text, .. } if place == group && of == file => Some(text.clone()),
+            _ => None,
+        });
+        let planned = planned.or_else(|| self.alone.get(&(group.clone(), file.to_owned())).cloned());
+        if planned.as_ref().is_some_and(|text| text.trim().is_empty())
+            && group.version == Version::V2
+            && let Some(above) = group_path::parent(&group.path)
+        {
+            return self.list_to_come(&Place { path: above.to_owned(), ..group.clone() }, file, left);
+        }
+        let shown = || {
+            let effective = (group.version == Version::V2).then(|| format!("{file}.effective"));
+            let effective = effective.and_then(|effective| self.performer.content(group, &effective));
+            effective.or_else(|| self.performer.content(group, file))
+        };
+        planned.or_else(shown).and_then(|text| text.trim().parse().ok()).unwrap_or_default()
+    }
+
+    /// A group of an earlier generation's own that stays has its parent's CPUs and memory nodes, less those that the
+    /// layout gives to single groups.
+    fn parents_set(
+        &self,
+        place: &Place,
+        file: &str,
+        entry: &Entry,
+        exclusive: &dyn Fn(&Place) -> CpuSet,
+        left: &mut Leftovers,
+    ) {
+        let above = group_path::parent(&place.path).unwrap_or_default();
+        let above = Place { path: above.to_owned(), ..place.clone() };
+        let all = self.list_to_come(&above, file, left);
+        if self.performer.content(place, file).is_none() {
+            return; // its controller went, and the list with it
+        }
+        // what a partition has is not in the list above while it is one
+        let released = left.before.iter().filter_map(|step| match &step.action {
+            Action::Write { place: other, file: flag, text, .. }
+                if flag == "cpuset.cpus.partition"
+                    && text.trim() == "member"
+                    && other.hierarchy == place.hierarchy
+                    && group_path::parent(&other.path).unwrap_or_default() == above.path =>
+            {
+                self.performer.content(other, "cpuset.cpus")?.parse::<CpuSet>().ok()
+            }
+            _ => None,
+        });
+        let all = match file {
+            "cpuset.cpus" => released.fold(all, |all, cpus| all.union(&cpus)),
+            _ => all,
+        };
+        let parent = self.covered.parents.contains(place);
+        let taken = if file == "cpuset.cpus" && !parent { exclusive(place) } else { CpuSet::new() };
+        let rest = all.difference(&taken);
+        let rest = if rest.is_empty() { all } else { rest };
+        let now = self.performer.content(place, file);
+        if rest.is_empty() {
+            return;
+        }
+        let seat = self.performer.at(place).map(|at| Seat { at, path: place.path.clone() });
+        let host = self.performer.host();
+        let populated = seat.is_some_and(|seat| {
+            let below = host.kernel().descendants(seat.at, &place.path).unwrap_or_default();
+            let has_tasks = |path: String| !host.tasks_in(&Seat { at: seat.at, path }).is_empty();
+            has_tasks(place.path.clone()) || below.into_iter().any(has_tasks)
+        });
+        // v1, and v2 before 7.0, let no list become empty while processes are in the group; an empty one on v2 stands for
+        // the CPUs of the group above
+        let has_list = now.as_deref().is_some_and(|now| !now.trim().is_empty());
+        let own = populated && (place.version == Version::V1 || has_list || !taken.is_empty());
+        let text = if own { rest.to_string() } else { "\n".to_owned() };
+        if now.as_deref().map(str::trim) == Some(text.trim()) {
+            return;
+        }
+        if own && !self.made.contains_key(place) {
+            let group = self.performer.at(place).map(|at| host.named(at, &place.path)).unwrap_or_default();
+            let message = format!(
+                "{file} of group '{group}' was empty before, and becomes {text}, as its parent's: the kernel takes no empty list while processes are in the group"
+            );
+            left.lints.push(Lint::new(LintKind::Leftover, Some(&name(&group)), message));
+        }
+        let (place, file) = (place.clone(), file.to_owned());
+        let action = Action::Write { place, file, text, before: now };
+        let why = "no longer in the layout: as its parent";
+        left.before.push(restoring(&entry.group, action, why));
+    }
+
+    /// Owners, device rules, threads' CPUs, controllers.
+    fn rest(
+        &self,
+        stays: &dyn Fn(&Place) -> bool,
+        exclusive: &dyn Fn(&Place) -> CpuSet,
+        left: &mut Leftovers,
+    ) {
+        let why = "no longer in the layout: as it was before";
+        for ((place, _), entry) in &self.others {
+            if !stays(place) || !self.performer.exists(place) {
+                continue;
+            }
+            match (&entry.act, &entry.before) {
+                (Act::SetOwnership { .. }, Before::Owners(owners)) => {
+                    let at = self.performer.at(place);
+                    let names: Vec<Option<&str>> = owners.iter().map(|(file, _)| file.as_deref()).collect();
+                    let system = self.performer.system();
+                    let now = at.and_then(|at| system.owned_each(at, &place.path, &names).ok());
+                    let same = now.is_some_and(|now| {
+                        now.iter()
+                            .zip(owners)
+                            .all(|(now, then)| (now.0, now.1) == (then.0.as_deref(), then.1))
+                    });
+                    if !same {
+                        let action = Action::RestoreOwners { place: place.clone(), owners: owners.clone() };
+                        left.before.push(restoring(&entry.group, action, why));
+                    }
+                }
+                (Act::SetOwnership { access, .. }, Before::New) => {
+                    let (uid, gid) = self.performer.system().maker();
+                    let at = self.performer.at(place);
+                    let system = self.performer.system();
+                    let kernel = self.performer.host().kernel();
+                    let now = at.and_then(|at| {
+                        let files = kernel.files(at, &place.path).ok()?;
+                        let each = files.iter().map(|file| Some(file.as_str())).chain([None]);
+                        let owned = system.owned_each(at, &place.path, &each.collect::<Vec<_>>()).ok()?;
+                        Some(owned.into_iter().map(|(_, owned)| owned).collect::<Vec<Owned>>())
+                    });
+                    let others =
+                        |now: Vec<Owned>| now.iter().any(|owned| (owned.uid, owned.gid) != (uid, gid));
+                    if now.is_none_or(others) {
+                        let access = plan::Ownership {
+                            tasks_uid: Some(uid),
+                            tasks_gid: Some(gid),
+                            admin_uid: Some(uid),
+                            admin_gid: Some(gid),
+                            tasks_mode: access.tasks_mode.map(|_| 0o644),
+                            file_mode: access.file_mode.map(|_| 0o644),
+                            directory_mode: access.directory_mode.map(|_| 0o755),
+                        };
+                        let action = Action::SetOwnership { place: place.clone(), access };
+                        left.before.push(restoring(&entry.group, action, why));
+                    }
+                }
+                (Act::SetDevices { .. }, before) => {
+                    let rules = match before {
+                        Before::Devices(rules) => rules.clone(),
+                        _ => None,
+                    };
+                    let at = self.performer.at(place);
+                    let kernel = self.performer.host().kernel();
+                    let now = at.and_then(|at| kernel.device_filter(at, &place.path).ok().flatten());
+                    if now.map(|filter| filter.access.to_string()) != rules {
+                        let action = Action::RestoreDevices { place: place.clone(), rules };
+                        left.before.push(restoring(&entry.group, action, why));
+                    }
+                }
+                _ => {}
+            }
+        }
+        for (place, (entry, threads)) in &self.affinities {
+            let taken = exclusive(place);
+            let system = self.performer.system();
+            // those whose makers are gone by now, too
+            let came = away::came_since(&self.performer, place, threads);
+            let back = threads.iter().chain(&came).filter_map(|affinity| {
+                let cpus = affinity.cpus.difference(&taken);
+                let cpus = if cpus.is_empty() { return None } else { cpus };
+                let alive = system.started(affinity.thread) == Ok(affinity.started);
+                // one that refused to leave its CPUs has them still
+                let same =
+                    system.affinity(affinity.thread).is_ok_and(|now| now == cpus || now == affinity.cpus);
+                (alive && !same).then(|| Affinity { cpus, ..affinity.clone() })
+            });
+            let threads: Vec<Affinity> = back.collect();
+            if !threads.is_empty() {
+                let action = Action::RestoreAffinities { place: place.clone(), threads };
+                left.before.push(restoring(&entry.group, action, why));
+            }
+        }
+        // a group can't take back what one below it hands on
+        let mut controllers: Vec<_> = self.controllers.iter().collect();
+        controllers.sort_by_key(|(place, _)| {
+            std::cmp::Reverse(place.path.split('/').filter(|part| !part.is_empty()).count())
+        });
+        let mut off: BTreeMap<Place, BTreeSet<String>> = BTreeMap::new();
+        for (place, (group, names)) in controllers {
+            let (idle, used) = self.idle(place, names, stays, &off);
+            for (name, by) in used {
+                let directory = self.performer.directory(place);
+                let message = format!("{name} stays enabled in {directory}: group '{by}' may use it");
+                left.lints.push(Lint::new(LintKind::Leftover, None, message));
+            }
+            if !idle.is_empty() {
+                let names = idle.iter().cloned().collect();
+                let action = Action::DisableControllers { place: place.clone(), names };
+                left.after.push(restoring(group, action, "no group of the layout needs it"));
+                off.insert(place.clone(), idle);
+            }
+        }
+    }
+
+    /// The controllers that nobody below uses, and the others with who may use them: groups that came since then and are
+    /// not the layouts'. `off`: what groups below stop to hand on.
+    fn idle(
+        &self,
+        place: &Place,
+        names: &BTreeMap<String, Vec<String>>,
+        stays: &dyn Fn(&Place) -> bool,
+        off: &BTreeMap<Place, BTreeSet<String>>,
+    ) -> (BTreeSet<String>, BTreeMap<String, String>) {
+        let on = |place: &Place| -> BTreeSet<String> {
+            let text = self.performer.content(place, "cgroup.subtree_control").unwrap_or_default();
+            text.split_whitespace().map(str::to_owned).collect()
+        };
+        let Some(at) = self.performer.at(place).filter(|_| stays(place)) else { return Default::default() };
+        let Ok(children) = self.performer.host().kernel().children(at, &place.path) else {
+            return Default::default();
+        };
+        let mut used = BTreeMap::new();
+        let now = on(place);
+        let mut idle: BTreeSet<String> = names.keys().filter(|name| now.contains(*name)).cloned().collect();
+        for name in children {
+            let path = if place.path.is_empty() { name.clone() } else { format!("{}/{name}", place.path) };
+            let child = Place { path, ..place.clone() };
+            if !stays(&child) {
+                continue;
+            }
+            let stopped = off.get(&child).cloned().unwrap_or_default();
+            let handed = on(&child);
+            let others = !self.covered.groups.contains(&child) && !self.made.contains_key(&child);
+            idle.retain(|controller| {
+                // one that is neither ours nor was there before may have come to use it
+                let came = others && !names.get(controller).is_some_and(|were| were.contains(&name));
+                let uses = came || handed.contains(controller) && !stopped.contains(controller);
+                if uses {
+                    used.insert(controller.clone(), self.performer.host().named(at, &child.path));
+                }
+                !uses
+            });
+        }
+        (idle, used)
+    }
+}
+
+/// The order that the kernel takes: what is exclusive is released before lists change, from the deepest group up; lists
+/// grow from the top down and shrink from the deepest up; then groups become exclusive again. All else comes behind.
+fn cpuset_order(step: &Step) -> (u8, isize) {
+    let Action::Write { place, file, text, before } = &step.action else { return (4, 0) };
+    let depth = isize::try_from(place.path.matches('/').count()).unwrap_or(isize::MAX);
+    let set = |text: &str| text.trim().parse::<CpuSet>().unwrap_or_default();
+    match file.as_str() {
+        "cpuset.cpu_exclusive" | "cpuset.mem_exclusive" | "cpuset.cpus.partition" => match text.trim() {
+            "0" | "member" => (0, -depth),
+            _ => (3, depth),
+        },
+        "cpuset.cpus" | "cpuset.mems" => {
+            match set(before.as_deref().unwrap_or_default()).is_subset(&set(text)) {
+                true => (1, depth),
+                false => (2, -depth),
+            }
+        }
+        _ => (4, 0),
+    }
+}
+
+fn restoring(group: &str, action: Action, why: &str) -> Step {
+    Step { group: name(group), action, why: why.to_owned(), restores: true }
+}

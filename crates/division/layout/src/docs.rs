@@ -1,0 +1,222 @@
+//! The manual's page about the layout file (`docs/layout.md`): made from the table of keys, with examples that the tests
+//! read.
+
+use std::fmt::Write as _;
+
+use crate::keys::{self, Key};
+
+/// The page, ending with a newline.
+pub fn markdown() -> String {
+    let mut page = INTRODUCTION.to_owned();
+    let sections = [
+        ("At the top of the file", "", keys::TOP),
+        ("Groups: `[groups.NAME]`", "Settings stand beside these keys.", keys::GROUP),
+        ("CPUs: `cpus = { … }`", "", keys::CPU_SPEC),
+        ("Memory nodes: `mems = { … }`", "", keys::MEM_SPEC),
+        ("Who may put tasks in: `tasks = { … }`", "", keys::TASKS_KEYS),
+        ("Who may change settings: `admin = { … }`", "", keys::ADMIN_KEYS),
+        (
+            "Which processes belong to a group: `match = [{ … }]`",
+            "All keys of one entry must fit.",
+            keys::MATCH,
+        ),
+        ("Templates: `[templates.NAME]`", "Settings stand beside these keys.", keys::TEMPLATE),
+        ("Rules: `[[rules]]`", "", keys::RULE),
+        ("Where a rule leads: `to = [{ … }]`", "", keys::TO),
+        ("Kept for the rest of the system: `[reserve]`", "", keys::RESERVE),
+        ("The right machine: `[host]`", "", keys::HOST),
+        ("What is expected: `{ … }`", "Of memory, both take sizes.", keys::EXPECTED),
+        ("Defaults: `[defaults]`", "Settings stand beside these keys.", keys::DEFAULTS),
+        ("libcgroup's `[[systemd]]`", "", keys::SYSTEMD),
+    ];
+    page.push_str("\n## All keys\n");
+    for (title, note, keys) in sections {
+        let _ = writeln!(page, "\n### {title}\n"); // a String takes everything
+        if !note.is_empty() {
+            let _ = writeln!(page, "{note}\n");
+        }
+        page.push_str("| key | takes, for example | what it means |\n|---|---|---|\n");
+        keys.iter().for_each(|key| row(&mut page, key));
+    }
+    page.push_str(LIBCGROUP);
+    page
+}
+
+fn row(page: &mut String, key: &Key) {
+    let examples: Vec<String> = key.examples.split(" · ").map(|example| format!("`{example}`")).collect();
+    let cell = |text: &str| text.replace('|', "\\|");
+    let _ = writeln!(page, "| `{}` | {} | {} |", key.name, cell(&examples.join(", ")), cell(key.doc));
+}
+
+const INTRODUCTION: &str = r#"# The layout file
+
+Generated from `crates/division/layout`; `RF_BLESS=1 cargo test -p ringfence-layout` writes it again. Editors that know JSON
+schemas take [layout.schema.json](layout.schema.json).
+
+A layout says how a machine is divided. It is TOML: `/etc/ringfence/layout.toml` and, after it, every
+`/etc/ringfence/layout.d/*.toml` by name. All files are one layout; nothing may be said twice. libcgroup's
+`cgconfig.conf` and `cgrules.conf` are layouts too (see the end).
+
+```toml
+[groups.oltp1]
+cpus = { node = 0 }
+mems = "local"
+memory.max = "8G"
+tasks = { user = "oracle", group = "dba" }
+admin = { user = "root", group = "root" }
+match = [{ user = "oracle" }]
+
+[groups.rt]
+cpus = 1
+exclusive = true
+keep = "repair"                          # the daemon makes it so again
+
+[groups.iothrottle]
+io.max."/dev/sdb" = { riops = 10 }
+```
+
+## CPUs
+
+```toml
+[groups]
+list.cpus = "0-7,16-23"                  # these very CPUs; a number in quotes is a CPU's number
+count.cpus = 8                           # 8 CPUs, the planner chooses which
+share.cpus = "25%"                       # of those that are not reserved
+node.cpus = { node = 0 }                 # all CPUs of a NUMA node
+range.cpus = { min = 2, max = 8 }        # as many as are free
+near.cpus = { count = 4, near = "device:/dev/nvme0n1", smt = "whole-cores" }
+within.cpus = { count = 4, node = "0-1", placement = "spread" }
+same.cpus = { like = "count" }           # shared with another group, also when that one's change
+parents.cpus = "all"
+```
+
+`pool = "exclusive"` keeps the planner from giving the CPUs to another group. `exclusive = true` of a group makes the
+kernel hold to it as well, against everybody.
+
+Memory nodes follow with `mems = "local"`. Without `mems` nothing is set: on cgroup v2 the group then has its
+parent's nodes.
+
+## Settings
+
+Every setting of [settings.md](settings.md) can stand in a group, under the name of either version of cgroups, with
+values as there: strings, numbers, true and false.
+
+```toml
+[groups.db]
+memory.max = "25%"
+cpu.weight = 200
+cpu.max = { quota = "150ms", period = "100ms" }     # or "150ms/100ms", "1.5cpu"
+"cpu.max.burst" = "20ms"                            # in quotes, since cpu.max has a value already
+io.max."/dev/sdb" = { riops = 1000, wbps = "50M" }
+io.weight = { default = 100, "8:16" = 500 }
+devices.allow = ["c 1:3 rwm", "c 1:5 rwm"]
+memory.swappiness = 10                              # on cgroup v1 only
+hugetlb.2MB.max = "1G"
+
+[groups.iothrottle]
+blkio.throttle.read_iops_device = "8:16 10"         # a v1 name, with the value in that file's syntax
+```
+
+Values are checked when the file is read; what only the machine knows (a share of its memory, a device's number) is
+resolved when the layout is planned.
+
+## Groups in groups
+
+```toml
+[groups.db]
+memory.max = "64G"
+
+[groups.db.groups.oltp1]
+cpus = 8
+
+[groups."db/oltp2"]
+cpus = 8
+```
+
+Both ways of writing are the same, and may be mixed. A parent that is only part of a name is made as needed. A name
+with a slash before it, `[groups."/machine/x"]`, begins at the hierarchy's own root instead of the place where
+Ringfence's groups live.
+
+The limits of a group hold for the groups in it, too. On cgroup v1, where each controller may have a hierarchy of its own,
+a group is therefore made in every hierarchy in which one of the layout's groups above it has something set; its cpuset
+gets the CPUs and memory nodes of the group above.
+
+## Rules and templates
+
+```toml
+[templates."students/%u"]
+memory.max = "2G"
+tasks = { group = "students" }
+
+[[rules]]
+group = "students"
+to = "students/%u"
+
+[[rules]]
+user = "oracle"
+process = "ora_*"
+to = [{ group = "fast", controllers = ["cpu"] }, { group = "big", controllers = ["memory"] }]
+
+[[rules]]
+process = "/usr/sbin/sshd"
+ignore = true
+
+[groups.fast]
+cpu.weight = 500
+
+[groups.big]
+memory.max = "32G"
+```
+
+The first rule that matches counts. `match` of a group is a rule as well; those come after `[[rules]]`, those of deeper
+groups first. A group that does not exist and whose name in the rule holds codes is made when it is needed, from the
+template with the same name if there is one.
+
+## The machine
+
+```toml
+[host]
+hostname = "db*"
+nodes = 4
+cpus = { min = 32 }
+memory = "128G"
+
+[reserve]
+cpus = { count = 2, near = "node:0", smt = "whole-cores" }
+memory = "4G"
+
+[defaults]
+smt = "whole-cores"
+placement = "pack"
+mems = "local"
+tasks = { group = "dba" }
+memory.oom.group = true
+```
+
+On a machine that `host` does not fit, the layout is refused. `defaults` go to each group and template that does not say
+otherwise; `mems` only to those that ask for CPUs.
+"#;
+
+const LIBCGROUP: &str = r#"
+## libcgroup's files
+
+`cgconfig.conf` and `cgrules.conf` are read as they are, by name or, if the name does not show it, by their first line.
+
+| there | here |
+|---|---|
+| `group NAME { CONTROLLER { SETTING = VALUE; } }` | a group with these settings; pieces of one group are joined |
+| `cpuset.cpus`, `cpuset.mems`, `cpuset.cpu_exclusive` | `cpus`, `mems`, `exclusive` |
+| a controller without settings | `controllers` |
+| a group that is not in a controller of a group above it | stays so: on cgroup v1 its processes escape what is set there; `check` and `plan` warn |
+| `perm { task { } admin { } }` | `tasks`, `admin`; `fperm` is `mode`, `dperm` is `directory_mode` |
+| `default { perm { } }` | `[defaults]` |
+| `template NAME { }` | `[templates.NAME]`; `default` does not hold for it |
+| `mount { }` | `[mounts]`; mounted only with this, always with nodev, nosuid and noexec |
+| `namespace { }` | a parent of all groups of the file; with a warning, since it holds for all controllers |
+| `systemd { }` | `[[systemd]]`, kept for exports; with a warning |
+| a setting given twice | the later one, with a warning |
+| `USER:PROCESS CONTROLLERS GROUP OPTIONS` | `[[rules]]` |
+| `%` in place of the user | one more entry of the rule's `to` |
+
+A name with a slash before it means the same as without in these files.
+"#;

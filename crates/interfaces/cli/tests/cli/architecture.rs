@@ -1,0 +1,147 @@
+//! Holds ARCHITECTURE.md against the tree: the order of the crates, and the absences that can be seen from outside.
+//! Where the source tree is not at hand (in a VM) there is nothing to compare.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+};
+
+use libtest_mimic::Trial;
+
+pub fn trials() -> Vec<Trial> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../..");
+    if !root.join("ARCHITECTURE.md").exists() {
+        return Vec::new();
+    }
+    let read = |path: &str| fs::read_to_string(root.join(path)).unwrap();
+    let text = read("ARCHITECTURE.md");
+    let crates = crate_directories(&root.join("crates"));
+    let manifests: BTreeMap<String, String> = crates
+        .iter()
+        .map(|path| (file_name(path), fs::read_to_string(path.join("Cargo.toml")).unwrap()))
+        .collect();
+    let folders: BTreeMap<String, String> =
+        crates.iter().map(|path| (file_name(path), file_name(path.parent().unwrap()))).collect();
+    let sources: Vec<(String, String)> = crates.iter().flat_map(|path| rust_files(path)).collect();
+    vec![
+        Trial::test("crates lie in folders of the map's order, each with a front page", {
+            let (text, root) = (text.clone(), root.clone());
+            move || Ok(in_folders(&text, &folders, &root)?)
+        }),
+        Trial::test("a crate uses only crates to its left", move || Ok(only_to_the_left(&text, &manifests)?)),
+        Trial::test("unsafe code is only where ARCHITECTURE.md says", {
+            let sources = sources.clone();
+            move || {
+                let allowed = [
+                    "kernel/src/run.rs",
+                    "bpf/src/",
+                    "probe/src/",
+                    "daemon/src/socket/peer_groups.rs",
+                    "lab/src/",
+                    "cli/src/main.rs",
+                ];
+                absent(&sources, &["allow(unsafe_code"], &allowed)
+            }
+        }),
+        Trial::test("only the kernel crate names cgroup file systems", move || {
+            let allowed = [
+                "kernel/src/",
+                "fake/src/",
+                "settings/src/",
+                "plan/src/doctor",
+                "plan/src/observed.rs",
+                "bench/src",
+            ];
+            absent(&sources, &["\"/sys/fs/cgroup", "CGROUP_SUPER_MAGIC"], &allowed)
+        }),
+    ]
+}
+
+/// The directories of all crates: `crates/FOLDER/CRATE`.
+pub fn crate_directories(crates: &Path) -> Vec<PathBuf> {
+    let below = |path: &Path| -> Vec<PathBuf> {
+        let entries = fs::read_dir(path).into_iter().flatten().map(|entry| entry.unwrap().path());
+        entries.filter(|path| path.is_dir()).collect()
+    };
+    below(crates).iter().flat_map(|folder| below(folder)).collect()
+}
+
+fn file_name(path: &Path) -> String {
+    path.file_name().unwrap().to_string_lossy().into_owned()
+}
+
+/// The order is the one line of the map: `units → topology → …`.
+fn order(text: &str) -> Result<Vec<&str>, String> {
+    let line = text.lines().find(|line| line.starts_with("units →")).ok_or("no map in ARCHITECTURE.md")?;
+    Ok(line.split('→').map(str::trim).collect())
+}
+
+fn in_folders(text: &str, folders: &BTreeMap<String, String>, root: &Path) -> Result<(), String> {
+    let mut seen: Vec<&String> = Vec::new();
+    for name in order(text)? {
+        let folder =
+            folders.get(name).ok_or_else(|| format!("the map names crate {name}, which is not there"))?;
+        match seen.iter().position(|known| *known == folder) {
+            None => seen.push(folder),
+            Some(at) if at + 1 == seen.len() => {}
+            Some(_) => return Err(format!("{name} is in {folder}, which the map has left before")),
+        }
+    }
+    let lacking = seen.iter().find(|folder| !root.join("crates").join(folder).join("README.md").exists());
+    lacking.map_or(Ok(()), |folder| Err(format!("crates/{folder} has no README.md")))
+}
+
+fn only_to_the_left(text: &str, manifests: &BTreeMap<String, String>) -> Result<(), String> {
+    let order = order(text)?;
+    let place = |name: &str| order.iter().position(|known| *known == name);
+    for (name, manifest) in manifests {
+        let own = place(name).ok_or_else(|| format!("crate {name} is not in the map"))?;
+        let dependencies = manifest.split("[dependencies]").nth(1).unwrap_or("");
+        let dependencies = dependencies.split("\n[").next().unwrap_or("");
+        for used in dependencies
+            .lines()
+            .filter_map(|line| line.split('.').next())
+            .filter(|used| manifests.contains_key(*used))
+        {
+            if place(used) >= Some(own) {
+                return Err(format!("{name} uses {used}, which is not to its left"));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// With their paths from the crate's folder on.
+fn rust_files(of_crate: &Path) -> Vec<(String, String)> {
+    let mut found = Vec::new();
+    let mut open = vec![of_crate.join("src")];
+    while let Some(directory) = open.pop() {
+        for entry in fs::read_dir(directory).unwrap().map(Result::unwrap) {
+            let path = entry.path();
+            if path.is_dir() {
+                open.push(path);
+            } else if path.extension().is_some_and(|ending| ending == "rs") {
+                let shown = path.strip_prefix(of_crate.parent().unwrap()).unwrap().display().to_string();
+                found.push((shown, fs::read_to_string(path).unwrap()));
+            }
+        }
+    }
+    found
+}
+
+fn absent(
+    sources: &[(String, String)],
+    words: &[&str],
+    allowed: &[&str],
+) -> Result<(), libtest_mimic::Failed> {
+    for (path, text) in sources {
+        let word = words.iter().find(|word| text.contains(**word));
+        if let Some(word) = word
+            && !allowed.iter().any(|part| path.starts_with(part))
+        {
+            return Err(format!("{path} holds {word}").into());
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,209 @@
+//! The documents that people read first, compared with what the program does: README.md, docs/start.md, the glossary, and
+//! the manual pages.
+
+use std::{fs, path::Path, process::Command, sync::Arc};
+
+use libtest_mimic::{Completion, Trial};
+
+use crate::{
+    desk::{Desk, says},
+    world::World,
+};
+
+type Case = (&'static str, fn(&mut Desk));
+
+const CASES: &[Case] = &[
+    ("B1: the README's layout is planned as the README shows", readme),
+    ("B1: the layouts of docs/start.md are right", start),
+    ("the glossary has at most 40 words, and its types exist", glossary),
+    ("E: help, manual pages and documents are in plain words", plain_words),
+    ("B19: manual pages have values, files, environment, exit status, and one of the layout", pages),
+];
+
+pub fn trials(world: &Arc<World>) -> Vec<Trial> {
+    let has_sources = root().join("README.md").exists();
+    let trial = |&(name, case): &Case| {
+        let world = world.clone();
+        Trial::ignorable_test(format!("documents: {name}"), move || {
+            if !has_sources {
+                return Ok(Completion::ignored_with("needs the source tree"));
+            }
+            case(&mut Desk::new(&world, name));
+            Ok(Completion::Completed)
+        })
+    };
+    CASES.iter().map(trial).collect()
+}
+
+/// The source tree.
+fn root() -> &'static Path {
+    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../.."))
+}
+
+fn document(name: &str) -> String {
+    fs::read_to_string(root().join(name)).unwrap()
+}
+
+/// The blocks of a document that are fenced as `kind`.
+fn fenced(document: &str, kind: &str) -> Vec<String> {
+    let fence = format!("```{kind}\n");
+    let blocks = document.split(fence.as_str()).skip(1);
+    blocks.map(|block| block.split("```").next().unwrap().to_owned()).collect()
+}
+
+fn readme(desk: &mut Desk) {
+    let text = document("README.md");
+    assert!((8_000..12_000).contains(&text.len()), "{} bytes", text.len());
+    desk.write("layout.toml", &fenced(&text, "toml")[0]);
+    // the machine of the README: 4 nodes of 2 CPUs
+    let mut listing = "available: 4 nodes (0-3)\n".to_owned();
+    for node in 0..4 {
+        listing += &format!(
+            "node {node} cpus: {} {}\nnode {node} size: 490 MB\nnode {node} free: 400 MB\n",
+            2 * node,
+            2 * node + 1
+        );
+    }
+    listing += "node distances:\nnode   0   1   2   3\n";
+    for node in 0..4 {
+        let far: Vec<&str> = (0..4).map(|other| if other == node { "10" } else { "20" }).collect();
+        listing += &format!("  {node}: {}\n", far.join("  "));
+    }
+    desk.write("numactl.txt", &listing);
+    let shown = fenced(&text, "console").into_iter().find(|block| block.contains("ringfence plan")).unwrap();
+    let plan = desk.ends("plan {d}/layout.toml --machine {d}/numactl.txt", 0);
+    assert_eq!(format!("$ ringfence plan layout.toml\n{plan}"), shown);
+    // every page that it leads to exists
+    for link in text.split("](").skip(1).map(|rest| rest.split(')').next().unwrap()) {
+        let path = link.split('#').next().unwrap();
+        assert!(path.is_empty() || path.starts_with("http") || root().join(path).exists(), "{link}");
+    }
+}
+
+fn start(desk: &mut Desk) {
+    let layouts = fenced(&document("docs/start.md"), "toml");
+    assert_eq!(layouts.len(), 2);
+    for layout in layouts {
+        // the user is postgres, whom not every machine has
+        desk.write("layout.toml", &layout.replace("postgres\"", "root\""));
+        desk.ends("check {d}/layout.toml", 0);
+    }
+}
+
+fn glossary(_: &mut Desk) {
+    let text = document("docs/glossary.md");
+    let rows: Vec<&str> = text.lines().filter(|line| line.starts_with("| ")).skip(1).collect();
+    assert!((25..=40).contains(&rows.len()), "{}", rows.len());
+    let named =
+        rows.iter().flat_map(|row| row.split('`').skip(1).step_by(2)).filter(|word| word.contains("::"));
+    for path in named {
+        let (of, name) = path.split_once("::").unwrap();
+        let last = name.rsplit("::").next().unwrap();
+        let found = Command::new("grep")
+            .args(["-rqw", last])
+            .arg(root().join("crates").join(of).join("src"))
+            .status()
+            .unwrap();
+        assert!(found.success(), "{path}");
+    }
+}
+
+/// What the newcomers' review had to translate, and what else nobody says of a program.
+const NOT_PLAIN: [&str; 21] = [
+    "told",
+    "tell",
+    "tells",
+    "mend",
+    "mends",
+    "mended",
+    "heed",
+    "heeds",
+    "heeded",
+    "whoever",
+    "whom",
+    "anew",
+    "so many",
+    "be had",
+    "otherwise than",
+    "asked for",
+    "is asked",
+    "holds to",
+    "not said",
+    "picture",
+    "pictures",
+];
+
+fn plain_words(desk: &mut Desk) {
+    desk.ends("man {d}/words", 0);
+    let mut texts = vec![("README.md".to_owned(), document("README.md"))];
+    for directory in [root().join("docs"), desk.path("words")] {
+        for entry in fs::read_dir(directory).unwrap() {
+            let path = entry.unwrap().path();
+            if path.extension().is_some_and(|ending| ending != "json") {
+                texts
+                    .push((path.display().to_string(), fs::read_to_string(&path).unwrap().replace('\\', "")));
+            }
+        }
+    }
+    assert!(texts.len() > 60, "{} texts", texts.len());
+    // the pages are made from the help, but for the first one, where commands are under headings
+    texts.push(("ringfence --help".to_owned(), desk.ends("--help", 0)));
+    let mut found = Vec::new();
+    for (name, text) in &texts {
+        let words: Vec<&str> =
+            text.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|word| !word.is_empty()).collect();
+        let text = format!(" {} ", words.join(" ").to_lowercase());
+        for word in NOT_PLAIN.iter().filter(|word| text.contains(&format!(" {word} "))) {
+            found.push(format!("{name}: {word}"));
+        }
+    }
+    assert!(found.is_empty(), "{}", found.join("\n"));
+}
+
+/// A page as man(1) would have it; without groff the text itself.
+fn page(path: &Path) -> String {
+    let source = fs::read_to_string(path).unwrap();
+    match Command::new("groff").args(["-man", "-Tutf8", "-P-c", "-ww"]).arg(path).output() {
+        Ok(output) => {
+            let warnings = String::from_utf8(output.stderr).unwrap();
+            assert!(warnings.is_empty(), "{}: {warnings}", path.display());
+            String::from_utf8(output.stdout).unwrap()
+        }
+        Err(_) => source.replace("\\-", "-"),
+    }
+}
+
+fn pages(desk: &mut Desk) {
+    desk.ends("man {d}/man", 0);
+    let status = fs::read_to_string(desk.path("man/man1/ringfence-status.1")).unwrap();
+    for part in ["NAME", "SYNOPSIS", "OPTIONS", "EXAMPLES", "FILES", "ENVIRONMENT", "EXIT STATUS", "SEE ALSO"]
+    {
+        says(&status, &[&format!(".SH \"{part}\"\n")]);
+    }
+    assert!(!status.contains("EXTRA") && !status.contains("[OPTIONS]"), "{status}");
+    says(&status, &["[\\fB\\-\\-state\\fR \\fIDIRECTORY\\fR]", "RINGFENCE_STATE", "ringfence\\-layout(5)"]);
+    let main = fs::read_to_string(desk.path("man/man1/ringfence.1")).unwrap();
+    says(
+        &main,
+        &["RINGFENCE_SOCKET", "RINGFENCE_LOG", "NO_COLOR", "/etc/cgconfig.conf", "ringfence\\-undo(1)"],
+    );
+    // every command, those below lab, and libcgroup's
+    for name in ["ringfence-apply", "ringfence-lab-run", "cgset"] {
+        assert!(desk.path(&format!("man/man1/{name}.1")).exists(), "{name}");
+    }
+    assert!(!desk.path("man/man1/ringfence-worker.1").exists());
+    for directory in ["man/man1", "man/man5"] {
+        for file in fs::read_dir(desk.path(directory)).unwrap() {
+            page(&file.unwrap().path());
+        }
+    }
+    // the same tables as docs/layout.md: each key of it
+    let layout = fs::read_to_string(desk.path("man/man5/ringfence-layout.5")).unwrap();
+    let document = document("docs/layout.md");
+    let keys = document.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next());
+    let keys: Vec<String> = keys.map(|key| format!("\\fB{}\\fR", key.replace('-', "\\-"))).collect();
+    assert!(keys.len() > 60, "{}", keys.len());
+    keys.iter().for_each(|key| says(&layout, &[key]));
+    desk.ends("man {d}/flat", 0);
+    assert!(desk.path("flat/ringfence.1").exists() && desk.path("flat/ringfence-layout.5").exists());
+}

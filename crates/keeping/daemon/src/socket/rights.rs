@@ -1,0 +1,220 @@
+//! Who may ask for what, besides root: made from a layout once, when it is read, so that no request makes the daemon ask
+//! for an account. Whoever was taken into a group of the system since counts from the next reload on, or at once where
+//! his process has that group.
+
+use std::collections::BTreeMap;
+
+use kernel::GroupName;
+use layout::{Account, Desired, Person};
+use settings::{Controller, Found};
+use system::Accounts;
+use units::group_path;
+
+use super::{Peer, Refused};
+
+/// Settings of a group that its admin may change though every group has them.
+const CORE: [&str; 4] =
+    ["cgroup.clone_children", "cgroup.max.depth", "cgroup.max.descendants", "cgroup.pressure"];
+
+/// The rights that a layout gives.
+#[derive(Debug, Default)]
+pub struct Rights {
+    groups: BTreeMap<String, Given>,
+}
+
+/// What one group of the layout says.
+#[derive(Debug, Default)]
+struct Given {
+    admin: Option<Holder>,
+    tasks: Option<Holder>,
+}
+
+/// Who has a right.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Holder {
+    user: Option<u32>,
+    /// A group of the system.
+    group: Option<u32>,
+    /// Users that the name services list in that group.
+    members: Vec<u32>,
+}
+
+impl Rights {
+    /// The rights that a layout gives. A name that this machine does not know gives nobody a right.
+    pub fn of(desired: &Desired, accounts: &Accounts) -> Rights {
+        let holder = |person: &layout::Spanned<Person>| Holder::of(&person.value, accounts);
+        let given = |group: &layout::Group| Given {
+            admin: group.demands.admin.as_ref().map(holder),
+            tasks: group.demands.tasks.as_ref().map(holder),
+        };
+        // a group that is named from a hierarchy's root is not among what the socket reaches
+        let ours = desired.groups.iter().filter(|group| !group.name.is_from_root());
+        Rights { groups: ours.map(|group| (group.name.path().to_owned(), given(group))).collect() }
+    }
+
+    /// May the peer change these settings of that group?
+    ///
+    /// # Errors
+    /// 403 with the reason.
+    pub(super) fn may_set(&self, peer: &Peer, group: &GroupName, settings: &[Found]) -> Result<(), Refused> {
+        let kept = settings.iter().find(|found| is_kept_for_root(found)).filter(|_| !peer.is_root());
+        self.holds(peer, group, "admin", |given| given.admin.as_ref())?;
+        match kept {
+            Some(found) => Err(Refused::forbidden(format!(
+                "{} is changed by root only: it reaches beyond the group",
+                found.name
+            ))),
+            None => Ok(()),
+        }
+    }
+
+    /// May the peer put processes into that group? Its own, if it is not root.
+    ///
+    /// # Errors
+    /// 403 with the reason.
+    pub(super) fn may_move(&self, peer: &Peer, group: &GroupName) -> Result<(), Refused> {
+        self.holds(peer, group, "tasks", |given| given.tasks.as_ref())
+    }
+
+    /// The nearest group of the layout, the named one or one above it, that says who has the right decides.
+    fn holds(
+        &self,
+        peer: &Peer,
+        group: &GroupName,
+        key: &str,
+        of: impl Fn(&Given) -> Option<&Holder>,
+    ) -> Result<(), Refused> {
+        if peer.is_root() {
+            return Ok(());
+        }
+        let nearest = group_path::branch(group.path())
+            .filter_map(|path| Some((path, of(self.groups.get(path)?)?)))
+            .next();
+        match nearest {
+            Some((_, holder)) if holder.is(peer) => Ok(()),
+            Some((path, _)) => Err(Refused::forbidden(format!(
+                "user {} has no right to group '{group}': it is not the {key} of '{path}' in the layout",
+                peer.uid
+            ))
+            .hint(format!(
+                "root gives it: {key} of [groups.\"{path}\"] in the layout, then ringfence reload"
+            ))),
+            None => Err(Refused::forbidden(format!(
+                "user {} has no right to group '{group}': no {key} in the layout covers it",
+                peer.uid
+            ))
+            .hint(format!("root gives it: {key} in the layout, then ringfence reload"))),
+        }
+    }
+}
+
+/// The kernel asks for CAP_SYS_ADMIN here, also of the file's owner; and a kill is no setting.
+fn is_kept_for_root(found: &Found) -> bool {
+    let setting = found.setting;
+    match setting.controller {
+        Controller::Devices => true,
+        Controller::Core => !CORE.contains(&setting.name),
+        _ => setting.name == "cpuset.memory_pressure_enabled",
+    }
+}
+
+impl Holder {
+    fn of(person: &Person, accounts: &Accounts) -> Holder {
+        // a mode of the files that does not let them write takes the right away
+        let writes = |bit: u32| person.mode.is_none_or(|mode| mode.bits() & bit != 0);
+        let user = person.user.as_ref().filter(|_| writes(0o200));
+        let group = person.group.as_ref().filter(|_| writes(0o020));
+        let number = |account: &Account, named: &dyn Fn(&str) -> Option<u32>| match account {
+            Account::Id(id) => Some(*id),
+            Account::Name(name) => named(name),
+        };
+        Holder {
+            user: user.and_then(|user| number(user, &|name| accounts.user_number(name).ok().flatten())),
+            group: group.and_then(|group| number(group, &|name| accounts.group_number(name).ok().flatten())),
+            members: group.map(|group| accounts.members(&group.to_string())).unwrap_or_default(),
+        }
+    }
+
+    fn is(&self, peer: &Peer) -> bool {
+        self.user == Some(peer.uid)
+            || self.group.is_some_and(|group| peer.is_in(group))
+            || self.members.contains(&peer.uid)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ORACLE: Peer = Peer { uid: 1001, gid: 2001, pid: 1, groups: Vec::new() };
+    const DBA: Peer = Peer { uid: 1002, gid: 2002, pid: 1, groups: Vec::new() };
+    const NOBODY: Peer = Peer { uid: 65534, gid: 65534, pid: 1, groups: Vec::new() };
+    const ROOT: Peer = Peer { uid: 0, gid: 0, pid: 1, groups: Vec::new() };
+
+    fn rights() -> Rights {
+        let text = "[groups.db]\nadmin = { user = 1001, group = 2002 }\ntasks = { group = 2001 }\nmemory.max = \"1G\"\n\
+                    [groups.\"db/other\"]\nadmin = { user = 1003 }\n[groups.plain]\nmemory.max = \"1G\"\n";
+        let read = layout::read_toml(&[layout::Source::new("layout.toml", text)]);
+        Rights::of(&read.desired.unwrap_or_else(|| panic!("{:?}", read.diagnostics)), &Accounts::new())
+    }
+
+    fn found(setting: &str) -> Vec<Found> {
+        vec![settings::find(setting).unwrap()]
+    }
+
+    fn group(name: &str) -> GroupName {
+        GroupName::new(name).unwrap()
+    }
+
+    #[test]
+    fn the_nearest_group_that_says_who_decides() {
+        let rights = rights();
+        for (peer, name, may) in [
+            (ORACLE, "db", true),
+            (DBA, "db", true),
+            (ORACLE, "db/made/by/hand", true),
+            (ORACLE, "db/other", false),
+            (ORACLE, "db/other/below", false),
+            (ORACLE, "dbx", false),
+            (ORACLE, "plain", false),
+            (ORACLE, "elsewhere", false),
+            (NOBODY, "db", false),
+            (ROOT, "elsewhere", true),
+        ] {
+            let told = rights.may_set(&peer, &group(name), &found("memory.max"));
+            assert_eq!(told.is_ok(), may, "{peer:?} {name} {told:?}");
+            assert!(told.is_ok() || told.is_err_and(|refused| refused.status == 403));
+        }
+        let in_group = Peer { groups: vec![7, 2002], ..NOBODY };
+        assert!(rights.may_set(&in_group, &group("db"), &found("memory.max")).is_ok());
+        assert!(rights.may_move(&in_group, &group("db")).is_err());
+        assert!(
+            rights.may_move(&ORACLE, &group("db")).is_ok() && rights.may_move(&DBA, &group("db")).is_err()
+        );
+    }
+
+    #[test]
+    fn what_the_kernel_keeps_for_root_stays_roots() {
+        for setting in
+            ["devices.allow", "devices.deny", "release_agent", "cgroup.kill", "cgroup.subtree_control"]
+        {
+            let told = rights().may_set(&ORACLE, &group("db"), &found(setting));
+            assert!(
+                told.is_err_and(|refused| refused.status == 403 && refused.message.contains("root only"))
+            );
+            assert!(rights().may_set(&ROOT, &group("db"), &found(setting)).is_ok());
+        }
+    }
+
+    #[test]
+    fn a_mode_without_write_gives_no_right() {
+        let person = Person {
+            user: Some(Account::Id(1001)),
+            group: Some(Account::Id(2002)),
+            mode: layout::Mode::new("0644"),
+            directory_mode: None,
+        };
+        let holder = Holder::of(&person, &Accounts::new());
+        assert!(holder.is(&ORACLE) && !holder.is(&DBA));
+    }
+}
