@@ -6,6 +6,7 @@ use std::{fs, path::Path, process::Command, sync::Arc};
 use libtest_mimic::{Completion, Trial};
 
 use crate::{
+    architecture::crate_directories,
     desk::{Desk, says},
     world::World,
 };
@@ -96,12 +97,13 @@ fn glossary(_: &mut Desk) {
     assert!((25..=40).contains(&rows.len()), "{}", rows.len());
     let named =
         rows.iter().flat_map(|row| row.split('`').skip(1).step_by(2)).filter(|word| word.contains("::"));
+    let crates = crate_directories(&root().join("crates"));
     for path in named {
         let (of, name) = path.split_once("::").unwrap();
         let last = name.rsplit("::").next().unwrap();
         let found = Command::new("grep")
             .args(["-rqw", last])
-            .arg(root().join("crates").join(of).join("src"))
+            .arg(crates.iter().find(|path| path.ends_with(of)).unwrap().join("src"))
             .status()
             .unwrap();
         assert!(found.success(), "{path}");
