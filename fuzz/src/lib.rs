@@ -85,7 +85,7 @@ pub fn setting(data: &[u8]) {
         let (name, value) = text.split_once('=').unwrap_or((text, ""));
         match settings::find(name) {
             Ok(found) => {
-                // what a machine would say is not asked for: an error then is one that it explains
+                // what a machine would say is not requested: an error then is one that it explains
                 if let Err(error) = found.parse(value, &settings::Nowhere) {
                     assert!(!error.to_string().is_empty());
                 }

@@ -7,7 +7,7 @@ use std::{
 
 use daemon::socket::{
     Changed, Classification, Listed, Moves, Peer, Read, Refused, Reloaded, Rights, Service, Status, answer,
-    asked,
+    requested,
 };
 use kernel::GroupName;
 use layout::{Source, read_toml};
@@ -25,7 +25,7 @@ pub fn request(data: &[u8]) {
     with_text(line, |line| {
         let (method, path) = line.split_once(' ').unwrap_or((line, ""));
         let (path, query) = path.split_once('?').map_or((path, None), |(path, query)| (path, Some(query)));
-        let request = match asked(method, path, query) {
+        let request = match requested(method, path, query) {
             Ok(request) => request,
             Err(refused) => {
                 assert!(matches!(refused.status, 400..=499), "{refused:?}");
@@ -37,7 +37,7 @@ pub fn request(data: &[u8]) {
         let rights = Arc::new(Rights::of(&desired, &Accounts::new()));
         for (uid, may) in [(0, "set move reload"), (1001, "set"), (1002, "move"), (65534, "")] {
             let peer = Peer { uid, gid: uid, pid: 1, groups: Vec::new() };
-            let asker = Asked { rights: Arc::clone(&rights), uid, done: Mutex::default() };
+            let asker = Requested { rights: Arc::clone(&rights), uid, done: Mutex::default() };
             let said = answer(&asker, &peer, &request, body);
             assert!(matches!(said.status, 200 | 400..=499), "{said:?}");
             let json: serde_json::Value =
@@ -50,13 +50,13 @@ pub fn request(data: &[u8]) {
 }
 
 /// Does nothing, and notes what it should have changed.
-struct Asked {
+struct Requested {
     rights: Arc<Rights>,
     uid: u32,
     done: Mutex<Vec<&'static str>>,
 }
 
-impl Asked {
+impl Requested {
     fn note(&self, what: &'static str) {
         self.done.lock().unwrap_or_else(PoisonError::into_inner).push(what);
     }
@@ -70,7 +70,7 @@ impl Asked {
     }
 }
 
-impl Service for Asked {
+impl Service for Requested {
     fn rights(&self) -> Arc<Rights> {
         Arc::clone(&self.rights)
     }

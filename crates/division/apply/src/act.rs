@@ -18,7 +18,7 @@ pub struct Entry {
     pub act: Act,
     /// Why.
     pub why: String,
-    /// It takes back what an earlier generation in effect asked for and this one does not.
+    /// It takes back what an earlier generation in effect requested and this one does not.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub restores: bool,
     /// What it changes.

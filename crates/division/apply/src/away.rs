@@ -36,20 +36,22 @@ pub(crate) fn move_away(
             if unmoved.iter().any(|known| known.thread == thread) {
                 continue;
             }
-            let (Ok(held), Ok(started)) = (system.affinity(thread), system.started(thread)) else { continue };
-            if held.is_disjoint(cpus) {
+            let (Ok(actual), Ok(started)) = (system.affinity(thread), system.started(thread)) else {
+                continue;
+            };
+            if actual.is_disjoint(cpus) {
                 continue;
             }
             found = true;
-            let rest = held.difference(cpus);
+            let rest = actual.difference(cpus);
             let new = if rest.is_empty() { to } else { &rest };
             let instead = Instead { cpus: new.clone(), since: system.ticks() };
-            let affinity = Affinity { thread, started, cpus: held.clone(), instead: Some(instead) };
+            let affinity = Affinity { thread, started, cpus: actual.clone(), instead: Some(instead) };
             journal.thread(step, &affinity).map_err(unwritable)?;
             performer.affinities.push((step, affinity));
             match system.set_affinity(thread, new) {
                 Ok(()) | Err(Errno::SRCH) => {}
-                Err(errno) => unmoved.push(refuser(performer, entry, thread, &held, errno)?),
+                Err(errno) => unmoved.push(refuser(performer, entry, thread, &actual, errno)?),
             }
         }
         if !found {
@@ -92,11 +94,11 @@ pub(crate) fn restore(
             if system.started(before.thread) != Ok(before.started) {
                 continue; // another one by now
             }
-            let Ok(held) = system.affinity(before.thread) else { continue };
-            if held == before.cpus {
+            let Ok(actual) = system.affinity(before.thread) else { continue };
+            if actual == before.cpus {
                 continue;
             }
-            let now = Affinity { cpus: held, instead: None, ..before.clone() };
+            let now = Affinity { cpus: actual, instead: None, ..before.clone() };
             journal.thread(step, &now).map_err(unwritable)?;
             performer.affinities.push((step, now));
             match system.set_affinity(before.thread, &before.cpus) {
@@ -122,8 +124,8 @@ pub(crate) fn came_since(performer: &Performer<'_>, place: &Place, moved: &[Affi
     let got: Vec<(&Affinity, &Instead)> =
         moved.iter().filter_map(|one| Some((one, one.instead.as_ref()?))).collect();
     let came = threads(performer, place).into_iter().filter_map(|thread| {
-        let held = system.affinity(thread).ok()?;
-        let mut makers = got.iter().filter(|(_, instead)| instead.cpus == held).peekable();
+        let actual = system.affinity(thread).ok()?;
+        let mut makers = got.iter().filter(|(_, instead)| instead.cpus == actual).peekable();
         makers.peek()?;
         let started = system.started(thread).ok().filter(|started| !known.contains(&(thread, *started)))?;
         let makers: Vec<&Affinity> =
@@ -151,7 +153,7 @@ pub(crate) fn put_back(performer: &Performer<'_>, entry: &Entry, threads: &[Affi
     let mut left = Vec::new();
     for before in threads.iter().rev().chain(&came) {
         if system.started(before.thread) != Ok(before.started)
-            || system.affinity(before.thread).is_ok_and(|held| held == before.cpus)
+            || system.affinity(before.thread).is_ok_and(|actual| actual == before.cpus)
         {
             continue;
         }

@@ -28,14 +28,14 @@ pub(crate) struct Looking<'p, 't> {
     /// Groups that an earlier step makes.
     made: HashSet<Place>,
     /// What files hold after the steps so far.
-    held: HashMap<(Place, String), String>,
+    actual: HashMap<(Place, String), String>,
     /// Whether a file of that name and version holds a setting: looked up once for all groups.
     settings: HashMap<(String, Version), bool>,
 }
 
 impl<'p, 't> Looking<'p, 't> {
     pub fn new(performer: &'p Performer<'t>) -> Looking<'p, 't> {
-        Looking { performer, made: HashSet::new(), held: HashMap::new(), settings: HashMap::new() }
+        Looking { performer, made: HashSet::new(), actual: HashMap::new(), settings: HashMap::new() }
     }
 
     /// Fills in what was before a step. `planned`: what its file held when it was planned, if that is known.
@@ -124,7 +124,7 @@ impl<'p, 't> Looking<'p, 't> {
         planned: Option<&str>,
     ) -> Result<Before, Failure> {
         let key = (place.clone(), file.to_owned());
-        let earlier = self.held.insert(key, text.to_owned());
+        let earlier = self.actual.insert(key, text.to_owned());
         let shown = if matches!(file, "devices.allow" | "devices.deny") { DEVICES_V1 } else { file };
         let Some(now) = self.performer.content(place, shown) else {
             let readable = settings::lookup(file).is_some_and(|found| found.setting.access != Access::Write);

@@ -225,8 +225,8 @@ fn do_all(
     for (step, entry) in entries.iter().enumerate() {
         if let Act::Write { place, file, .. } = &entry.act
             && file == "cpuset.cpus.partition"
-            && let Some(held) = performer.content(place, file)
-            && let Err(error) = partition_holds(entry, file, &held)
+            && let Some(actual) = performer.content(place, file)
+            && let Err(error) = partition_holds(entry, file, &actual)
         {
             match refusals {
                 Some(_) => outcome.left.push(in_words(&error)),

@@ -8,7 +8,7 @@ use settings::{Access, Fidelity, OutOfRange, ReadBack, Side, Value};
 
 use crate::{
     Error,
-    held::{self, content, held_by_program, seat},
+    reading::{self, content, held_by_program, seat},
 };
 
 /// One setting that was made so.
@@ -20,10 +20,10 @@ pub struct Change {
     pub setting: String,
     /// What it held before, if it can be read.
     pub before: Option<Value>,
-    /// What was asked for.
-    pub asked: Value,
+    /// What was requested.
+    pub requested: Value,
     /// What the kernel holds now, if it can be read.
-    pub held: Option<Value>,
+    pub actual: Option<Value>,
     /// What was written where, in this order.
     pub written: Vec<Written>,
     /// What the kernel holds otherwise than asked, and why.
@@ -43,7 +43,7 @@ pub struct Written {
     pub why: Option<&'static str>,
 }
 
-/// Makes everything asked for so, or nothing of it.
+/// Makes everything requested so, or nothing of it.
 ///
 /// # Errors
 /// [`Error::Plan`] before anything is written; [`Error::Undone`] with the refusal and what could not be put back.
@@ -74,8 +74,8 @@ pub fn set(host: &Host, asks: &[Ask]) -> Result<Vec<Change>, Error> {
         group: ask.group.to_string(),
         setting: ask.found.name.clone(),
         before: None,
-        asked: ask.value.clone(),
-        held: readable(host, ask),
+        requested: ask.value.clone(),
+        actual: readable(host, ask),
         written: Vec::new(),
         differences: Vec::new(),
         approximations: approximation(ask),
@@ -95,7 +95,7 @@ impl Before {
     pub(crate) fn of(host: &Host, ask: &Ask) -> Before {
         let other = |name: &str| {
             let found = settings::lookup(name)?;
-            let value = held::value(host, &ask.group, &found, &ask.place).ok()?;
+            let value = reading::value(host, &ask.group, &found, &ask.place).ok()?;
             Some(Ask { found, value, ..ask.clone() })
         };
         match ask.found.setting.name {
@@ -152,7 +152,7 @@ fn carry_out(host: &Host, asks: &[Ask], writes: &[Write]) -> Result<(), (usize, 
 
 fn readable(host: &Host, ask: &Ask) -> Option<Value> {
     (ask.found.setting.access != Access::Write)
-        .then(|| held::value(host, &ask.group, &ask.found, &ask.place).ok())
+        .then(|| reading::value(host, &ask.group, &ask.found, &ask.place).ok())
         .flatten()
 }
 
@@ -183,9 +183,9 @@ fn put_back(host: &Host, asks: &[Ask], before: &[Before], done: &[Write]) -> Vec
         })),
     }
     left.extend(restoring.iter().filter_map(|ask| {
-        let held = readable(host, ask)?;
-        (!ask.found.satisfied(&ask.value, &held))
-            .then(|| format!("{} of group '{}' is {held}", ask.found.name, ask.group))
+        let actual = readable(host, ask)?;
+        (!ask.found.satisfied(&ask.value, &actual))
+            .then(|| format!("{} of group '{}' is {actual}", ask.found.name, ask.group))
     }));
     left
 }
@@ -215,19 +215,19 @@ fn told(
     let written = written
         .map(|write| Written { path: directory.join(&write.file), text: write.text.clone(), why: write.why })
         .collect();
-    let held = readable(host, ask);
-    if let (Some(Value::Word(state)), "cpuset.cpus.partition") = (&held, ask.found.setting.name)
+    let actual = readable(host, ask);
+    if let (Some(Value::Word(state)), "cpuset.cpus.partition") = (&actual, ask.found.setting.name)
         && state.contains("invalid")
     {
         return Err(Error::InvalidPartition { group: ask.group.clone(), state: state.clone() });
     }
-    let differences = held.as_ref().map(|held| difference(ask, held)).unwrap_or_default();
+    let differences = actual.as_ref().map(|actual| difference(ask, actual)).unwrap_or_default();
     Ok(Change {
         group: ask.group.to_string(),
         setting: ask.found.name.clone(),
         before,
-        asked: ask.value.clone(),
-        held,
+        requested: ask.value.clone(),
+        actual,
         written,
         differences,
         approximations: approximation(ask),
@@ -244,25 +244,25 @@ fn approximation(ask: &Ask) -> Vec<String> {
 }
 
 /// What the kernel rounded, clamped or left out.
-pub(crate) fn difference(ask: &Ask, held: &Value) -> Vec<String> {
-    let exact = ask.value == *held;
+pub(crate) fn difference(ask: &Ask, actual: &Value) -> Vec<String> {
+    let exact = ask.value == *actual;
     if exact || matches!(ask.value, Value::Rules(_)) {
         return Vec::new();
     }
     let Side::Has(binding) = ask.found.side(ask.place.version) else { return Vec::new() };
-    let (asked, now) = (ask.found.show(&ask.value), ask.found.show(held));
+    let (requested, now) = (ask.found.show(&ask.value), ask.found.show(actual));
     let reason = match (binding.read_back, binding.out_of_range) {
-        (ReadBack::Rounded(how) | ReadBack::Rescaled(how), _) if ask.found.satisfied(&ask.value, held) => {
+        (ReadBack::Rounded(how) | ReadBack::Rescaled(how), _) if ask.found.satisfied(&ask.value, actual) => {
             how.to_owned()
         }
-        _ if ask.found.satisfied(&ask.value, held) => return Vec::new(),
+        _ if ask.found.satisfied(&ask.value, actual) => return Vec::new(),
         (_, OutOfRange::Clamped) => "the kernel takes the nearest value in its range".to_owned(),
         (_, OutOfRange::Misread(how)) => how.to_owned(),
         _ => "the kernel has another value than was written".to_owned(),
     };
-    if asked == now {
+    if requested == now {
         Vec::new()
     } else {
-        vec![format!("{asked} was written, the kernel has {now}: {reason}")]
+        vec![format!("{requested} was written, the kernel has {now}: {reason}")]
     }
 }

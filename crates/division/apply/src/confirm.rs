@@ -201,7 +201,7 @@ pub fn confirm(lock: &Lock, target: Target<'_>, generation: Option<u32>) -> Resu
     let generation = generation.unwrap_or(number);
     let refused = |why| Err(Failure::NotWaiting { generation, why });
     let Some(last) = last.filter(|_| generation <= all && generation > 0) else {
-        return Err(Failure::NoGeneration { asked: generation, last: all });
+        return Err(Failure::NoGeneration { requested: generation, last: all });
     };
     if lock.state().is_confirmed(generation) {
         return refused("it was confirmed before");

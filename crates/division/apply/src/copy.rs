@@ -1,4 +1,4 @@
-//! What one group would have to be asked for to be like another.
+//! What one group would have to be requested to be like another.
 
 use kernel::{GroupName, Host};
 use settings::{Access, Found, Setting, Value};
@@ -22,7 +22,7 @@ pub fn copies(host: &Host, from: &GroupName, to: &GroupName) -> Result<Vec<(Foun
     let read = |setting: &Setting| {
         let found = settings::find(setting.name).ok()?;
         let value = get(host, from, &found).ok()?.value;
-        let differs = get(host, to, &found).is_ok_and(|held| held.value != value);
+        let differs = get(host, to, &found).is_ok_and(|actual| actual.value != value);
         differs.then_some((found, value))
     };
     Ok(settings::all().filter(wanted).filter_map(read).collect())

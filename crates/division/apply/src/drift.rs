@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
-/// How a group is not as asked.
+/// How a group is not as requested.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "drift", rename_all = "kebab-case")]
 pub enum Drift {
@@ -12,19 +12,19 @@ pub enum Drift {
     Changed {
         /// The file's path.
         file: PathBuf,
-        /// What was asked.
-        asked: String,
+        /// What was requested.
+        requested: String,
         /// What it holds; `None` if it can't be read any more.
-        held: Option<String>,
+        actual: Option<String>,
     },
     /// Somebody gave a file, or a directory, to another, or changed its mode.
     Owner {
         /// Its path.
         file: PathBuf,
-        /// What was asked: `user 1000, mode 660`.
-        asked: String,
+        /// What was requested: `user 1000, mode 660`.
+        requested: String,
         /// What of that it has.
-        held: String,
+        actual: String,
     },
     /// Somebody removed or, on v1, renamed it.
     Gone {
@@ -50,7 +50,7 @@ pub enum Drift {
         /// What it contained before the generation.
         before: String,
         /// What it contains.
-        held: String,
+        actual: String,
         /// The generation that changed it and was undone.
         generation: u32,
     },
@@ -58,8 +58,8 @@ pub enum Drift {
     Unavailable {
         /// The list's path.
         file: PathBuf,
-        /// What was asked, which the file has.
-        asked: String,
+        /// What was requested, which the file has.
+        requested: String,
         /// What they use.
         effective: String,
         /// Why.
@@ -87,12 +87,12 @@ pub enum Drift {
 impl std::fmt::Display for Drift {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Drift::Changed { file, asked, held } => {
-                let held = held.as_deref().unwrap_or("nothing that can be read");
-                write!(f, "{}: applied {asked}, now {held}", file.display())
+            Drift::Changed { file, requested, actual } => {
+                let actual = actual.as_deref().unwrap_or("nothing that can be read");
+                write!(f, "{}: applied {requested}, now {actual}", file.display())
             }
-            Drift::Owner { file, asked, held } => {
-                write!(f, "{}: applied {asked}, now {held}", file.display())
+            Drift::Owner { file, requested, actual } => {
+                write!(f, "{}: applied {requested}, now {actual}", file.display())
             }
             Drift::Gone { directory, alike } if alike.is_empty() => {
                 write!(f, "{} is gone: somebody removed or renamed it", directory.display())
@@ -113,13 +113,13 @@ impl std::fmt::Display for Drift {
                 };
                 write!(f, "{} is left over from generation {generation}, {state}", directory.display())
             }
-            Drift::NotRestored { file, before, held, generation } => write!(
+            Drift::NotRestored { file, before, actual, generation } => write!(
                 f,
-                "{} still has {held} of generation {generation}, which was undone: the kernel refused to restore {before}; the next undo or apply tries again",
+                "{} still has {actual} of generation {generation}, which was undone: the kernel refused to restore {before}; the next undo or apply tries again",
                 file.display()
             ),
-            Drift::Unavailable { file, asked, effective, reason } => {
-                write!(f, "{}: applied {asked}, in effect {effective}: {reason}", file.display())
+            Drift::Unavailable { file, requested, effective, reason } => {
+                write!(f, "{}: applied {requested}, in effect {effective}: {reason}", file.display())
             }
             Drift::InvalidPartition { state } => write!(f, "the kernel keeps the partition invalid: {state}"),
             Drift::Outside { directory, processes, of, split } => {

@@ -61,10 +61,10 @@ pub enum Failure {
         left: Vec<String>,
     },
     /// There is no such generation.
-    #[error("there is no generation {asked}: {}", match last { 0 => "none is recorded".to_owned(), last => format!("the last is {last}") })]
+    #[error("there is no generation {requested}: {}", match last { 0 => "none is recorded".to_owned(), last => format!("the last is {last}") })]
     NoGeneration {
         /// The number.
-        asked: u32,
+        requested: u32,
         /// The last one; 0 if there is none.
         last: u32,
     },

@@ -106,14 +106,15 @@ pub(crate) fn add(record: &Record, target: Target<'_>, groups: &mut Groups) {
         match &entry.act {
             Act::Write { file, text, .. } => {
                 let key = target_key(file, text);
-                let held = record.held.iter().find(|(of, _)| Some(*of) == step).map(|(_, held)| held.clone());
+                let actual =
+                    record.actual.iter().find(|(of, _)| Some(*of) == step).map(|(_, actual)| actual.clone());
                 let found = || match (&entry.before, step) {
                     (Before::Files(files), None) => files.first().map(|(_, found)| found.clone()),
                     _ => None,
                 };
-                let held = held.or_else(found);
+                let actual = actual.or_else(found);
                 group.places.insert(place.clone());
-                group.writes.insert((place, file.clone(), key.to_owned()), (text.clone(), held));
+                group.writes.insert((place, file.clone(), key.to_owned()), (text.clone(), actual));
             }
             Act::CreateGroup { .. } => {
                 group.places.insert(place);

@@ -115,7 +115,7 @@ fn written(entry: &Entry, place: &Place, (file, text): (&str, &str), files: &[(S
 /// The text that makes a file hold what it held.
 fn plain(file: &str, before: &str) -> String {
     match (file, before) {
-        // `root invalid (…)`: the state that was asked for is the first word
+        // `root invalid (…)`: the state that was requested is the first word
         ("cpuset.cpus.partition", _) => before.split_whitespace().next().unwrap_or("member").to_owned(),
         ("freezer.state", "FREEZING") => "FROZEN".to_owned(),
         // an empty write does not reach the kernel's handler
@@ -132,13 +132,13 @@ fn restoring(version: Version, file: &str, text: &str, before: &str) -> Option<V
         let read = |name: &str| Some(if name == file { content.to_owned() } else { String::new() });
         found.decode(version, &read).ok()
     };
-    let (asked, was) = (with(text)?, with(before)?);
-    let partial = matches!(asked, Value::PerDevice(_) | Value::Weights { .. } | Value::Keyed(_));
+    let (requested, was) = (with(text)?, with(before)?);
+    let partial = matches!(requested, Value::PerDevice(_) | Value::Weights { .. } | Value::Keyed(_));
     if !partial && !before.contains('\n') {
         return None;
     }
     let mut texts = Vec::new();
-    for (found, value) in plan::restoring(&found, &asked, &was) {
+    for (found, value) in plan::restoring(&found, &requested, &was) {
         let writes = found.encode(version, &value, &|name| (name == file).then(|| before.to_owned())).ok()?;
         texts.extend(writes.into_iter().map(|write| (write.file, write.text)));
     }

@@ -92,8 +92,8 @@ impl<'l> Journal<'l> {
     }
 
     /// A file contains something else than was written.
-    pub fn held(&mut self, step: usize, held: &str) -> std::io::Result<()> {
-        self.mark(&Mark::Held { step, held: held.to_owned() })
+    pub fn actual(&mut self, step: usize, actual: &str) -> std::io::Result<()> {
+        self.mark(&Mark::ReadBack { step, actual: actual.to_owned() })
     }
 
     /// What a file contained that was not there at first.

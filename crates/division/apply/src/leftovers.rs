@@ -226,7 +226,7 @@ impl<'p> Past<'p> {
                 let of_place = self.controllers.entry(place);
                 of_place.or_insert_with(|| (entry.group.clone(), BTreeMap::new())).1.extend(idle);
             }
-            // one that took back what an older layout gave is not what its own asked for
+            // one that took back what an older layout gave is not what its own requested
             Act::SetOwnership { access, .. } if !entry.restores && self.gives_more(&place, access) => {
                 let newer = self.others.remove(&(place.clone(), "owners"));
                 self.others.insert((place, "owners"), with_newer(entry, newer));

@@ -2,7 +2,7 @@
 //! what it had changed. It decides nothing: values and order come from `plan`.
 
 mod error;
-mod held;
+mod reading;
 
 mod change; // single settings
 mod copy;
@@ -58,7 +58,6 @@ pub use drift::{Drift, Split};
 pub use error::Error;
 pub use execute::{execute, undo};
 pub use failure::Failure;
-pub use held::{Reading, all, get, place};
 pub use kept::{Kept, Unfinished, kept, unfinished};
 pub use leftovers::Earlier;
 pub use lines::{Damage, append as append_line};
@@ -70,6 +69,7 @@ pub use performer::Target;
 pub use planned::{foreign, planned};
 pub use preview::{Planned, inverse, preview};
 pub use prune::KEPT;
+pub use reading::{Reading, all, get, place};
 pub use record::{Affinity, By, Ending, Head, Kind, Record, Result as End, RulesFile, Summary};
 pub use recover::{Recovered, Recovery, is_undone, recover};
 pub use spot::Spot;

@@ -122,7 +122,8 @@ impl<'t> Looking<'t> {
             let filter = kernel.device_filter(at, path).ok().flatten();
             group.devices = filter.map(|filter| filter.access.to_string());
         }
-        let changing = need.below.iter().filter(|(held, _)| group.files.get(&held.file) != Some(&held.text));
+        let changing =
+            need.below.iter().filter(|(actual, _)| group.files.get(&actual.file) != Some(&actual.text));
         let mut of_children: BTreeSet<&str> = changing.flat_map(|(_, files)| files.iter().copied()).collect();
         of_children.extend(need.children.iter().map(String::as_str));
         // what was read of it because of the group above
@@ -138,7 +139,7 @@ impl<'t> Looking<'t> {
         for child in kernel.children(at, path).unwrap_or_default() {
             let below = if path.is_empty() { child } else { format!("{path}/{child}") };
             let group = self.group(at, &below, of_children.iter().copied(), with_tasks);
-            // what is asked for by its own name tells more
+            // what is requested by its own name tells more
             seen.groups.entry(below).or_insert(group);
         }
     }

@@ -24,7 +24,7 @@ pub struct Outcome {
     pub generation: Option<u32>,
     /// How many steps were done.
     pub steps: usize,
-    /// Where the kernel holds something else than was asked for.
+    /// Where the kernel holds something else than was requested.
     pub differences: Vec<Difference>,
     /// Threads of the kernel that stay on CPUs which another group has for itself.
     pub unmoved: Vec<Unmoved>,
@@ -56,9 +56,9 @@ pub struct Difference {
     /// The file's path.
     pub file: String,
     /// What was written.
-    pub asked: String,
+    pub requested: String,
     /// What it holds.
-    pub held: String,
+    pub actual: String,
     /// Why.
     pub reason: String,
 }

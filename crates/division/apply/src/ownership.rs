@@ -20,11 +20,11 @@ pub(crate) fn each<'f>(
     let directory = To { mode: access.directory_mode, ..others };
     let mut each: Vec<(Option<&str>, To)> = files
         .iter()
-        .map(|(file, held)| (file.as_str(), *held))
+        .map(|(file, actual)| (file.as_str(), *actual))
         .filter(|(file, _)| !reaches_beyond(version, file))
-        .map(|(file, held)| {
+        .map(|(file, actual)| {
             let to = if TASK_FILES.contains(&file) { tasks } else { others };
-            (Some(file), To { mode: to.mode.map(|mode| plan::file_mode(mode, held)), ..to })
+            (Some(file), To { mode: to.mode.map(|mode| plan::file_mode(mode, actual)), ..to })
         })
         .collect();
     each.push((None, directory));
@@ -38,7 +38,7 @@ pub(crate) fn exactly(owned: Owned) -> To {
     To { uid: Some(owned.uid), gid: Some(owned.gid), mode: Some(owned.mode) }
 }
 
-/// A new group's files are its maker's. Modes are left as asked: they differ from file to file.
+/// A new group's files are its maker's. Modes are left as requested: they differ from file to file.
 fn leave_out(to: &mut To, maker: Option<(u32, u32)>) {
     let Some((uid, gid)) = maker else { return };
     to.uid = to.uid.filter(|wanted| *wanted != uid);

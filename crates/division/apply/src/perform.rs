@@ -309,12 +309,12 @@ impl<'t> Performer<'t> {
         let Some(at) = self.at(place) else { return Err(not_mounted(entry)) };
         let written = self.write_settled(at, place, file, text);
         written.map_err(|errno| self.refused(Op::Write, entry, Some(file), Some(text), errno))?;
-        let Some(held) = self.content(place, file).filter(|held| held != text) else {
+        let Some(actual) = self.content(place, file).filter(|actual| actual != text) else {
             return Ok(Done::default()); // as written, or it can't be read
         };
-        partition_holds(entry, file, &held)?;
-        journal.held(step, &held).map_err(unwritable)?;
-        Ok(Done { difference: self.compare(entry, place, file, text, &held), ..Done::default() })
+        partition_holds(entry, file, &actual)?;
+        journal.actual(step, &actual).map_err(unwritable)?;
+        Ok(Done { difference: self.compare(entry, place, file, text, &actual), ..Done::default() })
     }
 
     /// A group that was just removed may still count as one below, where v1 refuses a rule for all devices: EINVAL
@@ -346,11 +346,11 @@ impl<'t> Performer<'t> {
         place: &Place,
         file: &str,
         text: &str,
-        held: &str,
+        actual: &str,
     ) -> Option<Difference> {
         let found = settings::lookup(file).filter(|found| found.setting.access != Access::Write)?;
         // a limit that was removed leaves no line
-        if plan::is_by_key(file) && self.means(place, file, text, held) {
+        if plan::is_by_key(file) && self.means(place, file, text, actual) {
             return None;
         }
         let with = |own: &str| {
@@ -360,47 +360,47 @@ impl<'t> Performer<'t> {
         };
         let ask =
             Ask { group: name(&entry.group), place: place.clone(), found: found.clone(), value: with(text)? };
-        let reason = difference(&ask, &with(held)?).pop()?;
+        let reason = difference(&ask, &with(actual)?).pop()?;
         let file = format!("{}/{file}", self.directory(place));
         Some(Difference {
             group: entry.group.clone(),
             file,
-            asked: text.to_owned(),
-            held: held.to_owned(),
+            requested: text.to_owned(),
+            actual: actual.to_owned(),
             reason,
         })
     }
 
-    /// Does a file that contains `held` have something else than `text` asks for? `None` where the text alone does not
+    /// Does a file that contains `actual` have something else than `text` asks for? `None` where the text alone does not
     /// say it all, as a quota without its period.
-    pub fn differs(&self, place: &Place, file: &str, text: &str, held: &str) -> Option<bool> {
+    pub fn differs(&self, place: &Place, file: &str, text: &str, actual: &str) -> Option<bool> {
         let with = |own: &str| {
             let read =
                 |name: &str| if name == file { Some(own.to_owned()) } else { self.content(place, name) };
             settings::lookup(file)?.decode(place.version, &read).ok()
         };
         let found = settings::lookup(file)?;
-        Some(!found.satisfied(&with(text)?, &with(held)?))
+        Some(!found.satisfied(&with(text)?, &with(actual)?))
     }
 
-    /// Does a file that holds `held` have what `text` asks for, but for the kernel's rounding?
-    pub fn means(&self, place: &Place, file: &str, text: &str, held: &str) -> bool {
+    /// Does a file that holds `actual` have what `text` asks for, but for the kernel's rounding?
+    pub fn means(&self, place: &Place, file: &str, text: &str, actual: &str) -> bool {
         let with = |own: &str| {
             let read =
                 |name: &str| if name == file { Some(own.to_owned()) } else { self.content(place, name) };
             settings::lookup(file).and_then(|found| found.decode(place.version, &read).ok())
         };
-        match (settings::lookup(file), with(text), with(held)) {
-            (Some(found), Some(asked), Some(held)) => found.satisfied(&asked, &held),
-            _ => text == held,
+        match (settings::lookup(file), with(text), with(actual)) {
+            (Some(found), Some(requested), Some(actual)) => found.satisfied(&requested, &actual),
+            _ => text == actual,
         }
     }
 }
 
 /// A partition that the kernel keeps invalid was taken, but is none.
-pub(crate) fn partition_holds(entry: &Entry, file: &str, held: &str) -> Result<(), Error> {
-    if file == "cpuset.cpus.partition" && held.contains("invalid") {
-        return Err(Error::InvalidPartition { group: name(&entry.group), state: held.to_owned() });
+pub(crate) fn partition_holds(entry: &Entry, file: &str, actual: &str) -> Result<(), Error> {
+    if file == "cpuset.cpus.partition" && actual.contains("invalid") {
+        return Err(Error::InvalidPartition { group: name(&entry.group), state: actual.to_owned() });
     }
     Ok(())
 }

@@ -8,7 +8,7 @@ use plan::{Ask, Place};
 use crate::{
     Error,
     change::Before,
-    held::{content, held_by_program, seat},
+    reading::{content, held_by_program, seat},
 };
 
 /// A write that is not done yet.
@@ -41,10 +41,10 @@ pub fn preview(host: &Host, asks: &[Ask]) -> Result<Vec<Planned>, Error> {
         .iter()
         .map(|write| {
             let text = write.text.trim_end().to_owned();
-            let held = content(host, &write.place, &write.file);
-            let before = held.map(|held| match write.is_of_line() {
-                true => line_of(&held, &text),
-                false => held.trim_end().to_owned(),
+            let actual = content(host, &write.place, &write.file);
+            let before = actual.map(|actual| match write.is_of_line() {
+                true => line_of(&actual, &text),
+                false => actual.trim_end().to_owned(),
             });
             Planned {
                 path: seat(host, &write.place).directory().join(&write.file),
@@ -64,9 +64,9 @@ pub fn preview(host: &Host, asks: &[Ask]) -> Result<Vec<Planned>, Error> {
 }
 
 /// The line of the same device or name as the one that is to be written; empty if there is none yet.
-fn line_of(held: &str, text: &str) -> String {
+fn line_of(actual: &str, text: &str) -> String {
     let name = |line: &str| line.split_whitespace().next().map(str::to_owned);
-    let same = held.lines().find(|line| name(line) == name(text));
+    let same = actual.lines().find(|line| name(line) == name(text));
     same.unwrap_or_default().to_owned()
 }
 

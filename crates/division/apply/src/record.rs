@@ -180,12 +180,13 @@ pub(crate) enum Mark {
         /// The thread.
         affinity: Affinity,
     },
-    /// What a file held after a step, where that is not the text written.
-    Held {
+    /// What a file contained after a step, where that is not the text written.
+    ReadBack {
         /// The step.
         step: usize,
-        /// The content.
-        held: String,
+        /// The content; `held` in formats before 3.
+        #[serde(alias = "held")]
+        actual: String,
     },
     /// What a file that was not there at first held before a step.
     Was {
@@ -231,7 +232,7 @@ impl Mark {
             Mark::Step(step) if *step < 0 => usize::try_from(-(step + 1)).ok(),
             Mark::Step(step) => usize::try_from(*step).ok(),
             Mark::Thread { step, .. }
-            | Mark::Held { step, .. }
+            | Mark::ReadBack { step, .. }
             | Mark::Was { step, .. }
             | Mark::Made { step, .. }
             | Mark::Moved { step, .. } => Some(*step),
@@ -254,7 +255,7 @@ pub struct Record {
     /// Threads whose CPUs were changed, with the step.
     pub(crate) affinities: Vec<(usize, Affinity)>,
     /// What files held after steps, where that is not the text written.
-    pub(crate) held: Vec<(usize, String)>,
+    pub(crate) actual: Vec<(usize, String)>,
     /// The last step that was begun.
     pub(crate) begun: Option<usize>,
     /// The step that was being taken back.
@@ -360,14 +361,14 @@ impl Record {
             Ok(entries)
         };
         let (entries, decided) = (entries(head.steps)?, entries(head.decided)?);
-        let (affinities, held, fresh, moved, made) = Default::default();
+        let (affinities, actual, fresh, moved, made) = Default::default();
         let mut record = Record {
             head,
             entries,
             decided,
             result: None,
             affinities,
-            held,
+            actual,
             begun: None,
             back: None,
             fresh,
@@ -416,7 +417,7 @@ impl Record {
             Mark::Step(0..) => self.begun = mark.step(),
             Mark::Step(_) => self.back = mark.step(),
             Mark::Thread { step, affinity } => self.affinities.push((step, affinity)),
-            Mark::Held { step, held } => self.held.push((step, held)),
+            Mark::ReadBack { step, actual } => self.actual.push((step, actual)),
             Mark::Was { step, was } => {
                 if let Some(entry) = self.entries.get_mut(step) {
                     entry.was(was);

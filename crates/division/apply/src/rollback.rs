@@ -184,7 +184,7 @@ pub(crate) fn is_so(performer: &Performer<'_>, act: &Act) -> bool {
     match act {
         Act::Write { place, file, text } => {
             !is_by_key(file)
-                && performer.content(place, file).is_some_and(|held| held == text.trim_end_matches('\n'))
+                && performer.content(place, file).is_some_and(|actual| actual == text.trim_end_matches('\n'))
         }
         Act::CreateGroup { place } => performer.exists(place),
         Act::RemoveGroup { place } => !performer.exists(place),

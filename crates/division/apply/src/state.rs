@@ -588,8 +588,8 @@ mod tests {
             [(String::new(), false), (i32::MAX.to_string(), false), (std::process::id().to_string(), true)]
         {
             std::fs::write(&path, text).unwrap();
-            let held = holder(&mut File::open(&path).unwrap(), path.clone());
-            assert_eq!(held.holder().is_some_and(|holder| holder != "another process"), known, "{held}");
+            let actual = holder(&mut File::open(&path).unwrap(), path.clone());
+            assert_eq!(actual.holder().is_some_and(|holder| holder != "another process"), known, "{actual}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What was asked of each group by the generations in effect, what the kernel holds, what is used, and where the two
+//! What was requested of each group by the generations in effect, what the kernel holds, what is used, and where the two
 //! differ. Only reads.
 
 use std::{
@@ -15,11 +15,11 @@ use units::{CpuSet, Limit, group_path};
 use crate::{
     Drift, Failure, Split, State, Target,
     act::{Act, Before, Entry},
-    held::get,
     in_effect::{Decided, Groups, add, drop_undecided},
     membership::{Membership, Thread, threads},
     ownership,
     performer::{Performer, name},
+    reading::get,
     record::{RulesFile, Summary},
     unavailable::unavailable,
 };
@@ -33,9 +33,9 @@ pub struct GroupStatus {
     pub directories: Vec<PathBuf>,
     /// The last generation that changed it.
     pub generation: u32,
-    /// What was asked, file by file.
+    /// What was requested, file by file.
     pub settings: Vec<SettingStatus>,
-    /// Owners and modes, where they were asked for: of its directories, of the files that take tasks, and of all others
+    /// Owners and modes, where they were requested: of its directories, of the files that take tasks, and of all others
     /// that are not as decided.
     pub owners: Vec<SettingStatus>,
     /// Memory in use, in bytes, if memory is counted for it.
@@ -50,7 +50,7 @@ pub struct GroupStatus {
     pub frozen_by: Option<String>,
     /// The processes in the group itself, ascending.
     pub tasks: Vec<Task>,
-    /// Where it is not as asked; empty if it is.
+    /// Where it is not as requested; empty if it is.
     pub drift: Vec<Drift>,
 }
 
@@ -69,11 +69,11 @@ pub struct SettingStatus {
     /// Its path.
     pub file: PathBuf,
     /// What was written; of a file of lines by device, the line.
-    pub asked: String,
+    pub requested: String,
     /// What it holds; `None` if it can't be read.
-    pub held: Option<String>,
-    /// Is that what was asked for, but for the kernel's rounding?
-    pub as_asked: bool,
+    pub actual: Option<String>,
+    /// Is that what was requested, but for the kernel's rounding?
+    pub as_requested: bool,
 }
 
 /// Every group that a generation in effect changed, or that an undo had to leave, by name.
@@ -115,7 +115,7 @@ pub fn status(state: &State, target: Target<'_>) -> Result<Vec<GroupStatus>, Fai
             }
             (Act::Write { file, .. }, Before::Files(files)) => {
                 let Some((_, before)) = files.iter().find(|(name, _)| name == file) else { continue };
-                if performer.content(&place, file).is_none_or(|held| held.trim() == before.trim()) {
+                if performer.content(&place, file).is_none_or(|actual| actual.trim() == before.trim()) {
                     continue;
                 }
                 let group = decided.entry(name).or_default();
@@ -196,13 +196,13 @@ impl Scene<'_> {
             beside.iter().map(|name| Place { path: group_path::join(parent, name), ..place.clone() });
         let is_alike = |other: &Place| {
             written.iter().all(|((_, file, _), (text, then))| {
-                let held = self.performer.content(other, file);
-                held.is_some()
+                let actual = self.performer.content(other, file);
+                actual.is_some()
                     && is_as_asked(
                         self.performer,
                         group,
                         (other, file, text),
-                        held.as_deref(),
+                        actual.as_deref(),
                         then.as_deref(),
                     )
             })
@@ -257,35 +257,39 @@ fn of(scene: &Scene<'_>, group: String, decided: Decided) -> GroupStatus {
         }
     }
     let present = decided.writes.iter().filter(|((place, ..), _)| performer.exists(place));
-    for ((place, name, key), (text, held_then)) in present {
-        let held = performer.content(place, name);
-        let as_asked =
-            is_as_asked(performer, &group, (place, name, text), held.as_deref(), held_then.as_deref());
-        let held = held.map(|held| line_of(held, key));
+    for ((place, name, key), (text, actual_then)) in present {
+        let actual = performer.content(place, name);
+        let as_requested =
+            is_as_asked(performer, &group, (place, name, text), actual.as_deref(), actual_then.as_deref());
+        let actual = actual.map(|actual| line_of(actual, key));
         let file = directory(place).join(name);
-        match &held {
+        match &actual {
             Some(state) if name == "cpuset.cpus.partition" && state.contains("invalid") => {
                 drift.push(Drift::InvalidPartition { state: state.clone() });
             }
-            Some(list) if as_asked => drift.extend(unavailable(performer, place, name, list)),
-            _ if as_asked => {}
-            _ => drift.push(Drift::Changed { file: file.clone(), asked: text.clone(), held: held.clone() }),
+            Some(list) if as_requested => drift.extend(unavailable(performer, place, name, list)),
+            _ if as_requested => {}
+            _ => drift.push(Drift::Changed {
+                file: file.clone(),
+                requested: text.clone(),
+                actual: actual.clone(),
+            }),
         }
-        settings.push(SettingStatus { file, asked: text.clone(), held, as_asked });
+        settings.push(SettingStatus { file, requested: text.clone(), actual, as_requested });
     }
     for ((place, name), (before, generation)) in &decided.not_restored {
-        let Some(held) = performer.content(place, name) else { continue };
+        let Some(actual) = performer.content(place, name) else { continue };
         let (file, before) = (directory(place).join(name), before.clone());
-        drift.push(Drift::NotRestored { file, before, held, generation: *generation });
+        drift.push(Drift::NotRestored { file, before, actual, generation: *generation });
     }
     let mut owners = Vec::new();
     for (place, access) in decided.owners.iter().filter(|(place, _)| performer.exists(place)) {
         owners.extend(owners_of(performer, place, access));
     }
-    drift.extend(owners.iter().filter(|owner| !owner.as_asked).map(|owner| Drift::Owner {
+    drift.extend(owners.iter().filter(|owner| !owner.as_requested).map(|owner| Drift::Owner {
         file: owner.file.clone(),
-        asked: owner.asked.clone(),
-        held: owner.held.clone().unwrap_or_default(),
+        requested: owner.requested.clone(),
+        actual: owner.actual.clone().unwrap_or_default(),
     }));
     let processes: BTreeSet<u32> = host.seats(&named).iter().flat_map(|seat| host.tasks_in(seat)).collect();
     let of = membership.map_or(0, |membership| membership.of(host, &named).len());
@@ -305,9 +309,9 @@ fn of(scene: &Scene<'_>, group: String, decided: Decided) -> GroupStatus {
         let text = host.kernel().outside(Path::new(&format!("/proc/{pid}/comm"))).unwrap_or_default();
         Task { pid, comm: text.trim_end_matches('\n').to_owned() }
     };
-    let held = |setting: &str| Some(get(host, &named, &settings::lookup(setting)?).ok()?.value);
+    let actual = |setting: &str| Some(get(host, &named, &settings::lookup(setting)?).ok()?.value);
     let has_cpus = decided.writes.keys().any(|(_, file, _)| file == "cpuset.cpus");
-    let cpus = |setting: &str| match held(setting) {
+    let cpus = |setting: &str| match actual(setting) {
         Some(Value::Cpus(cpus)) if has_cpus => Some(cpus),
         _ => None,
     };
@@ -317,8 +321,8 @@ fn of(scene: &Scene<'_>, group: String, decided: Decided) -> GroupStatus {
         generation: decided.generation,
         settings,
         owners,
-        memory: held("memory.current").as_ref().and_then(amount),
-        cpu_usec: held("cpuacct.usage").as_ref().and_then(amount),
+        memory: actual("memory.current").as_ref().and_then(amount),
+        cpu_usec: actual("cpuacct.usage").as_ref().and_then(amount),
         cpus: cpus("cpuset.cpus.effective").or_else(|| cpus("cpuset.cpus")),
         frozen: frozen_by.is_some(),
         frozen_by,
@@ -342,34 +346,34 @@ fn owners_of(performer: &Performer<'_>, place: &Place, access: &Ownership) -> Ve
     let all: Vec<Option<&str>> =
         [None].into_iter().chain(names.iter().map(|name| Some(name.as_str()))).collect();
     let owned = performer.system().owned_each(at, &place.path, &all).unwrap_or_default();
-    let held: BTreeMap<Option<&str>, Owned> = owned.into_iter().collect();
+    let actual: BTreeMap<Option<&str>, Owned> = owned.into_iter().collect();
     let files: Vec<(String, u32)> = names
         .iter()
-        .filter_map(|name| Some((name.clone(), held.get(&Some(name.as_str()))?.mode & 0o7777)))
+        .filter_map(|name| Some((name.clone(), actual.get(&Some(name.as_str()))?.mode & 0o7777)))
         .collect();
     let directory = PathBuf::from(performer.directory(place));
     let each = ownership::each(access, place.version, &files, None);
     let statuses = each.into_iter().filter_map(|(file, to)| {
-        let held = held.get(&file)?;
-        let as_asked = to.uid.is_none_or(|uid| uid == held.uid)
-            && to.gid.is_none_or(|gid| gid == held.gid)
-            && to.mode.is_none_or(|mode| mode == held.mode & 0o7777);
-        let is_told = !as_asked || file.is_none_or(|file| ownership::TASK_FILES.contains(&file));
+        let actual = actual.get(&file)?;
+        let as_requested = to.uid.is_none_or(|uid| uid == actual.uid)
+            && to.gid.is_none_or(|gid| gid == actual.gid)
+            && to.mode.is_none_or(|mode| mode == actual.mode & 0o7777);
+        let is_told = !as_requested || file.is_none_or(|file| ownership::TASK_FILES.contains(&file));
         is_told.then(|| SettingStatus {
             file: file.map_or_else(|| directory.clone(), |file| directory.join(file)),
-            asked: owner(to.uid, to.gid, to.mode),
-            held: Some(owner(
-                to.uid.map(|_| held.uid),
-                to.gid.map(|_| held.gid),
-                to.mode.map(|_| held.mode & 0o7777),
+            requested: owner(to.uid, to.gid, to.mode),
+            actual: Some(owner(
+                to.uid.map(|_| actual.uid),
+                to.gid.map(|_| actual.gid),
+                to.mode.map(|_| actual.mode & 0o7777),
             )),
-            as_asked,
+            as_requested,
         })
     });
     statuses.collect()
 }
 
-/// `user 1000, group 100, mode 660`, what is not asked for left out.
+/// `user 1000, group 100, mode 660`, what is not requested left out.
 fn owner(uid: Option<u32>, gid: Option<u32>, mode: Option<u32>) -> String {
     let parts = [
         uid.map(|uid| format!("user {uid}")),
@@ -380,9 +384,9 @@ fn owner(uid: Option<u32>, gid: Option<u32>, mode: Option<u32>) -> String {
 }
 
 /// Of a file of lines by device, that device's line; else all of it.
-fn line_of(held: String, key: &str) -> String {
-    let line = held.lines().find(|line| !key.is_empty() && line.split_whitespace().next() == Some(key));
-    line.map(str::to_owned).unwrap_or(held)
+fn line_of(actual: String, key: &str) -> String {
+    let line = actual.lines().find(|line| !key.is_empty() && line.split_whitespace().next() == Some(key));
+    line.map(str::to_owned).unwrap_or(actual)
 }
 
 /// In the setting's own unit.
@@ -402,24 +406,25 @@ fn is_as_asked(
     performer: &Performer<'_>,
     group: &str,
     (place, file, text): (&Place, &str, &str),
-    held: Option<&str>,
-    held_then: Option<&str>,
+    actual: Option<&str>,
+    actual_then: Option<&str>,
 ) -> bool {
-    let Some(found) = settings::lookup(file) else { return held == Some(text) || held == held_then };
-    let Some(held) = held else { return found.setting.access == settings::Access::Write };
-    if found.setting.access == settings::Access::Write || held == text {
+    let Some(found) = settings::lookup(file) else { return actual == Some(text) || actual == actual_then };
+    let Some(actual) = actual else { return found.setting.access == settings::Access::Write };
+    if found.setting.access == settings::Access::Write || actual == text {
         return true;
     }
-    if let (Some(then), false) = (held_then, is_by_key(file)) {
+    if let (Some(then), false) = (actual_then, is_by_key(file)) {
         // what the kernel made of it counts as applied, what somebody else wrote in that moment does not
         let clamps = found
             .side(place.version)
             .binding()
             .is_some_and(|binding| !matches!(binding.out_of_range, settings::OutOfRange::Refused));
-        return held == then && (clamps || performer.differs(place, file, text, held) != Some(true));
+        return actual == then && (clamps || performer.differs(place, file, text, actual) != Some(true));
     }
     let act = Act::Write { place: place.clone(), file: file.to_owned(), text: text.to_owned() };
     let (why, restores, before) = Default::default();
     let entry = Entry { group: group.to_owned(), act, why, restores, before };
-    performer.compare(&entry, place, file, text, held).is_none() && performer.means(place, file, text, held)
+    performer.compare(&entry, place, file, text, actual).is_none()
+        && performer.means(place, file, text, actual)
 }

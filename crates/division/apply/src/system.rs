@@ -191,8 +191,8 @@ impl System for Running {
     }
 
     fn affinity(&self, thread: u32) -> Result<CpuSet, Errno> {
-        let held = rustix::thread::sched_getaffinity(Some(number(thread)?))?;
-        Ok((0..rustix::thread::CpuSet::MAX_CPU).filter(|cpu| held.is_set(*cpu)).collect())
+        let actual = rustix::thread::sched_getaffinity(Some(number(thread)?))?;
+        Ok((0..rustix::thread::CpuSet::MAX_CPU).filter(|cpu| actual.is_set(*cpu)).collect())
     }
 
     fn set_affinity(&self, thread: u32, cpus: &CpuSet) -> Result<(), Errno> {

@@ -28,7 +28,7 @@ pub(crate) fn unavailable(performer: &Performer<'_>, place: &Place, file: &str, 
     }
     let reason = reason(performer, place, file, &missing);
     let file = Path::new(&performer.directory(place)).join(file);
-    Some(Drift::Unavailable { file, asked: list.trim().to_owned(), effective: now.to_string(), reason })
+    Some(Drift::Unavailable { file, requested: list.trim().to_owned(), effective: now.to_string(), reason })
 }
 
 fn effective(performer: &Performer<'_>, place: &Place, file: &str) -> Option<CpuSet> {

@@ -47,7 +47,7 @@ pub(crate) fn undo_recovered(
             None => return Err(Failure::NothingToUndo),
         },
         Some(0) => (0, Vec::new()),
-        Some(asked) => (asked, in_effect_after(state, asked, last.head.generation, &boot)?),
+        Some(requested) => (requested, in_effect_after(state, requested, last.head.generation, &boot)?),
     };
     let common = now.iter().zip(&wanted).take_while(|(one, other)| one == other).count();
     let mut steps = Steps::new(target, state);
@@ -102,16 +102,18 @@ fn foreign(state: &State, target: Target<'_>, written: &BTreeSet<PathBuf>) -> Ve
     let groups = status(state, target).unwrap_or_default();
     let changed = groups.into_iter().flat_map(|GroupStatus { group, drift, .. }| {
         drift.into_iter().filter_map(move |drift| match drift {
-            Drift::Changed { file, asked, held: Some(held) } => Some((group.clone(), file, asked, held)),
+            Drift::Changed { file, requested, actual: Some(actual) } => {
+                Some((group.clone(), file, requested, actual))
+            }
             _ => None,
         })
     });
     let restored = changed.filter(|(_, file, ..)| written.contains(file));
-    let difference = |(group, file, asked, held): (String, PathBuf, String, String)| Difference {
+    let difference = |(group, file, requested, actual): (String, PathBuf, String, String)| Difference {
         group,
         file: file.display().to_string(),
-        asked,
-        held,
+        requested,
+        actual,
         reason: "somebody else had set it before the change that is undone".to_owned(),
     };
     restored.map(difference).collect()
@@ -121,14 +123,14 @@ fn unrecorded(generation: u32) -> String {
     format!("what generation {generation} changed is not known: its record was moved away")
 }
 
-fn in_effect_after(state: &State, asked: u32, last: u32, boot: &str) -> Result<Vec<u32>, Failure> {
-    if !state.finished()?.contains(&asked) {
-        return Err(Failure::NoGeneration { asked, last });
+fn in_effect_after(state: &State, requested: u32, last: u32, boot: &str) -> Result<Vec<u32>, Failure> {
+    if !state.finished()?.contains(&requested) {
+        return Err(Failure::NoGeneration { requested, last });
     }
-    let record = state.summary(asked)?;
+    let record = state.summary(requested)?;
     let wanted = record.in_effect().to_vec();
     if record.head.boot != boot && !wanted.is_empty() {
-        return Err(Failure::OtherBoot { generation: asked });
+        return Err(Failure::OtherBoot { generation: requested });
     }
     Ok(wanted)
 }

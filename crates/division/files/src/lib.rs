@@ -31,7 +31,7 @@ pub enum Trust {
 /// Texts that were read, and what could not be.
 #[derive(Debug, Default)]
 pub struct Loaded {
-    /// In the order asked for. One that is not UTF-8 is there too, with its wrong bytes replaced, so that its place can
+    /// In the order requested. One that is not UTF-8 is there too, with its wrong bytes replaced, so that its place can
     /// be shown; there is an error for it.
     pub sources: Vec<Source>,
     /// Why files could not be read.

@@ -82,7 +82,7 @@ pub struct Demands {
     pub tasks: Option<Spanned<Person>>,
     /// Who may change its settings and make groups in it.
     pub admin: Option<Spanned<Person>>,
-    /// What the daemon does where it is no longer as asked; as the daemon was told where not said.
+    /// What the daemon does where it is no longer as requested; as the daemon was told where not said.
     pub keep: Option<Keep>,
     /// On v1, is it made only where its own controllers are, so that its processes escape what the groups above it limit
     /// elsewhere? That is the meaning of libcgroup's files; a layout's groups live wherever one above them does.
@@ -100,7 +100,7 @@ pub enum Keep {
     Off,
 }
 
-/// A setting with the value asked for. The value stays the user's text until there is a machine to ask (percentages,
+/// A setting with the value requested. The value stays the user's text until there is a machine to ask (percentages,
 /// device paths): [`Found::parse`] reads it. Its syntax has been checked.
 #[derive(Debug, Clone)]
 pub struct Assigned {
@@ -127,7 +127,7 @@ pub struct Defaults {
     pub tasks: Option<Spanned<Person>>,
     /// Who may change settings.
     pub admin: Option<Spanned<Person>>,
-    /// What the daemon does about groups that are no longer as asked.
+    /// What the daemon does about groups that are no longer as requested.
     pub keep: Option<Keep>,
     /// Settings.
     pub settings: Vec<Assigned>,

@@ -17,7 +17,7 @@ const SIZE: &str = "<size>";
 pub(crate) struct Names {
     /// What dotted names begin with, without the last dot.
     beginnings: HashSet<String>,
-    /// Also what was looked for and is none: most keys are asked for once in each group.
+    /// Also what was looked for and is none: most keys are requested once in each group.
     found: HashMap<String, Option<Found>>,
 }
 

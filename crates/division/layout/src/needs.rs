@@ -6,7 +6,7 @@ use settings::{Controller, Found, Version};
 
 use crate::desired::Demands;
 
-/// The controllers that hold what is asked for, by their v1 names where v1 has them.
+/// The controllers that hold what is requested, by their v1 names where v1 has them.
 pub(crate) fn needed(demands: &Demands) -> BTreeSet<Controller> {
     let cpuset = demands.cpus.is_some() || demands.mems.is_some() || demands.exclusive;
     let of_settings = demands.settings.iter().map(|assigned| controller(&assigned.found));

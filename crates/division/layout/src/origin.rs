@@ -33,7 +33,7 @@ impl Origin {
         Origin { file: file.into(), line: line.max(1), column: column.max(1), length: length.max(1) }
     }
 
-    /// What was asked by other means than a file: `by` says which, for example `<command line>`.
+    /// What was requested by other means than a file: `by` says which, for example `<command line>`.
     pub fn outside_files(by: &str) -> Origin {
         Origin::new(by, 1, 1, 1)
     }

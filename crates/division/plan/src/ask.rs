@@ -14,7 +14,7 @@ pub struct Place {
     pub version: Version,
 }
 
-/// One setting that is asked for, at the place where its controller lives.
+/// One setting that is requested, at the place where its controller lives.
 #[derive(Debug, Clone)]
 pub struct Ask {
     /// The group as the user named it.

@@ -30,15 +30,15 @@ fn quotas<'v>(
 ) {
     let mut asked_of: HashMap<&Place, (CpuMax, &Valued<'_>)> = HashMap::new();
     for valued in values {
-        let held = match valued.held {
-            Some(Value::CpuMax(held)) => held,
+        let actual = match valued.actual {
+            Some(Value::CpuMax(actual)) => actual,
             _ => CpuMax::default(),
         };
-        let Value::CpuMax(asked) = valued.value else { continue };
+        let Value::CpuMax(requested) = valued.value else { continue };
         // quota and period may be two settings
-        let (all, _) = asked_of.entry(&valued.place).or_insert((held, valued));
-        all.quota = asked.quota.or(all.quota);
-        all.period = asked.period.or(all.period);
+        let (all, _) = asked_of.entry(&valued.place).or_insert((actual, valued));
+        all.quota = requested.quota.or(all.quota);
+        all.period = requested.period.or(all.period);
     }
     let share = |max: &CpuMax| {
         let period = max.period.unwrap_or(Micros(100_000)).0.max(1) as Share;
@@ -51,8 +51,8 @@ fn quotas<'v>(
     all.sort_by_key(|(place, ..)| *place);
     let bound_of = |place: &Place| {
         ancestors(place).into_iter().find_map(|above| {
-            let asked = shares.get(&above).map(|(share, _)| *share);
-            asked
+            let requested = shares.get(&above).map(|(share, _)| *share);
+            requested
                 .or_else(|| held_quota(&above, observed))
                 .filter(|share| share.is_finite())
                 .map(|share| (above, share))
@@ -156,9 +156,9 @@ pub(crate) fn real_time_shares<'v>(
         }
     }
     let share = |budget: Budget<'v>| {
-        let held = |file: &str| observed.file(&budget.valued.place, file)?.trim().parse::<f64>().ok();
-        let runtime = budget.runtime.or_else(|| held("cpu.rt_runtime_us")).unwrap_or(0.0);
-        let period = budget.period.or_else(|| held("cpu.rt_period_us")).unwrap_or(1_000_000.0);
+        let actual = |file: &str| observed.file(&budget.valued.place, file)?.trim().parse::<f64>().ok();
+        let runtime = budget.runtime.or_else(|| actual("cpu.rt_runtime_us")).unwrap_or(0.0);
+        let period = budget.period.or_else(|| actual("cpu.rt_period_us")).unwrap_or(1_000_000.0);
         (budget.valued, runtime / period.max(1.0))
     };
     budgets.into_iter().map(share).collect()
@@ -179,13 +179,13 @@ fn real_time<'v>(
     let mut sums: Vec<(Place, (Share, &Valued<'_>))> = sums.into_iter().collect();
     sums.sort_by(|(one, _), (other, _)| one.cmp(other));
     for (above, (sum, valued)) in sums {
-        let asked = shares.iter().find(|(valued, _)| valued.place == above).map(|(_, share)| *share);
-        let held = || {
+        let requested = shares.iter().find(|(valued, _)| valued.place == above).map(|(_, share)| *share);
+        let actual = || {
             let number = |file: &str| observed.file(&above, file)?.trim().parse::<f64>().ok();
             Some(number("cpu.rt_runtime_us")? / number("cpu.rt_period_us")?.max(1.0))
         };
         let none = if above.path.is_empty() { REAL_TIME } else { 0.0 };
-        let bound = asked.or_else(held).unwrap_or(none);
+        let bound = requested.or_else(actual).unwrap_or(none);
         if sum > bound + GRAIN {
             let whose = if above.path.is_empty() {
                 "the machine".to_owned()

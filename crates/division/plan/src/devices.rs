@@ -66,7 +66,7 @@ fn place_of(step: &Step) -> Option<&Place> {
     }
 }
 
-/// A rule that is asked for.
+/// A rule that is requested.
 #[derive(Clone, Copy)]
 struct Ruled<'v> {
     valued: &'v Valued<'v>,
@@ -206,7 +206,7 @@ fn held(place: &Place, observed: &Observed) -> Option<DeviceAccess> {
 
 /// The rules that make the one of the other, both of which are "all but" or both "none but", without `a`. What both
 /// have is not touched: groups below would lose it.
-fn differing<'v>(asked: &Ruled<'v>, start: &DeviceAccess, wanted: &DeviceAccess) -> Vec<Ruled<'v>> {
+fn differing<'v>(requested: &Ruled<'v>, start: &DeviceAccess, wanted: &DeviceAccess) -> Vec<Ruled<'v>> {
     let less = |from: &DeviceAccess, by: &DeviceAccess| -> Vec<DeviceRule> {
         from.exceptions().iter().filter_map(|rule| without(rule, by.exceptions())).collect()
     };
@@ -215,7 +215,7 @@ fn differing<'v>(asked: &Ruled<'v>, start: &DeviceAccess, wanted: &DeviceAccess)
         Behavior::DefaultAllow => (new, gone),
         Behavior::DefaultDeny => (gone, new),
     };
-    let ruled = |verb: Verb| move |rule: DeviceRule| Ruled { verb, rule, ..*asked };
+    let ruled = |verb: Verb| move |rule: DeviceRule| Ruled { verb, rule, ..*requested };
     denied.into_iter().map(ruled(Verb::Deny)).chain(allowed.into_iter().map(ruled(Verb::Allow))).collect()
 }
 
@@ -248,18 +248,20 @@ fn text(rule: &DeviceRule) -> String {
 }
 
 fn refused(ruled: &Ruled<'_>, forbidden: Forbidden) -> Problem {
-    let (group, asked) = (ruled.valued.group, format!("{} = {}", name(ruled.verb), text(&ruled.rule)));
+    let (group, requested) = (ruled.valued.group, format!("{} = {}", name(ruled.verb), text(&ruled.rule)));
     let (message, hint) = match forbidden {
         Forbidden::HasChildren => (
             format!(
-                "{asked} of group '{group}' is not possible while groups are below it: between everything but some devices and nothing but some devices only a group without groups below can change"
+                "{requested} of group '{group}' is not possible while groups are below it: between everything but some devices and nothing but some devices only a group without groups below can change"
             ),
             format!(
                 "delete the groups below it first and let the layout make them again, or deny single devices to '{group}'"
             ),
         ),
         Forbidden::Parent => (
-            format!("{asked} of group '{group}' is not possible: the group above it may not use that device"),
+            format!(
+                "{requested} of group '{group}' is not possible: the group above it may not use that device"
+            ),
             "allow it to the group above as well".to_owned(),
         ),
     };

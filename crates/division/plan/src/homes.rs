@@ -155,9 +155,9 @@ fn wanted(group: &Group) -> Vec<(Controller, Origin)> {
     let demands = &group.demands;
     let mut wanted: Vec<(Controller, Origin)> = Vec::new();
     if has_cpuset(demands) {
-        let asked = demands.cpus.as_ref().map(|cpus| &cpus.origin);
-        let asked = asked.or(demands.mems.as_ref().map(|mems| &mems.origin));
-        wanted.push((Controller::Cpuset, asked.unwrap_or(&group.origin).clone()));
+        let requested = demands.cpus.as_ref().map(|cpus| &cpus.origin);
+        let requested = requested.or(demands.mems.as_ref().map(|mems| &mems.origin));
+        wanted.push((Controller::Cpuset, requested.unwrap_or(&group.origin).clone()));
     }
     wanted.extend(
         demands.settings.iter().map(|assigned| (assigned.found.setting.controller, assigned.origin.clone())),

@@ -13,7 +13,7 @@ pub struct Lint {
     pub group: Option<String>,
     /// What is found: lower-case, no full stop.
     pub message: String,
-    /// Where it was asked for.
+    /// Where it was requested.
     pub origin: Option<Origin>,
     /// What to do.
     pub hint: Option<String>,
@@ -51,7 +51,7 @@ pub enum LintKind {
     WishIgnored,
     /// Something could not be checked.
     Unchecked,
-    /// What an earlier layout asked for and this one does not, and what can't go back.
+    /// What an earlier layout requested and this one does not, and what can't go back.
     Leftover,
     /// Processes of a group that are not in all of its directories.
     Outside,

@@ -56,18 +56,18 @@ pub struct SeenHierarchy {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct SeenGroup {
     /// Contents of the files that were read, without the newline at their end. One that is not here does not exist
-    /// or was not asked for; one that is there and can only be written is here with an empty text.
+    /// or was not requested; one that is there and can only be written is here with an empty text.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub files: BTreeMap<String, String>,
-    /// How many processes (of a threaded group, threads) are in the group itself; not counted unless asked for
+    /// How many processes (of a threaded group, threads) are in the group itself; not counted unless requested
     /// ([`crate::Need::tasks`]).
     #[serde(default)]
     pub tasks: usize,
-    /// Whether any are in a group below it; not looked for unless asked for, either.
+    /// Whether any are in a group below it; not looked for unless requested, either.
     #[serde(default)]
     pub populated_below: bool,
     /// On v2, the device rules that the group was given, as [`devices::DeviceAccess`] prints them;
-    /// `None` if it was given none, or not asked for ([`crate::Need::devices`]).
+    /// `None` if it was given none, or not requested ([`crate::Need::devices`]).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub devices: Option<String>,
     /// Lists of CPUs and memory nodes as they were before earlier layouts, by file, where those changed them for the sake
@@ -77,10 +77,10 @@ pub struct SeenGroup {
     /// On v1, whether its CPUs were made exclusive only because those of a group below it were to be.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub exclusive_for_others: bool,
-    /// Owner and mode of the directory; `None` if not asked for.
+    /// Owner and mode of the directory; `None` if not requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub directory: Option<Owned>,
-    /// Owner and mode of files; one that is not here was not asked for.
+    /// Owner and mode of files; one that is not here was not requested.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub owners: BTreeMap<String, Owned>,
 }

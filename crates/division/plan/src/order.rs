@@ -1,6 +1,6 @@
 //! The order in which the kernel accepts a set of writes: what must be off before, nodes before CPUs, flags that
 //! need both after, and pairs of limits in the order that keeps the kernel's own rule between them true at every
-//! moment. Writes without a rule keep the order in which they were asked for.
+//! moment. Writes without a rule keep the order in which they were requested.
 
 use std::{cmp::Reverse, collections::HashMap};
 

@@ -1,5 +1,5 @@
 //! Why a machine can't satisfy a layout: which demands conflict, by how much, what would make it fit, and where it
-//! was asked for.
+//! was requested.
 
 use layout::{Diagnostic, Origin};
 use settings::Version;
@@ -15,7 +15,7 @@ pub enum Problem {
     Unsatisfied {
         /// Which demand, what it asks, what there is, and how much is missing.
         message: String,
-        /// Where it was asked for.
+        /// Where it was requested.
         origin: Origin,
         /// The demands that it conflicts with.
         against: Vec<Against>,
@@ -55,7 +55,7 @@ pub enum Problem {
         group: String,
         /// The kernel's name of it.
         controller: String,
-        /// Where it was asked for.
+        /// Where it was requested.
         origin: Origin,
     },
     /// A user or group of the system that does not exist.
@@ -85,7 +85,7 @@ pub enum Problem {
 /// A demand that another one conflicts with.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Against {
-    /// Where it was asked for; `None` if it is no demand of the layout but a group that is there.
+    /// Where it was requested; `None` if it is no demand of the layout but a group that is there.
     pub origin: Option<Origin>,
     /// What it asks or holds.
     pub what: String,

@@ -5,25 +5,25 @@ use std::collections::BTreeMap;
 use settings::{DeviceClass, DeviceRule, Found, Hundredths, Value};
 use units::Limit;
 
-/// What to ask for so that everything `asked` named is as it was `before`; what it did not name is not touched. Of
+/// What to ask for so that everything `requested` named is as it was `before`; what it did not name is not touched. Of
 /// `devices.allow` and `devices.deny`, `before` is what `devices.list` told. Empty where nothing can put it back (an
 /// action, such as reclaiming).
-pub fn restoring(found: &Found, asked: &Value, before: &Value) -> Vec<(Found, Value)> {
-    match (asked, before) {
-        (Value::Rules(asked), Value::Rules(before)) => turned(found, asked, before),
+pub fn restoring(found: &Found, requested: &Value, before: &Value) -> Vec<(Found, Value)> {
+    match (requested, before) {
+        (Value::Rules(requested), Value::Rules(before)) => turned(found, requested, before),
         // an invalid partition is read with the reason behind it, which the kernel does not take back
         (Value::Word(_), Value::Word(before)) => {
             let word = before.split(' ').next().unwrap_or_default().to_owned();
             vec![(found.clone(), Value::Word(word))]
         }
-        _ => restored(asked, before).map(|value| (found.clone(), value)).into_iter().collect(),
+        _ => restored(requested, before).map(|value| (found.clone(), value)).into_iter().collect(),
     }
 }
 
-fn restored(asked: &Value, before: &Value) -> Option<Value> {
-    Some(match (asked, before) {
-        (Value::PerDevice(asked), Value::PerDevice(before)) => Value::PerDevice(
-            asked
+fn restored(requested: &Value, before: &Value) -> Option<Value> {
+    Some(match (requested, before) {
+        (Value::PerDevice(requested), Value::PerDevice(before)) => Value::PerDevice(
+            requested
                 .iter()
                 .map(|(device, keys)| {
                     let was = |key: &&'static str| {
@@ -42,8 +42,8 @@ fn restored(asked: &Value, before: &Value) -> Option<Value> {
                     .collect(),
             }
         }
-        (Value::Keyed(asked), Value::Keyed(before)) => Value::Keyed(
-            asked
+        (Value::Keyed(requested), Value::Keyed(before)) => Value::Keyed(
+            requested
                 .iter()
                 .map(|(name, keys)| {
                     let was = |key: &String| {
@@ -63,15 +63,15 @@ fn restored(asked: &Value, before: &Value) -> Option<Value> {
 }
 
 /// Rules for the opposite file: what was allowed already is not denied again, and what was denied is given back.
-fn turned(found: &Found, asked: &[DeviceRule], before: &[DeviceRule]) -> Vec<(Found, Value)> {
+fn turned(found: &Found, requested: &[DeviceRule], before: &[DeviceRule]) -> Vec<(Found, Value)> {
     let all = |rules: &[DeviceRule]| rules.iter().any(|rule| rule.class == DeviceClass::All);
     let (opposite, rules) = match found.setting.name {
         "devices.allow" if all(before) => return Vec::new(),
         "devices.allow" => {
-            ("devices.deny", asked.iter().filter(|rule| !before.contains(rule)).copied().collect())
+            ("devices.deny", requested.iter().filter(|rule| !before.contains(rule)).copied().collect())
         }
         // allowing what is allowed changes nothing
-        _ if all(before) => ("devices.allow", asked.to_vec()),
+        _ if all(before) => ("devices.allow", requested.to_vec()),
         _ => ("devices.allow", before.to_vec()),
     };
     settings::lookup(opposite).map(|found| (found, Value::Rules(rules))).into_iter().collect()
@@ -94,9 +94,9 @@ mod tests {
             Value::PerDevice(map)
         };
         let before = held(&[(device, "rbps", Limit::At(5)), (other, "riops", Limit::At(7))]);
-        let asked = held(&[(device, "rbps", Limit::At(9)), (device, "riops", Limit::At(10))]);
+        let requested = held(&[(device, "rbps", Limit::At(9)), (device, "riops", Limit::At(10))]);
         let expected = held(&[(device, "rbps", Limit::At(5)), (device, "riops", Limit::Max)]);
-        assert_eq!(restored(&asked, &before), Some(expected));
+        assert_eq!(restored(&requested, &before), Some(expected));
         assert!(restoring(&found, &Value::Text(String::new()), &before).is_empty());
     }
 

@@ -18,7 +18,7 @@ pub struct Plan {
     /// The CPUs and memory nodes of every group that asks for some, and of parents that must have some for their
     /// sake; in the layout's order. The reserve is not among them.
     pub assignments: Vec<Assignment>,
-    /// The CPUs that are kept for the rest of the system; empty if none were asked for.
+    /// The CPUs that are kept for the rest of the system; empty if none were requested.
     pub reserved: CpuSet,
     /// What works, but perhaps not as meant.
     pub lints: Vec<Lint>,
@@ -77,7 +77,7 @@ pub struct Step {
     pub action: Action,
     /// Why, and why here where that matters: lower-case, no full stop.
     pub why: String,
-    /// It takes back what an earlier generation asked for and the layout does not.
+    /// It takes back what an earlier generation requested and the layout does not.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub restores: bool,
 }

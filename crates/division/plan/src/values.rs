@@ -21,7 +21,7 @@ pub(crate) struct Valued<'d> {
     pub origin: &'d Origin,
     pub place: Place,
     /// What the kernel holds, if it can be read.
-    pub held: Option<Value>,
+    pub actual: Option<Value>,
 }
 
 /// Reads all settings.
@@ -187,13 +187,14 @@ impl<'d> Valued<'d> {
         let found = assigned.found.clone();
         let seen = observed.group(&place);
         let file = |file: &str| seen.and_then(|seen| seen.files.get(file)).cloned();
-        let held = seen.and_then(|_| found.decode(place.version, &file).ok());
-        Valued { group: &home.group.name, found, value, origin: &assigned.origin, place, held }
+        let actual = seen.and_then(|_| found.decode(place.version, &file).ok());
+        Valued { group: &home.group.name, found, value, origin: &assigned.origin, place, actual }
     }
 
     /// What of the value the kernel does not hold, in parts that change by themselves.
     fn changes(&self) -> Vec<Value> {
-        let holds = |value: &Value| self.held.as_ref().is_some_and(|held| self.found.satisfied(value, held));
+        let holds =
+            |value: &Value| self.actual.as_ref().is_some_and(|actual| self.found.satisfied(value, actual));
         parts(&self.value).into_iter().filter(|part| !holds(part)).collect()
     }
 
@@ -254,10 +255,10 @@ pub(crate) fn steps(
             of_ask.push(valued);
         }
     }
-    let held = |place: &Place, file: &str| -> Option<String> {
+    let actual = |place: &Place, file: &str| -> Option<String> {
         observed.file(place, file).map(str::to_owned).or_else(|| initial(file, observed, place))
     };
-    match writes(&asks, &held) {
+    match writes(&asks, &actual) {
         Ok(writes) => {
             for write in writes {
                 let valued = of_ask[write.ask];
@@ -272,10 +273,11 @@ pub(crate) fn steps(
                     continue;
                 }
                 steps.extend(reclaim(valued, &write, observed));
-                let asked = format!("{} = {}", valued.found.name, valued.found.show(&asks[write.ask].value));
+                let requested =
+                    format!("{} = {}", valued.found.name, valued.found.show(&asks[write.ask].value));
                 let why = match write.why {
-                    Some(why) => format!("{asked}; {why}"),
-                    None => asked,
+                    Some(why) => format!("{requested}; {why}"),
+                    None => requested,
                 };
                 let action = Action::Write { place: write.place, file: write.file, text: write.text, before };
                 steps.push(Step::new(valued.group.clone(), action, why));

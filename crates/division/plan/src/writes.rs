@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use crate::{Ask, Held, Place, PlanError, Write, ask::merges, order};
 
-/// The writes that give every group what is asked for, in an order that the kernel accepts.
+/// The writes that give every group what is requested, in an order that the kernel accepts.
 ///
 /// # Errors
 /// [`PlanError`]: a value that the version can't hold, or two asks that contradict each other.

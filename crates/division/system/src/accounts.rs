@@ -1,7 +1,7 @@
 //! Users and groups: names to numbers and back.
 //!
 //! The release program is linked statically, for its start-up time, and a static program can't load the name services
-//! of this machine (sssd, LDAP): getent(1) asks them. Each answer is asked for once and remembered. Where there is no
+//! of this machine (sssd, LDAP): getent(1) asks them. Each answer is requested once and remembered. Where there is no
 //! getent, as beside busybox, there are no name services either: then the files are all.
 
 use std::{
@@ -21,7 +21,7 @@ pub enum AccountError {
     Unknown {
         /// `user` or `group`.
         kind: &'static str,
-        /// The name asked for.
+        /// The name requested.
         name: String,
         /// Getent's word for the list that was searched.
         database: &'static str,
@@ -31,7 +31,7 @@ pub enum AccountError {
     Getent {
         /// `user` or `group`.
         kind: &'static str,
-        /// The name asked for.
+        /// The name requested.
         name: String,
         /// Why getent did not run.
         source: io::Error,
@@ -117,8 +117,10 @@ impl Accounts {
             return Vec::new();
         }
         // one question for all of them
-        let asked = Command::new("getent").arg(PASSWD).arg("--").args(names).output();
-        let text = asked.map(|asked| String::from_utf8_lossy(&asked.stdout).into_owned()).unwrap_or_default();
+        let requested = Command::new("getent").arg(PASSWD).arg("--").args(names).output();
+        let text = requested
+            .map(|requested| String::from_utf8_lossy(&requested.stdout).into_owned())
+            .unwrap_or_default();
         text.lines().filter_map(|line| line.split(':').nth(2)?.parse().ok()).collect()
     }
 
@@ -150,7 +152,7 @@ impl Accounts {
         number.map(Some).ok_or(AccountError::Unknown { kind, name: name.to_owned(), database })
     }
 
-    /// Whoever can't be asked for is not held against a layout.
+    /// Whoever can't be requested is not held against a layout.
     fn knows(&self, database: &'static str, name: &str) -> bool {
         self.entry(database, name).map_or(true, |entry| entry.is_some())
     }
@@ -174,9 +176,10 @@ impl Accounts {
         let entry = match in_files {
             Some(entry) => Some(entry),
             None => match Command::new("getent").args([database, "--", key]).output() {
-                Ok(asked) => {
-                    asked.status.success().then(|| String::from_utf8_lossy(&asked.stdout).into_owned())
-                }
+                Ok(requested) => requested
+                    .status
+                    .success()
+                    .then(|| String::from_utf8_lossy(&requested.stdout).into_owned()),
                 Err(error) if error.kind() == io::ErrorKind::NotFound => local()?,
                 Err(error) => return Err(error),
             },

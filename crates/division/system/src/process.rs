@@ -1,4 +1,4 @@
-//! What a running process is, read from `/proc/PID` fact by fact, each only when it is asked for and only once
+//! What a running process is, read from `/proc/PID` fact by fact, each only when it is requested and only once
 //! (proc_pid_status(5) and its neighbours). Every process is read through a descriptor of its directory, so that no fact
 //! is another's who got the same number. Buffers are used again from process to process: a rule by user costs no read
 //! and no allocation. Never panics on a process that ends meanwhile, and never writes.

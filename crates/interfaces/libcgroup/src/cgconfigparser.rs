@@ -63,7 +63,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<u8, Failure> {
         for difference in &outcome.differences {
             warn(&format!(
                 "{}: {} was written, the kernel has {}\n",
-                difference.file, difference.asked, difference.held
+                difference.file, difference.requested, difference.actual
             ));
         }
         let generation = outcome.generation.map_or(String::new(), |number| format!("generation {number}: "));

@@ -143,8 +143,8 @@ fn log(matches: &ArgMatches) -> Result<Log, Failure> {
         _ => Level::DEBUG,
     };
     // a host without a system log is no reason not to work, unless an option names it
-    let asked = matches.contains_id("syslog");
-    to.retain(|to| asked || !matches!(to, LogTarget::Syslog(_)) || Path::new("/dev/log").exists());
+    let requested = matches.contains_id("syslog");
+    to.retain(|to| requested || !matches!(to, LogTarget::Syslog(_)) || Path::new("/dev/log").exists());
     Ok(Log { level: (!matches.get_flag("nolog")).then_some(level), to })
 }
 

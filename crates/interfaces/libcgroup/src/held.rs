@@ -181,7 +181,7 @@ fn converted(
         let failure = Failure::from(error);
         if failure.status == NO_SETTING { failure.status(NOT_CONVERTED) } else { failure }
     })?;
-    // what another file of that version would hold is asked for one step deep: two files may ask for each other
+    // what another file of that version would hold is requested one step deep: two files may ask for each other
     let beside = |file: &str| {
         let found = settings::lookup(file)?;
         let value = apply::get(host, group, &found).ok()?.value;

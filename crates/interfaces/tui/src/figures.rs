@@ -74,7 +74,7 @@ pub(crate) const ORDERS: [(&str, &str); 10] = [
     ("memory.limit", "memory allotted"),
 ];
 
-/// The figures that are asked for with every sample.
+/// The figures that are requested with every sample.
 #[derive(Debug, Clone)]
 pub struct Figures {
     tree: Vec<Choice>,

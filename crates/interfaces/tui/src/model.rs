@@ -22,7 +22,7 @@ use crate::{
     figures::{MachineFigures, Sight},
 };
 
-pub(crate) use dialog::{Asked, Dialog, Line, Menu, plan_lines};
+pub(crate) use dialog::{Dialog, Line, Menu, Requested, plan_lines};
 pub(crate) use group::{GroupPage, Pane};
 pub(crate) use history::History;
 pub(crate) use list::List;

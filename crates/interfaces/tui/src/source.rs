@@ -27,7 +27,7 @@ pub trait Source {
     /// The groups can't be listed any more.
     fn beat(&mut self, beat: Beat, open: Option<&str>) -> Result<Vec<Event>, Error>;
 
-    /// Carries out what the model asked for. What is refused is an event too.
+    /// Carries out what the model requested. What is refused is an event too.
     ///
     /// # Errors
     /// The source can't go on.

@@ -77,7 +77,7 @@ pub(crate) enum Whose {
 #[derive(Debug, Clone)]
 pub(crate) enum Program {
     /// The whole path; where it is a link, the kernel tells the file that it leads to.
-    Path { asked: Vec<u8>, leads_to: Option<Vec<u8>> },
+    Path { requested: Vec<u8>, leads_to: Option<Vec<u8>> },
     /// Its last part.
     Name(Vec<u8>),
     /// The beginning of the last part, or of the path if it holds a slash.
@@ -211,8 +211,8 @@ impl Program {
         match process {
             Process::Path(path) => {
                 let leads_to = std::fs::canonicalize(path).ok().map(|path| path.into_os_string().into_vec());
-                let asked = path.clone().into_bytes();
-                Program::Path { leads_to: leads_to.filter(|path| *path != asked), asked }
+                let requested = path.clone().into_bytes();
+                Program::Path { leads_to: leads_to.filter(|path| *path != requested), requested }
             }
             Process::Name(name) => Program::Name(name.clone().into_bytes()),
             Process::Prefix(prefix) => Program::Prefix(prefix.clone().into_bytes()),
@@ -223,14 +223,14 @@ impl Program {
     /// Is it that program, or like it?
     pub(crate) fn is(&self, path: &[u8]) -> bool {
         match self {
-            Program::Path { asked, leads_to } => {
-                asked == path || leads_to.as_ref().is_some_and(|other| other == path)
+            Program::Path { requested, leads_to } => {
+                requested == path || leads_to.as_ref().is_some_and(|other| other == path)
             }
-            Program::Name(asked) => asked == last(path),
-            Program::Prefix(asked) if asked.contains(&b'/') => path.starts_with(asked),
-            Program::Prefix(asked) => last(path).starts_with(asked),
-            Program::Glob(asked) if asked.as_str().contains('/') => asked.fits(path),
-            Program::Glob(asked) => asked.fits(last(path)),
+            Program::Name(requested) => requested == last(path),
+            Program::Prefix(requested) if requested.contains(&b'/') => path.starts_with(requested),
+            Program::Prefix(requested) => last(path).starts_with(requested),
+            Program::Glob(requested) if requested.as_str().contains('/') => requested.fits(path),
+            Program::Glob(requested) => requested.fits(last(path)),
         }
     }
 }

@@ -79,8 +79,8 @@ impl Compiled {
             }
             (Miss::Who, Whose::Anyone | Whose::Nobody) => "its user does not fit".to_owned(),
             (Miss::Program, _) => {
-                let asked = self.fit.program.as_ref().map(Program::shown).unwrap_or_default();
-                format!("its program is {}, not {asked}", String::from_utf8_lossy(process.program()?))
+                let requested = self.fit.program.as_ref().map(Program::shown).unwrap_or_default();
+                format!("its program is {}, not {requested}", String::from_utf8_lossy(process.program()?))
             }
             (Miss::Condition(index), _) => self.fit.also.get(index).map_or_else(String::new, Also::unmet),
         })
@@ -94,7 +94,7 @@ fn with_number(name: &str, number: u32) -> String {
 impl Program {
     fn shown(&self) -> String {
         match self {
-            Program::Path { asked: bytes, .. } | Program::Name(bytes) => {
+            Program::Path { requested: bytes, .. } | Program::Name(bytes) => {
                 String::from_utf8_lossy(bytes).into_owned()
             }
             Program::Prefix(bytes) => format!("{}*", String::from_utf8_lossy(bytes)),

@@ -45,9 +45,11 @@ impl Whose {
             _ => process.owner()?,
         };
         Ok(match self {
-            Whose::User { uid: asked, .. } => *asked == uid,
-            Whose::Group { gid: asked, members, .. } => {
-                *asked == gid || members.binary_search(&uid).is_ok() || process.groups()?.contains(asked)
+            Whose::User { uid: requested, .. } => *requested == uid,
+            Whose::Group { gid: requested, members, .. } => {
+                *requested == gid
+                    || members.binary_search(&uid).is_ok()
+                    || process.groups()?.contains(requested)
             }
             Whose::Anyone | Whose::Nobody => false, // answered above
         })

@@ -47,10 +47,10 @@ impl Maker<'_> {
         let Controllers::These(these) = &goal.controllers else {
             return Ok(self.host.create(&goal.group, None, &access)?);
         };
-        let asked = demands.map(|demands| demands.controllers.as_slice()).unwrap_or_default();
-        let asked = asked.iter().map(|subsystem| &subsystem.value);
+        let requested = demands.map(|demands| demands.controllers.as_slice()).unwrap_or_default();
+        let requested = requested.iter().map(|subsystem| &subsystem.value);
         let (mut controllers, mut named) = (Vec::new(), Vec::new());
-        for subsystem in these.iter().chain(asked) {
+        for subsystem in these.iter().chain(requested) {
             match subsystem {
                 Subsystem::Controller(controller) => controllers.push(*controller),
                 Subsystem::Named(name) => named.push(name.as_str()),

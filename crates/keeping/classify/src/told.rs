@@ -1,5 +1,5 @@
 //! One process from its facts to its group, with everything that there is to tell of the way: what a command needs that
-//! is asked for certain processes, or for all of them.
+//! is requested certain processes, or for all of them.
 
 use layout::Controllers;
 use system::Gone;

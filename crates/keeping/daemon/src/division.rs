@@ -200,7 +200,10 @@ impl Division {
             Meta { by: By::caller(), what, confirm_within: None, layout: true, rules: self.rules.clone() };
         let outcome = apply::execute(lock, Target { host, system: &running }, plan, &meta).map_err(failed)?;
         let told = outcome.differences.iter().map(|one| {
-            format!("{}: {} was written, the kernel has {}: {}", one.file, one.asked, one.held, one.reason)
+            format!(
+                "{}: {} was written, the kernel has {}: {}",
+                one.file, one.requested, one.actual, one.reason
+            )
         });
         Ok(Applied { generation: outcome.generation, steps: outcome.steps, told: told.collect() })
     }
@@ -309,9 +312,9 @@ fn keep_of(desired: &Desired, group: &str) -> Option<Keep> {
 
 /// The kernel forgets a device's limits with the device.
 fn is_of_absent_device(drift: &Drift) -> bool {
-    let Drift::Changed { file, asked, .. } = drift else { return false };
+    let Drift::Changed { file, requested, .. } = drift else { return false };
     let name = file.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-    is_line_of_absent_device(name, asked)
+    is_line_of_absent_device(name, requested)
 }
 
 fn is_line_of_absent_device(file: &str, line: &str) -> bool {

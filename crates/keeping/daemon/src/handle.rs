@@ -35,7 +35,7 @@ pub struct Reloaded {
     pub rules: usize,
     /// How many templates.
     pub templates: usize,
-    /// What was done for the layout; `None` if there is none, or it was not asked for.
+    /// What was done for the layout; `None` if there is none, or it was not requested.
     pub applied: Option<crate::Applied>,
 }
 

@@ -25,7 +25,7 @@ pub(crate) struct Ruling {
     pub read: Vec<Rule>,
     /// Who is who; asked once, until the next reload.
     pub accounts: Accounts,
-    /// By rule; `None` if it depends on the process, or was not asked for yet.
+    /// By rule; `None` if it depends on the process, or was not requested yet.
     ways: Vec<Option<Rc<Way>>>,
     /// By rule: is its group made on demand?
     making: Vec<bool>,
@@ -104,7 +104,7 @@ impl Ruling {
             return Some(Rc::clone(way));
         }
         let goals = match known {
-            // asked for again until it is there
+            // requested again until it is there
             Some(way) => way.goals.clone(),
             None => self.fixed_goals(rule)?,
         };

@@ -253,7 +253,7 @@ impl Daemon {
         Ok(Some(socket::serve(path, service)?))
     }
 
-    /// Starts the recorder and the metrics, as far as they are asked for.
+    /// Starts the recorder and the metrics, as far as they are requested.
     fn watch(&self) -> Option<watching::Running> {
         let started = self.options.watching.start(self.watched.as_ref()?);
         started.inspect_err(|error| error!("recorder and metrics are off: {error}")).ok()
@@ -386,12 +386,12 @@ impl Daemon {
     }
 
     fn signals(&mut self, signals: &mut Signals) {
-        let asked = signals.asked();
-        self.end |= asked.end;
-        let what = match asked {
-            _ if asked.all => What::All,
-            _ if asked.rules => What::Rules,
-            _ if asked.templates => What::Templates,
+        let requested = signals.requested();
+        self.end |= requested.end;
+        let what = match requested {
+            _ if requested.all => What::All,
+            _ if requested.rules => What::Rules,
+            _ if requested.templates => What::Templates,
             _ => return,
         };
         match self.handle.state_of(what).map(division::try_lock) {

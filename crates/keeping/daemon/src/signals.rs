@@ -16,9 +16,9 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGPIPE, SIGTERM, SIGUSR1, SIGUSR2};
 
 use crate::Error;
 
-/// What was asked by signal since the last look.
+/// What was requested by signal since the last look.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Asked {
+pub(crate) struct Requested {
     /// TERM or INT: end, and leave groups as they are.
     pub end: bool,
     /// HUP: everything anew.
@@ -71,8 +71,8 @@ impl Signals {
         Ok(Waker(self.wake.try_clone().map_err(Error::of("signals"))?))
     }
 
-    /// What was asked; does not wait.
-    pub fn asked(&mut self) -> Asked {
+    /// What was requested; does not wait.
+    pub fn requested(&mut self) -> Requested {
         let mut bytes = [0; 64];
         while matches!(self.woken.read(&mut bytes), Ok(1..)) {}
         let taken = |wanted: i32| {
@@ -80,7 +80,7 @@ impl Signals {
         };
         // both are taken, whichever comes
         let (term, int) = (taken(SIGTERM), taken(SIGINT));
-        Asked { end: term || int, all: taken(SIGHUP), rules: taken(SIGUSR2), templates: taken(SIGUSR1) }
+        Requested { end: term || int, all: taken(SIGHUP), rules: taken(SIGUSR2), templates: taken(SIGUSR1) }
     }
 }
 

@@ -40,7 +40,7 @@ pub struct Connector {
     sequences: BTreeMap<u32, u32>,
 }
 
-/// What keeps unasked events from us: what was asked for at first, and what the kernel granted after.
+/// What keeps unasked events from us: what was requested at first, and what the kernel granted after.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Filters {
     /// The connector's own, by kind (Linux 6.6).
@@ -106,7 +106,7 @@ impl Connector {
         self.socket.as_fd()
     }
 
-    /// The receive buffer in bytes, as the kernel accounts it (twice what may be asked for).
+    /// The receive buffer in bytes, as the kernel accounts it (twice what may be requested).
     pub fn buffer(&self) -> usize {
         self.buffer
     }

@@ -23,7 +23,7 @@ mod code {
 const FIRST: u32 = at::DATA as u32;
 const CHILD: u32 = FIRST + 8;
 
-/// The program that takes answers to subscriptions and events of `kinds`, without those of threads unless asked for.
+/// The program that takes answers to subscriptions and events of `kinds`, without those of threads unless requested.
 pub(crate) fn program(kinds: Kinds) -> Vec<SockFilter> {
     let mut program = vec![SockFilter::new(code::LOAD, 0, 0, at::WHAT as u32)];
     // each kind: one comparison, which on a match goes on to that kind's end, and else to the next comparison

@@ -17,7 +17,7 @@ pub(crate) mod at {
     pub const DATA: usize = EVENT + 16;
 }
 
-/// What happened to one process (or thread, if asked for).
+/// What happened to one process (or thread, if requested).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Event {
     /// When: time on `CLOCK_MONOTONIC`, to nanoseconds.
@@ -27,7 +27,7 @@ pub struct Event {
 }
 
 /// The kinds of events, with the IDs of tasks in the first PID namespace. `tgid` is the process, `pid` the thread;
-/// they are equal for a process's first thread, and only such events come unless [`Kinds::THREADS`] is asked for.
+/// they are equal for a process's first thread, and only such events come unless [`Kinds::THREADS`] is requested.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// A task was born.

@@ -34,7 +34,7 @@ use crate::Error;
 pub struct Limits {
     /// Between two proofs that are asked of the gate. Idle, this is the only wake-up of both processes.
     pub period: Duration,
-    /// Until such a proof, that is, until every exec that waited when it was asked for has its answer.
+    /// Until such a proof, that is, until every exec that waited when it was requested has its answer.
     pub answer: Duration,
     /// From the start of the gate's process until it holds execs.
     pub start: Duration,

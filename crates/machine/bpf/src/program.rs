@@ -32,7 +32,7 @@ const EXIT: u8 = 0x95;
 const VALUE: u8 = 0;
 const CONTEXT: u8 = 1;
 
-/// Where the context has what is asked for: the class of the device with the access above it, and the numbers.
+/// Where the context has what is requested: the class of the device with the access above it, and the numbers.
 const CLASS_AND_ACCESS: i16 = 0;
 const MAJOR: i16 = 4;
 const MINOR: i16 = 8;
@@ -90,7 +90,7 @@ fn exception(rule: &DeviceRule, behavior: Behavior) -> Vec<Instruction> {
     }
     block.extend([Instruction::load(CLASS_AND_ACCESS), Instruction::of(SHIFT_RIGHT, 16)]);
     block.extend(match behavior {
-        // forbidden as soon as a part of what is asked for is
+        // forbidden as soon as a part of what is requested is
         Behavior::DefaultAllow => [
             Instruction::of(AND, bits(rule) as i32),
             Instruction::of(JUMP_IF_EQUAL, 0),
@@ -169,10 +169,10 @@ mod tests {
                 let program = instructions(&access);
                 for (class, number) in [(DeviceClass::Block, BLOCK), (DeviceClass::Character, CHARACTER)] {
                     for (major, minor) in [(1, 3), (1, 5), (8, 0), (8, 3), (4095, 1_048_575)] {
-                        for asked in 0..=READ | WRITE | MKNOD {
-                            let expected = u64::from(access.permits(class, major, minor, asked));
-                            let answer = run(&program, asked, number, major, minor);
-                            assert_eq!(answer, expected, "{access:?} {class:?} {major}:{minor} {asked}");
+                        for requested in 0..=READ | WRITE | MKNOD {
+                            let expected = u64::from(access.permits(class, major, minor, requested));
+                            let answer = run(&program, requested, number, major, minor);
+                            assert_eq!(answer, expected, "{access:?} {class:?} {major}:{minor} {requested}");
                             checked += 1;
                         }
                     }

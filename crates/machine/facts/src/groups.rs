@@ -76,7 +76,7 @@ pub struct Partition {
     pub kind: String,
     /// Not in force; with the kernel's reason, if it gives one.
     pub invalid: Option<String>,
-    /// The CPUs asked for (`cpuset.cpus.exclusive`, else `cpuset.cpus`).
+    /// The CPUs requested (`cpuset.cpus.exclusive`, else `cpuset.cpus`).
     pub cpus: CpuSet,
     /// Siblings with some of these CPUs, and their `cpuset.cpus`; looked for only if the partition is invalid.
     pub overlaps: Vec<(String, CpuSet)>,

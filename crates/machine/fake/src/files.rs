@@ -91,7 +91,7 @@ fn open(state: &State, place: &Place, name: &str, bit: u32) -> Result<&'static F
 
 /// Does the group hand the controller to its children?
 pub(super) fn enables(state: &State, place: &Place, controller: Controller) -> bool {
-    // asked for every file of every group: without a list of all
+    // requested every file of every group: without a list of all
     let value = state.group(place).and_then(|group| group.values.get("cgroup.subtree_control"));
     let is_on = |name| value.is_some_and(|value| value.split(' ').any(|word| word == name));
     controller.name(Version::V2).is_some_and(is_on)

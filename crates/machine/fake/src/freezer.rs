@@ -8,21 +8,21 @@ use crate::state::{File, Place, State, file};
 
 pub(super) const FILES: &[File] = &[
     file("freezer.state", Freezer, "THAWED").reads(state_word).writes(write),
-    file("freezer.self_freezing", Freezer, "").reads(|state, place, _| Ok(flag(asked(state, place)))),
+    file("freezer.self_freezing", Freezer, "").reads(|state, place, _| Ok(flag(requested(state, place)))),
     file("freezer.parent_freezing", Freezer, "")
-        .reads(|state, place, _| Ok(flag(place.ancestors().any(|above| asked(state, &above))))),
+        .reads(|state, place, _| Ok(flag(place.ancestors().any(|above| requested(state, &above))))),
 ];
 
 fn flag(on: bool) -> String {
     format!("{}\n", u8::from(on))
 }
 
-fn asked(state: &State, place: &Place) -> bool {
+fn requested(state: &State, place: &Place) -> bool {
     state.value(place, "freezer.state") == "FROZEN"
 }
 
 fn is_freezing(state: &State, place: &Place) -> bool {
-    place.upward().any(|place| asked(state, &place))
+    place.upward().any(|place| requested(state, &place))
 }
 
 /// Is the task held by a v1 freezer?

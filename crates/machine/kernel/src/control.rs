@@ -95,7 +95,7 @@ fn ask(host: &Host, seat: &Seat<'_>, group: &GroupName, frozen: bool) -> Result<
 }
 
 fn state(host: &Host, seat: &Seat<'_>, group: &GroupName) -> Result<State, Error> {
-    let asked = |text: &str, word: &str| text.split_whitespace().any(|part| part == word);
+    let requested = |text: &str, word: &str| text.split_whitespace().any(|part| part == word);
     match seat.at.version {
         // reading freezer.state is what lets v1 finish a freeze, so polling is not idle
         Version::V1 => Ok(match host.read(seat, group, "freezer.state")?.trim() {
@@ -108,7 +108,7 @@ fn state(host: &Host, seat: &Seat<'_>, group: &GroupName) -> Result<State, Error
             if events.lines().any(|line| line == "frozen 1") {
                 return Ok(State::Frozen);
             }
-            let freezing = asked(&host.read(seat, group, "cgroup.freeze")?, "1");
+            let freezing = requested(&host.read(seat, group, "cgroup.freeze")?, "1");
             Ok(if freezing { State::Freezing } else { State::Thawed })
         }
     }

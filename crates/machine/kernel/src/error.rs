@@ -7,7 +7,7 @@ use rustix::io::Errno;
 use settings::Controller;
 use units::hint::Command;
 
-/// What was asked of the kernel when it refused.
+/// What was requested of the kernel when it refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Op {
     /// Read a file.
@@ -36,7 +36,7 @@ pub enum Op {
 /// The kernel said no. `cause` and `hint` are filled by [`crate::explain`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal {
-    /// What was asked.
+    /// What was requested.
     pub op: Op,
     /// The group as the user named it.
     pub group: String,
@@ -119,7 +119,7 @@ pub enum Error {
     /// The root group holds everything that is not ours.
     #[error("{what} of the root group would reach every process of the machine")]
     RootGroup {
-        /// What was asked.
+        /// What was requested.
         what: &'static str,
     },
     /// Some groups are gone, one could not be removed.
@@ -225,10 +225,10 @@ pub enum Error {
         /// How many there are.
         all: usize,
     },
-    /// A state was asked for and not reached in time.
+    /// A state was requested and not reached in time.
     #[error("{what} of group '{group}' did not finish within {seconds} s: {left}")]
     Timeout {
-        /// What was asked.
+        /// What was requested.
         what: &'static str,
         /// The group.
         group: String,

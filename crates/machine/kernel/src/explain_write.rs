@@ -324,8 +324,8 @@ fn burst(scene: &Scene<'_>, file: &str, value: &str) -> Finding {
         "cpu.max.burst" => scene.text("cpu.max").split_whitespace().next().map(str::to_owned)?,
         _ => scene.text("cpu.cfs_quota_us"),
     };
-    let (asked, quota) = (value.parse::<u64>().ok()?, quota.parse::<u64>().ok()?);
-    (asked > quota).then_some(())?;
+    let (requested, quota) = (value.parse::<u64>().ok()?, quota.parse::<u64>().ok()?);
+    (requested > quota).then_some(())?;
     found(
         format!("the burst may be at most the quota, which is {quota} us"),
         format!("ringfence set {} {file}={quota}", scene.group),
@@ -343,13 +343,13 @@ fn realtime(scene: &Scene<'_>, file: &str, value: &str) -> Finding {
             let parent = scene.parent()?;
             let number = |text: String| text.parse::<i64>().ok();
             let period = number(scene.text("cpu.rt_period_us"))?;
-            let (asked, period) = match file {
+            let (requested, period) = match file {
                 "cpu.rt_runtime_us" => (value.parse().ok()?, period),
                 _ => (number(scene.text("cpu.rt_runtime_us"))?, value.parse().ok()?),
             };
-            if asked > period {
+            if requested > period {
                 return found(
-                    format!("the budget of {asked} us is longer than its period of {period} us"),
+                    format!("the budget of {requested} us is longer than its period of {period} us"),
                     format!("ringfence set {group} cpu.rt_runtime_us={}", period / 20),
                 );
             }
@@ -366,9 +366,11 @@ fn realtime(scene: &Scene<'_>, file: &str, value: &str) -> Finding {
                     .sum()
             };
             let below = held_in(&scene.seat.path);
-            if asked >= 0 && below > asked {
+            if requested >= 0 && below > requested {
                 return found(
-                    format!("groups below it hold budgets of {below} us, more than the {asked} us asked for"),
+                    format!(
+                        "groups below it hold budgets of {below} us, more than the {requested} us asked for"
+                    ),
                     format!("ringfence list {group} shows them; lower theirs first"),
                 );
             }
@@ -385,7 +387,7 @@ fn realtime(scene: &Scene<'_>, file: &str, value: &str) -> Finding {
                         "lower another group's, or ask for at most {free} us (cat /proc/sys/kernel/sched_rt_runtime_us)"
                     )
                 } else {
-                    format!("first: ringfence set {named} cpu.rt_runtime_us={}", asked + taken)
+                    format!("first: ringfence set {named} cpu.rt_runtime_us={}", requested + taken)
                 },
             )
         }

@@ -263,7 +263,7 @@ impl Host {
                     Ok(()) => enabled.push((seat.clone(), format!("-{name}"))),
                     // above our base it is for its owner (systemd, a container's host) to enable
                     Err(_) if optional && !group_path::is_at_or_below(ancestor, base) => {}
-                    // v2's cpu needs all real-time tasks in the root group, and the like: not asked for by name
+                    // v2's cpu needs all real-time tasks in the root group, and the like: not requested by name
                     Err(Errno::INVAL) if optional => {}
                     Err(errno) => {
                         let file = Some("cgroup.subtree_control");

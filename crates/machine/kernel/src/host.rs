@@ -33,7 +33,7 @@ impl Seat<'_> {
 pub struct Host {
     pub(crate) kernel: Box<dyn Kernel>,
     hierarchies: Vec<Hierarchy>,
-    /// Looked at when first asked for: a command that names one controller touches one hierarchy.
+    /// Looked at when first requested: a command that names one controller touches one hierarchy.
     bases: Vec<OnceCell<Base>>,
     systemd: bool,
 }
@@ -100,10 +100,10 @@ impl Host {
         self.bases[at.id].get_or_init(|| base(self.kernel.as_ref(), at, self.systemd))
     }
 
-    /// Do our groups live below a unit that systemd must be asked for?
+    /// Do our groups live below a unit that systemd must be requested?
     pub fn needs_unit(&self) -> bool {
-        let asked = self.systemd && self.kernel.caller().1 == 0;
-        asked && self.hierarchies.iter().any(|at| *self.base(at) == Base::Unit)
+        let requested = self.systemd && self.kernel.caller().1 == 0;
+        requested && self.hierarchies.iter().any(|at| *self.base(at) == Base::Unit)
     }
 
     /// The hierarchy that holds a controller: chosen per controller, v1 before v2 as the kernel gives it to only
@@ -189,7 +189,7 @@ impl Host {
         Err(Error::NotControlled { group: group.to_string(), controller, path })
     }
 
-    /// As [`Host::no_group`], where only one hierarchy was asked for.
+    /// As [`Host::no_group`], where only one hierarchy was requested.
     fn no_group_at(&self, group: &GroupName, seat: &Seat<'_>) -> Error {
         match self.no_group(group) {
             Error::NoGroup { group, near, .. } => {

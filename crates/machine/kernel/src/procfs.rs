@@ -1,5 +1,5 @@
 //! The few facts about processes that moving and explaining need, read from `/proc` (proc_pid_stat(5),
-//! proc_pid_cgroup(5)). Never follows more than it is asked for: these reads run once per process.
+//! proc_pid_cgroup(5)). Never follows more than it is requested: these reads run once per process.
 
 use std::path::Path;
 

@@ -53,7 +53,7 @@ pub enum UnitError {
     /// Any other answer.
     #[error("systemd did not {what}: {reason}")]
     Answer {
-        /// What was asked.
+        /// What was requested.
         what: &'static str,
         /// The answer.
         reason: String,

@@ -114,14 +114,14 @@ impl Found {
 }
 
 impl Found {
-    /// Does a group that `held` was read from have what `asked` asks for? As [`Value::satisfied_by`], and true for
+    /// Does a group that `held` was read from have what `requested` asks for? As [`Value::satisfied_by`], and true for
     /// a limit of huge pages that the kernel rounded down to whole ones.
-    pub fn satisfied(&self, asked: &Value, held: &Value) -> bool {
+    pub fn satisfied(&self, requested: &Value, held: &Value) -> bool {
         let huge = |limit: &Value| match (limit, self.page()) {
             (Value::Bytes(Limit::At(bytes)), Some(page)) => Some(bytes.0 / page),
             _ => None,
         };
-        asked.satisfied_by(held) || (huge(asked).is_some() && huge(asked) == huge(held))
+        requested.satisfied_by(held) || (huge(requested).is_some() && huge(requested) == huge(held))
     }
 
     /// The huge page size in the name, in bytes.

@@ -7,7 +7,7 @@ use crate::table::all;
 /// The part of a name that stands for a huge page size.
 const SIZE: &str = "<size>";
 
-/// A setting together with the name it was asked for by.
+/// A setting together with the name it was requested by.
 #[derive(Clone, serde::Serialize)]
 pub struct Found {
     /// The row.

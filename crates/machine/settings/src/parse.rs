@@ -1,4 +1,4 @@
-//! The user's text for a setting to a value, in the syntax of the name the setting was asked for by.
+//! The user's text for a setting to a value, in the syntax of the name the setting was requested by.
 //! What depends on the machine (a share of its memory, all its CPUs, the number of a device) is asked of [`Facts`].
 
 mod keyed;

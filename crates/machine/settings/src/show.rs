@@ -1,4 +1,4 @@
-//! A value in the syntax of the name the setting was asked for by, and that syntax in words.
+//! A value in the syntax of the name the setting was requested by, and that syntax in words.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::setting::{Codec, Kind, Version};
 use crate::value::{CpuMax, DeviceNumber, Hundredths, Value};
 
 impl Found {
-    /// A value in the syntax of the name the setting was asked for by: `cpu.shares` shows shares,
+    /// A value in the syntax of the name the setting was requested by: `cpu.shares` shows shares,
     /// `cpu.cfs_quota_us` a quota in microseconds or -1.
     pub fn show(&self, value: &Value) -> String {
         let Via::File { version: Version::V1, index } = self.via else { return value.to_string() };

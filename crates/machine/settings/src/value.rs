@@ -82,67 +82,69 @@ impl Value {
     /// names, and where the kernel holds the value rounded to pages or to the version's grain of weights.
     pub fn satisfied_by(&self, held: &Value) -> bool {
         match (self, held) {
-            (Value::Bytes(Limit::At(asked)), Value::Bytes(Limit::At(held))) => held.rounds(*asked),
-            (Value::Weight(asked), Value::Weight(held)) => held.rounds_weight(*asked),
-            (Value::CpuMax(asked), Value::CpuMax(held)) => {
-                (asked.quota.is_none() || asked.quota == held.quota)
-                    && (asked.period.is_none() || asked.period == held.period)
+            (Value::Bytes(Limit::At(requested)), Value::Bytes(Limit::At(held))) => held.rounds(*requested),
+            (Value::Weight(requested), Value::Weight(held)) => held.rounds_weight(*requested),
+            (Value::CpuMax(requested), Value::CpuMax(held)) => {
+                (requested.quota.is_none() || requested.quota == held.quota)
+                    && (requested.period.is_none() || requested.period == held.period)
             }
-            (Value::PerDevice(asked), Value::PerDevice(held)) => asked.iter().all(|(device, keys)| {
-                let of = held.get(device);
-                keys.iter().all(|(key, limit)| {
-                    // the kernel lists only what is limited
-                    of.and_then(|held| held.get(key)).unwrap_or(&Limit::Max) == limit
+            (Value::PerDevice(requested), Value::PerDevice(held)) => {
+                requested.iter().all(|(device, keys)| {
+                    let of = held.get(device);
+                    keys.iter().all(|(key, limit)| {
+                        // the kernel lists only what is limited
+                        of.and_then(|held| held.get(key)).unwrap_or(&Limit::Max) == limit
+                    })
                 })
-            }),
+            }
             (
                 Value::Weights { default, devices },
                 Value::Weights { default: held_default, devices: held_devices },
             ) => {
-                let fits = |asked: &Hundredths, held: &Hundredths| held.rounds_weight(*asked);
+                let fits = |requested: &Hundredths, held: &Hundredths| held.rounds_weight(*requested);
                 let default_fits = match (default, held_default) {
-                    (Some(asked), Some(held)) => fits(asked, held),
-                    (asked, _) => asked.is_none(),
+                    (Some(requested), Some(held)) => fits(requested, held),
+                    (requested, _) => requested.is_none(),
                 };
                 default_fits
-                    && devices.iter().all(|(device, asked)| {
-                        match (asked, held_devices.get(device).copied().flatten()) {
-                            (Some(asked), Some(held)) => fits(asked, &held),
+                    && devices.iter().all(|(device, requested)| {
+                        match (requested, held_devices.get(device).copied().flatten()) {
+                            (Some(requested), Some(held)) => fits(requested, &held),
                             (None, held) => held.is_none(),
                             (Some(_), None) => false,
                         }
                     })
             }
-            (Value::Rules(asked), Value::Rules(held)) => {
-                asked.iter().all(|rule| held.iter().any(|held| held.covers(rule)))
+            (Value::Rules(requested), Value::Rules(held)) => {
+                requested.iter().all(|rule| held.iter().any(|held| held.covers(rule)))
             }
-            (Value::Keyed(asked), Value::Keyed(held)) => asked.iter().all(|(name, keys)| {
+            (Value::Keyed(requested), Value::Keyed(held)) => requested.iter().all(|(name, keys)| {
                 let of = held.get(name);
                 keys.iter().all(|(key, value)| of.and_then(|held| held.get(key)) == Some(value))
             }),
-            (asked, held) => asked == held,
+            (requested, held) => requested == held,
         }
     }
 }
 
 /// Is one the other, rounded as a kernel rounds?
 trait Rounds {
-    fn rounds(&self, asked: Self) -> bool;
+    fn rounds(&self, requested: Self) -> bool;
 }
 
 impl Rounds for Bytes {
     /// Down to a page of 4, 16 or 64 KiB.
-    fn rounds(&self, asked: Bytes) -> bool {
-        *self == asked || [4096u64, 16_384, 65_536].iter().any(|page| self.0 == asked.0 / page * page)
+    fn rounds(&self, requested: Bytes) -> bool {
+        *self == requested || [4096u64, 16_384, 65_536].iter().any(|page| self.0 == requested.0 / page * page)
     }
 }
 
 impl Hundredths {
     /// Would the grain of one version's weights (whole weights from 1, or shares of 1024, 500 or 100 for 100) make
-    /// `asked` this?
-    fn rounds_weight(self, asked: Hundredths) -> bool {
-        let grain = |scale| Hundredths::from_scale(asked.to_scale(scale).max(1), scale);
-        self == asked || [100, 500, 1024].iter().any(|&scale| self == grain(scale))
+    /// `requested` this?
+    fn rounds_weight(self, requested: Hundredths) -> bool {
+        let grain = |scale| Hundredths::from_scale(requested.to_scale(scale).max(1), scale);
+        self == requested || [100, 500, 1024].iter().any(|&scale| self == grain(scale))
     }
 
     /// On a scale where 100 is `scale`, rounded.

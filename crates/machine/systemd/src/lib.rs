@@ -1,4 +1,4 @@
-//! The delegated unit that our groups live below on a systemd host, asked for over D-Bus; and which unit a group
+//! The delegated unit that our groups live below on a systemd host, requested over D-Bus; and which unit a group
 //! of systemd's belongs to. Never writes into systemd's tree and never changes anybody else's unit.
 //!
 //! The unit is a oneshot service that stays active after its program (`true`) has ended, so it needs no process:

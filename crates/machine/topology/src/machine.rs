@@ -225,7 +225,7 @@ pub enum NumactlStyle {
     Narrow,
 }
 
-/// A package (socket), as asked from [`Machine::packages`].
+/// A package (socket), as requested from [`Machine::packages`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Package {
     /// The kernel's `physical_package_id`.
@@ -234,7 +234,7 @@ pub struct Package {
     pub cpus: CpuSet,
 }
 
-/// A physical core, as asked from [`Machine::cores`].
+/// A physical core, as requested from [`Machine::cores`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Core {
     /// The kernel's `core_id`; not unique beyond one package.

@@ -159,7 +159,7 @@ impl<F: Files> Sampler<F> {
         Ok(&self.sample)
     }
 
-    /// After how many samples the slow figures of a group are read again: what was asked for, or more with many groups.
+    /// After how many samples the slow figures of a group are read again: what was requested, or more with many groups.
     pub fn slow_every(&self) -> u64 {
         slow_every(self.options.slow_every, self.rows.len())
     }
@@ -288,7 +288,7 @@ impl<F: Files> Sampler<F> {
     }
 }
 
-/// Of so many groups: what was asked for, or more.
-pub(crate) fn slow_every(asked: u64, groups: usize) -> u64 {
-    asked.max(1).max(groups.div_ceil(SLOW_AT_ONCE) as u64)
+/// Of so many groups: what was requested, or more.
+pub(crate) fn slow_every(requested: u64, groups: usize) -> u64 {
+    requested.max(1).max(groups.div_ceil(SLOW_AT_ONCE) as u64)
 }

@@ -20,7 +20,7 @@ pub(crate) fn refill(
     for _ in 0..MAX_PASSES {
         left.clear();
         for (file, text) in files {
-            if performer.content(place, file).is_some_and(|held| held != *text) {
+            if performer.content(place, file).is_some_and(|actual| actual != *text) {
                 left.extend(write_back(performer, journal, step, entry, (place, file, text)).err());
             }
         }
@@ -51,11 +51,11 @@ fn write_back(
         // a new group has no line yet: each is written as it was read
         before.lines().map(write).collect()
     } else {
-        let held = performer.content(place, file).unwrap_or_default();
+        let actual = performer.content(place, file).unwrap_or_default();
         let act = if file == DEVICES_V1 {
             Act::Write { place: place.clone(), file: "devices.deny".to_owned(), text: "a".to_owned() }
         } else {
-            write(&held)
+            write(&actual)
         };
         let before = Before::Files(vec![(file.to_owned(), before.to_owned())]);
         inverse::inverse(&Entry { act, before, ..entry.clone() }, &[]).acts

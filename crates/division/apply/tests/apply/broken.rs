@@ -1,5 +1,5 @@
 //! Applies that are broken off on the machine's own kernel: each change refused, the process killed before and after
-//! each change, at any moment, and while it puts back. Everything ends as it was or as it was asked for, and the history
+//! each change, at any moment, and while it puts back. Everything ends as it was or as it was requested, and the history
 //! says which; groups that the layout does not name keep every byte.
 
 use std::{path::Path, process::Stdio, time::Duration};
@@ -80,7 +80,7 @@ struct Stage {
     groups: Groups,
     scenario: &'static Scenario,
     before: Picture,
-    asked: Picture,
+    requested: Picture,
     /// How many steps and changes it takes.
     steps: usize,
     changes: usize,
@@ -96,9 +96,9 @@ impl Stage {
         let lock = state.lock(Duration::ZERO).unwrap();
         let (changes, done) = apply(&lock, scenario, &groups.prefix, &[]);
         let steps = done.expect("without a fault it works").steps;
-        let stage = Stage { asked: groups.picture(), groups, scenario, before, steps, changes };
-        assert!(stage.asked != stage.before);
-        stage.bystanders_are_untouched(&stage.asked, "an apply");
+        let stage = Stage { requested: groups.picture(), groups, scenario, before, steps, changes };
+        assert!(stage.requested != stage.before);
+        stage.bystanders_are_untouched(&stage.requested, "an apply");
         stage.undo(&lock);
         eprintln!("{}: {steps} steps, {changes} changes", scenario.name);
         stage
@@ -137,7 +137,7 @@ impl Stage {
             assert_eq!(end.error.is_some(), end.ending != Ending::Done, "{what}: the history says why");
             end.ending
         });
-        let expected = if ending == Some(Ending::Done) { &self.asked } else { &self.before };
+        let expected = if ending == Some(Ending::Done) { &self.requested } else { &self.before };
         let wrong = differences(expected, &now);
         assert!(wrong.is_empty(), "after {what} the history says {ending:?}, but: {wrong:#?}");
         if ending == Some(Ending::Done) {
@@ -173,7 +173,7 @@ impl Stage {
 
 fn each_change_refused(scenario: &'static Scenario) {
     let stage = Stage::new(scenario);
-    let mut as_asked = 0;
+    let mut as_requested = 0;
     for position in 0..stage.changes {
         let errno = ERRNOS[position % ERRNOS.len()];
         let directory = tempfile::tempdir().unwrap();
@@ -184,12 +184,12 @@ fn each_change_refused(scenario: &'static Scenario) {
         match (&result, stage.judge(&lock, &what)) {
             (Err(Failure::RolledBack { left, .. }), Some(Ending::RolledBack)) => assert!(left.is_empty()),
             // what a user may not do, root then does itself
-            (Ok(_), Some(Ending::Done)) if errno == Errno::PERM => as_asked += 1,
+            (Ok(_), Some(Ending::Done)) if errno == Errno::PERM => as_requested += 1,
             (_, ending) => panic!("{what}: {result:?}, and the history says {ending:?}"),
         }
     }
     eprintln!(
-        "{}: each of {} changes refused once: {as_asked} times as asked, else as before",
+        "{}: each of {} changes refused once: {as_requested} times as asked, else as before",
         scenario.name, stage.changes
     );
 }

@@ -275,7 +275,10 @@ pub fn old_generations_go_but_for_those_that_undo_needs() {
     let mut expected: Vec<u32> = (last - 99..=last).collect();
     expected.insert(0, 1); // in effect all the time
     assert_eq!(kept, expected);
-    assert!(matches!(undo(&lock, to, Some(5), &meta("gone")), Err(Failure::NoGeneration { asked: 5, .. })));
+    assert!(matches!(
+        undo(&lock, to, Some(5), &meta("gone")),
+        Err(Failure::NoGeneration { requested: 5, .. })
+    ));
     // the state after an apply that is undone, but still known
     undo(&lock, to, Some(last - 1), &meta("again")).unwrap();
     let shares = fake.read(host.hierarchy_of(Cpu).unwrap(), "old", "cpu.shares").unwrap();

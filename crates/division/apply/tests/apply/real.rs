@@ -247,8 +247,8 @@ pub fn status_tells_what_somebody_changed() {
     assert!(before.len() == 1 && before[0].drift.is_empty() && before[0].memory.is_some(), "{before:?}");
     groups.write(Cpu, "old", "cpu.shares", "900");
     let after = status(&state, to).unwrap();
-    let [Drift::Changed { asked, held, .. }] = &after[0].drift[..] else { panic!("{after:?}") };
-    assert_eq!((asked.as_str(), held.as_deref()), ("700", Some("900")));
+    let [Drift::Changed { requested, actual, .. }] = &after[0].drift[..] else { panic!("{after:?}") };
+    assert_eq!((requested.as_str(), actual.as_deref()), ("700", Some("900")));
     // a plan that was made before that is refused, and nothing is changed
     let stale = Maker::new(&host).write(Cpu, &old, "cpu.shares", "1000").plan();
     groups.write(Cpu, "old", "cpu.shares", "901");

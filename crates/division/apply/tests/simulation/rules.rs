@@ -146,12 +146,12 @@ pub fn wrong_words(
             let real = fake.read(at, group, file).ok();
             let real = real.as_deref().map(|text| text.trim_end_matches('\n'));
             let is_line = |text: &str| real.is_some_and(|real| real.lines().any(|line| line == text));
-            let held = setting.held.as_deref();
-            if held != real && !held.is_some_and(is_line) {
+            let actual = setting.actual.as_deref();
+            if actual != real && !actual.is_some_and(is_line) {
                 wrong.push(format!(
-                    "{} holds {real:?}, status says {held:?} (asked for {})",
+                    "{} holds {real:?}, status says {actual:?} (asked for {})",
                     setting.file.display(),
-                    setting.asked
+                    setting.requested
                 ));
             }
         }

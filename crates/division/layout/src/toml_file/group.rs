@@ -58,7 +58,7 @@ impl Reader<'_> {
                 _ => self.demand(key, value, &place, keys::GROUP, &mut body),
             }
         }
-        // a table that only leads to groups below was not asked for itself
+        // a table that only leads to groups below was not requested itself
         if !only_leads_below(table) {
             let origin = self.origin(key);
             into.push(Group { name: name.clone(), demands: body.finish(), matches, origin });

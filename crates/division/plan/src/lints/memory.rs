@@ -14,12 +14,12 @@ pub(super) fn below_usage(looked: &Looked<'_>, lints: &mut Vec<Lint>) {
             Version::V1 => "memory.usage_in_bytes",
             Version::V2 => "memory.current",
         };
-        let held = match valued.held {
-            Some(Value::Bytes(held)) => held,
+        let actual = match valued.actual {
+            Some(Value::Bytes(actual)) => actual,
             _ => Limit::Max,
         };
         let used = looked.observed.file(&valued.place, file).and_then(|text| text.trim().parse().ok());
-        let Some(used) = used.filter(|used| *used > limit.0 && held > Limit::At(limit)).map(Bytes) else {
+        let Some(used) = used.filter(|used| *used > limit.0 && actual > Limit::At(limit)).map(Bytes) else {
             continue;
         };
         let happens = match valued.place.version {

@@ -15,8 +15,8 @@ const LEAST: f64 = 0.02;
 
 /// Real-time budgets too small to be of use.
 pub(super) fn real_time(looked: &Looked<'_>, lints: &mut Vec<Lint>) {
-    let asked = looked.values.iter().filter(|valued| valued.found.setting.name.starts_with("cpu.rt_"));
-    for (valued, share) in budgets::real_time_shares(asked, looked.observed) {
+    let requested = looked.values.iter().filter(|valued| valued.found.setting.name.starts_with("cpu.rt_"));
+    for (valued, share) in budgets::real_time_shares(requested, looked.observed) {
         if share <= 0.0 || share >= LEAST {
             continue;
         }

@@ -1,11 +1,11 @@
-//! One attempt at settling a scope: what is named goes first, then what is asked for whole (nodes), then numbers (in
+//! One attempt at settling a scope: what is named goes first, then what is requested whole (nodes), then numbers (in
 //! `numbers`), and last those who take what others leave. Never decides who must let go of what he has.
 
 use units::{CpuSet, NodeSet};
 
 use super::{
     choose::choose,
-    claim::{Amount, Asked, Claim},
+    claim::{Amount, Claim, Requested},
     cost::Wish,
     explain,
     field::{Field, Load},
@@ -108,9 +108,9 @@ impl<'s> Attempt<'s> {
 
     /// CPUs given by number.
     fn named(&mut self) {
-        let these = self.scope.select(|claim| matches!(claim.ask, Asked::These(_)));
+        let these = self.scope.select(|claim| matches!(claim.ask, Requested::These(_)));
         let set = |index: &usize| match &self.scope.claims[*index].ask {
-            Asked::These(cpus) => cpus.clone(),
+            Requested::These(cpus) => cpus.clone(),
             _ => CpuSet::new(),
         };
         let named: Vec<(usize, CpuSet)> = these.iter().map(|index| (*index, set(index))).collect();
@@ -137,14 +137,15 @@ impl<'s> Attempt<'s> {
 
     /// Whole nodes for one group alone.
     fn nodes_apart(&mut self) {
-        for index in self.scope.select(|claim| claim.apart && matches!(claim.ask, Asked::Rest(Some(_)))) {
-            let Asked::Rest(nodes) = &self.claim(index).ask else { continue };
+        for index in self.scope.select(|claim| claim.apart && matches!(claim.ask, Requested::Rest(Some(_)))) {
+            let Requested::Rest(nodes) = &self.claim(index).ask else { continue };
             let all = self.within(nodes);
-            let others =
-                self.scope.select(|claim| matches!(claim.ask, Asked::These(_) | Asked::Rest(Some(_))));
+            let others = self
+                .scope
+                .select(|claim| matches!(claim.ask, Requested::These(_) | Requested::Rest(Some(_))));
             let rivals = others.into_iter().filter_map(|other| {
                 let claim = self.claim(other);
-                let yields = claim.apart && matches!(claim.ask, Asked::These(_));
+                let yields = claim.apart && matches!(claim.ask, Requested::These(_));
                 let theirs = self.done.sets[other].as_ref().filter(|_| other != index && !yields)?;
                 (!theirs.is_disjoint(&all)).then(|| (claim, theirs.intersection(&all)))
             });
@@ -163,8 +164,10 @@ impl<'s> Attempt<'s> {
 
     /// Whatever is there: of those who take what others leave.
     fn rest(&mut self, apart: bool) {
-        for index in self.scope.select(|claim| claim.apart == apart && matches!(claim.ask, Asked::Rest(_))) {
-            let Asked::Rest(nodes) = &self.claim(index).ask else { continue };
+        for index in
+            self.scope.select(|claim| claim.apart == apart && matches!(claim.ask, Requested::Rest(_)))
+        {
+            let Requested::Rest(nodes) = &self.claim(index).ask else { continue };
             if apart && nodes.is_some() {
                 continue; // had its turn
             }
@@ -197,7 +200,7 @@ impl<'s> Attempt<'s> {
         };
         let mut kept = some(self.keep.saturating_sub(open.len()), left);
         for claim in self.scope.claims.iter().filter(|claim| !claim.apart) {
-            let Asked::Rest(nodes) = &claim.ask else { continue };
+            let Requested::Rest(nodes) = &claim.ask else { continue };
             let within = self.within(nodes);
             if within.is_disjoint(&open.union(&kept)) {
                 kept = kept.union(&some(1, &within.intersection(left)));

@@ -16,7 +16,7 @@ pub(crate) struct Claim {
     pub origin: Origin,
     /// May no other group of the scope have one of its CPUs?
     pub apart: bool,
-    pub ask: Asked,
+    pub ask: Requested,
     /// What the kernel holds now.
     pub held: CpuSet,
     /// Memory that it may or shall have, in bytes.
@@ -25,7 +25,7 @@ pub(crate) struct Claim {
 
 /// What is asked.
 #[derive(Debug, Clone)]
-pub(crate) enum Asked {
+pub(crate) enum Requested {
     /// These very CPUs.
     These(CpuSet),
     /// Whatever is there of these nodes, or of all.
@@ -150,12 +150,12 @@ impl Claim {
             must: named.clone(),
         };
         let ask = match demand(branch) {
-            Some(CpuDemand::These(cpus)) => Asked::These(cpus.clone()),
-            Some(CpuDemand::OfNodes(nodes)) => Asked::Rest(Some(nodes.clone())),
-            Some(CpuDemand::All) => Asked::Rest(None),
+            Some(CpuDemand::These(cpus)) => Requested::These(cpus.clone()),
+            Some(CpuDemand::OfNodes(nodes)) => Requested::Rest(Some(nodes.clone())),
+            Some(CpuDemand::All) => Requested::Rest(None),
             Some(CpuDemand::Like(name)) => match tree.find(name) {
-                Some(other) => Asked::Like(other),
-                None => Asked::Rest(None),
+                Some(other) => Requested::Like(other),
+                None => Requested::Rest(None),
             },
             Some(CpuDemand::Some(spec)) => {
                 let (min, max) = numbers.bounds(spec.amount);
@@ -164,12 +164,12 @@ impl Claim {
                     CpuAmount::Between { .. } => (min.max(needed).max(named.len()).min(max), max),
                     _ => (min, max),
                 };
-                Asked::Some(amount(spec, whole_cores(spec, (min, max), land)))
+                Requested::Some(amount(spec, whole_cores(spec, (min, max), land)))
             }
             // a parent without a wish of its own, for the sake of an exclusive group below it
             None => {
                 let least = needed.max(named.len()).max(1);
-                Asked::Some(amount(&of_children(tree, index), (least, least)))
+                Requested::Some(amount(&of_children(tree, index), (least, least)))
             }
         };
         Claim {
@@ -188,17 +188,19 @@ impl Claim {
         let own = if self.apart { " of its own" } else { "" };
         let nodes = |nodes: &NodeSet| format!("{} {nodes}", if nodes.len() == 1 { "node" } else { "nodes" });
         match &self.ask {
-            Asked::These(cpus) => format!("the CPUs {cpus}{}", if self.apart { " for itself" } else { "" }),
-            Asked::Rest(Some(of)) => {
+            Requested::These(cpus) => {
+                format!("the CPUs {cpus}{}", if self.apart { " for itself" } else { "" })
+            }
+            Requested::Rest(Some(of)) => {
                 format!("the CPUs of {}{}", nodes(of), if self.apart { " for itself" } else { "" })
             }
-            Asked::Rest(None) => format!("all CPUs{}", if self.apart { " for itself" } else { "" }),
-            Asked::Some(amount) => {
+            Requested::Rest(None) => format!("all CPUs{}", if self.apart { " for itself" } else { "" }),
+            Requested::Some(amount) => {
                 let least = if amount.max > amount.min { "at least " } else { "" };
                 let of = amount.nodes.as_ref().map_or(String::new(), |of| format!(" of {}", nodes(of)));
                 format!("{least}{}{own}{of}", cpus(amount.min))
             }
-            Asked::Like(_) => "the CPUs of another group".to_owned(),
+            Requested::Like(_) => "the CPUs of another group".to_owned(),
         }
     }
 }
@@ -253,7 +255,7 @@ fn of_children(tree: &Tree<'_>, index: usize) -> CpuSpec {
     }
 }
 
-/// Where a branch was asked for; of a part of a name, where the first group below it was.
+/// Where a branch was requested; of a part of a name, where the first group below it was.
 fn origin(tree: &Tree<'_>, index: usize) -> Origin {
     let below = (index..tree.branches.len()).find(|other| {
         tree.branches[*other].group.is_some()

@@ -3,7 +3,7 @@
 use units::CpuSet;
 
 use super::{
-    claim::{Asked, cpus},
+    claim::{Requested, cpus},
     landscape::Landscape,
 };
 use crate::tree::Tree;
@@ -14,18 +14,18 @@ pub(crate) fn why(
     tree: &Tree<'_>,
     index: usize,
     set: Option<&CpuSet>,
-    asked: Option<&Asked>,
+    requested: Option<&Requested>,
 ) -> String {
     let branch = &tree.branches[index];
     let Some(set) = set else { return "the layout says nothing of its CPUs".to_owned() };
-    let own = match asked {
+    let own = match requested {
         None if branch.group.is_some() => {
             "asks for no CPUs: what its parent has and nobody has for himself".to_owned()
         }
         None => "for the groups in it: what its parent has and nobody has for himself".to_owned(),
-        Some(Asked::These(_)) => "as given".to_owned(),
-        Some(Asked::Rest(None)) => format!("all {} that are there for it", cpus(set.len())),
-        Some(Asked::Rest(Some(nodes))) => {
+        Some(Requested::These(_)) => "as given".to_owned(),
+        Some(Requested::Rest(None)) => format!("all {} that are there for it", cpus(set.len())),
+        Some(Requested::Rest(Some(nodes))) => {
             let missing = land.cpus_of(nodes).difference(set);
             let less = if missing.is_empty() {
                 String::new()
@@ -34,11 +34,13 @@ pub(crate) fn why(
             };
             format!("all CPUs of node {nodes}{less}")
         }
-        Some(Asked::Like(other)) => format!("the same as '{}'", tree.branches[*other].name),
-        Some(Asked::Some(_)) if branch.group.is_none_or(|group| group.demands.cpus.is_none()) => {
+        Some(Requested::Like(other)) => format!("the same as '{}'", tree.branches[*other].name),
+        Some(Requested::Some(_)) if branch.group.is_none_or(|group| group.demands.cpus.is_none()) => {
             format!("{} for the groups in it", cpus(set.len()))
         }
-        Some(Asked::Some(_)) => format!("{}{}{}", cpus(set.len()), on_nodes(land, set), in_cores(land, set)),
+        Some(Requested::Some(_)) => {
+            format!("{}{}{}", cpus(set.len()), on_nodes(land, set), in_cores(land, set))
+        }
     };
     match () {
         () if branch.cpus.is_empty() || branch.cpus == *set => own,

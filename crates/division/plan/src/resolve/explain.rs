@@ -3,7 +3,7 @@
 use units::{CpuSet, NodeSet};
 
 use super::{
-    claim::{Amount, Asked, Claim, cpus},
+    claim::{Amount, Claim, Requested, cpus},
     scope::Scope,
 };
 use crate::{Against, Problem};
@@ -70,7 +70,7 @@ pub(crate) fn overlap(claim: &Claim, rivals: &[(&Claim, CpuSet)]) -> Problem {
 /// A group that takes what others leave, and they leave nothing.
 pub(crate) fn nothing_left(scope: &Scope<'_>, claim: &Claim, sets: &[Option<CpuSet>]) -> Problem {
     let region = match &claim.ask {
-        Asked::Rest(Some(nodes)) => scope.land.cpus_of(nodes),
+        Requested::Rest(Some(nodes)) => scope.land.cpus_of(nodes),
         _ => scope.whole.clone(),
     };
     let message = match region.is_empty() {
@@ -84,7 +84,7 @@ pub(crate) fn nothing_left(scope: &Scope<'_>, claim: &Claim, sets: &[Option<CpuS
     unsatisfied(claim, message, holders(scope, claim, &region, sets), 1, hint)
 }
 
-/// Where CPUs can be asked for.
+/// Where CPUs can be requested.
 fn nodes_there(scope: &Scope<'_>) -> String {
     let in_scope = |node: &&super::landscape::Ground| !node.cpus.is_disjoint(scope.whole);
     let nodes = scope.land.nodes.iter().filter(in_scope).filter_map(|node| node.id);
@@ -127,13 +127,13 @@ pub(crate) fn too_many(scope: &Scope<'_>, missing: usize, sets: &[Option<CpuSet>
         .zip(sets)
         .filter(|(claim, _)| claim.apart)
         .filter_map(|(claim, set)| match (&claim.ask, set) {
-            (Asked::Some(amount), _) => Some((claim, amount.min)),
+            (Requested::Some(amount), _) => Some((claim, amount.min)),
             (_, Some(set)) => Some((claim, set.len())),
             _ => None,
         })
         .collect();
     let shared = scope.claims.iter().filter(|claim| !claim.apart).filter_map(|claim| match &claim.ask {
-        Asked::Some(amount) => Some((claim, amount.min)),
+        Requested::Some(amount) => Some((claim, amount.min)),
         _ => None,
     });
     let most_shared = shared.max_by_key(|(_, count)| *count);
@@ -194,8 +194,8 @@ pub(crate) fn short(
     let left = if in_cores { whole } else { free.len() };
     let what = if in_cores { " in whole cores" } else { "" };
     let message = if lacking.is_empty() {
-        let (asked, region) = (claim.words(), region.len());
-        format!("group '{}' asks for {asked}{what}; {left} of {region} are left", claim.name)
+        let (requested, region) = (claim.words(), region.len());
+        format!("group '{}' asks for {requested}{what}; {left} of {region} are left", claim.name)
     } else {
         format!("group '{}' must have the CPUs {lacking} for the groups in it, but can't", claim.name)
     };

@@ -30,7 +30,7 @@ use crate::{
     Lint, LintKind, Observed, Problem, SeenGroup, SeenHierarchy,
     tree::{self, Branch, Tree},
 };
-use claim::{Amount, Asked, Claim, Numbers, is_apart, is_scope};
+use claim::{Amount, Claim, Numbers, Requested, is_apart, is_scope};
 use scope::{Elsewhere, Scope, Ties};
 
 /// What every branch of the tree gets, in the tree's order.
@@ -78,7 +78,7 @@ pub(crate) fn resolve(
         cpus: vec![None; tree.branches.len()],
         like: Vec::new(),
         like_of: vec![None; tree.branches.len()],
-        asked: vec![None; tree.branches.len()],
+        requested: vec![None; tree.branches.len()],
     };
     resolution.scopes(problems);
     if problems.is_empty() {
@@ -96,7 +96,7 @@ pub(crate) fn resolve(
             tree,
             index,
             resolution.cpus[index].as_ref(),
-            resolution.asked[index].as_ref(),
+            resolution.requested[index].as_ref(),
         ),
     });
     let sets = sets.collect();
@@ -155,7 +155,7 @@ struct Resolution<'r, 'd> {
     like: Vec<(usize, usize)>,
     /// By branch, the one it is like, so far as that was asked.
     like_of: Vec<Option<usize>>,
-    asked: Vec<Option<Asked>>,
+    requested: Vec<Option<Requested>>,
 }
 
 impl Resolution<'_, '_> {
@@ -215,12 +215,12 @@ impl Resolution<'_, '_> {
         let settled = scope.settle();
         problems.extend(settled.problems);
         for (claim, set) in claims.into_iter().zip(settled.sets) {
-            if let Asked::Like(other) = claim.ask {
+            if let Requested::Like(other) = claim.ask {
                 self.like.push((claim.branch, other));
                 self.like_of[claim.branch] = Some(other);
             }
             self.cpus[claim.branch] = set;
-            self.asked[claim.branch] = Some(claim.ask);
+            self.requested[claim.branch] = Some(claim.ask);
         }
     }
 
@@ -380,8 +380,8 @@ impl Resolution<'_, '_> {
     /// Wishes to be near to something that is nowhere.
     fn unheard(&self, lints: &mut Vec<Lint>) {
         let resolved = |branch: usize| self.cpus[branch].clone();
-        for (index, asked) in self.asked.iter().enumerate() {
-            let Some(Asked::Some(amount)) = asked else { continue };
+        for (index, requested) in self.requested.iter().enumerate() {
+            let Some(Requested::Some(amount)) = requested else { continue };
             for near in amount.near.iter().filter(|near| self.distances(near, &resolved).is_none()) {
                 let what = match near {
                     Near::Node(number) => format!("node {number}, which this machine does not have"),

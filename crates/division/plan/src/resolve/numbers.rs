@@ -10,7 +10,7 @@ use units::CpuSet;
 use super::{
     attempt::Attempt,
     choose::choose,
-    claim::{Amount, Asked},
+    claim::{Amount, Requested},
     cost::{Wish, distance_cost, is_nearest},
     explain,
     field::Field,
@@ -70,7 +70,8 @@ impl<'s> Attempt<'s> {
             numbers.into_iter().partition(|(index, _)| self.claim(*index).apart);
         let free = self.pool.difference(&self.ledger.apart).difference(&self.ledger.shared).len();
         let most_shared = shared.iter().map(|(_, amount)| amount.min).max().unwrap_or(0);
-        let rests = self.scope.claims.iter().any(|claim| !claim.apart && matches!(claim.ask, Asked::Rest(_)));
+        let rests =
+            self.scope.claims.iter().any(|claim| !claim.apart && matches!(claim.ask, Requested::Rest(_)));
         self.keep = most_shared.max(usize::from(rests)).max(self.scope.keep);
         let keep = self.keep.saturating_sub(self.ledger.shared.len());
         let least: usize = apart.iter().map(|(_, amount)| amount.min).sum();
@@ -101,7 +102,7 @@ impl<'s> Attempt<'s> {
 
     /// Does somebody take all that is left for himself?
     fn greedy(&self) -> Option<usize> {
-        self.scope.claims.iter().position(|claim| claim.apart && matches!(claim.ask, Asked::Rest(None)))
+        self.scope.claims.iter().position(|claim| claim.apart && matches!(claim.ask, Requested::Rest(None)))
     }
 
     /// One CPU for who takes all that is left for himself, so that sharers leave some: one that it has, if it can be.
@@ -200,9 +201,9 @@ impl<'s> Attempt<'s> {
     /// they need them.
     fn earmark(&mut self) {
         let least = |index: usize| match &self.claim(index).ask {
-            Asked::Some(amount) => Some((amount.min, &amount.nodes, amount.smt, self.must(amount))),
-            Asked::Rest(nodes) => Some((1, nodes, None, CpuSet::new())),
-            Asked::These(_) | Asked::Like(_) => None,
+            Requested::Some(amount) => Some((amount.min, &amount.nodes, amount.smt, self.must(amount))),
+            Requested::Rest(nodes) => Some((1, nodes, None, CpuSet::new())),
+            Requested::These(_) | Requested::Like(_) => None,
         };
         let shared = self.scope.select(|claim| !claim.apart);
         let mut shared: Vec<_> = shared.into_iter().filter_map(least).collect();

@@ -21,12 +21,12 @@ pub(crate) fn choose(
     named: &CpuSet,
     problems: &mut Vec<Problem>,
 ) -> CpuSet {
-    let Some(asked) = &desired.reserve.cpus else { return CpuSet::new() };
+    let Some(requested) = &desired.reserve.cpus else { return CpuSet::new() };
     let mut wrong = |message: String, missing: usize, hint: &str| {
-        let (origin, hint) = (asked.origin.clone(), hint.to_owned());
+        let (origin, hint) = (requested.origin.clone(), hint.to_owned());
         problems.push(Problem::Unsatisfied { message, origin, against: Vec::new(), missing, hint });
     };
-    match &asked.value {
+    match &requested.value {
         CpuDemand::These(these) => {
             let lacking = these.difference(top);
             if !lacking.is_empty() {

@@ -7,7 +7,7 @@ use layout::Near;
 use units::{CpuSet, NodeSet};
 
 use super::{
-    claim::{Amount, Asked, Claim},
+    claim::{Amount, Claim, Requested},
     landscape::Landscape,
 };
 use crate::Problem;
@@ -50,7 +50,7 @@ impl Ties {
         let names = claims.iter().enumerate().map(|(index, claim)| (claim.name.as_str(), index));
         let by_name: HashMap<&str, usize> = names.collect();
         let leans_on = claims.iter().map(|claim| match &claim.ask {
-            Asked::Some(amount) => amount
+            Requested::Some(amount) => amount
                 .near
                 .iter()
                 .filter_map(|near| match near {
@@ -97,7 +97,7 @@ impl Scope<'_> {
 
     pub(super) fn amount(&self, index: usize) -> Option<&Amount> {
         match &self.claims[index].ask {
-            Asked::Some(amount) => Some(amount),
+            Requested::Some(amount) => Some(amount),
             _ => None,
         }
     }

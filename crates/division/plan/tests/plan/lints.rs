@@ -416,7 +416,7 @@ fn mistakes() -> Vec<Case> {
 fn others() -> Vec<Case> {
     const HIGH: &str = "[groups.db]\nmemory.high = \"1G\"\n[groups.web]\nmemory.high = \"2G\"\n";
     vec![
-        // once for each setting, where it is first asked for
+        // once for each setting, where it is first requested
         Case {
             kind: LintKind::Approximate,
             warned: Scene { layout: HIGH, ..V1 },

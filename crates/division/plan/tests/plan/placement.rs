@@ -64,10 +64,10 @@ fn a_sharer_more_does_not_make_a_spread_group_move() {
 #[test]
 fn who_has_what_he_asks_for_keeps_it_though_another_place_would_do_as_well() {
     let held = [exclusive("a", "\"2-3\""), exclusive("b", "\"5,7\""), counted("c", "\"6\"")].concat();
-    let asked = [exclusive("a", "2"), exclusive("b", "2"), counted("c", "1")].concat();
+    let requested = [exclusive("a", "2"), exclusive("b", "2"), counted("c", "1")].concat();
     for (group, expected) in [("a", "2-3"), ("b", "5,7"), ("c", "6")] {
         let world = World::new(Kind::V2, machine(2, 1, 4, 1));
-        assert_eq!(before_and_after(&world, &held, &asked, group).1, expected);
+        assert_eq!(before_and_after(&world, &held, &requested, group).1, expected);
     }
 }
 
@@ -75,11 +75,11 @@ fn who_has_what_he_asks_for_keeps_it_though_another_place_would_do_as_well() {
 fn one_group_yields_where_one_is_enough() {
     // node 0 is full; two of its CPUs are wanted, which one group can give, or two
     let held = [exclusive("a", "\"0\""), exclusive("b", "\"1-2\""), exclusive("c", "\"3\"")].concat();
-    let asked = [exclusive("a", "1"), exclusive("b", "2"), exclusive("c", "1")].concat();
-    let asked = format!("{asked}{}", exclusive("new", "{ count = 2, node = 0 }"));
+    let requested = [exclusive("a", "1"), exclusive("b", "2"), exclusive("c", "1")].concat();
+    let requested = format!("{requested}{}", exclusive("new", "{ count = 2, node = 0 }"));
     let world = World::new(Kind::V2, machine(2, 1, 4, 1));
     world.apply(&held);
-    let after = cpus(&world.apply(&asked));
+    let after = cpus(&world.apply(&requested));
     assert_eq!((after["a"].as_str(), after["c"].as_str(), after["new"].as_str()), ("0", "3", "1-2"));
     assert_eq!(after["b"], "4-5");
 }
@@ -87,7 +87,7 @@ fn one_group_yields_where_one_is_enough() {
 #[test]
 fn who_is_bound_to_a_node_stays_and_who_is_not_yields() {
     let held = [exclusive("bound", "\"0-1\""), exclusive("free", "\"2-3\"")].concat();
-    let asked = [
+    let requested = [
         exclusive("bound", "{ count = 2, node = 0 }"),
         exclusive("free", "2"),
         exclusive("new", "{ count = 2, node = 0 }"),
@@ -95,7 +95,7 @@ fn who_is_bound_to_a_node_stays_and_who_is_not_yields() {
     .concat();
     let world = World::new(Kind::V2, machine(2, 1, 4, 1));
     world.apply(&held);
-    let after = cpus(&world.apply(&asked));
+    let after = cpus(&world.apply(&requested));
     assert_eq!(
         (after["bound"].as_str(), after["new"].as_str(), after["free"].as_str()),
         ("0-1", "2-3", "4-5")
@@ -106,7 +106,7 @@ fn who_is_bound_to_a_node_stays_and_who_is_not_yields() {
 fn a_chain_of_groups_yields_where_nothing_else_helps() {
     // `new` must be on node 0, so `a` goes to node 1, so `b` goes to node 2
     let held = [exclusive("a", "\"0-1\""), exclusive("b", "\"2-3\"")].concat();
-    let asked = [
+    let requested = [
         exclusive("a", "{ count = 2, node = \"0-1\" }"),
         exclusive("b", "2"),
         exclusive("new", "{ count = 2, node = 0 }"),
@@ -114,32 +114,33 @@ fn a_chain_of_groups_yields_where_nothing_else_helps() {
     .concat();
     let world = World::new(Kind::V2, machine(4, 1, 2, 1));
     world.apply(&held);
-    let after = cpus(&world.apply(&asked));
+    let after = cpus(&world.apply(&requested));
     assert_eq!((after["new"].as_str(), after["a"].as_str(), after["b"].as_str()), ("0-1", "2-3", "4-5"));
 }
 
 #[test]
 fn a_group_over_two_nodes_moves_when_one_has_room_for_it() {
     let held = [exclusive("a", "\"0,4\""), exclusive("b", "\"1-3\"")].concat();
-    let asked = [exclusive("a", "2"), exclusive("b", "3")].concat();
+    let requested = [exclusive("a", "2"), exclusive("b", "3")].concat();
     let world = World::new(Kind::V2, machine(2, 1, 4, 1));
-    let (_, after) = before_and_after(&world, &held, &asked, "a");
+    let (_, after) = before_and_after(&world, &held, &requested, "a");
     assert_eq!(after, "4-5");
 }
 
 #[test]
 fn a_group_that_grows_keeps_what_it_has_and_one_that_shrinks_keeps_some_of_it() {
     let held = [exclusive("a", "\"2-3\""), exclusive("b", "\"4-7\"")].concat();
-    let asked = [exclusive("a", "3"), exclusive("b", "2")].concat();
+    let requested = [exclusive("a", "3"), exclusive("b", "2")].concat();
     let world = World::new(Kind::V2, machine(2, 1, 4, 1));
     world.apply(&held);
-    let after = cpus(&world.apply(&asked));
+    let after = cpus(&world.apply(&requested));
     assert_eq!((after["a"].as_str(), after["b"].as_str()), ("0,2-3", "4-5"));
 }
 
 #[test]
 fn the_same_cpus_whatever_the_version() {
-    let asked = [exclusive("a", "3"), counted("b", "2"), exclusive("c", "{ count = 2, near = \"node:1\" }")];
-    let on = |version| cpus(&plan_on(version, &machine(2, 1, 4, 2), &asked.concat()).unwrap());
+    let requested =
+        [exclusive("a", "3"), counted("b", "2"), exclusive("c", "{ count = 2, near = \"node:1\" }")];
+    let on = |version| cpus(&plan_on(version, &machine(2, 1, 4, 2), &requested.concat()).unwrap());
     assert_eq!(on(Version::V1), on(Version::V2));
 }

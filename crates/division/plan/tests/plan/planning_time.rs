@@ -1,5 +1,5 @@
 //! How long planning takes: 500 groups of two CPUs on a made-up machine of 16 nodes and 1,024 CPUs, when nothing is
-//! there yet, when everything is already as asked, and when a group is added to that. Prints medians of 50 runs each: the
+//! there yet, when everything is already as requested, and when a group is added to that. Prints medians of 50 runs each: the
 //! time that passed, and the time on a CPU (/proc/self/schedstat), which other load on the machine does not add to.
 //! `cargo run --release -p ringfence-plan --example planning_time [GROUPS]`. Only planning is timed, neither reading
 //! the layout nor looking at the (in-memory) kernel.

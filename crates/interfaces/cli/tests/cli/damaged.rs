@@ -85,7 +85,7 @@ struct Count {
 fn record(stage: &mut Stage) {
     let file = stage.desk.path("state/generations/0001.jsonl");
     stage.desk.ends("apply {d}/l.toml {s}", 0);
-    let asked = stage.picture();
+    let requested = stage.picture();
     let bytes = fs::read(&file).unwrap();
     let mut history = stage.desk.ends("history {s}", 0);
     let mut count = Count::default();
@@ -99,7 +99,7 @@ fn record(stage: &mut Stage) {
             count.right += 1;
         } else {
             assert_eq!(code, 1, "{what}");
-            assert_eq!(stage.picture(), asked, "{what}");
+            assert_eq!(stage.picture(), requested, "{what}");
             named(stage, &file, &error, &history);
             count.refused += 1;
         }
@@ -107,7 +107,7 @@ fn record(stage: &mut Stage) {
             fs::remove_dir_all(stage.desk.path("state")).unwrap();
             stage.desk.ends("apply {d}/l.toml {s}", 0);
             history = stage.desk.ends("history {s}", 0);
-            assert_eq!(stage.picture(), asked);
+            assert_eq!(stage.picture(), requested);
         }
     }
     eprintln!("{} bytes: {count:?}", bytes.len());

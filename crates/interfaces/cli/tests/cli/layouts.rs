@@ -99,12 +99,12 @@ fn planned(desk: &mut Desk) {
 
 fn applied(desk: &mut Desk) {
     says(&desk.ends("apply {d}/l.toml {s}", 0), &["generation 1: ", " steps done"]);
-    let held = |line: &str| desk.scene.ok(line).trim().to_owned();
-    assert_eq!(held("get --values {g} pids.max"), "100");
-    assert_eq!(held("get --values {g}/a memory.max"), "64M");
-    assert_eq!(held("get --values {g}/b cpu.weight"), "200");
-    let cpus = held("get --values {g}/a cpuset.cpus");
-    assert!(cpus.parse::<usize>().is_ok() && !held("get --values {g}/a cpuset.mems").is_empty(), "{cpus}");
+    let actual = |line: &str| desk.scene.ok(line).trim().to_owned();
+    assert_eq!(actual("get --values {g} pids.max"), "100");
+    assert_eq!(actual("get --values {g}/a memory.max"), "64M");
+    assert_eq!(actual("get --values {g}/b cpu.weight"), "200");
+    let cpus = actual("get --values {g}/a cpuset.cpus");
+    assert!(cpus.parse::<usize>().is_ok() && !actual("get --values {g}/a cpuset.mems").is_empty(), "{cpus}");
     assert_eq!(desk.ends("apply {d}/l.toml {s}", 0), "nothing to do: the machine is as the layout says\n");
     assert_eq!(desk.ends("plan {d}/l.toml", 0), "nothing to do: the machine is as the layout says\n");
     assert_eq!(desk.generations(), 1);
@@ -191,8 +191,8 @@ fn undone(desk: &mut Desk) {
     desk.scene.ok("create {g}/a --controllers cpu,cpuset,memory,pids");
     desk.scene.ok("set {g} cpuset.mems=0 cpuset.cpus=0 pids.max=50");
     desk.scene.ok("set {g}/a cpu.weight=150 memory.max=128M pids.max=20");
-    let held = |desk: &Desk| (desk.scene.ok("get {g}"), desk.scene.ok("get {g}/a"));
-    let before = held(desk);
+    let actual = |desk: &Desk| (desk.scene.ok("get {g}"), desk.scene.ok("get {g}/a"));
+    let before = actual(desk);
     desk.write(
         "both.toml",
         "
@@ -208,10 +208,10 @@ pids.max = 10
 ",
     );
     desk.ends("apply {d}/both.toml {s}", 0);
-    assert_ne!(held(desk), before);
+    assert_ne!(actual(desk), before);
     assert_eq!(desk.groups().len(), 2);
     desk.ends("undo {s}", 0);
-    assert_eq!(held(desk), before);
+    assert_eq!(actual(desk), before);
     assert_eq!(desk.groups(), [desk.scene.fill("{g}/a")]);
     says(&desk.ends("status {s}", 0), &["nothing of it is in effect"]);
     let (code, _, error) = desk.run("undo {s}");
@@ -224,11 +224,11 @@ fn undone_far(desk: &mut Desk) {
         desk.write(file, &format!("[groups.{{g}}]\npids.max = {max}\n"));
         desk.ends(&format!("apply {{d}}/{file} {{s}}"), 0);
     }
-    let held = |desk: &Desk| desk.scene.ok("get --values {g} pids.max").trim().to_owned();
+    let actual = |desk: &Desk| desk.scene.ok("get --values {g} pids.max").trim().to_owned();
     desk.ends("undo 1 {s}", 0);
-    assert_eq!(held(desk), "10");
+    assert_eq!(actual(desk), "10");
     desk.ends("undo 3 {s}", 0);
-    assert_eq!(held(desk), "30");
+    assert_eq!(actual(desk), "30");
     let (code, _, error) = desk.run("undo 9 {s}");
     assert_eq!(code, 1);
     says(&error, &["there is no generation 9: the last is 5", "hint: ringfence history"]);
@@ -463,7 +463,7 @@ fn failed_as_json(desk: &mut Desk) {
 }
 
 fn interrupted(desk: &mut Desk) {
-    // one that is done before the signal comes is no trial: then more is asked for
+    // one that is done before the signal comes is no trial: then more is requested
     for (round, count) in [400, 1600, 6400].into_iter().enumerate() {
         let group = |index: usize| format!("[groups.\"{{g}}/{index}\"]\npids.max = 10\n");
         desk.write("many.toml", &(0..count).map(group).collect::<String>());
@@ -506,7 +506,7 @@ fn json(desk: &mut Desk) {
     let groups = status["groups"].as_array().unwrap();
     let top = groups.iter().find(|group| group["group"] == desk.scene.group.as_str()).unwrap();
     assert_eq!(top["drift"][0]["drift"], "changed");
-    assert_eq!((&top["drift"][0]["asked"], &top["drift"][0]["held"]), (&"100".into(), &"77".into()));
+    assert_eq!((&top["drift"][0]["requested"], &top["drift"][0]["actual"]), (&"100".into(), &"77".into()));
     let directories = top["directories"].as_array().unwrap();
     assert!(directories.iter().all(|path| path.as_str().unwrap().ends_with(&desk.scene.group)), "{top}");
     let undone = desk.json("undo --json {s}", 0);

@@ -1,5 +1,5 @@
 //! Mistakes that a review found before the first release, each on a real kernel: what was refused half way is as it
-//! was before, and what was asked for in one call comes in an order that the kernel takes.
+//! was before, and what was requested in one call comes in an order that the kernel takes.
 
 use std::sync::Arc;
 

@@ -318,7 +318,7 @@ fn last_write(stage: &mut Stage) {
                     assert!(stage.differing().is_some(), "{what}");
                     stage.desk.ends("undo {s}", 0);
                 }
-                // to say what was done is not what was asked for
+                // to say what was done is not what was requested
                 Some(1) if said.contains("standard output") => drop(stage.desk.run("undo {s}")),
                 Some(1) => {
                     assert_eq!(stage.differing(), None, "{what}");

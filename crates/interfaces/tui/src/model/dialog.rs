@@ -16,14 +16,14 @@ pub(crate) enum Dialog {
     /// A setting and its new value; what that would write is shown while it is typed.
     Edit { group: String, line: Line, proposed: Option<Result<Proposal, Refusal>> },
     /// What would be written, to be said yes to.
-    Sure { what: String, asked: Asked, proposed: Option<Result<Proposal, Refusal>> },
+    Sure { what: String, requested: Requested, proposed: Option<Result<Proposal, Refusal>> },
     /// Something to be read.
     Told { title: String, lines: Vec<String> },
 }
 
 /// What yes means.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Asked {
+pub(crate) enum Requested {
     Change { group: String, text: String },
     Undo,
 }

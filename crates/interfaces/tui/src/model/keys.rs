@@ -2,7 +2,9 @@
 
 use ratatui_crossterm::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-use super::{Asked, Cell, Dialog, GroupPage, Line, MachinePage, Map, Menu, Mode, Model, Page, Pane, Request};
+use super::{
+    Cell, Dialog, GroupPage, Line, MachinePage, Map, Menu, Mode, Model, Page, Pane, Request, Requested,
+};
 use crate::{
     change::{Proposal, Refusal},
     figures::ORDERS,
@@ -208,8 +210,8 @@ impl Model {
         });
         let (word, value) = if is_frozen { ("Thaw", 0) } else { ("Freeze", 1) };
         let text = format!("cgroup.freeze={value}");
-        let asked = Asked::Change { group: group.clone(), text: text.clone() };
-        self.dialog = Some(Dialog::Sure { what: format!("{word} {group}"), asked, proposed: None });
+        let requested = Requested::Change { group: group.clone(), text: text.clone() };
+        self.dialog = Some(Dialog::Sure { what: format!("{word} {group}"), requested, proposed: None });
         vec![Request::Propose { group, text }]
     }
 
@@ -221,7 +223,8 @@ impl Model {
             self.note = Some("nothing was changed here that could be undone".to_owned());
             return Vec::new();
         }
-        self.dialog = Some(Dialog::Sure { what: "Undo".to_owned(), asked: Asked::Undo, proposed: None });
+        self.dialog =
+            Some(Dialog::Sure { what: "Undo".to_owned(), requested: Requested::Undo, proposed: None });
         vec![Request::ProposeUndo]
     }
 
@@ -261,10 +264,10 @@ impl Model {
                     return vec![Request::Change { group: group.clone(), text: line.text.clone() }];
                 }
             }
-            (Dialog::Sure { asked, proposed: Some(Ok(_)), .. }, KeyCode::Enter | KeyCode::Char('y')) => {
-                let request = match asked.clone() {
-                    Asked::Change { group, text } => Request::Change { group, text },
-                    Asked::Undo => Request::Undo,
+            (Dialog::Sure { requested, proposed: Some(Ok(_)), .. }, KeyCode::Enter | KeyCode::Char('y')) => {
+                let request = match requested.clone() {
+                    Requested::Change { group, text } => Request::Change { group, text },
+                    Requested::Undo => Request::Undo,
                 };
                 return vec![request];
             }

@@ -99,11 +99,13 @@ fn takes(matcher: &Matcher, process: &Known) -> Option<bool> {
         Who::Anyone => true,
         Who::User(account) => uid == number(account, false)?,
         Who::GroupMember(account) => {
-            let asked = number(account, true)?;
-            gid == asked || process.groups.contains(&asked) || Town.members(&asked.to_string()).contains(&uid)
+            let requested = number(account, true)?;
+            gid == requested
+                || process.groups.contains(&requested)
+                || Town.members(&requested.to_string()).contains(&uid)
         }
     };
-    let program = matcher.process.as_ref().is_none_or(|asked| runs(asked, &process.program));
+    let program = matcher.process.as_ref().is_none_or(|requested| runs(requested, &process.program));
     let also: Option<Vec<bool>> = matcher.also.iter().map(|condition| holds(condition, process)).collect();
     Some(also?.iter().all(|holds| *holds) && who && program)
 }
@@ -115,19 +117,19 @@ fn holds(condition: &Condition, process: &Known) -> Option<bool> {
     Some(match condition {
         Condition::Any(inner) => all(inner)?.contains(&true),
         Condition::Not(inner) => !all(inner)?.contains(&true),
-        Condition::Parent(asked) => runs(asked, &process.relatives[0].1.program),
-        Condition::Ancestor(asked) => {
-            process.relatives.iter().any(|(_, relative)| runs(asked, &relative.program))
+        Condition::Parent(requested) => runs(requested, &process.relatives[0].1.program),
+        Condition::Ancestor(requested) => {
+            process.relatives.iter().any(|(_, relative)| runs(requested, &relative.program))
         }
         Condition::Present(glob) => glob.as_str() == "batch/*",
         other => panic!("not made here: {other:?}"),
     })
 }
 
-fn runs(asked: &Process, program: &[u8]) -> bool {
+fn runs(requested: &Process, program: &[u8]) -> bool {
     let whole = std::str::from_utf8(program).unwrap();
     let name = whole.rsplit('/').next().unwrap();
-    match asked.to_string().as_str() {
+    match requested.to_string().as_str() {
         "/u02/bin/cp" => whole == "/u02/bin/cp",
         "cp" => name == "cp",
         "ora*" => name.starts_with("ora"),

@@ -238,7 +238,7 @@ rules = [
 /// Counts what is asked of it.
 struct Counted {
     known: Known,
-    asked: Vec<&'static str>,
+    requested: Vec<&'static str>,
 }
 
 impl Facts for Counted {
@@ -252,31 +252,31 @@ impl Facts for Counted {
         self.known.groups()
     }
     fn program(&mut self) -> Result<&[u8], Gone> {
-        self.asked.push("program");
+        self.requested.push("program");
         self.known.program()
     }
     fn realtime(&mut self) -> Result<bool, Gone> {
-        self.asked.push("realtime");
+        self.requested.push("realtime");
         self.known.realtime()
     }
     fn command(&mut self) -> Result<&[u8], Gone> {
-        self.asked.push("command");
+        self.requested.push("command");
         self.known.command()
     }
     fn environment(&mut self) -> Result<Option<&[u8]>, Gone> {
-        self.asked.push("environment");
+        self.requested.push("environment");
         self.known.environment()
     }
     fn control_groups(&mut self) -> Result<&[u8], Gone> {
-        self.asked.push("control groups");
+        self.requested.push("control groups");
         self.known.control_groups()
     }
     fn session(&mut self) -> Result<u32, Gone> {
-        self.asked.push("session");
+        self.requested.push("session");
         self.known.session()
     }
     fn relative(&mut self, pid: u32) -> Result<classify::Relative, Gone> {
-        self.asked.push("relative");
+        self.requested.push("relative");
         self.known.relative(pid)
     }
 }
@@ -284,13 +284,13 @@ impl Facts for Counted {
 #[test]
 fn a_rule_by_user_reads_nothing_but_the_status() {
     let rules = cgrules("peter:cp * a\n@dba:mv * b\noracle * c\n");
-    let mut process = Counted { known: someone(1001, 100, "/bin/cp"), asked: Vec::new() };
+    let mut process = Counted { known: someone(1001, 100, "/bin/cp"), requested: Vec::new() };
     assert_eq!(rules.decide(&mut process), Ok(to(2)));
-    assert_eq!(process.asked, Vec::<&str>::new());
+    assert_eq!(process.requested, Vec::<&str>::new());
     let rules = self::rules(
         "layout.toml",
         "[[rules]]\nuser = \"peter\"\ncommand = \"x\"\nto = \"a\"\n[[rules]]\nprocess = \"mv\"\nenvironment = { A = \"b\" }\nto = \"a\"\n",
     );
     assert_eq!(rules.decide(&mut process), Ok(Decision::NoRule));
-    assert_eq!(process.asked, ["program"], "nothing behind the first part that does not fit");
+    assert_eq!(process.requested, ["program"], "nothing behind the first part that does not fit");
 }

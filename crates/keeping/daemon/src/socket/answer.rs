@@ -7,7 +7,7 @@ use settings::Found;
 use super::{
     Peer, Refused, Rights, Service,
     assignments::Assignments,
-    routes::{Asked, Kind, Processes},
+    routes::{Kind, Processes, Requested},
 };
 
 /// A request names at most so many processes.
@@ -25,8 +25,8 @@ pub struct Answer {
 }
 
 /// Answers a request. It may take as long as the kernel does.
-pub fn answer(service: &dyn Service, peer: &Peer, asked: &Asked, body: &[u8]) -> Answer {
-    match done(service, peer, asked, body) {
+pub fn answer(service: &dyn Service, peer: &Peer, requested: &Requested, body: &[u8]) -> Answer {
+    match done(service, peer, requested, body) {
         Ok(body) => Answer { status: 200, content: "application/json", body },
         Err(refused) => Answer::refused(&refused),
     }
@@ -41,15 +41,15 @@ impl Answer {
     }
 }
 
-fn done(service: &dyn Service, peer: &Peer, asked: &Asked, body: &[u8]) -> Result<Vec<u8>, Refused> {
+fn done(service: &dyn Service, peer: &Peer, requested: &Requested, body: &[u8]) -> Result<Vec<u8>, Refused> {
     let rights = service.rights();
-    match (asked.kind, &asked.group, asked.pid) {
+    match (requested.kind, &requested.group, requested.pid) {
         (Kind::Status, ..) => json(&service.status()?),
         (Kind::Counters, ..) => json(&service.counters()?),
         (Kind::Groups, ..) => json(&service.groups(peer)?),
         (Kind::Group, Some(group), _) => {
             let settings: Vec<Found> =
-                asked.settings.iter().map(|name| settings::find(name)).collect::<Result<_, _>>()?;
+                requested.settings.iter().map(|name| settings::find(name)).collect::<Result<_, _>>()?;
             json(&service.get(group, &settings, peer)?)
         }
         (Kind::Set, Some(group), _) => {

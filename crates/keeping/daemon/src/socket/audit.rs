@@ -1,4 +1,4 @@
-//! Who asked for which change, as lines of JSON in the state directory: what the socket changed beside the journal of
+//! Who requested which change, as lines of JSON in the state directory: what the socket changed beside the journal of
 //! layouts. What is refused before the kernel is asked is counted, not written: nobody fills the disk by asking.
 
 use std::{
@@ -36,7 +36,7 @@ pub(super) struct Line<'l> {
     /// `set` or `move`.
     pub what: &'static str,
     pub group: String,
-    pub asked: Value,
+    pub requested: Value,
     /// What was done.
     pub done: Option<Value>,
     /// Why nothing was.
@@ -89,9 +89,9 @@ mod tests {
         let audit = Audit::within(directory.path());
         let write = |uid: u32| {
             let by = By { uid, ..By::caller() };
-            let asked = Value::from("x".repeat(4000));
+            let requested = Value::from("x".repeat(4000));
             let line =
-                Line { by: &by, what: "set", group: "db".to_owned(), asked, done: None, refused: None };
+                Line { by: &by, what: "set", group: "db".to_owned(), requested, done: None, refused: None };
             audit.open(uid).unwrap().write(&line).unwrap();
         };
         write(0);

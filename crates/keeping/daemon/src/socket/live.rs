@@ -50,12 +50,12 @@ impl<C: Control> Live<C> {
         Arc::clone(turns.entry(group.to_string()).or_default())
     }
 
-    /// Makes a change, and writes down who asked for what, and what came of it.
+    /// Makes a change, and writes down who requested what, and what came of it.
     fn told<T>(
         &self,
         what: &'static str,
         group: &GroupName,
-        asked: Json,
+        requested: Json,
         peer: &Peer,
         change: impl FnOnce() -> Result<(T, Json), Refused>,
     ) -> Result<T, Refused> {
@@ -72,7 +72,7 @@ impl<C: Control> Live<C> {
             Err(refused) => (None, Some(refused.message.as_str())),
         };
         audit
-            .write(&Line { by: &by, what, group: group.to_string(), asked, done, refused })
+            .write(&Line { by: &by, what, group: group.to_string(), requested, done, refused })
             .map_err(|error| lost(error).hint("the change was made"))?;
         result.map(|(answer, _)| answer)
     }
@@ -142,10 +142,10 @@ impl<C: Control> Service for Live<C> {
         values: &[(Found, String)],
         peer: &Peer,
     ) -> Result<Vec<Changed>, Refused> {
-        let asked = Json::Object(
+        let requested = Json::Object(
             values.iter().map(|(found, text)| (found.name.clone(), Json::from(text.as_str()))).collect(),
         );
-        self.told("set", group, asked, peer, || {
+        self.told("set", group, requested, peer, || {
             let host = host()?;
             let mut asks = Vec::new();
             let mut warnings: BTreeMap<&str, Vec<String>> = BTreeMap::new();
@@ -178,7 +178,7 @@ impl<C: Control> Service for Live<C> {
             gone.extend(ended.into_iter().map(|index| pids[index]));
             // whoever is no longer the one that was looked at had ended
             let (same, other): (Vec<u32>, Vec<u32>) = moved.tasks.into_iter().partition(|pid| {
-                let looked_at = pids.iter().position(|asked| asked == pid);
+                let looked_at = pids.iter().position(|requested| requested == pid);
                 looked_at.is_some_and(|index| start_of(*pid) == Some(before[index]))
             });
             gone.extend(other);
@@ -263,8 +263,8 @@ fn changed(change: &apply::Change, warnings: Vec<String>) -> Changed {
     Changed {
         setting: change.setting.clone(),
         before: change.before.as_ref().map(|value| json!(value)),
-        asked: json!(change.asked),
-        held: change.held.as_ref().map(|value| json!(value)),
+        requested: json!(change.requested),
+        actual: change.actual.as_ref().map(|value| json!(value)),
         written: written.collect(),
         notes: [&warnings, &change.differences, &change.approximations]
             .into_iter()

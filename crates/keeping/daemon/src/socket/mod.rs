@@ -35,7 +35,7 @@ pub use live::Live;
 pub use openapi::document;
 pub use refused::Refused;
 pub use rights::Rights;
-pub use routes::{Asked, asked};
+pub use routes::{Requested, requested};
 pub use server::{Counts, Handle, Limits, Unserved, serve, serve_within};
 pub use service::{Changed, Classification, Listed, Moves, Read, Reloaded, RuleSeen, Service, Status};
 pub(crate) use visible::View;

@@ -18,11 +18,11 @@ const MOST: usize = 65_536;
 /// The kernel's.
 pub(super) fn of(stream: impl AsFd) -> io::Result<Vec<u32>> {
     let mut groups = vec![0; USUAL];
-    match asked(&stream, &mut groups) {
+    match requested(&stream, &mut groups) {
         // too few places
         Err(error) if error.raw_os_error() == Some(libc::ERANGE) => {
             groups.resize(MOST, 0);
-            asked(&stream, &mut groups)?;
+            requested(&stream, &mut groups)?;
         }
         other => other?,
     }
@@ -30,7 +30,7 @@ pub(super) fn of(stream: impl AsFd) -> io::Result<Vec<u32>> {
     Ok(groups)
 }
 
-fn asked(stream: &impl AsFd, groups: &mut Vec<u32>) -> io::Result<()> {
+fn requested(stream: &impl AsFd, groups: &mut Vec<u32>) -> io::Result<()> {
     let mut bytes = libc::socklen_t::try_from(groups.len() * size_of::<libc::gid_t>()).unwrap_or(0);
     // SAFETY: the descriptor is open while it is borrowed; the kernel writes at most `bytes` bytes to `groups`, which has
     // them, and then how many it wrote to `bytes`; every value is a valid gid_t, which is u32

@@ -130,14 +130,14 @@ pub(super) struct Processes {
 
 /// A request as it was read from its first line; its body is still to come.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Asked {
+pub struct Requested {
     pub(super) kind: Kind,
     pub(super) group: Option<GroupName>,
     pub(super) pid: Option<u32>,
     pub(super) settings: Vec<String>,
 }
 
-impl Asked {
+impl Requested {
     /// Is a body part of it? Without one the request is answered at once.
     pub fn takes_body(&self) -> bool {
         ROUTES.iter().any(|route| route.kind == self.kind && route.body.is_some())
@@ -148,7 +148,7 @@ impl Asked {
 ///
 /// # Errors
 /// [`Refused`]: there is no such path, method or parameter, or what it names can't be a name.
-pub fn asked(method: &str, path: &str, query: Option<&str>) -> Result<Asked, Refused> {
+pub fn requested(method: &str, path: &str, query: Option<&str>) -> Result<Requested, Refused> {
     let fits = |route: &&Route| held(route, path).is_some();
     let Some(route) = ROUTES.iter().filter(fits).find(|route| route.method == method) else {
         let other: Vec<&str> = ROUTES.iter().filter(fits).map(|route| route.method).collect();
@@ -158,21 +158,21 @@ pub fn asked(method: &str, path: &str, query: Option<&str>) -> Result<Asked, Ref
         });
     };
     let part = held(route, path).unwrap_or_default();
-    let mut asked = Asked { kind: route.kind, group: None, pid: None, settings: Vec::new() };
+    let mut requested = Requested { kind: route.kind, group: None, pid: None, settings: Vec::new() };
     if route.path.contains("{name}") {
-        asked.group = Some(name::decoded(part)?);
+        requested.group = Some(name::decoded(part)?);
     } else if route.path.contains("{pid}") {
-        asked.pid = Some(part.parse().map_err(|_| Refused::bad("this is not a process's number"))?);
+        requested.pid = Some(part.parse().map_err(|_| Refused::bad("this is not a process's number"))?);
     }
     for pair in query.unwrap_or_default().split('&').filter(|pair| !pair.is_empty()) {
         match (route.kind, pair.split_once('=')) {
             (Kind::Group, Some(("settings", names))) => {
-                asked.settings.extend(names.split(',').map(str::to_owned));
+                requested.settings.extend(names.split(',').map(str::to_owned));
             }
             _ => return Err(Refused::bad("there is no such parameter")),
         }
     }
-    Ok(asked)
+    Ok(requested)
 }
 
 /// What stands at the row's parameter, `Some("")` without one; `None` if the path is not of this row. A group's name may
@@ -192,7 +192,8 @@ mod tests {
 
     #[test]
     fn names_with_slashes_find_their_row() {
-        let kind = |method, path| asked(method, path, None).map(|asked| (asked.kind, asked.group));
+        let kind =
+            |method, path| requested(method, path, None).map(|requested| (requested.kind, requested.group));
         let db = Some(GroupName::new("db/oltp1").unwrap());
         assert_eq!(kind("GET", "/v1/groups/db/oltp1"), Ok((Kind::Group, db.clone())));
         assert_eq!(kind("GET", "/v1/groups/db%2Foltp1"), Ok((Kind::Group, db.clone())));
@@ -204,7 +205,7 @@ mod tests {
 
     #[test]
     fn what_is_not_there_is_told_from_what_is_asked_wrongly() {
-        let status = |method, path, query| asked(method, path, query).map_err(|refused| refused.status);
+        let status = |method, path, query| requested(method, path, query).map_err(|refused| refused.status);
         for (method, path, query, told) in [
             ("GET", "/", None, 404),
             ("GET", "/v2/status", None, 404),

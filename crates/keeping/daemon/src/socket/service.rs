@@ -118,10 +118,10 @@ pub struct Changed {
     pub setting: String,
     /// What it held before, if it can be read.
     pub before: Option<serde_json::Value>,
-    /// What was asked for.
-    pub asked: serde_json::Value,
+    /// What was requested.
+    pub requested: serde_json::Value,
     /// What the kernel holds now, if it can be read.
-    pub held: Option<serde_json::Value>,
+    pub actual: Option<serde_json::Value>,
     /// What was written, in this order: path and text.
     pub written: Vec<(String, String)>,
     /// Differences: value read back, behaviour of this cgroup version, interpretation of the input.

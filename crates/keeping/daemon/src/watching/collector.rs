@@ -36,7 +36,7 @@ pub(super) struct Ask {
 }
 
 /// Answers until nobody can ask any more.
-pub(super) fn run(watching: &Watching, shared: Arc<Shared>, asked: &Receiver<Ask>) {
+pub(super) fn run(watching: &Watching, shared: Arc<Shared>, requested: &Receiver<Ask>) {
     let mut collector = Collector::new(watching, shared);
     let mut told = Told::new("the textfile is not written", "the textfile is written again");
     let mut due = watching.textfile.as_deref().map(|path| (path, Instant::now()));
@@ -48,9 +48,9 @@ pub(super) fn run(watching: &Watching, shared: Arc<Shared>, asked: &Receiver<Ask
             into(path, &collector.text(Format::Text, false), &mut told);
         }
         let left = due.map_or(Duration::MAX, |(_, at)| at.saturating_duration_since(Instant::now()));
-        match asked.recv_timeout(left.min(Duration::from_secs(3600))) {
+        match requested.recv_timeout(left.min(Duration::from_secs(3600))) {
             Ok(ask) => {
-                let mut asks: Vec<Ask> = std::iter::once(ask).chain(asked.try_iter()).collect();
+                let mut asks: Vec<Ask> = std::iter::once(ask).chain(requested.try_iter()).collect();
                 // root waits for nobody else's
                 asks.sort_by_key(|ask| !ask.all);
                 for ask in asks {

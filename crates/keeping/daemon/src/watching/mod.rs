@@ -1,6 +1,6 @@
 //! The recorder and the metrics of the daemon. They have threads, descriptors and a look at the hierarchies of their own:
 //! the loop that classifies and the gate of strict rules never wait for them, and what fails here ends nothing. None of it
-//! runs unless it is asked for.
+//! runs unless it is requested.
 
 // in the order of the data's way: what is shared, samples into the log, figures into text, text to who asks
 mod shared;
@@ -48,7 +48,7 @@ impl Watching {
         self.record.is_some() || self.metrics.is_some() || self.textfile.is_some()
     }
 
-    /// Starts what is asked for.
+    /// Starts what is requested.
     ///
     /// # Errors
     /// There is no thread or descriptor to be had. What else fails is told in the log, and tried again.
@@ -62,9 +62,9 @@ impl Watching {
             running.threads.push(thread?);
         }
         if self.metrics.is_some() || self.textfile.is_some() {
-            let (asks, asked) = channel();
+            let (asks, requested) = channel();
             let (watching, shared) = (self.clone(), Arc::clone(shared));
-            let thread = thread("metrics", move || collector::run(&watching, shared, &asked));
+            let thread = thread("metrics", move || collector::run(&watching, shared, &requested));
             running.threads.push(thread?);
             if let Some(address) = self.metrics {
                 if !address.ip().is_loopback() {

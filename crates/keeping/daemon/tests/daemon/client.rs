@@ -31,7 +31,7 @@ pub fn run() {
     println!("{status} {body}");
 }
 
-/// One request over a raw connection, so that any path can be asked for.
+/// One request over a raw connection, so that any path can be requested.
 pub fn ask(socket: &str, method: &str, path: &str, body: &str) -> (u16, String) {
     let request =
         format!("{method} {path} HTTP/1.1\r\nhost: x\r\ncontent-length: {}\r\n\r\n{body}", body.len());

@@ -24,7 +24,7 @@ pub fn trials() -> Vec<Case> {
         ("a_group_that_only_its_owner_may_list_has_metrics_for_root_alone", hidden),
         ("slow_and_many_clients_of_the_metrics_are_let_go_and_keep_no_process_from_its_group", hostile),
         ("a_value_changed_behind_its_back_is_in_the_metrics_until_it_is_put_back", drift),
-        ("what_was_asked_is_beside_what_is_in_effect", asked),
+        ("what_was_asked_is_beside_what_is_in_effect", requested),
         ("an_invalid_partition_has_the_kernels_reason", partition),
         ("misplaced_processes_are_counted_by_group_and_by_hand", misplaced),
         ("what_becomes_of_a_process_is_counted", counted),
@@ -61,7 +61,7 @@ fn formats() {
     let (group, _) = layout(&mut world, "");
     let daemon = started(&world);
     let at = address(&daemon);
-    let asked = format!("ringfence_group_asked_pids{{group=\"{group}\"}} 500\n");
+    let requested = format!("ringfence_group_asked_pids{{group=\"{group}\"}} 500\n");
     let effective = format!("ringfence_group_pids_max{{group=\"{group}\"}} 500\n");
     let plain = get(at, "GET /metrics", "").unwrap();
     assert!(plain.head.contains("content-type: text/plain; version=0.0.4"), "{plain:?}");
@@ -72,7 +72,7 @@ fn formats() {
     assert!(open.head.contains("content-type: application/openmetrics-text; version=1.0.0"), "{open:?}");
     assert!(open.body.ends_with("\n# EOF\n") && !plain.body.contains("# EOF"));
     for body in [&plain.body, &open.body] {
-        assert!(body.contains(&asked) && body.contains(&effective), "{body}");
+        assert!(body.contains(&requested) && body.contains(&effective), "{body}");
         assert_eq!(value(body, &format!("ringfence_group_drifts{{group=\"{group}\"}}")), Some(0.0), "{body}");
         assert_eq!(value(body, "ringfence_rules"), Some(1.0));
     }
@@ -167,7 +167,7 @@ fn drift() {
 }
 
 /// Where the kernel has these controllers.
-fn asked() {
+fn requested() {
     let mut world = World::new();
     let has = |controller| world.host.hierarchy_of(controller).is_some();
     if !has(Controller::Cpu) || !has(Controller::Memory) {
@@ -368,7 +368,7 @@ fn scraped() {
     eventually("in its group", || world.place(process.pid()).as_deref() == Some(&group));
     only(format!("ringfence_group_pids_current{{group=\"{group}\"}}"), 1.0);
     only("ringfence_classified_processes_total{outcome=\"moved\"}".to_owned(), 1.0);
-    // from the histogram, as it is asked for in practice
+    // from the histogram, as it is requested in practice
     let latency = "histogram_quantile(0.5, ringfence_move_latency_seconds_bucket) > 0";
     eventually("a latency", || prometheus.query(latency).len() == 1);
     world.set_limit(&group, "77");

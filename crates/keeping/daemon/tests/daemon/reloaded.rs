@@ -14,7 +14,7 @@ pub fn trials() -> Vec<Case> {
         ("a_layout_that_was_given_to_another_user_is_refused", others),
         ("good_rules_move_who_runs_already", good_rules),
         ("a_reload_over_the_socket_tells_its_caller_what_is_wrong", over_the_socket),
-        ("the_socket_knows_what_the_rules_make_of_a_process", asked),
+        ("the_socket_knows_what_the_rules_make_of_a_process", requested),
         ("templates_are_read_anew_on_usr1_which_kills_nobody", templates),
     ]
 }
@@ -124,7 +124,7 @@ fn over_the_socket() {
     assert!(client.reload().is_err());
 }
 
-fn asked() {
+fn requested() {
     let mut world = World::new();
     let (group, program) = (world.group("db"), world.copy("sleep", "sleep"));
     world.write("cgrules.conf", &format!("*:{} pids {group}\n", program.display()));

@@ -79,7 +79,7 @@ fn written_down() {
     let changes = scene.changes();
     assert_eq!(changes.len(), 1, "what the kernel was not asked for is not written: {changes:?}");
     assert_eq!(
-        (&changes[0]["by"]["uid"], &changes[0]["asked"]),
+        (&changes[0]["by"]["uid"], &changes[0]["requested"]),
         (&json!(ADMIN.0), &json!({"pids.max": "123"}))
     );
     assert_eq!(changes[0]["group"], json!(format!("{}/db", scene.group)));
@@ -104,7 +104,7 @@ fn by_group() {
         String::from_utf8(output.stdout).unwrap().split(' ').next().unwrap().parse::<u16>().unwrap()
     };
     assert_eq!((ask(&[STRANGER.1]), ask(&[7, ADMINS.1, 9])), (403, 200));
-    // more than are asked for at first
+    // more than are requested at first
     let many: Vec<u32> = (3_000_000..3_000_500).chain([ADMINS.1]).collect();
     assert_eq!(ask(&many), 200);
 }
@@ -162,7 +162,7 @@ fn own_processes() {
     assert!(scene.is_in(own, "db"));
     let last = scene.changes().pop().unwrap();
     assert_eq!(
-        (&last["by"]["uid"], &last["what"], &last["asked"]),
+        (&last["by"]["uid"], &last["what"], &last["requested"]),
         (&json!(TASKS.0), &json!("move"), &json!([own]))
     );
     let (status, _) = scene.ask(

@@ -134,8 +134,8 @@ fn start_and_stop() {
     assert_eq!(service.held(), "500");
     let new = service.start();
     eventually("the new one in its group", || service.is_in(&new));
-    let asked = Command::new("/usr/bin/ringfence").arg("reload").output().unwrap();
-    assert!(asked.status.success(), "it answers: {asked:?}");
+    let requested = Command::new("/usr/bin/ringfence").arg("reload").output().unwrap();
+    assert!(requested.status.success(), "it answers: {requested:?}");
     systemctl(&["stop", "ringfenced"]);
     let ended = (property("ActiveState"), property("Result"), property("NRestarts"));
     assert_eq!(ended, ("inactive".to_owned(), "success".to_owned(), "0".to_owned()));
@@ -228,11 +228,11 @@ fn sandboxed() {
         use std::io::{Read, Write};
         let mut text = String::new();
         let stream = std::net::TcpStream::connect(daemon::METRICS);
-        let asked = stream.and_then(|mut stream| {
+        let requested = stream.and_then(|mut stream| {
             stream.write_all(b"GET /metrics HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n")?;
             stream.read_to_string(&mut text)
         });
-        asked.is_ok() && text.contains("ringfence_recorder_up 1")
+        requested.is_ok() && text.contains("ringfence_recorder_up 1")
     };
     eventually("metrics of a recorder that records", metrics);
     let mut log = fs::read_dir("/var/log/ringfence").unwrap();

@@ -134,7 +134,10 @@ fn small_client() {
     let client = Client::at(scene.path());
     let group = format!("{}/db", scene.group);
     let changed = client.set(&group, &[("pids.max".to_owned(), "31".to_owned())]).unwrap();
-    assert_eq!((changed[0]["asked"].to_string().contains("31"), scene.pids_max("db").as_str()), (true, "31"));
+    assert_eq!(
+        (changed[0]["requested"].to_string().contains("31"), scene.pids_max("db").as_str()),
+        (true, "31")
+    );
     match client.reload() {
         Err(Unanswered::Refused { status: 409, message, hint }) => {
             assert_eq!(

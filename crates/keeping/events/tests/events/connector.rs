@@ -116,12 +116,12 @@ fn changes() {
 }
 
 fn threads() {
-    for (asked, births) in [(Kinds::FORK, 1), (Kinds::FORK | Kinds::THREADS, 2)] {
+    for (requested, births) in [(Kinds::FORK, 1), (Kinds::FORK | Kinds::THREADS, 2)] {
         for filters in [Filters::ALL, Filters::NONE] {
-            let mut connector = Connector::open_with(asked, BUFFER, filters).unwrap();
+            let mut connector = Connector::open_with(requested, BUFFER, filters).unwrap();
             let pid = run(&mut this("thread"));
             let told = kinds(&mut connector);
-            assert_eq!(of(&told, pid).len(), births, "{asked:?} {filters:?}");
+            assert_eq!(of(&told, pid).len(), births, "{requested:?} {filters:?}");
         }
     }
 }
@@ -191,7 +191,7 @@ fn gaps() {
     storm(&copies.program, 100, 4, || ());
     let (events, received) = drain(&mut connector);
     assert!(!received.overrun && events.len() >= 300);
-    // what nobody asked for counts as well: a tracer's event is no gap
+    // what nobody requested counts as well: a tracer's event is no gap
     run(Command::new("/proc/self/exe").args([CHILD, "session"]));
     assert!(!drain(&mut connector).1.overrun);
 }

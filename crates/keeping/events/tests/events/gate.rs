@@ -41,7 +41,7 @@ pub fn trials() -> Vec<Trial> {
 
 /// What a callback saw.
 #[derive(Debug, Clone)]
-struct Asked {
+struct Requested {
     pid: u32,
     /// The inode of the file that is executed.
     file: u64,
@@ -50,7 +50,7 @@ struct Asked {
 }
 
 struct Gate {
-    asked: Arc<Mutex<Vec<Asked>>>,
+    requested: Arc<Mutex<Vec<Requested>>>,
     line: Option<UnixStream>,
     thread: Option<JoinHandle<Served>>,
 }
@@ -63,8 +63,8 @@ impl Gate {
     fn with(executables: &[&Path], mut callback: impl FnMut(u32) + Send + 'static) -> Gate {
         let (line, theirs) = UnixStream::pair().unwrap();
         let executables = executables.iter().map(|path| path.to_path_buf()).collect();
-        let asked = Arc::new(Mutex::new(Vec::new()));
-        let record = Arc::clone(&asked);
+        let requested = Arc::new(Mutex::new(Vec::new()));
+        let record = Arc::clone(&requested);
         let (opened, is_open) = channel();
         let thread = thread::spawn(move || {
             let gate = ExecGate::open(Control::new(OwnedFd::from(theirs)), executables).unwrap();
@@ -72,22 +72,26 @@ impl Gate {
             gate.serve(|pid, file| {
                 let file = rustix::fs::fstat(file).unwrap().st_ino;
                 let before = fs::read_link(format!("/proc/{pid}/exe")).unwrap_or_default();
-                record.lock().unwrap().push(Asked { pid, file, before });
+                record.lock().unwrap().push(Requested { pid, file, before });
                 callback(pid);
             })
             .unwrap()
         });
         is_open.recv().unwrap();
-        Gate { asked, line: Some(line), thread: Some(thread) }
+        Gate { requested, line: Some(line), thread: Some(thread) }
     }
 
-    fn asked(&self) -> Vec<Asked> {
-        self.asked.lock().unwrap().clone()
+    fn requested(&self) -> Vec<Requested> {
+        self.requested.lock().unwrap().clone()
     }
 
-    /// The inodes asked for by process `pid`.
+    /// The inodes requested by process `pid`.
     fn files(&self, pid: u32) -> Vec<u64> {
-        self.asked().iter().filter(|asked| asked.pid == pid).map(|asked| asked.file).collect()
+        self.requested()
+            .iter()
+            .filter(|requested| requested.pid == pid)
+            .map(|requested| requested.file)
+            .collect()
     }
 
     fn end(mut self) -> Served {
@@ -119,10 +123,10 @@ fn waits() {
     let mut child = command(&copies.program).spawn().unwrap();
     assert!(marker.exists());
     child.wait().unwrap();
-    let asked = gate.asked();
-    assert_eq!(asked.len(), 1);
-    assert_eq!((asked[0].pid, asked[0].file), (child.id(), inode(&copies.program)));
-    assert_eq!(asked[0].before, std::env::current_exe().unwrap());
+    let requested = gate.requested();
+    assert_eq!(requested.len(), 1);
+    assert_eq!((requested[0].pid, requested[0].file), (child.id(), inode(&copies.program)));
+    assert_eq!(requested[0].before, std::env::current_exe().unwrap());
     assert_eq!(gate.end(), Served { execs: 1 });
 }
 
@@ -130,11 +134,11 @@ fn all_once() {
     let copies = Copies::new();
     let gate = Gate::new(&[&copies.program]);
     let storm = storm(&copies.program, execs(), 16, || ());
-    let mut asked: Vec<u32> = gate.asked().iter().map(|asked| asked.pid).collect();
+    let mut requested: Vec<u32> = gate.requested().iter().map(|requested| requested.pid).collect();
     let mut pids = storm.pids.clone();
-    asked.sort_unstable();
+    requested.sort_unstable();
     pids.sort_unstable();
-    assert_eq!(asked, pids);
+    assert_eq!(requested, pids);
     assert_eq!(gate.end(), Served { execs: execs() as u64 });
 }
 
@@ -147,7 +151,7 @@ fn unmarked() {
     assert_eq!(gate.end(), Served { execs: 0 });
 }
 
-/// Executes until the exec is asked for: marks follow a change, they can't be part of it.
+/// Executes until the exec is requested: marks follow a change, they can't be part of it.
 fn until_asked(gate: &Gate, path: &Path) {
     until("a question", || {
         let pid = run(&mut command(path));
@@ -165,7 +169,7 @@ fn replaced() {
         fs::rename(copies.path(name), &copies.program).unwrap();
         until_asked(&gate, &copies.program);
     }
-    assert!(gate.asked().iter().all(|asked| asked.file != before));
+    assert!(gate.requested().iter().all(|requested| requested.file != before));
     gate.end();
 }
 

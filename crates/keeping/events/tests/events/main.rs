@@ -31,7 +31,7 @@ fn main() -> ExitCode {
     // the cases stop processes, and count the machine's events
     arguments.test_threads = Some(1);
     let trials = if rustix::process::geteuid().is_root() {
-        // figures decide nothing, and are made only when they are asked for
+        // figures decide nothing, and are made only when they are requested
         let figures = if arguments.ignored { figures::trials() } else { Vec::new() };
         [connector::trials(), gate::trials(), watchdog::trials(), figures].concat_trials()
     } else {

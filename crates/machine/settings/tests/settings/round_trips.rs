@@ -393,9 +393,9 @@ fn files_of_both_versions_read_as_one_value() {
 
 #[test]
 fn a_partition_that_is_invalid_is_not_what_was_asked() {
-    let (asked, held) =
+    let (requested, held) =
         (Value::Word("root".into()), Value::Word("root invalid (parent is not a partition root)".into()));
-    assert!(!asked.satisfied_by(&held));
+    assert!(!requested.satisfied_by(&held));
     let cpus = |list: &str| Value::Cpus(list.parse::<CpuSet>().unwrap());
     assert!(cpus("0-3").satisfied_by(&cpus("0,1,2,3")) && !cpus("0-3").satisfied_by(&cpus("0-2")));
 }
@@ -419,7 +419,7 @@ fn cpu_time_has_its_unit_whatever_a_file_counts_in() {
         ("cpuacct.usage_sys", Version::V2, "cpu.stat", "usage_usec 1\nuser_usec 2\nsystem_usec 1234567\n"),
     ];
     for (name, version, file, text) in held {
-        let files = |asked: &str| (asked == file).then(|| text.to_owned());
+        let files = |requested: &str| (requested == file).then(|| text.to_owned());
         let value = find(name).unwrap().decode(version, &files).unwrap();
         let Value::CpuTime(time) = value else { panic!("{name}: {value:?}") };
         assert_eq!(time.to_micros(), Micros(1_234_567), "{name} on {version}");

@@ -1,4 +1,4 @@
-//! What was asked of groups by what is applied, how far they differ from it, and whether the kernel keeps their partitions
+//! What was requested of groups by what is applied, how far they differ from it, and whether the kernel keeps their partitions
 //! valid. Reads only.
 
 use std::{collections::HashMap, time::SystemTime};
@@ -19,7 +19,7 @@ pub struct Held {
     pub groups: Vec<GroupHeld>,
 }
 
-/// What was asked of one group.
+/// What was requested of one group.
 #[derive(Debug, Clone, PartialEq)]
 pub struct GroupHeld {
     /// The group.
@@ -49,15 +49,15 @@ impl Held {
     /// By what [`apply::status`] tells; `counts`: is a difference to be counted?
     pub fn of(statuses: &[GroupStatus], counts: impl Fn(&str, &Drift) -> bool) -> Held {
         let one = |status: &GroupStatus| {
-            let asked = Asked::of(&status.settings);
+            let requested = Requested::of(&status.settings);
             GroupHeld {
                 group: status.group.clone(),
-                cpus: asked.cpus(),
-                memory: asked.value("memory.max").and_then(|value| match value {
+                cpus: requested.cpus(),
+                memory: requested.value("memory.max").and_then(|value| match value {
                     Value::Bytes(limit) => Some(limit.map(|bytes| bytes.0)),
                     _ => None,
                 }),
-                pids: asked.value("pids.max").and_then(|value| match value {
+                pids: requested.value("pids.max").and_then(|value| match value {
                     Value::Count(limit) => Some(limit),
                     _ => None,
                 }),
@@ -71,26 +71,28 @@ impl Held {
     pub fn write(&self, bounds: Bounds, to: &mut Writer<'_>) {
         let groups = &self.groups[..self.groups.len().min(bounds.groups)];
         let limits = |family: &Family, to: &mut Writer<'_>, of: fn(&GroupHeld) -> Option<Limit<f64>>| {
-            let asked = |held: &GroupHeld| Some((held.group.clone(), of(held)?));
-            let asked: Vec<_> = groups.iter().filter_map(asked).collect();
-            if !asked.is_empty() {
+            let requested = |actual: &GroupHeld| Some((actual.group.clone(), of(actual)?));
+            let requested: Vec<_> = groups.iter().filter_map(requested).collect();
+            if !requested.is_empty() {
                 to.begin(family);
             }
-            for (group, limit) in asked {
+            for (group, limit) in requested {
                 match limit {
                     Limit::Max => to.sample(&[("group", &group)], "+Inf"),
                     Limit::At(number) => to.sample(&[("group", &group)], number),
                 }
             }
         };
-        limits(&families::ASKED_CPUS, to, |held| held.cpus);
-        limits(&families::ASKED_MEMORY, to, |held| held.memory.map(|limit| limit.map(|bytes| bytes as f64)));
-        limits(&families::ASKED_PIDS, to, |held| held.pids.map(|limit| limit.map(|count| count as f64)));
+        limits(&families::ASKED_CPUS, to, |actual| actual.cpus);
+        limits(&families::ASKED_MEMORY, to, |actual| {
+            actual.memory.map(|limit| limit.map(|bytes| bytes as f64))
+        });
+        limits(&families::ASKED_PIDS, to, |actual| actual.pids.map(|limit| limit.map(|count| count as f64)));
         if !groups.is_empty() {
             to.begin(&families::DRIFTS);
         }
-        for held in groups {
-            to.sample(&[("group", &held.group)], held.drifts);
+        for actual in groups {
+            to.sample(&[("group", &actual.group)], actual.drifts);
         }
         let at = self.at.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         to.one(&families::COMPARED_TIMESTAMP, at.as_secs_f64());
@@ -98,14 +100,14 @@ impl Held {
 }
 
 /// What was written to a group's files.
-struct Asked<'s> {
+struct Requested<'s> {
     files: HashMap<&'s str, &'s str>,
 }
 
-impl<'s> Asked<'s> {
-    fn of(settings: &'s [SettingStatus]) -> Asked<'s> {
-        let name = |one: &'s SettingStatus| Some((one.file.file_name()?.to_str()?, one.asked.as_str()));
-        Asked { files: settings.iter().filter_map(name).collect() }
+impl<'s> Requested<'s> {
+    fn of(settings: &'s [SettingStatus]) -> Requested<'s> {
+        let name = |one: &'s SettingStatus| Some((one.file.file_name()?.to_str()?, one.requested.as_str()));
+        Requested { files: settings.iter().filter_map(name).collect() }
     }
 
     /// A setting as either version's files were to have it.
@@ -195,25 +197,25 @@ mod tests {
 
     #[test]
     fn what_was_asked_is_read_from_either_versions_files() {
-        let asked = |files: &[(&str, &str)]| {
+        let requested = |files: &[(&str, &str)]| {
             let settings: Vec<SettingStatus> = files
                 .iter()
-                .map(|(file, asked)| SettingStatus {
+                .map(|(file, requested)| SettingStatus {
                     file: format!("/g/{file}").into(),
-                    asked: (*asked).to_owned(),
-                    held: None,
-                    as_asked: false,
+                    requested: (*requested).to_owned(),
+                    actual: None,
+                    as_requested: false,
                 })
                 .collect();
-            let asked = Asked::of(&settings);
-            (asked.cpus(), asked.value("memory.max"))
+            let requested = Requested::of(&settings);
+            (requested.cpus(), requested.value("memory.max"))
         };
         let half_and_two = [("cpuset.cpus", "0-3"), ("cpu.max", "150000 100000"), ("memory.max", "max")];
-        assert_eq!(asked(&half_and_two), (Some(Limit::At(1.5)), Some(Value::Bytes(Limit::Max))));
+        assert_eq!(requested(&half_and_two), (Some(Limit::At(1.5)), Some(Value::Bytes(Limit::Max))));
         let of_v1 = [("cpuset.cpus", "0,2"), ("memory.limit_in_bytes", "4096"), ("cpu.cfs_quota_us", "-1")];
         let bytes = Value::Bytes(Limit::At(units::Bytes(4096)));
-        assert_eq!(asked(&of_v1), (Some(Limit::At(2.0)), Some(bytes)));
-        assert_eq!(asked(&[("cpu.cfs_quota_us", "50000")]).0, Some(Limit::At(0.5)));
-        assert_eq!(asked(&[]), (None, None));
+        assert_eq!(requested(&of_v1), (Some(Limit::At(2.0)), Some(bytes)));
+        assert_eq!(requested(&[("cpu.cfs_quota_us", "50000")]).0, Some(Limit::At(0.5)));
+        assert_eq!(requested(&[]), (None, None));
     }
 }

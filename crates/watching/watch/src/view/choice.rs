@@ -76,7 +76,7 @@ impl UnknownField {
 }
 
 impl Choice {
-    /// The name of a device that was asked for by name, not by number; [`Choice::by_number`] makes it one that a picture
+    /// The name of a device that was requested by name, not by number; [`Choice::by_number`] makes it one that a picture
     /// finds.
     pub fn device_name(&self) -> Option<&str> {
         let (Of::Group(field), Part::One(one)) = (self.of, &self.part) else { return None };
@@ -192,7 +192,7 @@ pub fn choices(text: &str) -> Result<Vec<Choice>, UnknownField> {
     Ok(found.into_iter().map(|of| Choice { of, part: part.clone() }).collect())
 }
 
-/// `*` alone is every figure of groups: the machine's are asked for by their prefix.
+/// `*` alone is every figure of groups: the machine's are requested by their prefix.
 fn begins(of: &Of, begin: &str) -> bool {
     let is_of_machine = matches!(of, Of::Machine(_));
     is_of_machine == begin.starts_with(MACHINE) && of.name().starts_with(begin)

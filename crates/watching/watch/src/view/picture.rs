@@ -105,7 +105,7 @@ impl Picture {
         })
     }
 
-    /// Calls each device by its name where it has one, but for those that were asked for by number.
+    /// Calls each device by its name where it has one, but for those that were requested by number.
     pub fn name_devices(&mut self, choices: &[Choice], name: impl Fn(DeviceNumber) -> Option<String>) {
         let is_asked_for = |heading: &str| {
             choices.iter().any(|choice| match &choice.part {

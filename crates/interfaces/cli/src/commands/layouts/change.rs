@@ -139,7 +139,7 @@ fn recovered(lock: &Lock, target: Target<'_>) -> Result<Vec<Recovered>, Failure>
 /// `deadline`: the seconds after which it is undone; `nothing`: what is said where no step was done.
 fn print(outcome: &Outcome, deadline: Option<u64>, nothing: &str) -> Result<(), Failure> {
     for difference in &outcome.differences {
-        let (file, written, now) = (&difference.file, &difference.asked, &difference.held);
+        let (file, written, now) = (&difference.file, &difference.requested, &difference.actual);
         output::warning(&format!("{file}: {written} was written, the kernel has {now}"));
     }
     for thread in &outcome.unmoved {
@@ -151,9 +151,9 @@ fn print(outcome: &Outcome, deadline: Option<u64>, nothing: &str) -> Result<(), 
     for left in &outcome.left {
         output::warning(left);
     }
-    for apply::Difference { file, asked, held, reason, .. } in &outcome.foreign {
+    for apply::Difference { file, requested, actual, reason, .. } in &outcome.foreign {
         output::warning(&format!(
-            "{file}: {held} is back, as {reason}. A generation in effect applied {asked}, so status shows drift until the layout is applied again"
+            "{file}: {actual} is back, as {reason}. A generation in effect applied {requested}, so status shows drift until the layout is applied again"
         ));
     }
     match outcome.generation {

@@ -296,9 +296,9 @@ impl Page<'_> {
             }
         }
         let filled = lines.into_iter().map(|(directory, line, files)| {
-            let as_applied = files.iter().all(|file| file.as_asked);
-            let applied = self.words(&directory, &files, |file| Some(&file.asked));
-            let now = (!as_applied).then(|| self.words(&directory, &files, |file| file.held.as_deref()));
+            let as_applied = files.iter().all(|file| file.as_requested);
+            let applied = self.words(&directory, &files, |file| Some(&file.requested));
+            let now = (!as_applied).then(|| self.words(&directory, &files, |file| file.actual.as_deref()));
             Line { applied, now, ..line }
         });
         filled.collect()
@@ -319,7 +319,7 @@ impl Page<'_> {
             if !lines.is_empty() {
                 lines.push('\n');
             }
-            lines.push_str(&words::whole(&file, text, status.held.as_deref()));
+            lines.push_str(&words::whole(&file, text, status.actual.as_deref()));
         }
         let Some((at, path)) = self.host.hierarchies().iter().find_map(|at| {
             let below = directory.strip_prefix(at.path("")).ok()?;
@@ -347,7 +347,7 @@ impl Page<'_> {
         }
         let mut rows: Vec<String> = Vec::new();
         for owner in &group.owners {
-            let row = format!("{}  {}", owner.file.display(), owner.asked);
+            let row = format!("{}  {}", owner.file.display(), owner.requested);
             // owners are alike in each of v1's hierarchies
             if !rows.contains(&row) {
                 rows.push(row);
@@ -357,7 +357,7 @@ impl Page<'_> {
             let _ = writeln!(text, "       owner  {row}");
         }
         for file in &group.settings {
-            let now = file.held.as_deref().map_or_else(|| "-".to_owned(), words::first_line);
+            let now = file.actual.as_deref().map_or_else(|| "-".to_owned(), words::first_line);
             let _ = writeln!(text, "       file  {}  {now}", file.file.display());
         }
         let _ = writeln!(text, "       {}", tasks(group));

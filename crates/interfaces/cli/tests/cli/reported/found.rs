@@ -46,7 +46,7 @@ fn is_watched(stage: &Stage<'_>) {
     assert_eq!(status["settings"].as_array().unwrap().len(), 2, "{status:#}");
     stage.by_hand("{g}", "pids.max", "77");
     let drift = &stage.drifts("{g}")[0];
-    assert_eq!((&drift["asked"], &drift["held"]), (&json!("100"), &json!("77")));
+    assert_eq!((&drift["requested"], &drift["actual"]), (&json!("100"), &json!("77")));
     stage.truth();
     assert_eq!(stage.planned().len(), 1);
     stage.apply(LAYOUT);

@@ -60,9 +60,9 @@ fn setting_removed(stage: &mut Stage<'_>) {
     let file = stage.file("{g}", "cpu.max");
     assert!(!file.exists() || stage.is_unlimited("{g}", "cpu.max"), "{}", stage.holds("{g}", "cpu.max"));
     let status = stage.status_of("{g}").unwrap();
-    let asked = status["settings"].as_array().unwrap().iter();
-    let asked: Vec<_> = asked.filter(|setting| setting["file"] == file.to_str().unwrap()).collect();
-    assert!(asked.is_empty(), "nobody asks for it any more: {asked:?}");
+    let requested = status["settings"].as_array().unwrap().iter();
+    let requested: Vec<_> = requested.filter(|setting| setting["file"] == file.to_str().unwrap()).collect();
+    assert!(requested.is_empty(), "nobody asks for it any more: {requested:?}");
     assert!(stage.planned().is_empty());
     stage.truth();
 }

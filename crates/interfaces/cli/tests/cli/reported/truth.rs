@@ -238,12 +238,15 @@ impl<'d> Stage<'d> {
             let file = setting["file"].as_str().unwrap();
             let now = fs::read_to_string(file).ok();
             let now = now.as_deref().map(|text| text.trim_end_matches('\n'));
-            let held = setting["held"].as_str();
-            let is_line = |held: &str| now.is_some_and(|now| now.lines().any(|line| line == held));
-            assert!(held == now || held.is_some_and(is_line), "{file} holds {now:?}, status says {held:?}");
+            let actual = setting["actual"].as_str();
+            let is_line = |actual: &str| now.is_some_and(|now| now.lines().any(|line| line == actual));
+            assert!(
+                actual == now || actual.is_some_and(is_line),
+                "{file} holds {now:?}, status says {actual:?}"
+            );
             let is_drift =
                 drifts.iter().any(|drift| drift["file"] == file || drift["drift"] == "invalid-partition");
-            assert!(setting["as_asked"] == true || is_drift, "{file}: {setting} and {drifts:?}");
+            assert!(setting["as_requested"] == true || is_drift, "{file}: {setting} and {drifts:?}");
         }
         self.tasks_are_true(group, status, &directories, drifts);
         for setting in ["pids.max", "memory.max", "cpu.weight"] {
