@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use kernel::{GroupName, Host};
 use settings::{Controller, Version};
-use units::hint::Command;
+use units::{group_path, hint::Command};
 
 use crate::{
     tasks::numbers,
@@ -61,8 +61,9 @@ pub fn members(host: &Host, groups: &[&str]) -> BTreeMap<String, Members> {
         groups.iter().filter_map(|group| Some((*group, own(host, group)?))).collect();
     let whole = |group: &str, members: &Members| {
         let mut sum = members.clone();
-        let is_below = |other: &str| other.strip_prefix(group).is_some_and(|rest| rest.starts_with('/'));
-        own.iter().filter(|(other, _)| is_below(other)).for_each(|(_, below)| sum.add(below));
+        own.iter()
+            .filter(|(other, _)| group_path::is_below(other, group))
+            .for_each(|(_, below)| sum.add(below));
         sum
     };
     own.iter().map(|(group, members)| ((*group).to_owned(), whole(group, members))).collect()

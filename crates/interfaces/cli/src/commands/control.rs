@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use kernel::{GroupName, Host};
 use serde_json::json;
 use settings::{Controller, Version};
+use units::group_path;
 
 use super::{group, host};
 use crate::{args, failure::Failure, output};
@@ -37,9 +38,8 @@ fn out_of_freezer(host: &Host, group: &GroupName) -> BTreeSet<u32> {
     let threads = processes.iter().flat_map(|pid| host.kernel().threads(*pid).unwrap_or_default());
     let is_outside = |thread: &u32| {
         let path = host.kernel().group_of(freezer.at, *thread).ok();
-        path.and_then(|path| freezer.at.below_mount(&path)).is_some_and(|path| {
-            path.strip_prefix(&*freezer.path).is_none_or(|rest| !rest.is_empty() && !rest.starts_with('/'))
-        })
+        path.and_then(|path| freezer.at.below_mount(&path))
+            .is_some_and(|path| !group_path::is_at_or_below(&path, &freezer.path))
     };
     threads.filter(is_outside).collect()
 }

@@ -58,7 +58,7 @@ impl Owners {
             for cpu in owner.cpus.iter() {
                 let owners = of.entry(cpu).or_default();
                 // groups come after those that hold them
-                owners.retain(|other| !is_below(&owner.group, &list[*other].group));
+                owners.retain(|other| !group_path::is_below(&owner.group, &list[*other].group));
                 owners.push(place);
             }
         }
@@ -94,10 +94,6 @@ impl Owners {
             (None, _) => '#',
         }
     }
-}
-
-fn is_below(group: &str, top: &str) -> bool {
-    group.strip_prefix(top).is_some_and(|rest| rest.starts_with('/'))
 }
 
 /// Where each CPU is on the map: lines of a node's cores below the node's own line.

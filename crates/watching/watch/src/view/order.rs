@@ -15,7 +15,7 @@ pub fn parent(group: &str) -> Option<&str> {
 fn is_within(group: &str, top: &str) -> bool {
     match top {
         "/" => true,
-        top => group.strip_prefix(top).is_some_and(|rest| rest.is_empty() || rest.starts_with('/')),
+        top => group_path::is_at_or_below(group, top),
     }
 }
 
@@ -30,7 +30,7 @@ pub fn by_tree(rows: &mut [Row]) {
     let names: Vec<String> = rows.iter().map(|row| row.group.clone()).collect();
     let mut open: Vec<&str> = Vec::new();
     for (row, name) in rows.iter_mut().zip(&names) {
-        while open.last().is_some_and(|top| !is_below(name, top)) {
+        while open.last().is_some_and(|top| !group_path::is_below(name, top)) {
             open.pop();
         }
         row.depth = open.len();
@@ -53,10 +53,6 @@ pub fn by_figure(rows: &mut [Row], column: usize) {
         row.depth = 0;
         row.label.clone_from(&row.group);
     }
-}
-
-fn is_below(group: &str, top: &str) -> bool {
-    group.strip_prefix(top).is_some_and(|rest| rest.starts_with('/')) && top != "/"
 }
 
 #[cfg(test)]

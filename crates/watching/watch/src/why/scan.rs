@@ -45,9 +45,7 @@ pub(crate) fn others(
         .find_map(|controller| host.hierarchy_of(*controller));
     let Some(at) = at else { return Vec::new() };
     let own = host.seat_in(at, group).path;
-    let is_own = |path: &str| {
-        path.strip_prefix(own.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-    };
+    let is_own = |path: &str| group_path::is_at_or_below(path, &own);
     let mut groups: BTreeMap<String, (Duration, Duration, String)> = BTreeMap::new(); // by path
     for (&tid, &ran) in after {
         // a number that was used again runs from 0

@@ -7,6 +7,7 @@ use topology::{
     Machine,
     print::{Mark, svg as draw},
 };
+use units::group_path;
 
 /// The drawing. A CPU that a group shares with its parent is the group's; one that several groups have is theirs
 /// together, in a colour of its own.
@@ -26,9 +27,7 @@ pub fn svg(machine: &Machine, groups: &[GroupStatus]) -> String {
 fn owners(cpu: usize, groups: &[GroupStatus]) -> Option<String> {
     let has = |group: &&GroupStatus| group.cpus.as_ref().is_some_and(|cpus| cpus.contains(cpu));
     let with: Vec<&str> = groups.iter().filter(has).map(|group| group.group.as_str()).collect();
-    let is_above = |name: &str| {
-        with.iter().any(|other| other.strip_prefix(name).is_some_and(|rest| rest.starts_with('/')))
-    };
+    let is_above = |name: &str| with.iter().any(|other| group_path::is_below(other, name));
     let innermost: Vec<&str> = with.iter().copied().filter(|name| !is_above(name)).collect();
     (!innermost.is_empty()).then(|| innermost.join(" + "))
 }

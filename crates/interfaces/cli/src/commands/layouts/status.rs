@@ -13,7 +13,7 @@ use files::Trust;
 use kernel::Host;
 use serde_json::json;
 use topology::Machine;
-use units::hint::Command;
+use units::{group_path, hint::Command};
 
 use super::{
     Layout,
@@ -143,9 +143,7 @@ fn only(groups: &mut Vec<GroupStatus>, names: &[String]) -> Result<(), Failure> 
     }
     let names: Vec<String> =
         names.iter().map(|name| Ok(group(name)?.to_string())).collect::<Result<_, Failure>>()?;
-    let is_of = |group: &str, name: &str| {
-        group == name || group.strip_prefix(name).is_some_and(|rest| rest.starts_with('/'))
-    };
+    let is_of = |group: &str, name: &str| group_path::is_at_or_below(group, name);
     if let Some(unknown) = names.iter().find(|name| !groups.iter().any(|group| is_of(&group.group, name))) {
         let near = units::nearest(unknown, groups.iter().map(|group| group.group.as_str()));
         let failure = Failure::new(format!("no generation in effect has a group '{unknown}'"));
@@ -389,12 +387,11 @@ impl Page<'_> {
 /// Processes of a group that are in a later one of the list, too, which is neither above nor below it: on v1 each holds in
 /// its own hierarchies.
 fn in_both<'g>(group: &GroupStatus, groups: &'g [GroupStatus]) -> Vec<(&'g str, Vec<u32>)> {
-    let is_below = |one: &str, other: &str| one.strip_prefix(other).is_some_and(|rest| rest.starts_with('/'));
     let own: BTreeSet<u32> = group.tasks.iter().map(|task| task.pid).collect();
     let others = groups.iter().filter(|other| {
         other.group > group.group
-            && !is_below(&other.group, &group.group)
-            && !is_below(&group.group, &other.group)
+            && !group_path::is_below(&other.group, &group.group)
+            && !group_path::is_below(&group.group, &other.group)
     });
     let both = others.map(|other| {
         let pids = other.tasks.iter().map(|task| task.pid).filter(|pid| own.contains(pid)).collect();
