@@ -2,6 +2,7 @@
 
 use kernel::GroupName;
 use settings::Version;
+use units::{Bytes, hint::Command};
 
 /// Why; each with a hint.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -46,6 +47,18 @@ pub enum Error {
         /// What is different, each with the reason.
         left: Vec<String>,
     },
+    /// A limit of memory of before that the group's use is above of: v2 would kill its tasks.
+    #[error(
+        "memory.max of group '{group}' stays: it uses {used}, more than the {limit} of before, and its tasks would be killed"
+    )]
+    WouldKill {
+        /// The group.
+        group: GroupName,
+        /// What it uses.
+        used: Bytes,
+        /// The limit that is not written.
+        limit: Bytes,
+    },
     /// All steps were done, but the end of the journal could not be written, so nobody would know of them.
     #[error("the change could not be recorded: {reason}")]
     Unrecorded {
@@ -86,6 +99,10 @@ impl Error {
                 units::hint::group(group)
             )),
             Error::Interrupted | Error::NotAsBefore { .. } => None,
+            Error::WouldKill { group, limit, .. } => Some(
+                Command::ringfence("set").group(group).arg(format!("memory.max={}", limit.0)).to_string()
+                    + " kills; the next undo or apply tries again",
+            ),
             Error::Unrecorded { .. } => Some("df shows where the disk is full".to_owned()),
             Error::FreezesItself { .. } => {
                 Some("run ringfence from a shell outside of that group".to_owned())

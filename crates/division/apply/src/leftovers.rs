@@ -204,7 +204,11 @@ impl<'p> Past<'p> {
 
     fn add_step(&mut self, record: &Record, step: usize, entry: &Entry, then: usize) {
         let Some(place) = entry.act.place().cloned() else { return };
-        if self.remade.contains(&place) && !self.covered.groups.contains(&place) {
+        // what it did was done to the directory that is not there any more; a later generation changed the new one
+        if self.remade.contains(&place)
+            && !self.covered.groups.contains(&place)
+            && makes(record, &place.path, then)
+        {
             return;
         }
         match &entry.act {
@@ -359,6 +363,12 @@ fn without(entry: &Entry, others: &[Entry]) -> Option<Entry> {
 }
 
 /// What an older generation knows of owners goes before what a newer one knows, which may be of more files.
+/// Did a generation make this group, in the hierarchy as it counts them?
+fn makes(record: &Record, path: &str, hierarchy: usize) -> bool {
+    let is_it = |place: &Place| place.path == path && place.hierarchy == hierarchy;
+    record.entries.iter().any(|entry| matches!(&entry.act, Act::CreateGroup { place } if is_it(place)))
+}
+
 fn with_newer(older: &Entry, newer: Option<Entry>) -> Entry {
     let Some(newer) = newer else { return older.clone() };
     match (&older.before, newer.before) {

@@ -9,7 +9,7 @@ use kernel::{Hierarchy, Op, Seat};
 use plan::{Ask, Owned, Place};
 use rustix::io::Errno;
 use settings::{Access, Version};
-use units::{CpuSet, group_path};
+use units::{Bytes, CpuSet, group_path};
 
 use crate::{
     Difference, Error, Unmoved,
@@ -307,6 +307,12 @@ impl<'t> Performer<'t> {
         journal: &mut Journal<'_>,
     ) -> Result<Done, Error> {
         let Some(at) = self.at(place) else { return Err(not_mounted(entry)) };
+        if (self.takes_back || entry.restores)
+            && let Some(used) = kernel::use_above(self.host().kernel(), at, &place.path, file, text)
+        {
+            let (group, limit) = (name(&entry.group), Bytes(text.trim().parse().unwrap_or_default()));
+            return Err(Error::WouldKill { group, used: Bytes(used), limit });
+        }
         let written = self.write_settled(at, place, file, text);
         written.map_err(|errno| self.refused(Op::Write, entry, Some(file), Some(text), errno))?;
         let Some(actual) = self.content(place, file).filter(|actual| actual != text) else {

@@ -193,7 +193,7 @@ impl State {
     /// A finished generation.
     pub(crate) fn record(&self, generation: u32) -> Result<Record, Failure> {
         let path = self.file(generation, FINISHED);
-        let record = self.read(&path, false)?;
+        let record = self.read(&path, generation, false)?;
         if record.result.is_none() {
             return Err(damaged(path, &Damage::end_is_missing()));
         }
@@ -208,7 +208,7 @@ impl State {
     /// The one that is under way.
     pub(crate) fn journal(&self, generation: u32) -> Result<Record, Failure> {
         let path = self.file(generation, JOURNAL);
-        let record = self.read(&path, true)?;
+        let record = self.read(&path, generation, true)?;
         if record.head.format < CHECKSUMS {
             let reason = "an older version of this program began it and did not finish it".to_owned();
             let hint = Some("run ringfence undo with that version once".to_owned());
@@ -217,10 +217,12 @@ impl State {
         Ok(record)
     }
 
-    fn read(&self, path: &Path, under_way: bool) -> Result<Record, Failure> {
-        let bytes = std::fs::read(path).map_err(|error| failed("read", path, &error))?;
+    fn read(&self, path: &Path, generation: u32, under_way: bool) -> Result<Record, Failure> {
+        let mut bytes = Vec::new();
+        let all = open(path).and_then(|mut file| file.read_to_end(&mut bytes));
+        all.map_err(|error| failed("read", path, &error))?;
         let record = Record::read(&bytes, under_way).map_err(|damage| damaged(path.to_owned(), &damage))?;
-        known(&record.head, path.to_owned()).map(|()| record)
+        known(&record.head, generation, path.to_owned()).map(|()| record)
     }
 
     /// The number of the next generation: the same as long as no change was made.
@@ -258,7 +260,7 @@ impl State {
         let path = self.file(generation, FINISHED);
         let (first, last) = ends(&path).map_err(|error| failed("read", &path, &error))?;
         let summary = Summary::read(&first, &last).map_err(|damage| damaged(path.clone(), &damage))?;
-        known(&summary.head, path).map(|()| summary)
+        known(&summary.head, generation, path).map(|()| summary)
     }
 
     /// Is there a file of this finished generation?
@@ -269,7 +271,7 @@ impl State {
     /// Is there a file of this generation that only others may read?
     pub(crate) fn is_denied(&self, generation: u32) -> bool {
         [FINISHED, JOURNAL].iter().any(|suffix| {
-            let opened = File::open(self.file(generation, suffix));
+            let opened = open(&self.file(generation, suffix));
             opened.is_err_and(|error| error.kind() == ErrorKind::PermissionDenied)
         })
     }
@@ -431,9 +433,14 @@ pub(crate) fn allocate(file: &File, from: u64, to: u64) -> std::io::Result<()> {
 }
 
 /// Can this program read what follows?
-fn known(head: &Head, path: PathBuf) -> Result<(), Failure> {
+/// A record that this program understands, under the name that is its own: a copy under another one is refused.
+fn known(head: &Head, generation: u32, path: PathBuf) -> Result<(), Failure> {
     if head.format <= FORMAT {
-        return Ok(());
+        if head.generation == generation {
+            return Ok(());
+        }
+        let what = format!("it is the record of generation {}", head.generation);
+        return Err(damaged(path, &Damage { line: 0, what }));
     }
     let reason = format!("format {} is of a later version of this program", head.format);
     Err(Failure::State {
@@ -444,9 +451,19 @@ fn known(head: &Head, path: PathBuf) -> Result<(), Failure> {
     })
 }
 
+/// Opens a record. A FIFO in its place must not make anybody wait.
+fn open(path: &Path) -> std::io::Result<File> {
+    let flags = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
+    let file = File::options().read(true).custom_flags(flags).open(path)?;
+    match file.metadata()?.is_file() {
+        true => Ok(file),
+        false => Err(std::io::Error::new(ErrorKind::InvalidInput, "it is not a regular file")),
+    }
+}
+
 /// A file's first line and its last.
 fn ends(path: &Path) -> std::io::Result<(Vec<u8>, Vec<u8>)> {
-    let mut file = BufReader::new(File::open(path)?);
+    let mut file = BufReader::new(open(path)?);
     let mut first = Vec::new();
     let body = file.read_until(b'\n', &mut first)? as u64;
     let length = file.get_ref().metadata()?.len();

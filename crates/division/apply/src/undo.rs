@@ -12,6 +12,7 @@ use std::{
 
 use kernel::{Hierarchy, Seat};
 use plan::{Dropped, Outsider, Ownership, Place};
+use units::group_path;
 
 use crate::{
     Difference, Drift, Failure, GroupStatus, Lock, Meta, Outcome, State, Target,
@@ -279,11 +280,22 @@ impl<'t> Steps<'t> {
             _ => false,
         };
         let is_state = !plan::is_by_key(file) && !text.trim().is_empty();
-        (is_state && !ours.iter().any(is_of_us)).then(|| {
+        (is_state && !self.is_inherited(place, file, now.trim()) && !ours.iter().any(is_of_us)).then(|| {
             let directory = self.performer.directory(place);
             let now = now.trim();
             format!("{directory}/{file} stays {now}: somebody changed it after an undo could not restore it")
         })
+    }
+
+    /// A group that stays has its parent's CPUs and nodes: an undo wrote them.
+    fn is_inherited(&self, place: &Place, file: &str, now: &str) -> bool {
+        if !matches!(file, "cpuset.cpus" | "cpuset.mems") {
+            return false;
+        }
+        let above = group_path::parent(&place.path).unwrap_or_default();
+        let above = Place { path: above.to_owned(), ..place.clone() };
+        let files = [format!("{file}.effective"), file.to_owned()];
+        files.iter().any(|file| self.performer.content(&above, file).is_some_and(|text| text.trim() == now))
     }
 
     /// Does a generation after `since` that stays in effect change the group or one below it?

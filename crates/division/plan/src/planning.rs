@@ -65,6 +65,7 @@ pub fn plan(
     let looked = Looked {
         desired,
         machine,
+        memory: facts.memory().or_else(|| machine.memory_total()),
         land: &land,
         observed: &observed,
         tree: &tree,

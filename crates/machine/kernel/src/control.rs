@@ -7,7 +7,7 @@ use std::{
 
 use rustix::io::Errno;
 use settings::{Controller, Version};
-use units::group_path;
+use units::{group_path, hint::Command};
 
 use crate::{
     Change, Error, GroupName, Host, Op, Seat, refuse_foreign,
@@ -118,7 +118,11 @@ fn state(host: &Host, seat: &Seat<'_>, group: &GroupName) -> Result<State, Error
 fn unfinished(host: &Host, seat: &Seat<'_>, frozen: bool) -> String {
     if !frozen {
         return match frozen_parent(host, seat) {
-            Some(parent) => format!("group '{parent}' above it is frozen"),
+            Some(parent) => {
+                let parent = host.named(seat.at, &parent);
+                let thaw = Command::ringfence("thaw").group(&parent);
+                format!("group '{parent}' above it is frozen ({thaw})")
+            }
             None => "the kernel did not report it thawed".to_owned(),
         };
     }

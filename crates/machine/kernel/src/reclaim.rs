@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use rustix::io::Errno;
+use settings::Version;
 
 use crate::{
     Hierarchy, Kernel,
@@ -42,6 +43,20 @@ pub fn write_reclaiming(
     };
     let used = || kernel.read(at, group, usage).ok()?.trim().parse().ok();
     while_it_falls(|| kernel.write(at, group, file, text), used)
+}
+
+/// The use of a group, in bytes, that a v2 limit would have the kernel kill for: what could be reclaimed (Linux 5.19)
+/// was, and it is still above the limit. `None` where the limit can be written.
+pub fn use_above(kernel: &dyn Kernel, at: &Hierarchy, group: &str, file: &str, text: &str) -> Option<u64> {
+    if file != "memory.max" || at.version != Version::V2 {
+        return None;
+    }
+    let limit: u64 = text.trim().parse().ok()?;
+    let used = || kernel.read(at, group, "memory.current").ok()?.trim().parse::<u64>().ok();
+    let over = used()?.checked_sub(limit).filter(|over| *over > 0)?;
+    // an older kernel has no such file, and any may reclaim less
+    let _ = kernel.write(at, group, "memory.reclaim", &over.to_string());
+    used().filter(|used| *used > limit)
 }
 
 fn while_it_falls(

@@ -20,6 +20,7 @@ impl Past<'_> {
             let group = self.performer.at(place).map(|at| self.performer.host().named(at, &place.path));
             let message = self.performer.remade(place);
             left.lints.push(Lint::new(LintKind::Leftover, group.as_deref().map(name).as_ref(), message));
+            left.dropped.gone.push(place.clone());
         }
         self.found(&mut left);
         let stays = |place: &Place| !gone.contains(place);
@@ -106,7 +107,7 @@ impl Past<'_> {
         let mut made: Vec<(&Place, &String)> = self.made.iter().collect();
         made.sort_by_key(|(place, _)| std::cmp::Reverse(place.path.matches('/').count()));
         let host = self.performer.host();
-        let mut named: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        let mut named: BTreeMap<(String, bool), Vec<String>> = BTreeMap::new();
         for (place, _) in made {
             let Some(at) = self.performer.at(place).filter(|_| self.performer.exists(place)) else {
                 left.dropped.gone.push(place.clone());
@@ -133,14 +134,25 @@ impl Past<'_> {
                 (count, _) => format!("{count} processes are in {directory}"),
             };
             left.dropped.groups.push(place.clone());
-            named.entry(host.named(at, &place.path)).or_default().push(why);
+            let elsewhere = place.version == Version::V1 && self.is_elsewhere(place);
+            named.entry((host.named(at, &place.path), elsewhere)).or_default().push(why);
         }
-        for (group, why) in named {
-            let message = format!(
-                "group '{group}' is no longer in the layout and stays, without its limits: {}",
-                why.join(", ")
-            );
-            let hint = "move the processes out, and apply the layout again to remove it";
+        for ((group, elsewhere), why) in named {
+            let why = why.join(", ");
+            let (message, hint) = match elsewhere {
+                true => (
+                    format!(
+                        "group '{group}' stays where the layout sets nothing any more, without limits there: {why}"
+                    ),
+                    "its other limits hold; apply the layout again once that is gone, to remove the directory",
+                ),
+                false => (
+                    format!(
+                        "group '{group}' is no longer in the layout and stays, without its limits: {why}"
+                    ),
+                    "move the processes out, and apply the layout again to remove it",
+                ),
+            };
             left.lints.push(Lint::new(LintKind::Leftover, Some(&name(&group)), message).hint(hint));
         }
         (gone, returns)

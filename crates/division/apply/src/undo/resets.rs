@@ -1,7 +1,5 @@
 //! Groups that stay get their settings back: what of them is written, and what has to stay as it is.
 
-use units::group_path;
-
 use super::*;
 
 impl Steps<'_> {

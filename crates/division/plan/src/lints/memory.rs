@@ -22,16 +22,22 @@ pub(super) fn below_usage(looked: &Looked<'_>, lints: &mut Vec<Lint>) {
         let Some(used) = used.filter(|used| *used > limit.0 && actual > Limit::At(limit)).map(Bytes) else {
             continue;
         };
-        let happens = match valued.place.version {
-            Version::V1 => "the kernel refuses it unless it can reclaim the rest",
-            Version::V2 => "the rest is reclaimed, and where that can't be, tasks of the group are killed",
+        let (happens, hint) = match valued.place.version {
+            Version::V1 => (
+                "the kernel refuses it unless it can reclaim the rest",
+                "give it more, or wait until the group uses less",
+            ),
+            Version::V2 => (
+                "the rest is reclaimed, and where that can't be, tasks of the group are killed",
+                "set memory.high first, and wait until the group uses less",
+            ),
         };
         let message = format!(
             "group '{}' uses {used} of memory, more than memory.max = {limit}: {happens}",
             valued.group
         );
         let lint = Lint::new(LintKind::BelowUsage, Some(valued.group), message).at(valued.origin);
-        lints.push(lint.hint("set memory.high first, and wait until the group uses less"));
+        lints.push(lint.hint(hint));
     }
 }
 
@@ -84,7 +90,7 @@ pub(super) fn high_above_max(looked: &Looked<'_>, lints: &mut Vec<Lint>) {
 
 /// Guaranteed memory above what there is; and limits that leave the reserve no room.
 pub(super) fn over_capacity(looked: &Looked<'_>, problems: &mut Vec<Problem>, lints: &mut Vec<Lint>) {
-    let Some(total) = looked.machine.memory_total().map(|total| total.0) else { return };
+    let Some(total) = looked.memory.map(|total| total.0) else { return };
     for name in ["memory.min", "memory.low"] {
         let kept: Vec<(&Valued<'_>, Bytes)> =
             amounts(looked, name).filter(|(valued, _)| is_top(valued, looked, name)).collect();

@@ -9,6 +9,7 @@ pub use memory::starving;
 
 use layout::Desired;
 use topology::Machine;
+use units::Bytes;
 
 use crate::{
     Lint, Observed, Problem,
@@ -21,6 +22,8 @@ use crate::{
 pub(crate) struct Looked<'l> {
     pub desired: &'l Desired,
     pub machine: &'l Machine,
+    /// What percentages are taken of; the nodes' sum need not be as much.
+    pub memory: Option<Bytes>,
     pub land: &'l Landscape,
     pub observed: &'l Observed,
     pub tree: &'l Tree<'l>,

@@ -194,7 +194,7 @@ fn memory() -> Vec<Case> {
             warned: Scene { held: &USES_1G_ON_V1, layout: MIB, ..V1 },
             silent: Scene { held: &USES_LITTLE_ON_V1, layout: MIB, ..V1 },
             words: &["'db' uses 1G", "memory.max = 512M", "the kernel refuses it unless it can reclaim"],
-            hint: Some("memory.high first"),
+            hint: Some("wait until the group uses less"),
             group: Some("db"),
             place: (2, "max"),
         },

@@ -35,9 +35,7 @@ pub(super) const ROWS: &[Setting] = &[
             files: &["freezer.state"],
             codec: Codec::FlagWords { off: "THAWED", on: "FROZEN" },
             read_back: ReadBack::Rescaled("THAWED, FREEZING until the last task has stopped, then FROZEN"),
-            fidelity: Fidelity::Approximate(
-                "frozen tasks can't be killed or moved away before they are thawed",
-            ),
+            fidelity: Fidelity::Approximate("frozen tasks can't be killed before they are thawed"),
             ..V1
         }),
         v2: Has(Binding {

@@ -69,7 +69,7 @@ pub fn waiting(pending: &Pending) -> String {
     let seconds = pending.remaining.as_secs() + 1;
     if pending.unwatched {
         return format!(
-            "generation {generation} is not confirmed, and no process is left that would undo it in {seconds} s: it stays in effect until the next ringfence command that changes something, or until ringfenced starts. To undo it now: ringfence undo; to confirm it: ringfence confirm {generation}"
+            "generation {generation} is not confirmed, and no process is left that would undo it in {seconds} s: it stays in effect until the next apply or undo, or until ringfenced starts. To undo it now: ringfence undo; to confirm it: ringfence confirm {generation}"
         );
     }
     format!(

@@ -1,6 +1,11 @@
 //! What a layout no longer asks for, what is undone, and what nobody confirmed: does it still hold for the processes?
 
+use std::fs;
+
+use serde_json::json;
+
 use crate::{
+    desk::says,
     reported::{Row, Stage, row, truth::ids},
     world::Need,
 };
@@ -32,7 +37,10 @@ pub const ROWS: &[Row] = &[
     row("a change that was confirmed stays in force", confirmed),
     row("an undo of a change that is overdue undoes that change alone", overdue_undone_alone),
     row("a limit that an undo could not restore is reported as still in force", restore_refused)
-        .needs(&[Need::V1("memory"), Need::NoSwap]),
+        .needs(&[Need::NoSwap]),
+    row("the parent's CPUs, which an undo wrote, are nobody else's value", inherited_again)
+        .needs(&[Need::Cpus(2)]),
+    row("a group that was made again keeps no value that a layout wrote to it later", made_again_and_written),
     row("a state directory that was lost is no reason to say that nothing holds", state_lost),
 ];
 
@@ -366,28 +374,59 @@ fn overdue_undone_alone(stage: &mut Stage<'_>) {
     stage.truth();
 }
 
-/// The memory that a process uses does not fit into the old limit, which v1 refuses.
+/// The memory that a process uses does not fit into the old limit, which v1 refuses, and for which v2 would kill.
 fn restore_refused(stage: &mut Stage<'_>) {
     stage.desk.scene.ok("create {g} -c memory");
     stage.by_hand("{g}", "memory.max", "20971520");
     stage.apply("[groups.\"{g}\"]\nmemory.max = \"200M\"\n");
-    let tasks = stage.directory("{g}", "memory").join("cgroup.procs");
+    let directory = stage.directory("{g}", "memory");
     let script = format!(
         "echo $$ > {}; (head -c 95000000 /dev/zero; exec sleep 300) | tail -c 95000000",
-        tasks.display()
+        directory.join("cgroup.procs").display()
     );
     stage.desk.scene.start("{one}", &["sh", "-c", &script]);
-    let usage = stage.directory("{g}", "memory").join("memory.usage_in_bytes");
-    let used = || std::fs::read_to_string(&usage).unwrap().trim().parse::<u64>().unwrap();
+    let usage = ["memory.usage_in_bytes", "memory.current"].map(|file| directory.join(file));
+    let usage = usage.iter().find(|file| file.exists()).unwrap();
+    let used = || fs::read_to_string(usage).unwrap().trim().parse::<u64>().unwrap();
     stage.desk.scene.until("95 MB", || used() > 90_000_000);
     let (code, out, error) = stage.desk.run("undo {s}");
     assert_eq!((code, stage.holds("{g}", "memory.max").as_str()), (3, "209715200"), "{out}{error}");
+    assert!(used() > 90_000_000, "nobody was killed: {out}{error}");
     let (code, out, error) = stage.desk.run("status {s}");
     assert_eq!(code, 3, "{out}{error}");
-    assert!(out.contains("memory.limit_in_bytes still has 209715200"), "{out}{error}");
+    says(&out, &["memory.", " still has 209715200"]);
     stage.desk.scene.ok("kill {g}");
     stage.desk.scene.until("its end", || used() < 20_000_000);
     stage.desk.ends("undo {s}", 0);
     assert_eq!(stage.holds("{g}", "memory.max"), "20971520");
     stage.desk.ends("status {s}", 0);
+}
+
+/// What an undo wrote is not somebody else's value.
+fn inherited_again(stage: &mut Stage<'_>) {
+    stage.apply("[groups.\"{g}\"]\ncpus = \"0\"\n");
+    stage.sleeper("{one}", "{g}");
+    let (_, out, error) = stage.desk.run("undo {s}");
+    assert_eq!(stage.status_of("{g}").unwrap()["settings"], json!([]), "{out}{error}");
+    let (_, out, error) = stage.desk.run("undo {s}");
+    assert!(!format!("{out}{error}").contains("somebody"), "{out}{error}");
+    stage.truth();
+}
+
+/// The directory is somebody else's; what was written to it later is the layout's.
+fn made_again_and_written(stage: &mut Stage<'_>) {
+    stage.apply("[groups.\"{g}\"]\npids.max = 100\n");
+    stage.desk.scene.ok("delete {g}");
+    stage.desk.scene.ok("create {g} -c pids");
+    stage.by_hand("{g}", "pids.max", "33");
+    let pid = stage.sleeper("{one}", "{g}");
+    stage.apply("[groups.\"{g}\"]\npids.max = 100\n");
+    stage.layout("");
+    let (code, out, error) = stage.desk.run("apply --yes {d}/l.toml {s}");
+    assert_eq!(code, 0, "{out}{error}");
+    says(&error, &["somebody removed it and made it again"]);
+    assert_eq!(stage.holds("{g}", "pids.max"), "33", "{out}{error}");
+    assert!(stage.is_in(pid, "{g}", "pids"));
+    assert!(stage.status_of("{g}").is_none());
+    stage.truth();
 }
