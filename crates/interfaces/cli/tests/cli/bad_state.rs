@@ -26,6 +26,8 @@ const CASES: &[Case] = &[
     ("a directory of another user is refused with what to do", &[], foreign),
     ("a directory that others can write to is refused with what to do", &[], open_to_others),
     ("a file instead of a directory is refused with what to do", &[], a_file),
+    ("a record under another one's name is refused, with what to do", &[], copied),
+    ("a FIFO in place of a record makes nobody wait", &[], fifo),
     ("only root reads what the state says, also of an earlier version's", &[], private),
     ("doctor warns of a strict rule for a shell", &[], strict_shell),
     ("without CAP_SYS_ADMIN nothing is mounted, and nothing changed", &[], no_admin),
@@ -105,6 +107,37 @@ fn foreign(stage: &mut Stage) {
     fs::create_dir(state.join("generations")).unwrap();
     chown(state.join("generations"), Some(65534), Some(65534)).unwrap();
     says(&refused(stage, "apply {d}/l.toml {s}"), &["generations", "owner 65534"]);
+}
+
+fn copied(stage: &mut Stage) {
+    stage.desk.ends("apply {d}/l.toml {s}", 0);
+    let record = |number: u32| stage.desk.path(&format!("state/generations/{number:04}.jsonl"));
+    fs::copy(record(1), record(2)).unwrap();
+    for line in ["undo {s}", "status {s}", "apply {d}/l.toml {s}"] {
+        let (code, _, error) = stage.desk.run(line);
+        assert_ne!(code, 0, "{line}: {error}");
+        says(&error, &["0002.jsonl", "it is the record of generation 1", "hint: "]);
+    }
+    assert!(stage.differing().is_some(), "nothing was undone");
+    fs::remove_file(record(2)).unwrap();
+    stage.desk.ends("undo {s}", 0);
+    assert_eq!(stage.differing(), None);
+}
+
+fn fifo(stage: &mut Stage) {
+    stage.desk.ends("apply {d}/l.toml {s}", 0);
+    let record = stage.desk.path("state/generations/0001.jsonl");
+    let aside = stage.desk.path("aside");
+    fs::rename(&record, &aside).unwrap();
+    assert!(Command::new("mkfifo").arg(&record).status().unwrap().success());
+    for line in ["undo {s}", "status {s}"] {
+        let (code, _, error) = stage.desk.run(line);
+        assert_ne!(code, 0, "{line}: {error}");
+        says(&error, &["0001.jsonl", "it is not a regular file"]);
+    }
+    fs::rename(&aside, &record).unwrap();
+    stage.desk.ends("undo {s}", 0);
+    assert_eq!(stage.differing(), None);
 }
 
 fn open_to_others(stage: &mut Stage) {
