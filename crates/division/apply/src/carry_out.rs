@@ -34,6 +34,8 @@ pub(crate) struct Change<'p> {
     pub in_effect: Option<Vec<u32>>,
     /// What is left alone.
     pub left: Vec<String>,
+    /// Values of others that it writes over.
+    pub replaced: Vec<String>,
     /// What undos have left afterwards; `None`: what they had left before, as far as it is there.
     pub stayed: Option<Vec<Stayed>>,
     /// Of an undo, the step that each entry takes back: what the kernel refuses is left for the next undo.
@@ -74,6 +76,7 @@ pub(crate) fn carry_out(
         unmoved: Vec::new(),
         left: change.left,
         foreign: Vec::new(),
+        replaced: change.replaced,
     };
     let mut refused = Vec::new();
     let sources = matches!(change.kind, Kind::Undo { .. }).then_some(change.sources.as_slice());
@@ -86,12 +89,14 @@ pub(crate) fn carry_out(
         step,
         uptime: Some(target.system.uptime()),
         left: left.to_vec(),
+        replaced: Vec::new(),
         refused: Vec::new(),
         lines: 0,
     };
     let failed = match done {
         Ok(()) => {
-            let end = End { refused, ..end(Ending::Done, None, None, &outcome.left) };
+            let replaced = outcome.replaced.clone();
+            let end = End { refused, replaced, ..end(Ending::Done, None, None, &outcome.left) };
             match journal.finish(end) {
                 Ok(()) => {
                     if matches!(change.kind, Kind::Undo { .. }) {

@@ -41,6 +41,7 @@ pub fn execute(lock: &Lock, target: Target<'_>, plan: &Plan, meta: &Meta) -> Res
         hierarchies: target.host.hierarchies().iter().cloned().map(Some).collect(),
         in_effect: None,
         left: Vec::new(),
+        replaced: Vec::new(),
         stayed: None,
         sources: Vec::new(),
         dropped: plan.dropped.clone(),

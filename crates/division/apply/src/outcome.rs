@@ -32,6 +32,8 @@ pub struct Outcome {
     pub left: Vec<String>,
     /// Values of others that an undo brought back: they were set between a generation in effect and the one undone.
     pub foreign: Vec<Difference>,
+    /// Values of others that an undo wrote over: they were set after what is undone.
+    pub replaced: Vec<String>,
 }
 
 impl Outcome {
@@ -44,6 +46,7 @@ impl Outcome {
             unmoved: Vec::new(),
             left: Vec::new(),
             foreign: Vec::new(),
+            replaced: Vec::new(),
         }
     }
 }

@@ -159,6 +159,9 @@ pub struct Result {
     /// What could not be put back, or was left alone, each with the reason.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left: Vec<String>,
+    /// Values of others that an undo wrote over, in words.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub replaced: Vec<String>,
     /// Steps of an undo that the kernel refused: the next undo tries them again.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub refused: Vec<Stayed>,

@@ -133,6 +133,7 @@ fn unfinished(lock: &Lock, target: Target<'_>) -> Result<Option<Recovered>, Fail
         step: record.begun,
         uptime: Some(target.system.uptime()),
         left: left.clone(),
+        replaced: Vec::new(),
         refused,
         lines: 0,
     })?;

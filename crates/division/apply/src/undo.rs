@@ -80,6 +80,12 @@ pub(crate) fn undo_recovered(
     steps.inherit_sets();
     let directory = |place: &Place| PathBuf::from(steps.performer.directory(place));
     let written = steps.written.iter().map(|(place, file)| directory(place).join(file)).collect();
+    let replaced = changed(state, target, &written).map(|(_, file, requested, actual)| {
+        let file = file.display();
+        format!(
+            "{file}: {actual} is gone: somebody had set it since {requested} was applied, which is undone"
+        )
+    });
     let change = Change {
         kind: Kind::Undo { to },
         sources: steps.sources,
@@ -90,6 +96,7 @@ pub(crate) fn undo_recovered(
         hierarchies: target.host.hierarchies().iter().cloned().map(Some).collect(),
         in_effect: Some(wanted),
         left: steps.left,
+        replaced: replaced.collect(),
         stayed: Some(steps.stayed),
     };
     let meta = Meta { confirm_within: None, ..meta.clone() };
@@ -97,8 +104,12 @@ pub(crate) fn undo_recovered(
     Ok(Outcome { foreign: foreign(state, target, &written), ..outcome })
 }
 
-/// What an undo brought back that a generation in effect did not apply: `status` shows it as drift.
-fn foreign(state: &State, target: Target<'_>, written: &BTreeSet<PathBuf>) -> Vec<Difference> {
+/// Files that contain something else than a generation in effect applied, of these: group, file, applied, contained.
+fn changed(
+    state: &State,
+    target: Target<'_>,
+    files: &BTreeSet<PathBuf>,
+) -> impl Iterator<Item = (String, PathBuf, String, String)> {
     // it is undone, whatever can be said of it
     let groups = status(state, target).unwrap_or_default();
     let changed = groups.into_iter().flat_map(|GroupStatus { group, drift, .. }| {
@@ -109,7 +120,12 @@ fn foreign(state: &State, target: Target<'_>, written: &BTreeSet<PathBuf>) -> Ve
             _ => None,
         })
     });
-    let restored = changed.filter(|(_, file, ..)| written.contains(file));
+    changed.filter(|(_, file, ..)| files.contains(file))
+}
+
+/// What an undo brought back that a generation in effect did not apply: `status` shows it as drift.
+fn foreign(state: &State, target: Target<'_>, written: &BTreeSet<PathBuf>) -> Vec<Difference> {
+    let restored = changed(state, target, written);
     let difference = |(group, file, requested, actual): (String, PathBuf, String, String)| Difference {
         group,
         file: file.display().to_string(),

@@ -148,7 +148,7 @@ fn print(outcome: &Outcome, deadline: Option<u64>, nothing: &str) -> Result<(), 
             thread.thread, thread.comm, thread.cpus
         ));
     }
-    for left in &outcome.left {
+    for left in outcome.left.iter().chain(&outcome.replaced) {
         output::warning(left);
     }
     for apply::Difference { file, requested, actual, reason, .. } in &outcome.foreign {

@@ -99,7 +99,7 @@ fn wrong(kept: &Kept) -> Vec<String> {
             let result = &summary.result;
             // an error has in it what is left
             let left = if result.error.is_none() { result.left.as_slice() } else { &[] };
-            result.error.iter().chain(left).cloned().collect()
+            result.error.iter().chain(left).chain(&result.replaced).cloned().collect()
         }
         Kept::Unfinished { head, lives: false, ended } => {
             vec![format!("generation {} {}", head.generation, interrupted(head.by.pid, *ended))]

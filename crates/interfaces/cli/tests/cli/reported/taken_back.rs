@@ -37,7 +37,10 @@ pub const ROWS: &[Row] = &[
     row("a change that was confirmed stays in force", confirmed),
     row("an undo of a change that is overdue undoes that change alone", overdue_undone_alone),
     row("a limit that an undo could not restore is reported as still in force", restore_refused)
-        .needs(&[Need::NoSwap]),
+        .needs(&[Need::V1("memory"), Need::NoSwap]),
+    row("an undo kills nobody for a limit that was there before", restore_refused)
+        .needs(&[Need::V2("memory")]),
+    row("what an undo writes over is named if somebody had set it since", written_over),
     row("the parent's CPUs, which an undo wrote, are nobody else's value", inherited_again)
         .needs(&[Need::Cpus(2)]),
     row("a group that was made again keeps no value that a layout wrote to it later", made_again_and_written),
@@ -380,6 +383,10 @@ fn restore_refused(stage: &mut Stage<'_>) {
     stage.by_hand("{g}", "memory.max", "20971520");
     stage.apply("[groups.\"{g}\"]\nmemory.max = \"200M\"\n");
     let directory = stage.directory("{g}", "memory");
+    let swap = directory.join("memory.swap.max");
+    if swap.exists() {
+        fs::write(swap, "0").unwrap();
+    }
     let script = format!(
         "echo $$ > {}; (head -c 95000000 /dev/zero; exec sleep 300) | tail -c 95000000",
         directory.join("cgroup.procs").display()
@@ -400,6 +407,25 @@ fn restore_refused(stage: &mut Stage<'_>) {
     stage.desk.ends("undo {s}", 0);
     assert_eq!(stage.holds("{g}", "memory.max"), "20971520");
     stage.desk.ends("status {s}", 0);
+}
+
+fn written_over(stage: &mut Stage<'_>) {
+    stage.apply("[groups.\"{g}\"]\npids.max = 100\n");
+    stage.sleeper("{one}", "{g}");
+    stage.apply("[groups.\"{g}\"]\npids.max = 60\n");
+    stage.by_hand("{g}", "pids.max", "30");
+    let (code, out, error) = stage.desk.run("undo {s}");
+    assert_eq!((code, stage.holds("{g}", "pids.max").as_str()), (0, "100"), "{out}{error}");
+    says(&error, &["pids.max", "30 is gone", "somebody had set it since"]);
+    let (_, history, _) = stage.desk.run("history {s}");
+    says(&history, &["30 is gone"]);
+    stage.truth();
+    stage.layout("[groups.\"{g}\"]\npids.max = 50\n");
+    stage.desk.ends("apply {d}/l.toml {s} --confirm 1s", 0);
+    stage.by_hand("{g}", "pids.max", "20");
+    stage.desk.scene.until("its undo", || stage.holds("{g}", "pids.max") == "100");
+    stage.desk.scene.until("its record", || stage.desk.run("history {s}").1.contains("20 is gone"));
+    stage.truth();
 }
 
 /// What an undo wrote is not somebody else's value.
