@@ -35,6 +35,8 @@ const JOURNAL: &str = "journal";
 const CONFIRMED: &str = "confirmed";
 /// The suffix of a journal whose steps are still being written down: nothing was changed yet.
 const NEW: &str = "new";
+/// The suffix of an empty file with the number of the newest generation: without its record it is missed.
+const NEWEST: &str = "newest";
 /// The mode of the directory of generations: what root ran, and when, is nobody else's business.
 const PRIVATE: u32 = 0o700;
 /// Room that is set aside for the journal of an undo.
@@ -230,7 +232,7 @@ impl State {
     /// # Errors
     /// [`Failure::State`].
     pub fn next(&self) -> Result<u32, Failure> {
-        let last = self.finished()?.last().copied().unwrap_or(0);
+        let last = self.finished()?.last().copied().max(self.newest()?).unwrap_or(0);
         last.checked_add(1).ok_or_else(|| Failure::State {
             what: "number a generation in",
             path: self.generations(),
@@ -239,9 +241,22 @@ impl State {
         })
     }
 
-    /// The last finished generation.
+    /// The newest finished generation, whether its record is there or not.
+    fn newest(&self) -> Result<Option<u32>, Failure> {
+        // one that is still under way is not finished
+        Ok(self.numbers(NEWEST)?.pop().filter(|newest| !self.file(*newest, JOURNAL).exists()))
+    }
+
+    /// The last finished generation that has a record. One that came after it and lost it counts as in effect: nobody
+    /// knows what it changed.
     pub(crate) fn last(&self) -> Result<Option<Summary>, Failure> {
-        self.finished()?.last().map(|&last| self.summary(last)).transpose()
+        let Some(last) = self.finished()?.last().copied() else { return Ok(None) };
+        let mut summary = self.summary(last)?;
+        if let Some(lost) = self.newest()?.filter(|newest| *newest > last) {
+            summary.head.in_effect.push(lost);
+            summary.head.in_effect_before.push(lost);
+        }
+        Ok(Some(summary))
     }
 
     /// The last one that succeeded: what was rolled back after it has changed nothing.
@@ -377,11 +392,18 @@ impl Lock {
     pub(crate) fn finish(&self, generation: u32, journal: &File, length: u64) -> Result<(), Failure> {
         let from = self.state.file(generation, JOURNAL);
         let to = self.state.file(generation, FINISHED);
+        let newest = self.state.file(generation, NEWEST);
+        let before = self.state.numbers(NEWEST).unwrap_or_default();
+        // on a full disk the record alone has to do
+        let _ = private().create(true).open(&newest);
         let renamed = journal
             .set_len(length)
             .and_then(|()| journal.sync_data())
             .and_then(|()| std::fs::rename(&from, &to));
         renamed.map_err(|error| failed("finish", &from, &error))?;
+        for older in before.into_iter().filter(|older| *older != generation) {
+            let _ = std::fs::remove_file(self.state.file(older, NEWEST));
+        }
         self.sync_directory();
         Ok(())
     }

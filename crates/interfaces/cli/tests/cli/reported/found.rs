@@ -15,6 +15,7 @@ pub const ROWS: &[Row] = &[
     row("a value that was so before the layout stays once the layout drops it", dropped),
     row("what was there before the layout is as it was after an undo", undone),
     row("a layout that is applied again without its records is watched", records_lost),
+    row("a newest record that is lost is missed", newest_lost),
     row("a rule is checked without naming its layout", rule_in_effect),
     row("rules of a layout that changed since it was applied are not vouched for", rule_changed),
     row("CPUs that a group above lacks are not in effect", cpus_taken)
@@ -118,6 +119,20 @@ fn records_lost(stage: &mut Stage<'_>) {
     stage.desk.ends("undo 0 {s}", 0);
     assert_eq!(stage.holds("{g}", "memory.max"), "67108864");
     away(stage);
+}
+
+fn newest_lost(stage: &mut Stage<'_>) {
+    stage.apply("[groups.\"{g}\"]\npids.max = 100\n");
+    stage.sleeper("{one}", "{g}");
+    stage.apply("[groups.\"{g}\"]\npids.max = 60\n");
+    fs::remove_file(stage.desk.path("state/generations/0002.jsonl")).unwrap();
+    let (code, out, error) = stage.desk.run("status {s}");
+    assert_eq!(code, 3, "{out}{error}");
+    let (code, out, error) = stage.desk.run("undo {s}");
+    assert_eq!((code, stage.holds("{g}", "pids.max").as_str()), (3, "60"), "{out}{error}");
+    says(&error, &["what generation 2 changed is not known"]);
+    stage.apply("[groups.\"{g}\"]\npids.max = 50\n");
+    assert!(stage.desk.path("state/generations/0004.jsonl").exists(), "no number is used twice");
 }
 
 fn rule_in_effect(stage: &mut Stage<'_>) {
