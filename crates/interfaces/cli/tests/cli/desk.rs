@@ -78,7 +78,9 @@ impl Desk {
 
     /// How many generations were made, and how many are under way or broken off.
     pub fn generations(&self) -> usize {
-        fs::read_dir(self.path("state/generations")).map_or(0, Iterator::count)
+        let entries = fs::read_dir(self.path("state/generations")).into_iter().flatten();
+        let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        names.filter(|name| !name.ends_with(".newest")).count()
     }
 }
 

@@ -217,7 +217,7 @@ fn shown(stage: &mut Stage) {
             &out,
             &[
                 "generation 1 is not confirmed, and no process is left that would undo it in ",
-                "it stays in effect until the next ringfence command that changes something",
+                "it stays in effect until the next apply or undo",
                 "To undo it now: ringfence undo; to confirm it: ringfence confirm 1",
             ],
         );

@@ -93,7 +93,7 @@ fn plain(text: &str) -> String {
 fn generations(desk: &mut Desk) {
     desk.write("l.toml", "[groups.{g}]\npids.max = 100\n");
     desk.ends("apply {d}/l.toml {s}", 0);
-    let path = fs::read_dir(desk.path("state/generations")).unwrap().next().unwrap().unwrap().path();
+    let path = desk.path("state/generations/0001.jsonl");
     let now = fs::read_to_string(&path).unwrap();
     assert!(now.contains("\"format\":3"), "{now}");
     // format 1 had no checksums

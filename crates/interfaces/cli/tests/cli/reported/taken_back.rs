@@ -228,7 +228,7 @@ fn undone_later(stage: &mut Stage<'_>) {
     stage.desk.scene.ok("kill {g}");
     stage.pids.clear();
     let tasks = stage.directory("{g}", "pids").join("cgroup.procs");
-    stage.desk.scene.until("its end", || std::fs::read_to_string(&tasks).unwrap_or_default().is_empty());
+    stage.desk.scene.until("its end", || fs::read_to_string(&tasks).unwrap_or_default().is_empty());
     stage.desk.run("undo {s}");
     assert!(!stage.directory("{g}", "pids").exists());
     assert!(stage.status_of("{g}").is_none());
@@ -259,7 +259,7 @@ fn adopted(stage: &mut Stage<'_>) {
     stage.desk.scene.ok("kill {g}");
     stage.pids.clear();
     let tasks = stage.directory("{g}", "pids").join("cgroup.procs");
-    stage.desk.scene.until("its end", || std::fs::read_to_string(&tasks).unwrap_or_default().is_empty());
+    stage.desk.scene.until("its end", || fs::read_to_string(&tasks).unwrap_or_default().is_empty());
     stage.desk.ends("undo {s}", 0);
     assert_eq!(stage.holds("{g}", "pids.max"), "50");
     assert!(stage.directory("{g}", "cpuset").is_dir(), "the generation that is in effect has it");
@@ -332,7 +332,7 @@ fn confirmed(stage: &mut Stage<'_>) {
 fn state_lost(stage: &mut Stage<'_>) {
     stage.apply(LIMITS);
     stage.sleeper("{one}", "{g}");
-    std::fs::remove_dir_all(stage.desk.path("state")).unwrap();
+    fs::remove_dir_all(stage.desk.path("state")).unwrap();
     assert_eq!(stage.holds("{g}", "pids.max"), "100");
     let (code, out, error) = stage.desk.run("status {s}");
     let says = format!("{out}{error}");
@@ -349,13 +349,12 @@ fn state_lost(stage: &mut Stage<'_>) {
 fn kill_waiting(stage: &Stage<'_>) {
     let state = stage.desk.path("state").display().to_string();
     let waiting = |pid: &u32| {
-        let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
         let line = String::from_utf8_lossy(&line).into_owned();
         line.contains("revert-unless-confirmed") && line.contains(&state)
     };
-    let pids = std::fs::read_dir("/proc")
-        .unwrap()
-        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
+    let pids =
+        fs::read_dir("/proc").unwrap().filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
     let found: Vec<u32> = pids.filter(waiting).collect();
     assert_eq!(found.len(), 1, "{found:?}");
     let pid = rustix::process::Pid::from_raw(i32::try_from(found[0]).unwrap()).unwrap();
