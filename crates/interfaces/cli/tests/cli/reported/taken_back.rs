@@ -289,10 +289,14 @@ fn unconfirmed(stage: &mut Stage<'_>) {
 
 fn unconfirmed_under_load(stage: &mut Stage<'_>) {
     stage.layout(LIMITS);
-    stage.desk.ends("apply {d}/l.toml {s} --confirm 2s", 0);
-    let script = "exec 2>/dev/null; while :; do (sleep 0.01 &); done";
-    let pid = stage.desk.scene.start("{one}", &["sh", "-c", script]);
+    // before it is in the group, its load would outlast the deadline
+    let go = stage.desk.path("go");
+    let wait = format!("until [ -e {} ]; do sleep 0.05; done", go.display());
+    let script = format!("{wait}; exec 2>/dev/null; while :; do (sleep 0.01 &); done");
+    let pid = stage.desk.scene.start("{one}", &["sh", "-c", &script]);
+    stage.desk.ends("apply {d}/l.toml {s} --confirm 4s", 0);
     stage.desk.scene.ok("move {g} {one}");
+    fs::write(go, "").unwrap();
     until_taken_back(stage);
     nothing_holds(stage, "{g}");
     // it has to be able to end
