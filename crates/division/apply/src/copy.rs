@@ -1,4 +1,4 @@
-//! What one group would have to be requested to be like another.
+//! What to request of one group, so that it is like another.
 
 use kernel::{GroupName, Host};
 use settings::{Access, Found, Setting, Value};

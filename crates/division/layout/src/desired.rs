@@ -82,7 +82,7 @@ pub struct Demands {
     pub tasks: Option<Spanned<Person>>,
     /// Who may change its settings and make groups in it.
     pub admin: Option<Spanned<Person>>,
-    /// What the daemon does where it is no longer as requested; as the daemon was told where not said.
+    /// What the daemon does where it is no longer as requested; the daemon's own option where not said.
     pub keep: Option<Keep>,
     /// On v1, is it made only where its own controllers are, so that its processes escape what the groups above it limit
     /// elsewhere? That is the meaning of libcgroup's files; a layout's groups live wherever one above them does.

@@ -152,7 +152,7 @@ impl Accounts {
         number.map(Some).ok_or(AccountError::Unknown { kind, name: name.to_owned(), database })
     }
 
-    /// Whoever can't be requested is not held against a layout.
+    /// Who can't be looked up is no fault of the layout.
     fn knows(&self, database: &'static str, name: &str) -> bool {
         self.entry(database, name).map_or(true, |entry| entry.is_some())
     }

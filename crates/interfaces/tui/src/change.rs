@@ -11,7 +11,7 @@ pub use apply::Planned;
 /// Changes that can be put back, at most.
 const KEPT: usize = 100;
 
-/// Who is requested a change that was refused: the group, settings and values as they are typed, and the refusal. The
+/// Receives a change that was refused: the group, settings and values as they are typed, and the refusal. The
 /// answer is what there is to know of it.
 pub type Deputy = Box<dyn Fn(&GroupName, &[(String, String)], apply::Error) -> Result<Vec<String>, Refusal>>;
 

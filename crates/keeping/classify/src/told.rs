@@ -1,5 +1,5 @@
 //! One process from its facts to its group, with everything that there is to tell of the way: what a command needs that
-//! is requested certain processes, or for all of them.
+//! looks at certain processes, or at all of them.
 
 use layout::Controllers;
 use system::Gone;

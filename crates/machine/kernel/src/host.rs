@@ -100,7 +100,7 @@ impl Host {
         self.bases[at.id].get_or_init(|| base(self.kernel.as_ref(), at, self.systemd))
     }
 
-    /// Do our groups live below a unit that systemd must be requested?
+    /// Do our groups live below a unit that systemd must be asked for?
     pub fn needs_unit(&self) -> bool {
         let requested = self.systemd && self.kernel.caller().1 == 0;
         requested && self.hierarchies.iter().any(|at| *self.base(at) == Base::Unit)

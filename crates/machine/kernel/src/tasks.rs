@@ -105,7 +105,7 @@ impl Host {
         Ok(Moved { tasks, directories, gone, memory_from })
     }
 
-    /// Threads are told one by one only if they were requested one by one.
+    /// Threads are named one by one only if they were requested one by one.
     fn process_of(&self, task: u32, what: What) -> u32 {
         if what == What::Thread {
             task
