@@ -86,17 +86,32 @@ impl Membership {
         self.members(host, group).map(|(pid, _)| pid).collect()
     }
 
-    /// Those of the group's processes that are neither in its directory at a place nor below it; with where they are.
-    pub fn outside(&self, host: &Host, group: &GroupName, place: &Place) -> Vec<(u32, String)> {
-        let inside = |path: &str| group_path::is_at_or_below(path, &place.path);
+    /// Those of the group's processes that are neither in its directory at a place nor below it, as they were looked at; with
+    /// where they are.
+    fn elsewhere(&self, host: &Host, group: &GroupName, place: &Place) -> Vec<(u32, String)> {
         let members = self.members(host, group);
         let elsewhere = members.filter_map(|(pid, paths)| {
             let path = paths.get(place.hierarchy)?.as_ref()?;
-            let is_dead = || host.kernel().process(pid).is_ok_and(|process| process.is_dead());
-            (!inside(path) && !is_dead()).then(|| (pid, path.clone()))
+            (!group_path::is_at_or_below(path, &place.path)).then(|| (pid, path.clone()))
         });
         elsewhere.collect()
     }
+
+    /// The same, without those that have ended since.
+    pub fn outside(&self, host: &Host, group: &GroupName, place: &Place) -> Vec<(u32, String)> {
+        let mut elsewhere = self.elsewhere(host, group, place);
+        elsewhere.retain(|(pid, _)| !is_dead(host, *pid));
+        elsewhere
+    }
+
+    /// Drops processes that have ended.
+    pub fn forget(&mut self, ended: &BTreeSet<u32>) {
+        self.processes.retain(|pid, _| !ended.contains(pid));
+    }
+}
+
+fn is_dead(host: &Host, pid: u32) -> bool {
+    host.kernel().process(pid).is_ok_and(|process| process.is_dead())
 }
 
 /// A thread, and its group in each hierarchy of v1.
@@ -128,19 +143,29 @@ pub(crate) fn may_leave(host: &Host, from: &str, place: &Place) -> bool {
     from.is_empty() || base.as_deref() == Some(from) || group_path::is_below(&place.path, from)
 }
 
+/// What is to be moved into a place for a group.
+pub(crate) struct Outsiders {
+    pub alive: Vec<Outsider>,
+    /// Those that ended since they were looked at: they may have forked before, and nobody has looked at what they started.
+    pub ended: BTreeSet<u32>,
+}
+
 /// The processes of a group that a step would move into a place.
 pub(crate) fn outsiders(
     target: Target<'_>,
     membership: &Membership,
     group: &GroupName,
     place: &Place,
-) -> Vec<Outsider> {
-    let outside = membership.outside(target.host, group, place).into_iter();
-    let free = outside.filter(|(_, from)| may_leave(target.host, from, place));
-    free.filter_map(|(pid, from)| {
-        Some(Outsider { thread: pid, started: target.system.started(pid).ok()?, from })
-    })
-    .collect()
+) -> Outsiders {
+    let mut found = Outsiders { alive: Vec::new(), ended: BTreeSet::new() };
+    for (pid, from) in membership.elsewhere(target.host, group, place) {
+        match target.system.started(pid).ok().filter(|_| !is_dead(target.host, pid)) {
+            Some(_) if !may_leave(target.host, &from, place) => {}
+            Some(started) => found.alive.push(Outsider { thread: pid, started, from }),
+            None => _ = found.ended.insert(pid),
+        }
+    }
+    found
 }
 
 /// Moves the group's processes into the place, until none is outside.
@@ -156,15 +181,16 @@ pub(crate) fn bring(
     for _ in 0..MAX_PASSES {
         let mut membership = Membership::default();
         let host = performer.host();
-        let gone = membership.add_listed(host, &group, &host.seats(&group));
+        let mut gone = membership.add_listed(host, &group, &host.seats(&group));
         let target = Target { host: performer.host(), system: performer.system() };
         let outside = outsiders(target, &membership, &group, place);
+        gone.extend(outside.ended);
         // one that ended since it was listed may have forked before
-        if outside.is_empty() && gone.is_subset(&ended) {
+        if outside.alive.is_empty() && gone.is_subset(&ended) {
             return Ok(());
         }
         ended = gone;
-        for one in outside {
+        for one in outside.alive {
             journal.moved(step, &one).map_err(unwritable)?;
             put(performer, entry, place, &place.path, one.thread)?;
             performer.moved.push((step, one));
@@ -172,7 +198,7 @@ pub(crate) fn bring(
         }
     }
     let target = Target { host: performer.host(), system: performer.system() };
-    let left = outsiders(target, &Membership::scan(performer.host()), &group, place).len();
+    let left = outsiders(target, &Membership::scan(performer.host()), &group, place).alive.len();
     Err(Error::Kernel(kernel::Error::ForkFaster { group: group.to_string(), moved, left }))
 }
 

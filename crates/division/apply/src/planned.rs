@@ -180,7 +180,16 @@ fn bring_processes(target: Target<'_>, desired: &Desired, observed: &Observed, p
                 continue;
             }
             let at = &host.hierarchies()[place.hierarchy];
-            let tasks = outsiders(target, &membership, group, place);
+            let mut found = outsiders(target, &membership, group, place);
+            for _ in 0..LOOKS {
+                if !found.alive.is_empty() || found.ended.is_empty() {
+                    break;
+                }
+                membership.forget(&found.ended);
+                membership.add_listed(host, group, &seats);
+                found = outsiders(target, &membership, group, place);
+            }
+            let tasks = found.alive;
             if !tasks.is_empty() {
                 let why = format!(
                     "they are in the group elsewhere, and what {} limits holds for them only there",
