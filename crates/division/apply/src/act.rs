@@ -144,6 +144,13 @@ pub enum Before {
     },
     /// A v2 group's own device rules.
     Devices(Option<String>),
+    /// The same where groups below have rules of their own, which a deny narrows along.
+    DevicesBelow {
+        /// Of the group itself.
+        own: Option<String>,
+        /// Of those below, by path.
+        below: Vec<(String, String)>,
+    },
     /// Threads' CPUs.
     Affinities(Vec<Affinity>),
     /// A whole group.

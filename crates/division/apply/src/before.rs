@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use kernel::Hierarchy;
 use plan::{Owned, Place, is_by_key};
 use rustix::io::Errno;
 use settings::{Access, Version};
@@ -83,12 +84,10 @@ impl<'p, 't> Looking<'p, 't> {
                 Before::Controllers { off, children, owners, lists }
             }
             Act::Write { file, text, .. } => self.files(entry, place, (file, text), planned)?,
-            Act::SetDevices { .. } | Act::RestoreDevices { .. } => {
+            Act::SetDevices { .. } => self.devices(entry, place)?,
+            Act::RestoreDevices { .. } => {
                 let Some(at) = self.performer.at(place) else { return Ok(Before::Nothing) };
-                let filter = self.performer.host().kernel().device_filter(at, &place.path);
-                let filter = filter
-                    .map_err(|errno| self.performer.refused(kernel::Op::Read, entry, None, None, errno))?;
-                Before::Devices(filter.map(|filter| filter.access.to_string()))
+                Before::Devices(self.own_devices(entry, at, &place.path)?)
             }
             Act::SetOwnership { access, .. } => {
                 // which ones, whatever their modes
@@ -114,6 +113,22 @@ impl<'p, 't> Looking<'p, 't> {
             Act::RemoveGroup { .. } => self.group(entry, place)?,
             _ => Before::Nothing,
         })
+    }
+
+    fn own_devices(&self, entry: &Entry, at: &Hierarchy, path: &str) -> Result<Option<String>, Failure> {
+        let filter = self.performer.host().kernel().device_filter(at, path);
+        Ok(self.seen(kernel::Op::Read, entry, filter)?.map(|filter| filter.access.to_string()))
+    }
+
+    fn devices(&self, entry: &Entry, place: &Place) -> Result<Before, Failure> {
+        let Some(at) = self.performer.at(place) else { return Ok(Before::Nothing) };
+        let own = self.own_devices(entry, at, &place.path)?;
+        let descendants = self.performer.host().kernel().descendants(at, &place.path);
+        let mut below = Vec::new();
+        for path in self.seen(kernel::Op::List, entry, descendants)? {
+            below.extend(self.own_devices(entry, at, &path)?.map(|rules| (path, rules)));
+        }
+        Ok(if below.is_empty() { Before::Devices(own) } else { Before::DevicesBelow { own, below } })
     }
 
     fn files(

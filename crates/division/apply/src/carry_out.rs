@@ -14,7 +14,7 @@ use crate::{
     journal::Journal,
     perform::partition_holds,
     performer::{Performer, name, unwritable},
-    prune::prune,
+    prune::{prune, settle},
     record::{Ending, FORMAT, Head, Kind, Result as End, Summary},
     rollback::{Remains, roll_back},
     spot::Spot,
@@ -112,14 +112,7 @@ pub(crate) fn carry_out(
         Err(failed) => failed,
     };
     let (step, error) = failed;
-    // a step that was refused as a whole did nothing; all others may have done a part
-    let whole = error == Error::Interrupted
-        || matches!(
-            change.entries.get(step).map(|entry| &entry.act),
-            Some(Act::CreateGroup { .. } | Act::RemoveGroup { .. } | Act::Mount { .. })
-        ) && !matches!(error, Error::Unrecorded { .. });
-    let last = if whole { step.checked_sub(1) } else { Some(step).filter(|_| steps > 0) };
-    let remains = roll_back(&mut performer, &mut journal, &change.entries, last);
+    let remains = put_back(&mut performer, &mut journal, &change.entries, (step, &error));
     let refused = refused_steps(&performer, &change.entries, &remains, generation);
     let left = remains.left;
     let ending = if left.is_empty() { Ending::RolledBack } else { Ending::Partly };
@@ -134,6 +127,45 @@ pub(crate) fn carry_out(
         recorded?;
     }
     Err(Failure::RolledBack { generation, step, steps, error: Box::new(error), left })
+}
+
+/// Rolls back a change that failed at a step.
+fn put_back(
+    performer: &mut Performer<'_>,
+    journal: &mut Journal<'_>,
+    entries: &[Entry],
+    (step, error): (usize, &Error),
+) -> Remains {
+    // a step that was refused as a whole did nothing; all others may have done a part
+    let whole = *error == Error::Interrupted
+        || matches!(
+            entries.get(step).map(|entry| &entry.act),
+            Some(Act::CreateGroup { .. } | Act::RemoveGroup { .. } | Act::Mount { .. })
+        ) && !matches!(error, Error::Unrecorded { .. });
+    let last = if whole { step.checked_sub(1) } else { Some(step).filter(|_| !entries.is_empty()) };
+    roll_back(performer, journal, entries, last)
+}
+
+/// The same without a record: for a change that can't be half done, or by a user who has no state directory.
+pub(crate) fn carry_out_unrecorded(target: Target<'_>, mut entries: Vec<Entry>) -> Result<(), Error> {
+    refuse_to_freeze_itself(target, &entries)?;
+    let hierarchies = target.host.hierarchies().iter().cloned().map(Some).collect();
+    let mut performer = Performer::new(target, hierarchies);
+    let mut looking = Looking::new(&performer);
+    for entry in &mut entries {
+        match looking.look(entry, None) {
+            // the write says what is wrong with a group that went meanwhile
+            Ok(()) | Err(Failure::Stale { .. }) => {}
+            Err(Failure::Refused(error)) => return Err(error),
+            Err(other) => return Err(Error::Unrecorded { reason: other.to_string() }),
+        }
+    }
+    let (mut journal, mut outcome) = (Journal::none(), Outcome::nothing());
+    let done = do_all(&mut performer, &mut entries, &mut journal, &mut outcome, None);
+    done.map_err(|(step, error)| {
+        let left = put_back(&mut performer, &mut journal, &entries, (step, &error)).left;
+        Error::Undone { error: Box::new(error), left }
+    })
 }
 
 /// What a roll-back could not put back, groups that the generation made among it: the next undo or apply tries again.
@@ -249,7 +281,7 @@ fn in_words(error: &Error) -> String {
 }
 
 /// A frozen process can't finish its change, and would keep the lock.
-fn refuse_to_freeze_itself(target: Target<'_>, entries: &[Entry]) -> Result<(), Failure> {
+fn refuse_to_freeze_itself(target: Target<'_>, entries: &[Entry]) -> Result<(), Error> {
     let freezes = |entry: &Entry| match &entry.act {
         Act::Write { place, file, text } => match (file.as_str(), text.trim()) {
             ("freezer.state", "FROZEN") | ("cgroup.freeze", "1") => {
@@ -269,7 +301,7 @@ fn refuse_to_freeze_itself(target: Target<'_>, entries: &[Entry]) -> Result<(), 
         let at = target.host.hierarchies().get(place.hierarchy);
         let path = at.and_then(|at| at.below_mount(own.get(place.hierarchy)?.as_ref()?));
         if path.is_some_and(|path| group_path::is_at_or_below(&path, &place.path)) {
-            return Err(Error::FreezesItself { group: name(&group) }.into());
+            return Err(Error::FreezesItself { group: name(&group) });
         }
     }
     Ok(())
@@ -304,11 +336,19 @@ fn head(
     let boot = target.system.boot();
     let here = last.filter(|last| last.head.boot == boot);
     let stayed_before = here.as_ref().map(Summary::stayed).unwrap_or_default();
+    let settled = here.as_ref().map_or(0, |last| last.head.settled);
     let before = here.map(|last| last.in_effect().to_vec()).unwrap_or_default();
     let still =
         || stayed_before.iter().filter(|stayed| stayed.here(target.host).is_some()).cloned().collect();
     let stayed = change.stayed.clone().unwrap_or_else(still);
-    let after = change.in_effect.clone();
+    let mut after = before.iter().copied().chain([generation]).collect();
+    let settles = match &change.in_effect {
+        Some(wanted) => {
+            after = wanted.clone();
+            0
+        }
+        None => settle(lock.state(), &mut after)?,
+    };
     Ok(Head {
         format: FORMAT,
         generation,
@@ -322,7 +362,8 @@ fn head(
         layout: meta.layout,
         rules: meta.rules.clone(),
         dropped: change.dropped.clone(),
-        in_effect: after.unwrap_or_else(|| before.iter().copied().chain([generation]).collect()),
+        in_effect: after,
+        settled: settled.saturating_add(settles),
         in_effect_before: before,
         stayed,
         stayed_before,

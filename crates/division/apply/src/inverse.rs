@@ -62,6 +62,17 @@ pub(crate) fn inverse(entry: &Entry, affinities: &[&Affinity]) -> Inverse {
         (Act::SetDevices { place, .. } | Act::RestoreDevices { place, .. }, Before::Devices(rules)) => {
             acts(vec![Act::RestoreDevices { place: place.clone(), rules: rules.clone() }])
         }
+        (
+            Act::SetDevices { place, .. } | Act::RestoreDevices { place, .. },
+            Before::DevicesBelow { own, below },
+        ) => {
+            let restore = |path: &str, rules: Option<String>| Act::RestoreDevices {
+                place: Place { path: path.to_owned(), ..place.clone() },
+                rules,
+            };
+            let below = below.iter().map(|(path, rules)| restore(path, Some(rules.clone())));
+            acts(std::iter::once(restore(&place.path, own.clone())).chain(below).collect())
+        }
         (Act::SetOwnership { place, .. } | Act::RestoreOwners { place, .. }, Before::Owners(owners)) => {
             acts(vec![Act::RestoreOwners { place: place.clone(), owners: owners.clone() }])
         }

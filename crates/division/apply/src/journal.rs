@@ -2,7 +2,7 @@
 //! disk before the first change; then a mark before each step. Room for the marks and for the end is allocated
 //! beforehand, so that a full disk stops a change before it begins and not in the middle. Marks are not forced to the
 //! disk: they must outlive this process, and the control groups that they are about do not outlive a crash of the
-//! machine either.
+//! machine either. A change of one write needs no journal: it can't be half done, and its marks go nowhere.
 
 use std::{fs::File, os::unix::fs::FileExt};
 
@@ -19,8 +19,12 @@ use crate::{
 /// What a mark takes at most, but for those that hold a file's content.
 const MARK: u64 = 80;
 
-/// An open journal.
+/// An open journal, or none.
 pub(crate) struct Journal<'l> {
+    open: Option<Open<'l>>,
+}
+
+struct Open<'l> {
     lock: &'l Lock,
     generation: u32,
     file: File,
@@ -33,6 +37,11 @@ pub(crate) struct Journal<'l> {
 }
 
 impl<'l> Journal<'l> {
+    /// Of a change that is not recorded: this process alone can roll it back.
+    pub fn none() -> Journal<'static> {
+        Journal { open: None }
+    }
+
     /// Writes head, steps and what the layout decides beside them. With `for_undo`, room for the journal of the undo is set aside as well.
     pub fn start(
         lock: &'l Lock,
@@ -56,14 +65,16 @@ impl<'l> Journal<'l> {
             lock.reserve((3 * end + ROOM).next_multiple_of(ROOM))?;
         }
         let file = lock.start_journal(head.generation, &bytes, room)?;
-        Ok(Journal { lock, generation: head.generation, file, end, lines: lines + 1, room })
+        let open = Open { lock, generation: head.generation, file, end, lines: lines + 1, room };
+        Ok(Journal { open: Some(open) })
     }
 
     /// Continues the journal of a generation that was interrupted, behind its last good line.
     pub fn resume(lock: &'l Lock, record: &Record) -> Result<Journal<'l>, Failure> {
         let generation = record.head.generation;
         let (file, good, room) = lock.continue_journal(generation, record.damage.as_ref())?;
-        Ok(Journal { lock, generation, file, end: good.bytes, lines: good.lines, room })
+        let open = Open { lock, generation, file, end: good.bytes, lines: good.lines, room };
+        Ok(Journal { open: Some(open) })
     }
 
     /// A step begins.
@@ -107,13 +118,28 @@ impl<'l> Journal<'l> {
     }
 
     /// Writes the end, and makes the journal a finished generation. After an error it can be tried again.
-    pub fn finish(&mut self, mut result: End) -> Result<(), Failure> {
+    pub fn finish(&mut self, result: End) -> Result<(), Failure> {
+        self.open.as_mut().map_or(Ok(()), |open| open.finish(result))
+    }
+
+    /// Makes a journal that has its end already a finished generation.
+    pub fn rename(&self) -> Result<(), Failure> {
+        self.open.as_ref().map_or(Ok(()), Open::rename)
+    }
+
+    fn mark(&mut self, mark: &Mark) -> std::io::Result<()> {
+        self.open.as_mut().map_or(Ok(()), |open| open.mark(mark))
+    }
+}
+
+impl Open<'_> {
+    fn finish(&mut self, mut result: End) -> Result<(), Failure> {
         result.lines = self.lines;
         let before = (self.end, self.lines);
         let marked = self.mark(&Mark::End { result });
         let finished = marked
             .map_err(|error| failed("write a journal in", self.lock.state().directory(), &error))
-            .and_then(|()| self.lock.finish(self.generation, &self.file, self.end));
+            .and_then(|()| self.rename());
         if finished.is_err() {
             // another end may be written over this one; until then nobody may read it as the end
             (self.end, self.lines) = before;
@@ -122,8 +148,7 @@ impl<'l> Journal<'l> {
         finished
     }
 
-    /// Makes a journal that has its end already a finished generation.
-    pub fn rename(&self) -> Result<(), Failure> {
+    fn rename(&self) -> Result<(), Failure> {
         self.lock.finish(self.generation, &self.file, self.end)
     }
 

@@ -2,10 +2,10 @@
 //! what it had changed. It decides nothing: values and order come from `plan`.
 
 mod error;
+mod read_back;
 mod reading;
 
-mod change; // single settings
-mod copy;
+mod copy; // single settings
 mod preview;
 
 // a whole plan, in the order of its way
@@ -42,6 +42,7 @@ mod rollback;
 mod stayed;
 mod undo;
 
+mod change; // single settings once more: by the way of a whole plan
 mod confirm;
 mod in_effect;
 mod kept;
@@ -51,7 +52,7 @@ mod status;
 mod unavailable;
 
 pub use act::{Act, Before, Entry};
-pub use change::{Change, set};
+pub use change::{Change, is_several, set, set_recorded};
 pub use confirm::{Verdict, confirm, execute_unless_reverted, revert_unless_confirmed};
 pub use copy::copies;
 pub use drift::{Drift, Split};

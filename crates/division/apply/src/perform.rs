@@ -15,10 +15,10 @@ use crate::{
     Difference, Error, Unmoved,
     act::{Act, Entry},
     away,
-    change::difference,
     journal::Journal,
     membership, ownership,
     performer::{DEVICES_V1, Performer, name, not_mounted, unwritable},
+    read_back::difference,
 };
 
 /// What came of one act.

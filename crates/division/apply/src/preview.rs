@@ -4,11 +4,11 @@ use std::path::PathBuf;
 
 use kernel::Host;
 use plan::{Ask, Place};
+use settings::Value;
 
 use crate::{
     Error,
-    change::Before,
-    reading::{content, held_by_program, seat},
+    reading::{self, content, held_by_program, readable, seat},
 };
 
 /// A write that is not done yet.
@@ -74,4 +74,39 @@ fn line_of(actual: &str, text: &str) -> String {
 /// them.
 pub fn inverse(host: &Host, asks: &[Ask]) -> Vec<Ask> {
     asks.iter().flat_map(|ask| Before::of(host, ask).restoring(ask)).collect()
+}
+
+/// What has to be known to put an ask back.
+pub(crate) struct Before {
+    /// What the setting held; of device rules, the list.
+    pub value: Option<Value>,
+    /// What else the kernel changes along with it: an idle group loses its weight.
+    along: Vec<Ask>,
+}
+
+impl Before {
+    pub(crate) fn of(host: &Host, ask: &Ask) -> Before {
+        let other = |name: &str| {
+            let found = settings::lookup(name)?;
+            let value = reading::value(host, &ask.group, &found, &ask.place).ok()?;
+            Some(Ask { found, value, ..ask.clone() })
+        };
+        match ask.found.setting.name {
+            "devices.allow" | "devices.deny" => {
+                Before { value: other("devices.list").map(|list| list.value), along: Vec::new() }
+            }
+            "cpu.idle" => {
+                Before { value: readable(host, ask), along: other("cpu.weight").into_iter().collect() }
+            }
+            _ => Before { value: readable(host, ask), along: Vec::new() },
+        }
+    }
+
+    /// What puts the ask back; nothing if it is not known what was there.
+    pub(crate) fn restoring(&self, ask: &Ask) -> Vec<Ask> {
+        let Some(value) = &self.value else { return Vec::new() };
+        let values = plan::restoring(&ask.found, &ask.value, value).into_iter();
+        let asks = values.map(|(found, value)| Ask { found, value, ..ask.clone() });
+        asks.chain(self.along.iter().cloned()).collect()
+    }
 }

@@ -3,10 +3,28 @@
 
 use std::collections::BTreeSet;
 
-use crate::{Failure, Lock};
+use crate::{Failure, Lock, State, record::Kind};
 
 /// How many generations are kept at least; older ones go unless an undo to one of these needs them.
 pub const KEPT: usize = 100;
+
+/// The generations in effect without the oldest that set single values, once these are twice as many as are kept: a script
+/// that sets values every second must not let the history grow without end. Returns how many these were.
+///
+/// # Errors
+/// [`Failure::State`].
+pub(crate) fn settle(state: &State, in_effect: &mut Vec<u32>) -> Result<u32, Failure> {
+    let Some(old) = in_effect.len().checked_sub(KEPT).filter(|old| *old > KEPT) else { return Ok(0) };
+    let mut stay = Vec::new();
+    for &generation in &in_effect[..old] {
+        if !state.is_there(generation) || state.summary(generation)?.head.kind != Kind::Set {
+            stay.push(generation);
+        }
+    }
+    let settled = old - stay.len();
+    in_effect.splice(..old, stay);
+    Ok(u32::try_from(settled).unwrap_or(u32::MAX))
+}
 
 /// What is in effect after a generation that is kept is kept with it, so that an undo can bring each of these states
 /// back. `boot`: of an earlier one nothing can be brought back.

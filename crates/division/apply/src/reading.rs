@@ -1,8 +1,8 @@
 //! What the kernel holds: the place of a setting's files, and its value there.
 
 use kernel::{GroupName, Host, Seat};
-use plan::Place;
-use settings::{Codec, Controller, Found, Setting, Side, Value, Version};
+use plan::{Ask, Place};
+use settings::{Access, Codec, Controller, Found, Setting, Side, Value, Version};
 
 use crate::Error;
 
@@ -114,4 +114,11 @@ fn error_of(group: &GroupName, error: settings::DecodeError) -> Error {
 /// On v2 a BPF program attached to the group stands for v1's devices files.
 pub(crate) fn held_by_program(found: &Found, version: Version) -> bool {
     matches!(found.side(version), Side::Has(binding) if binding.codec == Codec::DeviceProgram)
+}
+
+/// The value that a request would change; `None` of an action, or if it can't be read.
+pub(crate) fn readable(host: &Host, ask: &Ask) -> Option<Value> {
+    (ask.found.setting.access != Access::Write)
+        .then(|| value(host, &ask.group, &ask.found, &ask.place).ok())
+        .flatten()
 }

@@ -43,6 +43,8 @@ pub struct By {
 pub enum Kind {
     /// A plan was carried out.
     Apply,
+    /// Single settings were written, by a command that names them: no layout decides about them.
+    Set,
     /// The state after an earlier generation was brought back.
     Undo {
         /// That generation; 0 is before the first.
@@ -86,6 +88,9 @@ pub struct Head {
     pub in_effect_before: Vec<u32>,
     /// And once it has succeeded.
     pub in_effect: Vec<u32>,
+    /// How many commands that set single values no undo takes back any more, as there were too many after them.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub settled: u32,
     /// What earlier undos had to leave, before it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stayed_before: Vec<Stayed>,
@@ -97,6 +102,11 @@ pub struct Head {
     /// And behind them, how many lines of what the layout decides and was so already.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub decided: usize,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref)] // as serde calls it
+fn is_none(count: &u32) -> bool {
+    *count == 0
 }
 
 #[allow(clippy::trivially_copy_pass_by_ref)] // as serde calls it

@@ -20,7 +20,7 @@ use crate::{
     ownership,
     performer::{Performer, name},
     reading::get,
-    record::{RulesFile, Summary},
+    record::{Kind, RulesFile, Summary},
     unavailable::unavailable,
 };
 
@@ -87,6 +87,10 @@ pub fn status(state: &State, target: Target<'_>) -> Result<Vec<GroupStatus>, Fai
     let mut dropped = None;
     for generation in in_effect {
         let Some(record) = state.record_in_effect(generation)? else { continue };
+        // by hand: what a layout decides is compared with what the kernel has, whoever wrote it
+        if record.head.kind == Kind::Set {
+            continue;
+        }
         add(&record, target, &mut decided);
         dropped = Some(record.head).filter(|head| head.layout).or(dropped);
     }

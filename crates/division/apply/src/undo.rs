@@ -21,6 +21,7 @@ use crate::{
     inverse,
     made::remade,
     performer::{DEVICES_V1, Performer},
+    prune::KEPT,
     record::{Affinity, Kind, Record},
     rollback::{at_or_below, is_so},
     spot::Spot,
@@ -76,6 +77,13 @@ pub(crate) fn undo_recovered(
             Some(record) => steps.again(&record),
             None => steps.left.push(unrecorded(generation)),
         }
+    }
+    let then = if to == 0 { 0 } else { state.summary(to)?.head.settled };
+    match here.map_or(0, |last| last.head.settled).saturating_sub(then) {
+        0 => {}
+        count => steps.left.push(format!(
+            "what {count} older `ringfence set` wrote stays: only the last {KEPT} of them can be undone"
+        )),
     }
     steps.inherit_sets();
     let directory = |place: &Place| PathBuf::from(steps.performer.directory(place));

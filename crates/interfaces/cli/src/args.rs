@@ -415,6 +415,8 @@ pub struct Set {
     #[arg(long, short)]
     pub quiet: bool,
     #[command(flatten)]
+    pub state: StateArgs,
+    #[command(flatten)]
     pub socket: Socket,
 }
 

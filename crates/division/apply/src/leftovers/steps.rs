@@ -364,7 +364,7 @@ impl Past<'_> {
                 }
                 (Act::SetDevices { .. }, before) => {
                     let rules = match before {
-                        Before::Devices(rules) => rules.clone(),
+                        Before::Devices(rules) | Before::DevicesBelow { own: rules, .. } => rules.clone(),
                         _ => None,
                     };
                     let at = self.performer.at(place);

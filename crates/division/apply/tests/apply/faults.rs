@@ -2,8 +2,8 @@
 
 use apply::{Ending, Failure, State, execute, history, undo};
 use fake::Fake;
-use kernel::{Host, Kernel};
-use plan::Plan;
+use kernel::{GroupName, Host, Kernel};
+use plan::{Ask, Plan};
 use rustix::io::Errno;
 use settings::Controller::{Cpu, Cpuset, Io, Memory, Pids};
 use std::time::Duration;
@@ -285,4 +285,39 @@ pub fn old_generations_go_but_for_those_that_undo_needs() {
     assert_eq!(shares.trim().parse(), Ok(999 + apply::KEPT));
     undo(&lock, to, Some(0), &meta("all")).unwrap();
     assert_eq!(picture(&fake, &|_| true), before);
+}
+
+/// A script that sets values all the time keeps the last ones in the history, and an undo of all names the rest.
+pub fn old_generations_of_set_settle() {
+    let fake = Fake::v1(4, 1);
+    settle_v1(&fake);
+    let faults = Faults::at(&[]);
+    let (host, system) = (host(fake.clone(), &faults), Beside::fake(&fake, &faults));
+    let to = target(&host, &system);
+    let directory = tempfile::tempdir().unwrap();
+    let state = State::open(directory.path()).unwrap();
+    let lock = state.lock(Duration::ZERO).unwrap();
+    let plan = Maker::new(&host).write(Cpu, "old", "cpu.shares", "700").plan();
+    execute(&lock, to, &plan, &meta("a test")).unwrap();
+    let group = GroupName::new("old").unwrap();
+    let set = |shares: usize| {
+        let asks = ["cpu.shares", "cpu.cfs_quota_us"].map(|name| {
+            let found = settings::find(name).unwrap();
+            let value = found.parse(&(1000 + shares).to_string(), &settings::Nowhere).unwrap();
+            Ask { place: apply::place(&host, &group, &found).unwrap(), group: group.clone(), found, value }
+        });
+        apply::set_recorded(&lock, to, &asks, &meta("set")).unwrap();
+    };
+    let many = 3 * apply::KEPT;
+    (0..many).for_each(set);
+    let kept = history(&state).unwrap();
+    assert!(kept.len() <= 2 * apply::KEPT + 1, "{}", kept.len());
+    assert_eq!(kept[0].head.generation, 1, "a layout stays");
+    let last = kept.last().unwrap();
+    assert_eq!(last.in_effect().len() + last.head.settled as usize, many + 1);
+    undo(&lock, to, None, &meta("undo")).unwrap();
+    let shares = || fake.read(host.hierarchy_of(Cpu).unwrap(), "old", "cpu.shares").unwrap();
+    assert_eq!(shares().trim().parse(), Ok(1000 + many - 2));
+    let left = undo(&lock, to, Some(0), &meta("all")).unwrap().left;
+    assert!(left.iter().any(|left| left.contains("older `ringfence set`")), "{left:?}");
 }

@@ -13,7 +13,7 @@ mod rules;
 mod status;
 mod words;
 
-pub use change::{apply, confirm, revert, undo};
+pub use change::{apply, confirm, revert, set, undo};
 pub use check::{check, export, import, schema};
 pub use history::history;
 pub use plan::plan;

@@ -23,6 +23,7 @@ const CASES: &[Case] = &[
     ("of apply and of the process that reverts", both_killed),
     ("of the process that reverts", reverter_killed),
     ("of the daemon that takes over", daemon_killed),
+    ("of set", set_killed),
 ];
 
 /// The deadline. It is over soon after whoever should have changed something was killed.
@@ -123,6 +124,12 @@ fn both_killed(stage: &Stage, at: usize) -> Seen {
 
 fn reverter_killed(stage: &Stage, at: usize) -> Seen {
     applied(stage, Rule { is_child: true, ..killed("revert-unless-confirmed", at) })
+}
+
+/// Several values, which one write after the other sets.
+fn set_killed(stage: &Stage, at: usize) -> Seen {
+    let words = stage.words("set {g}/old pids.max=9 cpu.weight=70 memory.max=32M --quiet {s}");
+    tracer::run(words, &stage.desk.path("out"), killed("set", at)).1.join().unwrap()
 }
 
 fn daemon_killed(stage: &Stage, at: usize) -> Seen {

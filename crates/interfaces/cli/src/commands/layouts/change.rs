@@ -2,7 +2,7 @@
 
 use std::{process::Command, time::Duration};
 
-use ::plan::{LintKind, Plan};
+use ::plan::{Ask, LintKind, Plan};
 use apply::{By, Error, Failure as ApplyFailure, Lock, Meta, Outcome, Recovered, Running, State, Target};
 use kernel::Host;
 use serde::Serialize;
@@ -127,6 +127,30 @@ fn locked(state: &State) -> Result<Lock, Failure> {
 /// changed nothing.
 fn until_interrupted() -> Result<Running, Failure> {
     Ok(Running::stopped_by(stop_on_signals()?))
+}
+
+/// Writes single settings as a generation of their own. Where none can be recorded it says so and writes them all the same.
+pub fn set(
+    host: &Host,
+    asks: &[Ask],
+    what: String,
+    state: &args::StateArgs,
+) -> Result<Vec<apply::Change>, Failure> {
+    let state = match State::open(directory(state)) {
+        Ok(state) => state,
+        Err(failure) => {
+            output::warning(&format!(
+                "{failure}: the change is not in the history, and no undo takes it back"
+            ));
+            return Ok(apply::set(host, asks)?);
+        }
+    };
+    let lock = locked(&state)?;
+    let running = until_interrupted()?;
+    let target = Target { host, system: &running };
+    recovered(&lock, target)?;
+    let meta = Meta { by: By::caller(), what, confirm_within: None, layout: false, rules: None };
+    Ok(apply::set_recorded(&lock, target, asks, &meta)?)
 }
 
 /// What an earlier change left comes before anything else.

@@ -21,7 +21,7 @@ pub fn person(by: &By) -> String {
 /// `undo to 3: not confirmed within 60 s`.
 pub fn what(head: &Head) -> String {
     match head.kind {
-        Kind::Apply => units::printable(&head.what).into_owned(),
+        Kind::Apply | Kind::Set => units::printable(&head.what).into_owned(),
         Kind::Undo { to } if head.what == "undo" => format!("undo to generation {to}"),
         Kind::Undo { to } => format!("undo to generation {to}: {}", units::printable(&head.what)),
     }

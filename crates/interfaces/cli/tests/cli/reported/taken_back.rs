@@ -21,6 +21,7 @@ pub const ROWS: &[Row] = &[
     ),
     row("the last setting of a controller is removed", controller_removed),
     row("a layout that is emptied takes everything back or asks first", emptied),
+    row("an undo takes values back that one command set", set_undone),
     row("an undo takes an empty group away", undone),
     row("an undo lifts the limits of a group with a task", undone_with_task),
     row("an undo lifts the limits of nested groups with tasks", undone_nested),
@@ -153,6 +154,23 @@ fn emptied(stage: &mut Stage<'_>) {
     } else {
         nothing_holds(stage, "{g}");
     }
+    stage.truth();
+}
+
+/// Beside a layout, which goes on to decide what it decides.
+fn set_undone(stage: &mut Stage<'_>) {
+    stage.apply("[groups.\"{g}\"]\npids.max = 100\n");
+    let pid = stage.sleeper("{one}", "{g}");
+    stage.desk.ends("set {g} pids.max=50 memory.max=64M cpu.max=20% --quiet {s}", 0);
+    assert!(!stage.is_unlimited("{g}", "cpu.max") && !stage.is_unlimited("{g}", "memory.max"));
+    let history = stage.desk.ends("history {s}", 0);
+    assert!(history.lines().last().unwrap().contains("set "), "{history}");
+    let status = stage.desk.json("status --json {s}", 3);
+    assert!(status.to_string().contains("50"), "the layout's own value is not as applied: {status}");
+    stage.desk.ends("undo {s}", 0);
+    assert_eq!(stage.holds("{g}", "pids.max"), "100");
+    assert!(stage.is_unlimited("{g}", "cpu.max") && stage.is_unlimited("{g}", "memory.max"), "of {pid}");
+    stage.desk.ends("status {s}", 0);
     stage.truth();
 }
 

@@ -1,0 +1,28 @@
+//! Compares what the kernel has after a write with what was requested. Reads nothing itself.
+
+use plan::Ask;
+use settings::{OutOfRange, ReadBack, Side, Value};
+
+/// What the kernel rounded, clamped or left out.
+pub(crate) fn difference(ask: &Ask, actual: &Value) -> Vec<String> {
+    let exact = ask.value == *actual;
+    if exact || matches!(ask.value, Value::Rules(_)) {
+        return Vec::new();
+    }
+    let Side::Has(binding) = ask.found.side(ask.place.version) else { return Vec::new() };
+    let (requested, now) = (ask.found.show(&ask.value), ask.found.show(actual));
+    let reason = match (binding.read_back, binding.out_of_range) {
+        (ReadBack::Rounded(how) | ReadBack::Rescaled(how), _) if ask.found.satisfied(&ask.value, actual) => {
+            how.to_owned()
+        }
+        _ if ask.found.satisfied(&ask.value, actual) => return Vec::new(),
+        (_, OutOfRange::Clamped) => "the kernel takes the nearest value in its range".to_owned(),
+        (_, OutOfRange::Misread(how)) => how.to_owned(),
+        _ => "the kernel has another value than was written".to_owned(),
+    };
+    if requested == now {
+        Vec::new()
+    } else {
+        vec![format!("{requested} was written, the kernel has {now}: {reason}")]
+    }
+}
