@@ -1,16 +1,16 @@
 //! What to request of one group, so that it is like another.
 
 use kernel::{GroupName, Host};
-use settings::{Access, Found, Setting, Value};
+use settings::{Access, Setting};
 
-use crate::{Error, get};
+use crate::{Error, SettingValue, get};
 
-/// The settings that `from` has otherwise than `to`, where both have them. What holds tasks or describes the tree is no
+/// The settings of which `from` and `to` have different values, with those of `from`. What holds tasks or describes the tree is no
 /// setting of a group.
 ///
 /// # Errors
 /// `from` is not there.
-pub fn copies(host: &Host, from: &GroupName, to: &GroupName) -> Result<Vec<(Found, Value)>, Error> {
+pub fn copies(host: &Host, from: &GroupName, to: &GroupName) -> Result<Vec<SettingValue>, Error> {
     host.existing(from)?;
     let wanted = |setting: &&Setting| {
         let tree = setting.name.starts_with("cgroup.")
@@ -23,7 +23,7 @@ pub fn copies(host: &Host, from: &GroupName, to: &GroupName) -> Result<Vec<(Foun
         let found = settings::find(setting.name).ok()?;
         let value = get(host, from, &found).ok()?.value;
         let differs = get(host, to, &found).is_ok_and(|actual| actual.value != value);
-        differs.then_some((found, value))
+        differs.then_some(SettingValue { found, value })
     };
     Ok(settings::all().filter(wanted).filter_map(read).collect())
 }

@@ -4,6 +4,7 @@
 mod error;
 mod read_back;
 mod reading;
+mod request;
 
 mod copy; // single settings
 mod preview;
@@ -73,6 +74,7 @@ pub use prune::KEPT;
 pub use reading::{Reading, all, get, place};
 pub use record::{Affinity, By, Ending, Head, Kind, Record, Result as End, RulesFile, Summary};
 pub use recover::{Recovered, Recovery, is_undone, recover};
+pub use request::{InvalidSetting, SettingValue};
 pub use spot::Spot;
 pub use state::{Lock, STATE, STATE_VARIABLE, State, Watch, history, state_directory};
 pub use status::{GroupStatus, SettingStatus, Task, rules_in_effect, status, unknown};

@@ -135,6 +135,15 @@ impl From<settings::UnknownSetting> for Failure {
     }
 }
 
+impl From<apply::InvalidSetting> for Failure {
+    fn from(error: apply::InvalidSetting) -> Failure {
+        match error {
+            apply::InvalidSetting::Unknown(error) => error.into(),
+            apply::InvalidSetting::Value(error) => error.into(),
+        }
+    }
+}
+
 impl From<settings::ValueError> for Failure {
     fn from(error: settings::ValueError) -> Failure {
         Failure { hint: error.hint(), code: USAGE, ..Failure::new(error) }

@@ -3,6 +3,7 @@
 
 use std::fmt::Write;
 
+use apply::SettingValue;
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use kernel::{GroupName, Host};
 use plan::Ask;
@@ -62,7 +63,7 @@ pub(crate) fn run(matches: &ArgMatches, names: Names) -> Result<u8, Failure> {
     let (mut values, mut raw) = (Vec::new(), Vec::new());
     for text in &variables {
         match value(text, names)? {
-            Wanted::Value(found, value) => values.push((found, value)),
+            Wanted::Value(value) => values.push(value),
             Wanted::Raw(wanted) => raw.push(wanted),
         }
     }
@@ -79,9 +80,9 @@ pub(crate) fn run(matches: &ArgMatches, names: Names) -> Result<u8, Failure> {
             texts.push(raw.text_for(&host, &group)?);
         }
         let copied = from.as_ref().map(|from| apply::copies(&host, from, &group)).transpose()?;
-        for (found, value) in copied.into_iter().flatten().chain(values.iter().cloned()) {
-            match apply::place(&host, &group, &found) {
-                Ok(place) => asks.push(Ask { group: group.clone(), place, found, value }),
+        for value in copied.into_iter().flatten().chain(values.iter().cloned()) {
+            match value.request(&host, &group) {
+                Ok(ask) => asks.push(ask),
                 Err(apply::Error::Lacks { setting, version, .. }) if names.ignore_unmappable => {
                     let _ = writeln!(notes, "{setting}: left out, cgroup {version} has none");
                 }
@@ -104,7 +105,7 @@ pub(crate) fn run(matches: &ArgMatches, names: Names) -> Result<u8, Failure> {
 
 /// What `NAME=VALUE` asks for.
 enum Wanted {
-    Value(Found, Value),
+    Value(SettingValue),
     Raw(Raw),
 }
 
@@ -120,8 +121,8 @@ fn value(text: &str, names: Names) -> Result<Wanted, Failure> {
             .hint(format!("use {other}, or neither: names of both versions are known")));
     }
     let value = value.trim_matches(['"', '\'']);
-    match found.parse(value, &system::Live) {
-        Ok(value) => Ok(Wanted::Value(found, system::whole_disks(value).0)),
+    match SettingValue::of(found.clone(), value, &system::Live) {
+        Ok((value, _)) => Ok(Wanted::Value(value)),
         // libcgroup has no ranges: the kernel decides
         Err(error) if is_number(value) && !matches!(error, ValueError::ReadOnly { .. }) => {
             Ok(Wanted::Raw(Raw::new(found, value, error)))
@@ -149,16 +150,16 @@ fn is_name_of(found: &Found, version: Version) -> bool {
 
 /// Of a setting that was given several times the last counts, as one write after the other would have it. Values that
 /// name devices or rules add up.
-fn last_of_each(values: Vec<(Found, Value)>) -> Vec<(Found, Value)> {
-    let mut kept: Vec<(Found, Value)> = Vec::new();
-    for (found, value) in values {
-        let adds = matches!(value, Value::PerDevice(_) | Value::Weights { .. } | Value::Rules(_));
+fn last_of_each(values: Vec<SettingValue>) -> Vec<SettingValue> {
+    let mut last: Vec<SettingValue> = Vec::new();
+    for value in values {
+        let adds = matches!(value.value, Value::PerDevice(_) | Value::Weights { .. } | Value::Rules(_));
         if !adds {
-            kept.retain(|(other, _)| other.name != found.name);
+            last.retain(|other| other.found.name != value.found.name);
         }
-        kept.push((found, value));
+        last.push(value);
     }
-    kept
+    last
 }
 
 fn targets(host: &Host, groups: &[GroupName], recursive: bool) -> Result<Vec<GroupName>, Failure> {

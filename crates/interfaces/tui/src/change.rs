@@ -2,6 +2,7 @@
 //! back, and what was there before is kept to be put back. The values, their order and their meaning are `settings`',
 //! `plan`'s and `apply`'s.
 
+use apply::SettingValue;
 use kernel::{GroupName, Host, Seat};
 use plan::Ask;
 use settings::{Facts, Value};
@@ -206,22 +207,18 @@ impl Changer {
             };
             return Err(Refusal::new(format!("'{text}' is not SETTING=VALUE"), Some(hint)));
         };
-        let found = settings::find(name.trim()).map_err(|error| {
-            let hint = error.hint();
-            Refusal::new(error, Some(hint))
-        })?;
-        let parsed = found.parse(value, self.facts.as_ref()).map_err(|error| {
+        let parsed = SettingValue::parse(name.trim(), value, self.facts.as_ref()).map_err(|error| {
             let hint = error.hint();
             Refusal::new(error, hint)
         })?;
-        let (value, mut notes) = system::whole_disks(parsed);
-        let place = apply::place(host, &group, &found)?;
-        if let settings::Side::Has(binding) = found.side(place.version)
+        let (value, mut notes) = parsed;
+        let ask = value.request(host, &group)?;
+        if let settings::Side::Has(binding) = ask.found.side(ask.place.version)
             && let settings::Fidelity::Approximate(how) = binding.fidelity
         {
-            notes.push(format!("on cgroup {}: {how}", place.version));
+            notes.push(format!("on cgroup {}: {how}", ask.place.version));
         }
-        Ok((Ask { group, place, found, value }, notes))
+        Ok((ask, notes))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use apply::{Change, Reading};
+use apply::{Change, Reading, SettingValue};
 use kernel::{GroupName, Host};
 use plan::{Ask, Place};
 use rustix::io::Errno;
@@ -88,10 +88,10 @@ pub fn set(args: &args::Set, as_json: bool) -> Result<(), Failure> {
     let mut warnings = Vec::new();
     for text in &args.settings {
         let (setting, value) = assignment(text)?;
-        let (found, value, warned) = parsed(setting, value)?;
-        let starving = plan::starving(&found, &value, &name);
+        let (value, warned) = SettingValue::parse(setting, value, &system::Live)?;
+        let starving = plan::starving(&value.found, &value.value, &name);
         warnings.extend(starving.map(|(message, hint)| format!("{message}\nhint: {hint}")));
-        values.push((found, value));
+        values.push(value);
         warnings.extend(warned);
     }
     let changes = match changed(args, &name, &values) {
@@ -121,7 +121,7 @@ pub fn set(args: &args::Set, as_json: bool) -> Result<(), Failure> {
     if args.quiet { Ok(()) } else { output::text(&text) }
 }
 
-fn changed(args: &args::Set, name: &GroupName, values: &[(Found, Value)]) -> Result<Vec<Change>, Failure> {
+fn changed(args: &args::Set, name: &GroupName, values: &[SettingValue]) -> Result<Vec<Change>, Failure> {
     let host = host()?;
     let mut asks = Vec::new();
     for target in targets(&host, name, args.recursive)? {
@@ -129,9 +129,13 @@ fn changed(args: &args::Set, name: &GroupName, values: &[(Found, Value)]) -> Res
             Some(from) => apply::copies(&host, &group(from)?, &target)?,
             None => Vec::new(),
         };
-        let named = |found: &Found| values.iter().any(|(other, _)| other.canonical() == found.canonical());
-        let rest = copied.into_iter().filter(|(found, _)| !named(found));
-        asks.extend(self::asks(&host, &target, rest.chain(values.iter().cloned()))?);
+        let named = |copied: &SettingValue| {
+            values.iter().any(|other| other.found.canonical() == copied.found.canonical())
+        };
+        let rest = copied.into_iter().filter(|copied| !named(copied));
+        for value in rest.chain(values.iter().cloned()) {
+            asks.push(value.request(&host, &target)?);
+        }
     }
     if !args.recursive {
         let below: Vec<Ask> = asks.iter().flat_map(|ask| followers(&host, ask)).collect();
@@ -209,26 +213,6 @@ fn assignment(text: &str) -> Result<(&str, &str), Failure> {
         };
         Failure::usage(format!("'{text}' is not SETTING=VALUE")).hint(hint)
     })
-}
-
-/// A setting and its value from their texts, for this machine, with warnings.
-pub fn parsed(setting: &str, value: &str) -> Result<(Found, Value, Vec<String>), Failure> {
-    let found = settings::find(setting)?;
-    let (value, warnings) = system::whole_disks(found.parse(value, &system::Live)?);
-    Ok((found, value, warnings))
-}
-
-/// The values for one group, each at its place.
-pub fn asks(
-    host: &Host,
-    name: &GroupName,
-    values: impl IntoIterator<Item = (Found, Value)>,
-) -> Result<Vec<Ask>, Failure> {
-    let ask = |(found, value)| {
-        let place = apply::place(host, name, &found)?;
-        Ok(Ask { group: name.clone(), place, found, value })
-    };
-    values.into_iter().map(ask).collect()
 }
 
 fn targets(host: &Host, name: &GroupName, recursive: bool) -> Result<Vec<GroupName>, Failure> {
