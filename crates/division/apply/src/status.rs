@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use kernel::Seat;
+use kernel::{Freezers, Host, Seat};
 use plan::{Owned, Ownership, Place, is_by_key};
 use serde::Serialize;
 use settings::{Value, Version};
@@ -44,10 +44,13 @@ pub struct GroupStatus {
     pub cpu_usec: Option<u64>,
     /// The CPUs that its tasks may run on; only of a group that was given CPUs.
     pub cpus: Option<CpuSet>,
-    /// Nothing in it runs: it, or a group above it, is frozen.
+    /// It, or a group above it, is frozen: nothing in it runs but `running`.
     pub frozen: bool,
     /// Which of them.
     pub frozen_by: Option<String>,
+    /// Its processes that run although it is frozen, ascending: on v1 those that are in another group of the freezer's
+    /// hierarchy.
+    pub running: Vec<u32>,
     /// The processes in the group itself, ascending.
     pub tasks: Vec<Task>,
     /// Where it is not as requested; empty if it is.
@@ -329,11 +332,22 @@ fn of(scene: &Scene<'_>, group: String, decided: Decided) -> GroupStatus {
         cpu_usec: actual("cpuacct.usage").as_ref().and_then(amount),
         cpus: cpus("cpuset.cpus.effective").or_else(|| cpus("cpuset.cpus")),
         frozen: frozen_by.is_some(),
+        running: if frozen_by.is_some() { running(host, &processes) } else { Vec::new() },
         frozen_by,
         tasks: processes.into_iter().map(comm).collect(),
         drift,
         group,
     }
+}
+
+/// Those with a thread that no frozen group stops.
+fn running(host: &Host, processes: &BTreeSet<u32>) -> Vec<u32> {
+    let mut freezers = Freezers::new(host);
+    let mut runs = |pid: &u32| {
+        let threads = host.kernel().threads(*pid).unwrap_or_default();
+        threads.into_iter().any(|thread| freezers.stopping(thread).is_none())
+    };
+    processes.iter().copied().filter(|pid| runs(pid)).collect()
 }
 
 /// Is a process in the group itself, or a group in it?

@@ -154,17 +154,6 @@ fn asks_itself(host: &Host, seat: &Seat<'_>, path: &str) -> bool {
     host.kernel.read(seat.at, path, file).is_ok_and(|text| text.trim() == "1")
 }
 
-impl Host {
-    /// The group that keeps a group frozen, itself or one above it, as a user names it.
-    pub fn frozen_by(&self, group: &GroupName) -> Option<String> {
-        let freezes = |at: &crate::Hierarchy| {
-            at.version == Version::V2 || at.controllers.contains(&Controller::Freezer)
-        };
-        let mut seats = self.hierarchies().iter().filter(|at| freezes(at)).map(|at| self.seat_in(at, group));
-        seats.find_map(|seat| Some(self.named(seat.at, &frozen_at(self, &seat)?)))
-    }
-}
-
 /// The path of the group, itself or one above, that was asked to be frozen.
 pub(crate) fn frozen_at(host: &Host, seat: &Seat<'_>) -> Option<String> {
     if asks_itself(host, seat, &seat.path) {

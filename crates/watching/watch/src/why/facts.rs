@@ -15,8 +15,8 @@ pub struct Facts {
     pub span: Duration,
     /// Tasks in it and below at the end.
     pub tasks: usize,
-    /// The group of another subtree that is frozen with most of them, and how many those are: v1 only.
-    pub frozen_elsewhere: Option<(String, usize)>,
+    /// Frozen groups that stop some of its tasks, beside those in `levels`.
+    pub frozen_parts: Vec<FrozenPart>,
     /// The group, then those above it up to but without the root: what is set there holds for it too.
     pub levels: Vec<Level>,
     /// CPU time.
@@ -78,6 +78,19 @@ pub struct Level {
     pub io_max: Vec<Throttle>,
     /// `cpu.rt_runtime_us` and `cpu.rt_period_us`, where the kernel has such budgets.
     pub realtime: Option<(Limit<Duration>, Duration)>,
+}
+
+/// A frozen group that stops some of the group's tasks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FrozenPart {
+    /// The frozen group.
+    pub group: String,
+    /// Is it below the group? Else it is in another subtree of the freezer's hierarchy, which only v1 has.
+    pub is_below: bool,
+    /// How many of the group's tasks it stops, or stopped.
+    pub tasks: usize,
+    /// Was it frozen at the begin, and at the end?
+    pub frozen: (bool, bool),
 }
 
 /// A partition that is none.

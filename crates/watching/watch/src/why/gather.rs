@@ -4,7 +4,7 @@
 mod io;
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, BTreeSet, HashMap},
     time::Duration,
 };
 
@@ -13,7 +13,7 @@ use settings::{Controller, Value, Version};
 use units::{CpuSet, Limit, NodeSet, group_path};
 
 use super::{
-    facts::{CpuFacts, Facts, InvalidPartition, Level, MemoryFacts, NodeFacts, Other, Quota},
+    facts::{CpuFacts, Facts, FrozenPart, InvalidPartition, Level, MemoryFacts, NodeFacts, Other, Quota},
     scan::{self, Own},
 };
 use crate::{Beat, Files, Groups, Instance, Options, Reading, Sample, Sampler, Table, Task, tasks};
@@ -33,6 +33,8 @@ struct Moment {
     ran: HashMap<u32, Duration>,
     /// `/proc/diskstats` (iostats.rst).
     disks: String,
+    /// The group's tasks that a frozen group stops, with that group.
+    frozen: BTreeMap<u32, String>,
 }
 
 impl Moment {
@@ -40,7 +42,9 @@ impl Moment {
     fn now<F: Files>(host: &Host, group: &GroupName, sampler: &mut Sampler<F>) -> Result<Moment, Error> {
         let sample = sampler.tick(host, Beat::default())?.clone();
         let disks = host.kernel().outside("/proc/diskstats".as_ref()).unwrap_or_default();
-        Ok(Moment { sample, tasks: tasks(host, group)?, ran: scan::ran(host), disks })
+        let tasks = tasks(host, group)?;
+        let frozen = scan::frozen(host, tasks.iter().map(|task| task.process.pid));
+        Ok(Moment { sample, tasks, ran: scan::ran(host), disks, frozen })
     }
 }
 
@@ -121,7 +125,7 @@ impl Looked<'_> {
             group: self.group.to_string(),
             span,
             tasks: self.last.tasks.len(),
-            frozen_elsewhere: self.frozen_elsewhere(),
+            frozen_parts: self.frozen_parts(),
             memory: self.memory(&cpu.cpus),
             io: self.io(),
             realtime: own.realtime,
@@ -130,13 +134,24 @@ impl Looked<'_> {
         }
     }
 
-    fn frozen_elsewhere(&self) -> Option<(String, usize)> {
-        let tasks: Vec<u32> = self.last.tasks.iter().map(|task| task.process.pid).collect();
-        let mut counts: BTreeMap<String, usize> = BTreeMap::new();
-        for name in scan::frozen_elsewhere(self.host, self.group, &tasks).into_values() {
-            *counts.entry(name).or_default() += 1;
-        }
-        counts.into_iter().max_by_key(|(_, count)| *count)
+    /// The one that stops most tasks first.
+    fn frozen_parts(&self) -> Vec<FrozenPart> {
+        let names = self.names();
+        let stopped = |moment: &Moment, by: &str| moment.frozen.values().filter(|name| *name == by).count();
+        let all: BTreeSet<&String> = self.first.frozen.values().chain(self.last.frozen.values()).collect();
+        let part = |group: &String| {
+            let (begin, end) = (stopped(&self.first, group), stopped(&self.last, group));
+            FrozenPart {
+                group: group.clone(),
+                is_below: names.first().is_some_and(|own| group_path::is_at_or_below(group, own)),
+                tasks: if end > 0 { end } else { begin },
+                frozen: (begin > 0, end > 0),
+            }
+        };
+        let mut parts: Vec<FrozenPart> =
+            all.into_iter().filter(|group| !names.contains(*group)).map(part).collect();
+        parts.sort_by_key(|part| std::cmp::Reverse(part.tasks));
+        parts
     }
 
     /// The group as the sampler names it.
@@ -192,7 +207,10 @@ impl Looked<'_> {
     }
 
     fn level(&self, name: &str) -> Level {
-        let frozen = |moment: &Moment| moment.sample.groups.get(name, "frozen") == Reading::At(1);
+        let frozen = |moment: &Moment| {
+            let stops = moment.frozen.values().any(|by| by == name);
+            stops || moment.sample.groups.get(name, "frozen") == Reading::At(1)
+        };
         let micros = |limit: units::Micros| Duration::from_micros(limit.0);
         let quota = self.limit(name, "cpu.max.quota").zip(self.now(name, "cpu.max.period").at());
         let memsw = match self.held(name, "memory.memsw.limit_in_bytes") {

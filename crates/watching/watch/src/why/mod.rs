@@ -36,7 +36,7 @@ mod tests;
 
 pub use answer::{Answer, Cause, Choice, Effect, Kind, Known, Lost, Note, Number};
 pub use facts::{
-    Busiest, CpuFacts, DeviceFacts, Facts, InvalidPartition, IoFacts, Level, MemoryFacts, NodeFacts, Other,
+    Busiest, CpuFacts, DeviceFacts, Facts, FrozenPart, InvalidPartition, IoFacts, Level, MemoryFacts, NodeFacts, Other,
     Quota, RealtimeFacts, Throttle,
 };
 pub use gather::{gather, gather_while};

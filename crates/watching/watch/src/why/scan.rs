@@ -6,8 +6,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use kernel::{GroupName, Host};
-use settings::{Controller, Version};
+use kernel::{Freezers, GroupName, Host};
+use settings::Controller;
 use units::{CpuSet, group_path};
 
 use super::facts::{Other, RealtimeFacts};
@@ -147,7 +147,7 @@ pub(crate) fn blocked(host: &Host, group: &GroupName, span: Duration) -> Duratio
         if taken.is_multiple_of(10) {
             let now = crate::tasks(host, group).unwrap_or_default();
             tasks = now.iter().map(|task| task.process.pid).collect();
-            let frozen = frozen_elsewhere(host, group, &tasks);
+            let frozen = frozen(host, tasks.iter().copied());
             tasks.retain(|tid| !frozen.contains_key(tid));
         }
         let stride = tasks.len().div_ceil(LOOKED_AT).max(1);
@@ -161,24 +161,10 @@ pub(crate) fn blocked(host: &Host, group: &GroupName, span: Duration) -> Duratio
     }
 }
 
-/// Tasks that a v1 freezer of another subtree stopped, each with its group there: they look as if they waited for a disk.
-pub(crate) fn frozen_elsewhere(host: &Host, group: &GroupName, tasks: &[u32]) -> BTreeMap<u32, String> {
-    let Some(at) = host.hierarchy_of(Controller::Freezer).filter(|at| at.version == Version::V1) else {
-        return BTreeMap::new();
-    };
-    let own = host.seat_in(at, group).path;
-    let mut known: BTreeMap<String, bool> = BTreeMap::new();
-    let mut is_frozen = |path: &str| {
-        let read =
-            || host.kernel().read(at, path, "freezer.state").is_ok_and(|state| state.trim() != "THAWED");
-        *known.entry(path.to_owned()).or_insert_with(read)
-    };
-    let place = |tid: &u32| {
-        let path = at.below_mount(&host.kernel().group_of(at, *tid).ok()?)?;
-        let is_own = group_path::is_at_or_below(&path, &own) && !own.is_empty();
-        (!is_own && !path.is_empty() && is_frozen(&path)).then(|| (*tid, host.named(at, &path)))
-    };
-    tasks.iter().filter_map(place).collect()
+/// Tasks that a frozen group stopped, each with that group's name. On v1 they look as if they waited for a disk.
+pub(crate) fn frozen(host: &Host, tasks: impl IntoIterator<Item = u32>) -> BTreeMap<u32, String> {
+    let mut freezers = Freezers::new(host);
+    tasks.into_iter().filter_map(|task| Some((task, freezers.stopping(task)?))).collect()
 }
 
 fn is_blocked(host: &Host, tid: u32) -> bool {

@@ -9,57 +9,59 @@ use super::{
 };
 
 pub(crate) fn causes(facts: &Facts) -> Vec<Cause> {
-    [frozen(facts), frozen_elsewhere(facts), no_cpus(facts), forks(facts)].into_iter().flatten().collect()
-}
-
-/// Tasks that are frozen as members of a group elsewhere, which a v1 hierarchy of its own makes possible.
-fn frozen_elsewhere(facts: &Facts) -> Option<Cause> {
-    let (group, tasks) = facts.frozen_elsewhere.as_ref()?;
-    let lost = Lost::new(facts.span * u32::try_from(*tasks).unwrap_or(u32::MAX), Known::AtMost);
-    let stand = if *tasks == 1 { "stands" } else { "stand" };
-    Some(Cause {
-        kind: Kind::Frozen,
-        at: group.clone(),
-        effect: Effect::Stopped,
-        share: None,
-        choices: Vec::new(),
-        numbers: vec![count("pids.current", facts.tasks as u64), seconds("span", facts.span)],
-        sentence: format!(
-            "group {group} is frozen, in which {} of it {stand} still",
-            plural(*tasks as u64, "task")
-        ),
-        hint: Some(Command::ringfence("thaw").group(group).into()),
-        lost: Some(lost),
-    })
+    let refused = [no_cpus(facts), forks(facts)].into_iter().flatten();
+    frozen(facts).into_iter().chain(frozen_parts(facts)).chain(refused).collect()
 }
 
 /// The highest frozen group of the way: those below it are frozen by it.
+fn highest_frozen(facts: &Facts) -> Option<&Level> {
+    facts.levels.iter().rev().find(|level| level.frozen.0 || level.frozen.1)
+}
+
 fn frozen(facts: &Facts) -> Option<Cause> {
-    let level = facts.levels.iter().rev().find(|level| level.frozen.0 || level.frozen.1)?;
-    let (part, when) = match level.frozen {
-        (true, true) => (1.0, "all the time"),
-        // it thawed or froze at a moment that was not seen: in the middle, by the least mistake
-        (true, false) => (0.5, "until it was thawed meanwhile"),
-        (false, _) => (0.5, "since it was frozen meanwhile"),
+    let level = highest_frozen(facts)?;
+    let what = format!("{} is frozen: {}", subject(facts, level), tasks(facts.tasks));
+    // a group without tasks would stop the next one
+    Some(stopped(facts, &level.group, facts.tasks.max(1), level.frozen, &what))
+}
+
+/// Groups below that are frozen, and on v1 groups elsewhere in the freezer's hierarchy that some of the tasks are in.
+/// Below a frozen group all stand still anyway.
+fn frozen_parts(facts: &Facts) -> impl Iterator<Item = Cause> {
+    let is_frozen = highest_frozen(facts).is_some();
+    facts.frozen_parts.iter().filter(move |part| !(is_frozen && part.is_below)).map(|part| {
+        let what = match part.is_below {
+            true => format!("group {} below it is frozen: {} there", part.group, tasks(part.tasks)),
+            false => format!("group {} is frozen, in which {} of it", part.group, tasks(part.tasks)),
+        };
+        stopped(facts, &part.group, part.tasks, part.frozen, &what)
+    })
+}
+
+fn tasks(number: usize) -> String {
+    plural(number as u64, "task")
+}
+
+/// `tasks` tasks stood still with `group`, frozen at the begin and at the end or not.
+fn stopped(facts: &Facts, group: &str, tasks: usize, frozen: (bool, bool), what: &str) -> Cause {
+    // when it thawed or froze meanwhile was not seen
+    let (known, when) = match frozen {
+        (true, true) => (Known::Measured, "all the time"),
+        (true, false) => (Known::AtMost, "until it was thawed meanwhile"),
+        (false, _) => (Known::AtMost, "since it was frozen meanwhile"),
     };
-    let tasks = u32::try_from(facts.tasks.max(1)).unwrap_or(u32::MAX);
-    let known = if part < 1.0 { Known::AtMost } else { Known::Measured };
-    let lost = Lost::new(facts.span * tasks, known);
-    Some(Cause {
+    let lost = facts.span.saturating_mul(u32::try_from(tasks).unwrap_or(u32::MAX));
+    Cause {
         kind: Kind::Frozen,
-        at: level.group.clone(),
+        at: group.to_owned(),
         effect: Effect::Stopped,
         share: None,
         choices: Vec::new(),
-        numbers: vec![count("pids.current", facts.tasks as u64), seconds("span", facts.span)],
-        sentence: format!(
-            "{} is frozen: {} stood still {when}",
-            subject(facts, level),
-            plural(facts.tasks as u64, "task")
-        ),
-        hint: level.frozen.1.then(|| Command::ringfence("thaw").group(&level.group).into()),
-        lost: Some(lost),
-    })
+        numbers: vec![count("pids.current", tasks as u64), seconds("span", facts.span)],
+        sentence: format!("{what} stood still {when}"),
+        hint: frozen.1.then(|| Command::ringfence("thaw").group(group).into()),
+        lost: Some(Lost::new(lost, known)),
+    }
 }
 
 fn no_cpus(facts: &Facts) -> Option<Cause> {

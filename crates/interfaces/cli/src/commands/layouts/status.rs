@@ -229,7 +229,17 @@ impl Page<'_> {
                     false => format!(" with group '{by}'"),
                 };
                 let thaw = Command::ringfence("thaw").group(by);
-                let words = format!("frozen{with}: nothing in it runs until `{thaw}`");
+                let words = match group.running.as_slice() {
+                    [] => format!("frozen{with}: nothing in it runs until `{thaw}`"),
+                    running => {
+                        let pids: Vec<String> = running.iter().map(u32::to_string).collect();
+                        let freeze = Command::ringfence("freeze").group(by);
+                        let pids = pids.join(", ");
+                        format!(
+                            "frozen{with} until `{thaw}`; outside of it in the freezer hierarchy and running: {pids} (`{freeze}`)"
+                        )
+                    }
+                };
                 let _ = writeln!(text, "       {}", self.paint.changed(&words));
             }
             for (other, pids) in in_both(group, groups) {

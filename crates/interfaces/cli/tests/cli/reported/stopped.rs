@@ -17,6 +17,8 @@ pub const ROWS: &[Row] = &[
         .needs(&[Need::V1("freezer")]),
     row("a group that is frozen is reported as frozen", shown_as_frozen).needs(&[Need::AnyFreezer]),
     row("a group below a frozen one is reported with that one", frozen_above).needs(&[Need::AnyFreezer]),
+    row("a process outside of a frozen group's freezer is reported as running", outside_frozen)
+        .needs(&[Need::V1("freezer"), Need::V1("pids")]),
     row("run into a frozen group refuses", run_into_frozen).needs(&[Need::AnyFreezer]),
     row("a process that was frozen is where it was", frozen_in_place).needs(&[Need::AnyFreezer]),
 ];
@@ -118,6 +120,29 @@ fn frozen_above(stage: &mut Stage<'_>) {
     stage.truth();
     stage.desk.ends("thaw {g}", 0);
     assert!(!is_frozen(stage, pid));
+    stage.truth();
+}
+
+/// It came into the group after the freeze, in one hierarchy only.
+fn outside_frozen(stage: &mut Stage<'_>) {
+    stage.desk.scene.ok("create {g} -c freezer,pids");
+    stage.apply("[groups.\"{g}\"]\npids.max = 100\n");
+    let inside = stage.sleeper("{one}", "{g}");
+    stage.desk.ends("freeze {g}", 0);
+    let outside = stage.sleeper("{two}", "");
+    stage.move_by_hand(outside, "{g}", "pids");
+    assert!(is_frozen(stage, inside) && !is_frozen(stage, outside));
+    assert_eq!(stage.status_of("{g}").unwrap()["running"], serde_json::json!([outside]));
+    let (_, text, _) = stage.desk.run("status {s}");
+    let words = format!("in the freezer hierarchy and running: {outside} (`ringfence freeze {{g}}`)");
+    assert!(text.contains(&stage.fill(&words)) && !text.contains("nothing in it runs"), "{text}");
+    // the command that it names
+    stage.desk.ends("freeze {g}", 0);
+    assert!(is_frozen(stage, outside));
+    assert_eq!(stage.status_of("{g}").unwrap()["running"], serde_json::json!([]));
+    let (_, text, _) = stage.desk.run("status {s}");
+    assert!(text.contains("frozen: nothing in it runs"), "{text}");
+    stage.desk.ends("thaw {g}", 0);
     stage.truth();
 }
 

@@ -79,6 +79,36 @@ fn settings_of_the_group_and_those_above_are_read_on_v2() {
     assert_eq!(facts.levels[0].realtime, None);
 }
 
+/// Issue R: a frozen group below was not seen on v2, and taken for one that waits for a disk on v1.
+#[test]
+fn frozen_groups_below_are_seen_on_both_versions() {
+    for (fake, controller, file, frozen) in [
+        (Fake::v2(4, 1), Controller::Cpu, "cgroup.freeze", "1"),
+        (Fake::v1(4, 1), Controller::Freezer, "freezer.state", "FROZEN"),
+    ] {
+        let (world, pid) = World::new(fake);
+        assert_eq!(world.facts(|| ()).frozen_parts, []);
+        let at = world.host.hierarchy_of(controller).unwrap();
+        world.host.kernel().mkdir(at, "db/oltp/in").unwrap();
+        let child = world.fake.spawn(pid).unwrap();
+        world.write(controller, "db/oltp/in", "cgroup.procs", &child.to_string());
+        world.write(controller, "db/oltp/in", file, frozen);
+        let part = FrozenPart {
+            group: "db/oltp/in".to_owned(),
+            is_below: true,
+            tasks: 1,
+            frozen: (true, true),
+        };
+        let facts = world.facts(|| ());
+        assert_eq!((facts.frozen_parts, facts.levels[0].frozen), (vec![part], (false, false)));
+        // frozen from above instead
+        world.write(controller, "db/oltp", file, frozen);
+        world.write(controller, "db/oltp/in", file, if frozen == "1" { "0" } else { "THAWED" });
+        let facts = world.facts(|| ());
+        assert_eq!((facts.frozen_parts, facts.levels[0].frozen), (vec![], (true, true)));
+    }
+}
+
 /// Newcomers' finding A6: a limit is compared with what passed it, not with the group's own part of that.
 #[test]
 fn what_passed_a_limit_is_counted_for_whom_it_holds() {

@@ -41,7 +41,7 @@ fn facts() -> Facts {
         group: "db/oltp".to_owned(),
         span: Duration::from_secs(10),
         tasks: 3,
-        frozen_elsewhere: None,
+        frozen_parts: Vec::new(),
         levels: vec![level("db/oltp", "0-1"), level("db", "0-3")],
         cpu: CpuFacts {
             used: Duration::from_secs(10),

@@ -95,13 +95,34 @@ fn frozen_tasks_wait_for_no_device() {
     assert_eq!(only(&facts).kind, Kind::Frozen);
 }
 
+fn part(group: &str, is_below: bool) -> FrozenPart {
+    FrozenPart { group: group.to_owned(), is_below, tasks: 1, frozen: (true, true) }
+}
+
 /// A stranger's finding: a task that a freezer of another subtree stopped was said to wait for a disk.
 #[test]
 fn tasks_that_are_frozen_in_another_group_are_said_to_be() {
-    let facts = Facts { frozen_elsewhere: Some(("batch".to_owned(), 1)), ..facts() };
+    let facts = Facts { frozen_parts: vec![part("batch", false)], ..facts() };
     let answer = why(&facts);
     let first = answer.causes.first().unwrap();
     assert_eq!((first.kind, first.at.as_str()), (Kind::Frozen, "batch"));
-    assert_eq!(first.sentence, "group batch is frozen, in which 1 task of it stands still");
+    assert_eq!(first.sentence, "group batch is frozen, in which 1 task of it stood still all the time");
     assert_eq!(first.hint.as_deref(), Some("ringfence thaw batch"));
+}
+
+#[test]
+fn frozen_groups_below_are_named_with_the_command_that_thaws_them() {
+    let mut facts = Facts { frozen_parts: vec![part("db/oltp/$(a)", true)], ..facts() };
+    let cause = only(&facts);
+    assert_eq!((cause.kind, cause.at.as_str(), cause.effect), (Kind::Frozen, "db/oltp/$(a)", Effect::Stopped));
+    assert_eq!(cause.sentence, "group db/oltp/$(a) below it is frozen: 1 task there stood still all the time");
+    assert_eq!(cause.hint.unwrap(), "ringfence thaw 'db/oltp/$(a)'");
+    assert_eq!(cause.lost, Some(Lost { seconds: 10.0, known: Known::Measured }));
+    // thawed by now
+    facts.frozen_parts[0].frozen = (true, false);
+    let cause = only(&facts);
+    assert_eq!((cause.hint, cause.lost.unwrap().known), (None, Known::AtMost));
+    // with a frozen group above, that one comes first
+    facts.levels[1].frozen = (true, true);
+    assert_eq!(only(&facts).at, "db");
 }

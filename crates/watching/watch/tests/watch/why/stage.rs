@@ -192,10 +192,8 @@ impl Stage {
     }
 
     fn obey_one(&self, hint: &str) {
-        let words: Vec<&str> = match hint.split_once(" '") {
-            Some((before, quoted)) => before.split(' ').chain([quoted.trim_end_matches('\'')]).collect(),
-            None => hint.split(' ').collect(),
-        };
+        let words = shlex::split(hint).unwrap();
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
         let ["ringfence", command, group, values @ ..] = words.as_slice() else { panic!("{hint}") };
         assert!(group.starts_with("rf-test-"), "{hint}");
         let group = GroupName::new(group).unwrap();

@@ -10,6 +10,7 @@ use crate::trial;
 pub fn trials() -> Vec<Trial> {
     let mut trials = vec![
         trial("why: a frozen group is the first cause", frozen),
+        trial("why: a frozen group below is the first cause, not I/O", frozen_below),
         trial("why: a limit of tasks is the first cause", forks),
     ];
     // on v2 a group without CPUs of its own has those of the group above, and may have them to itself
@@ -56,6 +57,22 @@ fn frozen() {
     assert!(cause.share > Some(0.95), "tasks that stand still wait for nothing else: {:?}", cause.share);
     // it runs again
     stage.facts_when("a", "the thawed task runs", |facts| !facts.cpu.used.is_zero());
+}
+
+/// Issue R: v2 said nothing of it, and on v1 its tasks looked as if they waited for a disk.
+fn frozen_below() {
+    let stage = Stage::new("frozen-below");
+    stage.make("a");
+    stage.make("a/$(b)");
+    let _above = stage.start("a", &["spin"]);
+    let _load = stage.start("a/$(b)", &["spin"]);
+    stage.freeze("a/$(b)", true);
+    let answer = stage.answer("a");
+    assert!(!answer.causes.iter().any(|cause| matches!(cause.kind, Kind::Device | Kind::IoNeighbours)), "{answer}");
+    let cause = stage.first("a", Kind::Frozen);
+    assert_eq!((cause.at, cause.effect), (stage.name("a/$(b)"), Effect::Stopped));
+    assert_eq!(cause.hint.unwrap(), format!("ringfence thaw '{}'", stage.name("a/$(b)")));
+    stage.facts_when("a", "nothing is frozen", |facts| facts.frozen_parts.is_empty());
 }
 
 fn forks() {
