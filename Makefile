@@ -29,7 +29,7 @@ lint:
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
 
-# writes docs/settings.md, docs/layout.md, docs/layout.schema.json, docs/fields.md and docs/metrics.md anew from their tables
+# writes the pages of docs/ that are made of tables: settings, layout (with its schema), fields, metrics, why
 docs:
 	RF_BLESS=1 cargo test --locked --quiet -p ringfence-settings
 	RF_BLESS=1 cargo test --locked --quiet -p ringfence-layout pages

@@ -32,7 +32,6 @@ use self::{
     daemon::DAEMON,
     duration::between,
     watching::{DUMP, TOP, WATCH},
-    why::WHY,
 };
 use clap::{Args as ClapArgs, Parser, Subcommand};
 
@@ -179,7 +178,7 @@ Examples:
     )]
     Perf(Perf),
     /// Show what slowed a group down in the last seconds, and the command that changes it
-    #[command(after_help = WHY)]
+    #[command(after_help = why::causes())]
     Why(Why),
     /// Check what this machine offers, what is missing, and how to get it
     #[command(after_help = "Example: ringfence doctor")]

@@ -6,14 +6,20 @@ use clap::Args as ClapArgs;
 
 use super::duration::between;
 
-pub const WHY: &str = "\
-Samples the group and its neighbours twice, and shows what slowed it down in between, the worst first: quota, others on
-its CPUs, too few CPUs, limits of memory, I/O, tasks and real time, swap, remote memory, a frozen group. Each with its
-numbers and the command that would change it. Changes nothing.
+/// The causes are those of the table.
+pub fn causes() -> String {
+    format!(
+        "Samples the group and its neighbours twice, and shows what slowed it down in between, the worst first, with the \
+figures and the command that changes it. Changes nothing itself.
 
+Causes:
+{}
 Examples:
   ringfence why db/oltp1
-  ringfence why db/oltp1 --for 30s --json";
+  ringfence why db/oltp1 --for 30s --json",
+        watch::why::list()
+    )
+}
 
 #[derive(Debug, ClapArgs)]
 pub struct Why {

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
+use super::causes::{Effect, Kind};
 use crate::FigureUnit;
 
 /// Why a group was held back.
@@ -55,6 +56,23 @@ pub struct Cause {
     pub choices: Vec<Choice>,
 }
 
+impl Cause {
+    /// Without any time, figures or words.
+    pub(crate) fn new(kind: Kind, at: impl Into<String>) -> Cause {
+        Cause {
+            kind,
+            at: at.into(),
+            effect: kind.effect(),
+            lost: None,
+            share: None,
+            numbers: Vec::new(),
+            sentence: String::new(),
+            hint: None,
+            choices: Vec::new(),
+        }
+    }
+}
+
 /// One way to end a contention of equals.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Choice {
@@ -62,77 +80,6 @@ pub struct Choice {
     pub group: String,
     /// The command.
     pub command: String,
-}
-
-/// What holds a group back.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Kind {
-    /// Its tasks are stopped.
-    Frozen,
-    /// It has no CPUs or no NUMA nodes, so it takes no tasks.
-    NoCpus,
-    /// Processes were killed as memory was out.
-    OutOfMemory,
-    /// Forks failed.
-    PidsLimit,
-    /// `cpu.max`.
-    Quota,
-    /// Others ran on its CPUs.
-    Neighbours,
-    /// Its tasks are more than its CPUs.
-    FewCpus,
-    /// Real-time tasks used up `cpu.rt_runtime_us`.
-    RealtimeBudget,
-    /// `memory.max` or `memory.high`.
-    MemoryLimit,
-    /// The machine is short of memory.
-    MachineMemory,
-    /// Its memory comes back from swap.
-    Swap,
-    /// `io.max`.
-    IoLimit,
-    /// Others use its block devices.
-    IoNeighbours,
-    /// It waits for a block device that it has almost alone.
-    Device,
-    /// Its memory is on NUMA nodes without its CPUs.
-    RemoteMemory,
-}
-
-impl Kind {
-    /// Its name as JSON has it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Kind::Frozen => "frozen",
-            Kind::NoCpus => "no_cpus",
-            Kind::OutOfMemory => "out_of_memory",
-            Kind::PidsLimit => "pids_limit",
-            Kind::Quota => "quota",
-            Kind::Neighbours => "neighbours",
-            Kind::FewCpus => "few_cpus",
-            Kind::RealtimeBudget => "realtime_budget",
-            Kind::MemoryLimit => "memory_limit",
-            Kind::MachineMemory => "machine_memory",
-            Kind::Swap => "swap",
-            Kind::IoLimit => "io_limit",
-            Kind::IoNeighbours => "io_neighbours",
-            Kind::Device => "device",
-            Kind::RemoteMemory => "remote_memory",
-        }
-    }
-}
-
-/// How bad it is. Work that could not be done at all goes before work that took longer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Effect {
-    /// Nothing ran.
-    Stopped,
-    /// Something failed or was killed.
-    Refused,
-    /// Something took longer.
-    Slowed,
 }
 
 /// Time that was lost.

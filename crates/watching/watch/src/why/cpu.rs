@@ -9,7 +9,8 @@ use units::{CpuSet, Limit};
 
 use super::{
     advice::Advice,
-    answer::{Cause, Effect, Kind, Known, Lost, Note, Number, count, seconds},
+    answer::{Cause, Known, Lost, Note, Number, count, seconds},
+    causes::Kind,
     facts::{Facts, Level, Other},
     thresholds::AT_RT_BUDGET,
     words::{cpus, exact, plural, set, time, whose},
@@ -116,12 +117,7 @@ fn quota(facts: &Facts, level: &Level, cost: &ByQuota) -> Option<Cause> {
         ),
     };
     Some(Cause {
-        kind: Kind::Quota,
-        at: level.group.clone(),
-        effect: Effect::Slowed,
         lost: Some(Lost::new(cost.lost, Known::Measured)),
-        share: None,
-        choices: Vec::new(),
         numbers: vec![
             count("cpu.periods", level.periods),
             count("cpu.throttled.periods", level.throttled_periods),
@@ -137,6 +133,7 @@ fn quota(facts: &Facts, level: &Level, cost: &ByQuota) -> Option<Cause> {
             cpus(wanted)
         ),
         hint: held.map(|_| set(&level.group, &format!("cpu.max={}", enough(wanted, facts)))),
+        ..Cause::new(Kind::Quota, &level.group)
     })
 }
 
@@ -165,11 +162,7 @@ fn neighbours(facts: &Facts, lost: Duration) -> Option<Cause> {
     numbers.extend(cpu.others.first().map(|first| seconds("largest other", first.ran)));
     let advice = Advice::on_cpus(facts);
     (!lost.is_zero()).then(|| Cause {
-        kind: Kind::Neighbours,
-        at: cpu.others.first().map_or_else(|| "/".to_owned(), |first| first.group.clone()),
-        effect: Effect::Slowed,
         lost: Some(Lost::new(lost, Known::Measured)),
-        share: None,
         numbers,
         sentence: format!(
             "its tasks waited {} for {} while others ran there for {}{told}{}",
@@ -180,6 +173,7 @@ fn neighbours(facts: &Facts, lost: Duration) -> Option<Cause> {
         ),
         hint: advice.hint,
         choices: advice.choices,
+        ..Cause::new(Kind::Neighbours, cpu.others.first().map_or("/", |first| &first.group))
     })
 }
 
@@ -212,12 +206,7 @@ fn few_cpus(facts: &Facts, lost: Duration) -> Option<Cause> {
     // fewer on average: they wake up together, or may not run everywhere (sched_setaffinity(2))
     let at_times = if wanted < cpu.cpus.len() as f64 { " at times, though on average" } else { ":" };
     (!lost.is_zero()).then(|| Cause {
-        kind: Kind::FewCpus,
-        at: at.clone(),
-        effect: Effect::Slowed,
         lost: Some(Lost::new(lost, Known::Measured)),
-        share: None,
-        choices: Vec::new(),
         numbers: vec![
             Number { name: "wanted", value: wanted, unit: FigureUnit::Cpus },
             count("cpuset.cpus", cpu.cpus.len() as u64),
@@ -231,6 +220,7 @@ fn few_cpus(facts: &Facts, lost: Duration) -> Option<Cause> {
             cpu.cpus
         ),
         hint: is_possible.then(|| set(at, &format!("cpuset.cpus={}", larger(&cpu.cpus, more, wanted)))),
+        ..Cause::new(Kind::FewCpus, at)
     })
 }
 
@@ -261,18 +251,13 @@ fn realtime(facts: &Facts) -> Option<Cause> {
     // of the first and the last period only a part was looked at, in which there may have been nothing left
     let periods = facts.span.as_secs_f64() / period.as_secs_f64();
     let periods = if periods < 1.0 { periods } else { periods.floor() };
-    if ran < AT_RT_BUDGET * budget.as_secs_f64() * periods {
+    if ran < AT_RT_BUDGET.at * budget.as_secs_f64() * periods {
         return None;
     }
     let wanted = (part * 1.5 + 0.02).min(0.95);
     let runtime = units::Micros((period.as_secs_f64() * wanted * 1000.0).round() as u64 * 1000);
     Some(Cause {
-        kind: Kind::RealtimeBudget,
-        at: level.group.clone(),
-        effect: Effect::Slowed,
         lost: Some(Lost::new(tasks.waited, Known::Measured)),
-        share: None,
-        choices: Vec::new(),
         numbers: vec![
             seconds("cpu.rt_runtime_us", budget),
             seconds("cpu.rt_period_us", period),
@@ -292,6 +277,7 @@ fn realtime(facts: &Facts) -> Option<Cause> {
             time(tasks.waited)
         ),
         hint: (wanted > part).then(|| set(&level.group, &format!("cpu.rt_runtime_us={runtime}"))),
+        ..Cause::new(Kind::RealtimeBudget, &level.group)
     })
 }
 

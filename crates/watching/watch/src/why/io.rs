@@ -4,8 +4,9 @@ use units::{Limit, shell_quote};
 
 use super::{
     advice::Advice,
-    answer::{Cause, Effect, Kind, Known, Lost, Number, count},
+    answer::{Cause, Known, Lost, Number, count},
     blocked::{refault_part, slept},
+    causes::Kind,
     facts::{DeviceFacts, Facts, Level, Throttle},
     thresholds::{AT_IO_LIMIT, LEAST_MET, MET_IO_LIMIT},
     words::{percent, plural, set, size, subject, time, whose},
@@ -18,7 +19,7 @@ const NAMED: usize = 4;
 pub(crate) fn causes(facts: &Facts) -> Vec<Cause> {
     let waited = waited(facts);
     let limits = facts.levels.iter().flat_map(|level| level.io_max.iter().map(move |of| (level, of)));
-    let mut limits: Vec<_> = limits.filter(|(_, of)| part(facts, of) >= AT_IO_LIMIT).collect();
+    let mut limits: Vec<_> = limits.filter(|(_, of)| part(facts, of) >= AT_IO_LIMIT.at).collect();
     // what is at its limit is held back by that, and not by a limit that has room left
     if limits.iter().any(|(_, of)| is_met(facts, of)) {
         limits.retain(|(_, of)| is_met(facts, of));
@@ -57,7 +58,7 @@ fn part(facts: &Facts, of: &Throttle) -> f64 {
 /// Did so much pass that more was held up? Tasks that read asynchronously (libaio, io_uring) do not sleep for the disk
 /// while a limit holds their operations up, so only the count shows it.
 fn is_met(facts: &Facts, of: &Throttle) -> bool {
-    of.done >= LEAST_MET && part(facts, of) >= MET_IO_LIMIT
+    of.done as f64 >= LEAST_MET.at && part(facts, of) >= MET_IO_LIMIT.at
 }
 
 /// Time in which at least one of the group's tasks neither ran nor waited for a CPU: at most that was waited for I/O.
@@ -123,12 +124,7 @@ fn limited(facts: &Facts, level: &Level, of: &Throttle, lost: Lost) -> Cause {
         Known::Measured | Known::Sampled => "",
     };
     Cause {
-        kind: Kind::IoLimit,
-        at: level.group.clone(),
-        effect: Effect::Slowed,
         lost: Some(lost),
-        share: None,
-        choices: Vec::new(),
         numbers: vec![
             Number { name: "rate", value: rate, unit },
             Number { name: of.key, value: of.limit as f64, unit },
@@ -142,6 +138,7 @@ fn limited(facts: &Facts, level: &Level, of: &Throttle, lost: Lost) -> Cause {
             amount(of.limit as f64)
         ),
         hint: Some(set(&level.group, &shell_quote(&format!("io.max={} {}={wanted}", of.device, of.key)))),
+        ..Cause::new(Kind::IoLimit, &level.group)
     }
 }
 
@@ -155,11 +152,7 @@ fn neighbours(facts: &Facts, device: &DeviceFacts, part: f64, lost: Lost) -> Cau
     let first = device.others.first();
     let advice = Advice::on_device(facts, device);
     Cause {
-        kind: Kind::IoNeighbours,
-        at: first.map_or_else(|| facts.group.clone(), |(group, _)| group.clone()),
-        effect: Effect::Slowed,
         lost: Some(lost),
-        share: None,
         numbers: vec![
             count("operations", device.rios + device.wios),
             count("others", device.others.iter().map(|(_, operations)| operations).sum()),
@@ -174,6 +167,7 @@ fn neighbours(facts: &Facts, device: &DeviceFacts, part: f64, lost: Lost) -> Cau
         ),
         hint: advice.hint,
         choices: advice.choices,
+        ..Cause::new(Kind::IoNeighbours, first.map_or(&facts.group, |(group, _)| group))
     }
 }
 
@@ -184,12 +178,7 @@ fn alone(device: &DeviceFacts, lost: Lost) -> Cause {
     let done: Vec<String> =
         of.map(|(number, what, bytes)| format!("{} of {}", plural(number, what), size(bytes))).collect();
     Cause {
-        kind: Kind::Device,
-        at: "/".to_owned(),
-        effect: Effect::Slowed,
         lost: Some(lost),
-        share: None,
-        choices: Vec::new(),
         numbers: vec![
             count("io.rios", device.rios),
             count("io.wios", device.wios),
@@ -197,7 +186,7 @@ fn alone(device: &DeviceFacts, lost: Lost) -> Cause {
             super::answer::bytes("io.wbytes", device.wbytes),
         ],
         sentence: format!("it waited {waited} for {} itself: {}", called(device), done.join(", ")),
-        hint: None,
+        ..Cause::new(Kind::Device, "/")
     }
 }
 
@@ -213,18 +202,13 @@ fn unknown(facts: &Facts, lost: Lost) -> Cause {
         )
     });
     Cause {
-        kind: Kind::Device,
-        at: "/".to_owned(),
-        effect: Effect::Slowed,
         lost: Some(lost),
-        share: None,
-        choices: Vec::new(),
         numbers: busiest.map(|of| count("busiest device", of.operations)).into_iter().collect(),
         sentence: format!(
             "it waited {} for I/O, and the kernel does not count by group for which device{}",
             time(std::time::Duration::from_secs_f64(lost.seconds.max(0.0))),
             told.unwrap_or_default()
         ),
-        hint: None,
+        ..Cause::new(Kind::Device, "/")
     }
 }

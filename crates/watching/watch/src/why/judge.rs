@@ -39,7 +39,7 @@ fn notes(facts: &Facts, is_all: bool) -> Vec<Note> {
 }
 
 fn is_worth_telling(lost: Lost, facts: &Facts) -> bool {
-    lost.seconds > 0.0 && lost.counted() >= LEAST_SHARE * facts.span.as_secs_f64()
+    lost.seconds > 0.0 && lost.counted() >= LEAST_SHARE.at * facts.span.as_secs_f64()
 }
 
 fn used(facts: &Facts) -> Vec<Number> {

@@ -7,8 +7,9 @@ use settings::Version;
 use units::Limit;
 
 use super::{
-    answer::{Cause, Effect, Kind, Known, Lost, Number, bytes, count, seconds},
+    answer::{Cause, Known, Lost, Number, bytes, count, seconds},
     blocked::{PAGE, refault_part, slept},
+    causes::Kind,
     facts::{Facts, Level, MemoryFacts},
     thresholds::{AT_MEMSW_LIMIT, LEAST_REMOTE},
     words::{half_more, percent, plural, set, size, subject, time, whose},
@@ -50,12 +51,6 @@ fn killed(facts: &Facts) -> Option<Cause> {
         }
     };
     Some(Cause {
-        kind: Kind::OutOfMemory,
-        at: at.group.clone(),
-        effect: Effect::Refused,
-        lost: None,
-        share: None,
-        choices: Vec::new(),
         numbers: vec![
             count("memory.events.oom_kill", kills),
             count("memory.events.max", met_max(at)),
@@ -63,6 +58,7 @@ fn killed(facts: &Facts) -> Option<Cause> {
         ],
         sentence,
         hint: met.and_then(raised_max),
+        ..Cause::new(Kind::OutOfMemory, &at.group)
     })
 }
 
@@ -91,7 +87,7 @@ fn met_max(level: &Level) -> u64 {
 }
 
 fn was_met(level: &Level) -> bool {
-    let is_full = |both: u64| level.memory as f64 >= AT_MEMSW_LIMIT * both as f64;
+    let is_full = |both: u64| level.memory as f64 >= AT_MEMSW_LIMIT.at * both as f64;
     met_max(level) > 0 || both(level).is_some_and(is_full)
 }
 
@@ -192,12 +188,7 @@ fn limited(facts: &Facts, level: &Level, lost: Lost) -> Cause {
     numbers.extend(high.map(|high| bytes("memory.high", high)));
     numbers.extend(refaults(memory));
     Cause {
-        kind: Kind::MemoryLimit,
-        at: level.group.clone(),
-        effect: Effect::Slowed,
         lost: Some(lost),
-        share: None,
-        choices: Vec::new(),
         numbers,
         sentence: format!(
             "{} ({held}) was met{met}: its tasks had to make room{}",
@@ -205,6 +196,7 @@ fn limited(facts: &Facts, level: &Level, lost: Lost) -> Cause {
             read_again(memory)
         ),
         hint,
+        ..Cause::new(Kind::MemoryLimit, &level.group)
     }
 }
 
@@ -231,12 +223,7 @@ fn swap(facts: &Facts, met: Option<&Level>, lost: Lost) -> Cause {
     };
     let by_limit = met.and_then(raised_max);
     Cause {
-        kind: Kind::Swap,
-        at: met.map_or_else(|| facts.group.clone(), |level| level.group.clone()),
-        effect: Effect::Slowed,
         lost: Some(lost),
-        share: None,
-        choices: Vec::new(),
         numbers,
         sentence: format!(
             "{} of its programs' memory had to come back from swap, where {} are now, {why}",
@@ -244,23 +231,20 @@ fn swap(facts: &Facts, met: Option<&Level>, lost: Lost) -> Cause {
             size(memory.swap)
         ),
         hint: by_limit.or_else(|| Some(protected(facts))),
+        ..Cause::new(Kind::Swap, met.map_or(&facts.group, |level| &level.group))
     }
 }
 
 fn machine(facts: &Facts, lost: Lost) -> Cause {
     Cause {
-        kind: Kind::MachineMemory,
-        at: "/".to_owned(),
-        effect: Effect::Slowed,
         lost: Some(lost),
-        share: None,
-        choices: Vec::new(),
         numbers: refaults(&facts.memory),
         sentence: format!(
             "no limit was met, but the machine was short of memory{}",
             read_again(&facts.memory)
         ),
         hint: Some(protected(facts)),
+        ..Cause::new(Kind::MachineMemory, "/")
     }
 }
 
@@ -284,7 +268,7 @@ fn remote(facts: &Facts) -> Option<Cause> {
     let far: Vec<_> = nodes.iter().filter(|node| node.distance > LOCAL && node.bytes > 0).collect();
     let remote: u64 = far.iter().map(|node| node.bytes).sum();
     let part = remote as f64 / all.max(1) as f64;
-    if part < LEAST_REMOTE {
+    if part < LEAST_REMOTE.at {
         return None;
     }
     let dearer = |node: &&super::NodeFacts| {
@@ -305,12 +289,7 @@ fn remote(facts: &Facts) -> Option<Cause> {
         _ => "",
     };
     Some(Cause {
-        kind: Kind::RemoteMemory,
-        at: level.group.clone(),
-        effect: Effect::Slowed,
         lost: Some(Lost::new(lost, Known::AtMost)),
-        share: None,
-        choices: Vec::new(),
         numbers: vec![
             bytes("remote", remote),
             Number { name: "remote part", value: part, unit: FigureUnit::Share },
@@ -324,5 +303,6 @@ fn remote(facts: &Facts) -> Option<Cause> {
             time(lost)
         ),
         hint: (!near.is_empty()).then(|| set(&facts.group, &format!("{moved}cpuset.mems={near}"))),
+        ..Cause::new(Kind::RemoteMemory, &level.group)
     })
 }

@@ -19,7 +19,9 @@ mod facts;
 mod advice;
 mod answer;
 mod blocked;
+mod causes;
 mod cpu;
+mod docs;
 mod io;
 mod judge;
 mod memory;
@@ -34,10 +36,12 @@ mod scan;
 #[cfg(test)]
 mod tests;
 
-pub use answer::{Answer, Cause, Choice, Effect, Kind, Known, Lost, Note, Number};
+pub use answer::{Answer, Cause, Choice, Known, Lost, Note, Number};
+pub use causes::{Effect, Kind};
+pub use docs::{list, markdown};
 pub use facts::{
-    Busiest, CpuFacts, DeviceFacts, Facts, FrozenPart, InvalidPartition, IoFacts, Level, MemoryFacts, NodeFacts, Other,
-    Quota, RealtimeFacts, Throttle,
+    Busiest, CpuFacts, DeviceFacts, Facts, FrozenPart, InvalidPartition, IoFacts, Level, MemoryFacts,
+    NodeFacts, Other, Quota, RealtimeFacts, Throttle,
 };
 pub use gather::{gather, gather_while};
 pub use judge::why;

@@ -3,7 +3,8 @@
 use units::{Limit, hint::Command};
 
 use super::{
-    answer::{Cause, Effect, Kind, Known, Lost, Note, count, seconds},
+    answer::{Cause, Known, Lost, Note, count, seconds},
+    causes::Kind,
     facts::{Facts, Level},
     words::{plural, set, subject, whose},
 };
@@ -52,15 +53,11 @@ fn stopped(facts: &Facts, group: &str, tasks: usize, frozen: (bool, bool), what:
     };
     let lost = facts.span.saturating_mul(u32::try_from(tasks).unwrap_or(u32::MAX));
     Cause {
-        kind: Kind::Frozen,
-        at: group.to_owned(),
-        effect: Effect::Stopped,
-        share: None,
-        choices: Vec::new(),
         numbers: vec![count("pids.current", tasks as u64), seconds("span", facts.span)],
         sentence: format!("{what} stood still {when}"),
         hint: frozen.1.then(|| Command::ringfence("thaw").group(group).into()),
         lost: Some(Lost::new(lost, known)),
+        ..Cause::new(Kind::Frozen, group)
     }
 }
 
@@ -85,15 +82,10 @@ fn no_cpus(facts: &Facts) -> Option<Cause> {
         values.push(format!("cpuset.mems={}", mems.map_or_else(|| nodes(facts), |mems| mems.to_string())));
     }
     Some(Cause {
-        kind: Kind::NoCpus,
-        at: level.group.clone(),
-        effect: Effect::Refused,
-        lost: None,
-        share: None,
-        choices: Vec::new(),
         numbers: vec![count("pids.current", facts.tasks as u64)],
         sentence: format!("it has no {missing}: no task can be put into it"),
         hint: Some(set(&level.group, &values.join(" "))),
+        ..Cause::new(Kind::NoCpus, &level.group)
     })
 }
 
@@ -111,12 +103,6 @@ fn forks(facts: &Facts) -> Option<Cause> {
     let limited = facts.levels.iter().filter_map(|level| Some((level, limit(level)?)));
     let (level, max) = limited.min_by_key(|(level, max)| max.saturating_sub(level.pids))?;
     Some(Cause {
-        kind: Kind::PidsLimit,
-        at: level.group.clone(),
-        effect: Effect::Refused,
-        lost: None,
-        share: None,
-        choices: Vec::new(),
         numbers: vec![
             count("pids.events.max", failed),
             count("pids.max", max),
@@ -129,6 +115,7 @@ fn forks(facts: &Facts) -> Option<Cause> {
             plural(level.pids, "task")
         ),
         hint: Some(set(&level.group, &format!("pids.max={}", max.max(level.pids).saturating_mul(2).max(8)))),
+        ..Cause::new(Kind::PidsLimit, &level.group)
     })
 }
 

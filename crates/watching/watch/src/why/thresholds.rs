@@ -1,30 +1,79 @@
-//! From where on a cause is told, each with its reason.
+//! From where on something is a cause: numbers for the judges, words and reasons for `docs/why.md`.
 
-/// A cause that took less than this part of the time that was looked at is not told: the figures' own grain (ticks of 10 ms
-/// in one second; one of [`super::scan::STATES`] looks at the tasks' states) is half of it.
-pub(crate) const LEAST_SHARE: f64 = 0.02;
+/// A number that the facts are compared with.
+#[derive(Debug)]
+pub struct Threshold {
+    /// The number.
+    pub(crate) at: f64,
+    /// Is it a part of a whole?
+    is_part: bool,
+    /// What is compared with it.
+    of: &'static str,
+    /// Why this number.
+    reason: &'static str,
+}
 
-/// `io.max` is looked at where the rate is above this part of it. The rate alone does not tell: a group may have been at the
-/// limit for a part of the span only, and on a busy machine each operation that is let through waits for the kernel's
-/// workers too (seen: 2 of 5 a second). What was waited for the limit is what was not waited at the device.
-pub(crate) const AT_IO_LIMIT: f64 = 0.2;
+impl Threshold {
+    const fn part(at: f64, of: &'static str, reason: &'static str) -> Threshold {
+        Threshold { at, is_part: true, of, reason }
+    }
 
-/// `io.max` is met where this part of it was used over the whole span, whatever the tasks' states were. The kernel lets
-/// operations through in slices of a tenth of a second, of which the first and the last of a span are seen in part, and a busy
-/// machine lets some pass late (seen: 0.91).
-pub(crate) const MET_IO_LIMIT: f64 = 0.8;
+    /// `2 % of the time`: the number with what is compared with it.
+    pub(crate) fn words(&self) -> String {
+        let number =
+            if self.is_part { format!("{:.0} %", self.at * 100.0) } else { format!("{:.0}", self.at) };
+        format!("{number} {}", self.of)
+    }
 
-/// Fewer operations than this in a span meet a limit by chance.
-pub(crate) const LEAST_MET: u64 = 2;
+    pub(crate) fn reason(&self) -> &'static str {
+        self.reason
+    }
+}
 
-/// Real-time tasks that used this part of their budget in the whole periods of a span have met it: the kernel may stop them
-/// a tick early.
-pub(crate) const AT_RT_BUDGET: f64 = 0.9;
+/// The grain is of ticks of 10 ms in one second, or one of [`super::scan::STATES`] looks at the tasks' states.
+pub(crate) const LEAST_SHARE: Threshold = Threshold::part(
+    0.02,
+    "of the span lost, where a bound counts half",
+    "the grain of the figures themselves is half of it",
+);
 
-/// Less remote memory than this part of the whole is not told: the kernel's own per-CPU data and shared pages of files
-/// lie anywhere.
-pub(crate) const LEAST_REMOTE: f64 = 0.1;
+/// What was waited for the limit is what was not waited at the device; seen on a busy machine: 2 of 5 operations a second.
+pub(crate) const AT_IO_LIMIT: Threshold = Threshold::part(
+    0.2,
+    "of a limit of `io.max` used, and time waited for it",
+    "a group may have been at the limit for a part of the span only, and on a busy machine each operation that is let \
+     through also waits for the kernel's workers",
+);
 
-/// v1's limit of memory and swap together is met where usage is above this part of it: Linux 6.18 counts no failures of
-/// it, and a group that reclaims is at most some batches of pages below.
-pub(crate) const AT_MEMSW_LIMIT: f64 = 0.9;
+/// Seen on a busy machine: 0.91.
+pub(crate) const MET_IO_LIMIT: Threshold = Threshold::part(
+    0.8,
+    "of a limit of `io.max` used over the whole span, whatever the tasks' states were",
+    "the kernel lets operations through in slices of a tenth of a second, of which the first and the last of a span are \
+     seen in part, and a busy machine lets some pass late",
+);
+
+pub(crate) const LEAST_MET: Threshold = Threshold {
+    at: 2.0,
+    is_part: false,
+    of: "operations, for a limit that was met over the whole span",
+    reason: "fewer meet a limit by chance",
+};
+
+pub(crate) const AT_RT_BUDGET: Threshold = Threshold::part(
+    0.9,
+    "of the budget used in the whole periods of the span",
+    "the kernel may stop real-time tasks a tick early",
+);
+
+pub(crate) const LEAST_REMOTE: Threshold = Threshold::part(
+    0.1,
+    "of its memory remote",
+    "the kernel's own per-CPU data and shared pages of files lie on any node",
+);
+
+pub(crate) const AT_MEMSW_LIMIT: Threshold = Threshold::part(
+    0.9,
+    "of `memory.memsw.limit_in_bytes` in use (v1), which counts as met",
+    "Linux 6.18 counts no failures of this limit, and a group that reclaims is at most some batches of pages below it",
+);

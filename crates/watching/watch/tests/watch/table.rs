@@ -18,6 +18,7 @@ pub fn trials() -> Vec<Trial> {
         trial("what is read with every sample is small", ticks_are_small),
         trial("docs/fields.md is the table", page),
         trial("docs/metrics.md is made of the tables", metrics_page),
+        trial("docs/why.md is the table of causes", || is_page("why.md", &watch::why::markdown())),
     ]
 }
 

@@ -93,12 +93,8 @@ fn frozen_groups_below_are_seen_on_both_versions() {
         let child = world.fake.spawn(pid).unwrap();
         world.write(controller, "db/oltp/in", "cgroup.procs", &child.to_string());
         world.write(controller, "db/oltp/in", file, frozen);
-        let part = FrozenPart {
-            group: "db/oltp/in".to_owned(),
-            is_below: true,
-            tasks: 1,
-            frozen: (true, true),
-        };
+        let part =
+            FrozenPart { group: "db/oltp/in".to_owned(), is_below: true, tasks: 1, frozen: (true, true) };
         let facts = world.facts(|| ());
         assert_eq!((facts.frozen_parts, facts.levels[0].frozen), (vec![part], (false, false)));
         // frozen from above instead

@@ -114,8 +114,14 @@ fn tasks_that_are_frozen_in_another_group_are_said_to_be() {
 fn frozen_groups_below_are_named_with_the_command_that_thaws_them() {
     let mut facts = Facts { frozen_parts: vec![part("db/oltp/$(a)", true)], ..facts() };
     let cause = only(&facts);
-    assert_eq!((cause.kind, cause.at.as_str(), cause.effect), (Kind::Frozen, "db/oltp/$(a)", Effect::Stopped));
-    assert_eq!(cause.sentence, "group db/oltp/$(a) below it is frozen: 1 task there stood still all the time");
+    assert_eq!(
+        (cause.kind, cause.at.as_str(), cause.effect),
+        (Kind::Frozen, "db/oltp/$(a)", Effect::Stopped)
+    );
+    assert_eq!(
+        cause.sentence,
+        "group db/oltp/$(a) below it is frozen: 1 task there stood still all the time"
+    );
     assert_eq!(cause.hint.unwrap(), "ringfence thaw 'db/oltp/$(a)'");
     assert_eq!(cause.lost, Some(Lost { seconds: 10.0, known: Known::Measured }));
     // thawed by now

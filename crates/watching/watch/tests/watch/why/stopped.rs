@@ -68,7 +68,10 @@ fn frozen_below() {
     let _load = stage.start("a/$(b)", &["spin"]);
     stage.freeze("a/$(b)", true);
     let answer = stage.answer("a");
-    assert!(!answer.causes.iter().any(|cause| matches!(cause.kind, Kind::Device | Kind::IoNeighbours)), "{answer}");
+    assert!(
+        !answer.causes.iter().any(|cause| matches!(cause.kind, Kind::Device | Kind::IoNeighbours)),
+        "{answer}"
+    );
     let cause = stage.first("a", Kind::Frozen);
     assert_eq!((cause.at, cause.effect), (stage.name("a/$(b)"), Effect::Stopped));
     assert_eq!(cause.hint.unwrap(), format!("ringfence thaw '{}'", stage.name("a/$(b)")));
