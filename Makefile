@@ -33,7 +33,7 @@ lint:
 docs:
 	RF_BLESS=1 cargo test --locked --quiet -p ringfence-settings
 	RF_BLESS=1 cargo test --locked --quiet -p ringfence-layout pages
-	RF_BLESS=1 cargo test --locked --quiet -p ringfence-watch docs
+	RF_BLESS=1 cargo test --locked --quiet -p ringfence-exporters docs
 
 # many more seeds of the simulation than the tests run: make soak SEEDS=100000 FIRST=0
 SEEDS ?= 100000

@@ -6,7 +6,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use watch::{
+use monitor::{
     Log, Recorder, RecorderOptions, Sample, Torn,
     log::{MAGIC, RecordKind, put_record},
 };
@@ -98,7 +98,7 @@ fn all(log: &Path) -> Option<(Vec<Known>, Vec<Torn>, Option<Sample>)> {
     Some((known, samples.torn().to_vec(), last))
 }
 
-fn cells(sample: &Sample) -> Vec<watch::Reading> {
+fn cells(sample: &Sample) -> Vec<monitor::Reading> {
     let tables = [&sample.groups, &sample.machine].into_iter();
     let all = tables.flat_map(|table| {
         let width = table.columns().list().len();

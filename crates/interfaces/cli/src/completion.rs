@@ -11,9 +11,9 @@ use clap_complete::{
     engine::{PathCompleter, ValueCompleter},
     env::Shells,
 };
+use exporters::view;
 use kernel::{GroupName, Host, Real};
 use settings::{Controller, Version};
-use watch::view;
 
 use crate::{
     args::{ALIASES, Args},

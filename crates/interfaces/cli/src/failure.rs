@@ -163,14 +163,14 @@ impl From<system::AccountError> for Failure {
     }
 }
 
-impl From<watch::view::UnknownField> for Failure {
-    fn from(error: watch::view::UnknownField) -> Failure {
+impl From<exporters::view::UnknownField> for Failure {
+    fn from(error: exporters::view::UnknownField) -> Failure {
         Failure { hint: Some(error.hint()), code: USAGE, ..Failure::new(error) }
     }
 }
 
-impl From<watch::LogError> for Failure {
-    fn from(error: watch::LogError) -> Failure {
+impl From<monitor::LogError> for Failure {
+    fn from(error: monitor::LogError) -> Failure {
         Failure { hint: error.hint(), ..Failure::new(error) }
     }
 }

@@ -4,13 +4,14 @@
 
 use std::time::Duration;
 
+use exporters::view;
 use fake::Fake;
 use kernel::{Host, Kernel};
+use monitor::{Beat, Groups, Options, Sampler, Uncached};
 use ratatui_core::{backend::TestBackend, terminal::Terminal};
 use ratatui_crossterm::crossterm::event::KeyCode;
 use rustix::time::{ClockId, clock_gettime};
 use tui::{Event, Figures, Look, Model, render};
-use watch::{Anew, Beat, Groups, Options, Sampler, view};
 
 const TIMES: usize = 31;
 /// Groups of each group.
@@ -34,7 +35,7 @@ fn main() {
         }
     }
     let mut sampler =
-        Sampler::new(&host, Anew(fake.clone()), Options { groups: Groups::Ours, slow_every: 1 }, false);
+        Sampler::new(&host, Uncached(fake.clone()), Options { groups: Groups::Ours, slow_every: 1 }, false);
     let mut window = view::window_for(sampler.tick(&host, Beat::default()).unwrap());
     // as long as it gets: what was printed once is looked for in all of it
     for _ in 0..60 {

@@ -27,7 +27,7 @@ pub enum Error {
     Kernel(#[from] kernel::Error),
     /// The recorder's log.
     #[error(transparent)]
-    Log(#[from] watch::LogError),
+    Log(#[from] monitor::LogError),
     /// The log has nothing of that time.
     #[error("nothing was recorded at {moment} or before")]
     NothingRecorded {

@@ -2,10 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use watch::{
-    Field, Window,
-    view::{self, Choice, Heading, Numbers, Picture, Row, Value},
-};
+use exporters::view::{self, Choice, Heading, Numbers, Picture, Row, Value};
+use monitor::{Field, Window};
 
 /// Figures of the tree's rows, in the order of the picture's columns.
 const TREE: [&str; 18] = [

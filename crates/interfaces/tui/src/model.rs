@@ -14,8 +14,8 @@ use std::{
     time::{Duration, SystemTime},
 };
 
+use exporters::view::{Heading, Picture, Ran, Row};
 use ratatui_crossterm::crossterm::event::KeyEvent;
-use watch::view::{Heading, Picture, Ran, Row};
 
 use crate::{
     change::{Done, Proposal, Refusal},
@@ -243,7 +243,7 @@ impl Model {
     fn sampled(&mut self, sight: Sight) -> Vec<Request> {
         let Sight { picture, limits } = sight;
         self.at = picture.at;
-        self.lateness = watch::view::lateness(picture.late, picture.missed);
+        self.lateness = exporters::view::lateness(picture.late, picture.missed);
         self.figures = MachineFigures::of(&picture);
         self.remember(&picture);
         self.ticks = self.ticks.wrapping_add(1);

@@ -3,11 +3,11 @@
 
 use std::{collections::VecDeque, time::Duration};
 
+use monitor::Cadence;
 use rustix::{
     event::{PollFd, PollFlags, poll},
     io::Errno,
 };
-use watch::Cadence;
 
 use crate::{
     error::Error,

@@ -6,7 +6,7 @@ mod replay;
 pub use live::Live;
 pub use replay::Replay;
 
-use watch::Beat;
+use monitor::Beat;
 
 use crate::{
     error::Error,

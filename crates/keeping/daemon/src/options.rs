@@ -9,8 +9,8 @@ use std::{
 };
 
 use classify::Files;
+use exporters::metrics::Bounds;
 use units::Bytes;
-use watch::metrics::Bounds;
 
 use crate::Refused;
 

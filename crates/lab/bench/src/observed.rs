@@ -9,8 +9,8 @@ use std::{
     time::{Duration, Instant},
 };
 
+use monitor::RecorderOptions;
 use tempfile::TempDir;
-use watch::RecorderOptions;
 
 use crate::{
     followed::Followed,

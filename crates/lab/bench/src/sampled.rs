@@ -10,8 +10,8 @@ use std::{
 };
 
 use kernel::GroupName;
+use monitor::{Beat, Descriptors, Options, Sampler};
 use nix::time::{ClockId, clock_gettime};
-use watch::{Beat, Descriptors, Options, Sampler};
 
 use crate::{
     groups::{GROUP, Groups},
@@ -41,7 +41,7 @@ pub struct Pair {
 pub fn measure(groups: &Groups, probes: &Probes, count: usize) -> Result<Pair, String> {
     groups.make_many(count)?;
     let top = GroupName::new(GROUP).map_err(|error| error.to_string())?;
-    let options = Options { groups: watch::Groups::Named(vec![top]), slow_every: u64::MAX };
+    let options = Options { groups: monitor::Groups::Named(vec![top]), slow_every: u64::MAX };
     Descriptors::allow_more().map_err(|errno| format!("as many open files as are needed: {errno}"))?;
     let mut sampler = Sampler::new(groups.host(), Descriptors::new(), options, true);
     let mut sample = || -> Result<usize, String> {

@@ -5,6 +5,8 @@ use std::collections::BTreeSet;
 
 use experiment::results::{Latency, Run};
 
+use units::csv_cell as cell;
+
 use crate::Error;
 use crate::view::View;
 
@@ -91,31 +93,6 @@ pub fn samples(view: View<'_>) -> Result<Vec<u8>, Error> {
     finish(out)
 }
 
-/// A text that a spreadsheet shows and never works out: one that would begin a formula has an apostrophe before it.
-fn cell(text: &str) -> String {
-    let text = units::printable(text);
-    let is_formula = text.starts_with(['=', '+', '-', '@', '|', '%']);
-    if is_formula { format!("'{text}") } else { text.into_owned() }
-}
-
 fn finish(out: ::csv::Writer<Vec<u8>>) -> Result<Vec<u8>, Error> {
     out.into_inner().map_err(|error| Error::Table(::csv::Error::from(error.into_error())))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::cell;
-
-    /// attack finding 12: a spreadsheet worked out what a condition was called.
-    #[test]
-    fn no_text_begins_a_formula() {
-        for text in ["=cmd|'/c calc'!A1", "+1", "-1", "@SUM(A1)", "|x", "%x"] {
-            assert!(cell(text).starts_with('\''), "{text}");
-        }
-        assert_eq!(cell("\r=1"), r"\r=1");
-        assert_eq!(cell("\t=1"), r"\t=1");
-        for text in ["all CPUs", "10 reads/s", "", "2026-01-31"] {
-            assert_eq!(cell(text), text);
-        }
-    }
 }

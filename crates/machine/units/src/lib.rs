@@ -15,4 +15,4 @@ pub use amount::{Bytes, Micros, Nanos, UnitError, hexadecimal};
 pub use idset::{Cpu, CpuSet, IdSet, ListError, MAX_ID, Node, NodeSet};
 pub use limit::{Limit, Weight};
 pub use nearest::nearest;
-pub use text::{printable, shell_quote};
+pub use text::{csv_cell, printable, shell_quote};

@@ -38,3 +38,28 @@ pub fn shell_quote(text: &str) -> Cow<'_, str> {
     }
     Cow::Owned(format!("'{}'", text.replace('\'', r"'\''")))
 }
+
+/// A text that a spreadsheet shows and never works out: one that would begin a formula has an apostrophe before it.
+pub fn csv_cell(text: &str) -> String {
+    let text = printable(text);
+    let is_formula = text.starts_with(['=', '+', '-', '@', '|', '%']);
+    if is_formula { format!("'{text}") } else { text.into_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// attack finding 12: a spreadsheet worked out what a condition was called.
+    #[test]
+    fn no_cell_begins_a_formula() {
+        for text in ["=cmd|'/c calc'!A1", "+1", "-1", "@SUM(A1)", "|x", "%x"] {
+            assert!(csv_cell(text).starts_with('\''), "{text}");
+        }
+        assert_eq!(csv_cell("\r=1"), r"\r=1");
+        assert_eq!(csv_cell("\t=1"), r"\t=1");
+        for text in ["all CPUs", "10 reads/s", "", "2026-01-31"] {
+            assert_eq!(csv_cell(text), text);
+        }
+    }
+}

@@ -17,7 +17,7 @@ Causes:
 Examples:
   ringfence why db/oltp1
   ringfence why db/oltp1 --for 30s --json",
-        watch::why::list()
+        why::list()
     )
 }
 

@@ -64,7 +64,7 @@ fn options(args: &args::Daemon) -> Options {
 
 fn watching(args: &args::Daemon) -> Watching {
     let record = args.record.as_ref().map(|directory| Record {
-        directory: directory.clone().unwrap_or_else(watch::log::directory),
+        directory: directory.clone().unwrap_or_else(monitor::log::directory),
         interval: args.record_interval,
         size: args.record_size,
     });

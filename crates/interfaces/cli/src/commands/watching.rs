@@ -20,11 +20,9 @@ pub use watch::watch;
 
 use std::{path::PathBuf, time::SystemTime};
 
-use ::watch::{
-    Descriptors, Groups, Options, Sampler,
-    view::{self, Choice},
-};
+use exporters::view::{self, Choice};
 use kernel::{GroupName, Host};
+use monitor::{Descriptors, Groups, Options, Sampler};
 
 use super::{group, host};
 use crate::{args, failure::Failure, output};
@@ -74,7 +72,7 @@ fn names(groups: &[String]) -> Result<Vec<GroupName>, Failure> {
 
 /// Where the log is.
 fn directory(args: &args::LogArgs) -> PathBuf {
-    args.directory.clone().unwrap_or_else(::watch::log::directory)
+    args.directory.clone().unwrap_or_else(monitor::log::directory)
 }
 
 /// `2026-01-31T08:05:09.120Z`.
@@ -82,6 +80,6 @@ fn time(at: Option<SystemTime>) -> String {
     humantime::format_rfc3339_millis(at.unwrap_or(SystemTime::UNIX_EPOCH)).to_string()
 }
 
-fn warn_of(torn: &[::watch::Torn]) {
+fn warn_of(torn: &[monitor::Torn]) {
     torn.iter().for_each(|torn| output::warning(&torn.to_string()));
 }

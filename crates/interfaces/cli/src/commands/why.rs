@@ -1,6 +1,6 @@
-//! `why`: what held a group back.
+//! `why`: what slowed a group down.
 
-use watch::{Descriptors, why};
+use monitor::Descriptors;
 
 use super::{group, host};
 use crate::{args, failure::Failure, output};

@@ -1,6 +1,6 @@
 //! A group's page: its settings, its tasks, and how often it met its limits.
 
-use watch::view::Ran;
+use exporters::view::Ran;
 
 use super::{List, Settings};
 use crate::change::Refusal;

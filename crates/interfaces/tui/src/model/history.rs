@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use watch::view::{Heading, Row, Value};
+use exporters::view::{Heading, Row, Value};
 
 use crate::figures::of_row;
 

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use watch::view::{Heading, Picture, Row};
+use exporters::view::{Heading, Picture, Row};
 
 use super::list::List;
 

@@ -4,10 +4,8 @@ use ratatui_core::layout::Rect;
 
 use super::{bars, look::Tone, pen::Pen};
 use crate::model::{Mode, Model};
-use watch::{
-    FigureUnit,
-    view::{Measure, Value, written},
-};
+use exporters::view::{Measure, Value, written};
+use monitor::FigureUnit;
 
 pub(super) fn draw(model: &Model, pen: &mut Pen<'_>, area: Rect) {
     pen.fill(Rect { height: 1.min(area.height), ..area }, Tone::Bar);

@@ -1,10 +1,8 @@
 //! The groups as a tree with bars of use against allotment, and curves of the last samples.
 
+use exporters::view::{Heading, Measure, Row, Value, written};
+use monitor::FigureUnit;
 use ratatui_core::layout::Rect;
-use watch::{
-    FigureUnit,
-    view::{Heading, Measure, Row, Value, written},
-};
 
 use super::{
     bars,

@@ -2,12 +2,10 @@
 
 use std::time::{Duration, Instant};
 
+use exporters::view::{self, Ran, Trail};
 use kernel::{GroupName, Host};
+use monitor::{Beat, Files, Sampler, Task, Window};
 use units::CpuSet;
-use watch::{
-    Beat, Files, Sampler, Task, Window,
-    view::{self, Ran, Trail},
-};
 
 use super::Source;
 use crate::{
@@ -74,7 +72,7 @@ impl<F: Files> Live<F> {
         let read = || -> Result<_, Refusal> {
             let name = GroupName::new(group)?;
             let settings = apply::all(&self.host, &name, settings::Setting::can_be_set);
-            Ok((settings, watch::tasks(&self.host, &name)?))
+            Ok((settings, monitor::tasks(&self.host, &name)?))
         };
         let at = Instant::now();
         let (settings, tasks) = match read() {
@@ -134,7 +132,7 @@ impl<F: Files> Live<F> {
         window.push(sample);
         let mut sight = self.figures.sight(window, open);
         if let Some(sight) = &mut sight {
-            watch::complete(&mut sight.picture, &self.host);
+            view::complete(&mut sight.picture, &self.host);
         }
         if is_first {
             // once more all of every group, so that each counter has a rate from the next sample on

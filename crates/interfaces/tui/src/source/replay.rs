@@ -7,7 +7,8 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use watch::{Beat, Log, Window, log::Samples, view};
+use exporters::view;
+use monitor::{Beat, Log, Window, log::Samples};
 
 use super::Source;
 use crate::{

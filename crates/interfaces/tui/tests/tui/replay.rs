@@ -8,9 +8,9 @@ use std::{
 
 use fake::Fake;
 use kernel::{Host, Kernel};
+use monitor::{Beat, Groups, Options, Recorder, RecorderOptions, Sampler, Uncached};
 use ratatui_crossterm::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use tui::{Event, Figures, Model, Replay, Source, tell};
-use watch::{Anew, Beat, Groups, Options, Recorder, RecorderOptions, Sampler};
 
 use crate::world::{LOOK, screen};
 
@@ -24,7 +24,7 @@ fn record(directory: &Path) {
     fake.write(at, "", "cgroup.subtree_control", "+pids").unwrap();
     fake.mkdir(at, "db").unwrap();
     let options = Options { groups: Groups::Ours, slow_every: 1 };
-    let mut sampler = Sampler::new(&host, Anew(fake.clone()), options, false);
+    let mut sampler = Sampler::new(&host, Uncached(fake.clone()), options, false);
     let (mut recorder, _) = Recorder::open(directory, RecorderOptions::default()).unwrap();
     for _ in 0..SAMPLES {
         let pid = fake.spawn(1).unwrap();

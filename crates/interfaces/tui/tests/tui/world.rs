@@ -7,16 +7,14 @@ use std::{
     time::{Duration, SystemTime},
 };
 
+use exporters::view::{Heading, Picture, Value};
 use fake::Fake;
 use kernel::{Host, Kernel};
+use monitor::{Beat, Groups, Options, Sampler, Uncached};
 use ratatui_core::{backend::TestBackend, style::Modifier, terminal::Terminal};
 use ratatui_crossterm::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use settings::{Controller, Nowhere, Version};
 use tui::{Changer, Deputy, Error, Event, Figures, Live, Look, Model, Request, Source, render, tell};
-use watch::{
-    Anew, Beat, Groups, Options, Sampler,
-    view::{Heading, Picture, Value},
-};
 
 /// Without colours, with blocks and lines.
 pub const LOOK: Look = Look { colour: false, unicode: true };
@@ -27,7 +25,7 @@ type Given = BTreeMap<(String, String), f64>;
 pub struct World {
     pub fake: Fake,
     pub model: Model,
-    pub source: Fixed<Live<Anew<Fake>>>,
+    pub source: Fixed<Live<Uncached<Fake>>>,
     pub has_ended: bool,
 }
 
@@ -113,7 +111,7 @@ impl World {
             make(&fake, &host, group);
         }
         let options = Options { groups: Groups::Ours, slow_every: 1 };
-        let sampler = Sampler::new(&host, Anew(fake.clone()), options, false);
+        let sampler = Sampler::new(&host, Uncached(fake.clone()), options, false);
         let live = Live::new(host, sampler, Figures::new(&[], &[]), changer);
         let model = Model::live("test", Duration::from_secs(1), topology);
         let mut world = World { fake, model, source: Fixed::new(live), has_ended: false };

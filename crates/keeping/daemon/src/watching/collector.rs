@@ -11,12 +11,10 @@ use std::{
 };
 
 use apply::{State, Target};
+use exporters::metrics::{Bounds, Desired, Format, Partition, Writer, replace, write};
 use kernel::{GroupName, Host, Real};
+use monitor::{Beat, Descriptors, Groups, Options, Sampler};
 use tokio::sync::oneshot;
-use watch::{
-    Beat, Descriptors, Groups, Options, Sampler,
-    metrics::{Bounds, Format, Held, Partition, Writer, replace, write},
-};
 
 use super::{Paces, Shared, Watching, few, misplaced::Misplaced, own, told::Told};
 use crate::{
@@ -79,7 +77,7 @@ struct Collector {
     /// Where the history is; `None`: nothing is applied.
     state: Option<State>,
     seen: Option<Seen>,
-    held: Option<(Instant, Held)>,
+    held: Option<(Instant, Desired)>,
     misplaced: Misplaced,
     texts: [Option<Made>; 4],
     sampling: Told,
@@ -198,7 +196,7 @@ impl Collector {
                     self.history.well();
                     let counts =
                         |group: &str, drift: &apply::Drift| is_counted(&followed.desired, group, drift);
-                    self.held = Some((Instant::now(), Held::of(&statuses, counts)));
+                    self.held = Some((Instant::now(), Desired::of(&statuses, counts)));
                 }
                 Err(failure) => {
                     self.history.fail(failure);

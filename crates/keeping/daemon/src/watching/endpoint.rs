@@ -10,6 +10,7 @@ use std::{
     time::Duration,
 };
 
+use exporters::metrics::Format;
 use http_body_util::Full;
 use hyper::{
     Method, Request, Response, StatusCode,
@@ -24,7 +25,6 @@ use tokio::{
     sync::oneshot,
 };
 use tracing::info;
-use watch::metrics::Format;
 
 use super::{
     collector::Ask,

@@ -8,9 +8,9 @@ use std::{
 };
 
 use classify::{Decision, Done, How, Placer, Rules, Told};
+use exporters::metrics::{Writer, families};
 use kernel::Host;
 use system::{Accounts, ProcessReader};
-use watch::metrics::{Writer, families};
 
 use super::{Followed, Shared};
 

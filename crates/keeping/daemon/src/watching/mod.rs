@@ -102,8 +102,8 @@ pub(crate) fn thread(name: &str, body: impl FnOnce() + Send + 'static) -> std::i
 
 /// Files that one sampler of the daemon may keep open: a part of what it may have, which leaves most for rules' groups,
 /// clients and the other sampler.
-fn few() -> watch::Descriptors {
+fn few() -> monitor::Descriptors {
     let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
     let limit = limit.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
-    watch::Descriptors::few(limit / 4)
+    monitor::Descriptors::few(limit / 4)
 }

@@ -1,6 +1,6 @@
 //! What the daemon counts, as metrics.
 
-use watch::metrics::{Family, Writer, families};
+use exporters::metrics::{Family, Writer, families};
 
 use super::Shared;
 use crate::Figures;
@@ -35,7 +35,7 @@ const LABELLED: &[Labelled] = &[
     ),
     (&families::RELOADS, "result", &[("followed", "reloads"), ("refused", "refused")]),
     (
-        &families::HELD_STARTS,
+        &families::GATE_DECISIONS,
         "outcome",
         &[("moved", "gate_moved"), ("left", "gate_left"), ("let_go", "gate_let_go")],
     ),
@@ -58,7 +58,7 @@ pub(super) fn write(shared: &Shared, to: &mut Writer<'_>) {
             to.sample(&[(label, value)], count(name));
         }
     }
-    to.one(&families::HELD_STARTS_SECONDS, count("gate_usec") as f64 * MICRO);
+    to.one(&families::GATE_SECONDS, count("gate_usec") as f64 * MICRO);
     latency(&figures, to);
     let Some((recorded, up)) = shared.recorded() else { return };
     to.one(&families::RECORDER_UP, u8::from(up));

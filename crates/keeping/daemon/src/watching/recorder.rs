@@ -3,12 +3,12 @@
 use std::{ops::ControlFlow, os::unix::net::UnixStream, time::Duration};
 
 use kernel::{Host, Real};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use tracing::{info, warn};
-use watch::{
+use monitor::{
     Cadence, Groups, Options, Recorder, RecorderOptions, Sampler,
     log::{Recording, Turn},
 };
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use tracing::{info, warn};
 
 use super::{Shared, few, told::Told};
 use crate::Record;

@@ -9,7 +9,7 @@ use std::{
 };
 
 use layout::{Desired, Rule};
-use watch::log::Recorded;
+use monitor::log::Recorded;
 
 use crate::{Counters, ruling::Ruling};
 

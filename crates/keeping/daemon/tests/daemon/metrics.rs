@@ -61,7 +61,7 @@ fn formats() {
     let (group, _) = layout(&mut world, "");
     let daemon = started(&world);
     let at = address(&daemon);
-    let requested = format!("ringfence_group_asked_pids{{group=\"{group}\"}} 500\n");
+    let requested = format!("ringfence_group_requested_pids{{group=\"{group}\"}} 500\n");
     let effective = format!("ringfence_group_pids_max{{group=\"{group}\"}} 500\n");
     let plain = get(at, "GET /metrics", "").unwrap();
     assert!(plain.head.contains("content-type: text/plain; version=0.0.4"), "{plain:?}");
@@ -160,7 +160,10 @@ fn drift() {
     until(at, &drifts, Some(1.0));
     let told = text(at);
     let of = |name: &str| value(&told, &format!("{name}{{group=\"{group}\"}}"));
-    assert_eq!([of("ringfence_group_asked_pids"), of("ringfence_group_pids_max")], [Some(500.0), Some(77.0)]);
+    assert_eq!(
+        [of("ringfence_group_requested_pids"), of("ringfence_group_pids_max")],
+        [Some(500.0), Some(77.0)]
+    );
     world.set_limit(&group, "500");
     until(at, &drifts, Some(0.0));
     daemon.end();
@@ -303,7 +306,7 @@ fn textfile() {
     daemon.wait_for_log("the textfile is written again", 1);
     let text = fs::read_to_string(&file).unwrap();
     assert_eq!(
-        value(&text, &format!("ringfence_group_asked_pids{{group=\"{group}\"}}")),
+        value(&text, &format!("ringfence_group_requested_pids{{group=\"{group}\"}}")),
         Some(500.0),
         "{text}"
     );
@@ -363,7 +366,7 @@ fn scraped() {
         });
     };
     only("up{job=\"ringfence\"}".to_owned(), 1.0);
-    only(format!("ringfence_group_asked_pids{{group=\"{group}\"}}"), 500.0);
+    only(format!("ringfence_group_requested_pids{{group=\"{group}\"}}"), 500.0);
     let process = Running::start(&program, &["600"]);
     eventually("in its group", || world.place(process.pid()).as_deref() == Some(&group));
     only(format!("ringfence_group_pids_current{{group=\"{group}\"}}"), 1.0);
@@ -375,7 +378,7 @@ fn scraped() {
     only(format!("ringfence_group_drifts{{group=\"{group}\"}}"), 1.0);
     only(
         format!(
-            "ringfence_group_asked_pids{{group=\"{group}\"}} - ringfence_group_pids_max{{group=\"{group}\"}}"
+            "ringfence_group_requested_pids{{group=\"{group}\"}} - ringfence_group_pids_max{{group=\"{group}\"}}"
         ),
         423.0,
     );

@@ -7,8 +7,8 @@ use std::{
     time::SystemTime,
 };
 
+use monitor::{Log, Reading, Torn};
 use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
-use watch::{Log, Reading, Torn};
 
 use crate::{
     Case,
@@ -166,7 +166,7 @@ fn held() {
     let mut world = World::new();
     layout(&mut world, "");
     let log = world.directory.join("samples");
-    let (other, _) = watch::Recorder::open(&log, watch::RecorderOptions::default()).unwrap();
+    let (other, _) = monitor::Recorder::open(&log, monitor::RecorderOptions::default()).unwrap();
     let daemon = started(&world, &log);
     daemon.wait_for_log("another recorder writes to", 1);
     assert_eq!(value(&text(address(&daemon)), "ringfence_recorder_up"), Some(0.0));

@@ -13,7 +13,7 @@ use experiment::{
     results::{Gate, Series, TaskSeen},
 };
 use kernel::{GroupName, Host};
-use watch::{Beat, Descriptors, Field, Groups, Instance, Kind, Options, Sample, Sampler, Table, rates};
+use monitor::{Beat, Descriptors, Field, Groups, Instance, Kind, Options, Sample, Sampler, Table, rates};
 
 use super::gate::FOREIGN;
 use crate::{
@@ -36,18 +36,18 @@ const MACHINE: &str = "machine";
 
 /// All fields of groups, by their own names, each with its unit.
 pub fn group_figures() -> Vec<(&'static str, String)> {
-    watch::GROUP_FIELDS.iter().map(|field| (field.name, unit(field))).collect()
+    monitor::GROUP_FIELDS.iter().map(|field| (field.name, unit(field))).collect()
 }
 
 /// All fields of the machine, by their own names, each with its unit.
 pub fn machine_figures() -> Vec<(&'static str, String)> {
-    watch::MACHINE_FIELDS.iter().map(|field| (field.name, unit(field))).collect()
+    monitor::MACHINE_FIELDS.iter().map(|field| (field.name, unit(field))).collect()
 }
 
 /// The unit of a figure of groups or of the machine, by its own name or a short one.
 pub(crate) fn figure_unit(name: &str) -> Option<String> {
     let name = SHORT.iter().find(|(short, _)| *short == name).map_or(name, |(_, field)| field);
-    watch::GROUP_FIELDS.iter().chain(watch::MACHINE_FIELDS).find(|field| field.name == name).map(unit)
+    monitor::GROUP_FIELDS.iter().chain(monitor::MACHINE_FIELDS).find(|field| field.name == name).map(unit)
 }
 
 /// A field that is requested.
@@ -129,7 +129,7 @@ impl Sampling {
         let sampler = Sampler::new(host, Descriptors::new(), options, true);
         let groups: Vec<String> = experiment.group.keys().cloned().collect();
         let figure_of = |(short, field): &(&str, &str)| {
-            Figure::of(field, watch::GROUP_FIELDS)
+            Figure::of(field, monitor::GROUP_FIELDS)
                 .map(|figure| Figure { name: (*short).to_owned(), ..figure })
         };
         let mut figures: Vec<Figure> = SHORT.iter().filter_map(figure_of).collect();
@@ -139,8 +139,8 @@ impl Sampling {
         for term in measured.chain(charted) {
             let Some((of, figure)) = term.trim().split_once('.') else { continue };
             let (all, fields) = match of {
-                MACHINE => (&mut machine, watch::MACHINE_FIELDS),
-                group if groups.iter().any(|known| known == group) => (&mut figures, watch::GROUP_FIELDS),
+                MACHINE => (&mut machine, monitor::MACHINE_FIELDS),
+                group if groups.iter().any(|known| known == group) => (&mut figures, monitor::GROUP_FIELDS),
                 _ => continue,
             };
             if all.iter().all(|known| known.name != figure) {
@@ -161,7 +161,7 @@ impl Sampling {
         for group in &self.groups {
             let name = GroupName::new(&format!("{}/{group}", self.parent))?;
             // tasks that end meanwhile are left out
-            let found = watch::tasks(host, &name).unwrap_or_default();
+            let found = monitor::tasks(host, &name).unwrap_or_default();
             if found.len() > MOST_TASKS {
                 continue;
             }
@@ -254,7 +254,7 @@ impl Sampling {
     /// With `io` the kernel's threads work for the experiment, too, and nobody can tell for whom.
     pub fn gates(&self, gates: &Gates, io: bool, from: &Mark, to: &Mark, outside: Duration) -> Vec<Gate> {
         let elapsed = to.at.duration_since(from.at);
-        let used = Figure::of("cpu.usage", watch::GROUP_FIELDS)
+        let used = Figure::of("cpu.usage", monitor::GROUP_FIELDS)
             .and_then(|used| used.between(&from.sample.groups, &to.sample.groups, &self.parent));
         let groups = used.unwrap_or(0.0) * elapsed.as_secs_f64();
         let own = Duration::from_secs_f64(groups.max(0.0)) + to.own.saturating_sub(from.own) + outside;
@@ -274,10 +274,10 @@ fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
 }
 
 fn unit(field: &Field) -> String {
-    match watch::FigureUnit::of(field) {
-        watch::FigureUnit::Cpus => "CPUs".to_owned(),
-        watch::FigureUnit::Bytes => "bytes".to_owned(),
-        watch::FigureUnit::PerSecond => "1/s".to_owned(),
+    match monitor::FigureUnit::of(field) {
+        monitor::FigureUnit::Cpus => "CPUs".to_owned(),
+        monitor::FigureUnit::Bytes => "bytes".to_owned(),
+        monitor::FigureUnit::PerSecond => "1/s".to_owned(),
         unit => unit.symbol().to_owned(),
     }
 }

@@ -8,8 +8,8 @@ use std::{
 
 use experiment::{Experiment, measure, rescale::Rescaled};
 use kernel::{GroupName, Host};
+use monitor::PerCpu;
 use units::CpuSet;
-use watch::PerCpu;
 
 use crate::{Error, groups::Groups};
 

@@ -3,12 +3,12 @@
 use std::{os::unix::net::UnixStream, time::Duration};
 
 use kernel::describe;
+use monitor::{Beat, Cadence};
 use rustix::io::Errno;
 use signal_hook::{
     consts::{SIGHUP, SIGINT, SIGTERM},
     low_level::pipe,
 };
-use watch::{Beat, Cadence};
 
 use crate::failure::Failure;
 

@@ -2,11 +2,11 @@
 
 use std::time::SystemTime;
 
-use watch::{
-    Log, Window,
+use exporters::{
     metrics::{Bounds, Chosen, History},
     view::{self, Numbers, Of, Picture},
 };
+use monitor::{Log, Window};
 
 use super::{chosen, directory, printer::Printer, time, warn_of, watch::BACK};
 use crate::{args, failure::Failure, output};
@@ -74,7 +74,7 @@ fn figures(args: &args::Dump, as_json: bool, log: &Log, since: SystemTime) -> Re
 /// Raw numbers with their times; whether there was any sample.
 fn metrics(args: &args::Dump, log: &Log, since: SystemTime) -> Result<bool, Failure> {
     let choices = chosen(&args.fields)?;
-    let is_chosen = |field: &'static watch::Field| {
+    let is_chosen = |field: &'static monitor::Field| {
         let is_it = |of: &Of| matches!(of, Of::Group(one) | Of::Machine(one) if *one == field);
         args.fields.is_empty() || choices.iter().any(|choice| is_it(&choice.of))
     };

@@ -2,12 +2,10 @@
 
 use std::fmt::Write;
 
+use exporters::view::{self, Of};
+use monitor::Field;
 use serde_json::json;
 use settings::Version;
-use watch::{
-    Field,
-    view::{self, Of},
-};
 
 use crate::{args, failure::Failure, output};
 
@@ -70,7 +68,7 @@ fn files(of: &Of) -> Vec<(&'static str, &'static str)> {
     };
     match *of {
         Of::Group(field) => of_group(field),
-        Of::Machine(Field { from: watch::From::Machine(source), .. }) => vec![("both", source.file)],
+        Of::Machine(Field { from: monitor::From::Machine(source), .. }) => vec![("both", source.file)],
         Of::Machine(_) | Of::Derived(_) => Vec::new(),
     }
 }

@@ -2,12 +2,12 @@
 //! their partitions hold, as far as the kernel and the history show it without a daemon.
 
 use apply::{Running, State, Target};
-use kernel::Host;
-use watch::{
-    Beat,
-    metrics::{Bounds, Format, Held, Partition, Writer, replace, write},
+use exporters::{
+    metrics::{Bounds, Desired, Format, Partition, Writer, replace, write},
     view,
 };
+use kernel::Host;
+use monitor::Beat;
 
 use super::{host, sampler};
 use crate::{args, failure::Failure, output};
@@ -28,10 +28,10 @@ pub fn metrics(args: &args::Metrics, as_json: bool) -> Result<(), Failure> {
     write(sample, bounds, &mut writer);
     let groups = sample.groups.rows();
     Partition::write(&Partition::all(&host, groups), bounds, &mut writer);
-    if let Some(mut held) = held(&host) {
+    if let Some(mut desired) = desired(&host) {
         // those that are gone are named too
-        held.groups.retain(|one| view::is_shown(&one.group, &args.groups));
-        held.write(bounds, &mut writer);
+        desired.groups.retain(|one| view::is_shown(&one.group, &args.groups));
+        desired.write(bounds, &mut writer);
     }
     writer.end();
     match &args.textfile {
@@ -42,11 +42,11 @@ pub fn metrics(args: &args::Metrics, as_json: bool) -> Result<(), Failure> {
 }
 
 /// What was applied; `None` if nothing was, or with a warning if the history can't be read.
-fn held(host: &Host) -> Option<Held> {
+fn desired(host: &Host) -> Option<Desired> {
     let state = State::peek(apply::state_directory());
     match apply::status(&state, Target { host, system: &Running::new() }) {
         Ok(statuses) if statuses.is_empty() => None,
-        Ok(statuses) => Some(Held::of(&statuses, |_, _| true)),
+        Ok(statuses) => Some(Desired::of(&statuses, |_, _| true)),
         Err(failure) => {
             output::warning(&format!("what was applied is left out: {failure}"));
             None

@@ -2,12 +2,10 @@
 
 use std::{io::IsTerminal, time::SystemTime};
 
+use exporters::view::{self, Csv, Heading, Picture, Value};
+use monitor::Beat;
 use serde::Serialize;
 use serde_json::{Map, Value as Json, json};
-use watch::{
-    Beat,
-    view::{self, Csv, Heading, Picture, Value},
-};
 
 use super::time;
 use crate::{failure::Failure, output};
@@ -86,7 +84,7 @@ fn as_json(picture: &Picture) -> Json {
         "machine": shown(picture.machine.iter().map(|(heading, value)| (heading, *value))),
     });
     if !picture.notes.is_empty() {
-        whole["notes"] = json!(picture.notes);
+        whole["notes"] = json!(picture.notes.iter().map(ToString::to_string).collect::<Vec<_>>());
     }
     whole
 }

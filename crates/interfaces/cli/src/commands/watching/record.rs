@@ -2,12 +2,12 @@
 
 use std::{ops::ControlFlow, path::Path};
 
-use serde_json::json;
-use watch::{
+use exporters::view::{Measure, Value, written};
+use monitor::{
     FigureUnit, Recorder, RecorderOptions,
     log::{Broken, Recorded, Recording, Turn},
-    view::{Measure, Value, written},
 };
+use serde_json::json;
 
 use super::{beats::Beats, directory, host, sampler, warn_of};
 use crate::{args, failure::Failure, output};
@@ -15,7 +15,7 @@ use crate::{args, failure::Failure, output};
 pub fn record(args: &args::Record, as_json: bool) -> Result<(), Failure> {
     let directory = directory(&args.log);
     let host = host()?;
-    let slow_every = watch::Options::every(args.interval, watch::Groups::Ours).slow_every;
+    let slow_every = monitor::Options::every(args.interval, monitor::Groups::Ours).slow_every;
     let mut sampler = sampler(&host, &args.groups, slow_every)?;
     let options = RecorderOptions { size: args.size, ..RecorderOptions::default() };
     let (recorder, torn) = Recorder::open(&directory, options)?;

@@ -5,12 +5,10 @@ use std::{
     time::{Instant, SystemTime},
 };
 
+use exporters::view::{self, Ran};
 use kernel::{GroupName, Host};
+use monitor::Task;
 use serde_json::json;
-use watch::{
-    Task,
-    view::{self, Ran},
-};
 
 use super::{
     beats::Beats,
@@ -68,17 +66,17 @@ fn differences(host: &Host, names: &[GroupName], tasks: &[Ran]) -> String {
     let below = tasks.iter().map(|ran| ran.task.group.as_str());
     let groups: BTreeSet<&str> = names.iter().map(String::as_str).chain(below).collect();
     let groups: Vec<&str> = groups.into_iter().collect();
-    let line = |(group, members): (String, watch::Members)| {
+    let line = |(group, members): (String, monitor::Members)| {
         let differences = members.differences().filter(|_| names.contains(&group))?;
         Some(format!("note: tasks of {} by hierarchy: {differences}\n", units::printable(&group)))
     };
-    watch::members(host, &groups).into_iter().filter_map(line).collect()
+    monitor::members(host, &groups).into_iter().filter_map(line).collect()
 }
 
 fn all(host: &Host, names: &[GroupName]) -> Result<Vec<Task>, Failure> {
     let mut all: Vec<Task> = Vec::new();
     for name in names {
-        for task in watch::tasks(host, name)? {
+        for task in monitor::tasks(host, name)? {
             // a group and one below it may both be named
             if !all.iter().any(|known| known.process.pid == task.process.pid) {
                 all.push(task);

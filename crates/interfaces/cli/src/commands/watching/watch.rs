@@ -2,11 +2,9 @@
 
 use std::time::{Duration, SystemTime};
 
+use exporters::view::{self, Choice, Numbers, Of, Part, Picture};
 use kernel::Host;
-use watch::{
-    Log, Perf, Window,
-    view::{self, Choice, Numbers, Of, Part, Picture},
-};
+use monitor::{Log, Perf, Window};
 
 use super::{beats::Beats, chosen, directory, host, names, printer::Printer, sampler, tasks, time, warn_of};
 use crate::{args, failure::Failure, output};
@@ -30,8 +28,8 @@ pub fn pictures(args: &args::Pictures, counts: bool, as_json: bool) -> Result<()
         let Some(mut picture) = Picture::new(window, &choices, Numbers::Figures, tops) else { return Ok(()) };
         if let Some((host, perf)) = live {
             picture.name_devices(&choices, system::block_device_name);
-            ::watch::complete(&mut picture, host);
-            perf.inspect(|perf| perf.add_to(&mut picture));
+            view::complete(&mut picture, host);
+            perf.inspect(|perf| view::add_events(&mut picture, perf));
         }
         if let Some(sort) = &sort {
             picture.sort_by(sort);
@@ -66,8 +64,8 @@ fn live(
         }
         match &mut window {
             None => {
-                let left_out = perf.as_ref().map(Perf::left_out).unwrap_or_default();
-                left_out.iter().for_each(|note| output::warning(note));
+                let uncounted = perf.as_ref().map(Perf::uncounted).unwrap_or_default();
+                uncounted.iter().for_each(|events| output::warning(&events.to_string()));
                 let mut first = view::window_for(sample);
                 first.push(sample);
                 window = Some(first);

@@ -1,0 +1,223 @@
+//! What was requested of groups by what is applied, how far they differ from it, and whether the kernel keeps their partitions
+//! valid. Reads only.
+
+use std::{collections::HashMap, time::SystemTime};
+
+use apply::{Drift, GroupStatus, SettingStatus};
+use kernel::{GroupName, Host};
+use settings::{Controller, Value, Version};
+use units::Limit;
+
+use super::{Bounds, Family, Writer, families};
+
+/// What is known of groups beside their figures, at one moment.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Desired {
+    /// When it was looked at.
+    pub at: SystemTime,
+    /// The groups that something in effect was requested of, by name.
+    pub groups: Vec<DesiredGroup>,
+}
+
+/// What was requested of one group.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DesiredGroup {
+    /// The group.
+    pub group: String,
+    /// CPUs: the least of its quota and of its CPUs.
+    pub cpus: Option<Limit<f64>>,
+    /// Bytes of memory.
+    pub memory: Option<Limit<u64>>,
+    /// Tasks.
+    pub pids: Option<Limit<u64>>,
+    /// How many values, owners and directories differ.
+    pub drifts: usize,
+}
+
+/// A group that is to be a partition, as the kernel has it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Partition {
+    /// The group.
+    pub group: String,
+    /// `root` or `isolated`.
+    pub kind: String,
+    /// Why it is invalid, in the kernel's words; `None` if it is valid.
+    pub reason: Option<String>,
+}
+
+impl Desired {
+    /// From the answer of [`apply::status`]; `counts`: is a difference to be counted?
+    pub fn of(statuses: &[GroupStatus], counts: impl Fn(&str, &Drift) -> bool) -> Desired {
+        let one = |status: &GroupStatus| {
+            let requested = Requested::of(&status.settings);
+            DesiredGroup {
+                group: status.group.clone(),
+                cpus: requested.cpus(),
+                memory: requested.value("memory.max").and_then(|value| match value {
+                    Value::Bytes(limit) => Some(limit.map(|bytes| bytes.0)),
+                    _ => None,
+                }),
+                pids: requested.value("pids.max").and_then(|value| match value {
+                    Value::Count(limit) => Some(limit),
+                    _ => None,
+                }),
+                drifts: status.drift.iter().filter(|drift| counts(&status.group, drift)).count(),
+            }
+        };
+        Desired { at: SystemTime::now(), groups: statuses.iter().map(one).collect() }
+    }
+
+    /// Its families.
+    pub fn write(&self, bounds: Bounds, to: &mut Writer<'_>) {
+        let groups = &self.groups[..self.groups.len().min(bounds.groups)];
+        let limits = |family: &Family, to: &mut Writer<'_>, of: fn(&DesiredGroup) -> Option<Limit<f64>>| {
+            let requested = |actual: &DesiredGroup| Some((actual.group.clone(), of(actual)?));
+            let requested: Vec<_> = groups.iter().filter_map(requested).collect();
+            if !requested.is_empty() {
+                to.begin(family);
+            }
+            for (group, limit) in requested {
+                match limit {
+                    Limit::Max => to.sample(&[("group", &group)], "+Inf"),
+                    Limit::At(number) => to.sample(&[("group", &group)], number),
+                }
+            }
+        };
+        limits(&families::REQUESTED_CPUS, to, |actual| actual.cpus);
+        limits(&families::REQUESTED_MEMORY, to, |actual| {
+            actual.memory.map(|limit| limit.map(|bytes| bytes as f64))
+        });
+        limits(&families::REQUESTED_PIDS, to, |actual| {
+            actual.pids.map(|limit| limit.map(|count| count as f64))
+        });
+        if !groups.is_empty() {
+            to.begin(&families::DRIFTS);
+        }
+        for actual in groups {
+            to.sample(&[("group", &actual.group)], actual.drifts);
+        }
+        let at = self.at.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        to.one(&families::COMPARED_TIMESTAMP, at.as_secs_f64());
+    }
+}
+
+/// What was written to a group's files.
+struct Requested<'s> {
+    files: HashMap<&'s str, &'s str>,
+}
+
+impl<'s> Requested<'s> {
+    fn of(settings: &'s [SettingStatus]) -> Requested<'s> {
+        let name = |one: &'s SettingStatus| Some((one.file.file_name()?.to_str()?, one.requested.as_str()));
+        Requested { files: settings.iter().filter_map(name).collect() }
+    }
+
+    /// A setting as either version's files were to have it.
+    fn value(&self, name: &str) -> Option<Value> {
+        let found = settings::lookup(name)?;
+        let text = |file: &str| match self.files.get(file) {
+            Some(text) => Some((*text).to_owned()),
+            // a quota alone is one of the kernel's period
+            None if file == "cpu.cfs_period_us" => Some("100000".to_owned()),
+            None => None,
+        };
+        [Version::V1, Version::V2].into_iter().find_map(|version| found.decode(version, &text).ok())
+    }
+
+    fn cpus(&self) -> Option<Limit<f64>> {
+        let set = match self.value("cpuset.cpus") {
+            Some(Value::Cpus(cpus)) if !cpus.is_empty() => Some(Limit::At(cpus.len() as f64)),
+            _ => None,
+        };
+        let quota = match self.value("cpu.max") {
+            Some(Value::CpuMax(max)) => max.quota.and_then(|quota| match (quota, max.period) {
+                (Limit::Max, _) => Some(Limit::Max),
+                (Limit::At(quota), Some(period)) if period.0 > 0 => {
+                    Some(Limit::At(quota.0 as f64 / period.0 as f64))
+                }
+                _ => None,
+            }),
+            _ => None,
+        };
+        match (set, quota) {
+            (Some(Limit::At(set)), Some(Limit::At(quota))) => Some(Limit::At(set.min(quota))),
+            (set, quota) => set.or(quota),
+        }
+    }
+}
+
+impl Partition {
+    /// Those of these groups that are to be partitions; none on v1, which has no such thing.
+    pub fn all(host: &Host, groups: &[String]) -> Vec<Partition> {
+        let at = host.hierarchy_of(Controller::Cpuset).filter(|at| at.version == Version::V2);
+        let one = |name: &String| {
+            let group = GroupName::new(name).ok()?;
+            let seat = host.seat_in(at?, &group);
+            Partition::of(name, &host.read(&seat, &group, "cpuset.cpus.partition").ok()?)
+        };
+        groups.iter().filter_map(one).collect()
+    }
+
+    /// `root`, `isolated invalid (Cpu list in cpuset.cpus is empty)`; `None` for a member.
+    fn of(group: &str, text: &str) -> Option<Partition> {
+        let (kind, rest) = text.trim().split_once(' ').unwrap_or((text.trim(), ""));
+        let reason = rest.strip_prefix("invalid").map(|reason| {
+            let reason = reason.trim();
+            reason.strip_prefix('(').and_then(|reason| reason.strip_suffix(')')).unwrap_or(reason).to_owned()
+        });
+        let is_one = matches!(kind, "root" | "isolated");
+        is_one.then(|| Partition { group: group.to_owned(), kind: kind.to_owned(), reason })
+    }
+
+    /// Their family.
+    pub fn write(all: &[Partition], bounds: Bounds, to: &mut Writer<'_>) {
+        if !all.is_empty() {
+            to.begin(&families::PARTITION_VALID);
+        }
+        for Partition { group, kind, reason } in all.iter().take(bounds.groups) {
+            let valid = u8::from(reason.is_none());
+            let reason = reason.as_deref().unwrap_or_default();
+            to.sample(&[("group", group), ("type", kind), ("reason", reason)], valid);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_partitions_reason_is_the_kernels() {
+        let of = |text| Partition::of("g", text).map(|one| (one.kind, one.reason));
+        assert_eq!(of("member\n"), None);
+        assert_eq!(of("root\n"), Some(("root".to_owned(), None)));
+        let why = "Parent is not a partition root".to_owned();
+        let text = format!("isolated invalid ({why})\n");
+        assert_eq!(of(&text), Some(("isolated".to_owned(), Some(why))));
+        assert_eq!(of("root invalid\n"), Some(("root".to_owned(), Some(String::new()))));
+    }
+
+    #[test]
+    fn what_was_requested_is_read_from_either_versions_files() {
+        let requested = |files: &[(&str, &str)]| {
+            let settings: Vec<SettingStatus> = files
+                .iter()
+                .map(|(file, requested)| SettingStatus {
+                    file: format!("/g/{file}").into(),
+                    requested: (*requested).to_owned(),
+                    actual: None,
+                    as_requested: false,
+                })
+                .collect();
+            let requested = Requested::of(&settings);
+            (requested.cpus(), requested.value("memory.max"))
+        };
+        let half_and_two = [("cpuset.cpus", "0-3"), ("cpu.max", "150000 100000"), ("memory.max", "max")];
+        assert_eq!(requested(&half_and_two), (Some(Limit::At(1.5)), Some(Value::Bytes(Limit::Max))));
+        let of_v1 = [("cpuset.cpus", "0,2"), ("memory.limit_in_bytes", "4096"), ("cpu.cfs_quota_us", "-1")];
+        let bytes = Value::Bytes(Limit::At(units::Bytes(4096)));
+        assert_eq!(requested(&of_v1), (Some(Limit::At(2.0)), Some(bytes)));
+        assert_eq!(requested(&[("cpu.cfs_quota_us", "50000")]).0, Some(Limit::At(0.5)));
+        assert_eq!(requested(&[]), (None, None));
+    }
+}

@@ -1,0 +1,142 @@
+//! Time without a CPU: quotas, neighbours, too few CPUs, real-time budgets.
+
+use std::{process::Command, time::Duration};
+
+use libtest_mimic::Trial;
+use settings::{Controller, Version};
+use units::CpuSet;
+use why::{CpuFacts, Facts, Kind, why};
+
+use super::stage::{Stage, number, version};
+use crate::trial;
+
+pub fn trials() -> Vec<Trial> {
+    let mut trials = vec![
+        trial("why: a quota is the first cause", quota),
+        trial("why: the quota of a group above is named with its group", quota_above),
+        trial("why: a quota that is used up goes before those who run meanwhile", quota_among_others),
+        trial("why: another group on the same CPU is the first cause, and is named", neighbours),
+        trial("why: a weight is advised where the branches of two groups meet, and for one of them", nested),
+        trial("why: more busy tasks than CPUs are the first cause", few_cpus),
+    ];
+    if version(Controller::Cpu) == Some(Version::V1) && Stage::new("rt").has("cpu.rt_runtime_us") {
+        trials.push(trial("why: a real-time budget is the first cause", realtime));
+    }
+    trials
+}
+
+fn quota() {
+    let stage = Stage::new("quota");
+    stage.set("", "cpu.max=5%");
+    let _load = stage.start("", &["spin"]);
+    let cause = stage.first("", Kind::Quota);
+    assert!(number(&cause, "cpu.throttled.periods") > 0.0);
+    assert!(cause.lost.unwrap().seconds > 0.5, "{cause:?}");
+    assert_ne!(stage.value("", "cpu.max"), "5%");
+}
+
+fn quota_above() {
+    let stage = Stage::new("above");
+    stage.make("a");
+    stage.set("", "cpu.max=5%");
+    let _load = stage.start("a", &["spin"]);
+    let cause = stage.first("a", Kind::Quota);
+    assert_eq!(cause.at, stage.name(""));
+    assert!(cause.sentence.contains(&format!("the quota of {} (0.05 CPUs", stage.name(""))), "{cause:?}");
+}
+
+/// Its weight gives it a fifth of the CPU, so it waits for 60 of the 75 ms in which it uses its quota up, and is stopped for
+/// the other 25: no greater weight would give it more.
+fn quota_among_others() {
+    let stage = Stage::new("contended");
+    let cpu = stage.cpus().first().unwrap();
+    for group in ["a", "hog"] {
+        stage.make(group);
+        stage.set(group, &format!("cpuset.cpus={cpu}"));
+    }
+    stage.set("a", "cpu.weight=2500");
+    stage.set("a", "cpu.max=15%");
+    let _own = stage.start("a", &["spin"]);
+    let _hog = stage.start("hog", &["spin", "2"]);
+    let facts = stage.facts_when("a", "the quota is met in nearly every period", |facts| {
+        let level = &facts.levels[0];
+        level.throttled_periods * 10 >= level.periods * 9 && facts.cpu.foreign * 2 > facts.span
+    });
+    let cause = stage.first_in(&facts, Kind::Quota);
+    assert_eq!(cause.at, stage.name("a"));
+    assert_ne!(stage.value("a", "cpu.max"), "15%");
+}
+
+fn neighbours() {
+    let stage = Stage::new("beside");
+    let cpu = stage.cpus().first().unwrap();
+    for group in ["a", "hog"] {
+        stage.make(group);
+        stage.set(group, &format!("cpuset.cpus={cpu}"));
+    }
+    let _own = stage.start("a", &["spin"]);
+    let _hog = stage.start("hog", &["spin", "2"]);
+    let facts = stage.facts("a");
+    let hog = facts.cpu.others.iter().find(|other| other.group == stage.name("hog"));
+    assert!(hog.is_some_and(|hog| hog.ran > Duration::ZERO), "{facts:#?}");
+    let cause = stage.first("a", Kind::Neighbours);
+    // the greatest weight of all but each other's: nobody had more of that CPU
+    assert_eq!(cause.at, stage.name("hog"));
+    assert!(cause.sentence.contains("most of it"), "{}", cause.sentence);
+}
+
+/// Newcomers' finding A7 and issue R, point 5: `x/a` and `y` share a CPU. The weight of `x/a` counts for nothing there.
+fn nested() {
+    let stage = Stage::new("nested");
+    let cpu = stage.cpus().first().unwrap();
+    for group in ["x", "x/a", "y"] {
+        stage.make(group);
+        stage.set(group, &format!("cpuset.cpus={cpu}"));
+        stage.set(group, "cpu.weight=100");
+    }
+    let _own = stage.start("x/a", &["spin", "2"]);
+    let _other = stage.start("y", &["spin", "2"]);
+    let (x, y) = (stage.name("x"), stage.name("y"));
+    let beside = |below: &str, other: &str| {
+        let is_first = |facts: &Facts| facts.cpu.others.first().is_some_and(|first| first.group == other);
+        let facts = stage.facts_when(below, "the other runs", is_first);
+        let answer = why(&Facts { cpu: CpuFacts { idle: CpuSet::new(), ..facts.cpu.clone() }, ..facts });
+        answer.causes.into_iter().find(|cause| cause.kind == Kind::Neighbours).unwrap()
+    };
+    let cause = beside("x/a", &y);
+    let commands: Vec<&str> = cause.choices.iter().map(|choice| choice.command.as_str()).collect();
+    let raise = |group: &str| format!("ringfence set {group} cpu.weight=400");
+    assert_eq!((cause.hint, commands), (None, vec![raise(&x).as_str(), &raise(&y)]));
+    stage.obey(&raise(&x));
+    let cause = beside("x/a", &y);
+    assert_eq!(cause.hint, Some(format!("ringfence set {x} cpu.weight=1600")));
+    let cause = beside("y", &stage.name("x/a"));
+    assert_eq!((cause.hint, cause.choices), (None, vec![]));
+}
+
+fn few_cpus() {
+    let stage = Stage::new("few");
+    let cpu = stage.cpus().last().unwrap();
+    stage.make("a");
+    stage.set("a", &format!("cpuset.cpus={cpu}"));
+    let _load = stage.start("a", &["spin", "3"]);
+    let cause = stage.first("a", Kind::FewCpus);
+    assert_eq!(number(&cause, "cpuset.cpus"), 1.0);
+    if stage.cpus().len() > 1 {
+        assert_ne!(stage.value("a", "cpuset.cpus"), cpu.to_string());
+    }
+}
+
+/// A twentieth of one CPU is all that it ever takes from others.
+fn realtime() {
+    let stage = Stage::new("realtime");
+    stage.set("", "cpu.rt_runtime_us=50ms");
+    let mut load = stage.waiting("", &["spin"]);
+    let arguments = ["--fifo", "--pid", "1", &load.pid().to_string()];
+    let output = Command::new("chrt").args(arguments).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    load.go();
+    let cause = stage.first("", Kind::RealtimeBudget);
+    assert!(number(&cause, "waited") > 0.5, "{cause:?}");
+    assert_eq!(stage.value("", "cpu.rt_runtime_us"), "95ms");
+}

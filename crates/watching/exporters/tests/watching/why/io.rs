@@ -1,0 +1,136 @@
+//! Time waited for block devices: limits and neighbours.
+
+use std::{io::ErrorKind, process::Command};
+
+use libtest_mimic::{Completion, Failed, Trial};
+use settings::{Controller, Version};
+use why::{Cause, Facts, Kind, Known, why};
+
+use super::{
+    disk::Disk,
+    stage::{Stage, number, version},
+};
+use crate::trial;
+
+pub fn trials() -> Vec<Trial> {
+    let mut trials = vec![
+        trial("why: a limit of I/O is the first cause", throttled),
+        trial("why: others on the same device are named", io_neighbours),
+        trial("why: a device that nobody else uses is the first cause", alone),
+    ];
+    trials.extend(ENGINES.map(|engine| {
+        let name = format!("why: a limit of I/O is the first cause of a program that reads with {engine}");
+        Trial::ignorable_test(name, move || asynchronous(engine))
+    }));
+    if version(Controller::Io) == Some(Version::V1) {
+        let name = "why: a limit of I/O is seen by the tasks' states where no pressure is counted";
+        trials.push(trial(name, throttled_v1));
+    }
+    trials
+}
+
+/// A busy machine makes the rate fall below the limit, as each operation waits for the kernel's workers too: the cause is
+/// known by the time that is not waited at the device, and by a rate above a fifth.
+fn limited(stage: &Stage) -> Cause {
+    let device = Disk::new("limited");
+    stage.set("", &format!("io.max={} riops=20", device.number));
+    let _load = stage.start("", &["direct", &device.path]);
+    let facts = stage.facts_when("", "the device is read", |facts| !facts.io.devices.is_empty());
+    let cause = stage.first_but_cpus(&facts, Kind::IoLimit);
+    assert_eq!(number(&cause, "riops"), 20.0);
+    let limit = stage.value("", "io.max");
+    assert!(limit.contains(&device.number) && limit.contains("riops=40"), "{limit}");
+    cause
+}
+
+fn throttled() {
+    let stage = Stage::new("io").with_pressure();
+    let cause = limited(&stage);
+    let has_v2 = stage.host.hierarchies().iter().any(|at| at.version == Version::V2);
+    assert_eq!(cause.lost.unwrap().known, if has_v2 { Known::Measured } else { Known::Sampled });
+}
+
+/// How databases read (newcomers' finding A6): with the first two no task sleeps for the disk.
+const ENGINES: [&str; 3] = ["libaio", "io_uring", "psync"];
+
+fn asynchronous(engine: &'static str) -> Result<Completion, Failed> {
+    let device = Disk::new(engine);
+    let words = [
+        "--name=rf-test",
+        &format!("--filename={}", device.path),
+        &format!("--ioengine={engine}"),
+        "--direct=1",
+        "--rw=randread",
+        "--bs=4k",
+        "--iodepth=4",
+        "--thread",
+        "--time_based",
+        "--runtime=120",
+    ];
+    let once = Command::new("fio").args(&words[..9]).args(["--runtime=1", "--minimal"]).output();
+    match once {
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            return Ok(Completion::ignored_with("needs fio"));
+        }
+        Ok(output) if output.status.success() => {}
+        other => {
+            return Ok(Completion::ignored_with(format!("fio cannot read with {engine} here: {other:?}")));
+        }
+    }
+    let stage = Stage::new(engine);
+    stage.set("", &format!("io.max={} riops=50", device.number));
+    let _load = stage.start("", &[&["exec", "fio"][..], &words].concat());
+    let is_met = |facts: &Facts| facts.levels[0].io_max.iter().any(|of| of.done >= 85);
+    let facts = stage.facts_when("", "the limit is met", is_met);
+    let cause = stage.first_but_cpus(&facts, Kind::IoLimit);
+    assert_eq!((number(&cause, "riops"), cause.at), (50.0, stage.name("")));
+    let limit = stage.value("", "io.max");
+    assert!(limit.contains("riops=100"), "{limit}");
+    Ok(Completion::Completed)
+}
+
+fn throttled_v1() {
+    let cause = limited(&Stage::new("iov1"));
+    assert_eq!(cause.lost.unwrap().known, Known::Sampled);
+}
+
+/// How long an operation takes depends on the machine: that the others are named, does not.
+fn io_neighbours() {
+    let stage = Stage::new("disk");
+    let device = Disk::new("shared");
+    for group in ["a", "hog"] {
+        stage.make(group);
+        // far above what can be: v1 of Linux 6.1 counts operations only where there is a limit
+        stage.set(group, &format!("io.max={} riops=1000000000", device.number));
+    }
+    let _own = stage.start("a", &["direct", &device.path]);
+    // enough that on two CPUs they do more than it does
+    let _others = [(); 5].map(|()| stage.start("hog", &["direct", &device.path]));
+    let others = |facts: &Facts| {
+        let shared = facts.io.devices.iter().find(|known| known.device.to_string() == device.number)?;
+        Some((shared.others.first().cloned()?, shared.rios))
+    };
+    // a single reader may have a CPU to itself for a while; who does the most operations is advised nothing
+    let more = |facts: &Facts| others(facts).is_some_and(|((_, theirs), own)| theirs > own);
+    let facts = stage.facts_when("a", "others read the device, and more", more);
+    let first_other = |facts: &Facts| others(facts).map(|((group, _), _)| group);
+    assert_eq!(first_other(&facts), Some(stage.name("hog")), "{facts:#?}");
+    let answer = why(&facts);
+    let cause = answer.causes.iter().find(|cause| cause.kind == Kind::IoNeighbours);
+    let cause = cause.unwrap_or_else(|| panic!("{answer}\n{facts:#?}"));
+    assert_eq!(cause.at, stage.name("hog"));
+    // as many operations as its own, or more: a choice between equals, or a hint
+    let choices = cause.choices.first().map(|choice| &choice.command);
+    let command = cause.hint.as_ref().or(choices);
+    stage.obey(command.unwrap_or_else(|| panic!("no command: {answer}\n{cause:#?}")));
+}
+
+/// Without any limit: also where the kernel does not count then whose operations they are.
+fn alone() {
+    let stage = Stage::new("alone").with_pressure();
+    let device = Disk::new("alone");
+    let _load = stage.start("", &["direct", &device.path]);
+    let cause = stage.first_but_cpus(&stage.facts(""), Kind::Device);
+    let name = device.path.trim_start_matches("/dev/");
+    assert!(cause.sentence.contains(&format!("/dev/{name}")), "{}", cause.sentence);
+}

@@ -1,0 +1,278 @@
+//! Quotas, neighbours, too few CPUs, real-time budgets.
+
+use super::*;
+
+#[test]
+fn a_quota_is_named_with_its_periods_and_one_that_lets_everything_through() {
+    let mut facts = facts();
+    facts.cpu.used = Duration::from_secs(2);
+    facts.cpu.waited = Some(Duration::from_secs(8));
+    set_quota(&mut facts.levels[0], Duration::from_secs(8));
+    let cause = only(&facts);
+    assert_eq!((cause.kind, cause.lost.unwrap().seconds), (Kind::Quota, 8.0));
+    assert_eq!(cause.share, Some(0.8));
+    assert!(cause.sentence.contains("its quota (0.2 CPUs: 20 ms of each 100 ms)"), "{}", cause.sentence);
+    assert!(cause.sentence.contains("98 of 100 periods"), "{}", cause.sentence);
+    assert_eq!(cause.hint.unwrap(), "ringfence set db/oltp cpu.max=100%");
+}
+
+#[test]
+fn a_quota_above_is_named_by_the_name_of_its_group() {
+    let mut facts = facts();
+    facts.cpu.waited = Some(Duration::from_secs(6));
+    set_quota(&mut facts.levels[1], Duration::from_secs(6));
+    let cause = only(&facts);
+    assert_eq!((cause.kind, cause.at.as_str()), (Kind::Quota, "db"));
+    assert!(cause.sentence.starts_with("the quota of db (0.2 CPUs"), "{}", cause.sentence);
+    assert!(cause.hint.unwrap().starts_with("ringfence set db cpu.max="));
+}
+
+/// Two tasks on one CPU under a quota of half of it: they run for half of the time, one waits for the other meanwhile, and
+/// both are stopped for the other half.
+#[test]
+fn a_wait_under_a_quota_is_divided_among_quota_and_crowd() {
+    let mut facts = facts();
+    facts.cpu.cpus = cpus("0");
+    facts.levels[0].cpus = Some(cpus("0"));
+    facts.cpu.used = Duration::from_secs(5);
+    facts.cpu.waited = Some(Duration::from_secs(15));
+    set_quota(&mut facts.levels[0], Duration::from_secs(5));
+    assert_eq!(kinds(&facts), [Kind::Quota, Kind::FewCpus]);
+    let lost: Vec<f64> = why(&facts).causes.iter().map(|cause| cause.lost.unwrap().seconds).collect();
+    assert!((lost[0] - 10.0).abs() < 0.01 && (lost[1] - 5.0).abs() < 0.01, "{lost:?}");
+}
+
+#[test]
+fn tasks_that_ended_leave_the_throttled_time() {
+    let mut facts = facts();
+    facts.cpu.waited = Some(millis(10));
+    set_quota(&mut facts.levels[0], Duration::from_secs(4));
+    assert_eq!(only(&facts).lost.unwrap().seconds, 4.0);
+}
+
+#[test]
+fn who_ran_on_the_groups_cpus_is_named_and_idle_cpus_nearby_are_advised() {
+    let mut facts = facts();
+    facts.cpu.waited = Some(Duration::from_secs(5));
+    facts.cpu.foreign = Duration::from_secs(6);
+    facts.cpu.others = others();
+    // 4 to 7 idle too, and the group above does not have them
+    facts.cpu.idle = cpus("3-7");
+    let cause = only(&facts);
+    assert_eq!((cause.kind, cause.at.as_str()), (Kind::Neighbours, "batch"));
+    assert_eq!(cause.lost.unwrap().seconds, 5.0);
+    assert!(cause.sentence.contains("batch 4.00 s (most of it cc1 4711)"), "{}", cause.sentence);
+    assert!(cause.sentence.contains("tasks of the root group 1.00 s"), "{}", cause.sentence);
+    assert_eq!(cause.hint.unwrap(), "ringfence set db/oltp cpuset.cpus=0-1,3");
+}
+
+/// Newcomers' finding A7: the weight of `db/oltp` counts only against what else is in `db`.
+#[test]
+fn a_weight_is_raised_where_both_branches_meet() {
+    let mut facts = contended();
+    facts.cpu.others.remove(0);
+    assert_eq!(only(&facts).hint.unwrap(), "ringfence set db cpu.weight=400");
+    // tasks that lie in the group above itself
+    facts.cpu.others[0].meets = 0;
+    assert_eq!(only(&facts).hint.unwrap(), "ringfence set db/oltp cpu.weight=400");
+}
+
+/// Issue R, point 5: who follows both answers raises nothing twice.
+#[test]
+fn one_contention_never_leads_to_advice_for_both_sides() {
+    let mut facts = contended();
+    let seen = |facts: &Facts| {
+        let cause = only(facts);
+        let choices: Vec<String> = cause.choices.iter().map(|choice| choice.command.clone()).collect();
+        (cause.hint, choices, cause.sentence)
+    };
+    let (hint, choices, sentence) = seen(&facts);
+    assert_eq!((hint, choices.len()), (None, 2));
+    assert_eq!(choices, ["ringfence set db cpu.weight=400", "ringfence set batch cpu.weight=400"]);
+    let words = "; db and batch share equally (cpu.weight 100 and 100): decide which matters more";
+    assert!(sentence.ends_with(words), "{sentence}");
+    let text = why(&facts).to_string();
+    assert!(text.contains("\n   for db   : ringfence set db cpu.weight=400\n   for batch: "), "{text}");
+    // the user chose db: its answer may go on, batch's advises nothing
+    facts.levels[1].weight = Some(400);
+    assert_eq!(seen(&facts).0.unwrap(), "ringfence set db cpu.weight=1600");
+    facts.levels[1].weight = Some(100);
+    facts.cpu.others[0].rival = Some(("batch".to_owned(), 400));
+    let (hint, choices, sentence) = seen(&facts);
+    assert_eq!((hint, choices), (None, vec![]));
+    assert!(
+        sentence
+            .ends_with("; batch has cpu.weight 400 and db has 100, so that is how they were set to share")
+    );
+}
+
+#[test]
+fn two_groups_meet_at_the_highest_level_that_they_do_not_have_in_common() {
+    use crate::scan::meeting;
+    assert_eq!(meeting("ux/nest/a", ""), (2, None));
+    assert_eq!(meeting("ux/nest/a", "batch/x"), (2, Some("batch")));
+    assert_eq!(meeting("ux/nest/a", "ux"), (1, None));
+    assert_eq!(meeting("ux/nest/a", "ux/other/b/c"), (1, Some("ux/other")));
+    assert_eq!(meeting("ux/nest/a", "ux/nest/ab"), (0, Some("ux/nest/ab")));
+}
+
+/// `db/oltp` waits for `batch` and the root's tasks, and no CPU idles.
+fn contended() -> Facts {
+    let mut facts = facts();
+    facts.cpu.waited = Some(Duration::from_secs(5));
+    facts.cpu.foreign = Duration::from_secs(6);
+    facts.cpu.others = others();
+    facts
+}
+
+#[test]
+fn the_hypervisor_is_no_group_that_could_be_set() {
+    let mut facts = facts();
+    facts.cpu.waited = Some(Duration::from_secs(5));
+    facts.cpu.foreign = Duration::from_secs(6);
+    facts.cpu.steal = Duration::from_secs(5);
+    let cause = only(&facts);
+    assert!(cause.sentence.contains(": the hypervisor 5.00 s, tasks that"), "{}", cause.sentence);
+    assert_eq!(cause.hint, None);
+}
+
+#[test]
+fn more_tasks_than_cpus_are_given_more_of_those_above() {
+    let mut facts = facts();
+    facts.cpu.used = Duration::from_secs(20);
+    facts.cpu.waited = Some(Duration::from_secs(10));
+    let cause = only(&facts);
+    assert_eq!(cause.kind, Kind::FewCpus);
+    assert_eq!(cause.hint.unwrap(), "ringfence set db/oltp cpuset.cpus=0-2");
+    // the group above has no more: that one first
+    facts.levels[1].cpus = Some(cpus("0-1"));
+    assert_eq!(only(&facts).hint.unwrap(), "ringfence set db cpuset.cpus=0-2");
+    // nor has the machine
+    facts.cpu.online = cpus("0-1");
+    let cause = only(&facts);
+    assert!(
+        cause.hint.is_none() && cause.sentence.ends_with("which are all there are"),
+        "{}",
+        cause.sentence
+    );
+}
+
+#[test]
+fn tasks_that_wake_up_together_wait_though_the_cpus_would_do_on_average() {
+    let mut facts = facts();
+    facts.cpu.waited = Some(Duration::from_secs(2));
+    let cause = only(&facts);
+    assert_eq!(cause.kind, Kind::FewCpus);
+    assert!(
+        cause.sentence.contains("at times, though on average they wanted 1.2 CPUs"),
+        "{}",
+        cause.sentence
+    );
+}
+
+#[test]
+fn real_time_tasks_that_met_their_budget_are_named_and_those_below_it_not() {
+    let mut facts = facts();
+    facts.levels[0].realtime = Some((Limit::At(millis(50)), millis(1000)));
+    facts.levels[1].realtime = Some((Limit::At(millis(500)), millis(1000)));
+    facts.realtime =
+        Some(RealtimeFacts { tasks: 1, ran_most: millis(495), cpu: 1, waited: Duration::from_secs(9) });
+    let cause = only(&facts);
+    assert_eq!((cause.kind, cause.at.as_str()), (Kind::RealtimeBudget, "db/oltp"));
+    assert_eq!(cause.lost.unwrap().seconds, 9.0);
+    assert_eq!(
+        cause.sentence,
+        "its 1 real-time task used up its real-time budget (50 ms of each 1 s on each CPU): they ran 495 ms on CPU 1, \
+         which is all that they may, and waited 9.00 s"
+    );
+    assert_eq!(cause.hint.unwrap(), "ringfence set db/oltp cpu.rt_runtime_us=95ms");
+    facts.realtime.as_mut().unwrap().ran_most = millis(300);
+    assert_eq!(kinds(&facts), []);
+    // two whole periods and a part in which it was stopped
+    facts.span = millis(2300);
+    facts.realtime.as_mut().unwrap().ran_most = millis(99);
+    assert_eq!(only(&facts).kind, Kind::RealtimeBudget);
+    facts.realtime.as_mut().unwrap().ran_most = millis(60);
+    assert_eq!(kinds(&facts), []);
+}
+
+#[test]
+fn a_group_without_a_real_time_budget_has_that_as_a_note_and_no_cause() {
+    let mut facts = facts();
+    facts.levels[0].realtime = Some((Limit::At(Duration::ZERO), millis(1000)));
+    facts.levels[1].realtime = Some((Limit::At(Duration::ZERO), millis(1000)));
+    let answer = why(&facts);
+    assert_eq!(answer.causes, []);
+    assert_eq!(answer.notes[0].kind, NoteKind::NoRealtimeBudget);
+    assert_eq!(answer.notes[0].hint.as_deref(), Some("ringfence set db cpu.rt_runtime_us=50ms"));
+    answer.notes[0].hint.iter().for_each(|hint| is_a_command(hint));
+    assert!(answer.to_string().contains("note: a real-time task would be refused"), "{answer}");
+    // every group of such a kernel has none at first: no news beside what is known to be one
+    facts.levels[0].frozen = (true, true);
+    assert_eq!(why(&facts).notes, []);
+}
+
+#[test]
+fn what_is_known_of_no_task_is_shown_as_that_of_tasks_that_are_gone() {
+    let mut facts = facts();
+    facts.cpu.waited = Some(Duration::from_secs(5));
+    facts.cpu.foreign = Duration::from_secs(9);
+    facts.cpu.others = others();
+    let cause = only(&facts);
+    assert!(cause.sentence.contains(", tasks that have ended or moved 4.00 s; db and"), "{}", cause.sentence);
+    // most of it was in no group, which has no weight
+    facts.cpu.others.reverse();
+    assert_eq!(only(&facts).hint.unwrap(), "ringfence set db cpu.weight=400");
+}
+
+/// It waited for others too: a quota for what it got and what the quota took would hold it back again.
+#[test]
+fn a_quota_is_raised_to_all_that_was_wanted() {
+    let mut facts = facts();
+    facts.cpu.used = Duration::from_secs(2);
+    facts.cpu.waited = Some(Duration::from_secs(8));
+    facts.cpu.foreign = Duration::from_secs(5);
+    set_quota(&mut facts.levels[0], Duration::from_secs(3));
+    let answer = why(&facts);
+    let quota = answer.causes.iter().find(|cause| cause.kind == Kind::Quota).unwrap();
+    assert_eq!(quota.hint.as_deref(), Some("ringfence set db/oltp cpu.max=100%"));
+}
+
+/// It used its quota up in each period, and others had the CPU for most of the rest: a greater weight would give it nothing.
+#[test]
+fn a_quota_that_was_used_up_goes_before_those_who_ran_meanwhile() {
+    let mut facts = contended();
+    facts.cpu.used = Duration::from_millis(1500);
+    facts.cpu.waited = Some(Duration::from_millis(8500));
+    facts.cpu.foreign = Duration::from_secs(6);
+    set_quota(&mut facts.levels[0], Duration::from_millis(2500));
+    facts.levels[0].throttled_periods = 100;
+    let cause = only(&facts);
+    assert_eq!((cause.kind, cause.at.as_str()), (Kind::Quota, "db/oltp"));
+    assert_eq!(cause.lost.unwrap().seconds, 8.5);
+    assert_eq!(cause.hint.unwrap(), "ringfence set db/oltp cpu.max=100%");
+    let words =
+        "; others ran on its CPUs meanwhile (6.00 s), but without them it would have used up the same quota";
+    assert!(cause.sentence.ends_with(words), "{}", cause.sentence);
+    // in the other half of the periods they left it no time to use its quota
+    facts.levels[0].throttled_periods = 50;
+    assert_eq!(kinds(&facts), [Kind::Quota, Kind::Neighbours]);
+    let lost: Vec<f64> = why(&facts).causes.iter().map(|cause| cause.lost.unwrap().seconds).collect();
+    assert_eq!(lost, [5.5, 3.0]);
+    // of the quota above, those in the group above had their part
+    facts.levels[0] = Level {
+        quota: None,
+        periods: 0,
+        throttled_periods: 0,
+        throttled: Duration::ZERO,
+        ..facts.levels[0].clone()
+    };
+    set_quota(&mut facts.levels[1], Duration::from_millis(2500));
+    facts.levels[1].throttled_periods = 100;
+    facts.cpu.others[0] = Other { group: "db/olap".to_owned(), meets: 0, ..facts.cpu.others[0].clone() };
+    facts.cpu.others[0].rival = Some(("db/olap".to_owned(), 100));
+    facts.cpu.others[0].ran = Duration::from_secs(3);
+    assert_eq!(kinds(&facts), [Kind::Quota, Kind::Neighbours]);
+    let lost: Vec<f64> = why(&facts).causes.iter().map(|cause| cause.lost.unwrap().seconds).collect();
+    assert_eq!(lost, [5.5, 3.0]);
+}
