@@ -1,10 +1,10 @@
 //! What is known of each driver, a row each: the figures of its runs and what they are in, the tool that it is and the
 //! packages that hold it, what is built in instead, and how it works. The check, the schema and its descriptions, the
-//! planned time and the hint that installs a tool come from here. Its options are the fields of its type in
-//! [`crate::file`].
+//! planned time, the replacement of a missing tool and the hint that installs it come from here. Its options and their
+//! defaults are its type in [`crate::file`].
 
 use crate::{
-    file::Driver,
+    file::{Busy, Driver, Oltp, Read, Writers},
     unit::{BYTE_RATE, Dimension, MILLISECONDS, PLAIN, RATE, TIME},
 };
 
@@ -22,6 +22,24 @@ pub struct Tool {
     pub packages: [&'static str; 4],
 }
 
+/// The device of a driver.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OnDevice<'d> {
+    /// Its name in the experiment, or a path.
+    pub name: &'d str,
+    /// It is written to.
+    pub writes: bool,
+}
+
+/// What runs in place of a missing tool.
+#[derive(Debug)]
+pub struct BuiltIn {
+    /// As people call it.
+    pub title: &'static str,
+    /// The built-in driver that does the same; `None` if it can't do what these options ask for.
+    pub of: fn(&Driver) -> Option<Driver>,
+}
+
 /// A driver.
 #[derive(Debug)]
 pub struct Row {
@@ -31,8 +49,8 @@ pub struct Row {
     pub figures: &'static [Figure],
     /// `None` if it is built in, or any program.
     pub tool: Option<&'static Tool>,
-    /// What is built in and runs where the tool is missing.
-    pub built_in: Option<&'static str>,
+    /// What runs where the tool is missing.
+    pub built_in: Option<BuiltIn>,
     /// It ends its warm-up and itself by its own clock.
     pub has_own_clock: bool,
     /// Threads of the kernel do its work.
@@ -88,14 +106,14 @@ pub const ALL: [Row; 15] = [
         name: "pgbench",
         figures: TRANSACTIONS,
         tool: Some(&PGBENCH),
-        built_in: Some("the built-in OLTP"),
+        built_in: Some(BuiltIn { title: "the built-in OLTP", of: oltp }),
         ..PLAIN_ROW
     },
     Row {
         name: "fio",
         figures: READS,
         tool: Some(&FIO),
-        built_in: Some("the built-in reader"),
+        built_in: Some(BuiltIn { title: "the built-in reader", of: reader }),
         has_own_clock: true,
         is_io: true,
     },
@@ -103,7 +121,7 @@ pub const ALL: [Row; 15] = [
         name: "cyclictest",
         figures: &[("latency", Some(TIME)), ("cycles", Some(PLAIN))],
         tool: Some(&CYCLICTEST),
-        built_in: Some("the built-in cyclic test"),
+        built_in: Some(BuiltIn { title: "the built-in cyclic test", of: cyclic }),
         has_own_clock: true,
         is_io: false,
     },
@@ -184,10 +202,91 @@ impl Driver {
     /// Does it end its warm-up and itself by its own clock?
     pub fn has_own_clock(&self) -> bool {
         match self {
-            Driver::Command(command) => command.until_end.unwrap_or(true),
+            Driver::Command(command) => command.until_end,
             other => other.row().has_own_clock,
         }
     }
+
+    /// Options that are a number of threads, or `{NAME}` for as many as a set of CPUs has: their names and texts.
+    pub fn counts(&mut self) -> Vec<(&'static str, &mut String)> {
+        match self {
+            Driver::Cpu(Busy { threads })
+            | Driver::Busy(Busy { threads })
+            | Driver::Sleepers(Busy { threads })
+            | Driver::IdlePoll(Busy { threads })
+            | Driver::Writers(Writers { threads, .. }) => vec![("threads", threads)],
+            Driver::LogicalIo(engine) => {
+                let cage = engine.cpu_count.as_mut().map(|text| ("cpu-count", text));
+                [("readers", &mut engine.readers)].into_iter().chain(cage).collect()
+            }
+            Driver::Pgbench(_)
+            | Driver::Fio(_)
+            | Driver::Cyclictest(_)
+            | Driver::Sysbench(_)
+            | Driver::StressNg(_)
+            | Driver::Command(_)
+            | Driver::Read(_)
+            | Driver::Oltp(_)
+            | Driver::Cyclic(_) => Vec::new(),
+        }
+    }
+
+    /// What it works on; `None` if it needs no device.
+    pub fn device(&self) -> Option<OnDevice<'_>> {
+        match self {
+            Driver::Fio(fio) => {
+                let writes = ["write", "rw", "trim"].iter().any(|way| fio.rw.contains(way));
+                Some(OnDevice { name: &fio.device, writes })
+            }
+            Driver::Read(read) => Some(OnDevice { name: &read.device, writes: false }),
+            Driver::Writers(writers) => {
+                writers.device.as_deref().map(|name| OnDevice { name, writes: true })
+            }
+            Driver::Pgbench(_)
+            | Driver::Cyclictest(_)
+            | Driver::Sysbench(_)
+            | Driver::StressNg(_)
+            | Driver::Command(_)
+            | Driver::Cpu(_)
+            | Driver::Oltp(_)
+            | Driver::Cyclic(_)
+            | Driver::LogicalIo(_)
+            | Driver::Busy(_)
+            | Driver::Sleepers(_)
+            | Driver::IdlePoll(_) => None,
+        }
+    }
+}
+
+fn reader(driver: &Driver) -> Option<Driver> {
+    let Driver::Fio(fio) = driver else { return None };
+    let depth = fio.jobs.saturating_mul(fio.depth);
+    let read = Read { device: fio.device.clone(), block: fio.block.clone(), depth };
+    (fio.rw == "read").then_some(Driver::Read(read))
+}
+
+fn oltp(driver: &Driver) -> Option<Driver> {
+    let Driver::Pgbench(pgbench) = driver else { return None };
+    let script = match pgbench.script.as_str() {
+        "select-only" => "select",
+        "tpcb-like" | "simple-update" => "tpcb",
+        _ => return None,
+    };
+    let oltp = Oltp {
+        clients: pgbench.clients,
+        script: script.to_owned(),
+        rate: pgbench.rate,
+        // both are what the server has of its data in memory of its own
+        memory: pgbench.shared_buffers.clone(),
+        ..Oltp::default()
+    };
+    // the user's own server can't be replaced
+    (pgbench.dsn.is_none() && pgbench.pid.is_none()).then_some(Driver::Oltp(oltp))
+}
+
+fn cyclic(driver: &Driver) -> Option<Driver> {
+    let Driver::Cyclictest(cyclic) = driver else { return None };
+    Some(Driver::Cyclic(cyclic.clone()))
 }
 
 impl Row {
@@ -210,15 +309,50 @@ impl Row {
         let figures: Vec<String> = self.figures.iter().map(figure).collect();
         let needs = self.tool.map(|tool| format!(" Needs {}.", tool.title)).unwrap_or_default();
         let instead =
-            self.built_in.map(|name| format!(" Where that is missing, {name} runs.")).unwrap_or_default();
-        format!("Figures: {}.{needs}{instead}", figures.join(", "))
+            self.built_in.as_ref().map(|by| format!(" Where that is missing, {} runs.", by.title));
+        format!("Figures: {}.{needs}{}", figures.join(", "), instead.unwrap_or_default())
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::options::TAG;
+    use crate::{file::Pgbench, options::TAG};
+
+    #[test]
+    fn what_replaces_pgbench_has_its_clients_its_rate_and_its_memory() {
+        let requested = Pgbench {
+            clients: 5,
+            rate: Some(7.5),
+            script: "simple-update".to_owned(),
+            shared_buffers: "256MB".to_owned(),
+            ..Pgbench::default()
+        };
+        let expected = Oltp {
+            clients: 5,
+            rate: Some(7.5),
+            script: "tpcb".to_owned(),
+            memory: "256MB".to_owned(),
+            ..Oltp::default()
+        };
+        assert_eq!(oltp(&Driver::Pgbench(requested.clone())), Some(Driver::Oltp(expected)));
+        for other in [
+            Pgbench { script: "select 1;".to_owned(), ..requested.clone() },
+            Pgbench { dsn: Some("host=db".to_owned()), ..requested },
+        ] {
+            assert_eq!(oltp(&Driver::Pgbench(other)), None);
+        }
+    }
+
+    #[test]
+    fn a_tool_alone_has_something_built_in_that_runs_in_its_place() {
+        for row in ALL.iter().filter(|row| row.built_in.is_some()) {
+            let text = serde_json::json!({ TAG: row.name, "device": "disk" });
+            let driver: Driver = serde_json::from_value(text).unwrap();
+            let instead = row.built_in.as_ref().and_then(|by| (by.of)(&driver)).unwrap();
+            assert!(row.tool.is_some() && instead.row().tool.is_none(), "{}", row.name);
+        }
+    }
 
     #[test]
     fn each_driver_has_its_own_row() {

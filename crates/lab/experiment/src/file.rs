@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 pub use drivers::{
-    Busy, Command, Cpu, Cyclic, Driver, Fio, LogicalIo, Oltp, Pgbench, Read, Tool, Workload, Writers,
+    Busy, Command, Cyclic, Driver, Fio, LogicalIo, Oltp, Pgbench, Read, Tool, Workload, Writers,
 };
 pub use shown::{Chart, ChartKind, Comparison, Ideal, Line, Published, Table, TableKind};
 

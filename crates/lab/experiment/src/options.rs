@@ -101,7 +101,7 @@ pub fn changed<'e>(experiment: &'e Experiment, workload: &str) -> BTreeSet<&'e s
     of.flat_map(|options| options.keys().map(String::as_str)).collect()
 }
 
-/// A driver's option as people write it; `None` if it is not given.
+/// A driver's option as people write it; `None` if it is neither given nor has a default.
 pub fn text_of(driver: &Driver, name: &str) -> Option<String> {
     let value = serde_json::to_value(driver).ok()?.get_mut(name)?.take();
     text(&value)
@@ -162,10 +162,10 @@ is = "engine.reads"
             other => panic!("{other:?}"),
         };
         let caged = of(2);
-        assert_eq!(caged.readers.as_deref(), Some("9"));
+        assert_eq!(caged.readers, "9");
         assert_eq!(caged.cpu_count.as_deref(), Some("{six}"));
-        assert_eq!(caged.placement.as_deref(), Some("bind:0"));
-        assert_eq!((of(0).cpu_count, of(0).placement), (None, None));
+        assert_eq!(caged.placement, "bind:0");
+        assert_eq!((of(0).cpu_count, of(0).placement.as_str()), (None, "first-touch"));
         assert_eq!(driver(&experiment, "nothing", &experiment.condition[0]), Ok(None));
     }
 

@@ -35,15 +35,11 @@ impl Check<'_> {
     pub(super) fn ranges(&mut self, path: &str, driver: &Driver) {
         match driver {
             Driver::Read(read) => {
-                if let Some(block) = &read.block {
-                    self.size(&format!("{path}.block"), block, (512, 1 << 20));
-                }
+                self.size(&format!("{path}.block"), &read.block, (512, 1 << 20));
                 self.count(path, "depth", read.depth, (1, 1024));
             }
             Driver::Fio(fio) => {
-                if let Some(block) = &fio.block {
-                    self.size(&format!("{path}.block"), block, (512, 64 << 20));
-                }
+                self.size(&format!("{path}.block"), &fio.block, (512, 64 << 20));
                 self.count(path, "jobs", fio.jobs, (1, 1024));
                 self.count(path, "depth", fio.depth, (1, 65_536));
             }
@@ -55,11 +51,11 @@ impl Check<'_> {
             }
             Driver::Oltp(oltp) => {
                 self.count(path, "clients", oltp.clients, (1, 8192));
-                self.count(path, "workers", oltp.workers, (1, 8192));
-                self.count(path, "rows", oltp.rows, (1, 1_000_000_000));
-                if let Some(memory) = &oltp.memory {
-                    self.size(&format!("{path}.memory"), memory, (0, 16 << 40));
+                if let Some(workers) = oltp.workers {
+                    self.count(path, "workers", workers, (1, 8192));
                 }
+                self.count(path, "rows", oltp.rows, (1, 1_000_000_000));
+                self.size(&format!("{path}.memory"), &oltp.memory, (0, 16 << 40));
                 self.rate(path, oltp.rate);
             }
             Driver::Cyclic(cyclic) | Driver::Cyclictest(cyclic) => {
@@ -74,7 +70,14 @@ impl Check<'_> {
                     self.size(&format!("{path}.memory"), memory, (1 << 20, 16 << 40));
                 }
             }
-            _ => {}
+            Driver::Cpu(_)
+            | Driver::Busy(_)
+            | Driver::Sleepers(_)
+            | Driver::Writers(_)
+            | Driver::IdlePoll(_)
+            | Driver::Sysbench(_)
+            | Driver::StressNg(_)
+            | Driver::Command(_) => {}
         }
     }
 
@@ -90,8 +93,8 @@ impl Check<'_> {
         }
     }
 
-    fn count(&mut self, path: &str, key: &str, value: Option<impl Into<u64>>, (least, most): (u64, u64)) {
-        let Some(value) = value.map(Into::into) else { return };
+    fn count(&mut self, path: &str, key: &str, value: impl Into<u64>, (least, most): (u64, u64)) {
+        let value = value.into();
         if !(least..=most).contains(&value) {
             let hint = Some(format!("from {least} to {most}"));
             self.error(&format!("{path}.{key}"), format!("{key} {value} is out of range"), hint);

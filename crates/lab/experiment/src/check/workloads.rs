@@ -7,7 +7,7 @@ use units::NodeSet;
 
 use super::{Check, keys, near};
 use crate::{
-    file::{Busy, Cpu, Driver, Workload},
+    file::{Driver, Workload},
     options,
 };
 
@@ -65,43 +65,20 @@ impl Check<'_> {
 
     fn driver(&mut self, path: &str, driver: &Driver) {
         self.ranges(path, driver);
-        match driver {
-            Driver::Cpu(Cpu { threads })
-            | Driver::Busy(Busy { threads })
-            | Driver::Sleepers(Busy { threads })
-            | Driver::IdlePoll(Busy { threads }) => {
-                if let Some(text) = threads {
-                    self.threads(&format!("{path}.threads"), text);
-                }
-            }
-            Driver::Writers(writers) => {
-                if let Some(text) = &writers.threads {
-                    self.threads(&format!("{path}.threads"), text);
-                }
-                if let Some(device) = &writers.device {
-                    self.device_named(path, device);
-                }
-            }
-            Driver::LogicalIo(engine) => {
-                for (key, text) in [("readers", &engine.readers), ("cpu-count", &engine.cpu_count)] {
-                    if let Some(text) = text {
-                        self.threads(&format!("{path}.{key}"), text);
-                    }
-                }
-                if let Some(placement) = &engine.placement {
-                    self.placement(&format!("{path}.placement"), placement);
-                }
-            }
-            Driver::Read(read) => self.device_named(path, &read.device),
-            Driver::Fio(fio) => self.device_named(path, &fio.device),
-            Driver::Command(command) if command.command.is_empty() => {
-                self.error_at_key(
-                    path,
-                    "no command is named".to_owned(),
-                    Some("command = [\"true\"]".to_owned()),
-                );
-            }
-            _ => {}
+        for (option, text) in driver.clone().counts() {
+            self.threads(&format!("{path}.{option}"), text);
+        }
+        if let Some(device) = driver.device() {
+            self.device_named(path, device.name);
+        }
+        if let Driver::LogicalIo(engine) = driver {
+            self.placement(&format!("{path}.placement"), &engine.placement);
+        }
+        if let Driver::Command(command) = driver
+            && command.command.is_empty()
+        {
+            let hint = Some("command = [\"true\"]".to_owned());
+            self.error_at_key(path, "no command is named".to_owned(), hint);
         }
     }
 

@@ -20,7 +20,8 @@ pub struct Workload {
     pub conditions: Vec<String>,
 }
 
-/// The programs, with their options. What is known of each beside is a row of [`crate::drivers`].
+/// The programs, with their options; the defaults are those of the options' types. What is known of each beside is a row
+/// of [`crate::drivers`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "driver", rename_all = "kebab-case")]
 pub enum Driver {
@@ -37,7 +38,7 @@ pub enum Driver {
     /// Any program: `seconds` is its wall time, `value` what `figure` finds in its output.
     Command(Command),
     /// Built-in: CPU workers. `rate` counts units of work, `cpus` CPUs used.
-    Cpu(Cpu),
+    Cpu(Busy),
     /// Built-in: direct reads of a block device.
     Read(Read),
     /// Built-in: server and client processes over a Unix socket, TPC-B-like or point selects.
@@ -61,23 +62,23 @@ pub enum Driver {
 }
 
 /// Options of pgbench and of the server it works on.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "kebab-case")]
 pub struct Pgbench {
-    /// `-c` (default 8).
-    pub clients: Option<u32>,
-    /// `-j` (default 2).
-    pub threads: Option<u32>,
-    /// `-s` of its tables (default 10).
-    pub scale: Option<u32>,
-    /// `select-only` (default), `tpcb-like`, `simple-update`, or SQL of the user's own.
-    pub script: Option<String>,
-    /// `-M`: `simple`, `extended`, `prepared` (default).
-    pub protocol: Option<String>,
+    /// `-c`.
+    pub clients: u32,
+    /// `-j`.
+    pub threads: u32,
+    /// `-s` of its tables.
+    pub scale: u32,
+    /// `select-only`, `tpcb-like`, `simple-update`, or SQL of the user's own.
+    pub script: String,
+    /// `-M`: `simple`, `extended`, `prepared`.
+    pub protocol: String,
     /// `-R`: transactions that begin per second; latency is from the intended start.
     pub rate: Option<f64>,
-    /// `shared_buffers` of the lab's own server (default 128M).
-    pub shared_buffers: Option<String>,
+    /// `shared_buffers` of the lab's own server.
+    pub shared_buffers: String,
     /// The user's running server, as libpq's connection string: never restarted; its processes are put back into
     /// their groups afterwards.
     pub dsn: Option<String>,
@@ -85,71 +86,132 @@ pub struct Pgbench {
     pub pid: Option<u32>,
 }
 
+impl Default for Pgbench {
+    fn default() -> Pgbench {
+        Pgbench {
+            clients: 8,
+            threads: 2,
+            scale: 10,
+            script: "select-only".to_owned(),
+            protocol: "prepared".to_owned(),
+            rate: None,
+            shared_buffers: "128MB".to_owned(),
+            dsn: None,
+            pid: None,
+        }
+    }
+}
+
 /// Options of fio.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "kebab-case")]
 pub struct Fio {
     /// A named device of the experiment, or a path. Writes only to devices of the lab's own.
     pub device: String,
-    /// `--rw` (default `read`).
-    pub rw: Option<String>,
-    /// `--bs` (default 8k).
-    pub block: Option<String>,
-    /// `--numjobs` (default 4).
-    pub jobs: Option<u32>,
-    /// `--iodepth` (default 1).
-    pub depth: Option<u32>,
-    /// `--ioengine` (default libaio).
-    pub engine: Option<String>,
+    /// `--rw`.
+    pub rw: String,
+    /// `--bs`.
+    pub block: String,
+    /// `--numjobs`.
+    pub jobs: u32,
+    /// `--iodepth`.
+    pub depth: u32,
+    /// `--ioengine`.
+    pub engine: String,
+}
+
+impl Default for Fio {
+    fn default() -> Fio {
+        Fio {
+            device: String::new(),
+            rw: "read".to_owned(),
+            block: "8k".to_owned(),
+            jobs: 4,
+            depth: 1,
+            engine: "libaio".to_owned(),
+        }
+    }
 }
 
 /// Options of cyclictest and of the built-in one.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "kebab-case")]
 pub struct Cyclic {
-    /// Period in microseconds (default 1000).
-    pub interval_us: Option<u32>,
-    /// SCHED_FIFO's priority (default 90); 0: SCHED_OTHER.
-    pub priority: Option<u32>,
-    /// Threads (default 1).
-    pub threads: Option<u32>,
+    /// Period in microseconds.
+    pub interval_us: u32,
+    /// SCHED_FIFO's priority; 0: SCHED_OTHER.
+    pub priority: u32,
+    /// Threads.
+    pub threads: u32,
+}
+
+impl Default for Cyclic {
+    fn default() -> Cyclic {
+        Cyclic { interval_us: 1000, priority: 90, threads: 1 }
+    }
 }
 
 /// Options of the logical-I/O engine.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "kebab-case")]
 pub struct LogicalIo {
-    /// Readers, a thread each (default 9); `{name}`: as many as a named set has CPUs.
-    pub readers: Option<String>,
+    /// Readers, a thread each; `{name}`: as many as a named set has CPUs.
+    pub readers: String,
     /// Instance caging to this many running readers; `{name}` as above. Without: none.
     pub cpu_count: Option<String>,
-    /// CPU time after which a reader hands its turn on if others wait, in milliseconds (default 10).
-    pub quantum_ms: Option<u32>,
+    /// CPU time after which a reader hands its turn on if others wait, in milliseconds. Databases have 100; the study's
+    /// runs of five minutes gave each reader some hundred turns, and runs of half a minute do with a tenth.
+    pub quantum_ms: u32,
     /// Of the buffer cache (default: 1 GiB or ten times the last cache, but a quarter of the machine's memory at most).
     pub memory: Option<String>,
-    /// `first-touch` (default), `bind:NODES`, `interleave`, `interleave:NODES`: on which NUMA nodes it lies.
-    pub placement: Option<String>,
-    /// Words that a read touches of its block of 8 KB (default 64).
-    pub words: Option<u32>,
+    /// `first-touch`, `bind:NODES`, `interleave`, `interleave:NODES`: on which NUMA nodes it lies.
+    pub placement: String,
+    /// Words that a read touches of its block of 8 KB.
+    pub words: u32,
 }
 
-/// Options of the loads that only take CPU time.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+impl Default for LogicalIo {
+    fn default() -> LogicalIo {
+        LogicalIo {
+            readers: "9".to_owned(),
+            cpu_count: None,
+            quantum_ms: 10,
+            memory: None,
+            placement: "first-touch".to_owned(),
+            words: 64,
+        }
+    }
+}
+
+/// Options of the loads that only take CPU time, and of the CPU workers.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "kebab-case")]
 pub struct Busy {
-    /// Threads (default 1); `{name}`: as many as a named set has CPUs.
-    pub threads: Option<String>,
+    /// Threads; `{name}`: as many as a named set has CPUs.
+    pub threads: String,
+}
+
+impl Default for Busy {
+    fn default() -> Busy {
+        Busy { threads: "1".to_owned() }
+    }
 }
 
 /// Options of the load that writes.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "kebab-case")]
 pub struct Writers {
-    /// Threads (default 1); `{name}`: as many as a named set has CPUs.
-    pub threads: Option<String>,
+    /// Threads; `{name}`: as many as a named set has CPUs.
+    pub threads: String,
     /// The directory that they write in: a named device of the experiment with a file system, or a path. Without, the
     /// lab's own.
     pub device: Option<String>,
+}
+
+impl Default for Writers {
+    fn default() -> Writers {
+        Writers { threads: "1".to_owned(), device: None }
+    }
 }
 
 /// A tool with its own arguments.
@@ -161,51 +223,68 @@ pub struct Tool {
 }
 
 /// Any program.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "kebab-case")]
 pub struct Command {
     /// Program and arguments; no shell.
     pub command: Vec<String>,
     /// Where its figure is in what it prints: a regular expression with one group, or a JSON pointer (`/a/b`).
     pub figure: Option<String>,
-    /// It ends by itself (default); else it is ended after the run's duration.
-    pub until_end: Option<bool>,
+    /// It ends by itself; else it is ended after the run's duration.
+    pub until_end: bool,
 }
 
-/// Options of the CPU workers.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, rename_all = "kebab-case")]
-pub struct Cpu {
-    /// Threads (default 1); `{name}`: as many as a named set has CPUs.
-    pub threads: Option<String>,
+impl Default for Command {
+    fn default() -> Command {
+        Command { command: Vec::new(), figure: None, until_end: true }
+    }
 }
 
 /// Options of the direct reader.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "kebab-case")]
 pub struct Read {
     /// A named device of the experiment, or a path.
     pub device: String,
-    /// Bytes of one read (default 8192).
-    pub block: Option<String>,
-    /// Threads, one read each at a time (default 4).
-    pub depth: Option<u32>,
+    /// Bytes of one read.
+    pub block: String,
+    /// Threads, one read each at a time.
+    pub depth: u32,
+}
+
+impl Default for Read {
+    fn default() -> Read {
+        Read { device: String::new(), block: "8k".to_owned(), depth: 4 }
+    }
 }
 
 /// Options of the built-in OLTP.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "kebab-case")]
 pub struct Oltp {
-    /// Client connections (default 8).
-    pub clients: Option<u32>,
+    /// Client connections.
+    pub clients: u32,
     /// The server's workers, a shard of the database each (default: as many as the machine has CPUs).
     pub workers: Option<u32>,
-    /// `select` (default) or `tpcb`.
-    pub script: Option<String>,
-    /// Rows per shard (default 100,000).
-    pub rows: Option<u64>,
-    /// Memory that the server holds and really touches (default 64M).
-    pub memory: Option<String>,
+    /// `select` or `tpcb`.
+    pub script: String,
+    /// Rows per shard.
+    pub rows: u64,
+    /// Memory that the server holds and really touches: half of PostgreSQL's shared buffers by default.
+    pub memory: String,
     /// Transactions that begin per second; latency is from the intended start.
     pub rate: Option<f64>,
+}
+
+impl Default for Oltp {
+    fn default() -> Oltp {
+        Oltp {
+            clients: 8,
+            workers: None,
+            script: "select".to_owned(),
+            rows: 100_000,
+            memory: "64M".to_owned(),
+            rate: None,
+        }
+    }
 }

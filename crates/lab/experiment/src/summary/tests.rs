@@ -192,7 +192,7 @@ fn nothing_is_missing_of_a_workload_that_does_not_run_in_a_condition() {
     let missing = vec!["6 of 6 runs have no figure".to_owned()];
     assert_eq!(warnings(&experiment), [missing.clone(), missing.clone()]);
     let load = file::Workload {
-        driver: file::Driver::Cpu(file::Cpu::default()),
+        driver: file::Driver::Cpu(file::Busy::default()),
         group: None,
         clients_group: None,
         conditions: vec!["with".to_owned()],

@@ -59,7 +59,7 @@ impl AnyProgram {
             program: PathBuf::from(program),
             arguments: arguments.to_vec(),
             figure: figure.transpose()?,
-            until_end: options.until_end.unwrap_or(true),
+            until_end: options.until_end,
             run: None,
         })
     }

@@ -58,19 +58,16 @@ impl Cyclictest {
             reason: reason.to_owned(),
         };
         for (option, value) in [("interval-us", options.interval_us), ("threads", options.threads)] {
-            if value == Some(0) {
+            if value == 0 {
                 return Err(wrong(option, 0, "it is at least 1").into());
             }
         }
-        match options.priority {
-            Some(priority) if priority > 99 => Err(wrong("priority", priority, "it is from 0 to 99").into()),
-            _ => Ok(Cyclictest { options: options.clone(), run: None }),
+        if options.priority > 99 {
+            return Err(wrong("priority", options.priority, "it is from 0 to 99").into());
         }
+        Ok(Cyclictest { options: options.clone(), run: None })
     }
 
-    fn interval(&self) -> u32 {
-        self.options.interval_us.unwrap_or(1000)
-    }
 }
 
 impl Driver for Cyclictest {
@@ -88,18 +85,17 @@ impl Driver for Cyclictest {
         // whole seconds are all it takes
         let seconds = timing.duration.as_secs_f64().ceil().max(1.0) as u64;
         let report = site.directory.join("cyclictest.json");
-        let priority = self.options.priority.unwrap_or(90);
         tool.args(["-q", "-m", "-d", "0", "--histfile=/dev/null"]);
-        tool.args(["-D", &seconds.to_string(), "-h", &BINS.to_string(), "-i", &self.interval().to_string()]);
-        tool.arg(format!("-t{}", self.options.threads.unwrap_or(1)));
-        match priority {
+        tool.args(["-D", &seconds.to_string(), "-h", &BINS.to_string(), "-i", &self.options.interval_us.to_string()]);
+        tool.arg(format!("-t{}", self.options.threads));
+        match self.options.priority {
             0 => tool.arg("--policy=other"),
             priority => tool.arg(format!("-p{priority}")),
         };
         tool.arg(format!("--json={}", report.display()));
         let patience = Duration::from_secs(seconds) + PATIENCE;
         let tool = Delayed::start(tool, "cyclictest", site.directory, timing.warm_up, patience)?;
-        let cycles = seconds * 1_000_000 / u64::from(self.interval());
+        let cycles = seconds * 1_000_000 / u64::from(self.options.interval_us);
         self.run = Some(Run { tool, report, cycles });
         Ok(())
     }

@@ -94,7 +94,7 @@ impl Fio {
             value: value.to_owned(),
             reason: reason.to_owned(),
         };
-        let rw = options.rw.as_deref().unwrap_or("read");
+        let rw = options.rw.as_str();
         if !READS.contains(&rw) && !WRITES.contains(&rw) {
             let reason = format!("it is one of {}", [&READS[..], &WRITES].concat().join(", "));
             return Err(wrong("rw", rw, &reason).into());
@@ -102,18 +102,14 @@ impl Fio {
         if options.device.is_empty() {
             return Err(wrong("device", "", "a device is needed").into());
         }
-        if options.jobs == Some(0) || options.depth == Some(0) {
+        if options.jobs == 0 || options.depth == 0 {
             return Err(wrong("jobs", "0", "jobs and depth are at least 1").into());
         }
         Ok(Fio { options: options.clone(), run: None })
     }
 
-    fn rw(&self) -> &str {
-        self.options.rw.as_deref().unwrap_or("read")
-    }
-
     fn only_reads(&self) -> bool {
-        READS.contains(&self.rw())
+        READS.contains(&self.options.rw.as_str())
     }
 
     /// What it works on: a block device, or a file of its own in a directory.
@@ -138,15 +134,14 @@ impl Fio {
         let target = self.target(site)?;
         let mut fio = command(site.launch, site.group, &programs::find(&FIO)?, None, "KILL");
         let options = &self.options;
-        let jobs = options.jobs.unwrap_or(4);
         // as threads they end with their process
         fio.args(["--name=ringfence", "--thread", "--direct=1"]);
         fio.arg(format!("--filename={}", target.escaped()?));
-        fio.arg(format!("--rw={}", self.rw()));
-        fio.arg(format!("--bs={}", options.block.as_deref().unwrap_or("8k")));
-        fio.arg(format!("--numjobs={jobs}"));
-        fio.arg(format!("--iodepth={}", options.depth.unwrap_or(1)));
-        fio.arg(format!("--ioengine={}", options.engine.as_deref().unwrap_or("libaio")));
+        fio.arg(format!("--rw={}", options.rw));
+        fio.arg(format!("--bs={}", options.block));
+        fio.arg(format!("--numjobs={}", options.jobs));
+        fio.arg(format!("--iodepth={}", options.depth));
+        fio.arg(format!("--ioengine={}", options.engine));
         if let Target::File(_) = target {
             fio.arg(format!("--size={FILE_SIZE}"));
         }

@@ -21,9 +21,6 @@ use crate::{Driver, Error, Outcome, Site, Span, Timing, files, oltp::ServerRepor
 /// What its clients' files are named after.
 const NAME: &str = "oltp";
 
-/// What the server holds if nothing is said of it: half of PostgreSQL's shared buffers.
-const MEMORY: u64 = 64 << 20;
-
 /// The hidden subcommand by which this program becomes one of its own workloads.
 const SUBCOMMAND: &str = "worker";
 
@@ -57,24 +54,19 @@ impl Oltp {
             value: value.to_owned(),
             reason: reason.to_owned(),
         };
-        let transfers = match options.script.as_deref() {
-            None | Some("select") => false,
-            Some("tpcb") => true,
-            Some(other) => return Err(wrong("script", other, "it is select or tpcb").into()),
+        let transfers = match options.script.as_str() {
+            "select" => false,
+            "tpcb" => true,
+            other => return Err(wrong("script", other, "it is select or tpcb").into()),
         };
-        let memory = match options.memory.as_deref() {
-            None => MEMORY,
-            Some(text) => {
-                let bytes = text.parse::<Bytes>();
-                bytes.map_err(|error| wrong("memory", text, &error.to_string()))?.0
-            }
-        };
+        let memory = options.memory.parse::<Bytes>();
+        let memory = memory.map_err(|error| wrong("memory", &options.memory, &error.to_string()))?.0;
         if let Some(rate) = options.rate.filter(|rate| !(*rate >= 0.001 && *rate < 1e9)) {
             return Err(wrong("rate", &rate.to_string(), "it is at least 0.001").into());
         }
         let cpus = std::thread::available_parallelism().map_or(1, usize::from);
         let workers = options.workers.unwrap_or_else(|| u32::try_from(cpus).unwrap_or(u32::MAX));
-        let (clients, rows) = (options.clients.unwrap_or(8), options.rows.unwrap_or(100_000));
+        let (clients, rows) = (options.clients, options.rows);
         for (option, value) in
             [("clients", u64::from(clients)), ("workers", u64::from(workers)), ("rows", rows)]
         {

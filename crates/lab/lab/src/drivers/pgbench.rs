@@ -47,11 +47,8 @@ impl Pgbench {
         let wrong = |option, value: String, reason: &str| {
             Err(Failure::Option { option, value, reason: reason.to_owned() }.into())
         };
-        match options.protocol.as_deref() {
-            None | Some("simple" | "extended" | "prepared") => {}
-            Some(other) => {
-                return wrong("protocol", other.to_owned(), "it is simple, extended or prepared");
-            }
+        if !["simple", "extended", "prepared"].contains(&options.protocol.as_str()) {
+            return wrong("protocol", options.protocol.clone(), "it is simple, extended or prepared");
         }
         if options.pid.is_some() && options.dsn.is_none() {
             return wrong(
@@ -69,19 +66,11 @@ impl Pgbench {
         for (option, value) in
             [("clients", options.clients), ("threads", options.threads), ("scale", options.scale)]
         {
-            if value == Some(0) {
+            if value == 0 {
                 return wrong(option, "0".to_owned(), "it is at least 1");
             }
         }
         Ok(Pgbench { options: options.clone(), cluster: None, run: None })
-    }
-
-    fn clients(&self) -> u32 {
-        self.options.clients.unwrap_or(8)
-    }
-
-    fn shared_buffers(&self) -> &str {
-        self.options.shared_buffers.as_deref().unwrap_or("128MB")
     }
 
     fn program(&self) -> Result<PathBuf, Failure> {
@@ -110,9 +99,9 @@ impl Pgbench {
     }
 
     fn fill(&self, site: &Site<'_>, cluster: &Cluster) -> Result<(), Error> {
-        let server = cluster.start(site, self.shared_buffers(), self.clients())?;
+        let server = cluster.start(site, &self.options.shared_buffers, self.options.clients)?;
         let mut init = self.client(site, NAME)?;
-        init.args(["-i", "-q", "-s", &self.options.scale.unwrap_or(10).to_string(), self.database()]);
+        init.args(["-i", "-q", "-s", &self.options.scale.to_string(), self.database()]);
         // a large database takes its time
         run(init, "pgbench-init", site.directory, Duration::from_secs(3600))?;
         server.stop()
@@ -130,7 +119,7 @@ impl Pgbench {
             files::tool_text(requested.output()).map_err(Failure::file("read", requested.output()))?;
         if self.script_file().is_none() && reported.trim() != "t" {
             let text = "the server that dsn names has no tables of pgbench".to_owned();
-            let hint = format!("pgbench -i -s {} \"{dsn}\"", self.options.scale.unwrap_or(10));
+            let hint = format!("pgbench -i -s {} \"{dsn}\"", self.options.scale);
             return Err(Failure::Unfit { text, hint }.into());
         }
         Ok(())
@@ -138,13 +127,13 @@ impl Pgbench {
 
     /// The user's own SQL, if the script is none of pgbench's.
     fn script_file(&self) -> Option<&str> {
-        self.options.script.as_deref().filter(|script| !SCRIPTS.contains(script))
+        Some(self.options.script.as_str()).filter(|script| !SCRIPTS.contains(script))
     }
 
     fn arguments(&self, site: &Site<'_>, command: &mut Command) -> Result<(), Error> {
-        let threads = self.options.threads.unwrap_or(2).min(self.clients());
-        command.args(["-c", &self.clients().to_string(), "-j", &threads.to_string(), "-T", LONGEST_SECONDS]);
-        command.args(["-M", self.options.protocol.as_deref().unwrap_or("prepared"), "-P", "1", "-l"]);
+        let threads = self.options.threads.min(self.options.clients);
+        command.args(["-c", &self.options.clients.to_string(), "-j", &threads.to_string(), "-T", LONGEST_SECONDS]);
+        command.args(["-M", &self.options.protocol, "-P", "1", "-l"]);
         command.arg("--log-prefix").arg(log_prefix(site.directory, NAME));
         if let Some(rate) = self.options.rate {
             command.args(["-R", &rate.to_string()]);
@@ -152,9 +141,9 @@ impl Pgbench {
         if let Some(sql) = self.script_file() {
             let path = site.directory.join("script.sql");
             fs::write(&path, sql).map_err(Failure::file("write", &path))?;
-            command.arg("-f").arg(path).args(["-s", &self.options.scale.unwrap_or(10).to_string()]);
+            command.arg("-f").arg(path).args(["-s", &self.options.scale.to_string()]);
         } else {
-            command.args(["-b", self.options.script.as_deref().unwrap_or("select-only")]);
+            command.args(["-b", &self.options.script]);
         }
         // without it pgbench empties its table of history and vacuums: not in the user's database
         if self.options.dsn.is_some() || self.script_file().is_some() {
@@ -185,7 +174,7 @@ impl Driver for Pgbench {
     }
 
     fn start(&mut self, site: &Site<'_>, _: Timing) -> Result<(), Error> {
-        let start = |cluster: &Cluster| cluster.start(site, self.shared_buffers(), self.clients());
+        let start = |cluster: &Cluster| cluster.start(site, &self.options.shared_buffers, self.options.clients);
         let server = self.cluster.as_ref().map(start).transpose()?;
         let mut command = self.client(site, NAME)?;
         self.arguments(site, &mut command)?;

@@ -108,9 +108,9 @@ fn measured<'e>(experiment: &'e Experiment, condition: &Condition) -> Result<Vec
 /// How many threads that wake a thousand times a second a driver's real-time threads come to.
 fn threads(driver: &Driver) -> f64 {
     match driver {
-        Driver::Cyclic(cyclic) | Driver::Cyclictest(cyclic) if cyclic.priority != Some(0) => {
-            let per_second = 1e6 / f64::from(cyclic.interval_us.unwrap_or(1000).max(1));
-            f64::from(cyclic.threads.unwrap_or(1)) * per_second / 1000.0
+        Driver::Cyclic(cyclic) | Driver::Cyclictest(cyclic) if cyclic.priority > 0 => {
+            let per_second = 1e6 / f64::from(cyclic.interval_us.max(1));
+            f64::from(cyclic.threads) * per_second / 1000.0
         }
         _ => 0.0,
     }

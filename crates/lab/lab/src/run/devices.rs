@@ -12,7 +12,7 @@ use std::{
 
 use experiment::{
     Experiment,
-    file::{self, Device},
+    file::Device,
 };
 use units::Bytes;
 
@@ -170,14 +170,8 @@ fn bytes(text: &str) -> Result<u64, Error> {
 /// Does a workload write to it?
 fn is_written(experiment: &Experiment, device: &str) -> bool {
     let loads = experiment.load.iter().flat_map(|load| &load.workload);
-    experiment.workload.values().chain(loads).any(|workload| match &workload.driver {
-        file::Driver::Fio(fio) => {
-            let rw = fio.rw.as_deref().unwrap_or("read");
-            fio.device == device && (rw.contains("write") || rw.contains("rw") || rw.contains("trim"))
-        }
-        file::Driver::Writers(writers) => writers.device.as_deref() == Some(device),
-        _ => false,
-    })
+    let on = experiment.workload.values().chain(loads).filter_map(|workload| workload.driver.device());
+    on.into_iter().any(|on| on.writes && on.name == device)
 }
 
 fn check_given(path: &Path, writes: bool) -> Result<(), Error> {

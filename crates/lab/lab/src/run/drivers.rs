@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use experiment::{
     Experiment,
-    file::{self, Oltp, Read},
+    file,
     options,
     rescale::Rescaled,
 };
@@ -21,22 +21,13 @@ use crate::{
 /// Nothing is named so, or it is no number.
 pub(crate) fn filled(of: &file::Driver, cpus: &Rescaled) -> Result<file::Driver, Error> {
     let mut driver = of.clone();
-    match &mut driver {
-        file::Driver::Cpu(file::Cpu { threads })
-        | file::Driver::Busy(file::Busy { threads })
-        | file::Driver::Sleepers(file::Busy { threads })
-        | file::Driver::IdlePoll(file::Busy { threads })
-        | file::Driver::Writers(file::Writers { threads, .. }) => fill_threads(threads, cpus)?,
-        file::Driver::LogicalIo(engine) => {
-            fill_threads(&mut engine.readers, cpus)?;
-            fill_threads(&mut engine.cpu_count, cpus)?;
-            if let Some(placement) = &mut engine.placement {
-                let filled = cpus.fill(placement, &BTreeMap::new());
-                *placement =
-                    filled.map_err(|unknown| Error::cannot(format!("nothing is named '{{{unknown}}}'")))?;
-            }
-        }
-        _ => {}
+    for (_, text) in driver.counts() {
+        *text = threads(text, cpus)?.to_string();
+    }
+    if let file::Driver::LogicalIo(engine) = &mut driver {
+        let filled = cpus.fill(&engine.placement, &BTreeMap::new());
+        engine.placement =
+            filled.map_err(|unknown| Error::cannot(format!("nothing is named '{{{unknown}}}'")))?;
     }
     Ok(driver)
 }
@@ -45,14 +36,13 @@ pub(crate) fn filled(of: &file::Driver, cpus: &Rescaled) -> Result<file::Driver,
 pub(crate) fn driver(of: &file::Driver, program: &Program) -> Result<Box<dyn Driver>, Error> {
     match of {
         file::Driver::Cpu(cpu) => {
-            let threads = cpu.threads.as_deref().unwrap_or("1");
-            let threads = threads.parse().map_err(|_| no_number(threads))?;
+            let threads = cpu.threads.parse().map_err(|_| no_number(&cpu.threads))?;
             built_in_driver(program, Cpu { threads })
         }
         file::Driver::Read(read) => {
-            let block = read.block.as_deref().unwrap_or("8192").parse::<Bytes>();
+            let block = read.block.parse::<Bytes>();
             let block = block.map_err(|error| Error::cannot(error.to_string()))?;
-            let (device, depth) = (read.device.clone(), u64::from(read.depth.unwrap_or(4)));
+            let (device, depth) = (read.device.clone(), u64::from(read.depth));
             built_in_driver(program, Reader { device, block: block.0, depth })
         }
         file::Driver::Cyclic(cyclic) => built_in_driver(program, Cyclic(cyclic.clone())),
@@ -87,14 +77,6 @@ fn no_number(text: &str) -> Error {
     Error::cannot(format!("'{text}' is no number of threads"))
 }
 
-/// The same of an option that need not be given.
-fn fill_threads(text: &mut Option<String>, cpus: &Rescaled) -> Result<(), Error> {
-    if let Some(text) = text {
-        *text = threads(text, cpus)?.to_string();
-    }
-    Ok(())
-}
-
 /// Workloads of real tools that run built-in instead: their names, and why, for the reader.
 #[derive(Debug, Default)]
 pub(crate) struct Replaced {
@@ -116,14 +98,12 @@ pub(crate) fn replace(experiment: &mut Experiment, all: bool, names: Option<&[St
     });
     for (name, workload) in measured.chain(loads) {
         let row = workload.driver.row();
-        let (Some(instead), Some(by), Some(tool)) = (built_in(&workload.driver), row.built_in, row.tool)
-        else {
-            continue;
-        };
+        let (Some(by), Some(tool)) = (&row.built_in, row.tool) else { continue };
+        let Some(instead) = (by.of)(&workload.driver) else { continue };
         // the options of conditions are the tool's: each becomes what the built-in one has otherwise there
         let of_conditions = conditions.iter().filter_map(|condition| condition.options.get(&name));
         let in_conditions = of_conditions.map(|requested| {
-            let there = built_in(&options::with(&workload.driver, requested).ok()?)?;
+            let there = (by.of)(&options::with(&workload.driver, requested).ok()?)?;
             Some(options::between(&instead, &there))
         });
         let Some(in_conditions) = in_conditions.collect::<Option<Vec<_>>>() else { continue };
@@ -138,7 +118,7 @@ pub(crate) fn replace(experiment: &mut Experiment, all: bool, names: Option<&[St
         };
         let hint = why.as_ref().and_then(Error::hint).map(|hint| format!(" ({hint})")).unwrap_or_default();
         let why = why.map_or_else(|| "as requested".to_owned(), |error| format!("{error}{hint}"));
-        replaced.notes.push(format!("'{name}' is {by} in place of {}: {why}", tool.program));
+        replaced.notes.push(format!("'{name}' is {} in place of {}: {why}", by.title, tool.program));
         workload.driver = instead;
         let of_conditions = conditions.iter_mut().filter_map(|condition| condition.options.get_mut(&name));
         of_conditions.zip(in_conditions).for_each(|(place, options)| *place = options);
@@ -147,38 +127,8 @@ pub(crate) fn replace(experiment: &mut Experiment, all: bool, names: Option<&[St
     replaced
 }
 
-/// The built-in workload that comes nearest.
-fn built_in(driver: &file::Driver) -> Option<file::Driver> {
-    match driver {
-        file::Driver::Fio(fio) if fio.rw.as_deref().is_none_or(|rw| rw == "read") => {
-            let depth = fio.jobs.unwrap_or(4).saturating_mul(fio.depth.unwrap_or(1));
-            let read = Read { device: fio.device.clone(), block: fio.block.clone(), depth: Some(depth) };
-            Some(file::Driver::Read(read))
-        }
-        file::Driver::Pgbench(pgbench) if pgbench.dsn.is_none() && pgbench.pid.is_none() => {
-            let script = match pgbench.script.as_deref() {
-                None | Some("select-only") => "select",
-                Some("tpcb-like" | "simple-update") => "tpcb",
-                Some(_) => return None,
-            };
-            let oltp = Oltp {
-                clients: pgbench.clients,
-                script: Some(script.to_owned()),
-                rate: pgbench.rate,
-                // both are what the server holds of its data in memory of its own
-                memory: pgbench.shared_buffers.clone(),
-                ..Oltp::default()
-            };
-            Some(file::Driver::Oltp(oltp))
-        }
-        file::Driver::Cyclictest(cyclic) => Some(file::Driver::Cyclic(cyclic.clone())),
-        _ => None,
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use experiment::file::Pgbench;
     use units::CpuSet;
 
     use super::*;
@@ -203,8 +153,8 @@ mod tests {
         let file::Driver::LogicalIo(engine) = filled(&variants[1].driver, &cpus).unwrap() else {
             panic!("{variants:?}")
         };
-        let reported = [engine.readers, engine.cpu_count, engine.placement];
-        assert_eq!(reported.map(Option::unwrap_or_default), ["9", "3", "bind:1"]);
+        let reported = [engine.readers, engine.cpu_count.unwrap_or_default(), engine.placement];
+        assert_eq!(reported, ["9", "3", "bind:1"]);
         assert!(filled(&variants[1].driver, &Rescaled::default()).is_err(), "nothing is named so");
     }
 
@@ -220,11 +170,11 @@ mod tests {
         let oltp: Vec<_> = variants
             .iter()
             .map(|variant| match &variant.driver {
-                file::Driver::Oltp(oltp) => (oltp.clients, oltp.script.clone().unwrap_or_default()),
+                file::Driver::Oltp(oltp) => (oltp.clients, oltp.script.clone()),
                 other => panic!("{other:?}"),
             })
             .collect();
-        assert_eq!(oltp, [(Some(4), "select".to_owned()), (Some(8), "tpcb".to_owned())]);
+        assert_eq!(oltp, [(4, "select".to_owned()), (8, "tpcb".to_owned())]);
     }
 
     #[test]
@@ -232,34 +182,5 @@ mod tests {
         let mut experiment = experiment("driver='pgbench'", "options.w.script = 'select 1;'");
         assert!(replace(&mut experiment, true, None).names.is_empty());
         assert!(matches!(experiment.workload["w"].driver, file::Driver::Pgbench(_)));
-    }
-
-    #[test]
-    fn what_stands_in_for_pgbench_has_its_clients_its_rate_and_its_memory() {
-        let requested = Pgbench {
-            clients: Some(5),
-            rate: Some(7.5),
-            script: Some("simple-update".to_owned()),
-            shared_buffers: Some("256MB".to_owned()),
-            ..Pgbench::default()
-        };
-        let Some(file::Driver::Oltp(oltp)) = built_in(&file::Driver::Pgbench(requested.clone())) else {
-            panic!("nothing stands in for it");
-        };
-        let expected = Oltp {
-            clients: Some(5),
-            rate: Some(7.5),
-            script: Some("tpcb".to_owned()),
-            memory: Some("256MB".to_owned()),
-            ..Oltp::default()
-        };
-        assert_eq!(oltp, expected);
-        // what it would do is not known, and the user's own server can't be replaced
-        for other in [
-            Pgbench { script: Some("select 1;".to_owned()), ..requested.clone() },
-            Pgbench { dsn: Some("host=db".to_owned()), ..requested },
-        ] {
-            assert!(built_in(&file::Driver::Pgbench(other)).is_none());
-        }
     }
 }

@@ -165,8 +165,8 @@ pub fn name_of(pid: u32) -> String {
 }
 
 pub fn pgbench(change: impl FnOnce(&mut file::Pgbench)) -> Named {
-    let mut options = file::Pgbench { clients: Some(3), scale: Some(1), ..file::Pgbench::default() };
-    options.shared_buffers = Some("16MB".to_owned());
+    let mut options = file::Pgbench { clients: 3, scale: 1, ..file::Pgbench::default() };
+    options.shared_buffers = "16MB".to_owned();
     change(&mut options);
     Named::Pgbench(options)
 }
@@ -186,7 +186,7 @@ pub fn counted(logs: &[&PathBuf], from: &str, to: &str) -> Result<u64, Failed> {
 
 fn pgbench_is_counted_as_its_own_log_says() -> Tested {
     let groups = [Group::new("server", "cpu", &[])?, Group::new("clients", "cpu", &[])?];
-    let mut trial = Trial::new(&pgbench(|options| options.script = Some("tpcb-like".to_owned())))?;
+    let mut trial = Trial::new(&pgbench(|options| options.script = "tpcb-like".to_owned()))?;
     trial.groups = groups.each_ref().map(|group| Some(group.0.clone()));
     trial.begin(TIMING)?;
 
@@ -335,7 +335,7 @@ pub fn loop_device(directory: &Path) -> Result<LoopDevice, Failed> {
 }
 
 fn fio_is_counted_as_its_own_report_says() -> Tested {
-    let mut trial = Trial::new(&fio("disk", |options| options.rw = Some("randread".to_owned())))?;
+    let mut trial = Trial::new(&fio("disk", |options| options.rw = "randread".to_owned()))?;
     let device = loop_device(trial.directory.path())?;
     trial.devices.insert("disk".to_owned(), device.path().to_owned());
     let outcome = trial.whole(TIMING)?;
@@ -383,14 +383,14 @@ fn fio_is_held_to_ten_operations_a_second() -> Tested {
 }
 
 fn fio_writes_only_to_what_is_the_labs_own() -> Tested {
-    let mut trial = Trial::new(&fio("/dev/null", |options| options.rw = Some("randwrite".to_owned())))?;
+    let mut trial = Trial::new(&fio("/dev/null", |options| options.rw = "randwrite".to_owned()))?;
     let error = trial.begin(TIMING).err().ok_or("it writes")?;
     let text = error.message().unwrap_or_default();
     check(text.starts_with("/dev/null is not the lab's own: nothing is written to it; hint: "), || {
         text.to_owned()
     })?;
 
-    let mut trial = Trial::new(&fio("files", |options| options.rw = Some("randwrite".to_owned())))?;
+    let mut trial = Trial::new(&fio("files", |options| options.rw = "randwrite".to_owned()))?;
     trial.devices.insert("files".to_owned(), trial.directory.path().to_owned());
     let outcome = trial.whole(TIMING)?;
     check(reading(&outcome, "operations")? > 0.0, || format!("{:?}", outcome.readings))?;

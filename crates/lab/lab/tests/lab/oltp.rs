@@ -27,7 +27,7 @@ pub fn tests() -> Vec<(&'static str, Test)> {
 
 fn oltp(change: impl FnOnce(&mut file::Oltp)) -> Named {
     let mut options =
-        file::Oltp { clients: Some(3), workers: Some(2), rows: Some(500), ..file::Oltp::default() };
+        file::Oltp { clients: 3, workers: Some(2), rows: 500, ..file::Oltp::default() };
     change(&mut options);
     Named::Oltp(options)
 }
@@ -39,7 +39,7 @@ fn of(outcome: &Outcome, part: &str) -> Result<String, Failed> {
 
 fn oltp_transfers_balance_and_are_counted_as_logged() -> Tested {
     let groups = [Group::new("oltp-server", "cpu", &[])?, Group::new("oltp-clients", "cpu", &[])?];
-    let mut trial = Trial::new(&oltp(|options| options.script = Some("tpcb".to_owned())))?;
+    let mut trial = Trial::new(&oltp(|options| options.script = "tpcb".to_owned()))?;
     trial.groups = groups.each_ref().map(|group| Some(group.0.clone()));
     trial.begin(crate::drivers::TIMING)?;
     for (group, name) in groups.iter().zip(["rf-oltp-server", "rf-oltp-clients"]) {
@@ -79,7 +79,7 @@ fn oltp_transfers_balance_and_are_counted_as_logged() -> Tested {
 fn oltp_selects_are_told_per_cpu_second() -> Tested {
     let group = Group::new("oltp-cpu", "cpu", &[])?;
     let mut trial = Trial::new(&oltp(|options| {
-        (options.clients, options.rows) = (Some(8), Some(20_000));
+        (options.clients, options.rows) = (8, 20_000);
     }))?;
     trial.groups[0] = Some(group.0.clone());
     let (outcome, _) = trial.second()?;
@@ -111,7 +111,7 @@ fn oltp_with_a_rate_tells_how_late_it_was() -> Tested {
 
 fn oltp_holds_the_memory_that_was_asked_for() -> Tested {
     let group = Group::new("oltp-memory", "cpu", &[])?;
-    let mut trial = Trial::new(&oltp(|options| options.memory = Some("64M".to_owned())))?;
+    let mut trial = Trial::new(&oltp(|options| options.memory = "64M".to_owned()))?;
     trial.groups[0] = Some(group.0.clone());
     trial.begin(crate::drivers::TIMING)?;
     let server = group.processes();

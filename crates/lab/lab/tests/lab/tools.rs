@@ -27,7 +27,7 @@ const SHORT: Timing = Timing { warm_up: Duration::from_millis(100), ..TIMING };
 
 fn cyclictest_tells_every_cycle() -> Tested {
     // not SCHED_FIFO: a group may have no time for it
-    let options = file::Cyclic { priority: Some(0), threads: Some(2), ..file::Cyclic::default() };
+    let options = file::Cyclic { priority: 0, threads: 2, ..file::Cyclic::default() };
     let mut trial = Trial::new(&Named::Cyclictest(options))?;
     let outcome = trial.whole(SHORT)?;
     let report: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(&outcome.files[0])?)?;
@@ -67,7 +67,7 @@ fn stress_ng_works_until_it_is_stopped() -> Tested {
 fn command(words: &[&str], figure: &str, until_end: bool) -> Result<Trial, Failed> {
     let command = words.iter().map(|word| (*word).to_owned()).collect();
     let figure = Some(figure.to_owned()).filter(|figure| !figure.is_empty());
-    Trial::new(&Named::Command(file::Command { command, figure, until_end: Some(until_end) }))
+    Trial::new(&Named::Command(file::Command { command, figure, until_end }))
 }
 
 fn a_command_is_timed_and_its_figure_found() -> Tested {

@@ -117,12 +117,12 @@ fn kept<R: DeserializeOwned>(outcome: &Outcome) -> Result<R, Failed> {
 fn the_engine_is_asked() -> Tested {
     let directory = tempfile::tempdir()?;
     let options = file::LogicalIo {
-        readers: Some("3".to_owned()),
+        readers: "3".to_owned(),
         cpu_count: Some("1".to_owned()),
-        quantum_ms: Some(5),
+        quantum_ms: 5,
         memory: Some("8M".to_owned()),
-        placement: Some("interleave".to_owned()),
-        words: None,
+        placement: "interleave".to_owned(),
+        ..file::LogicalIo::default()
     };
     let outcome = run(&mut built_in(LogicalIo(options)), directory.path())?;
     let report: LogicalIoReport = kept(&outcome)?;
@@ -140,7 +140,7 @@ fn the_engine_is_asked() -> Tested {
 
 fn the_measurement_says_its_policy() -> Tested {
     let directory = tempfile::tempdir()?;
-    let options = file::Cyclic { interval_us: Some(1000), priority: Some(0), threads: Some(2) };
+    let options = file::Cyclic { interval_us: 1000, priority: 0, threads: 2 };
     let outcome = run(&mut built_in(Cyclic(options)), directory.path())?;
     let report: CyclicReport = kept(&outcome)?;
     check(report.policy == "SCHED_OTHER with timer slack 1", || format!("{report:?}"))?;
@@ -152,7 +152,7 @@ fn the_measurement_says_its_policy() -> Tested {
     })?;
 
     // as real-time as this machine lets it be, and reported either way
-    let options = file::Cyclic { interval_us: Some(1000), ..file::Cyclic::default() };
+    let options = file::Cyclic { interval_us: 1000, ..file::Cyclic::default() };
     let outcome = run(&mut built_in(Cyclic(options)), directory.path())?;
     let report: CyclicReport = kept(&outcome)?;
     let reported = report.warnings.iter().any(|warning| warning.starts_with("not real-time: "));
@@ -162,7 +162,7 @@ fn the_measurement_says_its_policy() -> Tested {
 
 fn loads_leave_no_file() -> Tested {
     let directory = tempfile::tempdir_in("/var/tmp")?;
-    let threads = || Some("3".to_owned());
+    let threads = || "3".to_owned();
     let busy = || file::Busy { threads: threads() };
     let writers = file::Writers { threads: threads(), device: None };
     let mut loads =
@@ -211,7 +211,7 @@ fn a_workload_that_fails_tells_why() -> Tested {
         let error = run(driver, directory.path()).err();
         error.and_then(|error| error.message().map(str::to_owned)).unwrap_or_default()
     };
-    let options = file::LogicalIo { placement: Some("bind:999".to_owned()), ..file::LogicalIo::default() };
+    let options = file::LogicalIo { placement: "bind:999".to_owned(), ..file::LogicalIo::default() };
     let message = said(&mut built_in(LogicalIo(options)));
     check(message.contains("this machine has no node 999"), || message.clone())?;
     let message = said(&mut reader("/nonexistent"));

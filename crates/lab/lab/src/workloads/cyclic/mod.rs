@@ -9,6 +9,7 @@ mod thread;
 
 use std::{ffi::OsString, fs::File, num::NonZeroU64, sync::Arc, time::Duration};
 
+use experiment::file;
 use rustix::{
     mm::{MlockAllFlags, mlockall},
     thread::{CpuSet as Mask, sched_getaffinity},
@@ -25,8 +26,7 @@ use crate::{Error, options::Options, start::die_with};
 /// What it is called.
 const NAME: &str = "cyclic latency measurement";
 
-/// The measurement's whole process. Options: `[--interval-us T]` (1000) `[--priority P]` (90; 0: SCHED_OTHER)
-/// `[--threads N]` (1) `[--cpus LIST|any]` (each thread stays on one of them, in turns, as cyclictest has it; without, of
+/// The measurement's whole process. Its options are those of [`file::Cyclic`], with its defaults; and `[--cpus LIST|any]` (each thread stays on one of them, in turns, as cyclictest has it; without, of
 /// those that the process may run on; `any`: they go where the scheduler puts them) `[--cycles N]` (how many each thread
 /// has room for from the beginning), and how it is ended: `[--parent PID]` `[--time-ms T [--warm-up-ms W]]`. Writes
 /// `ready`, counts of cycles, and its report as one line of JSON.
@@ -36,9 +36,10 @@ const NAME: &str = "cyclic latency measurement";
 pub fn main_cyclic(words: impl IntoIterator<Item = OsString>) -> Result<(), Error> {
     let mut options = Options::new(words)?;
     let clock = Clock::of(&mut options)?;
-    let interval = Duration::from_micros(options.number("interval-us", 10..=1_000_000, Some(1000))?);
-    let priority = options.number("priority", 0..=99, Some(90))?;
-    let threads = options.number("threads", 1..=1024, Some(1))?;
+    let usual = file::Cyclic::default();
+    let interval = Duration::from_micros(options.number("interval-us", 10..=1_000_000, Some(usual.interval_us.into()))?);
+    let priority = options.number("priority", 0..=99, Some(usual.priority.into()))?;
+    let threads = options.number("threads", 1..=1024, Some(usual.threads.into()))?;
     let room = options.number("cycles", 1..=100_000_000, Some(1 << 20))?;
     let cpus: CpuSet = match options.text("cpus")? {
         Some(any) if any == "any" => CpuSet::new(),

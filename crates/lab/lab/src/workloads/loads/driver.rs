@@ -56,8 +56,8 @@ impl Load {
         Load::new(Kind::IdlePoll, options.threads)
     }
 
-    fn new(kind: Kind, threads: Option<String>) -> Load {
-        Load { kind, threads: threads.unwrap_or_else(|| "1".to_owned()), directory: None }
+    fn new(kind: Kind, threads: String) -> Load {
+        Load { kind, threads, directory: None }
     }
 }
 

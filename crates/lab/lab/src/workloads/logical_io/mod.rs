@@ -15,6 +15,7 @@ mod tests;
 
 use std::{ffi::OsString, io, time::Duration};
 
+use experiment::file;
 use topology::Machine;
 use units::{Bytes, NodeSet};
 
@@ -37,15 +38,10 @@ const CACHES: u64 = 10;
 /// What of all memory it takes at most by default.
 const SHARE: u64 = 4;
 
-/// A turn's CPU time in milliseconds. Databases have 100 ms; the study's runs of five minutes gave each reader some
-/// hundred turns, runs of half a minute do with a tenth. A turn's change costs some 10 us.
-const QUANTUM_MS: u64 = 10;
-
-/// The engine's whole process. Options: `[--readers N]` (9) `[--memory SIZE]` (1 GiB or ten times the last cache, but a
-/// quarter of the machine's memory at most) `[--cpu-count N]` (0: no caging) `[--quantum-ms T]` (10) `[--words N]`
-/// (64) `[--reads-per-execution N]` (64) `[--executions-per-call N]` (16) `[--calls-per-transaction N]` (64)
-/// `[--placement first-touch|bind:NODES|interleave[:NODES]]`, and how it is ended: `[--parent PID]`
-/// `[--time-ms T [--warm-up-ms W]]`. Writes `ready`, counts of reads, and its report as one line of JSON.
+/// The engine's whole process. Its options are those of [`file::LogicalIo`], with its defaults; and
+/// `[--reads-per-execution N]` (64) `[--executions-per-call N]` (16) `[--calls-per-transaction N]` (64), and how it is
+/// ended: `[--parent PID]` `[--time-ms T [--warm-up-ms W]]`. Writes `ready`, counts of reads, and its report as one line
+/// of JSON.
 ///
 /// # Errors
 /// [`Error::Option`], [`Error::System`].
@@ -61,16 +57,18 @@ pub fn main_logical_io(words: impl IntoIterator<Item = OsString>) -> Result<(), 
             .map_err(|error| Error::Option { option: "--memory".to_owned(), reason: error.to_string() })?,
         None => Bytes(usual_memory(last_cache, all)),
     };
+    let usual = file::LogicalIo::default();
+    let readers = usual.readers.parse().unwrap_or(1);
     let mut number = |name, most, usual| {
         let number = options.number(name, u64::from(usual > 0)..=most, Some(usual))?;
         Ok::<_, Error>(u32::try_from(number).unwrap_or(u32::MAX))
     };
     let shape = Shape {
-        readers: number("readers", 256, 9)?,
+        readers: number("readers", 256, readers)?,
         memory: memory.0.min(1 << 44),
-        words: number("words", 1024, 64)? as usize,
+        words: number("words", 1024, usual.words.into())? as usize,
         cpu_count: Some(number("cpu-count", 8192, 0)?).filter(|count| *count > 0),
-        quantum: Duration::from_millis(number("quantum-ms", 60_000, QUANTUM_MS)?.into()),
+        quantum: Duration::from_millis(number("quantum-ms", 60_000, usual.quantum_ms.into())?.into()),
         reads_per_execution: number("reads-per-execution", 1 << 20, 64)?,
         executions_per_call: number("executions-per-call", 1 << 20, 16)?,
         calls_per_transaction: number("calls-per-transaction", 1 << 20, 64)?,
@@ -78,7 +76,7 @@ pub fn main_logical_io(words: impl IntoIterator<Item = OsString>) -> Result<(), 
     let nodes = machine.as_ref().map(Machine::node_set).filter(|nodes| !nodes.is_empty());
     let nodes = nodes.unwrap_or_else(|| NodeSet::range(0, 0));
     let placement = options.text("placement")?;
-    let placement = Placement::parse(placement.as_deref().unwrap_or("first-touch"), &nodes)?;
+    let placement = Placement::parse(placement.as_deref().unwrap_or(&usual.placement), &nodes)?;
     options.end()?;
     die_with(clock.parent, c"rf-logical-io")?;
     placement.apply()?;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use experiment::Experiment;
 use experiment::file::{
-    Better, Chart, ChartKind, Condition, Cpu, Driver, Event, Gates, Lengths, Line, Load, LogicalIo, Measure,
+    Better, Busy, Chart, ChartKind, Condition, Driver, Event, Gates, Lengths, Line, Load, LogicalIo, Measure,
     Pgbench, Table, TableKind, Workload,
 };
 use experiment::results::{
@@ -62,7 +62,7 @@ pub fn experiment(
         workload: BTreeMap::from([(
             "load".to_owned(),
             Workload {
-                driver: Driver::Cpu(Cpu { threads: Some("2".to_owned()) }),
+                driver: Driver::Cpu(Busy { threads: "2".to_owned() }),
                 group: Some("server".to_owned()),
                 clients_group: None,
                 conditions: Vec::new(),

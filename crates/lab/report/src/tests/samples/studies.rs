@@ -24,12 +24,7 @@ pub fn cpusets() -> Results {
     experiment.workload = BTreeMap::from([(
         "load".to_owned(),
         Workload {
-            driver: Driver::Pgbench(Pgbench {
-                clients: Some(8),
-                threads: Some(2),
-                scale: Some(10),
-                ..Pgbench::default()
-            }),
+            driver: Driver::Pgbench(Pgbench::default()),
             group: Some("server".to_owned()),
             clients_group: Some("clients".to_owned()),
             conditions: Vec::new(),
@@ -321,7 +316,7 @@ pub fn db_time() -> Results {
         table("Ranking", TableKind::Ranking, "run-queue wait"),
     ];
     if let Some(load) = experiment.workload.get_mut("load") {
-        load.driver = Driver::LogicalIo(LogicalIo { readers: Some("9".to_owned()), ..LogicalIo::default() });
+        load.driver = Driver::LogicalIo(LogicalIo { readers: "9".to_owned(), ..LogicalIo::default() });
     }
     for index in [1, 3] {
         let caging = BTreeMap::from([("cpu-count".to_owned(), "{six}".into())]);
