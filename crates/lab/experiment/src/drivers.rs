@@ -239,9 +239,7 @@ impl Driver {
                 Some(OnDevice { name: &fio.device, writes })
             }
             Driver::Read(read) => Some(OnDevice { name: &read.device, writes: false }),
-            Driver::Writers(writers) => {
-                writers.device.as_deref().map(|name| OnDevice { name, writes: true })
-            }
+            Driver::Writers(writers) => writers.device.as_deref().map(|name| OnDevice { name, writes: true }),
             Driver::Pgbench(_)
             | Driver::Cyclictest(_)
             | Driver::Sysbench(_)
@@ -308,8 +306,7 @@ impl Row {
         };
         let figures: Vec<String> = self.figures.iter().map(figure).collect();
         let needs = self.tool.map(|tool| format!(" Needs {}.", tool.title)).unwrap_or_default();
-        let instead =
-            self.built_in.as_ref().map(|by| format!(" Where that is missing, {} runs.", by.title));
+        let instead = self.built_in.as_ref().map(|by| format!(" Where that is missing, {} runs.", by.title));
         format!("Figures: {}.{needs}{}", figures.join(", "), instead.unwrap_or_default())
     }
 }

@@ -5,79 +5,9 @@ use std::{io, path::PathBuf};
 /// Everything that can end an experiment, or one condition of it.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The caller's flag was set: Ctrl-C or an end from outside.
-    #[error("interrupted")]
-    Interrupted,
-    /// A workload's option is unknown, lacks its value or is out of range.
-    #[error("{option}: {reason}")]
-    Option {
-        /// The option as given.
-        option: String,
-        /// What is wrong with it.
-        reason: String,
-    },
-    /// A system call of the measuring itself failed.
-    #[error("{what}: {source}")]
-    System {
-        /// What was tried.
-        what: &'static str,
-        /// What the kernel said.
-        source: io::Error,
-    },
-    /// A block device could not be opened or read.
-    #[error("{what} {}: {source}", path.display())]
-    Device {
-        /// What was tried: "cannot open", "cannot read".
-        what: &'static str,
-        /// The device.
-        path: PathBuf,
-        /// What the kernel said.
-        source: io::Error,
-    },
-    /// A device holds less than one read needs.
-    #[error("{} holds {size} bytes, too few for reads of {block}", path.display())]
-    TooSmall {
-        /// The device.
-        path: PathBuf,
-        /// Its size in bytes.
-        size: u64,
-        /// The size of one read in bytes.
-        block: usize,
-    },
-    /// A workload's process could not be started.
-    #[error("cannot start the {name}: {source}")]
-    Start {
-        /// Which workload.
-        name: String,
-        /// What the kernel said.
-        source: io::Error,
-    },
-    /// A workload's process ended badly.
-    #[error("the {name} ended with {status}{}", said(.message))]
-    Ended {
-        /// Which workload.
-        name: String,
-        /// Its exit status or signal.
-        status: String,
-        /// What it wrote about it.
-        message: String,
-    },
-    /// A workload's process did not report in time.
-    #[error("the {name} did not report within {seconds} s")]
-    Late {
-        /// Which workload.
-        name: String,
-        /// How long it was waited for.
-        seconds: u64,
-    },
-    /// A workload's report can't be read.
-    #[error("the {name} reported something unreadable: {source}")]
-    Report {
-        /// Which workload.
-        name: String,
-        /// Why.
-        source: serde_json::Error,
-    },
+    /// A workload, or the wait for one.
+    #[error(transparent)]
+    Workload(#[from] workloads::Error),
     /// No loop device could be made.
     #[error("cannot make a loop device: {what}{}: {source}", at(.path))]
     Loop {
@@ -88,9 +18,6 @@ pub enum Error {
         /// What the kernel said.
         source: io::Error,
     },
-    /// A workload's tool is missing or can't be used.
-    #[error(transparent)]
-    Driver(#[from] crate::drivers::Failure),
     /// A group could not be made, entered or removed.
     #[error("{0}")]
     Group(#[from] kernel::Error),
@@ -106,16 +33,6 @@ pub enum Error {
     /// There is no such setting.
     #[error("{0}")]
     NoSetting(#[from] settings::UnknownSetting),
-    /// A file of the results or of the lab's records could not be written or read.
-    #[error("cannot {what} {}: {source}", path.display())]
-    File {
-        /// `write`, `read`, `make`.
-        what: &'static str,
-        /// The file.
-        path: PathBuf,
-        /// What the kernel said.
-        source: io::Error,
-    },
     /// The experiment can't be made.
     #[error("{text}")]
     Cannot {
@@ -132,7 +49,13 @@ impl Error {
         what: &'static str,
         path: &'p std::path::Path,
     ) -> impl Fn(io::Error) -> Error + 'p {
-        move |source| Error::File { what, path: path.to_owned(), source }
+        let error = workloads::Error::file(what, path);
+        move |source| error(source).into()
+    }
+
+    /// A system call of the measuring itself failed.
+    pub(crate) fn system(what: &'static str, source: impl Into<io::Error>) -> Error {
+        workloads::Error::System { what, source: source.into() }.into()
     }
 
     /// In words.
@@ -140,21 +63,22 @@ impl Error {
         Error::Cannot { text: text.into(), hint: None }
     }
 
+    /// Did the caller's flag end it: Ctrl-C, or an end from outside?
+    pub fn is_interruption(&self) -> bool {
+        matches!(self, Error::Workload(workloads::Error::Interrupted))
+    }
+
     /// What fixes it, where that is known.
     pub fn hint(&self) -> Option<String> {
         match self {
+            Error::Workload(error) => error.hint(),
             Error::Loop { what, source, path } => loop_hint(what, source, path.as_deref()),
-            Error::Driver(failure) => failure.hint(),
             Error::Group(error) => error.hint(),
             Error::GroupName(error) => Some(error.hint()),
             Error::Setting(error) => error.hint(),
             Error::Value(error) => error.hint(),
             Error::NoSetting(error) => Some(error.hint()),
             Error::Cannot { hint, .. } => hint.clone(),
-            Error::Device { source, .. } if source.kind() == io::ErrorKind::PermissionDenied => {
-                Some("run it as root".to_owned())
-            }
-            _ => None,
         }
     }
 }
@@ -171,10 +95,6 @@ fn loop_hint(what: &str, source: &io::Error, path: Option<&std::path::Path>) -> 
         _ => return None,
     };
     Some(hint.to_owned())
-}
-
-fn said(message: &str) -> String {
-    if message.is_empty() { String::new() } else { format!(": {message}") }
 }
 
 fn at(path: &Option<PathBuf>) -> String {

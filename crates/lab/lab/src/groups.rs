@@ -225,7 +225,6 @@ fn above(host: &Host, name: &GroupName, file: &str) -> Result<String, Error> {
     let seat = host.seat(name, Controller::Cpuset)?;
     let path = group_path::parent(&seat.path).unwrap_or_default();
     let text = host.kernel().read(seat.at, path, file);
-    let text =
-        text.map_err(|errno| Error::System { what: "cannot read the cpuset above", source: errno.into() })?;
+    let text = text.map_err(|errno| Error::system("cannot read the cpuset above", errno))?;
     Ok(text.trim().to_owned())
 }

@@ -172,7 +172,7 @@ fn backing_file(directory: &Path, size: u64, stop: &AtomicBool) -> Result<File, 
     let mut piece = noise();
     for number in 0..size.div_ceil(PIECE as u64) {
         if stop.load(Ordering::Relaxed) {
-            return Err(Error::Interrupted);
+            return Err(workloads::Error::Interrupted.into());
         }
         // no two pieces are equal, should the file system share equal ones
         piece[..8].copy_from_slice(&number.to_le_bytes());
@@ -249,7 +249,7 @@ mod tests {
     fn an_interrupted_attach_leaves_no_file() {
         let directory = tempfile::tempdir().unwrap();
         let result = LoopDevice::attach(directory.path(), 1 << 20, &AtomicBool::new(true));
-        assert!(matches!(result, Err(Error::Interrupted)));
+        assert!(result.is_err_and(|error| error.is_interruption()));
         assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
     }
 

@@ -18,7 +18,9 @@ use rustix::{
     io::Errno,
 };
 
-use crate::{Error, files};
+use workloads::files;
+
+use crate::Error;
 
 /// Permissions of a directory that others than its owner may change.
 const OTHERS_WRITE: u32 = 0o022;

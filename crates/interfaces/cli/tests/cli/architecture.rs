@@ -38,7 +38,9 @@ pub fn trials() -> Vec<Trial> {
                     "bpf/src/",
                     "probe/src/",
                     "daemon/src/socket/peer_groups.rs",
-                    "lab/src/",
+                    "lab/src/loopdev.rs",
+                    "workloads/src/policy.rs",
+                    "workloads/src/logical_io/placement.rs",
                     "cli/src/main.rs",
                 ];
                 absent(&sources, &["allow(unsafe_code"], &allowed)

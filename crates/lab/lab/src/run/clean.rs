@@ -134,11 +134,8 @@ pub(crate) fn swap_off(path: &Path) -> Result<bool, Error> {
         // the swapoff of an owner that was killed goes on without it: until that has read all back, ours is refused
         if begun.elapsed() > OTHERS_SWAPOFF {
             let message = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-            return Err(Error::Ended {
-                name: "swapoff".to_owned(),
-                status: output.status.to_string(),
-                message,
-            });
+            let (name, status) = ("swapoff".to_owned(), output.status.to_string());
+            return Err(workloads::Error::Ended { name, status, message }.into());
         }
         thread::sleep(Duration::from_millis(50));
     }

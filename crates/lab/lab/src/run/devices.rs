@@ -10,20 +10,16 @@ use std::{
     time::Duration,
 };
 
-use experiment::{
-    Experiment,
-    file::Device,
-};
+use drivers::process::{self, Tool};
+use experiment::{Experiment, file::Device};
 use units::Bytes;
+use workloads::Stop;
 
 use super::{
     clean::{swap_off, unmount},
     journal::{Journal, Made},
 };
-use crate::{
-    Error, LoopDevice, Stop,
-    drivers::process::{self, Tool},
-};
+use crate::{Error, LoopDevice};
 
 /// Those of one experiment.
 #[derive(Default)]
@@ -203,5 +199,6 @@ const PATIENCE: Duration = Duration::from_secs(600);
 fn program(name: &str, on: &Path, directory: &Path, stop: &Stop) -> Result<(), Error> {
     let mut command = Command::new(name);
     command.arg(on);
-    process::run(Tool::new(command, stop.clone()), name, directory, PATIENCE).map(drop)
+    process::run(Tool::new(command, stop.clone()), name, directory, PATIENCE)?;
+    Ok(())
 }

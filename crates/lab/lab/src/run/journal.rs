@@ -11,7 +11,9 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Error, OwnDirectory, files};
+use workloads::files;
+
+use crate::{Error, OwnDirectory};
 
 /// One line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -89,7 +91,7 @@ impl Journal {
     /// Writes down what is made next.
     pub fn write(&mut self, made: &Made) -> Result<(), Error> {
         let mut line = serde_json::to_string(made)
-            .map_err(|source| Error::Report { name: "journal".to_owned(), source })?;
+            .map_err(|source| workloads::Error::Report { name: "journal".to_owned(), source })?;
         line.push('\n');
         let written = self.file.write_all(line.as_bytes()).and_then(|()| self.file.sync_data());
         written.map_err(Error::file("write", &self.path))

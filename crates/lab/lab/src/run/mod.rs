@@ -2,26 +2,30 @@
 //! that a gate rejected, and works out what they say. Each finished run is on the disk before the next begins. Whatever
 //! it made is gone when it returns; what a killed one left the next `ringfence lab` command removes ([`clean`]).
 
-mod all;
-mod budget;
-mod busiest;
-mod clean;
-mod devices;
-mod drivers;
-mod environment;
-mod exclusive;
+mod journal; // what is made, written down before
+mod store; // the directory of the results
+
+mod budget; // real-time budgets of groups
+mod bystanders; // the machine's other programs
+mod devices; // loop devices, mounts, swap
+mod exclusive; // CPUs of a group's own
+mod relocate;
+mod substitute; // built-in drivers in place of missing tools // the user's processes into groups and back
+
+mod busiest; // which other programs were busy
+mod environment; // what can change a result
 mod gate;
-mod given;
-mod journal;
-mod keep;
-mod moved;
-mod one;
-mod others;
-mod outside;
-mod sampling;
-mod shared_cpus;
-mod store;
-mod warm_up;
+mod sampling; // figures of groups and of the machine
+mod shared_cpus; // CPU time of a group on single CPUs
+mod ungrouped; // CPU time of processes in no group // what rejects a run
+
+mod apply_settings; // before its workloads start
+mod artifacts; // files of the tools, with the results
+mod run; // one run
+mod schedule;
+mod warm_up; // before what counts // all of them
+
+mod clean; // what a killed experiment left
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -33,7 +37,7 @@ use std::{
 use experiment::{
     Experiment, Lengths, Results, file,
     options::{self, Variant},
-    rescale::{Rescaled, rescale},
+    rescale::Rescaled,
     results::Design,
 };
 use kernel::Host;
@@ -45,19 +49,23 @@ pub use store::{has_runs, results};
 
 use self::{
     devices::Devices,
-    drivers::Replaced,
     journal::{Journal, Made},
-    one::{Bench, Ready},
+    run::{Bystanders, Context, DevicePaths, Meters, Ready, Runner},
     sampling::Sampling,
     shared_cpus::SharedCpus,
     store::{Begun, Store},
+    substitute::Replaced,
 };
-use crate::{Error, OwnDirectory, Program, Stop, enter::Enter, groups::Groups, urgent::Urgent};
+use workloads::{Program, Site, Stop, urgent::Urgent};
+
+use crate::{Error, OwnDirectory, groups::Groups, spawn::Spawner};
 
 /// What is to be run, and how.
 pub struct Request<'r> {
     /// The experiment as its file has it.
     pub experiment: Experiment,
+    /// Its named sets of CPUs on this machine.
+    pub cpus: Rescaled,
     /// The file's text, for the record.
     pub text: String,
     /// The texts of its layouts by their paths there, for the record and for going on.
@@ -120,11 +128,15 @@ pub enum Step<'s> {
 pub fn run(host: &Host, machine: &Machine, request: Request<'_>) -> Result<Results, Error> {
     let mut experiment = request.experiment.clone();
     let before = request.resume.as_deref().map(store::begun).transpose()?;
-    let replaced =
-        drivers::replace(&mut experiment, request.built_in, before.as_ref().map(|begun| &begun.built_in[..]));
-    let not_here = |why| Error::Cannot { text: format!("not reproducible here: {why}"), hint: None };
-    let mut cpus = rescale(&experiment, machine).map_err(not_here)?;
-    let left_out = experiment::leave_out(&mut experiment, &cpus, machine.online().len()).map_err(not_here)?;
+    let replaced = substitute::replace(
+        &mut experiment,
+        request.built_in,
+        before.as_ref().map(|begun| &begun.built_in[..]),
+        &request.program,
+    );
+    let mut cpus = request.cpus.clone();
+    let left_out = experiment::leave_out(&mut experiment, &cpus, machine.online().len());
+    let left_out = left_out.map_err(|why| Error::cannot(format!("not reproducible here: {why}")))?;
     cpus.notes.extend(left_out);
     let _urgent = Urgent::now();
     let mut journal = Journal::begin(&journal::directory())?;
@@ -171,27 +183,19 @@ fn prepare_and_run(
     // one that is resumed has them already
     notes.retain(|note| !begun.notes.contains(note));
     begun.notes.extend(notes);
-    let mut bench = Bench {
-        host,
-        experiment,
-        lengths,
-        cpus,
-        block_devices: devices.blocks(),
-        devices: devices.paths(),
+    let mut runner = Runner {
+        context: Context { host, experiment, lengths, cpus, parent, stop: request.stop.clone() },
+        devices: DevicePaths { blocks: devices.blocks(), usable: devices.paths() },
         groups,
-        launch: Enter::new(request.program.clone(), parent, request.stop.clone()),
-        sampling: Sampling::new(host, parent, experiment)?,
-        shared_cpus,
+        launch: Spawner::new(request.program.clone(), parent, request.stop.clone()),
+        meters: Meters { sampling: Sampling::new(host, parent, experiment)?, shared_cpus },
         workloads: workloads(experiment, &request.program, cpus, &scratch.path)?,
         homes: Vec::new(),
-        move_others: begun.move_others,
-        others: None,
+        bystanders: Bystanders { may_move: begun.move_others, moved: None },
         journal,
-        parent: parent.to_owned(),
         results: None,
-        stop: request.stop.clone(),
     };
-    let made = bench.prepare(&mut request).and_then(|versions| {
+    let made = runner.prepare(&mut request).and_then(|versions| {
         let mut store = match &request.resume {
             Some(directory) => Store::open(Arc::clone(directory))?,
             None => {
@@ -199,14 +203,14 @@ fn prepare_and_run(
                 Store::begin(&request.directory, &request.text, &begun, &found)?
             }
         };
-        bench.results = Some(store.directory());
-        all::runs(&mut bench, &mut request, &mut begun, &mut store)
+        runner.results = Some(store.directory());
+        schedule::runs(&mut runner, &mut request, &mut begun, &mut store)
     });
-    one::clean_up(&mut bench.workloads);
+    run::clean_up(&mut runner.workloads);
     // nothing of the experiment may hold its devices any more
-    let back = bench.homes.iter().try_for_each(|home| home.put_back(host).map(drop));
-    let emptied = back.and_then(|()| bench.groups.remove(host));
-    drop(bench);
+    let back = runner.homes.iter().try_for_each(|home| home.put_back(host).map(drop));
+    let emptied = back.and_then(|()| runner.groups.remove(host));
+    drop(runner);
     let gone = devices.remove();
     let results = made?;
     emptied?;
@@ -283,7 +287,7 @@ fn workloads(
         |name: Option<&String>, load: Option<&String>, workload: &file::Workload, variant: Variant| {
             let directory = scratch.join(all.len().to_string());
             std::fs::create_dir(&directory).map_err(Error::file("make", &directory))?;
-            let driver = drivers::filled(&variant.driver, cpus)?;
+            let driver = substitute::filled(&variant.driver, cpus)?;
             let changed = name.map(|name| options::changed(experiment, name)).unwrap_or_default();
             let reported = |option: &str| Some((option.to_owned(), options::text_of(&driver, option)?));
             all.push(Ready {
@@ -296,7 +300,7 @@ fn workloads(
                 is_io: driver.row().is_io,
                 has_own_clock: driver.has_own_clock(),
                 options: changed.into_iter().filter_map(reported).collect(),
-                driver: drivers::driver(&driver, program)?,
+                driver: drivers::new(&driver, program)?,
             });
             Ok::<_, Error>(())
         };
@@ -316,7 +320,7 @@ fn workloads(
     Ok(all)
 }
 
-impl Bench<'_> {
+impl Runner<'_> {
     /// Makes the workloads' data; says the versions of their programs.
     fn prepare(&mut self, request: &mut Request<'_>) -> Result<Vec<(String, String)>, Error> {
         let mut versions: Vec<(String, String)> = Vec::new();
@@ -329,7 +333,7 @@ impl Bench<'_> {
         }
         let mut seen = BTreeSet::new();
         for workload in &mut self.workloads {
-            self.stop.check()?;
+            self.context.stop.check()?;
             // a workload with other options in other conditions has a driver for each, but one server of the user's
             let is_first = workload.name.as_ref().is_none_or(|name| seen.insert(name.clone()));
             let what = match (&workload.name, &workload.load) {
@@ -337,9 +341,9 @@ impl Bench<'_> {
                 (None, load) => format!("preparing load {}", load.as_deref().unwrap_or_default()),
             };
             (request.progress)(&Step::Preparing(&what));
-            let site = crate::Site {
+            let site = Site {
                 directory: &workload.directory,
-                devices: &self.devices,
+                devices: &self.devices.usable,
                 launch: &self.launch,
                 group: workload.group.as_deref(),
                 clients_group: workload.clients_group.as_deref(),
@@ -348,8 +352,8 @@ impl Bench<'_> {
             let moves = is_first && !workload.driver.running_server().is_empty();
             if let Some(group) = workload.group.as_ref().filter(|_| moves) {
                 let name = self.groups.name(group)?;
-                self.homes.extend(moved::move_in(
-                    self.host,
+                self.homes.extend(relocate::move_in(
+                    self.context.host,
                     &name,
                     &|| workload.driver.running_server(),
                     self.journal,
@@ -363,7 +367,7 @@ impl Bench<'_> {
 /// The text of the experiment in a directory of results.
 ///
 /// # Errors
-/// There is none.
+/// It has none, or it can't be read.
 pub fn text_in(directory: &OwnDirectory) -> Result<String, Error> {
     store::text(directory)
 }
@@ -371,7 +375,7 @@ pub fn text_in(directory: &OwnDirectory) -> Result<String, Error> {
 /// The texts of the layouts of the experiment in a directory of results, by their paths in it.
 ///
 /// # Errors
-/// There is none.
+/// They can't be read.
 pub fn layouts_in(directory: &OwnDirectory) -> Result<BTreeMap<String, String>, Error> {
     Ok(store::begun(directory)?.layouts)
 }

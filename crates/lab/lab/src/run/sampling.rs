@@ -178,9 +178,9 @@ impl Sampling {
     /// The counters at the beginning or the end of what counts.
     pub fn mark(&mut self, host: &Host) -> Result<Mark, Error> {
         self.sampler.refresh();
-        let failed = |source| Error::System { what: "cannot read /proc/stat", source };
+        let failed = |source| Error::system("cannot read /proc/stat", source);
         let (at, ticks) = (Instant::now(), Ticks::now().map_err(failed)?);
-        let own = Duration::from_nanos(crate::start::process_cpu_time());
+        let own = Duration::from_nanos(workloads::process_cpu_time());
         let ran = all_tasks(host);
         Ok(Mark { at, ticks, ran, own, sample: self.sampler.tick(host, Beat::default())?.clone() })
     }

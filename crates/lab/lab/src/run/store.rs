@@ -15,7 +15,9 @@ use experiment::{
 };
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
-use crate::{Error, OwnDirectory, files, own_directory::quoted};
+use workloads::files;
+
+use crate::{Error, OwnDirectory, own_directory::quoted};
 
 /// What a resumed experiment must have as it was.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

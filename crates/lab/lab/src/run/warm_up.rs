@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use statistics::Steady;
 
 use super::{
-    one::{Beats, Bench, CellOf},
+    run::{Beats, CellOf, Runner},
     sampling::Samples,
 };
 use crate::Error;
@@ -15,7 +15,7 @@ const LOOK: Duration = Duration::from_millis(200);
 /// With fewer rates than this nobody can tell whether they are steady: eight seconds of them.
 const SHORT: usize = 40;
 
-impl Bench<'_> {
+impl Runner<'_> {
     /// Waits until the rates of all measured workloads are steady.
     pub(super) fn warm_up(
         &mut self,
@@ -25,11 +25,11 @@ impl Bench<'_> {
         let begun = Instant::now();
         let own_clock = self.workloads.iter().any(|workload| workload.is_in(cell) && workload.has_own_clock);
         let mut rates: Vec<Rate> = Vec::new();
-        let mut beats = Beats::new(self.lengths.sample, begun);
+        let mut beats = Beats::new(self.context.lengths.sample, begun);
         let mut look = begun + LOOK;
         loop {
             self.nap(look.min(beats.next()))?;
-            beats.take(self.host, &mut self.sampling, samples)?;
+            beats.take(self.context.host, &mut self.meters.sampling, samples)?;
             let now = Instant::now();
             if now < look {
                 continue;
@@ -37,7 +37,7 @@ impl Bench<'_> {
             look += LOOK;
             self.look(cell, &mut rates, now);
             let waited = now.duration_since(begun);
-            if waited < self.lengths.warm_up {
+            if waited < self.context.lengths.warm_up {
                 continue;
             }
             if own_clock {
@@ -51,7 +51,7 @@ impl Bench<'_> {
             if steady.iter().all(is_steady) {
                 return Ok((Some(true), waited));
             }
-            if waited >= self.lengths.steady_within {
+            if waited >= self.context.lengths.steady_within {
                 // one that was cut down to too few samples has been looked at for long enough
                 let mut looked = rates.iter().filter_map(|rate| Some((rate.steady()?, rate)));
                 let short = looked.all(|(one, rate)| is_steady(&one) || rate.is_short());

@@ -7,8 +7,8 @@ use std::{
     time::Duration,
 };
 
+use ::workloads::Timing;
 use experiment::Results;
-use lab::Timing;
 use libtest_mimic::Failed;
 
 use crate::{

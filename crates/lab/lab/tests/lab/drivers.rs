@@ -12,8 +12,9 @@ use std::{
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
+use ::workloads::{Driver, Launch, Outcome, Program, Site, Span, Stop, Timing};
 use experiment::file::{self, Driver as Named};
-use lab::{Driver, Launch, LoopDevice, Outcome, Site, Span, Stop, Timing, drivers};
+use lab::LoopDevice;
 use libtest_mimic::Failed;
 use tempfile::TempDir;
 
@@ -70,7 +71,7 @@ impl Trial {
         let directory = tempfile::Builder::new().prefix("rf-test-").tempdir_in("/var/tmp")?;
         fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o711))?;
         Ok(Trial {
-            driver: drivers::new(options)?,
+            driver: ::drivers::new(options, &Program::this("worker"))?,
             has_own_clock: options.has_own_clock(),
             directory,
             devices: BTreeMap::new(),
@@ -80,7 +81,7 @@ impl Trial {
 
     pub fn with<T>(
         &mut self,
-        run: impl FnOnce(&mut dyn Driver, &Site<'_>) -> Result<T, lab::Error>,
+        run: impl FnOnce(&mut dyn Driver, &Site<'_>) -> Result<T, ::workloads::Error>,
     ) -> Result<T, Failed> {
         let [group, clients_group] = &self.groups;
         let site = Site {
@@ -295,13 +296,13 @@ fn nothing_is_left_of_a_driver_that_is_dropped() -> Tested {
     let mut trial = Trial::new(&pgbench(|_| {}))?;
     trial.begin(TIMING)?;
     check(trial.processes().len() > 5, || "it does not run".to_owned())?;
-    trial.driver = drivers::new(&pgbench(|_| {}))?;
+    trial.driver = ::drivers::new(&pgbench(|_| {}), &Program::this("worker"))?;
     trial.nothing_is_left()
 }
 
 /// A lab in the middle of a run, for [`nothing_runs_on_after_a_lab_is_killed`]: `hold-pgbench DIRECTORY`.
 pub fn hold_pgbench(directory: &Path) -> Result<(), Box<dyn std::error::Error>> {
-    let mut driver = drivers::new(&pgbench(|_| {}))?;
+    let mut driver = ::drivers::new(&pgbench(|_| {}), &Program::this("worker"))?;
     let devices = BTreeMap::new();
     let site = Site { directory, devices: &devices, launch: &Plain, group: None, clients_group: None };
     driver.prepare(&site)?;

@@ -13,10 +13,11 @@ use std::{
     time::{Instant, SystemTime},
 };
 
+use ::workloads::{Program, Stop};
 use experiment::{Results, results::Run};
 use kernel::{Host, Real};
 use lab::{
-    OwnDirectory, Program, Stop,
+    OwnDirectory,
     run::{self, Request, Step},
 };
 use layout::Source;
@@ -53,7 +54,9 @@ pub fn run_experiment(words: &[std::ffi::OsString]) -> Result<(), Wrong> {
     let experiment = read.experiment.ok_or_else(|| format!("{:?}", read.diagnostics))?;
     let host = Host::new(Box::new(Real::new()))?;
     let resume = rest.first().is_some_and(|word| word == "resume");
+    let machine = Machine::live()?;
     let request = Request {
+        cpus: experiment::rescale::rescale(&experiment, &machine)?,
         experiment,
         text,
         layouts: Default::default(),
@@ -74,7 +77,7 @@ pub fn run_experiment(words: &[std::ffi::OsString]) -> Result<(), Wrong> {
             Step::Rejected(why) => println!("rejected {why}"),
         },
     };
-    run::run(&host, &Machine::live()?, request)?;
+    run::run(&host, &machine, request)?;
     Ok(())
 }
 

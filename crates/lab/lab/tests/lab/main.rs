@@ -42,13 +42,13 @@ type Failed = Box<dyn std::error::Error>;
 
 fn worker(mut words: impl Iterator<Item = OsString>) -> Result<(), Failed> {
     match words.next().as_deref().and_then(|word| word.to_str()) {
-        Some("oltp-server") => lab::main_oltp_server(words)?,
-        Some("oltp-clients") => lab::main_oltp_clients(words)?,
-        Some("cpu") => lab::workloads::main_cpu(words)?,
-        Some("read") => lab::workloads::main_read(words)?,
-        Some("logical-io") => lab::workloads::main_logical_io(words)?,
-        Some("cyclic") => lab::workloads::main_cyclic(words)?,
-        Some("load") => lab::workloads::main_load(words)?,
+        Some("oltp-server") => ::workloads::oltp::main_oltp_server(words)?,
+        Some("oltp-clients") => ::workloads::oltp::main_oltp_clients(words)?,
+        Some("cpu") => ::workloads::main_cpu(words)?,
+        Some("read") => ::workloads::main_read(words)?,
+        Some("logical-io") => ::workloads::main_logical_io(words)?,
+        Some("cyclic") => ::workloads::main_cyclic(words)?,
+        Some("load") => ::workloads::main_load(words)?,
         Some("enter") => lab::main_enter(words)?,
         _ => return Err("no such workload".into()),
     }

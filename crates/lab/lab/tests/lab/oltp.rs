@@ -2,8 +2,8 @@
 
 use std::{collections::BTreeMap, fs, time::Duration};
 
+use ::workloads::{Outcome, Program, Span};
 use experiment::file::{self, Driver as Named};
-use lab::{Outcome, Span};
 use libtest_mimic::Failed;
 
 use crate::{
@@ -26,8 +26,7 @@ pub fn tests() -> Vec<(&'static str, Test)> {
 }
 
 fn oltp(change: impl FnOnce(&mut file::Oltp)) -> Named {
-    let mut options =
-        file::Oltp { clients: 3, workers: Some(2), rows: 500, ..file::Oltp::default() };
+    let mut options = file::Oltp { clients: 3, workers: Some(2), rows: 500, ..file::Oltp::default() };
     change(&mut options);
     Named::Oltp(options)
 }
@@ -127,6 +126,6 @@ fn nothing_is_left_of_an_oltp_that_is_dropped() -> Tested {
     let mut trial = Trial::new(&oltp(|_| {}))?;
     trial.begin(crate::drivers::TIMING)?;
     check(trial.processes().len() == 2, || "it does not run".to_owned())?;
-    trial.driver = lab::drivers::new(&oltp(|_| {}))?;
+    trial.driver = ::drivers::new(&oltp(|_| {}), &Program::this("worker"))?;
     trial.nothing_is_left()
 }

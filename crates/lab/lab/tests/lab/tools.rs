@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use ::workloads::{Outcome, Timing};
 use experiment::file::{self, Driver as Named};
-use lab::{Outcome, Timing};
 use libtest_mimic::Failed;
 
 use crate::{

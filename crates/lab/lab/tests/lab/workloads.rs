@@ -12,13 +12,12 @@ use std::{
     time::{Duration, Instant},
 };
 
-use experiment::file;
-use lab::{
-    Driver, Launch, LoopDevice, Outcome, Program, Site, Span, Stop, Timing,
-    workloads::{
-        BuiltIn, Cpu, Cyclic, CyclicReport, Load, LoadReport, LogicalIo, LogicalIoReport, Reader, Workload,
-    },
+use ::workloads::{
+    BuiltIn, Cpu, Cyclic, CyclicReport, Driver, Launch, Load, LoadReport, LogicalIo, LogicalIoReport,
+    Outcome, Program, Reader, Site, Span, Stop, Timing, Workload,
 };
+use experiment::file;
+use lab::LoopDevice;
 use libtest_mimic::Failed;
 use rustix::process::{Pid, Signal, kill_process};
 use serde::de::DeserializeOwned;

@@ -16,12 +16,12 @@ pub struct Layouts {
     /// What a reader of the results must know.
     pub notes: Vec<String>,
     /// Those of an experiment that is resumed, as they were then.
-    kept: Option<BTreeMap<String, String>>,
+    recorded: Option<BTreeMap<String, String>>,
 }
 
 impl Layouts {
-    pub fn from(experiment: &Source, kept: Option<BTreeMap<String, String>>) -> Layouts {
-        Layouts { sources: vec![experiment.clone()], texts: BTreeMap::new(), notes: Vec::new(), kept }
+    pub fn from(experiment: &Source, recorded: Option<BTreeMap<String, String>>) -> Layouts {
+        Layouts { sources: vec![experiment.clone()], texts: BTreeMap::new(), notes: Vec::new(), recorded }
     }
 
     /// Puts what they plan on this machine into their conditions. Returns what is wrong.
@@ -49,8 +49,8 @@ impl Layouts {
     }
 
     fn read(&self, path: &str) -> Result<Source, Diagnostic> {
-        if let Some(kept) = &self.kept {
-            let text = kept.get(path);
+        if let Some(recorded) = &self.recorded {
+            let text = recorded.get(path);
             let lost = || Diagnostic::error(format!("the layout {path} is not with the results"));
             return text.map(|text| Source::new(path, text)).ok_or_else(lost);
         }

@@ -12,16 +12,20 @@ use std::{
     time::SystemTime,
 };
 
-use experiment::{Experiment, Known, Places, Results, rescale};
+use experiment::{
+    Experiment, Known, Places, Results,
+    rescale::{self, Rescaled},
+};
 use files::Trust;
 use kernel::Host;
 use lab::{
-    OwnDirectory, Program, Stop,
+    OwnDirectory,
     run::{self, Request},
 };
 use layout::{Diagnostic, Source};
 use serde_json::json;
 use topology::Machine;
+use workloads::{Program, Stop};
 
 use self::layouts::Layouts;
 use super::{host, host_even_unmounted, stop_on_signals};
@@ -55,6 +59,8 @@ struct Read {
     experiment: Experiment,
     text: String,
     layouts: Layouts,
+    /// Its named sets of CPUs on this machine, or why it is not reproducible here.
+    cpus: Result<Rescaled, String>,
 }
 
 /// A study's text or a file's, by what is there.
@@ -75,18 +81,24 @@ fn source(of: &Path) -> Result<Source, Failure> {
     loaded.sources.into_iter().next().ok_or_else(|| Failure::new(format!("cannot read {}", of.display())))
 }
 
-/// Reads and checks it; all errors are printed. Its layouts are read by their paths, or are `kept` already.
-fn read(source: &Source, machine: &Machine, kept: Option<BTreeMap<String, String>>) -> Result<Read, Failure> {
+/// Reads and checks it; all errors are printed. Its layouts are read by their paths, or are those that were `recorded`.
+fn read(
+    source: &Source,
+    machine: &Machine,
+    recorded: Option<BTreeMap<String, String>>,
+) -> Result<Read, Failure> {
     let found = experiment::read(source);
     let (mut experiment, mut diagnostics) = (found.experiment, found.diagnostics);
-    let mut layouts = Layouts::from(source, kept);
+    let mut layouts = Layouts::from(source, recorded);
+    let mut cpus = Err(String::new());
     if let Some(experiment) = &mut experiment {
         diagnostics.extend(layouts.add(experiment, &found.places, machine));
-        diagnostics.extend(meaning(experiment, source, &found.places, machine));
+        cpus = rescale::rescale(experiment, machine);
+        diagnostics.extend(meaning(experiment, source, &found.places, &cpus));
     }
     match experiment {
         Some(experiment) if diagnostics.is_empty() => {
-            Ok(Read { experiment, text: source.text.to_string(), layouts })
+            Ok(Read { experiment, text: source.text.to_string(), layouts, cpus })
         }
         _ => {
             output::error(&layout::render(&diagnostics, &layouts.sources));
@@ -98,9 +110,14 @@ fn read(source: &Source, machine: &Machine, kept: Option<BTreeMap<String, String
     }
 }
 
-fn meaning(experiment: &Experiment, source: &Source, places: &Places, machine: &Machine) -> Vec<Diagnostic> {
+fn meaning(
+    experiment: &Experiment,
+    source: &Source,
+    places: &Places,
+    cpus: &Result<Rescaled, String>,
+) -> Vec<Diagnostic> {
     // what this machine lacks is no error of the file: its names are checked as on the study's machine
-    let cpus = rescale::rescale(experiment, machine).unwrap_or_else(|_| rescale::anywhere(experiment));
+    let cpus = cpus.clone().unwrap_or_else(|_| rescale::anywhere(experiment));
     let (groups, of_machine) = (run::group_figures(), run::machine_figures());
     let known =
         Known { cpus: &cpus, facts: &system::Live, group_figures: &groups, machine_figures: &of_machine };
@@ -111,7 +128,7 @@ fn check(of: &Path, as_json: bool) -> Result<(), Failure> {
     let machine = Machine::live()?;
     let source = source(of)?;
     let read = read(&source, &machine, None);
-    let Read { experiment, .. } = read?;
+    let Read { experiment, cpus, .. } = read?;
     if as_json {
         return output::json(&json!({ "diagnostics": [] }));
     }
@@ -136,7 +153,7 @@ fn check(of: &Path, as_json: bool) -> Result<(), Failure> {
             text += &format!("warning: with lab run{option}, {why}\n");
         }
     }
-    match rescale::rescale(&experiment, &machine) {
+    match cpus {
         Ok(cpus) => {
             let mut here = experiment.clone();
             let left_out = experiment::leave_out(&mut here, &cpus, machine.online().len());
@@ -161,24 +178,23 @@ fn run(args: &LabRun, as_json: bool) -> Result<u8, Failure> {
     }
     let machine = Machine::live()?;
     let resume = args.resume.as_deref().map(OwnDirectory::open).transpose().map_err(failed)?.map(Arc::new);
-    let (source, kept, directory) = match &resume {
+    let (source, recorded, directory) = match &resume {
         Some(own) => {
             let text = run::text_in(own).map_err(failed)?;
             let name = own.path().join("experiment.toml");
-            let kept = run::layouts_in(own).map_err(failed)?;
-            (Source::new(&name.display().to_string(), &text), Some(kept), own.path().to_owned())
+            let recorded = run::layouts_in(own).map_err(failed)?;
+            (Source::new(&name.display().to_string(), &text), Some(recorded), own.path().to_owned())
         }
         None => {
             let source = source(args.experiment.as_deref().unwrap_or(Path::new("")))?;
             (source, None, args.directory.clone().unwrap_or_default())
         }
     };
-    let Read { experiment, text, layouts } = read(&source, &machine, kept)?;
+    let Read { experiment, text, layouts, cpus } = read(&source, &machine, recorded)?;
     let host = host()?;
     clean_up(&host)?;
-    if let Err(why) = rescale::rescale(&experiment, &machine) {
-        return Err(Failure::new(format!("not reproducible here: {why}")).code(NOT_HERE));
-    }
+    let not_here = |why| Failure::new(format!("not reproducible here: {why}")).code(NOT_HERE);
+    let cpus = cpus.map_err(not_here)?;
     let named = || {
         let now = humantime::format_rfc3339_seconds(SystemTime::now()).to_string().replace(':', "");
         PathBuf::from("ringfence-results").join(format!("{}-{now}", experiment.name))
@@ -194,6 +210,7 @@ fn run(args: &LabRun, as_json: bool) -> Result<u8, Failure> {
         &machine,
         Request {
             experiment,
+            cpus,
             text,
             layouts: layouts.texts,
             notes: layouts.notes,
@@ -212,7 +229,7 @@ fn run(args: &LabRun, as_json: bool) -> Result<u8, Failure> {
     );
     progress.end();
     // what there is of an experiment that failed can be looked at; who stops one wants it to end at once
-    if !matches!(done, Ok(_) | Err(lab::Error::Interrupted))
+    if done.as_ref().is_err_and(|error| !error.is_interruption())
         && let Ok(own) = OwnDirectory::open(&directory)
         && let Ok(results) = run::results(&own)
     {
@@ -220,7 +237,7 @@ fn run(args: &LabRun, as_json: bool) -> Result<u8, Failure> {
     }
     let results = match done {
         Ok(results) => results,
-        Err(lab::Error::Interrupted) => {
+        Err(error) if error.is_interruption() => {
             let failure = Failure::new("interrupted; everything was rolled back").code(INTERRUPTED);
             let has_runs = OwnDirectory::open(&directory).is_ok_and(|own| run::has_runs(&own));
             return Err(match has_runs {
@@ -343,5 +360,9 @@ fn left(cleaned: &run::Cleaned) -> Result<(), Failure> {
 fn failed(error: lab::Error) -> Failure {
     let failure = Failure::new(&error);
     let failure = error.hint().into_iter().fold(failure, Failure::hint);
-    if matches!(error, lab::Error::Option { .. }) { failure.code(USAGE) } else { failure }
+    if matches!(error, lab::Error::Workload(workloads::Error::Option { .. })) {
+        failure.code(USAGE)
+    } else {
+        failure
+    }
 }

@@ -98,8 +98,11 @@ impl Listed {
     }
 }
 
-/// `2 min`, `1 h 5 min`.
+/// `140 s`, `20 min`, `1h05min`.
 pub fn about(seconds: f64) -> String {
+    if seconds < 300.0 {
+        return format!("{:.0} s", seconds.max(1.0));
+    }
     let minutes = (seconds / 60.0).ceil().max(1.0) as u64;
     match (minutes / 60, minutes % 60) {
         (0, minutes) => format!("{minutes} min"),

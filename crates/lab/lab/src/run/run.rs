@@ -1,0 +1,377 @@
+//! One run: settings given, workloads started in their groups, warmed up until the rate is steady, what counts, with its
+//! events and samples, the end, and everything put back.
+
+use std::{
+    collections::BTreeMap,
+    path::PathBuf,
+    sync::Arc,
+    time::{Duration, Instant, SystemTime},
+};
+
+use experiment::{
+    Experiment, Lengths,
+    file::applies,
+    rescale::Rescaled,
+    results::{EventDone, Gate, Run},
+    within,
+};
+use kernel::Host;
+
+use super::{
+    artifacts::Artifacts,
+    busiest::Look,
+    gate,
+    journal::{Away, Home, Journal},
+    sampling::{Mark, Samples, Sampling, since},
+    shared_cpus::SharedCpus,
+    ungrouped,
+};
+use workloads::{Driver, Outcome, Site, Span, Stop, Timing};
+
+use crate::{Error, OwnDirectory, groups::Groups, spawn::Spawner};
+
+/// Where tasks ran is looked at once a second.
+const TASKS: Duration = Duration::from_secs(1);
+/// A span may be longer than was requested by this share, or by a second.
+const LATE: f64 = 0.1;
+/// The longest sleep: Ctrl-C is noticed within it.
+const NAP: Duration = Duration::from_millis(20);
+
+/// A workload that can be started.
+pub(crate) struct Ready {
+    /// As the experiment names it; a load's has no name.
+    pub name: Option<String>,
+    /// Its load.
+    pub load: Option<String>,
+    /// Only in these conditions; empty: in all.
+    pub conditions: Vec<String>,
+    pub group: Option<String>,
+    pub clients_group: Option<String>,
+    pub directory: PathBuf,
+    /// Kernel threads do its work.
+    pub is_io: bool,
+    /// It ends its warm-up and itself by its own clock.
+    pub has_own_clock: bool,
+    /// Options that some condition has otherwise, as they are here.
+    pub options: Vec<(String, String)>,
+    pub driver: Box<dyn Driver>,
+}
+
+/// What is the same for all runs and is not changed by them.
+pub(crate) struct Context<'b> {
+    pub host: &'b Host,
+    pub experiment: &'b Experiment,
+    pub lengths: Lengths,
+    pub cpus: &'b Rescaled,
+    /// The group that the experiment's groups are in.
+    pub parent: &'b str,
+    pub stop: Stop,
+}
+
+/// The experiment's devices by their names.
+pub(crate) struct DevicePaths {
+    /// As paths of block devices, for settings.
+    pub blocks: BTreeMap<String, String>,
+    /// As workloads see them.
+    pub usable: BTreeMap<String, PathBuf>,
+}
+
+/// What measures the groups and the machine.
+pub(crate) struct Meters {
+    pub sampling: Sampling,
+    pub shared_cpus: SharedCpus,
+}
+
+/// The machine's other programs.
+pub(crate) struct Bystanders {
+    /// They may be moved off CPUs that are a group's own.
+    pub may_move: bool,
+    /// Where they are now, if they were moved.
+    pub moved: Option<Away>,
+}
+
+/// Makes runs.
+pub(crate) struct Runner<'b> {
+    pub context: Context<'b>,
+    pub devices: DevicePaths,
+    pub groups: Groups,
+    pub launch: Spawner,
+    pub meters: Meters,
+    pub workloads: Vec<Ready>,
+    /// Processes of the user's in the experiment's groups, and where they were.
+    pub homes: Vec<Home>,
+    pub bystanders: Bystanders,
+    pub journal: &'b mut Journal,
+    /// The directory of the results, once it is made.
+    pub results: Option<Arc<OwnDirectory>>,
+}
+
+/// What is run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct CellOf<'e> {
+    pub condition: &'e str,
+    pub load: Option<&'e str>,
+}
+
+impl Runner<'_> {
+    /// Makes one run. Whatever happens, its workloads have ended and its settings are put back when this returns.
+    pub fn run(&mut self, cell: CellOf<'_>, numbers: Run) -> Result<Run, Error> {
+        let done = self.settings_and_run(cell, numbers);
+        if done.is_err() {
+            clean_up(&mut self.workloads);
+        }
+        let others = self.others_back();
+        let put_back = self.groups.put_back(self.context.host);
+        let run = done?;
+        others.and(put_back).map(|()| run)
+    }
+
+    fn settings_and_run(&mut self, cell: CellOf<'_>, mut run: Run) -> Result<Run, Error> {
+        let wanted = self.context.experiment.condition.iter().find(|one| one.name == cell.condition);
+        let wanted = wanted.map(|condition| condition.settings.clone()).unwrap_or_default();
+        let mut together = self.context.experiment.group.clone();
+        for (group, settings) in wanted {
+            together.entry(group).or_default().extend(settings);
+        }
+        let (settings, closed) = self.set(&together)?;
+        run.settings = settings;
+        run.settings.extend(self.options(cell));
+        self.others_away(closed, &together, &mut run)?;
+        self.start(cell)?;
+        let mut samples = Samples::default();
+        let (steady, warm_up) = self.warm_up(cell, &mut samples)?;
+        run.steady = steady;
+        run.warm_up = warm_up.as_secs_f64();
+        self.count(cell, &mut run, samples)?;
+        Ok(run)
+    }
+
+    fn timing(&self) -> Timing {
+        let Lengths { warm_up, steady_within, duration, .. } = self.context.lengths;
+        Timing { warm_up, steady_within, duration }
+    }
+
+    /// Loads first: what is measured begins under them.
+    fn start(&mut self, cell: CellOf<'_>) -> Result<(), Error> {
+        let timing = self.timing();
+        for is_load in [true, false] {
+            for workload in &mut self.workloads {
+                if workload.name.is_none() != is_load || !workload.is_in(cell) {
+                    continue;
+                }
+                if self.context.stop.is_set() {
+                    return Err(workloads::Error::Interrupted.into());
+                }
+                let site = Site {
+                    directory: &workload.directory,
+                    devices: &self.devices.usable,
+                    launch: &self.launch,
+                    group: workload.group.as_deref(),
+                    clients_group: workload.clients_group.as_deref(),
+                };
+                workload.driver.start(&site, timing)?;
+            }
+            let begun = self.workloads.iter_mut();
+            let mut begun = begun.filter(|one| one.name.is_none() == is_load && one.is_in(cell));
+            begun.try_for_each(|workload| workload.driver.wait())?;
+        }
+        Ok(())
+    }
+
+    /// What counts.
+    fn count(&mut self, cell: CellOf<'_>, run: &mut Run, mut samples: Samples) -> Result<(), Error> {
+        let experiment = self.context.experiment;
+        let outside_before = self.outside();
+        let others_before = Look::now();
+        let begin = self.meters.sampling.mark(self.context.host)?;
+        let shared_before = self.meters.shared_cpus.mark(self.context.host);
+        run.began = humantime::format_rfc3339_millis(SystemTime::now()).to_string();
+        let from = Instant::now();
+        let to = from + self.context.lengths.duration;
+        let mut events: Vec<_> = experiment
+            .event
+            .iter()
+            .filter(|event| applies(&event.conditions, cell.condition))
+            .filter_map(|event| Some((from + within(&event.at, self.context.lengths.duration).ok()?, event)))
+            .collect();
+        events.sort_by_key(|(at, _)| *at);
+        let mut events = events.into_iter().peekable();
+        let mut beats = Beats::new(self.context.lengths.sample, from);
+        loop {
+            let event = events.peek().map_or(to, |(at, _)| *at);
+            self.nap(to.min(event).min(beats.next()))?;
+            if let Some((_, event)) = events.next_if(|(at, _)| *at <= Instant::now()) {
+                let begun = Instant::now();
+                let (settings, _) = self.set(&event.settings)?;
+                let took = begun.elapsed().as_secs_f64();
+                run.events.push(EventDone {
+                    at: since(begun, from),
+                    took,
+                    label: event.label.clone(),
+                    settings,
+                });
+            }
+            if Instant::now() >= to {
+                break;
+            }
+            beats.take(self.context.host, &mut self.meters.sampling, &mut samples)?;
+        }
+        let span = Span { from, to: Instant::now() };
+        let shared_after = self.meters.shared_cpus.mark(self.context.host);
+        let end = self.meters.sampling.mark(self.context.host)?;
+        run.readings.extend(self.meters.shared_cpus.readings(&shared_before, &shared_after));
+        let outside = ungrouped::used(&outside_before, &self.outside());
+        run.seconds = span.to.duration_since(span.from).as_secs_f64();
+        let others = Look::now().others_since(&others_before, self.context.parent, run.seconds);
+        self.end(cell, run, span)?;
+        self.record(cell, run, samples, [&begin, &end], span, outside);
+        if gate::disturbed(run).is_some() {
+            run.busiest = others;
+        }
+        Ok(())
+    }
+
+    /// CPU times of the workloads that run in no group.
+    fn outside(&self) -> ungrouped::Times {
+        if self.workloads.iter().all(|workload| workload.group.is_some()) {
+            return ungrouped::Times::new();
+        }
+        ungrouped::times(self.context.parent)
+    }
+
+    /// Ends the workloads, what is measured first, and takes their figures.
+    fn end(&mut self, cell: CellOf<'_>, run: &mut Run, span: Span) -> Result<(), Error> {
+        let mut written = Vec::new();
+        for is_load in [false, true] {
+            for workload in &mut self.workloads {
+                if workload.name.is_none() != is_load || !workload.is_in(cell) {
+                    continue;
+                }
+                let Outcome { readings, latencies, series, files, notes } = workload.driver.stop(span)?;
+                let reported = notes.into_iter().map(|note| format!("{}: {note}", workload.title()));
+                run.notes.extend(reported);
+                written.extend(files.into_iter().map(|file| (workload.label(), workload.title(), file)));
+                let Some(name) = &workload.name else { continue };
+                let named = |figure: &str| format!("{name}.{figure}");
+                run.readings.extend(readings.into_iter().map(|(figure, value)| (named(&figure), value)));
+                run.latencies.extend(latencies.into_iter().map(|(figure, value)| (named(&figure), value)));
+                run.series.extend(series.into_iter().map(|mut one| {
+                    one.name = named(&one.name);
+                    one
+                }));
+            }
+        }
+        // not before all have ended: the disk is theirs until then
+        let Some(results) = &self.results else { return Ok(()) };
+        let mut artifacts = Artifacts::begin(results, run.number)?;
+        for (label, title, file) in &written {
+            run.notes.extend(artifacts.add(label, title, file)?);
+        }
+        run.files = artifacts.paths;
+        Ok(())
+    }
+
+    fn record(
+        &self,
+        cell: CellOf<'_>,
+        run: &mut Run,
+        samples: Samples,
+        [begin, end]: [&Mark; 2],
+        span: Span,
+        outside: Duration,
+    ) {
+        run.readings.extend(self.meters.sampling.readings(&samples, begin, end));
+        run.series.extend(self.meters.sampling.series(&samples, span.from));
+        let gates = &self.context.experiment.gates;
+        let io = gates.io || self.workloads.iter().any(|workload| workload.is_io && workload.is_in(cell));
+        run.gates = self.meters.sampling.gates(gates, io, begin, end, outside);
+        run.tasks = Sampling::tasks(samples, span.from);
+        // events and the end came too late: something kept the lab itself waiting
+        let requested = self.context.lengths.duration.as_secs_f64();
+        let late = Gate {
+            name: gate::LATE.to_owned(),
+            seen: (run.seconds - requested).max(0.0) / requested,
+            at_most: Some(LATE.max(1.0 / requested)),
+        };
+        run.gates.push(late);
+        run.rejected = run.gates.iter().find_map(gate::rejection);
+    }
+
+    /// Sleeps until then.
+    pub(super) fn nap(&self, until: Instant) -> Result<(), Error> {
+        loop {
+            if self.context.stop.is_set() {
+                return Err(workloads::Error::Interrupted.into());
+            }
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Ok(());
+            }
+            std::thread::sleep(left.min(NAP));
+        }
+    }
+}
+
+/// Ends all workloads at once: one that takes its time does not hold up the others.
+pub(super) fn clean_up(workloads: &mut [Ready]) {
+    std::thread::scope(|threads| {
+        for workload in workloads {
+            threads.spawn(|| workload.driver.clean_up());
+        }
+    });
+}
+
+impl Ready {
+    /// As messages name it.
+    fn title(&self) -> String {
+        match (&self.name, &self.load) {
+            (Some(name), _) => format!("'{name}'"),
+            (None, Some(load)) => format!("load '{load}'"),
+            (None, None) => "a load".to_owned(),
+        }
+    }
+
+    /// What its files are named after.
+    fn label(&self) -> String {
+        self.name.clone().or_else(|| self.load.clone()).unwrap_or_default()
+    }
+
+    pub(super) fn is_in(&self, cell: CellOf<'_>) -> bool {
+        let of_load = self.name.is_some() || self.load.as_deref() == cell.load;
+        of_load && applies(&self.conditions, cell.condition)
+    }
+}
+
+/// When samples are due. Late ones are not made up for.
+pub(super) struct Beats {
+    every: Duration,
+    next: Option<Instant>,
+    tasks: Instant,
+}
+
+impl Beats {
+    pub(super) fn new(every: Duration, begun: Instant) -> Beats {
+        Beats { every, next: (!every.is_zero()).then_some(begun), tasks: begun }
+    }
+
+    pub(super) fn next(&self) -> Instant {
+        // without samples: whatever else is due comes first
+        self.next.unwrap_or_else(|| Instant::now() + Duration::from_secs(3600))
+    }
+
+    pub(super) fn take(
+        &mut self,
+        host: &Host,
+        sampling: &mut Sampling,
+        samples: &mut Samples,
+    ) -> Result<(), Error> {
+        let now = Instant::now();
+        let Some(due) = self.next.filter(|due| now >= *due) else { return Ok(()) };
+        let tasks = now >= self.tasks;
+        if tasks {
+            self.tasks = now + TASKS;
+        }
+        self.next = Some((due + self.every).max(now));
+        sampling.take(host, samples, tasks)
+    }
+}
