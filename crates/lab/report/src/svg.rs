@@ -1,31 +1,32 @@
 //! A scene as SVG: inside the page, where its style sheet colours it, or as a file of its own with its colours by day
-//! and night. Everything that comes from a user is escaped.
+//! and night. How elements are written is `svg`'s.
 
 use std::fmt::Write as _;
+
+use svg::{Element, Length, Svg};
 
 use crate::chart::palette;
 use crate::chart::scene::{Anchor, Ink, Mark, Scene, Shape, Stroke};
 
 /// For the page: without colours of its own.
 pub fn inline(scene: &Scene) -> String {
-    let mut out = opening(scene, "");
-    body(scene, &mut out);
-    out
+    let mut svg = Svg::new();
+    root(&mut svg, scene, false).around(|svg| scene.marks.iter().for_each(|mark| write_mark(svg, mark)));
+    svg.finish()
 }
 
 /// A file: with its colours, and paper below it.
 pub fn file(scene: &Scene) -> String {
-    let mut out = opening(scene, r#" xmlns="http://www.w3.org/2000/svg""#);
-    let _ = write!(
-        out,
-        "<style>svg{{{}}}@media (prefers-color-scheme:dark){{svg{{{}}}}}{}</style><rect width=\"100%\" \
-         height=\"100%\" class=\"f-surface\"/>",
-        palette::properties(false),
-        palette::properties(true),
-        classes()
-    );
-    body(scene, &mut out);
-    out
+    let mut svg = Svg::new();
+    root(&mut svg, scene, true).around(|svg| {
+        let (day, night) = (palette::properties(false), palette::properties(true));
+        let dark = format!("@media (prefers-color-scheme:dark){{svg{{{night}}}}}");
+        svg.style(&format!("svg{{{day}}}{dark}{}", classes()));
+        let paper = svg.element("rect").with("width", "100%").with("height", "100%");
+        paper.with("class", "f-surface").empty();
+        scene.marks.iter().for_each(|mark| write_mark(svg, mark));
+    });
+    svg.finish()
 }
 
 /// What the classes of marks look like, given the palette's properties.
@@ -38,102 +39,62 @@ pub fn classes() -> String {
     out
 }
 
-fn opening(scene: &Scene, attributes: &str) -> String {
-    let (width, height) = (place(scene.width), place(scene.height));
-    let title = escape(&scene.title);
-    format!(
-        r#"<svg{attributes} viewBox="0 0 {width} {height}" width="{width}" height="{height}" role="img" aria-label="{title}">"#
-    )
+fn root<'s>(svg: &'s mut Svg, scene: &Scene, is_file: bool) -> Element<'s> {
+    let (width, height) = (Length(scene.width), Length(scene.height));
+    let svg = svg.element("svg");
+    let svg = if is_file { svg.with("xmlns", "http://www.w3.org/2000/svg") } else { svg };
+    svg.with("viewBox", format_args!("0 0 {width} {height}"))
+        .with("width", width)
+        .with("height", height)
+        .with("role", "img")
+        .with("aria-label", &scene.title)
 }
 
-fn body(scene: &Scene, out: &mut String) {
-    for mark in &scene.marks {
-        write_mark(mark, out);
-    }
-    out.push_str("</svg>");
-}
-
-fn write_mark(mark: &Mark, out: &mut String) {
-    let name = match &mark.shape {
+fn write_mark(svg: &mut Svg, mark: &Mark) {
+    let tip = mark.tip.as_deref();
+    match &mark.shape {
         Shape::Rect { area, fill, opacity } => {
-            let (x, y) = (place(area.x), place(area.y));
-            let (width, height) = (place(area.width), place(area.height));
-            let _ = write!(
-                out,
-                r#"<rect x="{x}" y="{y}" width="{width}" height="{height}" class="{}""#,
-                fill_of(*fill)
-            );
-            if *opacity < 1.0 {
-                let _ = write!(out, r#" opacity="{}""#, place(*opacity));
-            }
-            "rect"
+            let rect = svg.element("rect").with("x", Length(area.x)).with("y", Length(area.y));
+            let rect = rect.with("width", Length(area.width)).with("height", Length(area.height));
+            let rect = rect.with("class", fill_of(*fill));
+            if *opacity < 1.0 { rect.with("opacity", Length(*opacity)).tip(tip) } else { rect.tip(tip) }
         }
         Shape::Path { points, stroke } => {
-            out.push_str(r#"<path d=""#);
+            let mut line = String::new();
             for (index, (x, y)) in points.iter().enumerate() {
-                let _ = write!(out, "{}{} {}", if index == 0 { "M" } else { "L" }, place(*x), place(*y));
+                let step = if index == 0 { 'M' } else { 'L' };
+                let _ = write!(line, "{step}{} {}", Length(*x), Length(*y)); // a String takes everything
             }
-            let _ =
-                write!(out, r#"" class="{}" stroke-width="{}""#, stroke_of(stroke.ink), place(stroke.width));
-            out.push_str(&dashes(stroke));
-            "path"
+            let path = svg.element("path").with("d", line).with("class", stroke_of(stroke.ink));
+            dashed(path.with("stroke-width", Length(stroke.width)), stroke).tip(tip);
         }
         Shape::Dot { at, radius, fill, edge } => {
             let inside = fill.map_or_else(|| "n".to_owned(), fill_of);
-            let _ = write!(
-                out,
-                r#"<circle cx="{}" cy="{}" r="{}" class="{inside} {}"{}"#,
-                place(at.0),
-                place(at.1),
-                place(*radius),
-                stroke_of(*edge),
-                if fill.is_none() { r#" fill="none""# } else { "" }
-            );
-            "circle"
+            let dot = svg.element("circle").with("cx", Length(at.0)).with("cy", Length(at.1));
+            let dot = dot.with("r", Length(*radius));
+            let dot = dot.with("class", format_args!("{inside} {}", stroke_of(*edge)));
+            if fill.is_none() { dot.with("fill", "none").tip(tip) } else { dot.tip(tip) }
         }
         Shape::Text { at, anchor, size, bold, ink, text } => {
-            let _ = write!(
-                out,
-                r#"<text x="{}" y="{}" font-size="{}" class="{}""#,
-                place(at.0),
-                place(at.1),
-                place(*size),
-                fill_of(*ink)
-            );
-            match anchor {
-                Anchor::Start => {}
-                Anchor::Middle => out.push_str(r#" text-anchor="middle""#),
-                Anchor::End => out.push_str(r#" text-anchor="end""#),
-            }
-            if *bold {
-                out.push_str(r#" font-weight="700""#);
-            }
-            let _ = write!(out, ">{}", escape(text));
-            close(out, "text", mark.tip.as_deref(), true);
-            return;
-        }
-    };
-    close(out, name, mark.tip.as_deref(), false);
-}
-
-fn close(out: &mut String, name: &str, tip: Option<&str>, opened: bool) {
-    match tip {
-        None if !opened => out.push_str("/>"),
-        _ => {
-            if !opened {
-                out.push('>');
-            }
-            if let Some(tip) = tip {
-                let _ = write!(out, "<title>{}</title>", escape(tip));
-            }
-            let _ = write!(out, "</{name}>");
+            let label = svg.element("text").with("x", Length(at.0)).with("y", Length(at.1));
+            let label = label.with("font-size", Length(*size)).with("class", fill_of(*ink));
+            let label = match anchor {
+                Anchor::Start => label,
+                Anchor::Middle => label.with("text-anchor", "middle"),
+                Anchor::End => label.with("text-anchor", "end"),
+            };
+            let label = if *bold { label.with("font-weight", "700") } else { label };
+            label.around(|svg| {
+                svg.text(text);
+                tip.into_iter().for_each(|tip| svg.element("title").text(tip));
+            });
         }
     }
 }
 
-fn dashes(stroke: &Stroke) -> String {
+fn dashed<'s>(path: Element<'s>, stroke: &Stroke) -> Element<'s> {
     let lengths: Vec<String> = stroke.dash.lengths().iter().map(f32::to_string).collect();
-    if lengths.is_empty() { String::new() } else { format!(r#" stroke-dasharray="{}""#, lengths.join(" ")) }
+    if lengths.is_empty() { path } else { path.with("stroke-dasharray", lengths.join(" ")) }
 }
 
 fn fill_of(ink: Ink) -> String {
@@ -142,30 +103,4 @@ fn fill_of(ink: Ink) -> String {
 
 fn stroke_of(ink: Ink) -> String {
     format!("s-{}", palette::name(ink))
-}
-
-/// Hundredths of a pixel are enough, and a negative zero is a zero.
-fn place(value: f64) -> String {
-    let text = format!("{value:.2}");
-    let text = text.trim_end_matches('0').trim_end_matches('.');
-    if text == "-0" { "0".to_owned() } else { text.to_owned() }
-}
-
-/// For XML's text and attributes; characters that XML can't hold are left out.
-pub fn escape(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for character in text.chars() {
-        match character {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            '\'' => out.push_str("&#39;"),
-            '\t' | '\n' => out.push(character),
-            '\u{fffe}' | '\u{ffff}' => {}
-            character if character.is_control() => {}
-            character => out.push(character),
-        }
-    }
-    out
 }

@@ -8,10 +8,10 @@ mod svg;
 mod table;
 mod text;
 
+pub use self::svg::{Mark, svg};
 pub use cpus::cpus;
 pub(crate) use numactl::header as numactl_header;
 pub use numactl::numactl;
-pub use svg::{Mark, svg};
 pub use text::text;
 
 use units::Bytes;

@@ -7,7 +7,7 @@ use units::Bytes;
 use crate::{Machine, Node, NumactlStyle, TopologyError};
 
 /// The listing, in the widths of the one that was read, else those of numactl up to 2.0.18. What is not known of
-/// memory and distances is printed as numactl prints it when the kernel does not tell.
+/// memory and distances is printed as numactl prints it when the kernel does not say.
 ///
 /// # Errors
 /// [`TopologyError::Missing`] if the nodes are not known.

@@ -2,7 +2,9 @@
 //! other; CPUs coloured by what the caller marks them with. Light and dark by the viewer's preference. The text
 //! is never smaller than 10 px; a large machine makes a large drawing.
 
-use std::{collections::BTreeMap, fmt::Write as _};
+use std::collections::BTreeMap;
+
+use svg::Svg;
 
 use super::{
     nest::{Kind, Region, nest},
@@ -20,25 +22,31 @@ pub struct Mark<'a> {
     pub label: &'a str,
 }
 
-/// The drawing. `mark` is asked once for each CPU number.
+/// The drawing. `mark` is called once for each CPU number.
 pub fn svg<'a>(machine: &Machine, mark: &dyn Fn(usize) -> Option<Mark<'a>>) -> String {
     let marks: BTreeMap<usize, Mark<'a>> =
         machine.cpus.iter().filter_map(|cpu| Some((cpu.id, mark(cpu.id)?))).collect();
     let whole = Block::of(machine, &nest(machine));
-    let legend = legend(machine, &marks);
     let width = (whole.width + 2 * MARGIN).max(MIN_WIDTH);
-    let (legend, legend_height) = draw_legend(&legend, width, whole.height + 2 * MARGIN);
+    let (legend, legend_height) = lay_legend(legend(machine, &marks), width, whole.height + 2 * MARGIN);
     let height = whole.height + 2 * MARGIN + legend_height;
-    let mut pen = Pen { machine, marks: &marks, out: String::new() };
-    pen.block(&whole, MARGIN, MARGIN);
-    let name = escape(&title(machine, Kind::Machine));
-    format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" \
-         viewBox=\"0 0 {width} {height}\" role=\"img\" font-family=\"sans-serif\">\n\
-         <title>{name}</title>\n<style>{STYLE}</style>\n\
-         <rect class=\"page\" width=\"{width}\" height=\"{height}\"/>\n{}{legend}</svg>\n",
-        pen.out
-    )
+    let mut drawing = Svg::new();
+    drawing
+        .element("svg")
+        .with("xmlns", "http://www.w3.org/2000/svg")
+        .with("width", width)
+        .with("height", height)
+        .with("viewBox", format_args!("0 0 {width} {height}"))
+        .with("role", "img")
+        .with("font-family", "sans-serif")
+        .around(|svg| {
+            svg.element("title").text(title(machine, Kind::Machine));
+            svg.style(STYLE);
+            svg.element("rect").with("class", "page").with("width", width).with("height", height).empty();
+            Pen { machine, marks: &marks, svg }.block(&whole, MARGIN, MARGIN);
+            legend.iter().for_each(|key| key.draw(svg));
+        });
+    drawing.finish() + "\n"
 }
 
 const MARGIN: u32 = 12;
@@ -178,24 +186,18 @@ fn short(name: &str) -> String {
     }
 }
 
-/// Writes blocks at their places.
-struct Pen<'a> {
+/// Draws blocks at their places.
+struct Pen<'a, 's> {
     machine: &'a Machine,
     marks: &'a BTreeMap<usize, Mark<'a>>,
-    out: String,
+    svg: &'s mut Svg,
 }
 
-impl Pen<'_> {
+impl Pen<'_, '_> {
     fn block(&mut self, block: &Block, x: u32, y: u32) {
-        let Block { class, title_class, width, height, .. } = block;
-        let (left, baseline) = (x + PAD, y + PAD / 2 + title_height(title_class));
-        // writing to a String never fails
-        let _ = writeln!(
-            self.out,
-            "<rect class=\"{class}\" x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\" rx=\"3\"/>\
-             <text class=\"{title_class}\" x=\"{left}\" y=\"{baseline}\">{}</text>",
-            escape(&block.title)
-        );
+        rect(self.svg, block.class, (x, y), (block.width, block.height), 3);
+        let baseline = y + PAD / 2 + title_height(block.title_class);
+        text(self.svg, block.title_class, (x + PAD, baseline), &block.title);
         for (dx, dy, inner) in &block.blocks {
             self.block(inner, x + dx, y + dy);
         }
@@ -206,14 +208,12 @@ impl Pen<'_> {
 
     fn cpu(&mut self, id: usize, x: u32, y: u32) {
         let Some(cpu) = self.machine.cpu(id) else { return };
-        let class = self.class(cpu);
-        let (middle, baseline) = (x + CPU_WIDTH / 2, y + CPU_HEIGHT / 2 + 4);
-        let _ = writeln!(
-            self.out,
-            "<g><title>{}</title><rect class=\"{class}\" x=\"{x}\" y=\"{y}\" width=\"{CPU_WIDTH}\" \
-             height=\"{CPU_HEIGHT}\" rx=\"2\"/><text class=\"mid\" x=\"{middle}\" y=\"{baseline}\">{id}</text></g>",
-            escape(&self.told(cpu))
-        );
+        let (class, description) = (self.class(cpu), self.description(cpu));
+        self.svg.element("g").around(|svg| {
+            svg.element("title").text(description);
+            rect(svg, &class, (x, y), (CPU_WIDTH, CPU_HEIGHT), 2);
+            text(svg, "mid", (x + CPU_WIDTH / 2, y + CPU_HEIGHT / 2 + 4), &id.to_string());
+        });
     }
 
     fn class(&self, cpu: &LogicalCpu) -> String {
@@ -231,8 +231,8 @@ impl Pen<'_> {
     }
 
     /// What a viewer shows when pointing at a CPU.
-    fn told(&self, cpu: &LogicalCpu) -> String {
-        let mut told = format!("CPU {}", cpu.id);
+    fn description(&self, cpu: &LogicalCpu) -> String {
+        let mut text = format!("CPU {}", cpu.id);
         let places = [
             ("node", cpu.node.map(|id| id.to_string())),
             ("package", cpu.package.map(|id| id.to_string())),
@@ -241,11 +241,20 @@ impl Pen<'_> {
         ];
         for (what, place) in places {
             if let Some(place) = place {
-                told += &format!(", {what} {place}");
+                text += &format!(", {what} {place}");
             }
         }
-        told + if cpu.online { "" } else { ", offline" }
+        text + if cpu.online { "" } else { ", offline" }
     }
+}
+
+fn rect(svg: &mut Svg, class: &str, (x, y): (u32, u32), (width, height): (u32, u32), corner: u32) {
+    let rect = svg.element("rect").with("class", class).with("x", x).with("y", y);
+    rect.with("width", width).with("height", height).with("rx", corner).empty();
+}
+
+fn text(svg: &mut Svg, class: &str, (x, y): (u32, u32), text: &str) {
+    svg.element("text").with("class", class).with("x", x).with("y", y).text(text);
 }
 
 fn title_height(class: &str) -> u32 {
@@ -276,42 +285,34 @@ fn legend(machine: &Machine, marks: &BTreeMap<usize, Mark<'_>>) -> Vec<(String, 
     entries
 }
 
+/// A row's part of the legend, at its place.
+struct Key {
+    class: String,
+    label: String,
+    x: u32,
+    y: u32,
+}
+
+impl Key {
+    fn draw(&self, svg: &mut Svg) {
+        rect(svg, &format!("key {}", self.class), (self.x, self.y), (14, 14), 2);
+        svg.element("text").with("x", self.x + 20).with("y", self.y + 11).text(&self.label);
+    }
+}
+
 /// The legend from `top` on, broken to the drawing's width; and how high it is.
-fn draw_legend(entries: &[(String, String)], width: u32, top: u32) -> (String, u32) {
+fn lay_legend(entries: Vec<(String, String)>, width: u32, top: u32) -> (Vec<Key>, u32) {
     const ROW: u32 = 24;
-    let mut out = String::new();
     let (mut x, mut rows) = (MARGIN, u32::from(!entries.is_empty()));
+    let mut keys = Vec::new();
     for (class, label) in entries {
         let needed = 20 + label.chars().count() as u32 * 7 + 16;
         if x > MARGIN && x + needed > width {
             x = MARGIN;
             rows += 1;
         }
-        let y = top + (rows - 1) * ROW;
-        let _ = writeln!(
-            out,
-            "<rect class=\"key {class}\" x=\"{x}\" y=\"{y}\" width=\"14\" height=\"14\" rx=\"2\"/>\
-             <text x=\"{}\" y=\"{}\">{}</text>",
-            x + 20,
-            y + 11,
-            escape(label)
-        );
+        keys.push(Key { class, label, x, y: top + (rows - 1) * ROW });
         x += needed;
     }
-    (out, rows * ROW)
-}
-
-fn escape(text: &str) -> String {
-    let mut out = String::new();
-    for c in text.chars() {
-        match c {
-            '&' => out += "&amp;",
-            '<' => out += "&lt;",
-            '>' => out += "&gt;",
-            '"' => out += "&quot;",
-            c if c.is_control() => out.push('\u{fffd}'),
-            c => out.push(c),
-        }
-    }
-    out
+    (keys, rows * ROW)
 }

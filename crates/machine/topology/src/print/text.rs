@@ -1,5 +1,5 @@
 //! Prints a machine for people: a head of counts, then a line for each node, L3 cache and block device. What the
-//! source does not tell is a question mark, explained below the tables.
+//! source does not say is a question mark, explained below the tables.
 
 use units::{Bytes, CpuSet};
 
@@ -20,7 +20,7 @@ pub fn text(machine: &Machine) -> String {
     let parts: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).collect();
     let mut out = parts.join("\n");
     if out.split_whitespace().any(|word| word == UNKNOWN) {
-        out += &format!("\n{UNKNOWN}: not told by {}\n", plain(&machine.source_name()));
+        out += &format!("\n{UNKNOWN}: not reported by {}\n", plain(&machine.source_name()));
     }
     out
 }

@@ -80,7 +80,7 @@ NODE  SIZE  FREE  PACKAGES  CORES  CPUS
 
 distances  ?
 
-?: not told by e7-4850.lscpu.txt
+?: not reported by e7-4850.lscpu.txt
 "
     );
 }
