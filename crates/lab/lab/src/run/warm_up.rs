@@ -12,7 +12,7 @@ use crate::Error;
 
 /// Rates are looked at five times a second, as the search for the steady state wants it.
 const LOOK: Duration = Duration::from_millis(200);
-/// With fewer rates than this nobody can tell whether they are steady: eight seconds of them.
+/// With fewer rates than this it can't be decided whether they are steady: eight seconds of them.
 const SHORT: usize = 40;
 
 impl Runner<'_> {
@@ -26,7 +26,8 @@ impl Runner<'_> {
         let own_clock = self.workloads.iter().any(|workload| workload.is_in(cell) && workload.has_own_clock);
         let mut rates: Vec<Rate> = Vec::new();
         let mut beats = Beats::new(self.context.lengths.sample, begun);
-        let mut look = begun + LOOK;
+        // a workload with a clock of its own begins when the warm-up is over
+        let mut look = begun + if own_clock { self.context.lengths.warm_up } else { LOOK };
         loop {
             self.nap(look.min(beats.next()))?;
             beats.take(self.context.host, &mut self.meters.sampling, samples)?;
