@@ -1,5 +1,5 @@
 //! `apply` beside `cgconfigparser`, on one file that both read: groups in two hierarchies with a value and owners each,
-//! made anew, and looked at again when all is as requested. What is made is removed between the runs, outside of the times.
+//! made again, and looked at again when all is as requested. What is made is removed between the runs, outside of the times.
 //!
 //! `cgconfigparser` deletes the groups of its file when it fails, those that were there before too. So the file names
 //! nothing but groups below one that is not there before the first run.

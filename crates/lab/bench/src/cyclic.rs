@@ -10,7 +10,7 @@ use crate::{interrupt, measure::Numbers};
 
 /// Of medians, or [`GOAL_US`].
 pub const GOAL: f64 = 1.2;
-/// So many microseconds apart is as good as equal: cyclictest counts in whole ones.
+/// This many microseconds apart is as good as equal: cyclictest counts in whole ones.
 pub const GOAL_US: f64 = 3.0;
 
 /// Runs of each side.
@@ -69,8 +69,8 @@ fn peer() -> Result<Seen, String> {
         ["-q", "-m", "-t1", "-p90", "-i1000", "-d0", "--histfile=/dev/null", "-h", BINS, "-D", &seconds];
     output("cyclictest", &[&options[..], &[&json]].concat())?;
     let text = std::fs::read_to_string(report.path()).map_err(failed)?;
-    let told: Value = serde_json::from_str(&text).map_err(|error| format!("cyclictest: {error}"))?;
-    let bins = told["thread"]["0"]["histogram"].as_object().ok_or("cyclictest: no histogram")?;
+    let found: Value = serde_json::from_str(&text).map_err(|error| format!("cyclictest: {error}"))?;
+    let bins = found["thread"]["0"]["histogram"].as_object().ok_or("cyclictest: no histogram")?;
     let bin = |(from, count): (&String, &Value)| Some((from.parse::<u64>().ok()?, count.as_u64()?));
     let mut bins: Vec<(u64, u64)> = bins.iter().filter_map(bin).collect();
     bins.sort_unstable();

@@ -174,7 +174,7 @@ impl Followed {
         let text = fs::read_to_string(&path).map_err(|error| format!("{path}: {error}"))?;
         let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"));
         let kibibytes = line.and_then(|line| line.trim().strip_suffix(" kB")?.parse::<u64>().ok());
-        kibibytes.map(|number| number << 10).ok_or_else(|| format!("{path} does not tell its memory"))
+        kibibytes.map(|number| number << 10).ok_or_else(|| format!("{path} does not report its memory"))
     }
 
     fn pid(&self) -> Pid {

@@ -49,7 +49,7 @@ impl Groups {
         made.map(drop).map_err(|error| error.to_string())
     }
 
-    /// [`GROUP`] and groups in it, so many together, wherever there are controllers; those that are there stay.
+    /// [`GROUP`] and groups in it, this many together, wherever there are controllers; those that are there stay.
     pub fn make_many(&self, count: usize) -> Result<(), String> {
         for name in iter::once(GROUP.to_owned()).chain((1..count).map(one_of_many)) {
             let made = self.host.create(&group(&name)?, None, &Access::default());

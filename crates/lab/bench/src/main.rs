@@ -197,18 +197,18 @@ fn watching(selection: &Selection) -> Result<(), String> {
     if ![&record, &watch].into_iter().any(|row| selection.wants(row)) {
         return Ok(());
     }
-    let told = observed::measure(&absolute(&selection.program)?)?;
-    for (name, ours) in [(record, &told.record), (watch, &told.watch)] {
+    let found = observed::measure(&absolute(&selection.program)?)?;
+    for (name, ours) in [(record, &found.record), (watch, &found.watch)] {
         let goal = observed::GOAL_SHARE * 100.0;
         let more = format!("  {:.2} % of a CPU, goal {goal}", ours.median / 10.0);
-        show_numbers(&name, ours, &told.peer, 2, observed::GOAL, &more);
+        show_numbers(&name, ours, &found.peer, 2, observed::GOAL, &more);
     }
     let mebibytes = |bytes: u64| bytes as f64 / f64::from(1 << 20);
     let goal = mebibytes(observed::GOAL_MEMORY);
-    for (name, memory) in ["record", "watch"].into_iter().zip(told.memory.map(mebibytes)) {
+    for (name, memory) in ["record", "watch"].into_iter().zip(found.memory.map(mebibytes)) {
         println!("{:40} {memory:>26.1}   at most {goal}", format!("{name}, memory in MiB"));
     }
-    let (bytes, goal, busy) = (told.bytes, observed::GOAL_BYTES, observed::BUSY);
+    let (bytes, goal, busy) = (found.bytes, observed::GOAL_BYTES, observed::BUSY);
     let more = format!("at most {goal}  {busy} of the groups are busy each second");
     println!("{:40} {bytes:>26.1}   {more}", "record, bytes per group and second");
     Ok(())

@@ -74,8 +74,8 @@ fn rate(program: &Path, file: &Path, results: PathBuf) -> Result<f64, String> {
     if !output.status.success() {
         return Err(String::from_utf8_lossy(&output.stderr).into_owned());
     }
-    let told: serde_json::Value =
+    let found: serde_json::Value =
         serde_json::from_slice(&output.stdout).map_err(|error| format!("its results: {error}"))?;
-    let rate = told["runs"][0]["figures"]["work"].as_f64();
+    let rate = found["runs"][0]["figures"]["work"].as_f64();
     rate.ok_or_else(|| "the results have no rate".to_owned())
 }

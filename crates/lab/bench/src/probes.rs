@@ -1,4 +1,4 @@
-//! The small C programs that start processes and tell what became of them, compiled for this run. What they measure is
+//! The small C programs that start processes and report what became of them, compiled for this run. What they measure is
 //! theirs alone: nothing here starts a process that is measured.
 
 use std::{
@@ -20,7 +20,7 @@ pub struct Probes {
     directory: TempDir,
 }
 
-/// What a storm of processes told.
+/// What a storm of processes reported.
 pub struct Storm {
     pub execs: u32,
     /// Those that were not in the group when they looked.
@@ -65,7 +65,7 @@ impl Probes {
         Ok(path)
     }
 
-    /// So many processes of a program, `width` at a time, as `user` if that is not this one.
+    /// This many processes of a program, `width` at a time, as `user` if that is not this one.
     pub fn storm(
         &self,
         [execs, width]: [u32; 2],
@@ -78,8 +78,8 @@ impl Probes {
             command.args(["-u", &user.to_string()]);
         }
         command.args([execs.to_string(), width.to_string()]).arg(program).args(words);
-        let told = told(&mut command)?;
-        let of = |name| value(&told, name);
+        let found = printed(&mut command)?;
+        let of = |name| value(&found, name);
         let execs_done = u32::try_from(of("execs")?).map_err(|error| error.to_string())?;
         let outside = u32::try_from(of("failed")?).map_err(|error| error.to_string())?;
         Ok(Storm { execs: execs_done, outside, total: Duration::from_nanos(of("total_ns")?) })
@@ -95,12 +95,12 @@ impl Probes {
     ) -> Result<u64, String> {
         let mut command = Command::new(self.path("burst"));
         command.args([short.to_string(), long.to_string(), wait.as_millis().to_string()]);
-        value(&told(command.arg(program).arg(line))?, "outside")
+        value(&printed(command.arg(program).arg(line))?, "outside")
     }
 }
 
 /// What a program printed.
-fn told(command: &mut Command) -> Result<String, String> {
+fn printed(command: &mut Command) -> Result<String, String> {
     interrupt::check()?;
     let name = command.get_program().to_owned();
     let failed = |error: &dyn std::fmt::Display| format!("{}: {error}", OsStr::display(&name));

@@ -97,17 +97,17 @@ impl Probe {
             paths += &format!("{}\n", path.map_err(|error| error.to_string())?.display());
         }
         paths.push('\n');
-        probe.tell(paths.as_bytes())?;
+        probe.send(paths.as_bytes())?;
         Ok(probe)
     }
 
-    fn tell(&mut self, bytes: &[u8]) -> Result<(), String> {
+    fn send(&mut self, bytes: &[u8]) -> Result<(), String> {
         let input = self.child.stdin.as_mut().ok_or("pread_only.c has no input")?;
         input.write_all(bytes).map_err(|error| failed(&error))
     }
 
     fn sample(&mut self) -> Result<Duration, String> {
-        self.tell(b"g")?;
+        self.send(b"g")?;
         let mut took = [0; 8];
         let output = self.child.stdout.as_mut().ok_or("pread_only.c has no output")?;
         output.read_exact(&mut took).map_err(|error| failed(&error))?;

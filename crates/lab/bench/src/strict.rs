@@ -68,7 +68,7 @@ struct Scene {
     _groups: Groups,
     line: String,
     tasks: PathBuf,
-    held: PathBuf,
+    gated: PathBuf,
     width: u32,
 }
 
@@ -108,7 +108,7 @@ impl Sides {
         [&self.probe, &self.ours].map(|side| {
             let micros = |time: &Duration| time.as_secs_f64() * 1e6;
             let turns = side.times.iter().zip(&self.free.times);
-            let mut added: Vec<f64> = turns.map(|(held, free)| micros(held) - micros(free)).collect();
+            let mut added: Vec<f64> = turns.map(|(gated, free)| micros(gated) - micros(free)).collect();
             added.sort_unstable_by(f64::total_cmp);
             let at = |part: usize| added[added.len() * part / 4];
             Added { quarter: at(1), median: at(2), three_quarters: at(3) }
@@ -130,14 +130,14 @@ impl Scene {
             groups.fill_cpuset(GROUP)?;
         }
         let place = groups.place(GROUP, controller)?;
-        let held = probes.unique("in_group")?;
+        let gated = probes.unique("in_group")?;
         let rule = format!(
             "[[rules]]\nprocess = {:?}\nstrict = true\nto = [{{ group = \"{GROUP}\", controllers = [\"{name}\"] }}]\n",
-            held.display().to_string()
+            gated.display().to_string()
         );
         machine.write("etc/rules.toml", &rule)?;
         let (line, tasks) = (place.line, place.directory.join("cgroup.procs"));
-        Ok(Scene { machine, probes, _groups: groups, line, tasks, held, width })
+        Ok(Scene { machine, probes, _groups: groups, line, tasks, gated, width })
     }
 
     fn turn(&self, program: &Path, side: usize, done: &mut Done) -> Result<(), String> {
@@ -145,7 +145,7 @@ impl Scene {
             0 => None,
             1 => {
                 let mut probe = Command::new(self.probes.path("exec_gate"));
-                Some(Followed::start(probe.arg(&self.held).arg(&self.tasks))?)
+                Some(Followed::start(probe.arg(&self.gated).arg(&self.tasks))?)
             }
             _ => Some(self.machine.ours(program, "/etc/rules.toml")?),
         };
@@ -171,10 +171,10 @@ impl Scene {
     }
 
     fn storm(&self, execs: u32) -> Result<Storm, String> {
-        self.probes.storm([execs, self.width], None, &self.held, &[&self.line])
+        self.probes.storm([execs, self.width], None, &self.gated, &[&self.line])
     }
 
-    /// Waits until starts are held.
+    /// Waits until starts are gated.
     fn ready(&self, gate: &mut Followed) -> Result<(), String> {
         let deadline = Instant::now() + READY;
         // one alone may be in the group by luck
@@ -182,7 +182,7 @@ impl Scene {
             gate.check()?;
             interrupt::check()?;
             if Instant::now() > deadline {
-                return Err("no start is held".to_owned());
+                return Err("no start is gated".to_owned());
             }
         }
         Ok(())

@@ -115,18 +115,18 @@ impl Fio {
     fn target(&self, site: &Site<'_>) -> Result<Target, Error> {
         let named = site.devices.get(&self.options.device);
         let path = named.cloned().unwrap_or_else(|| PathBuf::from(&self.options.device));
-        let held = fs::metadata(&path).map_err(|source| Error::Device {
+        let found = fs::metadata(&path).map_err(|source| Error::Device {
             what: "cannot open",
             path: path.clone(),
             source,
         })?;
-        let is_loop = held.file_type().is_block_device() && rustix::fs::major(held.rdev()) == LOOP_MAJOR;
-        if !self.only_reads() && !(named.is_some() && (is_loop || held.is_dir())) {
+        let is_loop = found.file_type().is_block_device() && rustix::fs::major(found.rdev()) == LOOP_MAJOR;
+        if !self.only_reads() && !(named.is_some() && (is_loop || found.is_dir())) {
             let text = format!("{} is not the lab's own: nothing is written to it", path.display());
             let hint = "name a loop device of the experiment, or rw = \"read\"".to_owned();
             return Err(Failure::Unfit { text, hint }.into());
         }
-        Ok(if held.is_dir() { Target::File(path.join("ringfence-fio")) } else { Target::Device(path) })
+        Ok(if found.is_dir() { Target::File(path.join("ringfence-fio")) } else { Target::Device(path) })
     }
 
     fn command(&self, site: &Site<'_>) -> Result<Tool, Error> {

@@ -174,7 +174,7 @@ impl Driver for Pgbench {
         if let Some(dsn) = &self.options.dsn {
             return self.look_at(site, dsn);
         }
-        // kept at once: it is removed with us, also if it can't be filled
+        // stored at once: it is removed with us, also if it can't be filled
         self.cluster = Some(Cluster::make(site)?);
         self.cluster.as_ref().map_or(Ok(()), |cluster| self.fill(site, cluster))
     }

@@ -85,7 +85,7 @@ impl Cluster {
     fn unreachable(&self, error: Error) -> Error {
         let Some(owner) = self.owner else { return error };
         let closed =
-            |path: &&Path| fs::metadata(path).is_ok_and(|held| held.permissions().mode() & 0o001 == 0);
+            |path: &&Path| fs::metadata(path).is_ok_and(|found| found.permissions().mode() & 0o001 == 0);
         let above = self.directory.ancestors().skip(1);
         match above.into_iter().find(closed) {
             Some(closed) => {
@@ -141,7 +141,7 @@ fn is_ready(state: &Path, pid: u32) -> bool {
     lines.next() == Some(&pid.to_string()) && lines.nth(6).is_some_and(|state| state.trim() == "ready")
 }
 
-/// Removes what the environment would tell PostgreSQL's programs of another server.
+/// Removes what the environment would point PostgreSQL's programs to another server.
 fn without_variables(command: &mut Command) {
     for (name, _) in std::env::vars_os() {
         if name.as_encoded_bytes().starts_with(b"PG") {

@@ -101,7 +101,7 @@ fn plain_command(
 pub struct Process {
     name: String,
     child: Child,
-    /// Tells its end to who waits; `None`: it is looked at again and again.
+    /// Its end wakes the wait for it; `None`: it is polled.
     descriptor: Option<OwnedFd>,
     /// Of the child, once it was waited for: its number may then be another's.
     status: Option<ExitStatus>,

@@ -5,7 +5,7 @@ use experiment::results::Series;
 /// With fewer a second than this, seconds are counted: a fifth of a second holds too few to be a rate.
 const FEW: f64 = 500.0;
 
-/// How long the intervals are for so many events a second.
+/// How long the intervals are for this many events a second.
 pub(crate) fn interval(per_second: f64) -> f64 {
     if per_second < FEW { 1.0 } else { 0.2 }
 }

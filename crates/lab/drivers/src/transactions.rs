@@ -1,4 +1,4 @@
-//! Clients that log every transaction in pgbench's format (`NAME_log.PID`, a file per thread), tell their progress each
+//! Clients that log every transaction in pgbench's format (`NAME_log.PID`, a file per thread), print their progress each
 //! second on standard error and their number at the end, as pgbench does: started, watched, ended, and counted over
 //! exactly a span.
 
@@ -81,7 +81,7 @@ impl Clients {
         Ok(Clients { name, process, clock, progress })
     }
 
-    /// Waits for the first that they tell, when all have been connected for a second.
+    /// Waits for the first line of it, when all have been connected for a second.
     ///
     /// # Errors
     /// They end instead, or it takes too long.

@@ -30,13 +30,13 @@ const LEAST: usize = 3;
 /// A median this unlikely is left out: all of them together don't move a percentile.
 const NEGLIGIBLE: f64 = 1e-10;
 
-/// How surely [`median_interval`] of so many values covers the median: at 6 or more at least 95 %.
+/// How surely [`median_interval`] of this many values covers the median: at 6 or more at least 95 %.
 pub fn median_coverage(values: usize) -> f64 {
     let inside = 1.0 - 0.5_f64.powi(i32::try_from(values).unwrap_or(i32::MAX).saturating_sub(1));
     inside.clamp(0.0, 0.95)
 }
 
-/// How surely [`ratio_interval`] covers the ratio with so many values on the side that has fewer.
+/// How surely [`ratio_interval`] covers the ratio with this many values on the side that has fewer.
 pub fn ratio_coverage(values: usize) -> f64 {
     match values {
         0..=2 => 0.0,

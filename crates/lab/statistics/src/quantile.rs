@@ -39,7 +39,7 @@ pub fn variation(values: &[f64]) -> Option<f64> {
 mod tests {
     use super::*;
 
-    /// SciPy's and NumPy's results are kept to the digits they were printed with.
+    /// SciPy's and NumPy's results have the digits they were printed with.
     fn near(seen: Option<f64>, expected: f64) {
         let seen = seen.unwrap();
         assert!((seen - expected).abs() <= 1e-12 * expected.abs().max(1.0), "{seen} is not {expected}");

@@ -4,7 +4,7 @@ use statrs::distribution::{ContinuousCDF, Normal};
 
 use crate::median;
 
-/// So many values of both together are tested exactly; with more the normal approximation is right to the third
+/// This many values of both together are tested exactly; with more the normal approximation is right to the third
 /// digit.
 const EXACT: usize = 100;
 
@@ -36,7 +36,7 @@ pub fn mann_whitney(first: &[f64], second: &[f64]) -> Option<MannWhitney> {
     Some(MannWhitney { u, p, exact })
 }
 
-/// The smallest p that the exact test can give with so many values in each sample, however far apart they are: 0.1 at
+/// The smallest p that the exact test can give with this many values in each sample, however far apart they are: 0.1 at
 /// 3 and 3, 0.029 at 4 and 4, 0.0022 at 6 and 6.
 pub fn smallest_p(first: usize, second: usize) -> f64 {
     // 2 / C(first + second, first)
@@ -150,7 +150,7 @@ mod tests {
         }
     }
 
-    /// Two samples without ties in which so many pairs have the larger value in the second.
+    /// Two samples without ties in which this many pairs have the larger value in the second.
     fn with_u(m: usize, n: usize, u: usize) -> MannWhitney {
         // the second sample below the first, then some of it lifted over all of the first, and one of it in between
         let first: Vec<f64> = (1..=m).map(|place| place as f64).collect();

@@ -4,12 +4,12 @@ use crate::quantile::median;
 
 /// The band around the level afterwards is at least this share of it wide, to either side.
 const BAND: f64 = 0.10;
-/// A rate that is noisier has a band of so many standard deviations; nearly all of its noise is within.
+/// A rate that is noisier has a band of this many standard deviations; nearly all of its noise is within.
 const DEVIATIONS: f64 = 3.0;
 /// The standard deviation of normal noise by the median of the second differences, which neither a drift nor a slow swing
 /// widens: that of a median absolute deviation (1.4826), of `a - 2b + c` (whose variance is six times that of one).
 const NORMAL: f64 = 1.4826 / 2.449_489_742_783_178;
-/// With fewer values after the change nobody can tell a level from a transition.
+/// With fewer values after the change a level can't be distinguished from a transition.
 const LEAST: usize = 6;
 
 /// Seconds from the change at `at` to the first value from which on all of a quarter of what follows are within the band

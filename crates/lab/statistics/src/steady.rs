@@ -15,7 +15,7 @@
 
 use crate::quantile::mean;
 
-/// So many samples must be left: four seconds of five samples each.
+/// This many samples must be left: four seconds of five samples each.
 const LEAST: usize = 20;
 /// A line through the rest may rise by this share of the mean.
 const DRIFT: f64 = 0.02;
@@ -29,7 +29,7 @@ const SURE: f64 = 2.0;
 pub enum Steady {
     /// Steady from this sample on.
     From(usize),
-    /// Too few samples to tell.
+    /// Too few samples to decide.
     Few,
     /// Nothing was done at all.
     Idle,

@@ -36,7 +36,7 @@ pub struct Compared {
     pub identical: bool,
 }
 
-/// What a comparison is held to. Shares of 1.
+/// The limits of a comparison. Shares of 1.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Limits {
     /// Ratios within 1 ± this are as good as equal.
@@ -67,7 +67,7 @@ pub enum Reason {
     FewRuns,
     /// One varies by more than the limit.
     Varies,
-    /// The p is below [`LEVEL`], but with so few runs none can be after the correction for so many comparisons.
+    /// The p is below [`LEVEL`], but with so few runs none can be after the correction for this many comparisons.
     ManyComparisons,
     /// The difference is not more than chance, and the interval reaches beyond the margin.
     Chance,
@@ -75,7 +75,7 @@ pub enum Reason {
     Disagree,
 }
 
-/// Two samples held against one another.
+/// Two samples compared with one another.
 pub fn compare(baseline: &[f64], condition: &[f64]) -> Compared {
     let medians = median(baseline).zip(median(condition));
     let mut all = baseline.iter().chain(condition);

@@ -1,4 +1,4 @@
-//! A built-in workload as a driver: its process is started in its group, listened to, requested, and never left behind. What
+//! A built-in workload as a driver: its process is started in its group, read, asked for its report, and never left behind. What
 //! its options are and what its report says is each workload's own matter.
 
 use std::{collections::BTreeMap, ffi::OsString, fs, path::PathBuf};
@@ -19,8 +19,8 @@ pub trait Workload {
     /// Does its rate say when it is steady? Not where the rate is given.
     const FINDS_ITS_RATE: bool = true;
 
-    /// The file in which the whole report is kept beside the results.
-    const KEPT_AS: Option<&'static str> = None;
+    /// The file that the whole report is written to, beside the results.
+    const REPORT_FILE: Option<&'static str> = None;
 
     /// What it is called, in messages and, as `built-in NAME`, in the record.
     fn name(&self) -> &'static str;
@@ -48,7 +48,7 @@ pub struct BuiltIn<W> {
 struct Running {
     process: Process,
     /// Where its report goes.
-    kept: Option<PathBuf>,
+    report: Option<PathBuf>,
 }
 
 impl<W: Workload> BuiltIn<W> {
@@ -71,8 +71,8 @@ impl<W: Workload + Send> Driver for BuiltIn<W> {
     fn start(&mut self, site: &Site<'_>, timing: Timing) -> Result<(), Error> {
         let words = self.workload.words(site, timing)?;
         let process = Process::start(self.workload.name(), &self.program, W::SUBCOMMAND, words, site)?;
-        let kept = W::KEPT_AS.map(|name| site.directory.join(name));
-        self.running = Some(Running { process, kept });
+        let report = W::REPORT_FILE.map(|name| site.directory.join(name));
+        self.running = Some(Running { process, report });
         Ok(())
     }
 
@@ -82,11 +82,11 @@ impl<W: Workload + Send> Driver for BuiltIn<W> {
     }
 
     fn stop(&mut self, span: Span) -> Result<Outcome, Error> {
-        let Running { process, kept } = self.running.take().ok_or(Error::Interrupted)?;
+        let Running { process, report: path } = self.running.take().ok_or(Error::Interrupted)?;
         let (line, report) = process.ask::<W::Report>(span)?;
         self.workload.clean_up();
         let mut outcome = self.workload.outcome(report);
-        if let Some(path) = kept {
+        if let Some(path) = path {
             fs::write(&path, line).map_err(Error::file("write", &path))?;
             outcome.files.push(path);
         }

@@ -1,5 +1,5 @@
 //! CPU work, as a process of its own: threads that count units of integer mixing. They never sleep or yield: what they do
-//! not get, the scheduler kept.
+//! not get, the scheduler left to others.
 
 use std::{
     ffi::OsString,
@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     built_in::{Workload, by, given, readings},
-    stop_request::{Clock, StopRequest, grown, series, tell, until_stopped},
+    stop_request::{Clock, StopRequest, grown, print_report, series, until_stopped},
 };
 use crate::{
     Error, Outcome, Site, Timing,
@@ -60,7 +60,7 @@ pub fn main_cpu(words: impl IntoIterator<Item = OsString>) -> Result<(), Error> 
     let requested = until_stopped(clock, || crew.look())?;
     crew.look();
     crew.stop.store(true, Ordering::Relaxed); // the threads end with the process
-    requested.map_or(Ok(()), |requested| tell(NAME, &of(&crew.looks, requested)))
+    requested.map_or(Ok(()), |requested| print_report(NAME, &of(&crew.looks, requested)))
 }
 
 /// Counters of one thread, on a cache line of their own.
@@ -144,7 +144,7 @@ fn of(looks: &[Look], requested: StopRequest) -> CpuReport {
     }
 }
 
-/// CPU work of so many threads.
+/// CPU work of this many threads.
 pub struct Cpu {
     /// At least 1.
     pub threads: u64,

@@ -67,7 +67,7 @@ pub struct Outcome {
     pub latencies: BTreeMap<String, Latency>,
     /// Values over time, by the figure's name; times in seconds since the span's beginning.
     pub series: Vec<Series>,
-    /// Files of the tool's own that are kept beside the results (its log, its JSON), in the site's directory.
+    /// The tool's own files (its log, its JSON) that are copied to the results, in the site's directory.
     pub files: Vec<PathBuf>,
     /// What a reader must know of these figures: what was requested and is missing.
     pub notes: Vec<String>,

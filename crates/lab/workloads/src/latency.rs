@@ -7,7 +7,7 @@ use experiment::results::Latency;
 pub(super) fn of_sorted(seconds: &[f64], bins: Vec<(f64, u64)>, missed: u64) -> Option<Latency> {
     let (min, max) = (*seconds.first()?, *seconds.last()?);
     let count = seconds.len();
-    // the value that so many of 1,000 are not longer than
+    // the value that this many of 1,000 are not longer than
     let at = |thousandths: usize| seconds[(count * thousandths).div_ceil(1000).clamp(1, count) - 1];
     Some(Latency {
         count: count as u64,

@@ -1,5 +1,5 @@
 //! What an experiment asks of a workload ([`Driver`]), and the built-in workloads, each as a driver: a process of its own (a
-//! hidden subcommand) that works until it is asked for a report of a span of time. None of them changes a setting.
+//! hidden subcommand) that works until a report is requested of a span of time. None of them changes a setting.
 
 mod error;
 mod failure; // of a tool

@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     built_in::{Workload, by, readings},
     latency::of_sorted,
-    stop_request::{Clock, StopRequest, series, tell, until_stopped},
+    stop_request::{Clock, StopRequest, print_report, series, until_stopped},
 };
 use crate::{
     Error, Outcome, Site, Timing,
@@ -54,7 +54,7 @@ pub struct ReadReport {
 
 /// The reader's whole process. Options: `--device PATH [--block BYTES]` (8192) `[--depth THREADS]` (4), and how it is
 /// requested: `[--parent PID] [--time-ms T [--warm-up-ms W]]`. Writes `ready`, counts of reads, and its report as one line of
-/// JSON. Threads that are held back by a limit are left behind: the process must end after it.
+/// JSON. Threads that a limit stops are left behind: the process must end after it.
 ///
 /// # Errors
 /// [`Error::Option`], [`Error::Device`], [`Error::TooSmall`], [`Error::System`].
@@ -89,7 +89,7 @@ pub fn main_read(words: impl IntoIterator<Item = OsString>) -> Result<(), Error>
     }
     let Some(requested) = requested else { return Ok(()) };
     let finished = all.iter().flat_map(|one| lock(one).clone()).collect();
-    tell(NAME, &of(finished, block, requested))
+    print_report(NAME, &of(finished, block, requested))
 }
 
 /// The device, and how many whole blocks it holds: one at least.

@@ -80,7 +80,7 @@ impl Clock {
     }
 }
 
-/// Tells what `look` counts until the process is ended, or its time is over; `None` if its parent is gone.
+/// Prints what `look` counts until the process is ended, or its time is over; `None` if its parent is gone.
 ///
 /// # Errors
 /// Standard output fails, or no signal can be listened to.
@@ -186,7 +186,7 @@ pub(super) fn fairness(each: impl IntoIterator<Item = f64>) -> Option<f64> {
 ///
 /// # Errors
 /// Standard output fails.
-pub(super) fn tell(name: &str, found: &impl Serialize) -> Result<(), Error> {
+pub(super) fn print_report(name: &str, found: &impl Serialize) -> Result<(), Error> {
     let line = serde_json::to_string(found);
     report(&line.map_err(|source| Error::Report { name: name.to_owned(), source })?)
 }

@@ -34,7 +34,7 @@ impl Workload for Cyclic {
     type Report = CyclicReport;
     const SUBCOMMAND: &'static str = "cyclic";
     const FINDS_ITS_RATE: bool = false;
-    const KEPT_AS: Option<&'static str> = Some("cyclic.json");
+    const REPORT_FILE: Option<&'static str> = Some("cyclic.json");
 
     fn name(&self) -> &'static str {
         NAME

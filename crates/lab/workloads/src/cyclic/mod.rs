@@ -20,7 +20,7 @@ pub use driver::Cyclic;
 pub use report::CyclicReport;
 
 use self::{realtime::Budget, thread::Cycles};
-use super::stop_request::{Clock, tell, until_stopped};
+use super::stop_request::{Clock, print_report, until_stopped};
 use crate::{Error, options::Options, start::die_with};
 
 /// What it is called.
@@ -82,10 +82,10 @@ pub fn main_cyclic(words: impl IntoIterator<Item = OsString>) -> Result<(), Erro
         budget,
         cpus,
     };
-    tell(NAME, &report::of(&ended, requested, &circumstances))
+    print_report(NAME, &report::of(&ended, requested, &circumstances))
 }
 
-/// Where this process may run; none if the kernel does not tell.
+/// Where this process may run; none if the kernel does not say.
 fn allowed() -> CpuSet {
     let mask = sched_getaffinity(None);
     mask.map(|mask| (0..Mask::MAX_CPU).filter(|cpu| mask.is_set(*cpu)).collect()).unwrap_or_default()

@@ -37,7 +37,7 @@ pub struct CyclicReport {
     pub cpus: Vec<usize>,
     /// Its memory could not be paged out.
     pub memory_locked: bool,
-    /// `/dev/cpu_dma_latency` was held at 0.
+    /// `/dev/cpu_dma_latency` was set to 0.
     pub cpus_kept_awake: bool,
     /// What a reader must know, the worst first.
     pub warnings: Vec<String>,

@@ -72,7 +72,7 @@ impl Cycles {
         self.stop.store(true, Ordering::Relaxed);
     }
 
-    /// Starts a thread with room for so many cycles, on one CPU if one is named; returns once it measures.
+    /// Starts a thread with room for this many cycles, on one CPU if one is named; returns once it measures.
     ///
     /// # Errors
     /// It can't be started, or not be bound to its CPU.

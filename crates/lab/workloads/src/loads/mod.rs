@@ -27,7 +27,7 @@ use serde::{Deserialize, Serialize};
 
 pub use driver::Load;
 
-use super::stop_request::{Clock, StopRequest, fairness, grown, tell, until_stopped};
+use super::stop_request::{Clock, StopRequest, fairness, grown, print_report, until_stopped};
 use crate::{
     Error,
     options::Options,
@@ -102,7 +102,7 @@ pub fn main_load(words: impl IntoIterator<Item = OsString>) -> Result<(), Error>
     let requested = until_stopped(clock, || crew.look())?;
     let looks = crew.stop()?;
     let Some(requested) = requested else { return Ok(()) };
-    tell("load", &of(&name, &looks, requested))
+    print_report("load", &of(&name, &looks, requested))
 }
 
 /// Counters at an instant.

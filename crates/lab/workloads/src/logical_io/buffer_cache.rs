@@ -55,9 +55,9 @@ struct Header {
 /// What was met at latches.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Latches {
-    /// The latch was held by another reader.
+    /// The latch was taken by another reader.
     pub misses: u64,
-    /// It was held for so long that the CPU was offered to others.
+    /// It was taken for so long that the CPU was offered to others.
     pub yields: u64,
 }
 
@@ -76,7 +76,7 @@ pub(super) struct Pinned<'c> {
 }
 
 impl BufferCache {
-    /// Files of so many blocks each, every byte of them written by the calling thread and `threads - 1` more, so that
+    /// Files of this many blocks each, every byte of them written by the calling thread and `threads - 1` more, so that
     /// each page is where their memory policy puts it.
     pub fn fill(files: u32, blocks_per_file: u32, threads: usize) -> BufferCache {
         let blocks = files as usize * blocks_per_file as usize;
@@ -160,7 +160,7 @@ fn take(latch: &AtomicU32, latches: &mut Latches) {
 }
 
 impl Pinned<'_> {
-    /// Reads so many words, evenly over the block; false if the block is another one's.
+    /// Reads this many words, evenly over the block; false if the block is another one's.
     pub fn touch(&self, address: Address, words: usize) -> bool {
         let step = (BLOCK_WORDS / words.clamp(1, BLOCK_WORDS)).max(1);
         let sum = self.words.iter().step_by(step).fold(0_u64, |sum, word| sum.wrapping_add(*word));
@@ -224,7 +224,7 @@ mod tests {
         let pins = || cache.headers[0].pins.load(Ordering::Relaxed);
         let one = cache.get(address, &mut latches);
         let other = cache.get(address, &mut latches);
-        assert_eq!(pins(), 2, "no latch is held any longer");
+        assert_eq!(pins(), 2, "no latch is taken any longer");
         drop((one, other));
         assert_eq!(pins(), 0);
     }

@@ -82,7 +82,7 @@ impl Cage {
     }
 
     /// Hands the token to who has waited longest and queues up: then [`Ticket::wait`] is next. If nobody waits, the
-    /// token is kept.
+    /// token stays.
     #[must_use]
     pub fn keep(&self, ticket: &Arc<Ticket>) -> bool {
         if self.waiting.load(Ordering::Relaxed) == 0 {

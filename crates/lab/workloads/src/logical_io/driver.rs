@@ -30,7 +30,7 @@ impl LogicalIo {
 impl Workload for LogicalIo {
     type Report = LogicalIoReport;
     const SUBCOMMAND: &'static str = "logical-io";
-    const KEPT_AS: Option<&'static str> = Some("logical-io.json");
+    const REPORT_FILE: Option<&'static str> = Some("logical-io.json");
 
     fn name(&self) -> &'static str {
         NAME

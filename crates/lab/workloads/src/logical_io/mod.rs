@@ -23,7 +23,7 @@ pub use driver::LogicalIo;
 pub use report::{LogicalIoReport, ProfileLine, TopEvent, Work};
 
 use self::{engine::Engine, engine::Shape, placement::Placement, report::Circumstances};
-use super::stop_request::{Clock, tell, until_stopped};
+use super::stop_request::{Clock, print_report, until_stopped};
 use crate::{Error, options::Options, start::die_with};
 
 /// What it is called.
@@ -96,7 +96,7 @@ pub fn main_logical_io(words: impl IntoIterator<Item = OsString>) -> Result<(), 
         let source = io::Error::other(format!("{:.0} reads found another block", found.wrong));
         return Err(Error::System { what: "the buffer cache is broken", source });
     }
-    tell(NAME, &found)
+    print_report(NAME, &found)
 }
 
 /// The largest of the machine's last caches: no block may live in one.

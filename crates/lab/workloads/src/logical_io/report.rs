@@ -41,7 +41,7 @@ pub struct Work {
     pub cpu_quantum: f64,
     /// DB Time that is none of the three: what the hypervisor or interrupts took.
     pub unaccounted: f64,
-    /// A latch was held by another reader.
+    /// A latch was taken by another reader.
     pub latch_misses: f64,
     /// It was for long, and the CPU was offered to others.
     pub latch_yields: f64,

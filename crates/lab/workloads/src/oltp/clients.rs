@@ -97,7 +97,7 @@ fn day_ns() -> u64 {
     u64::try_from(since.as_nanos()).unwrap_or(u64::MAX).saturating_sub(monotonic.0)
 }
 
-/// Tells each second how many were done in it, until standard input ends.
+/// Prints each second how many were done in it, until standard input ends.
 fn tell_progress(shared: &Arc<Shared>) -> Result<(), Error> {
     let waiting = Arc::clone(shared);
     let listen = move || {
