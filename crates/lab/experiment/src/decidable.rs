@@ -19,7 +19,7 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Of an experiment with so many repetitions.
+    /// Of an experiment with this many repetitions.
     pub fn of(experiment: &Experiment, repetitions: u32) -> Plan {
         let loads = experiment.load.len().max(1);
         let under = |one: &crate::file::Comparison| if one.load.is_some() { 1 } else { loads };
@@ -55,7 +55,7 @@ impl Plan {
     }
 }
 
-/// Of so many comparisons the largest possible difference is significant with as many runs of each condition.
+/// Of this many comparisons the largest possible difference is significant with as many runs of each condition.
 fn needed(comparisons: usize) -> usize {
     let enough = |runs: &usize| smallest_p(*runs, *runs) * (comparisons.max(1) as f64) < LEVEL;
     (LEAST_RUNS..).find(enough).unwrap_or(LEAST_RUNS)

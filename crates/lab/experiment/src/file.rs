@@ -24,7 +24,7 @@ pub struct Experiment {
     pub name: String,
     /// One line for people.
     pub title: String,
-    /// What is requested, what is expected, and where it was published; paragraphs are kept.
+    /// What is requested, what is expected, and where it was published; blank lines separate paragraphs.
     #[serde(default)]
     pub about: String,
     /// How often and how long.
@@ -47,7 +47,7 @@ pub struct Experiment {
     /// Groups that the lab makes and removes, with the settings that hold in every condition.
     #[serde(default)]
     pub group: BTreeMap<String, Settings>,
-    /// The group whose CPUs the rest of the system's processes are kept to, with `--move-others`, while another group
+    /// The group whose CPUs the rest of the system's processes are moved to, with `--move-others`, while another group
     /// has CPUs of its own (`cpuset.cpus.partition`).
     pub others: Option<String>,
     /// What is measured, by name.
@@ -154,7 +154,7 @@ pub struct StudyMachine {
     pub needs_cpus: u32,
 }
 
-/// Does what is kept to some conditions apply in this one? None named are all.
+/// Does what is limited to some conditions apply in this one? None named are all.
 pub fn applies(only: &[String], condition: &str) -> bool {
     only.is_empty() || only.iter().any(|name| name == condition)
 }

@@ -8,7 +8,7 @@ use plan::{Anybody, Observed, Problem};
 use settings::{Facts, Version};
 use topology::Machine;
 
-use crate::{Experiment, file::Settings};
+use crate::{Experiment, file::Settings, note::Note};
 
 /// Conditions that are layouts: their index, and the file as the experiment names it.
 pub fn layouts(experiment: &Experiment) -> impl Iterator<Item = (usize, &str)> {
@@ -27,7 +27,7 @@ pub fn add_layout(
     desired: &Desired,
     machine: &Machine,
     facts: &dyn Facts,
-) -> Result<Option<String>, Vec<Diagnostic>> {
+) -> Result<Option<Note>, Vec<Diagnostic>> {
     let groups = planned(desired, machine, facts)?;
     let Some(condition) = experiment.condition.get_mut(condition) else { return Ok(None) };
     for (group, settings) in groups {
@@ -37,12 +37,12 @@ pub fn add_layout(
             own.entry(name).or_insert(value);
         }
     }
-    let note = format!(
+    let text = format!(
         "condition '{}' is the layout {}: its groups are made below the lab's own, and its rules move no process",
         condition.name,
         condition.layout.as_deref().unwrap_or_default(),
     );
-    Ok(Some(note))
+    Ok(Some(Note::Layout { text }))
 }
 
 /// Group → settings. A machine without groups is planned for: the experiment's own begin empty.
@@ -100,7 +100,7 @@ mod tests {
         let machine = Machine::from_listing("numactl", LISTING).unwrap();
         let desired = layout::read_toml(&[layout::Source::new("mine.toml", layout)]).desired.unwrap();
         add_layout(&mut experiment, 1, &desired, &machine, &Nothing).map(|note| {
-            assert!(note.is_some_and(|note| note.contains("'divided' is the layout mine.toml")));
+            assert!(note.is_some_and(|note| note.to_string().contains("'divided' is the layout mine.toml")));
             experiment
         })
     }

@@ -1,5 +1,5 @@
-//! What an experiment asks and what came out of it, as data: the file ([`Experiment`]), and the results
-//! ([`Results`]) that are kept and from which every report is drawn. Pure: nothing is run, read or written here.
+//! What an experiment asks for and what came out of it, as data: the file ([`Experiment`]), and the results
+//! ([`Results`]) that are stored and from which every report is drawn. Pure: nothing is run, read or written here.
 
 pub mod file; // what is requested
 pub mod results; // what was measured, and what it says
@@ -10,6 +10,9 @@ mod layouts; // conditions that are layouts
 mod read;
 mod schema;
 mod times;
+
+pub mod note; // what a reader must know beside the figures
+pub mod number; // numbers as people read them
 
 pub mod drivers; // what is known of each
 
@@ -24,7 +27,8 @@ mod decidable; // whether there are enough of them
 pub mod design; // in which order its runs are made
 mod ideal; // what would be if a figure grew as the CPUs do
 pub mod measure; // a run's figures
-mod reason; // a verdict in words
+mod verdict_text; // a verdict in words
+
 pub mod summary; // what all runs say
 
 #[cfg(test)]
@@ -36,6 +40,7 @@ pub use docs::markdown;
 pub use file::Experiment;
 pub use ideal::ideal;
 pub use layouts::{add_layout, layouts};
+pub use note::{Note, Warning};
 pub use read::{LARGEST, Places, Read, read};
 pub use reproducible::leave_out;
 pub use results::Results;

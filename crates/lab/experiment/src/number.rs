@@ -135,7 +135,7 @@ pub fn join(number: String, unit: &str) -> String {
     }
 }
 
-/// So many significant digits, without zeros at the end.
+/// At least this many significant digits, without zeros at the end; a whole number is not rounded.
 fn digits(value: f64, count: i32) -> String {
     if value == 0.0 {
         return "0".to_owned();
@@ -144,6 +144,24 @@ fn digits(value: f64, count: i32) -> String {
     let behind = usize::try_from((count - before).max(0)).unwrap_or(0);
     let text = format!("{value:.behind$}");
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
+}
+
+/// Three significant digits, the others zeros, thousands set apart: `40,400`, `1.1`, `0.00214`.
+pub fn three(value: f64) -> String {
+    thousands(&significant(value, 3))
+}
+
+/// Rounded to this many significant digits, without zeros at the end.
+pub fn significant(value: f64, count: i32) -> String {
+    if value == 0.0 || !value.is_finite() {
+        return format!("{value}");
+    }
+    let behind = count - 1 - value.abs().log10().floor() as i32;
+    if behind > 0 {
+        return digits(value, count);
+    }
+    let unit = 10_f64.powi(-behind);
+    format!("{:.0}", (value / unit).round() * unit)
 }
 
 fn scientific(value: f64) -> String {

@@ -49,7 +49,7 @@ pub fn with(driver: &Driver, options: &Options) -> Result<Driver, String> {
 /// Names the driver among its options.
 pub(crate) const TAG: &str = "driver";
 
-/// What one driver has otherwise than another of the same program.
+/// The options in which one driver differs from another of the same program.
 pub fn between(from: &Driver, to: &Driver) -> Options {
     let all = |driver: &Driver| match serde_json::to_value(driver) {
         Ok(Value::Object(options)) => options,

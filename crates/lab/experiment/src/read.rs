@@ -54,7 +54,7 @@ pub struct Read {
 /// The largest file, in bytes: an experiment of a thousand conditions has a tenth of it.
 pub const LARGEST: usize = 1 << 20;
 
-/// With so many errors more of them help nobody.
+/// With this many errors more of them help nobody.
 pub(crate) const MOST_ERRORS: usize = 100;
 
 /// Reads an experiment; what it means is not looked at.
@@ -93,15 +93,15 @@ struct Walk<'s> {
 }
 
 fn drivers(table: &DeTable<'_>) -> BTreeMap<String, Option<String>> {
-    let Some(DeValue::Table(workloads)) = held(table, "workload") else { return BTreeMap::new() };
+    let Some(DeValue::Table(workloads)) = entry(table, "workload") else { return BTreeMap::new() };
     let driver = |workload: &DeValue<'_>| match workload {
-        DeValue::Table(workload) => held(workload, options::TAG)?.as_str().map(str::to_owned),
+        DeValue::Table(workload) => entry(workload, options::TAG)?.as_str().map(str::to_owned),
         _ => None,
     };
     workloads.iter().map(|(name, value)| (name.get_ref().to_string(), driver(value.get_ref()))).collect()
 }
 
-fn held<'t, 'v>(table: &'t DeTable<'v>, key: &str) -> Option<&'t DeValue<'v>> {
+fn entry<'t, 'v>(table: &'t DeTable<'v>, key: &str) -> Option<&'t DeValue<'v>> {
     table.iter().find(|(name, _)| name.get_ref() == key).map(|(_, value)| value.get_ref())
 }
 

@@ -1,4 +1,4 @@
-//! An experiment as far as this machine can tell its conditions apart: one that needs more CPUs is left out, and of those
+//! An experiment as far as its conditions differ on this machine: one that needs more CPUs is left out, and of those
 //! that are the same here one is made. Pure; what was left out, and why, is reported.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -6,30 +6,29 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use crate::{
     Experiment,
     file::{Condition, Settings, applies},
+    note::Note,
     rescale::Rescaled,
 };
 
-/// Leaves out what can't be shown on a machine of so many CPUs; the notes say what, and why. Comparisons and charts
+/// Leaves out what can't be shown on a machine of this many CPUs; the notes say what, and why. Comparisons and charts
 /// follow: what named a condition names the one that is the same.
 ///
 /// # Errors
 /// No condition is left.
-pub fn leave_out(experiment: &mut Experiment, cpus: &Rescaled, online: usize) -> Result<Vec<String>, String> {
+pub fn leave_out(experiment: &mut Experiment, cpus: &Rescaled, online: usize) -> Result<Vec<Note>, String> {
     let mut notes = Vec::new();
     let needs = |condition: &Condition| condition.needs_cpus.unwrap_or(0) as usize;
     for condition in experiment.condition.iter().filter(|condition| needs(condition) > online) {
-        let (name, needs) = (&condition.name, needs(condition));
-        notes.push(format!(
-            "'{name}' is not reproducible here: it needs {needs} CPUs, and this machine has {online}"
-        ));
+        let (needs, here) = (needs(condition) as u32, online as u32);
+        notes.push(Note::ConditionNeedsCpus { condition: condition.name.clone(), needs, here });
     }
     experiment.condition.retain(|condition| needs(condition) <= online);
     if experiment.condition.is_empty() {
-        return Err(notes.join("; "));
+        return Err(notes.iter().map(Note::to_string).collect::<Vec<_>>().join("; "));
     }
     let instead = same(experiment, cpus);
     for (name, other) in &instead {
-        notes.push(format!("'{name}' is not run: it is the same as '{other}' here"));
+        notes.push(Note::SameCondition { condition: name.clone(), other: other.clone() });
     }
     experiment.condition.retain(|condition| !instead.contains_key(&condition.name));
     rename(experiment, &instead);
@@ -196,7 +195,7 @@ cpus = { "2 CPUs" = "two", "4 CPUs" = "four", "8 CPUs" = "all" }
         crate::read(&Source::new("x", text)).experiment.unwrap()
     }
 
-    fn on(cpus: u32, experiment: &mut Experiment) -> Result<Vec<String>, String> {
+    fn on(cpus: u32, experiment: &mut Experiment) -> Result<Vec<Note>, String> {
         let all: Vec<String> = (0..cpus).map(|cpu| cpu.to_string()).collect();
         let listing = format!(
             "available: 1 nodes (0)\nnode 0 cpus: {}\nnode 0 size: 1024 MB\nnode 0 free: 512 MB\n\
@@ -218,7 +217,8 @@ cpus = { "2 CPUs" = "two", "4 CPUs" = "four", "8 CPUs" = "all" }
         assert_eq!(on(8, &mut eight), Ok(Vec::new()));
         assert_eq!(eight, experiment(), "all three differ");
         let mut two = experiment();
-        assert_eq!(on(2, &mut two).unwrap(), ["'2 CPUs' is not run: it is the same as '4 CPUs' here"]);
+        let noted: Vec<String> = on(2, &mut two).unwrap().iter().map(Note::to_string).collect();
+        assert_eq!(noted, ["'2 CPUs' is not run: it is the same as '4 CPUs' here"]);
         assert_eq!(names(&two), ["4 CPUs", "8 CPUs"]);
         let compared: Vec<_> =
             two.comparison.iter().map(|one| (one.baseline.as_str(), one.condition.as_str())).collect();
@@ -258,7 +258,8 @@ cpus = { "2 CPUs" = "two", "4 CPUs" = "four", "8 CPUs" = "all" }
         let mut some = experiment();
         some.condition[2].needs_cpus = Some(3);
         let notes = on(2, &mut some).unwrap();
-        assert_eq!(notes[0], "'8 CPUs' is not reproducible here: it needs 3 CPUs, and this machine has 2");
+        let expected = "'8 CPUs' is not reproducible here: it needs 3 CPUs, and this machine has 2";
+        assert_eq!(notes[0].to_string(), expected);
         assert_eq!((names(&some), some.comparison.len()), (vec!["4 CPUs"], 0));
         let mut none = experiment();
         none.condition.iter_mut().for_each(|condition| condition.needs_cpus = Some(9));

@@ -6,10 +6,13 @@ use std::collections::BTreeMap;
 use topology::Machine;
 use units::CpuSet;
 
-use crate::file::{Cpus, CpusFrom, Experiment};
+use crate::{
+    file::{Cpus, CpusFrom, Experiment},
+    note::Note,
+};
 
 /// The named sets here.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Rescaled {
     /// Name → CPUs.
     pub sets: BTreeMap<String, CpuSet>,
@@ -20,7 +23,7 @@ pub struct Rescaled {
     /// Name, what the study had, the CPUs here.
     pub rows: Vec<(String, String, String)>,
     /// What a reader must know.
-    pub notes: Vec<String>,
+    pub notes: Vec<Note>,
 }
 
 impl Rescaled {
@@ -119,14 +122,18 @@ pub fn rescale(experiment: &Experiment, machine: &Machine) -> Result<Rescaled, S
                 _ => (whole.last(), "behind"),
             };
             cpus = end.into_iter().collect();
-            found.notes.push(format!("no CPU is left for '{name}' {side} '{other}': it shares CPU {cpus}"));
+            found.notes.push(Note::NoCpuLeft {
+                set: name.clone(),
+                side: side.to_owned(),
+                other: other.to_owned(),
+                cpu: cpus.to_string(),
+            });
         }
         let mems = machine.nodes_of_cpus(&cpus).filter(|nodes| !nodes.is_empty());
         found.mems.insert(name.clone(), mems.map_or_else(|| "0".to_owned(), |nodes| nodes.to_string()));
         if set.as_many && count < there {
-            found
-                .notes
-                .push(format!("'{name}' has {count} of the study's {there} CPUs here: more are not there"));
+            let (here, study) = (count as u32, there as u32);
+            found.notes.push(Note::FewerCpus { set: name.clone(), here, study });
         }
         let there = format!("{there} of {whole_there}");
         found.rows.push((name.clone(), there, cpus.to_string()));
@@ -204,18 +211,12 @@ fn choose(set: &Cpus, whole: &CpuSet, count: usize, others: &BTreeMap<String, Cp
 }
 
 /// What binding to a node can't show where there is only one.
-fn nodes_apart(experiment: &Experiment, here: usize) -> Option<String> {
-    let there =
+fn nodes_apart(experiment: &Experiment, here: usize) -> Option<Note> {
+    let study =
         experiment.machine.as_ref().map(|study| study.nodes).filter(|there| *there > 1 && here == 1)?;
     let on_nodes = experiment.cpus.iter().filter(|(_, set)| set.node.is_some());
-    let names: Vec<String> = on_nodes.map(|(name, _)| format!("'{name}'")).collect();
-    (!names.is_empty()).then(|| {
-        format!(
-            "the study's machine had {there} NUMA nodes and kept {} on one of them; this one has a single node, so what \
-             near and far memory make is not reproducible here",
-            names.join(" and ")
-        )
-    })
+    let sets: Vec<String> = on_nodes.map(|(name, _)| name.clone()).collect();
+    (!sets.is_empty()).then_some(Note::OneNode { study, sets })
 }
 
 /// Sets of which the share is used, and those of them of which nothing else is: which CPUs they are does not matter.
@@ -240,7 +241,7 @@ fn notes(
     found: &Rescaled,
     (shares, only_share): (&[String], &[String]),
     here: usize,
-) -> Vec<String> {
+) -> Vec<Note> {
     let mut notes = Vec::new();
     let as_sets = || found.sets.iter().filter(|(name, _)| !only_share.contains(name));
     if let Some(study) = experiment.machine.as_ref().filter(|study| study.cpus as usize != here) {
@@ -260,26 +261,26 @@ fn notes(
             }
         };
         let sets: Vec<&String> = as_sets().map(|(name, _)| name).collect();
-        let run = |plural: bool| if plural { "CPUs run" } else { "CPU runs" };
         if !sets.is_empty() {
-            let cpus = run(study.cpus > 1 || sets.len() > 1);
-            let study_cpus = list(sets.clone(), &|name| there(name).to_string());
-            let here_cpus = list(sets, &|name| found.sets[name].len().to_string());
-            notes.push(format!("the study's {study_cpus} {cpus} here as {here_cpus}"));
+            notes.push(Note::RescaledCpus {
+                plural: study.cpus > 1 || sets.len() > 1,
+                study: list(sets.clone(), &|name| there(name).to_string()),
+                here: list(sets, &|name| found.sets[name].len().to_string()),
+            });
         }
         if !shares.is_empty() {
-            let cpus = run(study.cpus > 1 || shares.len() > 1);
-            let study_cpus = list(shares.iter().collect(), &|name| there(name).to_string());
-            let here_shares = list(shares.iter().collect(), &|name| found.share(name));
-            let of = study.cpus;
-            notes.push(format!(
-                "the study's {study_cpus} of {of} {cpus} here as {here_shares} of a CPU's time"
-            ));
+            notes.push(Note::RescaledShares {
+                plural: study.cpus > 1 || shares.len() > 1,
+                study: list(shares.iter().collect(), &|name| there(name).to_string()),
+                of: study.cpus,
+                here: list(shares.iter().collect(), &|name| found.share(name)),
+            });
         }
     }
-    for (name, set) in as_sets() {
-        for (other, _) in as_sets().filter(|(other, same)| *other > name && *same == set) {
-            notes.push(format!("'{name}' and '{other}' are the same CPUs here: {set}"));
+    for (name, same) in as_sets() {
+        for (other, _) in as_sets().filter(|(other, cpus)| *other > name && *cpus == same) {
+            let (set, other) = (name.clone(), other.clone());
+            notes.push(Note::SameCpus { set, other, cpus: same.to_string() });
         }
     }
     notes
@@ -326,6 +327,14 @@ mod tests {
         Cpus { count, from, after, before, node, within: None, as_many: false }
     }
 
+    fn same(set: &str, other: &str, cpus: &str) -> Note {
+        Note::SameCpus { set: set.to_owned(), other: other.to_owned(), cpus: cpus.to_owned() }
+    }
+
+    fn words(of: &Rescaled) -> Vec<String> {
+        of.notes.iter().map(Note::to_string).collect()
+    }
+
     fn study(cpus: u32, nodes: u32) -> Option<StudyMachine> {
         Some(StudyMachine { cpus, nodes, needs_nodes: 1, needs_cpus: 1 })
     }
@@ -347,20 +356,19 @@ mod tests {
             let of = |name: &str| found.sets[name].to_string();
             assert_eq!([of("one"), of("all"), of("half"), of("rest")], expected, "{cpus}");
             assert_eq!(
-                found.notes.iter().any(|note| note.starts_with("the study's 1, 4, 4 and 8 CPUs run here as")),
+                found
+                    .notes
+                    .iter()
+                    .any(|note| matches!(note, Note::RescaledCpus { study, .. } if study == "1, 4, 4 and 8")),
                 cpus != 8
             );
         }
         let found = rescale(&experiment(study(8, 1), &sets), &machine(2, 1)).unwrap();
-        assert!(
-            found.notes.contains(&"'one' and 'rest' are the same CPUs here: 1".to_owned()),
-            "{:?}",
-            found.notes
-        );
+        assert!(found.notes.contains(&same("one", "rest", "1")), "{:?}", found.notes);
     }
 
     #[test]
-    fn what_this_machine_can_not_show_is_told_with_the_reason() {
+    fn what_this_machine_can_not_show_is_reported_with_the_reason() {
         let node = [("n", set(None, CpusFrom::First, None, Some(1)))];
         let here = |study, cpus, nodes| rescale(&experiment(study, &node), &machine(cpus, nodes));
         assert_eq!(here(study(32, 4), 8, 2).unwrap().sets["n"].to_string(), "1,3,5,7");
@@ -374,7 +382,7 @@ mod tests {
         ];
         let shared = rescale(&experiment(None, &behind), &machine(4, 1)).unwrap();
         assert_eq!(shared.sets["b"].to_string(), "3");
-        assert_eq!(shared.notes, ["no CPU is left for 'b' behind 'a': it shares CPU 3"]);
+        assert_eq!(words(&shared), ["no CPU is left for 'b' behind 'a': it shares CPU 3"]);
         let needs = Some(StudyMachine { cpus: 8, nodes: 1, needs_nodes: 1, needs_cpus: 5 });
         let few = rescale(&experiment(needs, &behind), &machine(4, 1)).unwrap_err();
         assert_eq!(few, "it needs 5 CPUs, and this machine has 4");
@@ -405,9 +413,8 @@ mod tests {
         let nine = Cpus { as_many: true, ..set(Some(9), CpusFrom::First, None, Some(0)) };
         let six = Cpus { within: Some("nine".to_owned()), ..set(Some(6), CpusFrom::First, None, None) };
         let sets = [("nine", nine), ("six", six)];
-        let few = "'nine' has 2 of the study's 9 CPUs here: more are not there";
-        let single = "the study's machine had 8 NUMA nodes and kept 'nine' on one of them; this one has a single \
-                      node, so what near and far memory make is not reproducible here";
+        let few = Note::FewerCpus { set: "nine".to_owned(), here: 2, study: 9 };
+        let single = Note::OneNode { study: 8, sets: vec!["nine".to_owned()] };
         for (cpus, nodes, expected, notes) in [
             (2, 1, ["0-1", "0"], [true, true]),
             (8, 4, ["0,4", "0"], [true, false]),
@@ -417,7 +424,7 @@ mod tests {
             let found = rescale(&experiment(study(160, 8), &sets), &machine(cpus, nodes)).unwrap();
             let of = |name: &str| found.sets[name].to_string();
             assert_eq!([of("nine"), of("six")], expected, "{cpus} CPUs on {nodes} nodes");
-            let reported = [few, single].map(|note| found.notes.iter().any(|reported| reported == note));
+            let reported = [&few, &single].map(|note| found.notes.contains(note));
             assert_eq!(reported, notes, "{:?}", found.notes);
             assert_eq!((found.mems["nine"].as_str(), found.mems["six"].as_str()), ("0", "0"));
         }
@@ -430,8 +437,8 @@ mod tests {
             .to_vec();
         let found = rescale(&experiment(study(32, 4), &sets), &machine(8, 2)).unwrap();
         assert_eq!(["a", "b", "c", "d"].map(|name| found.mems[name].clone()), ["0", "1", "0", "1"]);
-        assert!(found.notes.contains(&"'a' and 'c' are the same CPUs here: 0,2,4,6".to_owned()));
-        assert_eq!(found.notes[0], "the study's 8, 8, 8 and 8 CPUs run here as 4, 4, 4 and 4");
+        assert!(found.notes.contains(&same("a", "c", "0,2,4,6")));
+        assert_eq!(words(&found)[0], "the study's 8, 8, 8 and 8 CPUs run here as 4, 4, 4 and 4");
     }
 
     #[test]
@@ -447,7 +454,7 @@ mod tests {
         let share = [("cpu.max".to_owned(), "{two.share}".to_owned())].into();
         only.condition[0].settings = [("g".to_owned(), share)].into();
         let found = rescale(&only, &machine(2, 1)).unwrap();
-        assert_eq!(found.notes, ["the study's 2 of 32 CPUs run here as 12.5% of a CPU's time"]);
+        assert_eq!(words(&found), ["the study's 2 of 32 CPUs run here as 12.5% of a CPU's time"]);
         assert_eq!(found.rows[0].2, "12.5% of a CPU's time");
     }
 

@@ -6,7 +6,10 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::file::Experiment;
+use crate::{
+    file::Experiment,
+    note::{Note, Warning},
+};
 
 /// The version of this shape.
 pub const SCHEMA: u32 = 1;
@@ -32,7 +35,7 @@ pub struct Results {
     #[serde(default)]
     pub targets: Vec<TargetReached>,
     /// What a reader must know: rescaling, what can't be shown here and why, gates that were off.
-    pub notes: Vec<String>,
+    pub notes: Vec<Note>,
     /// All runs that were requested are there.
     pub complete: bool,
 }
@@ -114,7 +117,7 @@ pub struct Run {
     pub files: Vec<String>,
     /// What a reader must know of this run: what a workload requested and could not have.
     #[serde(default)]
-    pub notes: Vec<String>,
+    pub notes: Vec<Note>,
 }
 
 /// What a gate saw.
@@ -172,7 +175,6 @@ pub struct Setting {
     /// `cpu.max`; or an option of the workload's driver.
     pub name: String,
     /// As it was requested, after rescaling.
-    #[serde(alias = "asked")]
     pub requested: String,
     /// What was written where, and what the kernel made of it if that differs.
     pub written: Vec<String>,
@@ -226,7 +228,7 @@ pub struct Cell {
     /// What was published for it, with its source.
     pub published: Option<(f64, String)>,
     /// What a reader must know of this cell: `no steady state`, `varies by 12 %`.
-    pub warnings: Vec<String>,
+    pub warnings: Vec<Warning>,
 }
 
 /// A figure beside the value that its condition requests.

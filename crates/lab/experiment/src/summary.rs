@@ -8,8 +8,9 @@ use crate::{
     design::{self, CellKey},
     file::{self, Better, Measure, Published, applies},
     measure::names,
-    reason::{Story, reason},
+    note::Warning,
     results::{Cell, Comparison, Design, Run, TargetReached, Verdict},
+    verdict_text::{Facts, explain_verdict},
 };
 
 /// Cells in the file's order of conditions, loads and measures, and comparisons in the file's order; one that names no
@@ -104,31 +105,32 @@ fn warnings(
     runs: &[&Run],
     values: &[f64],
     variation: Option<f64>,
-) -> Vec<String> {
+) -> Vec<Warning> {
     let mut warnings = Vec::new();
     let counted = runs.iter().filter(|run| run.rejected.is_none()).count();
     let unsteady = runs.iter().filter(|run| run.rejected.is_none() && run.steady == Some(false)).count();
     if unsteady > 0 {
-        warnings.push(format!("no steady state in {unsteady} of {counted} runs"));
+        warnings.push(Warning::Unsteady { runs: unsteady as u32, of: counted as u32 });
     }
     match runs.iter().rev().find_map(|run| run.rejected.as_ref()) {
         Some(reason) if counted == 0 => {
-            warnings.push(format!("all {} runs were rejected, the last one: {reason}", runs.len()));
+            warnings.push(Warning::AllRejected { runs: runs.len() as u32, last: reason.clone() });
         }
         _ if (counted as u32) < design.repetitions => {
-            warnings.push(format!("{counted} of {} runs count", design.repetitions));
+            warnings.push(Warning::RunsMissing { runs: counted as u32, of: design.repetitions });
         }
         _ => {}
     }
     if values.len() < counted {
-        warnings.push(format!("{} of {counted} runs have no figure", counted - values.len()));
+        let without = (counted - values.len()) as u32;
+        warnings.push(Warning::NoFigure { runs: without, of: counted as u32 });
     }
     if let Some(variation) = variation.filter(|variation| *variation > experiment.gates.variation_warn) {
-        warnings.push(format!("varies by {:.0} %", variation * 100.0));
+        warnings.push(Warning::Varies { percent: variation * 100.0 });
     }
     if (3..6).contains(&values.len()) {
-        let covers = (100.0 * statistics::median_coverage(values.len())).floor();
-        warnings.push(format!("the interval covers {covers} % ({} runs)", values.len()));
+        let percent = (100.0 * statistics::median_coverage(values.len())).floor();
+        warnings.push(Warning::Coverage { percent, runs: values.len() as u32 });
     }
     warnings
 }
@@ -185,7 +187,7 @@ fn compared(
     let limits = Limits { margin: requested.margin, variation: experiment.gates.variation };
     let tests = all.iter().flatten().count();
     let word = statistics::verdict(compared, p_holm.unwrap_or(1.0), tests, &limits);
-    let story = Story {
+    let facts = Facts {
         compared,
         word,
         p_holm,
@@ -210,7 +212,7 @@ fn compared(
         rejected: pair.rejected,
         margin: requested.margin,
         verdict: verdict(word, pair.measure.map_or(Better::Higher, |measure| measure.better)),
-        because: reason(&story),
+        because: explain_verdict(&facts),
         published: published_ratio(experiment, pair),
         note: requested.note.clone(),
     }

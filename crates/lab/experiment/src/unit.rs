@@ -144,15 +144,6 @@ fn of_measure(experiment: &Experiment, measure: &Measure, units: FigureUnits<'_>
     if below.is_empty() { Some(above) } else { Some(above.by(sum(&below)?)) }
 }
 
-/// A time in the unit that it has few digits in: 249 µs of 0.000249 s. Other units stay.
-pub(crate) fn fitting(value: f64, unit: &str) -> (f64, &str) {
-    let steps = [(1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns")];
-    match steps.iter().find(|(by, _)| unit == "s" && value.abs() >= by * 0.9995) {
-        Some((by, name)) => (value / by, name),
-        None => (value, unit),
-    }
-}
-
 fn of_figure(experiment: &Experiment, name: &str, units: FigureUnits<'_>) -> Option<Dimension> {
     let (of, figure) = name.split_once('.')?;
     if name.ends_with(&format!(".{SETTLE}")) {

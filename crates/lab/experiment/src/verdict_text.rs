@@ -3,10 +3,10 @@
 
 use statistics::{Compared, LEAST_RUNS, LEVEL, Limits, Reason, Word, smallest_p};
 
-use crate::unit;
+use crate::number::{self, Unit};
 
-/// All that the reason of a verdict is reported from.
-pub(crate) struct Story<'a> {
+/// What the explanation of a verdict is made from.
+pub(crate) struct Facts<'a> {
     pub compared: &'a Compared,
     pub word: Word,
     pub p_holm: Option<f64>,
@@ -20,44 +20,44 @@ pub(crate) struct Story<'a> {
     pub unit: &'a str,
 }
 
-pub(crate) fn reason(story: &Story<'_>) -> String {
-    match story.word {
-        Word::Higher | Word::Lower => apart(story),
-        Word::Equivalent => equivalent(story),
-        Word::Inconclusive(reason) => inconclusive(story, reason),
+pub(crate) fn explain_verdict(facts: &Facts<'_>) -> String {
+    match facts.word {
+        Word::Higher | Word::Lower => apart(facts),
+        Word::Equivalent => equivalent(facts),
+        Word::Inconclusive(reason) => inconclusive(facts, reason),
     }
 }
 
 /// `40,400 1/s against 36,700 1/s is 1.1 times (1.08 to 1.13), p = 0.0022, of 6 and 6 runs`.
-fn apart(story: &Story<'_>) -> String {
-    let margin = story.limits.margin;
-    let within = story.compared.ratio.is_some_and(|ratio| (ratio - 1.0).abs() <= margin);
+fn apart(facts: &Facts<'_>) -> String {
+    let margin = facts.limits.margin;
+    let within = facts.compared.ratio.is_some_and(|ratio| (ratio - 1.0).abs() <= margin);
     let small = match within {
         true => format!("; the difference is within the margin of {}", percent(margin)),
         false => String::new(),
     };
-    format!("{}{}, {}{small}", medians(story), times(story), tested(story))
+    format!("{}{}, {}{small}", medians(facts), times(facts), tested(facts))
 }
 
-fn equivalent(story: &Story<'_>) -> String {
-    match story.compared.interval {
+fn equivalent(facts: &Facts<'_>) -> String {
+    match facts.compared.interval {
         Some((low, high)) => format!(
             "{}, and the ratio's interval, {} to {}, lies within 1 ± {}",
-            medians(story),
+            medians(facts),
             ratio(low),
             ratio(high),
-            percent(story.limits.margin),
+            percent(facts.limits.margin),
         ),
-        None => format!("every run of both has the same figure, {}", amount(story, |medians| medians.1)),
+        None => format!("every run of both has the same figure, {}", amount(facts, |medians| medians.1)),
     }
 }
 
-fn inconclusive(story: &Story<'_>, reason: Reason) -> String {
-    let (baseline, condition) = story.compared.runs;
+fn inconclusive(facts: &Facts<'_>, reason: Reason) -> String {
+    let (baseline, condition) = facts.compared.runs;
     let least = smallest_p(baseline, condition);
     match reason {
         Reason::NoValues => {
-            let (below, above) = story.names;
+            let (below, above) = facts.names;
             let without = if condition > 0 { below } else { above };
             let without =
                 if baseline + condition == 0 { format!("{below} and {above}") } else { without.to_owned() };
@@ -73,61 +73,62 @@ fn inconclusive(story: &Story<'_>, reason: Reason) -> String {
             )
         }
         Reason::Varies => {
-            format!("{} (at most {} is allowed)", varying(story), percent(story.limits.variation))
+            format!("{} (at most {} is allowed)", varying(facts), percent(facts.limits.variation))
         }
         Reason::ManyComparisons => format!(
             "{}{}, {}: with {} comparisons, {} repetitions are needed to show any difference",
-            medians(story),
-            times(story),
-            tested(story),
-            story.tests,
-            needed(story.tests),
+            medians(facts),
+            times(facts),
+            tested(facts),
+            facts.tests,
+            needed(facts.tests),
         ),
         Reason::Chance => format!(
             "{}{}, {}: neither a difference nor equality within {} is shown",
-            medians(story),
-            times(story),
-            tested(story),
-            percent(story.limits.margin),
+            medians(facts),
+            times(facts),
+            tested(facts),
+            percent(facts.limits.margin),
         ),
         Reason::Disagree => format!(
             "{}{}, {}: the ranks differ by more than chance, but the ratio's interval holds 1",
-            medians(story),
-            times(story),
-            tested(story),
+            medians(facts),
+            times(facts),
+            tested(facts),
         ),
     }
 }
 
 /// Which side varies too much, and by how much.
-fn varying(story: &Story<'_>) -> String {
-    let sides = [(story.names.0, story.variations.0), (story.names.1, story.variations.1)];
+fn varying(facts: &Facts<'_>) -> String {
+    let sides = [(facts.names.0, facts.variations.0), (facts.names.1, facts.variations.1)];
     let said: Vec<String> = sides
         .into_iter()
         .filter_map(|(name, variation)| variation.map(|variation| (name, variation)))
-        .filter(|(_, variation)| *variation > story.limits.variation)
+        .filter(|(_, variation)| *variation > facts.limits.variation)
         .map(|(name, variation)| format!("{name} varies by {}", percent(variation)))
         .collect();
     said.join(" and ")
 }
 
-/// So many runs of each can still be significant after correction over so many tests.
+/// This many runs of each can still be significant after correction over this many tests.
 fn needed(tests: usize) -> usize {
     (LEAST_RUNS..).find(|&runs| smallest_p(runs, runs) * tests as f64 <= LEVEL / 2.0).unwrap_or(LEAST_RUNS)
 }
 
-fn medians(story: &Story<'_>) -> String {
-    format!("{} against {}", amount(story, |medians| medians.1), amount(story, |medians| medians.0))
+fn medians(facts: &Facts<'_>) -> String {
+    format!("{} against {}", amount(facts, |medians| medians.1), amount(facts, |medians| medians.0))
 }
 
-fn amount(story: &Story<'_>, of: impl Fn((f64, f64)) -> f64) -> String {
-    let Some(medians) = story.compared.medians else { return "nothing".to_owned() };
-    let (value, unit) = unit::fitting(of(medians), story.unit);
-    format!("{} {unit}", number(value)).trim_end().to_owned()
+fn amount(facts: &Facts<'_>, of: impl Fn((f64, f64)) -> f64) -> String {
+    let Some(medians) = facts.compared.medians else { return "nothing".to_owned() };
+    let value = of(medians);
+    let unit = Unit::fitting(facts.unit, value.abs());
+    format!("{} {}", number::three(value / unit.by), unit.name).trim_end().to_owned()
 }
 
-fn times(story: &Story<'_>) -> String {
-    match (story.compared.ratio, story.compared.interval) {
+fn times(facts: &Facts<'_>) -> String {
+    match (facts.compared.ratio, facts.compared.interval) {
         (Some(of), Some((low, high))) => {
             format!(" is {} times ({} to {})", ratio(of), ratio(low), ratio(high))
         }
@@ -137,58 +138,26 @@ fn times(story: &Story<'_>) -> String {
 }
 
 /// The p, corrected where there are several tests, and the number of runs.
-fn tested(story: &Story<'_>) -> String {
-    let (baseline, condition) = story.compared.runs;
-    let p = probability(story.p_holm.unwrap_or(1.0));
-    let over = if story.tests > 1 { format!(" over {} comparisons", story.tests) } else { String::new() };
+fn tested(facts: &Facts<'_>) -> String {
+    let (baseline, condition) = facts.compared.runs;
+    let p = probability(facts.p_holm.unwrap_or(1.0));
+    let over = if facts.tests > 1 { format!(" over {} comparisons", facts.tests) } else { String::new() };
     format!("p = {p}{over}, of {baseline} and {condition} runs")
 }
 
 /// Three digits behind the point where the ratio is near 1, else three significant ones.
 fn ratio(value: f64) -> String {
     let digits = if (1.0..1.1).contains(&value) { 4 } else { 3 };
-    if (0.9..1.1).contains(&value) { significant(value, digits) } else { number(value) }
+    if (0.9..1.1).contains(&value) { number::significant(value, digits) } else { number::three(value) }
 }
 
 /// Two significant digits: `0.0022`.
 fn probability(p: f64) -> String {
-    if p < 0.0001 { "less than 0.0001".to_owned() } else { significant(p, 2) }
+    if p < 0.0001 { "less than 0.0001".to_owned() } else { number::significant(p, 2) }
 }
 
 fn percent(share: f64) -> String {
-    format!("{} %", significant(share * 100.0, 2))
-}
-
-/// Three significant digits, thousands set apart: `40,400`, `1.1`, `0.00214`.
-fn number(value: f64) -> String {
-    let text = significant(value, 3);
-    let (whole, rest) =
-        text.split_once('.').map_or((text.as_str(), None), |(whole, rest)| (whole, Some(rest)));
-    let digits = whole.trim_start_matches('-');
-    let mut grouped = String::new();
-    for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place) % 3 == 0 {
-            grouped.push(',');
-        }
-        grouped.push(digit);
-    }
-    let sign = if value < 0.0 { "-" } else { "" };
-    rest.map_or_else(|| format!("{sign}{grouped}"), |rest| format!("{sign}{grouped}.{rest}"))
-}
-
-/// Rounded to so many significant digits, without zeros at the end.
-fn significant(value: f64, digits: i32) -> String {
-    if value == 0.0 || !value.is_finite() {
-        return format!("{value}");
-    }
-    let magnitude = value.abs().log10().floor() as i32;
-    let behind = digits - 1 - magnitude;
-    if behind <= 0 {
-        let unit = 10_f64.powi(-behind);
-        return format!("{:.0}", (value / unit).round() * unit);
-    }
-    let text = format!("{value:.*}", behind as usize);
-    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+    format!("{} %", number::significant(share * 100.0, 2))
 }
 
 #[cfg(test)]
@@ -208,7 +177,7 @@ mod tests {
             (0.0, "0"),
             (100.0, "100"),
         ] {
-            assert_eq!(number(value), text);
+            assert_eq!(number::three(value), text);
         }
         assert_eq!(probability(0.002164), "0.0022");
         assert_eq!(probability(0.00001), "less than 0.0001");

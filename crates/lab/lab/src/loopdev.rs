@@ -63,7 +63,7 @@ pub struct LoopDevice {
     number: u32,
     /// Its last close detaches the device; children don't inherit it.
     node: Option<File>,
-    /// How sysfs names the file behind it, to tell it from a later user's.
+    /// How sysfs names the file behind it, to distinguish it from a later user's.
     backing: String,
     size: u64,
     direct: bool,

@@ -11,8 +11,8 @@ use maud::html;
 use crate::difference;
 use crate::html::document;
 use crate::markdown::escape;
-use crate::number;
 use crate::view::View;
+use experiment::number;
 
 /// Results and what they are called, such as their directory.
 #[derive(Debug, Clone, Copy)]

@@ -7,7 +7,6 @@ mod csv; // tables for programs
 mod difference; // in which settings conditions differ
 mod html; // the page
 mod markdown; // the summary
-mod number; // numbers as people read them
 mod png; // a scene as a picture
 mod published; // what others found beside it
 mod svg; // a scene as SVG
@@ -18,7 +17,7 @@ mod words; // what a comparison says
 
 pub use compare::{Compared, Named, compare};
 
-use experiment::Results;
+use experiment::{Results, number};
 
 use chart::Chart;
 use view::View;

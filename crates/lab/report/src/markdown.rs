@@ -3,12 +3,12 @@
 use std::fmt::Write as _;
 
 use crate::difference;
-use crate::number;
 use crate::published;
 use crate::tables;
 use crate::takeaway;
 use crate::view::View;
 use crate::words;
+use experiment::number;
 
 /// The summary.
 pub fn summary(view: View<'_>) -> String {
@@ -26,7 +26,7 @@ pub fn summary(view: View<'_>) -> String {
     if !results.notes.is_empty() {
         out.push_str("## Notes\n\n");
         for note in &results.notes {
-            let _ = writeln!(out, "- {}", escape(note));
+            let _ = writeln!(out, "- {}", escape(&note.to_string()));
         }
         out.push('\n');
     }
@@ -146,7 +146,7 @@ fn figures(view: View<'_>, out: &mut String) {
             cell.published
                 .as_ref()
                 .map_or_else(String::new, |(value, source)| format!("{} ({source})", reported(*value))),
-            cell.warnings.join("; "),
+            words::warnings(cell),
         ];
         let _ = writeln!(out, "| {} |", row.map(|field| escape(&field)).join(" | "));
     }

@@ -4,8 +4,8 @@
 
 use experiment::results::Comparison;
 
-use crate::number;
 use crate::view::View;
+use experiment::number;
 
 /// A published ratio beside the one seen here.
 #[derive(Debug, Clone, PartialEq)]

@@ -5,8 +5,8 @@
 use experiment::file::{Better, Table, TableKind};
 use experiment::results::Run;
 
-use crate::number;
 use crate::view::{Place, View, place_name};
+use experiment::number;
 
 /// A table.
 #[derive(Debug, Clone, PartialEq)]

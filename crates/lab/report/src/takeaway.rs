@@ -2,9 +2,9 @@
 
 use experiment::results::{Comparison, TargetReached, Verdict};
 
-use crate::number;
 use crate::view::{View, place_name};
 use crate::words;
+use experiment::number;
 
 /// Farther from its target than this, a figure has missed it.
 const MISSED: f64 = 0.05;

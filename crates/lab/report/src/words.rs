@@ -1,9 +1,9 @@
 //! What a comparison says, in words that need no statistics. Every number in them is in the results.
 
 use experiment::file::Better;
-use experiment::results::{Comparison, TargetReached, Verdict};
+use experiment::results::{Cell, Comparison, TargetReached, Verdict};
+use experiment::{Warning, number};
 
-use crate::number;
 use crate::published::{Stands, stands};
 use crate::view::{View, place_name};
 
@@ -24,6 +24,12 @@ pub struct Said {
     pub published: Option<String>,
     /// What the experiment's author says of it.
     pub note: Option<String>,
+}
+
+/// What a cell's figures lack.
+pub fn warnings(cell: &Cell) -> String {
+    let words: Vec<String> = cell.warnings.iter().map(Warning::to_string).collect();
+    words.join("; ")
 }
 
 /// The key of a verdict.

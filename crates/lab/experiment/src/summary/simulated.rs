@@ -69,7 +69,7 @@ const NOISES: [(&str, Noise); 7] = [
     ("2 %, slowing down by 6 %", drifting),
 ];
 
-/// The verdicts of so many experiments of two conditions, the second `factor` times as fast.
+/// The verdicts of this many experiments of two conditions, the second `factor` times as fast.
 fn verdicts(noise: Noise, factor: f64, experiments: u64) -> Vec<Verdict> {
     all_verdicts(&["a", "b"], noise, factor, experiments).into_iter().flatten().collect()
 }

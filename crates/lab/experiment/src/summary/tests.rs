@@ -86,7 +86,7 @@ fn rejected_runs_are_counted_and_their_figures_are_not() {
     all.extend(wild);
     let (cells, comparisons) = summarise(&experiment, &design(), &all);
     assert_eq!((cells[1].rejected, cells[1].values.len()), (2, 6));
-    assert_eq!(cells[1].warnings, Vec::<String>::new());
+    assert_eq!(cells[1].warnings, []);
     assert_eq!((comparisons[0].rejected, comparisons[0].runs), ((0, 2), (6, 6)));
     assert_eq!(comparisons[0].verdict, Verdict::Faster);
 }
@@ -102,7 +102,7 @@ fn a_cell_warns_of_what_a_reader_must_know() {
     without[2].figures.clear();
     let cells = summarise(&experiment, &design(), &[wild, gone, without].concat()).0;
     assert_eq!(
-        cells[0].warnings,
+        cells[0].warnings.iter().map(Warning::to_string).collect::<Vec<_>>(),
         [
             "no steady state in 1 of 4 runs",
             "4 of 6 runs count",
@@ -110,10 +110,10 @@ fn a_cell_warns_of_what_a_reader_must_know() {
             "the interval covers 87 % (4 runs)"
         ]
     );
-    assert_eq!(cells[1].warnings, ["all 2 runs were rejected, the last one: steal 9 %"]);
+    assert_eq!(cells[1].warnings, [Warning::AllRejected { runs: 2, last: "steal 9 %".to_owned() }]);
     assert_eq!((cells[1].median, cells[1].interval), (None, None));
-    assert_eq!(cells[2].warnings[0], "1 of 6 runs have no figure");
-    assert_eq!(cells[3].warnings, ["0 of 6 runs count"]);
+    assert_eq!(cells[2].warnings[0], Warning::NoFigure { runs: 1, of: 6 });
+    assert_eq!(cells[3].warnings, [Warning::RunsMissing { runs: 0, of: 6 }]);
 }
 
 #[test]
@@ -189,7 +189,7 @@ fn nothing_is_missing_of_a_workload_that_does_not_run_in_a_condition() {
         let cells = summarise(experiment, &design(), &all).0;
         cells.into_iter().map(|cell| cell.warnings).collect::<Vec<_>>()
     };
-    let missing = vec!["6 of 6 runs have no figure".to_owned()];
+    let missing = vec![Warning::NoFigure { runs: 6, of: 6 }];
     assert_eq!(warnings(&experiment), [missing.clone(), missing.clone()]);
     let load = file::Workload {
         driver: file::Driver::Cpu(file::Busy::default()),

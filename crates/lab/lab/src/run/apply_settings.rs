@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use experiment::{
+    Note,
     file::Settings,
     results::{Run, Setting},
 };
@@ -49,35 +50,25 @@ impl Runner<'_> {
     ) -> Result<(), Error> {
         let Some(why) = closed.why_open() else {
             if closed == Closed::ByKernel && self.bystanders.may_move {
-                run.notes
-                    .push("nothing was moved: the kernel keeps all else off a partition's CPUs".to_owned());
+                run.notes.push(Note::PartitionsAreClosed);
             }
             return Ok(());
         };
         let to =
             self.context.experiment.others.as_ref().and_then(|group| wanted.get(group)?.get("cpuset.cpus"));
         let (true, Some(to)) = (self.bystanders.may_move, to) else {
-            let requested = if self.bystanders.may_move {
-                ""
-            } else {
-                "; --move-others moves them away for each such run"
-            };
-            run.notes.push(format!(
-                "other programs may have run on CPUs that are a group's own: {why}{requested}"
-            ));
+            run.notes.push(Note::CpusWereOpen { why, can_ask: !self.bystanders.may_move });
             return Ok(());
         };
         if !bystanders::can_move(self.context.host) {
-            run.notes.push(format!(
-                "nothing was moved, as the machine's programs are not ours to move (systemd's units, a container): {why}"
-            ));
+            run.notes.push(Note::OthersNotOurs { why });
             return Ok(());
         }
         let to = self.fill(to)?;
         self.groups.holds_others = true;
         let (away, notes) = bystanders::move_away(self.context.host, &self.groups, &to, self.journal)?;
         self.bystanders.moved = Some(away);
-        run.notes.push(format!("all other programs were restricted to CPUs {to} where a group had its own"));
+        run.notes.push(Note::OthersRestricted { cpus: to });
         run.notes.extend(notes);
         Ok(())
     }
@@ -91,7 +82,7 @@ impl Runner<'_> {
         Ok(())
     }
 
-    /// Options of the workloads that conditions have otherwise than one another, reported as settings are.
+    /// Options of the workloads that differ between conditions, reported as settings are.
     pub(super) fn options(&self, cell: CellOf<'_>) -> Vec<Setting> {
         let running = self.workloads.iter().filter(|workload| workload.is_in(cell));
         let reported = running.filter_map(|workload| Some((workload.name.as_ref()?, &workload.options)));

@@ -7,6 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use experiment::Note;
 use workloads::files;
 
 use crate::{Error, OwnDirectory};
@@ -33,7 +34,7 @@ impl<'r> Artifacts<'r> {
     }
 
     /// Copies one, with its workload's name before its own. What a reader must know of it, if anything.
-    pub fn add(&mut self, label: &str, title: &str, file: &Path) -> Result<Option<String>, Error> {
+    pub fn add(&mut self, label: &str, title: &str, file: &Path) -> Result<Option<Note>, Error> {
         let plain = |c: char| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '-' };
         let own = file.file_name().unwrap_or_default().to_string_lossy();
         let name: String = format!("{label}.{own}").chars().map(plain).collect();
@@ -54,9 +55,7 @@ impl<'r> Artifacts<'r> {
         let path = path.display().to_string();
         self.results.write_by(&path, |new| io::copy(&mut from.take(length), new))?;
         self.paths.push(path);
-        let cut = || {
-            format!("of the long logs of {title} only the first {} MiB are with the results", self.most >> 20)
-        };
+        let cut = || Note::LogCutOff { workload: title.to_owned(), mebibytes: self.most >> 20 };
         Ok((length < whole).then(cut))
     }
 }
@@ -126,7 +125,7 @@ mod tests {
         let own = OwnDirectory::open(&here.0).unwrap();
         let mut artifacts = Artifacts { most: 10, ..Artifacts::begin(&own, 1).unwrap() };
         let reported = artifacts.add("load", "'load'", &here.file("log", "1234\n678\n0123\n")).unwrap();
-        assert!(reported.unwrap().starts_with("of the long logs of 'load' only"));
+        assert!(matches!(reported, Some(Note::LogCutOff { workload, .. }) if workload == "'load'"));
         assert_eq!(here.copy_of("runs/1/load.log"), "1234\n678\n");
         assert_eq!(artifacts.add("load", "'load'", &here.file("short", "1234\n678\n\n")).unwrap(), None);
         assert_eq!(here.copy_of("runs/1/load.short"), "1234\n678\n\n");

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use experiment::{
-    Experiment,
+    Experiment, Note,
     file::{Condition, Driver, Workload, applies},
     options,
 };
@@ -24,7 +24,7 @@ const LEAST: f64 = 0.02;
 const PERIOD: f64 = 1e6;
 
 /// Gives real-time workloads' groups their budgets; what a reader must know of it.
-pub(crate) fn give(host: &Host, experiment: &Experiment, groups: &Groups) -> Result<Vec<String>, Error> {
+pub(crate) fn give(host: &Host, experiment: &Experiment, groups: &Groups) -> Result<Vec<Note>, Error> {
     let wanted = wanted(experiment)?;
     let parent = groups.parent()?;
     let Ok(seat) = host.seat(&parent, Controller::Cpu) else { return Ok(Vec::new()) };
@@ -56,10 +56,7 @@ pub(crate) fn give(host: &Host, experiment: &Experiment, groups: &Groups) -> Res
     let mut reported = Vec::new();
     for (group, share) in shares {
         groups.set_for_good(host, Some(group), &[("cpu.rt_runtime_us".to_owned(), text(share))])?;
-        reported.push(format!(
-            "group '{group}' may use {:.0} % of a CPU for real-time tasks (RT_GROUP_SCHED)",
-            share * 100.0
-        ));
+        reported.push(Note::RealTimeBudget { group: group.to_owned(), percent: share * 100.0 });
     }
     Ok(reported)
 }

@@ -3,8 +3,8 @@
 
 use std::{collections::BTreeMap, fs};
 
-/// So many are reported.
-const TOLD: usize = 3;
+/// As many are reported.
+const REPORTED: usize = 3;
 
 /// All processes at one time.
 pub(crate) struct Look(BTreeMap<u32, Seen>);
@@ -45,7 +45,7 @@ impl Look {
         programs.sort_by_key(|(_, ticks)| std::cmp::Reverse(*ticks));
         let cpus =
             |ticks: u64| ticks as f64 / rustix::param::clock_ticks_per_second().max(1) as f64 / seconds;
-        programs.into_iter().take(TOLD).map(|(name, ticks)| (name.to_owned(), cpus(ticks))).collect()
+        programs.into_iter().take(REPORTED).map(|(name, ticks)| (name.to_owned(), cpus(ticks))).collect()
     }
 
     /// A child that has ended meanwhile is in the time of who waited for it, with what it had used before.

@@ -1,10 +1,11 @@
-//! The rest of the machine's programs, kept off CPUs that a group of the experiment has for itself, where the kernel does
+//! The rest of the machine's programs, moved off CPUs that a group of the experiment has for itself, where the kernel does
 //! not do it: they are moved into a group beside the experiment's general one, in the hierarchy of the cpusets alone, for
 //! the length of a run. Only with `--move-others`. The group has nothing else in it, so that all that is in it, also what
 //! was born meanwhile, goes back to where it came from; it is in the journal first.
 
 use std::time::{Duration, Instant};
 
+use experiment::Note;
 use facts::Base;
 use kernel::{GroupName, Hierarchy, Host};
 use rustix::{
@@ -34,7 +35,7 @@ pub(crate) fn move_away(
     groups: &Groups,
     cpus: &str,
     journal: &mut Journal,
-) -> Result<(Away, Vec<String>), Error> {
+) -> Result<(Away, Vec<Note>), Error> {
     let parent = host.seat(&groups.parent()?, Controller::Cpuset)?;
     let (at, from) = (parent.at, group_path::parent(&parent.path).unwrap_or_default().to_owned());
     // a v1 group beside the experiment's would overlap its CPUs, which are exclusive; a v2 group below it would count as
@@ -62,7 +63,7 @@ pub(crate) fn move_away(
     }
 }
 
-fn move_all(host: &Host, at: &Hierarchy, away: &Away, group: &GroupName) -> Result<Vec<String>, Error> {
+fn move_all(host: &Host, at: &Hierarchy, away: &Away, group: &GroupName) -> Result<Vec<Note>, Error> {
     let seat = host.seat_in(at, group);
     let mut stay: Vec<(u32, Errno)> = Vec::new();
     for _ in 0..ROUNDS {
@@ -84,11 +85,7 @@ fn move_all(host: &Host, at: &Hierarchy, away: &Away, group: &GroupName) -> Resu
         if let Ok(process) = host.kernel().process(task)
             && !process.kernel_thread
         {
-            notes.push(format!(
-                "{} could not be moved to other CPUs: {}",
-                process.comm,
-                kernel::describe(errno)
-            ));
+            notes.push(Note::NotMoved { program: process.comm, why: kernel::describe(errno).to_string() });
         }
     }
     Ok(notes)
@@ -143,7 +140,7 @@ impl Away {
 }
 
 impl Narrow {
-    /// One that ended meanwhile needs none; one that has it has kept it.
+    /// One that ended meanwhile needs none; one that has it is not changed.
     fn restore(&self) {
         let Ok(cpus) = self.cpus.parse::<CpuSet>() else { return };
         if started(self.thread) != Some(self.started) || affinity(self.thread).as_ref() == Some(&cpus) {

@@ -9,49 +9,49 @@ use topology::Machine;
 /// The machine now, with the versions of the programs that are used.
 pub(crate) fn environment(host: &Host, machine: &Machine, versions: &[(String, String)]) -> Environment {
     let mut facts = Vec::new();
-    let mut tell = |name: &str, value: Option<String>| {
+    let mut add = |name: &str, value: Option<String>| {
         if let Some(value) = value.filter(|value| !value.is_empty()) {
             facts.push((name.to_owned(), value));
         }
     };
     let uname = rustix::system::uname();
-    tell(
+    add(
         "kernel",
         Some(format!("{} {}", uname.sysname().to_string_lossy(), uname.release().to_string_lossy())),
     );
-    tell("kernel build", Some(uname.version().to_string_lossy().into_owned()));
-    tell("command line", read("/proc/cmdline"));
-    tell("CPU model", machine.model_name.clone().or_else(|| field("/proc/cpuinfo", "model name")));
+    add("kernel build", Some(uname.version().to_string_lossy().into_owned()));
+    add("command line", read("/proc/cmdline"));
+    add("CPU model", machine.model_name.clone().or_else(|| field("/proc/cpuinfo", "model name")));
     let cores = machine.core_count().map(|cores| format!(", {cores} cores")).unwrap_or_default();
-    tell("CPUs", Some(format!("{} ({} online{cores})", machine.online(), machine.online().len())));
-    tell("NUMA nodes", Some(machine.nodes.len().max(1).to_string()));
-    tell("memory", field("/proc/meminfo", "MemTotal"));
-    tell("swap", field("/proc/meminfo", "SwapTotal"));
-    tell("mitigations", mitigations());
-    tell("governor", read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"));
-    tell("SMT", read("/sys/devices/system/cpu/smt/control"));
-    tell("turbo off", read("/sys/devices/system/cpu/intel_pstate/no_turbo"));
-    tell("boost", read("/sys/devices/system/cpu/cpufreq/boost"));
-    tell("isolated CPUs", read("/sys/devices/system/cpu/isolated"));
-    tell("transparent huge pages", read("/sys/kernel/mm/transparent_hugepage/enabled"));
-    tell("clock source", read("/sys/devices/system/clocksource/clocksource0/current_clocksource"));
-    tell("preemption", read("/sys/kernel/debug/sched/preempt"));
-    tell("NUMA balancing", read("/proc/sys/kernel/numa_balancing"));
-    tell("swappiness", read("/proc/sys/vm/swappiness"));
-    tell("hypervisor", hypervisor());
+    add("CPUs", Some(format!("{} ({} online{cores})", machine.online(), machine.online().len())));
+    add("NUMA nodes", Some(machine.nodes.len().max(1).to_string()));
+    add("memory", field("/proc/meminfo", "MemTotal"));
+    add("swap", field("/proc/meminfo", "SwapTotal"));
+    add("mitigations", mitigations());
+    add("governor", read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"));
+    add("SMT", read("/sys/devices/system/cpu/smt/control"));
+    add("turbo off", read("/sys/devices/system/cpu/intel_pstate/no_turbo"));
+    add("boost", read("/sys/devices/system/cpu/cpufreq/boost"));
+    add("isolated CPUs", read("/sys/devices/system/cpu/isolated"));
+    add("transparent huge pages", read("/sys/kernel/mm/transparent_hugepage/enabled"));
+    add("clock source", read("/sys/devices/system/clocksource/clocksource0/current_clocksource"));
+    add("preemption", read("/sys/kernel/debug/sched/preempt"));
+    add("NUMA balancing", read("/proc/sys/kernel/numa_balancing"));
+    add("swappiness", read("/proc/sys/vm/swappiness"));
+    add("hypervisor", hypervisor());
     let hierarchies = host
         .hierarchies()
         .iter()
         .map(|at| format!("{} (cgroup {}) at {}", at.label(), at.version, at.mount.display()));
-    tell("cgroups", Some(hierarchies.collect::<Vec<_>>().join("; ")));
-    tell(
+    add("cgroups", Some(hierarchies.collect::<Vec<_>>().join("; ")));
+    add(
         "distribution",
         field_of("/etc/os-release", "PRETTY_NAME=").map(|name| name.trim_matches('"').to_owned()),
     );
     for (program, version) in versions {
-        tell(program, Some(version.clone()));
+        add(program, Some(version.clone()));
     }
-    tell("ringfence", Some(env!("CARGO_PKG_VERSION").to_owned()));
+    add("ringfence", Some(env!("CARGO_PKG_VERSION").to_owned()));
     Environment { began: humantime::format_rfc3339_seconds(SystemTime::now()).to_string(), facts }
 }
 

@@ -28,11 +28,11 @@ pub(crate) enum Closed {
     /// Nothing: v1 refuses it, in these words, as a rule because other groups have the same CPUs.
     Refused(String),
     /// Nothing: before Linux 6.7 there is no partition below another group.
-    NotBefore6_7,
+    PartitionUnavailable,
 }
 
 impl Closed {
-    /// The word for people; `None` if there is nothing to tell.
+    /// In words; `None` if there is nothing to report.
     pub fn why_open(&self) -> Option<String> {
         let why = match self {
             Closed::NotRequested | Closed::ByKernel => return None,
@@ -40,7 +40,7 @@ impl Closed {
                 "cgroup v1's cpu_exclusive keeps other groups off a CPU, but not programs in none"
             }
             Closed::Refused(why) => return Some(format!("cgroup v1 refuses cpu_exclusive: {why}")),
-            Closed::NotBefore6_7 => {
+            Closed::PartitionUnavailable => {
                 "this kernel makes no partition below another group (since Linux 6.7), so a cpuset alone divides"
             }
         };
@@ -77,7 +77,7 @@ pub(crate) fn prepare(host: &Host, groups: &mut Groups, wanted: &mut Filled) -> 
     }
     if host.kernel().read(seat.at, &seat.path, EXCLUSIVE).is_err() {
         without(wanted);
-        return Ok(Closed::NotBefore6_7);
+        return Ok(Closed::PartitionUnavailable);
     }
     groups.set_parent(host, &[(EXCLUSIVE.to_owned(), all.to_string())])?;
     for settings in wanted.values_mut().filter(|settings| owns(settings)) {

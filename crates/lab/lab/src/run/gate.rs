@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use experiment::Note;
 use experiment::results::{Gate, Run};
 
 /// The gate's name.
@@ -31,7 +32,7 @@ pub(crate) fn disturbed(run: &Run) -> Option<(f64, f64)> {
 }
 
 /// `None` if every condition has a run that counts, or was not rejected for that.
-pub(crate) fn busy_machine(runs: &[Run]) -> Option<String> {
+pub(crate) fn busy_machine(runs: &[Run]) -> Option<Note> {
     let mut cells: BTreeMap<(&str, Option<&str>), Vec<&Run>> = BTreeMap::new();
     for run in runs {
         cells.entry((&run.condition, run.load.as_deref())).or_default().push(run);
@@ -46,19 +47,13 @@ pub(crate) fn busy_machine(runs: &[Run]) -> Option<String> {
         Some(load) => format!("'{condition}' under '{load}'"),
         None => format!("'{condition}'"),
     };
-    let names: Vec<String> = cells.keys().map(name).collect();
-    let percent = |share: f64| format!("{:.1} %", share * 100.0);
-    Some(format!(
-        "no run of {} counts: other programs used {} to {} of the machine's CPU time, and {} is allowed{}; run it while \
-         the machine is idle, or allow more: foreign-cpu = {:.2} under [gates] in the experiment's file",
-        names.join(", "),
-        percent(least),
-        percent(most),
-        percent(at_most),
-        busiest(&runs),
-        // a little more than was seen, and never more than all
-        (most * 1.2).min(1.0),
-    ))
+    Some(Note::BusyMachine {
+        cells: cells.keys().map(name).collect(),
+        least,
+        most,
+        allowed: at_most,
+        busiest: busiest(&runs),
+    })
 }
 
 /// Over all these runs.
@@ -101,7 +96,7 @@ mod tests {
             run("c", 0.01, 0.0, &[]),
             run("d", 0.0, 0.3, &[]),
         ];
-        let reported = busy_machine(&runs).unwrap();
+        let reported = busy_machine(&runs).unwrap().to_string();
         let parts = [
             "no run of 'a', 'b' counts: other programs used 25.0 % to 50.0 %",
             "and 5.0 % is allowed (most by cc1 0.47 CPUs, make 0.07 CPUs)",

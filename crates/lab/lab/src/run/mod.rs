@@ -35,7 +35,7 @@ use std::{
 };
 
 use experiment::{
-    Experiment, Lengths, Results, file,
+    Experiment, Lengths, Note, Results, file,
     options::{self, Variant},
     rescale::Rescaled,
     results::Design,
@@ -71,7 +71,7 @@ pub struct Request<'r> {
     /// The texts of its layouts by their paths there, for the record and for going on.
     pub layouts: BTreeMap<String, String>,
     /// What a reader of the results must know beside.
-    pub notes: Vec<String>,
+    pub notes: Vec<Note>,
     /// Its quick lengths.
     pub quick: bool,
     /// Instead of the file's.
@@ -92,7 +92,7 @@ pub struct Request<'r> {
     pub program: Program,
     /// Set by the caller's signal handler.
     pub stop: Stop,
-    /// Reported what happens.
+    /// Called with what happens.
     pub progress: &'r mut dyn FnMut(&Step<'_>),
 }
 
@@ -123,7 +123,7 @@ pub enum Step<'s> {
 /// Runs it.
 ///
 /// # Errors
-/// [`Error::Interrupted`] once `stop` is set: finished runs are kept. [`Error::Cannot`] if it can't be made here. All
+/// An interruption ([`Error::is_interruption`]) once `stop` is set: finished runs stay. [`Error::Cannot`] if it can't be made here. All
 /// others end it too, with what was made removed.
 pub fn run(host: &Host, machine: &Machine, request: Request<'_>) -> Result<Results, Error> {
     let mut experiment = request.experiment.clone();
@@ -255,9 +255,7 @@ fn begin(request: &Request<'_>, experiment: &Experiment, cpus: &Rescaled, replac
     notes.extend(replaced.notes);
     notes.extend(request.notes.iter().cloned());
     if experiment.gates.io {
-        notes.push(
-            "the kernel's threads do the workloads' I/O, so foreign CPU time rejects no run".to_owned(),
-        );
+        notes.push(Note::KernelDoesTheIo);
     }
     Begun {
         design,

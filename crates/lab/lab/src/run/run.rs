@@ -9,7 +9,7 @@ use std::{
 };
 
 use experiment::{
-    Experiment, Lengths,
+    Experiment, Lengths, Note,
     file::applies,
     rescale::Rescaled,
     results::{EventDone, Gate, Run},
@@ -248,7 +248,8 @@ impl Runner<'_> {
                     continue;
                 }
                 let Outcome { readings, latencies, series, files, notes } = workload.driver.stop(span)?;
-                let reported = notes.into_iter().map(|note| format!("{}: {note}", workload.title()));
+                let reported =
+                    notes.into_iter().map(|text| Note::Workload { workload: workload.title(), text });
                 run.notes.extend(reported);
                 written.extend(files.into_iter().map(|file| (workload.label(), workload.title(), file)));
                 let Some(name) = &workload.name else { continue };
@@ -286,7 +287,7 @@ impl Runner<'_> {
         let io = gates.io || self.workloads.iter().any(|workload| workload.is_io && workload.is_in(cell));
         run.gates = self.meters.sampling.gates(gates, io, begin, end, outside);
         run.tasks = Sampling::tasks(samples, span.from);
-        // events and the end came too late: something kept the lab itself waiting
+        // events and the end came too late: something made the lab itself wait
         let requested = self.context.lengths.duration.as_secs_f64();
         let late = Gate {
             name: gate::LATE.to_owned(),

@@ -251,7 +251,7 @@ impl Sampling {
 
     /// What the rest of the machine did: CPU time that no group of the experiment and not the lab itself used, and what
     /// the hypervisor took.
-    /// With `io` the kernel's threads work for the experiment, too, and nobody can tell for whom.
+    /// With `io` the kernel's threads work for the experiment, too, and for whom is not known.
     pub fn gates(&self, gates: &Gates, io: bool, from: &Mark, to: &Mark, outside: Duration) -> Vec<Gate> {
         let elapsed = to.at.duration_since(from.at);
         let used = Figure::of("cpu.usage", monitor::GROUP_FIELDS)

@@ -6,7 +6,7 @@ use std::{
 };
 
 use experiment::{
-    Experiment, Results,
+    Experiment, Note, Results,
     design::{self, Planned},
     results::{Environment, Run, SCHEMA},
     summary,
@@ -145,7 +145,7 @@ fn said(experiment: &Experiment, begun: &Begun, runs: Vec<Run>, environment: Env
 }
 
 /// What was known at the beginning, and what runs reported, once.
-fn notes(begun: &Begun, runs: &[Run]) -> Vec<String> {
+fn notes(begun: &Begun, runs: &[Run]) -> Vec<Note> {
     let mut notes = begun.notes.clone();
     for note in runs.iter().flat_map(|run| &run.notes) {
         if !notes.contains(note) {
@@ -186,22 +186,23 @@ mod tests {
     }
 
     #[test]
-    fn what_runs_tell_is_told_once() {
+    fn what_several_runs_report_is_noted_once() {
+        let note = |text: &str| Note::Workload { workload: "'w'".to_owned(), text: text.to_owned() };
         let begun = Begun {
             design: Default::default(),
             device: None,
             layouts: Default::default(),
             built_in: Vec::new(),
             move_others: false,
-            notes: vec!["rescaled".to_owned()],
+            notes: vec![note("rescaled")],
             took: 0.0,
         };
         let with = |notes: &[&str]| Run {
-            notes: notes.iter().map(|note| (*note).to_owned()).collect(),
+            notes: notes.iter().map(|text| note(text)).collect(),
             ..run(1, "a", false)
         };
-        let runs = [with(&["'w': not real-time"]), with(&[]), with(&["'w': one node", "'w': not real-time"])];
-        assert_eq!(notes(&begun, &runs), ["rescaled", "'w': not real-time", "'w': one node"]);
+        let runs = [with(&["not real-time"]), with(&[]), with(&["one node", "not real-time"])];
+        assert_eq!(notes(&begun, &runs), ["rescaled", "not real-time", "one node"].map(note));
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use experiment::{Experiment, measure, rescale::Rescaled};
+use experiment::{Experiment, Note, measure, rescale::Rescaled};
 use kernel::{GroupName, Host};
 use monitor::PerCpu;
 use units::CpuSet;
@@ -18,7 +18,7 @@ use crate::{Error, groups::Groups};
 pub(crate) struct SharedCpus {
     figures: Vec<Figure>,
     /// Why some are not.
-    pub notes: Vec<String>,
+    pub notes: Vec<Note>,
 }
 
 struct Figure {
@@ -57,7 +57,10 @@ impl SharedCpus {
                 Ok(counts) => {
                     found.figures.push(Figure { name: term.to_owned(), cpus: cpus.clone(), counts });
                 }
-                Err(why) => found.notes.push(format!("'{term}' is not measured: {why}")),
+                Err(why) => {
+                    let (figure, why) = (term.to_owned(), why.to_string());
+                    found.notes.push(Note::NotMeasured { figure, why });
+                }
             }
         }
         Ok(found)

@@ -10,7 +10,7 @@ use std::{
 };
 
 use experiment::{
-    Results,
+    Note, Results,
     results::{Design, Environment, Run},
 };
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
@@ -35,7 +35,7 @@ pub(crate) struct Begun {
     #[serde(default)]
     pub move_others: bool,
     /// What a reader must know of that.
-    pub notes: Vec<String>,
+    pub notes: Vec<Note>,
     /// Seconds that earlier parts took.
     pub took: f64,
 }

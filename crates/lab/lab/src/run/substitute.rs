@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use experiment::{Experiment, file, options, rescale::Rescaled};
+use experiment::{Experiment, Note, file, options, rescale::Rescaled};
 use workloads::Program;
 
 use crate::Error;
@@ -40,7 +40,7 @@ fn threads(text: &str, cpus: &Rescaled) -> Result<u64, Error> {
 pub(crate) struct Replaced {
     /// `load` of `[workload.load]`, `NAME.0` of a load's.
     pub names: Vec<String>,
-    pub notes: Vec<String>,
+    pub notes: Vec<Note>,
 }
 
 /// Puts built-in workloads in place of those named; without names, of those whose tool is missing, or of all that have
@@ -85,7 +85,8 @@ pub(crate) fn replace(
             .map(|hint| format!(" ({hint})"))
             .unwrap_or_default();
         let why = why.map_or_else(|| "as requested".to_owned(), |error| format!("{error}{hint}"));
-        replaced.notes.push(format!("'{name}' is {} in place of {}: {why}", by.title, tool.program));
+        let (by, tool) = (by.title.to_owned(), tool.program.to_owned());
+        replaced.notes.push(Note::Substitute { workload: name.clone(), by, tool, why });
         workload.driver = instead;
         let of_conditions = conditions.iter_mut().filter_map(|condition| condition.options.get_mut(&name));
         of_conditions.zip(in_conditions).for_each(|(place, options)| *place = options);

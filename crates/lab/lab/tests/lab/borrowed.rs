@@ -164,7 +164,7 @@ group = "reader"
 [[condition]]
 name = "free"
 [[condition]]
-name = "held"
+name = "limited"
 settings.reader."io.max" = "{{disk}} riops=50"
 [[measure]]
 name = "reads"

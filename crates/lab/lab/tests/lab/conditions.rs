@@ -7,6 +7,8 @@ use std::{
     process::Command,
 };
 
+use experiment::Note;
+
 use crate::{
     experiments::{OPEN, Place, finish, leaves_nothing, swap_there},
     real::{Test, Tested, check},
@@ -78,8 +80,8 @@ is = "general.cpu-on.rt"
         // by the kernel's accounts: none of it, or some
         check((used == 0.0) == (run.condition == "own"), || format!("{used} in '{}'", run.condition))?;
         // nobody requested a move
-        let reported = run.notes.iter().any(|note| note.contains("; --move-others moves them away"));
-        let closed = !run.notes.iter().any(|note| note.starts_with("other programs may have run"));
+        let reported = run.notes.iter().any(|note| matches!(note, Note::CpusWereOpen { can_ask: true, .. }));
+        let closed = !run.notes.iter().any(|note| matches!(note, Note::CpusWereOpen { .. }));
         check(closed || reported, || format!("{:?}", run.notes))?;
     }
     Ok(())
@@ -226,7 +228,7 @@ fn conditions_give_options() -> Tested {
         let accounted = run.figures["accounted for"];
         check(accounted < 1.02 && accounted > 0.98 - steal, || format!("{accounted}, steal {steal}"))?;
         let report = fs::read_dir(place.results().join("runs").join(run.number.to_string()))?.count();
-        check(report == 1, || format!("{report} files are kept"))?;
+        check(report == 1, || format!("{report} files are with the results"))?;
     }
     Ok(())
 }

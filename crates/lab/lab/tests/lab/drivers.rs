@@ -109,7 +109,7 @@ impl Trial {
     pub fn second(&mut self) -> Result<(Outcome, Span), Failed> {
         self.begin(TIMING)?;
         let from = Instant::now();
-        let before = self.driver.done().ok_or("it can't tell what it has done")?;
+        let before = self.driver.done().ok_or("it can't say what it has done")?;
         std::thread::sleep(TIMING.duration);
         let span = Span { from, to: Instant::now() };
         wait_for("it has done more", || self.driver.done().is_some_and(|done| done > before))?;
@@ -124,7 +124,7 @@ impl Trial {
         Ok(self.driver.stop(Span { from, to: from + timing.duration })?)
     }
 
-    /// A run of a driver that can't tell how far it is.
+    /// A run of a driver that can't say how far it is.
     pub fn unasked(&mut self, time: Duration) -> Result<Outcome, Failed> {
         check(!self.has_own_clock, || "it has a clock of its own".to_owned())?;
         self.begin(TIMING)?;
@@ -198,7 +198,7 @@ fn pgbench_is_counted_as_its_own_log_says() -> Tested {
         check(names.len() >= at_least && names.iter().all(|each| each == name), || format!("{names:?}"))?;
     }
 
-    let begun = trial.driver.done().ok_or("it tells what it has done")?;
+    let begun = trial.driver.done().ok_or("it says what it has done")?;
     let from = Instant::now();
     let day = SystemTime::now().duration_since(UNIX_EPOCH)?;
     wait_for("a hundred transactions", || trial.driver.done().is_some_and(|done| done > begun + 100.0))?;

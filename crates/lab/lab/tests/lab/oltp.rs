@@ -46,7 +46,7 @@ fn oltp_transfers_balance_and_are_counted_as_logged() -> Tested {
         check(names == [name], || format!("{names:?}"))?;
     }
     let from = std::time::Instant::now();
-    let before = trial.driver.done().ok_or("it tells what it has done")?;
+    let before = trial.driver.done().ok_or("it says what it has done")?;
     wait_for("a hundred transfers", || trial.driver.done().is_some_and(|done| done > before + 100.0))?;
     // every balance was added up by the server, and compared by the driver
     let outcome = trial.driver.stop(Span { from, to: std::time::Instant::now() })?;

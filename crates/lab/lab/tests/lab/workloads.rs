@@ -108,8 +108,8 @@ fn reading(outcome: &Outcome, name: &str) -> Result<f64, Failed> {
     number.ok_or_else(|| format!("no '{name}' in {:?}", outcome.readings).into())
 }
 
-fn kept<R: DeserializeOwned>(outcome: &Outcome) -> Result<R, Failed> {
-    let path = outcome.files.first().ok_or("no file is kept")?;
+fn report_of<R: DeserializeOwned>(outcome: &Outcome) -> Result<R, Failed> {
+    let path = outcome.files.first().ok_or("there is no report")?;
     Ok(serde_json::from_str(&fs::read_to_string(path)?)?)
 }
 
@@ -124,7 +124,7 @@ fn the_engine_is_asked() -> Tested {
         ..file::LogicalIo::default()
     };
     let outcome = run(&mut built_in(LogicalIo(options)), directory.path())?;
-    let report: LogicalIoReport = kept(&outcome)?;
+    let report: LogicalIoReport = report_of(&outcome)?;
     check(reading(&outcome, "reads")? > 0.0, || format!("{report:?}"))?;
     let per_second = report.total.reads / report.seconds;
     check((reading(&outcome, "reads")? / per_second - 1.0).abs() < 1e-9, || format!("{report:?}"))?;
@@ -141,7 +141,7 @@ fn the_measurement_says_its_policy() -> Tested {
     let directory = tempfile::tempdir()?;
     let options = file::Cyclic { interval_us: 1000, priority: 0, threads: 2 };
     let outcome = run(&mut built_in(Cyclic(options)), directory.path())?;
-    let report: CyclicReport = kept(&outcome)?;
+    let report: CyclicReport = report_of(&outcome)?;
     check(report.policy == "SCHED_OTHER with timer slack 1", || format!("{report:?}"))?;
     check(reading(&outcome, "priority")? == 0.0 && report.each.len() == 2, || format!("{report:?}"))?;
     let latency = outcome.latencies.get("latency").ok_or("no latency")?;
@@ -153,7 +153,7 @@ fn the_measurement_says_its_policy() -> Tested {
     // as real-time as this machine lets it be, and reported either way
     let options = file::Cyclic { interval_us: 1000, ..file::Cyclic::default() };
     let outcome = run(&mut built_in(Cyclic(options)), directory.path())?;
-    let report: CyclicReport = kept(&outcome)?;
+    let report: CyclicReport = report_of(&outcome)?;
     let reported = report.warnings.iter().any(|warning| warning.starts_with("not real-time: "));
     check((report.priority == 90) != reported, || format!("{report:?}"))?;
     check((report.policy == "SCHED_FIFO") == (report.priority == 90), || format!("{report:?}"))

@@ -8,10 +8,10 @@ use super::legend::{self, Symbol};
 use super::rows::{self, Group, Row};
 use super::scale::Scale;
 use super::scene::{Area, Dash, Ink, Scene, Stroke};
-use crate::number;
 use crate::view::{Place, View};
+use experiment::number;
 
-/// A mark further than so many times the longest bar would make the bars too small to compare: it is reported in words.
+/// A mark further than this many times the longest bar would make the bars too small to compare: it is reported in words.
 const FURTHEST: f64 = 2.5;
 
 struct Bar<'a> {
@@ -185,16 +185,19 @@ fn entries<'a>(chart: &Chart, bars: impl Iterator<Item = &'a Bar<'a>> + Clone) -
 
 fn draw_bar(scene: &mut Scene, bar: &Bar<'_>, band: &Area, scale: &Scale, unit: &str) {
     let middle = band.y + band.height / 2.0;
-    let tell = |value: f64| number::with_unit(value, unit);
+    let written = |value: f64| number::with_unit(value, unit);
     if let Some(median) = bar.cell.and_then(|cell| cell.median) {
         let (base, end) = (scale.base(), scale.at(median));
         let (left, right) = (base.min(end), base.max(end));
         if !scale.is_log() {
             let body = Area { x: left, width: right - left, y: band.y + 1.0, height: band.height - 2.0 };
-            scene.rect(body, Ink::Body(bar.colour), 1.0).data().tip(format!("median {}", tell(median)));
+            scene.rect(body, Ink::Body(bar.colour), 1.0).data().tip(format!("median {}", written(median)));
         }
         let pen = Stroke::solid(Ink::Series(bar.colour), 3.0);
-        scene.line((end, band.y), (end, band.bottom()), pen).data().tip(format!("median {}", tell(median)));
+        scene
+            .line((end, band.y), (end, band.bottom()), pen)
+            .data()
+            .tip(format!("median {}", written(median)));
     }
     if let Some((cell, (low, high))) = bar.cell.and_then(|cell| Some((cell, cell.interval?))) {
         let pen = Stroke::solid(Ink::Text, 1.4);
@@ -202,8 +205,8 @@ fn draw_bar(scene: &mut Scene, bar: &Bar<'_>, band: &Area, scale: &Scale, unit: 
         let tip = format!(
             "{} interval of the median: {} to {}",
             number::coverage(cell.coverage()),
-            tell(low),
-            tell(high)
+            written(low),
+            written(high)
         );
         scene.line((from, middle), (to, middle), pen).data().tip(tip);
         for end in [from, to] {
@@ -213,11 +216,15 @@ fn draw_bar(scene: &mut Scene, bar: &Bar<'_>, band: &Area, scale: &Scale, unit: 
     let runs = bar.cell.map_or(&[][..], |cell| &cell.values).iter().filter(|value| value.is_finite());
     for (index, value) in runs.enumerate() {
         let at = (scale.at(*value), middle + spread(index, band.height));
-        scene.dot(at, 3.4, Ink::Series(bar.colour)).data().tip(format!("{}: {}", bar.measure, tell(*value)));
+        scene.dot(at, 3.4, Ink::Series(bar.colour)).data().tip(format!(
+            "{}: {}",
+            bar.measure,
+            written(*value)
+        ));
     }
     for (index, (run, figure)) in bar.rejected.iter().enumerate() {
         let reason = run.rejected.as_deref().unwrap_or_default();
-        let tip = format!("run {}, rejected: {reason}: {}", run.number, tell(*figure));
+        let tip = format!("run {}, rejected: {reason}: {}", run.number, written(*figure));
         let from = scene.marks.len();
         let (left, right) = (band.x + 3.2, band.right() - 3.2);
         let at = (scale.at(*figure).clamp(left, right), middle + spread(index, band.height));
@@ -231,7 +238,7 @@ fn draw_bar(scene: &mut Scene, bar: &Bar<'_>, band: &Area, scale: &Scale, unit: 
         if scale.reaches(value) {
             let (x, pen) = (scale.at(value), Stroke { ink: Ink::Target, width: 2.0, dash });
             let ends = ((x, band.y - 2.5), (x, band.bottom() + 2.5));
-            scene.line(ends.0, ends.1, pen).data().tip(format!("{tip}: {}", tell(value)));
+            scene.line(ends.0, ends.1, pen).data().tip(format!("{tip}: {}", written(value)));
         }
     }
 }

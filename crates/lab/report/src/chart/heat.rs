@@ -7,8 +7,8 @@ use super::frame;
 use super::scale::Scale;
 use super::scene::{Anchor, Area, Ink, LABEL, SMALL, Scene, Style};
 use super::text;
-use crate::number;
 use crate::view::View;
+use experiment::number;
 
 /// Draws it; `None` if no run counts.
 pub fn draw(view: View<'_>, chart: &Chart, width: f64) -> Option<Scene> {

@@ -9,9 +9,9 @@ use super::rows::{self, Group, Row};
 use super::scale::Scale;
 use super::scene::{Area, Dash, Ink, SMALL, Scene, Stroke};
 use super::text;
-use crate::number;
 use crate::view::View;
 use crate::words;
+use experiment::number;
 
 /// Draws these; `None` if none has a ratio.
 pub fn draw(view: View<'_>, comparisons: &[&Comparison], width: f64, with_legend: bool) -> Option<Scene> {

@@ -4,7 +4,7 @@
 use super::scale::Scale;
 use super::scene::{Anchor, Area, HEADING, Ink, LABEL, SMALL, Scene, Stroke, VALUE};
 use super::text;
-use crate::number;
+use experiment::number;
 
 /// A row's words.
 #[derive(Debug, Clone, Default)]

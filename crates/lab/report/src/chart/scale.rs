@@ -1,7 +1,7 @@
 //! From values to places: linear and logarithmic scales with ticks at round numbers. Every finite value has a place
 //! between both ends; what a logarithm can't show stands at the low end.
 
-use crate::number::{self, Unit};
+use experiment::number::{self, Unit};
 
 /// A scale.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -101,7 +101,7 @@ impl Scale {
         self.log
     }
 
-    /// Round numbers from end to end, about so many, each as it is written in this unit, and the unit's name.
+    /// Round numbers from end to end, about this many, each as it is written in this unit, and the unit's name.
     pub fn ticks<'a>(&self, about: usize, unit: &'a str) -> (Vec<(f64, String)>, &'a str) {
         if self.log { (self.log_ticks(about, unit), "") } else { self.linear_ticks(about, unit) }
     }
@@ -158,7 +158,7 @@ fn ends(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
     })
 }
 
-/// 1, 2 or 5 times a power of ten, so that about so many steps fill the span.
+/// 1, 2 or 5 times a power of ten, so that about this many steps fill the span.
 fn step(span: f64, about: usize) -> f64 {
     let raw = (span / about.max(1) as f64).max(1e-300);
     let power = 10f64.powf(raw.log10().floor());

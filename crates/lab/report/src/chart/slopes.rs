@@ -8,8 +8,8 @@ use super::legend::{self, Symbol};
 use super::scale::Scale;
 use super::scene::{Anchor, Dash, Ink, SMALL, Scene, Stroke};
 use super::text;
-use crate::number;
 use crate::view::View;
+use experiment::number;
 
 /// Draws it; `None` if no run counts.
 pub fn draw(view: View<'_>, chart: &Chart, width: f64) -> Option<Scene> {

@@ -8,8 +8,8 @@ use super::rows::{self, Group, Row};
 use super::scale::Scale;
 use super::scene::{Area, Ink, Scene, Stroke};
 use super::text;
-use crate::number;
 use crate::view::{Place, View};
+use experiment::number;
 
 struct Bar<'a> {
     place: Place<'a>,

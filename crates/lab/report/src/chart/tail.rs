@@ -11,8 +11,8 @@ use super::legend::{self, Symbol};
 use super::rows::horizontal_numbers;
 use super::scale::Scale;
 use super::scene::{Dash, Ink, Scene, Stroke};
-use crate::number;
 use crate::view::View;
+use experiment::number;
 
 /// Bins per power of ten.
 const PER_DECADE: f64 = 20.0;

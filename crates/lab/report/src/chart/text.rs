@@ -38,16 +38,16 @@ pub fn fit(text: &str, room: f64, size: f64, bold: bool) -> String {
     if width(&clean, size, bold) <= room {
         return clean;
     }
-    let mut kept: Vec<char> = Vec::new();
+    let mut shortened: Vec<char> = Vec::new();
     let mut taken = width("…", size, bold);
     for character in clean.chars() {
         taken += width(character.encode_utf8(&mut [0; 4]), size, bold);
         if taken > room {
             break;
         }
-        kept.push(character);
+        shortened.push(character);
     }
-    kept.into_iter().collect::<String>().trim_end().to_owned() + "…"
+    shortened.into_iter().collect::<String>().trim_end().to_owned() + "…"
 }
 
 /// In lines that fit, broken at spaces; the last of `most` lines is cut if it must be.

@@ -9,8 +9,8 @@ use super::legend::{self, Symbol};
 use super::scale::Scale;
 use super::scene::{Anchor, Area, Dash, Ink, SMALL, Scene, Stroke};
 use super::text;
-use crate::number::Unit;
 use crate::view::{Place, View, place_name};
+use experiment::number::Unit;
 
 struct Panel<'a> {
     place: Place<'a>,
@@ -214,9 +214,9 @@ fn thinned(series: &Series, frame: &Frame) -> Vec<(f64, f64)> {
         else {
             continue;
         };
-        let mut kept = if column.len() > 2 { vec![*least, *most] } else { column.to_vec() };
-        kept.sort_by(|one, other| one.0.total_cmp(&other.0));
-        out.extend(kept);
+        let mut chosen = if column.len() > 2 { vec![*least, *most] } else { column.to_vec() };
+        chosen.sort_by(|one, other| one.0.total_cmp(&other.0));
+        out.extend(chosen);
     }
     out
 }

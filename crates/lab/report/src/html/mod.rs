@@ -11,10 +11,10 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use crate::chart::{Chart, palette, text};
-use crate::number;
 use crate::svg;
 use crate::takeaway::takeaway;
 use crate::view::View;
+use experiment::number;
 
 /// The report.
 pub fn page(view: View<'_>, verdicts: Option<&Chart>, charts: &[Chart]) -> String {
@@ -90,7 +90,7 @@ fn about(view: View<'_>) -> Markup {
         @if !view.results.notes.is_empty() {
             section {
                 h2 { "Notes" }
-                div.card { ul.notes { @for note in &view.results.notes { li { (note) } } } }
+                div.card { ul.notes { @for note in &view.results.notes { li { (note.to_string()) } } } }
             }
         }
         @if !about.is_empty() {

@@ -2,10 +2,10 @@
 
 use maud::{Markup, html};
 
-use crate::number;
 use crate::published::{self, Line, Stands};
 use crate::tables::{Grid, Part};
 use crate::view::View;
+use experiment::number;
 
 /// Where published and measured ratios agree and where not; nothing if none was published.
 pub fn published(view: View<'_>) -> Markup {

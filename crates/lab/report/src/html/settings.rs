@@ -3,8 +3,8 @@
 use maud::{Markup, html};
 
 use crate::difference::{self, Row};
-use crate::number;
 use crate::view::View;
+use experiment::number;
 
 /// The machine and the design.
 pub fn environment(view: View<'_>) -> Markup {

@@ -4,8 +4,9 @@
 use experiment::results::{Cell, Gate, Run};
 use maud::{Markup, html};
 
-use crate::number;
 use crate::view::View;
+use crate::words;
+use experiment::number;
 
 /// The cells.
 pub fn cells(view: View<'_>) -> Markup {
@@ -66,7 +67,7 @@ fn cell_row(view: View<'_>, cell: &Cell, [loads, published, warned]: [bool; 3]) 
             td.number data-label="variation" { (cell.variation.map_or_else(|| "–".to_owned(), number::percent)) }
             td.number data-label="runs" { (cell.values.len()) (rejected) }
             @if published { td data-label="published" { (published_words(cell, unit)) } }
-            @if warned { td data-label="notes" { (cell.warnings.join("; ")) } }
+            @if warned { td data-label="notes" { (words::warnings(cell)) } }
         }
     }
 }

@@ -4,10 +4,10 @@ use experiment::results::Comparison;
 use maud::{Markup, PreEscaped, html};
 
 use crate::chart::{self, Chart};
-use crate::number;
 use crate::svg;
 use crate::view::View;
 use crate::words;
+use experiment::number;
 
 /// The verdicts; without comparisons, the medians of the first measure.
 pub fn section(view: View<'_>, ratios: Option<&Chart>) -> Markup {

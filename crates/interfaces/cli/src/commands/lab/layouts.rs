@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, path::Path};
 
-use experiment::{Experiment, Places};
+use experiment::{Experiment, Note, Places};
 use files::Trust;
 use layout::{Diagnostic, Source};
 use topology::Machine;
@@ -14,7 +14,7 @@ pub struct Layouts {
     /// Text by the path in the experiment's file.
     pub texts: BTreeMap<String, String>,
     /// What a reader of the results must know.
-    pub notes: Vec<String>,
+    pub notes: Vec<Note>,
     /// Those of an experiment that is resumed, as they were then.
     recorded: Option<BTreeMap<String, String>>,
 }

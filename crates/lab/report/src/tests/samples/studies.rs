@@ -1,5 +1,7 @@
 //! One set of results per kind of study, and those that are not as results should be.
 
+use experiment::{Note, Warning};
+
 use super::*;
 
 /// PostgreSQL on one CPU, on all, moved in the middle, and with a quota (study S5).
@@ -90,8 +92,8 @@ pub fn cpusets() -> Results {
         ("all".to_owned(), "4 of 4".to_owned(), "0-1".to_owned()),
     ];
     results.notes = vec![
-        "rescaled: the study's 2 and 4 CPUs run here as 1 and 2".to_owned(),
-        "binding to NUMA nodes is not reproducible here: this machine has one node".to_owned(),
+        Note::RescaledCpus { study: "2 and 4".to_owned(), here: "1 and 2".to_owned(), plural: true },
+        Note::OneNode { study: 4, sets: vec!["one".to_owned()] },
     ];
     results
 }
@@ -493,13 +495,14 @@ pub fn absurd() -> Results {
     }
     cells(&mut results);
     results.cells[0].published = Some((1e15, evil.to_owned()));
-    results.cells[0].warnings = vec![evil.to_owned()];
+    results.cells[0].warnings = vec![Warning::AllRejected { runs: 2, last: evil.to_owned() }];
     let mut comparison = compared(&results, evil, (evil, &long), Some(evil), Verdict::Faster);
     comparison.published = Some((0.0, evil.to_owned()));
     comparison.note = Some(evil.to_owned());
     (comparison.ratio, comparison.interval) = (Some(1e12), Some((0.0, 1e15)));
     results.comparisons = vec![comparison];
-    results.notes = vec![evil.to_owned(), long];
+    let note = |text: String| Note::Workload { workload: evil.to_owned(), text };
+    results.notes = vec![note(evil.to_owned()), note(long)];
     results.environment.facts.push((evil.to_owned(), unbroken));
     results
 }

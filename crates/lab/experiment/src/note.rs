@@ -1,0 +1,317 @@
+//! What a reader of results must know beside the figures, as values: each says itself in words.
+
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Of an experiment, or of one of its runs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum Note {
+    /// The sets that stand for CPUs, with as many as they have on this machine.
+    RescaledCpus {
+        /// How many the study had, in words.
+        study: String,
+        /// How many there are here, in words.
+        here: String,
+        /// Of several CPUs.
+        plural: bool,
+    },
+    /// The sets that stand for a share of CPU time.
+    RescaledShares {
+        /// How many CPUs the study had, in words.
+        study: String,
+        /// Of this many.
+        of: u32,
+        /// The share of a CPU's time here, in words.
+        here: String,
+        /// Of several CPUs.
+        plural: bool,
+    },
+    /// A set that lies beside another has no CPU left.
+    NoCpuLeft {
+        /// The set.
+        set: String,
+        /// `before` or `behind`.
+        side: String,
+        /// The other.
+        other: String,
+        /// The CPU that both have.
+        cpu: String,
+    },
+    /// A set of a fixed number of CPUs has fewer.
+    FewerCpus {
+        /// The set.
+        set: String,
+        /// CPUs here.
+        here: u32,
+        /// CPUs in the study.
+        study: u32,
+    },
+    /// Two sets are the same here.
+    SameCpus {
+        /// One.
+        set: String,
+        /// The other.
+        other: String,
+        /// Their CPUs.
+        cpus: String,
+    },
+    /// What NUMA nodes make can't be seen.
+    OneNode {
+        /// Nodes of the study's machine.
+        study: u32,
+        /// Sets that lie on one of them.
+        sets: Vec<String>,
+    },
+    /// A condition needs more CPUs than there are.
+    ConditionNeedsCpus {
+        /// Which.
+        condition: String,
+        /// CPUs that it needs.
+        needs: u32,
+        /// CPUs here.
+        here: u32,
+    },
+    /// A condition is the same as another here.
+    SameCondition {
+        /// It is not run.
+        condition: String,
+        /// It is.
+        other: String,
+    },
+    /// A condition is a layout.
+    Layout {
+        /// What the layout asks for on this machine.
+        text: String,
+    },
+    /// A built-in workload runs in place of a tool.
+    Substitute {
+        /// The workload.
+        workload: String,
+        /// What runs.
+        by: String,
+        /// In place of this.
+        tool: String,
+        /// Why.
+        why: String,
+    },
+    /// A figure can't be measured here.
+    NotMeasured {
+        /// The figure.
+        figure: String,
+        /// Why.
+        why: String,
+    },
+    /// A group has a real-time budget.
+    RealTimeBudget {
+        /// The group.
+        group: String,
+        /// Of a CPU's time, in percent.
+        percent: f64,
+    },
+    /// Foreign CPU time is not counted.
+    KernelDoesTheIo,
+    /// Nothing was moved: it is not needed.
+    PartitionsAreClosed,
+    /// Others could run on CPUs that are a group's own.
+    CpusWereOpen {
+        /// Why.
+        why: String,
+        /// `--move-others` was not given.
+        can_ask: bool,
+    },
+    /// Others are not ours to move.
+    OthersNotOurs {
+        /// Why they could run there.
+        why: String,
+    },
+    /// Others were moved away.
+    OthersRestricted {
+        /// To these CPUs.
+        cpus: String,
+    },
+    /// A program could not be moved.
+    NotMoved {
+        /// Its name.
+        program: String,
+        /// The kernel's words.
+        why: String,
+    },
+    /// A tool's log is not whole.
+    LogCutOff {
+        /// The workload, as messages name it.
+        workload: String,
+        /// How much is there.
+        mebibytes: u64,
+    },
+    /// What a workload's program says of its figures.
+    Workload {
+        /// The workload, as messages name it.
+        workload: String,
+        /// In its words.
+        text: String,
+    },
+    /// Other programs disturbed all runs of some conditions.
+    BusyMachine {
+        /// Conditions, with their loads, in words.
+        cells: Vec<String>,
+        /// The least share of the machine's CPU time that others used, of 1.
+        least: f64,
+        /// The largest.
+        most: f64,
+        /// What is allowed.
+        allowed: f64,
+        /// Who used most, in words; empty if that is not known.
+        busiest: String,
+    },
+}
+
+impl fmt::Display for Note {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let run = |plural: bool| if plural { "CPUs run" } else { "CPU runs" };
+        match self {
+            Note::RescaledCpus { study, here, plural } => {
+                write!(f, "the study's {study} {} here as {here}", run(*plural))
+            }
+            Note::RescaledShares { study, of, here, plural } => {
+                write!(f, "the study's {study} of {of} {} here as {here} of a CPU's time", run(*plural))
+            }
+            Note::NoCpuLeft { set, side, other, cpu } => {
+                write!(f, "no CPU is left for '{set}' {side} '{other}': it shares CPU {cpu}")
+            }
+            Note::FewerCpus { set, here, study } => {
+                write!(f, "'{set}' gets {here} CPUs; the study used {study} and this machine has no more")
+            }
+            Note::SameCpus { set, other, cpus } => {
+                write!(f, "'{set}' and '{other}' are the same CPUs here: {cpus}")
+            }
+            Note::OneNode { study, sets } => {
+                let sets: Vec<String> = sets.iter().map(|set| format!("'{set}'")).collect();
+                write!(
+                    f,
+                    "the study's machine had {study} NUMA nodes and used one of them for {}; this one has a single \
+                     node, so what near and far memory make is not reproducible here",
+                    sets.join(" and ")
+                )
+            }
+            Note::ConditionNeedsCpus { condition, needs, here } => write!(
+                f,
+                "'{condition}' is not reproducible here: it needs {needs} CPUs, and this machine has {here}"
+            ),
+            Note::SameCondition { condition, other } => {
+                write!(f, "'{condition}' is not run: it is the same as '{other}' here")
+            }
+            Note::Layout { text } => f.write_str(text),
+            Note::Substitute { workload, by, tool, why } => {
+                write!(f, "'{workload}' is {by} in place of {tool}: {why}")
+            }
+            Note::NotMeasured { figure, why } => write!(f, "'{figure}' is not measured: {why}"),
+            Note::RealTimeBudget { group, percent } => {
+                write!(
+                    f,
+                    "group '{group}' may use {percent:.0} % of a CPU for real-time tasks (RT_GROUP_SCHED)"
+                )
+            }
+            Note::KernelDoesTheIo => {
+                f.write_str("the kernel's threads do the workloads' I/O, so foreign CPU time rejects no run")
+            }
+            Note::PartitionsAreClosed => {
+                f.write_str("nothing was moved: the kernel keeps all else off a partition's CPUs")
+            }
+            Note::CpusWereOpen { why, can_ask } => {
+                let hint = if *can_ask { "; --move-others moves them away for each such run" } else { "" };
+                write!(f, "other programs may have run on CPUs that are a group's own: {why}{hint}")
+            }
+            Note::OthersNotOurs { why } => write!(
+                f,
+                "nothing was moved, as the machine's programs are not ours to move (systemd's units, a container): {why}"
+            ),
+            Note::OthersRestricted { cpus } => {
+                write!(f, "all other programs were restricted to CPUs {cpus} where a group had its own")
+            }
+            Note::NotMoved { program, why } => {
+                write!(f, "{program} could not be moved to other CPUs: {why}")
+            }
+            Note::LogCutOff { workload, mebibytes } => write!(
+                f,
+                "of the long logs of {workload} only the first {mebibytes} MiB are with the results"
+            ),
+            Note::Workload { workload, text } => write!(f, "{workload}: {text}"),
+            Note::BusyMachine { cells, least, most, allowed, busiest } => write!(
+                f,
+                "no run of {} counts: other programs used {:.1} % to {:.1} % of the machine's CPU time, and {:.1} % is \
+                 allowed{busiest}; run it while the machine is idle, or allow more: foreign-cpu = {:.2} under [gates] in \
+                 the experiment's file",
+                cells.join(", "),
+                least * 100.0,
+                most * 100.0,
+                allowed * 100.0,
+                // a little more than was seen, and never more than all
+                (most * 1.2).min(1.0),
+            ),
+        }
+    }
+}
+
+/// What makes a cell's figures less than they seem.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum Warning {
+    /// The rate was not steady before what counts.
+    Unsteady {
+        /// In as many runs.
+        runs: u32,
+        /// Of those that count.
+        of: u32,
+    },
+    /// No run counts.
+    AllRejected {
+        /// How many there were.
+        runs: u32,
+        /// Why the last one was rejected.
+        last: String,
+    },
+    /// Fewer runs count than were planned.
+    RunsMissing {
+        /// Those that count.
+        runs: u32,
+        /// Those planned.
+        of: u32,
+    },
+    /// Runs count and lack this figure.
+    NoFigure {
+        /// As many.
+        runs: u32,
+        /// Of those that count.
+        of: u32,
+    },
+    /// The figure differs much between runs.
+    Varies {
+        /// The coefficient of variation, in percent.
+        percent: f64,
+    },
+    /// With few runs an interval covers less than 95 %.
+    Coverage {
+        /// What it covers, in percent.
+        percent: f64,
+        /// Of as many runs.
+        runs: u32,
+    },
+}
+
+impl fmt::Display for Warning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Warning::Unsteady { runs, of } => write!(f, "no steady state in {runs} of {of} runs"),
+            Warning::AllRejected { runs, last } => {
+                write!(f, "all {runs} runs were rejected, the last one: {last}")
+            }
+            Warning::RunsMissing { runs, of } => write!(f, "{runs} of {of} runs count"),
+            Warning::NoFigure { runs, of } => write!(f, "{runs} of {of} runs have no figure"),
+            Warning::Varies { percent } => write!(f, "varies by {percent:.0} %"),
+            Warning::Coverage { percent, runs } => write!(f, "the interval covers {percent} % ({runs} runs)"),
+        }
+    }
+}
