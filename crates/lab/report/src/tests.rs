@@ -198,7 +198,7 @@ fn the_page_has_the_takeaway_and_the_main_chart_first_and_the_machine_last() {
         "✗ rejected",
         "foreign CPU 18 % is above 5 %",
         "the quota&#39;s transactions have 17 times",
-        "rescaled: the study",
+        "the study's 2 and 4 CPUs run here as 1 and 2",
         "6.18.5 #1 SMP PREEMPT_DYNAMIC",
         "cpu.cfs_quota_us = 100000",
     ] {
