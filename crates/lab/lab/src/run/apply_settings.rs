@@ -12,7 +12,7 @@ use experiment::{
 use super::{
     bystanders,
     exclusive::{self, Closed, Filled},
-    run::{CellOf, Runner},
+    runner::{CellOf, Runner},
 };
 use crate::Error;
 

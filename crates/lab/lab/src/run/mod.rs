@@ -21,7 +21,7 @@ mod ungrouped; // CPU time of processes in no group // what rejects a run
 
 mod apply_settings; // before its workloads start
 mod artifacts; // files of the tools, with the results
-mod run; // one run
+mod runner; // one run
 mod schedule;
 mod warm_up; // before what counts // all of them
 
@@ -50,7 +50,7 @@ pub use store::{has_runs, results};
 use self::{
     devices::Devices,
     journal::{Journal, Made},
-    run::{Bystanders, Context, DevicePaths, Meters, Ready, Runner},
+    runner::{Bystanders, Context, DevicePaths, Meters, Ready, Runner},
     sampling::Sampling,
     shared_cpus::SharedCpus,
     store::{Begun, Store},
@@ -206,7 +206,7 @@ fn prepare_and_run(
         runner.results = Some(store.directory());
         schedule::runs(&mut runner, &mut request, &mut begun, &mut store)
     });
-    run::clean_up(&mut runner.workloads);
+    runner::clean_up(&mut runner.workloads);
     // nothing of the experiment may hold its devices any more
     let back = runner.homes.iter().try_for_each(|home| home.put_back(host).map(drop));
     let emptied = back.and_then(|()| runner.groups.remove(host));

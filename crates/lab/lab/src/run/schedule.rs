@@ -14,7 +14,7 @@ use experiment::{
 
 use super::{
     Request, Step, gate,
-    run::{CellOf, Runner},
+    runner::{CellOf, Runner},
     sampling::figure_unit,
     store::{Begun, Store, text_of},
 };

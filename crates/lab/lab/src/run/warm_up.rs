@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use statistics::Steady;
 
 use super::{
-    run::{Beats, CellOf, Runner},
+    runner::{Beats, CellOf, Runner},
     sampling::Samples,
 };
 use crate::Error;

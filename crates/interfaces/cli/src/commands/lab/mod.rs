@@ -13,7 +13,7 @@ use std::{
 };
 
 use experiment::{
-    Experiment, Known, Places, Results,
+    Experiment, Known, Note, Places, Results,
     rescale::{self, Rescaled},
 };
 use files::Trust;
@@ -157,9 +157,11 @@ fn check(of: &Path, as_json: bool) -> Result<(), Failure> {
         Ok(cpus) => {
             let mut here = experiment.clone();
             let left_out = experiment::leave_out(&mut here, &cpus, machine.online().len());
+            let words = |notes: &[Note]| notes.iter().map(Note::to_string).collect::<Vec<String>>();
             // if nothing is left, that is why
-            let left_out = left_out.unwrap_or_else(|why| vec![why]);
-            cpus.notes.iter().chain(&left_out).for_each(|note| text += &format!("note: {note}\n"));
+            let left_out = left_out.map_or_else(|why| vec![why], |notes| words(&notes));
+            let notes = words(&cpus.notes).into_iter().chain(left_out);
+            notes.for_each(|note| text += &format!("note: {note}\n"));
         }
         Err(why) => text += &format!("note: not reproducible here: {why}\n"),
     }
