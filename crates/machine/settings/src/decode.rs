@@ -161,7 +161,9 @@ impl Texts<'_> {
                     Some((device.parse().ok()?, limit.trim().parse::<u64>().ok()?))
                 });
                 let (device, limit) = limit.ok_or_else(|| self.malformed(index, line))?;
-                devices.entry(device).or_default().insert(key.name, Limit::At(limit));
+                // the kernel takes 0 for no limit, and shows no line then
+                let limit = if limit == 0 { Limit::Max } else { Limit::At(limit) };
+                devices.entry(device).or_default().insert(key.name, limit);
             }
         }
         Ok(Value::PerDevice(devices))

@@ -159,6 +159,7 @@ fn emptied(stage: &mut Stage<'_>) {
 
 /// Beside a layout, which goes on to decide what it decides.
 fn set_undone(stage: &mut Stage<'_>) {
+    stage.desk.scene.ok("create {g} -c pids,memory,cpu");
     stage.apply("[groups.\"{g}\"]\npids.max = 100\n");
     let pid = stage.sleeper("{one}", "{g}");
     stage.desk.ends("set {g} pids.max=50 memory.max=64M cpu.max=20% --quiet {s}", 0);
