@@ -70,7 +70,7 @@ pub use pending::{Pending, pending};
 pub use performer::Target;
 pub use planned::{foreign, planned};
 pub use preview::{Planned, inverse, preview};
-pub use prune::KEPT;
+pub use prune::UNDOABLE;
 pub use reading::{Reading, all, get, place};
 pub use record::{Affinity, By, Ending, Head, Kind, Record, Result as End, RulesFile, Summary};
 pub use recover::{Recovered, Recovery, is_undone, recover};

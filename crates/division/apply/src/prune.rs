@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use crate::{Failure, Lock, State, record::Kind};
 
 /// How many generations are kept at least; older ones go unless an undo to one of these needs them.
-pub const KEPT: usize = 100;
+pub const UNDOABLE: usize = 100;
 
 /// The generations in effect without the oldest that set single values, once these are twice as many as are kept: a script
 /// that sets values every second must not let the history grow without end. Returns how many these were.
@@ -14,7 +14,7 @@ pub const KEPT: usize = 100;
 /// # Errors
 /// [`Failure::State`].
 pub(crate) fn settle(state: &State, in_effect: &mut Vec<u32>) -> Result<u32, Failure> {
-    let Some(old) = in_effect.len().checked_sub(KEPT).filter(|old| *old > KEPT) else { return Ok(0) };
+    let Some(old) = in_effect.len().checked_sub(UNDOABLE).filter(|old| *old > UNDOABLE) else { return Ok(0) };
     let mut stay = Vec::new();
     for &generation in &in_effect[..old] {
         if !state.is_there(generation) || state.summary(generation)?.head.kind != Kind::Set {
@@ -31,7 +31,7 @@ pub(crate) fn settle(state: &State, in_effect: &mut Vec<u32>) -> Result<u32, Fai
 pub(crate) fn prune(lock: &Lock, boot: &str) -> Result<(), Failure> {
     let state = lock.state();
     let all = state.finished()?;
-    let Some(old) = all.len().checked_sub(KEPT).filter(|old| *old > 0) else { return Ok(()) };
+    let Some(old) = all.len().checked_sub(UNDOABLE).filter(|old| *old > 0) else { return Ok(()) };
     let (old, last) = all.split_at(old);
     let mut needed: BTreeSet<u32> = BTreeSet::new();
     for &generation in last {

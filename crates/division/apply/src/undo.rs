@@ -21,7 +21,7 @@ use crate::{
     inverse,
     made::remade,
     performer::{DEVICES_V1, Performer},
-    prune::KEPT,
+    prune::UNDOABLE,
     record::{Affinity, Kind, Record},
     rollback::{at_or_below, is_so},
     spot::Spot,
@@ -82,7 +82,7 @@ pub(crate) fn undo_recovered(
     match here.map_or(0, |last| last.head.settled).saturating_sub(then) {
         0 => {}
         count => steps.left.push(format!(
-            "what {count} older `ringfence set` wrote stays: only the last {KEPT} of them can be undone"
+            "what {count} older `ringfence set` wrote stays: only the last {UNDOABLE} of them can be undone"
         )),
     }
     steps.inherit_sets();

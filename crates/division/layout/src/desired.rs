@@ -32,7 +32,7 @@ pub struct Desired {
     pub reserve: Reserve,
     /// What the machine must be like.
     pub assertions: Assertions,
-    /// What groups and templates got that did not say otherwise. They have it already; this is kept for exports.
+    /// What groups and templates got that did not say otherwise. They have it already; this is used by exports only.
     pub defaults: Defaults,
     /// v1 hierarchies to be mounted if they are not (cgconfig.conf's `mount`).
     pub mounts: Vec<Mount>,
@@ -179,7 +179,7 @@ pub struct Mount {
 }
 
 /// cgconfig.conf's `systemd` section: below which unit libcgroup had its groups. Ringfence asks systemd for a unit of
-/// its own; this is kept for exports.
+/// its own; this is used by exports only.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Systemd {
     /// The slice.

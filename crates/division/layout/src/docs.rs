@@ -23,7 +23,7 @@ pub fn markdown() -> String {
         ("Templates: `[templates.NAME]`", "Settings stand beside these keys.", keys::TEMPLATE),
         ("Rules: `[[rules]]`", "", keys::RULE),
         ("Where a rule leads: `to = [{ … }]`", "", keys::TO),
-        ("Kept for the rest of the system: `[reserve]`", "", keys::RESERVE),
+        ("Reserved for the rest of the system: `[reserve]`", "", keys::RESERVE),
         ("The right machine: `[host]`", "", keys::HOST),
         ("What is expected: `{ … }`", "Of memory, both take sizes.", keys::EXPECTED),
         ("Defaults: `[defaults]`", "Settings stand beside these keys.", keys::DEFAULTS),
@@ -213,7 +213,7 @@ const LIBCGROUP: &str = r#"
 | `template NAME { }` | `[templates.NAME]`; `default` does not hold for it |
 | `mount { }` | `[mounts]`; mounted only with this, always with nodev, nosuid and noexec |
 | `namespace { }` | a parent of all groups of the file; with a warning, since it holds for all controllers |
-| `systemd { }` | `[[systemd]]`, kept for exports; with a warning |
+| `systemd { }` | `[[systemd]]`, used by exports only; with a warning |
 | a setting given twice | the later one, with a warning |
 | `USER:PROCESS CONTROLLERS GROUP OPTIONS` | `[[rules]]` |
 | `%` in place of the user | one more entry of the rule's `to` |

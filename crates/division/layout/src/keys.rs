@@ -111,7 +111,7 @@ pub(crate) const TOP: &[Key] = &[
         "systemd",
         Shape::Tables(SYSTEMD),
         "[{ slice = \"db.slice\", scope = \"db.scope\" }]",
-        "cgconfig.conf's sections of that name, kept for exports; groups live below a unit of Ringfence's own",
+        "cgconfig.conf's sections of that name, used by exports only; groups live below a unit of Ringfence's own",
     ),
 ];
 

@@ -29,10 +29,10 @@ pub(crate) fn definition() -> Command {
         .after_help("What was done can be taken back with ringfence undo.\nExample: cgconfigparser -l /etc/cgconfig.conf -L /etc/cgconfig.d")
 }
 
-/// Where the history is kept, as for `ringfence apply`.
+/// Where the history is stored, as for `ringfence apply`.
 pub(crate) fn state() -> Arg {
     let state = Arg::new("state").long("state").value_name("DIRECTORY").value_parser(value_parser!(PathBuf));
-    state.help(format!("Where the history is kept [default: RINGFENCE_STATE, or {}]", apply::STATE))
+    state.help(format!("Where the history is stored [default: RINGFENCE_STATE, or {}]", apply::STATE))
 }
 
 pub(crate) fn run(matches: &ArgMatches) -> Result<u8, Failure> {

@@ -53,7 +53,7 @@ pub(crate) fn definition() -> Command {
         .arg(flag("quiet", 'q', "Log less").action(ArgAction::Count))
         .arg(flag("nolog", 'Q', "Log nothing"))
         .arg(flag("debug", 'd', "As -nvvvf -"))
-        .arg(value("socket-user", 'u', "USER", "Accepted: groups chosen by hand are kept without a socket"))
+        .arg(value("socket-user", 'u', "USER", "Accepted: groups chosen by hand stay without a socket"))
         .arg(value("socket-group", 'g', "GROUP", "Accepted, as -u"))
         .arg(
             Arg::new("etc")

@@ -10,7 +10,7 @@ use settings::{Facts, Value};
 pub use apply::Planned;
 
 /// Changes that can be put back, at most.
-const KEPT: usize = 100;
+const UNDOABLE: usize = 100;
 
 /// Receives a change that was refused: the group, settings and values as they are typed, and the refusal. The
 /// answer is what there is to know of it.
@@ -147,7 +147,7 @@ impl Changer {
         let what = format!("{}: {}", ask.group, ask.found.name);
         if !inverse.is_empty() {
             self.done.push((what.clone(), inverse));
-            let surplus = self.done.len().saturating_sub(KEPT);
+            let surplus = self.done.len().saturating_sub(UNDOABLE);
             self.done.drain(..surplus);
         }
         Ok(self.finished(what, made))

@@ -30,7 +30,7 @@ const TREE: [&str; 18] = [
 /// What a group's page tells beside these, as it was counted since the group was made: how often a limit was met.
 const LIMITS: [(&str, &str); 7] = [
     ("cpu.throttled.periods", "periods stopped by the quota"),
-    ("memory.events.high", "held back by memory.high"),
+    ("memory.events.high", "throttled by memory.high"),
     ("memory.events.max", "met the limit of memory"),
     ("memory.events.oom", "could not reclaim"),
     ("memory.events.oom_kill", "killed for want of memory"),

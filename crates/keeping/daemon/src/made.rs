@@ -82,7 +82,7 @@ impl MadeGroups {
         if damaged {
             let aside = path.with_extension("damaged");
             match fs::rename(path, &aside) {
-                Ok(()) => warn!("the damaged file is kept as {}", aside.display()),
+                Ok(()) => warn!("the damaged file was renamed to {}", aside.display()),
                 Err(error) => warn!("cannot keep the damaged file as {}: {error}", aside.display()),
             }
         }

@@ -164,14 +164,14 @@ fn exclusive_sibling(scene: &Scene<'_>, own: &str, value: &str, is_cpus: bool) -
         siblings.iter().map(|name| if parent.is_empty() { name.clone() } else { format!("{parent}/{name}") });
     for path in paths.filter(|path| *path != scene.seat.path) {
         let exclusive = scene.text_in(&path, "cpuset.cpus.exclusive");
-        let held =
+        let present =
             if scene.v1() || exclusive.is_empty() { scene.text_in(&path, own) } else { exclusive.clone() };
         let marked =
             if scene.v1() { scene.text_in(&path, flag) == "1" || own_flag } else { !exclusive.is_empty() };
-        if marked && overlaps(&held) {
+        if marked && overlaps(&present) {
             let named = scene.named(&path);
             return found(
-                format!("group '{named}' has '{held}', and one of the two is exclusive"),
+                format!("group '{named}' has '{present}', and one of the two is exclusive"),
                 format!("take others, or free them first: ringfence set {named} {own}=…"),
             );
         }
@@ -293,7 +293,7 @@ fn v1_quota(scene: &Scene<'_>, file: &str, value: &str) -> Finding {
             let named = scene.named(path);
             return found(
                 format!(
-                    "its parent '{named}' may run {:.2} CPUs, less than the {:.2} asked for",
+                    "its parent '{named}' may run {:.2} CPUs, less than the {:.2} requested",
                     share(limit, window),
                     share(quota, period)
                 ),
@@ -310,7 +310,7 @@ fn v1_quota(scene: &Scene<'_>, file: &str, value: &str) -> Finding {
     })?;
     found(
         format!(
-            "group '{}' below it may run {:.2} CPUs, more than the {:.2} asked for",
+            "group '{}' below it may run {:.2} CPUs, more than the {:.2} requested",
             child.0,
             child.1,
             share(quota, period)
@@ -369,7 +369,7 @@ fn realtime(scene: &Scene<'_>, file: &str, value: &str) -> Finding {
             if requested >= 0 && below > requested {
                 return found(
                     format!(
-                        "groups below it hold budgets of {below} us, more than the {requested} us asked for"
+                        "groups below it hold budgets of {below} us, more than the {requested} us requested"
                     ),
                     format!("ringfence list {group} shows them; lower theirs first"),
                 );

@@ -143,9 +143,9 @@ impl Systemd {
         let reply =
             self.bus.call_method(Some(SERVICE), UNIT_OBJECT, properties, "Get", &(interface, name)).await;
         let value = reply.and_then(|reply| reply.body().deserialize::<OwnedVariant>());
-        let value = value.map_err(|error| answer("tell the unit's state", &error))?;
+        let value = value.map_err(|error| answer("return the unit's state", &error))?;
         T::try_from(value).map_err(|error| UnitError::Answer {
-            what: "tell the unit's state as expected",
+            what: "return the unit's state as expected",
             reason: format!("{name}: {error}"),
         })
     }

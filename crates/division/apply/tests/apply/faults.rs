@@ -266,12 +266,12 @@ pub fn old_generations_go_but_for_those_that_undo_needs() {
         execute(&lock, to, &plan, &meta("a test")).unwrap();
     };
     apply(700);
-    for shares in 1000..1000 + apply::KEPT {
+    for shares in 1000..1000 + apply::UNDOABLE {
         apply(shares);
         undo(&lock, to, None, &meta("undo")).unwrap();
     }
     let kept: Vec<u32> = history(&state).unwrap().iter().map(|record| record.head.generation).collect();
-    let last = u32::try_from(2 * apply::KEPT + 1).unwrap();
+    let last = u32::try_from(2 * apply::UNDOABLE + 1).unwrap();
     let mut expected: Vec<u32> = (last - 99..=last).collect();
     expected.insert(0, 1); // in effect all the time
     assert_eq!(kept, expected);
@@ -282,7 +282,7 @@ pub fn old_generations_go_but_for_those_that_undo_needs() {
     // the state after an apply that is undone, but still known
     undo(&lock, to, Some(last - 1), &meta("again")).unwrap();
     let shares = fake.read(host.hierarchy_of(Cpu).unwrap(), "old", "cpu.shares").unwrap();
-    assert_eq!(shares.trim().parse(), Ok(999 + apply::KEPT));
+    assert_eq!(shares.trim().parse(), Ok(999 + apply::UNDOABLE));
     undo(&lock, to, Some(0), &meta("all")).unwrap();
     assert_eq!(picture(&fake, &|_| true), before);
 }
@@ -308,10 +308,10 @@ pub fn old_generations_of_set_settle() {
         });
         apply::set_recorded(&lock, to, &asks, &meta("set")).unwrap();
     };
-    let many = 3 * apply::KEPT;
+    let many = 3 * apply::UNDOABLE;
     (0..many).for_each(set);
     let kept = history(&state).unwrap();
-    assert!(kept.len() <= 2 * apply::KEPT + 1, "{}", kept.len());
+    assert!(kept.len() <= 2 * apply::UNDOABLE + 1, "{}", kept.len());
     assert_eq!(kept[0].head.generation, 1, "a layout stays");
     let last = kept.last().unwrap();
     assert_eq!(last.in_effect().len() + last.head.settled as usize, many + 1);

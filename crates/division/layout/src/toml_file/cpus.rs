@@ -94,7 +94,7 @@ impl Reader<'_> {
             Some(nodes) if bare => Some(CpuDemand::OfNodes(nodes)),
             _ => {
                 let hint = "add count = 8, or min and max; { node = 0 } alone is all CPUs of node 0";
-                self.wrong(value, "it is not said how many CPUs".to_owned(), hint);
+                self.wrong(value, "the number of CPUs is missing".to_owned(), hint);
                 None
             }
         }
@@ -113,11 +113,7 @@ impl Reader<'_> {
             DeValue::Table(_) => {
                 let entries = self.table(value, "in 'mems'", keys::MEM_SPEC)?;
                 let Some((_, like)) = entries.first() else {
-                    self.wrong(
-                        value,
-                        "it is not said which nodes".to_owned(),
-                        "\"local\", \"0-1\" or \"all\"",
-                    );
+                    self.wrong(value, "the nodes are missing".to_owned(), "\"local\", \"0-1\" or \"all\"");
                     return None;
                 };
                 MemDemand::Like(self.group_name(like)?)

@@ -123,7 +123,7 @@ impl Reader<'_> {
     fn refuse_unheld(&mut self, strict: &Value<'_>, process: Option<&Process>, also: &[Condition]) {
         if !matches!(process, Some(Process::Path(_))) {
             let hint = "add process = \"/path/of/the/program\"";
-            self.wrong(strict, "only the start of a certain program can be held".to_owned(), hint);
+            self.wrong(strict, "only the start of a certain program can wait for its group".to_owned(), hint);
         }
         if also.iter().any(Condition::is_of_running) {
             let hint = "command and environment are not, as parts of any and not either";
@@ -180,7 +180,7 @@ impl Reader<'_> {
             None if ignore => Vec::new(),
             None => {
                 let hint = "add to = \"a/group\", or ignore = true";
-                self.wrong(value, "it is not said where such processes go".to_owned(), hint);
+                self.wrong(value, "the group that such processes go to is missing".to_owned(), hint);
                 return None;
             }
         };

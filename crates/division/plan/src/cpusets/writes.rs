@@ -166,9 +166,9 @@ impl<'w> Writer<'w> {
         if self.named[cell] != set {
             let text = if set.is_empty() { "\n".to_owned() } else { set.to_string() };
             let why = if set.is_empty() {
-                "no longer kept for a partition"
+                "no longer reserved for a partition"
             } else {
-                "kept for a partition, so that no other group can take them"
+                "reserved for a partition, so that no other group can take them"
             };
             self.write(cell, EXCLUSIVE, text, why.to_owned());
             self.named[cell] = set;

@@ -166,10 +166,12 @@ fn absent(facts: &Facts, level: Level, name: &str, lost: &str, row: Option<&List
         MountTrial::Untried | MountTrial::Forgone(_) => {
             say("in no hierarchy").hint(format!("as root: ringfence mount {name}"))
         }
-        MountTrial::Refused(_) if no_v1.is_some() => say("kept off cgroup v1 at boot").hint(match facts.v2 {
-            Some(_) => format!("remove {} from the kernel's command line", no_v1.unwrap_or_default()),
-            None => mount_v2(facts),
-        }),
+        MountTrial::Refused(_) if no_v1.is_some() => {
+            say("disabled for cgroup v1 at boot").hint(match facts.v2 {
+                Some(_) => format!("remove {} from the kernel's command line", no_v1.unwrap_or_default()),
+                None => mount_v2(facts),
+            })
+        }
         MountTrial::Refused(_) if name == "net_cls" && facts.v2.is_some() => {
             say("this kernel can't mount it")
                 .hint("nft add rule inet filter output socket cgroupv2 level 1 \"GROUP\" meta mark set 1")

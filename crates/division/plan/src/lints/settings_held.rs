@@ -48,7 +48,7 @@ pub(super) fn weights(looked: &Looked<'_>, lints: &mut Vec<Lint>) {
         if (default.is_some() && somewhere()) || devices.keys().any(|number| heeded(*number)) {
             continue;
         }
-        let nowhere = match default {
+        let absence = match default {
             Some(_) => "no block device has".to_owned(),
             None => {
                 let numbers = devices.keys().map(|number| format!("{}:{}", number.major, number.minor));
@@ -57,7 +57,7 @@ pub(super) fn weights(looked: &Looked<'_>, lints: &mut Vec<Lint>) {
             }
         };
         let message = format!(
-            "{} of group '{}' has no effect: {nowhere} {}",
+            "{} of group '{}' has no effect: {absence} {}",
             valued.found.name,
             valued.group,
             heeder.name()

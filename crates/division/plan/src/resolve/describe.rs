@@ -30,7 +30,7 @@ pub(crate) fn why(
             let less = if missing.is_empty() {
                 String::new()
             } else {
-                format!(" but {missing}, which are kept or taken")
+                format!(" but {missing}, which are reserved or taken")
             };
             format!("all CPUs of node {nodes}{less}")
         }

@@ -179,7 +179,7 @@ fn controller_rows() -> Vec<Row> {
             "mkdir /sys/fs/cgroup/unified && mount -t cgroup2 cgroup2 /sys/fs/cgroup/unified"),
         row("hybrid",
             |f| { f.boot.push("cgroup_no_v1=net_cls,net_prio".to_owned()); trial(f, "net_cls", refused()) },
-            Note, "net_cls: kept off cgroup v1 at boot", "packets can't be marked",
+            Note, "net_cls: disabled for cgroup v1 at boot", "packets can't be marked",
             "remove cgroup_no_v1=net_cls,net_prio from the kernel's command line"),
         row("v2", |f| trial(f, "net_cls", refused()),
             Note, "net_cls: this kernel can't mount it", "packets can't be marked",

@@ -8,6 +8,7 @@ use libtest_mimic::{Completion, Trial};
 use crate::{
     architecture::crate_directories,
     desk::{Desk, says},
+    words::not_plain,
     world::World,
 };
 
@@ -110,31 +111,6 @@ fn glossary(_: &mut Desk) {
     }
 }
 
-/// What the newcomers' review had to translate, and what else nobody says of a program.
-const NOT_PLAIN: [&str; 21] = [
-    "told",
-    "tell",
-    "tells",
-    "mend",
-    "mends",
-    "mended",
-    "heed",
-    "heeds",
-    "heeded",
-    "whoever",
-    "whom",
-    "anew",
-    "so many",
-    "be had",
-    "otherwise than",
-    "asked for",
-    "is asked",
-    "holds to",
-    "not said",
-    "picture",
-    "pictures",
-];
-
 fn plain_words(desk: &mut Desk) {
     desk.ends("man {d}/words", 0);
     let mut texts = vec![("README.md".to_owned(), document("README.md"))];
@@ -152,12 +128,7 @@ fn plain_words(desk: &mut Desk) {
     texts.push(("ringfence --help".to_owned(), desk.ends("--help", 0)));
     let mut found = Vec::new();
     for (name, text) in &texts {
-        let words: Vec<&str> =
-            text.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|word| !word.is_empty()).collect();
-        let text = format!(" {} ", words.join(" ").to_lowercase());
-        for word in NOT_PLAIN.iter().filter(|word| text.contains(&format!(" {word} "))) {
-            found.push(format!("{name}: {word}"));
-        }
+        found.extend(not_plain(text).map(|word| format!("{name}: {word}")));
     }
     assert!(found.is_empty(), "{}", found.join("\n"));
 }

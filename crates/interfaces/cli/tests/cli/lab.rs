@@ -631,7 +631,7 @@ fn resumed(lab: &Lab) {
     let results = lab.json("run --resume out");
     assert_eq!(results["complete"], true);
     let all = fs::read_to_string(lab.path("out/runs.jsonl")).unwrap();
-    assert!(all.starts_with(&first), "finished runs are kept as they are");
+    assert!(all.starts_with(&first), "finished runs remain as they are");
     assert_eq!(lab.runs(), results["runs"].as_array().unwrap().len());
 }
 

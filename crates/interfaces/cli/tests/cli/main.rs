@@ -36,6 +36,7 @@ mod tracer;
 mod unconfirmed;
 mod undoable;
 mod watching;
+mod words;
 mod world;
 
 use std::process::Command;
@@ -60,6 +61,7 @@ fn main() {
     let trials = [
         architecture::trials(),
         modules::trials(),
+        words::trials(),
         permission::trials(&world),
         input::trials(&world),
         reference::trials(&world),

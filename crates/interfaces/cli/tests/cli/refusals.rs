@@ -213,7 +213,7 @@ const ROWS: &[Row] = &[
         before: &["create {g}/a -c cpu", "set {g} cpu.max=50%"],
         refused: "set {g}/a cpu.max=80%",
         says: &[
-            "its parent '{g}' may run 0.50 CPUs, less than the 0.80 asked for",
+            "its parent '{g}' may run 0.50 CPUs, less than the 0.80 requested",
             "hint: first: ringfence set {g} cpu.max=0.80cpu",
         ],
         ..ROW
@@ -223,7 +223,7 @@ const ROWS: &[Row] = &[
         needs: &[Need::V1("cpu")],
         before: &["create {g}/a -c cpu", "set {g} cpu.max=80%", "set {g}/a cpu.max=60%"],
         refused: "set {g} cpu.max=30%",
-        says: &["group '{g}/a' below it may run 0.60 CPUs, more than the 0.30 asked for"],
+        says: &["group '{g}/a' below it may run 0.60 CPUs, more than the 0.30 requested"],
         ..ROW
     },
     Row {
@@ -259,7 +259,7 @@ const ROWS: &[Row] = &[
             "set {g}/a cpu.rt_runtime_us=50ms",
         ],
         refused: "set {g} cpu.rt_runtime_us=10ms",
-        says: &["groups below it hold budgets of 50000 us, more than the 10000 us asked for"],
+        says: &["groups below it hold budgets of 50000 us, more than the 10000 us requested"],
         ..ROW
     },
     Row {

@@ -7,7 +7,7 @@ use exporters::view::{Heading, Row, Value};
 use crate::figures::of_row;
 
 /// Samples that are kept: as wide as a curve gets.
-const KEPT: usize = 240;
+const UNDOABLE: usize = 240;
 
 /// Figures of one group, oldest first; `None` where the kernel has none.
 #[derive(Debug, Clone, Default)]
@@ -35,7 +35,7 @@ impl History {
 }
 
 fn keep(of: &mut VecDeque<Option<f32>>, number: Option<f32>) {
-    if of.len() == KEPT {
+    if of.len() == UNDOABLE {
         of.pop_front();
     }
     of.push_back(number);

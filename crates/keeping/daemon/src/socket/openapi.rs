@@ -34,7 +34,7 @@ pub fn document() -> String {
             "version": "1",
             "summary": "The daemon's interface on its Unix socket",
             "description": "Served on /run/ringfence/ringfenced.sock, one request a connection. The peer's credentials, as the \
-                            kernel tells them, decide who may. Groups are named below the place where they live; a slash in a \
+                            kernel reports them, decide who may. Groups are named below the place where they live; a slash in a \
                             name may stand as it is or as %2F. Bodies are up to 64 KiB.",
             "license": { "name": "Apache-2.0", "identifier": "Apache-2.0" },
         },

@@ -181,7 +181,8 @@ fn requested() {
     let at = address(&daemon);
     let of = |name: &str| value(&text(at), &format!("ringfence_group_{name}{{group=\"{group}\"}}"));
     let memory = f64::from(64 << 20);
-    let all = || ["requested_cpus", "effective_cpus", "requested_memory_bytes", "effective_memory_bytes"].map(of);
+    let all =
+        || ["requested_cpus", "effective_cpus", "requested_memory_bytes", "effective_memory_bytes"].map(of);
     assert_eq!(all(), [Some(0.5), Some(0.5), Some(memory), Some(memory)]);
     let name = GroupName::new(&group).unwrap();
     let seat = world.host.seat(&name, Controller::Cpu).unwrap();

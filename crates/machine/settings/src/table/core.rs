@@ -155,7 +155,7 @@ pub(super) const ROWS: &[Setting] = &[
     text(
         "irq.pressure",
         Controller::Core,
-        "Share of time in which tasks of the group were kept waiting by interrupts",
+        "Share of time in which tasks of the group waited for interrupts",
         lacks("pressure is counted per v2 group only; /proc/pressure/irq shows the whole machine's"),
         Has(Binding { files: &["irq.pressure"], since: "6.1", at_root: true, ..V2 }),
     ),

@@ -105,7 +105,7 @@ pub(super) const ROWS: &[Setting] = &[
     Setting {
         name: "cpuset.cpus.exclusive",
         controller: Controller::Cpuset,
-        doc: "CPUs kept for a partition of this group or one below it, so that no sibling can take them",
+        doc: "CPUs reserved for a partition of this group or one below it, so that no sibling can take them",
         kind: Kind::Cpus,
         access: ReadWrite,
         example: "2-3",

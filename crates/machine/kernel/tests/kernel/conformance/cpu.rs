@@ -38,7 +38,7 @@ fn quota_below_parent(world: &World) {
     refused(
         world.try_write(&deep, Cpu, "cpu.cfs_quota_us", "60000"),
         Errno::INVAL,
-        "less than the 0.60 asked for",
+        "less than the 0.60 requested",
     );
     world.write(&group, Cpu, "cpu.cfs_quota_us", "-1");
     world.write(&deep, Cpu, "cpu.cfs_quota_us", "60000");
