@@ -64,7 +64,9 @@ fn frozen_below() {
     let stage = Stage::new("frozen-below");
     stage.make("a");
     stage.make("a/$(b)");
-    let _above = stage.start("a", &["spin"]);
+    // on v2 a group with groups that have controllers has no processes of its own
+    stage.make("a/c");
+    let _beside = stage.start("a/c", &["spin"]);
     let _load = stage.start("a/$(b)", &["spin"]);
     stage.freeze("a/$(b)", true);
     let answer = stage.answer("a");
