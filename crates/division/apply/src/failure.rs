@@ -61,7 +61,7 @@ pub enum Failure {
         left: Vec<String>,
     },
     /// There is no such generation.
-    #[error("there is no generation {requested}: {}", match last { 0 => "none is recorded".to_owned(), last => format!("the last is {last}") })]
+    #[error("{}", no_generation(*requested, *last))]
     NoGeneration {
         /// The number.
         requested: u32,
@@ -139,5 +139,13 @@ impl Failure {
             }
             Failure::OtherBoot { .. } => Some("ringfence apply with the layout of that time".to_owned()),
         }
+    }
+}
+
+fn no_generation(requested: u32, last: u32) -> String {
+    match last {
+        0 => format!("there is no generation {requested}: none is recorded"),
+        last if requested > last => format!("there is no generation {requested}: the last is {last}"),
+        _ => format!("generation {requested} has no record: what was in effect after it is not known"),
     }
 }

@@ -7,6 +7,7 @@ use crate::{
     Failure, State, Target,
     record::{By, Ending, Head, Record, Summary},
     state::command_line,
+    status::unknown,
 };
 
 /// One generation.
@@ -30,6 +31,11 @@ pub enum Kept {
         /// Why not, with the file.
         failure: Failure,
     },
+    /// It is in effect, and its record is gone.
+    Lost {
+        /// Its number.
+        generation: u32,
+    },
 }
 
 /// A generation that was begun and has no end.
@@ -51,7 +57,7 @@ impl Kept {
         match self {
             Kept::Finished(summary) => summary.head.generation,
             Kept::Unfinished { head, .. } => head.generation,
-            Kept::Damaged { generation, .. } => *generation,
+            Kept::Damaged { generation, .. } | Kept::Lost { generation } => *generation,
         }
     }
 }
@@ -73,6 +79,19 @@ pub fn kept(state: &State) -> Result<Vec<Kept>, Failure> {
         _ => None,
     };
     all.iter().find_map(denied).map_or(Ok(all), Err)
+}
+
+/// The same, with those in effect that have no record.
+///
+/// # Errors
+/// As of [`kept`].
+pub fn kept_or_lost(state: &State, target: Target<'_>) -> Result<Vec<Kept>, Failure> {
+    let mut all = kept(state)?;
+    // where the newest record is damaged, that is said already
+    let lost = unknown(state, target).unwrap_or_default();
+    all.extend(lost.into_iter().map(|generation| Kept::Lost { generation }));
+    all.sort_by_key(Kept::generation);
+    Ok(all)
 }
 
 fn finished_one(state: &State, generation: u32) -> Option<Kept> {

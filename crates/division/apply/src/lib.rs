@@ -60,7 +60,7 @@ pub use drift::{Drift, Split};
 pub use error::Error;
 pub use execute::{execute, undo};
 pub use failure::Failure;
-pub use kept::{Kept, Unfinished, kept, unfinished};
+pub use kept::{Kept, Unfinished, kept, kept_or_lost, unfinished};
 pub use leftovers::Earlier;
 pub use lines::{Damage, append as append_line};
 pub use made::made;

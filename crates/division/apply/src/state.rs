@@ -156,7 +156,7 @@ impl State {
 
     /// Is there a process that [watches](State::watch)? `None` if the caller may not know.
     pub(crate) fn is_watched(&self) -> Option<bool> {
-        match File::open(self.directory.join(WATCH)) {
+        match open(&self.directory.join(WATCH)) {
             Ok(file) => {
                 let tried = rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive);
                 Some(tried == Err(rustix::io::Errno::WOULDBLOCK))
@@ -280,7 +280,8 @@ impl State {
 
     /// Is there a file of this finished generation?
     pub(crate) fn is_there(&self, generation: u32) -> bool {
-        self.file(generation, FINISHED).exists()
+        // whatever it is, so that what is no record is named
+        self.file(generation, FINISHED).symlink_metadata().is_ok()
     }
 
     /// Is there a file of this generation that only others may read?
@@ -428,10 +429,13 @@ impl Lock {
     }
 }
 
+/// A FIFO in the place of a file makes nobody wait, and a symbolic link leads nowhere.
+const REGULAR: rustix::fs::OFlags = rustix::fs::OFlags::NOFOLLOW.union(rustix::fs::OFlags::NONBLOCK);
+
 /// Files that only their owner can open: they name commands with their arguments.
 fn private() -> OpenOptions {
     let mut options = OpenOptions::new();
-    options.write(true).mode(0o600).custom_flags(rustix::fs::OFlags::NOFOLLOW.bits().cast_signed());
+    options.write(true).mode(0o600).custom_flags(REGULAR.bits().cast_signed());
     options
 }
 
@@ -454,7 +458,6 @@ pub(crate) fn allocate(file: &File, from: u64, to: u64) -> std::io::Result<()> {
     }
 }
 
-/// Can this program read what follows?
 /// A record that this program understands, under the name that is its own: a copy under another one is refused.
 fn known(head: &Head, generation: u32, path: PathBuf) -> Result<(), Failure> {
     if head.format <= FORMAT {
@@ -473,14 +476,14 @@ fn known(head: &Head, generation: u32, path: PathBuf) -> Result<(), Failure> {
     })
 }
 
-/// Opens a record. A FIFO in its place must not make anybody wait.
+/// Opens a record.
 fn open(path: &Path) -> std::io::Result<File> {
-    let flags = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
-    let file = File::options().read(true).custom_flags(flags).open(path)?;
-    match file.metadata()?.is_file() {
-        true => Ok(file),
-        false => Err(std::io::Error::new(ErrorKind::InvalidInput, "it is not a regular file")),
-    }
+    let irregular = || std::io::Error::new(ErrorKind::InvalidInput, "it is not a regular file");
+    let opened = File::options().read(true).custom_flags(REGULAR.bits().cast_signed()).open(path);
+    let file = opened.map_err(|error| {
+        if path.is_symlink() { irregular() } else { error }
+    })?;
+    file.metadata()?.is_file().then_some(file).ok_or_else(irregular)
 }
 
 /// A file's first line and its last.
@@ -550,7 +553,7 @@ fn hint(path: &Path, kind: ErrorKind) -> Option<String> {
         ErrorKind::NotADirectory | ErrorKind::AlreadyExists | ErrorKind::IsADirectory => {
             "--state names a directory, which is this program's alone"
         }
-        ErrorKind::InvalidData => return Some(moved_away(path)),
+        ErrorKind::InvalidData | ErrorKind::InvalidInput => return Some(moved_away(path)),
         _ => return None,
     };
     Some(hint.to_owned())

@@ -78,7 +78,8 @@ pub(crate) fn undo_recovered(
             None => steps.left.push(unrecorded(generation)),
         }
     }
-    let then = if to == 0 { 0 } else { state.summary(to)?.head.settled };
+    let known = wanted.iter().rev().find(|generation| state.is_there(**generation));
+    let then = known.map(|known| state.summary(*known)).transpose()?.map_or(0, |known| known.head.settled);
     match here.map_or(0, |last| last.head.settled).saturating_sub(then) {
         0 => {}
         count => steps.left.push(format!(

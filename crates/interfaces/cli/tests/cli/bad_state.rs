@@ -28,6 +28,8 @@ const CASES: &[Case] = &[
     ("a file instead of a directory is refused with what to do", &[], a_file),
     ("a record under another one's name is refused, with what to do", &[], copied),
     ("a FIFO in place of a record makes nobody wait", &[], fifo),
+    ("what is no regular file in place of a record is named, with what to do", &[], irregular),
+    ("a FIFO in place of the file that the reverter locks makes nobody wait", &[], fifo_of_watch),
     ("only root reads what the state says, also of an earlier version's", &[], private),
     ("doctor warns of a strict rule for a shell", &[], strict_shell),
     ("without CAP_SYS_ADMIN nothing is mounted, and nothing changed", &[], no_admin),
@@ -136,6 +138,54 @@ fn fifo(stage: &mut Stage) {
         says(&error, &["0001.jsonl", "it is not a regular file"]);
     }
     fs::rename(&aside, &record).unwrap();
+    stage.desk.ends("undo {s}", 0);
+    assert_eq!(stage.differing(), None);
+}
+
+fn irregular(stage: &mut Stage) {
+    stage.desk.ends("apply {d}/l.toml {s}", 0);
+    let record = stage.desk.path("state/generations/0001.jsonl");
+    let aside = stage.desk.path("aside");
+    fs::rename(&record, &aside).unwrap();
+    let makes: [&dyn Fn(&Path); 3] = [
+        &|record| fs::create_dir(record).unwrap(),
+        &|record| std::os::unix::fs::symlink(&aside, record).unwrap(),
+        &|record| std::os::unix::fs::symlink("nowhere", record).unwrap(),
+    ];
+    for make in makes {
+        make(&record);
+        for line in ["undo {s}", "status {s}", "apply {d}/l.toml {s}"] {
+            let (code, out, error) = stage.desk.run(line);
+            assert_eq!(code, 1, "{line}: {out}{error}");
+            says(&error, &["0001.jsonl: it is not a regular file", "hint: to go on without", "mv "]);
+        }
+        let history = stage.desk.ends("history {s}", 0);
+        says(&history, &["1  damaged", "it is not a regular file"]);
+        assert!(stage.differing().is_some(), "nothing was undone");
+        if record.is_dir() && !record.is_symlink() {
+            fs::remove_dir(&record).unwrap();
+        } else {
+            fs::remove_file(&record).unwrap();
+        }
+    }
+    fs::rename(&aside, &record).unwrap();
+    stage.desk.ends("undo {s}", 0);
+    assert_eq!(stage.differing(), None);
+}
+
+fn fifo_of_watch(stage: &mut Stage) {
+    stage.desk.ends("apply {d}/l.toml {s} --confirm 3600s", 0);
+    stage.desk.kill_reverters();
+    let watch = stage.desk.path("state/watch");
+    fs::remove_file(&watch).unwrap();
+    assert!(Command::new("mkfifo").arg(&watch).status().unwrap().success());
+    let status = stage.desk.scene.fill("status {s}");
+    let program = stage.desk.scene.program();
+    let mut line = vec!["10", &program];
+    line.extend(status.split_whitespace());
+    let (code, out, error) = answer(Command::new("timeout").args(&line).output().unwrap());
+    assert_eq!(code, 0, "{out}{error}");
+    says(&format!("{out}{error}"), &["generation 1 will be undone", "ringfence confirm 1"]);
     stage.desk.ends("undo {s}", 0);
     assert_eq!(stage.differing(), None);
 }

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::{
     counted,
-    generations::{interrupted, person, time, unrecorded, waiting, what},
+    generations::{interrupted, person, time, unrecorded, waiting, what, without_record},
     history_of,
     json::published,
 };
@@ -16,7 +16,8 @@ use crate::{args, commands::host_even_unmounted, failure::Failure, output};
 pub fn history(args: &args::History, as_json: bool) -> Result<(), Failure> {
     let state = history_of(&args.state);
     let (host, running) = (host_even_unmounted()?, Running::new());
-    let mut all = apply::kept(&state)?;
+    let target = Target { host: &host, system: &running };
+    let mut all = apply::kept_or_lost(&state, target)?;
     let in_effect = in_effect(&all, &running.boot());
     let is_empty = all.is_empty();
     if let Some(wanted) = args.generation {
@@ -28,7 +29,7 @@ pub fn history(args: &args::History, as_json: bool) -> Result<(), Failure> {
         }
     }
     all.drain(..all.len().saturating_sub(args.last.unwrap_or(usize::MAX)));
-    let pending = apply::pending(&state, Target { host: &host, system: &running }).ok().flatten();
+    let pending = apply::pending(&state, target).ok().flatten();
     if as_json {
         let with_mark = |kept: &Kept| {
             let mut row = published(row(kept));
@@ -61,14 +62,15 @@ fn in_effect(all: &[Kept], boot: &str) -> Vec<u32> {
         }
         _ => None,
     };
-    all.iter().rev().find_map(done).unwrap_or_default()
+    let lost = all.iter().filter(|kept| matches!(kept, Kept::Lost { .. })).map(Kept::generation);
+    all.iter().rev().find_map(done).unwrap_or_default().into_iter().chain(lost).collect()
 }
 
 fn head(kept: &Kept) -> Option<&Head> {
     match kept {
         Kept::Finished(summary) => Some(&summary.head),
         Kept::Unfinished { head, .. } => Some(head),
-        Kept::Damaged { .. } => None,
+        Kept::Damaged { .. } | Kept::Lost { .. } => None,
     }
 }
 
@@ -105,6 +107,7 @@ fn wrong(kept: &Kept) -> Vec<String> {
             vec![format!("generation {} {}", head.generation, interrupted(head.by.pid, *ended))]
         }
         Kept::Unfinished { head, lives: true, .. } => vec![format!("by process {}", head.by.pid)],
+        Kept::Lost { generation } => vec![without_record(*generation)],
         Kept::Damaged { failure, .. } => {
             let hint = failure.hint().map(|hint| format!("hint: {hint}"));
             [failure.to_string()].into_iter().chain(hint).collect()
@@ -123,6 +126,9 @@ fn row(kept: &Kept) -> Value {
         Kept::Unfinished { head, .. } => {
             json!({ "head": head, "state": state, "result": null })
         }
+        Kept::Lost { generation } => {
+            json!({ "generation": generation, "state": state, "error": without_record(*generation), "hint": null })
+        }
         Kept::Damaged { generation, failure } => {
             json!({ "generation": generation, "state": state, "error": failure.to_string(), "hint": failure.hint() })
         }
@@ -132,6 +138,7 @@ fn row(kept: &Kept) -> Value {
 fn result(kept: &Kept) -> &'static str {
     let result = match kept {
         Kept::Damaged { .. } => return "damaged",
+        Kept::Lost { .. } => return "lost",
         Kept::Unfinished { lives: true, .. } => return "under way",
         Kept::Unfinished { lives: false, .. } => return "broken off",
         Kept::Finished(summary) => &summary.result,

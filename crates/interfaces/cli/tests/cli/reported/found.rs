@@ -16,6 +16,7 @@ pub const ROWS: &[Row] = &[
     row("what was there before the layout is as it was after an undo", undone),
     row("a layout that is applied again without its records is watched", records_lost),
     row("a newest record that is lost is missed", newest_lost),
+    row("a generation's record is gone, of three in effect, and each is undone", middle_lost),
     row("a rule is checked without naming its layout", rule_in_effect),
     row("rules of a layout that changed since it was applied are not vouched for", rule_changed),
     row("CPUs that a group above lacks are not in effect", cpus_taken)
@@ -133,6 +134,28 @@ fn newest_lost(stage: &mut Stage<'_>) {
     says(&error, &["what generation 2 changed is not known"]);
     stage.apply("[groups.\"{g}\"]\npids.max = 50\n");
     assert!(stage.desk.path("state/generations/0004.jsonl").exists(), "no number is used twice");
+}
+
+/// One generation can be undone after the other all the same, and the history has the one that was lost.
+fn middle_lost(stage: &mut Stage<'_>) {
+    for limit in [100, 60, 40] {
+        stage.apply(&format!("[groups.\"{{g}}\"]\npids.max = {limit}\n"));
+    }
+    fs::remove_file(stage.desk.path("state/generations/0002.jsonl")).unwrap();
+    let history = stage.desk.ends("history {s}", 0);
+    says(&history, &["*  2  lost", "generation 2 is in effect and has no record"]);
+    let history = stage.desk.json("history 2 --json {s}", 0);
+    assert_eq!((&history[0]["state"], &history[0]["in_effect"]), (&json!("lost"), &json!(true)));
+    let (code, out, error) = stage.desk.run("undo {s}");
+    assert_eq!((code, stage.holds("{g}", "pids.max").as_str()), (0, "60"), "{out}{error}");
+    let (code, out, error) = stage.desk.run("undo 2 {s}");
+    assert_eq!(code, 1, "{out}{error}");
+    says(&error, &["generation 2 has no record"]);
+    let (code, out, error) = stage.desk.run("undo {s}");
+    assert_eq!((code, stage.holds("{g}", "pids.max").as_str()), (3, "60"), "{out}{error}");
+    says(&error, &["what generation 2 changed is not known"]);
+    stage.desk.ends("undo {s}", 0);
+    assert!(!stage.directory("{g}", "pids").exists());
 }
 
 fn rule_in_effect(stage: &mut Stage<'_>) {
