@@ -1,6 +1,6 @@
 //! Requests for a change: what was interrupted, or not confirmed in time, is taken back first.
 
-use plan::{Action, Dropped, Plan, Step};
+use plan::{Action, Dropped, LintKind, Plan, Step};
 
 use crate::{
     Failure, Lock, Meta, Outcome, Target,
@@ -33,6 +33,8 @@ pub fn execute(lock: &Lock, target: Target<'_>, plan: &Plan, meta: &Meta) -> Res
         restores: step.restores,
         before: Default::default(),
     };
+    let left = plan.lints.iter().filter(|lint| lint.kind == LintKind::Leftover);
+    let left: Vec<String> = left.map(|lint| lint.message.clone()).collect();
     let change = Change {
         kind: Kind::Apply,
         entries: plan.steps.iter().map(entry).collect(),
@@ -40,7 +42,7 @@ pub fn execute(lock: &Lock, target: Target<'_>, plan: &Plan, meta: &Meta) -> Res
         planned,
         hierarchies: target.host.hierarchies().iter().cloned().map(Some).collect(),
         in_effect: None,
-        left: Vec::new(),
+        left: left.clone(),
         replaced: Vec::new(),
         stayed: None,
         sources: Vec::new(),
@@ -48,7 +50,7 @@ pub fn execute(lock: &Lock, target: Target<'_>, plan: &Plan, meta: &Meta) -> Res
     };
     if change.entries.is_empty() && change.decided.is_empty() && is_known(lock, target, &plan.dropped, meta)?
     {
-        return Ok(Outcome::nothing());
+        return Ok(Outcome { left, ..Outcome::nothing() });
     }
     carry_out(lock, target, change, meta)
 }

@@ -28,7 +28,7 @@ pub struct Outcome {
     pub differences: Vec<Difference>,
     /// Threads of the kernel that stay on CPUs which another group has for itself.
     pub unmoved: Vec<Unmoved>,
-    /// What was left alone by an undo, each with the reason.
+    /// What an undo, or a layout that no longer names it, could not take back, each with the reason.
     pub left: Vec<String>,
     /// Values of others that an undo brought back: they were set between a generation in effect and the one undone.
     pub foreign: Vec<Difference>,

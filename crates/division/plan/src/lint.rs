@@ -53,6 +53,8 @@ pub enum LintKind {
     Unchecked,
     /// What an earlier layout requested and this one does not, and what can't go back.
     Leftover,
+    /// What a layout without it leaves as it is: it was there before, or others use it by now.
+    Stays,
     /// Processes of a group that are not in all of its directories.
     Outside,
     /// A group that is not in a hierarchy in which a group above it limits something.

@@ -22,6 +22,8 @@ impl Past<'_> {
             left.lints.push(Lint::new(LintKind::Leftover, group.as_deref().map(name).as_ref(), message));
             left.dropped.gone.push(place.clone());
         }
+        let renamed = self.renamed.keys().filter(|place| !self.covered.groups.contains(*place));
+        left.dropped.gone.extend(renamed.cloned());
         self.found(&mut left);
         let stays = |place: &Place| !gone.contains(place);
         for ((place, ..), entries) in std::mem::take(&mut self.writes) {
@@ -84,7 +86,7 @@ impl Past<'_> {
                 "group '{group}' is no longer in the layout and stays as it is{with}: it was there before a layout named it"
             );
             let hint = Command::ringfence("delete").group(name(group));
-            let lint = Lint::new(LintKind::Leftover, Some(&name(group)), message);
+            let lint = Lint::new(LintKind::Stays, Some(&name(group)), message);
             left.lints.push(lint.hint(format!("if nothing else needs it: {hint}")));
         }
         for (line, (group, text)) in &self.standing {
@@ -96,7 +98,7 @@ impl Past<'_> {
                 "{file} of group '{group}' is no longer in the layout and stays {}: it was so before a layout set it",
                 now(line, text)
             );
-            left.lints.push(Lint::new(LintKind::Leftover, Some(&name(group)), message));
+            left.lints.push(Lint::new(LintKind::Stays, Some(&name(group)), message));
         }
     }
 
@@ -409,7 +411,7 @@ impl Past<'_> {
             for (name, by) in used {
                 let directory = self.performer.directory(place);
                 let message = format!("{name} stays enabled in {directory}: group '{by}' may use it");
-                left.lints.push(Lint::new(LintKind::Leftover, None, message));
+                left.lints.push(Lint::new(LintKind::Stays, None, message));
             }
             if !idle.is_empty() {
                 let names = idle.iter().cloned().collect();

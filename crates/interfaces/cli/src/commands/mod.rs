@@ -66,7 +66,7 @@ pub fn run(args: &Args) -> Result<u8, Failure> {
         Command::Schema(schema) => layouts::schema(schema),
         Command::Plan(plan) => layouts::plan(plan, json),
         Command::Apply(apply) if apply.dry_run => layouts::plan(&apply.as_plan(), json),
-        Command::Apply(apply) => layouts::apply(apply, json),
+        Command::Apply(apply) => return layouts::apply(apply, json),
         Command::Confirm(generation) => layouts::confirm(generation, json),
         Command::Undo(generation) => return layouts::undo(generation, json),
         Command::History(history) => layouts::history(history, json),

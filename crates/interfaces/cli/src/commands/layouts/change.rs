@@ -2,7 +2,7 @@
 
 use std::{process::Command, time::Duration};
 
-use ::plan::{Ask, LintKind, Plan};
+use ::plan::{Ask, Lint, LintKind, Plan};
 use apply::{By, Error, Failure as ApplyFailure, Lock, Meta, Outcome, Recovered, Running, State, Target};
 use kernel::Host;
 use serde::Serialize;
@@ -53,21 +53,35 @@ fn interrupted(step: usize, steps: usize, left: &[String]) -> Failure {
         .code(ATTENTION)
 }
 
-pub fn apply(args: &args::Apply, as_json: bool) -> Result<(), Failure> {
-    let (outcome, outside, misplaced) = applied(args)?;
+/// What is not as the layout says needs attention: a limit that holds on, or that does not hold for a process.
+pub fn apply(args: &args::Apply, as_json: bool) -> Result<u8, Failure> {
+    let Applied { outcome, outside, misplaced } = applied(args)?;
     let deadline = args.confirm.map(|within| within.as_secs()).filter(|_| outcome.steps > 0);
+    let attention = !outcome.left.is_empty() || !outside.is_empty();
     if as_json {
-        return output::json(&Shown {
+        output::json(&Shown {
             outcome: &outcome,
             undone_unless_confirmed_within: deadline,
+            outside: Some(outside),
             misplaced: Some(misplaced),
-        });
+        })?;
+    } else {
+        let nothing = nothing_to_do(!outside.is_empty() || !misplaced.is_empty());
+        // what is left was in the plan's warnings
+        print(&Outcome { left: Vec::new(), ..outcome }, deadline, nothing)?;
     }
-    print(&outcome, deadline, nothing_to_do(outside))
+    Ok(if attention { ATTENTION } else { 0 })
 }
 
-/// Whether processes are outside their groups comes with it, and those that rules of the layout fit.
-fn applied(args: &args::Apply) -> Result<(Outcome, bool, Vec<Misplaced>), Failure> {
+struct Applied {
+    outcome: Outcome,
+    /// Processes of groups that are not in all of their directories, as in the plan.
+    outside: Vec<Lint>,
+    /// Processes that rules of the layout fit.
+    misplaced: Vec<Misplaced>,
+}
+
+fn applied(args: &args::Apply) -> Result<Applied, Failure> {
     let layout = read(&args.layout)?;
     let host = host_even_unmounted()?;
     if host.needs_unit() {
@@ -101,8 +115,8 @@ fn applied(args: &args::Apply) -> Result<(Outcome, bool, Vec<Misplaced>), Failur
     // groups that were made just now are there for the look at the rules
     let misplaced = rules::misplaced(&layout.desired, &host);
     rules::warn(&misplaced, &layout);
-    let outside = plan.lints.iter().any(|lint| lint.kind == LintKind::Outside);
-    Ok((outcome, outside || !misplaced.is_empty(), misplaced))
+    let outside = plan.lints.into_iter().filter(|lint| lint.kind == LintKind::Outside).collect();
+    Ok(Applied { outcome, outside, misplaced })
 }
 
 fn emptied(layout: &Layout<'_>, plan: &Plan, host: &Host) -> Failure {
@@ -204,6 +218,9 @@ struct Shown<'o> {
     /// In seconds.
     #[serde(rename = "undone_unless_confirmed_within_sec", skip_serializing_if = "Option::is_none")]
     undone_unless_confirmed_within: Option<u64>,
+    /// Of an apply: processes that a limit of the layout does not hold for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    outside: Option<Vec<Lint>>,
     /// Of an apply: processes that a rule of the layout fits and that are not in the group that it names.
     #[serde(skip_serializing_if = "Option::is_none")]
     misplaced: Option<Vec<Misplaced>>,
@@ -230,7 +247,13 @@ pub fn undo(args: &args::Generation, as_json: bool) -> Result<u8, Failure> {
     let outcome = undone(args)?;
     match outcome.generation {
         _ if as_json => {
-            output::json(&Shown { outcome: &outcome, undone_unless_confirmed_within: None, misplaced: None })?
+            let (outside, misplaced) = (None, None);
+            output::json(&Shown {
+                outcome: &outcome,
+                undone_unless_confirmed_within: None,
+                outside,
+                misplaced,
+            })?
         }
         Some(_) => print(&outcome, None, "nothing to restore\n")?,
         // the recovery has undone it; what it had to leave is in its warning

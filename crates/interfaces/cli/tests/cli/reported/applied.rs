@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::{
     desk::sleep_program,
@@ -122,11 +122,14 @@ fn controller_of_others(stage: &mut Stage<'_>) {
     stage.move_by_hand(pid, "{g}-rt", "memory");
     stage.layout(MORE);
     let (code, out, error) = stage.desk.run("apply {d}/l.toml {s}");
-    assert_eq!(code, 0, "{out}{error}");
-    if !stage.is_in(pid, "{g}", "memory") {
-        assert!(error.contains(&pid.to_string()), "{pid} stays outside, and nothing names it: {out}{error}");
-        assert!(!stage.drifts("{g}").is_empty());
-    }
+    assert_eq!(code, 3, "{out}{error}");
+    assert!(!stage.is_in(pid, "{g}", "memory"));
+    assert!(error.contains(&pid.to_string()), "{pid} stays outside, and nothing names it: {out}{error}");
+    assert!(!stage.drifts("{g}").is_empty());
+    let answer = stage.desk.json("apply --json {d}/l.toml {s}", 3);
+    let outside = answer["outside"][0]["message"].as_str().unwrap();
+    assert!(outside.contains(&pid.to_string()), "{answer:#}");
+    assert_eq!((&answer["outside"][0]["kind"], &answer["left"]), (&json!("outside"), &json!([])));
     stage.truth();
     stage.move_by_hand(pid, "", "memory");
 }

@@ -121,14 +121,17 @@ fn group_removed_with_task(stage: &mut Stage<'_>) {
     let pid = stage.sleeper("{one}", "{g}/b");
     stage.layout("[groups.\"{g}/a\"]\npids.max = 100\n");
     let (code, out, error) = stage.desk.run("apply {d}/l.toml {s}");
-    assert!(code == 0 || code == 3, "{out}{error}");
-    if stage.is_in(pid, "{g}/b", "pids") {
-        let name = stage.fill("{g}/b");
-        assert!(error.contains(&name) || out.contains(&name), "it stays, and is not named: {out}{error}");
-        assert!(!stage.drifts("{g}/b").is_empty());
-    }
+    assert_eq!(code, 3, "{out}{error}");
+    assert!(stage.is_in(pid, "{g}/b", "pids"));
+    let name = stage.fill("{g}/b");
+    assert!(error.contains(&name), "it stays, and is not named: {out}{error}");
+    assert!(!stage.drifts("{g}/b").is_empty());
     nothing_holds(stage, "{g}/b");
     stage.truth();
+    let answer = stage.desk.json("apply --json {d}/l.toml {s}", 3);
+    let left = answer["left"].as_array().unwrap();
+    assert!(left.iter().any(|left| left.as_str().unwrap().contains(&name)), "{answer:#}");
+    says(&stage.desk.ends("history {s}", 0), &["done in part", &name]);
 }
 
 fn controller_removed(stage: &mut Stage<'_>) {
@@ -210,7 +213,8 @@ fn undone_past_a_removal(stage: &mut Stage<'_>) {
     let first = "[groups.\"{g}/a\"]\npids.max = 100\n";
     stage.apply(&format!("{first}{}", LIMITS.replace("{g}", "{g}/b")));
     stage.sleeper("{one}", "{g}/b");
-    stage.apply(first);
+    stage.layout(first);
+    stage.desk.ends("apply {d}/l.toml {s}", 3);
     nothing_holds(stage, "{g}/b");
     stage.desk.run("undo 0 {s}");
     nothing_holds(stage, "{g}/b");
@@ -471,7 +475,7 @@ fn made_again_and_written(stage: &mut Stage<'_>) {
     stage.apply("[groups.\"{g}\"]\npids.max = 100\n");
     stage.layout("");
     let (code, out, error) = stage.desk.run("apply --yes {d}/l.toml {s}");
-    assert_eq!(code, 0, "{out}{error}");
+    assert_eq!(code, 3, "{out}{error}");
     says(&error, &["somebody removed it and made it again"]);
     assert_eq!(stage.holds("{g}", "pids.max"), "33", "{out}{error}");
     assert!(stage.is_in(pid, "{g}", "pids"));
