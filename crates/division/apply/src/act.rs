@@ -1,6 +1,6 @@
 //! One step of a generation: what it does, and what was there before.
 
-use std::path::PathBuf;
+use std::{collections::BTreeMap, path::PathBuf};
 
 use plan::{Affinity, Outsider, Owned, Ownership, Place};
 use serde::{Deserialize, Serialize};
@@ -180,6 +180,16 @@ impl Entry {
         Entry { act: self.act.clone().at_hierarchy(position), ..self.clone() }
     }
 
+    /// The entry in the directory by its name of now.
+    pub(crate) fn renamed(mut self, renamed: &BTreeMap<Place, Place>) -> Entry {
+        if let Some(place) = self.act.place_mut()
+            && let Some(now) = renamed.get(place)
+        {
+            now.clone_into(place);
+        }
+        self
+    }
+
     /// Its file is there now, and holds this.
     pub(crate) fn was(&mut self, content: String) {
         if let Act::Write { file, .. } = &self.act {
@@ -240,8 +250,15 @@ impl Act {
 
     /// Moves its place to another position in the list of hierarchies.
     pub(crate) fn at_hierarchy(mut self, position: usize) -> Act {
-        match &mut self {
-            Act::Mount { .. } | Act::Unmount { .. } => {}
+        if let Some(place) = self.place_mut() {
+            place.hierarchy = position;
+        }
+        self
+    }
+
+    fn place_mut(&mut self) -> Option<&mut Place> {
+        match self {
+            Act::Mount { .. } | Act::Unmount { .. } => None,
             Act::CreateGroup { place }
             | Act::RemoveGroup { place }
             | Act::EnableControllers { place, .. }
@@ -256,8 +273,7 @@ impl Act {
             | Act::MoveTasks { place, .. }
             | Act::ReturnTasks { place, .. }
             | Act::Refill { place, .. }
-            | Act::InheritSet { place, .. } => place.hierarchy = position,
+            | Act::InheritSet { place, .. } => Some(place),
         }
-        self
     }
 }

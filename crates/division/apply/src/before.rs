@@ -28,6 +28,8 @@ pub(crate) struct Looking<'p, 't> {
     performer: &'p Performer<'t>,
     /// Groups that an earlier step makes.
     made: HashSet<Place>,
+    /// Groups that an earlier step removes.
+    removed: HashSet<Place>,
     /// What files hold after the steps so far.
     actual: HashMap<(Place, String), String>,
     /// Whether a file of that name and version holds a setting: looked up once for all groups.
@@ -36,7 +38,13 @@ pub(crate) struct Looking<'p, 't> {
 
 impl<'p, 't> Looking<'p, 't> {
     pub fn new(performer: &'p Performer<'t>) -> Looking<'p, 't> {
-        Looking { performer, made: HashSet::new(), actual: HashMap::new(), settings: HashMap::new() }
+        Looking {
+            performer,
+            made: HashSet::new(),
+            removed: HashSet::new(),
+            actual: HashMap::new(),
+            settings: HashMap::new(),
+        }
     }
 
     /// Fills in what was before a step. `planned`: what its file held when it was planned, if that is known.
@@ -47,11 +55,14 @@ impl<'p, 't> Looking<'p, 't> {
         let Some(place) = entry.act.place().cloned() else { return Ok(()) };
         let unmounted = self.performer.at(&place).is_none(); // a step of this plan mounts it
         if let Act::CreateGroup { .. } = entry.act {
-            if !unmounted && self.performer.exists(&place) {
+            if !unmounted && self.performer.exists(&place) && !self.removed.contains(&place) {
                 return Err(stale(format!("{} is there already", self.performer.directory(&place))));
             }
             self.made.insert(place);
             return Ok(());
+        }
+        if let Act::RemoveGroup { .. } = entry.act {
+            self.removed.insert(place.clone());
         }
         if unmounted || self.made.contains(&place) {
             entry.before = Before::New;

@@ -141,7 +141,12 @@ fn put_back(
         || matches!(
             entries.get(step).map(|entry| &entry.act),
             Some(Act::CreateGroup { .. } | Act::RemoveGroup { .. } | Act::Mount { .. })
-        ) && !matches!(error, Error::Unrecorded { .. });
+        ) && !matches!(error, Error::Unrecorded { .. })
+        // what v1's device files refuse, their list need not show
+        || matches!(
+            (entries.get(step).map(|entry| &entry.act), error),
+            (Some(Act::Write { file, .. }), Error::Kernel(_)) if file.starts_with("devices.")
+        );
     let last = if whole { step.checked_sub(1) } else { Some(step).filter(|_| !entries.is_empty()) };
     roll_back(performer, journal, entries, last)
 }

@@ -34,6 +34,15 @@ pub enum Drift {
         /// renamed to one of them.
         alike: Vec<PathBuf>,
     },
+    /// Somebody renamed it.
+    Renamed {
+        /// The directory as it was made.
+        directory: PathBuf,
+        /// The same by its name of now.
+        to: PathBuf,
+        /// Is there another by the old name?
+        is_there: bool,
+    },
     /// An undo was to remove it, but somebody was in it; the next undo takes it up again.
     Stayed {
         /// The directory.
@@ -105,6 +114,10 @@ impl std::fmt::Display for Drift {
                     directory.display(),
                     alike.join(" or ")
                 )
+            }
+            Drift::Renamed { directory, to, is_there } => {
+                let other = if *is_there { ", and made another" } else { "" };
+                write!(f, "somebody renamed {} to {}{other}", directory.display(), to.display())
             }
             Drift::Stayed { directory, generation, populated } => {
                 let state = match populated {

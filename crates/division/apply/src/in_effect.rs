@@ -19,6 +19,8 @@ pub(crate) struct Decided {
     /// By place, file and, in a file of lines by device, the line's first word; with what it held after the write.
     pub writes: BTreeMap<(Place, String, String), (String, Option<String>)>,
     pub owners: BTreeMap<Place, Ownership>,
+    /// v1's device rules in the order of their writes, each with its file.
+    pub rules: BTreeMap<Place, Vec<(String, String)>>,
     /// What undos had to leave, with the generation that made it.
     pub stayed: BTreeMap<Place, u32>,
     /// Files that undos could not restore, with what they contained before the generation.
@@ -34,7 +36,12 @@ pub(crate) fn drop_undecided(head: &Head, target: Target<'_>, groups: &mut Group
     for (place, file, key) in &head.dropped.files {
         let Some(place) = here(place) else { continue };
         let key = (place, file.clone(), key.clone());
-        groups.values_mut().for_each(|decided| drop(decided.writes.remove(&key)));
+        groups.values_mut().for_each(|decided| {
+            decided.writes.remove(&key);
+            if file.starts_with("devices.") {
+                decided.rules.remove(&key.0);
+            }
+        });
     }
     for place in head.dropped.gone.iter().filter_map(here) {
         let gone = Act::RemoveGroup { place: place.clone() };
@@ -46,9 +53,17 @@ pub(crate) fn drop_undecided(head: &Head, target: Target<'_>, groups: &mut Group
         });
     }
     for place in head.dropped.groups.iter().filter_map(here) {
+        let mut known = false;
         for decided in groups.values_mut().filter(|decided| decided.places.contains(&place)) {
             decided.stayed.insert(place.clone(), decided.generation);
+            known = true;
         }
+        // somebody renamed it
+        let Some(at) = target.host.hierarchies().get(place.hierarchy).filter(|_| !known) else { continue };
+        let renamed = groups.entry(target.host.named(at, &place.path)).or_default();
+        renamed.generation = renamed.generation.max(head.generation);
+        renamed.places.insert(place.clone());
+        renamed.stayed.insert(place, head.generation);
     }
 }
 
@@ -73,6 +88,7 @@ impl Decided {
                 self.places.remove(place);
                 self.writes.retain(|(of, ..), _| of != place);
                 self.owners.remove(place);
+                self.rules.remove(place);
             }
             Act::Write { file, text, .. } => {
                 let key = target_key(file, text);
@@ -82,6 +98,9 @@ impl Decided {
                     of == place && file.starts_with("devices.") && other.starts_with("devices.")
                 };
                 self.writes.retain(|(of, other, line), _| !same(of, other, line) && !rules(of, other));
+                if file.starts_with("devices.") {
+                    self.rules.remove(place);
+                }
             }
             Act::RestoreOwners { .. } | Act::SetOwnership { .. } => drop(self.owners.remove(place)),
             _ => {}
@@ -114,6 +133,9 @@ pub(crate) fn add(record: &Record, target: Target<'_>, groups: &mut Groups) {
                 };
                 let actual = actual.or_else(found);
                 group.places.insert(place.clone());
+                if file.starts_with("devices.") {
+                    group.rules.entry(place.clone()).or_default().push((file.clone(), text.clone()));
+                }
                 group.writes.insert((place, file.clone(), key.to_owned()), (text.clone(), actual));
             }
             Act::CreateGroup { .. } => {

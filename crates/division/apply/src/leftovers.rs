@@ -52,7 +52,7 @@ pub(crate) fn leftovers(
     alone: &Plan,
     exclusive: &dyn Fn(&Place) -> CpuSet,
 ) -> Leftovers {
-    let mut past = Past::new(target, covered, &earlier.remade);
+    let mut past = Past::new(target, covered, earlier);
     past.known = earlier.dropped(target);
     let adopted = earlier.stayed.iter().filter_map(|(stayed, _)| stayed.group(target.host));
     let adopted: BTreeSet<Place> = adopted.filter(|place| covered.groups.contains(place)).collect();
@@ -88,6 +88,8 @@ struct Past<'p> {
     covered: &'p Coverage,
     /// Groups that somebody removed and made again: not the generations' any more.
     remade: &'p BTreeSet<Place>,
+    /// Where directories that the generations made are by now, of those that somebody renamed.
+    renamed: &'p BTreeMap<Place, Place>,
     /// Directories that the generations made, with the group.
     made: BTreeMap<Place, String>,
     /// By place, file and line: the writes that bring it back.
@@ -115,7 +117,7 @@ struct Past<'p> {
 }
 
 impl<'p> Past<'p> {
-    fn new(target: Target<'p>, covered: &'p Coverage, remade: &'p BTreeSet<Place>) -> Past<'p> {
+    fn new(target: Target<'p>, covered: &'p Coverage, earlier: &'p Earlier) -> Past<'p> {
         let performer = Performer::new(target, target.host.hierarchies().iter().cloned().map(Some).collect());
         let (made, writes, sets, others, controllers) = Default::default();
         let (affinities, found, standing, known, owners) = Default::default();
@@ -123,7 +125,8 @@ impl<'p> Past<'p> {
         Past {
             performer,
             covered,
-            remade,
+            remade: &earlier.remade,
+            renamed: &earlier.renamed,
             made,
             writes,
             sets,
@@ -152,7 +155,8 @@ impl<'p> Past<'p> {
         for (step, entry) in record.entries.iter().enumerate().rev() {
             let Some(place) = entry.act.place() else { continue };
             let Some(Some(at)) = now.get(place.hierarchy) else { continue };
-            self.add_step(record, step, &entry.at_hierarchy(at.id), place.hierarchy);
+            let entry = entry.at_hierarchy(at.id).renamed(self.renamed);
+            self.add_step(record, step, &entry, place.hierarchy);
         }
     }
 

@@ -3,6 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use plan::Place;
+use settings::Version;
+use units::group_path;
 
 use crate::{Failure, State, Target, act::Act, performer::Performer, record::Record, state::history};
 
@@ -62,6 +64,55 @@ pub(crate) fn remade<'r>(
         remade.retain(|place| is_other(&all, place));
     }
     Ok(remade)
+}
+
+/// Is the directory none that a generation made, where generations made some?
+///
+/// # Errors
+/// [`Failure::State`].
+pub(crate) fn is_of_others(place: &Place, state: &State, target: Target<'_>) -> Result<bool, Failure> {
+    let Some(at) = target.host.hierarchies().get(place.hierarchy) else { return Ok(false) };
+    let now = target.host.kernel().inode(at, &place.path);
+    let all = inodes(state, target)?;
+    Ok(all.get(place).is_some_and(|own| now.is_ok_and(|now| !own.contains(&now))))
+}
+
+/// Where directories that these generations made are by now, of those that somebody renamed, as v1 allows: in the same
+/// group above, which may have been renamed itself.
+pub(crate) fn renamed<'r>(
+    records: impl IntoIterator<Item = &'r Record>,
+    target: Target<'_>,
+) -> BTreeMap<Place, Place> {
+    let mut own = Inodes::new();
+    for record in records {
+        add(&mut own, record, target);
+    }
+    let kernel = target.host.kernel();
+    let inode = |place: &Place| kernel.inode(&target.host.hierarchies()[place.hierarchy], &place.path).ok();
+    let mut renamed: BTreeMap<Place, Place> = BTreeMap::new();
+    // groups come before those below them
+    for (place, inodes) in own.iter().filter(|(place, _)| place.version == Version::V1) {
+        let above =
+            Place { path: group_path::parent(&place.path).unwrap_or_default().to_owned(), ..place.clone() };
+        let now = inode(place);
+        if inodes.iter().all(|inode| now == Some(*inode)) {
+            continue;
+        }
+        let at = &target.host.hierarchies()[place.hierarchy];
+        let above_now = renamed.get(&above).cloned();
+        for above in std::iter::once(above).chain(above_now) {
+            let beside = kernel.children(at, &above.path).unwrap_or_default();
+            let beside = beside.iter().map(|name| group_path::join(&above.path, name));
+            let mut beside =
+                beside.map(|path| Place { path, ..place.clone() }).filter(|other| other != place);
+            let is_it = |other: &Place| inode(other).is_some_and(|inode| inodes.contains(&inode));
+            if let Some(other) = beside.find(is_it) {
+                renamed.insert(place.clone(), other);
+                break;
+            }
+        }
+    }
+    renamed
 }
 
 /// Inode numbers of directories that generations made.

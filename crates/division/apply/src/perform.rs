@@ -270,8 +270,6 @@ impl<'t> Performer<'t> {
         loop {
             match self.host().kernel().rmdir(at, &place.path) {
                 Ok(()) | Err(Errno::NOENT) => {
-                    let above = group_path::parent(&place.path).unwrap_or_default();
-                    self.thinned.borrow_mut().insert((place.hierarchy, above.to_owned()));
                     return Ok(());
                 }
                 Err(Errno::BUSY) if attempts < 100 && self.is_unused(at, place) => {
@@ -328,12 +326,11 @@ impl<'t> Performer<'t> {
     fn write_settled(&self, at: &Hierarchy, place: &Place, file: &str, text: &str) -> Result<(), Errno> {
         let kernel = self.host().kernel();
         let all = matches!(file, "devices.allow" | "devices.deny") && text.trim_start().starts_with('a');
-        let thinned = all && self.thinned.borrow().contains(&(place.hierarchy, place.path.clone()));
         let mut attempts = 0;
         loop {
             match kernel::write_reclaiming(kernel, at, &place.path, file, text) {
                 Err(Errno::INVAL)
-                    if thinned
+                    if all
                         && attempts < 100
                         && kernel.children(at, &place.path).is_ok_and(|below| below.is_empty()) =>
                 {

@@ -1,9 +1,6 @@
 //! The host for one change: where places of a record are now, what is there, and what the change did so far.
 
-use std::{
-    cell::RefCell,
-    collections::{BTreeSet, HashMap, HashSet},
-};
+use std::collections::{HashMap, HashSet};
 
 use kernel::{GroupName, Hierarchy, Host, Op, Seat};
 use plan::{Outsider, Place};
@@ -44,8 +41,6 @@ pub(crate) struct Performer<'t> {
     pub(crate) makers: HashMap<Place, (u32, u32)>,
     /// The files of a new group and their modes: the same for all groups of a v1 hierarchy, or of one v2 parent.
     pub(crate) files: HashMap<(usize, String), Vec<(String, u32)>>,
-    /// Where groups were removed in this run, by the group above.
-    pub(crate) thinned: RefCell<BTreeSet<(usize, String)>>,
     /// Threads whose CPUs were changed, with the step.
     pub affinities: Vec<(usize, Affinity)>,
     /// Processes that were moved, with the step.
@@ -58,7 +53,7 @@ pub(crate) struct Performer<'t> {
 
 impl<'t> Performer<'t> {
     pub fn new(target: Target<'t>, hierarchies: Vec<Option<Hierarchy>>) -> Performer<'t> {
-        let (heirs, makers, files, thinned) = Default::default();
+        let (heirs, makers, files) = Default::default();
         let (affinities, moved, inodes, fresh) = Default::default();
         Performer {
             target,
@@ -68,7 +63,6 @@ impl<'t> Performer<'t> {
             takes_back: false,
             makers,
             files,
-            thinned,
             affinities,
             moved,
             inodes,

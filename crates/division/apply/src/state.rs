@@ -480,9 +480,7 @@ fn known(head: &Head, generation: u32, path: PathBuf) -> Result<(), Failure> {
 fn open(path: &Path) -> std::io::Result<File> {
     let irregular = || std::io::Error::new(ErrorKind::InvalidInput, "it is not a regular file");
     let opened = File::options().read(true).custom_flags(REGULAR.bits().cast_signed()).open(path);
-    let file = opened.map_err(|error| {
-        if path.is_symlink() { irregular() } else { error }
-    })?;
+    let file = opened.map_err(|error| if path.is_symlink() { irregular() } else { error })?;
     file.metadata()?.is_file().then_some(file).ok_or_else(irregular)
 }
 

@@ -6,6 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use devices::{DeviceAccess, Verb};
 use kernel::{Freezers, Host, Seat};
 use plan::{Owned, Ownership, Place, is_by_key};
 use serde::Serialize;
@@ -16,9 +17,10 @@ use crate::{
     Drift, Failure, Split, State, Target,
     act::{Act, Before, Entry},
     in_effect::{Decided, Groups, add, drop_undecided},
+    made::renamed,
     membership::{Membership, Thread, threads},
     ownership,
-    performer::{Performer, name},
+    performer::{DEVICES_V1, Performer, name},
     reading::get,
     record::{Kind, RulesFile, Summary},
     unavailable::unavailable,
@@ -87,7 +89,7 @@ pub fn status(state: &State, target: Target<'_>) -> Result<Vec<GroupStatus>, Fai
     let last = state.last()?.filter(|last| last.head.boot == target.system.boot());
     let in_effect = last.as_ref().map(|last| last.in_effect().to_vec()).unwrap_or_default();
     let mut decided: Groups = BTreeMap::new();
-    let mut dropped = None;
+    let (mut dropped, mut records) = (None, Vec::new());
     for generation in in_effect {
         let Some(record) = state.record_in_effect(generation)? else { continue };
         // by hand: what a layout decides is compared with what the kernel has, whoever wrote it
@@ -95,8 +97,10 @@ pub fn status(state: &State, target: Target<'_>) -> Result<Vec<GroupStatus>, Fai
             continue;
         }
         add(&record, target, &mut decided);
-        dropped = Some(record.head).filter(|head| head.layout).or(dropped);
+        dropped = Some(record.head.clone()).filter(|head| head.layout).or(dropped);
+        records.push(record);
     }
+    let renamed = renamed(&records, target);
     if let Some(head) = &dropped {
         drop_undecided(head, target, &mut decided);
     }
@@ -144,7 +148,12 @@ pub fn status(state: &State, target: Target<'_>) -> Result<Vec<GroupStatus>, Fai
     let several = target.host.hierarchies().len() > 1 && !decided.is_empty();
     let membership = several.then(|| Membership::scan(target.host));
     let applied: BTreeSet<Place> = decided.values().flat_map(|decided| decided.places.clone()).collect();
-    let scene = Scene { performer: &performer, membership: membership.as_ref(), applied: &applied };
+    let scene = Scene {
+        performer: &performer,
+        membership: membership.as_ref(),
+        applied: &applied,
+        renamed: &renamed,
+    };
     let all = decided.into_iter().map(|(group, decided)| of(&scene, group, decided));
     // what was taken back and is not there is nobody's
     let is_there = |group: &GroupStatus| {
@@ -187,12 +196,17 @@ struct Scene<'s> {
     membership: Option<&'s Membership>,
     /// Where the groups are that were applied.
     applied: &'s BTreeSet<Place>,
+    /// Where directories of theirs are that somebody renamed.
+    renamed: &'s BTreeMap<Place, Place>,
 }
 
 impl Scene<'_> {
     /// Groups of others beside a place, with all values that were written there. Only v1 renames directories.
     fn alike(&self, group: &str, place: &Place, decided: &Decided) -> Vec<PathBuf> {
-        let written: Vec<_> = decided.writes.iter().filter(|((of, ..), _)| of == place).collect();
+        // v1's device rules can't be read where they are written
+        let written =
+            decided.writes.iter().filter(|((of, file, _), _)| of == place && !file.starts_with("devices."));
+        let written: Vec<_> = written.collect();
         let (Some(at), false) = (self.performer.at(place), written.is_empty()) else { return Vec::new() };
         if place.version == Version::V2 {
             return Vec::new();
@@ -254,7 +268,10 @@ fn of(scene: &Scene<'_>, group: String, decided: Decided) -> GroupStatus {
     let places: Vec<&Place> = decided.places.iter().filter(is_its_own).collect();
     let (mut drift, mut settings) = (Vec::new(), Vec::new());
     for place in &places {
-        if !performer.exists(place) {
+        if let Some(to) = scene.renamed.get(*place) {
+            let is_there = performer.exists(place);
+            drift.push(Drift::Renamed { directory: directory(place), to: directory(to), is_there });
+        } else if !performer.exists(place) {
             let alike = scene.alike(&group, place, &decided);
             drift.push(Drift::Gone { directory: directory(place), alike });
         }
@@ -263,7 +280,26 @@ fn of(scene: &Scene<'_>, group: String, decided: Decided) -> GroupStatus {
             drift.push(Drift::Stayed { directory: directory(place), generation, populated });
         }
     }
-    let present = decided.writes.iter().filter(|((place, ..), _)| performer.exists(place));
+    for (place, rules) in decided.rules.iter().filter(|(place, _)| performer.exists(place)) {
+        let Some((requested, actual)) = device_rules(performer, place, rules) else { continue };
+        let (file, as_requested) = (directory(place).join(DEVICES_V1), requested == actual);
+        if !as_requested {
+            let in_order = |list: &str| {
+                let mut lines: Vec<&str> = list.lines().collect();
+                lines.sort_unstable();
+                lines.join("; ")
+            };
+            let (requested, actual) = (in_order(&requested), Some(in_order(&actual)));
+            drift.push(Drift::Changed { file: file.clone(), requested, actual });
+        }
+        settings.push(SettingStatus { file, requested, actual: Some(actual), as_requested });
+    }
+    let is_rule =
+        |place: &Place, file: &str| file.starts_with("devices.") && decided.rules.contains_key(place);
+    let present = decided
+        .writes
+        .iter()
+        .filter(|((place, file, _), _)| performer.exists(place) && !is_rule(place, file));
     for ((place, name, key), (text, actual_then)) in present {
         let actual = performer.content(place, name);
         let as_requested =
@@ -338,6 +374,36 @@ fn of(scene: &Scene<'_>, group: String, decided: Decided) -> GroupStatus {
         drift,
         group,
     }
+}
+
+/// What a v1 group's list would be if its rules were written again, and what it is, both in the same order. What is denied
+/// to a group that may use all other devices the list does not show.
+fn device_rules(
+    performer: &Performer<'_>,
+    place: &Place,
+    rules: &[(String, String)],
+) -> Option<(String, String)> {
+    let list = performer.content(place, DEVICES_V1)?;
+    let mut actual = DeviceAccess::all();
+    if !list.lines().any(|line| line.starts_with('a')) {
+        actual.change(Verb::Deny, &devices::rule("a")?, None, false).ok()?;
+        for line in list.lines() {
+            actual.change(Verb::Allow, &devices::rule(line)?, None, false).ok()?;
+        }
+    }
+    let mut requested = actual.clone();
+    for (file, text) in rules {
+        let verb = if file == "devices.deny" { Verb::Deny } else { Verb::Allow };
+        requested.change(verb, &devices::rule(text)?, None, false).ok()?;
+    }
+    let lines = |access: &DeviceAccess| {
+        let text = access.list_text();
+        let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+        // in the kernel's order, those that it lacks behind
+        lines.sort_by_key(|line| list.lines().position(|other| other == line).unwrap_or(usize::MAX));
+        lines.join("\n")
+    };
+    Some((lines(&requested), lines(&actual)))
 }
 
 /// Those with a thread that no frozen group stops.

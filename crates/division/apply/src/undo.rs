@@ -19,7 +19,7 @@ use crate::{
     act::{Act, Before, Entry},
     carry_out::{Change, carry_out},
     inverse,
-    made::remade,
+    made::{remade, renamed},
     performer::{DEVICES_V1, Performer},
     prune::UNDOABLE,
     record::{Affinity, Kind, Record},
@@ -62,6 +62,7 @@ pub(crate) fn undo_recovered(
         now[common..].iter().copied().chain(tried.iter().map(|stayed| stayed.generation)).collect();
     for &generation in undone.iter().rev() {
         let record = state.record_in_effect(generation)?;
+        steps.renamed = renamed(&record, target);
         if now[common..].contains(&generation) {
             match &record {
                 Some(record) => steps.back(record)?,
@@ -71,6 +72,16 @@ pub(crate) fn undo_recovered(
         let of_it: Vec<&Stayed> = tried.iter().filter(|stayed| stayed.generation == generation).collect();
         // a record that was pruned has nothing of its own to add
         steps.back_again(generation, &of_it, record.as_ref())?;
+    }
+    steps.renamed.clear();
+    if to != 0 {
+        steps.left.append(&mut steps.lost);
+    }
+    if wanted.len() > common {
+        // one that is removed again may not be the one that a generation made
+        let records = wanted.iter().filter_map(|generation| state.record_in_effect(*generation).transpose());
+        let records: Vec<Record> = records.collect::<Result<_, _>>()?;
+        steps.remade.extend(remade(&records, state, target)?);
     }
     for &generation in &wanted[common..] {
         match state.record_in_effect(generation)? {
@@ -180,8 +191,14 @@ struct Steps<'t> {
     adopted: BTreeSet<Place>,
     /// Groups that somebody removed and made again: nobody's of the generations any more.
     remade: BTreeSet<Place>,
+    /// Where directories that the generations made are by now, of those that somebody renamed.
+    renamed: BTreeMap<Place, Place>,
     /// Groups whose device rules, or controllers for those below, stay as they are.
     kept: BTreeSet<(Place, Kept)>,
+    /// Groups of later generations that have to stay and are an older one's again.
+    reclaimed: BTreeMap<Place, Reclaimed>,
+    /// Groups that go on missing, in words: somebody had renamed them before they were removed.
+    lost: Vec<String>,
     /// What has to stay.
     stayed: Vec<Stayed>,
     /// Files that are written.
@@ -193,7 +210,17 @@ struct Steps<'t> {
     /// Groups whose processes go back to where they came from.
     emptied: BTreeSet<Place>,
     /// Cpusets of groups that stay, with what takes them back.
-    inherited: BTreeMap<(Place, String), (Entry, Option<Stayed>)>,
+    inherited: Inherited,
+}
+
+type Inherited = BTreeMap<(Place, String), (Entry, Option<Stayed>)>;
+
+/// What an older generation's claim on a group put aside.
+struct Reclaimed {
+    /// The number of the first entry that came of it.
+    from: usize,
+    stayed: Vec<Stayed>,
+    inherited: Inherited,
 }
 
 /// What of a record is needed beside its steps.
@@ -227,8 +254,8 @@ impl<'t> Steps<'t> {
     fn new(target: Target<'t>, state: &'t State) -> Steps<'t> {
         let performer = Performer::new(target, target.host.hierarchies().iter().cloned().map(Some).collect());
         let (entries, left, removed, made, spared) = Default::default();
-        let (ours, adopted, remade, kept, stayed, written) = Default::default();
-        let (sources, source, emptied, inherited) = Default::default();
+        let (ours, adopted, remade, renamed, kept, stayed, written) = Default::default();
+        let (sources, source, emptied, inherited, reclaimed) = Default::default();
         Steps {
             performer,
             target,
@@ -241,7 +268,10 @@ impl<'t> Steps<'t> {
             ours,
             adopted,
             remade,
+            renamed,
             kept,
+            reclaimed,
+            lost: Vec::new(),
             stayed,
             written,
             sources,
@@ -456,6 +486,10 @@ impl<'t> Steps<'t> {
                 if more.stayed.contains(place) {
                     continue;
                 }
+                if let Some(original) = self.original(&entry, place) {
+                    self.not_again(place.clone(), original);
+                    continue;
+                }
                 self.recreate(place, &entry);
                 continue;
             }
@@ -511,9 +545,23 @@ impl<'t> Steps<'t> {
                     self.spared.remove(place);
                     self.stayed.retain(|stayed| stayed.group(self.performer.host()).as_ref() != Some(place));
                 }
+                Act::CreateGroup { place }
+                    if self.performer.exists(place)
+                        && !self.removed.contains(place)
+                        && self.is_of_others(place) =>
+                {
+                    self.leave_to_others(place);
+                }
                 Act::CreateGroup { place } => {
                     self.made.insert(place.clone());
                     self.push(Entry { why, ..entry });
+                }
+                Act::RemoveGroup { place } if self.remade.contains(place) => self.leave_to_others(place),
+                Act::RemoveGroup { place } if self.performer.exists(place) => {
+                    let place = place.clone();
+                    self.add(Entry { why, ..entry });
+                    self.made.remove(&place);
+                    self.removed.insert(place);
                 }
                 _ => self.add(Entry { why, ..entry }),
             }
@@ -524,7 +572,7 @@ impl<'t> Steps<'t> {
     fn here(&mut self, now: &[Option<Hierarchy>], entry: &Entry) -> Option<Entry> {
         let Some(place) = entry.act.place() else { return Some(entry.clone()) };
         match now.get(place.hierarchy) {
-            Some(Some(at)) => Some(entry.at_hierarchy(at.id)),
+            Some(Some(at)) => Some(entry.at_hierarchy(at.id).renamed(&self.renamed)),
             _ => {
                 self.tell(format!("group '{}': its hierarchy is no longer mounted", entry.group));
                 None

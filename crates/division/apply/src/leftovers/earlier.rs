@@ -1,6 +1,6 @@
 //! The layouts in effect, and what undos had to leave.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use plan::{Place, Step};
 
@@ -8,7 +8,7 @@ use crate::{
     Failure, State, Target,
     act::{Act, Entry},
     in_effect::{self, Groups},
-    made::remade,
+    made::{remade, renamed},
     record::Record,
     stayed::Stayed,
 };
@@ -22,6 +22,8 @@ pub struct Earlier {
     pub(super) stayed: Vec<(Stayed, Option<Record>)>,
     /// Groups of theirs that somebody removed and made again.
     pub(super) remade: BTreeSet<Place>,
+    /// Where directories of theirs are that somebody renamed.
+    pub(super) renamed: BTreeMap<Place, Place>,
     /// What they decide about each group; `None` if what is planned is no whole layout.
     decided: Option<Groups>,
 }
@@ -47,12 +49,13 @@ impl Earlier {
         let stayed = stayed.into_iter().map(with_record).collect::<Result<Vec<_>, Failure>>()?;
         let all = records.iter().chain(stayed.iter().filter_map(|(_, record)| record.as_ref()));
         let remade = remade(all, state, target)?;
+        let renamed = renamed(&records, target);
         let mut decided = Groups::new();
         records.iter().for_each(|record| in_effect::add(record, target, &mut decided));
         if let Some(record) = records.last() {
             in_effect::drop_undecided(&record.head, target, &mut decided);
         }
-        Ok(Earlier { records, stayed, remade, decided: Some(decided) })
+        Ok(Earlier { records, stayed, remade, renamed, decided: Some(decided) })
     }
 
     /// Of what a plan found to be so already, that which no layout in effect decides in the same way.

@@ -1,18 +1,36 @@
 //! Groups that go, come back, or have to stay.
 
 use super::*;
+use crate::{made::is_of_others, performer::name};
 
 impl Steps<'_> {
     /// Makes a group again that the generation removed, with what it contained.
     pub(super) fn recreate(&mut self, place: &Place, entry: &Entry) {
-        let Before::Group { files, owners, devices, controllers } = &entry.before else { return };
-        if self.performer.exists(place) && !self.removed.contains(place) {
+        if !matches!(entry.before, Before::Group { .. }) {
             return;
         }
-        let made = |act: Act| Entry { act, before: Before::Nothing, ..entry.clone() };
+        if self.performer.exists(place) && !self.removed.contains(place) {
+            if self.reclaim(place) {
+                self.refill(place, entry);
+            } else if self.is_of_others(place) {
+                self.leave_to_others(place);
+            }
+            return;
+        }
         self.made.insert(place.clone());
         self.removed.remove(place);
-        self.push(made(Act::CreateGroup { place: place.clone() }));
+        self.push(Entry {
+            act: Act::CreateGroup { place: place.clone() },
+            before: Before::Nothing,
+            ..entry.clone()
+        });
+        self.refill(place, entry);
+    }
+
+    /// Gives a group what it contained when it was removed.
+    fn refill(&mut self, place: &Place, entry: &Entry) {
+        let Before::Group { files, owners, devices, controllers } = &entry.before else { return };
+        let made = |act: Act| Entry { act, before: Before::Nothing, ..entry.clone() };
         if !controllers.is_empty() {
             let names = controllers.clone();
             self.push(made(Act::EnableControllers { place: place.clone(), names }));
@@ -22,6 +40,63 @@ impl Steps<'_> {
             self.push(made(Act::RestoreDevices { place: place.clone(), rules: Some(rules) }));
         }
         self.push(made(Act::RestoreOwners { place: place.clone(), owners: owners.clone() }));
+    }
+
+    /// A group that a later generation made, and that has to stay, is again that of the older one which the later found
+    /// removed.
+    fn reclaim(&mut self, place: &Place) -> bool {
+        if !self.ours.contains(place) || !self.spared.remove(place) {
+            return false;
+        }
+        if let Some(left) = self.obstacle(place) {
+            self.left.retain(|other| *other != left);
+        }
+        let host = self.performer.host();
+        let is_of_it = |stayed: &Stayed| stayed.group(host).as_ref() == Some(place);
+        let (stayed, others) = std::mem::take(&mut self.stayed).into_iter().partition(is_of_it);
+        self.stayed = others;
+        let (inherited, others) =
+            std::mem::take(&mut self.inherited).into_iter().partition(|((of, _), _)| of == place);
+        self.inherited = others;
+        self.reclaimed.insert(place.clone(), Reclaimed { from: self.entries.len(), stayed, inherited });
+        true
+    }
+
+    /// Drops what would give a group that has to stay what an older generation gave it, which is undone, too.
+    fn release(&mut self, place: &Place) -> bool {
+        let Some(Reclaimed { from, stayed, inherited }) = self.reclaimed.remove(place) else { return false };
+        self.keep_entries(|index, entry| index < from || entry.act.place() != Some(place));
+        self.stayed.extend(stayed);
+        self.inherited.extend(inherited);
+        if let Some(left) = self.obstacle(place) {
+            self.tell(left);
+        }
+        self.spared.insert(place.clone());
+        true
+    }
+
+    pub(super) fn is_of_others(&self, place: &Place) -> bool {
+        // what can't be read is refused where it is needed
+        is_of_others(place, self.state, self.target).unwrap_or_default()
+    }
+
+    /// Somebody made a directory where a generation's was: nothing of it is changed.
+    pub(super) fn leave_to_others(&mut self, place: &Place) {
+        if self.spared.insert(place.clone()) {
+            let directory = self.performer.directory(place);
+            let group = self.performer.at(place).map(|at| self.performer.host().named(at, &place.path));
+            let group = group.unwrap_or_default();
+            self.tell(format!("group '{group}' stays as it is: somebody made it since ({directory})"));
+        }
+    }
+
+    fn keep_entries(&mut self, is_kept: impl Fn(usize, &Entry) -> bool) {
+        let kept: Vec<bool> =
+            self.entries.iter().enumerate().map(|(index, entry)| is_kept(index, entry)).collect();
+        let mut each = kept.iter();
+        self.sources.retain(|_| each.next().copied().unwrap_or(true));
+        let mut each = kept.iter();
+        self.entries.retain(|_| each.next().copied().unwrap_or(true));
     }
 
     /// Drops what would make a group again that an older generation made, and that is to go after all.
@@ -34,16 +109,30 @@ impl Steps<'_> {
             .entries
             .iter()
             .rposition(|entry| matches!(&entry.act, Act::RemoveGroup { place: removed } if removed == place));
-        let kept = self.entries.iter().enumerate().map(|(index, entry)| {
+        self.keep_entries(|index, entry| {
             entry.act.place() != Some(place) || removal.is_some_and(|removal| index <= removal)
         });
-        let kept: Vec<bool> = kept.collect();
-        let mut kept_sources = kept.iter();
-        self.sources.retain(|_| kept_sources.next().copied().unwrap_or(true));
-        let mut kept = kept.iter();
-        self.entries.retain(|_| kept.next().copied().unwrap_or(true));
         self.removed.insert(place.clone());
         true
+    }
+
+    /// Where the directory of a step was made, if somebody renamed it before that step.
+    pub(super) fn original(&self, entry: &Entry, place: &Place) -> Option<Place> {
+        let host = self.performer.host();
+        let whole = name(&entry.group).below(host.base(self.performer.at(place)?).path());
+        let depth = place.path.matches('/').count();
+        let path = group_path::branch(&whole).find(|path| path.matches('/').count() == depth)?;
+        (path != place.path).then(|| Place { path: path.to_owned(), ..place.clone() })
+    }
+
+    /// A group that somebody had renamed before it was removed is not made again under either name.
+    pub(super) fn not_again(&mut self, place: Place, original: Place) {
+        if !self.performer.exists(&original) {
+            let (from, to) = (self.performer.directory(&original), self.performer.directory(&place));
+            self.lost.push(format!("{from} is not made again: somebody had renamed it to {to}"));
+            self.removed.insert(original);
+        }
+        self.removed.insert(place);
     }
 
     /// A group that the generation made goes, with those below it that it made, unless somebody is in it.
@@ -54,7 +143,8 @@ impl Steps<'_> {
         let mut doomed = at_or_below(own.made.range(place..).map(|(place, _)| place), place);
         doomed.sort_by_key(|place| std::cmp::Reverse(place.path.len()));
         for place in doomed {
-            if self.removed.contains(&place) || self.spared.contains(&place) || self.leave_removed(&place) {
+            let is_settled = self.removed.contains(&place) || self.spared.contains(&place);
+            if is_settled || self.leave_removed(&place) || self.release(&place) {
                 continue;
             }
             if let Some(left) = self.obstacle(&place) {

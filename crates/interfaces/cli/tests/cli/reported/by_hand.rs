@@ -123,13 +123,12 @@ fn renamed(stage: &mut Stage<'_>) {
     fs::rename(&from, &to).unwrap();
     assert!(stage.is_in(pid, "{g}/other", "pids"));
     let (from, to) = (from.display().to_string(), to.display().to_string());
-    let words =
-        format!("{from} is gone: somebody removed it, or renamed it to {to}, where its values are in force");
+    let words = format!("somebody renamed {from} to {to}");
     says(&stage.desk.ends("status {s}", 3), &[&words]);
     stage.truth();
-    // with another limit it is anybody's
+    // whatever its limit is
     fs::write(format!("{to}/pids.max"), "99").unwrap();
-    says(&stage.desk.ends("status {s}", 3), &[&format!("{from} is gone: somebody removed or renamed it")]);
+    says(&stage.desk.ends("status {s}", 3), &[&words]);
     fs::write(format!("{to}/pids.max"), "100").unwrap();
     fs::rename(&to, &from).unwrap();
     stage.desk.ends("status {s}", 0);

@@ -3,10 +3,13 @@
 //! can't show is reported as ignored, with the reason.
 
 mod above;
+mod again;
 mod applied;
 mod by_hand;
 mod changed;
 mod found;
+mod renamed;
+mod rules;
 mod stopped;
 mod taken_back;
 mod truth;
@@ -44,11 +47,14 @@ impl Row {
 pub fn trials(world: &Arc<World>) -> Vec<Trial> {
     let tables = [
         above::ROWS,
+        again::ROWS,
         applied::ROWS,
         by_hand::ROWS,
         taken_back::ROWS,
         changed::ROWS,
         found::ROWS,
+        renamed::ROWS,
+        rules::ROWS,
         stopped::ROWS,
         versions::ROWS,
     ];

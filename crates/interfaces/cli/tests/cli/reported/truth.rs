@@ -231,7 +231,8 @@ impl<'d> Stage<'d> {
         for directory in &directories {
             let says_gone = drifts
                 .iter()
-                .any(|drift| drift["drift"] == "gone" && drift["directory"] == directory.to_str().unwrap());
+                .filter(|drift| drift["drift"] == "gone" || drift["is_there"] == false)
+                .any(|drift| drift["directory"] == directory.to_str().unwrap());
             assert_eq!(says_gone, !directory.is_dir(), "{}: {drifts:?}", directory.display());
         }
         for setting in status["settings"].as_array().unwrap() {

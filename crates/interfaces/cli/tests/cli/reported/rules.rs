@@ -1,0 +1,84 @@
+//! Device rules of v1, which are written to two files and read from a third: what was applied, what holds, what goes back.
+
+use std::fs;
+
+use crate::{
+    desk::says,
+    reported::{Row, Stage, row},
+    world::Need,
+};
+
+const V1: &[Need] = &[Need::V1("devices")];
+
+pub const ROWS: &[Row] = &[
+    row("device rules changed by hand are drift, and apply puts them right", by_hand).needs(V1),
+    row("device rules of a group of others are compared in what the layout names", in_part).needs(V1),
+    row("device rules that a group below refuses change nothing", refused).needs(V1),
+];
+
+const RULES: &str =
+    "[groups.\"{g}\"]\ndevices.deny = [\"a\"]\ndevices.allow = [\"c 1:3 rwm\", \"c 1:5 r\"]\n";
+
+fn list(stage: &Stage<'_>, group: &str) -> Vec<String> {
+    let text = fs::read_to_string(stage.directory(group, "devices").join("devices.list")).unwrap();
+    let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+    lines.sort();
+    lines
+}
+
+fn write(stage: &Stage<'_>, group: &str, file: &str, text: &str) {
+    fs::write(stage.directory(group, "devices").join(file), text).unwrap();
+}
+
+fn by_hand(stage: &mut Stage<'_>) {
+    stage.apply(RULES);
+    assert!(stage.drifts("{g}").is_empty(), "{:?}", stage.drifts("{g}"));
+    stage.truth();
+    for (file, rule) in [("devices.allow", "c 1:9 r"), ("devices.deny", "c 1:3 w"), ("devices.allow", "a")] {
+        write(stage, "{g}", file, rule);
+        let drifts = stage.drifts("{g}");
+        assert_eq!(drifts.len(), 1, "{rule}: {drifts:?}");
+        let (code, out, error) = stage.desk.run("status {s}");
+        assert_eq!(code, 3, "{rule}: {out}{error}");
+        says(&out, &["devices.list: applied ", "c 1:3 rwm", ", now "]);
+        stage.truth();
+        stage.apply(RULES);
+        assert_eq!(list(stage, "{g}"), ["c 1:3 rwm", "c 1:5 r"], "{rule}");
+        stage.desk.ends("status {s}", 0);
+        stage.truth();
+    }
+    stage.desk.ends("undo 0 {s}", 0);
+    assert!(!stage.directory("{g}", "devices").exists());
+}
+
+fn in_part(stage: &mut Stage<'_>) {
+    stage.desk.scene.ok("create {g} -c devices");
+    write(stage, "{g}", "devices.deny", "a");
+    for rule in ["c 1:3 rwm", "c 1:5 rwm"] {
+        write(stage, "{g}", "devices.allow", rule);
+    }
+    stage.apply("[groups.\"{g}\"]\ndevices.deny = [\"c 1:5 w\"]\n");
+    assert_eq!(list(stage, "{g}"), ["c 1:3 rwm", "c 1:5 rm"]);
+    write(stage, "{g}", "devices.allow", "c 1:8 r");
+    assert!(stage.drifts("{g}").is_empty(), "the layout says nothing of 1:8: {:?}", stage.drifts("{g}"));
+    write(stage, "{g}", "devices.allow", "c 1:5 w");
+    assert_eq!(stage.drifts("{g}").len(), 1);
+    stage.truth();
+    stage.desk.ends("undo {s}", 0);
+    assert_eq!(list(stage, "{g}"), ["c 1:3 rwm", "c 1:5 rwm", "c 1:8 r"]);
+}
+
+fn refused(stage: &mut Stage<'_>) {
+    stage.desk.scene.ok("create {g} -c devices");
+    fs::create_dir(stage.directory("{g}/o", "devices")).unwrap();
+    stage.layout(RULES);
+    let (code, out, error) = stage.desk.run("apply {d}/l.toml {s}");
+    assert_eq!(code, 1, "{out}{error}");
+    says(&error, &["groups below"]);
+    assert!(!error.contains("could not be put back"), "{error}");
+    assert_eq!(list(stage, "{g}"), ["a *:* rwm"]);
+    // a group that is being freed counts as one below for a while
+    fs::remove_dir(stage.directory("{g}/o", "devices")).unwrap();
+    stage.desk.ends("apply {d}/l.toml {s}", 0);
+    assert_eq!(list(stage, "{g}"), ["c 1:3 rwm", "c 1:5 r"]);
+}
