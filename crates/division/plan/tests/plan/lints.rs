@@ -546,7 +546,11 @@ fn every_kind_of_lint_has_a_case() {
             LintKind::Unchecked => Some(LintKind::OfService),
             // the first two come from a history and from running processes: `apply` finds and tests them; the last has a
             // test of its own, as only libcgroup's files have it
-            LintKind::OfService | LintKind::Leftover | LintKind::Outside | LintKind::Escape => None,
+            LintKind::OfService
+            | LintKind::Leftover
+            | LintKind::Stays
+            | LintKind::Outside
+            | LintKind::Escape => None,
         };
     }
 }
