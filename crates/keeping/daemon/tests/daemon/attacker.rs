@@ -3,6 +3,7 @@
 //! are compared with those of the undisturbed machine: whoever else loads it, loads both.
 
 use std::{
+    collections::BTreeMap,
     ffi::OsString,
     fs::{self, File},
     io::{Read, Write},
@@ -125,22 +126,23 @@ pub fn attack(mut words: impl Iterator<Item = OsString>) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Again and again: files come and go.
+/// Again and again, as files come and go; what he has he never lets go.
 fn locks(means: &Means) {
-    let mut held: Vec<File> = Vec::new();
+    let mut locked: BTreeMap<PathBuf, File> = BTreeMap::new();
     loop {
-        held.clear();
         let mut open: Vec<PathBuf> = vec![means.state.clone(), means.log.clone(), means.socket.clone()];
         while let Some(path) = open.pop() {
             open.extend(
                 fs::read_dir(&path).into_iter().flatten().filter_map(|entry| Some(entry.ok()?.path())),
             );
-            if let Ok(file) = File::open(&path) {
-                let _ = flock(&file, FlockOperation::NonBlockingLockExclusive);
-                held.push(file);
+            if !locked.contains_key(&path)
+                && let Ok(file) = File::open(&path)
+                && flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok()
+            {
+                locked.insert(path, file);
             }
         }
-        std::thread::sleep(Duration::from_millis(500));
+        std::thread::sleep(Duration::from_millis(10));
     }
 }
 
