@@ -6,6 +6,7 @@ use std::{
     os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
     process::Command,
+    sync::mpsc::RecvTimeoutError,
     time::{Duration, Instant},
 };
 
@@ -112,7 +113,12 @@ fn not_frozen() {
     let daemon = scene.daemon(&["patience=120"]);
     scene.put(Controller::Freezer, &frozen, daemon.pid());
     let name = GroupName::new(&frozen).unwrap();
-    let refused = kernel::set_frozen(&scene.world.host, &name, true, Duration::from_secs(1)).unwrap_err();
+    let frozen = kernel::set_frozen(&scene.world.host, &name, true, Duration::from_secs(1));
+    if frozen.is_ok() {
+        // nothing ends a daemon that is frozen on v1
+        kernel::set_frozen(&scene.world.host, &name, false, Duration::from_secs(1)).unwrap();
+    }
+    let refused = frozen.unwrap_err();
     let expected = format!("the group contains ringfenced (process {})", daemon.pid());
     assert!(format!("{refused}").contains(&expected), "{refused}");
     // a gate of a frozen v1 group could not be ended
@@ -131,8 +137,17 @@ fn not_frozen() {
 fn bounded(scene: &Scene, daemon: &Daemon, after: impl FnOnce()) {
     let stopped = gate(daemon);
     let start = Instant::now();
+    let (done, is_done) = std::sync::mpsc::channel::<()>();
+    // a start that nobody lets go on would wait for ever
+    let rescue = std::thread::spawn(move || {
+        if is_done.recv_timeout(Duration::from_secs(60)) == Err(RecvTimeoutError::Timeout) {
+            end(stopped, Signal::KILL);
+        }
+    });
     let started = Command::new(&scene.strict).arg(Path::new("/dev/null")).status();
     let waited = start.elapsed();
+    drop(done);
+    rescue.join().unwrap();
     let ended = !Path::new("/proc").join(stopped.to_string()).join("exe").exists();
     after();
     assert!(started.unwrap().success());
