@@ -360,10 +360,17 @@ mod tests {
             };
             let slowly = scope.spawn(move || live.told("set", slow, json!({}), admin, change));
             begun.recv().unwrap();
-            live.told("set", &other, json!({}), &root, || Ok(((), json!([])))).unwrap();
+            let (made, is_made) = std::sync::mpsc::channel();
+            let (root, other) = (&root, &other);
+            scope.spawn(move || {
+                made.send(live.told("set", other, json!({}), root, || Ok(((), json!([]))))).unwrap();
+            });
+            // one that waits goes on after the slow one
+            let made = is_made.recv_timeout(std::time::Duration::from_secs(30));
             assert!(live.turn_of(slow).try_lock().is_err(), "the same group waits");
             end.send(()).unwrap();
             slowly.join().unwrap().unwrap();
+            made.unwrap().unwrap();
         });
     }
 }

@@ -27,6 +27,7 @@ fn defect() {
         let path = format!("/v1/processes/{DEFECT}/classification");
         let (status, told) = scene.ask(ROOT, "GET", &path, "");
         assert_eq!(status, 500, "{told}");
+        assert!(told["detail"].as_str().unwrap().contains("a defect of ringfenced"), "{told}");
         scene.answers();
     }
 }
