@@ -60,6 +60,22 @@ fn a_group_is_made_from_its_template_and_the_process_moved_where_the_rule_is_abo
     }
 }
 
+/// Attack finding 28: such a program stayed with its parent.
+#[test]
+fn a_program_named_as_a_file_of_the_kernel_s_is_placed_by_its_rule() {
+    for (program, group) in [("tasks", "apps/tasks_"), ("cgroup.procs", "apps/cgroup_procs_")] {
+        for (fake, host) in worlds() {
+            let desired = desired(&[("cgrules.conf", "* pids apps/%p\n")]);
+            let rules = cgrules("* pids apps/%p\n");
+            let pid = fake.spawn(1).unwrap();
+            let mut process = classify::Known { pid, ..someone(1002, 100, &format!("/tmp/{program}")) };
+            Placer::new(&host, &desired, &Town).place(&rules, 0, &mut process).unwrap();
+            let at = host.hierarchy_of(settings::Controller::Pids).unwrap();
+            assert_eq!(fake.group_of(at, pid).unwrap(), format!("/{group}"));
+        }
+    }
+}
+
 #[test]
 fn a_plain_name_that_is_missing_is_not_made() {
     for (fake, host) in worlds() {
