@@ -1,6 +1,11 @@
 //! Freezing, thawing and killing, until it is really so.
 
-use std::time::{Duration, Instant};
+use std::{
+    cell::Cell,
+    fs,
+    process::{Child, Command},
+    time::{Duration, Instant},
+};
 
 use kernel::{Error, GroupName, Program, Real, State, What, kill, set_frozen, signal};
 use rustix::io::Errno;
@@ -31,6 +36,11 @@ pub fn cases() -> Vec<Case> {
         case("a_task_that_the_freezer_has_in_another_group_makes_a_freeze_fail", apart, out_of_reach),
         case("no_program_is_started_in_a_frozen_group", freezes, refused_run),
         case("a_signal_reaches_each_process_once", freezes, signalled),
+        case(
+            "a_signal_never_reaches_a_later_process_of_the_same_number",
+            |world| world.fake().is_none(),
+            reused,
+        ),
         case("all_tasks_of_a_group_and_below_it_are_killed", always, killed),
         case("a_frozen_group_is_killed", freezes, killed_frozen),
         case("a_group_without_tasks_is_killed_at_once", always, killed_empty),
@@ -114,6 +124,41 @@ fn signalled(world: &World) {
         }
         assert!(world.has_ended(pid), "{pid} still runs");
     }
+}
+
+/// Attack finding 30: between the look at a group and the signal its process ends, and another one gets its number.
+fn reused(world: &World) {
+    const LAST: &str = "/proc/sys/kernel/ns_last_pid";
+    let sleep = || Command::new("sleep").arg("60").spawn().expect("sleep");
+    let end = |mut child: Child| {
+        child.kill().expect("a child of ours");
+        child.wait().expect("its end");
+    };
+    let first = sleep();
+    let pid = first.id();
+    if fs::write(LAST, (pid - 1).to_string()).is_err() {
+        eprintln!("nobody may choose a process's number here");
+        return end(first);
+    }
+    let (first, second) = (Cell::new(Some(first)), Cell::new(None));
+    let members = || {
+        first.take().map(end);
+        for _ in 0..1000 {
+            fs::write(LAST, (pid - 1).to_string()).expect("written before");
+            let next = sleep();
+            if next.id() == pid {
+                second.set(Some(next));
+                break;
+            }
+            end(next); // others start processes too
+        }
+        [pid].into()
+    };
+    let failed = world.kernel().signal_those(&[pid], 9, &members);
+    let mut second = second.take().expect("a process of the same number");
+    let lives = second.try_wait().expect("a child of ours").is_none();
+    end(second);
+    assert_eq!((failed, lives), (vec![(pid, Errno::SRCH)], true));
 }
 
 fn home(world: &World) -> settings::Controller {
