@@ -5,12 +5,13 @@ use std::{
     fs,
     io::{BufRead, BufReader},
     path::{Path, PathBuf},
-    process::{Child, Command, Stdio},
+    process::{Child, Command, Output, Stdio},
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
+        mpsc::{RecvTimeoutError, channel},
     },
-    time::{Instant, SystemTime},
+    time::{Duration, Instant, SystemTime},
 };
 
 use ::workloads::{Program, Stop};
@@ -104,6 +105,23 @@ impl Place {
         let mut command = Command::new(std::env::current_exe()?);
         command.arg(word).env("RINGFENCE_STATE", self.directory.path().join("state"));
         Ok(command)
+    }
+
+    /// Waits for the end of an experiment that was asked to stop. One that goes on is ended, and what it made removed.
+    fn end_of(&self, child: Child) -> Result<Output, Failed> {
+        let (pid, (ended, is_ended)) = (child.id(), channel::<()>());
+        let mut clean = self.command("clean")?;
+        std::thread::scope(|threads| {
+            threads.spawn(move || {
+                if is_ended.recv_timeout(Duration::from_secs(60)) == Err(RecvTimeoutError::Timeout) {
+                    let _ = signal(pid, Signal::KILL);
+                    let _ = clean.status();
+                }
+            });
+            let output = child.wait_with_output();
+            drop(ended);
+            Ok(output?)
+        })
     }
 
     pub fn results(&self) -> PathBuf {
@@ -447,7 +465,7 @@ fn a_stop_ends_what_is_long() -> Tested {
         }
         signal(pid, if index % 2 == 0 { Signal::TERM } else { Signal::INT })?;
         let sent = Instant::now();
-        let output = child.wait_with_output()?;
+        let output = place.end_of(child)?;
         let took = sent.elapsed();
         let said = String::from_utf8_lossy(&output.stderr);
         check(!output.status.success(), || format!("{what}: it was not interrupted: {said}"))?;
