@@ -607,6 +607,16 @@ mod tests {
         }
     }
 
+    /// Attack finding 30: the number after the last one was 0.
+    #[test]
+    fn no_generation_follows_the_last_number_there_is() {
+        let directory = tempfile::tempdir().unwrap();
+        let state = State::open(directory.path().join("state")).unwrap();
+        std::fs::write(state.file(u32::MAX, FINISHED), "").unwrap();
+        let refused = state.next().unwrap_err();
+        assert!(refused.to_string().contains("4294967295 is the last number there is"), "{refused}");
+    }
+
     #[test]
     fn each_failure_has_the_mend_of_its_cause() {
         let path = Path::new("/s/generations/0007.jsonl");
