@@ -30,6 +30,10 @@ pub fn trials() -> Vec<Trial> {
             move || Ok(in_folders(&text, &folders, &root)?)
         }),
         Trial::test("a crate uses only crates to its left", move || Ok(only_to_the_left(&text, &manifests)?)),
+        Trial::test("the released program checks its counters, and a panic ends one request alone", {
+            let workspace = read("Cargo.toml");
+            move || Ok(release_profile(&workspace)?)
+        }),
         Trial::test("unsafe code is only where ARCHITECTURE.md says", {
             let sources = sources.clone();
             move || {
@@ -92,6 +96,18 @@ fn in_folders(text: &str, folders: &BTreeMap<String, String>, root: &Path) -> Re
     }
     let lacking = seen.iter().find(|folder| !root.join("crates").join(folder).join("README.md").exists());
     lacking.map_or(Ok(()), |folder| Err(format!("crates/{folder} has no README.md")))
+}
+
+/// Attack finding 30: tests run without that profile, which ended the daemon at any panic and let counters wrap.
+fn release_profile(workspace: &str) -> Result<(), String> {
+    let profile = workspace.split("\n[").find(|table| table.starts_with("profile.release]"));
+    let lines: Vec<&str> = profile.ok_or("there is no [profile.release]")?.lines().collect();
+    for wanted in ["panic = \"unwind\"", "overflow-checks = true"] {
+        if !lines.iter().any(|line| line.starts_with(wanted)) {
+            return Err(format!("[profile.release] lacks {wanted}"));
+        }
+    }
+    Ok(())
 }
 
 fn only_to_the_left(text: &str, manifests: &BTreeMap<String, String>) -> Result<(), String> {
