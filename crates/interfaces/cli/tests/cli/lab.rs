@@ -405,10 +405,12 @@ fn raw_results(lab: &Lab) {
     let mut keys = BTreeSet::new();
     spoil("", &mut results, &mut keys);
     assert!(keys.len() >= 16, "{keys:?}");
-    fs::write(&path, serde_json::to_vec(&results).unwrap()).unwrap();
+    let spoiled = serde_json::to_vec(&results).unwrap();
     for line in
         ["report out", "compare out out", "run --resume out", "report out --json", "compare out out --json"]
     {
+        // a resumed experiment writes results of its own
+        fs::write(&path, &spoiled).unwrap();
         let output = lab.run(line);
         let is_json = line.ends_with("--json");
         let said = format!("{}{}", text(&output.stdout), text(&output.stderr));
@@ -416,7 +418,7 @@ fn raw_results(lab: &Lab) {
         let found = said.chars().find(|one| acts(*one) && (!is_json || (*one as u32) < 32));
         assert_eq!(found, None, "{line}: {said:?}");
         // results that are refused show nothing of what is in them
-        assert!(said.contains("owned"), "{line}: {said:?}");
+        assert!(said.contains("owned") || line.starts_with("run"), "{line}: {said:?}");
     }
     let written = files(&lab.path("out"));
     let is_drawn = |path: &PathBuf| {
