@@ -559,7 +559,7 @@ figure = "([0-9]+)""#;
         let waiting = threads.spawn(|| child.wait_with_output());
         while !waiting.is_finished() {
             largest = largest.max(largest_output(pid));
-            std::thread::sleep(std::time::Duration::from_millis(20));
+            std::thread::sleep(Duration::from_millis(20));
         }
         waiting.join()
     });
