@@ -1,13 +1,13 @@
 //! Requests of the daemon's socket, which every user may send: a first line (`PATCH /v1/groups/db/settings`) and a body.
 
-use std::{
-    collections::BTreeMap,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use daemon::socket::{
-    Changed, Classification, Listed, Moves, Peer, Read, Refused, Reloaded, Rights, Service, Status, answer,
-    requested,
+    Peer, Problem, Request, Rights, Service, answer,
+    api::{
+        Classification, Counters, GroupSummary, MovedProcesses, Reloaded, SettingChange, SettingReading,
+        Status,
+    },
 };
 use kernel::GroupName;
 use layout::{Source, read_toml};
@@ -25,7 +25,7 @@ pub fn request(data: &[u8]) {
     with_text(line, |line| {
         let (method, path) = line.split_once(' ').unwrap_or((line, ""));
         let (path, query) = path.split_once('?').map_or((path, None), |(path, query)| (path, Some(query)));
-        let request = match requested(method, path, query) {
+        let request = match Request::parse(method, path, query) {
             Ok(request) => request,
             Err(refused) => {
                 assert!(matches!(refused.status, 400..=499), "{refused:?}");
@@ -74,39 +74,44 @@ impl Service for Requested {
     fn rights(&self) -> Arc<Rights> {
         Arc::clone(&self.rights)
     }
-    fn status(&self) -> Result<Status, Refused> {
+    fn status(&self) -> Result<Status, Problem> {
         Ok(Status::default())
     }
-    fn counters(&self) -> Result<BTreeMap<String, u64>, Refused> {
-        Ok(BTreeMap::new())
+    fn counters(&self) -> Result<Counters, Problem> {
+        Ok(Counters::new())
     }
-    fn groups(&self, _: &Peer) -> Result<Vec<Listed>, Refused> {
+    fn groups(&self, _: &Peer) -> Result<Vec<GroupSummary>, Problem> {
         Ok(Vec::new())
     }
-    fn get(&self, group: &GroupName, _: &[Found], _: &Peer) -> Result<Vec<Read>, Refused> {
+    fn get(&self, group: &GroupName, _: &[Found], _: &Peer) -> Result<Vec<SettingReading>, Problem> {
         assert!(!group.is_from_root(), "{group}");
         Ok(Vec::new())
     }
-    fn set(&self, group: &GroupName, values: &[(Found, String)], _: &Peer) -> Result<Vec<Changed>, Refused> {
+    fn set(
+        &self,
+        group: &GroupName,
+        values: Vec<(Found, String)>,
+        _: &Peer,
+    ) -> Result<Vec<SettingChange>, Problem> {
         self.note("set");
         self.reaches(group);
         assert!(!values.is_empty());
         for (found, value) in values {
-            found.parse(value, &settings::Nowhere)?;
+            found.parse(&value, &settings::Nowhere)?;
         }
         Ok(Vec::new())
     }
-    fn move_processes(&self, group: &GroupName, pids: &[u32], _: &Peer) -> Result<Moves, Refused> {
+    fn move_processes(&self, group: &GroupName, pids: &[u32], _: &Peer) -> Result<MovedProcesses, Problem> {
         self.note("move");
         self.reaches(group);
         assert!((1..=1024).contains(&pids.len()), "{} processes", pids.len());
-        Ok(Moves { moved: pids.to_vec(), gone: Vec::new(), directories: Vec::new() })
+        Ok(MovedProcesses { moved: pids.to_vec(), gone: Vec::new(), directories: Vec::new() })
     }
-    fn reload(&self, _: &Peer) -> Result<Reloaded, Refused> {
+    fn reload(&self, _: &Peer) -> Result<Reloaded, Problem> {
         self.note("reload");
         Ok(Reloaded::default())
     }
-    fn classify(&self, _: u32, _: &Peer) -> Result<Classification, Refused> {
-        Err(Refused::new(404, "there is no such process"))
+    fn classify(&self, _: u32, _: &Peer) -> Result<Classification, Problem> {
+        Err(Problem::new(404, "there is no such process"))
     }
 }

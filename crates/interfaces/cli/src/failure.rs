@@ -123,8 +123,8 @@ fn is_denied_at_all(error: &apply::Error) -> bool {
     }
 }
 
-impl From<daemon::socket::client::Unanswered> for Failure {
-    fn from(error: daemon::socket::client::Unanswered) -> Failure {
+impl From<daemon::socket::client::ClientError> for Failure {
+    fn from(error: daemon::socket::client::ClientError) -> Failure {
         Failure { hint: error.hint(), ..Failure::new(error) }
     }
 }

@@ -17,7 +17,7 @@ pub enum Error {
     Events(#[from] events::Error),
     /// The socket cannot be opened.
     #[error(transparent)]
-    Socket(#[from] crate::socket::Unserved),
+    Socket(#[from] crate::socket::ServeError),
     /// A new gate for strict rules did not come to hold; the one before does.
     #[error("the new strict rules are not in force: their gate does not answer; the one before still holds")]
     NoGate,

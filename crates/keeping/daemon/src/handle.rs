@@ -14,7 +14,7 @@ use apply::{Lock, State};
 use crate::{
     Counters, Refused, division,
     signals::Waker,
-    socket::{self, Classification},
+    socket::{self, api::Classification},
 };
 
 /// What is read anew.
@@ -59,7 +59,7 @@ pub(crate) enum Request {
     /// Say what the loop knows.
     Known(Sender<Known>),
     /// Say where a process belongs.
-    Classify { pid: u32, answer: Sender<Result<Classification, socket::Refused>> },
+    Classify { pid: u32, answer: Sender<Result<Classification, socket::Problem>> },
     /// Apply the layout: another change, which had the lock, has ended.
     Divide(Lock),
     /// Record why the layout is not applied.

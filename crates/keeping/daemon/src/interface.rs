@@ -1,7 +1,6 @@
 //! What the socket requests of the loop: each request is answered in the loop's own thread, or from what it shares.
 
 use std::{
-    collections::BTreeMap,
     sync::{Arc, Mutex, PoisonError, mpsc::Sender},
     time::SystemTime,
 };
@@ -12,7 +11,10 @@ use tracing::info;
 use crate::{
     Handle, What,
     handle::{Known, Request},
-    socket::{Classification, Control, Refused, Reloaded, Rights, Status},
+    socket::{
+        Control, Problem, Rights,
+        api::{Classification, Counters, Reloaded, Status},
+    },
 };
 
 /// Who may ask for what, as of the layout that holds now: set by the loop, read by the socket.
@@ -31,10 +33,10 @@ impl Interface {
         Interface { handle, rights, since: SystemTime::now() }
     }
 
-    fn request<T>(&self, request: impl FnOnce(Sender<T>) -> Request) -> Result<T, Refused> {
+    fn request<T>(&self, request: impl FnOnce(Sender<T>) -> Request) -> Result<T, Problem> {
         self.handle
             .request(request)
-            .ok_or_else(|| Refused::new(500, "the request failed in the daemon, or the daemon is stopping"))
+            .ok_or_else(|| Problem::new(500, "the request failed in the daemon, or the daemon is stopping"))
     }
 }
 
@@ -43,7 +45,7 @@ impl Control for Interface {
         Arc::clone(&self.rights.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    fn status(&self) -> Result<Status, Refused> {
+    fn status(&self) -> Result<Status, Problem> {
         let since = humantime::format_rfc3339_seconds(self.since).to_string();
         let Known { files, groups, rules, troubles } = self.request(Request::Known)?;
         Ok(Status {
@@ -58,9 +60,9 @@ impl Control for Interface {
         })
     }
 
-    fn counters(&self) -> Result<BTreeMap<String, u64>, Refused> {
+    fn counters(&self) -> Result<Counters, Problem> {
         let figures = self.handle.counters().figures();
-        let mut counters: BTreeMap<String, u64> =
+        let mut counters: Counters =
             figures.counts.into_iter().map(|(name, count)| (name.to_owned(), count)).collect();
         counters.insert("latency_sum_usec".to_owned(), figures.latency_sum);
         let below =
@@ -69,10 +71,10 @@ impl Control for Interface {
         Ok(counters)
     }
 
-    fn reload(&self, by: By) -> Result<Reloaded, Refused> {
+    fn reload(&self, by: By) -> Result<Reloaded, Problem> {
         info!(uid = by.uid, pid = by.pid, "reload requested");
         let refused = |refused: crate::Refused| {
-            Refused::new(422, format!("{refused}\n{}", refused.details).trim_end().to_owned())
+            Problem::new(422, format!("{refused}\n{}", refused.details).trim_end().to_owned())
         };
         let reloaded = self.handle.reload(What::All).map_err(refused)?;
         let warnings = reloaded.applied.map(|applied| applied.told).unwrap_or_default();
@@ -80,7 +82,7 @@ impl Control for Interface {
         Ok(Reloaded { groups, rules: reloaded.rules, warnings })
     }
 
-    fn classify(&self, pid: u32) -> Result<Classification, Refused> {
+    fn classify(&self, pid: u32) -> Result<Classification, Problem> {
         self.request(|answer| Request::Classify { pid, answer })?
     }
 }

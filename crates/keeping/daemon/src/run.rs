@@ -37,7 +37,7 @@ use crate::{
     notify,
     ruling::Ruling,
     signals::Signals,
-    socket::{self, Classification},
+    socket::{self, api::Classification},
     strict::Strict,
     takeover::Takeover,
     uevents::Uevents,
@@ -366,7 +366,7 @@ impl Daemon {
         }
     }
 
-    fn classify(&self, pid: u32) -> Result<Classification, socket::Refused> {
+    fn classify(&self, pid: u32) -> Result<Classification, socket::Problem> {
         let ruling = self.ruling();
         let placer = Placer::new(self.classifier.host(), &ruling.desired, &ruling.accounts);
         let mut reader = ProcessReader::new();

@@ -2,9 +2,13 @@
 
 use std::fmt::Write;
 
-use daemon::socket::client::{Client, Unanswered};
+use daemon::socket::{
+    Assignments,
+    api::SettingChange,
+    client::{Client, ClientError},
+};
 use kernel::GroupName;
-use serde_json::{Value, json};
+use serde::Serialize;
 
 use crate::{args::Socket, failure::Failure, output};
 
@@ -12,27 +16,26 @@ fn client(socket: &Socket) -> Client {
     socket.socket.as_ref().map_or_else(Client::default, Client::at)
 }
 
-/// Settings as they were typed. `denied` is what the caller's own try came to.
+/// Settings as they were typed. `denied`: the error of the caller's own attempt.
 pub fn set(
     socket: &Socket,
     name: &GroupName,
-    settings: &[(String, String)],
+    settings: Vec<(String, String)>,
     denied: Failure,
     quiet: bool,
     as_json: bool,
 ) -> Result<(), Failure> {
     let changes = changed(socket, name, settings, denied)?;
     if as_json {
-        return output::json(&json!({ "changes": changes, "by": "ringfenced" }));
+        return output::json(&Changes { changes, by: "ringfenced" });
     }
     let mut text = String::new();
-    for change in changes.as_array().into_iter().flatten() {
-        for note in change["notes"].as_array().into_iter().flatten().filter_map(Value::as_str) {
-            output::warning(&format!("{}: {note}", change["setting"].as_str().unwrap_or_default()));
+    for change in &changes {
+        for note in notes(change) {
+            output::warning(&format!("{}: {note}", change.setting));
         }
-        for write in change["written"].as_array().into_iter().flatten() {
-            let word = |index: usize| write[index].as_str().unwrap_or_default().trim_end().to_owned();
-            let _ = writeln!(text, "{} <- {}", word(0), word(1)); // a String takes everything
+        for write in &change.written {
+            let _ = writeln!(text, "{} <- {}", write.path, write.text.trim_end()); // a String takes everything
         }
     }
     if quiet {
@@ -41,14 +44,27 @@ pub fn set(
     output::text(&format!("{text}changed by ringfenced (you have no write permission yourself)\n"))
 }
 
-/// The changes that the daemon made, as it reports them.
+/// The answer of `--json`.
+#[derive(Serialize)]
+struct Changes {
+    changes: Vec<SettingChange>,
+    by: &'static str,
+}
+
+/// The changes that the daemon made.
 pub fn changed(
     socket: &Socket,
     name: &GroupName,
-    settings: &[(String, String)],
+    settings: Vec<(String, String)>,
     denied: Failure,
-) -> Result<Value, Failure> {
-    answered(socket, denied, |daemon| daemon.set(&name.to_string(), settings))
+) -> Result<Vec<SettingChange>, Failure> {
+    let settings = Assignments(settings);
+    answered(socket, denied, |daemon| daemon.set(name, &settings))
+}
+
+/// What is worth knowing about a change.
+pub fn notes(change: &SettingChange) -> impl Iterator<Item = &String> {
+    change.warnings.iter().chain(&change.differences).chain(&change.approximations)
 }
 
 /// Whole processes.
@@ -59,11 +75,11 @@ pub fn move_processes(
     denied: Failure,
     as_json: bool,
 ) -> Result<(), Failure> {
-    let moves = answered(socket, denied, |daemon| daemon.move_processes(&name.to_string(), pids))?;
+    let moved = answered(socket, denied, |daemon| daemon.move_processes(name, pids))?;
     if as_json {
-        return output::json(&moves);
+        return output::json(&moved);
     }
-    for pid in moves["gone"].as_array().into_iter().flatten() {
+    for pid in &moved.gone {
         output::warning(&format!("process {pid} ended meanwhile"));
     }
     output::text("moved by ringfenced (you have no write permission yourself)\n")
@@ -74,25 +90,23 @@ pub fn reload(socket: &Socket, as_json: bool) -> Result<(), Failure> {
     if as_json {
         return output::json(&reloaded);
     }
-    for warning in reloaded["warnings"].as_array().into_iter().flatten().filter_map(Value::as_str) {
-        output::warning(warning);
-    }
-    output::text(&format!("{} groups, {} rules\n", reloaded["groups"], reloaded["rules"]))
+    reloaded.warnings.iter().for_each(|warning| output::warning(warning));
+    output::text(&format!("{} groups, {} rules\n", reloaded.groups, reloaded.rules))
 }
 
-/// Without a daemon, the error of the caller's own try is the answer; a daemon's refusal is added to it.
-fn answered(
+/// Without a daemon, the error of the caller's own attempt is the answer; a daemon's refusal is added to it.
+fn answered<T>(
     socket: &Socket,
     denied: Failure,
-    request: impl Fn(&Client) -> Result<Value, Unanswered>,
-) -> Result<Value, Failure> {
+    request: impl Fn(&Client) -> Result<T, ClientError>,
+) -> Result<T, Failure> {
     let daemon = client(socket);
     if !daemon.exists() {
         return Err(denied);
     }
     match request(&daemon) {
         Ok(answer) => Ok(answer),
-        Err(Unanswered::Nobody(_)) => Err(denied),
+        Err(ClientError::NotRunning(_)) => Err(denied),
         Err(error) => Err(Failure {
             message: format!("{}\n{error}", denied.message),
             hint: error.hint().or(denied.hint),

@@ -100,7 +100,7 @@ pub fn set(args: &args::Set, as_json: bool) -> Result<(), Failure> {
             let typed: Result<Vec<_>, _> = args.settings.iter().map(|text| assignment(text)).collect();
             let typed: Vec<_> =
                 typed?.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
-            return requests::set(&args.socket, &name, &typed, failure, args.quiet, as_json);
+            return requests::set(&args.socket, &name, typed, failure, args.quiet, as_json);
         }
         other => other?,
     };

@@ -2,7 +2,6 @@
 //! is printed. The daemon's main loop is a stand-in; its socket and the kernel are real.
 
 use std::{
-    collections::BTreeMap,
     fs,
     os::unix::{fs::PermissionsExt, process::CommandExt},
     process::{Child, Command, Output},
@@ -10,7 +9,11 @@ use std::{
 };
 
 use apply::By;
-use daemon::socket::{Classification, Control, Handle, Live, Refused, Reloaded, Rights, Status, serve};
+use daemon::socket::{
+    Control, Handle, Live, Problem, Rights,
+    api::{Classification, Counters, Reloaded, Status},
+    serve,
+};
 use kernel::{GroupName, Host, Real};
 use libtest_mimic::Trial;
 use settings::Controller;
@@ -53,20 +56,20 @@ impl Control for MadeUp {
         self.0.clone()
     }
 
-    fn status(&self) -> Result<Status, Refused> {
+    fn status(&self) -> Result<Status, Problem> {
         Ok(Status::default())
     }
 
-    fn counters(&self) -> Result<BTreeMap<String, u64>, Refused> {
-        Ok(BTreeMap::new())
+    fn counters(&self) -> Result<Counters, Problem> {
+        Ok(Counters::new())
     }
 
-    fn reload(&self, _: By) -> Result<Reloaded, Refused> {
+    fn reload(&self, _: By) -> Result<Reloaded, Problem> {
         Ok(Reloaded { groups: 3, rules: 4, warnings: vec!["line 7 is odd".to_owned()] })
     }
 
-    fn classify(&self, pid: u32) -> Result<Classification, Refused> {
-        Err(Refused::new(404, format!("there is no process {pid}")))
+    fn classify(&self, pid: u32) -> Result<Classification, Problem> {
+        Err(Problem::new(404, format!("there is no process {pid}")))
     }
 }
 

@@ -1,17 +1,13 @@
-//! From a whole request to its answer: looks at the rights, asks the service, and makes JSON of what it says. Knows
-//! nothing of connections.
+//! From a whole request to its answer: checks the rights, calls the service, and writes its answer as JSON. Knows nothing
+//! of connections.
 
 use serde::Serialize;
 use settings::Found;
 
-use super::{
-    Peer, Refused, Rights, Service,
-    assignments::Assignments,
-    routes::{Kind, Processes, Requested},
-};
+use super::{Peer, Problem, Rights, Service, api::Processes, assignments::Assignments, routes::Request};
 
-/// A request names at most so many processes.
-const MOST_PROCESSES: usize = 1024;
+/// Processes of one request.
+const MAX_PROCESSES: usize = 1024;
 
 /// An answer's status, kind and body.
 #[derive(Debug)]
@@ -25,83 +21,78 @@ pub struct Answer {
 }
 
 /// Answers a request. It may take as long as the kernel does.
-pub fn answer(service: &dyn Service, peer: &Peer, requested: &Requested, body: &[u8]) -> Answer {
-    match done(service, peer, requested, body) {
+pub fn answer(service: &dyn Service, peer: &Peer, request: &Request, body: &[u8]) -> Answer {
+    match done(service, peer, request, body) {
         Ok(body) => Answer { status: 200, content: "application/json", body },
-        Err(refused) => Answer::refused(&refused),
+        Err(problem) => Answer::problem(&problem),
     }
 }
 
 impl Answer {
-    /// A refusal (RFC 9457).
-    pub(super) fn refused(refused: &Refused) -> Answer {
+    /// A refusal or a failure (RFC 9457).
+    pub(super) fn problem(problem: &Problem) -> Answer {
         // strings and numbers always are JSON
-        let body = serde_json::to_vec(refused).unwrap_or_default();
-        Answer { status: refused.status, content: "application/problem+json", body }
+        let body = serde_json::to_vec(problem).unwrap_or_default();
+        Answer { status: problem.status, content: "application/problem+json", body }
     }
 }
 
-fn done(service: &dyn Service, peer: &Peer, requested: &Requested, body: &[u8]) -> Result<Vec<u8>, Refused> {
+fn done(service: &dyn Service, peer: &Peer, request: &Request, body: &[u8]) -> Result<Vec<u8>, Problem> {
     let rights = service.rights();
-    match (requested.kind, &requested.group, requested.pid) {
-        (Kind::Status, ..) => json(&service.status()?),
-        (Kind::Counters, ..) => json(&service.counters()?),
-        (Kind::Groups, ..) => json(&service.groups(peer)?),
-        (Kind::Group, Some(group), _) => {
+    match request {
+        Request::Status => json(&service.status()?),
+        Request::Counters => json(&service.counters()?),
+        Request::Groups => json(&service.groups(peer)?),
+        Request::Group { group, settings } => {
             let settings: Vec<Found> =
-                requested.settings.iter().map(|name| settings::find(name)).collect::<Result<_, _>>()?;
+                settings.iter().map(|name| settings::find(name)).collect::<Result<_, _>>()?;
             json(&service.get(group, &settings, peer)?)
         }
-        (Kind::Set, Some(group), _) => {
+        Request::Set(group) => {
             let values = assigned(&rights, peer, group, body)?;
-            json(&service.set(group, &values, peer)?)
+            json(&service.set(group, values, peer)?)
         }
-        (Kind::Move, Some(group), _) => {
+        Request::Move(group) => {
             rights.may_move(peer, group)?;
             let processes: Processes = read(body)?;
-            if processes.pids.is_empty() || processes.pids.len() > MOST_PROCESSES {
-                return Err(Refused::bad(format!("pids holds 1 to {MOST_PROCESSES} numbers")));
+            if processes.pids.is_empty() || processes.pids.len() > MAX_PROCESSES {
+                return Err(Problem::bad(format!("pids takes 1 to {MAX_PROCESSES} PIDs")));
             }
             json(&service.move_processes(group, &processes.pids, peer)?)
         }
-        (Kind::Classification, _, Some(pid)) => json(&service.classify(pid, peer)?),
-        (Kind::Reload, ..) if !peer.is_root() => {
-            Err(Refused::forbidden("only root reloads the configuration"))
-        }
-        (Kind::Reload, ..) => json(&service.reload(peer)?),
-        (Kind::Document, ..) => Ok(super::document().into_bytes()),
-        (Kind::Group | Kind::Set | Kind::Move | Kind::Classification, ..) => {
-            Err(Refused::bad("the path names nothing"))
-        }
+        Request::Classification(pid) => json(&service.classify(*pid, peer)?),
+        Request::Reload if !peer.is_root() => Err(Problem::forbidden("only root reloads the configuration")),
+        Request::Reload => json(&service.reload(peer)?),
+        Request::Document => Ok(super::document().into_bytes()),
     }
 }
 
-/// Whoever has no right to the group learns nothing else.
+/// A peer without a right to the group learns nothing else.
 fn assigned(
     rights: &Rights,
     peer: &Peer,
     group: &kernel::GroupName,
     body: &[u8],
-) -> Result<Vec<(Found, String)>, Refused> {
+) -> Result<Vec<(Found, String)>, Problem> {
     rights.may_set(peer, group, &[])?;
     let Assignments(named) = read(body)?;
     if named.is_empty() {
-        return Err(Refused::bad("no setting is named"));
+        return Err(Problem::bad("no setting is named"));
     }
     let values: Vec<(Found, String)> = named
         .into_iter()
         .map(|(name, value)| Ok((settings::find(&name)?, value)))
-        .collect::<Result<_, Refused>>()?;
+        .collect::<Result<_, Problem>>()?;
     let settings: Vec<Found> = values.iter().map(|(found, _)| found.clone()).collect();
     rights.may_set(peer, group, &settings)?;
     Ok(values)
 }
 
-fn read<'b, T: serde::Deserialize<'b>>(body: &'b [u8]) -> Result<T, Refused> {
-    serde_json::from_slice(body).map_err(|error| Refused::bad(format!("the body is not valid: {error}")))
+fn read<'b, T: serde::Deserialize<'b>>(body: &'b [u8]) -> Result<T, Problem> {
+    serde_json::from_slice(body).map_err(|error| Problem::bad(format!("the body is not valid: {error}")))
 }
 
-fn json(value: &impl Serialize) -> Result<Vec<u8>, Refused> {
+fn json(value: &impl Serialize) -> Result<Vec<u8>, Problem> {
     serde_json::to_vec(value)
-        .map_err(|error| Refused::new(500, format!("the answer can't be rendered: {error}")))
+        .map_err(|error| Problem::new(500, format!("the answer cannot be written as JSON: {error}")))
 }

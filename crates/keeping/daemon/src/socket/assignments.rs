@@ -1,10 +1,10 @@
-//! The body that names settings with their values, `{"memory.max": "8G", "pids.max": 100}`. A setting that is there twice
+//! The body that names settings with their values, `{"memory.max": "8G", "pids.max": 100}`. A setting that is named twice
 //! is an error: neither value may silently win.
 
 use std::fmt;
 
 use serde::{
-    Deserialize, Deserializer,
+    Deserialize, Deserializer, Serialize, Serializer,
     de::{Error, MapAccess, Visitor},
 };
 
@@ -12,9 +12,15 @@ use serde::{
 const MOST: usize = 256;
 
 /// Settings and values in the body's order.
-#[derive(Debug, PartialEq, Eq, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, schemars::JsonSchema)]
 #[schemars(with = "std::collections::BTreeMap<String, String>")]
-pub(super) struct Assignments(pub Vec<(String, String)>);
+pub struct Assignments(pub Vec<(String, String)>);
+
+impl Serialize for Assignments {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|(setting, value)| (setting, value)))
+    }
+}
 
 impl<'de> Deserialize<'de> for Assignments {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Assignments, D::Error> {
@@ -42,7 +48,7 @@ impl<'de> Visitor<'de> for Read {
         let mut read: Vec<(String, String)> = Vec::new();
         while let Some((setting, value)) = map.next_entry::<String, Text>()? {
             if read.iter().any(|(known, _)| *known == setting) {
-                return Err(M::Error::custom(format!("'{}' is there twice", setting.escape_debug())));
+                return Err(M::Error::custom(format!("'{}' is named twice", setting.escape_debug())));
             }
             if read.len() == MOST {
                 return Err(M::Error::custom(format!("more than {MOST} settings")));
@@ -64,10 +70,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_are_strings_or_numbers_and_nothing_is_there_twice() {
+    fn values_are_strings_or_numbers_and_no_setting_is_named_twice() {
         let read = |text: &str| serde_json::from_str::<Assignments>(text).map(|read| read.0);
         let two = vec![("pids.max".to_owned(), "100".to_owned()), ("memory.max".to_owned(), "8G".to_owned())];
         assert_eq!(read(r#"{"pids.max": 100, "memory.max": "8G"}"#).unwrap(), two);
+        assert_eq!(read(&serde_json::to_string(&Assignments(two.clone())).unwrap()).unwrap(), two);
         for wrong in
             [r#"{"a":"1","a":"2"}"#, r#"{"a":null}"#, r#"{"a":[1]}"#, "[]", "{", r#"{"a":true}"#, "\"x\""]
         {

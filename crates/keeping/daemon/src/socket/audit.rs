@@ -1,5 +1,5 @@
 //! Who requested which change, as lines of JSON in the state directory: what the socket changed beside the journal of
-//! layouts. What is refused before the kernel is asked is counted, not written: nobody fills the disk by asking.
+//! layouts. What is refused before the kernel is asked is counted, not written: no client fills the disk by requests.
 
 use std::{
     fs::{self, File},
@@ -11,12 +11,12 @@ use std::{
 };
 
 use apply::By;
-use serde_json::Value;
+use serde::Serialize;
 
-/// The file of root's changes in the state directory; another user's is `changes-UID.jsonl`: nobody pushes out another
+/// The file of root's changes in the state directory; another user's is `changes-UID.jsonl`: no user pushes out another
 /// one's lines.
 const FILE: &str = "changes.jsonl";
-/// From this size on a new file is begun; one old one is kept.
+/// From this size on a new file is begun; one old file stays.
 const LARGEST: u64 = 8 << 20;
 /// The same of a user's file.
 const LARGEST_OF_USER: u64 = 1 << 20;
@@ -31,19 +31,27 @@ pub(super) struct Audit {
 
 /// One line.
 #[derive(Debug, serde::Serialize)]
-pub(super) struct Line<'l> {
+pub(super) struct Line<'l, R, D> {
     pub by: &'l By,
     /// `set` or `move`.
     pub what: &'static str,
     pub group: String,
-    pub requested: Value,
+    pub requested: &'l R,
     /// What was done.
-    pub done: Option<Value>,
+    pub done: Option<&'l D>,
     /// Why nothing was.
     pub refused: Option<&'l str>,
 }
 
-/// The file, open before the change is made: what can't be told is not done.
+/// A line with its time.
+#[derive(serde::Serialize)]
+struct Dated<L> {
+    at: String,
+    #[serde(flatten)]
+    line: L,
+}
+
+/// The file, open before the change is made: what can't be recorded is not done.
 pub(super) struct Open(File);
 
 impl Audit {
@@ -71,10 +79,11 @@ impl Audit {
 
 impl Open {
     /// Writes one line, in one write.
-    pub(super) fn write(&mut self, line: &Line<'_>) -> io::Result<()> {
-        let mut value = serde_json::to_value(line)?;
-        value["at"] = humantime::format_rfc3339_millis(SystemTime::now()).to_string().into();
-        self.0.write_all(format!("{value}\n").as_bytes())
+    pub(super) fn write(&mut self, line: &Line<'_, impl Serialize, impl Serialize>) -> io::Result<()> {
+        let at = humantime::format_rfc3339_millis(SystemTime::now()).to_string();
+        let mut text = serde_json::to_vec(&Dated { at, line })?;
+        text.push(b'\n');
+        self.0.write_all(&text)
     }
 }
 
@@ -89,9 +98,10 @@ mod tests {
         let audit = Audit::within(directory.path());
         let write = |uid: u32| {
             let by = By { uid, ..By::caller() };
-            let requested = Value::from("x".repeat(4000));
-            let line =
-                Line { by: &by, what: "set", group: "db".to_owned(), requested, done: None, refused: None };
+            let requested = "x".repeat(4000);
+            let group = "db".to_owned();
+            let line: Line<'_, _, ()> =
+                Line { by: &by, what: "set", group, requested: &requested, done: None, refused: None };
             audit.open(uid).unwrap().write(&line).unwrap();
         };
         write(0);

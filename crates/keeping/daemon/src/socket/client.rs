@@ -1,5 +1,5 @@
-//! A small client: one request, one answer, over std alone, for a command that lacks the right itself. It waits as long as
-//! it was told to, and reads no more than it can hold.
+//! A small client: one request, one answer, over std alone, for a command whose user lacks the permission himself. Time and
+//! size of an answer are limited.
 
 use std::{
     io::{self, ErrorKind, Read, Write},
@@ -8,16 +8,24 @@ use std::{
     time::Duration,
 };
 
-use serde::de::DeserializeOwned;
-use serde_json::{Map, Value, json};
+use kernel::GroupName;
+use serde::{Serialize, de::DeserializeOwned};
 
-use super::{SOCKET, name};
+use super::{
+    Problem, SOCKET,
+    api::{
+        Classification, Counters, GroupSummary, MovedProcesses, Processes, Reloaded, SettingChange,
+        SettingReading, Status,
+    },
+    assignments::Assignments,
+    routes::Request,
+};
 
-/// An answer is not larger.
-const LARGEST: u64 = 64 << 20;
-/// As the daemon, which ends a connection after 30 seconds.
-const PATIENCE: Duration = Duration::from_secs(35);
-const MOST_HEADERS: usize = 32;
+/// Bytes of an answer.
+const MAX_ANSWER: u64 = 64 << 20;
+/// The daemon ends a connection after 30 seconds.
+const TIMEOUT: Duration = Duration::from_secs(35);
+const MAX_HEADERS: usize = 32;
 
 /// The daemon, as its clients see it.
 #[derive(Debug, Clone)]
@@ -25,47 +33,42 @@ pub struct Client {
     path: PathBuf,
 }
 
-/// Why there is no answer, or which.
+/// Why a request failed.
 #[derive(Debug, thiserror::Error)]
-pub enum Unanswered {
-    /// Nobody listens there.
+pub enum ClientError {
+    /// Nothing listens there.
     #[error("ringfenced is not running (nothing listens on {})", .0.display())]
-    Nobody(PathBuf),
-    /// The connection broke off.
-    #[error("the daemon did not answer on {}: {error}", .path.display())]
-    Broken {
+    NotRunning(PathBuf),
+    /// The connection broke.
+    #[error("no answer from the daemon on {}: {error}", .path.display())]
+    Io {
         /// The socket.
         path: PathBuf,
         /// Why.
         error: io::Error,
     },
-    /// What came is not what a daemon answers.
-    #[error("what answers on {} is not the daemon: {what}", .path.display())]
-    Strange {
+    /// The answer is not a daemon's.
+    #[error("invalid answer from {}: {what}", .path.display())]
+    Protocol {
         /// The socket.
         path: PathBuf,
         /// What was wrong.
         what: String,
     },
-    /// It refused.
-    #[error("the daemon refused: {message}")]
-    Refused {
-        /// The HTTP status.
-        status: u16,
-        /// What and why.
-        message: String,
-        /// What would fix it.
-        hint: Option<String>,
-    },
+    /// The daemon refused.
+    #[error("the daemon refused: {}", .0.message)]
+    Refused(Problem),
 }
 
-impl Unanswered {
+impl ClientError {
     /// What would fix it.
     pub fn hint(&self) -> Option<String> {
         match self {
-            Unanswered::Nobody(_) => Some("start it: ringfenced, or systemctl start ringfenced".to_owned()),
-            Unanswered::Refused { hint, .. } => hint.clone(),
-            Unanswered::Broken { .. } | Unanswered::Strange { .. } => None,
+            ClientError::NotRunning(_) => {
+                Some("start it: ringfenced, or systemctl start ringfenced".to_owned())
+            }
+            ClientError::Refused(problem) => problem.hint.clone(),
+            ClientError::Io { .. } | ClientError::Protocol { .. } => None,
         }
     }
 }
@@ -78,7 +81,7 @@ impl Default for Client {
 }
 
 impl Client {
-    /// The daemon that answers there.
+    /// The daemon that listens there.
     pub fn at(path: impl Into<PathBuf>) -> Client {
         Client { path: path.into() }
     }
@@ -88,79 +91,121 @@ impl Client {
         &self.path
     }
 
-    /// Is there a socket? Whether somebody answers on it is another question.
+    /// Is there a socket? Whether a daemon listens on it is another question.
     pub fn exists(&self) -> bool {
         self.path.exists()
+    }
+
+    /// The daemon's status.
+    ///
+    /// # Errors
+    /// [`ClientError`], as all of these.
+    pub fn status(&self) -> Result<Status, ClientError> {
+        self.get(&Request::Status)
+    }
+
+    /// Its counters.
+    ///
+    /// # Errors
+    /// [`ClientError`].
+    pub fn counters(&self) -> Result<Counters, ClientError> {
+        self.get(&Request::Counters)
+    }
+
+    /// The groups that the caller may see.
+    ///
+    /// # Errors
+    /// [`ClientError`].
+    pub fn groups(&self) -> Result<Vec<GroupSummary>, ClientError> {
+        self.get(&Request::Groups)
+    }
+
+    /// The values of a group's settings; none named means all.
+    ///
+    /// # Errors
+    /// [`ClientError`].
+    pub fn group(&self, group: &GroupName, settings: &[&str]) -> Result<Vec<SettingReading>, ClientError> {
+        let settings = settings.iter().map(|name| (*name).to_owned()).collect();
+        self.get(&Request::Group { group: group.clone(), settings })
     }
 
     /// Changes a group's settings.
     ///
     /// # Errors
-    /// [`Unanswered`], as all of these.
-    pub fn set(&self, group: &str, values: &[(String, String)]) -> Result<Value, Unanswered> {
-        let body: Map<String, Value> =
-            values.iter().map(|(setting, value)| (setting.clone(), value.as_str().into())).collect();
-        self.ask("PATCH", &format!("/v1/groups/{}/settings", name::encoded(group)), Some(&body.into()))
+    /// [`ClientError`].
+    pub fn set(&self, group: &GroupName, values: &Assignments) -> Result<Vec<SettingChange>, ClientError> {
+        self.send(&Request::Set(group.clone()), values)
     }
 
     /// Puts processes into a group.
     ///
     /// # Errors
-    /// [`Unanswered`].
-    pub fn move_processes(&self, group: &str, pids: &[u32]) -> Result<Value, Unanswered> {
-        let path = format!("/v1/groups/{}/processes", name::encoded(group));
-        self.ask("POST", &path, Some(&json!({ "pids": pids })))
+    /// [`ClientError`].
+    pub fn move_processes(&self, group: &GroupName, pids: &[u32]) -> Result<MovedProcesses, ClientError> {
+        self.send(&Request::Move(group.clone()), &Processes { pids: pids.to_vec() })
     }
 
-    /// Has the configuration read again.
+    /// What the rules say about a process.
     ///
     /// # Errors
-    /// [`Unanswered`].
-    pub fn reload(&self) -> Result<Value, Unanswered> {
-        self.ask("POST", "/v1/reload", None)
+    /// [`ClientError`].
+    pub fn classification(&self, pid: u32) -> Result<Classification, ClientError> {
+        self.get(&Request::Classification(pid))
     }
 
-    /// Any request, by its path.
+    /// Reloads the configuration.
     ///
     /// # Errors
-    /// [`Unanswered`].
-    pub fn ask<T: DeserializeOwned>(
-        &self,
-        method: &str,
-        path: &str,
-        body: Option<&Value>,
-    ) -> Result<T, Unanswered> {
-        let answer = self.exchange(method, path, body).map_err(|error| match error.kind() {
-            ErrorKind::NotFound | ErrorKind::ConnectionRefused => Unanswered::Nobody(self.path.clone()),
-            _ => Unanswered::Broken { path: self.path.clone(), error },
+    /// [`ClientError`].
+    pub fn reload(&self) -> Result<Reloaded, ClientError> {
+        self.get(&Request::Reload)
+    }
+
+    /// A request without a body.
+    fn get<T: DeserializeOwned>(&self, request: &Request) -> Result<T, ClientError> {
+        self.answered(request, &[])
+    }
+
+    /// A request with a body.
+    fn send<T: DeserializeOwned>(&self, request: &Request, body: &impl Serialize) -> Result<T, ClientError> {
+        let body = serde_json::to_vec(body).map_err(|error| self.io(error.into()))?;
+        self.answered(request, &body)
+    }
+
+    fn answered<T: DeserializeOwned>(&self, request: &Request, body: &[u8]) -> Result<T, ClientError> {
+        let answer = self.exchange(request, body).map_err(|error| match error.kind() {
+            ErrorKind::NotFound | ErrorKind::ConnectionRefused => ClientError::NotRunning(self.path.clone()),
+            _ => self.io(error),
         })?;
-        let strange = |what: &str| Unanswered::Strange { path: self.path.clone(), what: what.to_owned() };
-        let (status, body) = parted(&answer).ok_or_else(|| strange("no HTTP answer"))?;
-        let json = || serde_json::from_slice(body).map_err(|error| strange(&error.to_string()));
+        let (status, body) = parted(&answer).ok_or_else(|| self.protocol("no HTTP answer"))?;
+        let invalid = |error: serde_json::Error| self.protocol(&error.to_string());
         if status == 200 {
-            return serde_json::from_slice(body).map_err(|error| strange(&error.to_string()));
+            return serde_json::from_slice(body).map_err(invalid);
         }
-        let problem: Value = json()?;
-        let text = |key: &str| problem[key].as_str().map(str::to_owned);
-        Err(Unanswered::Refused {
-            status,
-            message: text("detail").unwrap_or_else(|| format!("status {status}")),
-            hint: text("hint"),
-        })
+        Err(ClientError::Refused(serde_json::from_slice(body).map_err(invalid)?))
     }
 
-    fn exchange(&self, method: &str, path: &str, body: Option<&Value>) -> io::Result<Vec<u8>> {
+    fn io(&self, error: io::Error) -> ClientError {
+        ClientError::Io { path: self.path.clone(), error }
+    }
+
+    fn protocol(&self, what: &str) -> ClientError {
+        ClientError::Protocol { path: self.path.clone(), what: what.to_owned() }
+    }
+
+    fn exchange(&self, request: &Request, body: &[u8]) -> io::Result<Vec<u8>> {
         let mut stream = UnixStream::connect(&self.path)?;
-        stream.set_read_timeout(Some(PATIENCE))?;
-        stream.set_write_timeout(Some(PATIENCE))?;
-        let body = body.map(Value::to_string).unwrap_or_default();
+        stream.set_read_timeout(Some(TIMEOUT))?;
+        stream.set_write_timeout(Some(TIMEOUT))?;
+        let (method, path) = (request.method(), request.path());
         let head =
             format!("{method} {path} HTTP/1.1\r\nhost: ringfenced\r\ncontent-type: application/json\r\n");
-        let request = format!("{head}content-length: {}\r\n\r\n{body}", body.len());
-        let sent = stream.write_all(request.as_bytes());
+        let mut bytes = format!("{head}content-length: {}\r\n\r\n", body.len()).into_bytes();
+        bytes.extend_from_slice(body);
+        let sent = stream.write_all(&bytes);
         let mut answer = Vec::new();
-        let read = stream.take(LARGEST).read_to_end(&mut answer);
-        // who refuses a request before it is read closes: what he said counts
+        let read = stream.take(MAX_ANSWER).read_to_end(&mut answer);
+        // a daemon that refuses a request before it has read it closes the connection: its answer counts
         if answer.is_empty() {
             sent?;
             read?;
@@ -171,7 +216,7 @@ impl Client {
 
 /// The status and the body; `None` unless it is a whole answer of a known length.
 fn parted(answer: &[u8]) -> Option<(u16, &[u8])> {
-    let mut headers = [httparse::EMPTY_HEADER; MOST_HEADERS];
+    let mut headers = [httparse::EMPTY_HEADER; MAX_HEADERS];
     let mut response = httparse::Response::new(&mut headers);
     let httparse::Status::Complete(head) = response.parse(answer).ok()? else { return None };
     let length = response.headers.iter().find(|header| header.name.eq_ignore_ascii_case("content-length"))?;
@@ -185,7 +230,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn half_an_answer_is_none() {
+    fn a_partial_answer_is_no_answer() {
         let whole = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}";
         assert_eq!(parted(whole), Some((200, &b"{}"[..])));
         for end in 0..whole.len() {
@@ -195,8 +240,8 @@ mod tests {
     }
 
     #[test]
-    fn nobody_there_is_told_as_such() {
-        let nobody = Client::at("/nonexistent/rf-test.sock").reload();
-        assert!(matches!(nobody, Err(Unanswered::Nobody(_))));
+    fn without_a_socket_the_daemon_is_not_running() {
+        let result = Client::at("/nonexistent/rf-test.sock").reload();
+        assert!(matches!(result, Err(ClientError::NotRunning(_))));
     }
 }

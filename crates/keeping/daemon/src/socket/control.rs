@@ -1,33 +1,36 @@
-//! What only the daemon's main loop knows, as a trait: the rules, the division and its rights.
+//! What only the daemon's main loop knows, as a trait: the rules, the layout in effect and its rights.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::sync::Arc;
 
 use apply::By;
 
-use super::{Classification, Refused, Reloaded, Rights, Status};
+use super::{
+    Problem, Rights,
+    api::{Classification, Counters, Reloaded, Status},
+};
 
 /// What only the daemon's main loop can answer.
 pub trait Control: Send + Sync {
-    /// Who may ask for what, as of the layout that holds now.
+    /// Who may request what, by the layout in effect.
     fn rights(&self) -> Arc<Rights>;
-    /// How the daemon is.
+    /// The daemon's status.
     ///
     /// # Errors
-    /// [`Refused`], as below.
-    fn status(&self) -> Result<Status, Refused>;
-    /// What it counts.
+    /// [`Problem`], as below.
+    fn status(&self) -> Result<Status, Problem>;
+    /// Its counters.
     ///
     /// # Errors
-    /// [`Refused`].
-    fn counters(&self) -> Result<BTreeMap<String, u64>, Refused>;
-    /// Reads the configuration again.
+    /// [`Problem`].
+    fn counters(&self) -> Result<Counters, Problem>;
+    /// Reloads the configuration.
     ///
     /// # Errors
-    /// [`Refused`] with what is wrong with it.
-    fn reload(&self, by: By) -> Result<Reloaded, Refused>;
-    /// What the rules make of a process.
+    /// [`Problem`] with what is wrong with it.
+    fn reload(&self, by: By) -> Result<Reloaded, Problem>;
+    /// What the rules say about a process.
     ///
     /// # Errors
-    /// [`Refused`].
-    fn classify(&self, pid: u32) -> Result<Classification, Refused>;
+    /// [`Problem`].
+    fn classify(&self, pid: u32) -> Result<Classification, Problem>;
 }

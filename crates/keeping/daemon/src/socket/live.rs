@@ -1,24 +1,29 @@
-//! The service on this machine: settings and moves by `apply` and `kernel`, as a command does them, with who asked written
-//! down; what only the main loop knows is asked of it. The kernel is looked at anew for each request: hierarchies come and
+//! The service on this machine: settings and moves by `apply` and `kernel`, as a command does them, with a record of who
+//! requested them; the main loop answers what only it knows. Each request looks at the hierarchies again: they come and
 //! go.
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::HashMap,
     path::Path,
     sync::{Arc, Mutex, PoisonError},
 };
 
-use apply::Reading;
+use apply::{Reading, SettingValue};
 use kernel::{GroupName, Host, Real, What};
-use plan::Ask;
-use serde_json::{Value as Json, json};
+use serde::Serialize;
 use settings::{Access, DeviceNumber, Facts, Found};
 use system::{ProcessReader, Stat};
 use units::Bytes;
 
 use super::{
-    Changed, Classification, Control, Listed, Moves, Peer, Read, Refused, Reloaded, Rights, Service, Status,
+    Control, Peer, Problem, Rights, Service,
+    api::{
+        Classification, Counters, GroupSummary, MovedProcesses, Reloaded, SettingChange, SettingReading,
+        Status,
+    },
+    assignments::Assignments,
     audit::{Audit, Line},
+    value::SettingJson,
     visible::{View, shows_as_own},
 };
 
@@ -28,12 +33,12 @@ pub struct Live<C> {
     control: C,
     audit: Audit,
     /// By group, one change at a time: what one reads before it writes is not another's half. A change that takes long, as
-    /// the kernel reclaims memory, holds up no other group's.
+    /// the kernel reclaims memory, delays no other group's.
     changing: Mutex<HashMap<String, Arc<Mutex<()>>>>,
 }
 
 impl<C: Control> Live<C> {
-    /// `state`: the directory that changes are written down in (`apply::STATE`).
+    /// `state`: the directory that records changes (`apply::STATE`).
     pub fn new(control: C, state: &Path) -> Live<C> {
         Live { control, audit: Audit::within(state), changing: Mutex::default() }
     }
@@ -45,36 +50,36 @@ impl<C: Control> Live<C> {
 
     fn turn_of(&self, group: &GroupName) -> Arc<Mutex<()>> {
         let mut turns = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
-        // those that nobody has or waits for
+        // those that no request has or waits for
         turns.retain(|_, turn| Arc::strong_count(turn) > 1);
         Arc::clone(turns.entry(group.to_string()).or_default())
     }
 
-    /// Makes a change, and writes down who requested what, and what came of it.
-    fn told<T>(
+    /// Makes a change, and records who requested what, and what came of it.
+    fn audited<R: Serialize, D: Serialize>(
         &self,
         what: &'static str,
         group: &GroupName,
-        requested: Json,
+        requested: &R,
         peer: &Peer,
-        change: impl FnOnce() -> Result<(T, Json), Refused>,
-    ) -> Result<T, Refused> {
+        change: impl FnOnce() -> Result<D, Problem>,
+    ) -> Result<D, Problem> {
         let turn = self.turn_of(group);
         let _one = turn.lock().unwrap_or_else(PoisonError::into_inner);
-        let lost = |error| Refused::new(500, format!("cannot record who sent the request: {error}"));
+        let lost = |error| Problem::new(500, format!("cannot record who sent the request: {error}"));
         let mut audit = self.audit.open(peer.uid).map_err(|error| lost(error).hint("nothing was changed"))?;
         let by = peer.by();
         let result = change();
         let (done, refused) = match &result {
-            Ok((_, done)) => (Some(done.clone()), None),
-            // the kernel was not asked: whoever is refused can't fill the file
-            Err(Refused { status: 400 | 403 | 404, .. }) => return result.map(|(answer, _)| answer),
-            Err(refused) => (None, Some(refused.message.as_str())),
+            Ok(done) => (Some(done), None),
+            // the kernel was not asked: who is refused can't fill the file
+            Err(Problem { status: 400 | 403 | 404, .. }) => return result,
+            Err(problem) => (None, Some(problem.message.as_str())),
         };
         audit
             .write(&Line { by: &by, what, group: group.to_string(), requested, done, refused })
             .map_err(|error| lost(error).hint("the change was made"))?;
-        result.map(|(answer, _)| answer)
+        result
     }
 }
 
@@ -83,15 +88,15 @@ impl<C: Control> Service for Live<C> {
         self.control.rights()
     }
 
-    fn status(&self) -> Result<Status, Refused> {
+    fn status(&self) -> Result<Status, Problem> {
         self.control.status()
     }
 
-    fn counters(&self) -> Result<BTreeMap<String, u64>, Refused> {
+    fn counters(&self) -> Result<Counters, Problem> {
         self.control.counters()
     }
 
-    fn groups(&self, peer: &Peer) -> Result<Vec<Listed>, Refused> {
+    fn groups(&self, peer: &Peer) -> Result<Vec<GroupSummary>, Problem> {
         let host = host()?;
         let mut view = View::of(peer);
         let mut listed = Vec::new();
@@ -101,13 +106,18 @@ impl<C: Control> Service for Live<C> {
             let seen = hierarchies.filter(|at| view.lists(&host.seat_in(at, &group).directory()));
             let hierarchies: Vec<String> = seen.map(kernel::Hierarchy::label).collect();
             if !hierarchies.is_empty() {
-                listed.push(Listed { group: name, hierarchies });
+                listed.push(GroupSummary { group: name, hierarchies });
             }
         }
         Ok(listed)
     }
 
-    fn get(&self, group: &GroupName, settings: &[Found], peer: &Peer) -> Result<Vec<Read>, Refused> {
+    fn get(
+        &self,
+        group: &GroupName,
+        settings: &[Found],
+        peer: &Peer,
+    ) -> Result<Vec<SettingReading>, Problem> {
         let host = host()?;
         let mut view = View::of(peer);
         let seats = host.existing(group).map_err(|error| missing(error, peer))?;
@@ -128,7 +138,7 @@ impl<C: Control> Service for Live<C> {
             if reading.files.iter().all(|file| view.reads(file)) {
                 return Ok(read(found, &reading));
             }
-            Err(Refused::forbidden(format!(
+            Err(Problem::forbidden(format!(
                 "user {} may not read {} of group '{group}'",
                 peer.uid, found.name
             )))
@@ -139,77 +149,76 @@ impl<C: Control> Service for Live<C> {
     fn set(
         &self,
         group: &GroupName,
-        values: &[(Found, String)],
+        values: Vec<(Found, String)>,
         peer: &Peer,
-    ) -> Result<Vec<Changed>, Refused> {
-        let requested = Json::Object(
-            values.iter().map(|(found, text)| (found.name.clone(), Json::from(text.as_str()))).collect(),
-        );
-        self.told("set", group, requested, peer, || {
+    ) -> Result<Vec<SettingChange>, Problem> {
+        let named = values.iter().map(|(found, text)| (found.name.clone(), text.clone()));
+        let requested = Assignments(named.collect());
+        self.audited("set", group, &requested, peer, || {
             let host = host()?;
-            let mut asks = Vec::new();
-            let mut warnings: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+            let (mut asks, mut warnings) = (Vec::new(), HashMap::new());
             for (found, text) in values {
-                let (value, warned) = system::whole_disks(found.parse(text, &For(peer))?);
-                let place = apply::place(&host, group, found)?;
-                warnings.insert(&found.name, warned);
-                asks.push(Ask { group: group.clone(), place, found: found.clone(), value });
+                let (value, warned) = SettingValue::of(found, &text, &For(peer))?;
+                warnings.insert(value.found.name.clone(), warned);
+                asks.push(value.request(&host, group)?);
             }
-            let changes = apply::set(&host, &asks)?;
-            let done: Vec<Changed> = changes
-                .iter()
-                .map(|change| changed(change, warnings.remove(change.setting.as_str()).unwrap_or_default()))
-                .collect();
-            let told = json!(done);
-            Ok((done, told))
+            let changes = apply::set(&host, &asks)?.into_iter();
+            let changes = changes.map(|change| {
+                let warnings = warnings.remove(&change.setting).unwrap_or_default();
+                SettingChange::of(change, warnings)
+            });
+            Ok(changes.collect())
         })
     }
 
-    fn move_processes(&self, group: &GroupName, pids: &[u32], peer: &Peer) -> Result<Moves, Refused> {
-        self.told("move", group, json!(pids), peer, || {
+    fn move_processes(
+        &self,
+        group: &GroupName,
+        pids: &[u32],
+        peer: &Peer,
+    ) -> Result<MovedProcesses, Problem> {
+        self.audited("move", group, &pids, peer, || {
             let host = host()?;
             let before = pids.iter().map(|pid| own(&host, *pid, peer)).collect::<Result<Vec<_>, _>>()?;
-            // whose number is used again meanwhile by another's process
+            // a PID may be reused meanwhile by another user's process
             let is_same = |index: &usize| start_of(pids[*index]) == Some(before[*index]);
             let (same, ended): (Vec<usize>, Vec<usize>) = (0..pids.len()).partition(is_same);
             let living: Vec<u32> = same.into_iter().map(|index| pids[index]).collect();
             let moved = host.move_tasks(group, &living, What::Process)?;
             let mut gone = moved.gone;
             gone.extend(ended.into_iter().map(|index| pids[index]));
-            // whoever is no longer the one that was looked at had ended
+            // a process that is no longer the one that was checked had ended
             let (same, other): (Vec<u32>, Vec<u32>) = moved.tasks.into_iter().partition(|pid| {
-                let looked_at = pids.iter().position(|requested| requested == pid);
-                looked_at.is_some_and(|index| start_of(*pid) == Some(before[index]))
+                let checked = pids.iter().position(|requested| requested == pid);
+                checked.is_some_and(|index| start_of(*pid) == Some(before[index]))
             });
             gone.extend(other);
             let directories = moved.directories.iter().map(|path| path.display().to_string()).collect();
-            let moves = Moves { moved: same, gone, directories };
-            let told = json!(moves);
-            Ok((moves, told))
+            Ok(MovedProcesses { moved: same, gone, directories })
         })
     }
 
-    fn reload(&self, peer: &Peer) -> Result<Reloaded, Refused> {
+    fn reload(&self, peer: &Peer) -> Result<Reloaded, Problem> {
         self.control.reload(peer.by())
     }
 
-    fn classify(&self, pid: u32, peer: &Peer) -> Result<Classification, Refused> {
+    fn classify(&self, pid: u32, peer: &Peer) -> Result<Classification, Problem> {
         if !shows_as_own(peer, pid) {
-            return Err(Refused::forbidden(format!("process {pid} is not of user {}", peer.uid)));
+            return Err(Problem::forbidden(format!("process {pid} is not of user {}", peer.uid)));
         }
         self.control.classify(pid)
     }
 }
 
-fn host() -> Result<Host, Refused> {
+fn host() -> Result<Host, Problem> {
     Ok(Host::new(Box::new(Real::new()))?)
 }
 
 /// A process that the peer may move: whose users all are the peer's, so that no program that runs with another's rights is
 /// taken along. Returns when it started.
-fn own(host: &Host, pid: u32, peer: &Peer) -> Result<u64, Refused> {
+fn own(host: &Host, pid: u32, peer: &Peer) -> Result<u64, Problem> {
     let mut reader = ProcessReader::new();
-    // held by its directory: what is read now is all of one process
+    // open by its directory: what is read now is all of one process
     let mut process = reader.process(pid)?;
     let started = process.stat()?.started;
     if peer.is_root() {
@@ -218,10 +227,10 @@ fn own(host: &Host, pid: u32, peer: &Peer) -> Result<u64, Refused> {
     let real = host.kernel().process(pid).map_err(|_| system::Gone { pid })?.uid;
     let status = process.status()?;
     if status.process != pid {
-        return Err(Refused::bad(format!("{pid} is a thread of process {}", status.process)));
+        return Err(Problem::bad(format!("{pid} is a thread of process {}", status.process)));
     }
     if (status.uid, real) != (peer.uid, peer.uid) {
-        return Err(Refused::forbidden(format!("process {pid} is not of user {}", peer.uid))
+        return Err(Problem::forbidden(format!("process {pid} is not of user {}", peer.uid))
             .hint("only one's own processes are put into a group"));
     }
     // still the same, after its real user was read by its number
@@ -235,47 +244,32 @@ fn start_of(pid: u32) -> Option<u64> {
 }
 
 /// Near names are for those who may list them.
-fn missing(error: kernel::Error, peer: &Peer) -> Refused {
+fn missing(error: kernel::Error, peer: &Peer) -> Problem {
     match error {
         kernel::Error::NoGroup { group, .. } if !peer.is_root() => unseen(&group, peer),
         error => error.into(),
     }
 }
 
-/// The same answer whether there is such a group or not: nobody learns the names in a directory that he may not list.
-fn unseen(group: &impl std::fmt::Display, peer: &Peer) -> Refused {
-    Refused::new(404, format!("group '{group}' does not exist, or user {} may not see it", peer.uid))
+/// The same answer whether there is such a group or not: no user learns the names in a directory that he may not list.
+fn unseen(group: &impl std::fmt::Display, peer: &Peer) -> Problem {
+    Problem::new(404, format!("group '{group}' does not exist, or user {} may not see it", peer.uid))
 }
 
-fn read(found: &Found, reading: &Reading) -> Read {
-    Read {
+fn read(found: &Found, reading: &Reading) -> SettingReading {
+    SettingReading {
         setting: found.name.clone(),
         canonical: found.canonical(),
-        value: json!(reading.value),
+        value: SettingJson::from(&reading.value),
         text: found.show(&reading.value),
-        version: reading.place.version,
+        version: reading.place.version.into(),
         files: reading.files.iter().map(|file| file.display().to_string()).collect(),
     }
 }
 
-fn changed(change: &apply::Change, warnings: Vec<String>) -> Changed {
-    let written = change.written.iter().map(|write| (write.path.display().to_string(), write.text.clone()));
-    Changed {
-        setting: change.setting.clone(),
-        before: change.before.as_ref().map(|value| json!(value)),
-        requested: json!(change.requested),
-        actual: change.actual.as_ref().map(|value| json!(value)),
-        written: written.collect(),
-        notes: [&warnings, &change.differences, &change.approximations]
-            .into_iter()
-            .flatten()
-            .cloned()
-            .collect(),
-    }
-}
-
-/// What values may ask of the machine for a peer. A path is looked up only where others than root can put nothing: else
-/// the daemon would tell what is in directories that the peer can't see, or wait for a file system of the peer's own.
+/// What values may need to know of the machine, for a peer. A path is looked up only where others than root can put
+/// nothing: else the daemon would reveal what is in directories that the peer can't see, or wait for a file system of the
+/// peer's own.
 struct For<'p>(&'p Peer);
 
 impl Facts for For<'_> {
@@ -324,26 +318,26 @@ mod tests {
             Arc::default()
         }
 
-        fn status(&self) -> Result<Status, Refused> {
-            Err(Refused::new(503, "nothing"))
+        fn status(&self) -> Result<Status, Problem> {
+            Err(Problem::new(503, "nothing"))
         }
 
-        fn counters(&self) -> Result<BTreeMap<String, u64>, Refused> {
-            Err(Refused::new(503, "nothing"))
+        fn counters(&self) -> Result<Counters, Problem> {
+            Err(Problem::new(503, "nothing"))
         }
 
-        fn reload(&self, _: apply::By) -> Result<Reloaded, Refused> {
-            Err(Refused::new(503, "nothing"))
+        fn reload(&self, _: apply::By) -> Result<Reloaded, Problem> {
+            Err(Problem::new(503, "nothing"))
         }
 
-        fn classify(&self, _: u32) -> Result<Classification, Refused> {
-            Err(Refused::new(503, "nothing"))
+        fn classify(&self, _: u32) -> Result<Classification, Problem> {
+            Err(Problem::new(503, "nothing"))
         }
     }
 
     /// Attack finding 26: a change that waits for the kernel to reclaim memory.
     #[test]
-    fn a_slow_change_of_one_group_holds_up_no_other_group() {
+    fn a_slow_change_of_one_group_delays_no_other_group() {
         let directory = tempfile::tempdir().unwrap();
         let live = Live::new(Nothing, directory.path());
         let root = Peer { uid: 0, gid: 0, pid: 1, groups: Vec::new() };
@@ -356,14 +350,14 @@ mod tests {
             let change = move || {
                 begin.send(()).unwrap();
                 ended.recv().unwrap();
-                Ok(((), json!([])))
+                Ok(())
             };
-            let slowly = scope.spawn(move || live.told("set", slow, json!({}), admin, change));
+            let slowly = scope.spawn(move || live.audited("set", slow, &(), admin, change));
             begun.recv().unwrap();
             let (made, is_made) = std::sync::mpsc::channel();
             let (root, other) = (&root, &other);
             scope.spawn(move || {
-                made.send(live.told("set", other, json!({}), root, || Ok(((), json!([]))))).unwrap();
+                made.send(live.audited("set", other, &(), root, || Ok(()))).unwrap();
             });
             // one that waits goes on after the slow one
             let made = is_made.recv_timeout(std::time::Duration::from_secs(30));

@@ -1,12 +1,12 @@
-//! The OpenAPI document, made from the table of requests and the types of their answers, so that it can't say anything
-//! else than what is served.
+//! The OpenAPI document, made from the table of requests and the types of their bodies and answers: it describes what is
+//! served, and nothing else.
 
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 
 use super::{
-    Refused,
-    routes::{ROUTES, Route},
+    Problem,
+    routes::{Parameter, ROUTES, Route},
 };
 
 /// The document (OpenAPI 3.1), pretty, ending with a newline.
@@ -17,7 +17,7 @@ pub fn document() -> String {
             settings.meta_schema = None;
         })
         .into_generator();
-    let refused = generator.subschema_for::<Refused>();
+    let refused = generator.subschema_for::<Problem>();
     let mut paths = Map::new();
     for route in ROUTES {
         let body = route.body.map(|body| body(&mut generator));
@@ -48,14 +48,14 @@ pub fn document() -> String {
 
 fn operation(route: &Route, body: Option<Value>, answer: Value, refused: Value) -> Value {
     let mut operation = json!({
-        "operationId": format!("{:?}", route.kind).to_lowercase(),
+        "operationId": route.operation,
         "summary": route.summary,
         "description": format!("Who may: {}.", route.who),
         "parameters": parameters(route),
         "responses": {
             "200": { "description": "Done", "content": { "application/json": { "schema": answer } } },
             "default": {
-                "description": "Refused, or not done: nothing was changed, unless the detail says what could not be put back",
+                "description": "Problem, or not done: nothing was changed, unless the detail says what could not be put back",
                 "content": { "application/problem+json": { "schema": refused } },
             },
         },
@@ -68,24 +68,19 @@ fn operation(route: &Route, body: Option<Value>, answer: Value, refused: Value) 
 }
 
 fn parameters(route: &Route) -> Vec<Value> {
-    let mut parameters = Vec::new();
-    if route.path.contains("{name}") {
-        parameters.push(json!({
+    let parameter = |parameter: &Parameter| match parameter {
+        Parameter::Name => json!({
             "name": "name", "in": "path", "required": true, "schema": { "type": "string" },
             "description": "The group, for example db/oltp1",
-        }));
-    }
-    if route.path.contains("{pid}") {
-        parameters.push(json!({
+        }),
+        Parameter::Pid => json!({
             "name": "pid", "in": "path", "required": true, "schema": { "type": "integer", "minimum": 1 },
-        }));
-    }
-    if route.summary.contains("?settings=") {
-        parameters.push(json!({
+        }),
+        Parameter::Settings => json!({
             "name": "settings", "in": "query", "required": false, "style": "form", "explode": false,
             "schema": { "type": "array", "items": { "type": "string" } },
-            "description": "Settings, by any v1 or v2 name; all that the group has if none is named",
-        }));
-    }
-    parameters
+            "description": "Settings, by any v1 or v2 name; all of the group if none is named",
+        }),
+    };
+    route.parameters.iter().map(parameter).collect()
 }

@@ -10,7 +10,7 @@ use settings::{Controller, Found};
 use system::Accounts;
 use units::group_path;
 
-use super::{Peer, Refused};
+use super::{Peer, Problem};
 
 /// Settings of a group that its admin may change though every group has them.
 const CORE: [&str; 4] =
@@ -56,11 +56,11 @@ impl Rights {
     ///
     /// # Errors
     /// 403 with the reason.
-    pub(super) fn may_set(&self, peer: &Peer, group: &GroupName, settings: &[Found]) -> Result<(), Refused> {
+    pub(super) fn may_set(&self, peer: &Peer, group: &GroupName, settings: &[Found]) -> Result<(), Problem> {
         let kept = settings.iter().find(|found| is_kept_for_root(found)).filter(|_| !peer.is_root());
         self.holds(peer, group, "admin", |given| given.admin.as_ref())?;
         match kept {
-            Some(found) => Err(Refused::forbidden(format!(
+            Some(found) => Err(Problem::forbidden(format!(
                 "{} is changed by root only: it reaches beyond the group",
                 found.name
             ))),
@@ -72,7 +72,7 @@ impl Rights {
     ///
     /// # Errors
     /// 403 with the reason.
-    pub(super) fn may_move(&self, peer: &Peer, group: &GroupName) -> Result<(), Refused> {
+    pub(super) fn may_move(&self, peer: &Peer, group: &GroupName) -> Result<(), Problem> {
         self.holds(peer, group, "tasks", |given| given.tasks.as_ref())
     }
 
@@ -83,7 +83,7 @@ impl Rights {
         group: &GroupName,
         key: &str,
         of: impl Fn(&Given) -> Option<&Holder>,
-    ) -> Result<(), Refused> {
+    ) -> Result<(), Problem> {
         if peer.is_root() {
             return Ok(());
         }
@@ -92,14 +92,14 @@ impl Rights {
             .next();
         match nearest {
             Some((_, holder)) if holder.is(peer) => Ok(()),
-            Some((path, _)) => Err(Refused::forbidden(format!(
+            Some((path, _)) => Err(Problem::forbidden(format!(
                 "user {} has no right to group '{group}': it is not the {key} of '{path}' in the layout",
                 peer.uid
             ))
             .hint(format!(
                 "root gives it: {key} of [groups.\"{path}\"] in the layout, then ringfence reload"
             ))),
-            None => Err(Refused::forbidden(format!(
+            None => Err(Problem::forbidden(format!(
                 "user {} has no right to group '{group}': no {key} in the layout covers it",
                 peer.uid
             ))

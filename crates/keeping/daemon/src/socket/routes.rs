@@ -1,14 +1,49 @@
-//! The requests that there are, as one table: what is answered and what the OpenAPI document says is read from it.
+//! The requests that there are, as one table: what the daemon answers, what its clients send and what the OpenAPI document
+//! says is read from it.
 
 use kernel::GroupName;
 use schemars::{Schema, SchemaGenerator};
-use serde::Deserialize;
+use serde_json::{Map, Value};
 
 use super::{
-    Changed, Classification, Listed, Moves, Read, Refused, Reloaded, Status, assignments::Assignments, name,
+    Problem,
+    api::{
+        Classification, Counters, GroupSummary, MovedProcesses, Processes, Reloaded, SettingChange,
+        SettingReading, Status,
+    },
+    assignments::Assignments,
+    name,
 };
 
-/// A request that there is.
+/// A request as its first line has it; the body of [`Request::Set`] and [`Request::Move`] comes after.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Request {
+    /// The daemon's status.
+    Status,
+    /// Its counters.
+    Counters,
+    /// All groups.
+    Groups,
+    /// A group's settings; none named means all.
+    Group {
+        /// The group.
+        group: GroupName,
+        /// Settings, by any name.
+        settings: Vec<String>,
+    },
+    /// Change settings of a group ([`Assignments`]).
+    Set(GroupName),
+    /// Put processes into a group ([`Processes`]).
+    Move(GroupName),
+    /// What the rules say about a process.
+    Classification(u32),
+    /// Reload the configuration.
+    Reload,
+    /// The OpenAPI document.
+    Document,
+}
+
+/// The row of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Status,
@@ -22,12 +57,26 @@ pub(super) enum Kind {
     Document,
 }
 
+/// A parameter of a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Parameter {
+    /// A group, in the path as `{name}`.
+    Name,
+    /// A process, in the path as `{pid}`.
+    Pid,
+    /// Settings, in the query as `settings=A,B`.
+    Settings,
+}
+
 /// A row of the table.
 pub(super) struct Route {
     pub kind: Kind,
+    /// Its name in the OpenAPI document.
+    pub operation: &'static str,
     pub method: &'static str,
     /// With `{name}` or `{pid}` at most once.
     pub path: &'static str,
+    pub parameters: &'static [Parameter],
     pub summary: &'static str,
     /// Who may.
     pub who: &'static str,
@@ -39,8 +88,10 @@ pub(super) struct Route {
 pub(super) const ROUTES: &[Route] = &[
     Route {
         kind: Kind::Status,
+        operation: "status",
         method: "GET",
         path: "/v1/status",
+        parameters: &[],
         summary: "Daemon status",
         who: "everybody",
         body: None,
@@ -48,136 +99,172 @@ pub(super) const ROUTES: &[Route] = &[
     },
     Route {
         kind: Kind::Counters,
+        operation: "counters",
         method: "GET",
         path: "/v1/counters",
-        summary: "What the daemon counts, by name; gate_left, gate_moved and gate_let_go are the answers of strict rules' gates, gate_usec the time that they took",
+        parameters: &[],
+        summary: "The daemon's counters, by name; gate_left, gate_moved and gate_let_go are the answers of the exec gate of strict rules, gate_usec the time that they took",
         who: "everybody",
         body: None,
-        answer: SchemaGenerator::subschema_for::<std::collections::BTreeMap<String, u64>>,
+        answer: SchemaGenerator::subschema_for::<Counters>,
     },
     Route {
         kind: Kind::Groups,
+        operation: "groups",
         method: "GET",
         path: "/v1/groups",
-        summary: "The groups below the place where ours live",
+        parameters: &[],
+        summary: "The groups that Ringfence manages",
         who: "everybody, of the groups whose directories he could list himself",
         body: None,
-        answer: SchemaGenerator::subschema_for::<Vec<Listed>>,
+        answer: SchemaGenerator::subschema_for::<Vec<GroupSummary>>,
     },
     Route {
         kind: Kind::Group,
+        operation: "group",
         method: "GET",
         path: "/v1/groups/{name}",
-        summary: "What a group's settings hold; ?settings=memory.max,cpu.max for some of them",
+        parameters: &[Parameter::Name, Parameter::Settings],
+        summary: "A group's settings; ?settings=memory.max,cpu.max for some of them",
         who: "everybody, of the files that he could read himself",
         body: None,
-        answer: SchemaGenerator::subschema_for::<Vec<Read>>,
+        answer: SchemaGenerator::subschema_for::<Vec<SettingReading>>,
     },
     Route {
         kind: Kind::Set,
+        operation: "set",
         method: "PATCH",
         path: "/v1/groups/{name}/settings",
+        parameters: &[Parameter::Name],
         summary: "Change a group's settings, by any v1 or v2 name, all of them or none",
         who: "root; the group's admin in the layout",
         body: Some(SchemaGenerator::subschema_for::<Assignments>),
-        answer: SchemaGenerator::subschema_for::<Vec<Changed>>,
+        answer: SchemaGenerator::subschema_for::<Vec<SettingChange>>,
     },
     Route {
         kind: Kind::Move,
+        operation: "move",
         method: "POST",
         path: "/v1/groups/{name}/processes",
+        parameters: &[Parameter::Name],
         summary: "Put processes with all their threads into a group, all of them or none",
         who: "root; the group's tasks in the layout, for his own processes",
         body: Some(SchemaGenerator::subschema_for::<Processes>),
-        answer: SchemaGenerator::subschema_for::<Moves>,
+        answer: SchemaGenerator::subschema_for::<MovedProcesses>,
     },
     Route {
         kind: Kind::Classification,
+        operation: "classification",
         method: "GET",
         path: "/v1/processes/{pid}/classification",
-        summary: "What the rules make of a process, and why; nothing is moved",
+        parameters: &[Parameter::Pid],
+        summary: "What the rules say about a process, and why; nothing is moved",
         who: "root; others of the processes that /proc shows them as theirs",
         body: None,
         answer: SchemaGenerator::subschema_for::<Classification>,
     },
     Route {
         kind: Kind::Reload,
+        operation: "reload",
         method: "POST",
         path: "/v1/reload",
-        summary: "Read the configuration again; on an error the old one stays",
+        parameters: &[],
+        summary: "Reload the configuration; if it has errors, the old one stays active",
         who: "root",
         body: None,
         answer: SchemaGenerator::subschema_for::<Reloaded>,
     },
     Route {
         kind: Kind::Document,
+        operation: "document",
         method: "GET",
         path: "/v1/openapi.json",
+        parameters: &[],
         summary: "This document",
         who: "everybody",
         body: None,
-        answer: SchemaGenerator::subschema_for::<serde_json::Map<String, serde_json::Value>>,
+        answer: SchemaGenerator::subschema_for::<Map<String, Value>>,
     },
 ];
 
-/// Processes to be moved.
-#[derive(Debug, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Processes {
-    /// Their numbers, 1 to 1024 of them.
-    pub pids: Vec<u32>,
-}
-
-/// A request as it was read from its first line; its body is still to come.
-#[derive(Debug, PartialEq, Eq)]
-pub struct Requested {
-    pub(super) kind: Kind,
-    pub(super) group: Option<GroupName>,
-    pub(super) pid: Option<u32>,
-    pub(super) settings: Vec<String>,
-}
-
-impl Requested {
-    /// Is a body part of it? Without one the request is answered at once.
-    pub fn takes_body(&self) -> bool {
-        ROUTES.iter().any(|route| route.kind == self.kind && route.body.is_some())
-    }
-}
-
-/// What a first line asks for.
-///
-/// # Errors
-/// [`Refused`]: there is no such path, method or parameter, or what it names can't be a name.
-pub fn requested(method: &str, path: &str, query: Option<&str>) -> Result<Requested, Refused> {
-    let fits = |route: &&Route| held(route, path).is_some();
-    let Some(route) = ROUTES.iter().filter(fits).find(|route| route.method == method) else {
-        let other: Vec<&str> = ROUTES.iter().filter(fits).map(|route| route.method).collect();
-        return Err(match other.as_slice() {
-            [] => Refused::new(404, "there is no such path").hint("GET /v1/openapi.json describes all"),
-            other => Refused::new(405, format!("this path takes {}", other.join(" or "))),
-        });
-    };
-    let part = held(route, path).unwrap_or_default();
-    let mut requested = Requested { kind: route.kind, group: None, pid: None, settings: Vec::new() };
-    if route.path.contains("{name}") {
-        requested.group = Some(name::decoded(part)?);
-    } else if route.path.contains("{pid}") {
-        requested.pid = Some(part.parse().map_err(|_| Refused::bad("this is not a process's number"))?);
-    }
-    for pair in query.unwrap_or_default().split('&').filter(|pair| !pair.is_empty()) {
-        match (route.kind, pair.split_once('=')) {
-            (Kind::Group, Some(("settings", names))) => {
-                requested.settings.extend(names.split(',').map(str::to_owned));
+impl Request {
+    /// Reads a request's first line.
+    ///
+    /// # Errors
+    /// [`Problem`]: there is no such path, method or parameter, or what it names can't be a name.
+    pub fn parse(method: &str, path: &str, query: Option<&str>) -> Result<Request, Problem> {
+        let fits = |route: &&Route| parameter_of(route, path).is_some();
+        let Some(route) = ROUTES.iter().filter(fits).find(|route| route.method == method) else {
+            let other: Vec<&str> = ROUTES.iter().filter(fits).map(|route| route.method).collect();
+            return Err(match other.as_slice() {
+                [] => Problem::new(404, "there is no such path").hint("GET /v1/openapi.json describes all"),
+                other => Problem::new(405, format!("this path takes {}", other.join(" or "))),
+            });
+        };
+        let part = parameter_of(route, path).unwrap_or_default();
+        let settings = settings_of(route, query)?;
+        Ok(match route.kind {
+            Kind::Status => Request::Status,
+            Kind::Counters => Request::Counters,
+            Kind::Groups => Request::Groups,
+            Kind::Group => Request::Group { group: name::decoded(part)?, settings },
+            Kind::Set => Request::Set(name::decoded(part)?),
+            Kind::Move => Request::Move(name::decoded(part)?),
+            Kind::Classification => {
+                Request::Classification(part.parse().map_err(|_| Problem::bad("this is not a PID"))?)
             }
-            _ => return Err(Refused::bad("there is no such parameter")),
+            Kind::Reload => Request::Reload,
+            Kind::Document => Request::Document,
+        })
+    }
+
+    /// Its row; `None` would be a row that is missing, which the tests of the table exclude.
+    fn route(&self) -> Option<&'static Route> {
+        let kind = match self {
+            Request::Status => Kind::Status,
+            Request::Counters => Kind::Counters,
+            Request::Groups => Kind::Groups,
+            Request::Group { .. } => Kind::Group,
+            Request::Set(_) => Kind::Set,
+            Request::Move(_) => Kind::Move,
+            Request::Classification(_) => Kind::Classification,
+            Request::Reload => Kind::Reload,
+            Request::Document => Kind::Document,
+        };
+        ROUTES.iter().find(|route| route.kind == kind)
+    }
+
+    /// Does a body follow? Without one the request is answered at once.
+    pub fn has_body(&self) -> bool {
+        self.route().is_some_and(|route| route.body.is_some())
+    }
+
+    /// Its method.
+    pub fn method(&self) -> &'static str {
+        self.route().map_or("GET", |route| route.method)
+    }
+
+    /// Its path, with the query.
+    pub fn path(&self) -> String {
+        let path = self.route().map_or("/", |route| route.path);
+        match self {
+            Request::Group { group, settings } => {
+                let path = path.replace("{name}", &name::encoded(group));
+                let query = if settings.is_empty() { "" } else { "?settings=" };
+                format!("{path}{query}{}", settings.join(","))
+            }
+            Request::Set(group) | Request::Move(group) => path.replace("{name}", &name::encoded(group)),
+            Request::Classification(pid) => path.replace("{pid}", &pid.to_string()),
+            Request::Status | Request::Counters | Request::Groups | Request::Reload | Request::Document => {
+                path.to_owned()
+            }
         }
     }
-    Ok(requested)
 }
 
 /// What stands at the row's parameter, `Some("")` without one; `None` if the path is not of this row. A group's name may
-/// hold slashes, encoded or not.
-fn held<'p>(route: &Route, path: &'p str) -> Option<&'p str> {
+/// contain slashes, encoded or not.
+fn parameter_of<'p>(route: &Route, path: &'p str) -> Option<&'p str> {
     let Some((before, after)) = route.path.split_once('{') else {
         return (path == route.path).then_some("");
     };
@@ -186,27 +273,75 @@ fn held<'p>(route: &Route, path: &'p str) -> Option<&'p str> {
     (!part.is_empty()).then_some(part)
 }
 
+fn settings_of(route: &Route, query: Option<&str>) -> Result<Vec<String>, Problem> {
+    let mut settings = Vec::new();
+    for pair in query.unwrap_or_default().split('&').filter(|pair| !pair.is_empty()) {
+        match pair.split_once('=') {
+            Some(("settings", names)) if route.parameters.contains(&Parameter::Settings) => {
+                settings.extend(names.split(',').map(str::to_owned));
+            }
+            _ => return Err(Problem::bad("there is no such parameter")),
+        }
+    }
+    Ok(settings)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn names_with_slashes_find_their_row() {
-        let kind =
-            |method, path| requested(method, path, None).map(|requested| (requested.kind, requested.group));
-        let db = Some(GroupName::new("db/oltp1").unwrap());
-        assert_eq!(kind("GET", "/v1/groups/db/oltp1"), Ok((Kind::Group, db.clone())));
-        assert_eq!(kind("GET", "/v1/groups/db%2Foltp1"), Ok((Kind::Group, db.clone())));
-        assert_eq!(kind("PATCH", "/v1/groups/db/oltp1/settings"), Ok((Kind::Set, db.clone())));
-        assert_eq!(kind("POST", "/v1/groups/db/oltp1/processes"), Ok((Kind::Move, db)));
-        let settings = Some(GroupName::new("settings").unwrap());
-        assert_eq!(kind("GET", "/v1/groups/settings"), Ok((Kind::Group, settings)));
+        let parse = |method, path| Request::parse(method, path, None);
+        let name = |name: &str| GroupName::new(name).unwrap();
+        let group = |name: GroupName| Ok(Request::Group { group: name, settings: Vec::new() });
+        assert_eq!(parse("GET", "/v1/groups/db/oltp1"), group(name("db/oltp1")));
+        assert_eq!(parse("GET", "/v1/groups/db%2Foltp1"), group(name("db/oltp1")));
+        assert_eq!(parse("PATCH", "/v1/groups/db/oltp1/settings"), Ok(Request::Set(name("db/oltp1"))));
+        assert_eq!(parse("POST", "/v1/groups/db/oltp1/processes"), Ok(Request::Move(name("db/oltp1"))));
+        assert_eq!(parse("GET", "/v1/groups/settings"), group(name("settings")));
     }
 
     #[test]
-    fn what_is_not_there_is_told_from_what_is_asked_wrongly() {
-        let status = |method, path, query| requested(method, path, query).map_err(|refused| refused.status);
-        for (method, path, query, told) in [
+    fn every_request_is_read_back_as_it_was_written() {
+        let group = || GroupName::new("a $(touch x)/ü%").unwrap();
+        let requests = [
+            Request::Status,
+            Request::Counters,
+            Request::Groups,
+            Request::Group { group: group(), settings: Vec::new() },
+            Request::Group { group: group(), settings: vec!["cpu.max".to_owned(), "memory.max".to_owned()] },
+            Request::Set(group()),
+            Request::Move(group()),
+            Request::Classification(17),
+            Request::Reload,
+            Request::Document,
+        ];
+        for request in &requests {
+            let path = request.path();
+            let (path, query) =
+                path.split_once('?').map_or((&*path, None), |(path, query)| (path, Some(query)));
+            assert_eq!(Request::parse(request.method(), path, query).as_ref(), Ok(request));
+        }
+        for route in ROUTES {
+            let named = |request: &&Request| request.route().is_some_and(|own| own.kind == route.kind);
+            assert!(requests.iter().any(|request| named(&request)), "{}", route.operation);
+            for (parameter, text) in [(Parameter::Name, "{name}"), (Parameter::Pid, "{pid}")] {
+                assert_eq!(
+                    route.parameters.contains(&parameter),
+                    route.path.contains(text),
+                    "{}",
+                    route.path
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn an_unknown_path_and_a_bad_request_are_different_refusals() {
+        let status =
+            |method, path, query| Request::parse(method, path, query).map_err(|refused| refused.status);
+        for (method, path, query, refused) in [
             ("GET", "/", None, 404),
             ("GET", "/v2/status", None, 404),
             ("GET", "/v1/status/", None, 404),
@@ -216,10 +351,11 @@ mod tests {
             ("GET", "/v1/processes/-1/classification", None, 400),
             ("GET", "/v1/processes/99999999999/classification", None, 400),
             ("GET", "/v1/status", Some("x=1"), 400),
+            ("GET", "/v1/status", Some("settings=cpu.max"), 400),
             ("PATCH", "/v1/groups/../settings", None, 400),
             ("PATCH", "/v1/groups/%2fx/settings", None, 403),
         ] {
-            assert_eq!(status(method, path, query).map(drop), Err(told), "{method} {path}");
+            assert_eq!(status(method, path, query).map(drop), Err(refused), "{method} {path}");
         }
     }
 }

@@ -37,7 +37,7 @@ use tokio::{
 use tracing::error;
 
 use super::{
-    Peer, Refused, Service,
+    Peer, Problem, Service,
     answer::{Answer, answer},
     routes,
 };
@@ -86,7 +86,7 @@ pub struct Counts {
 
 /// Why the socket is not served.
 #[derive(Debug, thiserror::Error)]
-pub enum Unserved {
+pub enum ServeError {
     /// Somebody answers there.
     #[error("another daemon answers on {}", .0.display())]
     Taken(PathBuf),
@@ -119,17 +119,17 @@ pub struct Handle {
 /// Serves a socket, in a thread of its own.
 ///
 /// # Errors
-/// [`Unserved`].
-pub fn serve(path: &Path, service: Arc<dyn Service>) -> Result<Handle, Unserved> {
+/// [`ServeError`].
+pub fn serve(path: &Path, service: Arc<dyn Service>) -> Result<Handle, ServeError> {
     serve_within(path, Limits::default(), service)
 }
 
 /// As [`serve`], within other limits.
 ///
 /// # Errors
-/// [`Unserved`].
-pub fn serve_within(path: &Path, limits: Limits, service: Arc<dyn Service>) -> Result<Handle, Unserved> {
-    let failed = |error| Unserved::Io { path: path.to_owned(), error };
+/// [`ServeError`].
+pub fn serve_within(path: &Path, limits: Limits, service: Arc<dyn Service>) -> Result<Handle, ServeError> {
+    let failed = |error| ServeError::Io { path: path.to_owned(), error };
     let listener = bound(path)?;
     let inode = fs::symlink_metadata(path).map(|file| (file.dev(), file.ino())).map_err(failed)?;
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -185,8 +185,8 @@ impl Drop for Handle {
 }
 
 /// The socket appears with its mode and only once it listens: it is made beside, and put in its place by a rename.
-fn bound(path: &Path) -> Result<Listener, Unserved> {
-    let failed = |error| Unserved::Io { path: path.to_owned(), error };
+fn bound(path: &Path) -> Result<Listener, ServeError> {
+    let failed = |error| ServeError::Io { path: path.to_owned(), error };
     let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     if !directory.exists() {
         fs::DirBuilder::new().recursive(true).mode(0o755).create(directory).map_err(failed)?;
@@ -195,11 +195,11 @@ fn bound(path: &Path) -> Result<Listener, Unserved> {
     }
     let held = fs::metadata(directory).map_err(failed)?;
     if held.mode() & 0o022 != 0 {
-        return Err(Unserved::Open(directory.to_owned()));
+        return Err(ServeError::Open(directory.to_owned()));
     }
     match fs::symlink_metadata(path) {
-        Ok(file) if !file.file_type().is_socket() => return Err(Unserved::NotASocket(path.to_owned())),
-        Ok(_) if Stream::connect(path).is_ok() => return Err(Unserved::Taken(path.to_owned())),
+        Ok(file) if !file.file_type().is_socket() => return Err(ServeError::NotASocket(path.to_owned())),
+        Ok(_) if Stream::connect(path).is_ok() => return Err(ServeError::Taken(path.to_owned())),
         Err(error) if error.kind() != ErrorKind::NotFound => return Err(failed(error)),
         _ => {}
     }
@@ -333,7 +333,7 @@ async fn connection(stream: UnixStream, peer: Peer, seat: Seat) {
 async fn response(server: &Arc<Server>, peer: &Peer, request: Request<Incoming>) -> Response<Full<Bytes>> {
     let answer = match whole(server, peer, request).await {
         Ok(answer) => answer,
-        Err(refused) => Answer::refused(&refused),
+        Err(problem) => Answer::problem(&problem),
     };
     count(&server.counts.answered);
     if answer.status == 403 {
@@ -348,11 +348,11 @@ async fn response(server: &Arc<Server>, peer: &Peer, request: Request<Incoming>)
     response.unwrap_or_else(|_| Response::new(Full::default()))
 }
 
-async fn whole(server: &Arc<Server>, peer: &Peer, request: Request<Incoming>) -> Result<Answer, Refused> {
+async fn whole(server: &Arc<Server>, peer: &Peer, request: Request<Incoming>) -> Result<Answer, Problem> {
     let uri = request.uri();
-    let requested = routes::requested(request.method().as_str(), uri.path(), uri.query())?;
-    let body = if requested.takes_body() { read(server, request).await? } else { Bytes::new() };
-    let ends = |_| Refused::new(503, "the daemon is stopping");
+    let asked = routes::Request::parse(request.method().as_str(), uri.path(), uri.query())?;
+    let body = if asked.has_body() { read(server, request).await? } else { Bytes::new() };
+    let ends = |_| Problem::new(503, "the daemon is stopping");
     // who waits for his own request takes no turn of another user's
     let own = match server.turns_of(peer) {
         Some(own) => Some(own.acquire_owned().await.map_err(ends)?),
@@ -364,19 +364,19 @@ async fn whole(server: &Arc<Server>, peer: &Peer, request: Request<Incoming>) ->
     let work = move || {
         let _turns = (own, turn); // also after the client went away
         // a defect in one request ends neither the daemon nor its other requests
-        let answered = catch_unwind(AssertUnwindSafe(|| answer(service.as_ref(), &peer, &requested, &body)));
+        let answered = catch_unwind(AssertUnwindSafe(|| answer(service.as_ref(), &peer, &asked, &body)));
         answered.unwrap_or_else(|_| {
             error!("a request failed by a defect of ringfenced; please report it");
-            Answer::refused(&Refused::new(500, "the request failed by a defect of ringfenced"))
+            Answer::problem(&Problem::new(500, "the request failed by a defect of ringfenced"))
         })
     };
     let done = tokio::task::spawn_blocking(work).await;
-    done.map_err(|_| Refused::new(500, "the request could not be carried out"))
+    done.map_err(|_| Problem::new(500, "the request could not be carried out"))
 }
 
-async fn read(server: &Server, request: Request<Incoming>) -> Result<Bytes, Refused> {
+async fn read(server: &Server, request: Request<Incoming>) -> Result<Bytes, Problem> {
     let most = server.limits.body;
-    let too_large = || Refused::new(413, format!("a body has at most {most} bytes"));
+    let too_large = || Problem::new(413, format!("a body has at most {most} bytes"));
     let body = request.into_body();
     if body.size_hint().lower() > most as u64 {
         return Err(too_large());
@@ -384,7 +384,7 @@ async fn read(server: &Server, request: Request<Incoming>) -> Result<Bytes, Refu
     match Limited::new(body, most).collect().await {
         Ok(read) => Ok(read.to_bytes()),
         Err(error) if error.is::<LengthLimitError>() => Err(too_large()),
-        Err(_) => Err(Refused::bad("the body broke off")),
+        Err(_) => Err(Problem::bad("the body broke off")),
     }
 }
 

@@ -19,12 +19,12 @@ use std::{
 };
 
 use apply::{By, Meta, Running as System, State, Target};
-use daemon::socket::client::Client;
+use daemon::socket::{Assignments, client::Client};
+use kernel::GroupName;
 use rustix::{
     fs::{FlockOperation, flock},
     process::{Pid, Signal, kill_process},
 };
-use serde_json::{Value, json};
 
 use crate::{
     Case, leases, metrics_scene,
@@ -96,13 +96,22 @@ impl Means {
         Means { state, log, socket, address, group, program, daemon, other, directories, files }
     }
 
-    fn settings(&self) -> String {
-        format!("/v1/groups/{}/settings", self.group)
+    fn client(&self) -> Client {
+        Client::at(&self.socket)
     }
 
-    fn ask(&self, method: &str, path: &str, body: Option<&Value>) {
-        let _ = Client::at(&self.socket).ask::<Value>(method, path, body);
+    /// Whether the daemon answers or refuses is not his concern.
+    fn set(&self, group: &str, setting: &str, value: String) {
+        let _ = self.client().set(&named(group), &one(setting, value));
     }
+}
+
+fn named(group: &str) -> GroupName {
+    GroupName::new(group).unwrap()
+}
+
+fn one(setting: &str, value: String) -> Assignments {
+    Assignments(vec![(setting.to_owned(), value)])
 }
 
 /// The process of the attacker. Words: the way, then his means.
@@ -186,7 +195,7 @@ fn several(one: impl Fn(u64) + Sync) {
 }
 
 fn changes(means: &Means) {
-    several(|number| means.ask("PATCH", &means.settings(), Some(&json!({ "pids.max": 100 + number % 300 }))));
+    several(|number| means.set(&means.group, "pids.max", (100 + number % 300).to_string()));
 }
 
 /// He is in his group, and what he uses can't be taken away without swap.
@@ -194,17 +203,22 @@ fn reclaims(means: &Means) {
     let used = vec![1_u8; 64 << 20];
     several(|number| {
         let max = if number % 2 == 0 { "1M" } else { "1G" };
-        means.ask("PATCH", &means.settings(), Some(&json!({ "memory.max": max })));
+        means.set(&means.group, "memory.max", max.to_owned());
     });
     drop(used);
 }
 
 fn asks(means: &Means) {
-    let own = format!("/v1/groups/{}", means.group);
-    let process = format!("/v1/processes/{}/classification", std::process::id());
-    let paths = ["/v1/groups", "/v1/status", "/v1/counters", "/v1/openapi.json", &own, &process];
+    let own = named(&means.group);
     several(|number| {
-        means.ask("GET", paths[usize::try_from(number).unwrap() % paths.len()], None);
+        let client = means.client();
+        match number % 5 {
+            0 => drop(client.groups()),
+            1 => drop(client.status()),
+            2 => drop(client.counters()),
+            3 => drop(client.group(&own, &[])),
+            _ => drop(client.classification(std::process::id())),
+        }
         drop(metrics_scene::get(means.address, "GET /metrics", ""));
     });
 }
@@ -212,12 +226,12 @@ fn asks(means: &Means) {
 /// None of it is done, which is seen after each row.
 fn forbidden(means: &Means) {
     let daemon = Pid::from_raw(means.daemon).unwrap();
-    let (settings, processes) =
-        (format!("/v1/groups/{}/settings", means.other), format!("/v1/groups/{}/processes", means.other));
+    let other = named(&means.other);
     loop {
-        means.ask("PATCH", &settings, Some(&json!({ "pids.max": 1 })));
-        means.ask("POST", &processes, Some(&json!({ "pids": [means.daemon] })));
-        means.ask("POST", "/v1/reload", None);
+        let client = means.client();
+        means.set(&means.other, "pids.max", "1".to_owned());
+        drop(client.move_processes(&other, &[means.daemon.cast_unsigned()]));
+        drop(client.reload());
         for signal in [Signal::STOP, Signal::KILL, Signal::HUP] {
             let _ = kill_process(daemon, signal);
         }
@@ -361,7 +375,7 @@ impl Root {
     }
 
     fn means(&self) -> Means {
-        let name = kernel::GroupName::new(&self.his).unwrap();
+        let name = named(&self.his);
         let seats = self.world.host.seats(&name);
         Means {
             state: self.state(),
@@ -404,7 +418,7 @@ impl Root {
     }
 
     fn times(&self, way: &str) -> Times {
-        let (client, settings) = (self.client(), format!("/v1/groups/{}/settings", self.other));
+        let (client, other) = (self.client(), named(&self.other));
         let undo = median(7, || self.undo());
         let start = median(21, || timed(|| assert!(Command::new(&self.program).status().unwrap().success())));
         let scrape = median(7, || {
@@ -413,11 +427,8 @@ impl Root {
                 assert_eq!(answer.status, 200, "{way}: {answer:?}");
             })
         });
-        let change = median(11, || {
-            timed(|| {
-                drop(client.ask::<Value>("PATCH", &settings, Some(&json!({ "pids.max": 111 }))).unwrap())
-            })
-        });
+        let change =
+            median(11, || timed(|| drop(client.set(&other, &one("pids.max", "111".to_owned())).unwrap())));
         // also his own group, where root may be refused
         let his = median(5, || timed(|| self.write_his()));
         let times = Times { undo, start, scrape, change, his };
@@ -426,7 +437,7 @@ impl Root {
     }
 
     fn write_his(&self) {
-        let name = kernel::GroupName::new(&self.his).unwrap();
+        let name = named(&self.his);
         let seat = self.world.host.seat(&name, settings::Controller::Pids).unwrap();
         let _ = self.world.host.read(&seat, &name, "pids.max");
         let _ = self.world.host.write(&seat, &name, "pids.max", "500");

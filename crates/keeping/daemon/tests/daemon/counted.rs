@@ -29,10 +29,7 @@ fn answers() {
     let socket = world.directory.join("socket");
     let daemon = world.daemon(&["patience=120", &format!("socket={}", socket.display())]);
     let client = Client::at(&socket);
-    let counted = |name: &str| -> u64 {
-        let told: serde_json::Value = client.ask("GET", "/v1/counters", None).unwrap();
-        told[name].as_u64().unwrap_or_else(|| panic!("{name}: {told}"))
-    };
+    let counted = |name: &str| client.counters().unwrap()[name];
     for round in 1..4 {
         daemon.wait_for_log("strict rules are in force", round);
         for (program, times) in [(&moved, MOVED), (&left, LEFT)] {

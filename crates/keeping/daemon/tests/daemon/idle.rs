@@ -29,10 +29,7 @@ fn idle() {
     let daemon = world.daemon(&[&format!("socket={}", socket.display())]);
     let client = Client::at(&socket);
     // others' processes go on meanwhile: each event may wake it once
-    let events = || -> u64 {
-        let told: serde_json::Value = client.ask("GET", "/v1/counters", None).unwrap();
-        told["events"].as_u64().unwrap()
-    };
+    let events = || client.counters().unwrap()["events"];
     for task in switches(daemon.pid()).keys() {
         eventually(&format!("thread {task} sleeps without an end"), || sleeps(daemon.pid(), task));
     }

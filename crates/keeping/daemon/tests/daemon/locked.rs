@@ -161,7 +161,7 @@ fn unconfirmed() {
     drop(lock);
     eventually("undone", || scene.world.limit(&changed) == "111");
     daemon.wait_for_log("was not confirmed in time", 1);
-    let counters: serde_json::Value = Client::at(&socket).ask("GET", "/v1/counters", None).unwrap();
-    assert_eq!(counters["takeovers"], 1, "{counters}");
+    let counters = Client::at(&socket).counters().unwrap();
+    assert_eq!(counters["takeovers"], 1, "{counters:?}");
     daemon.end();
 }

@@ -1,6 +1,6 @@
 //! New rules, good and bad ones, by signal; and none of libcgroup's faults with them.
 
-use daemon::socket::client::Client;
+use daemon::socket::{api::Verdict, client::Client};
 use rustix::process::Signal;
 
 use crate::{
@@ -112,14 +112,14 @@ fn over_the_socket() {
     let socket = world.directory.join("socket");
     let daemon = world.daemon(&[&format!("socket={}", socket.display())]);
     let client = Client::at(&socket);
-    assert_eq!(client.reload().unwrap()["rules"], 1);
+    assert_eq!(client.reload().unwrap().rules, 1);
     world.write("cgrules.conf", "* pids\n");
     let error = client.reload().unwrap_err().to_string();
     assert!(error.contains("cgrules.conf:1:"), "{error}");
     let process = Running::start(&program, &["600"]);
     is_in(&world, &process, &group);
-    let status: serde_json::Value = client.ask("GET", "/v1/status", None).unwrap();
-    assert!(status["troubles"][0].as_str().unwrap().contains("the rules have 1 error"), "{status}");
+    let status = client.status().unwrap();
+    assert!(status.troubles[0].contains("the rules have 1 error"), "{status:?}");
     daemon.end();
     assert!(client.reload().is_err());
 }
@@ -133,10 +133,10 @@ fn requested() {
     let process = Running::start(&program, &["600"]);
     is_in(&world, &process, &group);
     let client = Client::at(&socket);
-    let told: serde_json::Value =
-        client.ask("GET", &format!("/v1/processes/{}/classification", process.pid()), None).unwrap();
-    assert_eq!((&told["would"], &told["rule"]["rule"]), (&"there".into(), &1.into()), "{told}");
-    let counters: serde_json::Value = client.ask("GET", "/v1/counters", None).unwrap();
-    assert!(counters["moved"].as_u64().unwrap() >= 1, "{counters}");
+    let classified = client.classification(process.pid()).unwrap();
+    let rule = classified.rule.as_ref().map(|rule| rule.rule);
+    assert_eq!((classified.would, rule), (Verdict::There, Some(1)), "{classified:?}");
+    let counters = client.counters().unwrap();
+    assert!(counters["moved"] >= 1, "{counters:?}");
     daemon.end();
 }

@@ -1,7 +1,6 @@
 //! A test's socket, group and processes, all gone when it ends, also by a panic.
 
 use std::{
-    collections::BTreeMap,
     fs,
     io::Write,
     os::unix::{fs::PermissionsExt, process::CommandExt},
@@ -15,7 +14,9 @@ use std::{
 
 use apply::By;
 use daemon::socket::{
-    Classification, Control, Handle, Limits, Live, Refused, Reloaded, Rights, Status, serve_within,
+    Control, Handle, Limits, Live, Problem, Rights,
+    api::{Classification, Counters, Reloaded, Status, Verdict},
+    serve_within,
 };
 use kernel::{GroupName, Host};
 use serde_json::Value;
@@ -51,7 +52,7 @@ impl Control for Shared {
         self.0.rights.clone()
     }
 
-    fn status(&self) -> Result<Status, Refused> {
+    fn status(&self) -> Result<Status, Problem> {
         let mut held = self.0.held.0.lock().unwrap();
         while *held {
             held = self.0.held.1.wait(held).unwrap();
@@ -59,22 +60,22 @@ impl Control for Shared {
         Ok(Status { version: "1".to_owned(), pid: std::process::id(), ready: true, ..Status::default() })
     }
 
-    fn counters(&self) -> Result<BTreeMap<String, u64>, Refused> {
+    fn counters(&self) -> Result<Counters, Problem> {
         Ok([("moved".to_owned(), 3)].into())
     }
 
-    fn reload(&self, by: By) -> Result<Reloaded, Refused> {
+    fn reload(&self, by: By) -> Result<Reloaded, Problem> {
         self.0.reloads.lock().unwrap().push(by);
-        Err(Refused::new(409, "layout.toml:3: what is this?").hint("ringfence check"))
+        Err(Problem::new(409, "layout.toml:3: what is this?").hint("ringfence check"))
     }
 
-    fn classify(&self, pid: u32) -> Result<Classification, Refused> {
+    fn classify(&self, pid: u32) -> Result<Classification, Problem> {
         assert_ne!(pid, DEFECT, "a defect");
         Ok(Classification {
             pid,
             user: 0,
             program: "x".to_owned(),
-            would: "leave".to_owned(),
+            would: Verdict::Leave,
             rule: None,
             groups: Vec::new(),
             passed: Vec::new(),

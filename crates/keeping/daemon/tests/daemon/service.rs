@@ -197,10 +197,7 @@ fn reloaded() {
     assert!(service.is_in(&process));
     // the unit's restrictions let the gate of strict rules work
     let client = daemon::socket::client::Client::at("/run/ringfence/ringfenced.sock");
-    eventually("a gate", || {
-        let counters: serde_json::Value = client.ask("GET", "/v1/counters", None).unwrap();
-        counters["gates"].as_u64().unwrap() >= 1
-    });
+    eventually("a gate", || client.counters().unwrap()["gates"] >= 1);
     for _ in 0..16 {
         let told = Command::new(&cat).arg("/proc/self/cgroup").output().unwrap();
         let told = String::from_utf8(told.stdout).unwrap();

@@ -3,11 +3,12 @@
 use std::{fs, os::unix::fs::PermissionsExt, path::Path, sync::Arc, time::Duration};
 
 use daemon::socket::{
-    Live, Unserved,
-    client::{Client, Unanswered},
+    Assignments, Live, Problem, ServeError, SettingJson,
+    api::{MovedProcesses, Verdict},
+    client::{Client, ClientError},
     serve,
 };
-use serde_json::json;
+use kernel::GroupName;
 
 use crate::scene::{DEFECT, ROOT, STRANGER, Scene, descriptors, until};
 
@@ -16,7 +17,7 @@ pub const ROWS: &[(&str, fn())] = &[
     ("what is no socket of a daemon is not taken away", not_taken),
     ("a question that takes long keeps nobody else waiting", long),
     ("nobody asks and nothing wakes up", asleep),
-    ("the small client says what the daemon says", small_client),
+    ("the client reads each answer as the type that the daemon wrote", small_client),
     ("a request that fails by a defect is answered with 500, and the others go on", defect),
 ];
 
@@ -39,7 +40,7 @@ fn place() {
     assert_eq!((mode(path.as_ref()), mode(Path::new(&path).parent().unwrap())), (0o666, 0o755));
     let another = || Arc::new(Live::new(scene.main.clone(), &scene.state()));
     let second = serve(path.as_ref(), another());
-    assert!(matches!(second, Err(Unserved::Taken(_))), "{second:?}");
+    assert!(matches!(second, Err(ServeError::Taken(_))), "{second:?}");
     scene.answers();
     let live = another();
     drop(scene.handle.take());
@@ -60,15 +61,15 @@ fn not_taken() {
     let live = || Arc::new(Live::new(scene.main.clone(), &scene.state()));
     let file = scene.directory.path().join("file");
     fs::write(&file, "kept").unwrap();
-    assert!(matches!(serve(&file, live()), Err(Unserved::NotASocket(_))));
+    assert!(matches!(serve(&file, live()), Err(ServeError::NotASocket(_))));
     let link = scene.directory.path().join("link");
     std::os::unix::fs::symlink(scene.path(), &link).unwrap();
-    assert!(matches!(serve(&link, live()), Err(Unserved::NotASocket(_))));
+    assert!(matches!(serve(&link, live()), Err(ServeError::NotASocket(_))));
     assert_eq!(fs::read_to_string(&file).unwrap(), "kept");
     let open = scene.directory.path().join("open");
     fs::create_dir(&open).unwrap();
     fs::set_permissions(&open, fs::Permissions::from_mode(0o777)).unwrap();
-    assert!(matches!(serve(&open.join("sock"), live()), Err(Unserved::Open(_))));
+    assert!(matches!(serve(&open.join("sock"), live()), Err(ServeError::Open(_))));
 }
 
 fn long() {
@@ -130,17 +131,25 @@ fn asleep() {
 }
 
 fn small_client() {
-    let scene = Scene::new();
+    let mut scene = Scene::new();
     let before = descriptors();
     let client = Client::at(scene.path());
-    let group = format!("{}/db", scene.group);
-    let changed = client.set(&group, &[("pids.max".to_owned(), "31".to_owned())]).unwrap();
+    let group = scene.name("db");
+    let one = Assignments(vec![("pids.max".to_owned(), "31".to_owned())]);
+    let changed = client.set(&group, &one).unwrap();
+    assert_eq!((changed.len(), &changed[0].group, &changed[0].setting), (1, &group.to_string(), &one.0[0].0));
     assert_eq!(
-        (changed[0]["requested"].to_string().contains("31"), scene.pids_max("db").as_str()),
-        (true, "31")
+        (&changed[0].requested, &changed[0].actual),
+        (&SettingJson::Amount(31), &Some(SettingJson::Amount(31)))
     );
+    assert_eq!((changed[0].written[0].text.trim_end(), scene.pids_max("db").as_str()), ("31", "31"));
+    let read = client.group(&group, &["pids.max"]).unwrap();
+    assert_eq!((read.len(), &read[0].value, read[0].text.as_str()), (1, &SettingJson::Amount(31), "31"));
+    assert!(client.group(&group, &[]).unwrap().iter().any(|read| read.setting == "pids.max"));
+    let groups = client.groups().unwrap();
+    assert!(groups.iter().any(|listed| listed.group == group.to_string() && !listed.hierarchies.is_empty()));
     match client.reload() {
-        Err(Unanswered::Refused { status: 409, message, hint }) => {
+        Err(ClientError::Refused(Problem { status: 409, message, hint })) => {
             assert_eq!(
                 (message.as_str(), hint.as_deref()),
                 ("layout.toml:3: what is this?", Some("ringfence check"))
@@ -148,11 +157,19 @@ fn small_client() {
         }
         other => panic!("{other:?}"),
     }
-    let missing = client.move_processes("rf-test-socket-missing", &[std::process::id()]);
-    assert!(matches!(missing, Err(Unanswered::Refused { status: 404, .. })), "{missing:?}");
-    let moved = client.move_processes("a b/%2e%2e/../x", &[std::process::id()]);
-    assert!(matches!(moved, Err(Unanswered::Refused { status: 400, .. })), "{moved:?}");
-    let status: serde_json::Value = client.ask("GET", "/v1/status", None).unwrap();
-    assert_eq!(status["pid"], json!(std::process::id()));
+    let status = |result: Result<MovedProcesses, ClientError>| match result {
+        Err(ClientError::Refused(problem)) => problem.status,
+        other => panic!("{other:?}"),
+    };
+    let me = std::process::id();
+    let named = |name: &str| GroupName::new(name).unwrap();
+    assert_eq!(status(client.move_processes(&named("rf-test-socket-missing"), &[me])), 404);
+    // the name is one whole part of the path, and one from a hierarchy's root is refused
+    assert_eq!(status(client.move_processes(&named("a b/%2e%2e/x"), &[me])), 404);
+    assert_eq!(status(client.move_processes(&named("/rf-test-socket"), &[me])), 403);
+    let child = scene.process_of(ROOT);
+    assert_eq!(client.move_processes(&group, &[child]).unwrap().moved, [child]);
+    assert_eq!(client.classification(child).unwrap().would, Verdict::Leave);
+    assert_eq!((client.status().unwrap().pid, client.counters().unwrap()["moved"]), (me, 3));
     until("no descriptor is left", || descriptors() <= before);
 }

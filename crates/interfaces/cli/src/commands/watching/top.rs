@@ -64,8 +64,6 @@ fn by_daemon(
     if !failure.denied {
         return Err(refusal(failure));
     }
-    let changes = requests::changed(socket, group, settings, failure).map_err(refusal)?;
-    let of_change = |change: &serde_json::Value| change["notes"].as_array().cloned().unwrap_or_default();
-    let notes = changes.as_array().into_iter().flatten().flat_map(of_change);
-    Ok(notes.filter_map(|note| note.as_str().map(str::to_owned)).collect())
+    let changes = requests::changed(socket, group, settings.to_vec(), failure).map_err(refusal)?;
+    Ok(changes.iter().flat_map(requests::notes).cloned().collect())
 }
