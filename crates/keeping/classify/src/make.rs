@@ -3,6 +3,7 @@
 
 use std::path::PathBuf;
 
+use apply::SettingValue;
 use kernel::{Access, Created, GroupName, Host, Who};
 use layout::{
     Account, Assigned, Controllers, CpuDemand, Demands, Desired, Group, MemDemand, NamePattern, Person,
@@ -119,22 +120,14 @@ impl Maker<'_> {
         assigned: &Assigned,
         made: &[PathBuf],
     ) -> Result<Option<Ask>, Error> {
-        let value = assigned.found.parse(&assigned.text, &system::Live);
-        let value = value.map_err(|error| Error::Value { group: group.clone(), error })?;
-        self.ask(group, assigned.found.clone(), system::whole_disks(value).0, made)
+        self.ask(group, parsed(group, assigned.found.clone(), &assigned.text)?, made)
     }
 
-    /// What a group that was made just now is to hold; `None` of a hierarchy in which it was there before.
-    fn ask(
-        &self,
-        group: &GroupName,
-        found: Found,
-        value: Value,
-        made: &[PathBuf],
-    ) -> Result<Option<Ask>, Error> {
-        let place = apply::place(self.host, group, &found)?;
-        let directory = self.host.hierarchies()[place.hierarchy].path(&place.path);
-        Ok(made.contains(&directory).then(|| Ask { group: group.clone(), place, found, value }))
+    /// The request for a group that was made just now; `None` in a hierarchy in which it was there before.
+    fn ask(&self, group: &GroupName, value: SettingValue, made: &[PathBuf]) -> Result<Option<Ask>, Error> {
+        let ask = value.request(self.host, group)?;
+        let directory = self.host.hierarchies()[ask.place.hierarchy].path(&ask.place.path);
+        Ok(made.contains(&directory).then_some(ask))
     }
 
     /// CPUs and memory nodes: as they are said, or as a planner chooses them.
@@ -157,13 +150,11 @@ impl Maker<'_> {
         let values = [("cpuset.cpus", cpus.map(Value::Cpus)), ("cpuset.mems", mems.map(Value::Nodes))];
         for (name, value) in values {
             if let (Some(found), Some(value)) = (settings::lookup(name), value) {
-                asks.extend(self.ask(group, found, value, made)?);
+                asks.extend(self.ask(group, SettingValue { found, value }, made)?);
             }
         }
         if let Some(found) = settings::lookup("cpuset.cpus.partition").filter(|_| demands.exclusive) {
-            let value = found.parse("root", &system::Live);
-            let value = value.map_err(|error| Error::Value { group: group.clone(), error })?;
-            asks.extend(self.ask(group, found, value, made)?);
+            asks.extend(self.ask(group, parsed(group, found, "root")?, made)?);
         }
         Ok(asks)
     }
@@ -209,7 +200,7 @@ impl Maker<'_> {
             let empty = self.host.read(&seat, group, name)?.trim().is_empty();
             if let Some(found) = settings::lookup(name).filter(|_| empty) {
                 let value = apply::get(self.host, &parent(group), &found)?.value;
-                asks.extend(self.ask(group, found, value, made)?);
+                asks.extend(self.ask(group, SettingValue { found, value }, made)?);
             }
         }
         if !asks.is_empty() {
@@ -229,6 +220,12 @@ impl Maker<'_> {
             }
         }
     }
+}
+
+/// A template's value on this machine.
+fn parsed(group: &GroupName, found: Found, text: &str) -> Result<SettingValue, Error> {
+    let value = SettingValue::of(found, text, &system::Live);
+    Ok(value.map_err(|error| Error::Value { group: group.clone(), error })?.0)
 }
 
 /// The controllers that a template's settings need.

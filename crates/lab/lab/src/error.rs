@@ -27,12 +27,9 @@ pub enum Error {
     /// A setting could not be given.
     #[error("{0}")]
     Setting(#[from] apply::Error),
-    /// A value is none of its setting.
-    #[error("{0}")]
-    Value(#[from] settings::ValueError),
-    /// There is no such setting.
-    #[error("{0}")]
-    NoSetting(#[from] settings::UnknownSetting),
+    /// No such setting, or no value of it.
+    #[error(transparent)]
+    Invalid(#[from] apply::InvalidSetting),
     /// The experiment can't be made.
     #[error("{text}")]
     Cannot {
@@ -76,8 +73,7 @@ impl Error {
             Error::Group(error) => error.hint(),
             Error::GroupName(error) => Some(error.hint()),
             Error::Setting(error) => error.hint(),
-            Error::Value(error) => error.hint(),
-            Error::NoSetting(error) => Some(error.hint()),
+            Error::Invalid(error) => error.hint(),
             Error::Cannot { hint, .. } => hint.clone(),
         }
     }

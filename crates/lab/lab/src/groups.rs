@@ -3,6 +3,7 @@
 
 use std::time::{Duration, Instant};
 
+use apply::{InvalidSetting, SettingValue};
 use experiment::results::Setting;
 use kernel::{Access, GroupName, Host};
 use plan::Ask;
@@ -56,7 +57,8 @@ impl Groups {
         let accounted = ACCOUNTED.iter().filter_map(|name| Controller::from_name(name));
         controllers.extend(accounted.filter(|controller| host.hierarchy_of(*controller).is_some()));
         for setting in settings {
-            controllers.push(settings::find(setting)?.setting.controller);
+            let found = settings::find(setting).map_err(InvalidSetting::from)?;
+            controllers.push(found.setting.controller);
         }
         controllers.sort_unstable_by_key(|controller| format!("{controller:?}"));
         controllers.dedup();
@@ -206,10 +208,8 @@ fn asks(host: &Host, name: &GroupName, wanted: &[(String, String)]) -> Result<Ve
 }
 
 fn ask(host: &Host, name: &GroupName, setting: &str, value: &str) -> Result<Ask, Error> {
-    let found = settings::find(setting)?;
-    let (value, _) = system::whole_disks(found.parse(value, &system::Live)?);
-    let place = apply::place(host, name, &found)?;
-    Ok(Ask { group: name.clone(), place, found, value })
+    let (value, _) = SettingValue::parse(setting, value, &system::Live)?;
+    Ok(value.request(host, name)?)
 }
 
 /// As much as the group above it has.
