@@ -91,7 +91,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<u8, Failure> {
         Ok(()) => Ok(0),
         Err(error) => {
             warn(error.details());
-            let status = if matches!(error, daemon::Error::Refused(_)) { BAD_RULES } else { SYSTEM };
+            let status = if matches!(error, daemon::Error::Configuration(_)) { BAD_RULES } else { SYSTEM };
             Err(error.hint().into_iter().fold(Failure::new(status, &error), Failure::hint))
         }
     }

@@ -16,7 +16,7 @@ use system::Accounts;
 use topology::Machine;
 use units::hint::Command;
 
-use crate::{Refused, ruling::in_line};
+use crate::{ConfigurationError, ruling::in_line};
 
 /// How long another change is waited for, which holds the history's lock.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -67,8 +67,8 @@ impl Division {
     /// Reads a layout: a file, or a directory with layout.toml and layout.d.
     ///
     /// # Errors
-    /// [`Refused`] with every error of it.
-    pub fn read(state: State, layout: PathBuf) -> Result<Division, Refused> {
+    /// [`ConfigurationError`] with every error of it.
+    pub fn read(state: State, layout: PathBuf) -> Result<Division, ConfigurationError> {
         let (reading, sources) = files::read_layout(&layout, Trust::of_this_process());
         let Some(desired) = reading.desired else {
             return Err(refused(&layout, &reading.diagnostics, &sources));
@@ -110,15 +110,15 @@ impl Division {
     /// Makes the machine as the layout asks, wholly or not at all.
     ///
     /// # Errors
-    /// [`Refused`]: nothing is changed then, but for what its text says.
-    pub fn apply(&mut self, lock: &Lock, host: &Host) -> Result<Applied, Refused> {
+    /// [`ConfigurationError`]: nothing is changed then, but for what its text says.
+    pub fn apply(&mut self, lock: &Lock, host: &Host) -> Result<Applied, ConfigurationError> {
         let mut plan = self.planned(host, &self.earlier(host)?, &self.desired)?;
         if plan.empties(&self.desired) {
             let layout = self.layout.display();
             let summary =
                 format!("{layout} has no groups: it would undo everything that earlier layouts applied");
             let apply = Command::ringfence("apply --yes").arg(layout.to_string());
-            return Err(Refused { summary, details: format!("hint: to do it: {apply}") });
+            return Err(ConfigurationError { summary, details: format!("hint: to do it: {apply}") });
         }
         let mut applied = self.execute(lock, host, &plan)?;
         self.applied = true;
@@ -135,8 +135,12 @@ impl Division {
     /// the time delays no other change for longer. `None`: another change is under way, or was made meanwhile.
     ///
     /// # Errors
-    /// [`Refused`]: nothing is changed then, but for what its text says.
-    pub fn repair(&self, host: &Host, wanted: impl Fn(&str) -> bool) -> Result<Option<Repaired>, Refused> {
+    /// [`ConfigurationError`]: nothing is changed then, but for what its text says.
+    pub fn repair(
+        &self,
+        host: &Host,
+        wanted: impl Fn(&str) -> bool,
+    ) -> Result<Option<Repaired>, ConfigurationError> {
         let next = self.state.next().map_err(failed)?;
         let mut desired = self.desired.clone();
         let mut absent: Vec<(String, &'static str)> = Vec::new();
@@ -188,12 +192,12 @@ impl Division {
     }
 
     /// The layouts in effect.
-    fn earlier(&self, host: &Host) -> Result<Earlier, Refused> {
+    fn earlier(&self, host: &Host) -> Result<Earlier, ConfigurationError> {
         let running = Running::new();
         Earlier::read(&self.state, Target { host, system: &running }).map_err(failed)
     }
 
-    fn execute(&self, lock: &Lock, host: &Host, plan: &Plan) -> Result<Applied, Refused> {
+    fn execute(&self, lock: &Lock, host: &Host, plan: &Plan) -> Result<Applied, ConfigurationError> {
         let running = Running::new();
         let what = format!("layout {} (ringfenced)", self.layout.display());
         let meta =
@@ -208,11 +212,11 @@ impl Division {
         Ok(Applied { generation: outcome.generation, steps: outcome.steps, told: told.collect() })
     }
 
-    fn planned(&self, host: &Host, earlier: &Earlier, desired: &Desired) -> Result<Plan, Refused> {
+    fn planned(&self, host: &Host, earlier: &Earlier, desired: &Desired) -> Result<Plan, ConfigurationError> {
         let running = Running::new();
         let target = Target { host, system: &running };
         let machine = Machine::live()
-            .map_err(|error| Refused { summary: error.to_string(), details: String::new() })?;
+            .map_err(|error| ConfigurationError { summary: error.to_string(), details: String::new() })?;
         let planned = apply::planned(target, earlier, desired, &machine, &system::Live, &Accounts::new());
         let mut plan = planned.map_err(|problems| {
             let problems: Vec<Diagnostic> = problems.iter().map(Problem::diagnostic).collect();
@@ -267,8 +271,8 @@ impl Division {
 /// The lock of a state directory, waited for as long as a change usually takes. Not for the loop.
 ///
 /// # Errors
-/// [`Refused`], with the holder.
-pub(crate) fn lock(state: &State) -> Result<Lock, Refused> {
+/// [`ConfigurationError`], with the holder.
+pub(crate) fn lock(state: &State) -> Result<Lock, ConfigurationError> {
     state.lock(PATIENCE).map_err(failed)
 }
 
@@ -284,15 +288,15 @@ pub(crate) fn try_lock(state: &State) -> Result<Option<Lock>, apply::Failure> {
     }
 }
 
-pub(crate) fn failed(failure: apply::Failure) -> Refused {
+pub(crate) fn failed(failure: apply::Failure) -> ConfigurationError {
     let hint = failure.hint().map(|hint| format!("hint: {hint}\n")).unwrap_or_default();
-    Refused { summary: failure.to_string(), details: hint }
+    ConfigurationError { summary: failure.to_string(), details: hint }
 }
 
-fn refused(layout: &Path, diagnostics: &[Diagnostic], sources: &[Source]) -> Refused {
+fn refused(layout: &Path, diagnostics: &[Diagnostic], sources: &[Source]) -> ConfigurationError {
     let errors = diagnostics.iter().filter(|one| one.severity == Severity::Error).count();
     let summary = format!("{} has {errors} error(s); nothing was changed", layout.display());
-    Refused { summary, details: layout::render(diagnostics, sources) }
+    ConfigurationError { summary, details: layout::render(diagnostics, sources) }
 }
 
 /// Does the value mean something on this machine?

@@ -1,11 +1,11 @@
-//! Why the daemon can't start or go on, and why it kept its old rules.
+//! Why the daemon can't start or go on, and why a reload left the old configuration active.
 
 /// Why the daemon ended.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The configuration has errors; each is in the text, with its place.
     #[error(transparent)]
-    Refused(#[from] Refused),
+    Configuration(#[from] ConfigurationError),
     /// No hierarchy, or no unit of systemd for our groups.
     #[error(transparent)]
     Kernel(#[from] kernel::Error),
@@ -37,20 +37,20 @@ pub enum Error {
     },
 }
 
-/// Why a configuration is not followed; the one before it stays in force.
+/// Why a configuration can't be used; the one before it stays active.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{summary}")]
-pub struct Refused {
+pub struct ConfigurationError {
     /// In a line.
     pub summary: String,
     /// Every error with its place, as `ringfence check` shows them; may be empty.
     pub details: String,
 }
 
-impl From<kernel::Error> for Refused {
-    fn from(error: kernel::Error) -> Refused {
+impl From<kernel::Error> for ConfigurationError {
+    fn from(error: kernel::Error) -> ConfigurationError {
         let hint = error.hint().map(|hint| format!("hint: {hint}\n")).unwrap_or_default();
-        Refused { summary: error.to_string(), details: hint }
+        ConfigurationError { summary: error.to_string(), details: hint }
     }
 }
 
@@ -69,7 +69,7 @@ impl Error {
             // theirs are part of their texts
             Error::Events(_)
             | Error::Socket(_)
-            | Error::Refused(_)
+            | Error::Configuration(_)
             | Error::System { .. }
             | Error::NoGate => None,
         }
@@ -78,7 +78,7 @@ impl Error {
     /// What is to be shown before the summary: the places of a configuration's errors.
     pub fn details(&self) -> &str {
         match self {
-            Error::Refused(refused) => &refused.details,
+            Error::Configuration(error) => &error.details,
             _ => "",
         }
     }

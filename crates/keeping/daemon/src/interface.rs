@@ -1,4 +1,4 @@
-//! What the socket requests of the loop: each request is answered in the loop's own thread, or from what it shares.
+//! What the socket needs of the loop: answered in the loop's own thread, or from what it shares.
 
 use std::{
     sync::{Arc, Mutex, PoisonError, mpsc::Sender},
@@ -9,8 +9,8 @@ use apply::By;
 use tracing::info;
 
 use crate::{
-    Handle, What,
-    handle::{Known, Request},
+    Handle, ReloadScope,
+    handle::{Command, LoopStatus},
     socket::{
         Control, Problem, Rights,
         api::{Classification, Counters, Reloaded, Status},
@@ -33,9 +33,9 @@ impl Interface {
         Interface { handle, rights, since: SystemTime::now() }
     }
 
-    fn request<T>(&self, request: impl FnOnce(Sender<T>) -> Request) -> Result<T, Problem> {
+    fn request<T>(&self, command: impl FnOnce(Sender<T>) -> Command) -> Result<T, Problem> {
         self.handle
-            .request(request)
+            .request(command)
             .ok_or_else(|| Problem::new(500, "the request failed in the daemon, or the daemon is stopping"))
     }
 }
@@ -47,7 +47,7 @@ impl Control for Interface {
 
     fn status(&self) -> Result<Status, Problem> {
         let since = humantime::format_rfc3339_seconds(self.since).to_string();
-        let Known { files, groups, rules, troubles } = self.request(Request::Known)?;
+        let LoopStatus { files, groups, rules, troubles } = self.request(Command::Status)?;
         Ok(Status {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             pid: std::process::id(),
@@ -73,16 +73,16 @@ impl Control for Interface {
 
     fn reload(&self, by: By) -> Result<Reloaded, Problem> {
         info!(uid = by.uid, pid = by.pid, "reload requested");
-        let refused = |refused: crate::Refused| {
+        let refused = |refused: crate::ConfigurationError| {
             Problem::new(422, format!("{refused}\n{}", refused.details).trim_end().to_owned())
         };
-        let reloaded = self.handle.reload(What::All).map_err(refused)?;
+        let reloaded = self.handle.reload(ReloadScope::All).map_err(refused)?;
         let warnings = reloaded.applied.map(|applied| applied.told).unwrap_or_default();
-        let groups = self.request(Request::Known)?.groups;
+        let groups = self.request(Command::Status)?.groups;
         Ok(Reloaded { groups, rules: reloaded.rules, warnings })
     }
 
     fn classify(&self, pid: u32) -> Result<Classification, Problem> {
-        self.request(|answer| Request::Classify { pid, answer })?
+        self.request(|answer| Command::Classify { pid, answer })?
     }
 }

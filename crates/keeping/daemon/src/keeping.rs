@@ -11,7 +11,7 @@ use apply::Lock;
 use kernel::Host;
 use tracing::{error, info, warn};
 
-use crate::{Counters, Division, Keep, Refused, division::Repaired};
+use crate::{ConfigurationError, Counters, Division, Keep, division::Repaired};
 
 /// After a change of the machine: mostly several come at once, and a device has its names a little later.
 const SETTLE: Duration = Duration::from_millis(300);
@@ -177,7 +177,7 @@ impl Keeping {
                 self.locked_out(changed);
                 return false;
             }
-            Err(Refused { summary, .. }) => {
+            Err(ConfigurationError { summary, .. }) => {
                 self.fail(format!("drift cannot be repaired: {summary}"));
                 return false;
             }

@@ -33,16 +33,19 @@ mod takeover;
 mod interface;
 mod watching;
 
+mod sources;
+
 mod run;
 
 pub use counters::{Counters, Figures};
 pub use division::{Applied, Division, Repaired};
-pub use error::{Error, Refused};
-pub use handle::{Handle, Reloaded, What};
+pub use error::{ConfigurationError, Error};
+pub use handle::{Handle, ReloadResult};
 pub use log::{Level, Log, Target as LogTarget};
 pub use notify::{Ended, wait_for_ready};
 pub use options::{Gate, Keep, METRICS, Options, Paces, Record, RuleFiles, Watching};
 pub use run::run;
+pub use signals::ReloadScope;
 pub use strict::{GATE, gate};
 
 pub mod socket;

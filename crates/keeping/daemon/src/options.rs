@@ -12,7 +12,7 @@ use classify::Files;
 use exporters::metrics::Bounds;
 use units::Bytes;
 
-use crate::Refused;
+use crate::ConfigurationError;
 
 /// What the daemon is to do.
 #[derive(Debug, Clone)]
@@ -148,7 +148,7 @@ impl RuleFiles {
     ///
     /// # Errors
     /// A directory that can't be read, a layout that is not there.
-    pub fn files(&self) -> Result<Files, Refused> {
+    pub fn files(&self) -> Result<Files, ConfigurationError> {
         let listed = match self {
             RuleFiles::Below(etc) => Files::below(etc),
             RuleFiles::Libcgroup(etc) => Files::below(etc).map(|mut files| {
@@ -164,7 +164,7 @@ impl RuleFiles {
                 })
             }
         };
-        listed.map_err(|error| Refused { summary: error.message.clone(), details: String::new() })
+        listed.map_err(|error| ConfigurationError { summary: error.message.clone(), details: String::new() })
     }
 
     /// The layout that is applied, if there is one.

@@ -10,7 +10,7 @@ use layout::{Desired, Diagnostic, Process, Rule, Severity};
 use system::Accounts;
 use tracing::warn;
 
-use crate::{Refused, RuleFiles, put::Place};
+use crate::{ConfigurationError, RuleFiles, put::Place};
 
 /// How many rules keep the files of their groups open.
 const KEPT_OPEN: usize = 64;
@@ -47,7 +47,7 @@ impl Ruling {
     ///
     /// # Errors
     /// Every error of theirs.
-    pub fn read(files: &RuleFiles) -> Result<Ruling, Refused> {
+    pub fn read(files: &RuleFiles) -> Result<Ruling, ConfigurationError> {
         Ok(Ruling::new(Self::configuration(&files.files()?)?))
     }
 
@@ -55,7 +55,7 @@ impl Ruling {
     ///
     /// # Errors
     /// As of [`Ruling::read`].
-    pub fn with_templates_of(&self, files: &RuleFiles) -> Result<Ruling, Refused> {
+    pub fn with_templates_of(&self, files: &RuleFiles) -> Result<Ruling, ConfigurationError> {
         let listed = files.files()?;
         let new = Self::configuration(&Files { rules: listed.templates, templates: Vec::new() })?;
         let own = Self::configuration(&Files { rules: listed.rules, templates: Vec::new() })?;
@@ -66,9 +66,9 @@ impl Ruling {
         Ok(Ruling { desired, ..Ruling::of_rules(self.read.clone()) })
     }
 
-    fn configuration(files: &Files) -> Result<Configuration, Refused> {
+    fn configuration(files: &Files) -> Result<Configuration, ConfigurationError> {
         let configuration =
-            Configuration::read(files, Trust::of_this_process()).map_err(|error| Refused {
+            Configuration::read(files, Trust::of_this_process()).map_err(|error| ConfigurationError {
                 summary: format!("{error}; {}", shown(&files.rules)),
                 details: layout::render(&error.diagnostics, &error.sources),
             })?;

@@ -8,17 +8,16 @@ use std::{
     sync::{
         Arc, PoisonError,
         atomic::{AtomicBool, Ordering::Relaxed},
-        mpsc::{Receiver, channel},
+        mpsc::channel,
     },
     thread::Builder,
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use apply::{Lock, State};
 use classify::{How, Placer};
 use kernel::{Host, Protection, Real};
 use rustix::{
-    event::{PollFd, PollFlags, Timespec, poll},
     fs::FlockOperation,
     process::{getpriority_process, setpriority_process},
 };
@@ -26,10 +25,10 @@ use system::ProcessReader;
 use tracing::{error, info, warn};
 
 use crate::{
-    Applied, Counters, Division, Error, Handle, Options, Refused, Reloaded, What,
+    Applied, ConfigurationError, Counters, Division, Error, Handle, Options, ReloadResult, ReloadScope,
     classifier::{Classifier, Scan},
     division,
-    handle::{Known, Request},
+    handle::{Command, LoopStatus},
     interface::{Interface, Shared},
     keeping::{Keeping, Why},
     listener::Listener,
@@ -38,6 +37,7 @@ use crate::{
     ruling::Ruling,
     signals::Signals,
     socket::{self, api::Classification},
+    sources::{Event, Sources},
     strict::Strict,
     takeover::Takeover,
     uevents::Uevents,
@@ -81,8 +81,8 @@ struct Daemon {
 /// # Errors
 /// [`Error`]: what it can't start without.
 pub fn run(options: Options) -> Result<(), Error> {
-    let mut signals = Signals::new()?;
-    let (sender, requests) = channel();
+    let signals = Signals::new()?;
+    let (sender, commands) = channel();
     let counters = Arc::new(Counters::default());
     let _protection = Protection::of_this_process("ringfenced")
         .inspect_err(|error| warn!("{}: {error}; freezing the daemon is not refused", kernel::PROTECTED));
@@ -102,9 +102,9 @@ pub fn run(options: Options) -> Result<(), Error> {
     let handle = Handle::new(sender, signals.waker()?, Arc::clone(&counters), state.clone());
     let division = division(&options, state.as_ref())?;
     // before the machine is looked at: what changes after is told
-    let mut uevents = options.apply.then(uevents).flatten();
+    let uevents = options.apply.then(uevents).flatten();
     // from here on no process is missed: what the scan does not see is told by an event
-    let mut listener = Listener::open(options.buffer)?;
+    let listener = Listener::open(options.buffer)?;
     let mut daemon = Daemon {
         keeping: Keeping::new(options.keep, options.every),
         strict: options.strict.clone().map(|words| Strict::new(words, Arc::clone(&counters))),
@@ -127,10 +127,11 @@ pub fn run(options: Options) -> Result<(), Error> {
     let watching = daemon.watch();
     notify::tell("READY=1");
     info!(rules = daemon.classifier.ruling().read.len(), "ready");
-    daemon.serve(&mut listener, &mut signals, &mut uevents, &requests)?;
+    let mut sources = Sources { listener, signals, uevents, commands };
+    daemon.serve(&mut sources)?;
     notify::tell("STOPPING=1");
-    // whoever still waits for an answer gets none
-    drop(requests);
+    // a thread that still waits for an answer gets none
+    drop(sources);
     drop(daemon.takeover.take());
     drop(socket);
     drop(watching);
@@ -234,9 +235,9 @@ impl Daemon {
         let wait = move || {
             loop {
                 match state.lock(LONG) {
-                    Ok(lock) => return handle.send(Request::Divide(lock)),
+                    Ok(lock) => return handle.send(Command::ApplyLayout(lock)),
                     Err(apply::Failure::Locked { .. }) => {}
-                    Err(failure) => return handle.send(Request::NotDivided(failure.to_string())),
+                    Err(failure) => return handle.send(Command::LayoutNotApplied(failure.to_string())),
                 }
             }
         };
@@ -276,10 +277,10 @@ impl Daemon {
         }
     }
 
-    fn hold(&mut self, ruling: &Ruling) -> Result<(), Refused> {
+    fn hold(&mut self, ruling: &Ruling) -> Result<(), ConfigurationError> {
         let Some(strict) = &mut self.strict else { return Ok(()) };
         let followed = strict.follow(ruling, &self.options.files, self.handle.clone());
-        followed.map_err(|error| Refused { summary: error.to_string(), details: String::new() })
+        followed.map_err(|error| ConfigurationError { summary: error.to_string(), details: String::new() })
     }
 
     fn tell(&mut self, applied: Option<&Applied>) {
@@ -302,63 +303,63 @@ impl Daemon {
         }
     }
 
-    fn serve(
-        &mut self,
-        listener: &mut Listener,
-        signals: &mut Signals,
-        uevents: &mut Option<Uevents>,
-        requests: &Receiver<Request>,
-    ) -> Result<(), Error> {
+    fn serve(&mut self, sources: &mut Sources) -> Result<(), Error> {
+        let mut events = Vec::new();
         while !self.end {
-            let due = [listener.due(), self.classifier.due(), self.keeping.due()];
-            let due = due.into_iter().flatten().min();
-            let Woken { event, woken, machine } = waited(listener, signals, uevents.as_ref(), due)?;
-            if machine && uevents.as_mut().is_some_and(Uevents::take) {
-                self.keeping.machine_changed();
-            }
-            if event || listener.is_due() {
-                self.events(listener)?;
-            }
-            if woken {
-                self.signals(signals);
-                requests.try_iter().for_each(|request| self.request(request));
-            }
-            self.classifier.sweep();
-            self.classifier.retry();
-            if let Some(why) = self.keeping.is_time() {
-                self.keep(why);
-            }
-            self.classifier.sign();
+            let due = [self.classifier.due(), self.keeping.due()];
+            sources.wait(due.into_iter().flatten().min(), &mut events)?;
+            events.drain(..).try_for_each(|event| self.handle(event, &mut sources.listener))?;
         }
         Ok(())
     }
 
-    /// A defect in one request does not end the loop: who waits for its answer gets none.
-    fn request(&mut self, request: Request) {
-        if catch_unwind(AssertUnwindSafe(|| self.carry_out(request))).is_err() {
+    fn handle(&mut self, event: Event, listener: &mut Listener) -> Result<(), Error> {
+        match event {
+            Event::Machine => self.keeping.machine_changed(),
+            Event::Processes => self.processes(listener)?,
+            Event::End => self.end = true,
+            Event::Reload(scope) => self.reload_by_signal(scope),
+            Event::Command(command) => self.command(command),
+            Event::Tick => self.tick(),
+        }
+        Ok(())
+    }
+
+    /// A defect in one command does not end the loop: who waits for its answer gets none.
+    fn command(&mut self, command: Command) {
+        if catch_unwind(AssertUnwindSafe(|| self.carry_out(command))).is_err() {
             error!("a request failed by a defect of ringfenced; please report it");
         }
     }
 
-    fn carry_out(&mut self, request: Request) {
-        // an answer that can't be sent is one that nobody waits for any more
-        match request {
-            Request::Reload { what, lock, answer } => _ = answer.send(self.reload(what, lock)),
-            Request::Known(answer) => _ = answer.send(self.known()),
-            Request::Classify { pid, answer } => _ = answer.send(self.classify(pid)),
-            Request::Divide(lock) => {
+    fn carry_out(&mut self, command: Command) {
+        // an answer that can't be sent is one that no thread waits for any more
+        match command {
+            Command::Reload { scope, lock, answer } => _ = answer.send(self.reload(scope, lock)),
+            Command::Status(answer) => _ = answer.send(self.status()),
+            Command::Classify { pid, answer } => _ = answer.send(self.classify(pid)),
+            Command::ApplyLayout(lock) => {
                 self.divide(&lock);
                 // what was concluded while groups were missing counts no more
                 self.classifier.scan_anew();
             }
-            Request::NotDivided(why) => self.not_divided(&why, ""),
-            Request::LookAgain => self.look_again(),
+            Command::LayoutNotApplied(why) => self.not_divided(&why, ""),
+            Command::RereadHierarchies => self.look_again(),
         }
     }
 
-    fn known(&self) -> Known {
+    fn tick(&mut self) {
+        self.classifier.sweep();
+        self.classifier.retry();
+        if let Some(why) = self.keeping.is_time() {
+            self.keep(why);
+        }
+        self.classifier.sign();
+    }
+
+    fn status(&self) -> LoopStatus {
         let ruling = self.ruling();
-        Known {
+        LoopStatus {
             files: self.options.files.files().map(|files| files.rules).unwrap_or_default(),
             groups: ruling.desired.groups.len(),
             rules: ruling.rules.len(),
@@ -375,7 +376,7 @@ impl Daemon {
         Ok(Classification::of(&placed, &ruling.rules))
     }
 
-    fn events(&mut self, listener: &mut Listener) -> Result<(), Error> {
+    fn processes(&mut self, listener: &mut Listener) -> Result<(), Error> {
         let received = listener.recv(|event| self.classifier.take(event))?;
         self.classifier.act();
         if received.overrun {
@@ -385,31 +386,23 @@ impl Daemon {
         Ok(())
     }
 
-    fn signals(&mut self, signals: &mut Signals) {
-        let requested = signals.requested();
-        self.end |= requested.end;
-        let what = match requested {
-            _ if requested.all => What::All,
-            _ if requested.rules => What::Rules,
-            _ if requested.templates => What::Templates,
-            _ => return,
-        };
-        match self.handle.state_of(what).map(division::try_lock) {
-            None => reported(self.reload(what, Ok(None)).map(drop)),
-            Some(Ok(Some(lock))) => reported(self.reload(what, Ok(Some(lock))).map(drop)),
-            Some(Ok(None)) => self.reload_later(what),
-            Some(Err(failure)) => reported(self.reload(what, Err(division::failed(failure))).map(drop)),
+    fn reload_by_signal(&mut self, scope: ReloadScope) {
+        match self.handle.state_of(scope).map(division::try_lock) {
+            None => reported(self.reload(scope, Ok(None)).map(drop)),
+            Some(Ok(Some(lock))) => reported(self.reload(scope, Ok(Some(lock))).map(drop)),
+            Some(Ok(None)) => self.reload_later(scope),
+            Some(Err(failure)) => reported(self.reload(scope, Err(division::failed(failure))).map(drop)),
         }
     }
 
     /// Reloads once another change has ended: the loop does not wait for it.
-    fn reload_later(&self, what: What) {
+    fn reload_later(&self, scope: ReloadScope) {
         if self.waiting.swap(true, Relaxed) {
             return; // that one reads what is there by then
         }
         let (handle, waiting) = (self.handle.clone(), Arc::clone(&self.waiting));
         let wait = move || {
-            let reloaded = handle.reload(what).map(drop);
+            let reloaded = handle.reload(scope).map(drop);
             waiting.store(false, Relaxed);
             reported(reloaded);
         };
@@ -434,10 +427,14 @@ impl Daemon {
     /// the state ([`Handle::state_of`]), or why there is none.
     ///
     /// # Errors
-    /// [`Refused`] with every error.
-    fn reload(&mut self, what: What, lock: Result<Option<Lock>, Refused>) -> Result<Reloaded, Refused> {
+    /// [`ConfigurationError`] with every error.
+    fn reload(
+        &mut self,
+        scope: ReloadScope,
+        lock: Result<Option<Lock>, ConfigurationError>,
+    ) -> Result<ReloadResult, ConfigurationError> {
         notify::tell("RELOADING=1");
-        let reloaded = lock.and_then(|lock| self.reloaded(what, lock.as_ref()));
+        let reloaded = lock.and_then(|lock| self.reloaded(scope, lock.as_ref()));
         let counter = if reloaded.is_ok() { &self.counters.reloads } else { &self.counters.refused };
         Counters::count(counter);
         self.refused = reloaded.as_ref().err().map(ToString::to_string);
@@ -445,32 +442,36 @@ impl Daemon {
         reloaded
     }
 
-    fn reloaded(&mut self, what: What, lock: Option<&Lock>) -> Result<Reloaded, Refused> {
+    fn reloaded(
+        &mut self,
+        scope: ReloadScope,
+        lock: Option<&Lock>,
+    ) -> Result<ReloadResult, ConfigurationError> {
         let files = &self.options.files;
-        let ruling = match what {
-            What::All | What::Rules => Ruling::read(files)?,
-            What::Templates => self.classifier.ruling().with_templates_of(files)?,
+        let ruling = match scope {
+            ReloadScope::All | ReloadScope::Rules => Ruling::read(files)?,
+            ReloadScope::Templates => self.classifier.ruling().with_templates_of(files)?,
         };
         if needs_unit(self.classifier.host(), &ruling, &self.options) {
             systemd::ensure_unit(self.classifier.host())?;
             self.look_again();
         }
         let applied = lock.map_or(Ok(None), |lock| self.redivide(lock))?;
-        if what != What::Templates {
+        if scope != ReloadScope::Templates {
             self.hold(&ruling)?;
         }
         let (rules, templates) = (ruling.read.len(), ruling.desired.templates.len());
         self.classifier.follow(ruling);
         self.share();
-        if what != What::Templates {
+        if scope != ReloadScope::Templates {
             self.classifier.scan(Scan::Reload);
         }
         info!(rules, templates, "reloaded");
-        Ok(Reloaded { rules, templates, applied })
+        Ok(ReloadResult { rules, templates, applied })
     }
 
     /// Applies the layout as it is now; where that can't be, the one before stays the one that is kept.
-    fn redivide(&mut self, lock: &Lock) -> Result<Option<Applied>, Refused> {
+    fn redivide(&mut self, lock: &Lock) -> Result<Option<Applied>, ConfigurationError> {
         let layout = self.options.files.layout();
         self.classifier.let_go();
         let mut new = layout.map(|layout| Division::read(lock.state().clone(), layout)).transpose()?;
@@ -493,45 +494,9 @@ impl Daemon {
 }
 
 /// What came of a reload that nobody waits for.
-fn reported(reloaded: Result<(), Refused>) {
+fn reported(reloaded: Result<(), ConfigurationError>) {
     if let Err(refused) = reloaded {
         let details = refused.details.trim_end();
         error!("reload failed, still using the old configuration: {refused}\n{details}");
     }
-}
-
-/// Why the loop woke.
-struct Woken {
-    /// Of processes.
-    event: bool,
-    /// A signal or a request.
-    woken: bool,
-    /// Of CPUs, memory or devices.
-    machine: bool,
-}
-
-/// Waits until something is to be done: an event, a wake, or nothing but the time.
-fn waited(
-    listener: &Listener,
-    signals: &Signals,
-    uevents: Option<&Uevents>,
-    due: Option<Instant>,
-) -> Result<Woken, Error> {
-    let left = due.map(|due| due.saturating_duration_since(Instant::now()));
-    // never before the time
-    let left = left.map(|left| timespec(left + Duration::from_millis(1)));
-    let (urgent, others) = listener.fds();
-    // one that is not there stands for the first, and is the same
-    let fds = [urgent, others.unwrap_or(urgent), signals.fd(), uevents.map_or(signals.fd(), Uevents::fd)];
-    let mut all = fds.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN));
-    match poll(&mut all, left.as_ref()) {
-        Ok(_) | Err(rustix::io::Errno::INTR) => {}
-        Err(errno) => return Err(Error::of("poll")(errno.into())),
-    }
-    let [urgent, others, woken, machine] = all.map(|one| !one.revents().is_empty());
-    Ok(Woken { event: urgent || others, woken, machine })
-}
-
-fn timespec(time: Duration) -> Timespec {
-    Timespec { tv_sec: time.as_secs().try_into().unwrap_or(i64::MAX), tv_nsec: time.subsec_nanos().into() }
 }

@@ -1,4 +1,4 @@
-//! Signals as data: each sets a flag and wakes the loop. What they mean is the loop's to say.
+//! Signals as data: each sets a flag and wakes the loop.
 
 use std::{
     io::Read,
@@ -16,20 +16,27 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGPIPE, SIGTERM, SIGUSR1, SIGUSR2};
 
 use crate::Error;
 
-/// What was requested by signal since the last look.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Requested {
-    /// TERM or INT: end, and leave groups as they are.
-    pub end: bool,
-    /// HUP: everything anew.
-    pub all: bool,
-    /// USR2: rules and templates.
-    pub rules: bool,
-    /// USR1: templates.
-    pub templates: bool,
+/// What is reloaded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReloadScope {
+    /// Layout, rules and templates (SIGHUP).
+    All,
+    /// Rules and templates (SIGUSR2).
+    Rules,
+    /// Templates (SIGUSR1).
+    Templates,
 }
 
-/// The signals, and whoever else wakes the loop.
+/// The signals that came since the last look.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct PendingSignals {
+    /// TERM or INT: end, and leave groups as they are.
+    pub end: bool,
+    /// HUP, USR2 or USR1; the widest of them.
+    pub reload: Option<ReloadScope>,
+}
+
+/// The signals, and the pipe by which they and other threads wake the loop.
 #[derive(Debug)]
 pub(crate) struct Signals {
     flags: [(i32, Arc<AtomicBool>); 5],
@@ -42,7 +49,7 @@ pub(crate) struct Signals {
 pub(crate) struct Waker(UnixStream);
 
 impl Signals {
-    /// Takes the signals over.
+    /// Installs the handlers.
     pub fn new() -> Result<Signals, Error> {
         let failed = Error::of("signals");
         let (woken, wake) = UnixStream::pair().map_err(&failed)?;
@@ -71,8 +78,8 @@ impl Signals {
         Ok(Waker(self.wake.try_clone().map_err(Error::of("signals"))?))
     }
 
-    /// What was requested; does not wait.
-    pub fn requested(&mut self) -> Requested {
+    /// The signals that came; does not wait.
+    pub fn pending(&mut self) -> PendingSignals {
         let mut bytes = [0; 64];
         while matches!(self.woken.read(&mut bytes), Ok(1..)) {}
         let taken = |wanted: i32| {
@@ -80,12 +87,18 @@ impl Signals {
         };
         // both are taken, whichever comes
         let (term, int) = (taken(SIGTERM), taken(SIGINT));
-        Requested { end: term || int, all: taken(SIGHUP), rules: taken(SIGUSR2), templates: taken(SIGUSR1) }
+        let scopes = [
+            (taken(SIGHUP), ReloadScope::All),
+            (taken(SIGUSR2), ReloadScope::Rules),
+            (taken(SIGUSR1), ReloadScope::Templates),
+        ];
+        let reload = scopes.into_iter().find_map(|(came, scope)| came.then_some(scope));
+        PendingSignals { end: term || int, reload }
     }
 }
 
 impl Waker {
-    /// Wakes it; a full line wakes it too.
+    /// Wakes it; a full pipe wakes it too.
     pub fn wake(&self) {
         use std::io::Write;
         let _ = (&self.0).write(&[0]);

@@ -23,7 +23,7 @@ use rustix::{
 };
 use tracing::{error, info, warn};
 
-use crate::{Counters, Division, Error, Handle, handle::Request, watching};
+use crate::{Counters, Division, Error, Handle, handle::Command, watching};
 
 /// How long the process that is to revert a change may take before it is given up.
 const GRACE: Duration = Duration::from_millis(500);
@@ -166,7 +166,7 @@ impl Watcher {
             warn!("{one}");
         }
         if !recovered.is_empty() {
-            self.handle.send(Request::LookAgain);
+            self.handle.send(Command::RereadHierarchies);
         }
         Ok(())
     }
