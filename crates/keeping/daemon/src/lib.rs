@@ -26,6 +26,8 @@ mod memories;
 mod classifier;
 mod strict;
 
+mod http;
+
 mod handle;
 mod keeping;
 mod takeover;

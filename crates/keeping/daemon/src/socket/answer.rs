@@ -6,6 +6,8 @@ use settings::Found;
 
 use super::{Peer, Problem, Rights, Service, api::Processes, assignments::Assignments, routes::Request};
 
+/// The media type of a refusal or failure.
+pub(super) const PROBLEM: &str = "application/problem+json";
 /// Processes of one request.
 const MAX_PROCESSES: usize = 1024;
 
@@ -33,7 +35,7 @@ impl Answer {
     pub(super) fn problem(problem: &Problem) -> Answer {
         // strings and numbers always are JSON
         let body = serde_json::to_vec(problem).unwrap_or_default();
-        Answer { status: problem.status, content: "application/problem+json", body }
+        Answer { status: problem.status, content: PROBLEM, body }
     }
 }
 

@@ -1,10 +1,8 @@
-//! Listens, holds every client to its limits, and hands whole requests on. One thread, asleep until somebody comes; what a
-//! request asks of the kernel is done on up to six others, which end when they are idle, so that a write that takes long
-//! keeps nobody else waiting.
+//! Listens, applies the limits to every client, and hands whole requests on. What a request needs of the kernel is done on
+//! up to six more threads, which end when they are idle, so that a write that takes long delays no other client.
 
 use std::{
     collections::HashMap,
-    convert::Infallible,
     fs,
     io::{self, ErrorKind},
     os::unix::{
@@ -17,7 +15,6 @@ use std::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicU64, Ordering},
     },
-    thread::JoinHandle,
     time::Duration,
 };
 
@@ -25,24 +22,22 @@ use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
 use hyper::{
     Request, Response,
     body::{Body, Bytes, Incoming},
-    header,
-    server::conn::http1,
 };
-use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::{
     net::{UnixListener, UnixStream},
-    sync::{Semaphore, oneshot},
+    sync::Semaphore,
 };
 
 use tracing::error;
 
 use super::{
     Peer, Problem, Service,
-    answer::{Answer, answer},
+    answer::{Answer, PROBLEM, answer},
     routes,
 };
+use crate::http::{self, Slot, Slots, Times};
 
-/// What clients are held to.
+/// Limits on clients.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
     /// A request's head has come, or the connection is closed.
@@ -69,18 +64,18 @@ impl Default for Limits {
     }
 }
 
-/// What became of connections and requests since the start.
+/// Connections and requests since the start.
 #[derive(Debug, Default)]
 pub struct Counts {
     /// Connections that were taken.
     pub connections: AtomicU64,
     /// Connections that were refused as there were too many.
-    pub turned_away: AtomicU64,
+    pub rejected: AtomicU64,
     /// Connections that broke a limit or the protocol.
     pub broken: AtomicU64,
     /// Requests that were answered.
     pub answered: AtomicU64,
-    /// Requests among these that were refused for want of a right.
+    /// Requests among these that were refused for lack of a right.
     pub forbidden: AtomicU64,
 }
 
@@ -111,8 +106,7 @@ pub enum ServeError {
 pub struct Handle {
     path: PathBuf,
     inode: (u64, u64),
-    stop: Option<oneshot::Sender<()>>,
-    thread: Option<JoinHandle<()>>,
+    serving: Option<http::Server>,
     counts: Arc<Counts>,
 }
 
@@ -140,28 +134,23 @@ pub fn serve_within(path: &Path, limits: Limits, service: Arc<dyn Service>) -> R
         .thread_stack_size(1 << 20)
         .build()
         .map_err(failed)?;
-    let (stop, stopped) = oneshot::channel();
     let counts = Arc::new(Counts::default());
-    let server = Server {
+    let server = Arc::new(Server {
         limits,
         service,
         counts: counts.clone(),
-        seats: Mutex::default(),
-        roots: Arc::new(Semaphore::new(WORKERS)),
-        others: Arc::new(Semaphore::new(OTHERS)),
+        slots: Arc::default(),
+        root_turns: Arc::new(Semaphore::new(WORKERS)),
+        other_turns: Arc::new(Semaphore::new(OTHERS)),
         users: Mutex::default(),
+    });
+    let serving = async move {
+        let Ok(listener) = UnixListener::from_std(listener) else { return };
+        http::accept(listener, |stream| Server::connected(&server, stream)).await;
     };
-    let listening = move || {
-        runtime.block_on(async move {
-            let Ok(listener) = UnixListener::from_std(listener) else { return };
-            tokio::spawn(accept(listener, Arc::new(server)));
-            // an error means that the handle is gone, which is as good
-            let _ = stopped.await;
-        });
-        runtime.shutdown_timeout(Duration::from_secs(5));
-    };
-    let thread = std::thread::Builder::new().name("socket".to_owned()).spawn(listening).map_err(failed)?;
-    Ok(Handle { path: path.to_owned(), inode, stop: Some(stop), thread: Some(thread), counts })
+    let spawn = |body| std::thread::Builder::new().name("socket".to_owned()).spawn(body);
+    let serving = http::Server::start(runtime, serving, spawn).map_err(failed)?;
+    Ok(Handle { path: path.to_owned(), inode, serving: Some(serving), counts })
 }
 
 impl Handle {
@@ -173,10 +162,7 @@ impl Handle {
 
 impl Drop for Handle {
     fn drop(&mut self) {
-        drop(self.stop.take());
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join(); // a thread that panicked has ended as well
-        }
+        drop(self.serving.take());
         // not that of a daemon which started meanwhile
         if fs::symlink_metadata(&self.path).is_ok_and(|file| (file.dev(), file.ino()) == self.inode) {
             let _ = fs::remove_file(&self.path);
@@ -190,11 +176,11 @@ fn bound(path: &Path) -> Result<Listener, ServeError> {
     let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     if !directory.exists() {
         fs::DirBuilder::new().recursive(true).mode(0o755).create(directory).map_err(failed)?;
-        // whatever our umask took away
+        // our umask may have taken bits away
         fs::set_permissions(directory, fs::Permissions::from_mode(0o755)).map_err(failed)?;
     }
-    let held = fs::metadata(directory).map_err(failed)?;
-    if held.mode() & 0o022 != 0 {
+    let about = fs::metadata(directory).map_err(failed)?;
+    if about.mode() & 0o022 != 0 {
         return Err(ServeError::Open(directory.to_owned()));
     }
     match fs::symlink_metadata(path) {
@@ -218,50 +204,34 @@ fn bound(path: &Path) -> Result<Listener, ServeError> {
 const WORKERS: usize = 2;
 /// Requests of others, each of another user.
 const OTHERS: usize = 4;
-/// After an accept that failed for want of descriptors or memory.
-const PAUSE: Duration = Duration::from_millis(200);
-/// Bytes of a request's head.
-const HEAD: usize = 16 << 10;
 
 struct Server {
     limits: Limits,
     service: Arc<dyn Service>,
     counts: Arc<Counts>,
     /// Connections by user.
-    seats: Mutex<HashMap<u32, usize>>,
-    roots: Arc<Semaphore>,
-    others: Arc<Semaphore>,
+    slots: Arc<Slots<u32>>,
+    root_turns: Arc<Semaphore>,
+    other_turns: Arc<Semaphore>,
     /// Of each user but root, one request at a time is carried out.
     users: Mutex<HashMap<u32, Arc<Semaphore>>>,
 }
 
-/// A connection that is counted, as long as this lives.
-struct Seat {
-    server: Arc<Server>,
-    uid: u32,
-}
+/// The answer to a connection too many.
+const BUSY: &str = r#"{"status":503,"detail":"too many connections","hint":"try again"}"#;
 
-async fn accept(listener: UnixListener, server: Arc<Server>) {
-    loop {
-        let stream = match listener.accept().await {
-            Ok((stream, _)) => stream,
-            Err(_) => {
-                tokio::time::sleep(PAUSE).await;
-                continue;
-            }
-        };
-        let Ok(peer) = Peer::of(&stream) else { continue };
-        match Server::seat(&server, &peer) {
-            Some(seat) => drop(tokio::spawn(connection(stream, peer, seat))),
+impl Server {
+    fn connected(server: &Arc<Server>, stream: UnixStream) {
+        let Ok(peer) = Peer::of(&stream) else { return };
+        match server.slot(&peer) {
+            Some(slot) => drop(tokio::spawn(connection(server.clone(), stream, peer, slot))),
             None => {
-                count(&server.counts.turned_away);
-                turn_away(&stream);
+                count(&server.counts.rejected);
+                http::reject(&stream, PROBLEM, BUSY);
             }
         }
     }
-}
 
-impl Server {
     /// The turns of a user; root needs none.
     fn turns_of(&self, peer: &Peer) -> Option<Arc<Semaphore>> {
         if peer.is_root() {
@@ -272,60 +242,23 @@ impl Server {
         Some(Arc::clone(users.entry(peer.uid).or_insert_with(|| Arc::new(Semaphore::new(1)))))
     }
 
-    fn seat(server: &Arc<Server>, peer: &Peer) -> Option<Seat> {
-        let limits = &server.limits;
-        let mut seats = server.seats.lock().unwrap_or_else(PoisonError::into_inner);
-        let all: usize = seats.values().sum();
-        let own = seats.get(&peer.uid).copied().unwrap_or(0);
-        let free = if peer.is_root() {
-            all < limits.connections
-        } else {
-            own < limits.per_user && all < limits.connections - limits.connections / 16
-        };
-        free.then(|| {
-            *seats.entry(peer.uid).or_default() += 1;
-            Seat { server: server.clone(), uid: peer.uid }
+    fn slot(&self, peer: &Peer) -> Option<Slot<u32>> {
+        let limits = &self.limits;
+        Slots::take(&self.slots, peer.uid, |own, all| match peer.is_root() {
+            true => all < limits.connections,
+            false => own < limits.per_user && all < limits.connections - limits.connections / 16,
         })
     }
 }
 
-impl Drop for Seat {
-    fn drop(&mut self) {
-        let mut seats = self.server.seats.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(own) = seats.get_mut(&self.uid) {
-            *own -= 1;
-            if *own == 0 {
-                seats.remove(&self.uid);
-            }
-        }
-    }
-}
-
-/// Says so if that needs no waiting, and closes.
-fn turn_away(stream: &UnixStream) {
-    const BODY: &str = r#"{"status":503,"detail":"too many connections at once","hint":"ask again"}"#;
-    let head =
-        "HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/problem+json\r\nretry-after: 1\r\n";
-    let _ = stream.try_write(
-        format!("{head}connection: close\r\ncontent-length: {}\r\n\r\n{BODY}", BODY.len()).as_bytes(),
-    );
-}
-
-async fn connection(stream: UnixStream, peer: Peer, seat: Seat) {
-    let server = seat.server.clone();
+async fn connection(server: Arc<Server>, stream: UnixStream, peer: Peer, _slot: Slot<u32>) {
     count(&server.counts.connections);
-    let respond = |request: Request<Incoming>| {
+    let times = Times { head: server.limits.head, whole: server.limits.whole };
+    let respond = |request| {
         let (server, peer) = (server.clone(), peer.clone());
-        async move { Ok::<_, Infallible>(response(&server, &peer, request).await) }
+        async move { response(&server, &peer, request).await }
     };
-    let served = http1::Builder::new()
-        .timer(TokioTimer::new())
-        .header_read_timeout(server.limits.head)
-        .max_buf_size(HEAD)
-        .max_headers(64)
-        .keep_alive(false)
-        .serve_connection(TokioIo::new(stream), hyper::service::service_fn(respond));
-    if !matches!(tokio::time::timeout(server.limits.whole, served).await, Ok(Ok(()))) {
+    if !http::serve(stream, times, respond).await {
         count(&server.counts.broken);
     }
 }
@@ -339,13 +272,7 @@ async fn response(server: &Arc<Server>, peer: &Peer, request: Request<Incoming>)
     if answer.status == 403 {
         count(&server.counts.forbidden);
     }
-    let response = Response::builder()
-        .status(answer.status)
-        .header(header::CONTENT_TYPE, answer.content)
-        .header(header::CONNECTION, "close")
-        .body(Full::from(answer.body));
-    // the status may be anybody's number
-    response.unwrap_or_else(|_| Response::new(Full::default()))
+    http::response(answer.status, answer.content, Bytes::from(answer.body))
 }
 
 async fn whole(server: &Arc<Server>, peer: &Peer, request: Request<Incoming>) -> Result<Answer, Problem> {
@@ -353,12 +280,12 @@ async fn whole(server: &Arc<Server>, peer: &Peer, request: Request<Incoming>) ->
     let asked = routes::Request::parse(request.method().as_str(), uri.path(), uri.query())?;
     let body = if asked.has_body() { read(server, request).await? } else { Bytes::new() };
     let ends = |_| Problem::new(503, "the daemon is stopping");
-    // who waits for his own request takes no turn of another user's
+    // a user who waits for his own request takes no turn of another user's
     let own = match server.turns_of(peer) {
         Some(own) => Some(own.acquire_owned().await.map_err(ends)?),
         None => None,
     };
-    let turns = if peer.is_root() { &server.roots } else { &server.others };
+    let turns = if peer.is_root() { &server.root_turns } else { &server.other_turns };
     let turn = turns.clone().acquire_owned().await.map_err(ends)?;
     let (service, peer) = (server.service.clone(), peer.clone());
     let work = move || {

@@ -27,9 +27,11 @@ use std::{
 use rustix::process::{getpriority_process, setpriority_process};
 use tracing::warn;
 
-use crate::options::{Paces, Watching};
+use crate::{
+    http::Server,
+    options::{Paces, Watching},
+};
 use collector::Ask;
-use endpoint::Endpoint;
 pub(crate) use shared::{Followed, Shared};
 
 /// The threads; they end when this is dropped, the recorder after the record that it is writing.
@@ -37,7 +39,7 @@ pub(crate) use shared::{Followed, Shared};
 pub(crate) struct Running {
     /// Its other end becomes readable when this is closed.
     stop: Option<UnixStream>,
-    endpoint: Option<Endpoint>,
+    endpoint: Option<Server>,
     asks: Option<Sender<Ask>>,
     threads: Vec<JoinHandle<()>>,
 }

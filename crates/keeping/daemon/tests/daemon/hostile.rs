@@ -219,7 +219,7 @@ fn thousand() {
     let _ = rustix::process::setrlimit(rustix::process::Resource::Nofile, wanted);
     let mut most = 0;
     let counts = scene.handle.as_ref().unwrap().counts();
-    let taken = || counts.connections.load(Ordering::Relaxed) + counts.turned_away.load(Ordering::Relaxed);
+    let taken = || counts.connections.load(Ordering::Relaxed) + counts.rejected.load(Ordering::Relaxed);
     for _ in 0..3 {
         let earlier = taken();
         let clients: Vec<UnixStream> =
@@ -237,8 +237,8 @@ fn thousand() {
         until("no descriptor is left", || descriptors() <= before);
         scene.answers();
     }
-    let turned_away = counts.turned_away.load(Ordering::Relaxed);
-    assert!(turned_away >= 3 * (1000 - 128), "{turned_away}");
+    let rejected = counts.rejected.load(Ordering::Relaxed);
+    assert!(rejected >= 3 * (1000 - 128), "{rejected}");
     tell(&format!(
         "descriptors {before} before, {} after; resident {memory} KiB before, {most} at most, {} after",
         descriptors(),
