@@ -93,10 +93,10 @@ impl Error {
             Error::Lacks { instead, .. } => Some(instead.clone()),
             Error::Decode { error, .. } => error.hint(),
             Error::InvalidPartition { group, .. } => Some(format!(
-                "a partition needs CPUs that no sibling uses and a parent that hands them down: ringfence set {} \
+                "a partition needs CPUs that no sibling uses and a parent that hands them down: {} \
                  cpuset.cpus.partition=member cpuset.cpus=…, then cpuset.cpus.partition=root again (since Linux 6.7 \
                  with cpuset.cpus.exclusive along the whole path)",
-                units::hint::group(group)
+                Command::ringfence("set").group(group)
             )),
             Error::Interrupted | Error::NotAsBefore { .. } => None,
             Error::WouldKill { group, limit, .. } => Some(

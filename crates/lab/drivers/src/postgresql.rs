@@ -90,8 +90,8 @@ impl Cluster {
         match above.into_iter().find(closed) {
             Some(closed) => {
                 let text = format!("the user {owner} can't reach {}: {error}", self.directory.display());
-                let hint =
-                    format!("chmod o+x {}, or let the lab work in another directory", closed.display());
+                let chmod = units::hint::Command::new("chmod o+x").arg(closed.display().to_string());
+                let hint = format!("{chmod}, or let the lab work in another directory");
                 Failure::Unfit { text, hint }.into()
             }
             None => error,

@@ -20,6 +20,8 @@ use rustix::{
 
 use workloads::files;
 
+use units::hint::Command;
+
 use crate::Error;
 
 /// Permissions of a directory that others than its owner may change.
@@ -322,7 +324,7 @@ fn check_owner(stat: &Stat, path: &Path, user: User) -> Result<(), Error> {
     if !user.is_strict() {
         return Ok(());
     }
-    let quoted = quoted(path);
+    let shown = path.to_string_lossy();
     if stat.st_uid != user.uid {
         return Err(Error::Cannot {
             text: format!(
@@ -331,27 +333,18 @@ fn check_owner(stat: &Stat, path: &Path, user: User) -> Result<(), Error> {
                 stat.st_uid
             ),
             hint: Some(format!(
-                "do it as that user, or, if you trust what is in it, chown -hR root: {quoted}"
+                "do it as that user, or, if you trust what is in it, {}",
+                Command::new("chown -hR root:").arg(&shown)
             )),
         });
     }
     if stat.st_mode & OTHERS_WRITE != 0 {
         return Err(Error::Cannot {
             text: format!("others than root can write to {}", path.display()),
-            hint: Some(format!("chmod go-w {quoted}")),
+            hint: Some(Command::new("chmod go-w").arg(&shown).into()),
         });
     }
     Ok(())
-}
-
-/// A path as a shell takes it.
-pub(crate) fn quoted(path: &Path) -> String {
-    let text = path.to_string_lossy();
-    let plain = |c: char| c.is_ascii_alphanumeric() || "/-_.,:+@".contains(c);
-    if !text.is_empty() && text.chars().all(plain) {
-        return text.into_owned();
-    }
-    format!("'{}'", text.replace('\'', r"'\''"))
 }
 
 #[cfg(test)]

@@ -312,8 +312,8 @@ impl Error {
             Error::OutOfSight { .. } => Some("move it from where the whole hierarchy is mounted".to_owned()),
             Error::NotMovedBack { error, .. } | Error::PartlyDeleted { error, .. } => error.hint(),
             Error::OfUnit { unit, .. } => Some(format!(
-                "limit the service where it is: systemctl set-property {unit} AllowedCPUs=… MemoryMax=…; or start the \
-                 program with ringfence run"
+                "limit the service where it is: {} AllowedCPUs=… MemoryMax=…; or start the program with ringfence run",
+                Command::new("systemctl set-property").arg(unit)
             )),
             Error::HoldsCaller { parent, .. } => {
                 Some(format!("call it from outside: ringfence move / {parent}"))

@@ -17,8 +17,7 @@ use crate::{
 
 /// Fills in `refusal.cause` and `refusal.hint`; leaves them empty where the errno's own words are all there is.
 pub(crate) fn explain(host: &Host, seat: &Seat<'_>, group: &GroupName, refusal: &mut Refusal) {
-    let name = hint::group(group);
-    let scene = Scene { host, seat, group: &name, refusal };
+    let scene = Scene { host, seat, group, refusal };
     let found = general(&scene).or_else(|| match refusal.op {
         Op::Move { pid } => moving(&scene, Some(pid)),
         Op::Run => moving(&scene, None),
@@ -35,7 +34,7 @@ pub(crate) fn explain(host: &Host, seat: &Seat<'_>, group: &GroupName, refusal: 
 
 /// Causes that do not depend on the file: mounts, rights, groups that are gone.
 fn general(scene: &Scene<'_>) -> Finding {
-    let Scene { host, seat, group, refusal } = scene;
+    let Scene { host, seat, refusal, .. } = scene;
     let mount = seat.at.mount.display();
     match refusal.errno {
         Errno::ROFS => found(
@@ -46,7 +45,7 @@ fn general(scene: &Scene<'_>) -> Finding {
         Errno::NODEV | Errno::NOENT
             if !host.kernel.exists(seat.at, &seat.path) && refusal.op != Op::Create =>
         {
-            found("the group was deleted meanwhile", format!("ringfence create {group}"))
+            found("the group was deleted meanwhile", scene.command("create"))
         }
         // a file that is there may say ENOENT, too: cgroup.subtree_control of a controller's name
         Errno::NOENT if refusal.file.as_deref().is_some_and(|file| !scene.has_file(file)) => {
@@ -82,12 +81,12 @@ fn leased(scene: &Scene<'_>) -> Finding {
 
 /// What a user other than root may not do, and who may let him.
 fn no_right(scene: &Scene<'_>) -> (String, Option<String>) {
-    let Scene { host, seat, group, refusal } = scene;
+    let Scene { host, seat, refusal, .. } = scene;
     let uid = host.kernel.caller().1;
     let path = refusal.path.display();
     match refusal.op {
         Op::Move { pid } => {
-            let hint = Some(format!("sudo ringfence move {group} {pid}"));
+            let hint = Some(scene.command("move").arg(pid.to_string()).sudo().into());
             match host.kernel.process(pid).ok().filter(|process| process.uid != uid) {
                 Some(process) => {
                     (format!("user {uid} may not move process {pid} of user {}", process.uid), hint)
@@ -101,12 +100,9 @@ fn no_right(scene: &Scene<'_>) -> (String, Option<String>) {
             }
         }
         Op::Create | Op::Delete => {
-            let command = if refusal.op == Op::Create { "create" } else { "delete" };
+            let command = scene.command(if refusal.op == Op::Create { "create" } else { "delete" });
             let parent = seat.at.path(scene.parent().unwrap_or_default());
-            (
-                format!("user {uid} may not write {}", parent.display()),
-                Some(format!("sudo ringfence {command} {group}")),
-            )
+            (format!("user {uid} may not write {}", parent.display()), Some(command.sudo().into()))
         }
         Op::Read | Op::List => {
             (format!("user {uid} may not read {path}"), Some("sudo, or a wider mode".to_owned()))
@@ -118,26 +114,24 @@ fn no_right(scene: &Scene<'_>) -> (String, Option<String>) {
 /// The same as root. Never a command that gives the group to the user who was refused: whoever pastes it would give
 /// away a group that has an owner.
 fn as_root(scene: &Scene<'_>) -> Option<String> {
-    let Scene { group, refusal, .. } = scene;
+    let Scene { refusal, .. } = scene;
     let (file, value) = (refusal.file.as_deref(), refusal.value.as_deref().unwrap_or_default().trim_end());
     match (&refusal.op, file) {
         (Op::Write, Some("freezer.state" | "cgroup.freeze")) => {
             let word = if matches!(value, "FROZEN" | "1") { "freeze" } else { "thaw" };
-            Some(format!("sudo ringfence {word} {group}"))
+            Some(scene.command(word).sudo().into())
         }
-        (Op::Write, Some("cgroup.kill")) => Some(format!("sudo ringfence kill {group}")),
-        (Op::Write, Some(file)) if settings::find(file).is_ok() => {
-            Some(Command::ringfence("set").group(&refusal.group).arg(format!("{file}={value}")).sudo().into())
-        }
+        (Op::Write, Some("cgroup.kill")) => Some(scene.command("kill").sudo().into()),
+        (Op::Write, Some(file)) if settings::find(file).is_ok() => Some(scene.set(file, value).sudo().into()),
         (Op::Run, _) => {
-            Some(format!("sudo ringfence move {group} $$, and start the program from this shell"))
+            Some(format!("{} $$, and start the program from this shell", scene.command("move").sudo()))
         }
         _ => Some("run the command as root".to_owned()),
     }
 }
 
 fn missing_file(scene: &Scene<'_>) -> Finding {
-    let Scene { host, seat, group, refusal } = scene;
+    let Scene { host, seat, refusal, .. } = scene;
     let file = refusal.file.as_deref().unwrap_or_default();
     let prefix = file.split('.').next().unwrap_or_default();
     if seat.path.is_empty() {
@@ -155,7 +149,7 @@ fn missing_file(scene: &Scene<'_>) -> Finding {
                 format!(
                     "controller {name} is not enabled for the group (its parent's cgroup.subtree_control lacks it)"
                 ),
-                format!("ringfence create {group} --controllers {name}"),
+                scene.command("create").args(["--controllers", name]),
             );
         }
     }
@@ -168,7 +162,7 @@ fn missing_file(scene: &Scene<'_>) -> Finding {
 
 /// Putting a task into a group, by a write or by clone3.
 fn moving(scene: &Scene<'_>, pid: Option<u32>) -> Finding {
-    let Scene { host, seat, group, refusal } = scene;
+    let Scene { host, seat, refusal, .. } = scene;
     match refusal.errno {
         Errno::NOSPC if scene.v1() => {
             let (cpus, mems) = (scene.text("cpuset.cpus"), scene.text("cpuset.mems"));
@@ -192,7 +186,7 @@ fn moving(scene: &Scene<'_>, pid: Option<u32>) -> Finding {
             }
             let child = host.kernel.children(seat.at, &seat.path).unwrap_or_default();
             let child = child.first().map_or("SUBGROUP", String::as_str);
-            let below = scene.named(&format!("{}/{child}", seat.path));
+            let below = hint::group(host.named(seat.at, &format!("{}/{child}", seat.path)));
             found(
                 format!(
                     "it hands the controllers {enabled} to its children, and on cgroup v2 only groups without \
@@ -213,13 +207,13 @@ fn moving(scene: &Scene<'_>, pid: Option<u32>) -> Finding {
             } else {
                 format!("its type is '{kind}': a whole process belongs into the threaded subtree's root")
             };
-            found(cause, format!("ringfence set {group} cgroup.type=threaded"))
+            found(cause, scene.set("cgroup.type", "threaded"))
         }
         Errno::AGAIN => {
             let (limit, current) = (scene.text("pids.max"), scene.text("pids.current"));
             found(
                 format!("it may hold {limit} tasks and holds {current}"),
-                format!("ringfence set {group} pids.max={}", current.parse::<u64>().unwrap_or(0) + 100),
+                scene.set("pids.max", current.parse::<u64>().unwrap_or(0) + 100),
             )
         }
         Errno::INVAL => invalid_move(scene, pid),
@@ -240,7 +234,7 @@ fn fill_cpusets(scene: &Scene<'_>) -> String {
         let lacking = wanted.iter().filter(|(file, _)| scene.text_in(at, file).is_empty());
         let given: Vec<String> = lacking.map(|(file, value)| format!("{file}={value}")).collect();
         if !given.is_empty() {
-            commands.push(format!("ringfence set {} {}", scene.named(at), given.join(" ")));
+            commands.push(scene.command_at("set", at).args(given).into());
         }
     }
     commands.reverse();
@@ -249,24 +243,20 @@ fn fill_cpusets(scene: &Scene<'_>) -> String {
 
 fn offline_cpuset(scene: &Scene<'_>) -> Finding {
     let (cpus, mems) = (scene.text("cpuset.cpus"), scene.text("cpuset.mems"));
-    let group = scene.group;
     found(
         format!("none of its CPUs ({cpus}) or memory nodes ({mems}) is online"),
-        format!(
-            "ringfence set {group} cpuset.cpus={} cpuset.mems=0",
-            scene.outside("/sys/devices/system/cpu/online")
-        ),
+        scene.set("cpuset.cpus", scene.outside("/sys/devices/system/cpu/online")).arg("cpuset.mems=0"),
     )
 }
 
 fn invalid_move(scene: &Scene<'_>, pid: Option<u32>) -> Finding {
-    let Scene { host, group, .. } = scene;
+    let Scene { host, .. } = scene;
     let process = pid.and_then(|pid| host.kernel.process(pid).ok());
     let realtime = process.as_ref().map_or(scene.refusal.op == Op::Run, crate::Process::is_realtime);
     if realtime && scene.v1() && scene.text("cpu.rt_runtime_us") == "0" {
         return found(
             "the task runs under a real-time policy, and the group's real-time budget (cpu.rt_runtime_us) is 0",
-            format!("ringfence set {group} cpu.rt_runtime_us=50ms"),
+            scene.set("cpu.rt_runtime_us", "50ms"),
         );
     }
     let process = process.filter(|process| process.kernel_thread || process.bound)?;
@@ -281,7 +271,7 @@ fn invalid_move(scene: &Scene<'_>, pid: Option<u32>) -> Finding {
 }
 
 fn creating(scene: &Scene<'_>) -> Finding {
-    let Scene { seat, group, refusal, .. } = scene;
+    let Scene { seat, refusal, .. } = scene;
     match refusal.errno {
         Errno::AGAIN => {
             for path in ancestors(scene) {
@@ -291,14 +281,17 @@ fn creating(scene: &Scene<'_>) -> Finding {
                         let named = scene.named(path);
                         return found(
                             format!("{file} of group '{named}' allows {limit} {word} below it"),
-                            format!("ringfence set {named} {file}=max"),
+                            scene.set_at(path, file, "max"),
                         );
                     }
                 }
             }
             None
         }
-        Errno::EXIST => found("there is a file of that name", format!("ringfence create {group}_")),
+        Errno::EXIST => found(
+            "there is a file of that name",
+            Command::ringfence("create").group(format!("{}_", scene.group)),
+        ),
         Errno::NAMETOOLONG => found("the kernel takes names of at most 255 bytes", "use a shorter name"),
         Errno::ACCESS | Errno::PERM => found(
             format!("the kernel allows no new group in {}", seat.at.mount.display()),
@@ -312,7 +305,7 @@ fn creating(scene: &Scene<'_>) -> Finding {
 }
 
 fn deleting(scene: &Scene<'_>) -> Finding {
-    let Scene { host, seat, group, refusal } = scene;
+    let Scene { host, seat, refusal, .. } = scene;
     if refusal.errno != Errno::BUSY {
         return None;
     }
@@ -322,7 +315,7 @@ fn deleting(scene: &Scene<'_>) -> Finding {
         let first = host.tasks_in(seat).first().copied().unwrap_or_default();
         return found(
             format!("group '{own}' still holds {tasks}"),
-            format!("ringfence kill {group}, or move them out: ringfence move OTHER {first}"),
+            format!("{}, or move them out: ringfence move OTHER {first}", scene.command("kill")),
         );
     }
     let children = host.kernel.children(seat.at, &seat.path).unwrap_or_default();
@@ -334,7 +327,7 @@ fn deleting(scene: &Scene<'_>) -> Finding {
                 if count == 1 { "" } else { "s" },
                 children.join(", ")
             ),
-            format!("ringfence delete --recursive {group}"),
+            scene.command("delete --recursive"),
         ),
     }
 }

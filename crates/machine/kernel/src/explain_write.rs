@@ -23,7 +23,7 @@ pub(crate) fn writing(scene: &Scene<'_>) -> Finding {
         "cpu.cfs_burst_us" | "cpu.max.burst" => burst(scene, file, value),
         "cpu.shares" | "cpu.weight" | "cpu.weight.nice" if scene.text("cpu.idle") == "1" => found(
             "the group is idle (cpu.idle is 1), which leaves it no weight",
-            format!("ringfence set {} cpu.idle=0 {file}={value}", scene.group),
+            scene.set("cpu.idle", 0).arg(format!("{file}={value}")),
         ),
         "cgroup.subtree_control" => subtree_control(scene, value),
         "cgroup.type" => group_type(scene, value),
@@ -36,7 +36,7 @@ pub(crate) fn writing(scene: &Scene<'_>) -> Finding {
         "freezer.state" | "cgroup.freeze" if freezes(file, value) => freezing(scene),
         "memory.force_empty" | "memory.reclaim" => found(
             "not that much could be reclaimed: what is left is in use",
-            format!("ringfence stat {} shows what the memory is", scene.group),
+            format!("{} shows what the memory is", scene.command("stat")),
         ),
         _ => None,
     }
@@ -44,7 +44,6 @@ pub(crate) fn writing(scene: &Scene<'_>) -> Finding {
 }
 
 fn cpuset_list(scene: &Scene<'_>, file: &str, value: &str) -> Finding {
-    let group = scene.group;
     let is_cpus = file != "cpuset.mems";
     let (own, possible) = if is_cpus {
         ("cpuset.cpus", scene.outside("/sys/devices/system/cpu/online"))
@@ -59,21 +58,18 @@ fn cpuset_list(scene: &Scene<'_>, file: &str, value: &str) -> Finding {
     match scene.refusal.errno {
         Errno::NOSPC if value.is_empty() => found(
             format!("it holds {}, which would be left without a {word}", scene.some_tasks()),
-            format!(
-                "move them out first, or name other ones: ringfence set {group} {file}={}",
-                scene.text(file)
-            ),
+            format!("move them out first, or name other ones: {}", scene.set(file, scene.text(file))),
         ),
         Errno::NOSPC => found(
             format!("none of '{value}' is online, and the group holds {}", scene.some_tasks()),
-            format!("ringfence set {group} {file}={possible}"),
+            scene.set(file, &possible),
         ),
         Errno::RANGE | Errno::INVAL | Errno::ACCESS
             if !possible.is_empty() && !missing(&possible).is_empty() =>
         {
             found(
                 format!("the machine has no {word} {} (it has {possible})", missing(&possible)),
-                format!("ringfence set {group} {file}={possible}"),
+                scene.set(file, &possible),
             )
         }
         Errno::ACCESS => {
@@ -90,7 +86,7 @@ fn cpuset_list(scene: &Scene<'_>, file: &str, value: &str) -> Finding {
             };
             found(
                 format!("its parent '{}' has {own} '{allowed}', which lacks {left}", scene.named(parent)),
-                format!("first: ringfence set {} {own}={both}", scene.named(parent)),
+                format!("first: {}", scene.set_at(parent, own, both)),
             )
         }
         Errno::BUSY => {
@@ -110,7 +106,7 @@ fn cpuset_list(scene: &Scene<'_>, file: &str, value: &str) -> Finding {
                     let named = scene.named(&path);
                     found(
                         format!("group '{named}' below it uses '{used}'"),
-                        format!("first: ringfence set {named} {own}={value}"),
+                        format!("first: {}", scene.set_at(&path, own, value)),
                     )
                 }
                 None => deadline_tasks(scene),
@@ -127,26 +123,26 @@ fn under_empty_parent(scene: &Scene<'_>, parent: &str, own: &str, value: &str) -
     let text = |path: &str| scene.text_in(path, own);
     let empty: Vec<&str> = ancestors(scene).take_while(|path| text(path).is_empty()).collect();
     let given = ancestors(scene).map(text).find(|text| !text.is_empty())?;
-    let above = empty.iter().rev().map(|path| format!("ringfence set {} {own}={given}", scene.named(path)));
-    let this = format!("ringfence set {} {own}={value}", scene.group);
-    let commands: Vec<String> = above.chain([this]).collect();
+    let above = empty.iter().rev().map(|path| scene.set_at(path, own, &given));
+    let commands: Vec<String> = above.chain([scene.set(own, value)]).map(String::from).collect();
     found(format!("its parent '{}' has an empty {own}", scene.named(parent)), commands.join(" && "))
 }
 
 fn freezing(scene: &Scene<'_>) -> Finding {
     let (pid, role) = protected_in(scene.host.kernel(), scene.seat.at, &scene.seat.path)?;
+    let root = scene.seat.at.path("cgroup.procs");
     found(
         format!(
             "the group contains {role} (process {pid}): frozen, it would block every start that waits for it"
         ),
-        format!("move it out first: echo {pid} > {}", scene.seat.at.path("cgroup.procs").display()),
+        format!("move it out first: echo {pid} > {}", units::shell_quote(&root.display().to_string())),
     )
 }
 
 fn deadline_tasks(scene: &Scene<'_>) -> Finding {
     found(
         "tasks under SCHED_DEADLINE have reserved more time than the remaining CPUs give",
-        format!("chrt -p PID shows each task's reservation; ringfence get {} cpuset.cpus", scene.group),
+        format!("chrt -p PID shows each task's reservation; {}", scene.command("get").arg("cpuset.cpus")),
     )
 }
 
@@ -172,7 +168,7 @@ fn exclusive_sibling(scene: &Scene<'_>, own: &str, value: &str, is_cpus: bool) -
             let named = scene.named(&path);
             return found(
                 format!("group '{named}' has '{present}', and one of the two is exclusive"),
-                format!("take others, or free them first: ringfence set {named} {own}=…"),
+                format!("take others, or free them first: {} {own}=…", scene.command_at("set", &path)),
             );
         }
     }
@@ -185,7 +181,7 @@ fn exclusive_flag(scene: &Scene<'_>, file: &str) -> Finding {
     match scene.refusal.errno {
         Errno::ACCESS if !parent.is_empty() && scene.text_in(parent, file) == "0" => found(
             format!("its parent '{named}' is not exclusive itself"),
-            format!("first: ringfence set {named} {file}=1"),
+            format!("first: {}", scene.set_at(parent, file, 1)),
         ),
         Errno::INVAL => {
             let list = if file == "cpuset.cpu_exclusive" { "cpuset.cpus" } else { "cpuset.mems" };
@@ -195,11 +191,15 @@ fn exclusive_flag(scene: &Scene<'_>, file: &str) -> Finding {
                 let path = if parent.is_empty() { name.clone() } else { format!("{parent}/{name}") };
                 let used = scene.text_in(&path, list);
                 let shared = cpus(&used).intersection(&cpus(&own));
-                (path != scene.seat.path && !shared.is_empty()).then(|| (scene.named(&path), used))
+                (path != scene.seat.path && !shared.is_empty()).then_some((path, used))
             })?;
             found(
-                format!("group '{}' has {list} '{}', which overlaps with '{own}'", other.0, other.1),
-                format!("first: ringfence set {} {list}=… without these,", other.0),
+                format!(
+                    "group '{}' has {list} '{}', which overlaps with '{own}'",
+                    scene.named(&other.0),
+                    other.1
+                ),
+                format!("first: {} {list}=… without these", scene.command_at("set", &other.0)),
             )
         }
         Errno::BUSY => {
@@ -208,10 +208,9 @@ fn exclusive_flag(scene: &Scene<'_>, file: &str) -> Finding {
                 .iter()
                 .map(|name| format!("{}/{name}", scene.seat.path))
                 .find(|path| scene.text_in(path, file) == "1")?;
-            let child = scene.named(&child);
             found(
-                format!("group '{child}' below it is exclusive"),
-                format!("first: ringfence set {child} {file}=0"),
+                format!("group '{}' below it is exclusive", scene.named(&child)),
+                format!("first: {}", scene.set_at(&child, file, 0)),
             )
         }
         _ => None,
@@ -223,8 +222,8 @@ fn partition(scene: &Scene<'_>) -> Finding {
         Errno::INVAL => found(
             format!("the kernel keeps it a member ({})", scene.text("cpuset.cpus.partition")),
             format!(
-                "ringfence set {0} cpuset.cpus=… cpuset.cpus.partition=root: a partition needs CPUs of its own",
-                scene.group
+                "{} cpuset.cpus=… cpuset.cpus.partition=root: a partition needs CPUs of its own",
+                scene.command("set")
             ),
         ),
         _ => None,
@@ -232,7 +231,6 @@ fn partition(scene: &Scene<'_>) -> Finding {
 }
 
 fn v1_memory(scene: &Scene<'_>, file: &str, value: &str) -> Finding {
-    let group = scene.group;
     let (other, usage) = if file == "memory.limit_in_bytes" {
         ("memory.memsw.limit_in_bytes", "memory.usage_in_bytes")
     } else {
@@ -243,7 +241,7 @@ fn v1_memory(scene: &Scene<'_>, file: &str, value: &str) -> Finding {
             let used = scene.text(usage);
             found(
                 format!("the group uses {} and not enough of it could be reclaimed", bytes(&used)),
-                format!("a limit above its use is taken: ringfence set {group} {file}={used}"),
+                format!("a limit above its use is taken: {}", scene.set(file, &used)),
             )
         }
         Errno::INVAL => {
@@ -257,7 +255,7 @@ fn v1_memory(scene: &Scene<'_>, file: &str, value: &str) -> Finding {
             let word = if file == "memory.limit_in_bytes" { "at most" } else { "at least" };
             found(
                 format!("it must be {word} {other}, which is {}", bytes(&bound)),
-                format!("ringfence set {group} {file}={value} {other}={value}"),
+                scene.set(file, value).arg(format!("{other}={value}")),
             )
         }
         _ => None,
@@ -267,18 +265,11 @@ fn v1_memory(scene: &Scene<'_>, file: &str, value: &str) -> Finding {
 fn v1_quota(scene: &Scene<'_>, file: &str, value: &str) -> Finding {
     (scene.refusal.errno == Errno::INVAL).then_some(())?;
     let number: i64 = value.parse().ok()?;
-    let group = scene.group;
     if file == "cpu.cfs_period_us" && !(1_000..=1_000_000).contains(&number) {
-        return found(
-            "the period must be 1 ms to 1 s",
-            format!("ringfence set {group} cpu.cfs_period_us=100ms"),
-        );
+        return found("the period must be 1 ms to 1 s", scene.set("cpu.cfs_period_us", "100ms"));
     }
     if file == "cpu.cfs_quota_us" && (0..1_000).contains(&number) {
-        return found(
-            "the quota must be at least 1 ms",
-            format!("ringfence set {group} cpu.cfs_quota_us=1ms"),
-        );
+        return found("the quota must be at least 1 ms", scene.set("cpu.cfs_quota_us", "1ms"));
     }
     let (quota, period) = match file {
         "cpu.cfs_quota_us" => (number, scene.text("cpu.cfs_period_us").parse().ok()?),
@@ -297,7 +288,10 @@ fn v1_quota(scene: &Scene<'_>, file: &str, value: &str) -> Finding {
                     share(limit, window),
                     share(quota, period)
                 ),
-                format!("first: ringfence set {named} cpu.max={:.2}cpu", share(quota, period)),
+                format!(
+                    "first: {}",
+                    scene.set_at(path, "cpu.max", format!("{:.2}cpu", share(quota, period)))
+                ),
             );
         }
     }
@@ -306,16 +300,16 @@ fn v1_quota(scene: &Scene<'_>, file: &str, value: &str) -> Finding {
         let limit: i64 = scene.text_in(path, "cpu.cfs_quota_us").parse().ok()?;
         let window: i64 = scene.text_in(path, "cpu.cfs_period_us").parse().ok()?;
         (limit > 0 && share(limit, window) > share(quota, period))
-            .then(|| (scene.named(path), share(limit, window)))
+            .then(|| (path.clone(), share(limit, window)))
     })?;
     found(
         format!(
             "group '{}' below it may run {:.2} CPUs, more than the {:.2} requested",
-            child.0,
+            scene.named(&child.0),
             child.1,
             share(quota, period)
         ),
-        format!("first: ringfence set {} cpu.max={:.2}cpu", child.0, share(quota, period)),
+        format!("first: {}", scene.set_at(&child.0, "cpu.max", format!("{:.2}cpu", share(quota, period)))),
     )
 }
 
@@ -326,18 +320,14 @@ fn burst(scene: &Scene<'_>, file: &str, value: &str) -> Finding {
     };
     let (requested, quota) = (value.parse::<u64>().ok()?, quota.parse::<u64>().ok()?);
     (requested > quota).then_some(())?;
-    found(
-        format!("the burst may be at most the quota, which is {quota} us"),
-        format!("ringfence set {} {file}={quota}", scene.group),
-    )
+    found(format!("the burst may be at most the quota, which is {quota} us"), scene.set(file, quota))
 }
 
 fn realtime(scene: &Scene<'_>, file: &str, value: &str) -> Finding {
-    let group = scene.group;
     match scene.refusal.errno {
         Errno::BUSY => found(
             "real-time tasks in the group would be left without a budget",
-            format!("move them out first: ringfence get {group} tasks"),
+            format!("move them out first: {}", scene.command("get").arg("tasks")),
         ),
         Errno::INVAL => {
             let parent = scene.parent()?;
@@ -350,7 +340,7 @@ fn realtime(scene: &Scene<'_>, file: &str, value: &str) -> Finding {
             if requested > period {
                 return found(
                     format!("the budget of {requested} us is longer than its period of {period} us"),
-                    format!("ringfence set {group} cpu.rt_runtime_us={}", period / 20),
+                    scene.set("cpu.rt_runtime_us", period / 20),
                 );
             }
             // what the groups in `path` hold together, less the one that the write is about
@@ -371,7 +361,7 @@ fn realtime(scene: &Scene<'_>, file: &str, value: &str) -> Finding {
                     format!(
                         "groups below it hold budgets of {below} us, more than the {requested} us requested"
                     ),
-                    format!("ringfence list {group} shows them; lower theirs first"),
+                    format!("{} shows them; lower theirs first", scene.command("list")),
                 );
             }
             let (taken, limit) = (held_in(parent), number(scene.text_in(parent, "cpu.rt_runtime_us"))?);
@@ -387,7 +377,7 @@ fn realtime(scene: &Scene<'_>, file: &str, value: &str) -> Finding {
                         "lower another group's, or ask for at most {free} us (cat /proc/sys/kernel/sched_rt_runtime_us)"
                     )
                 } else {
-                    format!("first: ringfence set {named} cpu.rt_runtime_us={}", requested + taken)
+                    format!("first: {}", scene.set_at(parent, "cpu.rt_runtime_us", requested + taken))
                 },
             )
         }
@@ -396,12 +386,12 @@ fn realtime(scene: &Scene<'_>, file: &str, value: &str) -> Finding {
 }
 
 fn subtree_control(scene: &Scene<'_>, value: &str) -> Finding {
-    let named = scene.named(&scene.seat.path);
+    let (named, main) = (scene.named(&scene.seat.path), format!("{}/main", scene.seat.path));
     let name = value.trim_start_matches(['+', '-']);
     match scene.refusal.errno {
         Errno::BUSY if value.starts_with('-') => found(
             format!("a group below '{named}' enables {name} for its own children"),
-            format!("disable it there first: ringfence list --tree {named}"),
+            format!("disable it there first: {}", scene.command_at("list --tree", &scene.seat.path)),
         ),
         Errno::BUSY => found(
             format!(
@@ -409,7 +399,9 @@ fn subtree_control(scene: &Scene<'_>, value: &str) -> Finding {
                 scene.some_tasks()
             ),
             format!(
-                "move them to a group below it first: ringfence create {named}/main --controllers core && ringfence move {named}/main PID…"
+                "move them to a group below it first: {} && {} PID…",
+                scene.command_at("create --controllers core", &main),
+                scene.command_at("move", &main)
             ),
         ),
         Errno::NOENT => found(
@@ -417,7 +409,10 @@ fn subtree_control(scene: &Scene<'_>, value: &str) -> Finding {
                 "controller {name} is not available in '{named}' (it has: {})",
                 scene.text("cgroup.controllers")
             ),
-            format!("enable it in the parents first: ringfence create {named} --controllers {name}"),
+            format!(
+                "enable it in the parents first: {}",
+                scene.command_at("create", &scene.seat.path).args(["--controllers", name])
+            ),
         ),
         Errno::INVAL if name == "cpu" => found(
             "real-time tasks run outside the root group, which the v2 cpu controller does not allow on a kernel with RT_GROUP_SCHED",
@@ -439,12 +434,11 @@ fn subtree_control(scene: &Scene<'_>, value: &str) -> Finding {
 }
 
 fn group_type(scene: &Scene<'_>, value: &str) -> Finding {
-    let group = scene.group;
     let now = scene.text("cgroup.type");
     match scene.refusal.errno {
         Errno::INVAL if value != "threaded" => found(
             format!("only 'threaded' can be written, and there is no way back (it is '{now}')"),
-            format!("ringfence delete {group}, and create it again"),
+            format!("{}, and create it again", scene.command("delete")),
         ),
         Errno::OPNOTSUPP | Errno::BUSY => {
             let controllers = scene
@@ -461,7 +455,7 @@ fn group_type(scene: &Scene<'_>, value: &str) -> Finding {
                 ),
                 None => found(
                     format!("it is '{now}', and holds processes or enables controllers for groups below it"),
-                    format!("empty it first: ringfence get {group} cgroup.procs"),
+                    format!("empty it first: {}", scene.command("get").arg("cgroup.procs")),
                 ),
             }
         }
@@ -483,7 +477,7 @@ fn device_line(scene: &Scene<'_>, file: &str, value: &str) -> Finding {
             let whole = scene.outside(&format!("/sys/dev/block/{device}/../dev"));
             found(
                 format!("{device} is a partition, and only whole disks are limited"),
-                format!("ringfence set {} '{file}={}'", scene.group, value.replacen(device, &whole, 1)),
+                scene.set(file, value.replacen(device, &whole, 1)),
             )
         }
         Errno::INVAL | Errno::OPNOTSUPP if file.contains("weight") || file.contains("bfq") => found(
@@ -507,7 +501,10 @@ fn devices(scene: &Scene<'_>, file: &str) -> Finding {
             let parent = scene.parent()?;
             found(
                 format!("its parent '{}' does not allow that device itself", scene.named(parent)),
-                format!("ringfence get {} devices.list shows what may be handed down", scene.named(parent)),
+                format!(
+                    "{} shows what may be handed down",
+                    scene.command_at("get", parent).arg("devices.list")
+                ),
             )
         }
         Errno::INVAL => found(
@@ -540,7 +537,7 @@ fn last_resort(scene: &Scene<'_>, file: &str, value: &str) -> Finding {
             ),
         ),
         Errno::ACCESS | Errno::PERM if setting.access == settings::Access::Read => {
-            found(format!("{file} can only be read"), format!("ringfence get {} {file}", scene.group))
+            found(format!("{file} can only be read"), scene.command("get").arg(file))
         }
         Errno::OPNOTSUPP => found(
             format!("this kernel knows {file}, but the hardware or its configuration does not offer it"),

@@ -1,11 +1,11 @@
 //! What the search for a cause may look at, and how it reads it.
 
-use std::path::Path;
+use std::{fmt, path::Path};
 
 use settings::Version;
-use units::{Bytes, CpuSet, NodeSet, group_path, hint};
+use units::{Bytes, CpuSet, NodeSet, group_path, hint::Command};
 
-use crate::{Host, Refusal, Seat};
+use crate::{GroupName, Host, Refusal, Seat};
 
 /// A cause in words and the command that removes it.
 pub(crate) type Finding = Option<(String, Option<String>)>;
@@ -14,8 +14,7 @@ pub(crate) type Finding = Option<(String, Option<String>)>;
 pub(crate) struct Scene<'a> {
     pub host: &'a Host,
     pub seat: &'a Seat<'a>,
-    /// The group's name, quoted for a shell where it must be.
-    pub group: &'a str,
+    pub group: &'a GroupName,
     pub refusal: &'a Refusal,
 }
 
@@ -46,9 +45,29 @@ impl Scene<'_> {
         group_path::parent(&self.seat.path)
     }
 
-    /// A group's path as the user would name it, quoted for a shell where it must be.
+    /// A group's path as the user would name it, for a sentence.
     pub fn named(&self, path: &str) -> String {
-        hint::group(self.host.named(self.seat.at, path))
+        units::printable(&self.host.named(self.seat.at, path)).into_owned()
+    }
+
+    /// A command about the group.
+    pub fn command(&self, words: &'static str) -> Command {
+        Command::ringfence(words).group(self.group)
+    }
+
+    /// A command about the group at that path.
+    pub fn command_at(&self, words: &'static str, path: &str) -> Command {
+        Command::ringfence(words).group(self.host.named(self.seat.at, path))
+    }
+
+    /// The command that sets a value of the group.
+    pub fn set(&self, file: &str, value: impl fmt::Display) -> Command {
+        self.command("set").arg(format!("{file}={value}"))
+    }
+
+    /// The same for the group at that path.
+    pub fn set_at(&self, path: &str, file: &str, value: impl fmt::Display) -> Command {
+        self.command_at("set", path).arg(format!("{file}={value}"))
     }
 
     pub fn v1(&self) -> bool {

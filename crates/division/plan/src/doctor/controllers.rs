@@ -2,6 +2,7 @@
 
 use facts::{Facts, Listed, MountTrial, Mounted};
 use settings::{Controller, Version};
+use units::hint::Command;
 
 use super::{Area, Finding, Level, Seen};
 
@@ -88,7 +89,10 @@ fn not_delegated(facts: &Facts) -> Option<Finding> {
             "as root: mkdir -p /etc/systemd/system/user@.service.d && printf '[Service]\\nDelegate=yes\\n' \
              > /etc/systemd/system/user@.service.d/delegate.conf && systemctl daemon-reload; then log in again",
         ),
-        None => found.hint(format!("as root: ringfence create /{base} --controllers {}", kept.join(","))),
+        None => {
+            let command = Command::ringfence("create").group(format!("/{base}"));
+            found.hint(format!("as root: {}", command.args(["--controllers", &kept.join(",")])))
+        }
     })
 }
 

@@ -39,7 +39,8 @@ pub(super) fn of_services(looked: &Looked<'_>, lints: &mut Vec<Lint>) {
             format!("a rule takes processes of {unit}, which are never moved: systemd would lose them");
         let lint = Lint::new(LintKind::OfService, None, message).at(&rule.matcher.origin);
         lints.push(lint.hint(format!(
-            "limit the service where it is: systemctl set-property {unit} AllowedCPUs=… MemoryMax=…"
+            "limit the service where it is: {} AllowedCPUs=… MemoryMax=…",
+            Command::new("systemctl set-property").arg(unit)
         )));
     }
 }

@@ -4,6 +4,7 @@
 use std::ffi::OsString;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
+use units::{hint::Command, shell_quote};
 
 use crate::{
     failure::{Failure, USAGE},
@@ -83,9 +84,11 @@ pub fn of_run(words: &[OsString]) -> Option<Mistake> {
         return None;
     }
     let failure = Failure::usage(format!("'{option}' is not a program, and run takes no such option"));
-    Some(Mistake::Ours(
-        failure.hint(format!("ringfence set {group} SETTING=VALUE, then ringfence run {group} -- COMMAND")),
-    ))
+    Some(Mistake::Ours(failure.hint(format!(
+        "{} SETTING=VALUE, then {} -- COMMAND",
+        Command::ringfence("set").group(group),
+        Command::ringfence("run").group(group)
+    ))))
 }
 
 fn is_help(option: &str) -> bool {
@@ -153,16 +156,6 @@ fn swapped(words: &[OsString]) -> Option<Failure> {
         ["ringfence", "move"].into_iter().chain(options).chain([*group]).chain(pids).collect();
     Some(
         Failure::usage(format!("'{group}' is not a process number: the group comes first"))
-            .hint(line.iter().map(|word| quoted(word)).collect::<Vec<String>>().join(" ")),
+            .hint(line.iter().map(|word| shell_quote(word)).collect::<Vec<_>>().join(" ")),
     )
-}
-
-/// For a shell.
-fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-:=,".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        word.to_owned()
-    } else {
-        format!("'{}'", word.replace('\'', r"'\''"))
-    }
 }

@@ -50,6 +50,10 @@ pub fn trials() -> Vec<Trial> {
                 absent(&sources, &["allow(unsafe_code"], &allowed)
             }
         }),
+        Trial::test("no command of a hint has a name put in but by units::hint", {
+            let sources = sources.clone();
+            move || Ok(commands_by_hand(&sources)?)
+        }),
         Trial::test("only the kernel crate names cgroup file systems", move || {
             let allowed = [
                 "kernel/src/",
@@ -146,6 +150,37 @@ fn rust_files(of_crate: &Path) -> Vec<(String, String)> {
         }
     }
     found
+}
+
+/// What stands in a command without quotes: numbers, lists of CPUs, and names of the program's own.
+const PLAIN: [&str; 7] = ["uid", "first", "parent", "rest", "nodes", "UNIT_NAME", "UNIT_SLICE"];
+
+/// A group's or file's name in a command may be `a $(touch x)`: only the builder quotes it.
+fn commands_by_hand(sources: &[(String, String)]) -> Result<(), String> {
+    let tests = |path: &str| path.contains("/tests") || path.starts_with("units/src/hint.rs");
+    for (path, text) in sources.iter().filter(|(path, _)| !tests(path)) {
+        let code = text.lines().filter(|line| !line.trim_start().starts_with("//"));
+        for line in code.take_while(|line| !line.contains("mod tests {")) {
+            let subcommands = [
+                "set", "create", "delete", "move", "get", "list", "stat", "run", "thaw", "freeze", "kill",
+                "lab",
+            ];
+            let ours = subcommands.map(|word| format!("ringfence {word} "));
+            let others = ["systemctl ", "chown ", "chmod ", "sudo "].map(str::to_owned);
+            let commands = [&ours[..], &others].concat();
+            let Some(at) = commands.iter().filter_map(|word| line.find(word.as_str())).min() else {
+                continue;
+            };
+            let parts = line[at..].split('{').skip(1);
+            for part in parts {
+                let name = part.split(['}', ':']).next().unwrap_or_default();
+                if !PLAIN.contains(&name) {
+                    return Err(format!("{path} puts {{{name}}} into a command: {}", line.trim()));
+                }
+            }
+        }
+    }
+    Ok(())
 }
 
 fn absent(

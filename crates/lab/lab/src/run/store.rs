@@ -15,9 +15,10 @@ use experiment::{
 };
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
+use units::hint::Command;
 use workloads::files;
 
-use crate::{Error, OwnDirectory, own_directory::quoted};
+use crate::{Error, OwnDirectory};
 
 /// What a resumed experiment must have as it was.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -68,8 +69,8 @@ impl Store {
             return Err(Error::Cannot {
                 text: format!("{} has the runs of an experiment already", directory.display()),
                 hint: Some(format!(
-                    "ringfence lab run --resume {}, or name another directory",
-                    quoted(directory)
+                    "{}, or name another directory",
+                    Command::ringfence("lab run --resume").arg(directory.display().to_string())
                 )),
             });
         }

@@ -5,7 +5,7 @@ use std::{fs, fs::File, io, io::Write, path::Path};
 
 use kernel::{Host, Real, group_in};
 use settings::{Controller, Version};
-use units::shell_quote;
+use units::hint::Command;
 
 /// CPU time that one thread needs which wakes a thousand times a second, of 1. With less than its need a thread is
 /// stopped for the rest of each period: worse than no real-time policy at all.
@@ -44,8 +44,8 @@ impl Budget {
                 let named = if group.is_empty() { "the root group" } else { group };
                 format!(
                     "{named} has no real-time budget (cpu.rt_runtime_us is 0): \
-                     ringfence set {} cpu.rt_runtime_us=50ms",
-                    shell_quote(group)
+                     {}",
+                    Command::ringfence("set").group(group).arg("cpu.rt_runtime_us=50ms")
                 )
             }
             (_, Some(share), _) if share <= 0.0 => "real-time tasks get no time on this machine: \
@@ -65,11 +65,12 @@ impl Budget {
         (*share < need).then(|| {
             format!(
                 "{group} has {:.1} % of a CPU for real-time tasks, these need {:.1} %: they are stopped for the rest \
-                 of each period: ringfence set {} cpu.rt_runtime_us={:.0}ms",
+                 of each period: {}",
                 share * 100.0,
                 need * 100.0,
-                shell_quote(group),
-                (need * 1000.0).ceil()
+                Command::ringfence("set")
+                    .group(group)
+                    .arg(format!("cpu.rt_runtime_us={:.0}ms", (need * 1000.0).ceil()))
             )
         })
     }

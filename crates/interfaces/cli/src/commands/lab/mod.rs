@@ -25,6 +25,7 @@ use lab::{
 use layout::{Diagnostic, Source};
 use serde_json::json;
 use topology::Machine;
+use units::hint::Command;
 use workloads::{Program, Stop};
 
 use self::layouts::Layouts;
@@ -245,10 +246,10 @@ fn run(args: &LabRun, as_json: bool) -> Result<u8, Failure> {
             return Err(match has_runs {
                 true => {
                     let directory = directory.display().to_string();
-                    let directory = units::shell_quote(&directory);
                     failure.hint(format!(
-                        "ringfence lab run --resume {directory} continues it, ringfence lab report {directory} draws what \
-                         there is"
+                        "{} continues it, {} draws what there is",
+                        Command::ringfence("lab run --resume").arg(&directory),
+                        Command::ringfence("lab report").arg(&directory)
                     ))
                 }
                 false => failure,

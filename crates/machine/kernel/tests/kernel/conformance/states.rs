@@ -10,6 +10,7 @@ use std::{
 use kernel::{Error, GroupName, Program, Real, State, What, kill, set_frozen, signal};
 use rustix::io::Errno;
 use settings::Controller::{Core, Cpu, Freezer};
+use units::hint;
 
 use super::{
     Case, case,
@@ -88,7 +89,7 @@ fn out_of_reach(world: &World) {
     let error = set_frozen(&world.host, &group, true, SOON).expect_err("one process would run on");
     let text = error.to_string();
     assert!(text.starts_with("1 process of group"), "{text}");
-    assert_eq!(error.hint(), Some(format!("ringfence move {group} {}", pids[0])));
+    assert_eq!(error.hint(), Some(format!("ringfence move {} {}", hint::group(&group), pids[0])));
     assert!(!is_frozen(world, &group));
     let at = world.host.hierarchy_of(Freezer).expect("a freezer");
     let now = world.kernel().group_of(at, pids[1]);
@@ -103,7 +104,7 @@ fn refused_run(world: &World) {
     for into in [&group, &below] {
         let error = world.host.run(&Real::new(), into, &program).expect_err("it is frozen");
         assert!(error.to_string().contains("is frozen"), "{error}");
-        assert_eq!(error.hint(), Some(format!("ringfence thaw {group}")));
+        assert_eq!(error.hint(), Some(format!("ringfence thaw {}", hint::group(&group))));
     }
     set(world, &group, false);
 }

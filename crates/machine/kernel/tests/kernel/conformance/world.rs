@@ -85,7 +85,7 @@ impl World {
         Ok(World {
             host,
             means: Means::Fake(fake),
-            top: "rf-test-conf".to_owned(),
+            top: "rf-test-conf a $(touch x)".to_owned(),
             before: String::new(),
             files: RefCell::default(),
         })
@@ -432,6 +432,19 @@ pub fn refused<T: std::fmt::Debug>(result: Result<T, Error>, errno: Errno, cause
     assert_eq!(refusal.errno, errno, "{refusal}");
     let words = refusal.cause.clone().unwrap_or_default();
     assert!(!words.is_empty() && words.contains(cause), "the cause should say '{cause}': {refusal}");
-    assert!(refusal.hint.is_some(), "what fixes it should be said: {refusal}");
+    let hint = refusal.hint.as_deref().unwrap_or_else(|| panic!("what fixes it should be said: {refusal}"));
+    quoted(hint);
     refusal
+}
+
+/// Whoever may make a group chooses its name, and root pastes the hint: the name is part of one word of each command.
+pub fn quoted(hint: &str) {
+    for command in hint.split("ringfence ").skip(1).filter(|command| command.contains("$(touch")) {
+        let words = shlex::split(command).unwrap_or_else(|| panic!("not a command: {hint}"));
+        let whole: usize = words.iter().map(|word| word.matches("a $(touch x)").count()).sum();
+        assert_eq!(whole, command.matches("$(touch x)").count(), "{hint}");
+        assert_eq!(command.matches("'").count() % 2, 0, "{hint}");
+    }
+    let before = hint.split("ringfence ").next().unwrap_or_default();
+    assert!(!before.contains("$(") || before.contains('\''), "{hint}");
 }
