@@ -70,13 +70,13 @@ struct Daemon {
     /// Is a reload waiting for another change to end? Shared with the thread that waits.
     waiting: Arc<AtomicBool>,
     /// Why the layout is not applied since the start, if it is not.
-    not_divided: Option<String>,
+    not_applied: Option<String>,
     /// Ends what others left behind in the history.
     takeover: Option<Takeover>,
     end: bool,
 }
 
-/// Runs until it is told to end (SIGTERM, SIGINT), which leaves groups and processes as they are.
+/// Runs until a signal ends it (SIGTERM, SIGINT), which leaves groups and processes as they are.
 ///
 /// # Errors
 /// [`Error`]: what it can't start without.
@@ -118,7 +118,7 @@ pub fn run(options: Options) -> Result<(), Error> {
         refused: None,
         state,
         waiting: Arc::default(),
-        not_divided: None,
+        not_applied: None,
         takeover: None,
         end: false,
     };
@@ -186,9 +186,9 @@ impl Daemon {
         // a machine that can't be divided now still has its processes classified
         if let Some(state) = self.state.clone() {
             match division::try_lock(&state) {
-                Ok(Some(lock)) => self.divide(&lock),
-                Ok(None) => self.divide_later(state.clone()),
-                Err(failure) => self.not_divided(&failure.to_string(), ""),
+                Ok(Some(lock)) => self.apply_layout(&lock),
+                Ok(None) => self.apply_layout_later(state.clone()),
+                Err(failure) => self.not_applied(&failure.to_string(), ""),
             }
             self.takeover = Some(Takeover::start(state, self.handle.clone(), Arc::clone(&self.counters))?);
         }
@@ -201,12 +201,12 @@ impl Daemon {
     }
 
     /// Rolls back what was interrupted before, and applies the layout.
-    fn divide(&mut self, lock: &Lock) {
+    fn apply_layout(&mut self, lock: &Lock) {
         match Division::recover(lock, self.classifier.host()) {
             Ok(recovered) => {
                 recovered.iter().for_each(|one| warn!("{one}"));
                 if !recovered.is_empty() {
-                    self.look_again();
+                    self.reread_hierarchies();
                 }
             }
             Err(failure) => error!("an interrupted change cannot be rolled back: {failure}"),
@@ -214,23 +214,23 @@ impl Daemon {
         let host = self.classifier.host();
         match self.division.as_mut().map(|division| division.apply(lock, host)).transpose() {
             Ok(applied) => {
-                self.not_divided = None;
-                self.tell(applied.as_ref());
+                self.not_applied = None;
+                self.report(applied.as_ref());
             }
-            Err(refused) => self.not_divided(&refused.summary, refused.details.trim_end()),
+            Err(refused) => self.not_applied(&refused.summary, refused.details.trim_end()),
         }
     }
 
-    fn not_divided(&mut self, why: &str, details: &str) {
+    fn not_applied(&mut self, why: &str, details: &str) {
         error!("the layout is not applied: {why}\n{details}");
-        self.not_divided = Some(format!("the layout is not applied: {why}"));
+        self.not_applied = Some(format!("the layout is not applied: {why}"));
     }
 
     /// The same once another change has ended: the loop does not wait for it.
-    fn divide_later(&mut self, state: State) {
+    fn apply_layout_later(&mut self, state: State) {
         const WHY: &str = "the layout is applied when another change has ended";
         warn!("{WHY}");
-        self.not_divided = Some(WHY.to_owned());
+        self.not_applied = Some(WHY.to_owned());
         let handle = self.handle.clone();
         let wait = move || {
             loop {
@@ -242,7 +242,7 @@ impl Daemon {
             }
         };
         if let Err(error) = Builder::new().name("state-lock".to_owned()).spawn(wait) {
-            self.not_divided(&error.to_string(), "");
+            self.not_applied(&error.to_string(), "");
         }
     }
 
@@ -277,23 +277,23 @@ impl Daemon {
         }
     }
 
-    fn hold(&mut self, ruling: &Ruling) -> Result<(), ConfigurationError> {
+    fn follow_strict(&mut self, ruling: &Ruling) -> Result<(), ConfigurationError> {
         let Some(strict) = &mut self.strict else { return Ok(()) };
         let followed = strict.follow(ruling, &self.options.files, self.handle.clone());
         followed.map_err(|error| ConfigurationError { summary: error.to_string(), details: String::new() })
     }
 
-    fn tell(&mut self, applied: Option<&Applied>) {
+    fn report(&mut self, applied: Option<&Applied>) {
         let Some(applied) = applied else { return };
         applied.told.iter().for_each(|told| warn!("{told}"));
         if applied.steps > 0 {
             info!(generation = applied.generation, steps = applied.steps, "the layout is applied");
-            self.look_again();
+            self.reread_hierarchies();
         }
     }
 
     /// Mounts may have changed.
-    fn look_again(&mut self) {
+    fn reread_hierarchies(&mut self) {
         match host() {
             Ok(host) => self.classifier.look_again(host),
             Err(error) => error!("{error}"),
@@ -339,12 +339,12 @@ impl Daemon {
             Command::Status(answer) => _ = answer.send(self.status()),
             Command::Classify { pid, answer } => _ = answer.send(self.classify(pid)),
             Command::ApplyLayout(lock) => {
-                self.divide(&lock);
+                self.apply_layout(&lock);
                 // what was concluded while groups were missing counts no more
                 self.classifier.scan_anew();
             }
-            Command::LayoutNotApplied(why) => self.not_divided(&why, ""),
-            Command::RereadHierarchies => self.look_again(),
+            Command::LayoutNotApplied(why) => self.not_applied(&why, ""),
+            Command::RereadHierarchies => self.reread_hierarchies(),
         }
     }
 
@@ -416,7 +416,7 @@ impl Daemon {
         if let Some(division) = &mut self.division
             && self.keeping.look(division, why, self.classifier.host(), &self.counters)
         {
-            self.look_again();
+            self.reread_hierarchies();
         }
         if let Some(takeover) = &self.takeover {
             takeover.look();
@@ -454,11 +454,11 @@ impl Daemon {
         };
         if needs_unit(self.classifier.host(), &ruling, &self.options) {
             systemd::ensure_unit(self.classifier.host())?;
-            self.look_again();
+            self.reread_hierarchies();
         }
-        let applied = lock.map_or(Ok(None), |lock| self.redivide(lock))?;
+        let applied = lock.map_or(Ok(None), |lock| self.reapply_layout(lock))?;
         if scope != ReloadScope::Templates {
-            self.hold(&ruling)?;
+            self.follow_strict(&ruling)?;
         }
         let (rules, templates) = (ruling.read.len(), ruling.desired.templates.len());
         self.classifier.follow(ruling);
@@ -471,15 +471,15 @@ impl Daemon {
     }
 
     /// Applies the layout as it is now; where that can't be, the one before stays the one that is kept.
-    fn redivide(&mut self, lock: &Lock) -> Result<Option<Applied>, ConfigurationError> {
+    fn reapply_layout(&mut self, lock: &Lock) -> Result<Option<Applied>, ConfigurationError> {
         let layout = self.options.files.layout();
         self.classifier.let_go();
         let mut new = layout.map(|layout| Division::read(lock.state().clone(), layout)).transpose()?;
         let host = self.classifier.host();
         let applied = new.as_mut().map(|division| division.apply(lock, host)).transpose()?;
         self.division = new;
-        self.not_divided = None;
-        self.tell(applied.as_ref());
+        self.not_applied = None;
+        self.report(applied.as_ref());
         Ok(applied)
     }
 
@@ -489,7 +489,7 @@ impl Daemon {
 
     /// What is wrong now: a refused reload, a division that is not as applied.
     fn troubles(&self) -> Vec<String> {
-        self.refused.iter().chain(&self.not_divided).cloned().chain(self.keeping.troubles()).collect()
+        self.refused.iter().chain(&self.not_applied).cloned().chain(self.keeping.troubles()).collect()
     }
 }
 

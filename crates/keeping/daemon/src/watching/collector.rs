@@ -16,7 +16,7 @@ use kernel::{GroupName, Host, Real};
 use monitor::{Beat, Descriptors, Groups, Options, Sampler};
 use tokio::sync::oneshot;
 
-use super::{Paces, Shared, Watching, few, misplaced::Misplaced, own, told::Told};
+use super::{Paces, Shared, Watching, failure_log::FailureLog, few, misplaced::Misplaced, own};
 use crate::{
     division::is_counted,
     socket::{Peer, View},
@@ -36,14 +36,14 @@ pub(super) struct Ask {
 /// Answers until nobody can ask any more.
 pub(super) fn run(watching: &Watching, shared: Arc<Shared>, requested: &Receiver<Ask>) {
     let mut collector = Collector::new(watching, shared);
-    let mut told = Told::new("the textfile is not written", "the textfile is written again");
+    let mut failures = FailureLog::new("the textfile is not written", "the textfile is written again");
     let mut due = watching.textfile.as_deref().map(|path| (path, Instant::now()));
     loop {
         if let Some((path, at)) = &mut due
             && *at <= Instant::now()
         {
             *at = Instant::now() + watching.paces.textfile;
-            into(path, &collector.text(Format::Text, false), &mut told);
+            into(path, &collector.text(Format::Text, false), &mut failures);
         }
         let left = due.map_or(Duration::MAX, |(_, at)| at.saturating_duration_since(Instant::now()));
         match requested.recv_timeout(left.min(Duration::from_secs(3600))) {
@@ -62,10 +62,10 @@ pub(super) fn run(watching: &Watching, shared: Arc<Shared>, requested: &Receiver
     }
 }
 
-fn into(path: &Path, text: &str, told: &mut Told) {
+fn into(path: &Path, text: &str, failures: &mut FailureLog) {
     match replace(path, text) {
-        Ok(()) => told.well(),
-        Err(error) => told.fail(format!("{}: {error}", path.display())),
+        Ok(()) => failures.succeeded(),
+        Err(error) => failures.fail(format!("{}: {error}", path.display())),
     }
 }
 
@@ -80,8 +80,8 @@ struct Collector {
     held: Option<(Instant, Desired)>,
     misplaced: Misplaced,
     texts: [Option<Made>; 4],
-    sampling: Told,
-    history: Told,
+    sampling: FailureLog,
+    history: FailureLog,
 }
 
 /// A text, when it was made, and how long that took.
@@ -112,8 +112,8 @@ impl Collector {
             held: None,
             misplaced: Misplaced::default(),
             texts: Default::default(),
-            sampling: Told::new("groups have no metrics", "groups have metrics again"),
-            history: Told::new("what was applied has no metrics", "what was applied has metrics again"),
+            sampling: FailureLog::new("groups have no metrics", "groups have metrics again"),
+            history: FailureLog::new("what was applied has no metrics", "what was applied has metrics again"),
         }
     }
 
@@ -177,7 +177,7 @@ impl Collector {
         let bounds = self.bounds;
         match sampler.tick(host, Beat::default()) {
             Ok(sample) => {
-                self.sampling.well();
+                self.sampling.succeeded();
                 write(sample, bounds, to);
                 Partition::write(&Partition::all(host, sample.groups.rows()), bounds, to);
             }
@@ -193,7 +193,7 @@ impl Collector {
             let followed = self.shared.followed();
             match apply::status(state, Target { host, system: &apply::Running::new() }) {
                 Ok(statuses) => {
-                    self.history.well();
+                    self.history.succeeded();
                     let counts =
                         |group: &str, drift: &apply::Drift| is_counted(&followed.desired, group, drift);
                     self.held = Some((Instant::now(), Desired::of(&statuses, counts)));

@@ -21,9 +21,9 @@ use tracing::info;
 
 use super::{
     collector::Ask,
+    failure_log::FailureLog,
     peers::{Peer, Peers},
     thread,
-    told::Told,
 };
 use crate::http::{self, Server, Slot, Slots, Times};
 
@@ -42,15 +42,15 @@ pub(super) fn serve(address: SocketAddr, asks: Sender<Ask>, again: Duration) -> 
 }
 
 async fn listen(address: SocketAddr, asks: Sender<Ask>, again: Duration) {
-    let mut told = Told::new("metrics are not served", "metrics are served again");
+    let mut failures = FailureLog::new("metrics are not served", "metrics are served again");
     let listener = loop {
         match TcpListener::bind(address).await {
             Ok(listener) => break listener,
-            Err(error) => told.fail(format!("{address}: {error}")),
+            Err(error) => failures.fail(format!("{address}: {error}")),
         }
         tokio::time::sleep(again).await;
     };
-    told.well();
+    failures.succeeded();
     info!("metrics are at http://{}{PATH}", listener.local_addr().unwrap_or(address));
     let (slots, peers) = (Arc::new(Slots::default()), Peers::new());
     http::accept(listener, move |stream| {

@@ -44,7 +44,7 @@ impl Misplaced {
         }
         if !is_same {
             let accounts = Accounts::new();
-            // the loop told which accounts of it are unknown
+            // the loop reported which accounts of it are unknown
             let (rules, _) = Rules::compile(&followed.rules, &accounts);
             self.judge = Some(Judge { followed, rules, accounts });
         }

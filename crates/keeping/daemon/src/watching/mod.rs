@@ -3,8 +3,8 @@
 //! runs unless it is requested.
 
 // in the order of the data's way: what is shared, samples into the log, figures into text, text to who asks
+mod failure_log;
 mod shared;
-mod told;
 
 mod recorder;
 
@@ -53,7 +53,7 @@ impl Watching {
     /// Starts what is requested.
     ///
     /// # Errors
-    /// There is no thread or descriptor to be had. What else fails is told in the log, and tried again.
+    /// No thread or descriptor is available. Other failures are logged and retried.
     pub(crate) fn start(&self, shared: &Arc<Shared>) -> std::io::Result<Running> {
         let mut running = Running::default();
         if let Some(record) = &self.record {

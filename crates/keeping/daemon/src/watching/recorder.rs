@@ -10,12 +10,12 @@ use monitor::{
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tracing::{info, warn};
 
-use super::{Shared, few, told::Told};
+use super::{Shared, failure_log::FailureLog, few};
 use crate::Record;
 
 /// Records until `stopped` becomes readable.
 pub(super) fn run(record: &Record, shared: &Shared, stopped: &UnixStream, again: Duration) {
-    let mut told = Told::new("nothing is recorded", "samples are recorded again");
+    let mut failures = FailureLog::new("nothing is recorded", "samples are recorded again");
     let mut recording = None;
     loop {
         let trouble = match &mut recording {
@@ -26,13 +26,13 @@ pub(super) fn run(record: &Record, shared: &Shared, stopped: &UnixStream, again:
                 }
                 Err(trouble) => trouble,
             },
-            Some(recording) => match sampled(recording, record, shared, stopped, &mut told) {
+            Some(recording) => match sampled(recording, record, shared, stopped, &mut failures) {
                 Ok(true) => return,
                 Ok(false) => continue,
                 Err(trouble) => trouble,
             },
         };
-        told.fail(trouble);
+        failures.fail(trouble);
         shared.record(recording.as_ref().map(Recording::counts).unwrap_or_default(), false);
         if is_stopped_within(stopped, again) {
             return;
@@ -58,7 +58,7 @@ fn sampled(
     record: &Record,
     shared: &Shared,
     stopped: &UnixStream,
-    told: &mut Told,
+    failures: &mut FailureLog,
 ) -> Result<bool, String> {
     let mounts = shared.mounts();
     let host = Host::new(Box::new(Real::new())).map_err(|error| error.to_string())?;
@@ -67,10 +67,10 @@ fn sampled(
         Cadence::new(record.interval).map_err(|errno| format!("no timer: {}", kernel::describe(errno)))?;
     let after = |recording: &Recording, turn| {
         match turn {
-            Some(Turn::Lost(error)) => told.fail(error),
-            Some(Turn::Again) => told.well(),
+            Some(Turn::Lost(error)) => failures.fail(error),
+            Some(Turn::Again) => failures.succeeded(),
             // it was the log or the groups that could not be opened
-            None if recording.is_steady() => told.well(),
+            None if recording.is_steady() => failures.succeeded(),
             None => {}
         }
         shared.record(recording.counts(), !recording.is_failing());

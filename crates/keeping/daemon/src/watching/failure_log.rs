@@ -1,4 +1,4 @@
-//! A failure that lasts is told once, and its end.
+//! A failure that lasts is logged once, and its end.
 
 use std::fmt::Display;
 
@@ -6,16 +6,16 @@ use tracing::{info, warn};
 
 /// One thing that may fail for a while.
 #[derive(Debug)]
-pub(super) struct Told {
+pub(super) struct FailureLog {
     failed: &'static str,
     again: &'static str,
     failing: bool,
 }
 
-impl Told {
-    /// What is told with the reason when it fails, and when it is over.
-    pub fn new(failed: &'static str, again: &'static str) -> Told {
-        Told { failed, again, failing: false }
+impl FailureLog {
+    /// The lines for its begin, with the reason, and for its end.
+    pub fn new(failed: &'static str, again: &'static str) -> FailureLog {
+        FailureLog { failed, again, failing: false }
     }
 
     /// It failed.
@@ -25,8 +25,8 @@ impl Told {
         }
     }
 
-    /// It went well.
-    pub fn well(&mut self) {
+    /// It succeeded.
+    pub fn succeeded(&mut self) {
         if std::mem::take(&mut self.failing) {
             info!("{}", self.again);
         }
