@@ -17,11 +17,11 @@ use tracing::{debug, info, warn};
 
 use crate::{
     Counters,
+    loaded_rules::{LoadedRules, RuleTarget},
     made::MadeGroups,
     memories::Memories,
     notify::Alive,
     put::{Place, Put, put},
-    ruling::{Ruling, Way},
 };
 
 /// How long groups made on demand stay after the end of a process in one: long enough that the next one of a row of
@@ -35,7 +35,7 @@ const TELL_EVERY: Duration = Duration::from_secs(60);
 /// Judges and moves processes.
 pub(crate) struct Classifier {
     host: Host,
-    ruling: Ruling,
+    ruling: LoadedRules,
     counters: Arc<Counters>,
     reader: ProcessReader,
     memberships: Memberships,
@@ -86,7 +86,7 @@ enum Done {
 }
 
 impl Classifier {
-    pub fn new(host: Host, ruling: Ruling, counters: Arc<Counters>, made: MadeGroups) -> Classifier {
+    pub fn new(host: Host, ruling: LoadedRules, counters: Arc<Counters>, made: MadeGroups) -> Classifier {
         Classifier {
             host,
             ruling,
@@ -109,7 +109,7 @@ impl Classifier {
         &self.host
     }
 
-    pub fn ruling(&self) -> &Ruling {
+    pub fn ruling(&self) -> &LoadedRules {
         &self.ruling
     }
 
@@ -119,7 +119,7 @@ impl Classifier {
     }
 
     /// Other rules from now on; [`Classifier::scan`] follows.
-    pub fn follow(&mut self, ruling: Ruling) {
+    pub fn follow(&mut self, ruling: LoadedRules) {
         self.ruling = ruling;
         self.told.clear();
     }
@@ -378,7 +378,7 @@ impl Remembered {
 /// All that one judgement needs.
 struct Judge<'j> {
     host: &'j Host,
-    ruling: &'j mut Ruling,
+    ruling: &'j mut LoadedRules,
     memberships: &'j mut Memberships,
     memories: &'j mut Memories,
     led: &'j HashSet<(usize, String)>,
@@ -491,7 +491,7 @@ impl Judge<'_> {
         Ok(())
     }
 
-    fn way(&mut self, rule: usize, process: &mut Process<'_>) -> Result<Rc<Way>, Trouble> {
+    fn way(&mut self, rule: usize, process: &mut Process<'_>) -> Result<Rc<RuleTarget>, Trouble> {
         if let Some(way) = self.ruling.fixed(rule, self.host) {
             return Ok(way);
         }
@@ -501,7 +501,7 @@ impl Judge<'_> {
                 error => Trouble::Refused { rule, error: error.into() },
             })?;
         let placer = Placer::new(self.host, &self.ruling.desired, &self.ruling.accounts);
-        Ok(Rc::new(Way::new(goals, &placer, self.host, false)))
+        Ok(Rc::new(RuleTarget::new(goals, &placer, self.host, false)))
     }
 
     fn parent(&mut self, process: &mut Process<'_>, hierarchies: &[usize]) -> Result<Option<Present>, Gone> {
@@ -515,7 +515,7 @@ impl Judge<'_> {
     /// Moves it; where it is then.
     fn move_into(
         &mut self,
-        way: &Way,
+        way: &RuleTarget,
         rule: usize,
         pid: u32,
         from: &Membership,

@@ -16,7 +16,7 @@ use system::Accounts;
 use topology::Machine;
 use units::hint::Command;
 
-use crate::{ConfigurationError, ruling::in_line};
+use crate::{ConfigurationError, loaded_rules::in_line};
 
 /// How long another change is waited for, which holds the history's lock.
 const PATIENCE: Duration = Duration::from_secs(5);

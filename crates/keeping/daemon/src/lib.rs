@@ -14,8 +14,8 @@ mod signals;
 mod tally;
 mod uevents;
 
+mod loaded_rules;
 mod put;
-mod ruling;
 
 mod division;
 
@@ -28,8 +28,8 @@ mod strict;
 
 mod http;
 
+mod drift_monitor;
 mod handle;
-mod keeping;
 mod takeover;
 
 mod interface;

@@ -28,13 +28,13 @@ use crate::{
     Applied, ConfigurationError, Counters, Division, Error, Handle, Options, ReloadResult, ReloadScope,
     classifier::{Classifier, Scan},
     division,
+    drift_monitor::{DriftMonitor, Why},
     handle::{Command, LoopStatus},
     interface::{Interface, Shared},
-    keeping::{Keeping, Why},
     listener::Listener,
+    loaded_rules::LoadedRules,
     made::MadeGroups,
     notify,
-    ruling::Ruling,
     signals::Signals,
     socket::{self, api::Classification},
     sources::{Event, Sources},
@@ -56,7 +56,7 @@ struct Daemon {
     options: Options,
     classifier: Classifier,
     division: Option<Division>,
-    keeping: Keeping,
+    drift: DriftMonitor,
     strict: Option<Strict>,
     counters: Arc<Counters>,
     handle: Handle,
@@ -88,7 +88,7 @@ pub fn run(options: Options) -> Result<(), Error> {
         .inspect_err(|error| warn!("{}: {error}; freezing the daemon is not refused", kernel::PROTECTED));
     let _only = options.apply.then(|| only_one(&options)).transpose()?;
 
-    let ruling = Ruling::read(&options.files)?;
+    let ruling = LoadedRules::read(&options.files)?;
     let mut host = host()?;
     if needs_unit(&host, &ruling, &options) {
         systemd::ensure_unit(&host)?;
@@ -106,7 +106,7 @@ pub fn run(options: Options) -> Result<(), Error> {
     // from here on no process is missed: what the scan does not see is told by an event
     let listener = Listener::open(options.buffer)?;
     let mut daemon = Daemon {
-        keeping: Keeping::new(options.keep, options.every),
+        drift: DriftMonitor::new(options.keep, options.every),
         strict: options.strict.clone().map(|words| Strict::new(words, Arc::clone(&counters))),
         classifier: Classifier::new(host, ruling, Arc::clone(&counters), MadeGroups::read(&options.state)),
         division,
@@ -140,7 +140,7 @@ pub fn run(options: Options) -> Result<(), Error> {
 }
 
 /// Below systemd our groups live in a unit, made when there is a group to live there.
-fn needs_unit(host: &Host, ruling: &Ruling, options: &Options) -> bool {
+fn needs_unit(host: &Host, ruling: &LoadedRules, options: &Options) -> bool {
     host.needs_unit() && (!ruling.read.is_empty() || options.files.layout().is_some())
 }
 
@@ -277,7 +277,7 @@ impl Daemon {
         }
     }
 
-    fn follow_strict(&mut self, ruling: &Ruling) -> Result<(), ConfigurationError> {
+    fn follow_strict(&mut self, ruling: &LoadedRules) -> Result<(), ConfigurationError> {
         let Some(strict) = &mut self.strict else { return Ok(()) };
         let followed = strict.follow(ruling, &self.options.files, self.handle.clone());
         followed.map_err(|error| ConfigurationError { summary: error.to_string(), details: String::new() })
@@ -306,7 +306,7 @@ impl Daemon {
     fn serve(&mut self, sources: &mut Sources) -> Result<(), Error> {
         let mut events = Vec::new();
         while !self.end {
-            let due = [self.classifier.due(), self.keeping.due()];
+            let due = [self.classifier.due(), self.drift.due()];
             sources.wait(due.into_iter().flatten().min(), &mut events)?;
             events.drain(..).try_for_each(|event| self.handle(event, &mut sources.listener))?;
         }
@@ -315,7 +315,7 @@ impl Daemon {
 
     fn handle(&mut self, event: Event, listener: &mut Listener) -> Result<(), Error> {
         match event {
-            Event::Machine => self.keeping.machine_changed(),
+            Event::Machine => self.drift.machine_changed(),
             Event::Processes => self.processes(listener)?,
             Event::End => self.end = true,
             Event::Reload(scope) => self.reload_by_signal(scope),
@@ -351,7 +351,7 @@ impl Daemon {
     fn tick(&mut self) {
         self.classifier.sweep();
         self.classifier.retry();
-        if let Some(why) = self.keeping.is_time() {
+        if let Some(why) = self.drift.is_time() {
             self.keep(why);
         }
         self.classifier.sign();
@@ -414,7 +414,7 @@ impl Daemon {
 
     fn keep(&mut self, why: Why) {
         if let Some(division) = &mut self.division
-            && self.keeping.look(division, why, self.classifier.host(), &self.counters)
+            && self.drift.look(division, why, self.classifier.host(), &self.counters)
         {
             self.reread_hierarchies();
         }
@@ -449,7 +449,7 @@ impl Daemon {
     ) -> Result<ReloadResult, ConfigurationError> {
         let files = &self.options.files;
         let ruling = match scope {
-            ReloadScope::All | ReloadScope::Rules => Ruling::read(files)?,
+            ReloadScope::All | ReloadScope::Rules => LoadedRules::read(files)?,
             ReloadScope::Templates => self.classifier.ruling().with_templates_of(files)?,
         };
         if needs_unit(self.classifier.host(), &ruling, &self.options) {
@@ -483,13 +483,13 @@ impl Daemon {
         Ok(applied)
     }
 
-    fn ruling(&self) -> &Ruling {
+    fn ruling(&self) -> &LoadedRules {
         self.classifier.ruling()
     }
 
     /// What is wrong now: a refused reload, a division that is not as applied.
     fn troubles(&self) -> Vec<String> {
-        self.refused.iter().chain(&self.not_applied).cloned().chain(self.keeping.troubles()).collect()
+        self.refused.iter().chain(&self.not_applied).cloned().chain(self.drift.troubles()).collect()
     }
 }
 

@@ -29,8 +29,8 @@ use tracing::{error, info, warn};
 
 use crate::{
     Counters, Error, Gate, Handle, RuleFiles,
+    loaded_rules::LoadedRules,
     put::{Place, Put, put},
-    ruling::Ruling,
     tally::{Outcome, Tallies, Tally},
 };
 
@@ -66,7 +66,7 @@ impl Strict {
     ///
     /// # Errors
     /// The watchdog's thread cannot be started. [`Error::NoGate`]: the gate before stays.
-    pub fn follow(&mut self, ruling: &Ruling, files: &RuleFiles, wake: Handle) -> Result<(), Error> {
+    pub fn follow(&mut self, ruling: &LoadedRules, files: &RuleFiles, wake: Handle) -> Result<(), Error> {
         let held = ruling.held();
         if held.is_empty() {
             self.running = None;
@@ -164,7 +164,7 @@ pub fn gate(words: impl IntoIterator<Item = OsString>) -> Result<(), Error> {
     });
     let files = files(words);
     // all that may ask another process or wait is done before the first start is held
-    let mut ruling = Ruling::read(&files)?;
+    let mut ruling = LoadedRules::read(&files)?;
     let host = Host::new(Box::new(Real::new()))?;
     leave_frozen_groups(&host);
     for rule in 0..ruling.read.len() {
@@ -221,7 +221,7 @@ fn files(words: impl IntoIterator<Item = OsString>) -> RuleFiles {
 
 /// Puts a process that waits for its start where the first rule leads that fits what it will be.
 fn admit(
-    ruling: &mut Ruling,
+    ruling: &mut LoadedRules,
     host: &Host,
     reader: &mut ProcessReader,
     (pid, file): (u32, BorrowedFd<'_>),

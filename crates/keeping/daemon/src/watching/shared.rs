@@ -11,7 +11,7 @@ use std::{
 use layout::{Desired, Rule};
 use monitor::log::Recorded;
 
-use crate::{Counters, ruling::Ruling};
+use crate::{Counters, loaded_rules::LoadedRules};
 
 /// What is shared.
 #[derive(Debug)]
@@ -40,7 +40,7 @@ impl Shared {
     }
 
     /// The loop follows these now.
-    pub fn follow(&self, ruling: &Ruling) {
+    pub fn follow(&self, ruling: &LoadedRules) {
         let followed = Followed { rules: ruling.read.clone(), desired: ruling.desired.clone() };
         *self.followed.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(followed);
     }

@@ -23,7 +23,7 @@ const REST: u32 = 10;
 const LOCKED: Duration = Duration::from_secs(1);
 
 /// When and how the division is looked at.
-pub(crate) struct Keeping {
+pub(crate) struct DriftMonitor {
     keep: Keep,
     every: Duration,
     next: Option<Instant>,
@@ -48,12 +48,12 @@ pub(crate) enum Why {
     Machine,
 }
 
-impl Keeping {
+impl DriftMonitor {
     /// `every`: zero means only when the machine changes.
-    pub fn new(keep: Keep, every: Duration) -> Keeping {
+    pub fn new(keep: Keep, every: Duration) -> DriftMonitor {
         let next = (!every.is_zero()).then(|| Instant::now() + every);
         let (machine, told) = (Division::machine(), HashMap::new());
-        Keeping {
+        DriftMonitor {
             keep,
             every,
             next,

@@ -16,7 +16,7 @@ use crate::{ConfigurationError, RuleFiles, put::Place};
 const KEPT_OPEN: usize = 64;
 
 /// Rules, and all that following them needs.
-pub(crate) struct Ruling {
+pub(crate) struct LoadedRules {
     /// For the templates.
     pub desired: Desired,
     /// In order.
@@ -26,14 +26,14 @@ pub(crate) struct Ruling {
     /// Who is who; asked once, until the next reload.
     pub accounts: Accounts,
     /// By rule; `None` if it depends on the process, or was not requested yet.
-    ways: Vec<Option<Rc<Way>>>,
+    ways: Vec<Option<Rc<RuleTarget>>>,
     /// By rule: is its group made on demand?
     making: Vec<bool>,
 }
 
 /// Where a rule leads.
 #[derive(Debug)]
-pub(crate) struct Way {
+pub(crate) struct RuleTarget {
     /// The groups.
     pub goals: Vec<Goal>,
     /// The hierarchies that it is about ([`kernel::Hierarchy::id`]).
@@ -42,20 +42,20 @@ pub(crate) struct Way {
     pub places: Option<Vec<Place>>,
 }
 
-impl Ruling {
+impl LoadedRules {
     /// Reads rules from files. What is worth knowing is logged.
     ///
     /// # Errors
     /// Every error of theirs.
-    pub fn read(files: &RuleFiles) -> Result<Ruling, ConfigurationError> {
-        Ok(Ruling::new(Self::configuration(&files.files()?)?))
+    pub fn read(files: &RuleFiles) -> Result<LoadedRules, ConfigurationError> {
+        Ok(LoadedRules::new(Self::configuration(&files.files()?)?))
     }
 
     /// Takes other templates, and leaves the rules as they are.
     ///
     /// # Errors
-    /// As of [`Ruling::read`].
-    pub fn with_templates_of(&self, files: &RuleFiles) -> Result<Ruling, ConfigurationError> {
+    /// As of [`LoadedRules::read`].
+    pub fn with_templates_of(&self, files: &RuleFiles) -> Result<LoadedRules, ConfigurationError> {
         let listed = files.files()?;
         let new = Self::configuration(&Files { rules: listed.templates, templates: Vec::new() })?;
         let own = Self::configuration(&Files { rules: listed.rules, templates: Vec::new() })?;
@@ -63,7 +63,7 @@ impl Ruling {
         desired.templates = own.desired.templates;
         let known: Vec<_> = desired.templates.iter().map(|template| template.name.clone()).collect();
         desired.templates.extend(new.desired.templates.into_iter().filter(|one| !known.contains(&one.name)));
-        Ok(Ruling { desired, ..Ruling::of_rules(self.read.clone()) })
+        Ok(LoadedRules { desired, ..LoadedRules::of_rules(self.read.clone()) })
     }
 
     fn configuration(files: &Files) -> Result<Configuration, ConfigurationError> {
@@ -78,14 +78,14 @@ impl Ruling {
         Ok(configuration)
     }
 
-    fn new(configuration: Configuration) -> Ruling {
+    fn new(configuration: Configuration) -> LoadedRules {
         let rules = configuration.desired.all_rules();
-        let ruling = Ruling { desired: configuration.desired, ..Ruling::of_rules(rules) };
+        let ruling = LoadedRules { desired: configuration.desired, ..LoadedRules::of_rules(rules) };
         ruling.warn_of_shells();
         ruling
     }
 
-    fn of_rules(read: Vec<Rule>) -> Ruling {
+    fn of_rules(read: Vec<Rule>) -> LoadedRules {
         let accounts = Accounts::new();
         let (rules, unknown) = Rules::compile(&read, &accounts);
         for one in unknown {
@@ -94,11 +94,11 @@ impl Ruling {
         let ways = vec![None; read.len()];
         let makes = |rule: &Rule| rule.targets.iter().any(|target| target.group.name().is_none());
         let making = read.iter().map(makes).collect();
-        Ruling { desired: Desired::default(), rules, read, accounts, ways, making }
+        LoadedRules { desired: Desired::default(), rules, read, accounts, ways, making }
     }
 
     /// Where a rule leads, if to the same place always.
-    pub fn fixed(&mut self, rule: usize, host: &Host) -> Option<Rc<Way>> {
+    pub fn fixed(&mut self, rule: usize, host: &Host) -> Option<Rc<RuleTarget>> {
         let known = self.ways.get(rule)?;
         if let Some(way) = known.as_ref().filter(|way| way.places.is_some()) {
             return Some(Rc::clone(way));
@@ -110,7 +110,7 @@ impl Ruling {
         };
         let placer = Placer::new(host, &self.desired, &self.accounts);
         let kept_open = self.ways.iter().flatten().filter(|way| way.places.is_some()).count();
-        let way = Rc::new(Way::new(goals, &placer, host, kept_open < KEPT_OPEN));
+        let way = Rc::new(RuleTarget::new(goals, &placer, host, kept_open < KEPT_OPEN));
         self.ways[rule] = Some(Rc::clone(&way));
         Some(way)
     }
@@ -177,12 +177,12 @@ impl Ruling {
     }
 }
 
-impl Way {
+impl RuleTarget {
     /// For goals.
-    pub fn new(goals: Vec<Goal>, placer: &Placer<'_>, host: &Host, keep_open: bool) -> Way {
+    pub fn new(goals: Vec<Goal>, placer: &Placer<'_>, host: &Host, keep_open: bool) -> RuleTarget {
         let hierarchies = placer.hierarchies(&goals);
         let places = Place::of(host, &goals, keep_open);
-        Way { goals, hierarchies, places }
+        RuleTarget { goals, hierarchies, places }
     }
 }
 
