@@ -36,7 +36,7 @@ pub struct Division {
     desired: Desired,
     /// The texts that errors show, until it is applied.
     sources: Vec<Source>,
-    /// The layout's warnings, until they are told.
+    /// The layout's warnings, until they are logged.
     warnings: Vec<String>,
     /// Its file, if it has rules.
     rules: Option<RulesFile>,
@@ -60,7 +60,7 @@ pub struct Applied {
     /// How many steps.
     pub steps: usize,
     /// What is worth knowing: warnings of the layout and plan, values that the kernel holds otherwise.
-    pub told: Vec<String>,
+    pub warnings: Vec<String>,
 }
 
 impl Division {
@@ -124,8 +124,8 @@ impl Division {
         self.applied = true;
         self.sources.clear();
         let lints = std::mem::take(&mut plan.lints);
-        let told = self.warnings.drain(..).chain(lints.iter().map(|one| in_line(&one.diagnostic())));
-        applied.told.splice(0..0, told);
+        let warnings = self.warnings.drain(..).chain(lints.iter().map(|one| in_line(&one.diagnostic())));
+        applied.warnings.splice(0..0, warnings);
         Ok(applied)
     }
 
@@ -203,13 +203,13 @@ impl Division {
         let meta =
             Meta { by: By::caller(), what, confirm_within: None, layout: true, rules: self.rules.clone() };
         let outcome = apply::execute(lock, Target { host, system: &running }, plan, &meta).map_err(failed)?;
-        let told = outcome.differences.iter().map(|one| {
+        let warnings = outcome.differences.iter().map(|one| {
             format!(
                 "{}: {} was written, the kernel has {}: {}",
                 one.file, one.requested, one.actual, one.reason
             )
         });
-        Ok(Applied { generation: outcome.generation, steps: outcome.steps, told: told.collect() })
+        Ok(Applied { generation: outcome.generation, steps: outcome.steps, warnings: warnings.collect() })
     }
 
     fn planned(&self, host: &Host, earlier: &Earlier, desired: &Desired) -> Result<Plan, ConfigurationError> {
@@ -234,11 +234,11 @@ impl Division {
     pub fn missing(&self) -> Vec<(String, String)> {
         let of_group = |group: &layout::Group| {
             let name = group.name.to_string();
-            let told = move |assigned: &Assigned| {
+            let shown = move |assigned: &Assigned| {
                 let error = is_there(assigned).err()?;
                 Some((name.clone(), format!("{} is not in force: {error}", assigned.found.name)))
             };
-            group.demands.settings.iter().filter_map(told).collect::<Vec<_>>()
+            group.demands.settings.iter().filter_map(shown).collect::<Vec<_>>()
         };
         self.desired.groups.iter().flat_map(of_group).collect()
     }
@@ -304,7 +304,7 @@ fn is_there(assigned: &Assigned) -> Result<(), settings::ValueError> {
     assigned.found.parse(&assigned.text, &system::Live).map(drop)
 }
 
-/// Is a difference one that is told? Not of a group that the layout does not want kept.
+/// Is a difference reported? Not of a group that the layout does not want kept.
 pub(crate) fn is_counted(desired: &Desired, group: &str, drift: &Drift) -> bool {
     let keep = keep_of(desired, group);
     keep != Some(Keep::Off) && !is_of_absent_device(drift)

@@ -157,7 +157,7 @@ impl DriftMonitor {
     fn apply(&mut self, division: &mut Division, lock: &Lock, host: &Host) -> bool {
         match division.apply(lock, host) {
             Ok(applied) => {
-                applied.told.iter().for_each(|told| warn!("{told}"));
+                applied.warnings.iter().for_each(|warning| warn!("{warning}"));
                 info!(generation = applied.generation, steps = applied.steps, "the layout is applied");
                 self.failed = None;
                 applied.steps > 0
@@ -186,7 +186,7 @@ impl DriftMonitor {
         if changed {
             self.tell_left(division, left);
         }
-        applied.told.iter().for_each(|told| warn!("{told}"));
+        applied.warnings.iter().for_each(|warning| warn!("{warning}"));
         if applied.steps == 0 {
             return false;
         }

@@ -18,11 +18,11 @@ pub enum Error {
     /// The socket cannot be opened.
     #[error(transparent)]
     Socket(#[from] crate::socket::ServeError),
-    /// A new gate for strict rules did not come to hold; the one before does.
-    #[error("the new strict rules are not in force: their gate does not answer; the one before still holds")]
+    /// A new exec gate did not answer; the old one remains.
+    #[error("the new strict rules are not active: their exec gate does not answer; the old one remains")]
     NoGate,
     /// Another daemon keeps the same state.
-    #[error("another daemon runs already: it holds {}", path.display())]
+    #[error("another daemon is running: it has locked {}", path.display())]
     Second {
         /// The lock.
         path: std::path::PathBuf,

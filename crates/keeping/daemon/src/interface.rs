@@ -77,7 +77,7 @@ impl Control for Interface {
             Problem::new(422, format!("{refused}\n{}", refused.details).trim_end().to_owned())
         };
         let reloaded = self.handle.reload(ReloadScope::All).map_err(refused)?;
-        let warnings = reloaded.applied.map(|applied| applied.told).unwrap_or_default();
+        let warnings = reloaded.applied.map(|applied| applied.warnings).unwrap_or_default();
         let groups = self.request(Command::Status)?.groups;
         Ok(Reloaded { groups, rules: reloaded.rules, warnings })
     }

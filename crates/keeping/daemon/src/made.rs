@@ -82,8 +82,8 @@ impl MadeGroups {
         if damaged {
             let aside = path.with_extension("damaged");
             match fs::rename(path, &aside) {
-                Ok(()) => warn!("the damaged file was renamed to {}", aside.display()),
-                Err(error) => warn!("cannot keep the damaged file as {}: {error}", aside.display()),
+                Ok(()) => warn!("the damaged file is now {}", aside.display()),
+                Err(error) => warn!("cannot rename the damaged file to {}: {error}", aside.display()),
             }
         }
     }

@@ -285,7 +285,7 @@ impl Daemon {
 
     fn report(&mut self, applied: Option<&Applied>) {
         let Some(applied) = applied else { return };
-        applied.told.iter().for_each(|told| warn!("{told}"));
+        applied.warnings.iter().for_each(|warning| warn!("{warning}"));
         if applied.steps > 0 {
             info!(generation = applied.generation, steps = applied.steps, "the layout is applied");
             self.reread_hierarchies();

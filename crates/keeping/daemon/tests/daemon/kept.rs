@@ -164,6 +164,6 @@ fn second() {
     other.arg(crate::daemon_process::DAEMON).arg(&world.directory).stderr(std::process::Stdio::piped());
     let ended = other.output().unwrap();
     assert_eq!(ended.status.code(), Some(1));
-    assert!(String::from_utf8_lossy(&ended.stderr).contains("another daemon runs already"), "{ended:?}");
+    assert!(String::from_utf8_lossy(&ended.stderr).contains("another daemon is running"), "{ended:?}");
     daemon.end();
 }
