@@ -137,16 +137,14 @@ fn put_back(
     (step, error): (usize, &Error),
 ) -> Remains {
     // a step that was refused as a whole did nothing; all others may have done a part
-    let whole = *error == Error::Interrupted
-        || matches!(
-            entries.get(step).map(|entry| &entry.act),
-            Some(Act::CreateGroup { .. } | Act::RemoveGroup { .. } | Act::Mount { .. })
-        ) && !matches!(error, Error::Unrecorded { .. })
-        // what v1's device files refuse, their list need not show
-        || matches!(
-            (entries.get(step).map(|entry| &entry.act), error),
-            (Some(Act::Write { file, .. }), Error::Kernel(_)) if file.starts_with("devices.")
-        );
+    let whole = match entries.get(step).map(|entry| &entry.act) {
+        _ if *error == Error::Interrupted => true,
+        Some(Act::CreateGroup { .. } | Act::RemoveGroup { .. } | Act::Mount { .. }) => {
+            !matches!(error, Error::Unrecorded { .. })
+        }
+        Some(Act::Write { .. }) => matches!(error, Error::Kernel(_) | Error::WouldKill { .. }),
+        _ => false,
+    };
     let last = if whole { step.checked_sub(1) } else { Some(step).filter(|_| !entries.is_empty()) };
     roll_back(performer, journal, entries, last)
 }

@@ -186,7 +186,9 @@ fn each_change_refused(scenario: &'static Scenario) {
             // what a user may not do, root then does itself
             (Ok(_), Some(Ending::Done)) if errno == Errno::PERM => as_requested += 1,
             // v1 refuses a rule for all devices while a removed group still counts: such a write is tried again
-            (Ok(_), Some(Ending::Done)) if errno == Errno::INVAL && scenario.name == "devices" => as_requested += 1,
+            (Ok(_), Some(Ending::Done)) if errno == Errno::INVAL && scenario.name == "devices" => {
+                as_requested += 1
+            }
             (_, ending) => panic!("{what}: {result:?}, and the history says {ending:?}"),
         }
     }
