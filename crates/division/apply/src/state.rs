@@ -42,6 +42,8 @@ const PRIVATE: u32 = 0o700;
 /// Room that is set aside for the journal of an undo.
 const RESERVE: &str = "reserve";
 
+/// The largest record that is read, in bytes: another user's may be of any length, and a layout has a limit too.
+const LARGEST: u64 = 1 << 30;
 /// How much of a file's end is read for its last line, unless that is longer.
 const LAST_LINE: u64 = 4096;
 
@@ -481,7 +483,12 @@ fn open(path: &Path) -> std::io::Result<File> {
     let irregular = || std::io::Error::new(ErrorKind::InvalidInput, "it is not a regular file");
     let opened = File::options().read(true).custom_flags(REGULAR.bits().cast_signed()).open(path);
     let file = opened.map_err(|error| if path.is_symlink() { irregular() } else { error })?;
-    file.metadata()?.is_file().then_some(file).ok_or_else(irregular)
+    let about = file.metadata()?;
+    if about.len() > LARGEST {
+        let why = format!("it has more than {LARGEST} bytes");
+        return Err(std::io::Error::new(ErrorKind::InvalidInput, why));
+    }
+    about.is_file().then_some(file).ok_or_else(irregular)
 }
 
 /// A file's first line and its last.
@@ -604,6 +611,17 @@ mod tests {
         ] {
             std::fs::write(&path, &text).unwrap();
             assert_eq!(ends(&path).unwrap(), (first.as_bytes().to_vec(), last.as_bytes().to_vec()));
+        }
+    }
+
+    /// Another user's record of 20 GB without a line's end made `history --state` of that user's directory abort.
+    #[test]
+    fn no_record_is_read_that_is_too_large() {
+        let directory = tempfile::tempdir().unwrap();
+        let state = State::open(directory.path().join("state")).unwrap();
+        File::create(state.file(1, FINISHED)).unwrap().set_len(LARGEST + 1).unwrap();
+        for refused in [state.summary(1).unwrap_err(), state.record(1).unwrap_err()] {
+            assert!(refused.to_string().contains("it has more than 1073741824 bytes"), "{refused}");
         }
     }
 
