@@ -283,6 +283,12 @@ fn settings_of(route: &Route, query: Option<&str>) -> Result<Vec<String>, Proble
             _ => return Err(Problem::bad("there is no such parameter")),
         }
     }
+    // each is read and answered: a short request must not make a long answer
+    let mut names: Vec<&String> = settings.iter().collect();
+    names.sort();
+    if let Some(twice) = names.windows(2).find(|pair| pair[0] == pair[1]) {
+        return Err(Problem::bad(format!("setting '{}' is there twice", twice[0])));
+    }
     Ok(settings)
 }
 
@@ -351,6 +357,9 @@ mod tests {
             ("GET", "/v1/processes/-1/classification", None, 400),
             ("GET", "/v1/processes/99999999999/classification", None, 400),
             ("GET", "/v1/status", Some("x=1"), 400),
+            // 7 kB of one name were answered with 1 MB
+            ("GET", "/v1/groups/db", Some("settings=memory.stat,cpu.max,memory.stat"), 400),
+            ("GET", "/v1/groups/db", Some("settings=memory.stat&settings=memory.stat"), 400),
             ("GET", "/v1/status", Some("settings=cpu.max"), 400),
             ("PATCH", "/v1/groups/../settings", None, 400),
             ("PATCH", "/v1/groups/%2fx/settings", None, 403),
