@@ -199,19 +199,6 @@ impl OwnDirectory {
         Ok(file)
     }
 
-    /// Makes a file; what has its name is replaced.
-    ///
-    /// # Errors
-    /// It can't be made.
-    pub fn create_file(&self, name: &str) -> Result<File, Error> {
-        let path = self.path.join(name);
-        match rustix::fs::unlinkat(&self.directory, name, AtFlags::empty()) {
-            Ok(()) | Err(Errno::NOENT) => {}
-            Err(errno) => return Err(Error::file("remove", &path)(errno.into())),
-        }
-        exclusively(self.directory.as_fd(), OsStr::new(name)).map_err(Error::file("make", &path))
-    }
-
     /// Removes a directory with everything in it, if there is one.
     ///
     /// # Errors

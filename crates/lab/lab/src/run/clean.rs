@@ -53,8 +53,11 @@ pub fn clean(host: &Host) -> Result<Cleaned, Error> {
     paths.retain(|path| path.extension().is_some_and(|ending| ending == "journal"));
     paths.sort();
     for path in paths {
-        if !read(&path)?.first().is_some_and(lives) {
-            undo_all(host, &path, &mut cleaned)?;
+        // one that can't be read keeps nobody from the others
+        match read(&path) {
+            Ok(all) if all.first().is_some_and(lives) => {}
+            Ok(_) => undo_all(host, &path, &mut cleaned)?,
+            Err(error) => cleaned.left.push(error.to_string()),
         }
     }
     Ok(cleaned)

@@ -81,21 +81,25 @@ impl Journal {
     pub fn begin(directory: &Path) -> Result<Journal, Error> {
         let pid = std::process::id();
         let path = directory.join(format!("{pid}.journal"));
-        let file = OwnDirectory::create(directory)?.create_file(&format!("{pid}.journal"))?;
-        let mut journal = Journal { path, file };
-        let started = started(pid).unwrap_or(0);
-        journal.write(&Made::Owner { pid, started, boot: boot() })?;
-        Ok(journal)
+        let own = OwnDirectory::create(directory)?;
+        let name = format!("{pid}.journal");
+        let owner = Made::Owner { pid, started: started(pid).unwrap_or(0), boot: boot() };
+        // it appears with its owner: a clean-up removes what nobody owns
+        own.write(&name, line(&owner)?.as_bytes())?;
+        Ok(Journal { path, file: own.append(&name)? })
     }
 
     /// Writes down what is made next.
     pub fn write(&mut self, made: &Made) -> Result<(), Error> {
-        let mut line = serde_json::to_string(made)
-            .map_err(|source| workloads::Error::Report { name: "journal".to_owned(), source })?;
-        line.push('\n');
-        let written = self.file.write_all(line.as_bytes()).and_then(|()| self.file.sync_data());
+        let written = self.file.write_all(line(made)?.as_bytes()).and_then(|()| self.file.sync_data());
         written.map_err(Error::file("write", &self.path))
     }
+}
+
+fn line(made: &Made) -> Result<String, Error> {
+    let line = serde_json::to_string(made);
+    let line = line.map_err(|source| workloads::Error::Report { name: "journal".to_owned(), source })?;
+    Ok(line + "\n")
 }
 
 /// Where journals are.
@@ -110,8 +114,26 @@ pub(super) fn read(path: &Path) -> Result<Vec<Made>, Error> {
     let bytes = files::open(path).and_then(|file| files::read_all(file, LARGEST));
     let bytes = bytes.map_err(Error::file("read", path))?;
     let text = String::from_utf8_lossy(&bytes);
-    // a last line that was cut off says of something that was not made yet
-    Ok(text.lines().map_while(|line| serde_json::from_str(line).ok()).collect())
+    let mut all = Vec::new();
+    for (index, line) in text.split_inclusive('\n').enumerate() {
+        match serde_json::from_str(line) {
+            Ok(made) => all.push(made),
+            // a last line that was cut off says of something that was not made yet
+            Err(_) if !line.ends_with('\n') => {}
+            // what it names may be a mount in a directory that another line names
+            Err(_) => {
+                return Err(Error::Cannot {
+                    text: format!(
+                        "{}:{}: damaged line; nothing that it lists is removed",
+                        path.display(),
+                        index + 1
+                    ),
+                    hint: Some("remove by hand what it lists, then the file".to_owned()),
+                });
+            }
+        }
+    }
+    Ok(all)
 }
 
 pub(super) fn lives(owner: &Made) -> bool {
