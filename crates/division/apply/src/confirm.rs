@@ -126,7 +126,8 @@ fn leave_groups(target: Target<'_>) {
 /// Waits for the process that makes the generation, which has the lock until then. One that hangs long after the
 /// deadline is ended: its change is put back then like that of any process that died.
 fn wait_until_made(state: &State, target: Target<'_>, generation: u32, seconds: u64) {
-    let hung = Instant::now() + Duration::from_secs(seconds) + HUNG;
+    let begun = Instant::now();
+    let hung = Duration::from_secs(seconds).saturating_add(HUNG);
     loop {
         match state.lock(POLL) {
             Ok(lock) => {
@@ -136,7 +137,7 @@ fn wait_until_made(state: &State, target: Target<'_>, generation: u32, seconds: 
                 drop(lock);
                 std::thread::sleep(RETRY.min(Duration::from_secs(1)));
             }
-            Err(_) if Instant::now() > hung => {
+            Err(_) if begun.elapsed() > hung => {
                 end_maker(state, generation);
                 std::thread::sleep(Duration::from_secs(1));
             }

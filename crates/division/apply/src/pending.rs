@@ -44,9 +44,10 @@ pub fn pending(state: &State, target: Target<'_>) -> Result<Option<Pending>, Fai
 pub(crate) fn refuse_while_waiting(state: &State, target: Target<'_>) -> Result<(), Failure> {
     let Some(last) = state.last_done()? else { return Ok(()) };
     match remaining(state, &last, target) {
-        Some(left) => {
-            Err(Failure::Unconfirmed { generation: last.head.generation, seconds: left.as_secs() + 1 })
-        }
+        Some(left) => Err(Failure::Unconfirmed {
+            generation: last.head.generation,
+            seconds: left.as_secs().saturating_add(1),
+        }),
         None => Ok(()),
     }
 }

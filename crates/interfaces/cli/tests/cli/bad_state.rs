@@ -30,6 +30,7 @@ const CASES: &[Case] = &[
     ("a FIFO in place of a record makes nobody wait", &[], fifo),
     ("what is no regular file in place of a record is named, with what to do", &[], irregular),
     ("a FIFO in place of the file that the reverter locks makes nobody wait", &[], fifo_of_watch),
+    ("a process that undoes takes any time and any generation", &[], any_time),
     ("only root reads what the state says, also of an earlier version's", &[], private),
     ("doctor warns of a strict rule for a shell", &[], strict_shell),
     ("without CAP_SYS_ADMIN nothing is mounted, and nothing changed", &[], no_admin),
@@ -188,6 +189,16 @@ fn fifo_of_watch(stage: &mut Stage) {
     says(&format!("{out}{error}"), &["generation 1 will be undone", "ringfence confirm 1"]);
     stage.desk.ends("undo {s}", 0);
     assert_eq!(stage.differing(), None);
+}
+
+/// It panicked on a time that the clock can't be added to.
+fn any_time(stage: &mut Stage) {
+    for line in
+        ["revert-unless-confirmed 7 18446744073709551615 {s}", "revert-unless-confirmed 4294967295 0 {s}"]
+    {
+        let (code, out, error) = stage.desk.run(line);
+        assert_eq!((code, out.as_str(), error.as_str()), (0, "\n", ""), "{line}");
+    }
 }
 
 fn open_to_others(stage: &mut Stage) {

@@ -66,7 +66,7 @@ pub fn waiting(pending: &Pending) -> String {
             "generation {generation} was not confirmed in time and is still in effect: run `ringfence undo`"
         );
     }
-    let seconds = pending.remaining.as_secs() + 1;
+    let seconds = pending.remaining.as_secs().saturating_add(1);
     if pending.unwatched {
         return format!(
             "generation {generation} is not confirmed, and no process is left that would undo it in {seconds} s: it stays in effect until the next apply or undo, or until ringfenced starts. To undo it now: ringfence undo; to confirm it: ringfence confirm {generation}"
