@@ -17,6 +17,11 @@ mod studies;
 #[allow(unsafe_code, reason = "the C library calls a symbol of this name, once, with its arguments")]
 #[unsafe(no_mangle)]
 extern "C" fn main() -> i32 {
+    // a panic that left a function of C's would abort before anything is cleaned up
+    std::panic::catch_unwind(start).unwrap_or(i32::from(failure::FAILED))
+}
+
+fn start() -> i32 {
     // set-user-ID, set-group-ID or file capabilities: the environment and the arguments are somebody else's
     if elevated::is_elevated() {
         output::error("ringfence does not run set-user-ID, set-group-ID or with file capabilities");
