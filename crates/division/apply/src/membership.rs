@@ -1,7 +1,7 @@
 //! Which processes of a group are outside its directory in one of the hierarchies, and the move there and back. On v1 a
 //! group lives in several hierarchies, and a limit in one of them holds only for the processes that are in it there.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use kernel::{GroupName, Hierarchy, Host, Op, Seat};
 use plan::{Outsider, Place};
@@ -30,6 +30,8 @@ fn paths(host: &Host, pid: u32) -> Option<Vec<Option<String>>> {
 #[derive(Default)]
 pub(crate) struct Membership {
     processes: BTreeMap<u32, Vec<Option<String>>>,
+    /// The processes with this path in some hierarchy, but for the root: thousands of groups are asked for theirs.
+    by_path: HashMap<String, BTreeSet<u32>>,
 }
 
 /// Is a process with these paths in the group of these places, in any hierarchy? In the root is who is in no group.
@@ -49,8 +51,20 @@ impl Membership {
             let paths = paths(host, pid)?;
             paths.iter().flatten().any(|path| !path.is_empty()).then_some((pid, paths))
         };
+        let mut membership = Membership::default();
         let processes = host.kernel().processes().unwrap_or_default();
-        Membership { processes: processes.into_iter().filter_map(groups).collect() }
+        processes.into_iter().filter_map(groups).for_each(|(pid, paths)| membership.insert(pid, paths));
+        membership
+    }
+
+    fn insert(&mut self, pid: u32, paths: Vec<Option<String>>) {
+        for path in paths.iter().flatten().filter(|path| !path.is_empty()) {
+            match self.by_path.get_mut(path) {
+                Some(pids) => _ = pids.insert(pid),
+                None => _ = self.by_path.insert(path.clone(), BTreeSet::from([pid])),
+            }
+        }
+        self.processes.insert(pid, paths);
     }
 
     /// Adds those that the group's own directories list: a list is of one moment, while a process that hands on to a new one
@@ -62,8 +76,11 @@ impl Membership {
             if !self.processes.contains_key(&pid)
                 && let Some(paths) = paths(host, pid)
             {
-                self.processes.insert(pid, paths);
+                self.insert(pid, paths);
             }
+        }
+        if listed.is_empty() {
+            return listed;
         }
         let places = places(host, group);
         listed.retain(|pid| !self.processes.get(pid).is_some_and(|paths| is_in(paths, &places)));
@@ -77,8 +94,12 @@ impl Membership {
         group: &'m GroupName,
     ) -> impl Iterator<Item = (u32, &'m [Option<String>])> {
         let places = places(host, group);
-        let processes = self.processes.iter().map(|(pid, paths)| (*pid, paths.as_slice()));
-        processes.filter(move |(_, paths)| is_in(paths, &places))
+        let pids: BTreeSet<u32> =
+            places.iter().filter_map(|place| self.by_path.get(place)).flatten().copied().collect();
+        pids.into_iter().filter_map(move |pid| {
+            let paths = self.processes.get(&pid)?;
+            is_in(paths, &places).then_some((pid, paths.as_slice()))
+        })
     }
 
     /// The group's processes, ascending.
