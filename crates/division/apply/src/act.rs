@@ -6,10 +6,11 @@ use plan::{Affinity, Outsider, Owned, Ownership, Place};
 use serde::{Deserialize, Serialize};
 use units::CpuSet;
 
-use crate::ownership::TASK_FILES;
+use crate::{line::Line, ownership::TASK_FILES};
 
 /// A step with what was there before.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "Line")]
 pub struct Entry {
     /// The group for whose sake, as the user writes it.
     pub group: String,
@@ -27,7 +28,7 @@ pub struct Entry {
 }
 
 /// What is done: a plan's actions, and what undoes them.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "do", rename_all = "kebab-case")]
 #[allow(missing_docs)] // as the plan's actions of the same names
 pub enum Act {
@@ -177,7 +178,11 @@ impl Before {
 impl Entry {
     /// The same where its place is counted from another hierarchy.
     pub(crate) fn at_hierarchy(&self, position: usize) -> Entry {
-        Entry { act: self.act.clone().at_hierarchy(position), ..self.clone() }
+        let mut entry = self.clone();
+        if let Some(place) = entry.act.place_mut() {
+            place.hierarchy = position;
+        }
+        entry
     }
 
     /// The entry in the directory by its name of now.
@@ -246,14 +251,6 @@ impl Act {
             ) => place == of && then.iter().all(|name| names.contains(name)),
             _ => false,
         }
-    }
-
-    /// Moves its place to another position in the list of hierarchies.
-    pub(crate) fn at_hierarchy(mut self, position: usize) -> Act {
-        if let Some(place) = self.place_mut() {
-            place.hierarchy = position;
-        }
-        self
     }
 
     fn place_mut(&mut self) -> Option<&mut Place> {

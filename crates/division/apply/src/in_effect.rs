@@ -1,6 +1,6 @@
 //! What the generations in effect decide about each group, as it adds up over them. Knows nothing of what the kernel has.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use plan::{Action, Ownership, Place, target_key};
 
@@ -32,7 +32,7 @@ pub(crate) type Groups = BTreeMap<String, Decided>;
 
 /// What the last layout does not decide about nobody decides about, whatever earlier ones wrote.
 pub(crate) fn drop_undecided(head: &Head, target: Target<'_>, groups: &mut Groups) {
-    let here = |place: &Place| head.here(place, target.host);
+    let here = head.here(target.host);
     for (place, file, key) in &head.dropped.files {
         let Some(place) = here(place) else { continue };
         let key = (place, file.clone(), key.clone());
@@ -43,11 +43,11 @@ pub(crate) fn drop_undecided(head: &Head, target: Target<'_>, groups: &mut Group
             }
         });
     }
-    for place in head.dropped.gone.iter().filter_map(here) {
+    for place in head.dropped.gone.iter().filter_map(&here) {
         let gone = Act::RemoveGroup { place: place.clone() };
         groups.values_mut().for_each(|decided| decided.forget(&gone, &place));
     }
-    for place in head.dropped.owners.iter().filter_map(here) {
+    for place in head.dropped.owners.iter().filter_map(&here) {
         groups.values_mut().for_each(|decided| {
             decided.owners.remove(&place);
         });
@@ -110,12 +110,14 @@ impl Decided {
 
 /// Adds what a generation decides to what those before it do.
 pub(crate) fn add(record: &Record, target: Target<'_>, groups: &mut Groups) {
+    let here = record.head.here(target.host);
+    let mut read_back: HashMap<usize, &String> = HashMap::new();
+    for (step, actual) in &record.actual {
+        read_back.entry(*step).or_insert(actual);
+    }
     let steps = record.entries.iter().enumerate().map(|(step, entry)| (Some(step), entry));
     for (step, entry) in steps.chain(record.decided.iter().map(|entry| (None, entry))) {
-        let Some(place) = entry.act.place() else { continue };
-        let spot = record.head.hierarchies.get(place.hierarchy);
-        let Some(at) = spot.and_then(|spot| spot.find(target.host)) else { continue };
-        let place = Place { hierarchy: at.id, ..place.clone() };
+        let Some(place) = entry.act.place().and_then(&here) else { continue };
         if entry.restores {
             groups.values_mut().for_each(|group| group.forget(&entry.act, &place));
             continue;
@@ -125,8 +127,7 @@ pub(crate) fn add(record: &Record, target: Target<'_>, groups: &mut Groups) {
         match &entry.act {
             Act::Write { file, text, .. } => {
                 let key = target_key(file, text);
-                let actual =
-                    record.actual.iter().find(|(of, _)| Some(*of) == step).map(|(_, actual)| actual.clone());
+                let actual = step.and_then(|step| read_back.get(&step)).map(|actual| (*actual).clone());
                 let found = || match (&entry.before, step) {
                     (Before::Files(files), None) => files.first().map(|(_, found)| found.clone()),
                     _ => None,

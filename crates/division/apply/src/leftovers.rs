@@ -5,7 +5,10 @@ mod earlier;
 mod foresee;
 mod steps;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    rc::Rc,
+};
 
 use kernel::Seat;
 use plan::{Action, Coverage, Dropped, Lint, LintKind, Outsider, Owned, Place, Plan, Step, target_key};
@@ -57,17 +60,17 @@ pub(crate) fn leftovers(
     let adopted = earlier.stayed.iter().filter_map(|(stayed, _)| stayed.group(target.host));
     let adopted: BTreeSet<Place> = adopted.filter(|place| covered.groups.contains(place)).collect();
     // an older generation knows better what was there before all of them
-    let mut stayed: Vec<&(Stayed, Option<Record>)> = earlier.stayed.iter().collect();
+    let mut stayed: Vec<&(Stayed, Option<Rc<Record>>)> = earlier.stayed.iter().collect();
     stayed.sort_by_key(|(stayed, _)| (stayed.generation, stayed.step));
     for record in earlier.records.iter().rev() {
         while let Some((newer, of)) = stayed.pop_if(|(stayed, _)| stayed.generation > record.head.generation)
         {
-            past.add_stayed(newer, of.as_ref());
+            past.add_stayed(newer, of.as_deref());
         }
         past.add(record);
     }
     for (stayed, of) in stayed.into_iter().rev() {
-        past.add_stayed(stayed, of.as_ref());
+        past.add_stayed(stayed, of.as_deref());
     }
     for step in &alone.steps {
         if let Action::Write { place, file, text, .. } = &step.action {

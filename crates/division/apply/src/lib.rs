@@ -17,6 +17,7 @@ mod system;
 
 mod act;
 mod failure;
+mod line;
 mod lines;
 mod record;
 mod spot;

@@ -48,22 +48,86 @@ pub(crate) fn remade<'r>(
     state: &State,
     target: Target<'_>,
 ) -> Result<BTreeSet<Place>, Failure> {
-    let mut own = Inodes::new();
-    for record in records {
-        add(&mut own, record, target);
+    Changed::of(records, target).remade(state, target)
+}
+
+/// Where directories that these generations made are by now, of those that somebody renamed.
+pub(crate) fn renamed<'r>(
+    records: impl IntoIterator<Item = &'r Record>,
+    target: Target<'_>,
+) -> BTreeMap<Place, Place> {
+    Changed::of(records, target).renamed(target)
+}
+
+/// Of the directories that generations made, those whose places have another one now, or none.
+pub(crate) struct Changed {
+    /// With the inode numbers of those that were made, and of the one that is there.
+    places: BTreeMap<Place, (Vec<u64>, Option<u64>)>,
+}
+
+impl Changed {
+    /// Looks at each directory once.
+    pub fn of<'r>(records: impl IntoIterator<Item = &'r Record>, target: Target<'_>) -> Changed {
+        let mut own = Inodes::new();
+        for record in records {
+            add(&mut own, record, target);
+        }
+        let changed = own.into_iter().filter_map(|(place, inodes)| {
+            let now = inode(&place, target);
+            let same = inodes.iter().all(|inode| now == Some(*inode));
+            (!same).then_some((place, (inodes, now)))
+        });
+        Changed { places: changed.collect() }
     }
-    let now =
-        |place: &Place| target.host.kernel().inode(&target.host.hierarchies()[place.hierarchy], &place.path);
-    let is_other = |own: &Inodes, place: &Place| {
-        own.get(place).is_some_and(|own| now(place).is_ok_and(|now| !own.contains(&now)))
-    };
-    let mut remade: BTreeSet<Place> = own.keys().filter(|place| is_other(&own, place)).cloned().collect();
-    if !remade.is_empty() {
+
+    /// Those that somebody removed and made again.
+    ///
+    /// # Errors
+    /// [`Failure::State`].
+    pub fn remade(&self, state: &State, target: Target<'_>) -> Result<BTreeSet<Place>, Failure> {
+        let is_other = |own: &[u64], now: Option<u64>| now.is_some_and(|now| !own.contains(&now));
+        let other = self.places.iter().filter(|(_, (own, now))| is_other(own, *now));
+        let other: Vec<(&Place, Option<u64>)> = other.map(|(place, (_, now))| (place, *now)).collect();
+        if other.is_empty() {
+            return Ok(BTreeSet::new());
+        }
         // another generation may have made it again: an undo, or one that was rolled back
         let all = inodes(state, target)?;
-        remade.retain(|place| is_other(&all, place));
+        let remade =
+            other.into_iter().filter(|(place, now)| all.get(*place).is_some_and(|own| is_other(own, *now)));
+        Ok(remade.map(|(place, _)| place.clone()).collect())
     }
-    Ok(remade)
+
+    /// Where those are by now that somebody renamed, as v1 allows: in the same group above, which may have been renamed
+    /// itself.
+    pub fn renamed(&self, target: Target<'_>) -> BTreeMap<Place, Place> {
+        let kernel = target.host.kernel();
+        let mut renamed: BTreeMap<Place, Place> = BTreeMap::new();
+        // groups come before those below them
+        for (place, (inodes, _)) in self.places.iter().filter(|(place, _)| place.version == Version::V1) {
+            let path = group_path::parent(&place.path).unwrap_or_default().to_owned();
+            let above = Place { path, ..place.clone() };
+            let at = &target.host.hierarchies()[place.hierarchy];
+            let above_now = renamed.get(&above).cloned();
+            for above in std::iter::once(above).chain(above_now) {
+                let beside = kernel.children(at, &above.path).unwrap_or_default();
+                let beside = beside.iter().map(|name| group_path::join(&above.path, name));
+                let mut beside =
+                    beside.map(|path| Place { path, ..place.clone() }).filter(|other| other != place);
+                let is_it = |other: &Place| inode(other, target).is_some_and(|inode| inodes.contains(&inode));
+                if let Some(other) = beside.find(is_it) {
+                    renamed.insert(place.clone(), other);
+                    break;
+                }
+            }
+        }
+        renamed
+    }
+}
+
+/// The directory that is there now.
+fn inode(place: &Place, target: Target<'_>) -> Option<u64> {
+    target.host.kernel().inode(&target.host.hierarchies()[place.hierarchy], &place.path).ok()
 }
 
 /// Is the directory none that a generation made, where generations made some?
@@ -77,56 +141,21 @@ pub(crate) fn is_of_others(place: &Place, state: &State, target: Target<'_>) -> 
     Ok(all.get(place).is_some_and(|own| now.is_ok_and(|now| !own.contains(&now))))
 }
 
-/// Where directories that these generations made are by now, of those that somebody renamed, as v1 allows: in the same
-/// group above, which may have been renamed itself.
-pub(crate) fn renamed<'r>(
-    records: impl IntoIterator<Item = &'r Record>,
-    target: Target<'_>,
-) -> BTreeMap<Place, Place> {
-    let mut own = Inodes::new();
-    for record in records {
-        add(&mut own, record, target);
-    }
-    let kernel = target.host.kernel();
-    let inode = |place: &Place| kernel.inode(&target.host.hierarchies()[place.hierarchy], &place.path).ok();
-    let mut renamed: BTreeMap<Place, Place> = BTreeMap::new();
-    // groups come before those below them
-    for (place, inodes) in own.iter().filter(|(place, _)| place.version == Version::V1) {
-        let above =
-            Place { path: group_path::parent(&place.path).unwrap_or_default().to_owned(), ..place.clone() };
-        let now = inode(place);
-        if inodes.iter().all(|inode| now == Some(*inode)) {
-            continue;
-        }
-        let at = &target.host.hierarchies()[place.hierarchy];
-        let above_now = renamed.get(&above).cloned();
-        for above in std::iter::once(above).chain(above_now) {
-            let beside = kernel.children(at, &above.path).unwrap_or_default();
-            let beside = beside.iter().map(|name| group_path::join(&above.path, name));
-            let mut beside =
-                beside.map(|path| Place { path, ..place.clone() }).filter(|other| other != place);
-            let is_it = |other: &Place| inode(other).is_some_and(|inode| inodes.contains(&inode));
-            if let Some(other) = beside.find(is_it) {
-                renamed.insert(place.clone(), other);
-                break;
-            }
-        }
-    }
-    renamed
-}
-
 /// Inode numbers of directories that generations made.
-type Inodes = BTreeMap<Place, BTreeSet<u64>>;
+type Inodes = BTreeMap<Place, Vec<u64>>;
 
 fn add(inodes: &mut Inodes, record: &Record, target: Target<'_>) {
     if record.head.boot != target.system.boot() {
         return;
     }
-    let here =
-        record.inodes().filter_map(|(place, inode)| Some((record.head.here(place, target.host)?, inode)));
-    here.for_each(|(place, inode)| {
-        inodes.entry(place).or_default().insert(inode);
-    });
+    let here = record.head.here(target.host);
+    for (place, inode) in record.inodes() {
+        let Some(place) = here(place) else { continue };
+        let known = inodes.entry(place).or_default();
+        if !known.contains(&inode) {
+            known.push(inode);
+        }
+    }
 }
 
 /// Of all generations, as far as their records are there: one that is not may have made any group again.

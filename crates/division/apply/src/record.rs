@@ -181,7 +181,7 @@ pub struct Result {
 }
 
 /// A line after the steps.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
 pub(crate) enum Mark {
     /// `n`: step n begins. `-n`: step n-1 is being taken back.
@@ -198,7 +198,6 @@ pub(crate) enum Mark {
         /// The step.
         step: usize,
         /// The content; `held` in formats before 3.
-        #[serde(alias = "held")]
         actual: String,
     },
     /// What a file that was not there at first held before a step.
@@ -334,10 +333,15 @@ fn is_done(result: Option<&Result>) -> bool {
 }
 
 impl Head {
-    /// A place of its own with its hierarchy as it is counted now; `None` where that is mounted no longer.
-    pub(crate) fn here(&self, place: &Place, host: &Host) -> Option<Place> {
-        let at = self.hierarchies.get(place.hierarchy)?.find(host)?;
-        Some(Place { hierarchy: at.id, ..place.clone() })
+    /// Gives places of its own the hierarchies as they are counted now; `None` where one is mounted no longer.
+    pub(crate) fn here(&self, host: &Host) -> impl Fn(&Place) -> Option<Place> + use<> {
+        // once for all of its places, of which there are thousands
+        let ids: Vec<Option<usize>> =
+            self.hierarchies.iter().map(|spot| spot.find(host).map(|at| at.id)).collect();
+        move |place| {
+            let hierarchy = (*ids.get(place.hierarchy)?)?;
+            Some(Place { hierarchy, ..place.clone() })
+        }
     }
 
     fn in_effect_after(&self, result: Option<&Result>) -> &[u32] {

@@ -104,9 +104,8 @@ pub fn status(state: &State, target: Target<'_>) -> Result<Vec<GroupStatus>, Fai
     if let Some(head) = &dropped {
         drop_undecided(head, target, &mut decided);
     }
-    let adopted = dropped
-        .iter()
-        .flat_map(|head| head.dropped.adopted.iter().filter_map(|place| head.here(place, target.host)));
+    let adopted =
+        dropped.iter().flat_map(|head| head.dropped.adopted.iter().filter_map(head.here(target.host)));
     let adopted: BTreeSet<Place> = adopted.collect();
     let performer = Performer::new(target, target.host.hierarchies().iter().cloned().map(Some).collect());
     for stayed in last.iter().flat_map(Summary::stayed) {

@@ -56,7 +56,7 @@ pub(crate) fn undo_recovered(
     let tried = steps.take_up(&stayed, &now[common..], &wanted, state)?;
     for &generation in wanted.iter().filter(|generation| state.is_there(**generation)) {
         let head = state.summary(generation)?.head;
-        steps.adopted.extend(head.dropped.adopted.iter().filter_map(|place| head.here(place, target.host)));
+        steps.adopted.extend(head.dropped.adopted.iter().filter_map(head.here(target.host)));
     }
     let undone: BTreeSet<u32> =
         now[common..].iter().copied().chain(tried.iter().map(|stayed| stayed.generation)).collect();

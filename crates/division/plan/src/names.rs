@@ -13,11 +13,17 @@ pub(crate) mod version {
     }
 
     pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Version, D::Error> {
-        match String::deserialize(from)?.as_str() {
-            "v1" => Ok(Version::V1),
-            "v2" => Ok(Version::V2),
-            other => Err(D::Error::custom(format!("'{other}' is neither v1 nor v2"))),
+        // read for each of thousands of places: no string of its own
+        #[derive(Deserialize)]
+        #[serde(rename_all = "lowercase")]
+        enum Name {
+            V1,
+            V2,
         }
+        Ok(match Name::deserialize(from)? {
+            Name::V1 => Version::V1,
+            Name::V2 => Version::V2,
+        })
     }
 }
 

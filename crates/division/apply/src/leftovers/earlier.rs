@@ -1,6 +1,9 @@
 //! The layouts in effect, and what undos had to leave.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    rc::Rc,
+};
 
 use plan::{Place, Step};
 
@@ -8,7 +11,7 @@ use crate::{
     Failure, State, Target,
     act::{Act, Entry},
     in_effect::{self, Groups},
-    made::{remade, renamed},
+    made::{self, Changed},
     record::Record,
     stayed::Stayed,
 };
@@ -19,7 +22,7 @@ pub struct Earlier {
     /// Oldest first.
     pub(super) records: Vec<Record>,
     /// What undos had to leave, with the record of its generation where that is still there.
-    pub(super) stayed: Vec<(Stayed, Option<Record>)>,
+    pub(super) stayed: Vec<(Stayed, Option<Rc<Record>>)>,
     /// Groups of theirs that somebody removed and made again.
     pub(super) remade: BTreeSet<Place>,
     /// Where directories of theirs are that somebody renamed.
@@ -42,14 +45,23 @@ impl Earlier {
         let records = layouts(state, target)?;
         let last = state.last()?.filter(|last| last.head.boot == target.system.boot());
         let stayed = last.as_ref().map(crate::Summary::stayed).unwrap_or_default();
-        let with_record = |stayed: Stayed| {
-            let there = state.is_there(stayed.generation);
-            Ok((stayed.clone(), there.then(|| state.record(stayed.generation)).transpose()?))
+        let mut of_stayed: BTreeMap<u32, Rc<Record>> = BTreeMap::new();
+        for Stayed { generation, .. } in &stayed {
+            if !of_stayed.contains_key(generation) && state.is_there(*generation) {
+                of_stayed.insert(*generation, Rc::new(state.record(*generation)?));
+            }
+        }
+        let changed = Changed::of(&records, target);
+        let remade = match of_stayed.is_empty() {
+            true => changed.remade(state, target)?,
+            false => made::remade(records.iter().chain(of_stayed.values().map(Rc::as_ref)), state, target)?,
         };
-        let stayed = stayed.into_iter().map(with_record).collect::<Result<Vec<_>, Failure>>()?;
-        let all = records.iter().chain(stayed.iter().filter_map(|(_, record)| record.as_ref()));
-        let remade = remade(all, state, target)?;
-        let renamed = renamed(&records, target);
+        let renamed = changed.renamed(target);
+        let with_record = |stayed: Stayed| {
+            let record = of_stayed.get(&stayed.generation).cloned();
+            (stayed, record)
+        };
+        let stayed = stayed.into_iter().map(with_record).collect();
         let mut decided = Groups::new();
         records.iter().for_each(|record| in_effect::add(record, target, &mut decided));
         if let Some(record) = records.last() {
@@ -71,10 +83,10 @@ impl Earlier {
     /// What the last of them already did without.
     pub(super) fn dropped(&self, target: Target<'_>) -> (BTreeSet<Place>, BTreeSet<(Place, String, String)>) {
         let Some(head) = self.records.last().map(|record| &record.head) else { return Default::default() };
-        let here = |place: &Place| head.here(place, target.host);
+        let here = head.here(target.host);
         let files = head.dropped.files.iter();
         let files = files.filter_map(|(place, file, key)| Some((here(place)?, file.clone(), key.clone())));
-        (head.dropped.gone.iter().filter_map(here).collect(), files.collect())
+        (head.dropped.gone.iter().filter_map(&here).collect(), files.collect())
     }
 
     pub(crate) fn is_empty(&self) -> bool {
