@@ -187,7 +187,7 @@ fn each_change_refused(scenario: &'static Scenario) {
             (Ok(_), Some(Ending::Done)) if errno == Errno::PERM => as_requested += 1,
             // v1 refuses a rule for all devices while a removed group still counts: such a write is tried again
             (Ok(_), Some(Ending::Done)) if errno == Errno::INVAL && scenario.name == "devices" => {
-                as_requested += 1
+                as_requested += 1;
             }
             (_, ending) => panic!("{what}: {result:?}, and the history says {ending:?}"),
         }
