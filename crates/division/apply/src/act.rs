@@ -152,6 +152,13 @@ pub enum Before {
         /// Of those below, by path.
         below: Vec<(String, String)>,
     },
+    /// As [`Before::Files`], of a v1 rule that denies a device to the groups below as well.
+    ListsBelow {
+        /// Of the group itself.
+        own: Vec<(String, String)>,
+        /// The lists of those below, by path: parents come before their children.
+        below: Vec<(String, String)>,
+    },
     /// Threads' CPUs.
     Affinities(Vec<Affinity>),
     /// A whole group.
@@ -170,6 +177,14 @@ pub enum Before {
 }
 
 impl Before {
+    /// Contents of the group's own files.
+    pub(crate) fn files(&self) -> Option<&[(String, String)]> {
+        match self {
+            Before::Files(files) | Before::ListsBelow { own: files, .. } => Some(files),
+            _ => None,
+        }
+    }
+
     fn is_nothing(&self) -> bool {
         *self == Before::Nothing
     }

@@ -10,7 +10,7 @@ use settings::{Access, Version};
 use crate::{
     Failure,
     act::{Act, Before, Entry, OwnersBelow},
-    ownership,
+    inverse, ownership,
     performer::{DEVICES_V1, Performer, name},
 };
 
@@ -94,7 +94,14 @@ impl<'p, 't> Looking<'p, 't> {
                 };
                 Before::Controllers { off, children, owners, lists }
             }
-            Act::Write { file, text, .. } => self.files(entry, place, (file, text), planned)?,
+            Act::Write { file, text, .. } => {
+                let before = self.files(entry, place, (file, text), planned)?;
+                let below = self.lists_below(entry, place, (file, text))?;
+                match before {
+                    Before::Files(own) if !below.is_empty() => Before::ListsBelow { own, below },
+                    before => before,
+                }
+            }
             Act::SetDevices { .. } => self.devices(entry, place)?,
             Act::RestoreDevices { .. } => {
                 let Some(at) = self.performer.at(place) else { return Ok(Before::Nothing) };
@@ -140,6 +147,32 @@ impl<'p, 't> Looking<'p, 't> {
             below.extend(self.own_devices(entry, at, &path)?.map(|rules| (path, rules)));
         }
         Ok(if below.is_empty() { Before::Devices(own) } else { Before::DevicesBelow { own, below } })
+    }
+
+    /// The lists of groups below that v1 narrows along with one that is denied a device.
+    fn lists_below(
+        &self,
+        entry: &Entry,
+        place: &Place,
+        (file, text): (&str, &str),
+    ) -> Result<Vec<(String, String)>, Failure> {
+        let rule = devices::rule(text).filter(|_| file == "devices.deny");
+        let (Some(rule), Some(at)) = (rule, self.performer.at(place)) else { return Ok(Vec::new()) };
+        let kernel = self.performer.host().kernel();
+        let mut paths = self.seen(kernel::Op::List, entry, kernel.descendants(at, &place.path))?;
+        paths.sort();
+        let mut below = Vec::new();
+        for path in paths {
+            let list = match kernel.read(at, &path, DEVICES_V1) {
+                Err(Errno::NOENT | Errno::NODEV) => continue, // it went meanwhile
+                list => self.seen(kernel::Op::Read, entry, list)?,
+            };
+            let list = list.trim_end().to_owned();
+            if list.lines().filter_map(devices::rule).any(|line| inverse::denied(&rule, &line).is_some()) {
+                below.push((path, list));
+            }
+        }
+        Ok(below)
     }
 
     fn files(

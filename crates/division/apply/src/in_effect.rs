@@ -6,7 +6,7 @@ use plan::{Action, Ownership, Place, target_key};
 
 use crate::{
     Target,
-    act::{Act, Before},
+    act::Act,
     record::{Head, Record},
 };
 
@@ -128,8 +128,8 @@ pub(crate) fn add(record: &Record, target: Target<'_>, groups: &mut Groups) {
             Act::Write { file, text, .. } => {
                 let key = target_key(file, text);
                 let actual = step.and_then(|step| read_back.get(&step)).map(|actual| (*actual).clone());
-                let found = || match (&entry.before, step) {
-                    (Before::Files(files), None) => files.first().map(|(_, found)| found.clone()),
+                let found = || match (entry.before.files(), step) {
+                    (Some(files), None) => files.first().map(|(_, found)| found.clone()),
                     _ => None,
                 };
                 let actual = actual.or_else(found);

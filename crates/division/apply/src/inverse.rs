@@ -2,7 +2,7 @@
 //! Data only: whether it is still needed is seen on the machine.
 
 use plan::{Place, is_by_key};
-use settings::{Value, Version};
+use settings::{DeviceClass, DeviceRule, Value, Version};
 
 use crate::{
     act::{Act, Before, Entry},
@@ -51,6 +51,25 @@ pub(crate) fn inverse(entry: &Entry, affinities: &[&Affinity]) -> Inverse {
         }
         (Act::Write { place, file, text }, Before::Files(files)) => {
             written(entry, place, (file, text), files)
+        }
+        (Act::Write { place, file, text }, Before::ListsBelow { own, below }) => {
+            let mut inverse = written(entry, place, (file, text), own);
+            for (path, list) in below {
+                match given_back(text, list) {
+                    Some(rules) => inverse.acts.extend(rules.into_iter().map(|rule| Act::Write {
+                        place: Place { path: path.clone(), ..place.clone() },
+                        file: "devices.allow".to_owned(),
+                        text: rule,
+                    })),
+                    None => {
+                        let cannot = inverse.cannot.map_or_else(String::new, |cannot| format!("{cannot}; "));
+                        inverse.cannot = Some(format!(
+                            "{cannot}the group at {path} stays without {text}: v1 does not show whether it was denied there before"
+                        ));
+                    }
+                }
+            }
+            inverse
         }
         (Act::InheritSet { place, file }, Before::Files(files)) => {
             let now = Entry {
@@ -176,4 +195,37 @@ fn device_rules(file: &str, rule: &str, list: &str) -> Vec<(String, String)> {
         (_, false) => std::iter::once(deny(rule)).chain(entry.map(allow)).collect(),
         (_, true) => Vec::new(),
     }
+}
+
+/// The rules of a list that a group below loses by a deny; `None` if the list does not show them.
+fn given_back(deny: &str, list: &str) -> Option<Vec<String>> {
+    let Some(deny) = devices::rule(deny) else { return Some(Vec::new()) };
+    let lines = list.lines().filter_map(devices::rule);
+    let mut rules = Vec::new();
+    for line in lines {
+        if line.class == DeviceClass::All {
+            return None;
+        }
+        rules.extend(denied(&deny, &line).map(|rule| rule.to_string()));
+    }
+    Some(rules)
+}
+
+/// What of a list's line a deny to a group above takes: of a line for the same devices the access that is denied, of
+/// any other all, as the group above does not cover it any more.
+pub(crate) fn denied(deny: &DeviceRule, line: &DeviceRule) -> Option<DeviceRule> {
+    let meet = |one: Option<u32>, other: Option<u32>| one.is_none() || other.is_none() || one == other;
+    // a rule for all devices is refused where groups are below
+    let same_class = deny.class == line.class || line.class == DeviceClass::All;
+    if deny.class == DeviceClass::All
+        || !same_class
+        || !meet(deny.major, line.major)
+        || !meet(deny.minor, line.minor)
+    {
+        return None;
+    }
+    let (read, write, mknod) = (deny.read && line.read, deny.write && line.write, deny.mknod && line.mknod);
+    let same = (deny.major, deny.minor) == (line.major, line.minor);
+    let taken = if same { DeviceRule { read, write, mknod, ..*line } } else { *line };
+    (read || write || mknod).then_some(taken)
 }

@@ -331,6 +331,8 @@ impl<'p> Past<'p> {
                     return;
                 }
             },
+            // the rules of groups below are theirs, which a layout may decide about
+            Before::ListsBelow { own, .. } => Before::Files(own.clone()),
             other => other.clone(),
         };
         let empty = matches!(&before, Before::Files(files) if files.first().is_some_and(|(_, text)| text.trim().is_empty()));

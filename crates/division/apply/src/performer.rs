@@ -8,7 +8,7 @@ use rustix::io::Errno;
 
 use crate::{
     Error,
-    act::{Act, Entry},
+    act::{Act, Before, Entry},
     record::Affinity,
     spot::Spot,
     system::System,
@@ -99,6 +99,17 @@ impl<'t> Performer<'t> {
 
     pub fn exists(&self, place: &Place) -> bool {
         self.at(place).is_some_and(|at| self.host().kernel().exists(at, &place.path))
+    }
+
+    /// A step that takes an entry back; one for a group below its own is that group's, and none if that is gone.
+    pub fn for_group_of(&self, entry: &Entry, act: Act) -> Option<Entry> {
+        let mut back = Entry { act, ..entry.clone() };
+        let of_below = matches!(entry.before, Before::DevicesBelow { .. } | Before::ListsBelow { .. });
+        if let Some(place) = back.act.place().filter(|place| of_below && Some(*place) != entry.act.place()) {
+            let at = self.at(place).filter(|at| self.host().kernel().exists(at, &place.path))?;
+            back.group = self.host().named(at, &place.path);
+        }
+        Some(back)
     }
 
     /// A file's content without the newline at its end.

@@ -143,7 +143,7 @@ impl Back<'_, '_, '_> {
             }
             return;
         }
-        let entry = Entry { act, ..entry.clone() };
+        let Some(entry) = self.performer.for_group_of(entry, act) else { return };
         if let Err(error) = self.performer.perform(step, &entry, self.journal) {
             self.left.push(error.to_string());
         }
@@ -155,7 +155,7 @@ impl Back<'_, '_, '_> {
         let (mut seen, mut steps) = (BTreeSet::new(), BTreeSet::new());
         let enables = entries.iter().any(|entry| matches!(entry.act, Act::EnableControllers { .. }));
         for (step, entry) in entries.iter().enumerate() {
-            let (Some(place), Before::Files(files)) = (entry.act.place(), &entry.before) else { continue };
+            let (Some(place), Some(files)) = (entry.act.place(), entry.before.files()) else { continue };
             for (file, before) in files {
                 let now = self.performer.content(place, file);
                 if now.is_none() && enables {

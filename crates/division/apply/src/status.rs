@@ -15,7 +15,7 @@ use units::{CpuSet, Limit, group_path};
 
 use crate::{
     Drift, Failure, Split, State, Target,
-    act::{Act, Before, Entry},
+    act::{Act, Entry},
     in_effect::{Decided, Groups, add, drop_undecided},
     made::renamed,
     membership::{Membership, Thread, threads},
@@ -123,8 +123,12 @@ pub fn status(state: &State, target: Target<'_>) -> Result<Vec<GroupStatus>, Fai
                 group.places.insert(place.clone());
                 group.stayed.insert(place, stayed.generation);
             }
-            (Act::Write { file, .. }, Before::Files(files)) => {
-                let Some((_, before)) = files.iter().find(|(name, _)| name == file) else { continue };
+            (Act::Write { file, .. }, before) => {
+                let Some((_, before)) =
+                    before.files().unwrap_or_default().iter().find(|(name, _)| name == file)
+                else {
+                    continue;
+                };
                 if performer.content(&place, file).is_none_or(|actual| actual.trim() == before.trim()) {
                     continue;
                 }

@@ -423,7 +423,9 @@ impl<'t> Steps<'t> {
             let mut inverse = inverse::inverse(&entry, &threads);
             self.left.extend(inverse.cannot.take());
             for act in inverse.acts {
-                self.add(Entry { act, before: entry.before.clone(), ..entry.clone() });
+                if let Some(entry) = self.performer.for_group_of(&entry, act) {
+                    self.add(entry);
+                }
             }
         }
         let stay: Vec<Stayed> =

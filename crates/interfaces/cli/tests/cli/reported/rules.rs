@@ -14,6 +14,8 @@ pub const ROWS: &[Row] = &[
     row("device rules changed by hand are drift, and apply puts them right", by_hand).needs(V1),
     row("device rules of a group of others are compared in what the layout names", in_part).needs(V1),
     row("device rules that a group below refuses change nothing", refused).needs(V1),
+    row("an undo of a device rule gives groups below back what they lost", below).needs(V1),
+    row("an undo of a device rule names groups below that stay without a device", unknown_below).needs(V1),
 ];
 
 const RULES: &str =
@@ -81,4 +83,41 @@ fn refused(stage: &mut Stage<'_>) {
     fs::remove_dir(stage.directory("{g}/o", "devices")).unwrap();
     stage.desk.ends("apply {d}/l.toml {s}", 0);
     assert_eq!(list(stage, "{g}"), ["c 1:3 rwm", "c 1:5 r"]);
+}
+
+fn below(stage: &mut Stage<'_>) {
+    stage.desk.scene.ok("create {g} -c devices");
+    write(stage, "{g}", "devices.deny", "a");
+    for rule in ["c 1:3 rwm", "c 1:5 rwm", "c 1:7 r"] {
+        write(stage, "{g}", "devices.allow", rule);
+    }
+    for group in ["{g}/o", "{g}/o/p"] {
+        fs::create_dir(stage.directory(group, "devices")).unwrap();
+        write(stage, group, "devices.deny", "c 1:5 m");
+    }
+    stage.apply("[groups.\"{g}\"]\ndevices.deny = [\"c 1:3 w\", \"c 1:5 w\"]\n");
+    for group in ["{g}/o", "{g}/o/p"] {
+        assert_eq!(list(stage, group), ["c 1:3 rm", "c 1:5 r", "c 1:7 r"], "{group}");
+    }
+    stage.desk.ends("undo {s}", 0);
+    assert_eq!(list(stage, "{g}"), ["c 1:3 rwm", "c 1:5 rwm", "c 1:7 r"]);
+    for group in ["{g}/o", "{g}/o/p"] {
+        assert_eq!(list(stage, group), ["c 1:3 rwm", "c 1:5 rw", "c 1:7 r"], "{group}");
+    }
+    // what is gone by then gets nothing back
+    stage.apply("[groups.\"{g}\"]\ndevices.deny = [\"c 1:3 w\"]\n");
+    fs::remove_dir(stage.directory("{g}/o/p", "devices")).unwrap();
+    stage.desk.ends("undo {s}", 0);
+    assert_eq!(list(stage, "{g}/o"), ["c 1:3 rwm", "c 1:5 rw", "c 1:7 r"]);
+    fs::remove_dir(stage.directory("{g}/o", "devices")).unwrap();
+}
+
+fn unknown_below(stage: &mut Stage<'_>) {
+    stage.desk.scene.ok("create {g} -c devices");
+    fs::create_dir(stage.directory("{g}/o", "devices")).unwrap();
+    stage.apply("[groups.\"{g}\"]\ndevices.deny = [\"c 1:7 w\"]\n");
+    let (code, out, error) = stage.desk.run("undo {s}");
+    assert_eq!(code, 3, "{out}{error}");
+    says(&format!("{out}{error}"), &["/o stays without c 1:7 w"]);
+    fs::remove_dir(stage.directory("{g}/o", "devices")).unwrap();
 }
