@@ -6,11 +6,10 @@ use plan::{Affinity, Outsider, Owned, Ownership, Place};
 use serde::{Deserialize, Serialize};
 use units::CpuSet;
 
-use crate::{line::Line, ownership::TASK_FILES};
+use crate::ownership::TASK_FILES;
 
 /// A step with what was there before.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "Line")]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Entry {
     /// The group for whose sake, as the user writes it.
     pub group: String,
@@ -20,10 +19,10 @@ pub struct Entry {
     /// Why.
     pub why: String,
     /// It takes back what an earlier generation in effect requested and this one does not.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub restores: bool,
     /// What it changes.
-    #[serde(default, skip_serializing_if = "Before::is_nothing")]
+    #[serde(skip_serializing_if = "Before::is_nothing")]
     pub before: Before,
 }
 

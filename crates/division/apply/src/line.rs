@@ -17,7 +17,7 @@ use crate::{
 
 /// The fields of every kind of step; one name has one type in all of them.
 #[derive(Deserialize)]
-pub(crate) struct Line {
+struct Line {
     group: String,
     #[serde(rename = "do")]
     kind: Kind,
@@ -68,18 +68,12 @@ enum Kind {
     InheritSet,
 }
 
-/// A step without one of its fields.
-#[derive(Debug, thiserror::Error)]
-#[error("missing field `{0}`")]
-pub(crate) struct Missing(&'static str);
-
-impl TryFrom<Line> for Entry {
-    type Error = Missing;
-
-    fn try_from(line: Line) -> Result<Entry, Missing> {
+impl<'de> Deserialize<'de> for Entry {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Entry, D::Error> {
+        let line = Line::deserialize(from)?;
         macro_rules! field {
             ($name:ident) => {
-                line.$name.ok_or(Missing(stringify!($name)))?
+                line.$name.ok_or_else(|| D::Error::missing_field(stringify!($name)))?
             };
         }
         let act = match line.kind {
