@@ -77,7 +77,8 @@ fn sockets(desk: &mut Desk) {
                 continue;
             }
             let text = fs::read_to_string(&path).unwrap();
-            let speaks = text.replace("client::ClientError", "").contains("client::") || text.contains("Socket::default()");
+            let speaks = text.replace("client::ClientError", "").contains("client::")
+                || text.contains("Socket::default()");
             assert!(!speaks || path.ends_with("commands/requests.rs"), "{}", path.display());
         }
     }
