@@ -209,7 +209,7 @@ impl Entry {
         self
     }
 
-    /// Its file is there now, and holds this.
+    /// Its file exists now, with this content.
     pub(crate) fn was(&mut self, content: String) {
         if let Act::Write { file, .. } = &self.act {
             self.before = Before::Files(vec![(file.clone(), content)]);

@@ -20,7 +20,7 @@ use crate::{
 /// faster than this has had its chance: a thread inherits its maker's affinity, which is moved by then.
 const MAX_PASSES: usize = 10;
 
-/// Moves every thread in the group itself away from `cpus`; those that refuse are told.
+/// Moves every thread in the group itself away from `cpus` and reports those that refuse.
 pub(crate) fn move_away(
     performer: &mut Performer<'_>,
     step: usize,
@@ -78,8 +78,8 @@ fn refuser(
     }
 }
 
-/// Gives threads the CPUs that they had, and those that came since what their makers had. One that ended meanwhile needs
-/// none.
+/// Gives threads the CPUs that they had, and those that came since what their makers had. One that ended meanwhile
+/// needs none.
 pub(crate) fn restore(
     performer: &mut Performer<'_>,
     step: usize,
@@ -116,8 +116,8 @@ pub(crate) fn restore(
     Ok(())
 }
 
-/// Threads of the group that were started since others in it got other CPUs, and have those of their maker, each with what
-/// the maker had before. Where the maker is gone, all who got the same have to have had the same.
+/// Threads of the group that were started since others in it got other CPUs, and have those of their maker, each with
+/// what the maker had before. Where the maker is gone, all who got the same have to have had the same.
 pub(crate) fn came_since(performer: &Performer<'_>, place: &Place, moved: &[Affinity]) -> Vec<Affinity> {
     let (system, kernel) = (performer.system(), performer.host().kernel());
     let known: BTreeSet<(u32, u64)> = moved.iter().map(|one| (one.thread, one.started)).collect();

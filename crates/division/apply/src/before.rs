@@ -1,4 +1,4 @@
-//! What is there before a step: read once for all steps before the first is done. Only reads.
+//! The state before each step: read once for all steps before the first is done. Only reads.
 
 use std::collections::{HashMap, HashSet};
 
@@ -47,7 +47,7 @@ impl<'p, 't> Looking<'p, 't> {
         }
     }
 
-    /// Fills in what was before a step. `planned`: what its file held when it was planned, if that is known.
+    /// Fills in what was before a step. `planned`: the content of its file at planning time, if known.
     ///
     /// # Errors
     /// [`Failure::Stale`]: the machine is not as the plan takes it to be; [`Failure::Refused`].

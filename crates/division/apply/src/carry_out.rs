@@ -1,4 +1,4 @@
-//! Carries steps out wholly or not at all: looks at what is there, writes the journal, does the steps, and on a
+//! Carries steps out wholly or not at all: looks at the current state, writes the journal, does the steps, and on a
 //! failure puts back what was done. Decides nothing: the steps and their order come in.
 
 use std::collections::{BTreeSet, HashMap};
@@ -27,7 +27,7 @@ pub(crate) struct Change<'p> {
     pub entries: Vec<Entry>,
     /// What the layout decides and no step does.
     pub decided: Vec<Entry>,
-    /// For each step what its file held when it was planned, if that is known.
+    /// For each step the content of its file at planning time, if known.
     pub planned: Vec<Option<&'p str>>,
     pub hierarchies: Vec<Option<Hierarchy>>,
     /// The generations in effect afterwards; `None`: this one is added.
@@ -36,7 +36,7 @@ pub(crate) struct Change<'p> {
     pub left: Vec<String>,
     /// Values of others that it writes over.
     pub replaced: Vec<String>,
-    /// What undos have left afterwards; `None`: what they had left before, as far as it is there.
+    /// What undos have left afterwards; `None`: what they had left before, as far as it still exists.
     pub stayed: Option<Vec<Stayed>>,
     /// Of an undo, the step that each entry takes back: what the kernel refuses is left for the next undo.
     pub sources: Vec<Option<Stayed>>,

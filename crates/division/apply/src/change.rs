@@ -12,7 +12,7 @@ use crate::{
     pending::refuse_while_waiting,
     preview::Before,
     read_back::difference,
-    reading::{content, held_by_program, readable, seat},
+    reading::{content, readable, seat, uses_device_program},
     record::Kind,
     recover::recover,
 };
@@ -60,8 +60,8 @@ pub fn set(host: &Host, asks: &[Ask]) -> Result<Vec<Change>, Error> {
     Ok(requested.changes(host))
 }
 
-/// The same as a generation of the history: an undo takes it back, and the next command rolls it back if this process is
-/// killed in the middle.
+/// The same as a generation of the history: an undo takes it back, and the next command rolls it back if this process
+/// is killed in the middle.
 ///
 /// # Errors
 /// As [`crate::execute`].
@@ -182,7 +182,7 @@ impl<'a> Requested<'a> {
 }
 
 fn is_by_program(ask: &Ask) -> bool {
-    held_by_program(&ask.found, ask.place.version)
+    uses_device_program(&ask.found, ask.place.version)
 }
 
 /// What the row of the table says of this version.

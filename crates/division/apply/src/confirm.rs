@@ -174,7 +174,7 @@ fn step(state: &State, target: Target<'_>, generation: u32) -> Result<Option<Ver
     if let Some(verdict) = verdict(state, generation)? {
         return Ok(Some(verdict));
     }
-    // whoever else began to undo it may have been interrupted
+    // another process that began to undo it may have been interrupted
     let recovered = recover(&lock, target)?;
     let is_reverted = recovered.iter().any(|recovered| recovered.how == Recovery::Unconfirmed);
     Ok(is_reverted.then_some(Verdict::Reverted))

@@ -30,8 +30,8 @@ pub enum Drift {
     Gone {
         /// The directory.
         directory: PathBuf,
-        /// Directories beside it that no generation in effect made, and that have all values of this one: it may have been
-        /// renamed to one of them.
+        /// Directories beside it that no generation in effect made, and that have all values of this one: it may have
+        /// been renamed to one of them.
         alike: Vec<PathBuf>,
     },
     /// Somebody renamed it.
@@ -40,7 +40,7 @@ pub enum Drift {
         directory: PathBuf,
         /// The same by its name of now.
         to: PathBuf,
-        /// Is there another by the old name?
+        /// Does another directory have the old name?
         is_there: bool,
     },
     /// An undo was to remove it, but somebody was in it; the next undo takes it up again.
@@ -79,8 +79,8 @@ pub enum Drift {
         /// The kernel's words.
         state: String,
     },
-    /// Processes that are in the group elsewhere are not in this directory of it, or not with all of their threads: what is
-    /// set there does not hold for them.
+    /// Processes that are in the group elsewhere are not in this directory of it, or not with all of their threads:
+    /// what is set there does not hold for them.
     Outside {
         /// The directory.
         directory: PathBuf,

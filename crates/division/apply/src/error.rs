@@ -71,7 +71,7 @@ pub enum Error {
         /// The group.
         group: GroupName,
     },
-    /// Somebody asked to stop before a step.
+    /// A request to stop came before a step.
     #[error("interrupted")]
     Interrupted,
     /// A write failed, and what had been written before was put back, or not.

@@ -13,7 +13,7 @@ use crate::{
     undo::undo_recovered,
 };
 
-/// Carries out a plan. A generation that was broken off before is put back first; callers that want to tell of that
+/// Carries out a plan. Rolls back an interrupted generation first; callers that want to report that
 /// call [`recover`] themselves, before they look at the machine and plan.
 ///
 /// # Errors

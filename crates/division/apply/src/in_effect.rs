@@ -1,4 +1,5 @@
-//! What the generations in effect decide about each group, as it adds up over them. Knows nothing of what the kernel has.
+//! What the generations in effect decide about each group, as it adds up over them. Knows nothing of what the kernel
+//! has.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -16,7 +17,7 @@ pub(crate) struct Decided {
     /// The last generation that decided anything.
     pub generation: u32,
     pub places: BTreeSet<Place>,
-    /// By place, file and, in a file of lines by device, the line's first word; with what it held after the write.
+    /// By place, file and, in a file of lines by device, the line's first word; with the content after the write.
     pub writes: BTreeMap<(Place, String, String), (String, Option<String>)>,
     pub owners: BTreeMap<Place, Ownership>,
     /// v1's device rules in the order of their writes, each with its file.
@@ -81,7 +82,7 @@ impl Decided {
         }
     }
 
-    /// What a later layout does not ask for any more, and has brought back.
+    /// Drops what a later layout no longer requests and has brought back.
     fn forget(&mut self, act: &Act, place: &Place) {
         match act {
             Act::RemoveGroup { .. } => {

@@ -142,7 +142,7 @@ fn written(entry: &Entry, place: &Place, (file, text): (&str, &str), files: &[(S
     if cannot.is_some() { Inverse { acts: Vec::new(), cannot } } else { Inverse { acts, cannot } }
 }
 
-/// The text that makes a file hold what it held.
+/// The text that restores a file's content.
 fn plain(file: &str, before: &str) -> String {
     match (file, before) {
         // `root invalid (…)`: the state that was requested is the first word
@@ -175,7 +175,7 @@ fn restoring(version: Version, file: &str, text: &str, before: &str) -> Option<V
     (!texts.is_empty()).then_some(texts)
 }
 
-/// v1's device files add to or take from a list, so what undoes a rule depends on what the list held. A list of
+/// v1's device files add to or take from a list, so what undoes a rule depends on that list's content. A list of
 /// `a *:* rwm` may have exceptions, which the kernel does not show.
 fn device_rules(file: &str, rule: &str, list: &str) -> Vec<(String, String)> {
     let allow = |text: &str| ("devices.allow".to_owned(), text.to_owned());

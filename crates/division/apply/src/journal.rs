@@ -2,7 +2,7 @@
 //! disk before the first change; then a mark before each step. Room for the marks and for the end is allocated
 //! beforehand, so that a full disk stops a change before it begins and not in the middle. Marks are not forced to the
 //! disk: they must outlive this process, and the control groups that they are about do not outlive a crash of the
-//! machine either. A change of one write needs no journal: it can't be half done, and its marks go nowhere.
+//! machine either. A change of one write needs no journal: it can't be half done, and its marks are discarded.
 
 use std::{fs::File, os::unix::fs::FileExt};
 
@@ -42,7 +42,8 @@ impl<'l> Journal<'l> {
         Journal { open: None }
     }
 
-    /// Writes head, steps and what the layout decides beside them. With `for_undo`, room for the journal of the undo is set aside as well.
+    /// Writes head, steps and what the layout decides beside them. With `for_undo`, room for the journal of the undo
+    /// is set aside as well.
     pub fn start(
         lock: &'l Lock,
         head: &Head,
@@ -152,7 +153,7 @@ impl Open<'_> {
         self.lock.finish(self.generation, &self.file, self.end)
     }
 
-    /// One write(2) into the room that is there: a line is there wholly or, if it is cut short, not read.
+    /// One write(2) into the reserved room: a line is complete or, if it is cut short, not read.
     fn mark(&mut self, mark: &Mark) -> std::io::Result<()> {
         let mut bytes = Vec::with_capacity(48);
         lines::append(&mut bytes, self.lines, mark)?;

@@ -46,8 +46,8 @@ mod undo;
 
 mod change; // single settings once more: by the way of a whole plan
 mod confirm;
+mod generations;
 mod in_effect;
-mod kept;
 mod made;
 mod pending;
 mod status;
@@ -61,7 +61,7 @@ pub use drift::{Drift, Split};
 pub use error::Error;
 pub use execute::{execute, undo};
 pub use failure::Failure;
-pub use kept::{Kept, Unfinished, kept, kept_or_lost, unfinished};
+pub use generations::{Generation, Unfinished, generations, generations_or_lost, unfinished};
 pub use leftovers::Earlier;
 pub use lines::{Damage, append as append_line};
 pub use made::made;

@@ -61,7 +61,7 @@ pub(crate) fn renamed<'r>(
 
 /// Of the directories that generations made, those whose places have another one now, or none.
 pub(crate) struct Changed {
-    /// With the inode numbers of those that were made, and of the one that is there.
+    /// With the inode numbers of those that were made, and of the current one.
     places: BTreeMap<Place, (Vec<u64>, Option<u64>)>,
 }
 
@@ -125,7 +125,7 @@ impl Changed {
     }
 }
 
-/// The directory that is there now.
+/// The current directory.
 fn inode(place: &Place, target: Target<'_>) -> Option<u64> {
     target.host.kernel().inode(&target.host.hierarchies()[place.hierarchy], &place.path).ok()
 }

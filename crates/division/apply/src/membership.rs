@@ -30,7 +30,7 @@ fn paths(host: &Host, pid: u32) -> Option<Vec<Option<String>>> {
 #[derive(Default)]
 pub(crate) struct Membership {
     processes: BTreeMap<u32, Vec<Option<String>>>,
-    /// The processes with this path in some hierarchy, but for the root: thousands of groups are asked for theirs.
+    /// The processes with this path in some hierarchy, but for the root: thousands of groups are looked up here.
     by_path: HashMap<String, BTreeSet<u32>>,
 }
 
@@ -67,9 +67,9 @@ impl Membership {
         self.processes.insert(pid, paths);
     }
 
-    /// Adds those that the group's own directories list: a list is of one moment, while a process that hands on to a new one
-    /// and ends is seen by no scan. Returns those that were gone when they were looked at: on v1 a process that ends is shown
-    /// in the root.
+    /// Adds those that the group's own directories list: a list is of one moment, while a process that hands on to a
+    /// new one and ends is seen by no scan. Returns those that were gone when they were looked at: on v1 a process
+    /// that ends is shown in the root.
     pub fn add_listed(&mut self, host: &Host, group: &GroupName, seats: &[Seat<'_>]) -> BTreeSet<u32> {
         let mut listed: BTreeSet<u32> = seats.iter().flat_map(|seat| host.tasks_in(seat)).collect();
         for &pid in &listed {
@@ -107,8 +107,8 @@ impl Membership {
         self.members(host, group).map(|(pid, _)| pid).collect()
     }
 
-    /// Those of the group's processes that are neither in its directory at a place nor below it, as they were looked at; with
-    /// where they are.
+    /// Those of the group's processes that are neither in its directory at a place nor below it, as they were looked
+    /// at; with where they are.
     fn elsewhere(&self, host: &Host, group: &GroupName, place: &Place) -> Vec<(u32, String)> {
         let members = self.members(host, group);
         let elsewhere = members.filter_map(|(pid, paths)| {
@@ -167,7 +167,8 @@ pub(crate) fn may_leave(host: &Host, from: &str, place: &Place) -> bool {
 /// What is to be moved into a place for a group.
 pub(crate) struct Outsiders {
     pub alive: Vec<Outsider>,
-    /// Those that ended since they were looked at: they may have forked before, and nobody has looked at what they started.
+    /// Those that ended since they were looked at: they may have forked before, and nobody has looked at what they
+    /// started.
     pub ended: BTreeSet<u32>,
 }
 

@@ -100,7 +100,7 @@ impl<'t> Looking<'t> {
         if self.missing[at.id].as_ref().is_some_and(in_missing) {
             return;
         }
-        // owners tell that a group is there; before the first of them a listing is needed, which is not made in vain
+        // owners prove that a group exists; before the first of them a listing is needed, which is not made in vain
         let known = need.owners && self.listed[at.id].is_some();
         let exists = known || kernel.exists(at, path);
         let (directory, owners) =
@@ -139,7 +139,7 @@ impl<'t> Looking<'t> {
         for child in kernel.children(at, path).unwrap_or_default() {
             let below = if path.is_empty() { child } else { format!("{path}/{child}") };
             let group = self.group(at, &below, of_children.iter().copied(), with_tasks);
-            // what is requested by its own name tells more
+            // a group requested by its own name has more data
             seen.groups.entry(below).or_insert(group);
         }
     }

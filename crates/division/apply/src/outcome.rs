@@ -2,7 +2,7 @@
 
 use crate::record::{By, RulesFile};
 
-/// Who asks for a change, and for which.
+/// Who requests a change, and for which.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Meta {
     /// Who.

@@ -7,7 +7,7 @@ use settings::Version;
 /// The files that put tasks into a group.
 pub(crate) const TASK_FILES: [&str; 3] = ["cgroup.procs", "cgroup.threads", "tasks"];
 
-/// Owners and modes that `access` asks for, those left out that a group has from its maker; the directory last, as
+/// Owners and modes that `access` requests, without those that a group has from its maker; the directory last, as
 /// its mode may lock the way to the files. Of each file its mode is given, which its new one depends on.
 pub(crate) fn each<'f>(
     access: &Ownership,

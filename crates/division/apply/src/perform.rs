@@ -374,7 +374,7 @@ impl<'t> Performer<'t> {
         })
     }
 
-    /// Does a file that contains `actual` have something else than `text` asks for? `None` where the text alone does not
+    /// Does a file that contains `actual` differ from what `text` requests? `None` where the text alone does not
     /// say it all, as a quota without its period.
     pub fn differs(&self, place: &Place, file: &str, text: &str, actual: &str) -> Option<bool> {
         let with = |own: &str| {
@@ -386,7 +386,7 @@ impl<'t> Performer<'t> {
         Some(!found.satisfied(&with(text)?, &with(actual)?))
     }
 
-    /// Does a file that holds `actual` have what `text` asks for, but for the kernel's rounding?
+    /// Does a file that contains `actual` have what `text` requests, but for the kernel's rounding?
     pub fn means(&self, place: &Place, file: &str, text: &str, actual: &str) -> bool {
         let with = |own: &str| {
             let read =

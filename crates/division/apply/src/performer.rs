@@ -1,4 +1,4 @@
-//! The host for one change: where places of a record are now, what is there, and what the change did so far.
+//! The host for one change: where places of a record are now, what exists, and what the change did so far.
 
 use std::collections::{HashMap, HashSet};
 

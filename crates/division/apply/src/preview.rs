@@ -8,7 +8,7 @@ use settings::Value;
 
 use crate::{
     Error,
-    reading::{self, content, held_by_program, readable, seat},
+    reading::{self, content, readable, seat, uses_device_program},
 };
 
 /// A write that is not done yet.
@@ -34,7 +34,7 @@ pub fn preview(host: &Host, asks: &[Ask]) -> Result<Vec<Planned>, Error> {
         kernel::refuse_foreign(&ask.group, kernel::Change::Settings(&[setting]))?;
     }
     let (programs, files): (Vec<&Ask>, Vec<&Ask>) =
-        asks.iter().partition(|ask| held_by_program(&ask.found, ask.place.version));
+        asks.iter().partition(|ask| uses_device_program(&ask.found, ask.place.version));
     let files: Vec<Ask> = files.into_iter().cloned().collect();
     let writes = plan::writes(&files, &|place: &Place, file| content(host, place, file))?;
     let mut planned: Vec<Planned> = writes
@@ -76,9 +76,9 @@ pub fn inverse(host: &Host, asks: &[Ask]) -> Vec<Ask> {
     asks.iter().flat_map(|ask| Before::of(host, ask).restoring(ask)).collect()
 }
 
-/// What has to be known to put an ask back.
+/// What has to be known to roll a request back.
 pub(crate) struct Before {
-    /// What the setting held; of device rules, the list.
+    /// The setting's value; of device rules, the list.
     pub value: Option<Value>,
     /// What else the kernel changes along with it: an idle group loses its weight.
     along: Vec<Ask>,
@@ -102,7 +102,7 @@ impl Before {
         }
     }
 
-    /// What puts the ask back; nothing if it is not known what was there.
+    /// The requests that roll this one back; none if the earlier value is not known.
     pub(crate) fn restoring(&self, ask: &Ask) -> Vec<Ask> {
         let Some(value) = &self.value else { return Vec::new() };
         let values = plan::restoring(&ask.found, &ask.value, value).into_iter();

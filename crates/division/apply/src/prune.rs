@@ -1,14 +1,14 @@
-//! Takes old generations away that nobody can ask for any more. Never one that an undo needs, nor the last ones, one of
+//! Deletes old generations that no request can name any more. Never one that an undo needs, nor the last ones, one of
 //! which may still wait for its confirmation.
 
 use std::collections::BTreeSet;
 
 use crate::{Failure, Lock, State, record::Kind};
 
-/// How many generations are kept at least; older ones go unless an undo to one of these needs them.
+/// The minimum number of stored generations; older ones go unless an undo to one of these needs them.
 pub const UNDOABLE: usize = 100;
 
-/// The generations in effect without the oldest that set single values, once these are twice as many as are kept: a script
+/// The generations in effect without the oldest that set single values, once these are twice that minimum: a script
 /// that sets values every second must not let the history grow without end. Returns how many these were.
 ///
 /// # Errors
@@ -26,7 +26,7 @@ pub(crate) fn settle(state: &State, in_effect: &mut Vec<u32>) -> Result<u32, Fai
     Ok(u32::try_from(settled).unwrap_or(u32::MAX))
 }
 
-/// What is in effect after a generation that is kept is kept with it, so that an undo can bring each of these states
+/// Generations in effect after a stored one stay with it, so that an undo can bring each of these states
 /// back. `boot`: of an earlier one nothing can be brought back.
 pub(crate) fn prune(lock: &Lock, boot: &str) -> Result<(), Failure> {
     let state = lock.state();
@@ -35,9 +35,9 @@ pub(crate) fn prune(lock: &Lock, boot: &str) -> Result<(), Failure> {
     let (old, last) = all.split_at(old);
     let mut needed: BTreeSet<u32> = BTreeSet::new();
     for &generation in last {
-        let kept = state.summary(generation)?;
-        if kept.head.boot == boot {
-            needed.extend(kept.head.in_effect.iter().chain(&kept.head.in_effect_before));
+        let summary = state.summary(generation)?;
+        if summary.head.boot == boot {
+            needed.extend(summary.head.in_effect.iter().chain(&summary.head.in_effect_before));
         }
     }
     old.iter().filter(|generation| !needed.contains(generation)).try_for_each(|old| lock.remove(*old))

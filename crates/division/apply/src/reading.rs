@@ -80,7 +80,7 @@ pub fn get(host: &Host, group: &GroupName, found: &Found) -> Result<Reading, Err
     Ok(Reading { value, place, files })
 }
 
-/// What a group has of the settings that are wanted; what its kernel lacks or can't tell is left out.
+/// A group's values of the settings that are wanted, without those that its kernel lacks or can't report.
 pub fn all(host: &Host, group: &GroupName, wanted: impl Fn(&Setting) -> bool) -> Vec<(Found, Reading)> {
     settings::all()
         .filter(|setting| wanted(setting))
@@ -92,7 +92,7 @@ pub fn all(host: &Host, group: &GroupName, wanted: impl Fn(&Setting) -> bool) ->
 /// The value at a known place.
 pub(crate) fn value(host: &Host, group: &GroupName, found: &Found, place: &Place) -> Result<Value, Error> {
     let seat = seat(host, place);
-    if held_by_program(found, place.version) {
+    if uses_device_program(found, place.version) {
         let text = host.read_devices(&seat, group)?;
         return Ok(Value::Text(text.trim_end().to_owned()));
     }
@@ -112,7 +112,7 @@ fn error_of(group: &GroupName, error: settings::DecodeError) -> Error {
 }
 
 /// On v2 a BPF program attached to the group stands for v1's devices files.
-pub(crate) fn held_by_program(found: &Found, version: Version) -> bool {
+pub(crate) fn uses_device_program(found: &Found, version: Version) -> bool {
     matches!(found.side(version), Side::Has(binding) if binding.codec == Codec::DeviceProgram)
 }
 

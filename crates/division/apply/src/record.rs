@@ -24,7 +24,7 @@ pub const FORMAT: u32 = 3;
 /// The first format with a checksum for each line.
 pub const CHECKSUMS: u32 = 2;
 
-/// Who asked.
+/// Who requested a change.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct By {
     /// Effective user.
@@ -200,7 +200,7 @@ pub(crate) enum Mark {
         /// The content; `held` in formats before 3.
         actual: String,
     },
-    /// What a file that was not there at first held before a step.
+    /// The content before a step of a file that did not exist at first.
     Was {
         /// The step.
         step: usize,
@@ -253,7 +253,7 @@ impl Mark {
     }
 }
 
-/// A generation as it was kept.
+/// A generation as it was stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Record {
     /// Who, when, what.
@@ -266,7 +266,7 @@ pub struct Record {
     pub result: Option<Result>,
     /// Threads whose CPUs were changed, with the step.
     pub(crate) affinities: Vec<(usize, Affinity)>,
-    /// What files held after steps, where that is not the text written.
+    /// The contents of files after steps, where that is not the text written.
     pub(crate) actual: Vec<(usize, String)>,
     /// The last step that was begun.
     pub(crate) begun: Option<usize>,

@@ -189,7 +189,7 @@ pub(crate) fn at_or_below<'p>(sorted: impl Iterator<Item = &'p Place>, above: &P
     near.filter(|place| group_path::is_at_or_below(&place.path, &above.path)).cloned().collect()
 }
 
-/// Is it as the act would make it? Where that can't be told, it is not.
+/// Is it as the act would make it? `false` where that is unknown.
 pub(crate) fn is_so(performer: &Performer<'_>, act: &Act) -> bool {
     match act {
         Act::Write { place, file, text } => performer.content(place, file).is_some_and(|actual| {
@@ -212,7 +212,7 @@ pub(crate) fn is_so(performer: &Performer<'_>, act: &Act) -> bool {
     }
 }
 
-/// As the kernel says now: what was known before does not tell whether a step came to its end.
+/// As the kernel says now: what was known before does not show whether a step came to its end.
 fn is_mounted(performer: &Performer<'_>, path: &Path) -> bool {
     let now = performer.host().kernel().hierarchies();
     now.is_ok_and(|all| all.iter().any(|at| at.mount == path))

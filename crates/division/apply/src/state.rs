@@ -20,12 +20,12 @@ use crate::{
     record::{CHECKSUMS, FORMAT, Head, Record, Summary},
 };
 
-/// Where the state is kept unless told otherwise.
+/// The default directory of the state.
 pub const STATE: &str = "/var/lib/ringfence";
 /// The variable that names another place.
 pub const STATE_VARIABLE: &str = "RINGFENCE_STATE";
 
-/// Where the state is kept unless an argument says otherwise: what the environment says, or [`STATE`].
+/// The directory of the state unless an argument names another: what the environment says, or [`STATE`].
 pub fn state_directory() -> PathBuf {
     std::env::var_os(STATE_VARIABLE).map_or_else(|| PathBuf::from(STATE), PathBuf::from)
 }
@@ -49,7 +49,7 @@ const LARGEST: u64 = 1 << 30;
 /// How much of a file's end is read for its last line, unless that is longer.
 const LAST_LINE: u64 = 4096;
 
-/// How often a held lock is tried again. flock(2) can wait by itself, but not for a limited time.
+/// The interval between attempts to take a busy lock. flock(2) can wait by itself, but not for a limited time.
 const RETRY: Duration = Duration::from_millis(20);
 
 /// A state directory.
@@ -67,7 +67,7 @@ pub struct Watch {
     _file: File,
 }
 
-/// The right to change: held by one process at a time, gone with its death.
+/// The right to change: owned by one process at a time, gone with its death.
 #[derive(Debug)]
 pub struct Lock {
     state: State,
@@ -140,7 +140,7 @@ impl State {
                 Err(errno) => return Err(failed("lock", &path, &errno.into())),
             }
         }
-        // for whoever waits; not being able to tell him is no reason to stop
+        // for the messages of waiting processes; a failure to name this one is no reason to stop
         let _ = file.set_len(0).and_then(|()| file.write_all(format!("{}\n", std::process::id()).as_bytes()));
         Ok(Lock { state: self.clone(), _file: file })
     }
@@ -158,7 +158,7 @@ impl State {
         Ok(Watch { _file: file })
     }
 
-    /// Is there a process that [watches](State::watch)? `None` if the caller may not know.
+    /// Does a process [watch](State::watch)? `None` if the caller may not know.
     pub(crate) fn is_watched(&self) -> Option<bool> {
         match open(&self.directory.join(WATCH)) {
             Ok(file) => {
@@ -245,7 +245,7 @@ impl State {
         })
     }
 
-    /// The newest finished generation, whether its record is there or not.
+    /// The newest finished generation, whether its record exists or not.
     fn newest(&self) -> Result<Option<u32>, Failure> {
         // one that is still under way is not finished
         Ok(self.numbers(NEWEST)?.pop().filter(|newest| !self.file(*newest, JOURNAL).exists()))
@@ -282,13 +282,13 @@ impl State {
         known(&summary.head, generation, path).map(|()| summary)
     }
 
-    /// Is there a file of this finished generation?
+    /// Does a file of this finished generation exist?
     pub(crate) fn is_there(&self, generation: u32) -> bool {
         // whatever it is, so that what is no record is named
         self.file(generation, FINISHED).symlink_metadata().is_ok()
     }
 
-    /// Is there a file of this generation that only others may read?
+    /// Does a file of this generation exist that only others may read?
     pub(crate) fn is_denied(&self, generation: u32) -> bool {
         [FINISHED, JOURNAL].iter().any(|suffix| {
             let opened = open(&self.file(generation, suffix));
@@ -302,7 +302,7 @@ impl State {
     }
 }
 
-/// A FIFO in the place of a file makes nobody wait, and a symbolic link leads nowhere.
+/// A FIFO in the place of a file makes nobody wait, and a symbolic link is not followed.
 const REGULAR: rustix::fs::OFlags = rustix::fs::OFlags::NOFOLLOW.union(rustix::fs::OFlags::NONBLOCK);
 
 /// Files that only their owner can open: they name commands with their arguments.
@@ -387,7 +387,7 @@ fn holder(file: &mut File, path: PathBuf) -> Failure {
     let mut text = String::new();
     let _ = file.read_to_string(&mut text); // not known then
     let pid = text.trim().parse().ok();
-    // a number without a command is that of who held it before, and ended
+    // a number without a command is that of an earlier owner, which ended
     match pid.and_then(command_line) {
         Some(command) => {
             let command = command.escape_debug().to_string();

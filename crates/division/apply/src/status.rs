@@ -1,5 +1,5 @@
-//! What was requested of each group by the generations in effect, what the kernel holds, what is used, and where the two
-//! differ. Only reads.
+//! What was requested of each group by the generations in effect, what the kernel holds, what is used, and where the
+//! two differ. Only reads.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -92,7 +92,7 @@ pub fn status(state: &State, target: Target<'_>) -> Result<Vec<GroupStatus>, Fai
     let (mut dropped, mut records) = (None, Vec::new());
     for generation in in_effect {
         let Some(record) = state.record_in_effect(generation)? else { continue };
-        // by hand: what a layout decides is compared with what the kernel has, whoever wrote it
+        // by hand: `status` compares what a layout decides with what the kernel has, without regard to the writer
         if record.head.kind == Kind::Set {
             continue;
         }
@@ -235,8 +235,8 @@ impl Scene<'_> {
         alike.map(|other| PathBuf::from(self.performer.directory(&other))).collect()
     }
 
-    /// The processes with some of their threads in a place. Those in another group that was applied are there on purpose, but
-    /// not in one above.
+    /// The processes with some of their threads in a place. Those in another group that was applied are there on
+    /// purpose, but not in one above.
     fn split(&self, place: &Place, threads: &BTreeMap<u32, Vec<Thread>>) -> Vec<Split> {
         let at = |thread: &Thread| thread.1.get(place.hierarchy).cloned().flatten();
         let is_applied = |path: &str| {
@@ -379,8 +379,8 @@ fn of(scene: &Scene<'_>, group: String, decided: Decided) -> GroupStatus {
     }
 }
 
-/// What a v1 group's list would be if its rules were written again, and what it is, both in the same order. What is denied
-/// to a group that may use all other devices the list does not show.
+/// What a v1 group's list would be if its rules were written again, and what it is, both in the same order. What is
+/// denied to a group that may use all other devices the list does not show.
 fn device_rules(
     performer: &Performer<'_>,
     place: &Place,

@@ -1,5 +1,5 @@
 //! What an undo or a roll-back should have taken back and had to leave: it goes from generation to
-//! generation until an undo can take it back, or nothing of it is there any more. Decides nothing of what has to stay.
+//! generation until an undo can take it back, or nothing of it exists any more. Decides nothing of what has to stay.
 
 use kernel::Host;
 use plan::Place;
@@ -24,7 +24,7 @@ pub struct Stayed {
 }
 
 impl Stayed {
-    /// The step with its hierarchy counted as it is now; `None` if nothing of it is there any more.
+    /// The step with its hierarchy counted as it is now; `None` if nothing of it exists any more.
     pub(crate) fn here(&self, host: &Host) -> Option<Entry> {
         if let Act::Mount { path, .. } = &self.entry.act {
             let is_mounted = host.hierarchies().iter().any(|at| at.mount == *path);

@@ -18,8 +18,8 @@ pub struct StaysIn {
 }
 
 /// The groups whose limits still hold for a process beside those of `group`, which is not in their v1 hierarchies. Not
-/// the root, a group above, or one of systemd or a container manager; the group that process `beside` is in, too, counts only
-/// if a generation in effect changed it: a session's or container's own is no choice between groups.
+/// the root, a group above, or one of systemd or a container manager; the group that process `beside` is in, too,
+/// counts only if a generation in effect changed it: a session's or container's own is no choice between groups.
 pub fn stays_in(target: Target<'_>, state: &State, group: &GroupName, pid: u32, beside: u32) -> Vec<StaysIn> {
     let host = target.host;
     let below = |at: &Hierarchy, pid: u32| at.below_mount(&host.kernel().group_of(at, pid).ok()?);
@@ -40,7 +40,7 @@ pub fn stays_in(target: Target<'_>, state: &State, group: &GroupName, pid: u32, 
         }
         if below(at, beside).as_ref() == Some(&path) {
             let applied = applied.get_or_insert_with(|| {
-                // whoever may not read the history does without it
+                // a caller who may not read the history does without it
                 let groups = status(state, target).unwrap_or_default();
                 groups.into_iter().map(|status| status.group).collect()
             });

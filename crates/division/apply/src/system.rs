@@ -73,7 +73,7 @@ pub trait System {
     /// # Errors
     /// `EINVAL` for a thread that can't leave its CPUs, or if its group has none of these.
     fn set_affinity(&self, thread: u32, cpus: &CpuSet) -> Result<(), Errno>;
-    /// When a thread started, in clock ticks since boot: with its number, what tells it from a later one.
+    /// When a thread started, in clock ticks since boot: together with its number, this identifies it.
     ///
     /// # Errors
     /// `ESRCH` if it is gone.
@@ -89,7 +89,7 @@ pub trait System {
     /// # Errors
     /// The kernel's errno.
     fn unmount(&self, path: &Path) -> Result<(), Errno>;
-    /// The host seen anew, after a mount.
+    /// A fresh view of the host, after a mount.
     ///
     /// # Errors
     /// As [`Host::even_without_hierarchies`].
@@ -107,7 +107,7 @@ pub trait System {
     fn ticks(&self) -> u64 {
         self.uptime() * rustix::param::clock_ticks_per_second() / 1000
     }
-    /// Has somebody asked to stop? Asked before each step; what was done is put back then.
+    /// Did a request to stop arrive? Checked before each step; on a request all steps done are rolled back.
     fn is_interrupted(&self) -> bool {
         false
     }
@@ -118,7 +118,7 @@ pub trait System {
 pub struct Running {
     /// Keeps a descriptor of every hierarchy's root.
     kernel: Real,
-    /// Set by whoever wants us to stop.
+    /// Set by a process that wants us to stop.
     stop: Arc<AtomicBool>,
 }
 
@@ -289,9 +289,9 @@ fn mount_named(name: &str, path: &Path) -> Result<(), kernel::Error> {
     })
 }
 
-/// The calling thread under another effective user and group. A group's directory and files belong to whoever makes
-/// it (`cgroup_mkdir` takes the file system ids), which saves a chown of each of some forty files: those cost five
-/// times what making the group does. Put back when dropped; other threads never change.
+/// The calling thread under another effective user and group. A group's directory and files belong to the user who
+/// makes it (`cgroup_mkdir` takes the file system ids), which saves a chown of each of some forty files: those cost
+/// five times what making the group does. Put back when dropped; other threads never change.
 struct Identity {
     effective: CapabilitySets,
 }

@@ -1,6 +1,6 @@
 //! Brings the state after an earlier generation back: from the records to steps, which are then carried out like any
-//! other change and make a generation of their own. Nothing is killed: a group with tasks in it stays, is told, and is
-//! taken up again by the next undo.
+//! other change and make a generation of their own. Nothing is killed: a group with tasks in it stays, is
+//! reported, and is taken up again by the next undo.
 
 mod groups;
 mod resets;
@@ -195,7 +195,7 @@ struct Steps<'t> {
     /// Where directories that the generations made are by now, of those that somebody renamed.
     renamed: BTreeMap<Place, Place>,
     /// Groups whose device rules, or controllers for those below, stay as they are.
-    kept: BTreeSet<(Place, Kept)>,
+    unchanged: BTreeSet<(Place, Part)>,
     /// Groups of later generations that have to stay and are an older one's again.
     reclaimed: BTreeMap<Place, Reclaimed>,
     /// Groups that go on missing, in words: somebody had renamed them before they were removed.
@@ -244,9 +244,9 @@ struct Own<'s> {
     fresh: &'s BTreeMap<(usize, String), String>,
 }
 
-/// What of a group stays for the sake of those below it.
+/// Parts of a group that stay for the sake of the groups below it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Kept {
+enum Part {
     Devices,
     Controllers,
 }
@@ -255,7 +255,7 @@ impl<'t> Steps<'t> {
     fn new(target: Target<'t>, state: &'t State) -> Steps<'t> {
         let performer = Performer::new(target, target.host.hierarchies().iter().cloned().map(Some).collect());
         let (entries, left, removed, made, spared) = Default::default();
-        let (ours, adopted, remade, renamed, kept, stayed, written) = Default::default();
+        let (ours, adopted, remade, renamed, unchanged, stayed, written) = Default::default();
         let (sources, source, emptied, inherited, reclaimed) = Default::default();
         Steps {
             performer,
@@ -270,7 +270,7 @@ impl<'t> Steps<'t> {
             adopted,
             remade,
             renamed,
-            kept,
+            unchanged,
             reclaimed,
             lost: Vec::new(),
             stayed,
@@ -487,13 +487,13 @@ impl<'t> Steps<'t> {
         match now.get(place.hierarchy) {
             Some(Some(at)) => Some(entry.at_hierarchy(at.id).renamed(&self.renamed)),
             _ => {
-                self.tell(format!("group '{}': its hierarchy is no longer mounted", entry.group));
+                self.report(format!("group '{}': its hierarchy is no longer mounted", entry.group));
                 None
             }
         }
     }
 
-    fn tell(&mut self, left: String) {
+    fn report(&mut self, left: String) {
         if !self.left.contains(&left) {
             self.left.push(left);
         }
@@ -514,7 +514,7 @@ impl<'t> Steps<'t> {
         let exists = self.performer.exists(&place);
         if !exists && !self.made.contains(&place) {
             let directory = self.performer.directory(&place);
-            self.tell(format!("group '{}' is gone already ({directory})", entry.group));
+            self.report(format!("group '{}' is gone already ({directory})", entry.group));
             return;
         }
         let entry = match self.still_needed(entry) {

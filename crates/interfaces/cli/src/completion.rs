@@ -188,6 +188,6 @@ fn study_or_file(current: &std::ffi::OsStr) -> Vec<CompletionCandidate> {
 /// Of the usual history: which directory `--state` names is not known here.
 fn generations() -> Vec<CompletionCandidate> {
     let state = apply::State::peek(apply::state_directory());
-    let all = apply::kept(&state).unwrap_or_default();
+    let all = apply::generations(&state).unwrap_or_default();
     all.iter().map(|kept| CompletionCandidate::new(kept.generation().to_string())).collect()
 }

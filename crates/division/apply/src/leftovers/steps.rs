@@ -8,7 +8,7 @@ impl Past<'_> {
     pub(super) fn steps(mut self, exclusive: &dyn Fn(&Place) -> CpuSet) -> Leftovers {
         let mut left = Leftovers::default();
         let (gone, returns) = self.removed(&mut left);
-        // one that somebody removed is made again by the layout, without what it does not ask for
+        // the layout makes a group that somebody removed again, without what it does not request
         let there = |place: &Place| {
             (self.performer.exists(place) || self.covered.groups.contains(place)) && !gone.contains(place)
         };
@@ -219,8 +219,8 @@ impl Past<'_> {
         left.before.push(restoring(&entry.group, action, "no longer in the layout: as it was before"));
     }
 
-    /// The CPUs or memory nodes that a group will have once the steps so far are done. On v2 an empty list stands for that
-    /// of the group above.
+    /// The CPUs or memory nodes that a group will have once the steps so far are done. On v2 an empty list stands for
+    /// that of the group above.
     fn list_to_come(&self, group: &Place, file: &str, left: &Leftovers) -> CpuSet {
         let planned = left.before.iter().rev().find_map(|step| match &step.action {
             Action::Write { place, file: of, text, .. } if place == group && of == file => Some(text.clone()),
@@ -288,8 +288,8 @@ impl Past<'_> {
             let has_tasks = |path: String| !host.tasks_in(&Seat { at: seat.at, path }).is_empty();
             has_tasks(place.path.clone()) || below.into_iter().any(has_tasks)
         });
-        // v1, and v2 before 7.0, let no list become empty while processes are in the group; an empty one on v2 stands for
-        // the CPUs of the group above
+        // v1, and v2 before 7.0, let no list become empty while processes are in the group; an empty one on v2 stands
+        // for the CPUs of the group above
         let has_list = now.as_deref().is_some_and(|now| !now.trim().is_empty());
         let own = populated && (place.version == Version::V1 || has_list || !taken.is_empty());
         let text = if own { rest.to_string() } else { "\n".to_owned() };
@@ -422,8 +422,8 @@ impl Past<'_> {
         }
     }
 
-    /// The controllers that nobody below uses, and the others with who may use them: groups that came since then and are
-    /// not the layouts'. `off`: what groups below stop to hand on.
+    /// The controllers that nobody below uses, and the others with who may use them: groups that came since then and
+    /// are not the layouts'. `off`: what groups below stop to hand on.
     fn idle(
         &self,
         place: &Place,

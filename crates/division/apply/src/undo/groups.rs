@@ -69,7 +69,7 @@ impl Steps<'_> {
         self.stayed.extend(stayed);
         self.inherited.extend(inherited);
         if let Some(left) = self.obstacle(place) {
-            self.tell(left);
+            self.report(left);
         }
         self.spared.insert(place.clone());
         true
@@ -86,16 +86,16 @@ impl Steps<'_> {
             let directory = self.performer.directory(place);
             let group = self.performer.at(place).map(|at| self.performer.host().named(at, &place.path));
             let group = group.unwrap_or_default();
-            self.tell(format!("group '{group}' stays as it is: somebody made it since ({directory})"));
+            self.report(format!("group '{group}' stays as it is: somebody made it since ({directory})"));
         }
     }
 
-    fn keep_entries(&mut self, is_kept: impl Fn(usize, &Entry) -> bool) {
-        let kept: Vec<bool> =
-            self.entries.iter().enumerate().map(|(index, entry)| is_kept(index, entry)).collect();
-        let mut each = kept.iter();
+    fn keep_entries(&mut self, stays: impl Fn(usize, &Entry) -> bool) {
+        let stay: Vec<bool> =
+            self.entries.iter().enumerate().map(|(index, entry)| stays(index, entry)).collect();
+        let mut each = stay.iter();
         self.sources.retain(|_| each.next().copied().unwrap_or(true));
-        let mut each = kept.iter();
+        let mut each = stay.iter();
         self.entries.retain(|_| each.next().copied().unwrap_or(true));
     }
 
@@ -148,7 +148,7 @@ impl Steps<'_> {
                 continue;
             }
             if let Some(left) = self.obstacle(&place) {
-                self.tell(left);
+                self.report(left);
                 if self.performer.exists(&place) && !self.remade.contains(&place) {
                     self.ours.insert(place.clone());
                 }
@@ -165,8 +165,8 @@ impl Steps<'_> {
         }
     }
 
-    /// Lifts the limits of a group that is removed once its processes went back: one that came in by itself stays, and the
-    /// group with it.
+    /// Lifts the limits of a group that is removed once its processes went back: one that came in by itself stays,
+    /// and the group with it.
     fn lift_limits(&mut self, place: &Place, own: &Own<'_>) {
         if !self.emptied.contains(place) {
             return;

@@ -22,7 +22,7 @@ impl Steps<'_> {
                 }
                 let Some(default) = fresh.get(&(place.hierarchy, shown.to_owned())) else {
                     let group = &entry.group;
-                    return self.tell(format!(
+                    return self.report(format!(
                         "{file} of group '{group}' stays {text}: its default is not in the record"
                     ));
                 };
@@ -120,8 +120,8 @@ impl Steps<'_> {
         let place = entry.act.place()?;
         let stays = match &entry.act {
             Act::CreateGroup { .. } => self.ours.contains(place),
-            Act::EnableControllers { .. } => self.kept.contains(&(place.clone(), Kept::Controllers)),
-            act => devices_of(act).is_some() && self.kept.contains(&(place.clone(), Kept::Devices)),
+            Act::EnableControllers { .. } => self.unchanged.contains(&(place.clone(), Part::Controllers)),
+            act => devices_of(act).is_some() && self.unchanged.contains(&(place.clone(), Part::Devices)),
         };
         let spot = Spot::of(std::slice::from_ref(self.performer.at(place)?)).pop()?;
         stays.then(|| Stayed { generation, step, spot, entry: entry.clone() })
@@ -140,10 +140,10 @@ impl Steps<'_> {
             |path: &&String| !self.removed.contains(&Place { path: (*path).clone(), ..place.clone() });
         let Some(other) = below.iter().find(stays) else { return false };
         let (group, directory) = (&entry.group, self.performer.directory(&place));
-        self.tell(format!(
+        self.report(format!(
             "the device rules of group '{group}' stay: group '{other}' is below it ({directory})"
         ));
-        self.kept.insert((place, Kept::Devices));
+        self.unchanged.insert((place, Part::Devices));
         true
     }
 
@@ -164,8 +164,8 @@ impl Steps<'_> {
         if let Some(first) = new.first() {
             let (names, directory) = (names.join(", "), self.performer.directory(place));
             let left = format!("{names} stays enabled in {directory}: group '{first}' may use it");
-            self.tell(left);
-            self.kept.insert((place.clone(), Kept::Controllers));
+            self.report(left);
+            self.unchanged.insert((place.clone(), Part::Controllers));
             return None;
         }
         Some(entry)

@@ -38,7 +38,7 @@ impl Steps<'_> {
             } else if self.is_used(place, wanted, stayed.generation, state)? {
                 self.stayed.push(stayed.clone());
             } else if let Some(note) = self.changed_since(&entry.act, &ours) {
-                self.tell(note);
+                self.report(note);
             } else {
                 tried.push(stayed.clone());
             }

@@ -7,8 +7,8 @@ use std::{
 };
 
 use apply::{
-    By, Earlier, Failure, Kept, Lock, Meta, Outcome as Applied, Recovered, Recovery, State, Target, confirm,
-    execute, kept, recover, undo,
+    By, Earlier, Failure, Generation, Lock, Meta, Outcome as Applied, Recovered, Recovery, State, Target,
+    confirm, execute, generations, recover, undo,
 };
 use fake::{Fake, Snapshot};
 use kernel::Kernel;
@@ -203,9 +203,9 @@ impl Run {
 
     /// The applied generations in effect, oldest first.
     pub fn in_effect(&self) -> Checked<Vec<u32>> {
-        let all = kept(&self.state()).map_err(|failure| failure.to_string())?;
+        let all = generations(&self.state()).map_err(|failure| failure.to_string())?;
         let last = all.iter().rev().find_map(|kept| match kept {
-            Kept::Finished(summary) => Some(summary),
+            Generation::Finished(summary) => Some(summary),
             _ => None,
         });
         let here = last.filter(|last| last.head.boot == self.clocks.boot_id());
@@ -435,8 +435,8 @@ impl Run {
                 for (tree, group, _) in made {
                     let _ = self.fake.rmdir(&self.fake.hierarchies().unwrap()[*tree], group);
                 }
-                // what others wrote is theirs where the file is still there: v1's never go, and v2's stay with a controller that
-                // could not be switched off, which is named
+                // what others wrote is theirs where the file is still there: v1's never go, and v2's stay with a
+                // controller that could not be switched off, which is named
                 self.theirs.retain(|(.., file)| !file.is_empty());
                 self.note("everybody leaves".to_owned());
             }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use apply::{Ending, Head, Kept, Running, System, Target};
+use apply::{Ending, Generation, Head, Running, System, Target};
 use serde_json::{Value, json};
 
 use super::{
@@ -17,7 +17,7 @@ pub fn history(args: &args::History, as_json: bool) -> Result<(), Failure> {
     let state = history_of(&args.state);
     let (host, running) = (host_even_unmounted()?, Running::new());
     let target = Target { host: &host, system: &running };
-    let mut all = apply::kept_or_lost(&state, target)?;
+    let mut all = apply::generations_or_lost(&state, target)?;
     let in_effect = in_effect(&all, &running.boot());
     let is_empty = all.is_empty();
     if let Some(wanted) = args.generation {
@@ -31,7 +31,7 @@ pub fn history(args: &args::History, as_json: bool) -> Result<(), Failure> {
     all.drain(..all.len().saturating_sub(args.last.unwrap_or(usize::MAX)));
     let pending = apply::pending(&state, target).ok().flatten();
     if as_json {
-        let with_mark = |kept: &Kept| {
+        let with_mark = |kept: &Generation| {
             let mut row = published(row(kept));
             row["in_effect"] = json!(in_effect.contains(&kept.generation()));
             row
@@ -46,7 +46,7 @@ pub fn history(args: &args::History, as_json: bool) -> Result<(), Failure> {
         return output::text(&unrecorded(&state));
     }
     let width = all.iter().filter_map(head).map(|head| person(&head.by).chars().count()).max().unwrap_or(0);
-    let mark = |kept: &Kept| if in_effect.contains(&kept.generation()) { '*' } else { ' ' };
+    let mark = |kept: &Generation| if in_effect.contains(&kept.generation()) { '*' } else { ' ' };
     let mut text: String = all.iter().map(|kept| format!("{}{}", mark(kept), line(kept, width))).collect();
     if let Some(pending) = &pending {
         let _ = writeln!(text, "      {}", waiting(pending)); // a String takes everything
@@ -55,27 +55,27 @@ pub fn history(args: &args::History, as_json: bool) -> Result<(), Failure> {
 }
 
 /// The applied generations that are in effect, as the last change that succeeded recorded them; nothing outlives a boot.
-fn in_effect(all: &[Kept], boot: &str) -> Vec<u32> {
-    let done = |kept: &Kept| match kept {
-        Kept::Finished(summary) if summary.is_done() && summary.head.boot == boot => {
+fn in_effect(all: &[Generation], boot: &str) -> Vec<u32> {
+    let done = |kept: &Generation| match kept {
+        Generation::Finished(summary) if summary.is_done() && summary.head.boot == boot => {
             Some(summary.head.in_effect.clone())
         }
         _ => None,
     };
-    let lost = all.iter().filter(|kept| matches!(kept, Kept::Lost { .. })).map(Kept::generation);
+    let lost = all.iter().filter(|kept| matches!(kept, Generation::Lost { .. })).map(Generation::generation);
     all.iter().rev().find_map(done).unwrap_or_default().into_iter().chain(lost).collect()
 }
 
-fn head(kept: &Kept) -> Option<&Head> {
+fn head(kept: &Generation) -> Option<&Head> {
     match kept {
-        Kept::Finished(summary) => Some(&summary.head),
-        Kept::Unfinished { head, .. } => Some(head),
-        Kept::Damaged { .. } | Kept::Lost { .. } => None,
+        Generation::Finished(summary) => Some(&summary.head),
+        Generation::Unfinished { head, .. } => Some(head),
+        Generation::Damaged { .. } | Generation::Lost { .. } => None,
     }
 }
 
 /// One line, and below it what went wrong; `width`: of the names.
-fn line(kept: &Kept, width: usize) -> String {
+fn line(kept: &Generation, width: usize) -> String {
     let mut text = match head(kept) {
         None => format!("{:3}  {}\n", kept.generation(), result(kept)),
         Some(head) => format!(
@@ -95,20 +95,20 @@ fn line(kept: &Kept, width: usize) -> String {
     text
 }
 
-fn wrong(kept: &Kept) -> Vec<String> {
+fn wrong(kept: &Generation) -> Vec<String> {
     match kept {
-        Kept::Finished(summary) => {
+        Generation::Finished(summary) => {
             let result = &summary.result;
             // an error has in it what is left
             let left = if result.error.is_none() { result.left.as_slice() } else { &[] };
             result.error.iter().chain(left).chain(&result.replaced).cloned().collect()
         }
-        Kept::Unfinished { head, lives: false, ended } => {
+        Generation::Unfinished { head, lives: false, ended } => {
             vec![format!("generation {} {}", head.generation, interrupted(head.by.pid, *ended))]
         }
-        Kept::Unfinished { head, lives: true, .. } => vec![format!("by process {}", head.by.pid)],
-        Kept::Lost { generation } => vec![without_record(*generation)],
-        Kept::Damaged { failure, .. } => {
+        Generation::Unfinished { head, lives: true, .. } => vec![format!("by process {}", head.by.pid)],
+        Generation::Lost { generation } => vec![without_record(*generation)],
+        Generation::Damaged { failure, .. } => {
             let hint = failure.hint().map(|hint| format!("hint: {hint}"));
             [failure.to_string()].into_iter().chain(hint).collect()
         }
@@ -116,32 +116,32 @@ fn wrong(kept: &Kept) -> Vec<String> {
 }
 
 /// The whole head with the result, and the state in a word.
-fn row(kept: &Kept) -> Value {
+fn row(kept: &Generation) -> Value {
     let state = result(kept);
     match kept {
-        Kept::Finished(summary) => {
+        Generation::Finished(summary) => {
             let head = &summary.head;
             json!({ "head": head, "state": state, "result": summary.result })
         }
-        Kept::Unfinished { head, .. } => {
+        Generation::Unfinished { head, .. } => {
             json!({ "head": head, "state": state, "result": null })
         }
-        Kept::Lost { generation } => {
+        Generation::Lost { generation } => {
             json!({ "generation": generation, "state": state, "error": without_record(*generation), "hint": null })
         }
-        Kept::Damaged { generation, failure } => {
+        Generation::Damaged { generation, failure } => {
             json!({ "generation": generation, "state": state, "error": failure.to_string(), "hint": failure.hint() })
         }
     }
 }
 
-fn result(kept: &Kept) -> &'static str {
+fn result(kept: &Generation) -> &'static str {
     let result = match kept {
-        Kept::Damaged { .. } => return "damaged",
-        Kept::Lost { .. } => return "lost",
-        Kept::Unfinished { lives: true, .. } => return "under way",
-        Kept::Unfinished { lives: false, .. } => return "broken off",
-        Kept::Finished(summary) => &summary.result,
+        Generation::Damaged { .. } => return "damaged",
+        Generation::Lost { .. } => return "lost",
+        Generation::Unfinished { lives: true, .. } => return "under way",
+        Generation::Unfinished { lives: false, .. } => return "broken off",
+        Generation::Finished(summary) => &summary.result,
     };
     match (result.ending, result.left.is_empty()) {
         (Ending::Done, true) => "done",

@@ -8,7 +8,7 @@ use std::{
 };
 
 use ::plan::Plan;
-use apply::{Drift, GroupStatus, Head, Kept, RulesFile, Running, SettingStatus, Target, Unfinished};
+use apply::{Drift, Generation, GroupStatus, Head, RulesFile, Running, SettingStatus, Target, Unfinished};
 use files::Trust;
 use kernel::Host;
 use serde_json::json;
@@ -65,12 +65,12 @@ pub fn status(args: &args::Status, as_json: bool) -> Result<u8, Failure> {
             json!({ "drift": drifted, "groups": groups, "unfinished": unfinished, "pending": pending });
         let mut answer = published(answer);
         answer["unknown"] = json!(unknown);
-        answer["recorded"] = json!(!apply::kept(&state)?.is_empty());
+        answer["recorded"] = json!(!apply::generations(&state)?.is_empty());
         answer["plan"] = json!(plan);
         answer["misplaced"] = json!(unchecked.is_none().then_some(&misplaced));
         output::json(&answer)?;
     } else {
-        let last = apply::kept(&state)?.into_iter().rev().find_map(done);
+        let last = apply::generations(&state)?.into_iter().rev().find_map(done);
         let page = Page { host: &host, paint: Paint::stdout(), verbose: args.verbose };
         let mut text = unfinished.as_ref().map(|found| page.interrupted(found)).unwrap_or_default();
         if let Some(pending) = &pending {
@@ -85,7 +85,7 @@ pub fn status(args: &args::Status, as_json: bool) -> Result<u8, Failure> {
         match last.filter(|_| !groups.is_empty()) {
             Some(head) => text.push_str(&page.all(&head, &groups, misplaced.len())),
             None if unfinished.is_some() => {}
-            None if apply::kept(&state)?.is_empty() => text.push_str(&unrecorded(&state)),
+            None if apply::generations(&state)?.is_empty() => text.push_str(&unrecorded(&state)),
             None => text.push_str("no group was applied, or nothing of it is in effect\n"),
         }
         if let (Some(layout), Some(plan)) = (&layout, &plan) {
@@ -157,9 +157,9 @@ fn only(groups: &mut Vec<GroupStatus>, names: &[String]) -> Result<(), Failure> 
 }
 
 /// What is in effect was brought there by the last that was done, not by one that failed after it.
-fn done(kept: Kept) -> Option<Head> {
+fn done(kept: Generation) -> Option<Head> {
     match kept {
-        Kept::Finished(summary) => {
+        Generation::Finished(summary) => {
             Some(summary).filter(|summary| summary.is_done()).map(|summary| summary.head)
         }
         _ => None,

@@ -12,7 +12,7 @@ use crate::{
 
 /// One generation.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Kept {
+pub enum Generation {
     /// It has its end.
     Finished(Summary),
     /// It has none.
@@ -51,13 +51,13 @@ pub struct Unfinished {
     pub ended: Option<Ending>,
 }
 
-impl Kept {
+impl Generation {
     /// Its number.
     pub fn generation(&self) -> u32 {
         match self {
-            Kept::Finished(summary) => summary.head.generation,
-            Kept::Unfinished { head, .. } => head.generation,
-            Kept::Damaged { generation, .. } | Kept::Lost { generation } => *generation,
+            Generation::Finished(summary) => summary.head.generation,
+            Generation::Unfinished { head, .. } => head.generation,
+            Generation::Damaged { generation, .. } | Generation::Lost { generation } => *generation,
         }
     }
 }
@@ -66,16 +66,16 @@ impl Kept {
 ///
 /// # Errors
 /// [`Failure::State`] if the directory can't be listed, or the caller may not read what is in it.
-pub fn kept(state: &State) -> Result<Vec<Kept>, Failure> {
+pub fn generations(state: &State) -> Result<Vec<Generation>, Failure> {
     // before the others: it may become one of them meanwhile
     let unfinished = state.unfinished()?;
     let finished = state.finished()?;
-    let mut all: Vec<Kept> =
+    let mut all: Vec<Generation> =
         finished.iter().filter_map(|generation| finished_one(state, *generation)).collect();
     let unfinished = unfinished.filter(|generation| !finished.contains(generation));
     all.extend(unfinished.and_then(|generation| unfinished_one(state, generation)));
-    let denied = |kept: &Kept| match kept {
-        Kept::Damaged { generation, failure } if state.is_denied(*generation) => Some(failure.clone()),
+    let denied = |entry: &Generation| match entry {
+        Generation::Damaged { generation, failure } if state.is_denied(*generation) => Some(failure.clone()),
         _ => None,
     };
     all.iter().find_map(denied).map_or(Ok(all), Err)
@@ -84,26 +84,26 @@ pub fn kept(state: &State) -> Result<Vec<Kept>, Failure> {
 /// The same, with those in effect that have no record.
 ///
 /// # Errors
-/// As of [`kept`].
-pub fn kept_or_lost(state: &State, target: Target<'_>) -> Result<Vec<Kept>, Failure> {
-    let mut all = kept(state)?;
+/// As of [`generations`].
+pub fn generations_or_lost(state: &State, target: Target<'_>) -> Result<Vec<Generation>, Failure> {
+    let mut all = generations(state)?;
     // where the newest record is damaged, that is said already
     let lost = unknown(state, target).unwrap_or_default();
-    all.extend(lost.into_iter().map(|generation| Kept::Lost { generation }));
-    all.sort_by_key(Kept::generation);
+    all.extend(lost.into_iter().map(|generation| Generation::Lost { generation }));
+    all.sort_by_key(Generation::generation);
     Ok(all)
 }
 
-fn finished_one(state: &State, generation: u32) -> Option<Kept> {
+fn finished_one(state: &State, generation: u32) -> Option<Generation> {
     match state.summary(generation) {
-        Ok(summary) => Some(Kept::Finished(summary)),
+        Ok(summary) => Some(Generation::Finished(summary)),
         // old ones are taken away at any moment
         Err(_) if !state.is_there(generation) => None,
-        Err(failure) => Some(Kept::Damaged { generation, failure }),
+        Err(failure) => Some(Generation::Damaged { generation, failure }),
     }
 }
 
-fn unfinished_one(state: &State, generation: u32) -> Option<Kept> {
+fn unfinished_one(state: &State, generation: u32) -> Option<Generation> {
     match state.journal(generation) {
         Ok(record) => {
             let Record { head, result, .. } = record;
@@ -113,10 +113,10 @@ fn unfinished_one(state: &State, generation: u32) -> Option<Kept> {
             if !lives && state.is_there(generation) {
                 return finished_one(state, generation);
             }
-            Some(Kept::Unfinished { head, lives, ended })
+            Some(Generation::Unfinished { head, lives, ended })
         }
         Err(_) if state.is_there(generation) => finished_one(state, generation),
-        Err(failure) => Some(Kept::Damaged { generation, failure }),
+        Err(failure) => Some(Generation::Damaged { generation, failure }),
     }
 }
 
@@ -127,9 +127,9 @@ fn unfinished_one(state: &State, generation: u32) -> Option<Kept> {
 pub fn unfinished(state: &State, target: Target<'_>) -> Result<Option<Unfinished>, Failure> {
     let Some(generation) = state.unfinished()? else { return Ok(None) };
     let (head, lives, ended) = match unfinished_one(state, generation) {
-        Some(Kept::Unfinished { head, lives, ended }) => (head, lives, ended),
+        Some(Generation::Unfinished { head, lives, ended }) => (head, lives, ended),
         // what it changed may be in effect
-        Some(Kept::Damaged { failure, .. }) => return Err(failure),
+        Some(Generation::Damaged { failure, .. }) => return Err(failure),
         // it has ended meanwhile
         _ => return Ok(None),
     };
