@@ -1,5 +1,6 @@
-//! Opens configuration files so that nobody but their owner decides what is read. What root reads must be a regular file, not a link, writable by its owner
-//! alone, and in a directory where nobody else can put another one in its place.
+//! Opens configuration files so that nobody but their owner decides what is read. What root reads must be a regular
+//! file, not a link, writable by its owner alone, and in a directory where nobody else can put another one in its
+//! place.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -31,7 +32,7 @@ pub enum Trust {
 /// Texts that were read, and what could not be.
 #[derive(Debug, Default)]
 pub struct Loaded {
-    /// In the order requested. One that is not UTF-8 is there too, with its wrong bytes replaced, so that its place can
+    /// In the order requested. One that is not UTF-8 is included, with its wrong bytes replaced, so that its place can
     /// be shown; there is an error for it.
     pub sources: Vec<Source>,
     /// Why files could not be read.
@@ -116,7 +117,7 @@ pub fn read_layout(path: &Path, trust: Trust) -> (Reading, Vec<Source>) {
         Ok(files) => load(&files, trust),
         Err(error) => Loaded { sources: Vec::new(), diagnostics: vec![error] },
     };
-    // what is not whole must not be taken for what was asked
+    // an incomplete layout must not pass for the one requested
     let unread = !loaded.diagnostics.is_empty();
     let mut reading = layout::read(&loaded.sources);
     if unread {

@@ -1,8 +1,8 @@
 //! Users and groups: names to numbers and back.
 //!
 //! The release program is linked statically, for its start-up time, and a static program can't load the name services
-//! of this machine (sssd, LDAP): getent(1) asks them. Each answer is requested once and remembered. Where there is no
-//! getent, as beside busybox, there are no name services either: then the files are all.
+//! of this machine (sssd, LDAP): getent(1) does. Each answer is requested once and remembered. Without getent, as
+//! beside busybox, there are no name services either: then the files are all.
 
 use std::{
     cell::{OnceCell, RefCell},
@@ -26,7 +26,7 @@ pub enum AccountError {
         /// Getent's word for the list that was searched.
         database: &'static str,
     },
-    /// The name services can't be asked.
+    /// The name services can't be queried.
     #[error("the number of {kind} '{name}' can't be looked up: getent: {source}")]
     Getent {
         /// `user` or `group`.
@@ -65,7 +65,7 @@ const PASSWD: &str = "passwd";
 const GROUP: &str = "group";
 
 impl Accounts {
-    /// Nothing is asked yet.
+    /// An empty cache.
     pub fn new() -> Accounts {
         Accounts::default()
     }
@@ -188,8 +188,8 @@ impl Accounts {
         Ok(entry)
     }
 
-    /// Do the name services ask the local file first, and is what they find there all? Then there is no need to start
-    /// getent, which takes longer than all else that making a group takes (nsswitch.conf(5)).
+    /// Do the name services look in the local file first, and is what they find there all? Then there is no need to
+    /// start getent, which takes longer than all else that making a group takes (nsswitch.conf(5)).
     fn files_first(&self, database: &str) -> bool {
         let switch =
             self.switch.get_or_init(|| std::fs::read_to_string("/etc/nsswitch.conf").unwrap_or_default());

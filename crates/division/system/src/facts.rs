@@ -1,4 +1,4 @@
-//! What values may ask of this machine: its memory, its CPUs, and the number of a device at a path.
+//! Facts of this machine that values need: its memory, its CPUs, and the number of a device at a path.
 
 use std::{fs, os::unix::fs::FileTypeExt, os::unix::fs::MetadataExt, path::Path};
 

@@ -1,4 +1,4 @@
-//! What this machine has beside cgroups, as far as values and rules ask for it: its users and groups, its memory, CPUs,
+//! What this machine has beside cgroups, as far as values and rules need it: its users and groups, its memory, CPUs,
 //! devices and processes. It never writes.
 
 mod accounts;

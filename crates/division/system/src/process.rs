@@ -1,7 +1,7 @@
 //! What a running process is, read from `/proc/PID` fact by fact, each only when it is requested and only once
-//! (proc_pid_status(5) and its neighbours). Every process is read through a descriptor of its directory, so that no fact
-//! is another's who got the same number. Buffers are used again from process to process: a rule by user costs no read
-//! and no allocation. Never panics on a process that ends meanwhile, and never writes.
+//! (proc_pid_status(5) and its neighbours). Every process is read through a descriptor of its directory, so that no
+//! fact is another's who got the same number. Buffers are used again from process to process: a rule by user costs no
+//! read and no allocation. Never panics on a process that ends meanwhile, and never writes.
 
 use std::os::fd::OwnedFd;
 
@@ -91,13 +91,14 @@ impl ProcessReader {
     /// # Errors
     /// [`Gone`].
     pub fn process(&mut self, pid: u32) -> Result<Process<'_>, Gone> {
-        let mut process = self.held(pid);
+        let mut process = self.process_at_gate(pid);
         process.directory.get(pid)?;
         Ok(process)
     }
 
-    /// The same of a process that can't end before it is let go on (fanotify(7)): taken hold of with the first fact.
-    pub fn held(&mut self, pid: u32) -> Process<'_> {
+    /// The same of a process that the exec gate blocks (fanotify(7)), which can't end meanwhile: opened with the
+    /// first fact.
+    pub fn process_at_gate(&mut self, pid: u32) -> Process<'_> {
         self.facts.forget();
         let directory = Directory { path: &mut self.path, open: None };
         Process { pid, directory, facts: &mut self.facts, status: None, stat: None }
@@ -180,8 +181,8 @@ impl Process<'_> {
         Ok(status)
     }
 
-    /// Its effective user and group: the owner of its directory, which the kernel keeps so for whoever has not the time to
-    /// read `status` (`task_dump_owner` in fs/proc/base.c).
+    /// Its effective user and group: the owner of its directory, which the kernel updates for readers without the
+    /// time to read `status` (`task_dump_owner` in fs/proc/base.c).
     ///
     /// # Errors
     /// [`Gone`].
@@ -262,8 +263,8 @@ impl Process<'_> {
         Ok(self.facts.executable.get())
     }
 
-    /// The program, as rules of cgrules.conf mean it: the executable's path; of a script, the script's. Where neither can
-    /// be seen, the process's name.
+    /// The program, as rules of cgrules.conf mean it: the executable's path; of a script, the script's. Where neither
+    /// can be seen, the process's name.
     ///
     /// # Errors
     /// [`Gone`].
@@ -335,7 +336,7 @@ impl Process<'_> {
 /// How a file of `/proc/PID` is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum At {
-    /// Made whole by the kernel (`seq_file`, single_open): a read that leaves room has told all.
+    /// Made whole by the kernel (`seq_file`, single_open): a read that leaves room has returned everything.
     Once,
     /// Copied from the process's memory, part by part.
     Several,
@@ -404,7 +405,7 @@ fn is_named(path: &[u8], comm: &[u8]) -> bool {
     name[..name.len().min(LONGEST_COMM)] == comm[..comm.len().min(LONGEST_COMM)]
 }
 
-/// A relative path from a directory, by its text alone: what the process could put in the way is not asked.
+/// A relative path from a directory, by its text alone, not by looking at what the process could put in the way.
 fn joined(directory: &[u8], path: &[u8]) -> Vec<u8> {
     let mut whole = directory.to_vec();
     for part in path.split(|byte| *byte == b'/') {

@@ -4,7 +4,7 @@
 /// The number of the parent of the kernel's own threads.
 const KTHREADD: u32 = 2;
 
-/// What one read of `/proc/PID/status` tells.
+/// The facts of one read of `/proc/PID/status`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Status {
     /// Effective user.
@@ -19,10 +19,10 @@ pub struct Status {
     pub kernel_thread: bool,
 }
 
-/// What `/proc/PID/stat` tells beside that.
+/// Further facts from `/proc/PID/stat`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stat {
-    /// When it started, in clock ticks since boot: with the number, what tells it from a later process.
+    /// When it started, in clock ticks since boot: together with the number, this identifies a process.
     pub started: u64,
     /// The leader of its session (setsid(2)).
     pub session: u32,
@@ -145,8 +145,8 @@ mod tests {
         assert_eq!(parsed(ending.as_bytes()), None);
         let kernel = ending.replace("PPid:\t7", "PPid:\t2");
         assert!(parsed(kernel.as_bytes()).unwrap().0.kernel_thread);
-        let told = text.replace("Groups", "Kthread:\t1\nGroups");
-        assert!(parsed(told.as_bytes()).unwrap().0.kernel_thread);
+        let named = text.replace("Groups", "Kthread:\t1\nGroups");
+        assert!(parsed(named.as_bytes()).unwrap().0.kernel_thread);
     }
 
     #[test]

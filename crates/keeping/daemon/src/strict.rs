@@ -235,7 +235,7 @@ fn admit(
     let Ok(program) = link else { return Ok(Outcome::LetGo) };
     let program = Cow::from(program.as_bytes().to_vec());
     let is_own = program.as_ref() == own.as_os_str().as_bytes();
-    let mut starting = Starting { process: reader.held(pid), program };
+    let mut starting = Starting { process: reader.process_at_gate(pid), program };
     let Decision::To { rule } = ruling.rules.decide(&mut starting)? else { return Ok(Outcome::LeftAsItWas) };
     // the next gate, which has not registered itself yet
     let daemon = getppid().map_or(0, |parent| parent.as_raw_pid().unsigned_abs());
