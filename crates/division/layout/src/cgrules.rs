@@ -45,7 +45,7 @@ enum Ditto {
     Nothing,
     /// The last rule.
     Rule,
-    /// A line that was wrong; that has been told.
+    /// A line with an error that has been reported.
     Broken,
 }
 

@@ -1,5 +1,5 @@
 //! What can be wrong between groups, whatever the machine: groups named that are not there, circles of `like` and
-//! `near`, exclusiveness without CPUs, rules that lead nowhere.
+//! `near`, exclusiveness without CPUs, rules for groups that do not exist.
 
 use std::collections::HashMap;
 
@@ -201,7 +201,7 @@ fn circle(
     report.push(error.hint("one of them needs CPUs or nodes of its own"));
 }
 
-/// A rule may lead to a group that is there already; more often its name is mistyped.
+/// A rule may name a group that exists already; more often its name is mistyped.
 fn rules(desired: &Desired, groups: &HashMap<&GroupName, &Group>, report: &mut Report) {
     for target in desired.rules.iter().flat_map(|rule| &rule.targets) {
         // groups with codes in their names are made when they are needed

@@ -33,7 +33,7 @@ pub(crate) struct Collector {
 struct Given {
     part: Option<usize>,
     origin: Origin,
-    /// Where in [`Demands::settings`] it is, if it is there.
+    /// Its index in [`Demands::settings`], if it has one.
     index: Option<usize>,
 }
 

@@ -1,4 +1,4 @@
-//! What a group may ask of CPUs and memory nodes: intents that a planner resolves against a machine, or the sets
+//! A group's requests for CPUs and memory nodes: intents that a planner resolves against a machine, or the sets
 //! themselves. Knows no machine.
 
 use settings::GroupName;
@@ -14,14 +14,14 @@ pub enum CpuDemand {
     These(CpuSet),
     /// All CPUs of these NUMA nodes, never empty (`{ node = 0 }`, `{ node = "0-1" }`).
     OfNodes(NodeSet),
-    /// So many, with wishes as to which (`8`, `"25%"`, `{ count = 8, near = "node:0" }`).
+    /// A number of CPUs, with wishes as to which (`8`, `"25%"`, `{ count = 8, near = "node:0" }`).
     Some(CpuSpec),
     /// The same CPUs as another group (`{ like = "oltp2" }`): shared with it, also when that group's change. Such
-    /// chains have no cycle, and the group named is in the layout and asks for CPUs.
+    /// chains have no cycle, and the group named is in the layout and requests CPUs.
     Like(GroupName),
 }
 
-/// So many CPUs, with wishes as to which.
+/// A number of CPUs, with wishes as to which.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CpuSpec {
     /// How many logical CPUs (SMT siblings count one each).
@@ -42,7 +42,7 @@ pub struct CpuSpec {
 /// How many CPUs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CpuAmount {
-    /// Exactly so many, at least 1.
+    /// Exactly this many, at least 1.
     Count(usize),
     /// A share of those not reserved, in per cent above 0 to 100, rounded down but at least one.
     Percent(Hundredths),
@@ -62,7 +62,7 @@ pub enum Near {
     Node(usize),
     /// The node a block device is attached to, by path or number (`device:/dev/nvme0n1`, `device:8:16`).
     Device(String),
-    /// Another group's CPUs (`group:oltp1`). The group named is in the layout and asks for CPUs; together with `like`,
+    /// Another group's CPUs (`group:oltp1`). The group named is in the layout and requests CPUs; together with `like`,
     /// such wishes have no cycle.
     Group(GroupName),
 }
@@ -92,7 +92,7 @@ pub enum Smt {
 pub enum Pool {
     /// `shared`: from the CPUs that no group has for itself; other groups may be given the same.
     Shared,
-    /// `exclusive`: the planner gives them to no other group. The kernel is told to hold to it only if the group is
+    /// `exclusive`: the planner gives them to no other group. The kernel enforces it only if the group is
     /// `exclusive` too.
     Exclusive,
 }

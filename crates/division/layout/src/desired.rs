@@ -1,5 +1,5 @@
 //! What is desired of a machine: what every configuration is read into and every plan is made from. Data only; it
-//! knows no machine, and whoever has one resolves it.
+//! knows no machine; a planner resolves it against one.
 
 use std::cmp::Reverse;
 
@@ -21,7 +21,7 @@ pub(crate) const LARGEST_PID: u32 = 4_194_304;
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Desired {
     /// Groups with parents before their children, else in the order of the files. A parent that is only part of a
-    /// name is not among them; it is made as needed. No name is there twice.
+    /// name is not among them; it is made as needed. No name occurs twice.
     pub groups: Vec<Group>,
     /// Groups that are made when a rule first needs them.
     pub templates: Vec<Template>,
@@ -64,14 +64,14 @@ pub struct Template {
     pub origin: Origin,
 }
 
-/// What a group or template is to have. `None` and empty mean that nothing is asked.
+/// What a group or template is to have. `None` and empty mean no request.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Demands {
     /// CPUs.
     pub cpus: Option<Spanned<CpuDemand>>,
     /// NUMA nodes for memory.
     pub mems: Option<Spanned<MemDemand>>,
-    /// Nobody else may use its CPUs: a partition on v2, `cpu_exclusive` on v1. Then `cpus` is there.
+    /// Nobody else may use its CPUs: a partition on v2, `cpu_exclusive` on v1. Then `cpus` is not `None`.
     pub exclusive: bool,
     /// Settings in the order they were given; no two speak of the same, except rules of `devices.*`, which add up.
     /// `cpuset.cpus` and `cpuset.mems` are never among them: they are `cpus` and `mems`.
@@ -84,23 +84,23 @@ pub struct Demands {
     pub admin: Option<Spanned<Person>>,
     /// What the daemon does where it is no longer as requested; the daemon's own option where not said.
     pub keep: Option<Keep>,
-    /// On v1, is it made only where its own controllers are, so that its processes escape what the groups above it limit
-    /// elsewhere? That is the meaning of libcgroup's files; a layout's groups live wherever one above them does.
+    /// On v1, is it made only where its own controllers are, so that its processes escape what the groups above it
+    /// limit elsewhere? That is the meaning of libcgroup's files; a layout's groups live wherever one above them does.
     pub only_named: bool,
 }
 
 /// What the daemon does about a group that is no longer as it was applied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Keep {
-    /// `repair`: it is told and made as the layout asks again.
+    /// `repair`: drift is reported and repaired.
     Repair,
-    /// `report`: it is told, once for each difference.
+    /// `report`: drift is reported, once for each difference.
     Report,
-    /// `off`: it is not looked at.
+    /// `off`: drift is ignored.
     Off,
 }
 
-/// A setting with the value requested. The value stays the user's text until there is a machine to ask (percentages,
+/// A setting with the value requested. The value stays the user's text until a machine is known (percentages,
 /// device paths): [`Found::parse`] reads it. Its syntax has been checked.
 #[derive(Debug, Clone)]
 pub struct Assigned {
@@ -115,13 +115,13 @@ pub struct Assigned {
 /// What groups get that do not say otherwise.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Defaults {
-    /// Memory nodes of groups that ask for CPUs.
+    /// Memory nodes of groups that request CPUs.
     pub mems: Option<Spanned<MemDemand>>,
-    /// For demands of so many CPUs.
+    /// For demands of a number of CPUs.
     pub placement: Option<Placement>,
-    /// For demands of so many CPUs.
+    /// For demands of a number of CPUs.
     pub smt: Option<Smt>,
-    /// For demands of so many CPUs.
+    /// For demands of a number of CPUs.
     pub pool: Option<Pool>,
     /// Who may put tasks in.
     pub tasks: Option<Spanned<Person>>,
@@ -178,8 +178,8 @@ pub struct Mount {
     pub origin: Origin,
 }
 
-/// cgconfig.conf's `systemd` section: below which unit libcgroup had its groups. Ringfence asks systemd for a unit of
-/// its own; this is used by exports only.
+/// cgconfig.conf's `systemd` section: below which unit libcgroup had its groups. Ringfence requests from systemd a
+/// unit of its own; this is used by exports only.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Systemd {
     /// The slice.
@@ -237,59 +237,59 @@ impl Desired {
         self.rules.iter().cloned().chain(deepest.into_iter().flat_map(of_group)).collect()
     }
 
-    /// The same with every place forgotten, to compare what two configurations ask.
+    /// The same without its origins, to compare the requests of two configurations.
     #[must_use]
     pub fn without_places(&self) -> Desired {
         let mut same = self.clone();
-        let nowhere = Origin::outside_files("");
+        let no_origin = Origin::outside_files("");
         same.groups.iter_mut().for_each(|group| {
-            group.origin = nowhere.clone();
-            group.demands.forget_places(&nowhere);
-            group.matches.iter_mut().for_each(|matcher| matcher.forget_places(&nowhere));
+            group.origin = no_origin.clone();
+            group.demands.forget_origins(&no_origin);
+            group.matches.iter_mut().for_each(|matcher| matcher.forget_origins(&no_origin));
         });
         same.templates.iter_mut().for_each(|template| {
-            template.origin = nowhere.clone();
-            template.demands.forget_places(&nowhere);
+            template.origin = no_origin.clone();
+            template.demands.forget_origins(&no_origin);
         });
         same.rules.iter_mut().for_each(|rule| {
-            rule.matcher.forget_places(&nowhere);
-            rule.targets.iter_mut().for_each(|target| target.origin = nowhere.clone());
+            rule.matcher.forget_origins(&no_origin);
+            rule.targets.iter_mut().for_each(|target| target.origin = no_origin.clone());
         });
-        same.mounts.iter_mut().for_each(|mount| mount.origin = nowhere.clone());
-        same.systemd.iter_mut().for_each(|section| section.origin = nowhere.clone());
-        forget(&mut same.reserve.cpus, &nowhere);
-        forget(&mut same.reserve.memory, &nowhere);
+        same.mounts.iter_mut().for_each(|mount| mount.origin = no_origin.clone());
+        same.systemd.iter_mut().for_each(|section| section.origin = no_origin.clone());
+        forget(&mut same.reserve.cpus, &no_origin);
+        forget(&mut same.reserve.memory, &no_origin);
         let host = &mut same.assertions;
-        forget(&mut host.hostname, &nowhere);
-        forget(&mut host.model, &nowhere);
-        forget(&mut host.nodes, &nowhere);
-        forget(&mut host.cpus, &nowhere);
-        forget(&mut host.memory, &nowhere);
+        forget(&mut host.hostname, &no_origin);
+        forget(&mut host.model, &no_origin);
+        forget(&mut host.nodes, &no_origin);
+        forget(&mut host.cpus, &no_origin);
+        forget(&mut host.memory, &no_origin);
         let defaults = &mut same.defaults;
-        forget(&mut defaults.mems, &nowhere);
-        forget(&mut defaults.tasks, &nowhere);
-        forget(&mut defaults.admin, &nowhere);
-        defaults.settings.iter_mut().for_each(|assigned| assigned.origin = nowhere.clone());
+        forget(&mut defaults.mems, &no_origin);
+        forget(&mut defaults.tasks, &no_origin);
+        forget(&mut defaults.admin, &no_origin);
+        defaults.settings.iter_mut().for_each(|assigned| assigned.origin = no_origin.clone());
         same
     }
 }
 
 impl Demands {
-    fn forget_places(&mut self, nowhere: &Origin) {
-        // the kind of file that it stood in, and nothing that was asked
+    fn forget_origins(&mut self, no_origin: &Origin) {
+        // a property of the file's kind, not a request
         self.only_named = false;
-        forget(&mut self.cpus, nowhere);
-        forget(&mut self.mems, nowhere);
-        forget(&mut self.tasks, nowhere);
-        forget(&mut self.admin, nowhere);
-        self.settings.iter_mut().for_each(|assigned| assigned.origin = nowhere.clone());
-        self.controllers.iter_mut().for_each(|controller| controller.origin = nowhere.clone());
+        forget(&mut self.cpus, no_origin);
+        forget(&mut self.mems, no_origin);
+        forget(&mut self.tasks, no_origin);
+        forget(&mut self.admin, no_origin);
+        self.settings.iter_mut().for_each(|assigned| assigned.origin = no_origin.clone());
+        self.controllers.iter_mut().for_each(|controller| controller.origin = no_origin.clone());
     }
 }
 
-fn forget<T>(spanned: &mut Option<Spanned<T>>, nowhere: &Origin) {
+fn forget<T>(spanned: &mut Option<Spanned<T>>, no_origin: &Origin) {
     if let Some(spanned) = spanned {
-        spanned.origin = nowhere.clone();
+        spanned.origin = no_origin.clone();
     }
 }
 

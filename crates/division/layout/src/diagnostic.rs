@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 use crate::origin::Origin;
 use crate::source::{Places, Source};
 
-/// The most that are kept of one reading; more help nobody.
+/// The limit of diagnostics of one reading; more help nobody.
 const MOST: usize = 1000;
 /// The most characters of a line that are shown.
 const WIDTH: usize = 100;
@@ -34,7 +34,7 @@ pub struct Diagnostic {
     pub message: String,
     /// Where; `None` if it is about a whole file, which the message then names.
     pub origin: Option<Origin>,
-    /// Other places that have to do with it, each with what is there.
+    /// Other places that have to do with it, each with a note.
     pub also: Vec<(Origin, String)>,
     /// How to fix it.
     pub hint: Option<String>,
@@ -58,7 +58,7 @@ impl Diagnostic {
         Diagnostic { origin: Some(origin), ..self }
     }
 
-    /// Names another place and what is there.
+    /// Adds another place with a note.
     #[must_use]
     pub fn also(mut self, origin: Origin, what: impl Into<String>) -> Diagnostic {
         self.also.push((origin, what.into()));
@@ -96,12 +96,12 @@ impl Report {
         }
     }
 
-    /// Is there no room for more? Then what only makes a message better can be left out.
+    /// Is the limit reached? Then what only makes a message better can be left out.
     pub(crate) fn is_full(&self) -> bool {
         self.found.len() >= MOST
     }
 
-    /// Are there so many errors that reading on helps nobody? Then readers stop.
+    /// Are the errors at the limit, so that reading on helps nobody? Then readers stop.
     pub(crate) fn is_hopeless(&self) -> bool {
         self.errors >= MOST
     }

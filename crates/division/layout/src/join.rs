@@ -19,9 +19,9 @@ pub(crate) fn demands(whole: &mut Demands, later: Demands, report: &mut Report) 
     whole.only_named &= only_named;
     whole.keep = keep.or(whole.keep);
     settings.into_iter().for_each(|assigned| assign(&mut whole.settings, assigned, report));
-    let held = std::mem::take(&mut whole.controllers);
+    let sections = std::mem::take(&mut whole.controllers);
     let needed = needed(whole);
-    for section in held.into_iter().chain(controllers) {
+    for section in sections.into_iter().chain(controllers) {
         let is_needed = matches!(&section.value, Subsystem::Controller(name) if needed.contains(name));
         if !is_needed && whole.controllers.iter().all(|other| other.value != section.value) {
             whole.controllers.push(section);
@@ -35,14 +35,14 @@ pub(crate) fn templates(whole: &mut Template, mut later: Template, report: &mut 
         (&mut whole.demands.tasks, &mut later.demands.tasks),
         (&mut whole.demands.admin, &mut later.demands.admin),
     ];
-    for (held, new) in people {
+    for (earlier, new) in people {
         let is_implied = |person: &Option<Spanned<Person>>, at: &Origin| {
             person.as_ref().is_some_and(|person| person.origin == *at)
         };
-        if held.is_some() && is_implied(new, &later.origin) {
+        if earlier.is_some() && is_implied(new, &later.origin) {
             *new = None;
-        } else if new.is_some() && is_implied(held, &whole.origin) {
-            *held = None;
+        } else if new.is_some() && is_implied(earlier, &whole.origin) {
+            *earlier = None;
         }
     }
     demands(&mut whole.demands, later.demands, report);
@@ -54,26 +54,26 @@ pub(crate) fn later_counts(what: &str, origin: &Origin, before: &Origin, report:
     report.push(warning.also(before.clone(), "first given here").hint("the later one counts"));
 }
 
-fn replace<T>(held: &mut Option<Spanned<T>>, later: Option<Spanned<T>>, name: &str, report: &mut Report) {
+fn replace<T>(earlier: &mut Option<Spanned<T>>, later: Option<Spanned<T>>, name: &str, report: &mut Report) {
     let Some(later) = later else { return };
-    if let Some(before) = held {
+    if let Some(before) = earlier {
         later_counts(&format!("'{name}'"), &later.origin, &before.origin, report);
     }
-    *held = Some(later);
+    *earlier = Some(later);
 }
 
 /// Whatever of the earlier settings the later one overlaps gives way, but for rules that add up.
 fn assign(settings: &mut Vec<Assigned>, later: Assigned, report: &mut Report) {
     if adds_up(&later.found)
-        && let Some(rules) = settings.iter_mut().find(|held| same(held, &later))
+        && let Some(rules) = settings.iter_mut().find(|earlier| same(earlier, &later))
     {
         rules.text = format!("{}; {}", rules.text, later.text);
         return;
     }
-    settings.retain(|held| {
-        let stays = !same(held, &later);
+    settings.retain(|earlier| {
+        let stays = !same(earlier, &later);
         if !stays {
-            later_counts(&format!("'{}'", later.found.name), &later.origin, &held.origin, report);
+            later_counts(&format!("'{}'", later.found.name), &later.origin, &earlier.origin, report);
         }
         stays
     });

@@ -1,5 +1,5 @@
-//! What a process must match: its user, its program, and conditions beyond these (its command line, its relatives, where
-//! it is, what it was started with), which may be made of matchers again.
+//! What a process must match: its user, its program, and conditions beyond these (its command line, its relatives,
+//! where it is, what it was started with), which may be made of matchers again.
 
 use std::fmt;
 
@@ -86,7 +86,7 @@ impl Condition {
         }
     }
 
-    /// Does it, or one that it is made of, ask what is known only once the program runs?
+    /// Does it, or a condition inside it, need a fact that is known only once the program runs?
     pub(crate) fn is_of_running(&self) -> bool {
         let own = matches!(self, Condition::Command(_) | Condition::Environment { .. });
         own || self.inner().iter().flat_map(|matcher| &matcher.also).any(Condition::is_of_running)
@@ -124,11 +124,11 @@ impl Matcher {
         std::iter::once(self).chain(inner).collect()
     }
 
-    pub(crate) fn forget_places(&mut self, nowhere: &Origin) {
-        self.origin = nowhere.clone();
+    pub(crate) fn forget_origins(&mut self, no_origin: &Origin) {
+        self.origin = no_origin.clone();
         self.also.iter_mut().for_each(|condition| match condition {
             Condition::Any(inner) | Condition::Not(inner) => {
-                inner.iter_mut().for_each(|matcher| matcher.forget_places(nowhere));
+                inner.iter_mut().for_each(|matcher| matcher.forget_origins(no_origin));
             }
             _ => {}
         });

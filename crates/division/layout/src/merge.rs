@@ -1,5 +1,5 @@
 //! Drafts of several files into one [`Desired`]: nothing said twice (or the later counts, among libcgroup's files),
-//! defaults given to whoever needs them, parents before children.
+//! defaults for those that need them, parents before children.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -78,7 +78,7 @@ pub(crate) fn merge(drafts: Vec<Draft>, report: &mut Report) -> Desired {
         }
     }
     let defaults = whole.defaults.clone();
-    // the root is nobody's, whoever owns groups usually
+    // the root gets no default owner
     let groups = whole.groups.iter_mut().filter(|group| group.name != GroupName::root());
     let groups = groups.map(|group| &mut group.demands);
     let templates = whole.templates.iter_mut().map(|template| &mut template.demands);

@@ -18,7 +18,7 @@ pub struct Origin {
 }
 
 /// A value and where it was said. Two are equal if their values and their places are;
-/// [`crate::Desired::without_places`] compares what is asked alone.
+/// [`crate::Desired::without_places`] compares the requests alone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Spanned<T> {
     /// The value.

@@ -37,7 +37,7 @@ pub fn read_cgrules(file: &str, text: &str) -> Reading {
     read_with(&[Source::new(file, text)], |source, _, report| cgrules::read(source, report))
 }
 
-/// Reads files of any of the three grammars as one layout; which one each is in is told by its name, else by what it
+/// Reads files of any of the three grammars as one layout; a file's name determines its grammar, else what it
 /// begins with.
 pub fn read(sources: &[Source]) -> Reading {
     read_with(sources, |source, names, report| match Grammar::of(source) {
@@ -59,8 +59,8 @@ pub enum Grammar {
 }
 
 impl Grammar {
-    /// Tells the grammar of a text: by the file's name (`*.toml`, `cgconfig*`, `cgrules*`, `cgconfig.d/*`), else by
-    /// the first line that is no comment. Our own if nothing tells.
+    /// The grammar of a text: by the file's name (`*.toml`, `cgconfig*`, `cgrules*`, `cgconfig.d/*`), else by
+    /// the first line that is no comment. Our own if neither decides.
     pub fn of(source: &Source) -> Grammar {
         let parts = || source.name.rsplit('/').take(2);
         let last = source.name.rsplit('/').next().unwrap_or_default();

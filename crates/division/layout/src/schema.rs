@@ -1,6 +1,6 @@
 //! The JSON schema of the layout file, for editors: made from the table of keys and the table of settings, so that it
-//! can't say anything else than the readers. It tells shapes only; what needs more (does a group exist, is a list of
-//! CPUs right) only the readers tell.
+//! can't say anything else than the readers. It describes shapes only; what needs more (does a group exist, is a list
+//! of CPUs right) only the readers check.
 
 use std::collections::BTreeMap;
 

@@ -99,7 +99,7 @@ impl<'s> Places<'s> {
         Some((line_end, (at - begin).min(line_end.len())))
     }
 
-    /// The byte where the character with so many before it begins.
+    /// The byte where the character after `before` others begins.
     fn byte(&self, before: usize) -> usize {
         if self.blocks.is_empty() {
             return before;

@@ -1,4 +1,4 @@
-//! What only the machine can tell, as questions to whoever knows it: is it the right machine, do the users exist.
+//! What only the machine can decide, as questions to its owner: is it the right machine, do the users exist.
 
 use std::collections::HashSet;
 
@@ -12,7 +12,7 @@ use crate::names::cut;
 use crate::origin::{Origin, Spanned};
 use crate::people::{Account, Person};
 
-/// What is known of a machine. What is not known is not held against it.
+/// Facts of a machine. An unknown fact is no error.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct HostFacts {
     /// The host's name.
@@ -29,9 +29,9 @@ pub struct HostFacts {
 
 /// The users and groups of a system.
 pub trait Accounts {
-    /// Is there a user of that name?
+    /// Does a user of that name exist?
     fn is_user(&self, name: &str) -> bool;
-    /// Is there a group of that name?
+    /// Does a group of that name exist?
     fn is_group(&self, name: &str) -> bool;
     /// All users' names, to find near ones; may be empty.
     fn users(&self) -> Vec<String>;
@@ -98,7 +98,7 @@ impl Desired {
     pub fn unknown_accounts(&self, known: &dyn Accounts) -> Vec<Diagnostic> {
         let mut seen = HashSet::new();
         let mut errors = Vec::new();
-        let mut ask = |account: &Account, group: bool, origin: &Origin| {
+        let mut check = |account: &Account, group: bool, origin: &Origin| {
             let Account::Name(name) = account else { return };
             let exists = if group { known.is_group(name) } else { known.is_user(name) };
             // defaults stand in many groups, but were said once
@@ -120,15 +120,15 @@ impl Desired {
         for Spanned { value: Person { user, group, .. }, origin } in
             demands.flat_map(Demands::people).chain(defaults)
         {
-            user.iter().for_each(|user| ask(user, false, origin));
-            group.iter().for_each(|group| ask(group, true, origin));
+            user.iter().for_each(|user| check(user, false, origin));
+            group.iter().for_each(|group| check(group, true, origin));
         }
         let matches = self.groups.iter().flat_map(|group| &group.matches);
         let all = matches.chain(self.rules.iter().map(|rule| &rule.matcher));
         for Matcher { who, origin, .. } in all.flat_map(Matcher::with_inner) {
             match who {
-                Who::User(account) => ask(account, false, origin),
-                Who::GroupMember(account) => ask(account, true, origin),
+                Who::User(account) => check(account, false, origin),
+                Who::GroupMember(account) => check(account, true, origin),
                 Who::Anyone => {}
             }
         }

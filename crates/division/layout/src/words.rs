@@ -51,7 +51,7 @@ impl<'s> Words<'s> {
         self.rest
     }
 
-    /// Goes on behind so many bytes of the rest, which end at a character.
+    /// Skips `bytes` bytes of the rest, which end at a character.
     pub(crate) fn go_on(&mut self, bytes: usize) {
         self.rest = self.rest.get(bytes..).unwrap_or_default();
     }

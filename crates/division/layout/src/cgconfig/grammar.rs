@@ -13,7 +13,7 @@ pub(super) struct Grammar<'r> {
     ahead: Option<Option<Token<'r>>>,
 }
 
-/// What a block belongs to, for messages; a text only where one is told.
+/// The owner of a block, for messages; a text only where a message uses it.
 #[derive(Clone, Copy)]
 pub(super) enum What<'r> {
     /// `group 'a'`.
@@ -262,7 +262,7 @@ impl<'r> Grammar<'r> {
                 Token::Bare(word) if super::SECTIONS.contains(&word) && self.section_begins() => return,
                 Token::Sign("{") => depth += 1,
                 Token::Sign("}") if depth <= 1 => {
-                    // one that closes nothing is told by itself
+                    // one that closes nothing gets its own error
                     if depth == 1 {
                         self.next();
                     }

@@ -73,7 +73,7 @@ impl<'r> Reader<'r> {
             Err(error) => {
                 let error = Diagnostic::error(error.to_string()).at(origin.clone()).hint(error.hint());
                 self.report.push(error);
-                // read on, so that what is wrong in it is told too
+                // read on, to report errors in it too
                 self.body(&block, &mut Body::new(origin));
                 return;
             }

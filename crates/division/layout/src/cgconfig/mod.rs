@@ -1,5 +1,5 @@
 //! libcgroup's cgconfig.conf into a draft: `mount`, `group`, `template`, `default`, `namespace` and `systemd` sections.
-//! Goes on after an error, so that all of a file's are told at once. What libcgroup took, this takes; what it took with
+//! Goes on after an error, to report all of a file's at once. What libcgroup took, this takes; what it took with
 //! another meaning than ours is warned about.
 
 mod grammar;

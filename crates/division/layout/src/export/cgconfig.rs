@@ -14,8 +14,8 @@ use crate::people::Person;
 use crate::rule::Subsystem;
 use crate::words::is_bare;
 
-/// A cgconfig.conf for a host with cgroup `version`. CPUs and nodes must be sets: what only a planner can tell is lost,
-/// as is what the file has no words for. Rules go to [`super::to_cgrules`].
+/// A cgconfig.conf for a host with cgroup `version`. CPUs and nodes must be sets: what only a planner can resolve is
+/// lost, as is what the file has no words for. Rules go to [`super::to_cgrules`].
 pub fn to_cgconfig(desired: &Desired, version: Version, facts: &dyn Facts) -> Export {
     let mut out = Writer { text: String::new(), lost: Vec::new(), version, facts };
     out.mounts(desired);
@@ -144,7 +144,7 @@ impl Writer<'_> {
                     all.push(Spanned::new(value, Origin::outside_files("<a group above>")));
                 }
             }
-            // what it asks for itself stays; lost ones are reported where they stand
+            // its own requests stay; lost ones are reported where they stand
             let of_above = writes(demands, self.version, self.facts, &mut Vec::new()).into_iter();
             let is_set = |file: &FileText| matches!(file.file.as_str(), "cpuset.cpus" | "cpuset.mems");
             for file in of_above.filter(is_set) {

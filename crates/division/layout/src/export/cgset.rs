@@ -9,7 +9,7 @@ use super::writes::{comment, writes};
 use crate::desired::Desired;
 
 /// One `cgset` command a setting, groups in order, in the names of `version`. CPUs and nodes must be sets: what only a
-/// planner can tell is lost.
+/// planner can resolve is lost.
 pub fn to_cgset(desired: &Desired, version: Version, facts: &dyn Facts) -> Export {
     let (mut text, mut lost) = (String::new(), Vec::new());
     for group in &desired.groups {

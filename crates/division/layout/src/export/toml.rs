@@ -21,7 +21,7 @@ pub fn to_toml(desired: &Desired) -> String {
     out.defaults(&desired.defaults);
     out.mounts(desired);
     out.systemd(desired);
-    // our own layouts don't name the root: what libcgroup's file sets there is left to whoever reads this
+    // our own layouts don't name the root: what libcgroup's file sets there is left to the reader
     for group in desired.groups.iter().filter(|group| group.name == settings::GroupName::root()) {
         out.text.push_str("\n# left out, as a layout does not name the root of a hierarchy:\n");
         for assigned in &group.demands.settings {

@@ -1,4 +1,4 @@
-//! The files of one cgroup version that demands become, without a machine: what needs one is told as lost.
+//! The files of one cgroup version that demands become, without a machine: what needs one is reported as lost.
 
 use settings::{Controller, Facts, Side, Version};
 
@@ -55,11 +55,11 @@ pub(super) fn writes(
                 continue;
             }
         };
-        let held = |file: &str| {
+        let earlier = |file: &str| {
             let before = files.iter().find(|before: &&FileText| before.file == file);
             before.map(|before| before.text.clone())
         };
-        match assigned.found.encode(version, &value, &held) {
+        match assigned.found.encode(version, &value, &earlier) {
             Ok(writes) => {
                 let side = assigned.found.side(version);
                 let controller = match side {

@@ -253,7 +253,7 @@ impl Reader<'_> {
     }
 }
 
-/// So many, without wishes.
+/// An amount without wishes.
 fn some(amount: CpuAmount) -> CpuSpec {
     CpuSpec { amount, nodes: None, near: Vec::new(), placement: None, smt: None, pool: None }
 }

@@ -16,7 +16,7 @@ use crate::rule::Subsystem;
 
 const KEEPS: [(&str, Keep); 3] = [("repair", Keep::Repair), ("report", Keep::Report), ("off", Keep::Off)];
 
-/// Is there nothing in a group's table but groups that are in it?
+/// Does a group's table contain only groups inside it?
 fn only_leads_below(table: &Table<'_>) -> bool {
     table.len() == 1 && entries(table).iter().all(|(key, _)| &**key.get_ref() == "groups")
 }
@@ -31,7 +31,7 @@ impl Reader<'_> {
             }
             let path = format!("{parent}{}", key.get_ref());
             match GroupName::new(&path) {
-                // a table that only leads to groups below does not ask for anything of the root
+                // a table that only contains groups below requests nothing of the root
                 Ok(name) if name == GroupName::root() && !only_leads_below(table) => {
                     let error = Diagnostic::error("the root of a hierarchy can't be a group of a layout");
                     let hint = "what is not in any group is in the root, and has what groups leave; give the group a \
@@ -187,10 +187,10 @@ impl Reader<'_> {
             self.wrong_type(value, "a table of names, such as [groups.oltp1]");
             return None;
         };
-        let mut kept = Vec::new();
+        let mut named = Vec::new();
         for (key, value) in entries(tables) {
             match value.get_ref() {
-                DeValue::Table(table) => kept.push((key, table)),
+                DeValue::Table(table) => named.push((key, table)),
                 other => {
                     let found = super::value::kind(other);
                     let message = format!("expected a table for '{}', found {found}", cut(key.get_ref()));
@@ -198,7 +198,7 @@ impl Reader<'_> {
                 }
             }
         }
-        Some(kept)
+        Some(named)
     }
 
     pub(super) fn pattern(&mut self, text: &str, origin: Origin) -> Option<NamePattern> {

@@ -1,4 +1,4 @@
-//! What is said of the whole machine: what it must be like, what is kept for the rest of the system, v1 hierarchies to
+//! What is said of the whole machine: what it must be like, the reserve for the rest of the system, v1 hierarchies to
 //! be mounted, and cgconfig.conf's `systemd` section.
 
 use toml::de::DeValue;

@@ -78,7 +78,7 @@ impl Reader<'_> {
         self.matcher_of(value, &entries, before)
     }
 
-    /// What is matched among a table's entries, before which there were so many errors.
+    /// The matcher in a table's entries; `before`: the number of errors before them.
     fn matcher_of(&mut self, value: &Value<'_>, entries: &[Entry<'_, '_>], before: usize) -> Option<Matcher> {
         let (mut who, mut process, mut also, mut strict) = (None, None, Vec::new(), None);
         for (key, value) in entries {
@@ -105,7 +105,7 @@ impl Reader<'_> {
             who = this.or(who);
         }
         if let Some(value) = strict {
-            self.refuse_unheld(value, process.as_ref(), &also);
+            self.refuse_undelayable(value, process.as_ref(), &also);
         }
         if self.report.errors() > before {
             return None;
@@ -119,8 +119,8 @@ impl Reader<'_> {
         Some(Matcher { who, process, also, strict, origin: self.origin(value) })
     }
 
-    /// A start that can't be held, or of which too little is known while it is held.
-    fn refuse_unheld(&mut self, strict: &Value<'_>, process: Option<&Process>, also: &[Condition]) {
+    /// Refuses a start that can't be delayed, or of which too little is known during the delay.
+    fn refuse_undelayable(&mut self, strict: &Value<'_>, process: Option<&Process>, also: &[Condition]) {
         if !matches!(process, Some(Process::Path(_))) {
             let hint = "add process = \"/path/of/the/program\"";
             self.wrong(strict, "only the start of a certain program can wait for its group".to_owned(), hint);

@@ -1,5 +1,5 @@
 //! Settings among a group's keys: `memory.max = "8G"`, `io.max."/dev/sdb" = { riops = 10 }`. TOML reads the dots as
-//! tables, the settings table tells where a name ends and its value begins.
+//! tables, the settings table defines where a name ends and its value begins.
 
 use settings::{Found, Kind};
 use toml::de::DeValue;
@@ -99,7 +99,7 @@ impl Reader<'_> {
         (self.report.errors() == before).then_some(text)
     }
 
-    /// Reads a part of a value alone, so that all that is wrong is told, each at its place.
+    /// Reads a part of a value alone, to report all errors, each at its place.
     fn check_part(&mut self, found: &Found, text: &str, value: &Value<'_>) {
         if let Err(error) = found.parse(text, &AnyMachine) {
             let diagnostic = Diagnostic::error(error.to_string()).at(self.origin(value));

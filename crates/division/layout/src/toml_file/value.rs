@@ -120,15 +120,15 @@ impl Reader<'_> {
         place: &str,
         known: &[Key],
     ) -> Vec<(&'v Name<'i>, &'v Value<'i>)> {
-        let mut kept = entries(table);
-        kept.retain(|(key, _)| {
+        let mut known_entries = entries(table);
+        known_entries.retain(|(key, _)| {
             let is_known = keys::names(known).any(|name| name == key.get_ref());
             if !is_known {
                 self.unknown_key(key, place, known);
             }
             is_known
         });
-        kept
+        known_entries
     }
 
     /// An array of tables, or one table in place of it.
