@@ -30,7 +30,7 @@ pub struct Ask {
 /// One write(2), with the reason why it stands where it stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Write {
-    /// Which of the asks it serves.
+    /// The index of the request it serves.
     pub ask: usize,
     /// The directory.
     pub place: Place,
@@ -53,7 +53,7 @@ pub enum PlanError {
         /// Why not.
         error: EncodeError,
     },
-    /// Two asks want different things of one file.
+    /// Two requests want different things of one file.
     #[error("group '{group}': {first} and {second} both set {file}, to '{one}' and '{other}'")]
     Contradiction {
         /// The group.
@@ -95,8 +95,8 @@ impl Write {
     }
 }
 
-/// What the kernel holds: the content of a file at a place, `None` if there is no such file.
-pub type Held<'a> = &'a dyn Fn(&Place, &str) -> Option<String>;
+/// Reads what the kernel has: the content of a file at a place, `None` if there is no such file.
+pub type ReadFile<'a> = &'a dyn Fn(&Place, &str) -> Option<String>;
 
 /// In a file of lines by device or resource, the line's first word says which one it is about.
 fn key<'t>(file: &str, text: &'t str) -> Option<&'t str> {

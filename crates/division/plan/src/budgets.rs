@@ -1,5 +1,5 @@
 //! Shares of time that v1 bounds by the parent's: CPU quotas one by one, real-time budgets added up. What the kernel
-//! would refuse at the end of a plan is told at its beginning.
+//! would refuse at the end of a plan is reported at its beginning.
 
 use std::collections::HashMap;
 

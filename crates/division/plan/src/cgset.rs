@@ -7,23 +7,23 @@ use settings::GroupName;
 
 use crate::{Action, Plan};
 
-/// The plan's writes as cgset commands, one a line. Groups that are set up anew come one after another with their CPUs
-/// first; what changes groups that have something already stays in the plan's order, which the kernel demands. Steps that cgset
-/// knows nothing of (groups that are made, owners, tasks that leave CPUs) are not among them.
+/// The plan's writes as cgset commands, one a line. New groups come one after another with their CPUs
+/// first; what changes groups that have something already stays in the plan's order, which the kernel demands. Steps
+/// that cgset knows nothing of (groups that are made, owners, tasks that leave CPUs) are not among them.
 pub fn as_cgset(plan: &Plan) -> String {
     let mut writes: Vec<(&GroupName, &str, &str)> = Vec::new();
-    let mut anew = true;
+    let mut all_new = true;
     for step in &plan.steps {
         match &step.action {
             Action::Write { file, text, before, .. } => {
-                anew &= before.as_ref().is_none_or(|before| before.is_empty());
+                all_new &= before.as_ref().is_none_or(|before| before.is_empty());
                 writes.push((&step.group, file, text.trim()));
             }
-            Action::MoveTasksAway { .. } => anew = false,
+            Action::MoveTasksAway { .. } => all_new = false,
             _ => {}
         }
     }
-    if anew {
+    if all_new {
         let mut order: HashMap<&GroupName, usize> = HashMap::new();
         let of_layout = plan.assignments.iter().map(|assignment| &assignment.group);
         for group in of_layout.chain(writes.iter().map(|(group, ..)| *group)) {

@@ -24,8 +24,8 @@ pub struct Coverage {
     pub groups: BTreeSet<Place>,
     /// Files that it sets; of a file of lines by device or resource, the line's first word; with what it writes.
     pub files: BTreeMap<(Place, String, String), String>,
-    /// Groups that are only part of a name, or in the tree of cpusets for the sake of others: their CPUs and memory nodes
-    /// follow from those.
+    /// Groups that are only part of a name, or in the tree of cpusets for the sake of others: their CPUs and memory
+    /// nodes follow from those.
     pub parents: BTreeSet<Place>,
     /// To whom it gives directories.
     pub owners: BTreeMap<Place, Ownership>,
@@ -80,8 +80,8 @@ pub fn coverage(
             covered.devices.insert(valued.place.clone());
             continue;
         }
-        let held = |file: &str| observed.file(&valued.place, file).map(str::to_owned);
-        for write in valued.found.encode(valued.place.version, &valued.value, &held).unwrap_or_default() {
+        let read = |file: &str| observed.file(&valued.place, file).map(str::to_owned);
+        for write in valued.found.encode(valued.place.version, &valued.value, &read).unwrap_or_default() {
             covered.add_file(&valued.place, &write.file, &write.text);
         }
     }

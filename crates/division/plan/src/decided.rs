@@ -58,9 +58,9 @@ pub(crate) fn decided(of: &Decisions<'_>, steps: &[Step]) -> Vec<Step> {
         value: valued.value.clone(),
     });
     let asks: Vec<Ask> = asks.collect();
-    let held = |place: &Place, file: &str| of.observed.file(place, file).map(str::to_owned);
+    let read = |place: &Place, file: &str| of.observed.file(place, file).map(str::to_owned);
     // what contradicts itself is a problem of the plan
-    for write in writes(&asks, &held).unwrap_or_default() {
+    for write in writes(&asks, &read).unwrap_or_default() {
         add_write(&asks[write.ask].group, &write.place, &write.file, &write.text);
     }
     for (branch, sets) in of.tree.branches.iter().zip(&of.resolved.sets) {

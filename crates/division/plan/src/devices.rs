@@ -1,5 +1,5 @@
-//! Which devices groups may use: rules change what is there one by one, and what a group is denied its children are
-//! denied as well. So what the rules would make of all groups is worked out first; nothing is written that changes
+//! Which devices groups may use: rules change the group's access one by one, and what a group is denied its children
+//! are denied as well. So what the rules would make of all groups is worked out first; nothing is written that changes
 //! nothing, and every rule stands where the kernel takes it. `a`, everything, is taken only while no group is below:
 //! a group's rules come before the making of its children.
 
@@ -87,8 +87,8 @@ impl<'o> State<'o> {
             let at = &observed.hierarchies[hierarchy];
             for path in at.groups.keys() {
                 let place = Place { hierarchy, path: path.clone(), version: at.version };
-                if let Some(held) = held(&place, observed) {
-                    now.insert((hierarchy, path.clone()), held);
+                if let Some(access) = current_access(&place, observed) {
+                    now.insert((hierarchy, path.clone()), access);
                 }
             }
         }
@@ -101,16 +101,16 @@ impl<'o> State<'o> {
         let place = &first.valued.place;
         let parent = self.of_parent(place);
         let seen = self.observed.group(place).is_some();
-        let held = self.now.get(&key(place)).cloned();
+        let own = self.now.get(&key(place)).cloned();
         // a new group has what its parent has, and so has one of v2 without rules of its own
-        let start = held.clone().or_else(|| parent.clone()).unwrap_or_else(DeviceAccess::all);
+        let start = own.clone().or_else(|| parent.clone()).unwrap_or_else(DeviceAccess::all);
         let mut wanted = start.clone();
         for ruled in rules {
             wanted
                 .change(ruled.verb, &ruled.rule, parent.as_ref(), false)
                 .map_err(|forbidden| Box::new(refused(ruled, forbidden)))?;
         }
-        if held.is_some() && wanted == start {
+        if own.is_some() && wanted == start {
             return Ok(Vec::new());
         }
         let everything = rules.iter().find(|ruled| ruled.rule.class == DeviceClass::All);
@@ -166,8 +166,8 @@ impl<'o> State<'o> {
         for path in below {
             let below = Place { path, ..place.clone() };
             let parent = self.of_parent(&below).unwrap_or_else(|| access.clone());
-            if let Some(held) = self.now.get_mut(&key(&below)) {
-                held.narrow(rule, access, &parent);
+            if let Some(own) = self.now.get_mut(&key(&below)) {
+                own.narrow(rule, access, &parent);
             }
         }
     }
@@ -177,9 +177,9 @@ fn key(place: &Place) -> (usize, String) {
     (place.hierarchy, place.path.clone())
 }
 
-/// What the group may use now. v1 does not tell what is denied to a group that may use everything else: there such
+/// What the group may use now. v1 does not show what is denied to a group that may use everything else: there such
 /// rules are written again.
-fn held(place: &Place, observed: &Observed) -> Option<DeviceAccess> {
+fn current_access(place: &Place, observed: &Observed) -> Option<DeviceAccess> {
     let seen = observed.group(place)?;
     if place.version == Version::V2 {
         return seen.devices.as_deref()?.parse().ok();

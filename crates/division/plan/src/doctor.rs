@@ -1,7 +1,7 @@
 //! What is wrong with this machine, or good to know of it, for dividing it: each finding with its consequence
-//! and the hint. A pure function of recorded facts; never asks the machine, and infers nothing from a version.
+//! and the hint. A pure function of recorded facts; never reads the machine, and infers nothing from a version.
 //!
-//! Levels are held low on purpose: a plain host in good order has notes, and nothing that needs attention.
+//! Levels are low on purpose: a plain host in good order has notes, and nothing that needs attention.
 
 mod access;
 mod controllers;
@@ -38,7 +38,7 @@ pub struct Finding {
 pub enum Level {
     /// Works.
     Ok,
-    /// Works otherwise than some expect, or a part that few need is missing.
+    /// Works, but differently from what some expect, or a part that few need is missing.
     Note,
     /// Something that was set is not in force, or a main part is missing.
     Attention,
@@ -62,7 +62,7 @@ impl Level {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Area {
-    /// Who asks, and what they may do.
+    /// Who the caller is, and what they may do.
     Access,
     /// Where each controller lives.
     Controllers,
@@ -102,7 +102,7 @@ impl Area {
     }
 }
 
-/// All findings, by area. `machine` tells of cores and siblings; without it nothing is said of them.
+/// All findings, by area. Cores and siblings come from `machine`; without it no finding names them.
 pub fn findings(facts: &Facts, machine: Option<&Machine>) -> Vec<Finding> {
     if !facts.proc {
         let nothing = Finding::new(Area::Access, Level::Broken, "/proc is not mounted");
@@ -140,7 +140,7 @@ impl Finding {
     }
 }
 
-/// What several areas ask of the facts.
+/// Facts that several areas need.
 trait Seen {
     /// Does a mounted v1 hierarchy have it? By v1's name.
     fn v1_has(&self, name: &str) -> bool;
@@ -157,11 +157,11 @@ trait Seen {
 
 impl Seen for Facts {
     fn v1_has(&self, name: &str) -> bool {
-        self.v1.iter().any(|at| at.controllers.iter().any(|held| held == name))
+        self.v1.iter().any(|at| at.controllers.iter().any(|controller| controller == name))
     }
 
     fn v2_has(&self, name: &str) -> bool {
-        self.v2.as_ref().is_some_and(|v2| v2.controllers.iter().any(|held| held == name))
+        self.v2.as_ref().is_some_and(|v2| v2.controllers.iter().any(|controller| controller == name))
     }
 
     fn child_has(&self, file: &str) -> Option<bool> {

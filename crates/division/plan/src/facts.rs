@@ -1,4 +1,4 @@
-//! What values may ask of a machine that is not at hand.
+//! Facts that values need of a machine that is not at hand.
 
 use settings::{DeviceNumber, Facts};
 use topology::Machine;

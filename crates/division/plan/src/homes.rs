@@ -14,8 +14,8 @@ pub(crate) struct Home<'d> {
     pub group: &'d Group,
     /// By hierarchy.
     pub places: BTreeMap<usize, Place>,
-    /// The hierarchies that its own demands name; in the others it is for the sake of groups above it, or because it asks
-    /// for nothing.
+    /// The hierarchies that its own demands name; in the others it is for the sake of groups above it, or because it
+    /// requests nothing.
     named: BTreeSet<usize>,
     /// Is it in the tree of cpusets?
     pub has_cpuset: bool,
@@ -45,8 +45,8 @@ pub(crate) fn homes<'d>(
     homes
 }
 
-/// The places that groups need so that what a group above them limits holds for their processes, too. Where there is only
-/// v2 a group is below those above it in every respect.
+/// The places that groups need so that what a group above them limits holds for their processes, too. Where there is
+/// only v2 a group is below those above it in every respect.
 fn below_limits(homes: &[Home<'_>], observed: &Observed) -> Vec<(usize, (usize, Place))> {
     let mut missing = escapes(homes, observed);
     missing.retain(|escape| !homes[escape.home].group.demands.only_named);
@@ -172,7 +172,7 @@ fn wanted(group: &Group) -> Vec<(Controller, Origin)> {
     wanted
 }
 
-/// A group that asks for nothing is made where tasks can be put into it: on v2, and in all v1 hierarchies with a
+/// A group that requests nothing is made where tasks can be put into it: on v2, and in all v1 hierarchies with a
 /// controller but that of cpusets, which take no task before they have CPUs. The core's files are v2's first.
 fn anywhere(observed: &Observed, core: bool) -> BTreeSet<usize> {
     let takes_tasks = |hierarchy: &usize| {
@@ -257,7 +257,7 @@ fn ground<'d>(homes: &[Home<'d>], observed: &Observed, hierarchy: usize) -> Grou
         let Some(place) = home.places.get(&hierarchy) else { continue };
         let parts: Vec<String> =
             place.path.split('/').filter(|part| !part.is_empty()).map(str::to_owned).collect();
-        // our groups' own place is there
+        // our groups' own place exists
         let above = if home.group.name.is_from_root() {
             0
         } else {
@@ -269,8 +269,8 @@ fn ground<'d>(homes: &[Home<'d>], observed: &Observed, hierarchy: usize) -> Grou
         if at.version == Version::V1 || parts.is_empty() {
             continue;
         }
-        let held = |controller: &Controller| at.controllers.contains(controller);
-        let wanted = wanted(home.group).into_iter().map(|(controller, _)| controller).filter(held);
+        let mounted = |controller: &Controller| at.controllers.contains(controller);
+        let wanted = wanted(home.group).into_iter().map(|(controller, _)| controller).filter(mounted);
         let names: Vec<&'static str> = wanted.filter_map(|controller| controller.name(Version::V2)).collect();
         for length in above..parts.len() {
             let entry = ground.handed.entry(parts[..length].to_vec());
@@ -302,7 +302,7 @@ fn hand_down(
     } else {
         format!("the group /{}", place.path)
     };
-    // where nothing was seen, what is above is told first
+    // where nothing was read, the problem of the group above is reported first
     let lacking = words("cgroup.controllers")
         .and_then(|there| missing.iter().find(|name| !there.contains(&name.as_str())).cloned());
     if let Some(controller) = lacking.filter(|_| seen.is_some_and(|_| is_base(&place, observed))) {

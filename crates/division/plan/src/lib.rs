@@ -1,7 +1,7 @@
-//! Decides what is written, where, and in which order the kernel accepts it: a pure function of what is asked
-//! and what the kernel holds. Never touches the machine; what it must know of it is handed in.
+//! Decides what is written, where, and in which order the kernel accepts it: a pure function of what is requested
+//! and what the kernel has. Never touches the machine; what it must know of it is handed in.
 
-// single settings: what is asked, in which order, and back
+// single settings: what is requested, in which order, and back
 mod ask;
 mod order;
 mod restore;
@@ -43,7 +43,7 @@ mod facts;
 
 pub mod doctor;
 
-pub use ask::{Ask, Held, Place, PlanError, Write, is_by_key, rest_of_line, target_key};
+pub use ask::{Ask, Place, PlanError, ReadFile, Write, is_by_key, rest_of_line, target_key};
 pub use cgset::as_cgset;
 pub use coverage::{Coverage, coverage};
 pub use facts::MachineFacts;

@@ -41,7 +41,7 @@ pub enum LintKind {
     OverCapacity,
     /// An I/O limit names a partition, but holds for the whole disk.
     Partition,
-    /// A weight that nothing heeds.
+    /// A weight that no device uses.
     WeightWithoutEffect,
     /// Tasks outside the group may still run on CPUs that it is to have for itself.
     StillUsed,

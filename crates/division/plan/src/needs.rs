@@ -1,4 +1,5 @@
-//! What must be known of the kernel before a plan can be made. Whoever has the kernel looks there and nowhere else.
+//! What must be known of the kernel before a plan can be made. The reader of the kernel looks there and at nothing
+//! else.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,8 +22,8 @@ pub struct Need {
     /// Files to read unless another one, of [`Need::files`], holds this text already: how much is used of a limit
     /// matters only where the limit changes, and reading it takes as long as reading the limit.
     pub unless: Vec<(&'static str, FileWrite)>,
-    /// Are its tasks counted, and is it looked for some below it? Only where they decide: in cpusets, and where v2 hands
-    /// on controllers.
+    /// Are its tasks counted, and is it looked for some below it? Only where they decide: in cpusets, and where v2
+    /// hands on controllers.
     pub tasks: bool,
     /// Are owners and modes of the directory and its files needed?
     pub owners: bool,
@@ -47,7 +48,7 @@ const ABOVE_V2: [&str; 3] = ["cpuset.cpus.effective", "cpuset.mems.effective", "
 
 /// The directories to look at, parents before children, for an [`Observed`] that has nothing but the hierarchies.
 pub fn needs(desired: &Desired, hierarchies: &Observed) -> Vec<Need> {
-    // what is wrong is told when it is planned
+    // errors are reported when it is planned
     let homes = homes(desired, hierarchies, &mut Vec::new());
     let mut needs = Needs::default();
     for home in &homes {
@@ -91,7 +92,7 @@ impl Need {
         let limited =
             value.filter(|value| !matches!(value, Value::CpuMax(max) if max.quota == Some(Limit::Max)));
         let writes = limited.and_then(|value| assigned.found.encode(Version::V1, &value, &|_| None).ok());
-        self.below.extend(writes.into_iter().flatten().map(|held| (held, &QUOTA[..])));
+        self.below.extend(writes.into_iter().flatten().map(|write| (write, &QUOTA[..])));
     }
 
     fn use_of_memory(&mut self, assigned: &Assigned, version: Version) {
@@ -103,7 +104,7 @@ impl Need {
         let value = assigned.found.parse(&assigned.text, &Nowhere).ok();
         let writes = value.and_then(|value| assigned.found.encode(version, &value, &|_| None).ok());
         match writes.and_then(|mut writes| writes.pop()) {
-            Some(held) => self.unless.extend(files.iter().map(|file| (*file, held.clone()))),
+            Some(write) => self.unless.extend(files.iter().map(|file| (*file, write.clone()))),
             None => self.files.extend(files.iter().map(|file| (*file).to_owned())),
         }
     }

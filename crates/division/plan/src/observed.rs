@@ -1,5 +1,5 @@
-//! What the kernel holds now, as data: the hierarchies, and of the groups that a plan is about their files, tasks and
-//! owners. Whoever has a kernel fills it in ([`crate::needs`] says with what); a plan for a machine that is not at
+//! The kernel's state now, as data: the hierarchies, and of the groups that a plan is about their files, tasks and
+//! owners. A reader of the kernel fills it in ([`crate::needs`] says with what); a plan for a machine that is not at
 //! hand starts from an empty one. Never reads anything itself.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -55,8 +55,8 @@ pub struct SeenHierarchy {
 /// A group that exists.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct SeenGroup {
-    /// Contents of the files that were read, without the newline at their end. One that is not here does not exist
-    /// or was not requested; one that is there and can only be written is here with an empty text.
+    /// Contents of the files that were read, without the newline at their end. One that is missing here does not exist
+    /// or was not requested; one that can only be written is here with an empty text.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub files: BTreeMap<String, String>,
     /// How many processes (of a threaded group, threads) are in the group itself; not counted unless requested
@@ -70,8 +70,8 @@ pub struct SeenGroup {
     /// `None` if it was given none, or not requested ([`crate::Need::devices`]).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub devices: Option<String>,
-    /// Lists of CPUs and memory nodes as they were before earlier layouts, by file, where those changed them for the sake
-    /// of groups below it.
+    /// Lists of CPUs and memory nodes as they were before earlier layouts, by file, where those changed them for the
+    /// sake of groups below it.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub lists_before: BTreeMap<String, String>,
     /// On v1, whether its CPUs were made exclusive only because those of a group below it were to be.

@@ -8,7 +8,7 @@ use units::CpuSet;
 
 use crate::{
     Write,
-    ask::{Held, Place},
+    ask::{Place, ReadFile},
 };
 
 /// Two files between which the kernel keeps a rule: whichever way they change, one order never breaks it.
@@ -72,14 +72,14 @@ fn ratio(old: [f64; 2], new: [f64; 2]) -> FirstGoes {
 }
 
 /// Puts the writes of each place in order. Stable.
-pub(crate) fn order(writes: &mut [Write], held: Held<'_>) {
+pub(crate) fn order(writes: &mut [Write], read: ReadFile<'_>) {
     for write in writes.iter_mut() {
         write.why = stage(&write.file, &write.text).1;
     }
-    let shrinking = shrinking_shares(writes, held);
-    let rank = |write: &Write| (stage(&write.file, &write.text).0, depth_rule(write, &shrinking, held));
+    let shrinking = shrinking_shares(writes, read);
+    let rank = |write: &Write| (stage(&write.file, &write.text).0, depth_rule(write, &shrinking, read));
     writes.sort_by_cached_key(rank);
-    order_pairs(writes, held);
+    order_pairs(writes, read);
 }
 
 /// Where a write stands among all, and why.
@@ -126,7 +126,7 @@ fn share(file: &str) -> Option<[&'static str; 2]> {
 fn depth_rule(
     write: &Write,
     shrinking: &HashMap<(Place, &'static str), bool>,
-    held: Held<'_>,
+    read: ReadFile<'_>,
 ) -> (bool, Result<usize, Reverse<usize>>) {
     let depth = write.place.path.matches('/').count() + usize::from(!write.place.path.is_empty());
     let shrinks = match (write.file.as_str(), share(&write.file)) {
@@ -134,7 +134,7 @@ fn depth_rule(
         ("cpuset.cpus" | "cpuset.mems" | "cpuset.cpus.exclusive", None) => {
             let set =
                 |text: Option<String>| text.and_then(|text| text.parse::<CpuSet>().ok()).unwrap_or_default();
-            let (old, new) = (set(held(&write.place, &write.file)), set(Some(write.text.clone())));
+            let (old, new) = (set(read(&write.place, &write.file)), set(Some(write.text.clone())));
             new.is_subset(&old) && !new.is_empty()
         }
         _ => false,
@@ -144,16 +144,16 @@ fn depth_rule(
 }
 
 /// By place and the file that holds the time: is the share that it is to have less than what it has?
-fn shrinking_shares(writes: &[Write], held: Held<'_>) -> HashMap<(Place, &'static str), bool> {
+fn shrinking_shares(writes: &[Write], read: ReadFile<'_>) -> HashMap<(Place, &'static str), bool> {
     let bound = || writes.iter().filter_map(|write| Some((write, share(&write.file)?)));
     let texts: HashMap<(&Place, &str), &str> =
         bound().map(|(write, _)| ((&write.place, write.file.as_str()), write.text.as_str())).collect();
     let shrinks = |place: &Place, [time, period]: [&'static str; 2]| {
         let new = |file: &'static str| {
             let text = texts.get(&(place, file)).map(|text| (*text).to_owned());
-            amount(text.or_else(|| held(place, file)))
+            amount(text.or_else(|| read(place, file)))
         };
-        let old = |file: &str| amount(held(place, file));
+        let old = |file: &str| amount(read(place, file));
         new(time) / new(period) < old(time) / old(period)
     };
     bound().map(|(write, files)| ((write.place.clone(), files[0]), shrinks(&write.place, files))).collect()
@@ -161,7 +161,7 @@ fn shrinking_shares(writes: &[Write], held: Held<'_>) -> HashMap<(Place, &'stati
 
 /// Orders the files of each place between which the kernel keeps a rule: of those that may go, the one that stood
 /// first goes first.
-fn order_pairs(writes: &mut [Write], held: Held<'_>) {
+fn order_pairs(writes: &mut [Write], read: ReadFile<'_>) {
     let bound =
         |write: &Write| PAIRS.iter().any(|pair| pair.first == write.file || pair.second == write.file);
     let mut slots_of: HashMap<Place, Vec<usize>> = HashMap::new();
@@ -170,7 +170,7 @@ fn order_pairs(writes: &mut [Write], held: Held<'_>) {
     }
     for (place, slots) in slots_of {
         let mut left: Vec<Write> = slots.iter().map(|&slot| writes[slot].clone()).collect();
-        let rules = rules(&place, &left, held);
+        let rules = rules(&place, &left, read);
         for slot in slots {
             let free = |write: &Write| {
                 let waits = |rule: &Rule| {
@@ -196,11 +196,11 @@ struct Rule {
     why: &'static str,
 }
 
-fn rules(place: &Place, writes: &[Write], held: Held<'_>) -> Vec<Rule> {
+fn rules(place: &Place, writes: &[Write], read: ReadFile<'_>) -> Vec<Rule> {
     let new = |file: &str| writes.iter().find(|write| write.file == file).map(|write| write.text.clone());
     let rule = |pair: &Pair| {
         let (first, second) = (new(pair.first)?, new(pair.second)?);
-        let old = [amount(held(place, pair.first)), amount(held(place, pair.second))];
+        let old = [amount(read(place, pair.first)), amount(read(place, pair.second))];
         let (before, after) = match (pair.rule)(old, [amount(Some(first)), amount(Some(second))]) {
             FirstGoes::Before => (pair.first, pair.second),
             FirstGoes::After => (pair.second, pair.first),

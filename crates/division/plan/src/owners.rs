@@ -8,7 +8,7 @@ use crate::{Action, Observed, Owned, Ownership, People, Place, Problem, Step, ho
 /// The files that put tasks into a group.
 pub(crate) const TASK_FILES: [&str; 3] = ["cgroup.procs", "cgroup.threads", "tasks"];
 
-/// The steps that give groups to those who are to have them. `renewed` tells whether files of a group are made by an
+/// The steps that give groups to those who are to have them. `renewed` says whether files of a group are made by an
 /// earlier step, which then are root's.
 pub(crate) fn steps(
     homes: &[Home<'_>],
@@ -78,8 +78,8 @@ fn look_up(
 
 /// The mode of a file whose group is to have files of that mode: cut to what the file's owner may do with it now, as
 /// libcgroup does, so that a number to be read becomes neither writable nor a program.
-pub fn file_mode(wanted: u32, held: u32) -> u32 {
-    let owner = held >> 6 & 0o7;
+pub fn file_mode(wanted: u32, current: u32) -> u32 {
+    let owner = current >> 6 & 0o7;
     wanted & (owner | owner << 3 | owner << 6)
 }
 
@@ -87,20 +87,20 @@ pub fn file_mode(wanted: u32, held: u32) -> u32 {
 fn differs(place: &Place, access: &Ownership, observed: &Observed) -> bool {
     let Some(seen) = observed.group(place) else { return true };
     let Some(directory) = seen.directory else { return true };
-    let other = |held: &Owned, uid: Option<u32>, gid: Option<u32>, mode: Option<u32>| {
-        uid.is_some_and(|uid| uid != held.uid)
-            || gid.is_some_and(|gid| gid != held.gid)
-            || mode.is_some_and(|mode| mode != held.mode & 0o7777)
+    let other = |owned: &Owned, uid: Option<u32>, gid: Option<u32>, mode: Option<u32>| {
+        uid.is_some_and(|uid| uid != owned.uid)
+            || gid.is_some_and(|gid| gid != owned.gid)
+            || mode.is_some_and(|mode| mode != owned.mode & 0o7777)
     };
-    let other_file = |held: &Owned, uid: Option<u32>, gid: Option<u32>, mode: Option<u32>| {
-        other(held, uid, gid, mode.map(|mode| file_mode(mode, held.mode)))
+    let other_file = |owned: &Owned, uid: Option<u32>, gid: Option<u32>, mode: Option<u32>| {
+        other(owned, uid, gid, mode.map(|mode| file_mode(mode, owned.mode)))
     };
     let tasks = |file: &str| TASK_FILES.contains(&file);
     other(&directory, access.admin_uid, access.admin_gid, access.directory_mode)
         || seen.owners.is_empty()
-        || seen.owners.iter().any(|(file, held)| match tasks(file) {
-            true => other_file(held, access.tasks_uid, access.tasks_gid, access.tasks_mode),
-            false => other_file(held, access.admin_uid, access.admin_gid, access.file_mode),
+        || seen.owners.iter().any(|(file, owned)| match tasks(file) {
+            true => other_file(owned, access.tasks_uid, access.tasks_gid, access.tasks_mode),
+            false => other_file(owned, access.admin_uid, access.admin_gid, access.file_mode),
         })
 }
 

@@ -1,4 +1,4 @@
-//! Who is who on a system, as a question to whoever knows it.
+//! Users and groups of a system, as a question to the crate that can look them up.
 
 /// Numbers of users and groups.
 pub trait People {

@@ -128,12 +128,12 @@ fn renewed(steps: &[Step]) -> impl Fn(&Place) -> bool + use<> {
 
 /// What a file holds before a step, where an earlier step writes it.
 fn settle_before(steps: &mut [Step]) {
-    let mut held: HashMap<(Place, String), String> = HashMap::new();
+    let mut written: HashMap<(Place, String), String> = HashMap::new();
     for step in steps {
         let Action::Write { place, file, text, before } = &mut step.action else { continue };
         // of a file of lines each write changes its own line only
         let lines = before.as_ref().is_some_and(|before| before.contains('\n'));
-        let earlier = held.insert((place.clone(), file.clone()), text.trim().to_owned());
+        let earlier = written.insert((place.clone(), file.clone()), text.trim().to_owned());
         if let Some(earlier) = earlier.filter(|_| !lines && !file.starts_with("devices.")) {
             *before = Some(earlier);
         }

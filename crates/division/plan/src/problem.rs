@@ -4,7 +4,7 @@
 use layout::{Diagnostic, Origin};
 use settings::Version;
 
-/// One reason. All that are found are told at once.
+/// One reason. All problems are reported at once.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Problem {
     /// The layout says that it is for another machine, and in what that differs.
@@ -13,7 +13,7 @@ pub enum Problem {
     /// Demands that can't be satisfied together, or not on this machine.
     #[error("{message}")]
     Unsatisfied {
-        /// Which demand, what it asks, what there is, and how much is missing.
+        /// Which demand, what it requests, what the machine has, and how much is missing.
         message: String,
         /// Where it was requested.
         origin: Origin,
@@ -85,9 +85,9 @@ pub enum Problem {
 /// A demand that another one conflicts with.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Against {
-    /// Where it was requested; `None` if it is no demand of the layout but a group that is there.
+    /// Where it was requested; `None` if it is no demand of the layout but an existing group.
     pub origin: Option<Origin>,
-    /// What it asks or holds.
+    /// What it requests or has.
     pub what: String,
 }
 

@@ -1,13 +1,13 @@
-//! The value that puts back what an ask changed.
+//! The value that rolls back a request's change.
 
 use std::collections::BTreeMap;
 
 use settings::{DeviceClass, DeviceRule, Found, Hundredths, Value};
 use units::Limit;
 
-/// What to ask for so that everything `requested` named is as it was `before`; what it did not name is not touched. Of
-/// `devices.allow` and `devices.deny`, `before` is what `devices.list` told. Empty where nothing can put it back (an
-/// action, such as reclaiming).
+/// What to request so that everything `requested` named is as it was `before`; what it did not name is not touched. Of
+/// `devices.allow` and `devices.deny`, `before` is the content of `devices.list`. Empty where nothing can put it back
+/// (an action, such as reclaiming).
 pub fn restoring(found: &Found, requested: &Value, before: &Value) -> Vec<(Found, Value)> {
     match (requested, before) {
         (Value::Rules(requested), Value::Rules(before)) => turned(found, requested, before),
@@ -27,7 +27,7 @@ fn restored(requested: &Value, before: &Value) -> Option<Value> {
                 .iter()
                 .map(|(device, keys)| {
                     let was = |key: &&'static str| {
-                        before.get(device).and_then(|held| held.get(key)).copied().unwrap_or(Limit::Max)
+                        before.get(device).and_then(|limits| limits.get(key)).copied().unwrap_or(Limit::Max)
                     };
                     (*device, keys.keys().map(|key| (*key, was(key))).collect())
                 })
@@ -49,7 +49,7 @@ fn restored(requested: &Value, before: &Value) -> Option<Value> {
                     let was = |key: &String| {
                         before
                             .get(name)
-                            .and_then(|held| held.get(key))
+                            .and_then(|limits| limits.get(key))
                             .cloned()
                             .unwrap_or_else(|| "max".to_owned())
                     };
@@ -86,16 +86,16 @@ mod tests {
         let found = settings::find("io.max").unwrap();
         let device = "8:16".parse().unwrap();
         let other = "8:32".parse().unwrap();
-        let held = |pairs: &[(settings::DeviceNumber, &'static str, Limit<u64>)]| {
+        let limits = |pairs: &[(settings::DeviceNumber, &'static str, Limit<u64>)]| {
             let mut map: BTreeMap<_, BTreeMap<_, _>> = BTreeMap::new();
             pairs.iter().for_each(|(device, key, limit)| {
                 map.entry(*device).or_default().insert(*key, *limit);
             });
             Value::PerDevice(map)
         };
-        let before = held(&[(device, "rbps", Limit::At(5)), (other, "riops", Limit::At(7))]);
-        let requested = held(&[(device, "rbps", Limit::At(9)), (device, "riops", Limit::At(10))]);
-        let expected = held(&[(device, "rbps", Limit::At(5)), (device, "riops", Limit::Max)]);
+        let before = limits(&[(device, "rbps", Limit::At(5)), (other, "riops", Limit::At(7))]);
+        let requested = limits(&[(device, "rbps", Limit::At(9)), (device, "riops", Limit::At(10))]);
+        let expected = limits(&[(device, "rbps", Limit::At(5)), (device, "riops", Limit::Max)]);
         assert_eq!(restored(&requested, &before), Some(expected));
         assert!(restoring(&found, &Value::Text(String::new()), &before).is_empty());
     }

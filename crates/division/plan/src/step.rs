@@ -15,10 +15,10 @@ use crate::{Lint, Owned, Place};
 pub struct Plan {
     /// In this order; after each of them, every task has CPUs and memory nodes.
     pub steps: Vec<Step>,
-    /// The CPUs and memory nodes of every group that asks for some, and of parents that must have some for their
+    /// The CPUs and memory nodes of every group that requests some, and of parents that must have some for their
     /// sake; in the layout's order. The reserve is not among them.
     pub assignments: Vec<Assignment>,
-    /// The CPUs that are kept for the rest of the system; empty if none were requested.
+    /// The CPUs reserved for the rest of the system; empty if none were requested.
     pub reserved: CpuSet,
     /// What works, but perhaps not as meant.
     pub lints: Vec<Lint>,
@@ -51,15 +51,15 @@ pub struct Dropped {
 }
 
 impl Plan {
-    /// Does a layout without groups take back what earlier ones applied? More often a mistake than a wish: a file that was
-    /// cut off or commented out.
+    /// Does a layout without groups take back what earlier ones applied? More often a mistake than a wish: a file
+    /// that was cut off or commented out.
     pub fn empties(&self, desired: &Desired) -> bool {
         desired.groups.is_empty() && self.steps.iter().any(|step| step.restores)
     }
 }
 
 impl Dropped {
-    /// Is there nothing?
+    /// Is nothing dropped?
     pub fn is_empty(&self) -> bool {
         let Dropped { files, groups, gone, adopted, owners } = self;
         files.is_empty() && [groups, gone, adopted, owners].iter().all(|places| places.is_empty())
@@ -97,7 +97,7 @@ pub enum Action {
         /// Where; absolute.
         path: String,
     },
-    /// Makes one directory; its parent is there.
+    /// Makes one directory; its parent exists.
     CreateGroup {
         /// Which.
         place: Place,
@@ -139,10 +139,10 @@ pub enum Action {
         /// To whom, and with which modes.
         access: Ownership,
     },
-    /// Tasks in one group itself (not in groups below it) are kept off CPUs that another group has for itself. Every
+    /// Moves tasks in one group itself (not in groups below it) off CPUs that another group has for itself. Every
     /// thread whose affinity has one of `cpus` gets its affinity less those, or all of `to` if nothing would be left
     /// (sched_setaffinity(2)). No task changes its group. Threads of the kernel that refuse (EINVAL) stay, and are
-    /// told. Only on v1: on v2 the kernel takes a partition's CPUs from everybody else itself.
+    /// reported. Only on v1: on v2 the kernel takes a partition's CPUs from everybody else itself.
     MoveTasksAway {
         /// The group whose tasks leave; "" for the hierarchy's root, which is the rest of the system.
         place: Place,
@@ -207,7 +207,7 @@ pub enum Action {
 pub struct Outsider {
     /// Its number.
     pub thread: u32,
-    /// When it started, in clock ticks since boot: with its number, what tells it from a later one.
+    /// When it started, in clock ticks since boot: together with its number, this identifies it.
     pub started: u64,
     /// The path below the mount where it is.
     pub from: String,
@@ -272,7 +272,7 @@ pub struct Assignment {
 }
 
 impl Step {
-    /// A step towards what the layout asks for.
+    /// A step towards the layout's state.
     pub fn new(group: GroupName, action: Action, why: impl Into<String>) -> Step {
         Step { group, action, why: why.into(), restores: false }
     }

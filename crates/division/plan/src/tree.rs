@@ -31,7 +31,7 @@ pub(crate) struct Branch<'d> {
     pub parent: Option<usize>,
     /// The layout's group; `None` if it is only part of the name of one below.
     pub group: Option<&'d Group>,
-    /// What is asked of the kernel for the group itself.
+    /// What the kernel is to do for the group itself.
     pub exclusive: Exclusive,
     /// Is a group below it exclusive? Then its own CPUs are nobody else's either, as the kernel demands.
     pub holds_exclusive: bool,

@@ -38,7 +38,7 @@ pub(crate) fn read<'d>(
     for home in homes {
         for assigned in home.group.demands.settings.iter().filter(|assigned| !of_cpusets(assigned, observed))
         {
-            // a controller that nothing holds is told already
+            // a controller that no hierarchy has is reported already
             let Some(place) = home.place_of(&assigned.found, observed) else { continue };
             match there(home, assigned, place, observed).and_then(|()| value(home, assigned, place, facts)) {
                 Ok(value) => {
@@ -288,7 +288,7 @@ pub(crate) fn steps(
     steps
 }
 
-/// What some files of a group that is yet to be made hold, where others are told from them.
+/// What some files of a group that is yet to be made will contain, where others are derived from them.
 fn initial(file: &str, observed: &Observed, place: &Place) -> Option<String> {
     let fresh = observed.group(place).is_none();
     let text = match file {
@@ -310,7 +310,7 @@ fn initial(file: &str, observed: &Observed, place: &Place) -> Option<String> {
 fn reclaim(valued: &Valued<'_>, write: &crate::Write, observed: &Observed) -> Option<Step> {
     let limits = write.file == "memory.max" && valued.place.version == Version::V2;
     let seen = observed.group(&write.place).filter(|_| limits)?;
-    // the file can't be read: where it was looked for and is there, it stands for nothing
+    // the file can't be read: its entry means only that it exists
     seen.files.get("memory.reclaim")?;
     let used: u64 = seen.files.get("memory.current")?.trim().parse().ok()?;
     let limit: u64 = write.text.trim().parse().ok()?;

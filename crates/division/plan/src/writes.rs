@@ -2,17 +2,17 @@
 
 use std::collections::HashMap;
 
-use crate::{Ask, Held, Place, PlanError, Write, ask::merges, order};
+use crate::{Ask, Place, PlanError, ReadFile, Write, ask::merges, order};
 
 /// The writes that give every group what is requested, in an order that the kernel accepts.
 ///
 /// # Errors
-/// [`PlanError`]: a value that the version can't hold, or two asks that contradict each other.
-pub fn writes(asks: &[Ask], held: Held<'_>) -> Result<Vec<Write>, PlanError> {
+/// [`PlanError`]: a value that the version can't express, or two requests that contradict each other.
+pub fn writes(asks: &[Ask], read: ReadFile<'_>) -> Result<Vec<Write>, PlanError> {
     let mut drawn = Drawn::default();
     for (index, ask) in in_table_order(asks) {
-        // what is about to be written counts as held: memory plus swap is told from the new memory limit
-        let current = |file: &str| drawn.latest(&ask.place, file).or_else(|| held(&ask.place, file));
+        // what is about to be written counts as current: memory plus swap is derived from the new memory limit
+        let current = |file: &str| drawn.latest(&ask.place, file).or_else(|| read(&ask.place, file));
         let encoded = ask.found.encode(ask.place.version, &ask.value, &current);
         let encoded = encoded.map_err(|error| PlanError::Encode { group: ask.group.to_string(), error })?;
         for write in encoded {
@@ -22,11 +22,11 @@ pub fn writes(asks: &[Ask], held: Held<'_>) -> Result<Vec<Write>, PlanError> {
         }
     }
     let mut writes = drawn.writes;
-    order::order(&mut writes, held);
+    order::order(&mut writes, read);
     Ok(writes)
 }
 
-/// A setting that is told from another comes after it in the table.
+/// A setting that is derived from another comes after it in the table.
 fn in_table_order(asks: &[Ask]) -> Vec<(usize, &Ask)> {
     let rows: HashMap<&str, usize> =
         settings::all().enumerate().map(|(row, setting)| (setting.name, row)).collect();

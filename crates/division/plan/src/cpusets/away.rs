@@ -1,4 +1,4 @@
-//! v1 keeps other groups off exclusive CPUs, but not the tasks of the groups above: these are told to leave.
+//! v1 keeps other groups off exclusive CPUs, but not the tasks of the groups above: steps move these away.
 
 use units::CpuSet;
 
@@ -10,7 +10,7 @@ pub(super) fn steps(field: &Field, before: &[Cell], tree: &Tree<'_>, observed: &
     let mut steps = Vec::new();
     for (above, seat) in field.seats.iter().enumerate() {
         let below = before.iter().enumerate().filter(|(_, cell)| cell.parent == Some(above));
-        let mut kept = CpuSet::new();
+        let mut exclusive = CpuSet::new();
         let mut newly = CpuSet::new();
         let mut whose = None;
         for (index, cell) in below {
@@ -18,7 +18,7 @@ pub(super) fn steps(field: &Field, before: &[Cell], tree: &Tree<'_>, observed: &
             if !cell.goal_flag.unwrap_or(cell.flag).holds() {
                 continue;
             }
-            kept = kept.union(goal);
+            exclusive = exclusive.union(goal);
             let fresh = if cell.flag.holds() { goal.difference(&cell.now) } else { goal.clone() };
             if !fresh.is_empty() {
                 newly = newly.union(&fresh);
@@ -29,7 +29,7 @@ pub(super) fn steps(field: &Field, before: &[Cell], tree: &Tree<'_>, observed: &
         let tasks = observed.group(&seat.place).is_some_and(|seen| seen.tasks > 0) || seat.parent.is_none();
         let Some(branch) = whose.filter(|_| tasks) else { continue };
         let all = before[above].goal.as_ref().unwrap_or(&before[above].now);
-        let to = all.difference(&kept);
+        let to = all.difference(&exclusive);
         if to.is_empty() {
             continue;
         }

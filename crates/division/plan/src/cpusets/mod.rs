@@ -17,7 +17,7 @@ use crate::{
 use cells::{Field, Lane};
 use writes::Writer;
 
-/// The steps for all cpusets of the tree; no step for what is there already.
+/// The steps for all cpusets of the tree; no step for what is as it should be.
 pub(crate) fn steps(
     land: &Landscape,
     tree: &Tree<'_>,

@@ -17,14 +17,14 @@ pub(super) fn find(lane: Lane, field: &Field, cells: &[Cell], tree: &Tree<'_>) -
             Problem::Refused { message, origin: shown(branch.origin(), tree), hint, version: field.version }
         };
         let set = cell.goal.as_ref().unwrap_or(&cell.now);
-        let kept = cell.goal_flag.unwrap_or(cell.flag).holds();
+        let is_exclusive = cell.goal_flag.unwrap_or(cell.flag).holds();
         for (other, theirs) in
             cells.iter().enumerate().filter(|(other, _)| field.seats[*other].branch.is_none())
         {
             let path = &format!("/{}", field.seats[other].place.path);
             let common = theirs.now.intersection(set);
             if is_rival(cell, theirs) && !common.is_empty() {
-                let own = if kept { "has exclusive CPUs" } else { "may not share its CPUs" };
+                let own = if is_exclusive { "has exclusive CPUs" } else { "may not share its CPUs" };
                 problems.push(refused(
                     format!(
                         "{own}, but group {path}, which the layout does not name, also has {} {common}",
@@ -47,8 +47,8 @@ pub(super) fn find(lane: Lane, field: &Field, cells: &[Cell], tree: &Tree<'_>) -
                 ));
             }
         }
-        if kept && let Some(above) = cell.parent {
-            problems.extend(unkept(field, cells, above).map(|path| refused(
+        if is_exclusive && let Some(above) = cell.parent {
+            problems.extend(non_exclusive(field, cells, above).map(|path| refused(
                 format!("gets exclusive CPUs, but group /{path} above it, which the layout does not name, does not have them exclusively"),
                 match field.version {
                     Version::V1 => {
@@ -68,7 +68,7 @@ pub(super) fn find(lane: Lane, field: &Field, cells: &[Cell], tree: &Tree<'_>) -
 }
 
 /// A group above ours that would have to be exclusive, and is not.
-fn unkept(field: &Field, cells: &[Cell], above: usize) -> Option<String> {
+fn non_exclusive(field: &Field, cells: &[Cell], above: usize) -> Option<String> {
     let foreign = field.seats[above].branch.is_none() && !cells[above].flag.holds();
     let needs = field.version == Version::V1 || !field.names_exclusive;
     (foreign && needs).then(|| field.seats[above].place.path.clone())
@@ -107,8 +107,8 @@ pub(super) fn stuck(lane: Lane, field: &Field, open: &[usize], tree: &Tree<'_>) 
 
 /// May two groups beside each other have no CPU in common, as one of them is exclusive?
 fn is_rival(cell: &Cell, other: &Cell) -> bool {
-    let kept = cell.goal_flag.unwrap_or(cell.flag).holds();
-    cell.parent.is_some() && other.parent == cell.parent && (kept || other.flag.holds())
+    let is_exclusive = cell.goal_flag.unwrap_or(cell.flag).holds();
+    cell.parent.is_some() && other.parent == cell.parent && (is_exclusive || other.flag.holds())
 }
 
 /// What the layout leaves a group that it does not name. All of its reasons are looked at together: hints of one

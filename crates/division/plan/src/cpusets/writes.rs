@@ -1,4 +1,4 @@
-//! From changes of sets and flags to writes of files, for the version at hand; each with what the file held before and
+//! From changes of sets and flags to writes of files, for the version at hand; each with the file's content before and
 //! why it is written.
 
 use std::collections::HashMap;
@@ -22,7 +22,7 @@ pub(super) struct Writer<'w> {
     tree: &'w Tree<'w>,
     resolved: &'w Resolved,
     /// What files hold by now, by cell and file.
-    held: HashMap<(usize, &'static str), String>,
+    written: HashMap<(usize, &'static str), String>,
     /// v2's lists of exclusive CPUs by now.
     named: Vec<CpuSet>,
     now: Vec<CpuSet>,
@@ -44,7 +44,7 @@ impl<'w> Writer<'w> {
             cells,
             tree,
             resolved,
-            held: HashMap::new(),
+            written: HashMap::new(),
             named: field.seats.iter().map(|seat| seat.named.clone()).collect(),
             now: cells.iter().map(|cell| cell.now.clone()).collect(),
             flags: cells.iter().map(|cell| cell.flag).collect(),
@@ -177,7 +177,7 @@ impl<'w> Writer<'w> {
 
     fn write(&mut self, cell: usize, file: &'static str, text: String, why: String) {
         let seat = &self.field.seats[cell];
-        let before = self.held.insert((cell, file), text.trim().to_owned());
+        let before = self.written.insert((cell, file), text.trim().to_owned());
         let before = before.or_else(|| seat.files.get(file).cloned());
         let group = match seat.branch {
             Some(branch) => self.tree.branches[branch].name.clone(),

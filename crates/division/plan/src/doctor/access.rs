@@ -1,4 +1,4 @@
-//! Who asks and what they may do, and whose the subtrees are.
+//! Who the caller is and what they may do, and whose the subtrees are.
 
 use facts::{Base, Facts, Mounted};
 
@@ -84,7 +84,7 @@ pub(super) fn owners(facts: &Facts) -> Vec<Finding> {
     found
 }
 
-/// How an owner is told to keep off some CPUs.
+/// How to keep an owner off some CPUs.
 fn reserve(owner: &str) -> Option<&'static str> {
     Some(match owner {
         "kubelet" => "kubelet --cpu-manager-policy=static --reserved-cpus=CPUS",

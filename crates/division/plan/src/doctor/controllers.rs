@@ -74,16 +74,16 @@ fn not_delegated(facts: &Facts) -> Option<Finding> {
     let v2 = facts.v2.as_ref().filter(|v2| matches!(v2.at.base, facts::Base::Own(_)))?;
     let given = v2.delegated.as_ref()?;
     let main = ["cpu", "cpuset", "io", "memory", "pids"];
-    let kept: Vec<&str> = main
+    let missing: Vec<&str> = main
         .into_iter()
-        .filter(|name| facts.v2_has(name) && !given.iter().any(|held| held == name))
+        .filter(|name| facts.v2_has(name) && !given.iter().any(|controller| controller == name))
         .collect();
-    if kept.is_empty() {
+    if missing.is_empty() {
         return None;
     }
     let base = v2.at.base.path();
-    let found = finding(Level::Note, format!("{}: not delegated to {base}", kept.join(", ")))
-        .so(format!("your groups have no settings of {}", kept.join(", ")));
+    let found = finding(Level::Note, format!("{}: not delegated to {base}", missing.join(", ")))
+        .so(format!("your groups have no settings of {}", missing.join(", ")));
     Some(match &facts.systemd {
         Some(_) => found.hint(
             "as root: mkdir -p /etc/systemd/system/user@.service.d && printf '[Service]\\nDelegate=yes\\n' \
@@ -91,7 +91,7 @@ fn not_delegated(facts: &Facts) -> Option<Finding> {
         ),
         None => {
             let command = Command::ringfence("create").group(format!("/{base}"));
-            found.hint(format!("as root: {}", command.args(["--controllers", &kept.join(",")])))
+            found.hint(format!("as root: {}", command.args(["--controllers", &missing.join(",")])))
         }
     })
 }
@@ -192,7 +192,7 @@ fn listed_in(parameter: &str, name: &str) -> bool {
     parameter.split_once('=').is_some_and(|(_, list)| list.split(',').any(|word| word == name))
 }
 
-/// The command that mounts v2 beside what is there.
+/// The command that mounts v2 beside the existing hierarchies.
 pub(super) fn mount_v2(facts: &Facts) -> String {
     let beside = facts.v1.first().and_then(|at| at.at.mount.parent()).map(|dir| dir.join("unified"));
     match beside {

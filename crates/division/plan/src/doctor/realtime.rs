@@ -39,8 +39,8 @@ fn share(runtime: Limit<Micros>, period: Micros) -> u64 {
 
 /// v1: each group has a budget of its own, and a new one has none.
 fn budgets(root: &RealtimeRoot) -> Finding {
-    let held: u64 = root.held.iter().map(|group| share(group.runtime, group.period)).sum();
-    let free = share(root.runtime, root.period).saturating_sub(held);
+    let spent: u64 = root.held.iter().map(|group| share(group.runtime, group.period)).sum();
+    let free = share(root.runtime, root.period).saturating_sub(spent);
     let free_time =
         Micros(u64::try_from(u128::from(free) * u128::from(root.period.0) / 1_000_000).unwrap_or(u64::MAX));
     let holders = root

@@ -54,7 +54,7 @@ fn huge_pages(facts: &Facts) -> Option<Finding> {
 fn protection(facts: &Facts) -> Option<Finding> {
     let v2 = facts.v2.as_ref().filter(|_| facts.v2_has("memory"))?;
     (!v2.options.iter().any(|option| option == "memory_recursiveprot")).then(|| {
-        // a remount sets all of the mount's options anew
+        // a remount sets all of the mount's options again
         let options: Vec<&str> =
             v2.options.iter().map(String::as_str).chain(["memory_recursiveprot"]).collect();
         memory_finding(Level::Note, "cgroup v2 is mounted without memory_recursiveprot")

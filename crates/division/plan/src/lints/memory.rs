@@ -92,10 +92,10 @@ pub(super) fn high_above_max(looked: &Looked<'_>, lints: &mut Vec<Lint>) {
 pub(super) fn over_capacity(looked: &Looked<'_>, problems: &mut Vec<Problem>, lints: &mut Vec<Lint>) {
     let Some(total) = looked.memory.map(|total| total.0) else { return };
     for name in ["memory.min", "memory.low"] {
-        let kept: Vec<(&Valued<'_>, Bytes)> =
+        let guarantees: Vec<(&Valued<'_>, Bytes)> =
             amounts(looked, name).filter(|(valued, _)| is_top(valued, looked, name)).collect();
-        let sum: u64 = kept.iter().fold(0, |sum, (_, bytes)| sum.saturating_add(bytes.0));
-        if let Some((first, _)) = kept.first().filter(|_| sum > total) {
+        let sum: u64 = guarantees.iter().fold(0, |sum, (_, bytes)| sum.saturating_add(bytes.0));
+        if let Some((first, _)) = guarantees.first().filter(|_| sum > total) {
             let message = format!(
                 "{name} of all groups is {} together, more than the machine's {}: none of them is guaranteed it",
                 Bytes(sum),
@@ -123,7 +123,7 @@ pub(super) fn over_capacity(looked: &Looked<'_>, problems: &mut Vec<Problem>, li
 /// What the layout reserves must be left by limits and guarantees.
 fn reserve(looked: &Looked<'_>, total: u64, problems: &mut Vec<Problem>) {
     let Some(reserve) = &looked.desired.reserve.memory else { return };
-    let kept = match reserve.value {
+    let reserved = match reserve.value {
         MemoryAmount::Bytes(bytes) => bytes.0,
         MemoryAmount::Percent(percent) => {
             u64::try_from(u128::from(total) * u128::from(percent.0) / 10_000).unwrap_or(u64::MAX)
@@ -141,7 +141,7 @@ fn reserve(looked: &Looked<'_>, total: u64, problems: &mut Vec<Problem>) {
     });
     let groups: Vec<(u64, &Valued<'_>)> = groups.collect();
     let sum: u64 = groups.iter().fold(0, |sum, (bytes, _)| sum.saturating_add(*bytes));
-    let over = sum.saturating_add(kept).saturating_sub(total);
+    let over = sum.saturating_add(reserved).saturating_sub(total);
     if over == 0 {
         return;
     }
@@ -152,7 +152,7 @@ fn reserve(looked: &Looked<'_>, total: u64, problems: &mut Vec<Problem>) {
     problems.push(Problem::Unsatisfied {
         message: format!(
             "{} of memory are to be reserved, but the groups may have {} of the machine's {}: {} too much",
-            Bytes(kept),
+            Bytes(reserved),
             Bytes(sum),
             Bytes(total),
             Bytes(over)
@@ -164,7 +164,7 @@ fn reserve(looked: &Looked<'_>, total: u64, problems: &mut Vec<Problem>) {
     });
 }
 
-/// What is asked of a setting that is an amount of memory.
+/// The requested values of a setting that is an amount of memory.
 fn amounts<'l>(looked: &'l Looked<'_>, name: &'static str) -> impl Iterator<Item = (&'l Valued<'l>, Bytes)> {
     let named = looked.values.iter().filter(move |valued| valued.found.setting.name == name);
     named.filter_map(|valued| match valued.value {

@@ -3,7 +3,7 @@
 mod cpus;
 mod memory;
 mod rules;
-mod settings_held;
+mod single_settings;
 
 pub use memory::starving;
 
@@ -42,7 +42,7 @@ pub(crate) fn find(looked: &Looked<'_>, problems: &mut Vec<Problem>, lints: &mut
     cpus::overlapping(looked, lints);
     rules::without_group(looked, lints);
     rules::of_services(looked, lints);
-    settings_held::real_time(looked, lints);
-    settings_held::weights(looked, lints);
-    settings_held::approximate(looked, lints);
+    single_settings::real_time(looked, lints);
+    single_settings::weights(looked, lints);
+    single_settings::approximate(looked, lints);
 }

@@ -108,8 +108,8 @@ impl<'s> Attempt<'s> {
 
     /// CPUs given by number.
     fn named(&mut self) {
-        let these = self.scope.select(|claim| matches!(claim.ask, Requested::These(_)));
-        let set = |index: &usize| match &self.scope.claims[*index].ask {
+        let these = self.scope.select(|claim| matches!(claim.request, Requested::These(_)));
+        let set = |index: &usize| match &self.scope.claims[*index].request {
             Requested::These(cpus) => cpus.clone(),
             _ => CpuSet::new(),
         };
@@ -137,15 +137,17 @@ impl<'s> Attempt<'s> {
 
     /// Whole nodes for one group alone.
     fn nodes_apart(&mut self) {
-        for index in self.scope.select(|claim| claim.apart && matches!(claim.ask, Requested::Rest(Some(_)))) {
-            let Requested::Rest(nodes) = &self.claim(index).ask else { continue };
+        for index in
+            self.scope.select(|claim| claim.apart && matches!(claim.request, Requested::Rest(Some(_))))
+        {
+            let Requested::Rest(nodes) = &self.claim(index).request else { continue };
             let all = self.within(nodes);
             let others = self
                 .scope
-                .select(|claim| matches!(claim.ask, Requested::These(_) | Requested::Rest(Some(_))));
+                .select(|claim| matches!(claim.request, Requested::These(_) | Requested::Rest(Some(_))));
             let rivals = others.into_iter().filter_map(|other| {
                 let claim = self.claim(other);
-                let yields = claim.apart && matches!(claim.ask, Requested::These(_));
+                let yields = claim.apart && matches!(claim.request, Requested::These(_));
                 let theirs = self.done.sets[other].as_ref().filter(|_| other != index && !yields)?;
                 (!theirs.is_disjoint(&all)).then(|| (claim, theirs.intersection(&all)))
             });
@@ -162,12 +164,12 @@ impl<'s> Attempt<'s> {
         }
     }
 
-    /// Whatever is there: of those who take what others leave.
+    /// All that is left: for those who take what others leave.
     fn rest(&mut self, apart: bool) {
         for index in
-            self.scope.select(|claim| claim.apart == apart && matches!(claim.ask, Requested::Rest(_)))
+            self.scope.select(|claim| claim.apart == apart && matches!(claim.request, Requested::Rest(_)))
         {
-            let Requested::Rest(nodes) = &self.claim(index).ask else { continue };
+            let Requested::Rest(nodes) = &self.claim(index).request else { continue };
             if apart && nodes.is_some() {
                 continue; // had its turn
             }
@@ -198,14 +200,14 @@ impl<'s> Attempt<'s> {
             let field = Field { free: of, busy: &[], load: &Load::default() };
             choose(self.scope.land, &Wish::of(count), &field).unwrap_or_else(|| of.clone())
         };
-        let mut kept = some(self.keep.saturating_sub(open.len()), left);
+        let mut reserved = some(self.keep.saturating_sub(open.len()), left);
         for claim in self.scope.claims.iter().filter(|claim| !claim.apart) {
-            let Requested::Rest(nodes) = &claim.ask else { continue };
+            let Requested::Rest(nodes) = &claim.request else { continue };
             let within = self.within(nodes);
-            if within.is_disjoint(&open.union(&kept)) {
-                kept = kept.union(&some(1, &within.intersection(left)));
+            if within.is_disjoint(&open.union(&reserved)) {
+                reserved = reserved.union(&some(1, &within.intersection(left)));
             }
         }
-        kept
+        reserved
     }
 }

@@ -1,5 +1,5 @@
-//! Which CPUs fit a wish best, of those that are free: nodes first (`nodes`), L3 groups and cores within them (`offer`).
-//! Deterministic: of equals, the lowest number.
+//! Which CPUs fit a wish best, of those that are free: nodes first (`nodes`), L3 groups and cores within them
+//! (`offer`). Deterministic: of equals, the lowest number.
 
 use layout::{Placement, Smt};
 use units::CpuSet;
@@ -12,7 +12,7 @@ use super::{
     offer::Offer,
 };
 
-/// The best set of `wish.count` CPUs; `None` if there are not so many. Among sets of the same cost, the one that fewest
+/// The best set of `wish.count` CPUs; `None` if fewer are free. Among sets of the same cost, the one that fewest
 /// groups have already: load never makes a set worse by its own wish.
 pub(crate) fn choose(land: &Landscape, wish: &Wish, field: &Field<'_>) -> Option<CpuSet> {
     let rest = wish.count.checked_sub(wish.must.len())?;
@@ -23,8 +23,8 @@ pub(crate) fn choose(land: &Landscape, wish: &Wish, field: &Field<'_>) -> Option
     let idle = free.iter().all(|cpu| field.busy(cpu) == 0);
     let blind = Field { busy: &[], ..*field };
     let mut best: Option<(Vec<u64>, CpuSet)> = None;
-    for heeded in std::iter::once(field).chain((!idle).then_some(&blind)) {
-        let found = ranked(land, wish, heeded, field, &free, rest);
+    for seen in std::iter::once(field).chain((!idle).then_some(&blind)) {
+        let found = ranked(land, wish, seen, field, &free, rest);
         best = [best, found].into_iter().flatten().min_by(|one, other| one.0.cmp(&other.0));
         if best.as_ref().is_some_and(|(rank, set)| is_ideal(land, wish, field, rank, set)) {
             break;
@@ -33,16 +33,16 @@ pub(crate) fn choose(land: &Landscape, wish: &Wish, field: &Field<'_>) -> Option
     best.map(|(_, set)| set)
 }
 
-/// The best set, with the load that is heeded on the way, and its rank by the whole load.
+/// The best set, found with the load `seen`, and its rank by the whole load.
 fn ranked(
     land: &Landscape,
     wish: &Wish,
-    heeded: &Field<'_>,
+    seen: &Field<'_>,
     whole: &Field<'_>,
     free: &CpuSet,
     rest: usize,
 ) -> Option<(Vec<u64>, CpuSet)> {
-    let offer = |node| Offer::new(land, node, free, heeded, wish.smt);
+    let offer = |node| Offer::new(land, node, free, seen, wish.smt);
     let mut divisions: Vec<Division> = match wish.placement {
         Placement::Spread => {
             let offers: Vec<Offer> = (0..land.nodes.len()).map(offer).collect();
@@ -128,8 +128,8 @@ fn node_rank(land: &Landscape, wish: &Wish, field: &Field<'_>, division: &Divisi
     };
     let lacking = |node: usize| {
         let ground = &land.nodes[node];
-        let held = field.load.memory.get(node).copied().unwrap_or(0);
-        ground.memory.map_or(0, |all| held.saturating_add(share).saturating_sub(all).min(share))
+        let used = field.load.memory.get(node).copied().unwrap_or(0);
+        ground.memory.map_or(0, |all| used.saturating_add(share).saturating_sub(all).min(share))
     };
     let nodes = || division.iter().map(|(node, _)| *node);
     [

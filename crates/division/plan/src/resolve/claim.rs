@@ -1,5 +1,5 @@
-//! What a group asks of the CPUs of its scope: the demand with its numbers worked out. A scope is the CPUs of the
-//! nearest parent that asks for some itself, or the machine.
+//! A group's request for CPUs of its scope: the demand with its numbers worked out. A scope is the CPUs of the
+//! nearest parent that requests some itself, or the machine.
 
 use layout::{CpuAmount, CpuDemand, CpuSpec, Near, Origin, Pool, Smt};
 use settings::Hundredths;
@@ -16,27 +16,26 @@ pub(crate) struct Claim {
     pub origin: Origin,
     /// May no other group of the scope have one of its CPUs?
     pub apart: bool,
-    pub ask: Requested,
-    /// What the kernel holds now.
-    pub held: CpuSet,
+    pub request: Requested,
+    /// What the kernel has now.
+    pub current: CpuSet,
     /// Memory that it may or shall have, in bytes.
     pub memory: u64,
 }
 
-/// What is asked.
 #[derive(Debug, Clone)]
 pub(crate) enum Requested {
     /// These very CPUs.
     These(CpuSet),
-    /// Whatever is there of these nodes, or of all.
+    /// All CPUs of these nodes, or all, that others leave.
     Rest(Option<NodeSet>),
-    /// So many.
+    /// A number of CPUs.
     Some(Amount),
     /// The same as another branch.
     Like(usize),
 }
 
-/// So many CPUs.
+/// A number of CPUs, with wishes as to which.
 #[derive(Debug, Clone)]
 pub(crate) struct Amount {
     pub min: usize,
@@ -45,7 +44,7 @@ pub(crate) struct Amount {
     pub near: Vec<Near>,
     pub placement: Option<layout::Placement>,
     pub smt: Option<Smt>,
-    /// What groups below it ask for by number.
+    /// CPUs that groups below it request by number.
     pub must: CpuSet,
 }
 
@@ -97,7 +96,7 @@ impl Numbers {
         own.max(self.needed[index]).max(self.named[index].len())
     }
 
-    /// At least and at most so many.
+    /// At least and at most this many CPUs.
     pub(crate) fn bounds(&self, amount: CpuAmount) -> (usize, usize) {
         match amount {
             CpuAmount::Count(count) => (count, count),
@@ -149,7 +148,7 @@ impl Claim {
             smt: spec.smt,
             must: named.clone(),
         };
-        let ask = match demand(branch) {
+        let request = match demand(branch) {
             Some(CpuDemand::These(cpus)) => Requested::These(cpus.clone()),
             Some(CpuDemand::OfNodes(nodes)) => Requested::Rest(Some(nodes.clone())),
             Some(CpuDemand::All) => Requested::Rest(None),
@@ -177,17 +176,17 @@ impl Claim {
             name: branch.name.to_string(),
             origin: origin(tree, index),
             apart: is_apart(branch),
-            ask,
-            held: branch.cpus.clone(),
+            request,
+            current: branch.cpus.clone(),
             memory: branch.group.map_or(0, |group| memory(&group.demands)),
         }
     }
 
-    /// What is asked, in words.
+    /// The request in words.
     pub(crate) fn words(&self) -> String {
         let own = if self.apart { " of its own" } else { "" };
         let nodes = |nodes: &NodeSet| format!("{} {nodes}", if nodes.len() == 1 { "node" } else { "nodes" });
-        match &self.ask {
+        match &self.request {
             Requested::These(cpus) => {
                 format!("the CPUs {cpus}{}", if self.apart { " for itself" } else { "" })
             }

@@ -6,7 +6,7 @@ use units::CpuSet;
 
 use super::landscape::Landscape;
 
-/// So many CPUs, and which would be best.
+/// A number of CPUs, and which would be best.
 #[derive(Debug, Clone)]
 pub(crate) struct Wish {
     /// How many; those of `must` count.
@@ -16,7 +16,7 @@ pub(crate) struct Wish {
     pub placement: Placement,
     /// The distances of nodes from what it is to be near to, the first counting most.
     pub near: Vec<Vec<u32>>,
-    /// Distances of nodes from groups that are to be near to it: a wish of others, heeded where nothing else decides.
+    /// Distances of nodes from groups that are to be near to it: a wish of others, used where nothing else decides.
     pub pulled: Vec<Vec<u32>>,
     /// CPUs that must be among them.
     pub must: CpuSet,

@@ -47,7 +47,7 @@ pub(crate) fn not_there(scope: &Scope<'_>, claim: &Claim, named: &CpuSet) -> Pro
     unsatisfied(claim, message, Vec::new(), missing, hint)
 }
 
-/// CPUs that a group wants for itself and others ask for, too.
+/// CPUs that a group wants for itself and others request, too.
 pub(crate) fn overlap(claim: &Claim, rivals: &[(&Claim, CpuSet)]) -> Problem {
     let all = rivals.iter().fold(CpuSet::new(), |all, (_, common)| all.union(common));
     let names: Vec<String> = rivals.iter().take(5).map(|(rival, _)| format!("'{}'", rival.name)).collect();
@@ -69,7 +69,7 @@ pub(crate) fn overlap(claim: &Claim, rivals: &[(&Claim, CpuSet)]) -> Problem {
 
 /// A group that takes what others leave, and they leave nothing.
 pub(crate) fn nothing_left(scope: &Scope<'_>, claim: &Claim, sets: &[Option<CpuSet>]) -> Problem {
-    let region = match &claim.ask {
+    let region = match &claim.request {
         Requested::Rest(Some(nodes)) => scope.land.cpus_of(nodes),
         _ => scope.whole.clone(),
     };
@@ -126,13 +126,13 @@ pub(crate) fn too_many(scope: &Scope<'_>, missing: usize, sets: &[Option<CpuSet>
         .iter()
         .zip(sets)
         .filter(|(claim, _)| claim.apart)
-        .filter_map(|(claim, set)| match (&claim.ask, set) {
+        .filter_map(|(claim, set)| match (&claim.request, set) {
             (Requested::Some(amount), _) => Some((claim, amount.min)),
             (_, Some(set)) => Some((claim, set.len())),
             _ => None,
         })
         .collect();
-    let shared = scope.claims.iter().filter(|claim| !claim.apart).filter_map(|claim| match &claim.ask {
+    let shared = scope.claims.iter().filter(|claim| !claim.apart).filter_map(|claim| match &claim.request {
         Requested::Some(amount) => Some((claim, amount.min)),
         _ => None,
     });
@@ -212,7 +212,7 @@ pub(crate) fn short(
 fn holders(scope: &Scope<'_>, claim: &Claim, region: &CpuSet, sets: &[Option<CpuSet>]) -> Vec<Against> {
     let with_sets = scope.claims.iter().zip(sets).filter(|(other, _)| other.branch != claim.branch);
     let in_the_way = with_sets.filter(|(other, _)| other.apart || claim.apart);
-    let held = in_the_way.filter_map(|(other, set)| {
+    let owners = in_the_way.filter_map(|(other, set)| {
         let common = set.as_ref()?.intersection(region);
         let what = format!("'{}' has {} of them ({common})", other.name, common.len());
         (!common.is_empty()).then(|| Against { origin: Some(other.origin.clone()), what })
@@ -220,5 +220,5 @@ fn holders(scope: &Scope<'_>, claim: &Claim, region: &CpuSet, sets: &[Option<Cpu
     let reserved = scope.reserve.intersection(region);
     let reserve =
         (!reserved.is_empty()).then(|| Against { origin: None, what: format!("{reserved} are reserved") });
-    held.chain(reserve).collect()
+    owners.chain(reserve).collect()
 }

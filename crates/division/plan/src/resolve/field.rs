@@ -37,7 +37,7 @@ pub(super) enum Round {
     Whole,
     /// One CPU of each.
     One,
-    /// Whatever is there.
+    /// All CPUs.
     All,
 }
 

@@ -1,12 +1,12 @@
 //! A machine as CPUs are chosen from it: which node, L3 group and core each online CPU is in, and how far nodes are
-//! from each other. What the machine does not tell is taken as even: one node, one L3 group a node, a core each CPU.
+//! from each other. What the machine does not report is taken as even: one node, one L3 group a node, a core each CPU.
 
 use std::collections::BTreeMap;
 
 use topology::Machine;
 use units::{CpuSet, NodeSet};
 
-/// What a distance is taken for that the machine does not tell (ACPI SLIT: 10 local, 20 remote by default).
+/// The default of a distance that the machine does not report (ACPI SLIT: 10 local, 20 remote by default).
 const LOCAL: u32 = 10;
 const REMOTE: u32 = 20;
 
@@ -21,7 +21,7 @@ pub(crate) struct Site {
 /// A NUMA node with online CPUs.
 #[derive(Debug)]
 pub(crate) struct Ground {
-    /// The kernel's number; `None` if the machine does not tell the nodes of its CPUs.
+    /// The kernel's number; `None` if the machine does not report the nodes of its CPUs.
     pub id: Option<usize>,
     pub cpus: CpuSet,
     /// Its memory in bytes, where that is known.

@@ -1,4 +1,4 @@
-//! Who has which CPUs of a scope so far, kept so that every question about it is cheap.
+//! Who has which CPUs of a scope so far, in a form that makes every question about it cheap.
 
 use units::CpuSet;
 
@@ -37,7 +37,7 @@ impl Ledger {
             self.shared = self.shared.union(set);
             set.iter().for_each(|cpu| self.busy[cpu] += 1);
         }
-        self.weigh(land, set, memory, |held, part| held.saturating_add(part));
+        self.weigh(land, set, memory, |load, part| load.saturating_add(part));
     }
 
     pub(crate) fn take_back(&mut self, land: &Landscape, apart: bool, set: &CpuSet, memory: u64) {
@@ -51,15 +51,15 @@ impl Ledger {
                 }
             }
         }
-        self.weigh(land, set, memory, |held, part| held.saturating_sub(part));
+        self.weigh(land, set, memory, |load, part| load.saturating_sub(part));
     }
 
     fn weigh(&mut self, land: &Landscape, set: &CpuSet, memory: u64, change: fn(u64, u64) -> u64) {
         let nodes = land.positions(set);
         for node in &nodes {
             let cpus = land.nodes[*node].cpus.intersection(set).len() as u64;
-            let held = &mut self.load.cpus[*node];
-            *held = change(*held as u64, cpus) as usize;
+            let load = &mut self.load.cpus[*node];
+            *load = change(*load as u64, cpus) as usize;
             self.load.memory[*node] = change(self.load.memory[*node], memory / nodes.len() as u64);
         }
     }

@@ -1,4 +1,4 @@
-//! The memory nodes of every group, told from its CPUs where it says "local". Always among its parent's, and never
+//! The memory nodes of every group, derived from its CPUs where it says "local". Always among its parent's, and never
 //! nodes without memory.
 
 use layout::{MemDemand, Origin};
@@ -40,7 +40,7 @@ pub(crate) fn nodes(
                 like.extend(tree.find(name).map(|other| (index, other)));
                 None
             }
-            None => unasked(branch, above),
+            None => without_request(branch, above),
         };
     }
     let ends = super::ends(&like);
@@ -86,8 +86,8 @@ fn above(tree: &Tree<'_>, index: usize, mems: &[Option<NodeSet>], top: &NodeSet)
     tree.ancestors(index).find_map(|above| mems[above].clone()).unwrap_or_else(|| top.clone())
 }
 
-/// v1 takes no task without memory nodes; what is there and fits stays.
-fn unasked(branch: &Branch<'_>, above: NodeSet) -> Option<NodeSet> {
+/// v1 takes no task without memory nodes; a current set that fits stays.
+fn without_request(branch: &Branch<'_>, above: NodeSet) -> Option<NodeSet> {
     let stays = !branch.mems.is_empty() && branch.mems.is_subset(&above);
     match branch.place.version {
         Version::V2 => None,

@@ -37,7 +37,7 @@ use scope::{Elsewhere, Scope, Ties};
 #[derive(Debug)]
 pub(crate) struct Resolved {
     pub sets: Vec<Sets>,
-    /// CPUs that are kept for the rest of the system.
+    /// CPUs reserved for the rest of the system.
     pub reserved: CpuSet,
 }
 
@@ -153,7 +153,7 @@ struct Resolution<'r, 'd> {
     cpus: Vec<Option<CpuSet>>,
     /// Branches that are like others, served last.
     like: Vec<(usize, usize)>,
-    /// By branch, the one it is like, so far as that was asked.
+    /// By branch, the one it is like, so far as that was requested.
     like_of: Vec<Option<usize>>,
     requested: Vec<Option<Requested>>,
 }
@@ -174,7 +174,7 @@ impl Resolution<'_, '_> {
                 None => Some(self.top.clone()),
                 Some(owner) => self.cpus[owner].clone(),
             };
-            // a parent that went wrong is told already; one that is like another has its groups served at the end
+            // a parent's error is reported already; one that is like another has its groups served at the end
             let Some(whole) = whole.or_else(|| self.like_set(owner)) else { continue };
             self.settle(owner, &whole, &members, problems);
         }
@@ -215,17 +215,17 @@ impl Resolution<'_, '_> {
         let settled = scope.settle();
         problems.extend(settled.problems);
         for (claim, set) in claims.into_iter().zip(settled.sets) {
-            if let Requested::Like(other) = claim.ask {
+            if let Requested::Like(other) = claim.request {
                 self.like.push((claim.branch, other));
                 self.like_of[claim.branch] = Some(other);
             }
             self.cpus[claim.branch] = set;
-            self.requested[claim.branch] = Some(claim.ask);
+            self.requested[claim.branch] = Some(claim.request);
         }
     }
 
     /// How many CPUs must be left that no group has for itself: for tasks in the scope's own group (the machine's are
-    /// the rest of the system), and for groups that ask for none and use what their parent has.
+    /// the rest of the system), and for groups that request none and use what their parent has.
     fn keep(&self, owner: Option<usize>, claims: &[Claim]) -> usize {
         let branches = &self.tree.branches;
         let is_kept = |branch: &Branch<'_>| branch.holds_exclusive || branch.exclusive > tree::Exclusive::No;
@@ -320,9 +320,10 @@ impl Resolution<'_, '_> {
                 || self.tree.ancestors(index).any(|above| above == other)
                 || self.tree.ancestors(other).any(|above| above == index)
         };
-        let kept = |branch: &Branch<'_>| branch.exclusive > tree::Exclusive::No || branch.holds_exclusive;
+        let is_exclusive =
+            |branch: &Branch<'_>| branch.exclusive > tree::Exclusive::No || branch.holds_exclusive;
         let all: Vec<usize>;
-        let others = match kept(&branches[index]) {
+        let others = match is_exclusive(&branches[index]) {
             true => {
                 all = (0..branches.len()).collect();
                 &all
@@ -331,15 +332,15 @@ impl Resolution<'_, '_> {
         };
         others.iter().copied().filter(|other| !related(*other)).find(|other| {
             let theirs = self.cpus[*other].as_ref();
-            let apart = kept(&branches[*other])
-                || kept(&branches[index])
+            let apart = is_exclusive(&branches[*other])
+                || is_exclusive(&branches[index])
                 || (is_apart(&branches[*other]) && *other != like);
             apart && theirs.is_some_and(|theirs| !theirs.is_disjoint(set))
         })
     }
 
-    /// v1 takes no task without CPUs, and none in a child that the parent lacks: groups that ask for nothing get what
-    /// is there.
+    /// v1 takes no task without CPUs, and none in a child that the parent lacks: groups that request nothing get what
+    /// is left.
     fn rest_of_v1(&mut self) {
         let branches = &self.tree.branches;
         if self.tree.version() != Version::V1 || self.cpus.iter().all(Option::is_some) {
@@ -354,10 +355,10 @@ impl Resolution<'_, '_> {
                 needed[parent] = needed[parent].union(&own);
             }
         }
-        let kept = |other: &usize| {
+        let is_exclusive = |other: &usize| {
             branches[*other].exclusive > tree::Exclusive::No || branches[*other].holds_exclusive
         };
-        let kept: Vec<usize> = (0..branches.len()).filter(kept).collect();
+        let exclusive: Vec<usize> = (0..branches.len()).filter(is_exclusive).collect();
         for index in 0..branches.len() {
             if self.cpus[index].is_some() {
                 continue;
@@ -368,16 +369,16 @@ impl Resolution<'_, '_> {
             };
             // an exclusive group above it holds it, one below it makes it exclusive itself: these are others
             let others =
-                kept.iter().filter(|other| !self.tree.ancestors(index).any(|above| above == **other));
+                exclusive.iter().filter(|other| !self.tree.ancestors(index).any(|above| above == **other));
             let taken = others.filter_map(|other| self.cpus[*other].as_ref());
             let all = taken.fold(above, |left, taken| left.difference(taken));
-            let held = &branches[index].cpus;
-            let stays = !held.is_empty() && needed[index].is_subset(held) && held.is_subset(&all);
-            self.cpus[index] = Some(if stays { held.clone() } else { all });
+            let current = &branches[index].cpus;
+            let stays = !current.is_empty() && needed[index].is_subset(current) && current.is_subset(&all);
+            self.cpus[index] = Some(if stays { current.clone() } else { all });
         }
     }
 
-    /// Wishes to be near to something that is nowhere.
+    /// Warns of wishes to be near to something that has no place.
     fn unheard(&self, lints: &mut Vec<Lint>) {
         let resolved = |branch: usize| self.cpus[branch].clone();
         for (index, requested) in self.requested.iter().enumerate() {

@@ -10,7 +10,7 @@ use super::{
     offer::Offer,
 };
 
-/// So many CPUs of these nodes, ascending.
+/// How many CPUs of which nodes, ascending.
 pub(super) type Division = Vec<(usize, usize)>;
 
 /// How many CPUs can be taken of a node.

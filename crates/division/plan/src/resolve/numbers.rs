@@ -1,5 +1,5 @@
 //! Claims of a number of CPUs in one attempt: how many each gets, what of its CPUs it keeps, where the others are
-//! placed, and who gains by moving to CPUs that are free. Never moves a claim that has what it asks for, unless it was
+//! placed, and who gains by moving to CPUs that are free. Never moves a claim that has what it requests, unless it was
 //! released for the sake of another one or gets nearer.
 
 use std::cmp::Reverse;
@@ -17,7 +17,7 @@ use super::{
     landscape::Landscape,
 };
 
-/// How what a claim has compares with what it asks for.
+/// How the CPUs of a claim compare with its request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fit {
     Enough,
@@ -26,7 +26,7 @@ enum Fit {
 }
 
 impl<'s> Attempt<'s> {
-    /// So many CPUs each.
+    /// Gives each its number of CPUs.
     pub(super) fn numbers(&mut self, earmark: bool) {
         let order = self.order();
         self.hold(&order);
@@ -71,7 +71,7 @@ impl<'s> Attempt<'s> {
         let free = self.pool.difference(&self.ledger.apart).difference(&self.ledger.shared).len();
         let most_shared = shared.iter().map(|(_, amount)| amount.min).max().unwrap_or(0);
         let rests =
-            self.scope.claims.iter().any(|claim| !claim.apart && matches!(claim.ask, Requested::Rest(_)));
+            self.scope.claims.iter().any(|claim| !claim.apart && matches!(claim.request, Requested::Rest(_)));
         self.keep = most_shared.max(usize::from(rests)).max(self.scope.keep);
         let keep = self.keep.saturating_sub(self.ledger.shared.len());
         let least: usize = apart.iter().map(|(_, amount)| amount.min).sum();
@@ -102,7 +102,10 @@ impl<'s> Attempt<'s> {
 
     /// Does somebody take all that is left for himself?
     fn greedy(&self) -> Option<usize> {
-        self.scope.claims.iter().position(|claim| claim.apart && matches!(claim.ask, Requested::Rest(None)))
+        self.scope
+            .claims
+            .iter()
+            .position(|claim| claim.apart && matches!(claim.request, Requested::Rest(None)))
     }
 
     /// One CPU for who takes all that is left for himself, so that sharers leave some: one that it has, if it can be.
@@ -110,7 +113,7 @@ impl<'s> Attempt<'s> {
         let Some(index) = self.greedy() else { return };
         let taken = self.ledger.apart.union(&self.ledger.shared).union(&self.earmarked);
         let free = self.pool.difference(&taken);
-        let own = self.start.held[index].intersection(&free);
+        let own = self.start.current[index].intersection(&free);
         let from = if own.is_empty() { free } else { own };
         let field = Field { busy: &[], ..self.ledger.field(&from) };
         if let Some(seat) = choose(self.scope.land, &Wish::of(1), &field) {
@@ -140,7 +143,7 @@ impl<'s> Attempt<'s> {
         sorted
     }
 
-    /// Everyone has what he had, so far as it is what he asks for. Where two have the same CPUs and one of them wants
+    /// Everyone stays on his CPUs, so far as he requests them. Where two have the same CPUs and one of them wants
     /// them for himself now, who has just enough comes first.
     fn hold(&mut self, order: &[usize]) {
         let (apart, shared): (Vec<usize>, Vec<usize>) = order
@@ -154,22 +157,22 @@ impl<'s> Attempt<'s> {
 
     fn hold_if(&mut self, index: usize, fit: Fit) {
         let Some(amount) = self.amount(index).filter(|_| self.done.sets[index].is_none()) else { return };
-        let held = self.usable(index, amount, &self.free(index, amount));
-        if held.is_empty() || self.fit(index, amount, &held) != fit {
+        let own = self.usable(index, amount, &self.free(index, amount));
+        if own.is_empty() || self.fit(index, amount, &own) != fit {
             return;
         }
-        let kept = if fit == Fit::TooMany { self.fewer(index, amount, &held) } else { Some(held) };
-        if let Some(kept) = kept {
-            self.give(index, kept);
+        let set = if fit == Fit::TooMany { self.fewer(index, amount, &own) } else { Some(own) };
+        if let Some(set) = set {
+            self.give(index, set);
         }
     }
 
     /// What it has and may keep.
     fn usable(&self, index: usize, amount: &Amount, free: &CpuSet) -> CpuSet {
-        self.fitting(amount, &self.start.held[index].intersection(free))
+        self.fitting(amount, &self.start.current[index].intersection(free))
     }
 
-    /// In whole cores, if that is asked.
+    /// In whole cores, if that is requested.
     fn fitting(&self, amount: &Amount, set: &CpuSet) -> CpuSet {
         match amount.smt {
             Some(Smt::WholeCores) => self.scope.land.whole_cores(set),
@@ -177,30 +180,30 @@ impl<'s> Attempt<'s> {
         }
     }
 
-    fn fit(&self, index: usize, amount: &Amount, held: &CpuSet) -> Fit {
-        match held.len() {
+    fn fit(&self, index: usize, amount: &Amount, own: &CpuSet) -> Fit {
+        match own.len() {
             count if count > self.counts[index] => Fit::TooMany,
-            count if count < amount.min || !self.must(amount).is_subset(held) => Fit::TooFew,
+            count if count < amount.min || !self.must(amount).is_subset(own) => Fit::TooFew,
             _ => Fit::Enough,
         }
     }
 
     /// The best of what it has.
-    fn fewer(&self, index: usize, amount: &Amount, held: &CpuSet) -> Option<CpuSet> {
+    fn fewer(&self, index: usize, amount: &Amount, own: &CpuSet) -> Option<CpuSet> {
         let wish = self.wish(index, amount);
-        let elsewhere = wish.must.difference(held).len();
+        let elsewhere = wish.must.difference(own).len();
         let wish = Wish {
             count: self.counts[index].checked_sub(elsewhere)?,
-            must: wish.must.intersection(held),
+            must: wish.must.intersection(own),
             ..wish
         };
-        choose(self.scope.land, &wish, &self.ledger.field(held))
+        choose(self.scope.land, &wish, &self.ledger.field(own))
     }
 
     /// Keeps CPUs from those who want some for themselves, so that those who share have as many as they need where
     /// they need them.
     fn earmark(&mut self) {
-        let least = |index: usize| match &self.claim(index).ask {
+        let least = |index: usize| match &self.claim(index).request {
             Requested::Some(amount) => Some((amount.min, &amount.nodes, amount.smt, self.must(amount))),
             Requested::Rest(nodes) => Some((1, nodes, None, CpuSet::new())),
             Requested::These(_) | Requested::Like(_) => None,
@@ -274,7 +277,7 @@ impl<'s> Attempt<'s> {
         }
     }
 
-    /// Adds to what it has until it is enough. Where that can't be, chooses anew.
+    /// Adds to what it has until it is enough. Where that can't be, chooses again from the start.
     fn place(&mut self, index: usize) {
         let Some(amount) = self.amount(index) else { return };
         let land = self.scope.land;
@@ -282,10 +285,10 @@ impl<'s> Attempt<'s> {
         let own = self.take_back(index).unwrap_or_else(|| self.usable(index, amount, &free));
         let wish = Wish { count: self.count_of(index, amount, &free), ..self.wish(index, amount) };
         let grown = Wish { must: wish.must.union(&own), ..wish.clone() };
-        let kept = own.union(&wish.must).intersection(&free);
+        let candidates = own.union(&wish.must).intersection(&free);
         let field = |free| self.ledger.field(free);
         let set = choose(land, &grown, &field(&free))
-            .or_else(|| choose(land, &wish, &field(&kept)))
+            .or_else(|| choose(land, &wish, &field(&candidates)))
             .or_else(|| choose(land, &wish, &field(&free)))
             .filter(|set| set.is_subset(&free));
         if let Some(set) = set {

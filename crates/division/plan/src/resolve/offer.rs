@@ -1,5 +1,5 @@
-//! What one node has to give, and which of its CPUs are taken when it is known how many: whole L3 groups and idle, whole
-//! cores first.
+//! What one node has to give, and which of its CPUs are taken when it is known how many: whole L3 groups and idle,
+//! whole cores first.
 
 use std::cmp::Reverse;
 
@@ -60,7 +60,7 @@ impl Offer {
         self.l3.iter().flatten().map(of).sum()
     }
 
-    /// So many CPUs of the node.
+    /// Takes `count` CPUs of the node.
     pub(super) fn take(&self, count: usize, wish: &Wish) -> CpuSet {
         let of_core = if wish.smt == Some(Smt::Threads) { 1 } else { usize::MAX };
         let mut set = CpuSet::new();

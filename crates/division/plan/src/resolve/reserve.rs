@@ -1,4 +1,4 @@
-//! The CPUs that are kept for the rest of the system: near to the first one, where the kernel does what it does once,
+//! The CPUs reserved for the rest of the system: near to the first one, where the kernel does what it does once,
 //! and none that a group names.
 
 use layout::{CpuDemand, Desired, Near, Placement};

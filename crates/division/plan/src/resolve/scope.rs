@@ -26,7 +26,7 @@ pub(crate) struct Scope<'s> {
     pub owner: &'s str,
     /// All its CPUs.
     pub whole: &'s CpuSet,
-    /// Those of them that are kept for the rest of the system.
+    /// Those of them that are reserved for the rest of the system.
     pub reserve: &'s CpuSet,
     /// How many CPUs must be left that no group has for itself, for tasks outside the groups.
     pub keep: usize,
@@ -49,7 +49,7 @@ impl Ties {
     pub(crate) fn of(claims: &[Claim]) -> Ties {
         let names = claims.iter().enumerate().map(|(index, claim)| (claim.name.as_str(), index));
         let by_name: HashMap<&str, usize> = names.collect();
-        let leans_on = claims.iter().map(|claim| match &claim.ask {
+        let leans_on = claims.iter().map(|claim| match &claim.request {
             Requested::Some(amount) => amount
                 .near
                 .iter()
@@ -81,7 +81,7 @@ pub(crate) struct Settled {
 #[derive(Debug, Clone)]
 pub(super) struct Start {
     /// What it has.
-    pub held: Vec<CpuSet>,
+    pub current: Vec<CpuSet>,
     /// Must it let go of that if another one needs it?
     pub released: Vec<bool>,
 }
@@ -96,7 +96,7 @@ impl Scope<'_> {
     }
 
     pub(super) fn amount(&self, index: usize) -> Option<&Amount> {
-        match &self.claims[index].ask {
+        match &self.claims[index].request {
             Requested::Some(amount) => Some(amount),
             _ => None,
         }

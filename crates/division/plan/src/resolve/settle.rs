@@ -1,4 +1,4 @@
-//! Settles one scope: who gets which of its CPUs. What a group has it keeps while that still is what it asks for;
+//! Settles one scope: who gets which of its CPUs. What a group has it keeps while that still is what it requests;
 //! others are placed in what is free. Only where that fails groups let go of what they have, as few as can be. How one
 //! attempt goes is said in `attempt`; what is decided here is who may keep what he has in it.
 
@@ -13,20 +13,20 @@ use super::{
 /// times are enough unless groups want to be near to each other in a circle.
 const ROUNDS: usize = 8;
 
-/// Of how many groups it is tried one by one whether they could have kept what they have.
+/// Up to this many groups that gave up CPUs are tried one by one: could they have stayed on them?
 const SPARED_ONE_BY_ONE: usize = 32;
 
 impl Scope<'_> {
     /// Gives every claim its CPUs. Settling what came of it once more changes nothing.
     pub(crate) fn settle(&self) -> Settled {
-        let mut held: Vec<CpuSet> = self.claims.iter().map(|claim| claim.held.clone()).collect();
-        let mut settled = self.round(&held);
+        let mut current: Vec<CpuSet> = self.claims.iter().map(|claim| claim.current.clone()).collect();
+        let mut settled = self.round(&current);
         for _ in 0..ROUNDS {
-            if !settled.problems.is_empty() || self.is_as_held(&settled, &held) {
+            if !settled.problems.is_empty() || self.is_unchanged(&settled, &current) {
                 break;
             }
-            held = settled.sets.iter().map(|set| set.clone().unwrap_or_default()).collect();
-            let next = self.round(&held);
+            current = settled.sets.iter().map(|set| set.clone().unwrap_or_default()).collect();
+            let next = self.round(&current);
             if !next.problems.is_empty() {
                 break;
             }
@@ -35,12 +35,12 @@ impl Scope<'_> {
         settled
     }
 
-    fn is_as_held(&self, settled: &Settled, held: &[CpuSet]) -> bool {
-        settled.sets.iter().zip(held).all(|(set, held)| set.as_ref().is_none_or(|set| set == held))
+    fn is_unchanged(&self, settled: &Settled, current: &[CpuSet]) -> bool {
+        settled.sets.iter().zip(current).all(|(set, current)| set.as_ref().is_none_or(|set| set == current))
     }
 
-    fn round(&self, held: &[CpuSet]) -> Settled {
-        let mut start = Start { held: held.to_vec(), released: vec![false; self.claims.len()] };
+    fn round(&self, current: &[CpuSet]) -> Settled {
+        let mut start = Start { current: current.to_vec(), released: vec![false; self.claims.len()] };
         let mut outcome = self.attempt(&start);
         // each time more, so that it comes to an end soon even if hundreds have to yield
         let mut more = 1;
@@ -59,7 +59,7 @@ impl Scope<'_> {
     /// The result if no claim had any CPUs; also what errors about demands that can't be satisfied speak of.
     fn afresh(&self) -> Settled {
         let count = self.claims.len();
-        self.attempt(&Start { held: vec![CpuSet::new(); count], released: vec![false; count] }).settled
+        self.attempt(&Start { current: vec![CpuSet::new(); count], released: vec![false; count] }).settled
     }
 
     /// Of those who let go of what they have: lets everyone keep it without whom it works as well.
@@ -80,7 +80,7 @@ impl Scope<'_> {
         outcome
     }
 
-    /// Sharers may lack what those who don't share could do without: if so, that is kept for them first.
+    /// Sharers may lack what those who don't share could do without: if so, that is reserved for them first.
     fn attempt(&self, start: &Start) -> Outcome {
         let first = Attempt::new(self, start).run(false);
         if first.settled.problems.is_empty() || first.shorts.is_empty() {
@@ -100,7 +100,8 @@ impl Scope<'_> {
                 *other != short.claim && (self.claims[*other].apart || self.claims[short.claim].apart)
             };
             let holding = (0..self.claims.len()).filter(|index| {
-                let holds = self.amount(*index).is_some() && !start.held[*index].is_disjoint(&short.region);
+                let holds =
+                    self.amount(*index).is_some() && !start.current[*index].is_disjoint(&short.region);
                 holds && !start.released[*index]
             });
             let others: Vec<usize> = holding.clone().filter(rivals).collect();
@@ -116,7 +117,7 @@ impl Scope<'_> {
         let mut yielding = Vec::new();
         while missing > 0 && !left.is_empty() {
             let rank = |index: &usize| {
-                let here = start.held[*index].intersection(&short.region).len();
+                let here = start.current[*index].intersection(&short.region).len();
                 let bound = self.cpus_of(&self.amount(*index)?.nodes).is_subset(&short.region);
                 let enough = here >= missing;
                 Some((bound, !enough, if enough { here } else { usize::MAX - here }, *index))
@@ -124,8 +125,9 @@ impl Scope<'_> {
             let Some(next) = left.iter().copied().min_by_key(rank) else { break };
             left.retain(|index| *index != next);
             yielding.push(next);
-            let still: CpuSet = left.iter().fold(CpuSet::new(), |all, index| all.union(&start.held[*index]));
-            let freed = start.held[next].intersection(&short.region).difference(&still).len();
+            let still: CpuSet =
+                left.iter().fold(CpuSet::new(), |all, index| all.union(&start.current[*index]));
+            let freed = start.current[next].intersection(&short.region).difference(&still).len();
             missing = missing.saturating_sub(freed);
         }
         yielding

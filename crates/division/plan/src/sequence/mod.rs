@@ -221,10 +221,11 @@ impl Model {
     fn released(&self, cell: usize) -> Option<CpuSet> {
         let goal = self.goal(cell)?;
         let now = &self.cells[cell].now;
-        let kept = now.intersection(goal);
+        let remaining = now.intersection(goal);
         let given_up = now.difference(goal);
-        let useful = !kept.is_empty() && kept != *now && !given_up.is_disjoint(&self.wanted_of(cell));
-        (useful && self.may_set(cell, &kept)).then_some(kept)
+        let useful =
+            !remaining.is_empty() && remaining != *now && !given_up.is_disjoint(&self.wanted_of(cell));
+        (useful && self.may_set(cell, &remaining)).then_some(remaining)
     }
 
     /// What others, beside it or beside a group above it, wait for.
@@ -241,8 +242,8 @@ impl Model {
         for cell in 0..self.cells.len() {
             let Some(goal) = self.goal(cell) else { continue };
             for other in self.siblings(cell) {
-                let kept = self.cells[cell].flag.holds() || self.cells[other].flag.holds();
-                if kept && !self.cells[other].now.is_disjoint(goal) {
+                let exclusive = self.cells[cell].flag.holds() || self.cells[other].flag.holds();
+                if exclusive && !self.cells[other].now.is_disjoint(goal) {
                     involved[cell] = true;
                     involved[other] = true;
                 }

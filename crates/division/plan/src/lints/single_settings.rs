@@ -1,5 +1,5 @@
-//! Lints of single settings: budgets too small, weights that nothing heeds, and what a version does otherwise than the
-//! setting says.
+//! Lints of single settings: budgets too small, weights that no device uses, and where a version differs from the
+//! setting's meaning.
 
 use std::collections::BTreeSet;
 
@@ -34,18 +34,19 @@ pub(super) fn real_time(looked: &Looked<'_>, lints: &mut Vec<Lint>) {
     }
 }
 
-/// Weights of I/O that nothing on the machine heeds.
+/// Weights of I/O that nothing on the machine uses.
 pub(super) fn weights(looked: &Looked<'_>, lints: &mut Vec<Lint>) {
     let Some(known) = &looked.machine.block_devices else { return };
     for valued in looked.values {
         let Value::Weights { default, devices } = &valued.value else { continue };
-        let heeder = Heeder::of(valued);
-        let heeded = |number: DeviceNumber| heeder.heeds(number, looked);
+        let policy = WeightPolicy::of(valued);
+        let is_weighted = |number: DeviceNumber| policy.applies_to(number, looked);
         let somewhere = || {
-            let listed = known.iter().any(|at| heeded(DeviceNumber { major: at.major, minor: at.minor }));
-            listed || (heeder == Heeder::CostModel && !looked.observed.io_cost.is_empty())
+            let listed =
+                known.iter().any(|at| is_weighted(DeviceNumber { major: at.major, minor: at.minor }));
+            listed || (policy == WeightPolicy::CostModel && !looked.observed.io_cost.is_empty())
         };
-        if (default.is_some() && somewhere()) || devices.keys().any(|number| heeded(*number)) {
+        if (default.is_some() && somewhere()) || devices.keys().any(|number| is_weighted(*number)) {
             continue;
         }
         let absence = match default {
@@ -60,75 +61,75 @@ pub(super) fn weights(looked: &Looked<'_>, lints: &mut Vec<Lint>) {
             "{} of group '{}' has no effect: {absence} {}",
             valued.found.name,
             valued.group,
-            heeder.name()
+            policy.name()
         );
         let lint = Lint::new(LintKind::WeightWithoutEffect, Some(valued.group), message).at(valued.origin);
-        lints.push(lint.hint(heeder.hint()));
+        lints.push(lint.hint(policy.hint()));
     }
 }
 
 /// What makes a weight of I/O one (`bfq.weight` of block/bfq-cgroup.c, `weight` of block/blk-iocost.c; before Linux
 /// 5.0 that of block/cfq-iosched.c, by v1 and v2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Heeder {
+enum WeightPolicy {
     Bfq,
     /// v2's; a CFQ scheduler does it, too.
     CostModel,
     Cfq,
 }
 
-impl Heeder {
-    fn of(valued: &Valued<'_>) -> Heeder {
+impl WeightPolicy {
+    fn of(valued: &Valued<'_>) -> WeightPolicy {
         match (valued.found.setting.name, valued.place.version) {
-            ("io.bfq.weight", _) => Heeder::Bfq,
-            (_, Version::V2) => Heeder::CostModel,
-            (_, Version::V1) => Heeder::Cfq,
+            ("io.bfq.weight", _) => WeightPolicy::Bfq,
+            (_, Version::V2) => WeightPolicy::CostModel,
+            (_, Version::V1) => WeightPolicy::Cfq,
         }
     }
 
     /// Of a device that is not described nothing bad is said.
-    fn heeds(self, number: DeviceNumber, looked: &Looked<'_>) -> bool {
+    fn applies_to(self, number: DeviceNumber, looked: &Looked<'_>) -> bool {
         let Some(device) = looked.machine.block_device_numbered(number.major, number.minor) else {
             return true;
         };
         let scheduler = |name: &str| device.scheduler.as_deref() == Some(name);
         let modelled = || looked.observed.io_cost.contains(&format!("{}:{}", number.major, number.minor));
         match self {
-            Heeder::Bfq => scheduler("bfq"),
-            Heeder::CostModel => modelled() || scheduler("cfq"),
-            Heeder::Cfq => scheduler("cfq"),
+            WeightPolicy::Bfq => scheduler("bfq"),
+            WeightPolicy::CostModel => modelled() || scheduler("cfq"),
+            WeightPolicy::Cfq => scheduler("cfq"),
         }
     }
 
     fn name(self) -> &'static str {
         match self {
-            Heeder::Bfq => "the BFQ scheduler",
-            Heeder::CostModel => "a cost model",
-            Heeder::Cfq => "the CFQ scheduler",
+            WeightPolicy::Bfq => "the BFQ scheduler",
+            WeightPolicy::CostModel => "a cost model",
+            WeightPolicy::Cfq => "the CFQ scheduler",
         }
     }
 
     fn hint(self) -> &'static str {
         match self {
-            Heeder::Bfq => "echo bfq > /sys/block/DEVICE/queue/scheduler",
-            Heeder::CostModel => {
+            WeightPolicy::Bfq => "echo bfq > /sys/block/DEVICE/queue/scheduler",
+            WeightPolicy::CostModel => {
                 "enable io.cost.qos of the root group, or echo bfq > /sys/block/DEVICE/queue/scheduler and set io.bfq.weight"
             }
-            Heeder::Cfq => {
+            WeightPolicy::Cfq => {
                 "echo bfq > /sys/block/DEVICE/queue/scheduler and set io.bfq.weight: Linux 5.0 and later have no CFQ"
             }
         }
     }
 }
 
-/// What the version that controls a group does otherwise than its setting says; once for each setting.
+/// Where the version that controls a group differs from its setting's meaning; once for each setting.
 pub(super) fn approximate(looked: &Looked<'_>, lints: &mut Vec<Lint>) {
-    let mut told: BTreeSet<&str> = BTreeSet::new();
+    let mut reported: BTreeSet<&str> = BTreeSet::new();
     for valued in looked.values {
         let Side::Has(binding) = valued.found.side(valued.place.version) else { continue };
         let Fidelity::Approximate(difference) = binding.fidelity else { continue };
         let unlimited = matches!(valued.value, Value::Bytes(Limit::Max));
-        if !unlimited && told.insert(valued.found.setting.name) {
+        if !unlimited && reported.insert(valued.found.setting.name) {
             let message = format!("{} on cgroup {}: {difference}", valued.found.name, valued.place.version);
             lints.push(Lint::new(LintKind::Approximate, Some(valued.group), message).at(valued.origin));
         }
