@@ -28,7 +28,7 @@ fn quotas<'v>(
     observed: &Observed,
     problems: &mut Vec<Problem>,
 ) {
-    let mut asked_of: HashMap<&Place, (CpuMax, &Valued<'_>)> = HashMap::new();
+    let mut requests: HashMap<&Place, (CpuMax, &Valued<'_>)> = HashMap::new();
     for valued in values {
         let actual = match valued.actual {
             Some(Value::CpuMax(actual)) => actual,
@@ -36,7 +36,7 @@ fn quotas<'v>(
         };
         let Value::CpuMax(requested) = valued.value else { continue };
         // quota and period may be two settings
-        let (all, _) = asked_of.entry(&valued.place).or_insert((actual, valued));
+        let (all, _) = requests.entry(&valued.place).or_insert((actual, valued));
         all.quota = requested.quota.or(all.quota);
         all.period = requested.period.or(all.period);
     }
@@ -45,7 +45,7 @@ fn quotas<'v>(
         max.quota.unwrap_or(Limit::Max).at().map_or(Share::INFINITY, |quota| quota.0 as Share / period)
     };
     let shares: HashMap<&Place, (Share, &Valued<'_>)> =
-        asked_of.iter().map(|(place, (max, valued))| (*place, (share(max), *valued))).collect();
+        requests.iter().map(|(place, (max, valued))| (*place, (share(max), *valued))).collect();
     let mut all: Vec<(&Place, Share, &Valued<'_>)> =
         shares.iter().map(|(place, (share, valued))| (*place, *share, *valued)).collect();
     all.sort_by_key(|(place, ..)| *place);
@@ -53,7 +53,7 @@ fn quotas<'v>(
         ancestors(place).into_iter().find_map(|above| {
             let requested = shares.get(&above).map(|(share, _)| *share);
             requested
-                .or_else(|| held_quota(&above, observed))
+                .or_else(|| current_quota(&above, observed))
                 .filter(|share| share.is_finite())
                 .map(|share| (above, share))
         })
@@ -76,7 +76,7 @@ fn quotas<'v>(
     }
     // groups that stay as they are
     for place in with_quota(observed).filter(|place| !shares.contains_key(place)) {
-        let share = held_quota(&place, observed).filter(|share| share.is_finite());
+        let share = current_quota(&place, observed).filter(|share| share.is_finite());
         let Some((share, (above, bound))) = share.zip(bound_of(&place)) else { continue };
         let Some((_, valued)) = shares.get(&above).filter(|_| share > bound + GRAIN) else { continue };
         problems.push(Problem::Refused {
@@ -107,7 +107,7 @@ fn with_quota(observed: &Observed) -> impl Iterator<Item = Place> + '_ {
     })
 }
 
-fn held_quota(place: &Place, observed: &Observed) -> Option<Share> {
+fn current_quota(place: &Place, observed: &Observed) -> Option<Share> {
     let number = |file: &str| observed.file(place, file)?.trim().parse::<f64>().ok();
     let quota = number("cpu.cfs_quota_us")?;
     Some(if quota < 0.0 { Share::INFINITY } else { quota / number("cpu.cfs_period_us")?.max(1.0) })

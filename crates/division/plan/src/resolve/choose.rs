@@ -33,7 +33,7 @@ pub(crate) fn choose(land: &Landscape, wish: &Wish, field: &Field<'_>) -> Option
     best.map(|(_, set)| set)
 }
 
-/// The best set, found with the load `seen`, and its rank by the whole load.
+/// The best set as found with the load of `seen`, and its rank by the load of `whole`.
 fn ranked(
     land: &Landscape,
     wish: &Wish,

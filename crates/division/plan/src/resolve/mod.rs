@@ -84,7 +84,7 @@ pub(crate) fn resolve(
     if problems.is_empty() {
         resolution.likes(problems);
         resolution.rest_of_v1();
-        resolution.unheard(lints);
+        resolution.ignored_wishes(lints);
     }
     let mems = memory::nodes(land, tree, observed, &resolution.cpus, problems);
     let sets = tree.branches.iter().enumerate().map(|(index, branch)| Sets {
@@ -228,8 +228,9 @@ impl Resolution<'_, '_> {
     /// the rest of the system), and for groups that request none and use what their parent has.
     fn keep(&self, owner: Option<usize>, claims: &[Claim]) -> usize {
         let branches = &self.tree.branches;
-        let is_kept = |branch: &Branch<'_>| branch.holds_exclusive || branch.exclusive > tree::Exclusive::No;
-        if !claims.iter().any(|claim| is_kept(&branches[claim.branch])) {
+        let is_exclusive =
+            |branch: &Branch<'_>| branch.holds_exclusive || branch.exclusive > tree::Exclusive::No;
+        if !claims.iter().any(|claim| is_exclusive(&branches[claim.branch])) {
             return 0;
         }
         let has_tasks = match owner {
@@ -379,7 +380,7 @@ impl Resolution<'_, '_> {
     }
 
     /// Warns of wishes to be near to something that has no place.
-    fn unheard(&self, lints: &mut Vec<Lint>) {
+    fn ignored_wishes(&self, lints: &mut Vec<Lint>) {
         let resolved = |branch: usize| self.cpus[branch].clone();
         for (index, requested) in self.requested.iter().enumerate() {
             let Some(Requested::Some(amount)) = requested else { continue };
