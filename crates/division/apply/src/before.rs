@@ -205,7 +205,7 @@ impl<'p, 't> Looking<'p, 't> {
         Ok(Before::Files(std::iter::once((shown.to_owned(), before)).chain(with).collect()))
     }
 
-    /// What can't be looked at before a change can't be put back after it: the change is refused.
+    /// What can't be looked at before a change can't be rolled back after it: the change is refused.
     fn seen<T>(&self, op: kernel::Op, entry: &Entry, looked: Result<T, Errno>) -> Result<T, Failure> {
         looked.map_err(|errno| self.performer.refused(op, entry, None, None, errno).into())
     }

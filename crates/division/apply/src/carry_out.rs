@@ -1,5 +1,5 @@
 //! Carries steps out wholly or not at all: looks at the current state, writes the journal, does the steps, and on a
-//! failure puts back what was done. Decides nothing: the steps and their order come in.
+//! failure rolls back what was done. Decides nothing: the steps and their order come in.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -171,7 +171,7 @@ pub(crate) fn carry_out_unrecorded(target: Target<'_>, mut entries: Vec<Entry>) 
     })
 }
 
-/// What a roll-back could not put back, groups that the generation made among it: the next undo or apply tries again.
+/// What a roll-back had to leave, groups that the generation made among it: the next undo or apply tries again.
 pub(crate) fn refused_steps(
     performer: &Performer<'_>,
     entries: &[Entry],

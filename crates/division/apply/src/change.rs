@@ -52,7 +52,7 @@ pub struct Written {
 /// Sets all that is requested, or nothing of it.
 ///
 /// # Errors
-/// [`Error::Plan`] before anything is written; [`Error::Undone`] with the refusal and what could not be put back.
+/// [`Error::Plan`] before anything is written; [`Error::Undone`] with the refusal and what could not be rolled back.
 pub fn set(host: &Host, asks: &[Ask]) -> Result<Vec<Change>, Error> {
     let requested = Requested::new(host, asks)?;
     let running = Running::new();

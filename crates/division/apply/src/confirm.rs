@@ -124,7 +124,7 @@ fn leave_groups(target: Target<'_>) {
 }
 
 /// Waits for the process that makes the generation, which has the lock until then. One that hangs long after the
-/// deadline is ended: its change is put back then like that of any process that died.
+/// deadline is ended: its change is rolled back then like that of any process that died.
 fn wait_until_made(state: &State, target: Target<'_>, generation: u32, seconds: u64) {
     let begun = Instant::now();
     let hung = Duration::from_secs(seconds).saturating_add(HUNG);

@@ -74,12 +74,12 @@ pub enum Error {
     /// A request to stop came before a step.
     #[error("interrupted")]
     Interrupted,
-    /// A write failed, and what had been written before was put back, or not.
+    /// A write failed, and what had been written before was rolled back, or not.
     #[error("{error}\n{rest}", rest = if .left.is_empty() { "nothing was changed".to_owned() } else { format!("partly changed, as this could not be put back: {}", .left.join("; ")) })]
     Undone {
         /// The refusal.
         error: Box<Error>,
-        /// What could not be put back, each with the reason.
+        /// What could not be rolled back, each with the reason.
         left: Vec<String>,
     },
 }

@@ -46,7 +46,7 @@ pub enum Failure {
         /// What is different.
         what: String,
     },
-    /// A step failed. Everything done before it was put back, but for what is left.
+    /// A step failed. Everything done before it was rolled back, but for what is left.
     #[error("step {} of {steps} failed: {error}\n{}", step + 1, after(left))]
     RolledBack {
         /// The generation's number in the history.
@@ -57,7 +57,7 @@ pub enum Failure {
         steps: usize,
         /// The refusal.
         error: Box<Error>,
-        /// What could not be put back, each with the reason.
+        /// What could not be rolled back, each with the reason.
         left: Vec<String>,
     },
     /// There is no such generation.

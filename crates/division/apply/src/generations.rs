@@ -1,5 +1,5 @@
 //! What the state directory holds, for those who only look: finished generations, the one that is under way or was
-//! broken off, and damaged ones, which hide no other. Never takes the lock, and changes nothing.
+//! interrupted, and damaged ones, which hide no other. Never takes the lock, and changes nothing.
 
 use serde::Serialize;
 
@@ -19,7 +19,7 @@ pub enum Generation {
     Unfinished {
         /// Who, when, what.
         head: Head,
-        /// Is the process that makes it still there? If not, it was broken off.
+        /// Is the process that makes it still there? If not, it was interrupted.
         lives: bool,
         /// What its process had come to when it ended, if it had come to an end.
         ended: Option<Ending>,
@@ -45,7 +45,7 @@ pub struct Unfinished {
     pub generation: u32,
     /// The process that makes it, or made it.
     pub process: u32,
-    /// Is that process still there? If not, the generation was broken off.
+    /// Is that process still there? If not, the generation was interrupted.
     pub lives: bool,
     /// How it ended, where only its being finished is not recorded: nothing of it is rolled back then.
     pub ended: Option<Ending>,
@@ -120,7 +120,7 @@ fn unfinished_one(state: &State, generation: u32) -> Option<Generation> {
     }
 }
 
-/// The generation that is under way on this machine, or was broken off there and not put back yet.
+/// The generation that is under way on this machine, or was interrupted there and not rolled back yet.
 ///
 /// # Errors
 /// [`Failure::State`], also if its journal is damaged.

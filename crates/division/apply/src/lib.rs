@@ -1,4 +1,4 @@
-//! Carries out what was planned: finds where each setting lives, writes, reads back, and on any refusal puts back
+//! Carries out what was planned: finds where each setting lives, writes, reads back, and on any refusal rolls back
 //! what it had changed. It decides nothing: values and order come from `plan`.
 
 mod error;

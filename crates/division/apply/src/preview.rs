@@ -70,7 +70,7 @@ fn line_of(actual: &str, text: &str) -> String {
     same.unwrap_or_default().to_owned()
 }
 
-/// What would put back what these would change, as it is now. What can't be read can't be put back and is not among
+/// The requests that would roll these back, as things are now. What can't be read can't be rolled back and is not among
 /// them.
 pub fn inverse(host: &Host, asks: &[Ask]) -> Vec<Ask> {
     asks.iter().flat_map(|ask| Before::of(host, ask).restoring(ask)).collect()

@@ -139,13 +139,13 @@ impl RulesFile {
 pub enum Ending {
     /// Everything was done.
     Done,
-    /// It failed or was broken off, and all is as before.
+    /// It failed or was interrupted, and all is as before.
     RolledBack,
-    /// It failed or was broken off, and not all could be put back.
+    /// It failed or was interrupted, and not all could be rolled back.
     Partly,
-    /// It was broken off before anything was changed.
+    /// It was interrupted before anything was changed.
     NotBegun,
-    /// It was broken off by the machine's going down, and nothing of it is left.
+    /// The machine went down in the middle of it, and nothing of it is left.
     LostAtBoot,
 }
 
@@ -166,7 +166,7 @@ pub struct Result {
     /// the wall clock.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub uptime: Option<u64>,
-    /// What could not be put back, or was left alone, each with the reason.
+    /// What could not be rolled back, or was left alone, each with the reason.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left: Vec<String>,
     /// Values of others that an undo wrote over, in words.
@@ -262,7 +262,7 @@ pub struct Record {
     pub entries: Vec<Entry>,
     /// What the layout decides and no step does, as it was so already: nothing of it is ever taken back.
     pub(crate) decided: Vec<Entry>,
-    /// How it ended; `None` while it is under way, or broken off.
+    /// How it ended; `None` while it is under way, or interrupted.
     pub result: Option<Result>,
     /// Threads whose CPUs were changed, with the step.
     pub(crate) affinities: Vec<(usize, Affinity)>,
@@ -362,7 +362,7 @@ impl Record {
     /// Reads a generation's file. `under_way`: it is a journal, which ends in unused room.
     ///
     /// # Errors
-    /// The first damaged line; of a journal only if the head or a step is damaged, as then nothing can be put back.
+    /// The first damaged line; of a journal only if the head or a step is damaged, as then nothing can be rolled back.
     pub fn read(bytes: &[u8], under_way: bool) -> std::result::Result<Record, Damage> {
         let mut lines = lines::Lines::new(bytes, under_way);
         let head: Head = lines.head()?;

@@ -1,4 +1,4 @@
-//! What to do with a generation whose process died: put back what it had done. Called before every change, so that no
+//! What to do with a generation whose process died: roll back what it had done. Called before every change, so that no
 //! plan is made from a machine halfway between two states. Also takes back what was not confirmed in time.
 
 use std::time::Duration;
@@ -26,7 +26,7 @@ pub struct Recovered {
     /// Was it an undo itself?
     #[serde(skip)]
     pub of_undo: bool,
-    /// What could not be put back, each with the reason.
+    /// What could not be rolled back, each with the reason.
     pub left: Vec<String>,
 }
 
@@ -34,7 +34,7 @@ pub struct Recovered {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Recovery {
-    /// It was interrupted; what it had changed was put back.
+    /// It was interrupted; what it had changed was rolled back.
     RolledBack,
     /// Its process had done everything and died before it could say so: the change is in effect.
     Finished,
@@ -55,8 +55,8 @@ impl Recovered {
     }
 }
 
-/// Has the recovery done all that is wanted of an undo to `generation`? Without one, the last change is to be undone, and
-/// that is the one which was interrupted or not confirmed.
+/// Has the recovery done all that is wanted of an undo to `generation`? Without one, the last change is to be undone,
+/// and that is the one which was interrupted or not confirmed.
 pub fn is_undone(generation: Option<u32>, recovered: &[Recovered]) -> bool {
     generation.is_none() && recovered.iter().any(Recovered::takes_back)
 }

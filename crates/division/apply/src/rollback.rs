@@ -1,5 +1,5 @@
-//! Puts back what a generation changed, from its last step to its first, and goes on with the rest where one thing
-//! can't be put back. Used on failure, and for a generation whose process died.
+//! Rolls back what a generation changed, from its last step to its first, and goes on with the rest where one thing
+//! can't be rolled back. Used on failure, and for a generation whose process died.
 
 use std::{collections::BTreeSet, path::Path};
 
@@ -16,7 +16,7 @@ use crate::{
     record::Affinity,
 };
 
-/// What a roll-back could not put back.
+/// What a roll-back had to leave.
 #[derive(Debug, Default)]
 pub(crate) struct Remains {
     /// In words, each with the reason; empty if all is as before.
@@ -25,7 +25,7 @@ pub(crate) struct Remains {
     pub steps: BTreeSet<usize>,
 }
 
-/// Puts back the steps `0..=last`, each of which may or may not have been done.
+/// Rolls back the steps `0..=last`, each of which may or may not have been done.
 pub(crate) fn roll_back(
     performer: &mut Performer<'_>,
     journal: &mut Journal<'_>,

@@ -175,7 +175,7 @@ impl State {
         self.numbers(FINISHED)
     }
 
-    /// The number of the generation that is under way or was broken off.
+    /// The number of the generation that is under way or was interrupted.
     pub(crate) fn unfinished(&self) -> Result<Option<u32>, Failure> {
         Ok(self.numbers(JOURNAL)?.pop())
     }

@@ -222,7 +222,7 @@ impl Scene<'_> {
             written.iter().all(|((_, file, _), (text, then))| {
                 let actual = self.performer.content(other, file);
                 actual.is_some()
-                    && is_as_asked(
+                    && is_as_requested(
                         self.performer,
                         group,
                         (other, file, text),
@@ -305,8 +305,13 @@ fn of(scene: &Scene<'_>, group: String, decided: Decided) -> GroupStatus {
         .filter(|((place, file, _), _)| performer.exists(place) && !is_rule(place, file));
     for ((place, name, key), (text, actual_then)) in present {
         let actual = performer.content(place, name);
-        let as_requested =
-            is_as_asked(performer, &group, (place, name, text), actual.as_deref(), actual_then.as_deref());
+        let as_requested = is_as_requested(
+            performer,
+            &group,
+            (place, name, text),
+            actual.as_deref(),
+            actual_then.as_deref(),
+        );
         let actual = actual.map(|actual| line_of(actual, key));
         let file = directory(place).join(name);
         match &actual {
@@ -445,8 +450,8 @@ fn owners_of(performer: &Performer<'_>, place: &Place, access: &Ownership) -> Ve
         let as_requested = to.uid.is_none_or(|uid| uid == actual.uid)
             && to.gid.is_none_or(|gid| gid == actual.gid)
             && to.mode.is_none_or(|mode| mode == actual.mode & 0o7777);
-        let is_told = !as_requested || file.is_none_or(|file| ownership::TASK_FILES.contains(&file));
-        is_told.then(|| SettingStatus {
+        let is_shown = !as_requested || file.is_none_or(|file| ownership::TASK_FILES.contains(&file));
+        is_shown.then(|| SettingStatus {
             file: file.map_or_else(|| directory.clone(), |file| directory.join(file)),
             requested: owner(to.uid, to.gid, to.mode),
             actual: Some(owner(
@@ -489,7 +494,7 @@ fn amount(value: &Value) -> Option<u64> {
 }
 
 /// The text itself, what the kernel made of it then, or what means the same.
-fn is_as_asked(
+fn is_as_requested(
     performer: &Performer<'_>,
     group: &str,
     (place, file, text): (&Place, &str, &str),

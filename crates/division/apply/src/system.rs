@@ -128,7 +128,7 @@ impl Running {
         Running::default()
     }
 
-    /// The running system; changes stop, and are put back, once `stop` is set.
+    /// The running system; changes stop, and are rolled back, once `stop` is set.
     pub fn stopped_by(stop: Arc<AtomicBool>) -> Running {
         Running { stop, ..Running::default() }
     }
@@ -291,7 +291,7 @@ fn mount_named(name: &str, path: &Path) -> Result<(), kernel::Error> {
 
 /// The calling thread under another effective user and group. A group's directory and files belong to the user who
 /// makes it (`cgroup_mkdir` takes the file system ids), which saves a chown of each of some forty files: those cost
-/// five times what making the group does. Put back when dropped; other threads never change.
+/// five times what making the group does. Restored when dropped; other threads never change.
 struct Identity {
     effective: CapabilitySets,
 }
