@@ -26,7 +26,7 @@ pub fn experiment(data: &[u8]) {
             let cpus =
                 rescale::rescale(&experiment, &machine).unwrap_or_else(|_| rescale::anywhere(&experiment));
             let known =
-                Known { cpus: &cpus, facts: &settings::Nowhere, group_figures: &[], machine_figures: &[] };
+                Known { cpus: &cpus, facts: &settings::NoMachine, group_figures: &[], machine_figures: &[] };
             diagnostics.extend(check(&experiment, &source, &found.places, &known));
             // results repeat the experiment as JSON
             let written = serde_json::to_string(&experiment).unwrap_or_else(|error| panic!("{error}"));

@@ -86,7 +86,7 @@ pub fn setting(data: &[u8]) {
         match settings::find(name) {
             Ok(found) => {
                 // what a machine would say is not requested: an error then is one that it explains
-                if let Err(error) = found.parse(value, &settings::Nowhere) {
+                if let Err(error) = found.parse(value, &settings::NoMachine) {
                     assert!(!error.to_string().is_empty());
                 }
             }

@@ -97,7 +97,7 @@ impl Service for Requested {
         self.reaches(group);
         assert!(!values.is_empty());
         for (found, value) in values {
-            found.parse(&value, &settings::Nowhere)?;
+            found.parse(&value, &settings::NoMachine)?;
         }
         Ok(Vec::new())
     }

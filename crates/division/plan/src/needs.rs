@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use layout::{Assigned, CpuDemand, Desired, Near};
-use settings::{Controller, FileWrite, Nowhere, Value, Version};
+use settings::{Controller, FileWrite, NoMachine, Value, Version};
 use units::{Limit, group_path};
 
 use crate::{
@@ -88,7 +88,7 @@ pub fn devices(desired: &Desired) -> BTreeSet<String> {
 impl Need {
     /// v1 refuses a quota that a group below exceeds.
     fn quotas_below(&mut self, assigned: &Assigned) {
-        let value = assigned.found.parse(&assigned.text, &Nowhere).ok();
+        let value = assigned.found.parse(&assigned.text, &NoMachine).ok();
         let limited =
             value.filter(|value| !matches!(value, Value::CpuMax(max) if max.quota == Some(Limit::Max)));
         let writes = limited.and_then(|value| assigned.found.encode(Version::V1, &value, &|_| None).ok());
@@ -101,7 +101,7 @@ impl Need {
             Version::V1 => &["memory.usage_in_bytes"],
         };
         // a share of the machine's memory is not known here
-        let value = assigned.found.parse(&assigned.text, &Nowhere).ok();
+        let value = assigned.found.parse(&assigned.text, &NoMachine).ok();
         let writes = value.and_then(|value| assigned.found.encode(version, &value, &|_| None).ok());
         match writes.and_then(|mut writes| writes.pop()) {
             Some(write) => self.unless.extend(files.iter().map(|file| (*file, write.clone()))),

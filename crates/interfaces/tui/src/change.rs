@@ -1,5 +1,5 @@
 //! Changes of settings as `ringfence set` makes them: what would be written is shown first, what was written is read
-//! back, and what was there before is kept to be put back. The values, their order and their meaning are `settings`',
+//! back, and what was there before is stored for an undo. The values, their order and their meaning are `settings`',
 //! `plan`'s and `apply`'s.
 
 use apply::SettingValue;
@@ -181,9 +181,9 @@ impl Changer {
         Done { what, values: made.values, differences: made.differences, undoable: self.done.len() }
     }
 
-    /// Makes it so, or has it made so.
+    /// Writes the values, or has the deputy write them.
     fn make(&self, host: &Host, asks: &[Ask]) -> Result<Made, Refusal> {
-        let before: Vec<String> = asks.iter().map(|ask| held(host, ask)).collect();
+        let before: Vec<String> = asks.iter().map(|ask| current_text(host, ask)).collect();
         let differences = match (apply::set(host, asks), &self.deputy, asks.first()) {
             (Ok(changes), ..) => changes.into_iter().flat_map(|change| change.differences).collect(),
             (Err(error), Some(deputy), Some(first)) => {
@@ -193,7 +193,7 @@ impl Changer {
             }
             (Err(error), ..) => return Err(error.into()),
         };
-        let values = before.into_iter().zip(asks.iter().map(|ask| held(host, ask))).collect();
+        let values = before.into_iter().zip(asks.iter().map(|ask| current_text(host, ask))).collect();
         Ok(Made { values, differences })
     }
 
@@ -229,8 +229,8 @@ struct Made {
     differences: Vec<String>,
 }
 
-/// What the kernel holds now, in words.
-fn held(host: &Host, ask: &Ask) -> String {
+/// What the kernel has now, in words.
+fn current_text(host: &Host, ask: &Ask) -> String {
     let reading = apply::get(host, &ask.group, &ask.found);
     let shown = |value: &Value| ask.found.show(value).trim_end().replace('\n', "; ");
     reading.map_or_else(|_| "?".to_owned(), |reading| shown(&reading.value))

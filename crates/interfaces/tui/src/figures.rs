@@ -27,7 +27,7 @@ const TREE: [&str; 18] = [
     "cpuset.cpus",
 ];
 
-/// What a group's page tells beside these, as it was counted since the group was made: how often a limit was met.
+/// What a group's page shows beside these, counted since the group was made: how often a limit was met.
 const LIMITS: [(&str, &str); 7] = [
     ("cpu.throttled.periods", "periods stopped by the quota"),
     ("memory.events.high", "throttled by memory.high"),

@@ -24,6 +24,6 @@ pub use error::Error;
 pub use figures::{Figures, Sight};
 pub use model::{Answer, Event, Model, Page, Request, Settings};
 pub use render::{Look, render};
-pub use run::{Options, run, tell};
+pub use run::{Options, deliver, run};
 pub use source::{Live, Replay, Source};
 pub use terminal::refuse_dumb;

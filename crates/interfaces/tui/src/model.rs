@@ -1,4 +1,4 @@
-//! The state of the screens: what was sampled last, which page is open, what is selected, filtered, folded and asked.
+//! The state of the screens: what was sampled last, which page is open, what is selected, filtered and folded, and the open dialog.
 //! It changes by events alone and asks for what it needs by [`Request`]s: it never reads, writes or draws.
 
 mod dialog;
@@ -34,14 +34,14 @@ pub(crate) use tree::{Shown, Tree};
 pub enum Event {
     /// A key was pressed.
     Key(KeyEvent),
-    /// The screen has so many columns and lines.
+    /// The screen's columns and lines.
     Size(u16, u16),
     /// A sample was taken or read.
     Sampled(Box<Sight>),
     /// An earlier sample, for the histories alone.
     Past(Box<Picture>),
     /// The histories start again: the log is read at another place.
-    Anew,
+    HistoryReset,
     /// What a request came to.
     Answer(Answer),
 }
@@ -73,9 +73,9 @@ pub enum Request {
     ProposeUndo,
     /// To put it back.
     Undo,
-    /// To go so many samples on in the log, or back.
+    /// To go this many samples on in the log, or back.
     Step(i64),
-    /// To go so many seconds on in the log, or back.
+    /// To go this many seconds on in the log, or back.
     Jump(i64),
 }
 
@@ -150,7 +150,7 @@ pub struct Model {
     /// The pages that Esc goes back to.
     pub(crate) behind: Vec<Page>,
     pub(crate) dialog: Option<Dialog>,
-    /// Told in the line above the keys until the next key.
+    /// Shown in the line above the keys until the next key.
     pub(crate) note: Option<String>,
     pub(crate) undoable: usize,
     ticks: u32,
@@ -229,7 +229,7 @@ impl Model {
                 self.remember(&picture);
                 Vec::new()
             }
-            Event::Anew => {
+            Event::HistoryReset => {
                 self.histories.clear();
                 Vec::new()
             }

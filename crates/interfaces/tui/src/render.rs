@@ -1,4 +1,4 @@
-//! Draws the model: header, the open page, what is asked in front of it, and the keys. Pure: the same model makes the
+//! Draws the model: header, the open page, the dialog in front of it, and the keys. Pure: the same model makes the
 //! same cells; nothing is read or worked out here but places on the screen.
 
 mod bars;

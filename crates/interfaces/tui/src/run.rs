@@ -1,4 +1,4 @@
-//! The loop: waits for a beat, a key or a signal, tells the model, carries out what that asks for, and draws once for
+//! The loop: waits for a beat, a key or a signal, passes it to the model, carries out what that asks for, and draws once for
 //! all that came.
 
 use std::{collections::VecDeque, time::Duration};
@@ -41,7 +41,7 @@ pub fn run(mut model: Model, source: &mut dyn Source, options: &Options) -> Resu
     if let Ok(size) = screen.terminal.size() {
         model.update(Event::Size(size.width, size.height));
     }
-    let mut goes_on = tell(&mut model, source, first)?;
+    let mut goes_on = deliver(&mut model, source, first)?;
     // the first sample is taken already
     cadence.take().map_err(no("timer"))?;
     while goes_on {
@@ -59,23 +59,23 @@ pub fn run(mut model: Model, source: &mut dyn Source, options: &Options) -> Resu
                 }
             }
         }
-        goes_on = tell(&mut model, source, events)?;
+        goes_on = deliver(&mut model, source, events)?;
         if let Some(beat) = cadence.take().map_err(no("timer"))?
             && (model.is_live() || model.is_playing())
         {
             let sampled = source.beat(beat, model.open())?;
-            goes_on &= tell(&mut model, source, sampled)?;
+            goes_on &= deliver(&mut model, source, sampled)?;
         }
     }
     Ok(())
 }
 
-/// Tells the model, and whatever the answers to its requests are; `false`: it is to end. Steps through the log are
-/// summed up, so that held keys do not queue.
+/// Passes the events to the model, and the answers to its requests; `false`: the loop ends. Steps through the log are
+/// summed up, so that a key's repeats do not queue.
 ///
 /// # Errors
 /// The source can't go on.
-pub fn tell(model: &mut Model, source: &mut dyn Source, events: Vec<Event>) -> Result<bool, Error> {
+pub fn deliver(model: &mut Model, source: &mut dyn Source, events: Vec<Event>) -> Result<bool, Error> {
     let mut events: VecDeque<Event> = events.into();
     let mut steps = 0;
     loop {

@@ -104,7 +104,7 @@ pub(crate) struct Program {
 }
 
 impl Program {
-    /// Checked and loaded by the kernel, attached nowhere yet.
+    /// Checked and loaded by the kernel, not attached yet.
     ///
     /// # Errors
     /// `EPERM` without CAP_BPF and CAP_NET_ADMIN, `EINVAL` or `ENOSYS` on a kernel without such programs, `E2BIG`

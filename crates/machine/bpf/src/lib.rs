@@ -1,7 +1,7 @@
 //! The device rules of a v2 group, as a BPF program on its directory that is made from them here (`program`: the
 //! instructions, `calls`: bpf(2)).
 //!
-//! What a program does can't be read back, so the rules are kept beside it, in an extended attribute of the group's
+//! What a program does can't be read back, so its rules are stored in an extended attribute of the group's
 //! directory; a reader checks that the program attached is the one of these rules. A group without a record of its
 //! own has the rules of the nearest group above with one, as on v1 a new group copies its parent's.
 
@@ -35,7 +35,7 @@ pub fn read(group: BorrowedFd<'_>) -> Result<Option<DeviceFilter>, Errno> {
     let ours = match calls::ours(group) {
         // no such programs on this kernel, so there is none here
         Err(Errno::INVAL | Errno::NOSYS) => Vec::new(),
-        // asked before the record, which looks absent to a caller without the right
+        // before the record is read: without the right it looks absent
         ours => ours?,
     };
     let Some(access) = record(group)? else { return Ok(None) };

@@ -74,8 +74,8 @@ pub(crate) fn instructions(access: &DeviceAccess) -> Vec<Instruction> {
     program
 }
 
-/// Answers, or goes on behind its own end. Nothing is kept in registers from block to block: so the kernel's check of
-/// the program has the same state to follow wherever a block was left, and takes time by their number only.
+/// Returns the answer, or falls through to the next block. No register lives from block to block: the kernel's verifier
+/// then sees the same state wherever a block was left, and its time grows with the number of blocks only.
 fn exception(rule: &DeviceRule, behavior: Behavior) -> Vec<Instruction> {
     let class = if rule.class == DeviceClass::Block { BLOCK } else { CHARACTER };
     let mut block = vec![

@@ -1,4 +1,4 @@
-//! Which devices a group's tasks may use, kept as cgroup v1's devices controller keeps it: all devices but some
+//! Which devices a group's tasks may use, in the form of cgroup v1's devices controller: all devices but some
 //! exceptions, or none but some exceptions, changed by one rule at a time. Pure: no system call here.
 //!
 //! The same rules give the same state, and the same refusals, as `security/device_cgroup.c` does, including what a
@@ -233,7 +233,7 @@ pub fn rule(text: &str) -> Option<DeviceRule> {
     words.next().is_none().then_some(rule)
 }
 
-/// The record that is kept with a group: what becomes of other devices, then an exception a line.
+/// The record stored with a group: the default for other devices, then one exception per line.
 impl fmt::Display for DeviceAccess {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self.behavior {

@@ -18,7 +18,7 @@ pub use machine::{Cpus, Disk, GroupBudget, HugePages, Memory, Pressure, Realtime
 pub struct Facts {
     /// `/proc` is mounted; without it hardly anything can be seen.
     pub proc: bool,
-    /// Who asked, and from inside what.
+    /// The calling process, and what contains it.
     pub caller: Caller,
     /// The kernel's release (`/proc/sys/kernel/osrelease`); for messages, nothing is inferred from it.
     pub release: String,
@@ -55,7 +55,7 @@ pub struct Facts {
     pub disks: Vec<Disk>,
 }
 
-/// Who asked.
+/// The calling process.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(default)]
 pub struct Caller {
@@ -87,7 +87,7 @@ pub struct Listed {
     pub trial: MountTrial,
 }
 
-/// Whether a v1 hierarchy of a controller that is nowhere mounted can be.
+/// Whether a v1 hierarchy of a controller can be mounted that is mounted on no hierarchy.
 ///
 /// A mount takes the controller from v2 for its duration. So it is never tried for one that v2 has; nor for those
 /// whose work every v2 group does without a controller, least of all `perf_event`, which the kernel would take
@@ -96,7 +96,7 @@ pub struct Listed {
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MountTrial {
-    /// Not tried: no need, or nobody asked.
+    /// Not tried: not needed, or not requested.
     #[default]
     Untried,
     /// Not tried, for this reason.

@@ -248,7 +248,7 @@ fn threads(state: &State, place: &Place, _: &'static File) -> Result<String, Err
     Ok(lines(&state.threads_in(place)))
 }
 
-/// Is the group asked to freeze, by itself or from above?
+/// Does the group, or one above it, have `cgroup.freeze` set?
 fn is_freezing(state: &State, place: &Place) -> bool {
     place.upward().any(|place| state.flag(&place, "cgroup.freeze"))
 }

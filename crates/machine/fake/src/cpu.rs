@@ -74,7 +74,7 @@ pub(super) const V2_FILES: &[File] = &[
         .counted(),
 ];
 
-/// The file that holds a group's shares; v2's weight is kept as shares, too, as the kernel does.
+/// The file that holds a group's shares; v2's weight is stored as shares, too, as in the kernel.
 fn shares_file(state: &State, place: &Place) -> &'static str {
     match state.version(place) {
         Version::V1 => "cpu.shares",

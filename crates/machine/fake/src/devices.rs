@@ -1,4 +1,4 @@
-//! The v1 device filter: what groups may use, kept and changed as by [`DeviceAccess`], and handed down to the groups
+//! The v1 device filter: what groups may use, stored and changed by [`DeviceAccess`], and handed down to the groups
 //! below.
 
 use devices::{DeviceAccess, Forbidden, Verb, rule};

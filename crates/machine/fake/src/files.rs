@@ -53,7 +53,7 @@ pub(super) fn owner(state: &State, place: &Place, file: &File) -> Option<Owner> 
     Some(group.files.get(file.name).copied().unwrap_or_else(|| owner_at_first(group, file)))
 }
 
-/// The files of a group belong to whoever made it, also after its directory was given away.
+/// The files of a group belong to the user who made it, also after its directory was given away.
 pub(super) fn owner_at_first(group: &Group, file: &File) -> Owner {
     let (uid, gid) = group.maker;
     Owner { uid, gid, mode: file.mode }

@@ -1,5 +1,5 @@
-//! The v1 freezer: a group is frozen if it or one above it was asked to be. A task in an uninterruptible wait
-//! keeps it FREEZING.
+//! The v1 freezer: a group is frozen if it or one above it has `FROZEN` written. A task in an
+//! uninterruptible wait leaves it FREEZING.
 
 use rustix::io::Errno;
 use settings::{Controller::Freezer, Version};
@@ -25,7 +25,7 @@ fn is_freezing(state: &State, place: &Place) -> bool {
     place.upward().any(|place| requested(state, &place))
 }
 
-/// Is the task held by a v1 freezer?
+/// Does a v1 freezer stop the task?
 pub(super) fn holds(state: &State, pid: u32) -> bool {
     (0..state.trees.len()).any(|tree| {
         let at = &state.trees[tree].at;

@@ -11,7 +11,7 @@ use crate::{
 
 impl Owner {
     /// May `uid` do what one of the bits 4 (read), 2 (write), 1 (enter) stands for? Groups of users are not
-    /// modelled: whoever is not the owner counts as one of the others.
+    /// modelled: every user but the owner counts as one of the others.
     pub fn allows(self, uid: u32, bit: u32) -> bool {
         uid == 0 || (if uid == self.uid { self.mode >> 6 } else { self.mode }) & bit != 0
     }

@@ -79,7 +79,7 @@ fn show_throttle(state: &State, place: &Place, file: &'static File) -> Result<St
 
 const KEYS: [&str; 4] = ["rbps", "wbps", "riops", "wiops"];
 
-/// The four limits as they are kept: numbers or `max`.
+/// The four limits as they are stored: numbers or `max`.
 fn limits(state: &State, place: &Place) -> [String; 4] {
     let mut limits = KEYS.map(|_| "max".to_owned());
     for (limit, word) in limits.iter_mut().zip(state.value(place, "io.max").split_ascii_whitespace()) {

@@ -12,7 +12,7 @@ pub(super) const EXCLUSIVE: &str = "cpuset.cpus.exclusive";
 /// An invalid partition's reason where the kernel gives none.
 pub(super) const UNSAID: &str = "-";
 pub(super) const NEITHER: &str = "cpuset.cpus and cpuset.cpus.exclusive are empty";
-/// Why a partition is invalid; kept beside the file of the group.
+/// Why a partition is invalid; stored beside the file of the group.
 pub(super) const REASON: &str = "cpuset.reason";
 
 pub(super) const EMPTY: &str = "cpuset.cpus is empty";

@@ -77,7 +77,7 @@ pub(super) struct Task {
     pub charges: Vec<(Place, u64)>,
     /// In an uninterruptible wait: it can't be frozen.
     pub stuck: bool,
-    /// Killed while a v1 freezer held it: it ends when it is thawed.
+    /// Killed while a v1 freezer had stopped it: it ends when it is thawed.
     pub doomed: bool,
 }
 

@@ -155,7 +155,7 @@ pub(super) fn show_online(state: &mut State) {
     }
 }
 
-/// `/proc/cgroups`: a controller's hierarchy is 0 while it is on v2 or nowhere.
+/// `/proc/cgroups`: a controller's hierarchy is 0 while it is on v2 or on none.
 fn proc_cgroups(state: &State) -> String {
     let row = |controller: &Controller| {
         let name = controller.name(Version::V1)?;

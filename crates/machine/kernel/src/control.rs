@@ -20,7 +20,7 @@ use crate::{
 pub enum State {
     /// They run.
     Thawed,
-    /// Asked to stop, not all have (v1 `FREEZING`, v2 `frozen 0`).
+    /// Being frozen, not all tasks have stopped (v1 `FREEZING`, v2 `frozen 0`).
     Freezing,
     /// None runs.
     Frozen,
@@ -45,7 +45,7 @@ pub fn set_frozen(host: &Host, group: &GroupName, frozen: bool, timeout: Duratio
         refuse_caller(host, &host.seats(group), group)?;
         stragglers::bring(host, &seat, group)?;
     }
-    let asked_before = is_asked(host, &seat, group)?;
+    let requested_before = is_freeze_requested(host, &seat, group)?;
     ask(host, &seat, group, frozen)?;
     let goal = if frozen { State::Frozen } else { State::Thawed };
     let started = Instant::now();
@@ -57,8 +57,8 @@ pub fn set_frozen(host: &Host, group: &GroupName, frozen: bool, timeout: Duratio
         }
         if started.elapsed() >= timeout {
             let left = unfinished(host, &seat, frozen);
-            if asked_before != frozen {
-                ask(host, &seat, group, asked_before)?;
+            if requested_before != frozen {
+                ask(host, &seat, group, requested_before)?;
             }
             let what = if frozen { "freezing" } else { "thawing" };
             return Err(Error::Timeout { what, group: group.to_string(), seconds: timeout.as_secs(), left });
@@ -77,8 +77,8 @@ fn refuse_caller(host: &Host, seats: &[Seat<'_>], group: &GroupName) -> Result<(
     Ok(())
 }
 
-/// Was the group itself asked to be frozen? A group in a frozen one is frozen without.
-fn is_asked(host: &Host, seat: &Seat<'_>, group: &GroupName) -> Result<bool, Error> {
+/// Does the group's own file request the freeze? A group below a frozen one is frozen without.
+fn is_freeze_requested(host: &Host, seat: &Seat<'_>, group: &GroupName) -> Result<bool, Error> {
     let file = match seat.at.version {
         Version::V1 => "freezer.self_freezing",
         Version::V2 => "cgroup.freeze",
@@ -140,7 +140,7 @@ fn unfinished(host: &Host, seat: &Seat<'_>, frozen: bool) -> String {
     }
 }
 
-/// The group above that was asked to be frozen.
+/// The group above whose own file requests the freeze.
 fn frozen_parent(host: &Host, seat: &Seat<'_>) -> Option<String> {
     let mut above = group_path::ancestors(&seat.path).filter(|path| !path.is_empty());
     above.find(|path| asks_itself(host, seat, path)).map(str::to_owned)
@@ -154,7 +154,7 @@ fn asks_itself(host: &Host, seat: &Seat<'_>, path: &str) -> bool {
     host.kernel.read(seat.at, path, file).is_ok_and(|text| text.trim() == "1")
 }
 
-/// The path of the group, itself or one above, that was asked to be frozen.
+/// The path of the group, this or one above, whose own file requests the freeze.
 pub(crate) fn frozen_at(host: &Host, seat: &Seat<'_>) -> Option<String> {
     if asks_itself(host, seat, &seat.path) {
         return Some(seat.path.clone());

@@ -25,14 +25,14 @@ pub fn write_to(file: impl AsFd, text: &[u8]) -> Result<(), Errno> {
 /// What one read asks for.
 pub(crate) const PAGE: usize = 4096;
 
-/// Reads a descriptor to its end. Kernel files tell no size, and most fit one page.
+/// Reads a descriptor to its end. Kernel files report no size, and most fit one page.
 pub(crate) fn read_to_end(file: impl AsFd) -> Result<String, Errno> {
     read_until(file, |count| count == 0)
 }
 
 /// Reads until a read's length says that nothing follows.
 pub(crate) fn read_until(file: impl AsFd, is_last: impl Fn(usize) -> bool) -> Result<String, Errno> {
-    // read aside: what is kept of thousands of files is as long as it has to be
+    // read into a page first: the texts of thousands of files then take no more memory than their length
     let mut page = [0; PAGE];
     let mut content = Vec::new();
     loop {

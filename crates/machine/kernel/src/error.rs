@@ -137,7 +137,7 @@ pub enum Error {
         group: String,
         /// Whose it is.
         owner: &'static str,
-        /// How its owner is told instead.
+        /// How to have its owner change it instead.
         hint: String,
     },
     /// A process is in a group that this mount does not show, and could not be put back there.

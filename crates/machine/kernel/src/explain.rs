@@ -111,8 +111,8 @@ fn no_right(scene: &Scene<'_>) -> (String, Option<String>) {
     }
 }
 
-/// The same as root. Never a command that gives the group to the user who was refused: whoever pastes it would give
-/// away a group that has an owner.
+/// The same as root. Never a command that gives the group to the user who was refused: to paste it would
+/// give away a group that has an owner.
 fn as_root(scene: &Scene<'_>) -> Option<String> {
     let Scene { refusal, .. } = scene;
     let (file, value) = (refusal.file.as_deref(), refusal.value.as_deref().unwrap_or_default().trim_end());

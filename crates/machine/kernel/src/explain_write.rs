@@ -343,8 +343,8 @@ fn realtime(scene: &Scene<'_>, file: &str, value: &str) -> Finding {
                     scene.set("cpu.rt_runtime_us", period / 20),
                 );
             }
-            // what the groups in `path` hold together, less the one that the write is about
-            let held_in = |path: &str| -> i64 {
+            // the sum of the groups in `path`, without the one that the write is about
+            let sum_in = |path: &str| -> i64 {
                 let children = scene.host.kernel().children(scene.seat.at, path).unwrap_or_default();
                 let paths = children
                     .iter()
@@ -352,10 +352,10 @@ fn realtime(scene: &Scene<'_>, file: &str, value: &str) -> Finding {
                 let others = paths.filter(|path| *path != scene.seat.path);
                 others
                     .filter_map(|path| number(scene.text_in(&path, "cpu.rt_runtime_us")))
-                    .filter(|held| *held > 0)
+                    .filter(|runtime| *runtime > 0)
                     .sum()
             };
-            let below = held_in(&scene.seat.path);
+            let below = sum_in(&scene.seat.path);
             if requested >= 0 && below > requested {
                 return found(
                     format!(
@@ -364,7 +364,7 @@ fn realtime(scene: &Scene<'_>, file: &str, value: &str) -> Finding {
                     format!("{} shows them; lower theirs first", scene.command("list")),
                 );
             }
-            let (taken, limit) = (held_in(parent), number(scene.text_in(parent, "cpu.rt_runtime_us"))?);
+            let (taken, limit) = (sum_in(parent), number(scene.text_in(parent, "cpu.rt_runtime_us"))?);
             let free = (limit - taken).max(0);
             let named = scene.named(parent);
             found(

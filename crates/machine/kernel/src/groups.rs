@@ -184,8 +184,8 @@ impl Host {
             "" => name.clone(),
             parent => format!("{parent}/{name}"),
         });
-        let kept = beside.filter(|path| *path != seat.path && read(path, flag) == "1");
-        let free = kept.fold(list(parent), |free, path| free.difference(&list(&path)));
+        let exclusive = beside.filter(|path| *path != seat.path && read(path, flag) == "1");
+        let free = exclusive.fold(list(parent), |free, path| free.difference(&list(&path)));
         if !free.is_empty() {
             let _ = self.kernel.write(seat.at, &seat.path, file, &free.to_string());
         }

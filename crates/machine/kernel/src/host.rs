@@ -100,7 +100,7 @@ impl Host {
         self.bases[at.id].get_or_init(|| base(self.kernel.as_ref(), at, self.systemd))
     }
 
-    /// Do our groups live below a unit that systemd must be asked for?
+    /// Do our groups live below a unit that systemd must make?
     pub fn needs_unit(&self) -> bool {
         let requested = self.systemd && self.kernel.caller().1 == 0;
         requested && self.hierarchies.iter().any(|at| *self.base(at) == Base::Unit)
@@ -130,7 +130,7 @@ impl Host {
         Seat { at, path: group.below(self.base(at).path()) }
     }
 
-    /// The directories that a group has now; empty if it is nowhere.
+    /// The directories that a group has now; empty if it does not exist.
     pub fn seats(&self, group: &GroupName) -> Vec<Seat<'_>> {
         self.hierarchies
             .iter()
@@ -177,7 +177,7 @@ impl Host {
     /// Is the group there, in this hierarchy?
     ///
     /// # Errors
-    /// [`Error::NoGroup`] if it is nowhere, [`Error::NotControlled`] if it is in others.
+    /// [`Error::NoGroup`] if it is in no hierarchy, [`Error::NotControlled`] if it is in others only.
     pub fn refuse_missing(&self, seat: &Seat<'_>, group: &GroupName) -> Result<(), Error> {
         if self.kernel.exists(seat.at, &seat.path) {
             return Ok(());
@@ -240,8 +240,8 @@ impl Host {
         let mut managed = self.hierarchies.iter().filter(|at| self.systemd && systemd_manages(at));
         let path = managed.find_map(|at| self.kernel.group_of(at, pid).ok())?;
         // processes of sessions and scopes may leave: nothing restarts or counts them by their group
-        let kept = |unit: &String| unit.ends_with(".service") || unit == "init.scope";
-        unit_of(&path).filter(|unit| kept(unit) && unit != UNIT_NAME && !unit.starts_with("user@"))
+        let is_supervised = |unit: &String| unit.ends_with(".service") || unit == "init.scope";
+        unit_of(&path).filter(|unit| is_supervised(unit) && unit != UNIT_NAME && !unit.starts_with("user@"))
     }
 }
 

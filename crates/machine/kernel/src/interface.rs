@@ -66,7 +66,7 @@ impl Hierarchy {
     }
 }
 
-/// What the kernel tells of one process or thread (`/proc/PID/stat`, `/proc/PID/status`).
+/// What the kernel reports of one process or thread (`/proc/PID/stat`, `/proc/PID/status`).
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct Process {
     /// Process or thread number.
@@ -132,7 +132,7 @@ pub trait Kernel {
     /// # Errors
     /// The kernel's errno.
     fn write(&self, at: &Hierarchy, group: &str, file: &str, text: &str) -> Result<(), Errno>;
-    /// Opens a group's file for writing, to be kept open: for [`crate::write_to`]. `ENOSYS` where there is nothing to keep.
+    /// Opens a group's file for writes by [`crate::write_to`]. `ENOSYS` where there is no file to open.
     ///
     /// # Errors
     /// The kernel's errno.
@@ -200,7 +200,7 @@ pub trait Kernel {
         self.process(pid)?;
         Ok(hierarchies.iter().map(|at| self.group_of(at, pid).ok()).collect())
     }
-    /// What the kernel tells of a process or thread.
+    /// What the kernel reports of a process or thread.
     ///
     /// # Errors
     /// `ESRCH` if it is gone.
@@ -234,7 +234,7 @@ pub trait Kernel {
     }
     /// The caller's own process and effective user.
     fn caller(&self) -> (u32, u32);
-    /// Closes what is kept open of a mount, which can't be unmounted before.
+    /// Closes the open descriptors of a mount, which can't be unmounted before.
     fn let_go(&self, _mount: &Path) {}
     /// A file outside cgroupfs that a cause is checked against (`/proc/…`, `/sys/…`).
     ///

@@ -1,4 +1,4 @@
-//! Mounts and unmounts v1 hierarchies, only when asked. Never remounts or moves what is there.
+//! Mounts and unmounts v1 hierarchies, only on request. Never remounts or moves what is there.
 
 use std::{
     ffi::CStr,
@@ -33,7 +33,7 @@ pub fn mount_v1(kernel: &Real, controllers: &[Controller], at: Option<&Path>) ->
     }
     let directory = at.map_or_else(|| beside(&hierarchies).join(&names), Path::to_path_buf);
     let made: Vec<&Path> = directory.ancestors().take_while(|at| at.symlink_metadata().is_err()).collect();
-    // what stays missing, mount(2) tells
+    // mount(2) reports what stays missing
     let _ = std::fs::create_dir_all(&directory);
     let options =
         std::ffi::CString::new(names.clone()).map_err(|_| outside("controller names", Errno::INVAL, None))?;

@@ -26,7 +26,7 @@ use crate::{
 /// The running kernel, seen through `/proc` and the mounted cgroup file systems.
 #[derive(Debug, Default)]
 pub struct Real {
-    /// An O_PATH descriptor per mount, opened on first use and kept.
+    /// An O_PATH descriptor per mount, opened on first use, for reuse.
     roots: Mutex<Vec<(PathBuf, Arc<OwnedFd>)>>,
 }
 

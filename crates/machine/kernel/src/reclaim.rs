@@ -17,10 +17,10 @@ const LIMITS: [(&str, &str); 2] = [
     ("memory.memsw.limit_in_bytes", "memory.memsw.usage_in_bytes"),
 ];
 
-/// So many writes one after the other that did not make the use less than it was end it: the first only takes the mark of
-/// use from pages that are in use (seen: a busy program with 200 MB refused 100 MB at once, and took it at the second).
+/// Give up after this many writes in a row without progress: the first only clears the accessed bit of pages in use (seen:
+/// a busy program with 200 MB refused 100 MB at the first write, and gave it at the second).
 const IN_VAIN: u32 = 3;
-/// Some of what is not used any more is seen to be.
+/// Between two writes: the kernel frees some pages late.
 const PAUSE: Duration = Duration::from_millis(10);
 
 /// A write to a group's file. That of a limit is repeated as long as the group's use falls by it. A write that would

@@ -43,7 +43,7 @@ struct Step {
     from: String,
 }
 
-/// A tree that still grows after so many passes forks faster than it can be read.
+/// A tree that still grows after this many passes forks faster than it can be read.
 const MAX_PASSES: usize = 1000;
 
 impl Host {
@@ -226,7 +226,7 @@ impl Host {
         })
     }
 
-    /// Is the process, with all its threads, where it is to go? One that ended is nowhere else.
+    /// Is the process, with all its threads, in the target? One that ended counts as there.
     fn is_inside(&self, into: &[(Seat<'_>, GroupName)], pid: u32) -> bool {
         let is_at = |seat: &Seat<'_>| match self.origins(seat, pid, What::Tree) {
             Ok(steps) => steps.iter().all(|step| step.from == seat.path),

@@ -47,7 +47,7 @@ pub enum UnitError {
     Timeout {
         /// How long was waited.
         seconds: u64,
-        /// The unit's `ActiveState`, if systemd still tells it.
+        /// The unit's `ActiveState`, if systemd still reports it.
         state: String,
     },
     /// Any other answer.

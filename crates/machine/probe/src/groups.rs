@@ -202,14 +202,14 @@ impl<'k> Hierarchies<'k> {
             Some((u64::try_from(runtime).map_or(Limit::Max, |us| Limit::At(Micros(us))), Micros(period)))
         };
         let (runtime, period) = budget("")?;
-        let held = |group: String| {
+        let child_budget = |group: String| {
             let (runtime, period) = budget(&group).filter(|(runtime, _)| *runtime != Limit::At(Micros(0)))?;
             Some(GroupBudget { group: format!("/{group}"), runtime, period })
         };
         Some(RealtimeRoot {
             runtime,
             period,
-            held: self.below(at, "").into_iter().filter_map(held).collect(),
+            held: self.below(at, "").into_iter().filter_map(child_budget).collect(),
         })
     }
 }

@@ -13,7 +13,7 @@ use units::CpuSet;
 use facts::{Caller, Facts, Realtime, listed};
 use kernel::{Kernel, Real};
 
-/// Looks at the running kernel, and tries what only a trial shows: whether the controllers that are nowhere
+/// Looks at the running kernel, and tries what only a trial shows: whether the controllers that no hierarchy has
 /// can be mounted (in a mount namespace of its own, gone when this returns; see [`MountTrial`]), whether
 /// clone3(2) starts processes inside a group, and, on a v2 hierarchy without any group, which files a group
 /// has: root makes `ringfence-probe-PID`, without processes and children, and removes it at once.

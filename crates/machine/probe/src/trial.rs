@@ -106,7 +106,7 @@ fn mount_for_a_moment(names: &[&CStr]) -> Result<Vec<i32>, Errno> {
 
 /// The child's part: first the namespace's errno, then one for each name.
 fn mount_and_report(names: &[&CStr], report: &OwnedFd) {
-    let tell = |outcome: Result<(), Errno>| {
+    let report_to_parent = |outcome: Result<(), Errno>| {
         let errno = outcome.map_or_else(Errno::raw_os_error, |()| 0);
         let _ = rustix::io::write(report, &errno.to_ne_bytes());
         errno == 0
@@ -115,14 +115,14 @@ fn mount_and_report(names: &[&CStr], report: &OwnedFd) {
     let own = if unsafe { libc::unshare(libc::CLONE_NEWNS) } == 0 { Ok(()) } else { Err(last_errno()) };
     // where "/" is no mount (a chroot) this fails, and nothing is mounted that could spread
     let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
-    if !tell(own.and_then(|()| rustix::mount::mount_change(c"/", private))) {
+    if !report_to_parent(own.and_then(|()| rustix::mount::mount_change(c"/", private))) {
         return;
     }
     let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC | MountFlags::RDONLY;
     for name in names {
         // over a directory that is always there, seen by this child alone
         let mounted = rustix::mount::mount(c"cgroup", c"/proc", c"cgroup", flags, *name);
-        if tell(mounted) && rustix::mount::unmount(c"/proc", UnmountFlags::empty()).is_err() {
+        if report_to_parent(mounted) && rustix::mount::unmount(c"/proc", UnmountFlags::empty()).is_err() {
             return; // the namespace's end unmounts it
         }
     }
@@ -144,7 +144,7 @@ fn answers(results: &OwnedFd) -> Vec<i32> {
 }
 
 /// The kernel ends a v1 hierarchy some time after its last mount; waits for that, for a second at most, so that
-/// whoever mounts next finds the controllers free.
+/// the next mount finds the controllers free.
 fn wait_until_free(names: &[&str]) {
     let end = Instant::now() + Duration::from_secs(1);
     let bound = || {
@@ -156,7 +156,7 @@ fn wait_until_free(names: &[&str]) {
     }
 }
 
-/// Does clone3(2) know CLONE_INTO_CGROUP? Asked with a descriptor that can't be open: a kernel that knows the
+/// Does clone3(2) know CLONE_INTO_CGROUP? Tried with a descriptor that can't be open: a kernel that knows the
 /// flag answers EBADF, one that does not EINVAL. No process is made in either case.
 pub(super) fn clone_into_cgroup() -> Option<bool> {
     // SAFETY: all-zero is a valid clone_args; it asks for nothing.

@@ -114,14 +114,14 @@ impl Found {
 }
 
 impl Found {
-    /// Does a group that `held` was read from have what `requested` asks for? As [`Value::satisfied_by`], and true for
+    /// Does `current`, a group's value as read, satisfy `requested`? As [`Value::satisfied_by`], and true for
     /// a limit of huge pages that the kernel rounded down to whole ones.
-    pub fn satisfied(&self, requested: &Value, held: &Value) -> bool {
+    pub fn satisfied(&self, requested: &Value, current: &Value) -> bool {
         let huge = |limit: &Value| match (limit, self.page()) {
             (Value::Bytes(Limit::At(bytes)), Some(page)) => Some(bytes.0 / page),
             _ => None,
         };
-        requested.satisfied_by(held) || (huge(requested).is_some() && huge(requested) == huge(held))
+        requested.satisfied_by(current) || (huge(requested).is_some() && huge(requested) == huge(current))
     }
 
     /// The huge page size in the name, in bytes.

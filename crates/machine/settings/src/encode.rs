@@ -229,8 +229,8 @@ impl Target<'_> {
             (None, None) => return Ok(Vec::new()),
             (Some(_), _) => max,
             (None, period) => {
-                let held = decode::cpu_max(&self.need(0, current)?).ok_or_else(|| self.needs(0))?;
-                CpuMax { quota: held.quota, period }
+                let existing = decode::cpu_max(&self.need(0, current)?).ok_or_else(|| self.needs(0))?;
+                CpuMax { quota: existing.quota, period }
             }
         };
         Ok(vec![self.write(0, whole.to_string())])

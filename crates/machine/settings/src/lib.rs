@@ -35,6 +35,6 @@ pub use setting::{
     Access, Binding, Codec, Controller, Fidelity, Key, Kind, OutOfRange, Range, ReadBack, Setting, Side,
     Unit, Version,
 };
-pub use show::Nowhere;
+pub use show::NoMachine;
 pub use table::all;
 pub use value::{CpuMax, DeviceNumber, Hundredths, Value};

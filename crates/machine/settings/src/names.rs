@@ -133,7 +133,7 @@ impl Binding {
 
 /// Does `name` fit `pattern`? With the huge page size, if the pattern has one.
 fn matches<'n>(pattern: &str, name: &'n str) -> Option<Option<&'n str>> {
-    // few patterns have a size, and their controller's name tells it without a search
+    // few patterns have a size: the controller's name excludes most without a search
     if !pattern.starts_with("hugetlb") {
         return (pattern == name).then_some(None);
     }

@@ -1,5 +1,5 @@
 //! The user's text for a setting to a value, in the syntax of the name the setting was requested by.
-//! What depends on the machine (a share of its memory, all its CPUs, the number of a device) is asked of [`Facts`].
+//! What depends on the machine (a share of its memory, all its CPUs, the number of a device) comes from [`Facts`].
 
 mod keyed;
 
@@ -18,7 +18,7 @@ const PERIODS: (i64, u64) = (1_000, 1_000_000);
 
 const LONG_MAX: u64 = i64::MAX.unsigned_abs();
 
-/// What a value's text may ask of the machine it is for. Each is asked only where the text needs it.
+/// The facts of its machine that a value's text may need. Each is read only where the text needs it.
 pub trait Facts {
     /// The memory of the machine.
     fn memory(&self) -> Option<Bytes>;

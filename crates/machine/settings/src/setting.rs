@@ -130,7 +130,7 @@ impl Controller {
 pub struct Setting {
     /// The kernel's v2 name; the v1 name where only v1 has it. `<size>` stands for a huge page size (`2MB`).
     pub name: &'static str,
-    /// What it belongs to, for people; [`Binding::controller`] tells where a version keeps it.
+    /// What it belongs to, for people; [`Binding::controller`] says which controller has it in a version.
     pub controller: Controller,
     /// What it does, one or two sentences without the last full stop.
     pub doc: &'static str,
@@ -324,7 +324,7 @@ pub enum OutOfRange {
     Refused,
     /// It takes the nearest number without a word. Under the name of such a file, any number is accepted here too.
     Clamped,
-    /// It takes another number without a word, as told here.
+    /// It takes another number without a word, as this text says.
     Misread(&'static str),
 }
 
@@ -334,9 +334,9 @@ pub enum OutOfRange {
 pub enum ReadBack {
     /// As it was written.
     Same,
-    /// Rounded, as told here.
+    /// Rounded, as this text says.
     Rounded(&'static str),
-    /// In another scale than the setting's own, as told here.
+    /// In another scale than the setting's own, as this text says.
     Rescaled(&'static str),
     /// Not at all.
     Never,
@@ -426,7 +426,7 @@ pub enum Codec {
     MemoryPlusSwap,
     /// The setting is memory plus swap, the file holds swap alone; the second file is the memory limit.
     SwapAlone,
-    /// What to reclaim, in bytes; the second file tells how much there is.
+    /// What to reclaim, in bytes; the second file has the use.
     Reclaim,
     /// Any write reclaims all it can.
     ReclaimAll,

@@ -80,7 +80,7 @@ impl Found {
             _ => self.setting.example,
         };
         let canonical = Found { via: Via::Canonical, ..self.clone() };
-        match canonical.parse(example, &Nowhere).map(|value| self.show(&value)) {
+        match canonical.parse(example, &NoMachine).map(|value| self.show(&value)) {
             Ok(shown) if !shown.is_empty() => shown,
             _ => example.to_owned(),
         }
@@ -89,9 +89,9 @@ impl Found {
 
 /// No machine: for values that need none, such as the table's examples. What depends on one is an error.
 #[derive(Debug, Clone, Copy)]
-pub struct Nowhere;
+pub struct NoMachine;
 
-impl Facts for Nowhere {
+impl Facts for NoMachine {
     fn memory(&self) -> Option<Bytes> {
         None
     }

@@ -25,8 +25,8 @@ pub enum Value {
     CpuTime(Nanos),
     /// A percentage, or no limit.
     Percent(Limit<Hundredths>),
-    /// A share relative to siblings, 100 by default. Finer than the kernel's v2 weight, so that a v1 share is
-    /// kept as it was given.
+    /// A share relative to siblings, 100 by default. Finer than the kernel's v2 weight, so that a v1 share
+    /// loses nothing.
     Weight(Hundredths),
     /// CPU time per period; partial.
     CpuMax(CpuMax),
@@ -78,51 +78,53 @@ pub struct DeviceNumber {
 }
 
 impl Value {
-    /// Does a group that `held` was read from have what `self` asks for? True for the parts that a partial value
-    /// names, and where the kernel holds the value rounded to pages or to the version's grain of weights.
-    pub fn satisfied_by(&self, held: &Value) -> bool {
-        match (self, held) {
-            (Value::Bytes(Limit::At(requested)), Value::Bytes(Limit::At(held))) => held.rounds(*requested),
-            (Value::Weight(requested), Value::Weight(held)) => held.rounds_weight(*requested),
-            (Value::CpuMax(requested), Value::CpuMax(held)) => {
-                (requested.quota.is_none() || requested.quota == held.quota)
-                    && (requested.period.is_none() || requested.period == held.period)
+    /// Does `current`, a group's value as read, satisfy `self`? True for the parts that a partial value names, and where
+    /// the kernel rounds the value to pages or to the version's grain of weights.
+    pub fn satisfied_by(&self, current: &Value) -> bool {
+        match (self, current) {
+            (Value::Bytes(Limit::At(requested)), Value::Bytes(Limit::At(current))) => {
+                current.rounds(*requested)
             }
-            (Value::PerDevice(requested), Value::PerDevice(held)) => {
+            (Value::Weight(requested), Value::Weight(current)) => current.rounds_weight(*requested),
+            (Value::CpuMax(requested), Value::CpuMax(current)) => {
+                (requested.quota.is_none() || requested.quota == current.quota)
+                    && (requested.period.is_none() || requested.period == current.period)
+            }
+            (Value::PerDevice(requested), Value::PerDevice(current)) => {
                 requested.iter().all(|(device, keys)| {
-                    let of = held.get(device);
+                    let of = current.get(device);
                     keys.iter().all(|(key, limit)| {
                         // the kernel lists only what is limited
-                        of.and_then(|held| held.get(key)).unwrap_or(&Limit::Max) == limit
+                        of.and_then(|current| current.get(key)).unwrap_or(&Limit::Max) == limit
                     })
                 })
             }
             (
                 Value::Weights { default, devices },
-                Value::Weights { default: held_default, devices: held_devices },
+                Value::Weights { default: current_default, devices: current_devices },
             ) => {
-                let fits = |requested: &Hundredths, held: &Hundredths| held.rounds_weight(*requested);
-                let default_fits = match (default, held_default) {
-                    (Some(requested), Some(held)) => fits(requested, held),
+                let fits = |requested: &Hundredths, current: &Hundredths| current.rounds_weight(*requested);
+                let default_fits = match (default, current_default) {
+                    (Some(requested), Some(current)) => fits(requested, current),
                     (requested, _) => requested.is_none(),
                 };
                 default_fits
                     && devices.iter().all(|(device, requested)| {
-                        match (requested, held_devices.get(device).copied().flatten()) {
-                            (Some(requested), Some(held)) => fits(requested, &held),
-                            (None, held) => held.is_none(),
+                        match (requested, current_devices.get(device).copied().flatten()) {
+                            (Some(requested), Some(current)) => fits(requested, &current),
+                            (None, current) => current.is_none(),
                             (Some(_), None) => false,
                         }
                     })
             }
-            (Value::Rules(requested), Value::Rules(held)) => {
-                requested.iter().all(|rule| held.iter().any(|held| held.covers(rule)))
+            (Value::Rules(requested), Value::Rules(current)) => {
+                requested.iter().all(|rule| current.iter().any(|current| current.covers(rule)))
             }
-            (Value::Keyed(requested), Value::Keyed(held)) => requested.iter().all(|(name, keys)| {
-                let of = held.get(name);
-                keys.iter().all(|(key, value)| of.and_then(|held| held.get(key)) == Some(value))
+            (Value::Keyed(requested), Value::Keyed(current)) => requested.iter().all(|(name, keys)| {
+                let of = current.get(name);
+                keys.iter().all(|(key, value)| of.and_then(|current| current.get(key)) == Some(value))
             }),
-            (requested, held) => requested == held,
+            (requested, current) => requested == current,
         }
     }
 }

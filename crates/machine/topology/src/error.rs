@@ -81,7 +81,7 @@ pub enum TopologyError {
         /// What differs.
         what: String,
     },
-    /// A form to print in needs what the sources do not tell.
+    /// A form to print in needs what the sources lack.
     #[error("format '{format}' needs {missing}, which {source_name} does not tell")]
     Missing {
         /// The form.

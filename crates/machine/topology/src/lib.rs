@@ -1,6 +1,6 @@
 //! A machine as Linux numbers it: packages, NUMA nodes, L3 groups, cores, logical CPUs and block devices; read
 //! from `/sys` and `/proc` or from a listing, and printed in the forms people know.
-//! What a source does not tell stays `None`. Never writes to the machine, never starts a program.
+//! What a source lacks stays `None`. Never writes to the machine, never starts a program.
 
 mod machine;
 

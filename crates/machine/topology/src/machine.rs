@@ -26,7 +26,7 @@ pub struct Machine {
     /// Every CPU that is there, online or not, ascending by number.
     #[serde(deserialize_with = "bounded::list::<_, _, MAX_CPUS>")]
     pub cpus: Vec<LogicalCpu>,
-    /// NUMA nodes, ascending by number. Empty if the source does not tell; a running machine has at least one.
+    /// NUMA nodes, ascending by number. Empty if the source lacks them; a running machine has at least one.
     #[serde(
         default,
         deserialize_with = "bounded::list::<_, _, MAX_NODES>",

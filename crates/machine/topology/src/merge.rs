@@ -85,7 +85,7 @@ fn cpus(first: Vec<LogicalCpu>, second: Vec<LogicalCpu>) -> Result<Vec<LogicalCp
         let id = cpu.id;
         let joined = match all.remove(&id) {
             Some(known) => join_cpu(known, cpu)?,
-            None => cpu, // offline: a listing of online CPUs does not tell of it
+            None => cpu, // offline: not in a listing of online CPUs
         };
         all.insert(id, joined);
     }
@@ -102,7 +102,7 @@ fn join_cpu(first: LogicalCpu, second: LogicalCpu) -> Result<LogicalCpu, String>
         core: same(of("core id"), first.core, second.core)?,
         siblings: same(of("siblings"), first.siblings, second.siblings)?,
         max_mhz: first.max_mhz.or(second.max_mhz),
-        // tied anew from the merged lists
+        // set from the merged lists
         node: None,
         l3: None,
     })

@@ -1,4 +1,4 @@
-//! What a planner asks of a [`Machine`]. Pure look-ups: `None` where the source does not tell.
+//! What a planner reads of a [`Machine`]. Pure look-ups: `None` where the source lacks it.
 
 use units::{Bytes, CpuSet, NodeSet};
 

@@ -1,5 +1,5 @@
-//! Commands that a hint offers to paste. Whoever may make a group chooses its name, `a $(touch x)` for example, and
-//! root pastes the hint: only this builder puts words of others into a command. Never runs anything.
+//! Commands that a hint offers to paste. A user who may make a group chooses its name, `a $(touch x)` for example,
+//! and root pastes the hint: only this builder puts words of others into a command. Never runs anything.
 
 use std::fmt;
 

@@ -303,7 +303,7 @@ pub fn old_generations_of_set_settle() {
     let set = |shares: usize| {
         let asks = ["cpu.shares", "cpu.cfs_quota_us"].map(|name| {
             let found = settings::find(name).unwrap();
-            let value = found.parse(&(1000 + shares).to_string(), &settings::Nowhere).unwrap();
+            let value = found.parse(&(1000 + shares).to_string(), &settings::NoMachine).unwrap();
             Ask { place: apply::place(&host, &group, &found).unwrap(), group: group.clone(), found, value }
         });
         apply::set_recorded(&lock, to, &asks, &meta("set")).unwrap();

@@ -18,7 +18,7 @@ pub(crate) enum Dialog {
     /// What would be written, to be said yes to.
     Sure { what: String, requested: Requested, proposed: Option<Result<Proposal, Refusal>> },
     /// Something to be read.
-    Told { title: String, lines: Vec<String> },
+    Notice { title: String, lines: Vec<String> },
 }
 
 /// What yes means.
@@ -44,7 +44,7 @@ pub(crate) struct Menu {
 
 impl Dialog {
     pub(crate) fn notice(title: &str, lines: Vec<String>) -> Dialog {
-        Dialog::Told { title: title.to_owned(), lines }
+        Dialog::Notice { title: title.to_owned(), lines }
     }
 
     pub(crate) fn refused(refusal: &Refusal) -> Dialog {
@@ -87,8 +87,8 @@ impl Line {
 
     /// All behind the first `=`, or all.
     pub(crate) fn clear(&mut self) {
-        let kept = self.text.find('=').filter(|at| at + 1 < self.text.len()).map_or(0, |at| at + 1);
-        self.text.truncate(kept);
+        let end = self.text.find('=').filter(|at| at + 1 < self.text.len()).map_or(0, |at| at + 1);
+        self.text.truncate(end);
         self.cursor = self.text.len();
     }
 }

@@ -6,8 +6,8 @@ use exporters::view::{Heading, Row, Value};
 
 use crate::figures::of_row;
 
-/// Samples that are kept: as wide as a curve gets.
-const UNDOABLE: usize = 240;
+/// The samples stored: as many as a curve is wide.
+const MAX_SAMPLES: usize = 240;
 
 /// Figures of one group, oldest first; `None` where the kernel has none.
 #[derive(Debug, Clone, Default)]
@@ -35,7 +35,7 @@ impl History {
 }
 
 fn keep(of: &mut VecDeque<Option<f32>>, number: Option<f32>) {
-    if of.len() == UNDOABLE {
+    if of.len() == MAX_SAMPLES {
         of.pop_front();
     }
     of.push_back(number);

@@ -1,4 +1,4 @@
-//! What each key does, by page and by what is asked in front of it.
+//! What each key does, by page and by the dialog in front of it.
 
 use ratatui_crossterm::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
@@ -273,13 +273,13 @@ impl Model {
             }
             (Dialog::Sure { .. }, KeyCode::Char('n' | 'q')) => self.dialog = None,
             (
-                Dialog::Sure { proposed: Some(Err(_)), .. } | Dialog::Told { .. },
+                Dialog::Sure { proposed: Some(Err(_)), .. } | Dialog::Notice { .. },
                 KeyCode::Enter | KeyCode::Char('q'),
             ) => {
                 self.dialog = None;
             }
             (Dialog::Edit { .. } | Dialog::Filter(_), key) => return self.typing(key),
-            (Dialog::Sure { .. } | Dialog::Told { .. }, _) => {}
+            (Dialog::Sure { .. } | Dialog::Notice { .. }, _) => {}
         }
         Vec::new()
     }

@@ -1,13 +1,13 @@
 //! A place in a list, and the part of the list that is seen around it.
 
-/// A selected line of so many.
+/// The selected line of a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct List {
     pub selected: usize,
 }
 
 impl List {
-    /// Goes on by so many lines or back, not beyond the ends of a list of `length`.
+    /// Goes on by some lines or back, not beyond the ends of a list of `length`.
     pub(crate) fn go(&mut self, by: isize, length: usize) {
         self.selected = self.selected.saturating_add_signed(by).min(length.saturating_sub(1));
     }

@@ -77,7 +77,7 @@ impl Tree {
         self.sorted.as_ref().or_else(rows).map_or(&[], |rows| rows)
     }
 
-    /// The lines that are seen on so many, from the first: each with its place, and whether it is selected.
+    /// The visible lines, at most `height`, from the first: each with its place, and whether it is selected.
     pub(crate) fn lines(&self, height: usize) -> impl Iterator<Item = (&Shown, &Row, bool)> {
         let rows = self.rows();
         let first = self.list.first(height, self.seen.len());

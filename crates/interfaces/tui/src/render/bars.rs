@@ -6,7 +6,7 @@ const EIGHTHS: [char; 8] = [' ', '▏', '▎', '▍', '▌', '▋', '▊', '▉'
 const HEIGHTS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 const HEIGHTS_IN_ASCII: [char; 8] = ['_', '.', ':', '-', '=', '+', '*', '#'];
 
-/// A bar of so many characters; what it does not fill is dots.
+/// A bar of `width` characters; what it does not fill is dots.
 pub(super) fn bar(share: Option<f64>, width: usize, look: Look) -> String {
     let Some(share) = share.filter(|share| share.is_finite()) else { return " ".repeat(width) };
     let share = share.clamp(0.0, 1.0);
@@ -40,7 +40,7 @@ pub(super) fn tone(share: Option<f64>) -> Tone {
     }
 }
 
-/// The last so many values, the newest at the right; heights are parts of `top`, or of the largest where that is more.
+/// The last values, the newest at the right; heights are parts of `top`, or of the largest where that is more.
 pub(super) fn curve<'v>(
     values: impl DoubleEndedIterator<Item = &'v Option<f32>> + Clone,
     width: usize,

@@ -48,7 +48,7 @@ pub(super) fn draw(model: &Model, pen: &mut Pen<'_>, area: Rect) -> Option<Posit
                 .collect();
             boxed("Sort by", &lines, pen, area, width.min(70));
         }
-        Dialog::Told { title, lines } => {
+        Dialog::Notice { title, lines } => {
             let lines = lines.iter().flat_map(|line| wrapped(line, inner)).map(|line| (line, Tone::Plain));
             boxed(title, &lines.collect::<Vec<_>>(), pen, area, width);
         }

@@ -1,4 +1,4 @@
-//! A group's page: its figures with their bars and curves, what held it back, its settings and its tasks.
+//! A group's page: its figures with their bars and curves, what throttled it, its settings and its tasks.
 
 use exporters::view::{Heading, Measure, Row, Value, task_table, written};
 use ratatui_core::layout::Rect;

@@ -73,7 +73,7 @@ fn keys(model: &Model, unicode: bool) -> Vec<(&'static str, &'static str)> {
         (Some(Dialog::Sort(_)), _) => return vec![(enter, "sort"), ("Esc", "back")],
         (Some(Dialog::Edit { .. }), _) => return vec![(enter, "write"), ("^U", "clear"), ("Esc", "back")],
         (Some(Dialog::Sure { .. }), _) => return vec![(enter, "yes"), ("Esc", "no")],
-        (Some(Dialog::Help { .. } | Dialog::Told { .. }), _) => return vec![("Esc", "back")],
+        (Some(Dialog::Help { .. } | Dialog::Notice { .. }), _) => return vec![("Esc", "back")],
         (None, Page::Tree) if is_log => {
             vec![(enter, "page"), ("/", "filter"), ("s", "sort"), ("+-", "fold"), ("m", "machine")]
         }

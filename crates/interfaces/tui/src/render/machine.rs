@@ -143,7 +143,7 @@ fn users(owners: &Owners, cpu: usize) -> String {
     if all.is_empty() { "any group".to_owned() } else { all.join(", ") }
 }
 
-/// What the letters mean, in at most so many lines.
+/// What the letters mean, in at most `most` lines.
 fn legend(model: &Model, width: usize, most: usize) -> Vec<String> {
     let Some(owners) = &model.owners else {
         let text = match model.mode {

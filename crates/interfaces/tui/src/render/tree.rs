@@ -232,7 +232,7 @@ fn label(model: &Model, shown: &Shown, row: &Row, is_selected: bool, pen: &mut P
     pen.text(x, area.y, room, &name, tone);
 }
 
-/// The end of a name tells more than its beginning.
+/// The end of a name says more than its beginning.
 pub(super) fn shortened(name: &str, width: usize, look: Look) -> String {
     let length = name.chars().count();
     if length <= width {
@@ -322,7 +322,7 @@ pub(super) fn flags(headings: &[Heading], row: &Row) -> String {
     let is = |name: &str| of_row(headings, row, name).number().is_some_and(|number| number > 0.0);
     let limits = ["memory.events.max", "memory.events.oom_kill", "pids.events.max"];
     let meets = is("cpu.throttled") || limits.into_iter().any(is);
-    // whoever holds all is no partition of anything
+    // the root has all CPUs and is no partition
     let is_partition = row.group != "/" && is("cpuset.partition");
     [(is("frozen"), 'F'), (is_partition, 'P'), (meets, '!')]
         .map(|(is, letter)| if is { letter } else { ' ' })

@@ -15,8 +15,8 @@ use crate::{
     model::{Answer, Event, Request, Settings},
 };
 
-/// What a page shows beside the figures is read again after so many times what reading took: a tenth of the time is
-/// the most that it gets.
+/// What a page shows beside the figures is read again after this many times what reading took: it gets at most
+/// a tenth of the time.
 const REST: u32 = 10;
 
 /// The running kernel.

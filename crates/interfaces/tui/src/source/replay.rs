@@ -49,7 +49,7 @@ impl Replay {
         };
         let (times, mut samples) = log.leading_to(&found, BACK)?;
         let past = times.len().saturating_sub(PAST);
-        let mut events = vec![Event::Anew];
+        let mut events = vec![Event::HistoryReset];
         self.window = None;
         for place in 0..times.len() {
             let Some(sample) = samples.next_sample()? else { break };

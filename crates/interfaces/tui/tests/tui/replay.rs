@@ -10,7 +10,7 @@ use fake::Fake;
 use kernel::{Host, Kernel};
 use monitor::{Beat, Groups, Options, Recorder, RecorderOptions, Sampler, Uncached};
 use ratatui_crossterm::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
-use tui::{Event, Figures, Model, Replay, Source, tell};
+use tui::{Event, Figures, Model, Replay, Source, deliver};
 
 use crate::world::{LOOK, screen};
 
@@ -46,13 +46,13 @@ impl Shown {
         let mut source = Replay::new(directory, SystemTime::now(), Figures::new(&[], &[]));
         let first = source.first().unwrap();
         let mut shown = Shown { model, source };
-        assert!(tell(&mut shown.model, &mut shown.source, first).unwrap());
+        assert!(deliver(&mut shown.model, &mut shown.source, first).unwrap());
         shown
     }
 
     fn press(&mut self, keys: &[KeyCode]) {
         let events = keys.iter().map(|key| Event::Key(KeyEvent::new(*key, KeyModifiers::NONE)));
-        tell(&mut self.model, &mut self.source, events.collect()).unwrap();
+        deliver(&mut self.model, &mut self.source, events.collect()).unwrap();
     }
 
     fn screen(&mut self) -> String {
@@ -98,7 +98,7 @@ fn a_log_is_played_and_stops_at_its_end() {
     assert!(shown.screen().contains("LOG, playing"));
     for expected in [SAMPLES - 1, SAMPLES, SAMPLES] {
         let events = shown.source.beat(Beat::default(), None).unwrap();
-        tell(&mut shown.model, &mut shown.source, events).unwrap();
+        deliver(&mut shown.model, &mut shown.source, events).unwrap();
         assert_eq!(shown.tasks(), expected);
     }
     assert!(!shown.model.is_playing());

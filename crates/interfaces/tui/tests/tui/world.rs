@@ -13,8 +13,8 @@ use kernel::{Host, Kernel};
 use monitor::{Beat, Groups, Options, Sampler, Uncached};
 use ratatui_core::{backend::TestBackend, style::Modifier, terminal::Terminal};
 use ratatui_crossterm::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
-use settings::{Controller, Nowhere, Version};
-use tui::{Changer, Deputy, Error, Event, Figures, Live, Look, Model, Request, Source, render, tell};
+use settings::{Controller, NoMachine, Version};
+use tui::{Changer, Deputy, Error, Event, Figures, Live, Look, Model, Request, Source, deliver, render};
 
 /// Without colours, with blocks and lines.
 pub const LOOK: Look = Look { colour: false, unicode: true };
@@ -96,12 +96,12 @@ impl<S: Source> Source for Fixed<S> {
 impl World {
     /// These groups on that kernel, sampled once.
     pub fn new(fake: Fake, groups: &[&str], topology: topology::Machine) -> World {
-        World::of(fake, groups, topology, Changer::new(Box::new(Nowhere)))
+        World::of(fake, groups, topology, Changer::new(Box::new(NoMachine)))
     }
 
     /// The same, with somebody who may change what the caller may not.
     pub fn with_deputy(fake: Fake, groups: &[&str], deputy: Deputy) -> World {
-        let changer = Changer::new(Box::new(Nowhere)).with_deputy(deputy);
+        let changer = Changer::new(Box::new(NoMachine)).with_deputy(deputy);
         World::of(fake, groups, topology::Machine::default(), changer)
     }
 
@@ -140,7 +140,7 @@ impl World {
     fn tell(&mut self, ask: impl FnOnce(&mut dyn Source, Option<&str>) -> Result<Vec<Event>, Error>) {
         let open = self.model.open().map(str::to_owned);
         let events = ask(&mut self.source, open.as_deref()).unwrap();
-        self.has_ended |= !tell(&mut self.model, &mut self.source, events).unwrap();
+        self.has_ended |= !deliver(&mut self.model, &mut self.source, events).unwrap();
     }
 
     /// Presses keys: words are named keys, anything else is typed letter by letter.
@@ -171,7 +171,7 @@ impl World {
     }
 
     fn key(&mut self, key: KeyEvent) {
-        self.has_ended |= !tell(&mut self.model, &mut self.source, vec![Event::Key(key)]).unwrap();
+        self.has_ended |= !deliver(&mut self.model, &mut self.source, vec![Event::Key(key)]).unwrap();
     }
 
     /// The screen as text, without blanks at the ends of lines.

@@ -1,4 +1,4 @@
-//! Why device rules can't be read or set on cgroup v2, in words: there is no file whose errno would tell.
+//! Why device rules can't be read or set on cgroup v2, in words: no file gives an errno that would say.
 
 use std::path::Path;
 

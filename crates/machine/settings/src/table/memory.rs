@@ -15,7 +15,7 @@ const V2: Binding = Binding {
     source: "admin-guide/cgroup-v2.rst, Memory Interface Files",
     ..BINDING
 };
-/// Limits are kept in pages, and from `PAGE_COUNTER_MAX` on (with the largest pages) there is none.
+/// The kernel counts limits in pages, and from `PAGE_COUNTER_MAX` on (with the largest pages) there is none.
 const LIMIT: Binding = Binding {
     range: between(0, 0x7fff_ffff_fffe_ffff),
     out_of_range: OutOfRange::Misread("the kernel takes a larger one as no limit"),

@@ -1,6 +1,6 @@
 //! Reads hwloc's XML (`lstopo --of xml`), versions 2 and 3, and version 1 as `--export-xml-flags v1` writes it.
 //! Each object says its CPUs itself, so that how objects nest, which differs by version, does not matter.
-//! An XML that was exported inside a container or cpuset tells only of the CPUs allowed there.
+//! An XML that was exported inside a container or cpuset has only the CPUs allowed there.
 //!
 //! Source: hwloc `hwloc/topology-xml.c`, and "Importing and exporting topologies from/to XML files".
 
@@ -191,7 +191,7 @@ impl Found {
         let wrong = || xml.at(object).wrong_at("a device number as in '8:16'", number);
         let (major, minor) = number.split_once(':').ok_or_else(wrong)?;
         let (major, minor) = (major.parse().map_err(|_| wrong())?, minor.parse().map_err(|_| wrong())?);
-        // hwloc tells the size in KiB
+        // hwloc writes the size in KiB
         let size = info("Size").and_then(|size| size.parse::<u64>().ok()?.checked_mul(1024));
         let name = name.strip_prefix("/dev/").unwrap_or(name).to_owned();
         self.devices.push(BlockDevice {

@@ -1,5 +1,5 @@
 //! Reads what `lscpu` prints, old form and new: counts, CPUs online and offline, the CPUs of each node. It does
-//! not tell which CPU is in which package, core or (mostly) L3 group, and those are left out.
+//! not say which CPU is in which package, core or (mostly) L3 group, and those are left out.
 //!
 //! Source: util-linux `sys-utils/lscpu.c`, `print_summary()`, and `lib/cpuset.c`, `cpulist_create()`, 2.19 to 2.41.
 
@@ -8,7 +8,7 @@ use units::{Bytes, CpuSet};
 use super::line::{Line, Lines};
 use crate::{L3Group, LogicalCpu, MAX_CPUS, MAX_NODES, Machine, Node, Stated, TopologyError};
 
-/// What the lines told, with the line where a later check may point to it.
+/// What the lines say, with the line where a later check may point to it.
 #[derive(Default)]
 struct Seen<'a> {
     count: Option<(Line<'a>, usize)>,
@@ -137,20 +137,20 @@ fn l3(seen: &mut Seen<'_>, line: &Line<'_>, value: &str) -> Result<(), TopologyE
         return Err(line.wrong_at("a number of instances from 1", instances));
     }
     seen.stated.l3_count = Some(count);
-    // a sum such as `1.1 GiB` is rounded, and does not tell one cache's size
+    // a sum such as `1.1 GiB` is rounded, so one cache's size is unknown
     if !sum.contains('.') {
         seen.stated.l3_size = Some(Bytes(line.bytes(sum)?.0 / u64::from(count)));
     }
     Ok(())
 }
 
-/// A single L3 is shared by all CPUs that are online; of several it is not told who shares which.
+/// A single L3 is shared by all CPUs that are online; of several, lscpu does not say who shares which.
 fn one_l3(stated: &Stated, online: &CpuSet) -> Option<Vec<L3Group>> {
     (stated.l3_count == Some(1) && !online.is_empty())
         .then(|| vec![L3Group { cpus: online.clone(), size: stated.l3_size, cache_id: None }])
 }
 
-/// With one thread a core, each CPU is a core by itself; with more it is not told which ones share.
+/// With one thread a core, each CPU is a core by itself; with more, lscpu does not say which ones share.
 fn cpus(present: &CpuSet, online: &CpuSet, stated: &Stated) -> Vec<LogicalCpu> {
     let alone = stated.threads_per_core == Some(1);
     let cpu = |id| {

@@ -91,15 +91,15 @@ fn cores(tree: &mut Tree<'_>, cpus: &mut [LogicalCpu], online: &CpuSet) -> Resul
     Ok(())
 }
 
-/// Each L3 cache is read at its first CPU; `None` if the kernel tells of no caches at all.
+/// Each L3 cache is read at its first CPU; `None` if the kernel lists no cache at all.
 fn l3(tree: &mut Tree<'_>, online: &CpuSet) -> Result<Option<Vec<L3Group>>, TopologyError> {
     let mut groups: Vec<L3Group> = Vec::new();
-    let (mut done, mut told) = (CpuSet::new(), false);
+    let (mut done, mut any_cache) = (CpuSet::new(), false);
     for id in online.iter() {
         if done.contains(id) {
             continue;
         }
-        let Some(index) = l3_index(tree, id, &mut told)? else { continue };
+        let Some(index) = l3_index(tree, id, &mut any_cache)? else { continue };
         let Some(cpus) = tree.cpus(&format!("{index}/shared_cpu_list"))? else { continue };
         let size = match tree.text(&format!("{index}/size"))?.map(str::parse::<Bytes>) {
             Some(Err(_)) => return Err(tree.wrong(&format!("{index}/size"), "a size")),
@@ -110,20 +110,20 @@ fn l3(tree: &mut Tree<'_>, online: &CpuSet) -> Result<Option<Vec<L3Group>>, Topo
         done = done.union(&cpus);
         groups.push(L3Group { cpus, size, cache_id });
     }
-    Ok(told.then_some(groups))
+    Ok(any_cache.then_some(groups))
 }
 
-/// The directory of a CPU's L3 cache. `told` becomes true when the kernel tells of any cache.
-fn l3_index(tree: &mut Tree<'_>, cpu: usize, told: &mut bool) -> Result<Option<String>, TopologyError> {
+/// The directory of a CPU's L3 cache. Sets `any_cache` if the kernel lists one.
+fn l3_index(tree: &mut Tree<'_>, cpu: usize, any_cache: &mut bool) -> Result<Option<String>, TopologyError> {
     // on nearly every machine it is the fourth: L1 data, L1 instructions, L2, L3
     for index in [3, 0, 1, 2, 4, 5, 6, 7] {
         let directory = format!("{CPU}/cpu{cpu}/cache/index{index}");
         match tree.number::<u32>(&format!("{directory}/level"))? {
             Some(3) => {
-                *told = true;
+                *any_cache = true;
                 return Ok(Some(directory));
             }
-            Some(_) => *told = true,
+            Some(_) => *any_cache = true,
             None if index == 3 => {}
             None => break,
         }

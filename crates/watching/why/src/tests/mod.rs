@@ -87,7 +87,7 @@ fn is_a_command(hint: &str) {
             for value in values {
                 let (name, value) = value.split_once('=').unwrap_or_else(|| panic!("{hint}"));
                 let found = settings::find(name).unwrap_or_else(|error| panic!("{hint}: {error}"));
-                found.parse(value, &settings::Nowhere).unwrap_or_else(|error| panic!("{hint}: {error}"));
+                found.parse(value, &settings::NoMachine).unwrap_or_else(|error| panic!("{hint}: {error}"));
             }
         }
         _ => panic!("{hint}"),

@@ -93,7 +93,7 @@ impl Stage {
         let ask = |setting: &&str| {
             let (name, value) = setting.split_once('=').unwrap();
             let found = settings::find(name).unwrap();
-            let value = found.parse(value, &settings::Nowhere).unwrap();
+            let value = found.parse(value, &settings::NoMachine).unwrap();
             let place = apply::place(&self.host, group, &found)?;
             Ok(plan::Ask { group: group.clone(), place, found, value })
         };
