@@ -7,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use classify::{Configuration, Decision, Done, Facts, Files, How, Known, Placer, Rules};
+use classify::{ClassifyOptions, Configuration, Decision, Done, Facts, Files, Known, Placer, Rules};
 use files::Trust;
 use kernel::Host;
 use system::{Accounts, ProcessReader};
@@ -52,8 +52,9 @@ impl ByRules {
         let gone = || Failure::from(kernel::Error::NoProcess { pid }).status(SOME_FAILED);
         let mut process = reader.process(pid).map_err(|_| gone())?;
         let placer = Placer::new(host, &self.configuration.desired, &self.accounts);
-        let told = placer.classify(&self.rules, &mut process, How::default()).map_err(|_| gone())?;
-        match told.done {
+        let outcome =
+            placer.classify(&self.rules, &mut process, ClassifyOptions::default()).map_err(|_| gone())?;
+        match outcome.done {
             Done::Failed(error) => Err(failed(&error).status(SOME_FAILED)),
             _ => Ok(()),
         }

@@ -1,5 +1,5 @@
 //! Rules made ready for judging many processes: names resolved to numbers once, texts to bytes. A rule that names an
-//! account which does not exist takes nobody, and is told.
+//! account which does not exist takes nobody, and is reported.
 
 use std::os::unix::ffi::OsStringExt;
 
@@ -76,7 +76,7 @@ pub(crate) enum Whose {
 
 #[derive(Debug, Clone)]
 pub(crate) enum Program {
-    /// The whole path; where it is a link, the kernel tells the file that it leads to.
+    /// The whole path; where it is a link, the kernel reports the file that it leads to.
     Path { requested: Vec<u8>, leads_to: Option<Vec<u8>> },
     /// Its last part.
     Name(Vec<u8>),
@@ -98,7 +98,7 @@ pub(crate) enum Also {
 }
 
 impl Rules {
-    /// Makes rules ready. Those that name an unknown account are told, and take nobody; whether that is an error is the
+    /// Makes rules ready. Those that name an unknown account are reported, and take nobody; whether that is an error is the
     /// caller's to say (libcgroup's daemon logs it and goes on).
     pub fn compile(rules: &[Rule], names: &dyn Names) -> (Rules, Vec<Unknown>) {
         let mut compiled = Vec::with_capacity(rules.len());

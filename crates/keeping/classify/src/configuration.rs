@@ -66,12 +66,12 @@ impl Configuration {
     /// [`Unreadable`] with every error; nothing of it is to be followed then.
     pub fn read(files: &Files, trust: Trust) -> Result<Configuration, Unreadable> {
         let (mut desired, mut sources, mut warnings) = whole(&files.rules, trust)?;
-        let (more, texts, told) = whole(&files.templates, trust)?;
+        let (more, texts, template_warnings) = whole(&files.templates, trust)?;
         let known = |template: &Template| desired.templates.iter().any(|one| one.name == template.name);
         let new: Vec<Template> = more.templates.into_iter().filter(|template| !known(template)).collect();
         desired.templates.extend(new);
         sources.extend(texts);
-        warnings.extend(told);
+        warnings.extend(template_warnings);
         Ok(Configuration { desired, sources, warnings })
     }
 }

@@ -1,4 +1,4 @@
-//! What the lines of `/proc/PID/cgroup` tell: in which groups a process is, in which unit of systemd, in which container.
+//! What the lines of `/proc/PID/cgroup` say: in which groups a process is, in which unit of systemd, in which container.
 
 use std::rc::Rc;
 
@@ -55,7 +55,7 @@ impl Membership {
 }
 
 impl Memberships {
-    /// How many are kept.
+    /// How many are cached.
     const SEEN: usize = 8;
 
     /// From the text of `/proc/PID/cgroup`; of the same host always.

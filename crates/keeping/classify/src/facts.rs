@@ -1,8 +1,8 @@
-//! What rules may ask of a process, as questions to whoever knows it: the running system, or what is known already.
+//! The facts of a process that rules need, as a trait: read from the running system, or known already.
 
 use system::{Gone, Process, ProcessReader, Status};
 
-/// Facts of one process, the cheap ones first. Each is asked only if a rule needs it.
+/// Facts of one process, the cheap ones first. Each is read only if a rule needs it.
 pub trait Facts {
     /// Its number.
     fn pid(&self) -> u32;

@@ -95,8 +95,8 @@ fn holds(condition: &Condition, process: &mut dyn Facts) -> Result<bool, Gone> {
             let variables = process.environment()?.unwrap_or_default();
             let mut variables = variables.split(|byte| *byte == 0);
             // the first counts, as for getenv(3)
-            let held = variables.find_map(|one| one.strip_prefix(name.as_bytes())?.strip_prefix(b"="));
-            held.is_some_and(|held| value.fits(held))
+            let found = variables.find_map(|one| one.strip_prefix(name.as_bytes())?.strip_prefix(b"="));
+            found.is_some_and(|found| value.fits(found))
         }
         Condition::Unit(glob) => {
             control_groups::units(process.control_groups()?).any(|unit| glob.fits(unit.as_bytes()))

@@ -2,7 +2,7 @@
 //! that are read only as far as a rule asks for them; why each rule did or did not take it; and the way into the group,
 //! which is made from its template if it is not there. Writes no setting itself: templates' settings are `apply`'s.
 
-// in the order of the data's way: what is asked of the outside, rules made ready, a process judged, put into its group
+// in the order of the data's way: facts from outside, rules made ready, a process judged, put into its group
 mod configuration;
 mod facts;
 mod names;
@@ -19,10 +19,10 @@ mod placed;
 
 mod goals;
 mod make;
+mod outcome;
 mod place;
 mod shells;
 mod sweep;
-mod told;
 
 pub use compile::{Rules, Unknown};
 pub use configuration::{Configuration, Files, Unreadable};
@@ -34,8 +34,8 @@ pub use facts::{Facts, Known, Relative};
 pub use goal::{Goal, GoalError};
 pub use goals::seats;
 pub use names::Names;
+pub use outcome::{ClassifyOptions, Done, Outcome};
 pub use place::{Placed, Placer};
 pub use placed::{Memory, settle};
 pub use shells::{STRICT_SHELL, strict_shells};
 pub use sweep::{Made, sweep};
-pub use told::{Done, How, Told};

@@ -1,9 +1,8 @@
-//! Heeds what was placed by hand: a child stays where its parent was put by hand or by `run`, unless a rule says
+//! Respects what was placed by hand: a child stays where its parent was put by hand or by `run`, unless a rule says
 //! otherwise. Pure: what is seen and what is remembered in, what to do and what to remember out.
 //!
-//! When does a rule say otherwise? A rule that held for a process when it was put elsewhere by hand was overruled by
-//! that hand, for it and for its children. Only another rule, which holds for the child but did not hold for whoever was
-//! placed, is news: `root`'s shell is put into `admin`, and a child of it that becomes `oracle` goes where oracle's rule
+//! When does a rule say otherwise? A manual move overrules the rule that fitted the process then, for it and for its
+//! children. Only another rule, which fits the child but did not fit the process that was moved, counts: `root`'s shell is put into `admin`, and a child of it that becomes `oracle` goes where oracle's rule
 //! leads; but `oracle`'s shell in `batch`, put there against that very rule, keeps its children in `batch`.
 //!
 //! That somebody placed a process is seen by comparing where it is with where it was when it was last decided on. Only
@@ -29,7 +28,7 @@ pub struct Memory {
 ///
 /// `now` and `parent`: where the process and its parent are ([`Present::only`] in the rule's hierarchies). `memory`:
 /// `None` if nothing is remembered of it, as after a start: then a group that it is in and that no rule leads it to
-/// (`there` false) was somebody's choice, and is kept.
+/// (`there` false) was somebody's choice, and it stays there.
 pub fn settle(
     decision: Decision,
     now: &Present,
@@ -120,24 +119,24 @@ mod tests {
 
     #[test]
     fn without_a_memory_a_group_that_no_rule_leads_to_was_chosen() {
-        let (stays, kept) = settled(0, "batch", "", None);
-        assert!(stays && kept.by_hand);
-        let (stays, kept) = settled(0, "db", "", None);
-        assert!(!stays && !kept.by_hand, "there already");
+        let (stays, remembered) = settled(0, "batch", "", None);
+        assert!(stays && remembered.by_hand);
+        let (stays, remembered) = settled(0, "db", "", None);
+        assert!(!stays && !remembered.by_hand, "there already");
         assert!(!settled(0, "", "", None).0);
     }
 
     #[test]
     fn a_hand_that_follows_the_rule_is_no_other_hand() {
         // moved by hand to where the rule leads: from then on the rules hold
-        let (stays, kept) = settled(0, "db", "", Some(&memory("", None, false)));
-        assert!(!stays && !kept.by_hand);
+        let (stays, remembered) = settled(0, "db", "", Some(&memory("", None, false)));
+        assert!(!stays && !remembered.by_hand);
     }
 
     #[test]
     fn no_rule_and_ignored_processes_are_remembered_as_they_are() {
         let placed = memory("batch", Some(0), true);
-        let (decision, kept) = settle(Decision::NoRule, &at("batch"), None, Some(&placed), false);
-        assert_eq!((decision, kept), (Decision::NoRule, memory("batch", None, true)));
+        let (decision, remembered) = settle(Decision::NoRule, &at("batch"), None, Some(&placed), false);
+        assert_eq!((decision, remembered), (Decision::NoRule, memory("batch", None, true)));
     }
 }

@@ -1,5 +1,5 @@
 //! Removes groups that were made on demand and are empty: no task in them, no group below. Only directories that it is
-//! given: a name alone does not tell who made a group.
+//! given: a name alone does not say who made a group.
 
 use std::path::PathBuf;
 

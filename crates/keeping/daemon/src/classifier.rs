@@ -29,8 +29,8 @@ use crate::{
 const SWEEP_AFTER: Duration = Duration::from_secs(2);
 /// How long after a refusal it is tried again.
 const RETRY_AFTER: Duration = Duration::from_secs(30);
-/// How often the same rule's refusals are told.
-const TELL_EVERY: Duration = Duration::from_secs(60);
+/// The interval at which one rule's refusals are logged.
+const REPORT_EVERY: Duration = Duration::from_secs(60);
 
 /// Judges and moves processes.
 pub(crate) struct Classifier {
@@ -48,8 +48,8 @@ pub(crate) struct Classifier {
     /// During the first look at all processes: where rules lead.
     led: HashSet<(usize, String)>,
     alive: Alive,
-    /// When refusals of a rule were last told, and how many were not since.
-    told: HashMap<usize, (Option<Instant>, u64)>,
+    /// When a rule's refusals were last logged, and how many were suppressed since.
+    logged: HashMap<usize, (Option<Instant>, u64)>,
     /// When groups made on demand are to be looked at.
     sweep_at: Option<Instant>,
     /// These groups.
@@ -99,7 +99,7 @@ impl Classifier {
             retry_at: None,
             led: HashSet::new(),
             alive: Alive::new(),
-            told: HashMap::new(),
+            logged: HashMap::new(),
             sweep_at: None,
             made,
         }
@@ -113,7 +113,7 @@ impl Classifier {
         &self.ruling
     }
 
-    /// Closes what is kept open of groups: a hierarchy may be about to be unmounted.
+    /// Closes the open files of groups: a hierarchy may be about to be unmounted.
     pub fn let_go(&mut self) {
         self.ruling.forget_ways();
     }
@@ -121,7 +121,7 @@ impl Classifier {
     /// Other rules from now on; [`Classifier::scan`] follows.
     pub fn follow(&mut self, ruling: LoadedRules) {
         self.ruling = ruling;
-        self.told.clear();
+        self.logged.clear();
     }
 
     /// The hierarchies may be others: mounts.
@@ -287,7 +287,7 @@ impl Classifier {
                 if taken {
                     Counters::count(&self.counters.missed);
                 }
-                // its end is told later; until then nobody inherits what it did not live to become
+                // the event of its end comes later; until then no child may inherit what it did not live to become
                 self.memories.end(pid);
                 Done::Left
             }
@@ -295,22 +295,22 @@ impl Classifier {
                 Counters::count(&self.counters.failed);
                 self.failed.insert(pid);
                 self.retry_at.get_or_insert_with(|| Instant::now() + RETRY_AFTER);
-                self.tell(rule, pid, &error);
+                self.log_refusal(rule, pid, &error);
                 Done::Failed
             }
         }
     }
 
-    /// A rule that can't be followed would fill the log.
-    fn tell(&mut self, rule: usize, pid: u32, error: &classify::Error) {
+    /// Limited: a rule that can't be followed would fill the log.
+    fn log_refusal(&mut self, rule: usize, pid: u32, error: &classify::Error) {
         let now = Instant::now();
-        let (last, untold) = self.told.entry(rule).or_default();
-        if last.is_some_and(|last| now.duration_since(last) < TELL_EVERY) {
-            *untold += 1;
+        let (last, suppressed) = self.logged.entry(rule).or_default();
+        if last.is_some_and(|last| now.duration_since(last) < REPORT_EVERY) {
+            *suppressed += 1;
             return;
         }
-        let more = if *untold > 0 { format!(" ({untold} more before)") } else { String::new() };
-        (*last, *untold) = (Some(now), 0);
+        let more = if *suppressed > 0 { format!(" ({suppressed} more before)") } else { String::new() };
+        (*last, *suppressed) = (Some(now), 0);
         let place = self.ruling.rules.origin(rule).map(|origin| format!("{origin}: ")).unwrap_or_default();
         let hint = error.hint().map(|hint| format!("; hint: {hint}")).unwrap_or_default();
         warn!(pid, "{place}process {pid} could not be moved: {error}{hint}{more}");
@@ -461,7 +461,7 @@ impl Judge<'_> {
         };
         let Some(memory) = self.memories.of(whose) else { return Ok(None) };
         let before_move = if self.memories.was_moved(own) { None } else { self.memories.before_move(whose) };
-        // rules are counted anew after a reload: the one that fits now is the one that a hand overruled
+        // a reload renumbers the rules: the one that fits now is the one that the manual move overruled
         let counted = |memory: Rc<Memory>| {
             let memory = (*memory).clone();
             if scan == Some(Scan::Reload) { Memory { rule: decision.rule(), ..memory } } else { memory }

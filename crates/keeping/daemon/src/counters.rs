@@ -1,4 +1,4 @@
-//! What the daemon counts of itself, shared with whoever shows it. Only ever rises.
+//! The daemon's own counters, shared with the code that shows them. They only rise.
 
 use std::{
     sync::{
@@ -47,8 +47,8 @@ pub struct Counters {
     pub gates: AtomicU64,
     /// Gates that were late and were ended.
     pub gates_late: AtomicU64,
-    /// What gates count: `gate_left`, `gate_moved` and `gate_let_go` by what became of a start that was held, and
-    /// `gate_usec`, how long these took; together they are all answers.
+    /// What gates count: `gate_left`, `gate_moved` and `gate_let_go` by the outcome of a gated start, and `gate_usec`, how
+    /// long these took; together they are all answers.
     gate_tallies: OnceLock<Option<Arc<Tallies>>>,
     /// Moves by their time from the event to the end of the move: below 2^i microseconds, and not below half of it.
     latency: [AtomicU64; Figures::BUCKETS],

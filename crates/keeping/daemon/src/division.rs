@@ -21,14 +21,14 @@ use crate::{ConfigurationError, loaded_rules::in_line};
 /// How long another change is waited for, which holds the history's lock.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// What tells one set of CPUs and memory from another.
+/// The files by which a change of CPUs and memory is seen.
 const MACHINE: [&str; 3] = [
     "/sys/devices/system/cpu/online",
     "/sys/devices/system/node/has_memory",
     "/sys/devices/system/node/online",
 ];
 
-/// A layout as it was read, and its history. What is on the disk by now does not count until it is read anew.
+/// A layout as it was read, and its history. Later changes of the files count after a reload.
 #[derive(Debug)]
 pub struct Division {
     state: State,
@@ -79,7 +79,7 @@ impl Division {
         Ok(Division { state, layout, desired, sources, warnings, rules, applied: false })
     }
 
-    /// Was it made so, if only once?
+    /// Was it applied at least once?
     pub fn is_applied(&self) -> bool {
         self.applied
     }
@@ -304,7 +304,7 @@ fn is_there(assigned: &Assigned) -> Result<(), settings::ValueError> {
     assigned.found.parse(&assigned.text, &system::Live).map(drop)
 }
 
-/// Is a difference reported? Not of a group that the layout does not want kept.
+/// Is a difference reported? Not of a group whose drift the layout ignores.
 pub(crate) fn is_counted(desired: &Desired, group: &str, drift: &Drift) -> bool {
     let keep = keep_of(desired, group);
     keep != Some(Keep::Off) && !is_of_absent_device(drift)

@@ -1,5 +1,5 @@
-//! Keeps the division: now and then, and whenever the machine's CPUs, memory or devices changed, compares it with what was
-//! applied; tells each difference once, and repairs the groups for which that is asked.
+//! Checks for drift: at intervals, and after each change of the machine's CPUs, memory or devices, compares the division
+//! with what was applied; reports each drift once, and repairs the groups whose layout or option says so.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -16,7 +16,7 @@ use crate::{ConfigurationError, Counters, Division, Keep, division::Repaired};
 /// After a change of the machine: mostly several come at once, and a device has its names a little later.
 const SETTLE: Duration = Duration::from_millis(300);
 
-/// After a repair, the next one waits for so many times as long as it took.
+/// After a repair, the next one waits this many times as long as it took.
 const REST: u32 = 10;
 
 /// While another change has the lock, it is tried again after this time.
@@ -30,8 +30,8 @@ pub(crate) struct DriftMonitor {
     /// When a change of the machine is to be looked at.
     settled: Option<Instant>,
     machine: String,
-    /// What was told and still holds; whether it is to be repaired.
-    told: HashMap<String, bool>,
+    /// The drift that was reported and is still there; whether it is to be repaired.
+    reported: HashMap<String, bool>,
     /// Repairs rest until then: who changes his group all the time must not have the history's lock taken all the time.
     rests: Option<Instant>,
     /// Why it can't be looked at or repaired, and what the last change of the machine left to be done.
@@ -52,14 +52,14 @@ impl DriftMonitor {
     /// `every`: zero means only when the machine changes.
     pub fn new(keep: Keep, every: Duration) -> DriftMonitor {
         let next = (!every.is_zero()).then(|| Instant::now() + every);
-        let (machine, told) = (Division::machine(), HashMap::new());
+        let (machine, reported) = (Division::machine(), HashMap::new());
         DriftMonitor {
             keep,
             every,
             next,
             settled: None,
             machine,
-            told,
+            reported,
             rests: None,
             failed: None,
             left: Vec::new(),
@@ -68,7 +68,7 @@ impl DriftMonitor {
 
     /// What is not as it was applied.
     pub fn troubles(&self) -> impl Iterator<Item = String> {
-        self.told.keys().chain(&self.failed).chain(&self.left).cloned()
+        self.reported.keys().chain(&self.failed).chain(&self.left).cloned()
     }
 
     /// When it is to be looked at next.
@@ -125,7 +125,7 @@ impl DriftMonitor {
                 continue;
             }
             let text = format!("group {group}: {what}");
-            if !self.told.contains_key(&text) {
+            if !self.reported.contains_key(&text) {
                 Counters::count(&counters.drifts);
                 warn!(group, "not as it was applied: {text}");
             }
@@ -135,7 +135,7 @@ impl DriftMonitor {
             self.failed = None;
         }
         let wrong = changed || now.values().any(|repaired| *repaired);
-        self.told = now;
+        self.reported = now;
         let rests = self.rests.is_some_and(|until| until > Instant::now()) && !changed;
         if !wrong || rests {
             return false;
@@ -184,7 +184,7 @@ impl DriftMonitor {
         };
         self.failed = None;
         if changed {
-            self.tell_left(division, left);
+            self.report_left(division, left);
         }
         applied.warnings.iter().for_each(|warning| warn!("{warning}"));
         if applied.steps == 0 {
@@ -196,8 +196,8 @@ impl DriftMonitor {
             steps = applied.steps,
             "repaired: the machine matches the layout again"
         );
-        // a difference that comes back is told again
-        self.told.retain(|_, repaired| !*repaired);
+        // drift that comes back is reported again
+        self.reported.retain(|_, repaired| !*repaired);
         true
     }
 
@@ -229,18 +229,18 @@ impl DriftMonitor {
         }
     }
 
-    fn tell_left(&mut self, division: &Division, left: BTreeMap<String, usize>) {
+    fn report_left(&mut self, division: &Division, left: BTreeMap<String, usize>) {
         let left =
             left.into_iter().filter(|(group, _)| self.keep_of(division, group) == layout::Keep::Report);
-        let told = |(group, steps): (String, usize)| {
+        let report = |(group, steps): (String, usize)| {
             let text = format!("group {group}: as the machine is now, the layout asks for {steps} change(s)");
             warn!(group, "{text}");
             text
         };
-        self.left = left.map(told).collect();
+        self.left = left.map(report).collect();
     }
 
-    /// A failure that lasts is told once.
+    /// Logs a lasting failure once.
     fn fail(&mut self, text: String) {
         if self.failed.as_ref() != Some(&text) {
             error!("{text}");

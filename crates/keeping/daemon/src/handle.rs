@@ -98,7 +98,7 @@ impl Handle {
         self.request(|answer| Command::Reload { scope, lock, answer }).unwrap_or_else(|| Err(ends()))
     }
 
-    /// Waits for the answer; `None` if the daemon ends, or a defect kept it from answering.
+    /// Waits for the answer; `None` if the daemon ends, or a defect prevented the answer.
     pub(crate) fn request<T>(&self, command: impl FnOnce(Sender<T>) -> Command) -> Option<T> {
         let (answer, answered) = channel();
         self.send(command(answer));

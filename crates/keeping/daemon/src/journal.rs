@@ -31,7 +31,7 @@ impl Journal {
         }
         let socket = UnixDatagram::unbound().ok()?;
         socket.set_nonblocking(true).ok()?;
-        // not connected: journald may be started anew
+        // not connected: journald may restart
         socket.send_to(&[], SOCKET).ok()?;
         Some(Journal(socket))
     }

@@ -2,7 +2,7 @@
 //! answers over a socket. It decides by `classify` and `plan`, and changes by `apply` and `kernel`: it holds no second
 //! way of either, and opens no cgroup file itself.
 
-// in the order of the data's way: what is asked, what is told, the rules, the division, the processes, the loop
+// in the order of the data: options, logs, the rules, the division, the processes, the loop
 mod error;
 mod options;
 

@@ -1,4 +1,4 @@
-//! Listens to what happens to processes. An exec, or another user, is to be answered at once; births and ends only tell
+//! Listens to what happens to processes. An exec, or another user, is to be answered at once; births and ends only say
 //! what to make of that, and are taken along with it or a moment later: they come by a second subscription, which wakes
 //! nobody while there is traffic. That is half of the wake-ups of a machine on which programs start. Decides nothing.
 
@@ -26,7 +26,7 @@ pub(crate) struct Listener {
 }
 
 impl Listener {
-    /// Listens from now on, with a receive buffer of so many bytes for each subscription.
+    /// Listens from now on, with a receive buffer of `bytes` for each subscription.
     ///
     /// # Errors
     /// The kernel's refusals.
@@ -60,8 +60,8 @@ impl Listener {
     /// The kernel's.
     pub fn recv(&mut self, f: impl FnMut(Event)) -> Result<Received, Error> {
         let mut gathered = std::mem::take(&mut self.gathered);
-        // the others first, then all that is urgent: of whoever is told to have had a child it is told, too, which program
-        // he had started before. Else the child would be passed over while its parent was not yet to be moved
+        // the others first, then all that is urgent: with a process's fork then comes its exec before that fork. Else the
+        // child would be skipped while its parent was not yet to be moved
         let mut received = self.others.recv(|event| gathered.push(event))?;
         self.due = (received.events > 0).then(|| Instant::now() + TOGETHER);
         loop {

@@ -23,7 +23,7 @@ pub(crate) struct LoadedRules {
     pub rules: Rules,
     /// The same as they were read.
     pub read: Vec<Rule>,
-    /// Who is who; asked once, until the next reload.
+    /// The accounts, looked up once per load.
     pub accounts: Accounts,
     /// By rule; `None` if it depends on the process, or was not requested yet.
     ways: Vec<Option<Rc<RuleTarget>>>,
@@ -134,7 +134,7 @@ impl LoadedRules {
         self.read.get(rule)?.targets.iter().map(goal).collect()
     }
 
-    /// What a move that failed was told of places may be no longer so.
+    /// After a failed move: the places looked up before may be outdated.
     pub fn forget_places(&mut self, rule: usize) {
         if let Some(way) = self.ways.get_mut(rule) {
             *way = None;
@@ -164,16 +164,16 @@ impl LoadedRules {
         }
     }
 
-    /// The programs whose start strict rules hold.
-    pub fn held(&self) -> Vec<PathBuf> {
+    /// The programs whose start strict rules gate.
+    pub fn gated_programs(&self) -> Vec<PathBuf> {
         let path = |rule: &Rule| match &rule.matcher.process {
             Some(Process::Path(path)) if rule.matcher.strict => Some(PathBuf::from(path)),
             _ => None,
         };
-        let mut held: Vec<PathBuf> = self.read.iter().filter_map(path).collect();
-        held.sort();
-        held.dedup();
-        held
+        let mut programs: Vec<PathBuf> = self.read.iter().filter_map(path).collect();
+        programs.sort();
+        programs.dedup();
+        programs
     }
 }
 

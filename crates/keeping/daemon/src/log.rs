@@ -26,7 +26,7 @@ use crate::journal::Journal;
 /// How the daemon logs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Log {
-    /// The least important that is told; `None`: nothing.
+    /// The least important level that is logged; `None`: nothing.
     pub level: Option<Level>,
     /// Where to, each of them.
     pub to: Vec<Target>,

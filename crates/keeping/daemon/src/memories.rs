@@ -7,16 +7,16 @@ use classify::Memory;
 
 /// A fork's time is taken a little after the child got its parent's group (`proc_fork_connector` in `copy_process`);
 /// later by as much as a quota may hold the parent up.
-const TOLD_LATER: Duration = Duration::from_millis(100);
+const EVENT_DELAY: Duration = Duration::from_millis(100);
 
 /// By process.
 #[derive(Debug, Default)]
 pub(crate) struct Memories {
-    kept: HashMap<u32, Kept>,
+    records: HashMap<u32, Record>,
 }
 
 #[derive(Debug, Clone)]
-struct Kept {
+struct Record {
     // most processes are like their parents
     memory: Rc<Memory>,
     /// When that was, on CLOCK_MONOTONIC.
@@ -27,40 +27,40 @@ struct Kept {
     before: Option<Rc<Memory>>,
 }
 
-impl Kept {
+impl Record {
     fn moved_since(&self, forked: Duration) -> bool {
-        self.moved > Duration::ZERO && forked <= self.moved + TOLD_LATER
+        self.moved > Duration::ZERO && forked <= self.moved + EVENT_DELAY
     }
 }
 
 impl Memories {
     /// Of one process.
     pub fn of(&self, pid: u32) -> Option<Rc<Memory>> {
-        self.kept.get(&pid).map(|kept| Rc::clone(&kept.memory))
+        self.records.get(&pid).map(|record| Rc::clone(&record.memory))
     }
 
     /// What was remembered of it, or of the parent that it was born of, before the last move.
     pub fn before_move(&self, pid: u32) -> Option<Rc<Memory>> {
-        self.kept.get(&pid)?.before.clone()
+        self.records.get(&pid)?.before.clone()
     }
 
     /// Was it moved by us?
     pub fn was_moved(&self, pid: u32) -> bool {
-        self.kept.get(&pid).is_some_and(|kept| kept.moved > Duration::ZERO)
+        self.records.get(&pid).is_some_and(|record| record.moved > Duration::ZERO)
     }
 
     /// Keeps what is to be remembered of it at that time.
     pub fn keep(&mut self, pid: u32, memory: Memory, at: Duration) {
-        match self.kept.get_mut(&pid) {
-            Some(kept) => {
-                kept.at = at;
-                if *kept.memory != memory {
-                    kept.memory = Rc::new(memory);
+        match self.records.get_mut(&pid) {
+            Some(record) => {
+                record.at = at;
+                if *record.memory != memory {
+                    record.memory = Rc::new(memory);
                 }
             }
             None => {
-                let new = Kept { memory: Rc::new(memory), at, moved: Duration::ZERO, before: None };
-                self.kept.insert(pid, new);
+                let new = Record { memory: Rc::new(memory), at, moved: Duration::ZERO, before: None };
+                self.records.insert(pid, new);
             }
         }
     }
@@ -68,51 +68,51 @@ impl Memories {
     /// It was moved at that time; `memory`: what is to be remembered of it from then on.
     pub fn moved(&mut self, pid: u32, memory: Memory, at: Duration) {
         let before = self.of(pid);
-        self.kept.insert(pid, Kept { memory: Rc::new(memory), at, moved: at, before });
+        self.records.insert(pid, Record { memory: Rc::new(memory), at, moved: at, before });
     }
 
     /// A child was born at that time, with all that is remembered of its parent; unless more is known of it already,
     /// as all processes were looked at since.
     pub fn fork(&mut self, parent: u32, child: u32, at: Duration) {
-        if self.kept.get(&child).is_some_and(|kept| kept.at >= at) {
+        if self.records.get(&child).is_some_and(|record| record.at >= at) {
             return;
         }
-        match self.kept.get(&parent) {
-            Some(kept) => {
-                let before = kept.before.clone().filter(|_| kept.moved_since(at));
-                let new = Kept { memory: Rc::clone(&kept.memory), at, moved: Duration::ZERO, before };
-                self.kept.insert(child, new);
+        match self.records.get(&parent) {
+            Some(record) => {
+                let before = record.before.clone().filter(|_| record.moved_since(at));
+                let new = Record { memory: Rc::clone(&record.memory), at, moved: Duration::ZERO, before };
+                self.records.insert(child, new);
             }
             // of an earlier process of this number
-            None => _ = self.kept.remove(&child),
+            None => _ = self.records.remove(&child),
         }
     }
 
     /// May a child that was forked at that time have been left behind? If its parent was moved after, or has ended since:
     /// then nobody knows.
     pub fn left_behind(&self, parent: u32, forked: Duration) -> bool {
-        self.kept.get(&parent).is_none_or(|kept| kept.moved_since(forked))
+        self.records.get(&parent).is_none_or(|record| record.moved_since(forked))
     }
 
     /// It ended; what was remembered of it.
     pub fn end(&mut self, pid: u32) -> Option<Rc<Memory>> {
-        let ended = self.kept.remove(&pid).map(|kept| kept.memory);
+        let ended = self.records.remove(&pid).map(|record| record.memory);
         // a burst must not hold its memory for good
-        if self.kept.capacity() > 1024 && self.kept.len() < self.kept.capacity() / 8 {
-            self.kept.shrink_to(self.kept.len() * 2);
+        if self.records.capacity() > 1024 && self.records.len() < self.records.capacity() / 8 {
+            self.records.shrink_to(self.records.len() * 2);
         }
         ended
     }
 
     /// Forgets all but these, which are ascending.
     pub fn retain(&mut self, living: &[u32]) {
-        self.kept.retain(|pid, _| living.binary_search(pid).is_ok());
+        self.records.retain(|pid, _| living.binary_search(pid).is_ok());
     }
 
     /// How many there are.
     #[cfg(test)]
     pub fn len(&self) -> usize {
-        self.kept.len()
+        self.records.len()
     }
 }
 
@@ -131,7 +131,7 @@ mod tests {
         assert!(!memories.left_behind(1, Duration::from_secs(5)), "never moved");
         memories.moved(1, Memory::default(), Duration::from_secs(7));
         assert!(memories.left_behind(1, Duration::from_secs(5)));
-        assert!(memories.left_behind(1, Duration::from_millis(7050)), "told a little later");
+        assert!(memories.left_behind(1, Duration::from_millis(7050)), "the event comes a little later");
         assert!(!memories.left_behind(1, Duration::from_secs(8)));
         memories.fork(1, 3, 9 * SECOND);
         assert!(!memories.left_behind(3, Duration::from_secs(5)), "the child itself was not moved");
@@ -159,7 +159,7 @@ mod tests {
         (1..5000).for_each(|pid| memories.keep(pid, Memory::default(), SECOND));
         (1..5000).for_each(|pid| _ = memories.end(pid));
         assert_eq!(memories.len(), 0);
-        assert!(memories.kept.capacity() < 1024, "{}", memories.kept.capacity());
+        assert!(memories.records.capacity() < 1024, "{}", memories.records.capacity());
         // a number is used again by a child of somebody unknown
         memories.keep(9, Memory { by_hand: true, ..Memory::default() }, SECOND);
         memories.fork(8, 9, 2 * SECOND);

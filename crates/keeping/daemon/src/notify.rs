@@ -1,5 +1,5 @@
-//! sd_notify(3): tells whoever started us that we are ready, reload, live or end; and the other side of it, for a start
-//! in the background. One datagram to the socket that the environment names; without one nothing is told.
+//! sd_notify(3): notifies the starter of this process that it is ready, reloads, lives or ends; and the other side of it, for a start
+//! in the background. One datagram to the socket that the environment names; without one nothing is sent.
 
 use std::{
     ffi::OsString,
@@ -18,8 +18,8 @@ use std::{
 
 const SOCKET: &str = "NOTIFY_SOCKET";
 
-/// Tells `state`, such as `READY=1`. That nobody hears it is no reason to stop.
-pub(crate) fn tell(state: &str) {
+/// Sends `state`, such as `READY=1`. A failure is no reason to stop.
+pub(crate) fn send_state(state: &str) {
     let Some(name) = std::env::var_os(SOCKET) else { return };
     let address = match name.as_bytes().strip_prefix(b"@") {
         Some(name) => SocketAddr::from_abstract_name(name),
@@ -54,7 +54,7 @@ impl Alive {
         let Some(every) = self.every else { return };
         let now = Instant::now();
         if self.next <= now {
-            tell("WATCHDOG=1");
+            send_state("WATCHDOG=1");
             self.next = now + every;
         }
     }

@@ -1,5 +1,5 @@
-//! What the daemon is asked to do: which files it follows, where it keeps its state, how it keeps the division. Data,
-//! and which files that means at the moment.
+//! The daemon's options: which files it follows, where its state is, what it does about drift. Data, and which files
+//! that means at the moment.
 
 use std::{
     ffi::OsString,
@@ -29,7 +29,7 @@ pub struct Options {
     pub keep: Keep,
     /// How often that is looked at, beside every change of the machine's CPUs, memory and devices; zero: only then.
     pub every: Duration,
-    /// Where it answers; `None`: nowhere.
+    /// The control socket; `None`: none is opened.
     pub socket: Option<PathBuf>,
     /// What is recorded and shown as metrics.
     pub watching: Watching,
@@ -71,7 +71,7 @@ pub struct Watching {
     pub paces: Paces,
 }
 
-/// How the log is kept.
+/// How the log is recorded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Record {
     /// Where it is.
@@ -88,7 +88,7 @@ pub struct Paces {
     /// All of them: who asks more often has the same again.
     pub metrics: Duration,
     /// What of it is compared with what was applied.
-    pub held: Duration,
+    pub desired: Duration,
     /// What of it compares all processes with the rules.
     pub misplaced: Duration,
     /// The file is written.
@@ -108,7 +108,7 @@ impl Default for Paces {
     fn default() -> Self {
         Paces {
             metrics: Duration::from_secs(1),
-            held: Duration::from_secs(10),
+            desired: Duration::from_secs(10),
             misplaced: Duration::from_secs(30),
             textfile: Duration::from_secs(15),
             again: Duration::from_secs(5),
@@ -119,9 +119,9 @@ impl Default for Paces {
 /// What is done about a division that is no longer as it was applied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Keep {
-    /// It is told in the log, once for each difference.
+    /// Drift is logged, once for each difference.
     Report,
-    /// It is told and made as the layout asks again.
+    /// Drift is logged and repaired.
     Repair,
 }
 

@@ -1,4 +1,4 @@
-//! The short way into a group that is there: one write per hierarchy, to a file that is kept open. What is refused is done
+//! The short way into a group that is there: one write per hierarchy, to a file that stays open. What is refused is done
 //! again the long way ([`kernel::Host::move_into`]), which explains the refusal, once what was written here is taken back.
 
 use std::os::fd::OwnedFd;
@@ -25,14 +25,14 @@ pub(crate) struct Place {
     pub at: usize,
     /// The path below its mount.
     pub path: String,
-    /// Its `cgroup.procs`, if it is kept open.
+    /// Its `cgroup.procs`, if it stays open.
     processes: Option<OwnedFd>,
 }
 
 impl Place {
     const FILE: &str = "cgroup.procs";
 
-    /// The places of goals, their files kept open if `keep` says so; `None` if one is not there (yet).
+    /// The places of goals, their files left open if `keep` says so; `None` if one is not there (yet).
     pub fn of(host: &Host, goals: &[Goal], keep: bool) -> Option<Vec<Place>> {
         let place = |seat: Seat<'_>| {
             let processes = keep.then(|| host.kernel().hold(seat.at, &seat.path, Self::FILE).ok()).flatten();

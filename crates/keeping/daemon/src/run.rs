@@ -15,7 +15,7 @@ use std::{
 };
 
 use apply::{Lock, State};
-use classify::{How, Placer};
+use classify::{ClassifyOptions, Placer};
 use kernel::{Host, Protection, Real};
 use rustix::{
     fs::FlockOperation,
@@ -101,9 +101,9 @@ pub fn run(options: Options) -> Result<(), Error> {
     let state = options.apply.then(|| State::open(&options.state)).transpose()?;
     let handle = Handle::new(sender, signals.waker()?, Arc::clone(&counters), state.clone());
     let division = division(&options, state.as_ref())?;
-    // before the machine is looked at: what changes after is told
+    // before the machine is read: an event reports what changes after
     let uevents = options.apply.then(uevents).flatten();
-    // from here on no process is missed: what the scan does not see is told by an event
+    // from here on no process is missed: an event reports what the scan does not see
     let listener = Listener::open(options.buffer)?;
     let mut daemon = Daemon {
         drift: DriftMonitor::new(options.keep, options.every),
@@ -125,11 +125,11 @@ pub fn run(options: Options) -> Result<(), Error> {
     daemon.start()?;
     let socket = daemon.answer()?;
     let watching = daemon.watch();
-    notify::tell("READY=1");
+    notify::send_state("READY=1");
     info!(rules = daemon.classifier.ruling().read.len(), "ready");
     let mut sources = Sources { listener, signals, uevents, commands };
     daemon.serve(&mut sources)?;
-    notify::tell("STOPPING=1");
+    notify::send_state("STOPPING=1");
     // a thread that still waits for an answer gets none
     drop(sources);
     drop(daemon.takeover.take());
@@ -167,7 +167,7 @@ fn watched(options: &Options, counters: &Arc<Counters>) -> Option<Arc<watching::
     options.watching.is_any().then(|| Arc::new(watching::Shared::new(Arc::clone(counters), state)))
 }
 
-/// What comes and goes is told as far as the kernel lets us know; what is not is seen when the division is looked at.
+/// The kernel's events of devices, CPUs and memory; without them, changes are seen at the next drift check.
 fn uevents() -> Option<Uevents> {
     Uevents::open()
         .inspect_err(|error| warn!("{error}; CPU and memory hotplug will not be noticed at once"))
@@ -372,7 +372,11 @@ impl Daemon {
         let placer = Placer::new(self.classifier.host(), &ruling.desired, &ruling.accounts);
         let mut reader = ProcessReader::new();
         let mut process = reader.process(pid)?;
-        let placed = placer.classify(&ruling.rules, &mut process, How { dry_run: true, heed_hands: true })?;
+        let placed = placer.classify(
+            &ruling.rules,
+            &mut process,
+            ClassifyOptions { dry_run: true, respect_manual_moves: true },
+        )?;
         Ok(Classification::of(&placed, &ruling.rules))
     }
 
@@ -433,12 +437,12 @@ impl Daemon {
         scope: ReloadScope,
         lock: Result<Option<Lock>, ConfigurationError>,
     ) -> Result<ReloadResult, ConfigurationError> {
-        notify::tell("RELOADING=1");
+        notify::send_state("RELOADING=1");
         let reloaded = lock.and_then(|lock| self.reloaded(scope, lock.as_ref()));
         let counter = if reloaded.is_ok() { &self.counters.reloads } else { &self.counters.refused };
         Counters::count(counter);
         self.refused = reloaded.as_ref().err().map(ToString::to_string);
-        notify::tell("READY=1");
+        notify::send_state("READY=1");
         reloaded
     }
 
@@ -470,7 +474,7 @@ impl Daemon {
         Ok(ReloadResult { rules, templates, applied })
     }
 
-    /// Applies the layout as it is now; where that can't be, the one before stays the one that is kept.
+    /// Applies the layout as it is now; on an error the layout before stays active.
     fn reapply_layout(&mut self, lock: &Lock) -> Result<Option<Applied>, ConfigurationError> {
         let layout = self.options.files.layout();
         self.classifier.let_go();

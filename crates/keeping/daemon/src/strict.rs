@@ -61,18 +61,18 @@ impl Strict {
         Strict { gate, counters, running: None, second: false }
     }
 
-    /// Holds the starts of these rules' programs. Where a gate ran before, it goes once the new one holds. `wake`: told
-    /// whenever a gate begins to hold, as starts before it were not held.
+    /// Gates the starts of these rules' programs. A gate that ran before ends once the new one serves. `wake` is notified
+    /// whenever a gate begins to serve, as no earlier start was gated.
     ///
     /// # Errors
     /// The watchdog's thread cannot be started. [`Error::NoGate`]: the gate before stays.
     pub fn follow(&mut self, ruling: &LoadedRules, files: &RuleFiles, wake: Handle) -> Result<(), Error> {
-        let held = ruling.held();
-        if held.is_empty() {
+        let programs = ruling.gated_programs();
+        if programs.is_empty() {
             self.running = None;
             return Ok(());
         }
-        info!("gating the starts of {}", shown(&held));
+        info!("gating the starts of {}", shown(&programs));
         let tallies = self.counters.tallies();
         let (command, counters) = (self.command(files, tallies.is_some()), Arc::clone(&self.counters));
         self.second = !self.second;
@@ -155,7 +155,7 @@ pub fn gate(words: impl IntoIterator<Item = OsString>) -> Result<(), Error> {
     let within = words.next_if(|word| word == WITHIN).and_then(|_| words.next()?.to_str()?.parse().ok());
     let default = events::Limits::default().unwatched();
     let control = Control::of_gate(within.map_or(default, Duration::from_millis))?;
-    // before the first start is held: whoever moves or freezes this process would block them all
+    // before the first start waits: moving or freezing this process would block them all
     let _protection = Protection::of_this_process("the exec gate of ringfenced")
         .inspect_err(|error| warn!("{}: {error}; freezing the exec gate is not refused", kernel::PROTECTED));
     let mut tally = words.next_if(|word| word == COUNTS).and_then(|_| {
@@ -163,22 +163,22 @@ pub fn gate(words: impl IntoIterator<Item = OsString>) -> Result<(), Error> {
         Some(Tally::new(File::from(stdout().as_fd().try_clone_to_owned().ok()?), second))
     });
     let files = files(words);
-    // all that may ask another process or wait is done before the first start is held
+    // all that may call another process or wait is done before the first start waits
     let mut ruling = LoadedRules::read(&files)?;
     let host = Host::new(Box::new(Real::new()))?;
     leave_frozen_groups(&host);
     for rule in 0..ruling.read.len() {
         let _ = ruling.fixed(rule, &host);
     }
-    let held = ruling.held();
+    let programs = ruling.gated_programs();
     let mut reader = ProcessReader::new();
     let own = std::fs::read_link("/proc/self/exe").unwrap_or_default();
-    let gate = ExecGate::open(control, held)?;
-    for problem in gate.not_held() {
+    let gate = ExecGate::open(control, programs)?;
+    for problem in gate.not_gated() {
         warn!("{problem}; other programs are still gated");
     }
     gate.serve(|pid, file| {
-        // what goes wrong here is seen, and told, by the daemon after the exec
+        // the daemon sees and reports failures after the exec
         let since = Instant::now();
         let outcome = admit(&mut ruling, &host, &mut reader, (pid, file), &own);
         if let Some(tally) = &mut tally {
@@ -227,7 +227,7 @@ fn admit(
     (pid, file): (u32, BorrowedFd<'_>),
     own: &Path,
 ) -> Result<Outcome, Gone> {
-    // of a process outside of our PID namespace no number is told
+    // a process outside of our PID namespace has no number here
     if pid == 0 {
         return Ok(Outcome::LetGo);
     }
@@ -270,8 +270,8 @@ fn admit(
     })
 }
 
-/// A process as it will be once its exec goes on. What would wait for that exec, or is another program's until then, is
-/// not asked.
+/// A process as it will be once its exec goes on. What would wait for that exec, or belongs to another program until then,
+/// is not read.
 struct Starting<'p> {
     process: Process<'p>,
     program: Cow<'p, [u8]>,

@@ -1,12 +1,12 @@
 //! What gates count, which are processes of their own: a file in memory that each is given as its standard output, and
-//! that the daemon reads when somebody asks. Two gates run at once while rules change, so each second one has the other
-//! half; whoever comes after another goes on where that one stood.
+//! that the daemon reads on request. Two gates run at once while rules change, so they use the two halves in turn; each
+//! continues the counts of the last one in its half.
 
 use std::{fs::File, io, os::unix::fs::FileExt, time::Duration};
 
 use rustix::fs::{MemfdFlags, memfd_create};
 
-/// What became of starts that were held, in the order in which they are kept.
+/// The outcomes of gated starts, in the order in which they are stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Outcome {
     /// No rule took it, or it was in its group.

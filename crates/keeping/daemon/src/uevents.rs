@@ -1,6 +1,6 @@
-//! CPUs, memory and block devices that come and go, as the kernel and after it udev tell (netlink(7),
-//! NETLINK_KOBJECT_UEVENT). Says only that a division may no longer fit; what is there then is read anew by whoever is
-//! told. Nothing that a message says is used for more than that.
+//! CPUs, memory and block devices that come and go, as the kernel and after it udev report (netlink(7),
+//! NETLINK_KOBJECT_UEVENT). Says only that a division may no longer fit; the receiver then reads the machine again.
+//! Nothing that a message says is used for more than that.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 

@@ -1,5 +1,5 @@
-//! The proc connector: a netlink socket to which the kernel tells what happened to processes, after the fact. Under a
-//! burst the kernel drops events; that is told, so that the caller reads /proc again. Never allocates per event.
+//! The proc connector: a netlink socket on which the kernel reports what happened to processes, after the fact. Under
+//! a burst the kernel drops events; that is reported, so that the caller reads /proc again. Never allocates per event.
 
 use std::{
     collections::BTreeMap,
@@ -36,7 +36,7 @@ pub struct Connector {
     buffer: usize,
     /// Datagrams that may still have been queued before the kernel said that it had dropped some.
     before_overrun: Option<usize>,
-    /// The last sequence number of each CPU; kept only where nothing is filtered.
+    /// The last sequence number of each CPU; stored only where nothing is filtered.
     sequences: BTreeMap<u32, u32>,
 }
 
@@ -116,7 +116,7 @@ impl Connector {
         self.filters
     }
 
-    /// Hands on what is queued, at most some thousand events, and does not wait. After an overrun has been told, the
+    /// Hands on what is queued, at most some thousand events, and does not wait. After a reported overrun, the
     /// caller reads /proc.
     ///
     /// # Errors
@@ -140,7 +140,7 @@ impl Connector {
                     received.more = false;
                     break;
                 }
-                // nothing new is queued until the queue has been emptied, and until then nothing more is told
+                // nothing new is queued until the queue has been emptied, and until then nothing more is reported
                 Err(Errno::NOBUFS) => self.before_overrun = Some(self.buffer / LEAST_QUEUED),
                 Err(Errno::INTR) => {}
                 Err(errno) => return Err(Error::Call { call: "recvfrom", errno }),
@@ -237,7 +237,7 @@ impl Drop for Connector {
     }
 }
 
-/// Asks for a receive buffer and tells what was got.
+/// Requests a receive buffer and returns the size granted.
 fn grow(socket: &OwnedFd, bytes: usize) -> Result<usize, Errno> {
     // beyond the system's limit only with CAP_NET_ADMIN
     sockopt::set_socket_recv_buffer_size_force(socket, bytes)

@@ -79,8 +79,8 @@ impl Control {
         self.socket.as_fd()
     }
 
-    /// Tells the watchdog something. A full or closed line says nothing: the watchdog then ends us, or is gone.
-    pub(crate) fn tell(&self) {
+    /// Sends the watchdog a sign of life. A failure is ignored: the watchdog then ends this process, or is gone.
+    pub(crate) fn send_sign_of_life(&self) {
         let _ = send(&self.socket, b".", SendFlags::DONTWAIT | SendFlags::NOSIGNAL);
     }
 

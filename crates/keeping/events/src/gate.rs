@@ -38,7 +38,7 @@ pub struct ExecGate {
     marker: Marker,
     control: Control,
     deadman: Option<Deadman>,
-    not_held: Vec<Error>,
+    not_gated: Vec<Error>,
 }
 
 /// How much a gate did until its end.
@@ -49,11 +49,11 @@ pub struct Served {
 }
 
 impl ExecGate {
-    /// Holds the execs of `executables`, absolute paths; one that does not exist is held once it does. The watchdog
+    /// Gates the execs of `executables`, absolute paths; one that does not exist is gated once it does. The watchdog
     /// counts from here on.
     ///
     /// # Errors
-    /// [`Error::Gate`], [`Error::NotAbsolute`], [`Error::Call`]; [`Error::Executable`] if none can be held.
+    /// [`Error::Gate`], [`Error::NotAbsolute`], [`Error::Call`]; [`Error::Executable`] if none can be gated.
     pub fn open(control: Control, executables: Vec<PathBuf>) -> Result<ExecGate, Error> {
         if let Some(path) = executables.iter().find(|path| !path.is_absolute()) {
             return Err(Error::NotAbsolute { path: path.clone() });
@@ -63,7 +63,7 @@ impl ExecGate {
             | InitFlags::FAN_UNLIMITED_MARKS
             | InitFlags::FAN_CLOEXEC
             | InitFlags::FAN_NONBLOCK;
-        // non-blocking: whoever has a lease on his executable (fcntl(2)) would stall the gate when the kernel opens it for
+        // non-blocking: a user with a lease on his executable (fcntl(2)) would stall the gate when the kernel opens it for
         // us, and with it the execs of all others; as it is, the kernel refuses that one exec
         let file_flags = EventFFlags::O_RDONLY
             | EventFFlags::O_LARGEFILE
@@ -75,18 +75,18 @@ impl ExecGate {
         let mut marker = Marker { executables, places };
         // from the first mark on execs wait
         let deadman = control.within().map(Deadman::start).transpose()?;
-        control.tell();
-        let mut not_held = marker.mark(&fanotify);
-        match not_held.pop() {
-            Some(last) if not_held.len() + 1 == marker.executables.len() => return Err(last),
-            last => not_held.extend(last),
+        control.send_sign_of_life();
+        let mut not_gated = marker.mark(&fanotify);
+        match not_gated.pop() {
+            Some(last) if not_gated.len() + 1 == marker.executables.len() => return Err(last),
+            last => not_gated.extend(last),
         }
-        Ok(ExecGate { fanotify, marker, control, deadman, not_held })
+        Ok(ExecGate { fanotify, marker, control, deadman, not_gated })
     }
 
-    /// Which executables can't be held, and why; tried again whenever their paths change.
-    pub fn not_held(&self) -> &[Error] {
-        &self.not_held
+    /// Which executables can't be gated, and why; tried again whenever their paths change.
+    pub fn not_gated(&self) -> &[Error] {
+        &self.not_gated
     }
 
     /// Answers execs until the watchdog ends it. `callback` is given the process that executes and the file, open for
@@ -120,7 +120,7 @@ fn answer_all(
     callback: &mut impl FnMut(u32, BorrowedFd<'_>),
 ) -> Result<Served, Error> {
     let mut served = Served::default();
-    // when the watchdog may be told: after that many answers
+    // when the watchdog may get a sign of life: after that many answers
     let mut proof_at: Option<u64> = None;
     // the same for the timer: it is put off only once every exec that waited the last time has its answer
     let mut postpone_at = 0;
@@ -148,7 +148,7 @@ fn answer_all(
         }
         if proof_at.is_some_and(|at| served.execs >= at || !waiting) {
             proof_at = None;
-            control.tell();
+            control.send_sign_of_life();
         }
         if let Some(deadman) = deadman.as_mut().filter(|_| served.execs >= postpone_at || !waiting) {
             deadman.postpone()?;
@@ -171,7 +171,7 @@ fn answer_some(fanotify: &Fanotify, callback: &mut impl FnMut(u32, BorrowedFd<'_
     let events = match fanotify.read_events() {
         Ok(events) => events,
         Err(nix::errno::Errno::EAGAIN | nix::errno::Errno::EINTR) => return Ok(0),
-        // an event that could not be told (no descriptor): the kernel has refused that exec; others go on
+        // an event that could not be delivered (no descriptor): the kernel has refused that exec; others go on
         Err(nix::errno::Errno::EMFILE | nix::errno::Errno::ENFILE | nix::errno::Errno::ENOMEM) => {
             return Ok(1);
         }

@@ -1,4 +1,4 @@
-//! What happens to processes, as the kernel tells it: forks, execs, changes of identity and ends ([`Connector`], after
+//! What happens to processes, as the kernel reports it: forks, execs, changes of identity and ends ([`Connector`], after
 //! the fact), and execs that wait for an answer ([`ExecGate`], served by a process of its own that a [`Watchdog`] in
 //! another one ends when an answer is late). It decides nothing, reads no cgroup and moves nothing.
 

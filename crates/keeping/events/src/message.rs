@@ -45,7 +45,7 @@ pub enum Kind {
     /// A process began a session.
     #[allow(missing_docs, reason = "said above")]
     Sid { pid: u32, tgid: u32 },
-    /// A task was renamed. An exec renames too, but is not told as this.
+    /// A task was renamed. An exec renames too, but is not reported as this.
     #[allow(missing_docs, reason = "said above")]
     Comm { pid: u32, tgid: u32, name: Name },
     /// A task ended; `code` as in wait(2). Other threads may outlive a process's first.
@@ -70,7 +70,7 @@ impl std::fmt::Debug for Name {
     }
 }
 
-/// A set of kinds to be told of.
+/// A set of kinds to subscribe to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Kinds {
     /// The kernel's bits, `enum proc_cn_event`.

@@ -1,5 +1,5 @@
 //! Where an executable's path leads, and a watch over every directory on the way: a replaced file, a link turned to
-//! another place or a directory made anew are noticed. Marks nothing itself.
+//! another place or a replaced directory are noticed. Marks nothing itself.
 
 use std::{
     collections::{HashSet, VecDeque},

@@ -8,7 +8,7 @@
 //! ([`Limits::unwatched`]): if both are stopped, or frozen on cgroup v2, no exec waits longer than twice that time. Only a
 //! gate in an uninterruptible wait, or in a frozen group of cgroup v1's freezer, can't be killed until that ends; a
 //! process that waits for it can be.
-//! While no gate runs, execs are not held: they then run where their parent is, and the caller finds them otherwise.
+//! While no gate runs, execs do not wait: they then run where their parent is, and the caller finds them in other ways.
 
 use std::{
     io,
@@ -32,7 +32,7 @@ use crate::Error;
 /// How long what may take.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// Between two proofs that are asked of the gate. Idle, this is the only wake-up of both processes.
+    /// Between two requests to the gate for a sign of life. Idle, this is the only wake-up of both processes.
     pub period: Duration,
     /// Until such a proof, that is, until every exec that waited when it was requested has its answer.
     pub answer: Duration,
@@ -63,7 +63,7 @@ impl Default for Limits {
     }
 }
 
-/// What befell the gate. Told from the watchdog's thread, which waits for the listener: it must not block.
+/// What befell the gate. Reported from the watchdog's thread, which waits for the listener: it must not block.
 #[derive(Debug)]
 pub enum Notice {
     /// It answers now, with this process ID.
@@ -79,7 +79,7 @@ pub enum Notice {
 /// Keeps a gate's process running, and in time. Dropping it ends both.
 ///
 /// To hold other executables without a gap, start a second one and drop the first once the second is
-/// [`Notice::Serving`]: until then both are asked, one after the other, and the limits add up.
+/// [`Notice::Serving`]: until then each exec waits for both, one after the other, and the limits add up.
 #[derive(Debug)]
 pub struct Watchdog {
     stop: OwnedFd,

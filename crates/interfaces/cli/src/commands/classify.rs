@@ -2,7 +2,7 @@
 
 use std::{fmt::Write, path::Path};
 
-use classify::{Configuration, Decision, Done, Files, How, Placer, Rules, Told};
+use classify::{ClassifyOptions, Configuration, Decision, Done, Files, Outcome, Placer, Rules};
 use files::Trust;
 use serde_json::json;
 use system::{Accounts, ProcessReader};
@@ -27,12 +27,13 @@ pub fn classify(args: &args::Classify, as_json: bool) -> Result<u8, Failure> {
     }
     let placer = Placer::new(&host, &configuration.desired, &names);
     let named = !args.pids.is_empty();
-    let how = How { dry_run: args.dry_run, heed_hands: !named };
+    let options = ClassifyOptions { dry_run: args.dry_run, respect_manual_moves: !named };
     let pids = if named { args.pids.clone() } else { ProcessReader::all().map_err(Failure::new)? };
     let mut reader = ProcessReader::new();
     let (mut status, mut rows, mut text) = (0, Vec::new(), String::new());
     for pid in pids {
-        let found = reader.process(pid).and_then(|mut process| placer.classify(&rules, &mut process, how));
+        let found =
+            reader.process(pid).and_then(|mut process| placer.classify(&rules, &mut process, options));
         let found = match found {
             Ok(found) => found,
             // of all processes, some end meanwhile
@@ -90,7 +91,7 @@ fn configuration(args: &args::Classify) -> Result<Configuration, Failure> {
 }
 
 /// In a word, for programs and people.
-fn done(found: &Told, dry_run: bool) -> &'static str {
+fn done(found: &Outcome, dry_run: bool) -> &'static str {
     match (&found.done, found.explained.decision) {
         (Done::There, _) => "there already",
         (Done::WouldMove, _) => "would be moved",
@@ -109,7 +110,7 @@ fn rule(rules: &Rules, index: usize) -> String {
     format!("rule {}{} ({})", index + 1, place.unwrap_or_default(), rules.shown(index))
 }
 
-fn say(found: &Told, rules: &Rules, (with_reasons, dry_run): (bool, bool), text: &mut String) {
+fn say(found: &Outcome, rules: &Rules, (with_reasons, dry_run): (bool, bool), text: &mut String) {
     let done = done(found, dry_run);
     let (program, user) = (found.program.to_string(), found.user.to_string());
     let (program, user) = (units::printable(&program), units::printable(&user));
@@ -124,7 +125,7 @@ fn say(found: &Told, rules: &Rules, (with_reasons, dry_run): (bool, bool), text:
     }
 }
 
-fn row(found: &Told, rules: &Rules, dry_run: bool) -> serde_json::Value {
+fn row(found: &Outcome, rules: &Rules, dry_run: bool) -> serde_json::Value {
     let one = |index: usize| json!({ "rule": index + 1, "origin": rules.origin(index), "takes": rules.shown(index) });
     let passed = found.explained.passed.iter().map(|passed| {
         let mut row = one(passed.rule);

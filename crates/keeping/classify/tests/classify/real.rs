@@ -6,7 +6,7 @@ use std::{
     process::{Child, Command, Stdio},
 };
 
-use classify::{Decision, Done, How, Placer, Rules, sweep};
+use classify::{ClassifyOptions, Decision, Done, Placer, Rules, sweep};
 use kernel::{GroupName, Host, Real};
 use system::{Accounts, ProcessReader};
 
@@ -172,14 +172,17 @@ fn what_was_put_elsewhere_by_hand_is_left_unless_it_is_named() {
     let placer = Placer::new(&here.host, &desired, &names);
     let mut reader = ProcessReader::new();
     let mut classify = |how| placer.classify(&rules, &mut reader.process(pid).unwrap(), how).unwrap();
-    let all = classify(How { heed_hands: true, dry_run: false });
+    let all = classify(ClassifyOptions { respect_manual_moves: true, dry_run: false });
     assert_eq!((all.done, all.explained.decision), (Done::Left, Decision::Stays { rule: 0 }));
-    assert_eq!(classify(How { dry_run: true, heed_hands: false }).done, Done::WouldMove);
+    assert_eq!(
+        classify(ClassifyOptions { dry_run: true, respect_manual_moves: false }).done,
+        Done::WouldMove
+    );
     assert!(Here::groups_of(pid).contains("/chosen"));
-    let named = classify(How::default());
+    let named = classify(ClassifyOptions::default());
     assert_eq!((named.done, named.program), (Done::Moved, here.path()));
     assert!(Here::groups_of(pid).contains(&format!("{}/root", here.group)));
-    let all = classify(How { heed_hands: true, dry_run: true });
+    let all = classify(ClassifyOptions { respect_manual_moves: true, dry_run: true });
     assert_eq!(all.done, Done::There);
 }
 

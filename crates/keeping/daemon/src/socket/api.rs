@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use classify::{Done, Rules, Told};
+use classify::{Done, Outcome, Rules};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use settings::Version;
@@ -213,27 +213,27 @@ impl SettingChange {
 
 impl Classification {
     /// The result of a dry run.
-    pub(crate) fn of(told: &Told, rules: &Rules) -> Classification {
+    pub(crate) fn of(outcome: &Outcome, rules: &Rules) -> Classification {
         let info = |index: usize, why: Option<String>| RuleInfo {
             rule: index + 1,
             origin: rules.origin(index).map(|origin| format!("{}:{}", origin.file, origin.line)),
             takes: rules.shown(index).to_owned(),
             why,
         };
-        let would = match &told.done {
+        let would = match &outcome.done {
             Done::There => Verdict::There,
             Done::WouldMove | Done::Moved => Verdict::Move,
             Done::Left => Verdict::Leave,
             Done::Failed(_) => Verdict::Fail,
         };
-        let passed = told.explained.passed.iter();
+        let passed = outcome.explained.passed.iter();
         Classification {
-            pid: told.pid,
-            user: told.user,
-            program: told.program.clone(),
+            pid: outcome.pid,
+            user: outcome.user,
+            program: outcome.program.clone(),
             would,
-            rule: told.explained.decision.rule().map(|index| info(index, None)),
-            groups: told.goals.iter().map(|goal| goal.group.to_string()).collect(),
+            rule: outcome.explained.decision.rule().map(|index| info(index, None)),
+            groups: outcome.goals.iter().map(|goal| goal.group.to_string()).collect(),
             passed: passed.map(|passed| info(passed.rule, Some(passed.why.clone()))).collect(),
         }
     }

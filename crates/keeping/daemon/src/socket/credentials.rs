@@ -1,4 +1,4 @@
-//! Who is at the other end of a connection, as the kernel tells it (SO_PEERCRED and SO_PEERGROUPS, unix(7)): what the
+//! Who is at the other end of a connection, as the kernel reports it (SO_PEERCRED and SO_PEERGROUPS, unix(7)): what the
 //! process was when it connected. Nothing that the peer says of itself is believed.
 
 use apply::By;
@@ -25,11 +25,11 @@ impl Peer {
     /// # Errors
     /// The kernel's.
     pub(super) fn of(stream: &tokio::net::UnixStream) -> std::io::Result<Peer> {
-        let told = stream.peer_cred()?;
-        let pid = told.pid().and_then(|pid| u32::try_from(pid).ok()).unwrap_or(0);
-        // a kernel that can't tell gives nobody a right by them
+        let credentials = stream.peer_cred()?;
+        let pid = credentials.pid().and_then(|pid| u32::try_from(pid).ok()).unwrap_or(0);
+        // on a kernel without SO_PEERGROUPS they give no right
         let groups = peer_groups::of(stream).unwrap_or_default();
-        Ok(Peer { uid: told.uid(), gid: told.gid(), pid, groups })
+        Ok(Peer { uid: credentials.uid(), gid: credentials.gid(), pid, groups })
     }
 
     /// Is it in this group of the system?

@@ -72,7 +72,7 @@ impl<C: Control> Live<C> {
         let result = change();
         let (done, refused) = match &result {
             Ok(done) => (Some(done), None),
-            // the kernel was not asked: who is refused can't fill the file
+            // nothing was written to the kernel: refused requests must not fill the file
             Err(Problem { status: 400 | 403 | 404, .. }) => return result,
             Err(problem) => (None, Some(problem.message.as_str())),
         };

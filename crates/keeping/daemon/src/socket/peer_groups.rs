@@ -1,5 +1,5 @@
-//! The groups that a peer had when it connected (SO_PEERGROUPS, Linux 4.13): asked of the connection, as a process of
-//! the same number may be another one by now.
+//! The groups that a peer had when it connected (SO_PEERGROUPS, Linux 4.13): read from the connection, as the
+//! process number may belong to another process by now.
 #![allow(unsafe_code, reason = "SO_PEERGROUPS has no safe wrapper; the one call says what holds")]
 
 use std::{

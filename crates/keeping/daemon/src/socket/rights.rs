@@ -1,6 +1,6 @@
 //! Who may ask for what, besides root: made from a layout once, when it is read, so that no request makes the daemon ask
-//! for an account. Whoever was taken into a group of the system since counts from the next reload on, or at once where
-//! his process has that group.
+//! for an account. A user added to a group of the system since counts from the next reload on, or at once where his
+//! process has that group.
 
 use std::collections::BTreeMap;
 
@@ -57,9 +57,9 @@ impl Rights {
     /// # Errors
     /// 403 with the reason.
     pub(super) fn may_set(&self, peer: &Peer, group: &GroupName, settings: &[Found]) -> Result<(), Problem> {
-        let kept = settings.iter().find(|found| is_kept_for_root(found)).filter(|_| !peer.is_root());
+        let for_root = settings.iter().find(|found| is_for_root_only(found)).filter(|_| !peer.is_root());
         self.holds(peer, group, "admin", |given| given.admin.as_ref())?;
-        match kept {
+        match for_root {
             Some(found) => Err(Problem::forbidden(format!(
                 "{} is changed by root only: it reaches beyond the group",
                 found.name
@@ -109,7 +109,7 @@ impl Rights {
 }
 
 /// The kernel asks for CAP_SYS_ADMIN here, also of the file's owner; and a kill is no setting.
-fn is_kept_for_root(found: &Found) -> bool {
+fn is_for_root_only(found: &Found) -> bool {
     let setting = found.setting;
     match setting.controller {
         Controller::Devices => true,
@@ -181,9 +181,9 @@ mod tests {
             (NOBODY, "db", false),
             (ROOT, "elsewhere", true),
         ] {
-            let told = rights.may_set(&peer, &group(name), &found("memory.max"));
-            assert_eq!(told.is_ok(), may, "{peer:?} {name} {told:?}");
-            assert!(told.is_ok() || told.is_err_and(|refused| refused.status == 403));
+            let result = rights.may_set(&peer, &group(name), &found("memory.max"));
+            assert_eq!(result.is_ok(), may, "{peer:?} {name} {result:?}");
+            assert!(result.is_ok() || result.is_err_and(|refused| refused.status == 403));
         }
         let in_group = Peer { groups: vec![7, 2002], ..NOBODY };
         assert!(rights.may_set(&in_group, &group("db"), &found("memory.max")).is_ok());
@@ -198,9 +198,9 @@ mod tests {
         for setting in
             ["devices.allow", "devices.deny", "release_agent", "cgroup.kill", "cgroup.subtree_control"]
         {
-            let told = rights().may_set(&ORACLE, &group("db"), &found(setting));
+            let result = rights().may_set(&ORACLE, &group("db"), &found(setting));
             assert!(
-                told.is_err_and(|refused| refused.status == 403 && refused.message.contains("root only"))
+                result.is_err_and(|refused| refused.status == 403 && refused.message.contains("root only"))
             );
             assert!(rights().may_set(&ROOT, &group("db"), &found(setting)).is_ok());
         }

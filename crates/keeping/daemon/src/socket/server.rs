@@ -277,8 +277,8 @@ async fn response(server: &Arc<Server>, peer: &Peer, request: Request<Incoming>)
 
 async fn whole(server: &Arc<Server>, peer: &Peer, request: Request<Incoming>) -> Result<Answer, Problem> {
     let uri = request.uri();
-    let asked = routes::Request::parse(request.method().as_str(), uri.path(), uri.query())?;
-    let body = if asked.has_body() { read(server, request).await? } else { Bytes::new() };
+    let route = routes::Request::parse(request.method().as_str(), uri.path(), uri.query())?;
+    let body = if route.has_body() { read(server, request).await? } else { Bytes::new() };
     let ends = |_| Problem::new(503, "the daemon is stopping");
     // a user who waits for his own request takes no turn of another user's
     let own = match server.turns_of(peer) {
@@ -291,7 +291,7 @@ async fn whole(server: &Arc<Server>, peer: &Peer, request: Request<Incoming>) ->
     let work = move || {
         let _turns = (own, turn); // also after the client went away
         // a defect in one request ends neither the daemon nor its other requests
-        let answered = catch_unwind(AssertUnwindSafe(|| answer(service.as_ref(), &peer, &asked, &body)));
+        let answered = catch_unwind(AssertUnwindSafe(|| answer(service.as_ref(), &peer, &route, &body)));
         answered.unwrap_or_else(|_| {
             error!("a request failed by a defect of ringfenced; please report it");
             Answer::problem(&Problem::new(500, "the request failed by a defect of ringfenced"))

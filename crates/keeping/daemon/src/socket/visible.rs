@@ -19,7 +19,7 @@ impl View<'_> {
         View { peer, entered: HashMap::new() }
     }
 
-    /// May the peer read this file? Nothing is known of one that is not there, and nothing of it is kept back.
+    /// May the peer read this file? Yes of one that is not there: there is nothing to hide.
     pub(super) fn reads(&mut self, file: &Path) -> bool {
         self.peer.is_root() || (self.enters_above(file) && self.may(file, READ).unwrap_or(true))
     }
@@ -42,13 +42,13 @@ impl View<'_> {
 
     /// The kernel takes the first class that fits (path_resolution(7)).
     fn may(&self, path: &Path, bits: u32) -> Option<bool> {
-        let held = fs::metadata(path).ok()?;
-        let class = if held.uid() == self.peer.uid {
-            held.mode() >> 6
-        } else if self.peer.is_in(held.gid()) {
-            held.mode() >> 3
+        let metadata = fs::metadata(path).ok()?;
+        let class = if metadata.uid() == self.peer.uid {
+            metadata.mode() >> 6
+        } else if self.peer.is_in(metadata.gid()) {
+            metadata.mode() >> 3
         } else {
-            held.mode()
+            metadata.mode()
         };
         Some(class & bits == bits)
     }
@@ -57,7 +57,7 @@ impl View<'_> {
 /// Does `/proc` show this process as the peer's? The directory is its user's only while it may be looked into
 /// (proc(5), PR_SET_DUMPABLE).
 pub(super) fn shows_as_own(peer: &Peer, pid: u32) -> bool {
-    peer.is_root() || fs::metadata(format!("/proc/{pid}")).is_ok_and(|held| held.uid() == peer.uid)
+    peer.is_root() || fs::metadata(format!("/proc/{pid}")).is_ok_and(|metadata| metadata.uid() == peer.uid)
 }
 
 #[cfg(test)]

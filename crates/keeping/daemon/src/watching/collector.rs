@@ -52,7 +52,7 @@ pub(super) fn run(watching: &Watching, shared: Arc<Shared>, requested: &Receiver
                 // root waits for nobody else's
                 asks.sort_by_key(|ask| !ask.all);
                 for ask in asks {
-                    // who asked may be gone
+                    // the client may be gone
                     let _ = ask.answer.send(collector.text(ask.format, ask.all));
                 }
             }
@@ -77,7 +77,7 @@ struct Collector {
     /// Where the history is; `None`: nothing is applied.
     state: Option<State>,
     seen: Option<Seen>,
-    held: Option<(Instant, Desired)>,
+    desired: Option<(Instant, Desired)>,
     misplaced: Misplaced,
     texts: [Option<Made>; 4],
     sampling: FailureLog,
@@ -91,7 +91,8 @@ struct Made {
     text: Arc<str>,
 }
 
-/// What others than root ask for is made anew after so many times as long as it took: they leave the time for root.
+/// For users other than root, metrics are collected again only after this many times as long as the last collection took:
+/// that leaves the time to root.
 const REST: u32 = 10;
 
 /// The hierarchies, as long as they are the same.
@@ -109,7 +110,7 @@ impl Collector {
             paces: watching.paces,
             bounds: Bounds { groups: watching.groups, ..Bounds::default() },
             seen: None,
-            held: None,
+            desired: None,
             misplaced: Misplaced::default(),
             texts: Default::default(),
             sampling: FailureLog::new("groups have no metrics", "groups have metrics again"),
@@ -117,7 +118,7 @@ impl Collector {
         }
     }
 
-    /// The metrics, made anew unless they are fresh.
+    /// The metrics, collected again unless they are fresh.
     fn text(&mut self, format: Format, all: bool) -> Arc<str> {
         let place = usize::from(format == Format::OpenMetrics) + 2 * usize::from(all);
         let rest = |took: Duration| if all { Duration::ZERO } else { took * REST };
@@ -168,7 +169,7 @@ impl Collector {
         }
     }
 
-    /// All that the hierarchies tell.
+    /// All figures of the hierarchies.
     fn groups(&mut self, to: &mut Writer<'_>) {
         self.see();
         let Some(Seen { host, sampler, .. }) = &mut self.seen else { return };
@@ -188,7 +189,7 @@ impl Collector {
             }
         }
         if let Some(state) = &self.state
-            && self.held.as_ref().is_none_or(|(at, _)| at.elapsed() >= self.paces.held)
+            && self.desired.as_ref().is_none_or(|(at, _)| at.elapsed() >= self.paces.desired)
         {
             let followed = self.shared.followed();
             match apply::status(state, Target { host, system: &apply::Running::new() }) {
@@ -196,16 +197,16 @@ impl Collector {
                     self.history.succeeded();
                     let counts =
                         |group: &str, drift: &apply::Drift| is_counted(&followed.desired, group, drift);
-                    self.held = Some((Instant::now(), Desired::of(&statuses, counts)));
+                    self.desired = Some((Instant::now(), Desired::of(&statuses, counts)));
                 }
                 Err(failure) => {
                     self.history.fail(failure);
-                    self.held = None;
+                    self.desired = None;
                 }
             }
         }
-        if let Some((_, held)) = &self.held {
-            held.write(bounds, to);
+        if let Some((_, desired)) = &self.desired {
+            desired.write(bounds, to);
         }
         self.misplaced.look(host, &self.shared, self.paces.misplaced);
         self.misplaced.write(to);

@@ -1,5 +1,5 @@
-//! Which processes are not where the rules lead them: all are looked at now and then, with rules compiled anew for it, so
-//! that the loop is not asked. Moves nobody.
+//! Which processes are not where the rules lead them: all are checked at intervals, with rules compiled for it, so that
+//! the loop does nothing for it. Moves nobody.
 
 use std::{
     collections::BTreeMap,
@@ -7,7 +7,7 @@ use std::{
     time::{Duration, Instant, SystemTime},
 };
 
-use classify::{Decision, Done, How, Placer, Rules, Told};
+use classify::{ClassifyOptions, Decision, Done, Outcome, Placer, Rules};
 use exporters::metrics::{Writer, families};
 use kernel::Host;
 use system::{Accounts, ProcessReader};
@@ -87,21 +87,21 @@ impl Judge {
             if kernel::protected(host.kernel(), pid).is_some() {
                 continue;
             }
-            let how = How { dry_run: true, heed_hands: true };
-            let Ok(told) = placer.classify(&self.rules, &mut process, how) else { continue };
-            let by_hand = match told.done {
+            let options = ClassifyOptions { dry_run: true, respect_manual_moves: true };
+            let Ok(outcome) = placer.classify(&self.rules, &mut process, options) else { continue };
+            let by_hand = match outcome.done {
                 Done::WouldMove | Done::Failed(_) => false,
-                Done::Left if matches!(told.explained.decision, Decision::Stays { .. }) => true,
+                Done::Left if matches!(outcome.explained.decision, Decision::Stays { .. }) => true,
                 _ => continue,
             };
-            *counts.entry((goal(&told), by_hand)).or_default() += 1;
+            *counts.entry((goal(&outcome), by_hand)).or_default() += 1;
         }
         counts
     }
 }
 
-fn goal(told: &Told) -> String {
-    let mut groups: Vec<String> = told.goals.iter().map(|goal| goal.group.to_string()).collect();
+fn goal(outcome: &Outcome) -> String {
+    let mut groups: Vec<String> = outcome.goals.iter().map(|goal| goal.group.to_string()).collect();
     groups.dedup();
     groups.join(",")
 }
@@ -126,10 +126,11 @@ mod tests {
     fn groups_above_the_bound_are_counted_together() {
         let counts: BTreeMap<_, u64> =
             (0..GROUPS as u64 + 3).map(|n| ((format!("g{n:03}"), false), n)).collect();
-        let (kept, left_out) = bounded(counts);
-        assert_eq!((kept.len(), left_out), (GROUPS, 1 + 2));
+        let (listed, left_out) = bounded(counts);
+        assert_eq!((listed.len(), left_out), (GROUPS, 1 + 2));
         assert!(
-            kept.contains_key(&("g102".to_owned(), false)) && !kept.contains_key(&("g000".to_owned(), false))
+            listed.contains_key(&("g102".to_owned(), false))
+                && !listed.contains_key(&("g000".to_owned(), false))
         );
     }
 }

@@ -19,7 +19,7 @@ const COUNTERS: &[(&Family, &str)] = &[
     (&families::GATES_LATE, "gates_late"),
 ];
 
-/// Counters that are told apart by a label: its name, and by its values the names in [`Figures`].
+/// Counters that differ by a label: its name, and by its values the names in [`Figures`].
 type Labelled = (&'static Family, &'static str, &'static [(&'static str, &'static str)]);
 const LABELLED: &[Labelled] = &[
     (

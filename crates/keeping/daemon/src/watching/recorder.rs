@@ -1,4 +1,4 @@
-//! The recorder's thread: the loop of `ringfence record`, begun anew where that would end.
+//! The recorder's thread: the loop of `ringfence record`, restarted where that would end.
 
 use std::{ops::ControlFlow, os::unix::net::UnixStream, time::Duration};
 

@@ -48,7 +48,7 @@ pub fn daemon(mut words: impl Iterator<Item = OsString>) -> ExitCode {
             ("paces", millis) => {
                 let often = Duration::from_millis(millis.parse().unwrap());
                 options.watching.paces =
-                    Paces { metrics: often, held: often, misplaced: often, textfile: often, again: often };
+                    Paces { metrics: often, desired: often, misplaced: often, textfile: often, again: often };
             }
             ("log", "error") => to = LogTarget::StandardError,
             ("keep", "repair") => options.keep = Keep::Repair,

@@ -1,7 +1,7 @@
 //! Rules of a layout that running processes fit and that are not in force for them: `apply` changes groups, and moves
 //! no process by a rule. Only looks.
 
-use classify::{Decision, Done, How, Placer, Rules};
+use classify::{ClassifyOptions, Decision, Done, Placer, Rules};
 use kernel::Host;
 use layout::Desired;
 use system::{Accounts, ProcessReader};
@@ -34,15 +34,15 @@ pub fn misplaced(desired: &Desired, host: &Host) -> Vec<Misplaced> {
     let names = Accounts::new();
     let (rules, _) = Rules::compile(&all, &names);
     let placer = Placer::new(host, desired, &names);
-    let how = How { dry_run: true, heed_hands: true };
+    let options = ClassifyOptions { dry_run: true, respect_manual_moves: true };
     let mut reader = ProcessReader::new();
     let one = |pid: u32| {
         // of all processes, some end meanwhile
         let mut process = reader.process(pid).ok()?;
-        let mut found = placer.classify(&rules, &mut process, how).ok()?;
+        let mut found = placer.classify(&rules, &mut process, options).ok()?;
         if matches!(found.explained.decision, Decision::Stays { .. }) && !is_in(desired, host, pid) {
-            let how = How { heed_hands: false, ..how };
-            found = placer.classify(&rules, &mut process, how).ok()?;
+            let options = ClassifyOptions { respect_manual_moves: false, ..options };
+            found = placer.classify(&rules, &mut process, options).ok()?;
         }
         let reason = match &found.done {
             Done::WouldMove => None,

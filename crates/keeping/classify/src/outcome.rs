@@ -1,24 +1,24 @@
-//! One process from its facts to its group, with everything that there is to tell of the way: what a command needs that
-//! looks at certain processes, or at all of them.
+//! One process from its facts to its group, with everything worth reporting on the way: for commands that look
+//! at certain processes, or at all of them.
 
 use layout::Controllers;
 use system::Gone;
 
 use crate::{Decision, Error, Explained, Facts, Goal, Membership, Placer, Rules, settle};
 
-/// How a process is to be classified.
+/// What classifying a process does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct How {
-    /// Only tell what would be done.
+pub struct ClassifyOptions {
+    /// Only report what would be done.
     pub dry_run: bool,
     /// Leave processes that are in one of our groups that no rule leads them to: somebody put them there. Not for a
     /// process that the user names: he means it.
-    pub heed_hands: bool,
+    pub respect_manual_moves: bool,
 }
 
 /// What became of a process.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Told {
+pub struct Outcome {
     /// Its number.
     pub pid: u32,
     /// Its effective user.
@@ -52,10 +52,15 @@ impl Placer<'_> {
     /// Classifies one process.
     ///
     /// # Errors
-    /// [`Gone`]; what else goes wrong is told.
-    pub fn classify(&self, rules: &Rules, process: &mut dyn Facts, how: How) -> Result<Told, Gone> {
+    /// [`Gone`]; other failures are in the outcome.
+    pub fn classify(
+        &self,
+        rules: &Rules,
+        process: &mut dyn Facts,
+        options: ClassifyOptions,
+    ) -> Result<Outcome, Gone> {
         let mut explained = rules.explain(process)?;
-        let mut told = Told {
+        let mut outcome = Outcome {
             pid: process.pid(),
             user: process.status()?.uid,
             program: String::from_utf8_lossy(process.program()?).into_owned(),
@@ -63,36 +68,36 @@ impl Placer<'_> {
             goals: Vec::new(),
             done: Done::Left,
         };
-        let Decision::To { rule } = explained.decision else { return Ok(told) };
+        let Decision::To { rule } = explained.decision else { return Ok(outcome) };
         match rules.goals(rule, process, self.names()) {
-            Ok(goals) => told.goals = goals,
+            Ok(goals) => outcome.goals = goals,
             Err(error) => {
-                told.done = self.failed(error.into())?;
-                return Ok(told);
+                outcome.done = self.failed(error.into())?;
+                return Ok(outcome);
             }
         }
-        let there = self.is_there(&told.goals, process)?;
-        if how.heed_hands {
+        let there = self.is_there(&outcome.goals, process)?;
+        if options.respect_manual_moves {
             let now = Membership::of(self.host(), process.control_groups()?);
-            let now = now.ours().only(&self.hierarchies(&told.goals));
+            let now = now.ours().only(&self.hierarchies(&outcome.goals));
             explained.decision = settle(explained.decision, &now, None, None, there).0;
-            told.explained = explained;
+            outcome.explained = explained;
         }
-        told.done = match told.explained.decision {
-            Decision::To { .. } if how.dry_run => match self.host().movable(told.pid) {
+        outcome.done = match outcome.explained.decision {
+            Decision::To { .. } if options.dry_run => match self.host().movable(outcome.pid) {
                 Ok(_) if there => Done::There,
                 Ok(_) => Done::WouldMove,
                 Err(error) => self.failed(error.into())?,
             },
             // moved also if it is there: on v1 its threads may be elsewhere
-            Decision::To { .. } => match self.place_at(&told.goals, told.pid) {
+            Decision::To { .. } => match self.place_at(&outcome.goals, outcome.pid) {
                 Ok(_) if there => Done::There,
                 Ok(_) => Done::Moved,
                 Err(error) => self.failed(error)?,
             },
             _ => Done::Left,
         };
-        Ok(told)
+        Ok(outcome)
     }
 
     fn failed(&self, error: Error) -> Result<Done, Gone> {
@@ -103,7 +108,7 @@ impl Placer<'_> {
     }
 }
 
-impl Told {
+impl Outcome {
     /// Where the rule leads, as cgrules.conf writes it: `cpu,memory → db/oltp1`.
     pub fn way(&self) -> String {
         let one = |goal: &Goal| format!("{} → {}", controllers(&goal.controllers), goal.group);
