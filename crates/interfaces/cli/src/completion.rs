@@ -22,11 +22,11 @@ use crate::{
 };
 
 /// Shells set this to their name.
-const ASKED: &str = "_RINGFENCE_COMPLETE";
+const COMPLETE_VARIABLE: &str = "_RINGFENCE_COMPLETE";
 
 /// Answers a shell that completes a line; `None` if this is a command like any other.
 pub fn answered() -> Option<u8> {
-    let shell = std::env::var(ASKED).ok().filter(|shell| !shell.is_empty())?;
+    let shell = std::env::var(COMPLETE_VARIABLE).ok().filter(|shell| !shell.is_empty())?;
     let shells = Shells::builtins();
     let shell = shells.completer(&shell)?;
     // the shell's words stand behind `--`
@@ -60,7 +60,7 @@ pub fn script(shell: clap_complete::Shell) -> Result<String, Failure> {
     let found = shells.completer(&name).ok_or_else(|| failed(&format!("{name} is not supported")))?;
     let mut script = Vec::new();
     found
-        .write_registration(ASKED, "ringfence", "ringfence", "ringfence", &mut script)
+        .write_registration(COMPLETE_VARIABLE, "ringfence", "ringfence", "ringfence", &mut script)
         .map_err(|error| failed(&error))?;
     Ok(String::from_utf8_lossy(&script).into_owned())
 }

@@ -110,7 +110,7 @@ fn remove_all(host: &Host, doomed: &[(Seat<'_>, GroupName)]) -> Result<usize, Fa
     Ok(host.delete_at(doomed, Contents { groups: true, tasks_move_up: true })?.len())
 }
 
-/// The deepest first, so that one that held only such groups is empty, too.
+/// The deepest first, so that a group with only such groups below it is empty, too.
 fn remove_empty(host: &Host, mut doomed: Vec<(Seat<'_>, GroupName)>) -> Result<(), Failure> {
     doomed.sort_by_key(|(seat, _)| std::cmp::Reverse(seat.path.matches('/').count()));
     for one in doomed {

@@ -99,9 +99,9 @@ impl Modes {
         for file in &files {
             let tasks = TASK_FILES.contains(&file.as_str());
             let Some(mode) = (if tasks { self.tasks } else { self.files }) else { continue };
-            let held =
+            let owned =
                 running.owned(seat.at, &seat.path, Some(file)).map_err(|errno| refused(Some(file), errno))?;
-            let owner = held.mode >> 6 & 0o7;
+            let owner = owned.mode >> 6 & 0o7;
             let mode = Some(mode & (owner | owner << 3 | owner << 6));
             each.push((Some(file), Ownership { mode, ..Ownership::default() }));
         }

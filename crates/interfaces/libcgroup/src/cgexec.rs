@@ -63,7 +63,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<u8, Failure> {
 /// Where `-g` arguments lead; `*` is wherever the group is.
 ///
 /// # Errors
-/// As [`targets`]; a group that is nowhere.
+/// As [`targets`]; a group that does not exist.
 pub(crate) fn places<'h>(host: &'h Host, arguments: &[&str]) -> Result<Vec<(Seat<'h>, GroupName)>, Failure> {
     let mut places = Vec::new();
     for target in targets(host, arguments)? {

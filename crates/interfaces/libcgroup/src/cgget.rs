@@ -13,8 +13,9 @@ use crate::{
     answer,
     arguments::{command, flag, ignore_default, texts},
     failure::{Failure, NO_CONTROLLER, NOT_CONVERTED},
+    file_view,
     group_list::GroupList,
-    held, machine,
+    machine,
 };
 
 pub(crate) fn definition() -> Command {
@@ -96,10 +97,10 @@ pub(crate) struct Names {
 }
 
 impl Names {
-    fn one(&self, host: &Host, path: &str, name: &str) -> Result<Option<held::Pair>, Failure> {
+    fn one(&self, host: &Host, path: &str, name: &str) -> Result<Option<file_view::Pair>, Failure> {
         let read = match self.version {
-            None => held::one(host, path, name),
-            Some(version) => held::one_of(host, path, name, version),
+            None => file_view::one(host, path, name),
+            Some(version) => file_view::one_of(host, path, name, version),
         };
         match read {
             Err(failure) if self.ignore && failure.status == NOT_CONVERTED => Ok(None),
@@ -107,12 +108,12 @@ impl Names {
         }
     }
 
-    fn all(&self, host: &Host, entry: &Entry<'_>) -> Result<Vec<held::Pair>, Failure> {
+    fn all(&self, host: &Host, entry: &Entry<'_>) -> Result<Vec<file_view::Pair>, Failure> {
         let mut values = Vec::new();
         for (at, controller, group) in entry.places(host)? {
             match self.version.filter(|version| *version != at.version) {
-                Some(version) => values.extend(held::all_of(host, at, &group, controller, version)),
-                None => values.extend(held::all(host, at, &group, controller)?),
+                Some(version) => values.extend(file_view::all_of(host, at, &group, controller, version)),
+                None => values.extend(file_view::all(host, at, &group, controller)?),
             }
         }
         Ok(values)
@@ -164,7 +165,7 @@ fn by_controller<'n>(names: &[&'n str]) -> Vec<&'n str> {
     ordered
 }
 
-fn show(matches: &ArgMatches, path: &str, values: &[held::Pair], text: &mut String) {
+fn show(matches: &ArgMatches, path: &str, values: &[file_view::Pair], text: &mut String) {
     let (bare, values_only) = (matches.get_flag("bare"), matches.get_flag("values"));
     if !bare {
         let _ = writeln!(text, "{path}:");
@@ -246,7 +247,7 @@ impl<'h> Entry<'h> {
 /// groups that are named as arguments, or the first that a list names.
 ///
 /// # Errors
-/// No group, or two ways of naming it; a controller that is nowhere.
+/// No group, or two ways of naming it; a controller on no mounted hierarchy.
 fn entries<'h>(host: &'h Host, matches: &ArgMatches) -> Result<Vec<Entry<'h>>, Failure> {
     let lists = texts(matches, "group");
     let indices: Vec<usize> = matches.indices_of("group").map(Iterator::collect).unwrap_or_default();

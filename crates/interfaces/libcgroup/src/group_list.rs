@@ -116,13 +116,13 @@ impl GroupList {
 impl Word {
     fn hierarchies<'h>(&self, host: &'h Host) -> Result<Vec<Place<'h>>, Failure> {
         let all = || host.hierarchies().iter();
-        let nowhere = |message: String| Failure::new(NO_CONTROLLER, message);
+        let not_mounted = |message: String| Failure::new(NO_CONTROLLER, message);
         match self {
             Word::Controller(controller) => match host.hierarchy_of(*controller) {
                 Some(at) => Ok(vec![(at, vec![*controller], false)]),
                 // the kernel crate says what is missing
                 None => Err(host.seat(&GroupName::root(), *controller).map_or_else(Failure::from, |_| {
-                    nowhere("the controller is on no mounted hierarchy".to_owned())
+                    not_mounted("the controller is on no mounted hierarchy".to_owned())
                 })),
             },
             Word::Named(name) => {
@@ -134,7 +134,7 @@ impl Word {
             Word::Unified => {
                 let at = all().find(|at| at.version == Version::V2);
                 at.map(|at| vec![(at, Vec::new(), false)]).ok_or_else(|| {
-                    nowhere("cgroup v2 is not mounted".to_owned()).hint("name a controller: cpu:db/oltp1")
+                    not_mounted("cgroup v2 is not mounted".to_owned()).hint("name a controller: cpu:db/oltp1")
                 })
             }
             Word::Every => {
@@ -151,7 +151,7 @@ impl Word {
             Word::Unknown(name) => {
                 let known = all().flat_map(|at| at.controllers.iter().filter_map(|one| one.name(at.version)));
                 let near = units::nearest(name, known).join(" or ");
-                let failure = nowhere(format!("controller '{name}' is on no mounted hierarchy"));
+                let failure = not_mounted(format!("controller '{name}' is on no mounted hierarchy"));
                 Err(if near.is_empty() {
                     failure.hint("lssubsys lists the mounted ones")
                 } else {

@@ -1,5 +1,5 @@
 //! libcgroup's commands by their old names, on the same kernel, layout and apply code as `ringfence` itself. What a
-//! script can see (flags, files read, standard output, exit status) is the reference's; its faults are not kept.
+//! script can see (flags, files read, standard output, exit status) is the reference's; its bugs are not copied.
 
 mod failure;
 mod group_list;
@@ -9,7 +9,7 @@ mod answer;
 mod arguments;
 mod assignments;
 mod configuration;
-mod held;
+mod file_view;
 mod raw;
 mod rules;
 

@@ -37,21 +37,21 @@ impl Raw {
         Ok(Text { group: group.clone(), place, file: self.found.name.clone(), text: self.text.clone() })
     }
 
-    /// Writes all of them, or none; gives what the files held before.
+    /// Writes all of them, or none; returns the texts before.
     pub(crate) fn write_all(host: &Host, texts: &[Text]) -> Result<Vec<Text>, Failure> {
         let mut before = Vec::new();
         for Text { group, place, file, text } in texts {
             let Some(seat) = seat(host, place) else { continue };
-            let held = host.kernel().read(seat.at, &seat.path, file);
+            let old = host.kernel().read(seat.at, &seat.path, file);
             if let Err(error) = host.write(&seat, group, file, text) {
                 Raw::put_back(host, &before);
                 return Err(error.into());
             }
-            before.extend(held.ok().map(|held| Text {
+            before.extend(old.ok().map(|old| Text {
                 group: group.clone(),
                 place: place.clone(),
                 file: file.clone(),
-                text: held.trim_end().to_owned(),
+                text: old.trim_end().to_owned(),
             }));
         }
         Ok(before)

@@ -58,7 +58,7 @@ pub fn grouped(command: Command) -> Command {
         ))
 }
 
-/// Paragraphs below the options as one line each, so that clap breaks them where the terminal ends and nowhere else. Lines
+/// Paragraphs below the options as one line each, so that clap breaks them only where the terminal ends. Lines
 /// of examples are indented, and stay.
 fn reflowed(command: Command) -> Command {
     let text = command.get_after_help().map(ToString::to_string);
