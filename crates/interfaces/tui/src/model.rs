@@ -1,5 +1,5 @@
-//! The state of the screens: what was sampled last, which page is open, what is selected, filtered and folded, and the open dialog.
-//! It changes by events alone and asks for what it needs by [`Request`]s: it never reads, writes or draws.
+//! The state of the screens: what was sampled last, which page is open, what is selected, filtered and folded, and the
+//! open dialog. It changes by events alone and asks for what it needs by [`Request`]s: it never reads, writes or draws.
 
 mod dialog;
 mod group;

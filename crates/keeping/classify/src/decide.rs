@@ -110,7 +110,7 @@ fn expanded(
         Code::Pid => pid.to_string(),
     };
     let named = pattern.expand(&|code| value(code, &program));
-    // a user who names a program must not evade the rule by a name that no group can have
+    // a user names his programs: one that is no valid group name must not evade the rule
     let named = named.or_else(|reason| match needed {
         true => pattern.expand(&|code| value(code, &group_part(&program))),
         false => Err(reason),

@@ -2,8 +2,9 @@
 //! otherwise. Pure: what is seen and what is remembered in, what to do and what to remember out.
 //!
 //! When does a rule say otherwise? A manual move overrules the rule that fitted the process then, for it and for its
-//! children. Only another rule, which fits the child but did not fit the process that was moved, counts: `root`'s shell is put into `admin`, and a child of it that becomes `oracle` goes where oracle's rule
-//! leads; but `oracle`'s shell in `batch`, put there against that very rule, keeps its children in `batch`.
+//! children. Only another rule, which fits the child but did not fit the process that was moved, counts: `root`'s shell
+//! is put into `admin`, and a child of it that becomes `oracle` goes where oracle's rule leads; but `oracle`'s shell in
+//! `batch`, put there against that very rule, keeps its children in `batch`.
 //!
 //! That somebody placed a process is seen by comparing where it is with where it was when it was last decided on. Only
 //! groups of ours count, in the hierarchies that the rule is about: a login that systemd moves to its session's scope

@@ -304,7 +304,7 @@ fn is_there(assigned: &Assigned) -> Result<(), settings::ValueError> {
     assigned.found.parse(&assigned.text, &system::Live).map(drop)
 }
 
-/// Is a difference reported? Not of a group whose drift the layout ignores.
+/// Is a difference reported? Not of a group that the layout leaves out with `keep = "off"`.
 pub(crate) fn is_counted(desired: &Desired, group: &str, drift: &Drift) -> bool {
     let keep = keep_of(desired, group);
     keep != Some(Keep::Off) && !is_of_absent_device(drift)

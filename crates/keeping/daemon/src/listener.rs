@@ -60,7 +60,7 @@ impl Listener {
     /// The kernel's.
     pub fn recv(&mut self, f: impl FnMut(Event)) -> Result<Received, Error> {
         let mut gathered = std::mem::take(&mut self.gathered);
-        // the others first, then all that is urgent: with a process's fork then comes its exec before that fork. Else the
+        // the others first, then all that is urgent: a batch with a fork then has the parent's earlier exec, too. Else the
         // child would be skipped while its parent was not yet to be moved
         let mut received = self.others.recv(|event| gathered.push(event))?;
         self.due = (received.events > 0).then(|| Instant::now() + TOGETHER);

@@ -1,5 +1,5 @@
 //! Which groups this daemon made on demand, in a file of the state directory that survives a restart: a line for each
-//! directory, with a checksum and what distinguishes that directory from a later one of the same name. Nothing else is ever swept.
+//! directory, with a checksum and the identity that a later one of the same name lacks. Nothing else is swept.
 
 use std::{
     collections::BTreeMap,

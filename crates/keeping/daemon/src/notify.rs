@@ -1,5 +1,5 @@
-//! sd_notify(3): notifies the starter of this process that it is ready, reloads, lives or ends; and the other side of it, for a start
-//! in the background. One datagram to the socket that the environment names; without one nothing is sent.
+//! sd_notify(3): sends that this process is ready, reloads, lives or ends; and the other side of it, for a start in the
+//! background. One datagram to the socket that the environment names; without one nothing is sent.
 
 use std::{
     ffi::OsString,

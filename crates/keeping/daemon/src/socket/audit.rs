@@ -1,5 +1,5 @@
 //! Who requested which change, as lines of JSON in the state directory: what the socket changed beside the journal of
-//! layouts. What is refused before any write to the kernel is counted, not recorded: no client fills the disk by requests.
+//! layouts. A request refused before any write is counted, not recorded: no client fills the disk by requests.
 
 use std::{
     fs::{self, File},

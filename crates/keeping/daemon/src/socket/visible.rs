@@ -19,7 +19,7 @@ impl View<'_> {
         View { peer, entered: HashMap::new() }
     }
 
-    /// May the peer read this file? Yes of one that is not there: there is nothing to hide.
+    /// May the peer read this file? Also true of one that is not there: it hides nothing.
     pub(super) fn reads(&mut self, file: &Path) -> bool {
         self.peer.is_root() || (self.enters_above(file) && self.may(file, READ).unwrap_or(true))
     }
