@@ -68,7 +68,7 @@ impl Word {
 }
 
 impl GroupList {
-    /// Reads the argument; any text is one. Empty words between commas are passed over.
+    /// Reads the argument; any text is one. Empty words between commas are skipped.
     pub fn read(text: &str) -> GroupList {
         let (words, path) = match text.split_once(':') {
             Some((words, path)) => (words, Some(path.to_owned())),

@@ -1,5 +1,5 @@
 //! The journal of systemd, each event with its fields (systemd.journal-fields(7)), so that `journalctl GROUP=db` finds what
-//! befell a group. One datagram per event to journald's socket, and never a wait: what it does not take is lost, as a log
+//! happened to a group. One datagram per event to journald's socket, never a wait: what it does not take is lost, as a log
 //! daemon that hangs must not hang us.
 
 use std::{

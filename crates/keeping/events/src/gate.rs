@@ -93,7 +93,7 @@ impl ExecGate {
     /// reading; its answer to that exec is given when it returns.
     ///
     /// In the callback, /proc/PID still shows the program before (`exe`, `cmdline`, `comm`), and whatever needs the
-    /// right to trace that process waits for its exec, that is, for ever. An exec of a marked file by the callback's
+    /// right to trace that process waits for its exec, that is, forever. An exec of a marked file by the callback's
     /// process waits for itself.
     ///
     /// # Errors

@@ -63,7 +63,7 @@ impl Default for Limits {
     }
 }
 
-/// What befell the gate. Reported from the watchdog's thread, which waits for the listener: it must not block.
+/// What happened to the gate. Reported from the watchdog's thread, which waits for the listener: it must not block.
 #[derive(Debug)]
 pub enum Notice {
     /// It answers now, with this process ID.
@@ -91,7 +91,7 @@ impl Watchdog {
     /// becomes the line to the watchdog ([`Control::of_gate`](crate::Control::of_gate)).
     ///
     /// # Errors
-    /// [`Error::Call`] if the thread can't be started; what befalls the gate is a [`Notice`].
+    /// [`Error::Call`] if the thread can't be started; what happens to the gate is a [`Notice`].
     pub fn start(
         limits: Limits,
         gate: impl FnMut() -> Command + Send + 'static,

@@ -107,7 +107,7 @@ pub enum MountTrial {
     Refused(String),
 }
 
-/// The rows of `/proc/cgroups`; a line that is none is passed over.
+/// The rows of `/proc/cgroups`; a line that is none is skipped.
 pub fn listed(text: &str) -> Vec<Listed> {
     let row = |line: &str| {
         let mut words = line.split_whitespace();

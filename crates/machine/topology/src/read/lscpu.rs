@@ -79,7 +79,7 @@ fn end(name: &str, last: Option<Line<'_>>, expected: &str) -> TopologyError {
     }
 }
 
-/// One line; labels that say nothing of the topology are passed over.
+/// One line; labels that say nothing of the topology are skipped.
 fn take<'a>(seen: &mut Seen<'a>, line: &Line<'a>, label: &str, value: &str) -> Result<(), TopologyError> {
     let count = || line.number(value, "a number");
     match label {
