@@ -459,7 +459,7 @@ fn others() -> Vec<Case> {
             warned: Scene { layout: "[groups.a]\nmatch = [{ unit = \"pg@*.service\" }]\n", ..V2 },
             silent: Scene { layout: "[groups.a]\nmatch = [{ unit = \"session-*.scope\" }]\n", ..V2 },
             words: &["a rule takes processes of pg@*.service", "never moved"],
-            hint: Some("systemctl set-property pg@*.service"),
+            hint: Some("systemctl set-property 'pg@*.service'"),
             group: None,
             place: (2, "{ unit = \"pg@*.service\" }"),
         },
