@@ -93,6 +93,9 @@ impl Steps<'_> {
     fn keep_entries(&mut self, stays: impl Fn(usize, &Entry) -> bool) {
         let stay: Vec<bool> =
             self.entries.iter().enumerate().map(|(index, entry)| stays(index, entry)).collect();
+        for reclaimed in self.reclaimed.values_mut() {
+            reclaimed.from = stay.iter().take(reclaimed.from).filter(|stays| **stays).count();
+        }
         let mut each = stay.iter();
         self.sources.retain(|_| each.next().copied().unwrap_or(true));
         let mut each = stay.iter();
