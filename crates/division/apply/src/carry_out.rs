@@ -251,6 +251,9 @@ fn do_all(
         outcome.left.push(words);
         let Some(refusals) = &mut refusals else { continue };
         let mut source = refusals.sources.get(step).cloned().flatten();
+        if let Some(Stayed { entry, .. }) = &mut source {
+            narrow_to(entry, &entries[step].act);
+        }
         if let Some(Stayed { entry, .. }) = &mut source
             && let (Before::Owners(then), Some(place)) = (&mut entry.before, entries[step].act.place())
         {
@@ -276,6 +279,29 @@ fn do_all(
         }
     }
     Ok(())
+}
+
+/// Of a step that switched controllers off, taking back what came with them may fail alone: trying again must not switch
+/// them on again, as an older step may have switched them off since.
+fn narrow_to(source: &mut Entry, refused: &Act) {
+    let (Act::DisableControllers { names, .. }, Before::Controllers { off, owners, lists, .. }) =
+        (&source.act, &mut source.before)
+    else {
+        return;
+    };
+    let Some(place) = refused.place() else { return };
+    match refused {
+        Act::RestoreOwners { .. } => {
+            owners.retain(|(path, _)| *path == place.path);
+            lists.clear();
+        }
+        Act::Refill { .. } => {
+            lists.retain(|(path, _)| *path == place.path);
+            owners.clear();
+        }
+        _ => return,
+    }
+    off.clone_from(names);
 }
 
 /// With what to do about it, as there is no other place to say it.
