@@ -210,7 +210,7 @@ impl Steps<'_> {
         let below = self.performer.host().kernel().descendants(at, &place.path).unwrap_or_default();
         let other =
             |path: &&String| !self.removed.contains(&Place { path: (*path).clone(), ..place.clone() });
-        let other = below.iter().find(other)?;
+        let other = self.performer.host().named(at, below.iter().find(other)?);
         Some(format!("group '{group}' stays: group '{other}' is below it ({directory})"))
     }
 }
