@@ -28,7 +28,6 @@ const PURE: &[(&str, Body)] = &[
     ("the studies are listed, and shown as the files that they are", studies),
     ("a file's mistakes are all reported, each at its place", mistakes),
     ("a directory without results is reported", no_results),
-    ("a damaged journal is reported, and no other one is left because of it", damaged_journal),
     ("a check says how long it takes and what it can't decide", lengths),
     (ENDLESS, endless),
     ("no mistake in a file reaches the terminal with what a terminal acts on", raw_mistakes),
@@ -46,6 +45,7 @@ const WITH_GROUPS: &[(&str, Body)] = &[
     ("Ctrl-C keeps the finished runs, and --resume makes the others", resumed),
     ("a machine that is too busy is reported once, with who it is and what to do", busy),
     ("what a killed experiment left is removed", cleaned),
+    ("a damaged journal is reported, and no other one is left because of it", damaged_journal),
 ];
 
 /// Only on a machine that nobody else uses (`RF_MOVE_OTHERS`): these move all its programs.
