@@ -252,16 +252,7 @@ fn do_all(
         let Some(refusals) = &mut refusals else { continue };
         let mut source = refusals.sources.get(step).cloned().flatten();
         if let Some(Stayed { entry, .. }) = &mut source {
-            narrow_to(entry, &entries[step].act);
-        }
-        if let Some(Stayed { entry, .. }) = &mut source
-            && let (Before::Owners(then), Some(place)) = (&mut entry.before, entries[step].act.place())
-        {
-            let has = |later: &&Act, file: Option<&str>| match later {
-                Act::RestoreOwners { place: of, owners } => of == place && gives_back(owners, file),
-                _ => false,
-            };
-            then.retain(|(file, _)| !later.iter().any(|later| has(later, file.as_deref())));
+            narrow_to(entry, &entries[step].act, &later);
         }
         refusals.refused.extend(source);
     }
@@ -281,27 +272,34 @@ fn do_all(
     Ok(())
 }
 
-/// Of a step that switched controllers off, taking back what came with them may fail alone: trying again must not switch
-/// them on again, as an older step may have switched them off since.
-fn narrow_to(source: &mut Entry, refused: &Act) {
-    let (Act::DisableControllers { names, .. }, Before::Controllers { off, owners, lists, .. }) =
-        (&source.act, &mut source.before)
-    else {
-        return;
-    };
+/// Leaves of a step what is to be tried again, as one act of its inverse was refused and the `later` ones were done.
+fn narrow_to(source: &mut Entry, refused: &Act, later: &[&Act]) {
     let Some(place) = refused.place() else { return };
-    match refused {
-        Act::RestoreOwners { .. } => {
-            owners.retain(|(path, _)| *path == place.path);
-            lists.clear();
+    match (&source.act, &mut source.before) {
+        (_, Before::Owners(then)) => {
+            let has = |later: &&Act, file: Option<&str>| match later {
+                Act::RestoreOwners { place: of, owners } => of == place && gives_back(owners, file),
+                _ => false,
+            };
+            then.retain(|(file, _)| !later.iter().any(|later| has(later, file.as_deref())));
         }
-        Act::Refill { .. } => {
-            lists.retain(|(path, _)| *path == place.path);
-            owners.clear();
+        // what came with the controllers: they are not switched on again, as an older step may have switched them off
+        (Act::DisableControllers { names, .. }, Before::Controllers { off, owners, lists, .. }) => {
+            match refused {
+                Act::RestoreOwners { .. } => {
+                    owners.retain(|(path, _)| *path == place.path);
+                    lists.clear();
+                }
+                Act::Refill { .. } => {
+                    lists.retain(|(path, _)| *path == place.path);
+                    owners.clear();
+                }
+                _ => return,
+            }
+            off.clone_from(names);
         }
-        _ => return,
+        _ => {}
     }
-    off.clone_from(names);
 }
 
 /// With what to do about it, as there is no other place to say it.

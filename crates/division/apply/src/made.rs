@@ -85,7 +85,6 @@ impl Changed {
     /// # Errors
     /// [`Failure::State`].
     pub fn remade(&self, state: &State, target: Target<'_>) -> Result<BTreeSet<Place>, Failure> {
-        let is_other = |own: &[u64], now: Option<u64>| now.is_some_and(|now| !own.contains(&now));
         let other = self.places.iter().filter(|(_, (own, now))| is_other(own, *now));
         let other: Vec<(&Place, Option<u64>)> = other.map(|(place, (_, now))| (place, *now)).collect();
         if other.is_empty() {
@@ -127,7 +126,12 @@ impl Changed {
 
 /// The current directory.
 fn inode(place: &Place, target: Target<'_>) -> Option<u64> {
-    target.host.kernel().inode(&target.host.hierarchies()[place.hierarchy], &place.path).ok()
+    target.host.kernel().inode(target.host.hierarchies().get(place.hierarchy)?, &place.path).ok()
+}
+
+/// Is there a directory, and none of these?
+fn is_other(own: &[u64], now: Option<u64>) -> bool {
+    now.is_some_and(|now| !own.contains(&now))
 }
 
 /// Is the directory none that a generation made, where generations made some?
@@ -135,10 +139,8 @@ fn inode(place: &Place, target: Target<'_>) -> Option<u64> {
 /// # Errors
 /// [`Failure::State`].
 pub(crate) fn is_of_others(place: &Place, state: &State, target: Target<'_>) -> Result<bool, Failure> {
-    let Some(at) = target.host.hierarchies().get(place.hierarchy) else { return Ok(false) };
-    let now = target.host.kernel().inode(at, &place.path);
     let all = inodes(state, target)?;
-    Ok(all.get(place).is_some_and(|own| now.is_ok_and(|now| !own.contains(&now))))
+    Ok(all.get(place).is_some_and(|own| is_other(own, inode(place, target))))
 }
 
 /// Inode numbers of directories that generations made.

@@ -6,9 +6,6 @@ use crate::{made::is_of_others, performer::name};
 impl Steps<'_> {
     /// Makes a group again that the generation removed, with what it contained.
     pub(super) fn recreate(&mut self, place: &Place, entry: &Entry) {
-        if !matches!(entry.before, Before::Group { .. }) {
-            return;
-        }
         if self.performer.exists(place) && !self.removed.contains(place) {
             if self.reclaim(place) {
                 self.refill(place, entry);

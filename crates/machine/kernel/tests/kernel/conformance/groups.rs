@@ -137,7 +137,7 @@ fn not_removed_with_tasks(world: &World) {
     world.host.delete(&group, true).done();
 }
 
-/// Whoever may make a group chooses its name, and root pastes the hint.
+/// A user who may make groups chooses their names, and root pastes the hint.
 fn hints(world: &World) {
     let whole = |hint: Option<String>, name: &str| {
         let words = hint.as_deref().and_then(shlex::split).unwrap_or_default();

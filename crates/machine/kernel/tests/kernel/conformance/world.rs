@@ -437,7 +437,7 @@ pub fn refused<T: std::fmt::Debug>(result: Result<T, Error>, errno: Errno, cause
     refusal
 }
 
-/// Whoever may make a group chooses its name, and root pastes the hint: the name is part of one word of each command.
+/// A user who may make groups chooses their names, and root pastes the hint: the name is part of one word of each command.
 pub fn quoted(hint: &str) {
     for command in hint.split("ringfence ").skip(1).filter(|command| command.contains("$(touch")) {
         let words = shlex::split(command).unwrap_or_else(|| panic!("not a command: {hint}"));
