@@ -2,14 +2,21 @@
 //! hierarchy's root are refused, so that no request reaches out of where our groups live.
 
 use kernel::GroupName;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
 use super::Problem;
 
+/// All but the unreserved characters.
+const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+
 /// The group of a path's part.
 pub(super) fn decoded(part: &str) -> Result<GroupName, Problem> {
-    let bytes = unescaped(part.as_bytes())
-        .ok_or_else(|| Problem::bad("a % in the path is not followed by two hex digits"))?;
-    let name = String::from_utf8(bytes).map_err(|_| Problem::bad("the group's name is not UTF-8"))?;
+    let is_escape = |rest: &str| rest.len() > 1 && rest.bytes().take(2).all(|byte| byte.is_ascii_hexdigit());
+    if !part.split('%').skip(1).all(is_escape) {
+        return Err(Problem::bad("a % in the path is not followed by two hex digits"));
+    }
+    let name = percent_decode_str(part).decode_utf8();
+    let name = name.map_err(|_| Problem::bad("the group's name is not UTF-8"))?;
     let group = GroupName::new(&name)?;
     if group.is_from_root() {
         return Err(Problem::forbidden(format!("group '{group}' is named from a hierarchy's root")).hint(
@@ -21,35 +28,7 @@ pub(super) fn decoded(part: &str) -> Result<GroupName, Problem> {
 
 /// A group's name as a path's part.
 pub(super) fn encoded(group: &GroupName) -> String {
-    let name = group.to_string();
-    let mut text = String::with_capacity(name.len());
-    for byte in name.bytes() {
-        match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
-                text.push(char::from(byte))
-            }
-            byte => text.push_str(&format!("%{byte:02X}")),
-        }
-    }
-    text
-}
-
-/// `None` for a `%` without two hex digits.
-fn unescaped(text: &[u8]) -> Option<Vec<u8>> {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text;
-    while let [first, after @ ..] = rest {
-        rest = after;
-        if *first != b'%' {
-            bytes.push(*first);
-            continue;
-        }
-        let [high, low, after @ ..] = rest else { return None };
-        let digit = |byte: u8| char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
-        bytes.push(digit(*high)? << 4 | digit(*low)?);
-        rest = after;
-    }
-    Some(bytes)
+    utf8_percent_encode(&group.to_string(), RESERVED).to_string()
 }
 
 #[cfg(test)]
