@@ -252,7 +252,7 @@ impl Act {
             (Act::Write { place, file, text }, Act::Write { place: of, file: same, text: then }) => {
                 let same_line = plan::target_key(file, text) == plan::target_key(file, then)
                     && plan::rest_of_line(file, then, text).is_none();
-                (place, file) == (of, same) && (!plan::is_by_key(file) || same_line)
+                (place, file) == (of, same) && (!settings::is_by_key(file) || same_line)
             }
             (Act::RestoreOwners { place, owners }, Act::RestoreOwners { place: of, owners: then }) => {
                 place == of && then.iter().all(|(file, _)| gives_back(owners, file.as_deref()))

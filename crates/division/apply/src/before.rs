@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use kernel::Hierarchy;
-use plan::{Owned, Place, is_by_key};
+use plan::{Owned, Place};
 use rustix::io::Errno;
 use settings::{Access, Version};
 
@@ -13,15 +13,6 @@ use crate::{
     inverse, ownership,
     performer::{DEVICES_V1, Performer, name},
 };
-
-/// Files that change when another one is written, so that putting that one back is not enough: an idle group has no
-/// weight of its own, and a nice value is coarser than the weight that it sets.
-const CHANGES_WITH: [(&str, &str); 4] = [
-    ("cpu.idle", "cpu.weight"),
-    ("cpu.idle", "cpu.shares"),
-    ("cpu.weight.nice", "cpu.weight"),
-    ("cpuset.cpus.partition", "cpuset.cpus.exclusive"),
-];
 
 /// Looks at what all steps will change.
 pub(crate) struct Looking<'p, 't> {
@@ -56,7 +47,7 @@ impl<'p, 't> Looking<'p, 't> {
         let unmounted = self.performer.at(&place).is_none(); // a step of this plan mounts it
         if let Act::CreateGroup { .. } = entry.act {
             if !unmounted && self.performer.exists(&place) && !self.removed.contains(&place) {
-                return Err(stale(format!("{} is there already", self.performer.directory(&place))));
+                return Err(stale(format!("{} already exists", self.performer.directory(&place))));
             }
             self.made.insert(place);
             return Ok(());
@@ -198,10 +189,10 @@ impl<'p, 't> Looking<'p, 't> {
             )));
         }
         // of a file of lines by device each write changes its own line only
-        let before = earlier.filter(|_| !now.contains('\n') && !is_by_key(file)).unwrap_or(now);
-        let with = CHANGES_WITH.iter().filter(|(written, _)| *written == file);
+        let before = earlier.filter(|_| !now.contains('\n') && !settings::is_by_key(file)).unwrap_or(now);
+        let with = settings::changes(place.version, file).iter();
         let with =
-            with.filter_map(|(_, other)| Some(((*other).to_owned(), self.performer.content(place, other)?)));
+            with.filter_map(|other| Some(((*other).to_owned(), self.performer.content(place, other)?)));
         Ok(Before::Files(std::iter::once((shown.to_owned(), before)).chain(with).collect()))
     }
 

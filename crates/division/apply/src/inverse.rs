@@ -1,7 +1,7 @@
 //! From a step and what was there before it to the acts that put that back, in the order in which they are done.
 //! Data only: whether it is still needed is seen on the machine.
 
-use plan::{Place, is_by_key};
+use plan::Place;
 use settings::{DeviceClass, DeviceRule, Value, Version};
 
 use crate::{
@@ -122,7 +122,7 @@ fn written(entry: &Entry, place: &Place, (file, text): (&str, &str), files: &[(S
     } else {
         match restoring(place.version, file, text, before) {
             Some(texts) => texts,
-            None if is_by_key(file) => {
+            None if settings::is_by_key(file) => {
                 let cannot =
                     format!("{file} of group '{}' was '{before}', which cannot be read", entry.group);
                 return Inverse { acts: Vec::new(), cannot: Some(cannot) };

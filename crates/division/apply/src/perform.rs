@@ -353,7 +353,7 @@ impl<'t> Performer<'t> {
     ) -> Option<Difference> {
         let found = settings::lookup(file).filter(|found| found.setting.access != Access::Write)?;
         // a limit that was removed leaves no line
-        if plan::is_by_key(file) && self.means(place, file, text, actual) {
+        if settings::is_by_key(file) && self.means(place, file, text, actual) {
             return None;
         }
         let with = |own: &str| {

@@ -3,7 +3,7 @@
 
 use std::{collections::BTreeSet, path::Path};
 
-use plan::{Outsider, Place, is_by_key};
+use plan::{Outsider, Place};
 use units::group_path;
 
 use crate::{
@@ -176,7 +176,7 @@ impl Back<'_, '_, '_> {
 
     /// Lines that were taken out and given back may stand in another order.
     fn is_as_before(&self, place: &Place, file: &str, before: &str, now: Option<&str>) -> bool {
-        let in_any_order = is_by_key(file) || file == DEVICES_V1;
+        let in_any_order = settings::is_by_key(file) || file == DEVICES_V1;
         let same = |one: &str, other: &str| self.performer.means(place, file, one, other);
         now.is_some_and(|now| now == before || in_any_order && same(before, now) && same(now, before))
     }
@@ -193,7 +193,7 @@ pub(crate) fn at_or_below<'p>(sorted: impl Iterator<Item = &'p Place>, above: &P
 pub(crate) fn is_so(performer: &Performer<'_>, act: &Act) -> bool {
     match act {
         Act::Write { place, file, text } => performer.content(place, file).is_some_and(|actual| {
-            if is_by_key(file) {
+            if settings::is_by_key(file) {
                 // weights come back to the digit
                 !file.ends_with("weight") && performer.means(place, file, text, &actual)
             } else {

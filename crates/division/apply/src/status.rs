@@ -8,7 +8,7 @@ use std::{
 
 use devices::{DeviceAccess, Verb};
 use kernel::{Freezers, Host, Seat};
-use plan::{Owned, Ownership, Place, is_by_key};
+use plan::{Owned, Ownership, Place};
 use serde::Serialize;
 use settings::{Value, Version};
 use units::{CpuSet, Limit, group_path};
@@ -506,7 +506,7 @@ fn is_as_requested(
     if found.setting.access == settings::Access::Write || actual == text {
         return true;
     }
-    if let (Some(then), false) = (actual_then, is_by_key(file)) {
+    if let (Some(then), false) = (actual_then, settings::is_by_key(file)) {
         // what the kernel made of it counts as applied, what somebody else wrote in that moment does not
         let clamps = found
             .side(place.version)

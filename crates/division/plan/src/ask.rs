@@ -1,6 +1,6 @@
 //! A setting that a group is to have, where it goes, and the write that comes of it.
 
-use settings::{EncodeError, Found, GroupName, Value, Version};
+use settings::{EncodeError, Found, GroupName, Value, Version, is_by_key};
 
 /// A group's directory in one hierarchy.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
@@ -115,25 +115,6 @@ pub fn rest_of_line(file: &str, line: &str, set: &str) -> Option<String> {
     let words = line.split_whitespace();
     let rest: Vec<&str> = words.filter(|word| name(word).is_some_and(|name| !set.contains(&name))).collect();
     (!rest.is_empty()).then(|| format!("{} {}", target_key(file, line), rest.join(" ")))
-}
-
-/// Does the file hold a line for each device or resource?
-pub fn is_by_key(file: &str) -> bool {
-    const NAMES: [&str; 9] = [
-        "io.max",
-        "io.latency",
-        "io.weight",
-        "io.bfq.weight",
-        "io.cost.qos",
-        "io.cost.model",
-        "rdma.max",
-        "misc.max",
-        "net_prio.ifpriomap",
-    ];
-    NAMES.contains(&file)
-        || file.starts_with("blkio.throttle.")
-        || file.ends_with("weight_device")
-        || file.starts_with("devices.")
 }
 
 /// Files whose lines add to each other.

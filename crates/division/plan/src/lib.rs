@@ -43,7 +43,7 @@ mod facts;
 
 pub mod doctor;
 
-pub use ask::{Ask, Place, PlanError, ReadFile, Write, is_by_key, rest_of_line, target_key};
+pub use ask::{Ask, Place, PlanError, ReadFile, Write, rest_of_line, target_key};
 pub use cgset::as_cgset;
 pub use coverage::{Coverage, coverage};
 pub use facts::MachineFacts;

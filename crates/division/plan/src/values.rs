@@ -66,7 +66,7 @@ fn near_devices(homes: &[Home<'_>], observed: &Observed, facts: &dyn Facts, prob
             let Some(reason) = missing.then(|| facts.device(path).err()).flatten() else { continue };
             problems.push(Problem::Value {
                 group: group.name.to_string(),
-                message: format!("is to be near to device:{path}, which is not there: {reason}"),
+                message: format!("cannot be near device:{path}: {reason}"),
                 origin: cpus.origin.clone(),
                 hint: Some("lsblk lists the block devices".to_owned()),
             });
@@ -104,7 +104,7 @@ fn there(home: &Home<'_>, assigned: &Assigned, place: &Place, observed: &Observe
         ),
         origin: assigned.origin.clone(),
         hint: Some(match instead {
-            Some(found) => format!("ask for {}, on disks with the BFQ scheduler", found.name),
+            Some(found) => format!("use {} instead, on disks with the BFQ scheduler", found.name),
             None => format!("ringfence settings {file} shows since when it exists and what to use instead"),
         }),
     })
@@ -255,8 +255,10 @@ pub(crate) fn steps(
             of_ask.push(valued);
         }
     }
+    // of a group that is yet to be made, what a new one has
     let actual = |place: &Place, file: &str| -> Option<String> {
-        observed.file(place, file).map(str::to_owned).or_else(|| initial(file, observed, place))
+        let fresh = || settings::initial(place.version, file).filter(|_| observed.group(place).is_none());
+        observed.file(place, file).or_else(fresh).map(str::to_owned)
     };
     match writes(&asks, &actual) {
         Ok(writes) => {
@@ -288,31 +290,14 @@ pub(crate) fn steps(
     steps
 }
 
-/// What some files of a group that is yet to be made will contain, where others are derived from them.
-fn initial(file: &str, observed: &Observed, place: &Place) -> Option<String> {
-    let fresh = observed.group(place).is_none();
-    let text = match file {
-        "memory.limit_in_bytes" | "memory.memsw.limit_in_bytes" => "9223372036854771712",
-        "memory.max" | "memory.swap.max" => "max",
-        "cpu.cfs_quota_us" => "-1",
-        "cpu.cfs_period_us" => "100000",
-        "cpu.max" => "max 100000",
-        "cpu.rt_runtime_us" => "0",
-        "cpu.rt_period_us" => "1000000",
-        "cpu.cfs_burst_us" | "cpu.max.burst" => "0",
-        _ => return None,
-    };
-    fresh.then(|| text.to_owned())
-}
-
 /// v2 kills where a new limit is below the use and not enough can be reclaimed. Reclaiming first fails instead, with
 /// EAGAIN, and nobody is killed (Linux 5.19; v1 refuses such a limit by itself).
 fn reclaim(valued: &Valued<'_>, write: &crate::Write, observed: &Observed) -> Option<Step> {
-    let limits = write.file == "memory.max" && valued.place.version == Version::V2;
-    let seen = observed.group(&write.place).filter(|_| limits)?;
+    let usage = settings::usage(Version::V2, &write.file).filter(|_| valued.place.version == Version::V2)?;
+    let seen = observed.group(&write.place)?;
     // the file can't be read: its entry means only that it exists
     seen.files.get("memory.reclaim")?;
-    let used: u64 = seen.files.get("memory.current")?.trim().parse().ok()?;
+    let used: u64 = seen.files.get(usage)?.trim().parse().ok()?;
     let limit: u64 = write.text.trim().parse().ok()?;
     let over = used.checked_sub(limit).filter(|over| *over > 0)?;
     Some(Step {

@@ -326,5 +326,5 @@ fn is_line_of_absent_device(file: &str, line: &str) -> bool {
     let is_number = number
         .split_once(':')
         .is_some_and(|(major, minor)| [major, minor].iter().all(|part| part.parse::<u32>().is_ok()));
-    plan::is_by_key(file) && is_number && !Path::new("/sys/dev/block").join(number).exists()
+    settings::is_by_key(file) && is_number && !Path::new("/sys/dev/block").join(number).exists()
 }

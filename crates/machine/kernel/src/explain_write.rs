@@ -374,7 +374,7 @@ fn realtime(scene: &Scene<'_>, file: &str, value: &str) -> Finding {
                 ),
                 if parent.is_empty() {
                     format!(
-                        "lower another group's, or ask for at most {free} us (cat /proc/sys/kernel/sched_rt_runtime_us)"
+                        "lower another group's, or request at most {free} us (cat /proc/sys/kernel/sched_rt_runtime_us)"
                     )
                 } else {
                     format!("first: {}", scene.set_at(parent, "cpu.rt_runtime_us", requested + taken))

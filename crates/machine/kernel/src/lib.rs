@@ -47,4 +47,4 @@ pub use reclaim::{use_above, write_reclaiming};
 pub use run::{CLONE_INTO_CGROUP, Ended, Program, last_errno};
 pub use settings::GroupName;
 pub use tasks::{Moved, What};
-pub use unit::{UnitError, unit_of, unit_property};
+pub use unit::{UnitError, unit_of};

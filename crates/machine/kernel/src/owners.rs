@@ -5,10 +5,7 @@ use facts::UNIT_PATH;
 use settings::{Controller, Version};
 use units::{group_path, hint::Command};
 
-use crate::{
-    Error, GroupName, Hierarchy,
-    unit::{unit_of, unit_property},
-};
+use crate::{Error, GroupName, Hierarchy, unit::unit_of};
 
 /// What is to be done to a group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -135,8 +132,10 @@ fn of_unit(unit: &str, change: Change<'_>) -> String {
     let systemctl = |verb: &'static str| Command::new("systemctl").arg(verb).arg(unit).to_string();
     match change {
         Change::Settings(settings) => {
-            let property =
-                |(name, value): &(&str, String)| Some(format!("{}={}", unit_property(name)?, in_unit(value)));
+            let property = |(name, value): &(&str, String)| {
+                let found = settings::lookup(name).filter(|found| found.via == settings::Via::Canonical)?;
+                Some(format!("{}={}", found.setting.unit_property()?, in_unit(value)))
+            };
             let properties: Vec<String> = settings.iter().filter_map(property).collect();
             match properties.is_empty() {
                 true => format!("systemd has no property for it: {}", systemctl("show")),

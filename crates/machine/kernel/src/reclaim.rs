@@ -11,12 +11,6 @@ use crate::{
     protected::{freezes, protected_in},
 };
 
-/// What each limit holds.
-const LIMITS: [(&str, &str); 2] = [
-    ("memory.limit_in_bytes", "memory.usage_in_bytes"),
-    ("memory.memsw.limit_in_bytes", "memory.memsw.usage_in_bytes"),
-];
-
 /// Give up after this many writes in a row without progress: the first only clears the accessed bit of pages in use (seen:
 /// a busy program with 200 MB refused 100 MB at the first write, and gave it at the second).
 const IN_VAIN: u32 = 3;
@@ -38,7 +32,7 @@ pub fn write_reclaiming(
     if freezes(file, text) && protected_in(kernel, at, group).is_some() {
         return Err(Errno::BUSY);
     }
-    let Some((_, usage)) = LIMITS.iter().find(|(limit, _)| *limit == file) else {
+    let Some(usage) = settings::usage(Version::V1, file).filter(|_| at.version == Version::V1) else {
         return kernel.write(at, group, file, text);
     };
     let used = || kernel.read(at, group, usage).ok()?.trim().parse().ok();
@@ -48,11 +42,9 @@ pub fn write_reclaiming(
 /// The use of a group, in bytes, that a v2 limit would have the kernel kill for: what could be reclaimed (Linux 5.19)
 /// was, and it is still above the limit. `None` where the limit can be written.
 pub fn use_above(kernel: &dyn Kernel, at: &Hierarchy, group: &str, file: &str, text: &str) -> Option<u64> {
-    if file != "memory.max" || at.version != Version::V2 {
-        return None;
-    }
+    let usage = settings::usage(Version::V2, file).filter(|_| at.version == Version::V2)?;
     let limit: u64 = text.trim().parse().ok()?;
-    let used = || kernel.read(at, group, "memory.current").ok()?.trim().parse::<u64>().ok();
+    let used = || kernel.read(at, group, usage).ok()?.trim().parse::<u64>().ok();
     let over = used()?.checked_sub(limit).filter(|over| *over > 0)?;
     // an older kernel has no such file, and any may reclaim less
     let _ = kernel.write(at, group, "memory.reclaim", &over.to_string());

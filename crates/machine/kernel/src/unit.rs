@@ -107,28 +107,6 @@ pub fn unit_of(path: &str) -> Option<String> {
     unit
 }
 
-/// The property of a unit that stands for a setting, for `systemctl set-property UNIT PROPERTY=…`
-/// (systemd.resource-control(5)); `None` where systemd has none.
-pub fn unit_property(setting: &str) -> Option<&'static str> {
-    Some(match setting {
-        "cpu.weight" => "CPUWeight",
-        "cpu.max" => "CPUQuota",
-        "cpuset.cpus" => "AllowedCPUs",
-        "cpuset.mems" => "AllowedMemoryNodes",
-        "memory.min" => "MemoryMin",
-        "memory.low" => "MemoryLow",
-        "memory.high" => "MemoryHigh",
-        "memory.max" => "MemoryMax",
-        "memory.swap.max" => "MemorySwapMax",
-        "memory.zswap.max" => "MemoryZSwapMax",
-        "io.weight" => "IOWeight",
-        "io.latency" => "IODeviceLatencyTargetSec",
-        "pids.max" => "TasksMax",
-        "devices.allow" => "DeviceAllow",
-        _ => return None,
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -150,11 +128,5 @@ mod tests {
         ] {
             assert_eq!(unit_of(path).as_deref(), unit, "{path}");
         }
-    }
-
-    #[test]
-    fn every_property_stands_for_a_setting_that_there_is() {
-        let named = settings::all().filter(|setting| unit_property(setting.name).is_some()).count();
-        assert_eq!(named, 14, "a property is named for a setting that the table does not have");
     }
 }

@@ -136,6 +136,7 @@ fn facts(setting: &Setting) -> Vec<(&'static str, String)> {
     }
     side(&mut facts, setting, "v2", &setting.v2);
     side(&mut facts, setting, "v1", &setting.v1);
+    facts.extend(setting.unit_property().map(|property| ("systemd", code(&format!("{property}=")))));
     facts
 }
 
@@ -143,7 +144,7 @@ fn side(facts: &mut Vec<(&'static str, String)>, setting: &Setting, name: &'stat
     let binding = match side {
         Side::Has(binding) => binding,
         Side::Lacks { instead } => {
-            facts.push((name, format!("not there: {instead}")));
+            facts.push((name, format!("not available: {instead}")));
             return;
         }
     };
@@ -159,6 +160,10 @@ fn side(facts: &mut Vec<(&'static str, String)>, setting: &Setting, name: &'stat
     let written = !matches!(binding.codec, Codec::Reset | Codec::Text | Codec::StatField { .. });
     if setting.access != Access::Read && written {
         facts.extend(range(setting.kind, binding).map(|range| ("  range", range)));
+    }
+    if !binding.initial.is_empty() {
+        let files: Vec<String> = binding.initial.iter().map(|text| code(text)).collect();
+        facts.push(("  in a new group", files.join(" and ")));
     }
     match binding.read_back {
         ReadBack::Same | ReadBack::Never => {}

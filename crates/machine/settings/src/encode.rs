@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use units::{Limit, Micros};
 
 use crate::decode::{self, Files};
+use crate::laws::Law;
 use crate::names::Found;
 use crate::rule::{DeviceClass, DeviceRule};
 use crate::setting::{Access, Binding, Codec, Kind, OutOfRange, Range, Side, Version};
@@ -236,22 +237,14 @@ impl Target<'_> {
         Ok(vec![self.write(0, whole.to_string())])
     }
 
-    /// Quota and period by a write each. Between the two the group holds one old and one new part: the order is
-    /// the one whose share in between lies between the old and the new share, so that neither the parent's limit
-    /// nor a child's is broken by it; if none does, the one that gives less.
+    /// Quota and period by a write each, in the order that their law gives.
     fn cpu_quota(&self, max: CpuMax, current: Files<'_>) -> Vec<FileWrite> {
         let text = |quota: Limit<Micros>| quota.at().map_or_else(|| "-1".to_owned(), |at| at.0.to_string());
         let quota = max.quota.map(|quota| self.write(0, text(quota)));
         let period = max.period.map(|period| self.write(1, period.0.to_string()));
-        let number = |index: usize| self.read(index, current)?.trim().parse::<i64>().ok();
-        let quota_first = match (max.quota, max.period, number(0), number(1)) {
-            (Some(Limit::Max), ..) => true,
-            (Some(Limit::At(quota)), Some(period), Some(old_quota), Some(old_period)) if old_quota > 0 => {
-                quota_goes_first((old_quota.unsigned_abs(), old_period.unsigned_abs()), (quota.0, period.0))
-            }
-            _ => false,
-        };
-        let both = if quota_first { [quota, period] } else { [period, quota] };
+        let old = [0, 1].map(|index| self.read(index, current).and_then(|text| text.trim().parse().ok()));
+        let new = [max.quota.and_then(|quota| quota.at()).map(|at| at.0), max.period.map(|period| period.0)];
+        let both = if Law::Share.first_goes(old, new) { [quota, period] } else { [period, quota] };
         both.into_iter().flatten().collect()
     }
 
@@ -357,20 +350,6 @@ impl Target<'_> {
 
     fn wrong_kind(&self) -> EncodeError {
         EncodeError::WrongKind { name: self.found.name.clone(), value: self.value.to_string() }
-    }
-}
-
-/// Of (quota, period) old and new: is (new quota, old period) the better state to pass through?
-fn quota_goes_first(old: (u64, u64), new: (u64, u64)) -> bool {
-    let at_most =
-        |a: (u64, u64), b: (u64, u64)| u128::from(a.0) * u128::from(b.1) <= u128::from(b.0) * u128::from(a.1);
-    let (low, high) = if at_most(old, new) { (old, new) } else { (new, old) };
-    let between = |share| at_most(low, share) && at_most(share, high);
-    let (quota_first, period_first) = ((new.0, old.1), (old.0, new.1));
-    match (between(quota_first), between(period_first)) {
-        (true, _) => true,
-        (_, true) => false,
-        _ => at_most(quota_first, period_first),
     }
 }
 

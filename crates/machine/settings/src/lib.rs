@@ -3,8 +3,11 @@
 //! Never opens a file and never asks the machine: what it must know of either is handed in.
 
 // in the order of the data's way: the table, a name found in it, a text read for it, files written and read
+mod laws;
 mod setting;
 mod table;
+
+mod by_file;
 
 mod names;
 
@@ -23,11 +26,13 @@ mod group_name;
 
 mod docs;
 
+pub use by_file::{changes, initial, is_by_key, pairs, turn, usage};
 pub use decode::DecodeError;
 pub use docs::{describe, markdown};
 pub use encode::{EncodeError, FileWrite};
 pub use error::ValueError;
 pub use group_name::{GroupName, GroupNameError};
+pub use laws::{Both, Law, Order, Pair, Stage, Turn, is_at_most};
 pub use names::{Found, UnknownSetting, Via, find, is_of, lookup};
 pub use parse::Facts;
 pub use rule::{DeviceClass, DeviceRule};

@@ -3,6 +3,8 @@
 
 use std::fmt;
 
+use crate::laws::{Order, Pair};
+
 /// A version of the cgroup interface. A host may have both at once (hybrid).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -155,6 +157,11 @@ impl Setting {
             .any(|binding| binding.codec == Codec::Reset)
     }
 
+    /// The property of a systemd unit that means the same.
+    pub fn unit_property(&self) -> Option<&'static str> {
+        [&self.v2, &self.v1].into_iter().find_map(|side| side.binding()?.unit_property)
+    }
+
     /// Can it be read and given another value?
     pub fn can_be_set(&self) -> bool {
         self.access == Access::ReadWrite && !self.is_counter()
@@ -297,6 +304,24 @@ pub struct Binding {
     pub fidelity: Fidelity,
     /// Does the hierarchy's root group have the files too?
     pub at_root: bool,
+    /// What the files of a new group have, where that is the same on every machine.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    pub initial: &'static [&'static str],
+    /// When they are written among the others of a group, where that matters.
+    #[serde(skip)]
+    pub order: Option<Order>,
+    /// The kernel's rule between the main file and another one.
+    #[serde(skip)]
+    pub pair: Option<Pair>,
+    /// Files that a write changes as well, so that putting the written one back is not enough.
+    #[serde(skip)]
+    pub changes: &'static [&'static str],
+    /// The file with the use that has to fall before this limit can be lower.
+    #[serde(skip)]
+    pub usage: Option<&'static str>,
+    /// The property of a systemd unit that means the same (systemd.resource-control(5)).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unit_property: Option<&'static str>,
     /// Kernel document and section, or source file.
     pub source: &'static str,
 }

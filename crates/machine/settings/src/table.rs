@@ -15,11 +15,14 @@ mod net;
 mod pids;
 mod resource;
 
-use crate::setting::{
-    Access::{self, Command, Read, ReadWrite, Write},
-    Binding, Codec, Controller, Fidelity, Key, Kind, OutOfRange, Range, ReadBack, Setting,
-    Side::{self, Has, Lacks},
-    Unit,
+use crate::{
+    laws::{Law, Order, Pair, Stage, Turn},
+    setting::{
+        Access::{self, Command, Read, ReadWrite, Write},
+        Binding, Codec, Controller, Fidelity, Key, Kind, OutOfRange, Range, ReadBack, Setting,
+        Side::{self, Has, Lacks},
+        Unit, Version,
+    },
 };
 
 /// All rows, grouped by controller in the order of [`Controller::ALL`].
@@ -56,6 +59,12 @@ const BINDING: Binding = Binding {
     since: "",
     fidelity: Fidelity::Exact,
     at_root: false,
+    initial: &[],
+    order: None,
+    pair: None,
+    changes: &[],
+    usage: None,
+    unit_property: None,
     source: "",
 };
 
@@ -77,6 +86,28 @@ const fn between(min: i64, max: u64) -> Range {
     Range::Between { min, max }
 }
 
+const fn at(stage: Stage, why: &'static str) -> Option<Order> {
+    Some(Order::Always(Turn { stage, why: Some(why) }))
+}
+
+/// `off` releases what another text takes.
+const fn switch(
+    off: &'static str,
+    release: (Stage, &'static str),
+    take: (Stage, &'static str),
+) -> Option<Order> {
+    let release = Turn { stage: release.0, why: Some(release.1) };
+    let take = Turn { stage: take.0, why: Some(take.1) };
+    Some(Order::Switch { off, release, take })
+}
+
+/// What can't be undone.
+const ACTION: Option<Order> = at(Stage::Tasks, "can't be undone, so it comes last");
+
+const fn pair(law: Law, other: &'static str, why: &'static str) -> Option<Pair> {
+    Some(Pair { other, law, why })
+}
+
 const fn lacks(instead: &'static str) -> Side {
     Lacks { instead }
 }
@@ -85,3 +116,92 @@ const fn lacks(instead: &'static str) -> Side {
 const fn text(name: &'static str, controller: Controller, doc: &'static str, v1: Side, v2: Side) -> Setting {
     Setting { name, controller, doc, kind: Kind::Text, access: Read, example: "", v1, v2 }
 }
+
+/// Goes through every file of every binding while this is compiled: constants have no iterators.
+macro_rules! each_file {
+    ($file:ident, $body:expr) => {{
+        let mut group = 0;
+        while group < TABLE.len() {
+            let mut row = 0;
+            while row < TABLE[group].len() {
+                let setting: &'static Setting = &TABLE[group][row];
+                let sides = [(Version::V1, &setting.v1), (Version::V2, &setting.v2)];
+                let mut side = 0;
+                while side < sides.len() {
+                    if let Has(binding) = sides[side].1 {
+                        let mut index = 0;
+                        while index < binding.files.len() {
+                            let version = sides[side].0;
+                            let $file = File { version, name: binding.files[index], index, binding };
+                            $body;
+                            index += 1;
+                        }
+                    }
+                    side += 1;
+                }
+                row += 1;
+            }
+            group += 1;
+        }
+    }};
+}
+
+/// One file of a binding, to be found by its name.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct File {
+    pub version: Version,
+    pub name: &'static str,
+    pub index: usize,
+    pub binding: &'static Binding,
+}
+
+const fn has_laws(binding: &Binding) -> bool {
+    !binding.initial.is_empty()
+        || binding.order.is_some()
+        || binding.pair.is_some()
+        || !binding.changes.is_empty()
+        || binding.usage.is_some()
+}
+
+const fn is_by_key(codec: Codec, index: usize) -> bool {
+    match codec {
+        Codec::DeviceKeys | Codec::DeviceFiles | Codec::Weights | Codec::Keyed | Codec::DeviceRules => true,
+        Codec::WeightFiles { .. } => index == 1,
+        _ => false,
+    }
+}
+
+/// How many files [`FILES`] and [`BY_KEY`] have.
+const COUNTS: (usize, usize) = {
+    let (mut laws, mut by_key) = (0, 0);
+    each_file!(file, {
+        laws += has_laws(file.binding) as usize;
+        by_key += is_by_key(file.binding.codec, file.index) as usize;
+    });
+    (laws, by_key)
+};
+
+/// The files that planning knows more of than their values.
+pub(crate) static FILES: [File; COUNTS.0] = {
+    let mut files = [File { version: Version::V1, name: "", index: 0, binding: &BINDING }; COUNTS.0];
+    let mut next = 0;
+    each_file!(file, {
+        if has_laws(file.binding) {
+            files[next] = file;
+            next += 1;
+        }
+    });
+    files
+};
+
+/// The names of files that hold a line for each device or resource.
+pub(crate) static BY_KEY: [&str; COUNTS.1] = {
+    let (mut names, mut next) = ([""; COUNTS.1], 0);
+    each_file!(file, {
+        if is_by_key(file.binding.codec, file.index) {
+            names[next] = file.name;
+            next += 1;
+        }
+    });
+    names
+};

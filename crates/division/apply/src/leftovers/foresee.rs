@@ -30,7 +30,7 @@ pub(crate) fn foresee(observed: &mut Observed, steps: &[Step]) {
             }
             Action::Write { place, file, text, .. } => {
                 if let Some(group) = at.groups.get_mut(&place.path)
-                    && !plan::is_by_key(file)
+                    && !settings::is_by_key(file)
                 {
                     group.files.insert(file.clone(), text.trim_end_matches('\n').to_owned());
                 }

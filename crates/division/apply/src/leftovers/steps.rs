@@ -83,7 +83,7 @@ impl Past<'_> {
                 _ => format!(" ({})", values.join(", ")),
             };
             let message = format!(
-                "group '{group}' is no longer in the layout and stays as it is{with}: it was there before a layout named it"
+                "group '{group}' is no longer in the layout and stays as it is{with}: it existed before a layout named it"
             );
             let hint = Command::ringfence("delete").group(name(group));
             let lint = Lint::new(LintKind::Stays, Some(&name(group)), message);
@@ -199,7 +199,7 @@ impl Past<'_> {
             return; // its controller went, and the value with it
         }
         // of a file of lines by device only this one's line counts
-        let line = plan::is_by_key(file);
+        let line = settings::is_by_key(file);
         let is_restored = match now.as_deref() {
             Some(now) if line => self.performer.means(place, file, text, now),
             _ => is_so(&self.performer, &entry.act),

@@ -1,6 +1,6 @@
 //! A group that was made again gets its values back.
 
-use plan::is_by_key;
+use settings::is_by_key;
 
 use super::*;
 use crate::{act::Before, inverse};

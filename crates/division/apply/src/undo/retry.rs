@@ -56,7 +56,7 @@ impl Steps<'_> {
             }
             _ => false,
         };
-        let is_state = !plan::is_by_key(file) && !text.trim().is_empty();
+        let is_state = !settings::is_by_key(file) && !text.trim().is_empty();
         (is_state && !self.is_inherited(place, file, now.trim()) && !ours.iter().any(is_of_us)).then(|| {
             let directory = self.performer.directory(place);
             let now = now.trim();

@@ -10,6 +10,7 @@ const V1: Binding = Binding {
 };
 const V2: Binding =
     Binding { since: "4.5", source: "admin-guide/cgroup-v2.rst, Core Interface Files", ..BINDING };
+const TASKS: Option<Order> = at(Stage::Tasks, "tasks come when the group is ready");
 const MOVE: Access = Command("ringfence move GROUP PID…");
 
 const fn row(
@@ -31,8 +32,8 @@ pub(super) const ROWS: &[Setting] = &[
         MOVE,
         "",
         "The processes in the group, by PID",
-        Has(Binding { files: &["cgroup.procs"], since: "3.0", ..V1 }),
-        Has(Binding { files: &["cgroup.procs"], at_root: true, ..V2 }),
+        Has(Binding { files: &["cgroup.procs"], since: "3.0", order: TASKS, ..V1 }),
+        Has(Binding { files: &["cgroup.procs"], at_root: true, order: TASKS, ..V2 }),
     ),
     row(
         "cgroup.threads",
@@ -40,8 +41,8 @@ pub(super) const ROWS: &[Setting] = &[
         Command("ringfence move --threads GROUP TID…"),
         "",
         "The threads in the group, by TID",
-        Has(Binding { files: &["tasks"], ..V1 }),
-        Has(Binding { files: &["cgroup.threads"], since: "4.14", at_root: true, ..V2 }),
+        Has(Binding { files: &["tasks"], order: TASKS, ..V1 }),
+        Has(Binding { files: &["cgroup.threads"], since: "4.14", at_root: true, order: TASKS, ..V2 }),
     ),
     row(
         "cgroup.type",
@@ -53,6 +54,7 @@ pub(super) const ROWS: &[Setting] = &[
         Has(Binding {
             files: &["cgroup.type"],
             codec: Codec::Word,
+            order: at(Stage::Threaded, "threads can be taken only by a threaded group"),
             read_back: ReadBack::Rescaled("domain, domain threaded, domain invalid or threaded"),
             since: "4.14",
             ..V2
@@ -138,6 +140,7 @@ pub(super) const ROWS: &[Setting] = &[
             files: &["cgroup.kill"],
             codec: Codec::Flag,
             range: between(1, 1),
+            order: ACTION,
             read_back: ReadBack::Never,
             since: "5.14",
             ..V2

@@ -30,6 +30,13 @@ const UCLAMP: Binding = Binding {
     ..V2
 };
 
+const BURST: &str = "the burst is never above the quota";
+const IDLE: Option<Order> = switch(
+    "0",
+    (Stage::NotIdle, "an idle group has no weight to set"),
+    (Stage::Deny, "it takes the weight's place"),
+);
+
 pub(super) const ROWS: &[Setting] = &[
     Setting {
         name: "cpu.weight",
@@ -41,6 +48,7 @@ pub(super) const ROWS: &[Setting] = &[
         v1: Has(Binding {
             files: &["cpu.shares"],
             codec: Codec::WeightScaled { default: 1024 },
+            initial: &["1024"],
             range: between(2, 262_144),
             out_of_range: OutOfRange::Clamped,
             read_back: ReadBack::Rescaled("1024 shares are a weight of 100"),
@@ -53,6 +61,8 @@ pub(super) const ROWS: &[Setting] = &[
             codec: Codec::Weight,
             range: between(1, 10_000),
             read_back: ReadBack::Rounded("to a whole weight; 0 while cpu.idle is 1"),
+            initial: &["100"],
+            unit_property: Some("CPUWeight"),
             ..V2
         }),
     },
@@ -69,6 +79,8 @@ pub(super) const ROWS: &[Setting] = &[
             codec: Codec::Number,
             range: between(-20, 19),
             read_back: ReadBack::Rounded("to the nice value nearest to the weight"),
+            initial: &["0"],
+            changes: &["cpu.weight"],
             ..V2
         }),
     },
@@ -84,9 +96,22 @@ pub(super) const ROWS: &[Setting] = &[
             codec: Codec::CpuQuota,
             range: QUOTA,
             since: "3.2",
+            initial: &["-1", "100000"],
+            pair: pair(
+                Law::Share,
+                "cpu.cfs_period_us",
+                "between the two writes the group may run no more than before or after",
+            ),
             ..V1
         }),
-        v2: Has(Binding { files: &["cpu.max"], codec: Codec::CpuMax, range: QUOTA, ..V2 }),
+        v2: Has(Binding {
+            files: &["cpu.max"],
+            codec: Codec::CpuMax,
+            range: QUOTA,
+            initial: &["max 100000"],
+            unit_property: Some("CPUQuota"),
+            ..V2
+        }),
     },
     Setting {
         name: "cpu.max.burst",
@@ -100,6 +125,8 @@ pub(super) const ROWS: &[Setting] = &[
             codec: NUMBER,
             range: between(0, 17_592_186_044_415),
             since: "5.14",
+            initial: &["0"],
+            pair: pair(Law::AtMost, "cpu.cfs_quota_us", BURST),
             ..V1
         }),
         v2: Has(Binding {
@@ -107,6 +134,8 @@ pub(super) const ROWS: &[Setting] = &[
             codec: NUMBER,
             range: between(0, 17_592_186_044_415),
             since: "5.14",
+            initial: &["0"],
+            pair: pair(Law::AtMost, "cpu.max", BURST),
             ..V2
         }),
     },
@@ -121,10 +150,21 @@ pub(super) const ROWS: &[Setting] = &[
             files: &["cpu.idle"],
             codec: Codec::Flag,
             since: "5.15",
+            order: IDLE,
+            initial: &["0"],
+            changes: &["cpu.shares"],
             source: "admin-guide/cgroup-v2.rst, CPU Interface Files; kernel/sched/core.c, cpu_legacy_files",
             ..V1
         }),
-        v2: Has(Binding { files: &["cpu.idle"], codec: Codec::Flag, since: "5.15", ..V2 }),
+        v2: Has(Binding {
+            files: &["cpu.idle"],
+            codec: Codec::Flag,
+            since: "5.15",
+            order: IDLE,
+            initial: &["0"],
+            changes: &["cpu.weight"],
+            ..V2
+        }),
     },
     Setting {
         name: "cpu.uclamp.min",
@@ -133,8 +173,8 @@ pub(super) const ROWS: &[Setting] = &[
         kind: Kind::Percent,
         access: ReadWrite,
         example: "25%",
-        v1: Has(Binding { files: &["cpu.uclamp.min"], ..UCLAMP }),
-        v2: Has(Binding { files: &["cpu.uclamp.min"], ..UCLAMP }),
+        v1: Has(Binding { files: &["cpu.uclamp.min"], initial: &["0.00"], ..UCLAMP }),
+        v2: Has(Binding { files: &["cpu.uclamp.min"], initial: &["0.00"], ..UCLAMP }),
     },
     Setting {
         name: "cpu.uclamp.max",
@@ -143,8 +183,8 @@ pub(super) const ROWS: &[Setting] = &[
         kind: Kind::Percent,
         access: ReadWrite,
         example: "75%",
-        v1: Has(Binding { files: &["cpu.uclamp.max"], ..UCLAMP }),
-        v2: Has(Binding { files: &["cpu.uclamp.max"], ..UCLAMP }),
+        v1: Has(Binding { files: &["cpu.uclamp.max"], initial: &["max"], ..UCLAMP }),
+        v2: Has(Binding { files: &["cpu.uclamp.max"], initial: &["max"], ..UCLAMP }),
     },
     Setting {
         name: "cpu.rt_runtime_us",
@@ -153,7 +193,16 @@ pub(super) const ROWS: &[Setting] = &[
         kind: Kind::Micros,
         access: ReadWrite,
         example: "95ms",
-        v1: Has(Binding { files: &["cpu.rt_runtime_us"], ..RT }),
+        v1: Has(Binding {
+            files: &["cpu.rt_runtime_us"],
+            initial: &["0"],
+            pair: pair(
+                Law::Share,
+                "cpu.rt_period_us",
+                "between the two writes the group's real-time share is no more than before or after",
+            ),
+            ..RT
+        }),
         v2: NO_RT,
     },
     Setting {
@@ -167,6 +216,7 @@ pub(super) const ROWS: &[Setting] = &[
             files: &["cpu.rt_period_us"],
             codec: NUMBER,
             range: between(1, 18_446_744_073_709_551),
+            initial: &["1000000"],
             ..RT
         }),
         v2: NO_RT,

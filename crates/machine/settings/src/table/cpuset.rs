@@ -17,7 +17,13 @@ const V2: Binding = Binding {
 };
 
 /// A flag that only v1 has.
-const fn v1_flag(name: &'static str, files: &'static [&'static str], doc: &'static str, v2: Side) -> Setting {
+const fn v1_flag(
+    name: &'static str,
+    files: &'static [&'static str],
+    doc: &'static str,
+    order: Option<Order>,
+    v2: Side,
+) -> Setting {
     Setting {
         name,
         controller: Controller::Cpuset,
@@ -25,9 +31,20 @@ const fn v1_flag(name: &'static str, files: &'static [&'static str], doc: &'stat
         kind: Kind::Flag,
         access: ReadWrite,
         example: "1",
-        v1: Has(Binding { files, codec: Codec::Flag, ..V1 }),
+        v1: Has(Binding { files, codec: Codec::Flag, order, ..V1 }),
         v2,
     }
+}
+
+const CPUS: Option<Order> = at(Stage::Cpus, "after the memory nodes, before tasks");
+const NODES: Option<Order> = at(Stage::Nodes, "memory nodes before CPUs, both before tasks");
+
+const fn exclusive(off: &'static str) -> Option<Order> {
+    switch(
+        off,
+        (Stage::Release, "no longer exclusive before its sets change"),
+        (Stage::Exclusive, "exclusive only once the sets are its own"),
+    )
 }
 
 pub(super) const ROWS: &[Setting] = &[
@@ -38,8 +55,14 @@ pub(super) const ROWS: &[Setting] = &[
         kind: Kind::Cpus,
         access: ReadWrite,
         example: "0-3,8",
-        v1: Has(Binding { files: &["cpuset.cpus"], codec: Codec::List, ..V1 }),
-        v2: Has(Binding { files: &["cpuset.cpus"], codec: Codec::List, ..V2 }),
+        v1: Has(Binding { files: &["cpuset.cpus"], codec: Codec::List, order: CPUS, ..V1 }),
+        v2: Has(Binding {
+            files: &["cpuset.cpus"],
+            codec: Codec::List,
+            order: CPUS,
+            unit_property: Some("AllowedCPUs"),
+            ..V2
+        }),
     },
     Setting {
         name: "cpuset.mems",
@@ -51,12 +74,19 @@ pub(super) const ROWS: &[Setting] = &[
         v1: Has(Binding {
             files: &["cpuset.mems"],
             codec: Codec::List,
+            order: NODES,
             fidelity: Fidelity::Approximate(
                 "memory taken before a change stays where it is unless cpuset.memory_migrate is 1",
             ),
             ..V1
         }),
-        v2: Has(Binding { files: &["cpuset.mems"], codec: Codec::List, ..V2 }),
+        v2: Has(Binding {
+            files: &["cpuset.mems"],
+            codec: Codec::List,
+            order: NODES,
+            unit_property: Some("AllowedMemoryNodes"),
+            ..V2
+        }),
     },
     Setting {
         name: "cpuset.cpus.effective",
@@ -88,6 +118,7 @@ pub(super) const ROWS: &[Setting] = &[
         v1: Has(Binding {
             files: &["cpuset.cpu_exclusive"],
             codec: Codec::WordFlag { off: "member", on: "root" },
+            order: exclusive("0"),
             read_back: ReadBack::Rescaled("0 is member, 1 is root"),
             fidelity: Fidelity::Approximate(
                 "cpu_exclusive keeps sibling groups off the CPUs, but not tasks of the groups above; isolated is root with cpuset.sched_load_balance=0 in the group and all above",
@@ -98,6 +129,8 @@ pub(super) const ROWS: &[Setting] = &[
         v2: Has(Binding {
             files: &["cpuset.cpus.partition"],
             codec: Codec::Word,
+            order: exclusive("member"),
+            changes: &["cpuset.cpus.exclusive"],
             read_back: ReadBack::Rescaled("with the reason where the partition is invalid: root invalid (…)"),
             ..V2
         }),
@@ -110,7 +143,13 @@ pub(super) const ROWS: &[Setting] = &[
         access: ReadWrite,
         example: "2-3",
         v1: lacks("set cpuset.cpus and cpuset.cpus.partition=root (cpuset.cpu_exclusive)"),
-        v2: Has(Binding { files: &["cpuset.cpus.exclusive"], codec: Codec::List, since: "6.7", ..V2 }),
+        v2: Has(Binding {
+            files: &["cpuset.cpus.exclusive"],
+            codec: Codec::List,
+            since: "6.7",
+            order: at(Stage::ExclusiveCpus, "after the CPUs that it is a part of"),
+            ..V2
+        }),
     },
     Setting {
         name: "cpuset.cpus.exclusive.effective",
@@ -149,24 +188,28 @@ pub(super) const ROWS: &[Setting] = &[
         "cpuset.mem_exclusive",
         &["cpuset.mem_exclusive"],
         "Sibling groups may not name the same NUMA nodes; implies cpuset.mem_hardwall",
+        exclusive("0"),
         lacks("give each group other nodes in cpuset.mems; v2 does not enforce it"),
     ),
     v1_flag(
         "cpuset.mem_hardwall",
         &["cpuset.mem_hardwall"],
         "Memory that the kernel takes for the group's tasks also comes from the group's nodes only",
+        None,
         lacks("cpuset.mems covers the memory of tasks; v2 has no switch for the kernel's own"),
     ),
     v1_flag(
         "cpuset.memory_migrate",
         &["cpuset.memory_migrate"],
         "A change of cpuset.mems, or a move into the group, moves the memory that tasks already have",
+        None,
         lacks("v2 always migrates when cpuset.mems changes"),
     ),
     v1_flag(
         "cpuset.sched_load_balance",
         &["cpuset.sched_load_balance"],
         "The scheduler moves tasks between the group's CPUs to even the load",
+        None,
         lacks("set cpuset.cpus.partition=isolated for CPUs without load balancing"),
     ),
     Setting {
@@ -192,12 +235,14 @@ pub(super) const ROWS: &[Setting] = &[
         "cpuset.memory_spread_page",
         &["cpuset.memory_spread_page"],
         "Spreads the page cache evenly over the group's nodes",
+        None,
         lacks("set an interleaving policy where the program is started: numactl --interleave"),
     ),
     v1_flag(
         "cpuset.memory_spread_slab",
         &["cpuset.memory_spread_slab"],
         "Spread inode and dentry caches evenly over the group's nodes; without effect since kernel 6.8",
+        None,
         lacks("v2 has no such setting, and v1's has no effect since kernel 6.8"),
     ),
     Setting {

@@ -37,7 +37,7 @@ const fn rules(
         access,
         example,
         v1: Has(v1),
-        v2: Has(V2),
+        v2: Has(Binding { unit_property: v1.unit_property, ..V2 }),
     }
 }
 
@@ -47,14 +47,23 @@ pub(super) const ROWS: &[Setting] = &[
         Write,
         "Allows devices: class (c or b, a for all), MAJOR:MINOR or *, and r to read, w to write, m to make its node",
         "c 1:3 rwm; b 8:* r",
-        Binding { files: &["devices.allow"], ..V1 },
+        Binding {
+            files: &["devices.allow"],
+            order: Some(Order::Always(Turn { stage: Stage::Allow, why: None })),
+            unit_property: Some("DeviceAllow"),
+            ..V1
+        },
     ),
     rules(
         "devices.deny",
         Write,
         "Denies devices, written as in devices.allow; a denies all but what is allowed later",
         "a",
-        Binding { files: &["devices.deny"], ..V1 },
+        Binding {
+            files: &["devices.deny"],
+            order: at(Stage::Deny, "first what is taken, then what is given"),
+            ..V1
+        },
     ),
     rules(
         "devices.list",

@@ -9,6 +9,8 @@ const V1: Binding = Binding {
     ..BINDING
 };
 
+const FREEZE: Option<Order> = at(Stage::Freeze, "after all limits are in place");
+
 /// Why a v1 group is frozen.
 const fn freezing(name: &'static str, files: &'static [&'static str], doc: &'static str) -> Setting {
     Setting {
@@ -27,13 +29,15 @@ pub(super) const ROWS: &[Setting] = &[
     Setting {
         name: "cgroup.freeze",
         controller: Controller::Freezer,
-        doc: "Stops all tasks of the group and of those below it (1), or lets them go on (0)",
+        doc: "Stops all tasks of the group and of those below it (1), or lets them continue (0)",
         kind: Kind::Flag,
         access: ReadWrite,
         example: "1",
         v1: Has(Binding {
             files: &["freezer.state"],
             codec: Codec::FlagWords { off: "THAWED", on: "FROZEN" },
+            order: FREEZE,
+            initial: &["THAWED"],
             read_back: ReadBack::Rescaled("THAWED, FREEZING until the last task has stopped, then FROZEN"),
             fidelity: Fidelity::Approximate("frozen tasks can't be killed before they are thawed"),
             ..V1
@@ -41,6 +45,8 @@ pub(super) const ROWS: &[Setting] = &[
         v2: Has(Binding {
             files: &["cgroup.freeze"],
             codec: Codec::Flag,
+            order: FREEZE,
+            initial: &["0"],
             since: "5.2",
             source: "admin-guide/cgroup-v2.rst, Core Interface Files",
             ..BINDING

@@ -108,6 +108,7 @@ pub(super) const ROWS: &[Setting] = &[
         v2: Has(Binding {
             files: &["io.weight"],
             codec: Codec::Weights,
+            unit_property: Some("IOWeight"),
             range: between(1, 10_000),
             read_back: ReadBack::Rounded("to a whole weight"),
             ..V2
@@ -151,6 +152,7 @@ pub(super) const ROWS: &[Setting] = &[
         v2: Has(Binding {
             files: &["io.latency"],
             codec: Codec::DeviceKeys,
+            unit_property: Some("IODeviceLatencyTargetSec"),
             since: "4.19",
             source: "admin-guide/cgroup-v2.rst, IO Latency Interface Files",
             ..V2

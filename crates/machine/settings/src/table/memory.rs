@@ -36,6 +36,8 @@ const LIMIT_V2: Binding = Binding {
     read_back: LIMIT.read_back,
     ..V2
 };
+/// The largest number of whole pages.
+const NO_LIMIT_V1: &str = "9223372036854771712";
 const NO_PROTECTION: Side = lacks(
     "v1 can't protect memory: limit the other groups with memory.max, or memory.high (memory.soft_limit_in_bytes)",
 );
@@ -59,8 +61,20 @@ pub(super) const ROWS: &[Setting] = &[
         "memory.max",
         "Hard limit of memory: what can't be reclaimed above it is met by the out-of-memory killer",
         "8G",
-        Has(Binding { files: &["memory.limit_in_bytes"], ..LIMIT_V1 }),
-        Has(Binding { files: &["memory.max"], ..LIMIT_V2 }),
+        Has(Binding {
+            files: &["memory.limit_in_bytes"],
+            initial: &[NO_LIMIT_V1],
+            pair: pair(Law::AtMost, "memory.memsw.limit_in_bytes", "memory plus swap is never below memory"),
+            usage: Some("memory.usage_in_bytes"),
+            ..LIMIT_V1
+        }),
+        Has(Binding {
+            files: &["memory.max"],
+            initial: &["max"],
+            usage: Some("memory.current"),
+            unit_property: Some("MemoryMax"),
+            ..LIMIT_V2
+        }),
     ),
     limit(
         "memory.high",
@@ -68,6 +82,7 @@ pub(super) const ROWS: &[Setting] = &[
         "6G",
         Has(Binding {
             files: &["memory.soft_limit_in_bytes"],
+            initial: &[NO_LIMIT_V1],
             fidelity: Fidelity::Approximate(
                 "v1's soft limit slows nothing: it only says where to reclaim first when the whole machine is short",
             ),
@@ -75,21 +90,37 @@ pub(super) const ROWS: &[Setting] = &[
             source: "admin-guide/cgroup-v1/memory.rst, section 7",
             ..LIMIT_V1
         }),
-        Has(Binding { files: &["memory.high"], ..LIMIT_V2 }),
+        Has(Binding {
+            files: &["memory.high"],
+            initial: &["max"],
+            unit_property: Some("MemoryHigh"),
+            ..LIMIT_V2
+        }),
     ),
     limit(
         "memory.low",
         "Memory that is reclaimed only when nothing unprotected is left",
         "2G",
         NO_PROTECTION,
-        Has(Binding { files: &["memory.low"], ..LIMIT_V2 }),
+        Has(Binding {
+            files: &["memory.low"],
+            initial: &["0"],
+            unit_property: Some("MemoryLow"),
+            ..LIMIT_V2
+        }),
     ),
     limit(
         "memory.min",
         "Memory that is never reclaimed",
         "1G",
         NO_PROTECTION,
-        Has(Binding { files: &["memory.min"], since: "4.18", ..LIMIT_V2 }),
+        Has(Binding {
+            files: &["memory.min"],
+            since: "4.18",
+            initial: &["0"],
+            unit_property: Some("MemoryMin"),
+            ..LIMIT_V2
+        }),
     ),
     limit(
         "memory.swap.max",
@@ -105,7 +136,12 @@ pub(super) const ROWS: &[Setting] = &[
             source: "admin-guide/cgroup-v1/memory.rst, section 2.4",
             ..LIMIT_V1
         }),
-        Has(Binding { files: &["memory.swap.max"], ..LIMIT_V2 }),
+        Has(Binding {
+            files: &["memory.swap.max"],
+            initial: &["max"],
+            unit_property: Some("MemorySwapMax"),
+            ..LIMIT_V2
+        }),
     ),
     limit(
         "memory.memsw.limit_in_bytes",
@@ -113,6 +149,8 @@ pub(super) const ROWS: &[Setting] = &[
         "10G",
         Has(Binding {
             files: &["memory.memsw.limit_in_bytes"],
+            initial: &[NO_LIMIT_V1],
+            usage: Some("memory.memsw.usage_in_bytes"),
             source: "admin-guide/cgroup-v1/memory.rst, section 2.4",
             ..LIMIT_V1
         }),
@@ -131,7 +169,7 @@ pub(super) const ROWS: &[Setting] = &[
         "Swap space above which the group's tasks are slowed down, so that something can act before memory.swap.max",
         "512M",
         lacks("set memory.swap.max, or memory.swappiness for less swapping"),
-        Has(Binding { files: &["memory.swap.high"], since: "5.8", ..LIMIT_V2 }),
+        Has(Binding { files: &["memory.swap.high"], since: "5.8", initial: &["max"], ..LIMIT_V2 }),
     ),
     limit(
         "memory.zswap.max",
@@ -140,7 +178,13 @@ pub(super) const ROWS: &[Setting] = &[
         lacks(
             "v1 does not limit compressed swap by group; /sys/module/zswap/parameters/max_pool_percent limits it for all",
         ),
-        Has(Binding { files: &["memory.zswap.max"], since: "5.19", ..LIMIT_V2 }),
+        Has(Binding {
+            files: &["memory.zswap.max"],
+            since: "5.19",
+            initial: &["max"],
+            unit_property: Some("MemoryZSwapMax"),
+            ..LIMIT_V2
+        }),
     ),
     Setting {
         name: "memory.zswap.writeback",
@@ -166,7 +210,13 @@ pub(super) const ROWS: &[Setting] = &[
         access: ReadWrite,
         example: "1",
         v1: lacks("v1 kills single processes; memory.oom_control=1 stops the group instead of killing"),
-        v2: Has(Binding { files: &["memory.oom.group"], codec: Codec::Flag, since: "4.19", ..V2 }),
+        v2: Has(Binding {
+            files: &["memory.oom.group"],
+            codec: Codec::Flag,
+            since: "4.19",
+            initial: &["0"],
+            ..V2
+        }),
     },
     Setting {
         name: "memory.oom_control",
@@ -216,6 +266,7 @@ pub(super) const ROWS: &[Setting] = &[
         v1: Has(Binding {
             files: &["memory.force_empty"],
             codec: Codec::ReclaimAll,
+            order: ACTION,
             read_back: ReadBack::Never,
             fidelity: Fidelity::Approximate("v1 reclaims all it can, whatever the amount"),
             source: "admin-guide/cgroup-v1/memory.rst, section 5.1",
@@ -224,6 +275,7 @@ pub(super) const ROWS: &[Setting] = &[
         v2: Has(Binding {
             files: &["memory.reclaim", "memory.current"],
             codec: Codec::Reclaim,
+            order: ACTION,
             read_back: ReadBack::Never,
             since: "5.19",
             at_root: true,

@@ -38,8 +38,15 @@ pub(super) const ROWS: &[Setting] = &[
         kind: Kind::Count,
         access: ReadWrite,
         example: "512",
-        v1: Has(Binding { files: &["pids.max"], codec: MAX, range: TASKS, ..V1 }),
-        v2: Has(Binding { files: &["pids.max"], codec: MAX, range: TASKS, ..V2 }),
+        v1: Has(Binding { files: &["pids.max"], codec: MAX, range: TASKS, initial: &["max"], ..V1 }),
+        v2: Has(Binding {
+            files: &["pids.max"],
+            codec: MAX,
+            range: TASKS,
+            initial: &["max"],
+            unit_property: Some("TasksMax"),
+            ..V2
+        }),
     },
     counter(
         "pids.current",

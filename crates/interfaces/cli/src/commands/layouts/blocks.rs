@@ -246,7 +246,7 @@ impl<'p> Blocks<'p> {
             (false, _) => {}
         }
         let lines = written.after.entry(file.to_owned()).or_default();
-        if ::plan::is_by_key(file) && !lines.is_empty() {
+        if settings::is_by_key(file) && !lines.is_empty() {
             // a device a line, each in a write of its own
             let _ = write!(lines, "\n{}", text.trim_end());
         } else {

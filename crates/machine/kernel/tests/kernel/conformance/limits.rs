@@ -2,7 +2,7 @@
 
 use kernel::What;
 use rustix::io::Errno;
-use settings::Controller::{Io, Memory, Pids};
+use settings::Controller::{self, Io, Memory, Pids};
 
 use super::{
     Case, case,
@@ -26,6 +26,7 @@ pub fn cases() -> Vec<Case> {
         case("memory_stays_charged_where_it_was_taken", |world| world.has(Memory), stays_charged),
         case("a_v1_group_below_one_without_memory_is_not_made", |world| world.on_v1(Memory), starved),
         case("a_new_v1_group_takes_over_the_swappiness", |world| world.on_v1(Memory), swappiness),
+        case("a_new_group_has_what_the_table_says", |_| true, initial),
         case("the_root_groups_memory_is_not_limited", |world| world.has(Memory), root),
         case("tasks_are_counted_below_a_group_too", |world| world.has(Pids), counted),
         case("a_throttle_is_not_inherited", |world| world.on_v1(Io) && world.disk().is_some(), not_inherited),
@@ -36,6 +37,29 @@ pub fn cases() -> Vec<Case> {
 fn no_swap(world: &World) -> bool {
     let swaps = world.kernel().outside("/proc/swaps".as_ref()).unwrap_or_default();
     swaps.lines().count() < 2
+}
+
+fn initial(world: &World) {
+    let all = Controller::ALL.into_iter().filter(|controller| world.has(*controller));
+    let group = world.create("a", &all.collect::<Vec<_>>());
+    let mut seen = 0;
+    for setting in settings::all() {
+        let Some(version) = world.version(setting.controller) else { continue };
+        let Some(binding) = setting.side(version).binding() else { continue };
+        if binding.initial.is_empty() || !world.has(setting.controller) {
+            continue;
+        }
+        let seat = world.seat(&group, setting.controller);
+        let files = world.kernel().files(seat.at, &seat.path).expect("the files of a group");
+        for (file, text) in binding.files.iter().zip(binding.initial) {
+            // a kernel may be older, or lack a part
+            if files.iter().any(|known| known == file) {
+                assert_eq!(world.read(&group, setting.controller, file), *text, "{file}");
+                seen += 1;
+            }
+        }
+    }
+    assert!(seen > 0);
 }
 
 fn usage_file(world: &World) -> &'static str {

@@ -1,0 +1,61 @@
+//! What the table says of a file, whatever setting it holds.
+
+use crate::{
+    laws::{Pair, Stage, Turn},
+    setting::Version,
+    table::{BY_KEY, FILES, File},
+};
+
+fn files(version: Version, file: &str) -> impl Iterator<Item = &'static File> {
+    FILES.iter().filter(move |known| known.version == version && known.name == file)
+}
+
+/// What `file` of a group has that nobody set yet, where that is the same on every machine.
+pub fn initial(version: Version, file: &str) -> Option<&'static str> {
+    files(version, file).find_map(|file| file.binding.initial.get(file.index).copied())
+}
+
+/// When a write of `text` to `file` comes among the others of its group.
+pub fn turn(version: Version, file: &str, text: &str) -> Turn {
+    let order = files(version, file).find_map(|file| file.binding.order);
+    order.map_or(Turn { stage: Stage::Limits, why: None }, |order| order.turn(text))
+}
+
+/// Every rule between two files of a group: the first file, and the rule with the second.
+pub fn pairs(version: Version) -> impl Iterator<Item = (&'static str, Pair)> {
+    let first = FILES.iter().filter(move |file| file.version == version && file.index == 0);
+    first.filter_map(|file| Some((file.name, file.binding.pair?)))
+}
+
+/// The files that a write to `file` changes as well.
+pub fn changes(version: Version, file: &str) -> &'static [&'static str] {
+    files(version, file).map(|file| file.binding.changes).find(|changes| !changes.is_empty()).unwrap_or(&[])
+}
+
+/// The file with the use that a limit in `file` bounds and that has to fall before the limit can.
+pub fn usage(version: Version, file: &str) -> Option<&'static str> {
+    files(version, file).filter(|file| file.index == 0).find_map(|file| file.binding.usage)
+}
+
+/// Does the file hold a line for each device or resource?
+pub fn is_by_key(file: &str) -> bool {
+    BY_KEY.contains(&file)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_file_that_a_row_names_is_one_of_the_table() {
+        for file in FILES.iter() {
+            let known = |name: &str| {
+                crate::lookup(name).is_some_and(|found| found.side(file.version).binding().is_some())
+            };
+            let named = file.binding.changes.iter().copied().chain(file.binding.usage);
+            let named = named.chain(file.binding.pair.map(|pair| pair.other));
+            assert_eq!(named.filter(|name| !known(name)).collect::<Vec<_>>(), [""; 0], "{}", file.name);
+            assert!(file.binding.initial.len() <= file.binding.files.len(), "{}", file.name);
+        }
+    }
+}
