@@ -448,7 +448,7 @@ fn distrusted(directory: &Path) -> String {
 fn moved_away(path: &Path) -> String {
     let path = path.to_string_lossy();
     let command = Command::new("mv").arg(&path).arg(format!("{path}.damaged"));
-    format!("to go on without what it recorded: {command}; then compare: ringfence status LAYOUT")
+    format!("to continue without what it recorded: {command}; then compare: ringfence status LAYOUT")
 }
 
 fn damaged(path: PathBuf, damage: &Damage) -> Failure {

@@ -320,7 +320,7 @@ const MATCH_STRICT: Key = key(
     "strict",
     Shape::Flag,
     "true",
-    "The program never runs an instruction outside its group: the daemon delays its start until it is there. `process` is then a path, and the rule has no condition that is known only after the start (`command`, `environment`)",
+    "The program never runs an instruction outside its group: the daemon delays its start until it has been moved. `process` is then a path, and the rule has no condition that is known only after the start (`command`, `environment`)",
 );
 
 /// Of an entry of `match`.

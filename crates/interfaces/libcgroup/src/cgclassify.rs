@@ -20,7 +20,7 @@ pub(crate) fn definition() -> Command {
             long_flag("cancel-sticky", "Accepted: without -g the processes go where the rules say")
                 .overrides_with("sticky"),
         )
-        .arg(flag("replace-idle", 'r', "Replace a scope's idle process; accepted, there is none"))
+        .arg(flag("replace-idle", 'r', "Replace a scope's idle process; accepted and ignored"))
         .arg(ignore_default())
         .arg(
             Arg::new("pids")

@@ -17,7 +17,7 @@ pub(crate) fn definition() -> Command {
     command("cgexec", "Run a program inside groups")
         .arg(groups("The group, and the controllers whose hierarchies are meant [default: as the rules say]"))
         .arg(long_flag("sticky", "Accepted: the rules daemon leaves what was put into a group by hand"))
-        .arg(flag("replace-idle", 'r', "Replace a scope's idle process; accepted, there is none"))
+        .arg(flag("replace-idle", 'r', "Replace a scope's idle process; accepted and ignored"))
         .arg(ignore_default())
         .arg(
             Arg::new("command")

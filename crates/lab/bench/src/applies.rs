@@ -85,7 +85,7 @@ impl Cleared {
         let there: Vec<PathBuf> =
             names.iter().flat_map(|name| host.seats(name)).map(|seat| seat.directory()).collect();
         match there.first() {
-            Some(directory) => Err(format!("{} is there already: it would be removed", directory.display())),
+            Some(directory) => Err(format!("{} already exists and would be removed", directory.display())),
             None => Ok(Cleared { host, names }),
         }
     }

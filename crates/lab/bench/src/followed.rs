@@ -72,7 +72,7 @@ impl Machine {
     pub fn peer(&self) -> Result<Followed, String> {
         let words = ["/usr/sbin/cgrulesengd", "-n", "-Q"];
         if !Path::new(words[0]).exists() {
-            return Err(format!("{} is not there", words[0]));
+            return Err(format!("{} does not exist", words[0]));
         }
         let words = words.iter().map(OsString::from).collect();
         Followed::start(&mut self.command(&["etc", "run"], words))

@@ -37,9 +37,7 @@ impl Groups {
         let host = Host::new(Box::new(Real::new())).map_err(|error| error.to_string())?;
         let name = group(GROUP)?;
         match host.seats(&name).first() {
-            Some(seat) => {
-                Err(format!("{} is there already: it would be removed", seat.directory().display()))
-            }
+            Some(seat) => Err(format!("{} already exists and would be removed", seat.directory().display())),
             None => Ok(Groups { host }),
         }
     }

@@ -84,7 +84,7 @@ mod tests {
         }
 
         fn device(&self, path: &str) -> Result<settings::DeviceNumber, String> {
-            Err(format!("{path} is not there"))
+            Err(format!("{path} does not exist"))
         }
     }
 

@@ -149,7 +149,7 @@ impl Beside {
 
     fn words(&self) -> [String; 3] {
         let reported = |cell: &Option<Cell>| {
-            let Some(cell) = cell else { return "not there".to_owned() };
+            let Some(cell) = cell else { return "missing".to_owned() };
             let reported = |value: f64| number::long_with_unit(value, &self.unit);
             let Some(median) = cell.median else { return "no run counts".to_owned() };
             let interval = cell.interval.map_or_else(String::new, |(low, high)| {

@@ -96,7 +96,7 @@ fn tie(
     for id in members.iter() {
         let place = cpus
             .binary_search_by_key(&id, |cpu| cpu.id)
-            .map_err(|_| format!("{} lists CPU {id}, which is not there", called(owner)))?;
+            .map_err(|_| format!("{} lists CPU {id}, which does not exist", called(owner)))?;
         let cpu = &mut cpus[place];
         if !cpu.online {
             return Err(format!("{} lists CPU {id}, which is offline", called(owner)));

@@ -188,7 +188,7 @@ impl Reader<'_> {
             && matcher.as_ref().is_some_and(|matcher| matcher.strict)
             && targets.iter().any(|target| target.group.name().is_none())
         {
-            let error = Diagnostic::error("a strict rule leads to a group that is there").at(self.origin(to));
+            let error = Diagnostic::error("a strict rule needs a group that exists").at(self.origin(to));
             let hint = "name a group without codes; making one would keep the start waiting";
             self.error(error.also(self.origin(strict), "strict here").hint(hint));
             return None;

@@ -104,7 +104,7 @@ fn words(what: &str, expected: &str, part: &str) -> (String, Option<String>) {
         }
         "duplicate key" => (format!("'{part}' is given twice"), Some("keep one of them".to_owned())),
         what if what.starts_with("cannot extend value") => (
-            format!("'{part}' has a value already, and names of other settings go on from it"),
+            format!("'{part}' already has a value, and other settings' names extend it"),
             Some(
                 "put the longer name in quotes as a whole, such as \"cpu.max.burst\" beside cpu.max"
                     .to_owned(),

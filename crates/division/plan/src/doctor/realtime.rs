@@ -18,7 +18,7 @@ fn throttling(facts: &Facts) -> Option<Finding> {
     let period = facts.realtime.period?;
     Some(match facts.realtime.runtime? {
         Limit::Max => finding(Level::Note, "real-time tasks have no bound (sched_rt_runtime_us is -1)")
-            .so("one that never sleeps keeps its CPU from everything else for ever")
+            .so("one that never sleeps blocks its CPU for everything else")
             .hint("sysctl kernel.sched_rt_runtime_us=950000"),
         Limit::At(Micros(0)) => finding(Level::Attention, "sched_rt_runtime_us is 0")
             .so("no real-time task can run")

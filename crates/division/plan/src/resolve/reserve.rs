@@ -32,7 +32,7 @@ pub(crate) fn choose(
             if !lacking.is_empty() {
                 let hint = format!("its CPUs are {top}");
                 wrong(
-                    format!("the CPUs {lacking} are to be reserved, which are not there"),
+                    format!("cannot reserve the CPUs {lacking}: this machine does not have them"),
                     lacking.len(),
                     &hint,
                 );

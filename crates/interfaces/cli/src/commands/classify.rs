@@ -93,7 +93,7 @@ fn configuration(args: &args::Classify) -> Result<Configuration, Failure> {
 /// In a word, for programs and people.
 fn done(found: &Outcome, dry_run: bool) -> &'static str {
     match (&found.done, found.explained.decision) {
-        (Done::There, _) => "there already",
+        (Done::There, _) => "already there",
         (Done::WouldMove, _) => "would be moved",
         (Done::Moved, _) => "moved",
         (Done::Failed(_), _) if dry_run => "would not be moved",

@@ -20,7 +20,7 @@ pub fn links(args: &args::Links) -> Result<(), Failure> {
     };
     let paths: Vec<_> = libcgroup::names().map(|name| args.directory.join(name)).collect();
     if let Some(taken) = paths.iter().find(|path| others(path)) {
-        return Err(Failure::new(format!("{} is there already; no link was made", taken.display()))
+        return Err(Failure::new(format!("{} already exists; no link was made", taken.display()))
             .hint("name another directory that comes first in PATH, or remove the package that it is of"));
     }
     for path in &paths {

@@ -23,7 +23,7 @@ pub fn run(args: &args::Run) -> Result<u8, Failure> {
     let (own, parent) = (std::process::id(), std::os::unix::process::parent_id());
     for stays in stays_in(&host, &name, own, parent) {
         output::warning(&format!(
-            "the program stays in group '{}' of {}, as '{name}' is not there: what is set there still holds for it\n\
+            "the program stays in group '{}' of {}, as '{name}' does not exist there: that group's limits still apply\n\
              hint: {}",
             printable(&stays.group),
             stays.controllers,
@@ -86,7 +86,7 @@ pub fn move_tasks(args: &args::Move, as_json: bool) -> Result<(), Failure> {
                 _ => ("process", "move"),
             };
             output::warning(&format!(
-                "{noun} {pid} stays in group '{}' of {controllers}, as '{name}' is not there: what is set there still holds for it\n\
+                "{noun} {pid} stays in group '{}' of {controllers}, as '{name}' does not exist there: that group's limits still apply\n\
                  hint: {} && {}",
                 printable(group),
                 Command::ringfence("create").group(&name).arg("--controllers").arg(controllers),

@@ -429,7 +429,10 @@ fn damaged(desk: &mut Desk) {
     let told = desk.ends("history {s}", 0);
     let file = |name: &str| desk.path("state/generations").join(name).to_str().unwrap().to_owned();
     says(&told, &["*  1  ", "  done  ", "   2  damaged\n", "   3  damaged\n", "its end is missing"]);
-    says(&told, &[&format!("to go on without what it recorded: mv {0} {0}.damaged; ", file("0002.jsonl"))]);
+    says(
+        &told,
+        &[&format!("to continue without what it recorded: mv {0} {0}.damaged; ", file("0002.jsonl"))],
+    );
     assert_eq!(desk.json("history --json {s}", 0)[1]["state"], "damaged");
     fs::remove_file(file("0003.jsonl")).unwrap();
     let (code, _, error) = desk.run("status {s}");

@@ -8,7 +8,7 @@ use proc_macro2::{TokenStream, TokenTree};
 use crate::architecture::crate_directories;
 
 /// What the newcomers' review had to translate, and what else nobody says of a program.
-const NOT_PLAIN: [&str; 26] = [
+const NOT_PLAIN: [&str; 29] = [
     "held",
     "kept",
     "asked",
@@ -28,6 +28,9 @@ const NOT_PLAIN: [&str; 26] = [
     "anew",
     "so many",
     "be had",
+    "there already",
+    "is not there",
+    "is there already",
     "otherwise than",
     "asked for",
     "is asked",

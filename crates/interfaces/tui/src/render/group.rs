@@ -24,7 +24,7 @@ pub(super) fn draw(model: &Model, page: &GroupPage, pen: &mut Pen<'_>, area: Rec
     let used = match model.row(&page.group) {
         Some((headings, row)) => figures(model, page, headings, row, pen, area),
         None => {
-            let text = format!("group '{}' is not there", units::printable(&page.group));
+            let text = format!("group '{}' does not exist", units::printable(&page.group));
             pen.text(area.x + 1, area.y, area.width, &text, Tone::Strong);
             2
         }

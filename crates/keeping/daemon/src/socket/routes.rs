@@ -115,7 +115,7 @@ pub(super) const ROUTES: &[Route] = &[
         path: "/v1/groups",
         parameters: &[],
         summary: "The groups that Ringfence manages",
-        who: "everybody, of the groups whose directories he could list himself",
+        who: "everybody, for groups whose directories they may list",
         body: None,
         answer: SchemaGenerator::subschema_for::<Vec<GroupSummary>>,
     },
@@ -287,7 +287,7 @@ fn settings_of(route: &Route, query: Option<&str>) -> Result<Vec<String>, Proble
     let mut names: Vec<&String> = settings.iter().collect();
     names.sort();
     if let Some(twice) = names.windows(2).find(|pair| pair[0] == pair[1]) {
-        return Err(Problem::bad(format!("setting '{}' is there twice", twice[0])));
+        return Err(Problem::bad(format!("setting '{}' is given twice", twice[0])));
     }
     Ok(settings)
 }

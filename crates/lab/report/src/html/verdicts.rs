@@ -31,7 +31,7 @@ fn incomplete(view: View<'_>) -> Markup {
     html! {
         div.card.warning {
             h3 { "This experiment is not complete" }
-            p { (made) " of " (requested) " runs are there. Continue with " code { "ringfence lab run --resume DIR" } "." }
+            p { (made) " of " (requested) " runs are done. Continue with " code { "ringfence lab run --resume DIR" } "." }
         }
     }
 }

@@ -122,7 +122,7 @@ families! {
     DECISIONS = row("ringfence_decisions", Counter, By::Daemon, "Processes that were compared with the rules");
     CLASSIFIED = by(&["outcome"], row(
         "ringfence_classified_processes", Counter, By::Daemon,
-        "Processes that a rule takes: moved, there already, left where they were put by_hand, missed as they ended, failed to be moved",
+        "Processes that a rule takes: moved, already there, left where they were put by_hand, missed as they ended, failed to be moved",
     ));
     MOVE_SECONDS = seconds(
         "ringfence_move_latency_seconds", Histogram, By::Daemon,

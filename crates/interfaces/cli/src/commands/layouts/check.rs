@@ -86,7 +86,7 @@ pub fn import(args: &args::Import, as_json: bool) -> Result<(), Failure> {
         false => args.files.clone(),
     };
     if named.is_empty() {
-        return Err(Failure::new(format!("there is none of {}", LIBCGROUP.join(", ")))
+        return Err(Failure::new(format!("none of {} exists", LIBCGROUP.join(", ")))
             .hint("ringfence import FILE names another"));
     }
     let mut files = Vec::new();

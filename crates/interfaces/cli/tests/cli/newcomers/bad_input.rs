@@ -171,7 +171,7 @@ fn pending(desk: &mut Desk) {
 /// Does what the hint about a damaged record says.
 fn obey_mv(error: &str) {
     let (_, hint) =
-        error.split_once("to go on without what it recorded: ").unwrap_or_else(|| panic!("{error}"));
+        error.split_once("to continue without what it recorded: ").unwrap_or_else(|| panic!("{error}"));
     let command = hint.split_once("; then compare: ringfence status LAYOUT").unwrap().0;
     assert!(Command::new("sh").args(["-c", command]).status().unwrap().success(), "{command}");
 }

@@ -103,7 +103,7 @@ fn moved(stage: &mut Stage<'_>) {
     let (code, out, error) = stage.desk.run("move {g}/b {one}");
     assert_eq!(code, 0, "{out}{error}");
     assert!(stage.is_in(pid, "{g}/a", "cpu") && stage.is_in(pid, "{g}/b", "memory"));
-    says(&error, &[&pid.to_string(), "stays in group", "still holds for it", "--controllers cpu"]);
+    says(&error, &[&pid.to_string(), "stays in group", "limits still apply", "--controllers cpu"]);
     let status = stage.desk.ends("status {s}", 0);
     says(&status, &["with 1 process", "also in group"]);
     // what the hint says frees it
