@@ -100,5 +100,5 @@ fn main() {
     let mut arguments = Arguments::from_args();
     // they share what v2's root hands down
     arguments.test_threads = Some(1);
-    libtest_mimic::run(&arguments, trials).exit();
+    suite::run(&arguments, trials).exit();
 }

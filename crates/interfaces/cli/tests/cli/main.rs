@@ -91,5 +91,5 @@ fn main() {
         top::trials(&world),
         lab::trials(&world),
     ];
-    libtest_mimic::run(&arguments, trials.into_iter().flatten().collect()).exit();
+    suite::run(&arguments, trials.into_iter().flatten().collect()).exit();
 }

@@ -83,7 +83,7 @@ fn main() -> ExitCode {
             Ok(())
         })
     });
-    libtest_mimic::run(&arguments, trials.collect()).exit_code()
+    suite::run(&arguments, trials.collect()).exit_code()
 }
 
 /// In a VM of tests/vm, which nobody else needs?

@@ -31,7 +31,7 @@ fn main() {
         })
         .with_ignored_flag(!root)
     };
-    let conclusion = libtest_mimic::run(&arguments, rows.into_iter().flatten().map(trial).collect());
+    let conclusion = suite::run(&arguments, rows.into_iter().flatten().map(trial).collect());
     scene::tidy();
     conclusion.exit();
 }

@@ -35,7 +35,7 @@ fn main() -> ExitCode {
     arguments.test_threads = Some(1);
     let trials =
         WorldKind::ALL.into_iter().flat_map(trials).chain(leases::trials()).chain(unit::trials()).collect();
-    libtest_mimic::run(&arguments, trials).exit_code()
+    suite::run(&arguments, trials).exit_code()
 }
 
 fn trials(kind: WorldKind) -> Vec<Trial> {

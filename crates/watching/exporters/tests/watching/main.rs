@@ -37,7 +37,7 @@ fn main() -> ExitCode {
     ]
     .concat_all();
     let trials = [pure, real::trials(), real_v2::trials(), why::trials()].concat_all();
-    libtest_mimic::run(&arguments, trials).exit_code()
+    suite::run(&arguments, trials).exit_code()
 }
 
 trait Concat {

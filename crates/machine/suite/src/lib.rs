@@ -1,0 +1,69 @@
+//! Runs a suite's tests, but for those that passed elsewhere: what one machine has shown, a virtual machine with the same
+//! hierarchies need not show again. These are reported as ignored, with that reason.
+#![allow(clippy::panic, reason = "a suite that can't read its list must not pass")]
+
+use std::{collections::BTreeSet, ffi::OsStr, fs, path::Path};
+
+use libtest_mimic::{Arguments, Conclusion, Trial};
+
+/// Names a file with the names of tests that passed elsewhere, one a line.
+const PASSED: &str = "RF_PASSED";
+
+/// Runs the tests as the arguments say, without those that the file named by `RF_PASSED` lists.
+pub fn run(arguments: &Arguments, trials: Vec<Trial>) -> Conclusion {
+    let passed = passed(std::env::var_os(PASSED).as_deref());
+    libtest_mimic::run(arguments, without(trials, &passed))
+}
+
+fn passed(list: Option<&OsStr>) -> BTreeSet<String> {
+    let read = |list| fs::read_to_string(list).unwrap_or_else(|error| panic!("{PASSED}: {list:?}: {error}"));
+    list.map(|list| read(Path::new(list)).lines().map(str::to_owned).collect()).unwrap_or_default()
+}
+
+fn without(trials: Vec<Trial>, passed: &BTreeSet<String>) -> Vec<Trial> {
+    let mark = |trial: Trial| match passed.contains(trial.name()) && !trial.has_ignored_flag() {
+        true => trial.with_ignored_flag(true).with_kind("passed on the host"),
+        false => trial,
+    };
+    trials.into_iter().map(mark).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+
+    #[test]
+    fn what_the_list_names_is_ignored_and_nothing_else() {
+        let mut list = tempfile::NamedTempFile::new().unwrap();
+        writeln!(list, "layout: a plan\ncase").unwrap();
+        let trial = |name: &str| Trial::test(name, || Ok(()));
+        let trials = vec![trial("layout: a plan"), trial("layout: a plan of two"), trial("case")];
+        let marked = without(trials, &passed(Some(list.path().as_os_str())));
+        assert_eq!(
+            marked.iter().map(|trial| (trial.has_ignored_flag(), trial.kind())).collect::<Vec<_>>(),
+            [(true, "passed on the host"), (false, ""), (true, "passed on the host")]
+        );
+        let conclusion = libtest_mimic::run(&Arguments::default(), marked);
+        assert_eq!((conclusion.num_passed, conclusion.num_ignored), (1, 2));
+    }
+
+    #[test]
+    fn a_machines_own_reason_stays() {
+        let trial = Trial::test("case", || Ok(())).with_ignored_flag(true).with_kind("needs root");
+        let marked = without(vec![trial], &BTreeSet::from(["case".to_owned()]));
+        assert_eq!(marked[0].kind(), "needs root");
+    }
+
+    #[test]
+    #[should_panic(expected = "RF_PASSED")]
+    fn a_list_that_is_missing_is_a_failure() {
+        passed(Some(OsStr::new("/nonexistent/list")));
+    }
+
+    #[test]
+    fn without_a_list_all_run() {
+        assert!(passed(None).is_empty());
+    }
+}
