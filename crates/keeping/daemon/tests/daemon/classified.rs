@@ -182,7 +182,7 @@ fn burst() {
     let (group, both) = (world.group("burst"), world.directory.join("rf-test-"));
     world.write("cgrules.conf", &format!("*:{}* pids {group}\n", both.display()));
     let daemon = world.daemon(&[]);
-    let many = few_if_emulated(300);
+    let many = few_if_emulated(300) / if is_vm() { 3 } else { 1 };
     let (_storm, long) = storm(&world, many * 7, 7);
     eventually("all long ones", || world.running(&long).len() == many);
     eventually("none left out", || left_out(&world, &long, &group) == 0);
