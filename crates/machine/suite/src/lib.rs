@@ -45,8 +45,6 @@ mod tests {
             marked.iter().map(|trial| (trial.has_ignored_flag(), trial.kind())).collect::<Vec<_>>(),
             [(true, "passed on the host"), (false, ""), (true, "passed on the host")]
         );
-        let conclusion = libtest_mimic::run(&Arguments::default(), marked);
-        assert_eq!((conclusion.num_passed, conclusion.num_ignored), (1, 2));
     }
 
     #[test]
