@@ -46,5 +46,6 @@ pub fn picture(kernel: &dyn Kernel, of: &dyn Fn(&str) -> bool) -> Picture {
 fn counts(file: &str) -> bool {
     let memory = file.starts_with("memory.") && (file.ends_with(".current") || file.ends_with(".peak"));
     let pressure = file.ends_with(".pressure") && file != "cgroup.pressure";
-    memory || pressure || file.contains("usage") || file.contains("stat") && file != "freezer.state"
+    let peak = file == "pids.peak"; // what ran in between is counted where pids was handed down before
+    memory || pressure || peak || file.contains("usage") || file.contains("stat") && file != "freezer.state"
 }
