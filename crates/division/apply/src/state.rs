@@ -189,7 +189,10 @@ impl State {
         };
         let number = |entry: std::io::Result<std::fs::DirEntry>| {
             let name = entry.ok()?.file_name();
-            name.to_str()?.strip_suffix(suffix)?.strip_suffix('.')?.parse().ok()
+            let number = name.to_str()?.strip_suffix(suffix)?.strip_suffix('.')?.parse().ok()?;
+            // `1.jsonl` and `+1.jsonl` are files of somebody's
+            let is_ours = number > 0 && self.file(number, suffix).file_name() == Some(&name);
+            is_ours.then_some(number)
         };
         let mut numbers: Vec<u32> = entries.filter_map(number).collect();
         numbers.sort_unstable();
@@ -494,6 +497,18 @@ mod tests {
         for refused in [state.summary(1).unwrap_err(), state.record(1).unwrap_err()] {
             assert!(refused.to_string().contains("it has more than 1073741824 bytes"), "{refused}");
         }
+    }
+
+    /// `1.jsonl` and `+1.jsonl` beside `0001.jsonl` were three generations of the number 1.
+    #[test]
+    fn only_the_name_that_is_written_is_a_generations() {
+        let directory = tempfile::tempdir().unwrap();
+        let state = State::open(directory.path().join("state")).unwrap();
+        for number in ["0001", "1", "+1", "+001", "00001", "0000", " 001", "12345", "012345", "99999999999"] {
+            std::fs::write(state.generations().join(format!("{number}.{FINISHED}")), "").unwrap();
+        }
+        assert_eq!(state.finished().unwrap(), [1, 12345]);
+        assert_eq!(state.next().unwrap(), 12346);
     }
 
     /// Attack finding 30: the number after the last one was 0.
