@@ -182,8 +182,9 @@ pub(crate) fn refused_steps(
         let place = entry.act.place()?;
         let stays = match (&entry.act, &entry.before) {
             (Act::CreateGroup { .. }, _) | (_, Before::New) if performer.is_remade(place) => false,
-            // a group that has to stay has to lose its limits
-            (Act::CreateGroup { .. }, _) | (_, Before::New) => performer.exists(place),
+            (Act::CreateGroup { .. }, _) => performer.exists(place),
+            // a group that has to stay has lost its limits, but for those that could not be lifted
+            (_, Before::New) => performer.exists(place) && remains.steps.contains(&step),
             (_, Before::Absent) => false,
             _ => remains.steps.contains(&step),
         };
@@ -236,7 +237,7 @@ fn do_all(
                 }
                 outcome.left.extend(done.note);
             }
-            (Err(error), Some(_)) => failed.push((step, in_words(&error))),
+            (Err(error), Some(_)) => failed.push((step, error.in_words())),
             (Err(error), None) => return Err((step, error)),
         }
     }
@@ -264,7 +265,7 @@ fn do_all(
             && let Err(error) = partition_holds(entry, file, &actual)
         {
             match refusals {
-                Some(_) => outcome.left.push(in_words(&error)),
+                Some(_) => outcome.left.push(error.in_words()),
                 None => return Err((step, error)),
             }
         }
@@ -300,11 +301,6 @@ fn narrow_to(source: &mut Entry, refused: &Act, later: &[&Act]) {
         }
         _ => {}
     }
-}
-
-/// With what to do about it, as there is no other place to say it.
-fn in_words(error: &Error) -> String {
-    error.hint().map_or_else(|| error.to_string(), |hint| format!("{error} ({hint})"))
 }
 
 /// A frozen process can't finish its change, and would keep the lock.

@@ -110,4 +110,9 @@ impl Error {
             Error::Undone { error, .. } => error.hint(),
         }
     }
+
+    /// With what to do about it, where there is no other place to say it.
+    pub(crate) fn in_words(&self) -> String {
+        self.hint().map_or_else(|| self.to_string(), |hint| format!("{self} ({hint})"))
+    }
 }

@@ -39,6 +39,7 @@ mod performer;
 mod stays_in;
 
 mod inverse;
+mod lift;
 mod recover;
 mod rollback;
 mod stayed;

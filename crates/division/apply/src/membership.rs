@@ -232,28 +232,37 @@ pub(crate) fn give_back(
     (place, tasks): (&Place, &[Outsider]),
     journal: &mut Journal<'_>,
 ) -> Result<(), Error> {
-    let origins: BTreeMap<u32, &Outsider> = tasks.iter().map(|one| (one.thread, one)).collect();
-    let common: BTreeSet<&str> = tasks.iter().map(|one| one.from.as_str()).collect();
     for _ in 0..MAX_PASSES {
-        let system = performer.system();
-        let mut returning = Vec::new();
-        for pid in inside(performer, place) {
-            let Ok(started) = system.started(pid) else { continue };
-            let known = origins.get(&pid).filter(|one| one.started == started).map(|one| one.from.as_str());
-            let to = known.or_else(|| common.iter().next().copied().filter(|_| common.len() == 1));
-            returning.extend(to.map(|to| (pid, started, to.to_owned())));
-        }
+        let returning = returning(performer, place, tasks);
         if returning.is_empty() {
             return Ok(());
         }
-        for (pid, started, to) in returning {
-            let now = Outsider { thread: pid, started, from: place.path.clone() };
+        for (now, to) in returning {
             journal.moved(step, &now).map_err(unwritable)?;
-            put(performer, entry, place, &to, pid)?;
+            put(performer, entry, place, to, now.thread)?;
             performer.moved.push((step, now));
         }
     }
     Ok(())
+}
+
+/// The processes in a place that were moved there, each with where it came from; and what they forked since then, if
+/// all came from one group.
+pub(crate) fn returning<'o>(
+    performer: &Performer<'_>,
+    place: &Place,
+    tasks: &'o [Outsider],
+) -> Vec<(Outsider, &'o str)> {
+    let origins: BTreeMap<u32, &Outsider> = tasks.iter().map(|one| (one.thread, one)).collect();
+    let first = tasks.first().map(|one| one.from.as_str());
+    let common = first.filter(|first| tasks.iter().all(|one| one.from == **first));
+    let each = inside(performer, place).into_iter().filter_map(|pid| {
+        let started = performer.system().started(pid).ok()?;
+        let known = origins.get(&pid).filter(|one| one.started == started).map(|one| one.from.as_str());
+        let now = Outsider { thread: pid, started, from: place.path.clone() };
+        Some((now, known.or(common)?))
+    });
+    each.collect()
 }
 
 /// Puts processes back after a failure, as far as that goes; says what is left.
@@ -264,13 +273,38 @@ pub(crate) fn put_back(performer: &Performer<'_>, entry: &Entry, moved: &[&Outsi
         if performer.system().started(one.thread) != Ok(one.started) {
             continue; // it ended
         }
-        let entry =
-            Entry { act: Act::MoveTasks { place: place.clone(), tasks: Vec::new() }, ..entry.clone() };
-        if let Err(error) = put(performer, &entry, place, &one.from, one.thread) {
-            left.push(error.to_string());
+        if let Err(error) = put(performer, &moving(entry, place), place, &one.from, one.thread) {
+            left.push(error.in_words());
         }
     }
     left
+}
+
+/// Moves out of a group that is to go what was moved there, and what that forked since then, until nothing of it is
+/// inside or it forks faster than it is moved.
+///
+/// # Errors
+/// The first move that was refused.
+pub(crate) fn empty(
+    performer: &Performer<'_>,
+    entry: &Entry,
+    place: &Place,
+    moved: &[Outsider],
+) -> Result<(), Error> {
+    for _ in 0..MAX_PASSES {
+        let returning = returning(performer, place, moved);
+        if returning.is_empty() {
+            break;
+        }
+        for (now, to) in returning {
+            put(performer, &moving(entry, place), place, to, now.thread)?;
+        }
+    }
+    Ok(())
+}
+
+fn moving(entry: &Entry, place: &Place) -> Entry {
+    Entry { act: Act::MoveTasks { place: place.clone(), tasks: Vec::new() }, ..entry.clone() }
 }
 
 fn inside(performer: &Performer<'_>, place: &Place) -> Vec<u32> {

@@ -122,13 +122,14 @@ impl<'t> Performer<'t> {
     ) -> std::io::Result<()> {
         let shown = if matches!(file, "devices.allow" | "devices.deny") { DEVICES_V1 } else { file };
         let key = (place.hierarchy, shown.to_owned());
-        if self.fresh.contains(&key) {
+        if self.fresh.contains_key(&key) {
             return Ok(());
         }
-        if let Some(content) = self.content(place, shown) {
-            journal.fresh(place.hierarchy, shown, &content)?;
+        let content = self.content(place, shown);
+        if let Some(content) = &content {
+            journal.fresh(place.hierarchy, shown, content)?;
         }
-        self.fresh.insert(key);
+        self.fresh.insert(key, content);
         Ok(())
     }
 

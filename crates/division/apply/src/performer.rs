@@ -1,6 +1,6 @@
 //! The host for one change: where places of a record are now, what exists, and what the change did so far.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use kernel::{GroupName, Hierarchy, Host, Op, Seat};
 use plan::{Outsider, Place};
@@ -47,8 +47,8 @@ pub(crate) struct Performer<'t> {
     pub moved: Vec<(usize, Outsider)>,
     /// Inode numbers of the directories that were made.
     pub inodes: HashMap<Place, Vec<u64>>,
-    /// Files of new groups whose default is in the journal already, by hierarchy.
-    pub(crate) fresh: HashSet<(usize, String)>,
+    /// What files of new groups contain by default, by hierarchy; `None`: they can't be read.
+    pub(crate) fresh: HashMap<(usize, String), Option<String>>,
 }
 
 impl<'t> Performer<'t> {

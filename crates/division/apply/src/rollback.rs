@@ -1,20 +1,29 @@
 //! Rolls back what a generation changed, from its last step to its first, and goes on with the rest where one thing
 //! can't be rolled back. Used on failure, and for a generation whose process died.
 
-use std::{collections::BTreeSet, path::Path};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::Path,
+};
 
+use kernel::Seat;
 use plan::{Outsider, Place};
 use units::group_path;
 
 use crate::{
+    Error,
     act::{Act, Before, Entry},
     away, inverse,
     journal::Journal,
+    lift::lift,
     membership,
     perform::refill::refill,
     performer::{DEVICES_V1, Performer},
     record::Affinity,
 };
+
+/// How often a group is emptied again and its removal tried, as what is inside forks meanwhile.
+const MAX_REMOVALS: usize = 4;
 
 /// What a roll-back had to leave.
 #[derive(Debug, Default)]
@@ -44,6 +53,9 @@ pub(crate) fn roll_back(
         performer,
         journal,
         made: entries.iter().take(last + 1).filter_map(created).collect(),
+        stay: BTreeSet::new(),
+        came: BTreeMap::new(),
+        inherited: Vec::new(),
         left: Vec::new(),
     };
     let mut steps = BTreeSet::new();
@@ -60,6 +72,7 @@ pub(crate) fn roll_back(
             steps.insert(step);
         }
     }
+    steps.extend(back.inherit_sets());
     steps.extend(back.verify(&entries[..=last]));
     Remains { left: back.left, steps }
 }
@@ -69,19 +82,35 @@ struct Back<'b, 't, 'l> {
     journal: &'b mut Journal<'l>,
     /// Groups that were made and are not yet removed.
     made: BTreeSet<Place>,
+    /// Groups that were made and could not be removed so far.
+    stay: BTreeSet<Place>,
+    /// The processes that were moved into groups that were made.
+    came: BTreeMap<Place, Vec<Outsider>>,
+    /// Steps that let groups that stay have the CPUs and memory nodes of their parents.
+    inherited: Vec<(usize, Entry)>,
     left: Vec<String>,
 }
 
 impl Back<'_, '_, '_> {
     fn step(&mut self, step: usize, entry: &Entry, threads: &[Affinity], moved: &[&Outsider]) {
         match (&entry.act, &entry.before) {
-            (Act::MoveTasks { .. } | Act::ReturnTasks { .. }, _) => {
+            (Act::MoveTasks { place, .. } | Act::ReturnTasks { place, .. }, _) => {
                 self.left.extend(membership::put_back(self.performer, entry, moved));
+                if self.made.contains(place) {
+                    let came = self.came.entry(place.clone()).or_default();
+                    came.extend(moved.iter().map(|one| (*one).clone()));
+                }
             }
-            (Act::CreateGroup { place }, _) => self.unmake(step, place, entry),
+            (Act::CreateGroup { place }, _) => {
+                self.unmake(step, place, entry);
+                self.unmake_at_last(place, entry);
+            }
             (act, Before::New) => {
                 if let Some(place) = act.place() {
                     self.unmake(step, place, entry);
+                    if self.stay.contains(place) {
+                        self.lift(step, entry);
+                    }
                 }
             }
             (Act::RemoveGroup { place }, Before::Group { files, owners, devices, controllers }) => {
@@ -117,18 +146,91 @@ impl Back<'_, '_, '_> {
         doomed.sort_by_key(|place| std::cmp::Reverse(place.path.len()));
         for place in doomed {
             self.made.remove(&place);
-            let entry = Entry { act: Act::RemoveGroup { place: place.clone() }, ..entry.clone() };
             if self.performer.is_remade(&place) {
                 self.left.push(self.performer.remade(&place));
-            } else if self.performer.exists(&place)
-                && let Err(error) = self.performer.remove(&place, &entry)
-            {
-                self.left.push(error.to_string());
+            } else if self.performer.exists(&place) && self.remove(&place, entry).is_err() {
                 if !self.performer.inodes.contains_key(&place) {
                     self.performer.note_made(step, &place, self.journal);
                 }
+                self.stay.insert(place);
             }
         }
+    }
+
+    /// A group that could not be removed has lost its limits by now.
+    fn unmake_at_last(&mut self, place: &Place, entry: &Entry) {
+        if self.stay.contains(place)
+            && let Err(error) = self.remove(place, entry)
+        {
+            self.left.push(self.stays(place).unwrap_or_else(|| error.in_words()));
+        }
+    }
+
+    /// Removes a group, with what came along with the processes that were moved there moved out again.
+    fn remove(&mut self, place: &Place, entry: &Entry) -> Result<(), Error> {
+        let entry = Entry { act: Act::RemoveGroup { place: place.clone() }, ..entry.clone() };
+        for _ in 1..MAX_REMOVALS {
+            let Some(came) = self.came.get(place) else { break };
+            membership::empty(self.performer, &entry, place, came)?;
+            if self.performer.remove(place, &entry).is_ok() {
+                return Ok(());
+            }
+        }
+        self.performer.remove(place, &entry)
+    }
+
+    /// Why a group has to stay into which processes were moved; `None` if that is not the cause.
+    fn stays(&self, place: &Place) -> Option<String> {
+        // it may be a process of somebody else
+        membership::returning(self.performer, place, self.came.get(place)?).first()?;
+        let at = self.performer.at(place)?;
+        let tasks = self.performer.host().tasks_in(&Seat { at, path: place.path.clone() });
+        let first = tasks.first()?;
+        let (group, directory) =
+            (self.performer.host().named(at, &place.path), self.performer.directory(place));
+        let count =
+            if tasks.len() == 1 { "1 process".to_owned() } else { format!("{} processes", tasks.len()) };
+        Some(format!(
+            "group '{group}' stays: {count} in {directory}, which fork faster than they can be moved back (kill -STOP {first} stops one; the next apply or undo tries again)"
+        ))
+    }
+
+    /// Lifts what a step set in a group of this generation that has to stay.
+    fn lift(&mut self, step: usize, entry: &Entry) {
+        let performer = &self.performer;
+        let default = |key: &(usize, String)| performer.fresh.get(key).cloned().flatten();
+        let lifted = lift(entry, default, performer.system().maker());
+        self.left.extend(lifted.cannot);
+        for act in lifted.acts {
+            match act {
+                Act::InheritSet { .. } => self.inherited.push((step, Entry { act, ..entry.clone() })),
+                Act::DisableControllers { ref place, .. } if !self.has_only_ours(place) => {}
+                act => self.act(step, entry, act),
+            }
+        }
+    }
+
+    /// Are all groups below it ones that have to stay and have lost their limits?
+    fn has_only_ours(&self, place: &Place) -> bool {
+        let Some(at) = self.performer.at(place) else { return false };
+        let below = self.performer.host().kernel().children(at, &place.path).unwrap_or_default();
+        let path = |name: String| group_path::join(&place.path, &name);
+        below.into_iter().all(|name| self.stay.contains(&Place { path: path(name), ..place.clone() }))
+    }
+
+    /// From the top down: a cpuset takes only what its parent has. Returns the steps that were refused.
+    fn inherit_sets(&mut self) -> BTreeSet<usize> {
+        let (mut inherited, mut refused) = (std::mem::take(&mut self.inherited), BTreeSet::new());
+        inherited.retain(|(_, entry)| entry.act.place().is_some_and(|place| self.performer.exists(place)));
+        inherited.sort_by_key(|(_, entry)| entry.act.place().map(|place| place.path.matches('/').count()));
+        for (step, entry) in inherited {
+            let before = self.left.len();
+            self.act(step, &entry, entry.act.clone());
+            if self.left.len() > before {
+                refused.insert(step);
+            }
+        }
+        refused
     }
 
     /// Lets a group that was made again contain what it contained.
@@ -145,7 +247,7 @@ impl Back<'_, '_, '_> {
         }
         let Some(entry) = self.performer.for_group_of(entry, act) else { return };
         if let Err(error) = self.performer.perform(step, &entry, self.journal) {
-            self.left.push(error.to_string());
+            self.left.push(error.in_words());
         }
     }
 
@@ -155,8 +257,9 @@ impl Back<'_, '_, '_> {
         let (mut seen, mut steps) = (BTreeSet::new(), BTreeSet::new());
         let enables = entries.iter().any(|entry| matches!(entry.act, Act::EnableControllers { .. }));
         for (step, entry) in entries.iter().enumerate() {
-            let (Some(place), Some(files)) = (entry.act.place(), entry.before.files()) else { continue };
-            for (file, before) in files {
+            let Some(place) = entry.act.place() else { continue };
+            let lifted = self.lifted(place, entry);
+            for (file, before) in lifted.as_slice().iter().chain(entry.before.files().into_iter().flatten()) {
                 let now = self.performer.content(place, file);
                 if now.is_none() && enables {
                     continue; // it came with its controller, and went with it
@@ -172,6 +275,15 @@ impl Back<'_, '_, '_> {
             }
         }
         steps
+    }
+
+    /// What the file of a group that has to stay contained before a step wrote it.
+    fn lifted(&self, place: &Place, entry: &Entry) -> Option<(String, String)> {
+        let Act::Write { file, .. } = &entry.act else { return None };
+        let is_so = entry.before == Before::New && self.stay.contains(place) && self.performer.exists(place);
+        let inherits = matches!(file.as_str(), "cpuset.cpus" | "cpuset.mems");
+        let default = self.performer.fresh.get(&(place.hierarchy, file.clone())).cloned().flatten();
+        Some((file.clone(), default.filter(|_| is_so && !inherits)?))
     }
 
     /// Lines that were taken out and given back may stand in another order.

@@ -12,7 +12,7 @@ use std::{
 };
 
 use kernel::{Hierarchy, Seat};
-use plan::{Dropped, Outsider, Ownership, Place};
+use plan::{Dropped, Outsider, Place};
 use units::group_path;
 
 use crate::{
@@ -20,6 +20,7 @@ use crate::{
     act::{Act, Before, Entry},
     carry_out::{Change, carry_out},
     inverse,
+    lift::lift,
     made::{remade, renamed},
     performer::{DEVICES_V1, Performer},
     prune::UNDOABLE,
@@ -408,7 +409,7 @@ impl<'t> Steps<'t> {
                 if let Some(place) = entry.act.place().cloned() {
                     self.remove(&place, &own, &entry);
                     if self.ours.contains(&place) && self.spared.contains(&place) {
-                        self.reset(&entry, &place, &more.fresh);
+                        self.reset(&entry, &more.fresh);
                     }
                 }
                 continue;

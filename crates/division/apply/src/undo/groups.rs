@@ -176,7 +176,7 @@ impl Steps<'_> {
             _ => false,
         };
         for (_, entry) in own.steps.iter().rev().filter(|(_, entry)| is_limit(entry)) {
-            self.reset(&Entry { restores: true, ..entry.clone() }, place, own.fresh);
+            self.reset(&Entry { restores: true, ..entry.clone() }, own.fresh);
         }
     }
 

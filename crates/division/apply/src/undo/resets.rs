@@ -5,80 +5,43 @@ use super::*;
 impl Steps<'_> {
     /// Lifts a limit that the generation set on a group of its own, which has to stay as somebody is in it: the file
     /// gets back what it contained when the group was new.
-    pub(super) fn reset(&mut self, entry: &Entry, place: &Place, fresh: &BTreeMap<(usize, String), String>) {
+    pub(super) fn reset(&mut self, entry: &Entry, fresh: &BTreeMap<(usize, String), String>) {
         let restored = |act: Act| Entry { act, before: Before::Nothing, ..entry.clone() };
-        match &entry.act {
-            Act::Write { file, .. } if matches!(file.as_str(), "cpuset.cpus" | "cpuset.mems") => {
-                // all parents come first
-                let act = Act::InheritSet { place: place.clone(), file: file.clone() };
-                let key = (place.clone(), file.clone());
-                self.inherited.insert(key, (restored(act), self.source.clone()));
-            }
-            Act::Write { file, text, .. } => {
-                let devices = devices_of(&entry.act).is_some();
-                let shown = if devices { DEVICES_V1 } else { file };
-                if devices && !self.written.insert((place.clone(), DEVICES_V1.to_owned())) {
-                    return; // all rules together
+        if let Some(place) = devices_of(&entry.act)
+            && !self.written.insert((place.clone(), DEVICES_V1.to_owned()))
+        {
+            return; // all rules together
+        }
+        let maker = self.performer.system().maker();
+        let lifted = lift(entry, |key| fresh.get(key).cloned(), maker);
+        if let Some(cannot) = lifted.cannot {
+            self.report(cannot);
+        }
+        for act in lifted.acts {
+            match &act {
+                Act::InheritSet { place, file } => {
+                    // all parents come first
+                    let key = (place.clone(), file.clone());
+                    self.inherited.insert(key, (restored(act), self.source.clone()));
                 }
-                let Some(default) = fresh.get(&(place.hierarchy, shown.to_owned())) else {
-                    let group = &entry.group;
-                    return self.report(format!(
-                        "{file} of group '{group}' stays {text}: its default is not in the record"
-                    ));
-                };
-                let before = Before::Files(vec![(shown.to_owned(), default.clone())]);
-                let act = match devices {
-                    true => Act::Write {
-                        place: place.clone(),
-                        file: "devices.deny".to_owned(),
-                        text: "a".to_owned(),
-                    },
-                    false => entry.act.clone(),
-                };
-                let mut inverse = inverse::inverse(&Entry { before, act, ..entry.clone() }, &[]);
-                self.left.extend(inverse.cannot.take());
-                for act in inverse.acts {
-                    if !self.will_be_so(&act) {
-                        self.push(restored(act));
+                Act::DisableControllers { place, .. } => {
+                    // the generation's own groups that stay have no settings any more
+                    let own = self.ours.iter().filter(|own| {
+                        own.hierarchy == place.hierarchy && group_path::parent(&own.path) == Some(&place.path)
+                    });
+                    let children = own.map(|own| group_path::name(&own.path).to_owned()).collect();
+                    let (off, owners, lists) = Default::default();
+                    let before = Before::Controllers { off, children, owners, lists };
+                    if let Some(entry) = self.still_needed(Entry { before, ..restored(act) })
+                        && !self.will_be_so(&entry.act)
+                    {
+                        self.push(restored(entry.act));
                     }
                 }
+                Act::RestoreDevices { .. } if self.is_repeated(&act) => {}
+                Act::Write { .. } if self.will_be_so(&act) => {}
+                _ => self.push(restored(act)),
             }
-            Act::EnableControllers { names, .. } => {
-                // the generation's own groups that stay have no settings any more
-                let own = self.ours.iter().filter(|own| {
-                    own.hierarchy == place.hierarchy && group_path::parent(&own.path) == Some(&place.path)
-                });
-                let own = own.map(|own| group_path::name(&own.path).to_owned());
-                let (off, owners, lists) = Default::default();
-                let before = Before::Controllers { off, children: own.collect(), owners, lists };
-                let act = Act::DisableControllers { place: place.clone(), names: names.clone() };
-                let disable = Entry { act, before, ..entry.clone() };
-                if let Some(entry) = self.still_needed(disable)
-                    && !self.will_be_so(&entry.act)
-                {
-                    self.push(restored(entry.act));
-                }
-            }
-            Act::SetDevices { .. } => {
-                let act = Act::RestoreDevices { place: place.clone(), rules: None };
-                if !self.is_repeated(&act) {
-                    self.push(restored(act));
-                }
-            }
-            Act::SetOwnership { access, .. } => {
-                let (uid, gid) = self.performer.system().maker();
-                let access = Ownership {
-                    tasks_uid: access.tasks_uid.map(|_| uid),
-                    tasks_gid: access.tasks_gid.map(|_| gid),
-                    admin_uid: access.admin_uid.map(|_| uid),
-                    admin_gid: access.admin_gid.map(|_| gid),
-                    tasks_mode: access.tasks_mode.map(|_| 0o644),
-                    file_mode: access.file_mode.map(|_| 0o644),
-                    directory_mode: access.directory_mode.map(|_| 0o755),
-                };
-                self.push(restored(Act::SetOwnership { place: place.clone(), access }));
-            }
-            _ => {}
         }
     }
 

@@ -54,6 +54,12 @@ impl Faults {
         Arc::new(Faults { look: Some(Box::new(look)), ..Faults::default() })
     }
 
+    /// Both.
+    pub fn at_looking(faults: &[(usize, Fault)], look: impl Fn() + Send + Sync + 'static) -> Arc<Faults> {
+        let at = Mutex::new(faults.to_vec());
+        Arc::new(Faults { at, look: Some(Box::new(look)), ..Faults::default() })
+    }
+
     pub fn count(&self) -> usize {
         self.count.load(Ordering::SeqCst)
     }

@@ -95,6 +95,7 @@ fn main() {
         faults::old_generations_of_set_settle,
         real::the_second_of_two_applies_waits_or_says_who_holds_the_lock,
         stays::what_an_undo_had_to_leave_goes_with_a_later_one,
+        stays::groups_that_a_roll_back_had_to_leave_lose_their_limits,
     );
     trials.extend(of_this_machine());
     let mut arguments = Arguments::from_args();

@@ -126,7 +126,8 @@ pub fn undo_returns_to_every_earlier_generation_and_spares_tasks() {
 }
 
 /// Each process only starts the next one and ends: nobody is there for long enough to be looked at and moved. All of them
-/// come along with a controller that is added, or the apply fails and says why.
+/// come along with a controller that is added, or the apply fails and says why. Then the group is gone there, or it is
+/// named, has no limit, and goes with the next undo.
 pub fn what_forks_faster_than_it_is_moved_comes_along_or_is_named() {
     for count in [1, 8] {
         let groups = Groups::new("relay");
@@ -175,14 +176,29 @@ pub fn what_forks_faster_than_it_is_moved_comes_along_or_is_named() {
             both = (tasks(Pids), tasks(Memory));
         }
         let (before, added) = both;
+        let memory = host.seat_in(host.hierarchy_of(Memory).unwrap(), &group);
+        let exists = || host.kernel().exists(memory.at, &memory.path);
+        let limit = |path: &str| host.kernel().read(memory.at, path, "memory.limit_in_bytes").unwrap();
+        let limits = exists().then(|| (limit(&memory.path), limit("")));
         std::fs::remove_dir(&go).unwrap();
         kill_process_group(all, Signal::KILL).unwrap();
         child.wait().unwrap();
         match done {
             Ok(_) => assert_eq!(before, added, "{count}"),
             Err(Failure::RolledBack { error, left, .. }) => {
+                println!("{count}: {error}; left: {left:?}");
                 assert!(error.to_string().contains("fork faster than they can be moved"), "{error}");
-                assert_eq!((added.len(), left.len()), (0, 0), "{added:?} {left:?}");
+                let Some((own, none)) = limits else {
+                    assert_eq!(left, [""; 0]);
+                    continue;
+                };
+                let [left] = &left[..] else { panic!("{left:?}") };
+                let named = left.starts_with(&format!("group '{group}' stays: "));
+                assert!(named && left.contains("kill -STOP"), "{left}");
+                assert_eq!(own, none, "{left}");
+                wait_for("they end", || tasks(Memory).is_empty());
+                assert_eq!(undo(&lock, to, None, &meta("undo")).unwrap().left, [""; 0]);
+                assert!(!exists());
             }
             Err(other) => panic!("{other}"),
         }

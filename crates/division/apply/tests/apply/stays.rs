@@ -1,16 +1,17 @@
 //! What an undo has to leave, since a task is in it: it is told, and the next undo takes it up again. The same story on
 //! the kernel in memory and on the machine's own.
 
-use std::time::Duration;
+use std::{sync::OnceLock, time::Duration};
 
 use apply::{Drift, Failure, GroupStatus, Lock, Outcome, Running, State, Target, execute, status, undo};
 use fake::Fake;
-use kernel::GroupName;
+use kernel::{GroupName, Kernel};
 use plan::Plan;
-use settings::Controller::{Cpu, Devices};
+use rustix::io::Errno;
+use settings::Controller::{Cpu, Cpuset, Devices, Memory};
 
 use crate::{
-    faulty::{Beside, Faults},
+    faulty::{Beside, Fault, Faults},
     groups::{Groups, machine},
     maker::Maker,
     pipeline::{self, Layout},
@@ -164,6 +165,68 @@ pub fn what_an_undo_had_to_leave_goes_with_a_later_one() {
     let leave = || tasks.borrow_mut().drain(..).for_each(|pid| fake.end(pid));
     let (to, state) = (target(&host, &system), &state);
     Story { to, lock: &lock, state, prefix: "", occupy: &occupy, leave: &leave }.all();
+}
+
+/// Somebody puts a task into a new group, and the last step is refused.
+pub fn groups_that_a_roll_back_had_to_leave_lose_their_limits() {
+    let fake = Fake::v1(4, 1);
+    let all = fake.hierarchies().unwrap();
+    let with = |controller| all.iter().find(|at| at.controllers.contains(&controller)).unwrap().clone();
+    let three = [Cpu, Cpuset, Memory].map(with);
+    let changes = |fault: &[(usize, Fault)], put: &'static str| {
+        let (kernel, all, once) = (fake.clone(), three.clone(), OnceLock::new());
+        let look = move || {
+            let limit = kernel.read(&all[2], "a/b", "memory.limit_in_bytes");
+            if !put.is_empty() && once.get().is_none() && limit == Ok("33554432\n".to_owned()) {
+                let pid = once.get_or_init(|| kernel.spawn(1).unwrap()).to_string();
+                all.iter().for_each(|at| kernel.write(at, put, "cgroup.procs", &pid).unwrap());
+            }
+        };
+        let faults = Faults::at_looking(fault, look);
+        let (host, system) = (host(fake.clone(), &faults), Beside::fake(&fake, &faults));
+        let to = target(&host, &system);
+        let mut maker = Maker::new(&host);
+        for group in ["a", "a/b"] {
+            maker.create(Cpu, group).create(Cpuset, group).create(Memory, group);
+            maker.write(Cpu, group, "cpu.shares", "700").write(Cpuset, group, "cpuset.mems", "0");
+            maker.write(Cpuset, group, "cpuset.cpus", "1-2");
+            maker.write(Memory, group, "memory.limit_in_bytes", "33554432");
+        }
+        let plan = maker.write(Cpu, "a", "cpu.shares", "800").plan();
+        let directory = tempfile::tempdir().unwrap();
+        let state = State::open(directory.path()).unwrap();
+        let lock = state.lock(Duration::ZERO).unwrap();
+        let done = execute(&lock, to, &plan, &meta("a"));
+        let count = faults.count();
+        let values = || {
+            let files =
+                [(0, "cpu.shares"), (1, "cpuset.cpus"), (1, "cpuset.mems"), (2, "memory.limit_in_bytes")];
+            ["", "a", "a/b"].map(|group| files.map(|(at, file)| fake.read(&three[at], group, file)))
+        };
+        let [root, a, b] = values();
+        if put.is_empty() {
+            done.unwrap();
+        } else {
+            let Err(Failure::RolledBack { left, .. }) = done else { panic!("{done:?}") };
+            // in three hierarchies
+            let count = |text: &str| left.iter().filter(|left| left.contains(text)).count();
+            let of_b = "cannot delete group 'a/b'";
+            let kill = "(ringfence kill a/b, or move them out: ringfence move OTHER";
+            assert_eq!(
+                (left.len(), count(of_b), count(kill), count("1 group below")),
+                (6, 3, 3, 3),
+                "{left:?}"
+            );
+            assert_eq!((&a, &b), (&root, &root));
+            fake.processes().unwrap().into_iter().for_each(|pid| fake.end(pid));
+        }
+        assert_eq!(undo(&lock, to, None, &meta("undo")).unwrap().left, [""; 0]);
+        assert!(values()[1..].iter().flatten().all(Result::is_err));
+        count
+    };
+    let count = changes(&[], "");
+    // the undo's own changes are not counted
+    changes(&[(count - 1, Fault::Refuse(Errno::IO))], "a/b");
 }
 
 /// A story on the machine's own kernel.
