@@ -371,13 +371,13 @@ fn without(entry: &Entry, others: &[Entry]) -> Option<Entry> {
     Some(Entry { act: Act::Write { place: place.clone(), file: file.clone(), text }, ..entry.clone() })
 }
 
-/// What an older generation knows of owners goes before what a newer one knows, which may be of more files.
 /// Did a generation make this group, in the hierarchy as it counts them?
 fn makes(record: &Record, path: &str, hierarchy: usize) -> bool {
     let is_it = |place: &Place| place.path == path && place.hierarchy == hierarchy;
     record.entries.iter().any(|entry| matches!(&entry.act, Act::CreateGroup { place } if is_it(place)))
 }
 
+/// What an older generation knows of owners goes before what a newer one knows, which may be of more files.
 fn with_newer(older: &Entry, newer: Option<Entry>) -> Entry {
     let Some(newer) = newer else { return older.clone() };
     match (&older.before, newer.before) {

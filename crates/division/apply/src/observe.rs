@@ -176,7 +176,7 @@ impl<'t> Looking<'t> {
 
     /// Of the directory, the files that take tasks, and of all others those that the planner reads, or the first and
     /// the last if it reads none: a layout gives all others to one owner, and forty looks at each of thousands of
-    /// groups take longer than everything else.
+    /// groups take longer than everything else. On v2 files come and go with their controller: one of each.
     fn owners(
         &mut self,
         at: &Hierarchy,
@@ -189,7 +189,12 @@ impl<'t> Looking<'t> {
         let read = need.files.iter().filter(|file| listed.others.contains(*file));
         let mut chosen: Vec<Option<&str>> = vec![None];
         chosen.extend(listed.tasks.iter().chain(read).map(|file| Some(file.as_str())));
-        if chosen.len() == 1 + listed.tasks.len() {
+        if at.version == Version::V2 {
+            let controller = |file: &str| file.split_once('.').map(|(controller, _)| controller.to_owned());
+            let mut known: BTreeSet<_> = chosen.iter().flatten().map(|file| controller(file)).collect();
+            let others = listed.others.iter().map(String::as_str);
+            chosen.extend(others.filter(|file| known.insert(controller(file))).map(Some));
+        } else if chosen.len() == 1 + listed.tasks.len() {
             let ends = listed.others.first().into_iter().chain(listed.others.last());
             chosen.extend(ends.map(|file| Some(file.as_str())));
         }

@@ -78,6 +78,7 @@ pub(crate) fn undo_recovered(
     steps.renamed.clear();
     if to != 0 {
         steps.left.append(&mut steps.lost);
+        steps.report_gone(&wanted[..common])?;
     }
     if wanted.len() > common {
         // one that is removed again may not be the one that a generation made

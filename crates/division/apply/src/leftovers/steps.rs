@@ -332,7 +332,8 @@ impl Past<'_> {
                             .zip(owners)
                             .all(|(now, then)| (now.0, now.1) == (then.0.as_deref(), then.1))
                     });
-                    if !same {
+                    let came = self.performer.came_since(place, owners);
+                    if !same || came.is_ok_and(|came| !came.is_empty()) {
                         let action = Action::RestoreOwners { place: place.clone(), owners: owners.clone() };
                         left.before.push(restoring(&entry.group, action, why));
                     }

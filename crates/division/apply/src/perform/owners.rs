@@ -46,7 +46,7 @@ impl Performer<'_> {
     }
 
     /// Files that came with a controller since the owners were recorded, and that are another's than the maker's.
-    pub(super) fn came_since(
+    pub(crate) fn came_since(
         &self,
         place: &Place,
         owners: &[(Option<String>, Owned)],

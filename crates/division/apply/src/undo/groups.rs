@@ -1,7 +1,7 @@
 //! Groups that go, come back, or have to stay.
 
 use super::*;
-use crate::{made::is_of_others, performer::name};
+use crate::{in_effect, made::is_of_others, performer::name};
 
 impl Steps<'_> {
     /// Makes a group again that the generation removed, with what it contained.
@@ -133,6 +133,34 @@ impl Steps<'_> {
             self.removed.insert(original);
         }
         self.removed.insert(place);
+    }
+
+    /// A group of a generation that stays in effect, which somebody removed and one that is undone made again, is gone as
+    /// before that.
+    pub(super) fn report_gone(&mut self, stay: &[u32]) -> Result<(), Failure> {
+        let removed = self.entries.iter().filter_map(|entry| match &entry.act {
+            Act::RemoveGroup { place } if !self.made.contains(place) => Some(place.clone()),
+            _ => None,
+        });
+        let gone: BTreeSet<Place> = removed.collect();
+        if gone.is_empty() {
+            return Ok(());
+        }
+        let mut groups = in_effect::Groups::new();
+        for &generation in stay {
+            if let Some(record) = self.state.record_in_effect(generation)? {
+                in_effect::add(&record, self.target, &mut groups);
+            }
+        }
+        for (group, decided) in groups {
+            for place in decided.places.intersection(&gone) {
+                let directory = self.performer.directory(place);
+                self.report(format!(
+                    "group '{group}' is gone again ({directory}): somebody had removed it before what is undone made it"
+                ));
+            }
+        }
+        Ok(())
     }
 
     /// A group that the generation made goes, with those below it that it made, unless somebody is in it.
