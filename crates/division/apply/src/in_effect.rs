@@ -20,7 +20,7 @@ pub(crate) struct Decided {
     /// By place, file and, in a file of lines by device, the line's first word; with the content after the write.
     pub writes: BTreeMap<(Place, String, String), (String, Option<String>)>,
     pub owners: BTreeMap<Place, Ownership>,
-    /// v1's device rules in the order of their writes, each with its file.
+    /// Device rules in the order of their writes, each with v1's file.
     pub rules: BTreeMap<Place, Vec<(String, String)>>,
     /// What undos had to leave, with the generation that made it.
     pub stayed: BTreeMap<Place, u32>,
@@ -103,6 +103,7 @@ impl Decided {
                     self.rules.remove(place);
                 }
             }
+            Act::RestoreDevices { .. } => drop(self.rules.remove(place)),
             Act::RestoreOwners { .. } | Act::SetOwnership { .. } => drop(self.owners.remove(place)),
             _ => {}
         }
@@ -142,6 +143,10 @@ pub(crate) fn add(record: &Record, target: Target<'_>, groups: &mut Groups) {
             }
             Act::CreateGroup { .. } => {
                 group.places.insert(place);
+            }
+            Act::SetDevices { setting, rule, .. } => {
+                group.places.insert(place.clone());
+                group.rules.entry(place).or_default().push((setting.clone(), rule.clone()));
             }
             Act::SetOwnership { access, .. } => {
                 group.places.insert(place.clone());

@@ -242,7 +242,8 @@ impl<'p> Past<'p> {
                 let newer = self.others.remove(&(place.clone(), "owners"));
                 self.others.insert((place, "owners"), with_newer(entry, newer));
             }
-            Act::SetDevices { .. } if !self.covered.devices.contains(&place) => {
+            Act::SetDevices { setting, .. } if !self.covered.devices.contains(&place) => {
+                self.dropped.insert((place.clone(), setting.clone(), String::new()));
                 self.others.insert((place, "devices"), entry.clone());
             }
             Act::MoveTasksAway { .. } => {

@@ -134,17 +134,13 @@ fn is_other(own: &[u64], now: Option<u64>) -> bool {
     now.is_some_and(|now| !own.contains(&now))
 }
 
-/// Is the directory none that a generation made, where generations made some?
-///
-/// # Errors
-/// [`Failure::State`].
-pub(crate) fn is_of_others(place: &Place, state: &State, target: Target<'_>) -> Result<bool, Failure> {
-    let all = inodes(state, target)?;
-    Ok(all.get(place).is_some_and(|own| is_other(own, inode(place, target))))
+/// Is the directory none that a generation made, where generations made some? `all`: [`inodes`].
+pub(crate) fn is_of_others(place: &Place, all: &Inodes, target: Target<'_>) -> bool {
+    all.get(place).is_some_and(|own| is_other(own, inode(place, target)))
 }
 
 /// Inode numbers of directories that generations made.
-type Inodes = BTreeMap<Place, Vec<u64>>;
+pub(crate) type Inodes = BTreeMap<Place, Vec<u64>>;
 
 fn add(inodes: &mut Inodes, record: &Record, target: Target<'_>) {
     if record.head.boot != target.system.boot() {
@@ -161,7 +157,10 @@ fn add(inodes: &mut Inodes, record: &Record, target: Target<'_>) {
 }
 
 /// Of all generations, as far as their records are there: one that is not may have made any group again.
-fn inodes(state: &State, target: Target<'_>) -> Result<Inodes, Failure> {
+///
+/// # Errors
+/// [`Failure::State`].
+pub(crate) fn inodes(state: &State, target: Target<'_>) -> Result<Inodes, Failure> {
     let (mut all, mut next) = (Inodes::new(), 0);
     for generation in state.finished()? {
         let record = state.record(generation);

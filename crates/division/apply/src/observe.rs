@@ -120,6 +120,7 @@ impl<'t> Looking<'t> {
         }
         if need.devices {
             let filter = kernel.device_filter(at, path).ok().flatten();
+            group.devices_detached = filter.as_ref().is_some_and(|filter| !filter.attached);
             group.devices = filter.map(|filter| filter.access.to_string());
         }
         let changing =

@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use devices::{DeviceAccess, Verb};
+use devices::{Behavior, DeviceAccess, Verb};
 use kernel::{Freezers, Host, Seat};
 use plan::{Owned, Ownership, Place};
 use serde::Serialize;
@@ -289,7 +289,9 @@ fn of(scene: &Scene<'_>, group: String, decided: Decided) -> GroupStatus {
         if !as_requested {
             let in_order = |list: &str| {
                 let mut lines: Vec<&str> = list.lines().collect();
-                lines.sort_unstable();
+                if place.version == Version::V1 {
+                    lines.sort_unstable();
+                }
                 lines.join("; ")
             };
             let (requested, actual) = (in_order(&requested), Some(in_order(&actual)));
@@ -384,13 +386,16 @@ fn of(scene: &Scene<'_>, group: String, decided: Decided) -> GroupStatus {
     }
 }
 
-/// What a v1 group's list would be if its rules were written again, and what it is, both in the same order. What is
-/// denied to a group that may use all other devices the list does not show.
+/// What a group's list would be if its rules were written again, and what it is, both in the same order. What is
+/// denied to a group that may use all other devices v1's list does not show.
 fn device_rules(
     performer: &Performer<'_>,
     place: &Place,
     rules: &[(String, String)],
 ) -> Option<(String, String)> {
+    if place.version == Version::V2 {
+        return device_program(performer, place, rules);
+    }
     let list = performer.content(place, DEVICES_V1)?;
     let mut actual = DeviceAccess::all();
     if !list.lines().any(|line| line.starts_with('a')) {
@@ -399,11 +404,7 @@ fn device_rules(
             actual.change(Verb::Allow, &devices::rule(line)?, None, false).ok()?;
         }
     }
-    let mut requested = actual.clone();
-    for (file, text) in rules {
-        let verb = if file == "devices.deny" { Verb::Deny } else { Verb::Allow };
-        requested.change(verb, &devices::rule(text)?, None, false).ok()?;
-    }
+    let requested = with_rules(&actual, rules)?;
     let lines = |access: &DeviceAccess| {
         let text = access.list_text();
         let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
@@ -412,6 +413,41 @@ fn device_rules(
         lines.join("\n")
     };
     Some((lines(&requested), lines(&actual)))
+}
+
+/// The same of a v2 group's program, in words: it may have been taken off.
+fn device_program(
+    performer: &Performer<'_>,
+    place: &Place,
+    rules: &[(String, String)],
+) -> Option<(String, String)> {
+    let filter = performer.host().device_filter(performer.at(place)?, &place.path).ok()?;
+    let lines = |access: &DeviceAccess| {
+        let (all, verb) = match access.behavior() {
+            Behavior::DefaultAllow => ("allow a", "deny"),
+            Behavior::DefaultDeny => ("deny a", "allow"),
+        };
+        let exceptions = access.exceptions().iter().map(|rule| format!("{verb} {rule}"));
+        let mut lines: Vec<String> = exceptions.collect();
+        lines.sort_unstable();
+        lines.insert(0, all.to_owned());
+        lines.join("\n")
+    };
+    let requested = lines(&with_rules(&filter.access, rules)?);
+    let actual = match filter.attached {
+        true => lines(&filter.access),
+        false => "not in force, as its BPF program is not attached any more".to_owned(),
+    };
+    Some((requested, actual))
+}
+
+fn with_rules(access: &DeviceAccess, rules: &[(String, String)]) -> Option<DeviceAccess> {
+    let mut access = access.clone();
+    for (file, text) in rules {
+        let verb = if file == "devices.deny" { Verb::Deny } else { Verb::Allow };
+        access.change(verb, &devices::rule(text)?, None, false).ok()?;
+    }
+    Some(access)
 }
 
 /// Those with a thread that no frozen group stops.

@@ -7,6 +7,7 @@ mod resets;
 mod retry;
 
 use std::{
+    cell::OnceCell,
     collections::{BTreeMap, BTreeSet},
     path::PathBuf,
 };
@@ -21,7 +22,7 @@ use crate::{
     carry_out::{Change, carry_out},
     inverse,
     lift::lift,
-    made::{remade, renamed},
+    made::{Inodes, remade, renamed},
     performer::{DEVICES_V1, Performer},
     prune::UNDOABLE,
     record::{Affinity, Kind, Record},
@@ -204,6 +205,8 @@ struct Steps<'t> {
     lost: Vec<String>,
     /// What has to stay.
     stayed: Vec<Stayed>,
+    /// Directories that all generations made, read where that is needed.
+    inodes: OnceCell<Inodes>,
     /// Files that are written.
     written: BTreeSet<(Place, String)>,
     /// What each entry takes back.
@@ -276,6 +279,7 @@ impl<'t> Steps<'t> {
             reclaimed,
             lost: Vec::new(),
             stayed,
+            inodes: OnceCell::new(),
             written,
             sources,
             source,

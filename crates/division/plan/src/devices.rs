@@ -110,13 +110,20 @@ impl<'o> State<'o> {
                 .change(ruled.verb, &ruled.rule, parent.as_ref(), false)
                 .map_err(|forbidden| Box::new(refused(ruled, forbidden)))?;
         }
-        if own.is_some() && wanted == start {
+        let detached = self.observed.group(place).is_some_and(|seen| seen.devices_detached);
+        if own.is_some() && wanted == start && !detached {
             return Ok(Vec::new());
         }
         let everything = rules.iter().find(|ruled| ruled.rule.class == DeviceClass::All);
         let changes = match everything.filter(|_| seen && self.has_children(place)) {
             Some(all) if start.behavior() != wanted.behavior() => {
                 return Err(Box::new(refused(all, Forbidden::HasChildren)));
+            }
+            // any rule puts the program back
+            Some(_) if wanted == start => {
+                let single = rules.iter().filter(|ruled| ruled.rule.class != DeviceClass::All);
+                let single: Vec<Ruled<'_>> = single.copied().collect();
+                if single.is_empty() { rules.to_vec() } else { single }
             }
             Some(all) => differing(all, &start, &wanted),
             None => rules.to_vec(),

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use layout::{Assigned, CpuDemand, Desired, Near};
-use settings::{Controller, FileWrite, NoMachine, Value, Version};
+use settings::{Controller, DeviceClass, DeviceRule, FileWrite, NoMachine, Value, Version};
 use units::{Limit, group_path};
 
 use crate::{
@@ -117,6 +117,12 @@ struct Needs {
     parents: BTreeMap<usize, String>,
 }
 
+fn names_all_devices(assigned: &Assigned) -> bool {
+    let rules = assigned.found.parse(&assigned.text, &NoMachine);
+    let all = |rule: &DeviceRule| rule.class == DeviceClass::All;
+    matches!(rules, Ok(Value::Rules(rules)) if rules.iter().any(all))
+}
+
 fn parts(path: &str) -> impl Iterator<Item = &str> {
     path.split('/').filter(|part| !part.is_empty())
 }
@@ -186,6 +192,10 @@ impl Needs {
             match (name, place.version) {
                 ("memory.max", _) => own.use_of_memory(assigned, place.version),
                 ("cpu.max", Version::V1) => own.quotas_below(assigned),
+                ("devices.allow" | "devices.deny", _) if names_all_devices(assigned) => {
+                    // the kernel refuses that while any group is below
+                    own.children.insert("devices.list".to_owned());
+                }
                 _ => {}
             }
         }

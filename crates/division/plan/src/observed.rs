@@ -70,6 +70,9 @@ pub struct SeenGroup {
     /// `None` if it was given none, or not requested ([`crate::Need::devices`]).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub devices: Option<String>,
+    /// And whether they are not in force, as somebody took their program off.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub devices_detached: bool,
     /// Lists of CPUs and memory nodes as they were before earlier layouts, by file, where those changed them for the
     /// sake of groups below it.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]

@@ -76,7 +76,10 @@ impl Host {
     }
 
     /// The rules that hold for a v2 group: its own, or those of the nearest group above that has some.
-    fn device_filter(&self, at: &Hierarchy, path: &str) -> Result<DeviceFilter, Errno> {
+    ///
+    /// # Errors
+    /// No right to look, or the kernel has no such programs.
+    pub fn device_filter(&self, at: &Hierarchy, path: &str) -> Result<DeviceFilter, Errno> {
         let mut path = path;
         loop {
             if let Some(filter) = self.kernel.device_filter(at, path)? {
@@ -112,10 +115,15 @@ impl Host {
         let own = self.own_devices(at, path)?;
         let old = own.clone().unwrap_or_else(|| inherited.clone());
         let mut new = old.clone();
-        new.change(verb, &rule, above.as_ref(), !below.is_empty()).map_err(|forbidden| match forbidden {
-            Forbidden::HasChildren => Trouble::HasChildren,
-            Forbidden::Parent => Trouble::Parent(inherited.clone()),
-        })?;
+        let changed = new.change(verb, &rule, above.as_ref(), !below.is_empty());
+        match changed {
+            Ok(()) => {}
+            // it only puts back a program that was taken off
+            Err(Forbidden::HasChildren)
+                if new.change(verb, &rule, above.as_ref(), false).is_ok() && new == old => {}
+            Err(Forbidden::HasChildren) => return Err(Trouble::HasChildren),
+            Err(Forbidden::Parent) => return Err(Trouble::Parent(inherited)),
+        }
         // written even if it is the same: the program may have been taken off
         let to = (new != inherited).then(|| new.clone());
         let mut changes = vec![Change { path: path.to_owned(), from: own, to }];

@@ -1,7 +1,7 @@
 //! Groups that go, come back, or have to stay.
 
 use super::*;
-use crate::{in_effect, made::is_of_others, performer::name};
+use crate::{in_effect, made, performer::name};
 
 impl Steps<'_> {
     /// Makes a group again that the generation removed, with what it contained.
@@ -74,7 +74,8 @@ impl Steps<'_> {
 
     pub(super) fn is_of_others(&self, place: &Place) -> bool {
         // what can't be read is refused where it is needed
-        is_of_others(place, self.state, self.target).unwrap_or_default()
+        let all = self.inodes.get_or_init(|| made::inodes(self.state, self.target).unwrap_or_default());
+        made::is_of_others(place, all, self.target)
     }
 
     /// Somebody made a directory where a generation's was: nothing of it is changed.

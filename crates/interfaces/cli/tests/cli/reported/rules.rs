@@ -1,6 +1,11 @@
-//! Device rules of v1, which are written to two files and read from a third: what was applied, what holds, what goes back.
+//! Device rules of v1, which are written to two files and read from a third, and v2's program: what was applied, what
+//! holds, what goes back.
 
 use std::fs;
+
+use kernel::{Kernel, Real};
+use rustix::fs::XattrFlags;
+use settings::Version;
 
 use crate::{
     desk::says,
@@ -9,6 +14,7 @@ use crate::{
 };
 
 const V1: &[Need] = &[Need::V1("devices")];
+const V2: &[Need] = &[Need::AnyV2, Need::NotMounted("devices")];
 
 pub const ROWS: &[Row] = &[
     row("device rules changed by hand are drift, and apply puts them right", by_hand).needs(V1),
@@ -16,6 +22,7 @@ pub const ROWS: &[Row] = &[
     row("device rules that a group below refuses change nothing", refused).needs(V1),
     row("an undo of a device rule gives groups below back what they lost", below).needs(V1),
     row("an undo of a device rule names groups below that stay without a device", unknown_below).needs(V1),
+    row("a program of device rules that somebody took off is drift, and apply puts it back", off).needs(V2),
 ];
 
 const RULES: &str =
@@ -74,10 +81,11 @@ fn refused(stage: &mut Stage<'_>) {
     stage.desk.scene.ok("create {g} -c devices");
     fs::create_dir(stage.directory("{g}/o", "devices")).unwrap();
     stage.layout(RULES);
-    let (code, out, error) = stage.desk.run("apply {d}/l.toml {s}");
-    assert_eq!(code, 1, "{out}{error}");
-    says(&error, &["groups below"]);
-    assert!(!error.contains("could not be put back"), "{error}");
+    for command in ["plan", "apply"] {
+        let (code, out, error) = stage.desk.run(&format!("{command} {{d}}/l.toml {{s}}"));
+        assert_eq!(code, 2, "{out}{error}");
+        says(&error, &["is not possible while groups are below it", "delete the groups below"]);
+    }
     assert_eq!(list(stage, "{g}"), ["a *:* rwm"]);
     // a group that is being freed counts as one below for a while
     fs::remove_dir(stage.directory("{g}/o", "devices")).unwrap();
@@ -120,4 +128,48 @@ fn unknown_below(stage: &mut Stage<'_>) {
     assert_eq!(code, 3, "{out}{error}");
     says(&format!("{out}{error}"), &["/o stays without c 1:7 w"]);
     fs::remove_dir(stage.directory("{g}/o", "devices")).unwrap();
+}
+
+fn off(stage: &mut Stage<'_>) {
+    const RECORD: &str = "trusted.ringfence.devices";
+    stage.apply(RULES);
+    let directory = stage.directory("{g}", "devices");
+    let kernel = Real::new();
+    let at = kernel.hierarchies().unwrap().into_iter().find(|at| at.version == Version::V2).unwrap();
+    let group = directory.strip_prefix(&at.mount).unwrap().to_str().unwrap();
+    let as_applied = |stage: &mut Stage<'_>| {
+        assert!(stage.drifts("{g}").is_empty(), "{:?}", stage.drifts("{g}"));
+        stage.desk.ends("status {s}", 0);
+        assert!(kernel.device_filter(&at, group).unwrap().unwrap().attached);
+    };
+    as_applied(stage);
+    for below in [false, true] {
+        if below {
+            fs::create_dir(directory.join("o")).unwrap();
+        }
+        let mut record = [0; 200];
+        let length = rustix::fs::getxattr(&directory, RECORD, &mut record).unwrap();
+        kernel.set_device_filter(&at, group, None).unwrap();
+        rustix::fs::setxattr(&directory, RECORD, &record[..length], XattrFlags::empty()).unwrap();
+        let (code, out, error) = stage.desk.run("status {s}");
+        assert_eq!(code, 3, "{out}{error}");
+        says(&out, &["devices.list: applied deny a; allow c 1:3 rwm; allow c 1:5 r, now not in force"]);
+        stage.apply(RULES);
+        as_applied(stage);
+    }
+    fs::remove_dir(directory.join("o")).unwrap();
+    stage.desk.scene.ok("set {g} devices.allow='c 1:9 r'");
+    let (code, out, error) = stage.desk.run("status {s}");
+    assert_eq!(code, 3, "{out}{error}");
+    says(
+        &out,
+        &["applied deny a; allow c 1:3 rwm; allow c 1:5 r, now deny a; allow c 1:3 rwm; allow c 1:5 r; "],
+    );
+    stage.apply(RULES);
+    as_applied(stage);
+    stage.apply("[groups.\"{g}\"]\npids.max = 100\n");
+    assert_eq!(kernel.device_filter(&at, group), Ok(None));
+    stage.desk.ends("status {s}", 0);
+    stage.desk.ends("undo 0 {s}", 0);
+    assert!(!directory.exists());
 }
