@@ -35,6 +35,7 @@ pub fn journal(data: &[u8]) {
     }
     let mut with_room = sealed.clone();
     with_room.resize((sealed.len() + 1).next_multiple_of(ROOM), 0);
+    readable_lines(&with_room);
     for (file, under_way) in [(sealed, false), (with_room, true)] {
         let Ok(whole) = Record::read(&file, under_way) else { continue };
         reads_again(&whole);
@@ -57,15 +58,33 @@ fn reads_again(whole: &Record) {
     assert_eq!((&again.head, &again.entries), (&whole.head, &whole.entries));
 }
 
-/// One bit, chosen by the bytes: never read as something else.
-fn flipped(file: &[u8], under_way: bool, whole: &Record) {
+/// A few copies with one bit flipped, chosen by the bytes.
+fn with_flips(file: &[u8]) -> impl Iterator<Item = (usize, Vec<u8>)> {
     let seed = file.iter().fold(0xcbf2_9ce4_8422_2325, |seed: u64, byte| {
         (seed ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
     });
-    for turn in 0..3 {
+    (0..3).map(move |turn| {
         let bit = usize::try_from(seed.rotate_left(16 * turn) % (8 * file.len() as u64)).unwrap_or(0);
         let mut flipped = file.to_vec();
         flipped[bit / 8] ^= 1 << (bit % 8);
+        (bit, flipped)
+    })
+}
+
+/// Line by line, as the lab's journals are read: what is damaged is named, and no line is read that is not in the file.
+fn readable_lines(file: &[u8]) {
+    let whole = apply::readable::<Value>(file);
+    assert!(whole.damage.is_empty(), "{:?}", whole.damage);
+    for (bit, flipped) in with_flips(file) {
+        let read = apply::readable::<Value>(&flipped);
+        let is_part = read.lines.iter().all(|line| whole.lines.contains(line));
+        assert!(is_part && !read.damage.is_empty(), "bit {bit} of {whole:?} is read as {read:?}");
+    }
+}
+
+/// A flipped bit is never read as something else.
+fn flipped(file: &[u8], under_way: bool, whole: &Record) {
+    for (bit, flipped) in with_flips(file) {
         if let Ok(read) = Record::read(&flipped, under_way) {
             let is_known = read.damage.is_some() || !under_way && read.result.is_none();
             assert!(is_known || read == *whole, "bit {bit} is read as {read:?}, not as {whole:?}");

@@ -4,13 +4,12 @@
 //! disk: they must outlive this process, and the control groups that they are about do not outlive a crash of the
 //! machine either. A change of one write needs no journal: it can't be half done, and its marks are discarded.
 
-use std::{fs::File, os::unix::fs::FileExt};
-
 use plan::Outsider;
 
 use crate::{
     Failure,
     act::Entry,
+    journal_file::JournalFile,
     lines::{self, ROOM},
     record::{Affinity, Head, Mark, Record, Result as End},
     state::{Lock, failed},
@@ -27,13 +26,7 @@ pub(crate) struct Journal<'l> {
 struct Open<'l> {
     lock: &'l Lock,
     generation: u32,
-    file: File,
-    /// Where the next line goes.
-    end: u64,
-    /// How many lines there are.
-    lines: u64,
-    /// How large the file is.
-    room: u64,
+    file: JournalFile,
 }
 
 impl<'l> Journal<'l> {
@@ -66,7 +59,8 @@ impl<'l> Journal<'l> {
             lock.reserve((3 * end + ROOM).next_multiple_of(ROOM))?;
         }
         let file = lock.start_journal(head.generation, &bytes, room)?;
-        let open = Open { lock, generation: head.generation, file, end, lines: lines + 1, room };
+        let file = JournalFile { file, end, lines: lines + 1, room };
+        let open = Open { lock, generation: head.generation, file };
         Ok(Journal { open: Some(open) })
     }
 
@@ -74,7 +68,8 @@ impl<'l> Journal<'l> {
     pub fn resume(lock: &'l Lock, record: &Record) -> Result<Journal<'l>, Failure> {
         let generation = record.head.generation;
         let (file, good, room) = lock.continue_journal(generation, record.damage.as_ref())?;
-        let open = Open { lock, generation, file, end: good.bytes, lines: good.lines, room };
+        let file = JournalFile { file, end: good.bytes, lines: good.lines, room };
+        let open = Open { lock, generation, file };
         Ok(Journal { open: Some(open) })
     }
 
@@ -129,42 +124,28 @@ impl<'l> Journal<'l> {
     }
 
     fn mark(&mut self, mark: &Mark) -> std::io::Result<()> {
-        self.open.as_mut().map_or(Ok(()), |open| open.mark(mark))
+        self.open.as_mut().map_or(Ok(()), |open| open.file.append(mark))
     }
 }
 
 impl Open<'_> {
     fn finish(&mut self, mut result: End) -> Result<(), Failure> {
-        result.lines = self.lines;
-        let before = (self.end, self.lines);
-        let marked = self.mark(&Mark::End { result });
+        result.lines = self.file.lines;
+        let before = (self.file.end, self.file.lines);
+        let marked = self.file.append(&Mark::End { result });
         let finished = marked
             .map_err(|error| failed("write a journal in", self.lock.state().directory(), &error))
             .and_then(|()| self.rename());
         if finished.is_err() {
+            let JournalFile { file, end, lines, room } = &mut self.file;
             // another end may be written over this one; until then nobody may read it as the end
-            (self.end, self.lines) = before;
-            let _ = self.file.set_len(self.end).and_then(|()| self.file.set_len(self.room));
+            (*end, *lines) = before;
+            let _ = file.set_len(*end).and_then(|()| file.set_len(*room));
         }
         finished
     }
 
     fn rename(&self) -> Result<(), Failure> {
-        self.lock.finish(self.generation, &self.file, self.end)
-    }
-
-    /// One write(2) into the reserved room: a line is complete or, if it is cut short, not read.
-    fn mark(&mut self, mark: &Mark) -> std::io::Result<()> {
-        let mut bytes = Vec::with_capacity(48);
-        lines::append(&mut bytes, self.lines, mark)?;
-        let end = self.end + bytes.len() as u64;
-        if end >= self.room {
-            let room = (end + ROOM / 2).next_multiple_of(ROOM);
-            crate::state::allocate(&self.file, self.room, room)?;
-            self.room = room;
-        }
-        self.file.write_all_at(&bytes, self.end)?;
-        (self.end, self.lines) = (end, self.lines + 1);
-        Ok(())
+        self.lock.finish(self.generation, &self.file.file, self.file.end)
     }
 }

@@ -17,6 +17,7 @@ mod system;
 
 mod act;
 mod failure;
+mod journal_file;
 mod line;
 mod lines;
 mod record;
@@ -63,8 +64,9 @@ pub use error::Error;
 pub use execute::{execute, undo};
 pub use failure::Failure;
 pub use generations::{Generation, Unfinished, generations, generations_or_lost, unfinished};
+pub use journal_file::{JournalFile, begun};
 pub use leftovers::Earlier;
-pub use lines::{Damage, append as append_line};
+pub use lines::{Damage, Readable, append as append_line, readable};
 pub use made::made;
 pub use observe::{hierarchies, observe};
 pub use outcome::{Difference, Meta, Outcome, Unmoved};

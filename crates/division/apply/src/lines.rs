@@ -175,6 +175,52 @@ impl<'b> Lines<'b> {
     }
 }
 
+/// What can be read of a journal, whatever is damaged in it.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Readable<T> {
+    /// The undamaged lines in their order, each with its number, from 0.
+    pub lines: Vec<(u64, T)>,
+    /// Each line that is damaged, and where lines are missing; none for a whole journal.
+    pub damage: Vec<Damage>,
+}
+
+/// A line is read if its checksum fits one of this many numbers: some before it may be missing. With more, chance would
+/// find a number for a damaged line.
+const GAP: u64 = 8;
+
+/// Every line with a right checksum, also those behind a damaged one: for a file whose lines each say all that is to
+/// be known of one thing.
+pub fn readable<T: DeserializeOwned>(bytes: &[u8]) -> Readable<T> {
+    let mut read = Readable { lines: Vec::new(), damage: Vec::new() };
+    let (mut place, mut next, mut is_behind_damage) = (0, 0, false);
+    for line in used(bytes).split_inclusive(|byte| *byte == b'\n') {
+        let line = line.strip_suffix(b"\n").unwrap_or(line);
+        // a damaged newline makes one line of two: the place of those behind it is not their number
+        let fits = |sum: u32, text: &[u8]| (next..next + GAP).find(|number| checksum(*number, text) == sum);
+        let number = match split(line) {
+            None => Err("it has no checksum"),
+            Some((text, sum)) => fits(sum, text).ok_or("its checksum is another"),
+        };
+        if number.is_ok_and(|number| number > next) && !is_behind_damage {
+            read.damage.push(damage(place, "lines before it are missing"));
+        }
+        is_behind_damage = number.is_err();
+        let value = number.map_err(|what| damage(place, what)).and_then(|number| {
+            next = number + 1;
+            value(line, number, true).map(|value| (number, value))
+        });
+        match value {
+            Ok(line) => read.lines.push(line),
+            Err(Damage { what, .. }) => read.damage.push(damage(place, &what)),
+        }
+        place += 1;
+    }
+    if !ends_in_room(bytes) {
+        read.damage.push(damage(place, "its end was cut off"));
+    }
+    read
+}
+
 /// How much of a journal can be read.
 pub(crate) struct Good {
     /// In bytes.
@@ -300,6 +346,41 @@ mod tests {
                     "cut at {end}, journal: {under_way}"
                 );
             }
+        }
+    }
+
+    /// A line that is damaged, missing, repeated or moved is named, and the others are read.
+    #[test]
+    fn the_lines_behind_a_damaged_one_are_read() {
+        let journal = |lines: &[&[u8]]| {
+            let mut bytes = lines.concat();
+            bytes.resize(usize::try_from(ROOM).unwrap(), 0);
+            bytes
+        };
+        let line = |number: u64| {
+            let mut bytes = Vec::new();
+            append(&mut bytes, number, &serde_json::json!({ "n": number })).unwrap();
+            bytes
+        };
+        let lines: Vec<Vec<u8>> = (0..4).map(line).collect();
+        let [a, b, c, d] = [0, 1, 2, 3].map(|number: usize| &lines[number][..]);
+        let merged = [&b[..b.len() - 1], b"\x0b"].concat();
+        for (lines, read, damaged) in [
+            (&[a, b, c, d][..], &[0, 1, 2, 3][..], &[][..]),
+            (&[a, b"{\n", c, d], &[0, 2, 3], &[2]),
+            (&[a, &merged, c, d], &[0, 3], &[2]),
+            (&[a, b"{\n", b"}\n", c, d], &[0, 2, 3], &[2, 3]),
+            (&[a, c, d], &[0, 2, 3], &[2]),
+            (&[a, b, b, c, d], &[0, 1, 2, 3], &[3]),
+            (&[a, c, b, d], &[0, 2, 3], &[2, 3]),
+            (&[b, c, d], &[1, 2, 3], &[1]),
+            (&[a, b, c, &d[..d.len() - 1]], &[0, 1, 2, 3], &[]),
+        ] {
+            let found = readable::<serde_json::Value>(&journal(lines));
+            let values = found.lines.iter().map(|(number, value)| (*number, value["n"].as_u64().unwrap()));
+            assert!(values.eq(read.iter().map(|number| (*number, *number))), "{lines:?}: {found:?}");
+            let at: Vec<u64> = found.damage.iter().map(|damage| damage.line).collect();
+            assert_eq!(at, damaged, "{lines:?}: {found:?}");
         }
     }
 }

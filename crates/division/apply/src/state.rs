@@ -315,25 +315,6 @@ fn private() -> OpenOptions {
     options
 }
 
-/// Makes a file larger, with room on the disk for all of it.
-pub(crate) fn allocate(file: &File, from: u64, to: u64) -> std::io::Result<()> {
-    match rustix::fs::fallocate(file, rustix::fs::FallocateFlags::empty(), from, to - from) {
-        Ok(()) => Ok(()),
-        // NFS before 4.2 and others write the zeros
-        Err(rustix::io::Errno::OPNOTSUPP | rustix::io::Errno::NOSYS) => {
-            let zeros = [0; 4096];
-            let mut at = from;
-            while at < to {
-                let length = usize::try_from(to - at).unwrap_or(zeros.len()).min(zeros.len());
-                file.write_all_at(&zeros[..length], at)?;
-                at += length as u64;
-            }
-            Ok(())
-        }
-        Err(errno) => Err(errno.into()),
-    }
-}
-
 /// A record that this program understands, under the name that is its own: a copy under another one is refused.
 fn known(head: &Head, generation: u32, path: PathBuf) -> Result<(), Failure> {
     if head.format <= FORMAT {

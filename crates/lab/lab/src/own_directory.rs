@@ -184,10 +184,21 @@ impl OwnDirectory {
     /// # Errors
     /// It is not a regular file, or can't be opened.
     pub fn append(&self, name: &str) -> Result<File, Error> {
+        self.opened(name, OFlags::CREATE | OFlags::APPEND)
+    }
+
+    /// Opens a file that is there to write to any place of it.
+    ///
+    /// # Errors
+    /// It is not a regular file, or can't be opened.
+    pub fn update(&self, name: &str) -> Result<File, Error> {
+        self.opened(name, OFlags::empty())
+    }
+
+    fn opened(&self, name: &str, how: OFlags) -> Result<File, Error> {
         let path = self.path.join(name);
         let failed = |errno: Errno| Error::file("write", &path)(errno.into());
-        let how = OFlags::RDWR | OFlags::CREATE | OFlags::APPEND | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-        let how = how | OFlags::NONBLOCK | OFlags::NOCTTY;
+        let how = how | OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
         let file = rustix::fs::openat(&self.directory, name, how, new_file()).map_err(failed)?;
         let stat = rustix::fs::fstat(&file).map_err(failed)?;
         let file: File = file.into();

@@ -82,6 +82,17 @@ impl Host {
         mounts::points(&mountinfo, at)
     }
 
+    /// Whatever is mounted at a path, which leads through no link, or below it.
+    ///
+    /// # Errors
+    /// [`Error::Outside`]: the mounts can't be read.
+    pub fn mounts_in(&self, path: &Path) -> Result<Vec<PathBuf>, Error> {
+        let mountinfo = self.kernel.outside(Path::new("/proc/self/mountinfo"));
+        let what = || "cannot read /proc/self/mountinfo".to_owned();
+        let mountinfo = mountinfo.map_err(|errno| Error::Outside { what: what(), errno, hint: None })?;
+        Ok(mounts::within(&mountinfo, path))
+    }
+
     /// All hierarchies, v2 among the others where it was mounted.
     pub fn in_mount_order(&self) -> Vec<&Hierarchy> {
         let mountinfo = self.kernel.outside(Path::new("/proc/self/mountinfo")).unwrap_or_default();

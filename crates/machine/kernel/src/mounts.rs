@@ -1,7 +1,7 @@
 //! Reads which cgroup hierarchies are mounted from `/proc/self/mountinfo` (proc_pid_mountinfo(5)). Pure text in,
 //! list out; never mounts anything.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use settings::{Controller, Version};
 
@@ -36,6 +36,12 @@ pub fn hierarchies(mountinfo: &str, v2_controllers: impl Fn(&Hierarchy) -> Strin
 pub fn points(mountinfo: &str, of: &Hierarchy) -> Vec<PathBuf> {
     let here = mountinfo.lines().filter_map(parse_line).filter(|candidate| same(candidate, of));
     here.map(|candidate| candidate.mount).collect()
+}
+
+/// Whatever is mounted at a path or below it, the last first.
+pub fn within(mountinfo: &str, path: &Path) -> Vec<PathBuf> {
+    let mount = |line: &str| Some(PathBuf::from(unescape(line.split(' ').nth(4)?)));
+    mountinfo.lines().rev().filter_map(mount).filter(|mount| mount.starts_with(path)).collect()
 }
 
 /// Where a hierarchy's first mount stands among all mounts.
@@ -138,6 +144,17 @@ mod tests {
         assert_eq!(points(HYBRID, &found[3]), [PathBuf::from("/sys/fs/cgroup/unified")]);
         assert_eq!(position(HYBRID, &found[3]), Some(3));
         assert_eq!(position(HYBRID, &found[2]), Some(4));
+    }
+
+    #[test]
+    fn what_is_mounted_in_a_directory_is_told_the_last_first() {
+        let mounts = |path: &str| within(HYBRID, Path::new(path));
+        assert_eq!(mounts("/mnt"), [PathBuf::from("/mnt/m")]);
+        assert_eq!(
+            mounts("/sys/fs/cgroup")[..2],
+            ["/sys/fs/cgroup/a b", "/sys/fs/cgroup/unified"].map(PathBuf::from)
+        );
+        assert_eq!((mounts("/mn").len(), mounts("/mnt/m").len(), mounts("/mnt/m/x").len()), (0, 1, 0));
     }
 
     #[test]

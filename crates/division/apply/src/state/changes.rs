@@ -1,6 +1,7 @@
 //! What only the holder of the lock does with the state directory: journals, their ends, and what goes.
 
 use super::*;
+use crate::journal_file::allocate;
 
 impl Lock {
     /// The state that it is about.

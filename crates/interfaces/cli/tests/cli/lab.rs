@@ -20,6 +20,7 @@ use tempfile::TempDir;
 
 use crate::world::{Need, World};
 
+mod damaged_journal;
 mod hostile_text;
 mod move_others;
 
@@ -49,7 +50,11 @@ const WITH_GROUPS: &[(&str, Body)] = &[
     ("Ctrl-C keeps the finished runs, and --resume makes the others", resumed),
     ("a machine that is too busy is reported once, with who it is and what to do", busy),
     ("what a killed experiment left is removed", cleaned),
-    ("a damaged journal is reported, and no other one is left because of it", damaged_journal),
+    ("a damaged journal is reported, and no other one is left because of it", damaged_journal::reported),
+    (
+        "of a damaged journal the other lines are carried out, and nothing else",
+        damaged_journal::flipped_and_cut,
+    ),
 ];
 
 /// Only on a machine that nobody else uses (`RF_MOVE_OTHERS`): these move all its programs.
@@ -296,27 +301,6 @@ fn no_results(lab: &Lab) {
         assert_eq!(output.status.code(), Some(1), "{line}");
         assert!(text(&output.stderr).contains("has no results of an experiment"), "{line}");
     }
-}
-
-/// What followed the damaged line was forgotten with the journal: mounts and groups stayed for good.
-fn damaged_journal(lab: &Lab) {
-    let owner = r#"{"owner":{"pid":1,"started":1,"boot":"an earlier one"}}"#;
-    let made = |name: &str| {
-        fs::create_dir(lab.path(name)).unwrap();
-        format!(r#"{{"directory":"{}"}}"#, lab.path(name).display())
-    };
-    let (one, other, cut) = (made("one"), made("other"), made("cut"));
-    fs::create_dir_all(lab.path("state/lab")).unwrap();
-    let journal = |name: &str| lab.path(&format!("state/lab/{name}.journal"));
-    fs::write(journal("1"), format!("{owner}\n{one}\n{{\"mount\n{one}\n")).unwrap();
-    fs::write(journal("2"), format!("{owner}\n{other}\n{}", &cut[..20])).unwrap();
-    fs::create_dir(journal("3")).unwrap();
-    let output = lab.run("clean");
-    let said = text(&output.stderr);
-    assert!(!output.status.success() && said.contains("1.journal:3: damaged line"), "{said}");
-    assert!(lab.path("one").exists() && journal("1").exists(), "nothing is removed by it");
-    assert!(!lab.path("other").exists() && !journal("2").exists(), "{}{said}", text(&output.stdout));
-    assert!(lab.path("cut").exists(), "a last line that was cut off is of nothing");
 }
 
 /// newcomers A8, B "lab list": an experiment that can decide nothing did not say so.

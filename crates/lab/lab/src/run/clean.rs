@@ -1,4 +1,6 @@
-//! Removes what a journal says: at the end of an experiment, and for one that was killed.
+//! Removes what a journal says: at the end of an experiment, and for one that was killed. What a damaged line named is
+//! not known: it may be that programs of the machine are in a group, or that a file system is mounted in a directory.
+//! Where a line is damaged, no process is killed therefore; and nothing is ever removed through a mount.
 
 use std::{
     fs,
@@ -7,10 +9,12 @@ use std::{
     time::{Duration, Instant},
 };
 
+use apply::Damage;
 use kernel::Host;
 use serde::Serialize;
+use units::hint::Command;
 
-use super::journal::{Journal, Made, directory, lives, read};
+use super::journal::{Journal, Made, Owner, Written, directory, read};
 use crate::{Error, groups};
 
 impl Journal {
@@ -18,13 +22,12 @@ impl Journal {
     /// reason is reported.
     pub fn end(self, host: &Host) -> Result<(), Error> {
         let mut cleaned = Cleaned::default();
-        undo_all(host, &self.path, &mut cleaned)?;
-        match cleaned.left.into_iter().next() {
-            None => Ok(()),
-            Some(why) => {
-                Err(Error::Cannot { text: why, hint: Some("ringfence lab clean tries again".to_owned()) })
-            }
+        undo_all(host, &self.path, &read(&self.path)?, &mut cleaned)?;
+        if cleaned.left.is_empty() {
+            return Ok(());
         }
+        let hint = cleaned.hint().unwrap_or_else(|| "ringfence lab clean tries again".to_owned());
+        Err(Error::Cannot { text: cleaned.left.join("; "), hint: Some(hint) })
     }
 }
 
@@ -35,6 +38,20 @@ pub struct Cleaned {
     pub removed: Vec<String>,
     /// What is still there, and why. Its journal stays for the next time.
     pub left: Vec<String>,
+    /// The journals among these with damaged lines: they stay until somebody removes them.
+    #[serde(skip)]
+    pub damaged: Vec<PathBuf>,
+}
+
+impl Cleaned {
+    /// What is to be done about damaged journals.
+    pub fn hint(&self) -> Option<String> {
+        if self.damaged.is_empty() {
+            return None;
+        }
+        let remove = Command::new("rm").args(self.damaged.iter().map(|path| path.to_string_lossy()));
+        Some(format!("remove by hand what the damaged lines named, then: {remove}"))
+    }
 }
 
 /// Removes what dead experiments left.
@@ -54,20 +71,37 @@ pub fn clean(host: &Host) -> Result<Cleaned, Error> {
     paths.sort();
     for path in paths {
         // one that can't be read keeps nobody from the others
-        match read(&path) {
-            Ok(all) if all.first().is_some_and(lives) => {}
-            Ok(_) => undo_all(host, &path, &mut cleaned)?,
-            Err(error) => cleaned.left.push(error.to_string()),
+        let written = match read(&path) {
+            Ok(written) => written,
+            Err(error) => {
+                cleaned.left.push(error.to_string());
+                continue;
+            }
+        };
+        match written.owner(&path) {
+            Owner::Lives => {}
+            Owner::Gone => undo_all(host, &path, &written, &mut cleaned)?,
+            Owner::Unknown(pid) => {
+                name_damage(&path, &written, &mut cleaned);
+                let whose = pid.map_or("its owner is not known".to_owned(), |pid| {
+                    format!("process {pid} may still run its experiment")
+                });
+                cleaned
+                    .left
+                    .push(format!("{}: {whose}, so nothing that it lists was removed", path.display()));
+            }
         }
     }
     Ok(cleaned)
 }
 
 /// Removes what a journal says, the last first, then the journal.
-fn undo_all(host: &Host, path: &Path, cleaned: &mut Cleaned) -> Result<(), Error> {
+fn undo_all(host: &Host, path: &Path, written: &Written, cleaned: &mut Cleaned) -> Result<(), Error> {
     let left = cleaned.left.len();
+    name_damage(path, written, cleaned);
+    let is_whole = written.damage.is_empty();
     let mut holds_others = false;
-    for made in read(path)?.iter().rev() {
+    for made in written.made.iter().rev() {
         match made {
             // what is in it would be killed
             Made::Group(group) if holds_others => {
@@ -75,7 +109,7 @@ fn undo_all(host: &Host, path: &Path, cleaned: &mut Cleaned) -> Result<(), Error
             }
             made => {
                 let before = cleaned.left.len();
-                undo(host, made, cleaned);
+                undo(host, made, is_whole, cleaned);
                 holds_others |= matches!(made, Made::Away(_)) && cleaned.left.len() > before;
             }
         }
@@ -86,29 +120,69 @@ fn undo_all(host: &Host, path: &Path, cleaned: &mut Cleaned) -> Result<(), Error
     Ok(())
 }
 
+fn name_damage(path: &Path, written: &Written, cleaned: &mut Cleaned) {
+    for damage in &written.damage {
+        let (path, Damage { line, what }) = (path.display(), damage);
+        cleaned
+            .left
+            .push(format!("{path}:{line}: damaged ({what}): what it named, if anything, is still there"));
+    }
+    if !written.damage.is_empty() {
+        cleaned.damaged.push(path.to_owned());
+    }
+}
+
 /// Removes one thing; one that is not there is as good as removed.
-fn undo(host: &Host, made: &Made, cleaned: &mut Cleaned) {
+fn undo(host: &Host, made: &Made, is_whole: bool, cleaned: &mut Cleaned) {
     let done = match made {
         Made::Owner { .. } => return,
-        Made::Group(group) => kernel::GroupName::new(group).map_err(Error::from).and_then(|name| {
-            let is_there = !host.seats(&name).is_empty();
-            groups::remove(host, group).map(|()| is_there.then(|| format!("group {group}")))
-        }),
+        Made::Group(group) => {
+            remove_group(host, group, is_whole).map(|done| done.then(|| format!("group {group}")))
+        }
         Made::Moved(home) => {
             home.put_back(host).map(|done| done.then(|| format!("process {} from its group", home.pid)))
         }
         Made::Away(away) => away.put_back(host).map(|done| done.then(|| format!("group {}", away.group))),
         Made::Mount(path) => unmount(path).map(|done| done.then(|| format!("mount {}", path.display()))),
         Made::Swap(path) => swap_off(path).map(|done| done.then(|| format!("swap {}", path.display()))),
-        Made::Directory(path) => match fs::remove_dir_all(path) {
-            Ok(()) => Ok(Some(format!("directory {}", path.display()))),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(Error::file("remove", path)(error)),
-        },
+        Made::Directory(path) => {
+            remove_directory(host, path).map(|done| done.then(|| format!("directory {}", path.display())))
+        }
     };
     match done {
         Ok(done) => cleaned.removed.extend(done),
         Err(error) => cleaned.left.push(error.to_string()),
+    }
+}
+
+/// Was there such a group? What is in it is killed only if it is known that nothing of others is.
+fn remove_group(host: &Host, group: &str, is_whole: bool) -> Result<bool, Error> {
+    let name = kernel::GroupName::new(group)?;
+    let is_there = !host.seats(&name).is_empty();
+    if is_whole {
+        groups::remove(host, group)?;
+    } else if is_there {
+        host.delete(&name, true)?;
+    }
+    Ok(is_there)
+}
+
+/// Was there such a directory? One in which something is mounted stays.
+fn remove_directory(host: &Host, path: &Path) -> Result<bool, Error> {
+    // mounts are listed without the links that lead to them
+    let real = match path.canonicalize() {
+        Ok(real) => real,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(false),
+        Err(error) => return Err(Error::file("remove", path)(error)),
+    };
+    if let Some(mount) = host.mounts_in(&real)?.first() {
+        let text = format!("directory {}: {} is mounted in it", path.display(), mount.display());
+        return Err(Error::Cannot { text, hint: None });
+    }
+    match fs::remove_dir_all(path) {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(Error::file("remove", path)(error)),
     }
 }
 

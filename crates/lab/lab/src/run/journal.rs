@@ -1,16 +1,15 @@
 //! What an experiment makes, written down before it is made, so that the next `ringfence lab` command can remove what a
 //! killed one left: the group (with every process in it), mounts, swap files, directories. Loop devices need no line:
-//! the kernel detaches them with their last user.
+//! the kernel detaches them with their last user. Each line has a checksum, as those of generations have.
 
 use std::{
     collections::BTreeMap,
-    fs::{self, File},
-    io::Write,
+    fs,
     path::{Path, PathBuf},
 };
 
+use apply::{Damage, JournalFile};
 use serde::{Deserialize, Serialize};
-
 use workloads::files;
 
 use crate::{Error, OwnDirectory};
@@ -73,33 +72,29 @@ pub(crate) struct Narrow {
 /// The journal of a running experiment.
 pub(crate) struct Journal {
     pub(super) path: PathBuf,
-    file: File,
+    file: JournalFile,
 }
 
 impl Journal {
     /// Begins one in this directory.
     pub fn begin(directory: &Path) -> Result<Journal, Error> {
         let pid = std::process::id();
-        let path = directory.join(format!("{pid}.journal"));
-        let own = OwnDirectory::create(directory)?;
         let name = format!("{pid}.journal");
+        let path = directory.join(&name);
+        let own = OwnDirectory::create(directory)?;
         let owner = Made::Owner { pid, started: started(pid).unwrap_or(0), boot: boot() };
+        let begun = apply::begun(&owner).map_err(Error::file("write", &path))?;
         // it appears with its owner: a clean-up removes what nobody owns
-        own.write(&name, line(&owner)?.as_bytes())?;
-        Ok(Journal { path, file: own.append(&name)? })
+        own.write(&name, &begun)?;
+        let file = JournalFile::continued(own.update(&name)?, &begun).map_err(Error::file("write", &path))?;
+        Ok(Journal { path, file })
     }
 
     /// Writes down what is made next.
     pub fn write(&mut self, made: &Made) -> Result<(), Error> {
-        let written = self.file.write_all(line(made)?.as_bytes()).and_then(|()| self.file.sync_data());
+        let written = self.file.append(made).and_then(|()| self.file.sync());
         written.map_err(Error::file("write", &self.path))
     }
-}
-
-fn line(made: &Made) -> Result<String, Error> {
-    let line = serde_json::to_string(made);
-    let line = line.map_err(|source| workloads::Error::Report { name: "journal".to_owned(), source })?;
-    Ok(line + "\n")
 }
 
 /// Where journals are.
@@ -110,37 +105,51 @@ pub(crate) fn directory() -> PathBuf {
 /// The largest journal that is read, in bytes.
 const LARGEST: u64 = 16 << 20;
 
-pub(super) fn read(path: &Path) -> Result<Vec<Made>, Error> {
-    let bytes = files::open(path).and_then(|file| files::read_all(file, LARGEST));
-    let bytes = bytes.map_err(Error::file("read", path))?;
-    let text = String::from_utf8_lossy(&bytes);
-    let mut all = Vec::new();
-    for (index, line) in text.split_inclusive('\n').enumerate() {
-        match serde_json::from_str(line) {
-            Ok(made) => all.push(made),
-            // a last line that was cut off says of something that was not made yet
-            Err(_) if !line.ends_with('\n') => {}
-            // what it names may be a mount in a directory that another line names
-            Err(_) => {
-                return Err(Error::Cannot {
-                    text: format!(
-                        "{}:{}: damaged line; nothing that it lists is removed",
-                        path.display(),
-                        index + 1
-                    ),
-                    hint: Some("remove by hand what it lists, then the file".to_owned()),
-                });
-            }
-        }
-    }
-    Ok(all)
+/// What a journal says.
+pub(super) struct Written {
+    pub made: Vec<Made>,
+    /// What it does not say any more.
+    pub damage: Vec<Damage>,
 }
 
-pub(super) fn lives(owner: &Made) -> bool {
-    match owner {
-        Made::Owner { pid, started: then, boot: of } => *of == boot() && started(*pid) == Some(*then),
-        _ => false,
+impl Written {
+    fn of(bytes: &[u8]) -> Written {
+        let apply::Readable { lines, mut damage } = apply::readable(bytes);
+        if damage.is_empty() && !matches!(lines.first(), Some((0, Made::Owner { .. }))) {
+            damage.push(Damage { line: 1, what: "it does not say whose the journal is".to_owned() });
+        }
+        Written { made: lines.into_iter().map(|(_, made)| made).collect(), damage }
     }
+
+    /// Whose it is.
+    pub fn owner(&self, path: &Path) -> Owner {
+        if let Some(Made::Owner { pid, started: then, boot: of }) = self.made.first() {
+            let lives = *of == boot() && started(*pid) == Some(*then);
+            return if lives { Owner::Lives } else { Owner::Gone };
+        }
+        // the file's name has its number, which another process may have by now
+        let pid = path.file_stem().and_then(|name| name.to_str()?.parse::<u32>().ok());
+        match pid {
+            Some(pid) if started(pid).is_none() => Owner::Gone,
+            pid => Owner::Unknown(pid),
+        }
+    }
+}
+
+/// The process whose journal it is.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Owner {
+    /// It runs the experiment.
+    Lives,
+    /// It was killed.
+    Gone,
+    /// The line that names it is damaged; there is a process of the number that the file's name has.
+    Unknown(Option<u32>),
+}
+
+pub(super) fn read(path: &Path) -> Result<Written, Error> {
+    let bytes = files::open(path).and_then(|file| files::read_all(file, LARGEST));
+    Ok(Written::of(&bytes.map_err(Error::file("read", path))?))
 }
 
 /// When a process began, in clock ticks since boot; `None` if there is none, or only a zombie.
@@ -157,4 +166,79 @@ fn boot() -> String {
     fs::read_to_string("/proc/sys/kernel/random/boot_id")
         .map(|text| text.trim().to_owned())
         .unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As a run writes it: with a line of each kind.
+    fn journal() -> Vec<u8> {
+        let place = tempfile::tempdir().unwrap();
+        let mut journal = Journal::begin(place.path()).unwrap();
+        let group = "rf-lab-4711".to_owned();
+        let narrow = vec![Narrow { thread: 815, started: 17, cpus: "0-1".to_owned() }];
+        let mount = "/sys/fs/cgroup/cpuset".to_owned();
+        for made in [
+            Made::Group(group.clone()),
+            Made::Directory("/var/tmp/rf-lab-4711-1".into()),
+            Made::Swap("/var/tmp/rf-lab-4711-1/a.swap".into()),
+            Made::Mount("/var/tmp/rf-lab-4711-1/J*.mount".into()),
+            Made::Moved(Home {
+                pid: 813,
+                started: 16,
+                group: format!("{group}/oltp"),
+                places: BTreeMap::from([(mount.clone(), "/db".to_owned())]),
+            }),
+            Made::Away(Away { group: format!("{group}/others"), mount, from: String::new(), narrow }),
+        ] {
+            journal.write(&made).unwrap();
+        }
+        fs::read(&journal.path).unwrap()
+    }
+
+    /// Nothing is read that was not written, all that is read comes in its order, and what is missing is named: without
+    /// that, a group is killed in which a process of the user's is, as the line that says so is gone.
+    fn is_harmless(bytes: &[u8], whole: &Written) -> bool {
+        let read = Written::of(bytes);
+        let mut rest = whole.made.iter();
+        let is_part = read.made.iter().all(|made| rest.any(|written| written == made));
+        is_part && !read.damage.is_empty() && read.made.len() <= whole.made.len()
+    }
+
+    #[test]
+    fn no_flipped_bit_and_no_cut_is_read_as_something_else() {
+        let bytes = journal();
+        let whole = Written::of(&bytes);
+        assert_eq!((whole.made.len(), whole.damage.len()), (7, 0));
+        let used = bytes.iter().rposition(|byte| *byte != 0).unwrap() + 1;
+        for at in (0..used).chain((used..bytes.len()).step_by(997)) {
+            for bit in 0..8 {
+                let mut flipped = bytes.clone();
+                flipped[at] ^= 1 << bit;
+                assert!(is_harmless(&flipped, &whole), "byte {at}, bit {bit}");
+                // one line, or two where it is the newline between them
+                assert!(Written::of(&flipped).made.len() + 2 >= whole.made.len(), "byte {at}, bit {bit}");
+            }
+        }
+        for end in (0..used).chain((used..bytes.len()).step_by(997)) {
+            assert!(is_harmless(&bytes[..end], &whole), "cut at {end}");
+        }
+    }
+
+    #[test]
+    fn without_its_first_line_a_journal_is_of_whoever_has_its_number() {
+        let bytes = journal();
+        let mut damaged = bytes.clone();
+        damaged[3] ^= 1;
+        let (whole, damaged) = (Written::of(&bytes), Written::of(&damaged));
+        let this = std::process::id();
+        let own = PathBuf::from(format!("{this}.journal"));
+        let nobodys = Path::new("4194305.journal"); // more than there can be
+        assert_eq!(whole.owner(nobodys), Owner::Lives);
+        assert_eq!(damaged.owner(&own), Owner::Unknown(Some(this)));
+        assert_eq!(damaged.owner(Path::new("a.journal")), Owner::Unknown(None));
+        assert_eq!(damaged.owner(nobodys), Owner::Gone);
+        assert!(!Written::of(&vec![0; 64 << 10]).damage.is_empty(), "nothing but room");
+    }
 }

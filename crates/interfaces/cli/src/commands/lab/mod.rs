@@ -353,11 +353,12 @@ fn clean_up(host: &Host) -> Result<(), Failure> {
 }
 
 fn left(cleaned: &run::Cleaned) -> Result<(), Failure> {
-    match cleaned.left.first() {
-        None => Ok(()),
-        Some(why) => Err(Failure::new(format!("cannot remove what a killed experiment left behind: {why}"))
-            .code(ATTENTION)),
+    if cleaned.left.is_empty() {
+        return Ok(());
     }
+    let why = cleaned.left.join("; ");
+    let failure = Failure::new(format!("cannot remove what a killed experiment left behind: {why}"));
+    Err(cleaned.hint().into_iter().fold(failure.code(ATTENTION), Failure::hint))
 }
 
 fn failed(error: lab::Error) -> Failure {
