@@ -3,9 +3,8 @@
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-use settings::{DeviceClass, DeviceRule, Hundredths, Value};
-use units::Limit;
+use serde::{Deserialize, Deserializer, Serialize};
+use settings::Value;
 
 /// A value: bytes, microseconds and counts as numbers, no limit as `"max"`, lists of CPUs and words as text.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -46,8 +45,10 @@ pub enum AmountJson {
 #[serde(deny_unknown_fields)]
 pub struct CpuMaxJson {
     /// Microseconds of CPU time in each period, over all CPUs together.
+    #[serde(deserialize_with = "there")]
     pub quota_us: Option<AmountJson>,
     /// Microseconds.
+    #[serde(deserialize_with = "there")]
     pub period_us: Option<u64>,
 }
 
@@ -81,95 +82,23 @@ pub enum ClassJson {
     Character,
 }
 
+/// A field that is there, be it null: without both of these an object is no CPU time per period.
+fn there<'de, D: Deserializer<'de>, T: Deserialize<'de>>(field: D) -> Result<Option<T>, D::Error> {
+    Option::deserialize(field)
+}
+
 impl From<&Value> for SettingJson {
+    /// The form itself is written in one place, beside [`Value`].
     fn from(value: &Value) -> SettingJson {
-        match value {
-            Value::Flag(on) => SettingJson::Flag(*on),
-            Value::Number(number) => {
-                u64::try_from(*number).map_or(SettingJson::Negative(*number), SettingJson::Amount)
-            }
-            Value::Count(limit) => limited(*limit, SettingJson::Amount),
-            Value::Bytes(limit) => limited(limit.map(|bytes| bytes.0), SettingJson::Amount),
-            Value::Micros(limit) => limited(limit.map(|micros| micros.0), SettingJson::Amount),
-            Value::CpuTime(time) => SettingJson::Amount(time.0),
-            Value::Percent(limit) => limited(limit.map(share), SettingJson::Share),
-            Value::Weight(weight) => SettingJson::Share(share(*weight)),
-            Value::CpuMax(max) => SettingJson::CpuMax(CpuMaxJson {
-                quota_us: max.quota.map(|quota| amount(quota.map(|micros| micros.0))),
-                period_us: max.period.map(|micros| micros.0),
-            }),
-            Value::PerDevice(devices) => SettingJson::Keyed(
-                devices
-                    .iter()
-                    .map(|(device, keys)| {
-                        let keys = keys.iter().map(|(key, limit)| ((*key).to_owned(), amount(*limit)));
-                        (device.to_string(), keys.collect())
-                    })
-                    .collect(),
-            ),
-            Value::Weights { default, devices } => {
-                let default = default.map(|weight| ("default".to_owned(), Some(share(weight))));
-                let devices = devices.iter().map(|(device, weight)| (device.to_string(), weight.map(share)));
-                SettingJson::Weights(default.into_iter().chain(devices).collect())
-            }
-            Value::Rules(rules) => SettingJson::Rules(rules.iter().map(RuleJson::from).collect()),
-            Value::Keyed(names) => SettingJson::Keyed(
-                names
-                    .iter()
-                    .map(|(name, keys)| {
-                        let keys =
-                            keys.iter().map(|(key, text)| (key.clone(), AmountJson::Text(text.clone())));
-                        (name.clone(), keys.collect())
-                    })
-                    .collect(),
-            ),
-            Value::Cpus(_) | Value::Nodes(_) | Value::Word(_) | Value::ClassId(_) | Value::Text(_) => {
-                SettingJson::Text(value.to_string())
-            }
-        }
-    }
-}
-
-fn limited<T>(limit: Limit<T>, at: impl Fn(T) -> SettingJson) -> SettingJson {
-    match limit {
-        Limit::At(bound) => at(bound),
-        Limit::Max => SettingJson::Text("max".to_owned()),
-    }
-}
-
-fn amount(limit: Limit<u64>) -> AmountJson {
-    match limit {
-        Limit::At(bound) => AmountJson::Number(bound),
-        Limit::Max => AmountJson::Text("max".to_owned()),
-    }
-}
-
-fn share(hundredths: Hundredths) -> f64 {
-    hundredths.0 as f64 / 100.0
-}
-
-impl From<&DeviceRule> for RuleJson {
-    fn from(rule: &DeviceRule) -> RuleJson {
-        let class = match rule.class {
-            DeviceClass::All => ClassJson::All,
-            DeviceClass::Block => ClassJson::Block,
-            DeviceClass::Character => ClassJson::Character,
-        };
-        RuleJson {
-            class,
-            major: rule.major,
-            minor: rule.minor,
-            read: rule.read,
-            write: rule.write,
-            mknod: rule.mknod,
-        }
+        let written = serde_json::to_value(value).and_then(serde_json::from_value);
+        written.unwrap_or_else(|_| SettingJson::Text(value.to_string()))
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use settings::{CpuMax, DeviceNumber};
-    use units::{Bytes, Micros, Nanos};
+    use settings::{CpuMax, DeviceClass, DeviceNumber, DeviceRule, Hundredths};
+    use units::{Bytes, Limit, Micros, Nanos};
 
     use super::*;
 
@@ -210,6 +139,11 @@ mod tests {
             Value::ClassId(0x10001),
             Value::Keyed(keyed),
             Value::Text("a b".to_owned()),
+            // without a limit of a device, `{}` was read as a quota and a period that are null
+            Value::PerDevice([].into()),
+            Value::Weights { default: None, devices: [].into() },
+            Value::Keyed([].into()),
+            Value::Rules(Vec::new()),
         ]
     }
 
