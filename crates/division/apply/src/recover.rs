@@ -1,10 +1,12 @@
 //! What to do with a generation whose process died: roll back what it had done. Called before every change, so that no
 //! plan is made from a machine halfway between two states. Also takes back what was not confirmed in time.
 
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
+
+use plan::{Place, is_by_key};
 
 use crate::{
-    Failure, Lock, Meta, Target,
+    Failure, Lock, Meta, Outcome, Target,
     act::{Act, Before},
     carry_out::refused_steps,
     journal::Journal,
@@ -28,6 +30,8 @@ pub struct Recovered {
     pub of_undo: bool,
     /// What could not be rolled back, each with the reason.
     pub left: Vec<String>,
+    /// Values of others that the roll-back wrote over: they were set after the interruption.
+    pub replaced: Vec<String>,
 }
 
 /// What became of a generation that had no end.
@@ -90,7 +94,10 @@ impl std::fmt::Display for Recovered {
                 write!(f, "generation {generation} was not confirmed in time and has been undone")
             }
         }?;
-        if self.left.is_empty() { Ok(()) } else { write!(f, ", except: {}", self.left.join("; ")) }
+        if !self.left.is_empty() {
+            write!(f, ", except: {}", self.left.join("; "))?;
+        }
+        self.replaced.iter().try_for_each(|replaced| write!(f, "; {replaced}"))
     }
 }
 
@@ -113,15 +120,16 @@ fn unfinished(lock: &Lock, target: Target<'_>) -> Result<Option<Recovered>, Fail
     if let Some(result) = record.result {
         let how = if result.ending == Ending::Done { Recovery::Finished } else { Recovery::WasRolledBack };
         journal.rename()?;
-        return Ok(Some(Recovered { generation, how, of_undo, left: result.left }));
+        let (left, replaced) = (result.left, result.replaced);
+        return Ok(Some(Recovered { generation, how, of_undo, left, replaced }));
     }
-    let mut refused = Vec::new();
+    let (mut refused, mut replaced) = (Vec::new(), Vec::new());
     let (ending, how, left) = if record.head.boot != target.system.boot() {
         (Ending::LostAtBoot, Recovery::LostAtBoot, Vec::new())
     } else if !record.is_whole() || record.begun.is_none() && record.damage.is_none() {
         (Ending::NotBegun, Recovery::NotBegun, Vec::new())
     } else {
-        let left = put_back(target, &record, &mut journal, &mut refused);
+        let left = put_back(target, &record, &mut journal, &mut refused, &mut replaced);
         let ending = if left.is_empty() { Ending::RolledBack } else { Ending::Partly };
         (ending, Recovery::RolledBack, left)
     };
@@ -133,7 +141,7 @@ fn unfinished(lock: &Lock, target: Target<'_>) -> Result<Option<Recovered>, Fail
         step: record.begun,
         uptime: Some(target.system.uptime()),
         left: left.clone(),
-        replaced: Vec::new(),
+        replaced: replaced.clone(),
         refused,
         lines: 0,
     })?;
@@ -141,7 +149,7 @@ fn unfinished(lock: &Lock, target: Target<'_>) -> Result<Option<Recovered>, Fail
     if record.head.confirm_within.is_some() {
         lock.release();
     }
-    Ok(Some(Recovered { generation, how, of_undo, left }))
+    Ok(Some(Recovered { generation, how, of_undo, left, replaced }))
 }
 
 fn put_back(
@@ -149,6 +157,7 @@ fn put_back(
     record: &Record,
     journal: &mut Journal<'_>,
     refused: &mut Vec<Stayed>,
+    replaced: &mut Vec<String>,
 ) -> Vec<String> {
     let mut performer = Performer::of(target, &record.head.hierarchies);
     // hierarchies that its own steps mounted are counted after those that were there
@@ -158,6 +167,9 @@ fn put_back(
     performer.fresh = record.fresh.iter().map(|(key, text)| (key.clone(), Some(text.clone()))).collect();
     for (place, inode) in record.inodes() {
         performer.inodes.entry(place.clone()).or_default().push(inode);
+    }
+    if record.back.is_none() {
+        replaced.extend(set_since(&performer, record));
     }
     let Some(damage) = &record.damage else {
         // what is taken back already is not done again: that would lead through states that never were
@@ -183,6 +195,32 @@ fn put_back(
     left
 }
 
+/// What files contain that is neither from before nor written by the generation: nobody may lose a value unseen.
+fn set_since(performer: &Performer<'_>, record: &Record) -> Vec<String> {
+    let mut known: BTreeMap<(&Place, &str), Vec<&str>> = BTreeMap::new();
+    let begun = record.begun.map_or(0, |step| step + 1);
+    let count = if record.damage.is_some() { record.entries.len() } else { begun };
+    for (step, entry) in record.entries.iter().enumerate().take(count) {
+        let (Act::Write { place, file, text }, Some(before)) = (&entry.act, entry.before.files()) else {
+            continue;
+        };
+        // of lines by device, only some are the generation's
+        if is_by_key(file) {
+            continue;
+        }
+        let before = before.iter().filter(|(name, _)| name == file).map(|(_, text)| text.as_str());
+        let actual = record.actual.iter().filter(|(of, _)| *of == step).map(|(_, actual)| actual.as_str());
+        known.entry((place, file.as_str())).or_default().extend(before.chain(actual).chain([text.as_str()]));
+    }
+    let set = known.into_iter().filter_map(|((place, file), texts)| {
+        let now = performer.content(place, file)?;
+        let is_known = |text: &&str| text.trim_end() == now || performer.means(place, file, text, &now);
+        let path = format!("{}/{file}", performer.directory(place));
+        (!texts.iter().any(is_known)).then(|| format!("{path}: {now} is gone: somebody had set it since"))
+    });
+    set.collect()
+}
+
 /// Undoes what was not confirmed in time, where the process that should have done so is gone.
 fn undo_overdue(lock: &Lock, target: Target<'_>) -> Result<Option<Recovered>, Failure> {
     let Some(last) = lock.state().last_done()? else { return Ok(None) };
@@ -194,7 +232,8 @@ fn undo_overdue(lock: &Lock, target: Target<'_>) -> Result<Option<Recovered>, Fa
     let outcome = undo_recovered(lock, target, None, &meta(seconds))?;
     let generation = last.head.generation;
     let (how, of_undo) = (Recovery::Unconfirmed, false);
-    Ok(Some(Recovered { generation, how, of_undo, left: outcome.left }))
+    let Outcome { left, replaced, .. } = outcome;
+    Ok(Some(Recovered { generation, how, of_undo, left, replaced }))
 }
 
 fn meta(seconds: u64) -> Meta {

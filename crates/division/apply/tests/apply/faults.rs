@@ -321,3 +321,50 @@ pub fn old_generations_of_set_settle() {
     let left = undo(&lock, to, Some(0), &meta("all")).unwrap().left;
     assert!(left.iter().any(|left| left.contains("older `ringfence set`")), "{left:?}");
 }
+
+/// A value that somebody set between the end of a killed `set` and the recovery was gone without a word.
+pub fn a_roll_back_names_what_was_set_since() {
+    for is_set_since in [false, true] {
+        let fake = Fake::v1(4, 1);
+        settle_v1(&fake);
+        let before = picture(&fake, &|_| true);
+        let directory = tempfile::tempdir().unwrap();
+        let [all, killed] = ["all", "killed"].map(|name| directory.path().join(name));
+        let state = State::open(&all).unwrap();
+        // as it is after the first write
+        let generations = State::open(&killed).unwrap().directory().join("generations");
+        let journal = all.join("generations/0001.journal");
+        let faults = Faults::looking(move || {
+            let copy = generations.join("0001.journal");
+            if !copy.exists() {
+                std::fs::copy(&journal, copy).unwrap();
+            }
+        });
+        let (host, system) = (host(fake.clone(), &faults), Beside::fake(&fake, &faults));
+        let to = target(&host, &system);
+        let group = GroupName::new("old").unwrap();
+        let ask = |(name, value): (&str, &str)| {
+            let found = settings::find(name).unwrap();
+            let value = found.parse(value, &settings::NoMachine).unwrap();
+            Ask { place: apply::place(&host, &group, &found).unwrap(), group: group.clone(), found, value }
+        };
+        let asks = [("cpu.shares", "300"), ("cpu.cfs_quota_us", "7000")].map(ask);
+        apply::set_recorded(&state.lock(Duration::ZERO).unwrap(), to, &asks, &meta("set")).unwrap();
+        if is_set_since {
+            fake.write(host.hierarchy_of(Cpu).unwrap(), "old", "cpu.shares", "444").unwrap();
+        }
+        let state = State::open(&killed).unwrap();
+        let lock = state.lock(Duration::ZERO).unwrap();
+        let recovered = apply::recover(&lock, to).unwrap().pop().unwrap();
+        assert!(recovered.left.is_empty(), "{recovered}");
+        let shares = fake.read(host.hierarchy_of(Cpu).unwrap(), "old", "cpu.shares").unwrap();
+        let key = |key: &&String| key.contains(":old") && key.ends_with("cpu.shares");
+        let then = &before[before.keys().find(key).unwrap()];
+        assert_eq!(shares.trim(), then.trim());
+        let replaced = history(&state).unwrap().remove(0).result.unwrap().replaced;
+        assert_eq!(replaced, recovered.replaced);
+        assert_eq!(replaced.len(), usize::from(is_set_since), "{replaced:?}");
+        let named = "/old/cpu.shares: 444 is gone: somebody had set it since";
+        assert!(replaced.iter().all(|replaced| replaced.ends_with(named)), "{replaced:?}");
+    }
+}
