@@ -289,9 +289,7 @@ fn of(scene: &Scene<'_>, group: String, decided: Decided) -> GroupStatus {
         if !as_requested {
             let in_order = |list: &str| {
                 let mut lines: Vec<&str> = list.lines().collect();
-                if place.version == Version::V1 {
-                    lines.sort_unstable();
-                }
+                lines.sort_unstable();
                 lines.join("; ")
             };
             let (requested, actual) = (in_order(&requested), Some(in_order(&actual)));
@@ -415,7 +413,7 @@ fn device_rules(
     Some((lines(&requested), lines(&actual)))
 }
 
-/// The same of a v2 group's program, in words: it may have been taken off.
+/// The same of a v2 group's program, on one line and in words, as it may have been taken off.
 fn device_program(
     performer: &Performer<'_>,
     place: &Place,
@@ -431,7 +429,7 @@ fn device_program(
         let mut lines: Vec<String> = exceptions.collect();
         lines.sort_unstable();
         lines.insert(0, all.to_owned());
-        lines.join("\n")
+        lines.join("; ")
     };
     let requested = lines(&with_rules(&filter.access, rules)?);
     let actual = match filter.attached {
