@@ -164,7 +164,13 @@ fn bring_processes(target: Target<'_>, desired: &Desired, observed: &Observed, p
     let places = plan::places(desired, observed);
     let mut directories = Directories::new(host, observed);
     let seats = places.iter().map(|(group, own)| (group, own, directories.seats(group)));
-    let existing: Vec<_> = seats.filter(|(.., seats)| !seats.is_empty()).collect();
+    // where its only directory is all that the layout wants nobody can be in a part of it
+    let is_whole = |own: &[Place], seats: &[Seat<'_>]| match seats {
+        [] => true,
+        [seat] => own.iter().all(|place| (place.hierarchy, &place.path) == (seat.at.id, &seat.path)),
+        _ => false,
+    };
+    let existing: Vec<_> = seats.filter(|(_, own, seats)| !is_whole(own, seats)).collect();
     if existing.is_empty() {
         return;
     }
