@@ -3,7 +3,7 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use plan::{Place, is_by_key};
+use plan::Place;
 
 use crate::{
     Failure, Lock, Meta, Outcome, Target,
@@ -205,7 +205,7 @@ fn set_since(performer: &Performer<'_>, record: &Record) -> Vec<String> {
             continue;
         };
         // of lines by device, only some are the generation's
-        if is_by_key(file) {
+        if settings::is_by_key(file) {
             continue;
         }
         let before = before.iter().filter(|(name, _)| name == file).map(|(_, text)| text.as_str());
