@@ -2,7 +2,7 @@
 //! kernel made of them.
 
 use kernel::Host;
-use plan::{Ask, Dropped, Write};
+use plan::{Dropped, SettingRequest, Write};
 use settings::{Fidelity, Side, Value};
 
 use crate::{
@@ -53,8 +53,8 @@ pub struct Written {
 ///
 /// # Errors
 /// [`Error::Plan`] before anything is written; [`Error::Undone`] with the refusal and what could not be rolled back.
-pub fn set(host: &Host, asks: &[Ask]) -> Result<Vec<Change>, Error> {
-    let requested = Requested::new(host, asks)?;
+pub fn set(host: &Host, requests: &[SettingRequest]) -> Result<Vec<Change>, Error> {
+    let requested = Requested::new(host, requests)?;
     let running = Running::new();
     carry_out_unrecorded(Target { host, system: &running }, requested.entries())?;
     Ok(requested.changes(host))
@@ -68,12 +68,12 @@ pub fn set(host: &Host, asks: &[Ask]) -> Result<Vec<Change>, Error> {
 pub fn set_recorded(
     lock: &Lock,
     target: Target<'_>,
-    asks: &[Ask],
+    requests: &[SettingRequest],
     meta: &Meta,
 ) -> Result<Vec<Change>, Failure> {
     recover(lock, target)?;
     refuse_while_waiting(lock.state(), target)?;
-    let requested = Requested::new(target.host, asks)?;
+    let requested = Requested::new(target.host, requests)?;
     let change = carry_out::Change {
         kind: Kind::Set,
         entries: requested.entries(),
@@ -98,41 +98,42 @@ pub fn set_recorded(
 ///
 /// # Errors
 /// As [`set`] before it writes anything.
-pub fn is_several(host: &Host, asks: &[Ask]) -> Result<bool, Error> {
-    match asks {
+pub fn is_several(host: &Host, requests: &[SettingRequest]) -> Result<bool, Error> {
+    match requests {
         [one] if one.found.files(one.place.version).len() == 1 && !matches!(one.value, Value::Rules(_)) => {
             Ok(false)
         }
-        _ => Ok(Requested::new(host, asks)?.entries().len() > 1),
+        _ => Ok(Requested::new(host, requests)?.entries().len() > 1),
     }
 }
 
 /// Requests with the writes that they come to.
 struct Requested<'a> {
-    asks: &'a [Ask],
+    requests: &'a [SettingRequest],
     /// What each setting was.
     before: Vec<Option<Value>>,
     writes: Vec<Write>,
 }
 
 impl<'a> Requested<'a> {
-    fn new(host: &Host, asks: &'a [Ask]) -> Result<Requested<'a>, Error> {
-        for ask in asks {
-            let setting = (ask.found.setting.name, ask.found.show(&ask.value));
-            kernel::refuse_foreign(&ask.group, kernel::Change::Settings(&[setting]))?;
+    fn new(host: &Host, requests: &'a [SettingRequest]) -> Result<Requested<'a>, Error> {
+        for request in requests {
+            let setting = (request.found.setting.name, request.found.show(&request.value));
+            kernel::refuse_foreign(&request.group, kernel::Change::Settings(&[setting]))?;
         }
-        let files: Vec<usize> = (0..asks.len()).filter(|index| !is_by_program(&asks[*index])).collect();
-        let of_files: Vec<Ask> = files.iter().map(|index| asks[*index].clone()).collect();
+        let files: Vec<usize> =
+            (0..requests.len()).filter(|index| !is_by_program(&requests[*index])).collect();
+        let of_files: Vec<SettingRequest> = files.iter().map(|index| requests[*index].clone()).collect();
         let mut writes = plan::writes(&of_files, &|place, file| content(host, place, file))?;
-        writes.iter_mut().for_each(|write| write.ask = files[write.ask]);
-        let before = asks.iter().map(|ask| Before::of(host, ask).value).collect();
-        Ok(Requested { asks, before, writes })
+        writes.iter_mut().for_each(|write| write.request = files[write.request]);
+        let before = requests.iter().map(|request| Before::of(host, request).value).collect();
+        Ok(Requested { requests, before, writes })
     }
 
     /// Files first, in the order of their writes, then device programs.
     fn entries(&self) -> Vec<Entry> {
-        let entry = |ask: &Ask, act: Act, why: Option<&str>| Entry {
-            group: ask.group.to_string(),
+        let entry = |request: &SettingRequest, act: Act, why: Option<&str>| Entry {
+            group: request.group.to_string(),
             act,
             why: why.unwrap_or("requested").to_owned(),
             restores: false,
@@ -140,17 +141,17 @@ impl<'a> Requested<'a> {
         };
         let written = self.writes.iter().map(|write| {
             let (place, file, text) = (write.place.clone(), write.file.clone(), write.text.clone());
-            entry(&self.asks[write.ask], Act::Write { place, file, text }, write.why)
+            entry(&self.requests[write.request], Act::Write { place, file, text }, write.why)
         });
-        let programs = self.asks.iter().filter(|ask| is_by_program(ask));
-        let programmed = programs.flat_map(|ask| {
-            let rules = match &ask.value {
+        let programs = self.requests.iter().filter(|request| is_by_program(request));
+        let programmed = programs.flat_map(|request| {
+            let rules = match &request.value {
                 Value::Rules(rules) => rules.as_slice(),
                 _ => &[],
             };
             rules.iter().map(move |rule| {
-                let (place, setting) = (ask.place.clone(), ask.found.setting.name.to_owned());
-                entry(ask, Act::SetDevices { place, setting, rule: rule.to_string() }, None)
+                let (place, setting) = (request.place.clone(), request.found.setting.name.to_owned());
+                entry(request, Act::SetDevices { place, setting, rule: rule.to_string() }, None)
             })
         });
         written.chain(programmed).collect()
@@ -158,38 +159,40 @@ impl<'a> Requested<'a> {
 
     /// Reads back, and says what the kernel made of it.
     fn changes(&self, host: &Host) -> Vec<Change> {
-        let change = |(index, ask): (usize, &Ask)| {
-            let directory = seat(host, &ask.place).directory();
-            let written = self.writes.iter().filter(|write| write.ask == index).map(|write| Written {
+        let change = |(index, request): (usize, &SettingRequest)| {
+            let directory = seat(host, &request.place).directory();
+            let written = self.writes.iter().filter(|write| write.request == index).map(|write| Written {
                 path: directory.join(&write.file),
                 text: write.text.clone(),
                 why: write.why,
             });
-            let actual = readable(host, ask);
+            let actual = readable(host, request);
             Change {
-                group: ask.group.to_string(),
-                setting: ask.found.name.clone(),
+                group: request.group.to_string(),
+                setting: request.found.name.clone(),
                 before: self.before[index].clone(),
-                requested: ask.value.clone(),
-                differences: actual.as_ref().map(|actual| difference(ask, actual)).unwrap_or_default(),
+                requested: request.value.clone(),
+                differences: actual.as_ref().map(|actual| difference(request, actual)).unwrap_or_default(),
                 actual,
                 written: written.collect(),
-                approximations: approximation(ask),
+                approximations: approximation(request),
             }
         };
-        self.asks.iter().enumerate().map(change).collect()
+        self.requests.iter().enumerate().map(change).collect()
     }
 }
 
-fn is_by_program(ask: &Ask) -> bool {
-    uses_device_program(&ask.found, ask.place.version)
+fn is_by_program(request: &SettingRequest) -> bool {
+    uses_device_program(&request.found, request.place.version)
 }
 
 /// What the row of the table says of this version.
-fn approximation(ask: &Ask) -> Vec<String> {
-    let Side::Has(binding) = ask.found.side(ask.place.version) else { return Vec::new() };
+fn approximation(request: &SettingRequest) -> Vec<String> {
+    let Side::Has(binding) = request.found.side(request.place.version) else { return Vec::new() };
     match binding.fidelity {
         Fidelity::Exact => Vec::new(),
-        Fidelity::Approximate(difference) => vec![format!("on cgroup {}: {difference}", ask.place.version)],
+        Fidelity::Approximate(difference) => {
+            vec![format!("on cgroup {}: {difference}", request.place.version)]
+        }
     }
 }

@@ -6,7 +6,7 @@ pub(crate) mod refill;
 use std::collections::HashMap;
 
 use kernel::{Hierarchy, Op, Seat};
-use plan::{Ask, Owned, Place};
+use plan::{Owned, Place, SettingRequest};
 use rustix::io::Errno;
 use settings::{Access, Version};
 use units::{Bytes, CpuSet, group_path};
@@ -362,9 +362,13 @@ impl<'t> Performer<'t> {
                 |name: &str| if name == file { Some(own.to_owned()) } else { self.content(place, name) };
             found.decode(place.version, &read).ok()
         };
-        let ask =
-            Ask { group: name(&entry.group), place: place.clone(), found: found.clone(), value: with(text)? };
-        let reason = difference(&ask, &with(actual)?).pop()?;
+        let request = SettingRequest {
+            group: name(&entry.group),
+            place: place.clone(),
+            found: found.clone(),
+            value: with(text)?,
+        };
+        let reason = difference(&request, &with(actual)?).pop()?;
         let file = format!("{}/{file}", self.directory(place));
         Some(Difference {
             group: entry.group.clone(),

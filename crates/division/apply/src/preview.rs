@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use kernel::Host;
-use plan::{Ask, Place};
+use plan::{Place, SettingRequest};
 use settings::Value;
 
 use crate::{
@@ -28,14 +28,14 @@ pub struct Planned {
 ///
 /// # Errors
 /// As [`crate::set`] before it writes anything.
-pub fn preview(host: &Host, asks: &[Ask]) -> Result<Vec<Planned>, Error> {
-    for ask in asks {
-        let setting = (ask.found.setting.name, ask.found.show(&ask.value));
-        kernel::refuse_foreign(&ask.group, kernel::Change::Settings(&[setting]))?;
+pub fn preview(host: &Host, requests: &[SettingRequest]) -> Result<Vec<Planned>, Error> {
+    for request in requests {
+        let setting = (request.found.setting.name, request.found.show(&request.value));
+        kernel::refuse_foreign(&request.group, kernel::Change::Settings(&[setting]))?;
     }
-    let (programs, files): (Vec<&Ask>, Vec<&Ask>) =
-        asks.iter().partition(|ask| uses_device_program(&ask.found, ask.place.version));
-    let files: Vec<Ask> = files.into_iter().cloned().collect();
+    let (programs, files): (Vec<&SettingRequest>, Vec<&SettingRequest>) =
+        requests.iter().partition(|request| uses_device_program(&request.found, request.place.version));
+    let files: Vec<SettingRequest> = files.into_iter().cloned().collect();
     let writes = plan::writes(&files, &|place: &Place, file| content(host, place, file))?;
     let mut planned: Vec<Planned> = writes
         .iter()
@@ -54,10 +54,10 @@ pub fn preview(host: &Host, asks: &[Ask]) -> Result<Vec<Planned>, Error> {
             }
         })
         .collect();
-    planned.extend(programs.into_iter().map(|ask| Planned {
-        path: seat(host, &ask.place).directory().join(ask.found.setting.name),
+    planned.extend(programs.into_iter().map(|request| Planned {
+        path: seat(host, &request.place).directory().join(request.found.setting.name),
         before: None,
-        text: ask.value.to_string(),
+        text: request.value.to_string(),
         why: None,
     }));
     Ok(planned)
@@ -72,8 +72,8 @@ fn line_of(actual: &str, text: &str) -> String {
 
 /// The requests that would roll these back, as things are now. What can't be read can't be rolled back and is not among
 /// them.
-pub fn inverse(host: &Host, asks: &[Ask]) -> Vec<Ask> {
-    asks.iter().flat_map(|ask| Before::of(host, ask).restoring(ask)).collect()
+pub fn inverse(host: &Host, requests: &[SettingRequest]) -> Vec<SettingRequest> {
+    requests.iter().flat_map(|request| Before::of(host, request).restoring(request)).collect()
 }
 
 /// What has to be known to roll a request back.
@@ -81,32 +81,32 @@ pub(crate) struct Before {
     /// The setting's value; of device rules, the list.
     pub value: Option<Value>,
     /// What else the kernel changes along with it: an idle group loses its weight.
-    along: Vec<Ask>,
+    along: Vec<SettingRequest>,
 }
 
 impl Before {
-    pub(crate) fn of(host: &Host, ask: &Ask) -> Before {
+    pub(crate) fn of(host: &Host, request: &SettingRequest) -> Before {
         let other = |name: &str| {
             let found = settings::lookup(name)?;
-            let value = reading::value(host, &ask.group, &found, &ask.place).ok()?;
-            Some(Ask { found, value, ..ask.clone() })
+            let value = reading::value(host, &request.group, &found, &request.place).ok()?;
+            Some(SettingRequest { found, value, ..request.clone() })
         };
-        match ask.found.setting.name {
+        match request.found.setting.name {
             "devices.allow" | "devices.deny" => {
                 Before { value: other("devices.list").map(|list| list.value), along: Vec::new() }
             }
             "cpu.idle" => {
-                Before { value: readable(host, ask), along: other("cpu.weight").into_iter().collect() }
+                Before { value: readable(host, request), along: other("cpu.weight").into_iter().collect() }
             }
-            _ => Before { value: readable(host, ask), along: Vec::new() },
+            _ => Before { value: readable(host, request), along: Vec::new() },
         }
     }
 
     /// The requests that roll this one back; none if the earlier value is not known.
-    pub(crate) fn restoring(&self, ask: &Ask) -> Vec<Ask> {
+    pub(crate) fn restoring(&self, request: &SettingRequest) -> Vec<SettingRequest> {
         let Some(value) = &self.value else { return Vec::new() };
-        let values = plan::restoring(&ask.found, &ask.value, value).into_iter();
-        let asks = values.map(|(found, value)| Ask { found, value, ..ask.clone() });
-        asks.chain(self.along.iter().cloned()).collect()
+        let values = plan::restoring(&request.found, &request.value, value).into_iter();
+        let requests = values.map(|(found, value)| SettingRequest { found, value, ..request.clone() });
+        requests.chain(self.along.iter().cloned()).collect()
     }
 }

@@ -1,21 +1,23 @@
 //! Compares what the kernel has after a write with what was requested. Reads nothing itself.
 
-use plan::Ask;
+use plan::SettingRequest;
 use settings::{OutOfRange, ReadBack, Side, Value};
 
 /// What the kernel rounded, clamped or left out.
-pub(crate) fn difference(ask: &Ask, actual: &Value) -> Vec<String> {
-    let exact = ask.value == *actual;
-    if exact || matches!(ask.value, Value::Rules(_)) {
+pub(crate) fn difference(request: &SettingRequest, actual: &Value) -> Vec<String> {
+    let exact = request.value == *actual;
+    if exact || matches!(request.value, Value::Rules(_)) {
         return Vec::new();
     }
-    let Side::Has(binding) = ask.found.side(ask.place.version) else { return Vec::new() };
-    let (requested, now) = (ask.found.show(&ask.value), ask.found.show(actual));
+    let Side::Has(binding) = request.found.side(request.place.version) else { return Vec::new() };
+    let (requested, now) = (request.found.show(&request.value), request.found.show(actual));
     let reason = match (binding.read_back, binding.out_of_range) {
-        (ReadBack::Rounded(how) | ReadBack::Rescaled(how), _) if ask.found.satisfied(&ask.value, actual) => {
+        (ReadBack::Rounded(how) | ReadBack::Rescaled(how), _)
+            if request.found.satisfied(&request.value, actual) =>
+        {
             how.to_owned()
         }
-        _ if ask.found.satisfied(&ask.value, actual) => return Vec::new(),
+        _ if request.found.satisfied(&request.value, actual) => return Vec::new(),
         (_, OutOfRange::Clamped) => "the kernel takes the nearest value in its range".to_owned(),
         (_, OutOfRange::Misread(how)) => how.to_owned(),
         _ => "the kernel has another value than was written".to_owned(),

@@ -1,7 +1,7 @@
 //! What the kernel holds: the place of a setting's files, and its value there.
 
 use kernel::{GroupName, Host, Seat};
-use plan::{Ask, Place};
+use plan::{Place, SettingRequest};
 use settings::{Access, Codec, Controller, Found, Setting, Side, Value, Version};
 
 use crate::Error;
@@ -117,8 +117,8 @@ pub(crate) fn uses_device_program(found: &Found, version: Version) -> bool {
 }
 
 /// The value that a request would change; `None` of an action, or if it can't be read.
-pub(crate) fn readable(host: &Host, ask: &Ask) -> Option<Value> {
-    (ask.found.setting.access != Access::Write)
-        .then(|| value(host, &ask.group, &ask.found, &ask.place).ok())
+pub(crate) fn readable(host: &Host, request: &SettingRequest) -> Option<Value> {
+    (request.found.setting.access != Access::Write)
+        .then(|| value(host, &request.group, &request.found, &request.place).ok())
         .flatten()
 }

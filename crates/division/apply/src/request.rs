@@ -1,7 +1,7 @@
 //! From the words `memory.max` and `8G` to a request at its place: the one way to it, for every command. Writes nothing.
 
 use kernel::{GroupName, Host};
-use plan::Ask;
+use plan::SettingRequest;
 use settings::{Facts, Found, UnknownSetting, Value, ValueError};
 
 use crate::{Error, reading::place};
@@ -67,8 +67,8 @@ impl SettingValue {
     ///
     /// # Errors
     /// As [`place`].
-    pub fn request(self, host: &Host, group: &GroupName) -> Result<Ask, Error> {
+    pub fn request(self, host: &Host, group: &GroupName) -> Result<SettingRequest, Error> {
         let place = place(host, group, &self.found)?;
-        Ok(Ask { group: group.clone(), place, found: self.found, value: self.value })
+        Ok(SettingRequest { group: group.clone(), place, found: self.found, value: self.value })
     }
 }

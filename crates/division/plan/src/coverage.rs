@@ -9,9 +9,8 @@ use topology::Machine;
 use units::group_path;
 
 use crate::{
-    Observed, Ownership, People, Place, Problem,
-    ask::{rest_of_line, target_key},
-    homes, mounts, owners,
+    Observed, Ownership, People, Place, Problem, homes, mounts, owners,
+    request::{rest_of_line, target_key},
     resolve::{self, Landscape},
     tree::{Exclusive, Tree},
     values,

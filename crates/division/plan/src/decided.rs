@@ -6,10 +6,10 @@ use std::collections::HashMap;
 use settings::{Access, Value, Version};
 
 use crate::{
-    Action, Ask, Observed, Ownership, People, Place, Step,
-    ask::target_key,
+    Action, Observed, Ownership, People, Place, SettingRequest, Step,
     homes::{self, Home},
     owners,
+    request::target_key,
     resolve::Resolved,
     tree::{Exclusive, Tree},
     values::Valued,
@@ -51,17 +51,17 @@ pub(crate) fn decided(of: &Decisions<'_>, steps: &[Step]) -> Vec<Step> {
         !matches!(valued.value, Value::Rules(_)) && valued.found.setting.access != Access::Write
     };
     let standing = of.values.iter().filter(is_state).filter(|valued| there(&valued.place));
-    let asks = standing.map(|valued| Ask {
+    let requests = standing.map(|valued| SettingRequest {
         group: valued.group.clone(),
         place: valued.place.clone(),
         found: valued.found.clone(),
         value: valued.value.clone(),
     });
-    let asks: Vec<Ask> = asks.collect();
+    let requests: Vec<SettingRequest> = requests.collect();
     let read = |place: &Place, file: &str| of.observed.file(place, file).map(str::to_owned);
     // what contradicts itself is a problem of the plan
-    for write in writes(&asks, &read).unwrap_or_default() {
-        add_write(&asks[write.ask].group, &write.place, &write.file, &write.text);
+    for write in writes(&requests, &read).unwrap_or_default() {
+        add_write(&requests[write.request].group, &write.place, &write.file, &write.text);
     }
     for (branch, sets) in of.tree.branches.iter().zip(&of.resolved.sets) {
         if !branch.demands().is_some_and(homes::has_cpuset) || !there(&branch.place) {

@@ -2,8 +2,8 @@
 //! and what the kernel has. Never touches the machine; what it must know of it is handed in.
 
 // single settings: what is requested, in which order, and back
-mod ask;
 mod order;
+mod request;
 mod restore;
 mod writes;
 
@@ -43,7 +43,6 @@ mod facts;
 
 pub mod doctor;
 
-pub use ask::{Ask, Place, PlanError, ReadFile, Write, rest_of_line, target_key};
 pub use cgset::as_cgset;
 pub use coverage::{Coverage, coverage};
 pub use facts::MachineFacts;
@@ -56,6 +55,7 @@ pub use owners::file_mode;
 pub use people::{Anybody, People};
 pub use planning::plan;
 pub use problem::{Against, Problem};
+pub use request::{Place, PlanError, ReadFile, SettingRequest, Write, rest_of_line, target_key};
 pub use restore::restoring;
 pub use step::{Action, Affinity, Assignment, Dropped, Instead, Outsider, Ownership, Plan, Step};
 pub use writes::writes;

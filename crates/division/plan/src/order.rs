@@ -9,7 +9,7 @@ use units::CpuSet;
 
 use crate::{
     Write,
-    ask::{Place, ReadFile},
+    request::{Place, ReadFile},
 };
 
 /// Puts the writes of each place in order. Stable.

@@ -9,7 +9,8 @@ use topology::Machine;
 use units::Limit;
 
 use crate::{
-    Action, Ask, Lint, LintKind, Observed, Place, PlanError, Problem, Step, homes::Home, tree, writes,
+    Action, Lint, LintKind, Observed, Place, PlanError, Problem, SettingRequest, Step, homes::Home, tree,
+    writes,
 };
 
 /// A setting of a group with its value.
@@ -235,8 +236,8 @@ pub(crate) fn steps(
     problems: &mut Vec<Problem>,
     lints: &mut Vec<Lint>,
 ) -> Vec<Step> {
-    let mut asks: Vec<Ask> = Vec::new();
-    let mut of_ask: Vec<&Valued<'_>> = Vec::new();
+    let mut requests: Vec<SettingRequest> = Vec::new();
+    let mut of_request: Vec<&Valued<'_>> = Vec::new();
     let mut steps: Vec<Step> = Vec::new();
     let rules = |valued: &&Valued<'_>| matches!(valued.value, Value::Rules(_));
     for valued in values.iter().filter(|valued| !rules(valued)) {
@@ -251,8 +252,8 @@ pub(crate) fn steps(
         }
         for value in valued.changes() {
             let (group, place, found) = (valued.group.clone(), valued.place.clone(), valued.found.clone());
-            asks.push(Ask { group, place, found, value });
-            of_ask.push(valued);
+            requests.push(SettingRequest { group, place, found, value });
+            of_request.push(valued);
         }
     }
     // of a group that is yet to be made, what a new one has
@@ -260,10 +261,10 @@ pub(crate) fn steps(
         let fresh = || settings::initial(place.version, file).filter(|_| observed.group(place).is_none());
         observed.file(place, file).or_else(fresh).map(str::to_owned)
     };
-    match writes(&asks, &actual) {
+    match writes(&requests, &actual) {
         Ok(writes) => {
             for write in writes {
-                let valued = of_ask[write.ask];
+                let valued = of_request[write.request];
                 let before = observed.file(&write.place, &write.file).map(str::to_owned);
                 let single = valued.binding().is_none_or(|binding| {
                     !matches!(
@@ -276,7 +277,7 @@ pub(crate) fn steps(
                 }
                 steps.extend(reclaim(valued, &write, observed));
                 let requested =
-                    format!("{} = {}", valued.found.name, valued.found.show(&asks[write.ask].value));
+                    format!("{} = {}", valued.found.name, valued.found.show(&requests[write.request].value));
                 let why = match write.why {
                     Some(why) => format!("{requested}; {why}"),
                     None => requested,
@@ -285,7 +286,7 @@ pub(crate) fn steps(
                 steps.push(Step::new(valued.group.clone(), action, why));
             }
         }
-        Err(error) => problems.push(problem(&error, &of_ask)),
+        Err(error) => problems.push(problem(&error, &of_request)),
     }
     steps
 }
@@ -311,12 +312,12 @@ fn reclaim(valued: &Valued<'_>, write: &crate::Write, observed: &Observed) -> Op
         why: "uses more than the new limit: if this can't be reclaimed the plan fails here, and nothing is killed".to_owned(), restores: false })
 }
 
-fn problem(error: &PlanError, of_ask: &[&Valued<'_>]) -> Problem {
+fn problem(error: &PlanError, of_request: &[&Valued<'_>]) -> Problem {
     let of_group = |group: &str, name: Option<&str>| {
         let is = |valued: &&&Valued<'_>| {
             valued.group.to_string() == group && name.is_none_or(|name| valued.found.name == name)
         };
-        let found = of_ask.iter().find(is).or(of_ask.first());
+        let found = of_request.iter().find(is).or(of_request.first());
         found.map_or_else(|| Origin::outside_files("<layout>"), |valued| valued.origin.clone())
     };
     match error {

@@ -2,23 +2,29 @@
 
 use std::collections::HashMap;
 
-use crate::{Ask, Place, PlanError, ReadFile, Write, ask::merges, order};
+use crate::{Place, PlanError, ReadFile, SettingRequest, Write, order, request::merges};
 
 /// The writes that give every group what is requested, in an order that the kernel accepts.
 ///
 /// # Errors
 /// [`PlanError`]: a value that the version can't express, or two requests that contradict each other.
-pub fn writes(asks: &[Ask], read: ReadFile<'_>) -> Result<Vec<Write>, PlanError> {
+pub fn writes(requests: &[SettingRequest], read: ReadFile<'_>) -> Result<Vec<Write>, PlanError> {
     let mut drawn = Drawn::default();
-    for (index, ask) in in_table_order(asks) {
+    for (index, request) in in_table_order(requests) {
         // what is about to be written counts as current: memory plus swap is derived from the new memory limit
-        let current = |file: &str| drawn.latest(&ask.place, file).or_else(|| read(&ask.place, file));
-        let encoded = ask.found.encode(ask.place.version, &ask.value, &current);
-        let encoded = encoded.map_err(|error| PlanError::Encode { group: ask.group.to_string(), error })?;
+        let current = |file: &str| drawn.latest(&request.place, file).or_else(|| read(&request.place, file));
+        let encoded = request.found.encode(request.place.version, &request.value, &current);
+        let encoded =
+            encoded.map_err(|error| PlanError::Encode { group: request.group.to_string(), error })?;
         for write in encoded {
-            let new =
-                Write { ask: index, place: ask.place.clone(), file: write.file, text: write.text, why: None };
-            drawn.add(new, asks)?;
+            let new = Write {
+                request: index,
+                place: request.place.clone(),
+                file: write.file,
+                text: write.text,
+                why: None,
+            };
+            drawn.add(new, requests)?;
         }
     }
     let mut writes = drawn.writes;
@@ -27,11 +33,11 @@ pub fn writes(asks: &[Ask], read: ReadFile<'_>) -> Result<Vec<Write>, PlanError>
 }
 
 /// A setting that is derived from another comes after it in the table.
-fn in_table_order(asks: &[Ask]) -> Vec<(usize, &Ask)> {
+fn in_table_order(requests: &[SettingRequest]) -> Vec<(usize, &SettingRequest)> {
     let rows: HashMap<&str, usize> =
         settings::all().enumerate().map(|(row, setting)| (setting.name, row)).collect();
-    let mut sorted: Vec<(usize, &Ask)> = asks.iter().enumerate().collect();
-    sorted.sort_by_key(|(_, ask)| rows.get(ask.found.setting.name));
+    let mut sorted: Vec<(usize, &SettingRequest)> = requests.iter().enumerate().collect();
+    sorted.sort_by_key(|(_, request)| rows.get(request.found.setting.name));
     sorted
 }
 
@@ -49,7 +55,7 @@ impl Drawn {
     }
 
     /// Adds a write; one that stands there already is not repeated, one that says otherwise is a contradiction.
-    fn add(&mut self, new: Write, asks: &[Ask]) -> Result<(), PlanError> {
+    fn add(&mut self, new: Write, requests: &[SettingRequest]) -> Result<(), PlanError> {
         let to_file = self.by_file.entry(new.place.clone()).or_default().entry(new.file.clone()).or_default();
         match to_file
             .iter()
@@ -58,9 +64,9 @@ impl Drawn {
         {
             Some(other) if other.text == new.text => Ok(()),
             Some(other) if !merges(&new.file) => Err(PlanError::Contradiction {
-                group: asks[new.ask].group.to_string(),
-                first: asks[other.ask].found.name.clone(),
-                second: asks[new.ask].found.name.clone(),
+                group: requests[new.request].group.to_string(),
+                first: requests[other.request].found.name.clone(),
+                second: requests[new.request].found.name.clone(),
                 file: new.file.clone(),
                 one: other.text.clone(),
                 other: new.text,

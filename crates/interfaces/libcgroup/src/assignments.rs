@@ -6,7 +6,7 @@ use std::fmt::Write;
 use apply::SettingValue;
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use kernel::{GroupName, Host};
-use plan::Ask;
+use plan::SettingRequest;
 use settings::{Found, Side, Value, ValueError, Version};
 
 use crate::{
@@ -72,7 +72,7 @@ pub(crate) fn run(matches: &ArgMatches, names: Names) -> Result<u8, Failure> {
     let named = |path: &&str| machine::group(&host, host.hierarchies(), path);
     let groups: Vec<GroupName> = groups.iter().map(named).collect::<Result<_, _>>()?;
     let from = from.map(|from| named(&from.as_str())).transpose()?;
-    let mut asks = Vec::new();
+    let mut requests = Vec::new();
     let mut notes = String::new();
     let mut texts = Vec::new();
     for group in targets(&host, &groups, matches.get_flag("recursive"))? {
@@ -82,7 +82,7 @@ pub(crate) fn run(matches: &ArgMatches, names: Names) -> Result<u8, Failure> {
         let copied = from.as_ref().map(|from| apply::copies(&host, from, &group)).transpose()?;
         for value in copied.into_iter().flatten().chain(values.iter().cloned()) {
             match value.request(&host, &group) {
-                Ok(ask) => asks.push(ask),
+                Ok(request) => requests.push(request),
                 Err(apply::Error::Lacks { setting, version, .. }) if names.ignore_unmappable => {
                     let _ = writeln!(notes, "{setting}: left out, cgroup {version} has none");
                 }
@@ -92,12 +92,12 @@ pub(crate) fn run(matches: &ArgMatches, names: Names) -> Result<u8, Failure> {
     }
     // what is left to the kernel goes first: only it can refuse these, and then nothing else was changed
     let written = Raw::write_all(&host, &texts)?;
-    let changes = apply::set(&host, &asks).map_err(|error| {
+    let changes = apply::set(&host, &requests).map_err(|error| {
         Raw::put_back(&host, &written);
         as_reference(error.into())
     })?;
     if matches.get_flag("verbose") {
-        notes.push_str(&notes_of(&changes, &asks));
+        notes.push_str(&notes_of(&changes, &requests));
         warn(&notes);
     }
     Ok(0)
@@ -184,12 +184,13 @@ fn as_reference(failure: Failure) -> Failure {
     if failure.status == NO_GROUP { failure.status(NO_SETTING) } else { failure }
 }
 
-fn notes_of(changes: &[apply::Change], asks: &[Ask]) -> String {
+fn notes_of(changes: &[apply::Change], requests: &[SettingRequest]) -> String {
     let mut text = String::new();
     for change in changes {
-        let version =
-            asks.iter().find(|ask| ask.found.name == change.setting && ask.group.to_string() == change.group);
-        let version = version.map(|ask| ask.place.version);
+        let version = requests.iter().find(|request| {
+            request.found.name == change.setting && request.group.to_string() == change.group
+        });
+        let version = version.map(|request| request.place.version);
         for write in &change.written {
             let file = write.path.file_name().unwrap_or_default().to_string_lossy();
             if file != change.setting {

@@ -4,7 +4,7 @@
 
 use apply::SettingValue;
 use kernel::{GroupName, Host, Seat};
-use plan::Ask;
+use plan::SettingRequest;
 use settings::{Facts, Value};
 
 pub use apply::Planned;
@@ -21,7 +21,7 @@ pub struct Changer {
     facts: Box<dyn Facts>,
     deputy: Option<Deputy>,
     /// What puts each change back, and what it was, oldest first.
-    done: Vec<(String, Vec<Ask>)>,
+    done: Vec<(String, Vec<SettingRequest>)>,
 }
 
 /// What would be written.
@@ -122,15 +122,15 @@ impl Changer {
     /// # Errors
     /// In words: no such setting, no such value, no such group.
     pub fn propose(&self, host: &Host, group: &str, text: &str) -> Result<Proposal, Refusal> {
-        let (ask, mut notes) = self.ask(host, group, text)?;
-        notes.extend(freezes_us(host, &ask)?);
-        let asks = [ask];
-        if apply::inverse(host, &asks).is_empty() {
+        let (request, mut notes) = self.request(host, group, text)?;
+        notes.extend(freezes_us(host, &request)?);
+        let requests = [request];
+        if apply::inverse(host, &requests).is_empty() {
             notes.push("this can't be undone".to_owned());
         }
-        let [ask] = &asks;
-        let what = format!("{}: {}", ask.group, ask.found.name);
-        Ok(Proposal { writes: apply::preview(host, &asks)?, notes, what })
+        let [request] = &requests;
+        let what = format!("{}: {}", request.group, request.found.name);
+        Ok(Proposal { writes: apply::preview(host, &requests)?, notes, what })
     }
 
     /// Writes it, and reads it back.
@@ -138,13 +138,13 @@ impl Changer {
     /// # Errors
     /// In words; nothing is changed then, unless it says so.
     pub fn change(&mut self, host: &Host, group: &str, text: &str) -> Result<Done, Refusal> {
-        let (ask, _) = self.ask(host, group, text)?;
-        freezes_us(host, &ask)?;
-        let asks = [ask];
-        let inverse = apply::inverse(host, &asks);
-        let made = self.make(host, &asks)?;
-        let [ask] = &asks;
-        let what = format!("{}: {}", ask.group, ask.found.name);
+        let (request, _) = self.request(host, group, text)?;
+        freezes_us(host, &request)?;
+        let requests = [request];
+        let inverse = apply::inverse(host, &requests);
+        let made = self.make(host, &requests)?;
+        let [request] = &requests;
+        let what = format!("{}: {}", request.group, request.found.name);
         if !inverse.is_empty() {
             self.done.push((what.clone(), inverse));
             let surplus = self.done.len().saturating_sub(UNDOABLE);
@@ -158,8 +158,8 @@ impl Changer {
     /// # Errors
     /// In words: nothing was changed, or the group is gone.
     pub fn propose_undo(&self, host: &Host) -> Result<Proposal, Refusal> {
-        let (what, asks) = self.last()?;
-        Ok(Proposal { writes: apply::preview(host, asks)?, notes: Vec::new(), what: what.clone() })
+        let (what, requests) = self.last()?;
+        Ok(Proposal { writes: apply::preview(host, requests)?, notes: Vec::new(), what: what.clone() })
     }
 
     /// Puts the last change back, and reads it. What was refused can be tried again.
@@ -167,13 +167,13 @@ impl Changer {
     /// # Errors
     /// In words.
     pub fn undo(&mut self, host: &Host) -> Result<Done, Refusal> {
-        let (what, asks) = self.last()?.clone();
-        let made = self.make(host, &asks)?;
+        let (what, requests) = self.last()?.clone();
+        let made = self.make(host, &requests)?;
         self.done.pop();
         Ok(self.finished(what, made))
     }
 
-    fn last(&self) -> Result<&(String, Vec<Ask>), Refusal> {
+    fn last(&self) -> Result<&(String, Vec<SettingRequest>), Refusal> {
         self.done.last().ok_or_else(|| Refusal::new("nothing was changed here that could be undone", None))
     }
 
@@ -182,23 +182,31 @@ impl Changer {
     }
 
     /// Writes the values, or has the deputy write them.
-    fn make(&self, host: &Host, asks: &[Ask]) -> Result<Made, Refusal> {
-        let before: Vec<String> = asks.iter().map(|ask| current_text(host, ask)).collect();
-        let differences = match (apply::set(host, asks), &self.deputy, asks.first()) {
+    fn make(&self, host: &Host, requests: &[SettingRequest]) -> Result<Made, Refusal> {
+        let before: Vec<String> = requests.iter().map(|request| current_text(host, request)).collect();
+        let differences = match (apply::set(host, requests), &self.deputy, requests.first()) {
             (Ok(changes), ..) => changes.into_iter().flat_map(|change| change.differences).collect(),
             (Err(error), Some(deputy), Some(first)) => {
-                let typed = |ask: &Ask| (ask.found.name.clone(), ask.found.show(&ask.value));
-                let typed: Vec<(String, String)> = asks.iter().map(typed).collect();
+                let typed = |request: &SettingRequest| {
+                    (request.found.name.clone(), request.found.show(&request.value))
+                };
+                let typed: Vec<(String, String)> = requests.iter().map(typed).collect();
                 deputy(&first.group, &typed, error)?
             }
             (Err(error), ..) => return Err(error.into()),
         };
-        let values = before.into_iter().zip(asks.iter().map(|ask| current_text(host, ask))).collect();
+        let values =
+            before.into_iter().zip(requests.iter().map(|request| current_text(host, request))).collect();
         Ok(Made { values, differences })
     }
 
     /// The text as a typed value at its place, and warnings.
-    fn ask(&self, host: &Host, group: &str, text: &str) -> Result<(Ask, Vec<String>), Refusal> {
+    fn request(
+        &self,
+        host: &Host,
+        group: &str,
+        text: &str,
+    ) -> Result<(SettingRequest, Vec<String>), Refusal> {
         let group = GroupName::new(group)?;
         let Some((name, value)) = text.split_once('=') else {
             let hint = match settings::find(text.trim()) {
@@ -212,13 +220,13 @@ impl Changer {
             Refusal::new(error, hint)
         })?;
         let (value, mut notes) = parsed;
-        let ask = value.request(host, &group)?;
-        if let settings::Side::Has(binding) = ask.found.side(ask.place.version)
+        let request = value.request(host, &group)?;
+        if let settings::Side::Has(binding) = request.found.side(request.place.version)
             && let settings::Fidelity::Approximate(how) = binding.fidelity
         {
-            notes.push(format!("on cgroup {}: {how}", ask.place.version));
+            notes.push(format!("on cgroup {}: {how}", request.place.version));
         }
-        Ok((ask, notes))
+        Ok((request, notes))
     }
 }
 
@@ -230,24 +238,24 @@ struct Made {
 }
 
 /// What the kernel has now, in words.
-fn current_text(host: &Host, ask: &Ask) -> String {
-    let reading = apply::get(host, &ask.group, &ask.found);
-    let shown = |value: &Value| ask.found.show(value).trim_end().replace('\n', "; ");
+fn current_text(host: &Host, request: &SettingRequest) -> String {
+    let reading = apply::get(host, &request.group, &request.found);
+    let shown = |value: &Value| request.found.show(value).trim_end().replace('\n', "; ");
     reading.map_or_else(|_| "?".to_owned(), |reading| shown(&reading.value))
 }
 
 /// A program that freezes itself cannot thaw anything; a user whose shell is frozen cannot see it.
-fn freezes_us(host: &Host, ask: &Ask) -> Result<Option<String>, Refusal> {
-    if ask.found.setting.name != "cgroup.freeze" || ask.value != Value::Flag(true) {
+fn freezes_us(host: &Host, request: &SettingRequest) -> Result<Option<String>, Refusal> {
+    if request.found.setting.name != "cgroup.freeze" || request.value != Value::Flag(true) {
         return Ok(None);
     }
-    let at = &host.hierarchies()[ask.place.hierarchy];
-    let seat = Seat { at, path: ask.place.path.clone() };
+    let at = &host.hierarchies()[request.place.hierarchy];
+    let seat = Seat { at, path: request.place.path.clone() };
     let (mut pid, _) = host.kernel().caller();
     if holds(host, &seat, pid) {
         let hint = "start it from another group, or freeze from another terminal".to_owned();
         return Err(Refusal::new(
-            format!("ringfence top itself is in group '{}' and would stop too", ask.group),
+            format!("ringfence top itself is in group '{}' and would stop too", request.group),
             Some(hint),
         ));
     }

@@ -9,7 +9,7 @@ use layout::{
     Account, Assigned, Controllers, CpuDemand, Demands, Desired, Group, MemDemand, NamePattern, Person,
     Spanned, Subsystem,
 };
-use plan::{Ask, Assignment};
+use plan::{Assignment, SettingRequest};
 use settings::{Controller, Found, Value, Version};
 use topology::Machine;
 
@@ -103,12 +103,12 @@ impl Maker<'_> {
             self.inherit(&parent, made)?;
         }
         if let Some(demands) = demands {
-            let mut asks = self.sets(group, demands, made)?;
+            let mut requests = self.sets(group, demands, made)?;
             for assigned in &demands.settings {
-                asks.extend(self.ask_assigned(group, assigned, made)?);
+                requests.extend(self.ask_assigned(group, assigned, made)?);
             }
-            if !asks.is_empty() {
-                apply::set(self.host, &asks)?;
+            if !requests.is_empty() {
+                apply::set(self.host, &requests)?;
             }
         }
         self.inherit(group, made)
@@ -119,19 +119,29 @@ impl Maker<'_> {
         group: &GroupName,
         assigned: &Assigned,
         made: &[PathBuf],
-    ) -> Result<Option<Ask>, Error> {
-        self.ask(group, parsed(group, assigned.found.clone(), &assigned.text)?, made)
+    ) -> Result<Option<SettingRequest>, Error> {
+        self.request(group, parsed(group, assigned.found.clone(), &assigned.text)?, made)
     }
 
     /// The request for a group that was made just now; `None` in a hierarchy in which it was there before.
-    fn ask(&self, group: &GroupName, value: SettingValue, made: &[PathBuf]) -> Result<Option<Ask>, Error> {
-        let ask = value.request(self.host, group)?;
-        let directory = self.host.hierarchies()[ask.place.hierarchy].path(&ask.place.path);
-        Ok(made.contains(&directory).then_some(ask))
+    fn request(
+        &self,
+        group: &GroupName,
+        value: SettingValue,
+        made: &[PathBuf],
+    ) -> Result<Option<SettingRequest>, Error> {
+        let request = value.request(self.host, group)?;
+        let directory = self.host.hierarchies()[request.place.hierarchy].path(&request.place.path);
+        Ok(made.contains(&directory).then_some(request))
     }
 
     /// CPUs and memory nodes: as they are said, or as a planner chooses them.
-    fn sets(&self, group: &GroupName, demands: &Demands, made: &[PathBuf]) -> Result<Vec<Ask>, Error> {
+    fn sets(
+        &self,
+        group: &GroupName,
+        demands: &Demands,
+        made: &[PathBuf],
+    ) -> Result<Vec<SettingRequest>, Error> {
         let cpus = demands.cpus.as_ref().map(|cpus| &cpus.value);
         let mems = demands.mems.as_ref().map(|mems| &mems.value);
         let (cpus, mems) = match (cpus, mems) {
@@ -146,17 +156,17 @@ impl Maker<'_> {
                 (chosen.cpus, chosen.mems)
             }
         };
-        let mut asks = Vec::new();
+        let mut requests = Vec::new();
         let values = [("cpuset.cpus", cpus.map(Value::Cpus)), ("cpuset.mems", mems.map(Value::Nodes))];
         for (name, value) in values {
             if let (Some(found), Some(value)) = (settings::lookup(name), value) {
-                asks.extend(self.ask(group, SettingValue { found, value }, made)?);
+                requests.extend(self.request(group, SettingValue { found, value }, made)?);
             }
         }
         if let Some(found) = settings::lookup("cpuset.cpus.partition").filter(|_| demands.exclusive) {
-            asks.extend(self.ask(group, parsed(group, found, "root")?, made)?);
+            requests.extend(self.request(group, parsed(group, found, "root")?, made)?);
         }
-        Ok(asks)
+        Ok(requests)
     }
 
     /// Asks the planner, as if the group stood in the layout beside the others.
@@ -195,16 +205,16 @@ impl Maker<'_> {
         if !made.contains(&seat.directory()) {
             return Ok(());
         }
-        let mut asks = Vec::new();
+        let mut requests = Vec::new();
         for name in ["cpuset.cpus", "cpuset.mems"] {
             let empty = self.host.read(&seat, group, name)?.trim().is_empty();
             if let Some(found) = settings::lookup(name).filter(|_| empty) {
                 let value = apply::get(self.host, &parent(group), &found)?.value;
-                asks.extend(self.ask(group, SettingValue { found, value }, made)?);
+                requests.extend(self.request(group, SettingValue { found, value }, made)?);
             }
         }
-        if !asks.is_empty() {
-            apply::set(self.host, &asks)?;
+        if !requests.is_empty() {
+            apply::set(self.host, &requests)?;
         }
         Ok(())
     }

@@ -19,7 +19,7 @@ use socket2::SockRef;
 
 use crate::{
     Error, Event, Kinds, filter,
-    message::{self, Ask, Body, CN_IDX_PROC, Message},
+    message::{self, Body, CN_IDX_PROC, Message, Request},
 };
 
 /// The least that a queued event takes of the receive buffer, in bytes: the kernel's own structure beside the data.
@@ -192,11 +192,11 @@ impl Connector {
     /// Asks by kind where the kernel knows that, else for all.
     fn subscribe(&mut self) -> Result<(), Error> {
         // A kernel that knows kinds answers this, as all of them include the answer's; an older one ignores it.
-        self.filters.kernel = self.filters.kernel && self.ask(Ask::ListenTo(Ask::ALL))?;
+        self.filters.kernel = self.filters.kernel && self.request(Request::ListenTo(Request::ALL))?;
         if self.filters.kernel {
             // not answered: an answer is of no kind
-            self.send(Ask::ListenTo(self.kinds.bits), 0)
-        } else if self.ask(Ask::Listen)? {
+            self.send(Request::ListenTo(self.kinds.bits), 0)
+        } else if self.request(Request::Listen)? {
             Ok(())
         } else {
             Err(Error::Unanswered)
@@ -204,9 +204,9 @@ impl Connector {
     }
 
     /// Whether the kernel agreed. It answers before the request returns; what else happens until then is dropped.
-    fn ask(&mut self, ask: Ask) -> Result<bool, Error> {
+    fn request(&mut self, request: Request) -> Result<bool, Error> {
         let own = std::process::id();
-        self.send(ask, own)?;
+        self.send(request, own)?;
         loop {
             match self.next() {
                 Ok(Some(Message { ack, body: Body::Answer { errno }, .. })) if ack == own.wrapping_add(1) => {
@@ -222,9 +222,9 @@ impl Connector {
         }
     }
 
-    fn send(&self, ask: Ask, ack: u32) -> Result<(), Error> {
+    fn send(&self, request: Request, ack: u32) -> Result<(), Error> {
         let kernel = SocketAddrNetlink::new(0, 0);
-        sendto(&self.socket, &message::encode(ask, ack), SendFlags::empty(), &kernel)
+        sendto(&self.socket, &message::encode(request, ack), SendFlags::empty(), &kernel)
             .map(|_| ())
             .map_err(|errno| Error::Subscription { errno })
     }
@@ -233,7 +233,7 @@ impl Connector {
 impl Drop for Connector {
     /// Kernels before 6.6 do not count a closed socket out, and would make events for nobody.
     fn drop(&mut self) {
-        let _ = self.send(Ask::Ignore, 0);
+        let _ = self.send(Request::Ignore, 0);
     }
 }
 

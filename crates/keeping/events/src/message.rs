@@ -192,7 +192,7 @@ fn message(word: &impl Fn(usize) -> Option<u32>, body: Body) -> Option<Message> 
 
 /// A change of the subscription.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Ask {
+pub(crate) enum Request {
     /// All events; understood by every kernel.
     Listen,
     /// The events of these bits; understood since Linux 6.6, ignored without an answer before.
@@ -201,17 +201,17 @@ pub(crate) enum Ask {
     Ignore,
 }
 
-impl Ask {
+impl Request {
     /// Every bit of `enum proc_cn_event`.
     pub const ALL: u32 = 0xe000_03c7;
 }
 
 /// The datagram for `ask`; the kernel's answer has the acknowledgement number `ack + 1`.
-pub(crate) fn encode(ask: Ask, ack: u32) -> Vec<u8> {
-    let (operation, mask) = match ask {
-        Ask::Listen => (1_u32, None),
-        Ask::ListenTo(mask) => (1, Some(mask)),
-        Ask::Ignore => (2, None),
+pub(crate) fn encode(request: Request, ack: u32) -> Vec<u8> {
+    let (operation, mask) = match request {
+        Request::Listen => (1_u32, None),
+        Request::ListenTo(mask) => (1, Some(mask)),
+        Request::Ignore => (2, None),
     };
     let data: Vec<u8> = [Some(operation), mask].into_iter().flatten().flat_map(u32::to_ne_bytes).collect();
     let length = (at::EVENT + data.len()) as u32;

@@ -111,9 +111,9 @@ impl Pgbench {
         if let Some(pid) = self.options.pid {
             is_postmaster(pid)?;
         }
-        let mut ask = self.client(site, "psql")?;
-        ask.args(["-X", "-A", "-t", "-c", "select to_regclass('pgbench_accounts') is not null", dsn]);
-        let requested = run(ask, "psql", site.directory, PATIENCE)?;
+        let mut request = self.client(site, "psql")?;
+        request.args(["-X", "-A", "-t", "-c", "select to_regclass('pgbench_accounts') is not null", dsn]);
+        let requested = run(request, "psql", site.directory, PATIENCE)?;
         let reported =
             files::tool_text(requested.output()).map_err(Failure::file("read", requested.output()))?;
         if self.script_file().is_none() && reported.trim() != "t" {

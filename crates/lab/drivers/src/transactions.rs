@@ -103,12 +103,12 @@ impl Clients {
         mut self,
         span: Span,
         with_lag: bool,
-        ask: impl FnOnce(&mut Process),
+        request: impl FnOnce(&mut Process),
     ) -> Result<Counted, Error> {
         if let Some(status) = self.process.ended()? {
             return Err(self.process.failure(status));
         }
-        ask(&mut self.process);
+        request(&mut self.process);
         self.process.finish(PATIENCE)?;
         let directory = self.process.output().parent().unwrap_or(self.process.output());
         let logs = logs(directory, self.name, Some(self.process.pid()))?;

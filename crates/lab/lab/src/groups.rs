@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use apply::{InvalidSetting, SettingValue};
 use experiment::results::Setting;
 use kernel::{Access, GroupName, Host};
-use plan::Ask;
+use plan::SettingRequest;
 use settings::{Controller, Value};
 use units::group_path;
 
@@ -24,7 +24,7 @@ const ACCOUNTED: [&str; 3] = ["cpu", "cpuacct", "memory"];
 pub(crate) struct Groups {
     parent: String,
     /// One per call of [`Groups::set`]: what was requested, and what was there before.
-    done: Vec<Vec<(Ask, Option<Value>)>>,
+    done: Vec<Vec<(SettingRequest, Option<Value>)>>,
     /// Programs of the machine are in a group below: nothing may be killed.
     pub holds_others: bool,
 }
@@ -116,8 +116,8 @@ impl Groups {
         wanted: &[(String, String)],
     ) -> Result<(), Error> {
         let name = group.map_or_else(|| self.parent(), |group| self.name(group))?;
-        let asks = asks(host, &name, wanted)?;
-        Ok(apply::set(host, &asks).map(drop)?)
+        let requests = requests(host, &name, wanted)?;
+        Ok(apply::set(host, &requests).map(drop)?)
     }
 
     /// Makes a group that only has CPUs, these, and the memory nodes of the group above it.
@@ -127,7 +127,7 @@ impl Groups {
         if !made.empty_cpusets.is_empty() {
             wanted.push(("cpuset.mems".to_owned(), above(host, name, "cpuset.mems")?));
         }
-        Ok(apply::set(host, &asks(host, name, &wanted)?).map(drop)?)
+        Ok(apply::set(host, &requests(host, name, &wanted)?).map(drop)?)
     }
 
     /// Writes and remembers what was there.
@@ -137,13 +137,13 @@ impl Groups {
         name: &GroupName,
         wanted: &[(String, String)],
     ) -> Result<Vec<apply::Change>, Error> {
-        let asks = asks(host, name, wanted)?;
-        let changes = apply::set(host, &asks)?;
-        let before = |ask: &Ask| {
-            let change = changes.iter().find(|change| change.setting == ask.found.name);
+        let requests = requests(host, name, wanted)?;
+        let changes = apply::set(host, &requests)?;
+        let before = |request: &SettingRequest| {
+            let change = changes.iter().find(|change| change.setting == request.found.name);
             change.and_then(|change| change.before.clone())
         };
-        self.done.push(asks.iter().map(|ask| (ask.clone(), before(ask))).collect());
+        self.done.push(requests.iter().map(|request| (request.clone(), before(request))).collect());
         Ok(changes)
     }
 
@@ -151,15 +151,15 @@ impl Groups {
     pub fn put_back(&mut self, host: &Host) -> Result<(), Error> {
         let mut result = Ok(());
         for step in std::mem::take(&mut self.done).into_iter().rev() {
-            let asks: Vec<Ask> = step
+            let requests: Vec<SettingRequest> = step
                 .iter()
-                .filter_map(|(ask, before)| Some((ask, before.as_ref()?)))
-                .flat_map(|(ask, before)| {
-                    let values = plan::restoring(&ask.found, &ask.value, before).into_iter();
-                    values.map(|(found, value)| Ask { found, value, ..ask.clone() })
+                .filter_map(|(request, before)| Some((request, before.as_ref()?)))
+                .flat_map(|(request, before)| {
+                    let values = plan::restoring(&request.found, &request.value, before).into_iter();
+                    values.map(|(found, value)| SettingRequest { found, value, ..request.clone() })
                 })
                 .collect();
-            let done = apply::set(host, &asks);
+            let done = apply::set(host, &requests);
             if let (Err(error), true) = (done, result.is_ok()) {
                 result = Err(error.into());
             }
@@ -203,11 +203,15 @@ fn is_busy(error: &kernel::Error) -> bool {
     }
 }
 
-fn asks(host: &Host, name: &GroupName, wanted: &[(String, String)]) -> Result<Vec<Ask>, Error> {
-    wanted.iter().map(|(setting, value)| ask(host, name, setting, value)).collect()
+fn requests(
+    host: &Host,
+    name: &GroupName,
+    wanted: &[(String, String)],
+) -> Result<Vec<SettingRequest>, Error> {
+    wanted.iter().map(|(setting, value)| request(host, name, setting, value)).collect()
 }
 
-fn ask(host: &Host, name: &GroupName, setting: &str, value: &str) -> Result<Ask, Error> {
+fn request(host: &Host, name: &GroupName, setting: &str, value: &str) -> Result<SettingRequest, Error> {
     let (value, _) = SettingValue::parse(setting, value, &system::Live)?;
     Ok(value.request(host, name)?)
 }
@@ -217,7 +221,7 @@ fn fill_cpuset(host: &Host, name: &GroupName) -> Result<(), Error> {
     let wanted = ["cpuset.cpus", "cpuset.mems"]
         .map(|setting| above(host, name, setting).map(|value| (setting.to_owned(), value)));
     let wanted = wanted.into_iter().collect::<Result<Vec<_>, Error>>()?;
-    Ok(apply::set(host, &asks(host, name, &wanted)?).map(drop)?)
+    Ok(apply::set(host, &requests(host, name, &wanted)?).map(drop)?)
 }
 
 /// A file of the cpuset above.

@@ -83,7 +83,7 @@ impl<W: Workload + Send> Driver for BuiltIn<W> {
 
     fn stop(&mut self, span: Span) -> Result<Outcome, Error> {
         let Running { process, report: path } = self.running.take().ok_or(Error::Interrupted)?;
-        let (line, report) = process.ask::<W::Report>(span)?;
+        let (line, report) = process.request::<W::Report>(span)?;
         self.workload.clean_up();
         let mut outcome = self.workload.outcome(report);
         if let Some(path) = path {

@@ -100,7 +100,7 @@ impl Process {
     ///
     /// # Errors
     /// [`Error::Late`], [`Error::Ended`], [`Error::Report`].
-    pub fn ask<R: DeserializeOwned>(mut self, span: Span) -> Result<(String, R), Error> {
+    pub fn request<R: DeserializeOwned>(mut self, span: Span) -> Result<(String, R), Error> {
         if let Some(mut input) = self.input.take() {
             // one that is gone says why below
             let _ =

@@ -46,7 +46,7 @@ pub fn set_frozen(host: &Host, group: &GroupName, frozen: bool, timeout: Duratio
         stragglers::bring(host, &seat, group)?;
     }
     let requested_before = is_freeze_requested(host, &seat, group)?;
-    ask(host, &seat, group, frozen)?;
+    request(host, &seat, group, frozen)?;
     let goal = if frozen { State::Frozen } else { State::Thawed };
     let started = Instant::now();
     loop {
@@ -58,7 +58,7 @@ pub fn set_frozen(host: &Host, group: &GroupName, frozen: bool, timeout: Duratio
         if started.elapsed() >= timeout {
             let left = unfinished(host, &seat, frozen);
             if requested_before != frozen {
-                ask(host, &seat, group, requested_before)?;
+                request(host, &seat, group, requested_before)?;
             }
             let what = if frozen { "freezing" } else { "thawing" };
             return Err(Error::Timeout { what, group: group.to_string(), seconds: timeout.as_secs(), left });
@@ -86,7 +86,7 @@ fn is_freeze_requested(host: &Host, seat: &Seat<'_>, group: &GroupName) -> Resul
     Ok(host.read(seat, group, file)?.trim() == "1")
 }
 
-fn ask(host: &Host, seat: &Seat<'_>, group: &GroupName, frozen: bool) -> Result<(), Error> {
+fn request(host: &Host, seat: &Seat<'_>, group: &GroupName, frozen: bool) -> Result<(), Error> {
     match (seat.at.version, frozen) {
         (Version::V1, true) => host.write(seat, group, "freezer.state", "FROZEN"),
         (Version::V1, false) => host.write(seat, group, "freezer.state", "THAWED"),
@@ -186,13 +186,13 @@ pub fn kill(host: &Host, group: &GroupName, timeout: Duration) -> Result<usize, 
             // any other failure is named when the time is over
             let failed = send_to(host, &seats, &left, SIGKILL);
             if let Some(&(pid, errno)) = failed.iter().find(|(_, errno)| *errno == Errno::PERM) {
-                frozen.iter().for_each(|seat| drop(ask(host, seat, group, false)));
+                frozen.iter().for_each(|seat| drop(request(host, seat, group, false)));
                 let (sent, all) = (left.len() - failed.len(), left.len());
                 return Err(Error::NotSignalled { group: group.to_string(), pid, errno, sent, all });
             }
             // a frozen v1 task dies when it is thawed
             for seat in &frozen {
-                ask(host, seat, group, false)?;
+                request(host, seat, group, false)?;
             }
         }
         if left.is_empty() {
@@ -265,7 +265,7 @@ fn kill_by_kernel(host: &Host, seats: &[Seat<'_>], group: &GroupName) -> Result<
 fn freeze_for_kill<'h>(host: &'h Host, group: &GroupName) -> Vec<Seat<'h>> {
     let Ok(seat) = host.seat(group, Controller::Freezer) else { return Vec::new() };
     // a group that can't be frozen is killed all the same
-    let _ = ask(host, &seat, group, true);
+    let _ = request(host, &seat, group, true);
     below(host, &seat)
 }
 

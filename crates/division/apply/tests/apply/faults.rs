@@ -3,7 +3,7 @@
 use apply::{Ending, Failure, State, execute, history, undo};
 use fake::Fake;
 use kernel::{GroupName, Host, Kernel};
-use plan::{Ask, Plan};
+use plan::{Plan, SettingRequest};
 use rustix::io::Errno;
 use settings::Controller::{Cpu, Cpuset, Io, Memory, Pids};
 use std::time::Duration;
@@ -301,12 +301,17 @@ pub fn old_generations_of_set_settle() {
     execute(&lock, to, &plan, &meta("a test")).unwrap();
     let group = GroupName::new("old").unwrap();
     let set = |shares: usize| {
-        let asks = ["cpu.shares", "cpu.cfs_quota_us"].map(|name| {
+        let requests = ["cpu.shares", "cpu.cfs_quota_us"].map(|name| {
             let found = settings::find(name).unwrap();
             let value = found.parse(&(1000 + shares).to_string(), &settings::NoMachine).unwrap();
-            Ask { place: apply::place(&host, &group, &found).unwrap(), group: group.clone(), found, value }
+            SettingRequest {
+                place: apply::place(&host, &group, &found).unwrap(),
+                group: group.clone(),
+                found,
+                value,
+            }
         });
-        apply::set_recorded(&lock, to, &asks, &meta("set")).unwrap();
+        apply::set_recorded(&lock, to, &requests, &meta("set")).unwrap();
     };
     let many = 3 * apply::UNDOABLE;
     (0..many).for_each(set);
@@ -343,13 +348,18 @@ pub fn a_roll_back_names_what_was_set_since() {
         let (host, system) = (host(fake.clone(), &faults), Beside::fake(&fake, &faults));
         let to = target(&host, &system);
         let group = GroupName::new("old").unwrap();
-        let ask = |(name, value): (&str, &str)| {
+        let request = |(name, value): (&str, &str)| {
             let found = settings::find(name).unwrap();
             let value = found.parse(value, &settings::NoMachine).unwrap();
-            Ask { place: apply::place(&host, &group, &found).unwrap(), group: group.clone(), found, value }
+            SettingRequest {
+                place: apply::place(&host, &group, &found).unwrap(),
+                group: group.clone(),
+                found,
+                value,
+            }
         };
-        let asks = [("cpu.shares", "300"), ("cpu.cfs_quota_us", "7000")].map(ask);
-        apply::set_recorded(&state.lock(Duration::ZERO).unwrap(), to, &asks, &meta("set")).unwrap();
+        let requests = [("cpu.shares", "300"), ("cpu.cfs_quota_us", "7000")].map(request);
+        apply::set_recorded(&state.lock(Duration::ZERO).unwrap(), to, &requests, &meta("set")).unwrap();
         if is_set_since {
             fake.write(host.hierarchy_of(Cpu).unwrap(), "old", "cpu.shares", "444").unwrap();
         }

@@ -13,7 +13,7 @@ use crate::world::{KINDS, Kind, World, cpus, desired, machine};
 
 /// How a group asks for CPUs.
 #[derive(Debug, Clone)]
-enum Ask {
+enum SettingRequest {
     Nothing,
     All,
     Node(usize),
@@ -30,7 +30,7 @@ enum Ask {
 
 #[derive(Debug, Clone)]
 struct Group {
-    ask: Ask,
+    request: SettingRequest,
     exclusive: bool,
     pool: bool,
     /// A group of the layout's beginning that it is in.
@@ -38,27 +38,27 @@ struct Group {
     mems: usize,
 }
 
-fn ask() -> impl Strategy<Value = Ask> {
+fn request() -> impl Strategy<Value = SettingRequest> {
     prop_oneof![
-        1 => Just(Ask::Nothing),
-        2 => Just(Ask::All),
-        2 => (0..4_usize).prop_map(Ask::Node),
-        5 => (1..9_usize).prop_map(Ask::Count),
-        1 => (1..5_usize, 0..4_usize).prop_map(|(count, node)| Ask::Near(count, node)),
-        1 => (1..9_usize).prop_map(Ask::Spread),
-        1 => (1..4_usize).prop_map(Ask::Cores),
-        1 => (1..5_usize).prop_map(Ask::Threads),
-        2 => (1..4_usize, 0..6_usize).prop_map(|(min, more)| Ask::Between(min, min + more)),
-        1 => (1..60_usize).prop_map(Ask::Percent),
-        3 => (0..16_usize, 0..6_usize).prop_map(|(first, more)| Ask::These(first, first + more)),
-        1 => (0..6_usize).prop_map(Ask::Like),
+        1 => Just(SettingRequest::Nothing),
+        2 => Just(SettingRequest::All),
+        2 => (0..4_usize).prop_map(SettingRequest::Node),
+        5 => (1..9_usize).prop_map(SettingRequest::Count),
+        1 => (1..5_usize, 0..4_usize).prop_map(|(count, node)| SettingRequest::Near(count, node)),
+        1 => (1..9_usize).prop_map(SettingRequest::Spread),
+        1 => (1..4_usize).prop_map(SettingRequest::Cores),
+        1 => (1..5_usize).prop_map(SettingRequest::Threads),
+        2 => (1..4_usize, 0..6_usize).prop_map(|(min, more)| SettingRequest::Between(min, min + more)),
+        1 => (1..60_usize).prop_map(SettingRequest::Percent),
+        3 => (0..16_usize, 0..6_usize).prop_map(|(first, more)| SettingRequest::These(first, first + more)),
+        1 => (0..6_usize).prop_map(SettingRequest::Like),
     ]
 }
 
 fn group() -> impl Strategy<Value = Group> {
     let exclusive = prop::bool::weighted(0.3);
-    (ask(), exclusive, prop::bool::weighted(0.15), prop::option::weighted(0.3, 0..4_usize), 0..4_usize)
-        .prop_map(|(ask, exclusive, pool, inside, mems)| Group { ask, exclusive, pool, inside, mems })
+    (request(), exclusive, prop::bool::weighted(0.15), prop::option::weighted(0.3, 0..4_usize), 0..4_usize)
+        .prop_map(|(request, exclusive, pool, inside, mems)| Group { request, exclusive, pool, inside, mems })
 }
 
 /// The names of groups: those inside another one have its name before theirs.
@@ -83,23 +83,25 @@ fn text(groups: &[Group], names: &[String], machine: &Machine, reserve: Option<u
     for (index, (group, name)) in groups.iter().zip(names).enumerate() {
         writeln!(text, "[groups.\"{name}\"]").unwrap();
         let pool = if group.pool { ", pool = \"exclusive\"" } else { "" };
-        let cpus = match &group.ask {
-            Ask::Nothing => None,
-            Ask::All => Some("\"all\"".to_owned()),
-            Ask::Node(node) => Some(format!("{{ node = {} }}", node % nodes)),
-            Ask::Count(count) => Some(format!("{{ count = {count}{pool} }}")),
-            Ask::Near(count, node) => {
+        let cpus = match &group.request {
+            SettingRequest::Nothing => None,
+            SettingRequest::All => Some("\"all\"".to_owned()),
+            SettingRequest::Node(node) => Some(format!("{{ node = {} }}", node % nodes)),
+            SettingRequest::Count(count) => Some(format!("{{ count = {count}{pool} }}")),
+            SettingRequest::Near(count, node) => {
                 Some(format!("{{ count = {count}, near = \"node:{}\"{pool} }}", node % nodes))
             }
-            Ask::Spread(count) => Some(format!("{{ count = {count}, placement = \"spread\"{pool} }}")),
-            Ask::Cores(count) => {
+            SettingRequest::Spread(count) => {
+                Some(format!("{{ count = {count}, placement = \"spread\"{pool} }}"))
+            }
+            SettingRequest::Cores(count) => {
                 Some(format!("{{ count = {}, smt = \"whole-cores\"{pool} }}", count * threads))
             }
-            Ask::Threads(count) => Some(format!("{{ count = {count}, smt = \"threads\"{pool} }}")),
-            Ask::Between(min, max) => Some(format!("{{ min = {min}, max = {max}{pool} }}")),
-            Ask::Percent(percent) => Some(format!("\"{percent}%\"")),
-            Ask::These(first, to) => Some(format!("\"{}-{}\"", first.min(&last), to.min(&last))),
-            Ask::Like(other) => {
+            SettingRequest::Threads(count) => Some(format!("{{ count = {count}, smt = \"threads\"{pool} }}")),
+            SettingRequest::Between(min, max) => Some(format!("{{ min = {min}, max = {max}{pool} }}")),
+            SettingRequest::Percent(percent) => Some(format!("\"{percent}%\"")),
+            SettingRequest::These(first, to) => Some(format!("\"{}-{}\"", first.min(&last), to.min(&last))),
+            SettingRequest::Like(other) => {
                 let other = other.checked_rem(index).filter(|other| asking[*other]);
                 other.map(|other| format!("{{ like = \"{}\" }}", names[other]))
             }
@@ -260,12 +262,12 @@ proptest! {
         let Ok(first) = world.plan(&layout) else { return Ok(()) };
         world.carry_out(&first);
         // it shares, so that nobody has to yield
-        let extra = Group { ask: Ask::Count(1), exclusive: false, pool: false, inside: None, ..extra };
+        let extra = Group { request: SettingRequest::Count(1), exclusive: false, pool: false, inside: None, ..extra };
         let more = format!("{layout}{}", text(&[extra], &["extra".to_owned()], &case.machine, None));
         let Ok(second) = world.plan(&more) else { return Ok(()) };
         // who takes what is left, or as many as can be had, may have to take fewer, and so may groups inside
         let varies = |group: &Group| {
-            matches!(group.ask, Ask::Nothing | Ask::All | Ask::Node(_) | Ask::Between(..) | Ask::Like(_))
+            matches!(group.request, SettingRequest::Nothing | SettingRequest::All | SettingRequest::Node(_) | SettingRequest::Between(..) | SettingRequest::Like(_))
         };
         let varying: Vec<&String> =
             case.before.iter().zip(&names).filter(|(group, _)| varies(group)).map(|(_, name)| name).collect();

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use apply::{Change, Reading, SettingValue};
 use kernel::{GroupName, Host};
-use plan::{Ask, Place};
+use plan::{Place, SettingRequest};
 use rustix::io::Errno;
 use serde_json::{Value as Json, json};
 use settings::{Access, Found, Setting, Value, Version};
@@ -123,7 +123,7 @@ pub fn set(args: &args::Set, as_json: bool) -> Result<(), Failure> {
 
 fn changed(args: &args::Set, name: &GroupName, values: &[SettingValue]) -> Result<Vec<Change>, Failure> {
     let host = host()?;
-    let mut asks = Vec::new();
+    let mut requests = Vec::new();
     for target in targets(&host, name, args.recursive)? {
         let copied = match &args.from {
             Some(from) => apply::copies(&host, &group(from)?, &target)?,
@@ -134,21 +134,22 @@ fn changed(args: &args::Set, name: &GroupName, values: &[SettingValue]) -> Resul
         };
         let rest = copied.into_iter().filter(|copied| !named(copied));
         for value in rest.chain(values.iter().cloned()) {
-            asks.push(value.request(&host, &target)?);
+            requests.push(value.request(&host, &target)?);
         }
     }
     if !args.recursive {
-        let below: Vec<Ask> = asks.iter().flat_map(|ask| followers(&host, ask)).collect();
-        asks.extend(below);
+        let below: Vec<SettingRequest> =
+            requests.iter().flat_map(|request| followers(&host, request)).collect();
+        requests.extend(below);
     }
     // one write can't be half done; a user without the state directory has no history
-    if rustix::process::geteuid().is_root() && apply::is_several(&host, &asks)? {
+    if rustix::process::geteuid().is_root() && apply::is_several(&host, &requests)? {
         let words = args.settings.iter().map(String::as_str);
         let from = args.from.iter().flat_map(|from| ["--from", from]);
         let what = Command::new("set").args(from).group(name).args(words).to_string();
-        return layouts::set(&host, &asks, what, &args.state);
+        return layouts::set(&host, &requests, what, &args.state);
     }
-    apply::set(&host, &asks).map_err(|error| {
+    apply::set(&host, &requests).map_err(|error| {
         let denied = is_denied(&error);
         let failure = Failure::from(error);
         if !denied {
@@ -165,28 +166,29 @@ fn changed(args: &args::Set, name: &GroupName, values: &[SettingValue]) -> Resul
 
 /// The groups below that have exactly their parent's CPUs or memory nodes, as `create` gave them on v1, follow a parent
 /// that is to have fewer: on v2 they do by themselves, and v1 would refuse it.
-fn followers(host: &Host, ask: &Ask) -> Vec<Ask> {
-    let file = match (&ask.value, ask.place.version) {
+fn followers(host: &Host, request: &SettingRequest) -> Vec<SettingRequest> {
+    let file = match (&request.value, request.place.version) {
         (Value::Cpus(_), Version::V1) => "cpuset.cpus",
         (Value::Nodes(_), Version::V1) => "cpuset.mems",
         _ => return Vec::new(),
     };
     let list = |text: &str| text.trim().parse::<IdSet<()>>().unwrap_or_default();
-    let Some(at) = host.hierarchies().get(ask.place.hierarchy) else { return Vec::new() };
+    let Some(at) = host.hierarchies().get(request.place.hierarchy) else { return Vec::new() };
     let now = |path: &str| list(&host.kernel().read(at, path, file).unwrap_or_default());
-    let (before, after) = (now(&ask.place.path), list(&ask.value.to_string()));
-    if before.is_empty() || after.is_empty() || before.is_subset(&after) || ask.found.setting.name != file {
+    let (before, after) = (now(&request.place.path), list(&request.value.to_string()));
+    if before.is_empty() || after.is_empty() || before.is_subset(&after) || request.found.setting.name != file
+    {
         return Vec::new();
     }
     let mut found = Vec::new();
-    let mut parents = vec![ask.place.path.clone()];
+    let mut parents = vec![request.place.path.clone()];
     while let Some(parent) = parents.pop() {
         for name in host.kernel().children(at, &parent).unwrap_or_default() {
             let path = if parent.is_empty() { name } else { format!("{parent}/{name}") };
             let Ok(group) = GroupName::new(&host.named(at, &path)) else { continue };
             if now(&path) == before {
-                let place = Place { path: path.clone(), ..ask.place.clone() };
-                found.push(Ask { group, place, ..ask.clone() });
+                let place = Place { path: path.clone(), ..request.place.clone() };
+                found.push(SettingRequest { group, place, ..request.clone() });
                 parents.push(path);
             }
         }

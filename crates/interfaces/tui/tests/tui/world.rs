@@ -137,9 +137,9 @@ impl World {
         self.tell(|source, open| source.beat(Beat::default(), open));
     }
 
-    fn tell(&mut self, ask: impl FnOnce(&mut dyn Source, Option<&str>) -> Result<Vec<Event>, Error>) {
+    fn tell(&mut self, request: impl FnOnce(&mut dyn Source, Option<&str>) -> Result<Vec<Event>, Error>) {
         let open = self.model.open().map(str::to_owned);
-        let events = ask(&mut self.source, open.as_deref()).unwrap();
+        let events = request(&mut self.source, open.as_deref()).unwrap();
         self.has_ended |= !deliver(&mut self.model, &mut self.source, events).unwrap();
     }
 

@@ -156,13 +156,13 @@ impl<C: Control> Service for Live<C> {
         let requested = Assignments(named.collect());
         self.audited("set", group, &requested, peer, || {
             let host = host()?;
-            let (mut asks, mut warnings) = (Vec::new(), HashMap::new());
+            let (mut requests, mut warnings) = (Vec::new(), HashMap::new());
             for (found, text) in values {
                 let (value, warned) = SettingValue::of(found, &text, &For(peer))?;
                 warnings.insert(value.found.name.clone(), warned);
-                asks.push(value.request(&host, group)?);
+                requests.push(value.request(&host, group)?);
             }
-            let changes = apply::set(&host, &asks)?.into_iter();
+            let changes = apply::set(&host, &requests)?.into_iter();
             let changes = changes.map(|change| {
                 let warnings = warnings.remove(&change.setting).unwrap_or_default();
                 SettingChange::of(change, warnings)

@@ -26,7 +26,7 @@ use crate::{
 const NOBODY: u32 = u32::MAX - 1;
 
 /// Somebody wants the metrics.
-pub(super) struct Ask {
+pub(super) struct SettingRequest {
     pub format: Format,
     /// Also of groups whose directories only some users may list.
     pub all: bool,
@@ -34,7 +34,7 @@ pub(super) struct Ask {
 }
 
 /// Answers until nobody can ask any more.
-pub(super) fn run(watching: &Watching, shared: Arc<Shared>, requested: &Receiver<Ask>) {
+pub(super) fn run(watching: &Watching, shared: Arc<Shared>, requested: &Receiver<SettingRequest>) {
     let mut collector = Collector::new(watching, shared);
     let mut failures = FailureLog::new("the textfile is not written", "the textfile is written again");
     let mut due = watching.textfile.as_deref().map(|path| (path, Instant::now()));
@@ -47,13 +47,14 @@ pub(super) fn run(watching: &Watching, shared: Arc<Shared>, requested: &Receiver
         }
         let left = due.map_or(Duration::MAX, |(_, at)| at.saturating_duration_since(Instant::now()));
         match requested.recv_timeout(left.min(Duration::from_secs(3600))) {
-            Ok(ask) => {
-                let mut asks: Vec<Ask> = std::iter::once(ask).chain(requested.try_iter()).collect();
+            Ok(request) => {
+                let mut requests: Vec<SettingRequest> =
+                    std::iter::once(request).chain(requested.try_iter()).collect();
                 // root waits for nobody else's
-                asks.sort_by_key(|ask| !ask.all);
-                for ask in asks {
+                requests.sort_by_key(|request| !request.all);
+                for request in requests {
                     // the client may be gone
-                    let _ = ask.answer.send(collector.text(ask.format, ask.all));
+                    let _ = request.answer.send(collector.text(request.format, request.all));
                 }
             }
             Err(RecvTimeoutError::Timeout) => {}

@@ -20,7 +20,7 @@ use tokio::{
 use tracing::info;
 
 use super::{
-    collector::Ask,
+    collector::SettingRequest,
     failure_log::FailureLog,
     peers::{Peer, Peers},
     thread,
@@ -36,12 +36,16 @@ const PATH: &str = "/metrics";
 const TEXT: &str = "text/plain; charset=utf-8";
 
 /// Serves an address; where that is taken, it is tried `again` after that time.
-pub(super) fn serve(address: SocketAddr, asks: Sender<Ask>, again: Duration) -> std::io::Result<Server> {
+pub(super) fn serve(
+    address: SocketAddr,
+    requests: Sender<SettingRequest>,
+    again: Duration,
+) -> std::io::Result<Server> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    Server::start(runtime, listen(address, asks, again), |body| thread("metrics-http", body))
+    Server::start(runtime, listen(address, requests, again), |body| thread("metrics-http", body))
 }
 
-async fn listen(address: SocketAddr, asks: Sender<Ask>, again: Duration) {
+async fn listen(address: SocketAddr, requests: Sender<SettingRequest>, again: Duration) {
     let mut failures = FailureLog::new("metrics are not served", "metrics are served again");
     let listener = loop {
         match TcpListener::bind(address).await {
@@ -56,7 +60,7 @@ async fn listen(address: SocketAddr, asks: Sender<Ask>, again: Duration) {
     http::accept(listener, move |stream| {
         let (Ok(theirs), Ok(ours)) = (stream.peer_addr(), stream.local_addr()) else { return };
         match slot(&slots, peers.of(theirs, ours)) {
-            Some(slot) => drop(tokio::spawn(connection(stream, asks.clone(), slot))),
+            Some(slot) => drop(tokio::spawn(connection(stream, requests.clone(), slot))),
             None => http::reject(&stream, TEXT, "too many connections\n"),
         }
     })
@@ -73,16 +77,20 @@ fn slot(slots: &Arc<Slots<Peer>>, peer: Peer) -> Option<Slot<Peer>> {
 
 const ROOT: Peer = Peer::User(0);
 
-async fn connection(stream: TcpStream, asks: Sender<Ask>, slot: Slot<Peer>) {
+async fn connection(stream: TcpStream, requests: Sender<SettingRequest>, slot: Slot<Peer>) {
     let all = slot.client == ROOT;
     let respond = |request: Request<Incoming>| {
-        let asks = asks.clone();
-        async move { response(&request, &asks, all).await }
+        let requests = requests.clone();
+        async move { response(&request, &requests, all).await }
     };
     http::serve(stream, TIMES, respond).await;
 }
 
-async fn response(request: &Request<Incoming>, asks: &Sender<Ask>, all: bool) -> Response<Full<Bytes>> {
+async fn response(
+    request: &Request<Incoming>,
+    requests: &Sender<SettingRequest>,
+    all: bool,
+) -> Response<Full<Bytes>> {
     if request.uri().path() != PATH {
         return text(404, "metrics are at /metrics\n");
     }
@@ -95,7 +103,7 @@ async fn response(request: &Request<Incoming>, asks: &Sender<Ask>, all: bool) ->
         request.headers().get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok()).collect();
     let format = Format::accepted(&accept.join(","));
     let (answer, answered) = oneshot::channel();
-    if asks.send(Ask { format, all, answer }).is_err() {
+    if requests.send(SettingRequest { format, all, answer }).is_err() {
         return text(503, "the daemon is stopping\n");
     }
     match answered.await {

@@ -31,7 +31,7 @@ use crate::{
     http::Server,
     options::{Paces, Watching},
 };
-use collector::Ask;
+use collector::SettingRequest;
 pub(crate) use shared::{Followed, Shared};
 
 /// The threads; they end when this is dropped, the recorder after the record that it is writing.
@@ -40,7 +40,7 @@ pub(crate) struct Running {
     /// Its other end becomes readable when this is closed.
     stop: Option<UnixStream>,
     endpoint: Option<Server>,
-    asks: Option<Sender<Ask>>,
+    requests: Option<Sender<SettingRequest>>,
     threads: Vec<JoinHandle<()>>,
 }
 
@@ -64,7 +64,7 @@ impl Watching {
             running.threads.push(thread?);
         }
         if self.metrics.is_some() || self.textfile.is_some() {
-            let (asks, requested) = channel();
+            let (requests, requested) = channel();
             let (watching, shared) = (self.clone(), Arc::clone(shared));
             let thread = thread("metrics", move || collector::run(&watching, shared, &requested));
             running.threads.push(thread?);
@@ -72,9 +72,9 @@ impl Watching {
                 if !address.ip().is_loopback() {
                     warn!("anyone who can reach {address} can read the metrics: there is no password");
                 }
-                running.endpoint = Some(endpoint::serve(address, asks.clone(), self.paces.again)?);
+                running.endpoint = Some(endpoint::serve(address, requests.clone(), self.paces.again)?);
             }
-            running.asks = Some(asks);
+            running.requests = Some(requests);
         }
         Ok(running)
     }
@@ -84,7 +84,7 @@ impl Drop for Running {
     fn drop(&mut self) {
         drop(self.stop.take());
         drop(self.endpoint.take());
-        drop(self.asks.take());
+        drop(self.requests.take());
         for thread in self.threads.drain(..) {
             let _ = thread.join(); // one that panicked has ended as well
         }

@@ -51,7 +51,7 @@ const WAYS: &[Way] = &[
     ("opens connections to the socket and goes on slowly, or reads no answer", slow_socket),
     ("changes his group as fast as he can", changes),
     ("changes a limit of memory that is in use", reclaims),
-    ("asks for all there is to see as fast as he can", asks),
+    ("asks for all there is to see as fast as he can", requests),
     ("asks for what is not his: groups, processes, signals, files", forbidden),
     ("starts a strict program as fast as he can", starts),
     ("stops and kills processes that wait for the gate", stops),
@@ -208,7 +208,7 @@ fn reclaims(means: &Means) {
     drop(used);
 }
 
-fn asks(means: &Means) {
+fn requests(means: &Means) {
     let own = named(&means.group);
     several(|number| {
         let client = means.client();

@@ -27,12 +27,12 @@ pub fn run() {
     if words[0] == HOLD {
         return hold(&words[1], words[2].parse().unwrap());
     }
-    let (status, body) = ask(&words[1], &words[2], &words[3], &words[4]);
+    let (status, body) = request(&words[1], &words[2], &words[3], &words[4]);
     println!("{status} {body}");
 }
 
 /// One request over a raw connection, so that any path can be requested.
-pub fn ask(socket: &str, method: &str, path: &str, body: &str) -> (u16, String) {
+pub fn request(socket: &str, method: &str, path: &str, body: &str) -> (u16, String) {
     let request =
         format!("{method} {path} HTTP/1.1\r\nhost: x\r\ncontent-length: {}\r\n\r\n{body}", body.len());
     raw(socket, request.as_bytes())

@@ -26,7 +26,7 @@ fn kept() {
         );
     }
     let scene = Scene::new();
-    let (status, served) = scene.ask(ROOT, "GET", "/v1/openapi.json", "");
+    let (status, served) = scene.request(ROOT, "GET", "/v1/openapi.json", "");
     assert_eq!((status, served), (200, serde_json::from_str(&text).unwrap()));
 }
 
@@ -48,13 +48,13 @@ fn shapes() {
         ("get", "/v1/processes/{pid}/classification", format!("/v1/processes/{pid}/classification"), ""),
     ];
     for (method, row, path, body) in rows {
-        let (status, told) = scene.ask(ROOT, &method.to_uppercase(), &path, body);
+        let (status, told) = scene.request(ROOT, &method.to_uppercase(), &path, body);
         let operation = &document["paths"][row][method];
         assert_eq!(status, 200, "{row}: {told}");
         fits(&document, &operation["responses"]["200"]["content"]["application/json"]["schema"], &told);
         assert_eq!(operation.get("requestBody").is_some(), !body.is_empty(), "{row}");
     }
-    let (_, refused) = scene.ask(ROOT, "GET", "/v1/nothing", "");
+    let (_, refused) = scene.request(ROOT, "GET", "/v1/nothing", "");
     fits(&document, &document["components"]["schemas"]["Problem"], &refused);
 }
 

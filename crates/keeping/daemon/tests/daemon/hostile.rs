@@ -83,7 +83,7 @@ fn forged() {
             ("POST", "/processes", pids.as_str()),
         ] {
             let path = format!("/v1/groups/{name}{end}").replace("{g}", &scene.group);
-            let (status, told) = client::ask(&scene.path(), method, &path, body);
+            let (status, told) = client::request(&scene.path(), method, &path, body);
             assert!((400..500).contains(&status), "{method} {path:.80}: {status} {told}");
         }
     }
@@ -91,7 +91,7 @@ fn forged() {
         ["../cgroup.procs", "cgroup.procs", "tasks", "/etc/passwd", "pids.max/../x", "pids.max\u{0}"]
     {
         let body = json!({ setting: "1" }).to_string();
-        let (status, told) = scene.ask(ROOT, "PATCH", "/v1/groups/{g}/nobodys/settings", &body);
+        let (status, told) = scene.request(ROOT, "PATCH", "/v1/groups/{g}/nobodys/settings", &body);
         assert!((400..500).contains(&status), "{setting}: {told}");
     }
     assert_eq!(groups(), before);
@@ -140,7 +140,7 @@ fn garbage() {
     }
     // deep nesting takes no stack
     let deep = "[".repeat(60_000);
-    assert_eq!(scene.ask(ROOT, "PATCH", "/v1/groups/{g}/db/settings", &deep).0, 400);
+    assert_eq!(scene.request(ROOT, "PATCH", "/v1/groups/{g}/db/settings", &deep).0, 400);
     scene.answers();
 }
 
@@ -149,9 +149,9 @@ fn bodies() {
     let body = |length: usize| format!("{{\"pids.max\":\"7\"{}}}", " ".repeat(length - 16));
     assert_eq!(body(100).len(), 100);
     let set = "/v1/groups/{g}/db/settings";
-    assert_eq!(scene.ask(ROOT, "PATCH", set, &body(64 << 10)).0, 200);
-    assert_eq!(scene.ask(ROOT, "PATCH", set, &body((64 << 10) + 1)).0, 413);
-    assert_eq!(scene.ask(ROOT, "PATCH", set, &body(1 << 20)).0, 413);
+    assert_eq!(scene.request(ROOT, "PATCH", set, &body(64 << 10)).0, 200);
+    assert_eq!(scene.request(ROOT, "PATCH", set, &body((64 << 10) + 1)).0, 413);
+    assert_eq!(scene.request(ROOT, "PATCH", set, &body(1 << 20)).0, 413);
     // without a length that is told
     let chunk = format!("10000\r\n{}\r\n", "x".repeat(0x10000));
     let head =
@@ -258,8 +258,8 @@ fn one_user() {
     child.stdout.as_mut().unwrap().read_exact(&mut refused).unwrap();
     assert_eq!(&refused, b"24", "16 of 40 are held");
     scene.answers();
-    assert_eq!(scene.ask(crate::scene::ADMIN, "GET", "/v1/status", "").0, 200);
+    assert_eq!(scene.request(crate::scene::ADMIN, "GET", "/v1/status", "").0, 200);
     drop(child.stdin.take());
     child.wait().unwrap();
-    until("the user has room again", || scene.ask(STRANGER, "GET", "/v1/status", "").0 == 200);
+    until("the user has room again", || scene.request(STRANGER, "GET", "/v1/status", "").0 == 200);
 }

@@ -142,10 +142,10 @@ impl Cluster {
         let mut command = Command::new(self.bin.join("psql"));
         command.args(["-X", "-q", "-t", "-A", "-U", "rf", "-d", "postgres", "-h"]).arg(&self.directory);
         let mut client = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
-        let ask = client.stdin.take().unwrap();
+        let request = client.stdin.take().unwrap();
         let told = BufReader::new(client.stdout.take().unwrap());
-        let mut session = Session { client: Running(client), ask, told, backend: 0 };
-        session.backend = session.ask("select pg_backend_pid()").parse().unwrap();
+        let mut session = Session { client: Running(client), request, told, backend: 0 };
+        session.backend = session.request("select pg_backend_pid()").parse().unwrap();
         session
     }
 }
@@ -176,14 +176,14 @@ impl Drop for Postmaster {
 /// A client's connection with its backend.
 struct Session {
     client: Running,
-    ask: ChildStdin,
+    request: ChildStdin,
     told: BufReader<ChildStdout>,
     backend: u32,
 }
 
 impl Session {
-    fn ask(&mut self, query: &str) -> String {
-        writeln!(self.ask, "{query};").unwrap();
+    fn request(&mut self, query: &str) -> String {
+        writeln!(self.request, "{query};").unwrap();
         let mut line = String::new();
         self.told.read_line(&mut line).unwrap();
         line.trim().to_owned()
@@ -257,7 +257,7 @@ fn confined() {
     let daemon = world.daemon(&[]);
     all.extend(sessions(&cluster, 4));
     for session in &mut all {
-        assert_eq!(session.ask("select count(*) from generate_series(1, 200000)"), "200000");
+        assert_eq!(session.request("select count(*) from generate_series(1, 200000)"), "200000");
         assert_eq!(last_cpu(session.backend), last, "the CPU it used last\n{}", daemon.log());
     }
     for pid in cluster.user.processes() {

@@ -50,7 +50,7 @@ fn groups_go() {
         // until the group was there once, too
         while seen[0] == 0 || seen[0] + seen[1] < rounds(400) {
             let (status, told) =
-                scene.ask(ROOT, "PATCH", "/v1/groups/{g}/db/below/settings", r#"{"pids.max": 5}"#);
+                scene.request(ROOT, "PATCH", "/v1/groups/{g}/db/below/settings", r#"{"pids.max": 5}"#);
             // missing at the look, or gone at the write or at the reading back
             assert!(matches!(status, 200 | 404 | 409), "{status} {told}");
             seen[usize::from(status != 200)] += 1;
@@ -70,10 +70,10 @@ fn processes_end() {
         let mut child = command.arg("0.002").spawn().unwrap();
         let body = json!({ "pids": [child.id()] }).to_string();
         let path = format!("/v1/groups/{}/db/processes", scene.group);
-        let (status, told) = client::ask(&scene.path(), "POST", &path, &body);
+        let (status, told) = client::request(&scene.path(), "POST", &path, &body);
         assert!(matches!(status, 200 | 404), "{status} {told}");
         child.wait().unwrap();
-        let (status, told) = client::ask(&scene.path(), "POST", &path, &body);
+        let (status, told) = client::request(&scene.path(), "POST", &path, &body);
         assert_eq!(status, 404, "{told}");
     }
     assert!(!scene.is_in(bystander, "db"));

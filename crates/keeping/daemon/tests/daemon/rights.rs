@@ -53,7 +53,7 @@ fn each_user() {
         (STRANGER, "GET", "/v1/groups/{g}/missing", "", 404),
     ];
     for (user, method, path, body, expected) in rows {
-        let (status, told) = scene.ask(*user, method, path, &body.replace("{pid}", &pid));
+        let (status, told) = scene.request(*user, method, path, &body.replace("{pid}", &pid));
         assert_eq!(status, *expected, "{user:?} {method} {path}: {told}");
         if *expected >= 400 {
             assert!(told["detail"].as_str().is_some_and(|detail| !detail.is_empty()), "{told}");
@@ -70,11 +70,12 @@ fn each_user() {
 
 fn written_down() {
     let scene = Scene::new();
-    let (status, told) = scene.ask(ADMIN, "PATCH", "/v1/groups/{g}/db/settings", r#"{"pids.max": "123"}"#);
+    let (status, told) =
+        scene.request(ADMIN, "PATCH", "/v1/groups/{g}/db/settings", r#"{"pids.max": "123"}"#);
     assert_eq!((status, told[0]["setting"].clone()), (200, json!("pids.max")), "{told}");
     assert_eq!(scene.pids_max("db"), "123");
-    scene.ask(STRANGER, "PATCH", "/v1/groups/{g}/db/settings", SET);
-    let (status, _) = scene.ask(ADMIN, "PATCH", "/v1/groups/{g}/db/settings", r#"{"pids.max": "many"}"#);
+    scene.request(STRANGER, "PATCH", "/v1/groups/{g}/db/settings", SET);
+    let (status, _) = scene.request(ADMIN, "PATCH", "/v1/groups/{g}/db/settings", r#"{"pids.max": "many"}"#);
     assert_eq!((status, scene.pids_max("db").as_str()), (400, "123"));
     let changes = scene.changes();
     assert_eq!(changes.len(), 1, "what the kernel was not asked for is not written: {changes:?}");
@@ -92,7 +93,7 @@ fn written_down() {
 fn by_group() {
     let scene = Scene::new();
     let path = format!("/v1/groups/{}/db/settings", scene.group);
-    let ask = |groups: &[u32]| {
+    let request = |groups: &[u32]| {
         let arguments = crate::client::arguments(&scene.path(), "PATCH", &path, SET);
         let client = crate::scene::as_user(STRANGER, &arguments);
         let groups: Vec<String> = groups.iter().map(u32::to_string).collect();
@@ -103,15 +104,15 @@ fn by_group() {
             command.arg(client.get_program()).args(client.get_args()).current_dir("/").output().unwrap();
         String::from_utf8(output.stdout).unwrap().split(' ').next().unwrap().parse::<u16>().unwrap()
     };
-    assert_eq!((ask(&[STRANGER.1]), ask(&[7, ADMINS.1, 9])), (403, 200));
+    assert_eq!((request(&[STRANGER.1]), request(&[7, ADMINS.1, 9])), (403, 200));
     // more than are requested at first
     let many: Vec<u32> = (3_000_000..3_000_500).chain([ADMINS.1]).collect();
-    assert_eq!(ask(&many), 200);
+    assert_eq!(request(&many), 200);
 }
 
 fn all_or_none() {
     let scene = Scene::new();
-    scene.ask(ROOT, "PATCH", "/v1/groups/{g}/db/settings", r#"{"pids.max": 40}"#);
+    scene.request(ROOT, "PATCH", "/v1/groups/{g}/db/settings", r#"{"pids.max": 40}"#);
     for body in [
         r#"{"pids.max": 41, "pids.nonsense": 1}"#,
         r#"{"pids.max": 41, "memory.max": "nothing"}"#,
@@ -124,7 +125,7 @@ fn all_or_none() {
         "",
         "{",
     ] {
-        let (status, told) = scene.ask(ADMIN, "PATCH", "/v1/groups/{g}/db/settings", body);
+        let (status, told) = scene.request(ADMIN, "PATCH", "/v1/groups/{g}/db/settings", body);
         assert!((400..500).contains(&status), "{body}: {status} {told}");
         assert_eq!(scene.pids_max("db"), "40", "{body}");
     }
@@ -134,7 +135,7 @@ fn kept_for_root() {
     let scene = Scene::new();
     for setting in ["devices.allow", "devices.deny", "release_agent", "cgroup.kill", "notify_on_release"] {
         let body = json!({ setting: "a" }).to_string();
-        let (status, told) = scene.ask(ADMIN, "PATCH", "/v1/groups/{g}/db/settings", &body);
+        let (status, told) = scene.request(ADMIN, "PATCH", "/v1/groups/{g}/db/settings", &body);
         assert_eq!(status, 403, "{setting}: {told}");
         assert!(told["detail"].as_str().unwrap().contains("root only"), "{told}");
     }
@@ -144,20 +145,20 @@ fn kept_for_root() {
 fn own_processes() {
     let mut scene = Scene::new();
     let (own, roots, others) = (scene.process_of(TASKS), scene.process_of(ROOT), scene.process_of(STRANGER));
-    let ask = |scene: &Scene, pids: &[u32]| {
+    let request = |scene: &Scene, pids: &[u32]| {
         let body = json!({ "pids": pids }).to_string();
-        scene.ask(TASKS, "POST", "/v1/groups/{g}/db/processes", &body)
+        scene.request(TASKS, "POST", "/v1/groups/{g}/db/processes", &body)
     };
     for pids in [&[roots][..], &[others], &[own, roots]] {
-        let (status, told) = ask(&scene, pids);
+        let (status, told) = request(&scene, pids);
         assert_eq!(status, 403, "{pids:?}: {told}");
         assert!(!scene.is_in(roots, "db") && !scene.is_in(others, "db") && !scene.is_in(own, "db"));
     }
     for body in [r#"{"pids":[]}"#, r#"{"pids":["1"]}"#, r#"{"pids":[-1]}"#, r#"{"pids":[0]}"#, r#"{"x":1}"#] {
-        let (status, told) = scene.ask(TASKS, "POST", "/v1/groups/{g}/db/processes", body);
+        let (status, told) = scene.request(TASKS, "POST", "/v1/groups/{g}/db/processes", body);
         assert!(matches!(status, 400 | 404), "{body}: {status} {told}");
     }
-    let (status, told) = ask(&scene, &[own]);
+    let (status, told) = request(&scene, &[own]);
     assert_eq!((status, told["moved"].clone()), (200, json!([own])), "{told}");
     assert!(scene.is_in(own, "db"));
     let last = scene.changes().pop().unwrap();
@@ -165,7 +166,7 @@ fn own_processes() {
         (&last["by"]["uid"], &last["what"], &last["requested"]),
         (&json!(TASKS.0), &json!("move"), &json!([own]))
     );
-    let (status, _) = scene.ask(
+    let (status, _) = scene.request(
         ROOT,
         "POST",
         "/v1/groups/{g}/nobodys/processes",
@@ -189,7 +190,7 @@ fn other_rights() {
     });
     for pid in [mixed, effective] {
         let body = json!({ "pids": [pid] }).to_string();
-        let (status, told) = scene.ask(TASKS, "POST", "/v1/groups/{g}/db/processes", &body);
+        let (status, told) = scene.request(TASKS, "POST", "/v1/groups/{g}/db/processes", &body);
         assert_eq!(status, 403, "{told}");
         assert!(!scene.is_in(pid, "db"));
     }
@@ -199,10 +200,10 @@ fn modes() {
     let scene = Scene::new();
     scene.create("nobodys/below");
     let seen = |user| {
-        let (_, told) = scene.ask(user, "GET", "/v1/groups", "");
+        let (_, told) = scene.request(user, "GET", "/v1/groups", "");
         let mut listed = told.as_array().unwrap().iter();
         let listed = listed.any(|group| group["group"] == json!(format!("{}/nobodys", scene.group)));
-        (listed, scene.ask(user, "GET", "/v1/groups/{g}/nobodys?settings=pids.max", "").0)
+        (listed, scene.request(user, "GET", "/v1/groups/{g}/nobodys?settings=pids.max", "").0)
     };
     assert_eq!((seen(STRANGER), seen(ROOT)), ((true, 200), (true, 200)));
     for seat in scene.host.seats(&scene.name("nobodys")) {
@@ -212,7 +213,7 @@ fn modes() {
     assert_eq!((seen(STRANGER), seen(ROOT)), ((false, 404), (true, 200)));
     // attack finding 27: nothing tells a group that may not be seen from one that is not there
     let refusal = |name: &str| {
-        let (status, told) = scene.ask(STRANGER, "GET", &format!("/v1/groups/{{g}}/nobodys/{name}"), "");
+        let (status, told) = scene.request(STRANGER, "GET", &format!("/v1/groups/{{g}}/nobodys/{name}"), "");
         (status, told.to_string().replace(name, "NAME"))
     };
     assert_eq!(refusal("below"), refusal("nonesuch"));
@@ -220,26 +221,27 @@ fn modes() {
         let mode = std::os::unix::fs::PermissionsExt::from_mode(0o600);
         fs::set_permissions(seat.directory().join("pids.max"), mode).unwrap();
     }
-    assert_eq!(scene.ask(STRANGER, "GET", "/v1/groups/{g}/db?settings=pids.max", "").0, 403);
-    let (status, all) = scene.ask(STRANGER, "GET", "/v1/groups/{g}/db", "");
+    assert_eq!(scene.request(STRANGER, "GET", "/v1/groups/{g}/db?settings=pids.max", "").0, 403);
+    let (status, all) = scene.request(STRANGER, "GET", "/v1/groups/{g}/db", "");
     assert!(status == 200 && !all.to_string().contains("pids.max"), "{all}");
 }
 
 fn explained() {
     let mut scene = Scene::new();
     let (own, roots) = (scene.process_of(STRANGER), scene.process_of(ROOT));
-    let ask = |user, pid: u32| scene.ask(user, "GET", &format!("/v1/processes/{pid}/classification"), "").0;
-    assert_eq!((ask(STRANGER, own), ask(STRANGER, roots), ask(ROOT, own)), (200, 403, 200));
-    assert_eq!((ask(STRANGER, 1), ask(STRANGER, 4_000_000)), (403, 403));
+    let request =
+        |user, pid: u32| scene.request(user, "GET", &format!("/v1/processes/{pid}/classification"), "").0;
+    assert_eq!((request(STRANGER, own), request(STRANGER, roots), request(ROOT, own)), (200, 403, 200));
+    assert_eq!((request(STRANGER, 1), request(STRANGER, 4_000_000)), (403, 403));
 }
 
 fn looked_up() {
     let scene = Scene::new();
-    let ask = |path: &str| {
+    let request = |path: &str| {
         let body = json!({ "io.max": format!("{path} riops=10") }).to_string();
-        scene.ask(ADMIN, "PATCH", "/v1/groups/{g}/db/settings", &body)
+        scene.request(ADMIN, "PATCH", "/v1/groups/{g}/db/settings", &body)
     };
-    let (there, missing) = (ask("/root/.profile"), ask("/root/rf-test-missing"));
+    let (there, missing) = (request("/root/.profile"), request("/root/rf-test-missing"));
     assert_eq!((there.0, missing.0), (400, 400));
     let without =
         |told: (u16, serde_json::Value), path: &str| told.1["detail"].as_str().unwrap().replace(path, "");

@@ -149,10 +149,10 @@ impl Scene {
     }
 
     /// `{g}` in the path is the scene's group.
-    pub fn ask(&self, user: User, method: &str, path: &str, body: &str) -> (u16, Value) {
+    pub fn request(&self, user: User, method: &str, path: &str, body: &str) -> (u16, Value) {
         let path = path.replace("{g}", &self.group);
         let (status, body) = if user == ROOT {
-            client::ask(&self.path(), method, &path, body)
+            client::request(&self.path(), method, &path, body)
         } else {
             let arguments = client::arguments(&self.path(), method, &path, body);
             let output = as_user(user, &arguments).output().unwrap();
@@ -165,7 +165,7 @@ impl Scene {
     }
 
     pub fn answers(&self) {
-        let (status, told) = self.ask(ROOT, "GET", "/v1/groups/{g}/db?settings=pids.max", "");
+        let (status, told) = self.request(ROOT, "GET", "/v1/groups/{g}/db?settings=pids.max", "");
         assert_eq!(status, 200, "{told}");
     }
 

@@ -26,7 +26,7 @@ fn defect() {
     let scene = Scene::new();
     for _ in 0..20 {
         let path = format!("/v1/processes/{DEFECT}/classification");
-        let (status, told) = scene.ask(ROOT, "GET", &path, "");
+        let (status, told) = scene.request(ROOT, "GET", &path, "");
         assert_eq!(status, 500, "{told}");
         assert!(told["detail"].as_str().unwrap().contains("a defect of ringfenced"), "{told}");
         scene.answers();
@@ -86,7 +86,7 @@ fn long() {
         || scene.handle.as_ref().unwrap().counts().connections.load(std::sync::atomic::Ordering::Relaxed);
     until("the strangers are connected", || taken() == 4);
     scene.answers();
-    let (status, _) = scene.ask(ROOT, "PATCH", "/v1/groups/{g}/db/settings", r#"{"pids.max": 9}"#);
+    let (status, _) = scene.request(ROOT, "PATCH", "/v1/groups/{g}/db/settings", r#"{"pids.max": 9}"#);
     assert_eq!(status, 200);
     *scene.main.0.held.0.lock().unwrap() = false;
     scene.main.0.held.1.notify_all();

@@ -18,7 +18,7 @@ use std::{
 
 use statistics::SplitMix64;
 
-use super::protocol::{ANSWER, Ask, TELLERS, is_done, socket};
+use super::protocol::{ANSWER, Request, TELLERS, is_done, socket};
 use crate::{
     Error,
     options::Options,
@@ -171,9 +171,9 @@ impl Client {
             }
             let begun = Instant::now();
             let start = if self.task.pause_ns.is_some() { intended } else { begun };
-            let ask = self.ask();
+            let request = self.request();
             let mut answer = [0; ANSWER];
-            self.stream.write_all(&ask.encode())?;
+            self.stream.write_all(&request.encode())?;
             self.stream.read_exact(&mut answer)?;
             let end = Instant::now();
             transaction += 1;
@@ -190,15 +190,15 @@ impl Client {
         }
     }
 
-    fn ask(&mut self) -> Ask {
+    fn request(&mut self) -> Request {
         let account = self.number_below(self.task.rows) + 1;
         if self.task.transfers {
             let teller = self.number_below(TELLERS) + 1;
             // as TPC-B has it, and pgbench
             let amount = self.number_below(10_001).cast_signed() - 5000;
-            Ask::Transfer { account, teller, amount }
+            Request::Transfer { account, teller, amount }
         } else {
-            Ask::Select { account }
+            Request::Select { account }
         }
     }
 

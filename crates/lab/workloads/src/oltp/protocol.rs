@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 /// What a client requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Ask {
+pub(super) enum Request {
     /// An account's balance.
     Select { account: u64 },
     /// TPC-B's transaction: the amount is added to an account, a teller and the branch, and written into the history.
@@ -20,11 +20,11 @@ pub(super) const ANSWER: usize = 9;
 /// Tellers of a shard, which is a branch (TPC-B, clause 4.2).
 pub(super) const TELLERS: u64 = 10;
 
-impl Ask {
+impl Request {
     pub fn encode(self) -> [u8; ASK] {
         let (kind, account, teller, amount) = match self {
-            Ask::Select { account } => (0, account, 0, 0),
-            Ask::Transfer { account, teller, amount } => (1, account, teller, amount),
+            Request::Select { account } => (0, account, 0, 0),
+            Request::Transfer { account, teller, amount } => (1, account, teller, amount),
         };
         let mut record = [kind; ASK];
         record[1..9].copy_from_slice(&account.to_le_bytes());
@@ -33,15 +33,17 @@ impl Ask {
         record
     }
 
-    pub fn decode(record: &[u8; ASK]) -> Option<Ask> {
+    pub fn decode(record: &[u8; ASK]) -> Option<Request> {
         let word = |at: usize| {
             let mut bytes = [0; 8];
             bytes.copy_from_slice(&record[at..at + 8]);
             u64::from_le_bytes(bytes)
         };
         match record[0] {
-            0 => Some(Ask::Select { account: word(1) }),
-            1 => Some(Ask::Transfer { account: word(1), teller: word(9), amount: word(17).cast_signed() }),
+            0 => Some(Request::Select { account: word(1) }),
+            1 => {
+                Some(Request::Transfer { account: word(1), teller: word(9), amount: word(17).cast_signed() })
+            }
             _ => None,
         }
     }
@@ -70,11 +72,13 @@ mod tests {
 
     #[test]
     fn a_question_arrives_as_it_was_asked() {
-        for ask in [Ask::Select { account: u64::MAX }, Ask::Transfer { account: 7, teller: 3, amount: -5000 }]
-        {
-            assert_eq!(Ask::decode(&ask.encode()), Some(ask));
+        for request in [
+            Request::Select { account: u64::MAX },
+            Request::Transfer { account: 7, teller: 3, amount: -5000 },
+        ] {
+            assert_eq!(Request::decode(&request.encode()), Some(request));
         }
-        assert_eq!(Ask::decode(&[9; ASK]), None);
+        assert_eq!(Request::decode(&[9; ASK]), None);
         assert!(is_done(&answer(Some(-1))) && !is_done(&answer(None)));
     }
 }

@@ -20,7 +20,7 @@ use rustix::{
 use serde::{Deserialize, Serialize};
 
 use super::{
-    protocol::{ASK, Ask, answer, socket},
+    protocol::{ASK, Request, answer, socket},
     shard::{Shard, fill},
 };
 use crate::{
@@ -172,18 +172,18 @@ impl Worker {
             if ready.get(place + 1) != Some(&true) {
                 continue;
             }
-            let ask = match connection.ask() {
-                Ok(Some(ask)) => ask,
+            let request = match connection.request() {
+                Ok(Some(request)) => request,
                 Ok(None) => continue,
                 Err(_) => {
                     gone.push(place);
                     continue;
                 }
             };
-            let balance = self.shard.serve(ask).map_err(database)?;
+            let balance = self.shard.serve(request).map_err(database)?;
             if balance.is_some() {
                 self.report.done += 1;
-                self.report.transfers += u64::from(matches!(ask, Ask::Transfer { .. }));
+                self.report.transfers += u64::from(matches!(request, Request::Transfer { .. }));
             }
             // nine bytes fit into any socket's buffer whose client has read its last answer
             if connection.stream.write_all(&answer(balance)).is_err() {
@@ -199,7 +199,7 @@ impl Worker {
 
 impl Connection {
     /// A whole question, if it has come.
-    fn ask(&mut self) -> io::Result<Option<Ask>> {
+    fn request(&mut self) -> io::Result<Option<Request>> {
         match self.stream.read(&mut self.record[self.read..]) {
             Ok(0) => Err(io::ErrorKind::UnexpectedEof.into()),
             Ok(read) => {
@@ -208,7 +208,7 @@ impl Connection {
                     return Ok(None);
                 }
                 self.read = 0;
-                Ask::decode(&self.record).map(Some).ok_or_else(|| io::ErrorKind::InvalidData.into())
+                Request::decode(&self.record).map(Some).ok_or_else(|| io::ErrorKind::InvalidData.into())
             }
             Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {
                 Ok(None)

@@ -5,7 +5,7 @@ use std::{hint::black_box, path::Path};
 
 use rusqlite::{Connection, OptionalExtension, params};
 
-use super::protocol::{Ask, TELLERS};
+use super::protocol::{Request, TELLERS};
 
 /// Pages of the worker's memory that a transaction visits, and the words that it reads of each: with 1 GB that is half
 /// of what a select costs, with 64 MB a fifth.
@@ -74,14 +74,14 @@ impl Shard {
 
     /// Does what is requested; `None`: there is no such account. Each statement is parsed and planned again, as most
     /// applications have it done: prepared once, a select is little more than its two system calls.
-    pub fn serve(&mut self, ask: Ask) -> rusqlite::Result<Option<i64>> {
-        match ask {
-            Ask::Select { account } => {
+    pub fn serve(&mut self, request: Request) -> rusqlite::Result<Option<i64>> {
+        match request {
+            Request::Select { account } => {
                 self.visit(account);
                 let mut select = self.database.prepare("select balance from accounts where id = ?")?;
                 select.query_row([account.cast_signed()], |row| row.get(0)).optional()
             }
-            Ask::Transfer { account, teller, amount } => {
+            Request::Transfer { account, teller, amount } => {
                 self.visit(account);
                 self.transfer(account.cast_signed(), teller.cast_signed(), amount)
             }
@@ -164,11 +164,11 @@ mod tests {
         let path = directory.path().join("shard");
         fill(&path, 20).unwrap();
         let mut shard = Shard::open(&path, 10_000).unwrap();
-        let transfer = |account, teller, amount| Ask::Transfer { account, teller, amount };
+        let transfer = |account, teller, amount| Request::Transfer { account, teller, amount };
         assert_eq!(shard.serve(transfer(7, 3, 40)).unwrap(), Some(40));
         assert_eq!(shard.serve(transfer(7, 10, -15)).unwrap(), Some(25));
-        assert_eq!(shard.serve(Ask::Select { account: 7 }).unwrap(), Some(25));
-        for none in [transfer(21, 1, 9), transfer(1, 11, 9), Ask::Select { account: 0 }] {
+        assert_eq!(shard.serve(Request::Select { account: 7 }).unwrap(), Some(25));
+        for none in [transfer(21, 1, 9), transfer(1, 11, 9), Request::Select { account: 0 }] {
             assert_eq!(shard.serve(none).unwrap(), None, "{none:?}");
         }
         let sums = Sums { accounts: 25, tellers: 25, branches: 25, history: 2 };

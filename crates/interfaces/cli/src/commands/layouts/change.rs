@@ -2,7 +2,7 @@
 
 use std::{process::Command, time::Duration};
 
-use ::plan::{Ask, Lint, LintKind, Plan};
+use ::plan::{Lint, LintKind, Plan, SettingRequest};
 use apply::{By, Error, Failure as ApplyFailure, Lock, Meta, Outcome, Recovered, Running, State, Target};
 use kernel::Host;
 use serde::Serialize;
@@ -146,7 +146,7 @@ fn until_interrupted() -> Result<Running, Failure> {
 /// Writes single settings as a generation of their own. Where none can be recorded it says so and writes them all the same.
 pub fn set(
     host: &Host,
-    asks: &[Ask],
+    requests: &[SettingRequest],
     what: String,
     state: &args::StateArgs,
 ) -> Result<Vec<apply::Change>, Failure> {
@@ -156,7 +156,7 @@ pub fn set(
             output::warning(&format!(
                 "{failure}: the change is not in the history, and no undo takes it back"
             ));
-            return Ok(apply::set(host, asks)?);
+            return Ok(apply::set(host, requests)?);
         }
     };
     let lock = locked(&state)?;
@@ -164,7 +164,7 @@ pub fn set(
     let target = Target { host, system: &running };
     recovered(&lock, target)?;
     let meta = Meta { by: By::caller(), what, confirm_within: None, layout: false, rules: None };
-    Ok(apply::set_recorded(&lock, target, asks, &meta)?)
+    Ok(apply::set_recorded(&lock, target, requests, &meta)?)
 }
 
 /// What an earlier change left comes before anything else.

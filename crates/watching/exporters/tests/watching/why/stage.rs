@@ -90,15 +90,16 @@ impl Stage {
     }
 
     fn set_of(&self, group: &GroupName, settings: &[&str]) -> Result<(), apply::Error> {
-        let ask = |setting: &&str| {
+        let request = |setting: &&str| {
             let (name, value) = setting.split_once('=').unwrap();
             let found = settings::find(name).unwrap();
             let value = found.parse(value, &settings::NoMachine).unwrap();
             let place = apply::place(&self.host, group, &found)?;
-            Ok(plan::Ask { group: group.clone(), place, found, value })
+            Ok(plan::SettingRequest { group: group.clone(), place, found, value })
         };
-        let asks: Vec<plan::Ask> = settings.iter().map(ask).collect::<Result<_, apply::Error>>()?;
-        apply::set(&self.host, &asks).map(|_| ())
+        let requests: Vec<plan::SettingRequest> =
+            settings.iter().map(request).collect::<Result<_, apply::Error>>()?;
+        apply::set(&self.host, &requests).map(|_| ())
     }
 
     /// Has this kernel the setting?

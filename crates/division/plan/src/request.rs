@@ -16,7 +16,7 @@ pub struct Place {
 
 /// One setting that is requested, at the place where its controller lives.
 #[derive(Debug, Clone)]
-pub struct Ask {
+pub struct SettingRequest {
     /// The group as the user named it.
     pub group: GroupName,
     /// Where.
@@ -31,7 +31,7 @@ pub struct Ask {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Write {
     /// The index of the request it serves.
-    pub ask: usize,
+    pub request: usize,
     /// The directory.
     pub place: Place,
     /// The file in it.
