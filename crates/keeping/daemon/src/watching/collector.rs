@@ -26,7 +26,7 @@ use crate::{
 const NOBODY: u32 = u32::MAX - 1;
 
 /// Somebody wants the metrics.
-pub(super) struct SettingRequest {
+pub(super) struct Scrape {
     pub format: Format,
     /// Also of groups whose directories only some users may list.
     pub all: bool,
@@ -34,7 +34,7 @@ pub(super) struct SettingRequest {
 }
 
 /// Answers until nobody can ask any more.
-pub(super) fn run(watching: &Watching, shared: Arc<Shared>, requested: &Receiver<SettingRequest>) {
+pub(super) fn run(watching: &Watching, shared: Arc<Shared>, requested: &Receiver<Scrape>) {
     let mut collector = Collector::new(watching, shared);
     let mut failures = FailureLog::new("the textfile is not written", "the textfile is written again");
     let mut due = watching.textfile.as_deref().map(|path| (path, Instant::now()));
@@ -48,7 +48,7 @@ pub(super) fn run(watching: &Watching, shared: Arc<Shared>, requested: &Receiver
         let left = due.map_or(Duration::MAX, |(_, at)| at.saturating_duration_since(Instant::now()));
         match requested.recv_timeout(left.min(Duration::from_secs(3600))) {
             Ok(request) => {
-                let mut requests: Vec<SettingRequest> =
+                let mut requests: Vec<Scrape> =
                     std::iter::once(request).chain(requested.try_iter()).collect();
                 // root waits for nobody else's
                 requests.sort_by_key(|request| !request.all);

@@ -20,7 +20,7 @@ use tokio::{
 use tracing::info;
 
 use super::{
-    collector::SettingRequest,
+    collector::Scrape,
     failure_log::FailureLog,
     peers::{Peer, Peers},
     thread,
@@ -38,14 +38,14 @@ const TEXT: &str = "text/plain; charset=utf-8";
 /// Serves an address; where that is taken, it is tried `again` after that time.
 pub(super) fn serve(
     address: SocketAddr,
-    requests: Sender<SettingRequest>,
+    requests: Sender<Scrape>,
     again: Duration,
 ) -> std::io::Result<Server> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     Server::start(runtime, listen(address, requests, again), |body| thread("metrics-http", body))
 }
 
-async fn listen(address: SocketAddr, requests: Sender<SettingRequest>, again: Duration) {
+async fn listen(address: SocketAddr, requests: Sender<Scrape>, again: Duration) {
     let mut failures = FailureLog::new("metrics are not served", "metrics are served again");
     let listener = loop {
         match TcpListener::bind(address).await {
@@ -77,7 +77,7 @@ fn slot(slots: &Arc<Slots<Peer>>, peer: Peer) -> Option<Slot<Peer>> {
 
 const ROOT: Peer = Peer::User(0);
 
-async fn connection(stream: TcpStream, requests: Sender<SettingRequest>, slot: Slot<Peer>) {
+async fn connection(stream: TcpStream, requests: Sender<Scrape>, slot: Slot<Peer>) {
     let all = slot.client == ROOT;
     let respond = |request: Request<Incoming>| {
         let requests = requests.clone();
@@ -88,7 +88,7 @@ async fn connection(stream: TcpStream, requests: Sender<SettingRequest>, slot: S
 
 async fn response(
     request: &Request<Incoming>,
-    requests: &Sender<SettingRequest>,
+    requests: &Sender<Scrape>,
     all: bool,
 ) -> Response<Full<Bytes>> {
     if request.uri().path() != PATH {
@@ -103,7 +103,7 @@ async fn response(
         request.headers().get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok()).collect();
     let format = Format::accepted(&accept.join(","));
     let (answer, answered) = oneshot::channel();
-    if requests.send(SettingRequest { format, all, answer }).is_err() {
+    if requests.send(Scrape { format, all, answer }).is_err() {
         return text(503, "the daemon is stopping\n");
     }
     match answered.await {

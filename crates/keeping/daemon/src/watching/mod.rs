@@ -31,7 +31,7 @@ use crate::{
     http::Server,
     options::{Paces, Watching},
 };
-use collector::SettingRequest;
+use collector::Scrape;
 pub(crate) use shared::{Followed, Shared};
 
 /// The threads; they end when this is dropped, the recorder after the record that it is writing.
@@ -40,7 +40,7 @@ pub(crate) struct Running {
     /// Its other end becomes readable when this is closed.
     stop: Option<UnixStream>,
     endpoint: Option<Server>,
-    requests: Option<Sender<SettingRequest>>,
+    requests: Option<Sender<Scrape>>,
     threads: Vec<JoinHandle<()>>,
 }
 
