@@ -209,9 +209,7 @@ impl System for Running {
     fn started(&self, thread: u32) -> Result<u64, Errno> {
         let stat = self.kernel.outside(Path::new(&format!("/proc/{thread}/stat")));
         let stat = stat.map_err(|errno| if errno == Errno::NOENT { Errno::SRCH } else { errno })?;
-        // proc_pid_stat(5), field 22; the name before may hold anything
-        let field = stat.rsplit_once(") ").and_then(|(_, rest)| rest.split(' ').nth(19)?.parse().ok());
-        field.ok_or(Errno::SRCH)
+        units::ProcStat::parse(stat.as_bytes()).and_then(|stat| stat.started()).ok_or(Errno::SRCH)
     }
 
     fn mount(

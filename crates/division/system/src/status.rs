@@ -1,6 +1,8 @@
 //! What the texts of `/proc/PID/status` and `/proc/PID/stat` say (proc_pid_status(5), proc_pid_stat(5)). Pure; a text
 //! that was cut short by the process's end says nothing.
 
+use units::ProcStat;
+
 /// The number of the parent of the kernel's own threads.
 const KTHREADD: u32 = 2;
 
@@ -87,13 +89,9 @@ fn name(escaped: &[u8], comm: &mut Vec<u8>) {
 }
 
 pub(crate) fn stat(text: &[u8]) -> Option<Stat> {
-    // the name may hold anything, also ") "
-    let behind = text.iter().rposition(|byte| *byte == b')')?;
-    let mut fields = words(&text[behind + 1..]).skip(3);
-    let session = fields.next().and_then(number)?;
-    let started = fields.nth(15).and_then(number)?;
-    let policy: u32 = fields.nth(18).and_then(number)?;
-    Some(Stat { started, session, realtime: matches!(policy, 1 | 2) })
+    let stat = ProcStat::parse(text)?;
+    let realtime = matches!(stat.policy()?, 1 | 2);
+    Some(Stat { started: stat.started()?, session: stat.session()?, realtime })
 }
 
 fn words(text: &[u8]) -> impl Iterator<Item = &[u8]> {

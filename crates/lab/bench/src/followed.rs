@@ -16,6 +16,7 @@ use nix::{
     unistd::{Pid, SysconfVar, sysconf},
 };
 use tempfile::TempDir;
+use units::ProcStat;
 
 use crate::interrupt;
 
@@ -144,10 +145,9 @@ impl Followed {
 
     fn waited_for(&self) -> Result<Duration, String> {
         let path = format!("/proc/{}/stat", self.pid());
-        let text = fs::read_to_string(&path).map_err(|error| format!("{path}: {error}"))?;
-        // cutime and cstime; the name may hold spaces
-        let fields = text.rsplit(") ").next().unwrap_or_default().split(' ').skip(13).take(2);
-        let ticks: u64 = fields.filter_map(|field| field.parse::<u64>().ok()).sum();
+        let text = fs::read(&path).map_err(|error| format!("{path}: {error}"))?;
+        let ticks = ProcStat::parse(&text).and_then(|stat| stat.ticks_waited_for());
+        let ticks = ticks.ok_or_else(|| format!("{path} was cut short"))?;
         let each_second =
             sysconf(SysconfVar::CLK_TCK).ok().flatten().and_then(|ticks| u64::try_from(ticks).ok());
         Ok(Duration::from_millis(ticks * 1000 / each_second.unwrap_or(100).max(1)))

@@ -8,6 +8,7 @@ use rustix::{
     io::Errno,
 };
 use settings::{Controller, Version};
+use units::ProcStat;
 
 use crate::{Hierarchy, Process, descriptor::read_path};
 
@@ -52,25 +53,21 @@ fn words(controllers: &[u8]) -> impl Iterator<Item = &str> {
 
 /// A process from its `stat` and `status` texts; `None` if they were cut short by its end.
 pub(crate) fn process(stat: &str, status: &str) -> Option<Process> {
-    let (pid, rest) = stat.split_once(" (")?;
-    // the name may hold anything, also ") "
-    let (comm, rest) = rest.rsplit_once(") ")?;
-    let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
-    let number = |index: usize| fields.get(index)?.parse::<u64>().ok();
+    let stat = ProcStat::parse(stat.as_bytes())?;
     let status =
         |key: &str| status.lines().find_map(|line| line.strip_prefix(key)?.split_whitespace().next());
-    let flags = number(6)?;
+    let flags = stat.flags()?;
     Some(Process {
-        pid: pid.parse().ok()?,
+        pid: stat.pid()?,
         tgid: status("Tgid:")?.parse().ok()?,
-        parent: u32::try_from(number(1)?).ok()?,
-        comm: comm.to_owned(),
-        state: fields.first()?.chars().next()?,
+        parent: stat.parent()?,
+        comm: String::from_utf8_lossy(stat.name()).into_owned(),
+        state: stat.state()?,
         kernel_thread: flags & PF_KTHREAD != 0,
         bound: flags & PF_NO_SETAFFINITY != 0,
         uid: status("Uid:")?.parse().ok()?,
-        policy: u32::try_from(number(38)?).ok()?,
-        last_cpu: u32::try_from(number(36)?).ok()?,
+        policy: stat.policy()?,
+        last_cpu: stat.last_cpu()?,
     })
 }
 

@@ -96,7 +96,7 @@ fn role_of(read: impl Fn(&Path) -> Result<String, Errno> + Copy, pid: u32) -> Op
 /// When a process started, in ticks since boot.
 fn started(read: impl Fn(&Path) -> Result<String, Errno>, pid: u32) -> Option<u64> {
     let stat = read(Path::new(&format!("/proc/{pid}/stat"))).ok()?;
-    stat.rsplit_once(") ")?.1.split(' ').nth(19)?.parse().ok()
+    units::ProcStat::parse(stat.as_bytes())?.started()
 }
 
 fn file(pid: u32) -> PathBuf {

@@ -169,6 +169,5 @@ pub(crate) fn frozen(host: &Host, tasks: impl IntoIterator<Item = u32>) -> BTree
 
 fn is_blocked(host: &Host, tid: u32) -> bool {
     let text = host.kernel().outside(format!("/proc/{tid}/stat").as_ref()).unwrap_or_default();
-    // the name may hold anything, also brackets
-    text.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('D'))
+    units::ProcStat::parse(text.as_bytes()).and_then(|stat| stat.state()) == Some('D')
 }

@@ -3,6 +3,8 @@
 
 use std::{collections::BTreeMap, fs};
 
+use units::ProcStat;
+
 /// As many are reported.
 const REPORTED: usize = 3;
 
@@ -25,7 +27,7 @@ impl Look {
     pub fn now() -> Look {
         let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
         let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
-        let seen = |pid| Some((pid, Seen::of(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)?));
+        let seen = |pid| Some((pid, Seen::of(&fs::read(format!("/proc/{pid}/stat")).ok()?)?));
         Look(pids.filter_map(seen).collect())
     }
 
@@ -83,13 +85,14 @@ impl Look {
 }
 
 impl Seen {
-    fn of(stat: &str) -> Option<Seen> {
-        let (before, behind) = stat.rsplit_once(')')?;
-        let (_, name) = before.split_once('(')?;
-        let fields: Vec<&str> = behind.split_whitespace().collect();
-        let number = |at: usize| fields.get(at)?.parse::<u64>().ok();
-        let used = (11..=14).map(number).sum::<Option<u64>>()?;
-        Some(Seen { name: name.to_owned(), parent: number(1)? as u32, started: number(19)?, used })
+    fn of(text: &[u8]) -> Option<Seen> {
+        let stat = ProcStat::parse(text)?;
+        Some(Seen {
+            name: String::from_utf8_lossy(stat.name()).into_owned(),
+            parent: stat.parent()?,
+            started: stat.started()?,
+            used: stat.ticks()? + stat.ticks_waited_for()?,
+        })
     }
 }
 
@@ -106,10 +109,10 @@ mod tests {
 
     #[test]
     fn a_line_of_the_kernel_is_read_whatever_the_name_is() {
-        let stat = "7 (a ) (b) S 3 7 7 0 -1 4194304 1 2 0 0 10 20 30 40 20 0 1 0 99 1 2";
+        let stat = b"7 (a ) (b) S 3 7 7 0 -1 4194304 1 2 0 0 10 20 30 40 20 0 1 0 99 1 2";
         let seen = Seen { name: "a ) (b".to_owned(), parent: 3, started: 99, used: 100 };
         assert_eq!(Seen::of(stat), Some(seen));
-        assert_eq!(Seen::of("7 (a) S 3"), None);
+        assert_eq!(Seen::of(b"7 (a) S 3"), None);
     }
 
     #[test]

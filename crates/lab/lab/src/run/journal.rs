@@ -10,6 +10,7 @@ use std::{
 
 use apply::{Damage, JournalFile};
 use serde::{Deserialize, Serialize};
+use units::ProcStat;
 use workloads::files;
 
 use crate::{Error, OwnDirectory};
@@ -154,12 +155,9 @@ pub(super) fn read(path: &Path) -> Result<Written, Error> {
 
 /// When a process began, in clock ticks since boot; `None` if there is none, or only a zombie.
 pub(crate) fn started(pid: u32) -> Option<u64> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
-    if matches!(fields.next()?, "Z" | "X") {
-        return None;
-    }
-    fields.nth(18)?.parse().ok()
+    let text = fs::read(format!("/proc/{pid}/stat")).ok()?;
+    let stat = ProcStat::parse(&text)?;
+    if matches!(stat.state()?, 'Z' | 'X') { None } else { stat.started() }
 }
 
 fn boot() -> String {

@@ -3,6 +3,8 @@
 
 use std::{collections::BTreeMap, fs, time::Duration};
 
+use units::ProcStat;
+
 /// Process → CPU time of it and of the children it waited for.
 pub(crate) type Times = BTreeMap<u32, Duration>;
 
@@ -12,12 +14,14 @@ pub(crate) fn times(parent: &str) -> Times {
     let mut parents = BTreeMap::new();
     let mut times = Times::new();
     for pid in entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok()) {
-        let Ok(stat) = fs::read_to_string(format!("/proc/{pid}/stat")) else { continue };
-        let Some((_, rest)) = stat.rsplit_once(')') else { continue };
-        let fields: Vec<&str> = rest.split_whitespace().collect();
-        let number = |at: usize| fields.get(at).and_then(|text| text.parse::<u64>().ok()).unwrap_or(0);
-        parents.insert(pid, number(1) as u32);
-        let ticks: u64 = (11..=14).map(number).sum();
+        let Ok(text) = fs::read(format!("/proc/{pid}/stat")) else { continue };
+        let Some(stat) = ProcStat::parse(&text) else { continue };
+        let (Some(parent), Some(own), Some(waited)) = (stat.parent(), stat.ticks(), stat.ticks_waited_for())
+        else {
+            continue;
+        };
+        parents.insert(pid, parent);
+        let ticks = own + waited;
         times.insert(
             pid,
             Duration::from_millis(ticks * 1000 / rustix::param::clock_ticks_per_second().max(1)),
