@@ -262,6 +262,7 @@ pub enum Unit {
 /// What one version has of a setting.
 #[derive(Debug, Clone, Copy, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
+#[allow(clippy::large_enum_variant, reason = "rows are constants, and nothing moves one")]
 pub enum Side {
     /// It is there.
     Has(Binding),
