@@ -103,7 +103,7 @@ pub(crate) fn carry_out(
                         lock.release();
                     }
                     // an old generation that stays does no harm: the next change tries again
-                    let _ = prune(lock, &target.system.boot());
+                    let _ = prune(lock, target);
                     return Ok(outcome);
                 }
                 Err(failure) => (steps.saturating_sub(1), Error::Unrecorded { reason: failure.to_string() }),

@@ -6,7 +6,13 @@ use plan::Place;
 use settings::Version;
 use units::group_path;
 
-use crate::{Failure, State, Target, act::Act, performer::Performer, record::Record, state::history};
+use crate::{
+    Failure, State, Target,
+    act::Act,
+    performer::Performer,
+    record::Record,
+    state::{UNDOABLE, history},
+};
 
 /// The directories that generations made since the machine was booted and that are still there, each at its place in
 /// the host's hierarchies.
@@ -156,15 +162,26 @@ fn add(inodes: &mut Inodes, record: &Record, target: Target<'_>) {
     }
 }
 
-/// Of all generations, as far as their records are there: one that is not may have made any group again.
+/// Did it make a directory that is still there?
+pub(crate) fn made_what_is_there(record: &Record, target: Target<'_>) -> bool {
+    let mut own = Inodes::new();
+    add(&mut own, record, target);
+    own.iter().any(|(place, inodes)| inode(place, target).is_some_and(|now| inodes.contains(&now)))
+}
+
+/// Of all generations, as far as their records are there: one that is not may have made any group again. Those that
+/// were pruned made nothing that is still there, and only the last ones never are.
 ///
 /// # Errors
 /// [`Failure::State`].
 pub(crate) fn inodes(state: &State, target: Target<'_>) -> Result<Inodes, Failure> {
     let (mut all, mut next) = (Inodes::new(), 0);
-    for generation in state.finished()? {
+    let finished = state.finished()?;
+    let last = finished.len().saturating_sub(UNDOABLE);
+    for (position, generation) in finished.into_iter().enumerate() {
         let record = state.record(generation);
-        if generation != next || record.is_err() {
+        let is_lost = generation != next && position > last;
+        if is_lost || record.is_err() {
             all.clear();
         }
         record.iter().for_each(|record| add(&mut all, record, target));

@@ -1,12 +1,10 @@
-//! Deletes old generations that no request can name any more. Never one that an undo needs, nor the last ones, one of
-//! which may still wait for its confirmation.
+//! Deletes old generations that no request can name any more. Never one that an undo needs, nor one that made a directory
+//! which is still there (without it the directory would be a stranger's), nor the last ones, one of which may still wait
+//! for its confirmation.
 
 use std::collections::BTreeSet;
 
-use crate::{Failure, Lock, State, record::Kind};
-
-/// The minimum number of stored generations; older ones go unless an undo to one of these needs them.
-pub const UNDOABLE: usize = 100;
+use crate::{Failure, Lock, State, Target, made::made_what_is_there, record::Kind, state::UNDOABLE};
 
 /// The generations in effect without the oldest that set single values, once these are twice that minimum: a script
 /// that sets values every second must not let the history grow without end. Returns how many these were.
@@ -27,9 +25,9 @@ pub(crate) fn settle(state: &State, in_effect: &mut Vec<u32>) -> Result<u32, Fai
 }
 
 /// Generations in effect after a stored one stay with it, so that an undo can bring each of these states
-/// back. `boot`: of an earlier one nothing can be brought back.
-pub(crate) fn prune(lock: &Lock, boot: &str) -> Result<(), Failure> {
-    let state = lock.state();
+/// back. Of an earlier boot nothing can be brought back.
+pub(crate) fn prune(lock: &Lock, target: Target<'_>) -> Result<(), Failure> {
+    let (state, boot) = (lock.state(), target.system.boot());
     let all = state.finished()?;
     let Some(old) = all.len().checked_sub(UNDOABLE).filter(|old| *old > 0) else { return Ok(()) };
     let (old, last) = all.split_at(old);
@@ -40,5 +38,9 @@ pub(crate) fn prune(lock: &Lock, boot: &str) -> Result<(), Failure> {
             needed.extend(summary.head.in_effect.iter().chain(&summary.head.in_effect_before));
         }
     }
-    old.iter().filter(|generation| !needed.contains(generation)).try_for_each(|old| lock.remove(*old))
+    let is_needed = |generation: u32| {
+        needed.contains(&generation)
+            || state.record(generation).is_ok_and(|record| made_what_is_there(&record, target))
+    };
+    old.iter().filter(|generation| !is_needed(**generation)).try_for_each(|old| lock.remove(*old))
 }

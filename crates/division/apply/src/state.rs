@@ -44,6 +44,9 @@ const PRIVATE: u32 = 0o700;
 /// Room that is set aside for the journal of an undo.
 const RESERVE: &str = "reserve";
 
+/// The minimum number of stored generations; older ones go unless an undo to one of these needs them.
+pub const UNDOABLE: usize = 100;
+
 /// The largest record that is read, in bytes: another user's may be of any length, and a layout has a limit too.
 const LARGEST: u64 = 1 << 30;
 /// How much of a file's end is read for its last line, unless that is longer.

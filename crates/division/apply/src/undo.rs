@@ -24,10 +24,10 @@ use crate::{
     lift::lift,
     made::{Inodes, remade, renamed},
     performer::{DEVICES_V1, Performer},
-    prune::UNDOABLE,
     record::{Affinity, Kind, Record},
     rollback::{at_or_below, is_so},
     spot::Spot,
+    state::UNDOABLE,
     status::status,
     stayed::Stayed,
 };

@@ -378,3 +378,40 @@ pub fn a_roll_back_names_what_was_set_since() {
         assert!(replaced.iter().all(|replaced| replaced.ends_with(named)), "{replaced:?}");
     }
 }
+
+/// Once old records were pruned, an undo removed a group that somebody had removed and made again.
+pub fn a_group_made_again_is_left_however_many_generations_there_were() {
+    for is_removed_and_back in [false, true] {
+        let fake = Fake::v1(4, 1);
+        settle_v1(&fake);
+        let faults = Faults::at(&[]);
+        let (host, system) = (host(fake.clone(), &faults), Beside::fake(&fake, &faults));
+        let to = target(&host, &system);
+        let directory = tempfile::tempdir().unwrap();
+        let state = State::open(directory.path()).unwrap();
+        let lock = state.lock(Duration::ZERO).unwrap();
+        let apply = |plan: &Plan| execute(&lock, to, plan, &meta("a test")).unwrap();
+        apply(&Maker::new(&host).create(Cpu, "ours").plan());
+        let at = host.hierarchy_of(Cpu).unwrap();
+        if is_removed_and_back {
+            // the undo's directory is another, and ours as well
+            apply(&Maker::new(&host).remove(Cpu, "ours").plan());
+            undo(&lock, to, None, &meta("undo")).unwrap();
+        }
+        for shares in 1000..1010 + apply::UNDOABLE / 2 {
+            apply(&Maker::new(&host).write(Cpu, "old", "cpu.shares", &shares.to_string()).plan());
+            undo(&lock, to, None, &meta("undo")).unwrap();
+        }
+        assert!(history(&state).unwrap().len() <= apply::UNDOABLE + 2, "none was pruned");
+        if is_removed_and_back {
+            assert_eq!(undo(&lock, to, Some(0), &meta("all")).unwrap().left, Vec::<String>::new());
+            assert!(!fake.exists(at, "ours"));
+            continue;
+        }
+        fake.rmdir(at, "ours").unwrap();
+        fake.mkdir(at, "ours").unwrap();
+        let left = undo(&lock, to, Some(0), &meta("all")).unwrap().left;
+        assert!(fake.exists(at, "ours"), "it is somebody else's");
+        assert!(left.iter().any(|left| left.contains("somebody removed it and made it again")), "{left:?}");
+    }
+}

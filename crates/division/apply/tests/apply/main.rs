@@ -94,6 +94,7 @@ fn main() {
         faults::old_generations_go_but_for_those_that_undo_needs,
         faults::old_generations_of_set_settle,
         faults::a_roll_back_names_what_was_set_since,
+        faults::a_group_made_again_is_left_however_many_generations_there_were,
         real::the_second_of_two_applies_waits_or_says_who_holds_the_lock,
         stays::what_an_undo_had_to_leave_goes_with_a_later_one,
         stays::groups_that_a_roll_back_had_to_leave_lose_their_limits,

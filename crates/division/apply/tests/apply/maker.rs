@@ -47,6 +47,11 @@ impl<'h> Maker<'h> {
         self.step(group, Action::CreateGroup { place })
     }
 
+    pub fn remove(&mut self, controller: Controller, group: &str) -> &mut Self {
+        let place = self.place(controller, group);
+        self.step(group, Action::RemoveGroup { place })
+    }
+
     pub fn write(&mut self, controller: Controller, group: &str, file: &str, text: &str) -> &mut Self {
         let place = self.place(controller, group);
         let file = spoken(file, place.version).to_owned();
