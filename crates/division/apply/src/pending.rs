@@ -61,10 +61,11 @@ pub(crate) fn remaining(state: &State, last: &Summary, target: Target<'_>) -> Op
     if *boot != target.system.boot() || state.is_confirmed(*generation) {
         return None;
     }
+    let up = target.system.uptime();
     let passed = match done.uptime {
-        Some(uptime) => Duration::from_millis(target.system.uptime().saturating_sub(uptime)),
-        // recorded by a version that had the wall clock only
-        None => Duration::from_secs(target.system.now().saturating_sub(done.at)),
+        Some(uptime) if uptime <= up => Duration::from_millis(up - uptime),
+        // recorded by a version that had the wall clock only, or in a time namespace that is ahead of this one
+        _ => Duration::from_secs(target.system.now().saturating_sub(done.at)),
     };
     Some(within.saturating_sub(passed))
 }

@@ -39,6 +39,7 @@ const CASES: &[Case] = &[
     // attack finding 10
     ("the wall clock decides nothing about a deadline", &[], clock),
     ("a deadline is by the clock since boot", &[], boot_clock),
+    ("a clock since boot that is ahead in a namespace delays no deadline", &[], clock_of_a_namespace),
     // attack finding 15
     ("the exit status is true when the last write of the journal fails", &[], last_write),
     // attack finding 18
@@ -291,6 +292,21 @@ fn boot_clock(stage: &mut Stage) {
     let (code, out, error) = answer(command.output().unwrap());
     assert_eq!(code, 3, "{out}{error}");
     says(&out, &["generation 1 was not confirmed in time"]);
+    stage.desk.ends("undo {s}", 0);
+    reverted(stage);
+}
+
+/// The deadline came two hours later for everybody outside of that namespace.
+fn clock_of_a_namespace(stage: &mut Stage) {
+    let mut command = Command::new(LATER[0]);
+    command.args(&LATER[1..]).args(stage.words("apply {d}/l.toml {s} --confirm 2s")).stdin(Stdio::null());
+    let (code, out, error) = answer(command.output().unwrap());
+    assert_eq!(code, 0, "{out}{error}");
+    stage.desk.kill_reverters();
+    stage.desk.scene.until("its time is over", || {
+        let (code, out, _) = stage.desk.run("status {s}");
+        code == 3 && out.contains("generation 1 was not confirmed in time")
+    });
     stage.desk.ends("undo {s}", 0);
     reverted(stage);
 }
