@@ -176,7 +176,7 @@ mod tests {
         let mut journal = Journal::begin(place.path()).unwrap();
         let group = "rf-lab-4711".to_owned();
         let narrow = vec![Narrow { thread: 815, started: 17, cpus: "0-1".to_owned() }];
-        let mount = "/sys/fs/cgroup/cpuset".to_owned();
+        let mount = "/mounted/cpuset".to_owned();
         for made in [
             Made::Group(group.clone()),
             Made::Directory("/var/tmp/rf-lab-4711-1".into()),
