@@ -338,7 +338,11 @@ impl Reader<'_> {
     fn out_of_range(&self, given: &str, min: &str, max: &str, below: bool) -> ValueError {
         let otherwise = match self.binding.out_of_range {
             OutOfRange::Misread(how) => Some(how),
-            OutOfRange::Refused | OutOfRange::Clamped => None,
+            OutOfRange::Refused | OutOfRange::Clamped => {
+                let has_limit =
+                    matches!(self.binding.codec, Codec::Amount { unlimited } if !unlimited.is_empty());
+                (has_limit && given == "-1").then_some("`max` is no limit")
+            }
         };
         ValueError::OutOfRange {
             name: self.found.name.clone(),

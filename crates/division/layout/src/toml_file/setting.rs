@@ -109,6 +109,11 @@ impl Reader<'_> {
 
     /// A value without a name of its own as `Found::parse` takes it.
     fn value_text(&mut self, found: &Found, value: &Value<'_>) -> Option<String> {
+        if matches!(value.get_ref(), DeValue::Boolean(_)) && found.setting.kind != Kind::Flag {
+            let expected = found.setting.kind.syntax();
+            self.wrong(value, format!("{}: expected {expected}, found a boolean", found.name), "");
+            return None;
+        }
         let DeValue::Array(values) = value.get_ref() else { return self.scalar(value) };
         let texts: Vec<_> = values.iter().map(|value| self.scalar(value)).collect();
         let texts = texts.into_iter().collect::<Option<Vec<_>>>()?;
