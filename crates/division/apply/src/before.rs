@@ -6,6 +6,7 @@ use kernel::Hierarchy;
 use plan::{Owned, Place};
 use rustix::io::Errno;
 use settings::{Access, Version};
+use units::group_path;
 
 use crate::{
     Failure,
@@ -204,7 +205,13 @@ impl<'p, 't> Looking<'p, 't> {
     fn children(&self, entry: &Entry, place: &Place) -> Result<Vec<String>, Failure> {
         let Some(at) = self.performer.at(place) else { return Ok(Vec::new()) };
         let children = self.performer.host().kernel().children(at, &place.path);
-        self.seen(kernel::Op::List, entry, children)
+        let mut children = self.seen(kernel::Op::List, entry, children)?;
+        // one that an earlier step removes comes back with all that it had, after what is rolled back here
+        children.retain(|name| {
+            let path = group_path::join(&place.path, name);
+            !self.removed.contains(&Place { path, ..place.clone() })
+        });
+        Ok(children)
     }
 
     /// Files of those controllers in groups below that are another's than the maker's: they come back as the maker's.

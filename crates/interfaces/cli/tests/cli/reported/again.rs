@@ -11,11 +11,21 @@ pub const ROWS: &[Row] = &[
     row("an undo meets a group that was removed and that somebody made by hand", made_by_hand),
     row("an undo meets a group that was removed and that a later layout made", made_by_later),
     row("an undo meets such a group with a process in it", made_by_later_with_process),
+    row("an undo makes a group again whose controllers went along with it", with_controllers),
 ];
 
 const FIRST: &str = "[groups.\"{g}/a\"]\npids.max = 100\n";
 const OTHER: &str = "[groups.\"{g}/b\"]\npids.max = 50\n";
 const AGAIN: &str = "[groups.\"{g}/a\"]\npids.max = 60\n";
+
+fn with_controllers(stage: &mut Stage<'_>) {
+    stage.apply("[groups.\"{g}/a\"]\npids.max = 100\nmemory.max = \"200M\"\n[groups.\"{g}/b\"]\nmemory.max = \"100M\"\n");
+    stage.apply("[groups.\"{g}/b\"]\nmemory.max = \"100M\"\n");
+    let (code, out, error) = stage.desk.run("undo {s}");
+    assert_eq!((code, stage.holds("{g}/a", "pids.max").as_str()), (0, "100"), "{out}{error}");
+    assert!(!error.contains("gone already"), "{error}");
+    stage.truth();
+}
 
 fn made_by_hand(stage: &mut Stage<'_>) {
     stage.apply(FIRST);
