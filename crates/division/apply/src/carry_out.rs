@@ -54,7 +54,6 @@ pub(crate) fn carry_out(
     refuse_to_freeze_itself(target, &change.entries)?;
     let spots = Spot::of(&change.hierarchies.iter().flatten().cloned().collect::<Vec<_>>());
     let mut performer = Performer::new(target, std::mem::take(&mut change.hierarchies));
-    performer.takes_back = matches!(change.kind, Kind::Undo { .. });
     let mut looking = Looking::new(&performer);
     for (entry, planned) in
         change.entries.iter_mut().zip(change.planned.iter().chain(std::iter::repeat(&None)))

@@ -47,9 +47,9 @@ pub enum Error {
         /// What is different, each with the reason.
         left: Vec<String>,
     },
-    /// A limit of memory of before that the group's use is above of: v2 would kill its tasks.
+    /// A limit of memory that the group's use is above of: v2 would kill its tasks.
     #[error(
-        "memory.max of group '{group}' stays: it uses {used}, more than the {limit} of before, and its tasks would be killed"
+        "memory.max of group '{group}' is not lowered to {limit}: it uses {used}, and the kernel would kill its tasks"
     )]
     WouldKill {
         /// The group.
@@ -99,10 +99,10 @@ impl Error {
                 Command::ringfence("set").group(group)
             )),
             Error::Interrupted | Error::NotAsBefore { .. } => None,
-            Error::WouldKill { group, limit, .. } => Some(
-                Command::ringfence("set").group(group).arg(format!("memory.max={}", limit.0)).to_string()
-                    + " kills; the next undo or apply tries again",
-            ),
+            Error::WouldKill { group, limit, .. } => Some(format!(
+                "{} slows the group down until it uses less; then try again",
+                Command::ringfence("set").group(group).arg(format!("memory.high={}", limit.0))
+            )),
             Error::Unrecorded { .. } => Some("df shows where the disk is full".to_owned()),
             Error::FreezesItself { .. } => {
                 Some("run ringfence from a shell outside of that group".to_owned())

@@ -306,9 +306,7 @@ impl<'t> Performer<'t> {
         journal: &mut Journal<'_>,
     ) -> Result<Done, Error> {
         let Some(at) = self.at(place) else { return Err(not_mounted(entry)) };
-        if (self.takes_back || entry.restores)
-            && let Some(used) = kernel::use_above(self.host().kernel(), at, &place.path, file, text)
-        {
+        if let Some(used) = kernel::use_above(self.host().kernel(), at, &place.path, file, text) {
             let (group, limit) = (name(&entry.group), Bytes(text.trim().parse().unwrap_or_default()));
             return Err(Error::WouldKill { group, used: Bytes(used), limit });
         }

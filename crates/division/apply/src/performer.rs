@@ -35,8 +35,6 @@ pub(crate) struct Performer<'t> {
     pub hierarchies: Vec<Option<Hierarchy>>,
     /// To whom new groups will be given, so that they can be made as his.
     pub heirs: HashMap<Place, plan::Ownership>,
-    /// Is this an undo or a roll-back? What it brings back must not kill.
-    pub(crate) takes_back: bool,
     /// Who made the groups of this run.
     pub(crate) makers: HashMap<Place, (u32, u32)>,
     /// The files of a new group and their modes: the same for all groups of a v1 hierarchy, or of one v2 parent.
@@ -60,7 +58,6 @@ impl<'t> Performer<'t> {
             remounted: None,
             hierarchies,
             heirs,
-            takes_back: false,
             makers,
             files,
             affinities,

@@ -42,7 +42,6 @@ pub(crate) fn roll_back(
     last: Option<usize>,
 ) -> Remains {
     let Some(last) = last else { return Remains::default() };
-    performer.takes_back = true;
     let affinities = std::mem::take(&mut performer.affinities);
     let moves = std::mem::take(&mut performer.moved);
     let created = |entry: &Entry| match &entry.act {

@@ -97,7 +97,7 @@ impl Need {
 
     fn use_of_memory(&mut self, assigned: &Assigned, version: Version) {
         let files: &[&'static str] = match version {
-            Version::V2 => &["memory.current", "memory.reclaim"],
+            Version::V2 => &["memory.current"],
             Version::V1 => &["memory.usage_in_bytes"],
         };
         // a share of the machine's memory is not known here

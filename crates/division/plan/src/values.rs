@@ -1,7 +1,7 @@
 //! The settings of all groups as values for this machine: parsed, with partitions made disks, and without what the
 //! kernel holds already. Sets of CPUs and memory nodes are not among them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use layout::{Assigned, CpuDemand, Near, Origin};
 use settings::{Access, Codec, Controller, Facts, Found, GroupName, Side, Value, Version};
@@ -202,6 +202,25 @@ impl<'d> Valued<'d> {
     fn binding(&self) -> Option<&'static settings::Binding> {
         self.found.side(self.place.version).binding()
     }
+
+    fn request(&self, value: Value) -> SettingRequest {
+        SettingRequest {
+            group: self.group.clone(),
+            place: self.place.clone(),
+            found: self.found.clone(),
+            value,
+        }
+    }
+
+    /// The files that it is written to, or those that what is written is worked out from: v1's memory plus swap from
+    /// the memory limit.
+    fn files(&self, written: bool) -> impl Iterator<Item = (Place, &'static str)> {
+        let binding = self.binding();
+        let names = binding.map_or(&[][..], settings::Binding::names);
+        let files = binding.map_or(&[][..], |binding| binding.files);
+        let files = if written { names } else { &files[names.len()..] };
+        files.iter().map(|file| (self.place.clone(), *file))
+    }
 }
 
 /// A value by device or name as one for each.
@@ -251,8 +270,14 @@ pub(crate) fn steps(
             continue;
         }
         for value in valued.changes() {
-            let (group, place, found) = (valued.group.clone(), valued.place.clone(), valued.found.clone());
-            requests.push(SettingRequest { group, place, found, value });
+            requests.push(valued.request(value));
+            of_request.push(valued);
+        }
+    }
+    let changed: HashSet<(Place, &str)> = of_request.iter().flat_map(|valued| valued.files(true)).collect();
+    for valued in values.iter().filter(|valued| !rules(valued) && valued.changes().is_empty()) {
+        if valued.files(false).any(|file| changed.contains(&file)) {
+            requests.push(valued.request(valued.value.clone()));
             of_request.push(valued);
         }
     }
@@ -275,7 +300,6 @@ pub(crate) fn steps(
                 if single && before.as_deref() == Some(write.text.trim()) {
                     continue;
                 }
-                steps.extend(reclaim(valued, &write, observed));
                 let requested =
                     format!("{} = {}", valued.found.name, valued.found.show(&requests[write.request].value));
                 let why = match write.why {
@@ -289,27 +313,6 @@ pub(crate) fn steps(
         Err(error) => problems.push(problem(&error, &of_request)),
     }
     steps
-}
-
-/// v2 kills where a new limit is below the use and not enough can be reclaimed. Reclaiming first fails instead, with
-/// EAGAIN, and nobody is killed (Linux 5.19; v1 refuses such a limit by itself).
-fn reclaim(valued: &Valued<'_>, write: &crate::Write, observed: &Observed) -> Option<Step> {
-    let usage = settings::usage(Version::V2, &write.file).filter(|_| valued.place.version == Version::V2)?;
-    let seen = observed.group(&write.place)?;
-    // the file can't be read: its entry means only that it exists
-    seen.files.get("memory.reclaim")?;
-    let used: u64 = seen.files.get(usage)?.trim().parse().ok()?;
-    let limit: u64 = write.text.trim().parse().ok()?;
-    let over = used.checked_sub(limit).filter(|over| *over > 0)?;
-    Some(Step {
-        group: valued.group.clone(),
-        action: Action::Write {
-            place: write.place.clone(),
-            file: "memory.reclaim".to_owned(),
-            text: over.to_string(),
-            before: None,
-        },
-        why: "uses more than the new limit: if this can't be reclaimed the plan fails here, and nothing is killed".to_owned(), restores: false })
 }
 
 fn problem(error: &PlanError, of_request: &[&Valued<'_>]) -> Problem {

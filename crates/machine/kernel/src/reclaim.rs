@@ -40,15 +40,34 @@ pub fn write_reclaiming(
 }
 
 /// The use of a group, in bytes, that a v2 limit would have the kernel kill for: what could be reclaimed (Linux 5.19)
-/// was, and it is still above the limit. `None` where the limit can be written.
+/// was, and it is still above the limit. `None` where the limit can be written. v1 refuses such a limit by itself.
 pub fn use_above(kernel: &dyn Kernel, at: &Hierarchy, group: &str, file: &str, text: &str) -> Option<u64> {
     let usage = settings::usage(Version::V2, file).filter(|_| at.version == Version::V2)?;
     let limit: u64 = text.trim().parse().ok()?;
     let used = || kernel.read(at, group, usage).ok()?.trim().parse::<u64>().ok();
-    let over = used()?.checked_sub(limit).filter(|over| *over > 0)?;
-    // an older kernel has no such file, and any may reclaim less
-    let _ = kernel.write(at, group, "memory.reclaim", &over.to_string());
-    used().filter(|used| *used > limit)
+    let over = || used()?.checked_sub(limit).filter(|over| *over > 0);
+    let reclaim = || match over() {
+        None => Ok(()),
+        // EAGAIN: less could be reclaimed
+        Some(over) => {
+            kernel.write(at, group, "memory.reclaim", &over.to_string()).map_err(|errno| match errno {
+                Errno::AGAIN => Errno::BUSY,
+                other => other,
+            })
+        }
+    };
+    let reclaimed = over().map(|_| while_it_falls(reclaim, used))?;
+    // an older kernel has no such file: what are pages of files it drops by itself
+    let dropped = if reclaimed == Err(Errno::NOENT) { cached(kernel, at, group) } else { 0 };
+    used().filter(|used| used.saturating_sub(dropped) > limit)
+}
+
+/// Bytes of files that nobody has to write anywhere before they go.
+fn cached(kernel: &dyn Kernel, at: &Hierarchy, group: &str) -> u64 {
+    let stat = kernel.read(at, group, "memory.stat").unwrap_or_default();
+    let counts = stat.lines().filter_map(|line| line.split_once(' '));
+    let counts = counts.filter(|(name, _)| matches!(*name, "inactive_file" | "active_file"));
+    counts.filter_map(|(_, bytes)| bytes.parse::<u64>().ok()).sum()
 }
 
 fn while_it_falls(

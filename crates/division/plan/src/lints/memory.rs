@@ -28,7 +28,7 @@ pub(super) fn below_usage(looked: &Looked<'_>, lints: &mut Vec<Lint>) {
                 "give it more, or wait until the group uses less",
             ),
             Version::V2 => (
-                "the rest is reclaimed, and where that can't be, tasks of the group are killed",
+                "the rest is reclaimed, and where that can't be, the apply fails and is rolled back",
                 "set memory.high first, and wait until the group uses less",
             ),
         };

@@ -249,7 +249,7 @@ fn cpu_rows() -> Vec<Row> {
             "frequency governor: powersave on CPUs 0-7", "vary with it",
             "cpupower frequency-set --governor performance"),
         row("v1", |f| f.realtime.runtime = Some(Limit::Max), Note, "real-time tasks have no bound",
-            "keeps its CPU", "sysctl kernel.sched_rt_runtime_us=950000"),
+            "blocks its CPU", "sysctl kernel.sched_rt_runtime_us=950000"),
         row("v1", |f| f.realtime.runtime = Some(Limit::At(Micros(0))), Attention,
             "sched_rt_runtime_us is 0", "no real-time task can run",
             "sysctl kernel.sched_rt_runtime_us=950000"),

@@ -180,7 +180,7 @@ fn memory() -> Vec<Case> {
         kind: LintKind::BelowUsage,
         warned: Scene { held: &USES_1G, layout: MIB, ..V2 },
         silent: Scene { held: silent, layout: MIB, ..V2 },
-        words: &["'db' uses 1G", "memory.max = 512M", "tasks of the group are killed"],
+        words: &["'db' uses 1G", "memory.max = 512M", "the apply fails and is rolled back"],
         hint: Some("memory.high first"),
         group: Some("db"),
         place: (2, "max"),

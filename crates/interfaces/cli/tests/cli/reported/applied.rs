@@ -28,7 +28,9 @@ pub const ROWS: &[Row] = &[
     row("other CPUs of a second layout are those of its tasks", other_cpus).needs(&[Need::Cpus(2)]),
     row("two layouts after each other leave what the second asks for", two_layouts),
     row("a layout, another one, and the first again are as the first alone", there_and_back),
-    row("a limit below what a group uses is reported as the kernel has it", below_use),
+    row("a limit below what a group uses kills nobody", below_use),
+    row("memory that may be swapped stays as much when memory.max is raised", swap_beside_memory)
+        .needs(&[Need::File("memory.memsw.limit_in_bytes")]),
     row("owners are those of the files", owners),
     row("a rule that fits a running process is carried out or reported", rule_fits),
     row("a rule is in force once its process was moved", rule_carried_out),
@@ -225,15 +227,29 @@ fn there_and_back(stage: &mut Stage<'_>) {
 
 fn below_use(stage: &mut Stage<'_>) {
     stage.apply("[groups.\"{g}\"]\nmemory.max = \"64M\"\n");
-    stage.sleeper("{one}", "{g}");
+    let pid = stage.sleeper("{one}", "{g}");
     stage.layout("[groups.\"{g}\"]\nmemory.max = \"4K\"\n");
-    let (code, ..) = stage.desk.run("apply {d}/l.toml {s}");
-    let now = stage.holds("{g}", "memory.max");
-    assert_eq!(now == "4096", code == 0, "apply ended with {code}, the limit is {now}");
-    stage.pids.retain(|pid| {
-        fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| !stat.contains(") Z "))
-    });
-    stage.truth();
+    for line in ["apply {d}/l.toml {s}", "set {g} memory.max=4K {s}"] {
+        let (code, out, error) = stage.desk.run(line);
+        let now = stage.holds("{g}", "memory.max");
+        // with swap there may be room for it
+        assert_eq!(now == "4096", code == 0, "{line}: {now}; {out}{error}");
+        let alive = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+        assert!(!alive.contains(") Z "), "{line} killed it: {out}{error}");
+        stage.truth();
+    }
+}
+
+fn swap_beside_memory(stage: &mut Stage<'_>) {
+    let layout =
+        |memory: &str| format!("[groups.\"{{g}}\"]\nmemory.max = \"{memory}\"\nmemory.swap.max = \"10M\"\n");
+    stage.apply(&layout("60M"));
+    for memory in ["65M", "80M", "20M"] {
+        stage.apply(&layout(memory));
+        let (_, out, _) = stage.desk.run("get {g} memory.swap.max");
+        assert!(out.contains("10M"), "{memory}: {out}");
+        stage.truth();
+    }
 }
 
 fn owners(stage: &mut Stage<'_>) {

@@ -86,7 +86,7 @@ fn dropped(stage: &mut Stage<'_>) {
     stage.layout("");
     let (code, out, error) = stage.desk.run("apply --yes {d}/l.toml {s}");
     assert_eq!(code, 0, "{out}{error}");
-    says(&error, &["is no longer in the layout and stays as it is (pids.max = 100): it was there before"]);
+    says(&error, &["is no longer in the layout and stays as it is (pids.max = 100): it existed before"]);
     assert!(stage.status_of("{g}").is_none());
     assert!(stage.is_in(pid, "{g}", "pids"));
     stage.truth();
