@@ -158,7 +158,7 @@ fn irregular(stage: &mut Stage) {
         for line in ["undo {s}", "status {s}", "apply {d}/l.toml {s}"] {
             let (code, out, error) = stage.desk.run(line);
             assert_eq!(code, 1, "{line}: {out}{error}");
-            says(&error, &["0001.jsonl: it is not a regular file", "hint: to go on without", "mv "]);
+            says(&error, &["0001.jsonl: it is not a regular file", "hint: to continue without", "mv "]);
         }
         let history = stage.desk.ends("history {s}", 0);
         says(&history, &["1  damaged", "it is not a regular file"]);
