@@ -119,5 +119,6 @@ pub fn rest_of_line(file: &str, line: &str, set: &str) -> Option<String> {
 
 /// Files whose lines add to each other.
 pub(crate) fn merges(file: &str) -> bool {
-    matches!(file, "devices.allow" | "devices.deny" | "io.max" | "io.latency" | "cgroup.subtree_control")
+    settings::adds_to_line(file)
+        || matches!(file, "devices.allow" | "devices.deny" | "cgroup.subtree_control")
 }

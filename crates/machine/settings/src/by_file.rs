@@ -2,7 +2,7 @@
 
 use crate::{
     laws::{Pair, Stage, Turn},
-    setting::Version,
+    setting::{Codec, Version},
     table::{BY_KEY, FILES, File},
 };
 
@@ -39,12 +39,25 @@ pub fn usage(version: Version, file: &str) -> Option<&'static str> {
 
 /// Does the file hold a line for each device or resource?
 pub fn is_by_key(file: &str) -> bool {
-    BY_KEY.contains(&file)
+    BY_KEY.iter().any(|known| known.name == file)
+}
+
+/// Does a line for a device leave what it does not name as it is?
+pub fn adds_to_line(file: &str) -> bool {
+    BY_KEY.iter().any(|known| known.name == file && known.binding.codec == Codec::DeviceKeys)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn limits_by_device_in_one_file_add_to_each_other() {
+        assert!(["io.max", "io.latency"].into_iter().all(adds_to_line));
+        for file in ["blkio.throttle.read_bps_device", "io.weight", "rdma.max", "memory.max"] {
+            assert!(!adds_to_line(file), "{file}");
+        }
+    }
 
     #[test]
     fn every_file_that_a_row_names_is_one_of_the_table() {

@@ -194,14 +194,15 @@ pub(crate) static FILES: [File; COUNTS.0] = {
     files
 };
 
-/// The names of files that hold a line for each device or resource.
-pub(crate) static BY_KEY: [&str; COUNTS.1] = {
-    let (mut names, mut next) = ([""; COUNTS.1], 0);
+/// The files that hold a line for each device or resource.
+pub(crate) static BY_KEY: [File; COUNTS.1] = {
+    let mut files = [File { version: Version::V1, name: "", index: 0, binding: &BINDING }; COUNTS.1];
+    let mut next = 0;
     each_file!(file, {
         if is_by_key(file.binding.codec, file.index) {
-            names[next] = file.name;
+            files[next] = file;
             next += 1;
         }
     });
-    names
+    files
 };
