@@ -29,10 +29,11 @@ lint:
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
 
-# writes the pages of docs/ that are made of tables: settings, layout (with its schema), fields, metrics, why
+# writes the pages of docs/ that are made of tables: settings, layout (with its schema), experiment, fields, metrics, why
 docs:
 	RF_BLESS=1 cargo test --locked --quiet -p ringfence-settings
 	RF_BLESS=1 cargo test --locked --quiet -p ringfence-layout pages
+	RF_BLESS=1 cargo test --locked --quiet -p ringfence-experiment --test schemas page
 	RF_BLESS=1 cargo test --locked --quiet -p ringfence-exporters docs
 
 # many more seeds of the simulation than the tests run: make soak SEEDS=100000 FIRST=0
