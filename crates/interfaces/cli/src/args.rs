@@ -33,6 +33,7 @@ use self::{
     duration::between,
     watching::{DUMP, TOP, WATCH},
 };
+use ::daemon::socket::{SOCKET, SOCKET_VARIABLE};
 use clap::{Args as ClapArgs, Parser, Subcommand};
 
 /// The exit statuses, for the help and for the manual pages.
@@ -449,8 +450,11 @@ pub struct Move {
 /// For commands that speak to the daemon.
 #[derive(Debug, Default, Clone, ClapArgs)]
 pub struct Socket {
-    /// The daemon's control socket [default: RINGFENCE_SOCKET, or /run/ringfence/ringfenced.sock]
-    #[arg(long, value_name = "PATH")]
+    #[arg(
+        long,
+        value_name = "PATH",
+        help = format!("The daemon's control socket [default: {SOCKET_VARIABLE}, or {SOCKET}]")
+    )]
     pub socket: Option<PathBuf>,
 }
 

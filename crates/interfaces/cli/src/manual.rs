@@ -219,32 +219,20 @@ const FILES: [Row; 7] = [
         of: &["import", "daemon", "classify"],
     },
     Row {
-        name: "/var/lib/ringfence",
+        name: apply::STATE,
         text: "The history of what was applied, a file for each generation.",
         of: &["state", "daemon"],
     },
-    Row { name: "/var/log/ringfence", text: "The recorder's log.", of: &["log", "daemon"] },
-    Row {
-        name: "/run/ringfence/ringfenced.sock",
-        text: "The daemon's control socket.",
-        of: &["socket", "daemon"],
-    },
+    Row { name: monitor::log::DIRECTORY, text: "The recorder's log.", of: &["log", "daemon"] },
+    Row { name: daemon::socket::SOCKET, text: "The daemon's control socket.", of: &["socket", "daemon"] },
 ];
 
 const ENVIRONMENT: [Row; 5] = [
+    Row { name: apply::STATE_VARIABLE, text: "Another directory of the history.", of: &["state"] },
+    Row { name: monitor::log::VARIABLE, text: "Another directory of the recorder's log.", of: &["log"] },
     Row {
-        name: "RINGFENCE_STATE",
-        text: "The directory of the history, instead of /var/lib/ringfence.",
-        of: &["state"],
-    },
-    Row {
-        name: "RINGFENCE_LOG",
-        text: "The directory of the recorder's log, instead of /var/log/ringfence.",
-        of: &["log"],
-    },
-    Row {
-        name: "RINGFENCE_SOCKET",
-        text: "The daemon's control socket, instead of /run/ringfence/ringfenced.sock.",
+        name: daemon::socket::SOCKET_VARIABLE,
+        text: "Another control socket of the daemon.",
         of: &["socket"],
     },
     Row { name: "NO_COLOR", text: "If it is not empty, nothing is printed in colour.", of: &["colour"] },

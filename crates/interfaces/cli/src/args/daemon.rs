@@ -3,9 +3,12 @@
 use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
 use clap::{Args as ClapArgs, ValueEnum};
+use daemon::{METRICS, socket::SOCKET};
+use exporters::metrics::Bounds;
+use monitor::log::{DIRECTORY, VARIABLE};
 use units::Bytes;
 
-use super::{duration::between, watching::size};
+use super::{StateArgs, duration::between, watching::size};
 
 pub const DAEMON: &str = "\
 Without --layout and --rules: the layout in /etc/ringfence, then /etc/cgrules.conf and /etc/cgrules.d, with templates of
@@ -37,11 +40,10 @@ pub struct Daemon {
     /// Only classify processes; leave the layout's groups as they are
     #[arg(long)]
     pub no_apply: bool,
-    /// Directory of the history [default: RINGFENCE_STATE, or /var/lib/ringfence]
-    #[arg(long, value_name = "DIRECTORY")]
-    pub state: Option<PathBuf>,
+    #[command(flatten)]
+    pub state: StateArgs,
     /// Path of the control socket
-    #[arg(long, value_name = "PATH", default_value = "/run/ringfence/ringfenced.sock")]
+    #[arg(long, value_name = "PATH", default_value = SOCKET)]
     pub socket: PathBuf,
     /// Do not open a control socket
     #[arg(long, conflicts_with = "socket")]
@@ -61,9 +63,15 @@ pub struct Daemon {
         overrides_with = "check", // the unit gives one, and RINGFENCED_OPTIONS come after it
     )]
     pub check: Duration,
-    /// Record samples of all groups into a log, which ringfence dump and watch --at read [default: RINGFENCE_LOG, or
-    /// /var/log/ringfence]
-    #[arg(long, value_name = "DIRECTORY", num_args = 0..=1)]
+    #[arg(
+        long,
+        value_name = "DIRECTORY",
+        num_args = 0..=1,
+        help = format!(
+            "Record samples of all groups into a log, which ringfence dump and watch --at read [default: {VARIABLE}, or \
+             {DIRECTORY}]"
+        )
+    )]
     pub record: Option<Option<PathBuf>>,
     /// Interval between its samples, 10ms to 1d
     #[arg(long, value_name = "TIME", default_value = "1s", requires = "record", value_parser = between("10ms", "1d"))]
@@ -71,15 +79,21 @@ pub struct Daemon {
     /// Maximum size of the log on disk (at least 1M); the oldest records are deleted
     #[arg(long, value_name = "SIZE", default_value = "1G", requires = "record", value_parser = size)]
     pub record_size: Bytes,
-    /// Serve http://ADDRESS:PORT/metrics for Prometheus [default: 127.0.0.1:10947]. There is no password: use an address other
-    /// than loopback only where everybody who reaches it may read
-    #[arg(long, value_name = "ADDRESS:PORT", num_args = 0..=1)]
+    #[arg(
+        long,
+        value_name = "ADDRESS:PORT",
+        num_args = 0..=1,
+        help = format!(
+            "Serve http://ADDRESS:PORT/metrics for Prometheus [default: {METRICS}]. There is no password: use an address \
+             other than loopback only where everybody who reaches it may read"
+        )
+    )]
     pub metrics: Option<Option<SocketAddr>>,
     /// Write the metrics into a file every 15 seconds, for a collector of text files (node_exporter reads *.prom)
     #[arg(long, value_name = "FILE")]
     pub textfile: Option<PathBuf>,
     /// Export at most this many groups; the number omitted is itself a metric
-    #[arg(long, value_name = "NUMBER", default_value_t = 1000)]
+    #[arg(long, value_name = "NUMBER", default_value_t = Bounds::default().groups)]
     pub metrics_max_groups: usize,
     /// Log level on standard error
     #[arg(long, value_enum, default_value_t = LogLevel::Info)]

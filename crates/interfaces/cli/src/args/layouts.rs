@@ -2,6 +2,7 @@
 
 use std::{path::PathBuf, time::Duration};
 
+use apply::{STATE, STATE_VARIABLE};
 use clap::{Args as ClapArgs, ValueEnum};
 
 use super::duration::between;
@@ -100,7 +101,7 @@ pub struct StateArgs {
     #[arg(
         long,
         value_name = "DIRECTORY",
-        help = "Directory of the history [default: RINGFENCE_STATE, or /var/lib/ringfence]"
+        help = format!("Directory of the history [default: {STATE_VARIABLE}, or {STATE}]")
     )]
     pub state: Option<PathBuf>,
 }

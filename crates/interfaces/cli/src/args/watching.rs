@@ -6,6 +6,8 @@ use std::{
 };
 
 use clap::Args as ClapArgs;
+use exporters::metrics::Bounds;
+use monitor::log::{DIRECTORY, VARIABLE};
 use units::Bytes;
 
 use super::{
@@ -110,8 +112,11 @@ pub struct Top {
 
 #[derive(Debug, ClapArgs)]
 pub struct LogArgs {
-    /// Directory of the log [default: RINGFENCE_LOG, or /var/log/ringfence]
-    #[arg(long, value_name = "DIRECTORY")]
+    #[arg(
+        long,
+        value_name = "DIRECTORY",
+        help = format!("Directory of the log [default: {VARIABLE}, or {DIRECTORY}]")
+    )]
     pub directory: Option<PathBuf>,
 }
 
@@ -169,7 +174,7 @@ pub struct Metrics {
     #[arg(long, value_name = "FILE")]
     pub textfile: Option<PathBuf>,
     /// Export at most this many groups; the number omitted is itself a metric
-    #[arg(long, default_value_t = 1000)]
+    #[arg(long, default_value_t = Bounds::default().groups)]
     pub most: usize,
 }
 

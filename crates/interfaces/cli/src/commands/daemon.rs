@@ -52,7 +52,7 @@ fn options(args: &args::Daemon) -> Options {
     Options {
         files,
         apply: !args.no_apply,
-        state: args.state.clone().unwrap_or_else(apply::state_directory),
+        state: args.state.state.clone().unwrap_or_else(apply::state_directory),
         strict: (!args.no_strict).then(Gate::default),
         keep: if args.repair { Keep::Repair } else { Keep::Report },
         every: args.check,

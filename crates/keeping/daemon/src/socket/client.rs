@@ -12,7 +12,7 @@ use kernel::GroupName;
 use serde::{Serialize, de::DeserializeOwned};
 
 use super::{
-    Problem, SOCKET,
+    Problem, SOCKET, SOCKET_VARIABLE,
     api::{
         Classification, Counters, GroupSummary, MovedProcesses, Processes, Reloaded, SettingChange,
         SettingReading, Status,
@@ -74,9 +74,9 @@ impl ClientError {
 }
 
 impl Default for Client {
-    /// The daemon of this machine: `$RINGFENCE_SOCKET`, or [`SOCKET`].
+    /// The daemon of this machine: what [`SOCKET_VARIABLE`] says, or [`SOCKET`].
     fn default() -> Client {
-        Client::at(std::env::var_os("RINGFENCE_SOCKET").map_or_else(|| PathBuf::from(SOCKET), PathBuf::from))
+        Client::at(std::env::var_os(SOCKET_VARIABLE).map_or_else(|| PathBuf::from(SOCKET), PathBuf::from))
     }
 }
 

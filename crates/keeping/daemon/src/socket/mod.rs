@@ -52,3 +52,5 @@ pub(crate) use visible::View;
 
 /// Where the daemon listens by default.
 pub const SOCKET: &str = "/run/ringfence/ringfenced.sock";
+/// The variable that names another place to its clients.
+pub const SOCKET_VARIABLE: &str = "RINGFENCE_SOCKET";

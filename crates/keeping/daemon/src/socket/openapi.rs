@@ -5,7 +5,7 @@ use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 
 use super::{
-    Problem,
+    Problem, SOCKET,
     routes::{Parameter, ROUTES, Route},
 };
 
@@ -33,9 +33,9 @@ pub fn document() -> String {
             "title": "ringfenced",
             "version": "1",
             "summary": "The daemon's interface on its Unix socket",
-            "description": "Served on /run/ringfence/ringfenced.sock, one request a connection. The peer's credentials, as the \
+            "description": format!("Served on {SOCKET}, one request a connection. The peer's credentials, as the \
                             kernel reports them, decide who may. Groups are named below the place where they live; a slash in a \
-                            name may stand as it is or as %2F. Bodies are up to 64 KiB.",
+                            name may stand as it is or as %2F. Bodies are up to 64 KiB."),
             "license": { "name": "Apache-2.0", "identifier": "Apache-2.0" },
         },
         "paths": paths,

@@ -34,11 +34,12 @@ pub const MAGIC: &[u8] = b"ringfence log 1\n";
 /// The end of a segment's name.
 const ENDING: &str = "rflog";
 
-/// Where the log is, unless this variable or the user says otherwise.
-const DIRECTORY: &str = "/var/log/ringfence";
-const VARIABLE: &str = "RINGFENCE_LOG";
+/// The default directory of the log.
+pub const DIRECTORY: &str = "/var/log/ringfence";
+/// The variable that names another place.
+pub const VARIABLE: &str = "RINGFENCE_LOG";
 
-/// The directory of the log when none is named: `RINGFENCE_LOG`, or `/var/log/ringfence`.
+/// The directory of the log when none is named: what [`VARIABLE`] says, or [`DIRECTORY`].
 pub fn directory() -> PathBuf {
     std::env::var_os(VARIABLE).map_or_else(|| PathBuf::from(DIRECTORY), PathBuf::from)
 }
