@@ -117,6 +117,15 @@ struct Past<'p> {
     lists: BTreeMap<(Place, String), String>,
     /// What the layout would write if no group had CPUs.
     alone: BTreeMap<(Place, String), String>,
+    partitions: Vec<Partition>,
+}
+
+/// A v2 partition in effect.
+struct Partition {
+    place: Place,
+    cpus: CpuSet,
+    /// Its CPUs once the plan is done; `None` if it ends.
+    after: Option<CpuSet>,
 }
 
 impl<'p> Past<'p> {
@@ -124,7 +133,7 @@ impl<'p> Past<'p> {
         let performer = Performer::new(target, target.host.hierarchies().iter().cloned().map(Some).collect());
         let (made, writes, sets, others, controllers) = Default::default();
         let (affinities, found, standing, known, owners) = Default::default();
-        let (unknown, dropped, exclusive, lists, alone) = Default::default();
+        let (unknown, dropped, exclusive, lists, alone, partitions) = Default::default();
         Past {
             performer,
             covered,
@@ -145,6 +154,7 @@ impl<'p> Past<'p> {
             exclusive,
             lists,
             alone,
+            partitions,
         }
     }
 

@@ -32,6 +32,9 @@ impl Past<'_> {
             }
         }
         let mut sets: Vec<_> = std::mem::take(&mut self.sets).into_iter().collect();
+        if !sets.is_empty() {
+            self.partitions = self.partitions(&stays, &left);
+        }
         sets.sort_by_key(|((place, _), _)| place.path.matches('/').count());
         for ((place, file), entry) in sets {
             if stays(&place) && self.performer.exists(&place) {
@@ -219,26 +222,76 @@ impl Past<'_> {
         left.before.push(restoring(&entry.group, action, "no longer in the layout: as it was before"));
     }
 
-    /// The CPUs or memory nodes that a group will have once the steps so far are done. On v2 an empty list stands for
-    /// that of the group above.
-    fn list_to_come(&self, group: &Place, file: &str, left: &Leftovers) -> CpuSet {
-        let planned = left.before.iter().rev().find_map(|step| match &step.action {
+    /// What a file will contain, if the steps so far or the layout write it.
+    fn planned(&self, group: &Place, file: &str, left: &Leftovers) -> Option<String> {
+        let written = left.before.iter().rev().find_map(|step| match &step.action {
             Action::Write { place, file: of, text, .. } if place == group && of == file => Some(text.clone()),
             _ => None,
         });
-        let planned = planned.or_else(|| self.alone.get(&(group.clone(), file.to_owned())).cloned());
-        if planned.as_ref().is_some_and(|text| text.trim().is_empty())
-            && group.version == Version::V2
-            && let Some(above) = group_path::parent(&group.path)
-        {
-            return self.list_to_come(&Place { path: above.to_owned(), ..group.clone() }, file, left);
-        }
-        let shown = || {
-            let effective = (group.version == Version::V2).then(|| format!("{file}.effective"));
-            let effective = effective.and_then(|effective| self.performer.content(group, &effective));
-            effective.or_else(|| self.performer.content(group, file))
+        written.or_else(|| self.alone.get(&(group.clone(), file.to_owned())).cloned())
+    }
+
+    /// The partitions in effect of the hierarchy that has cpusets on v2.
+    fn partitions(&self, stays: &dyn Fn(&Place) -> bool, left: &Leftovers) -> Vec<Partition> {
+        let host = self.performer.host();
+        let v2 = host.hierarchies().iter().filter(|at| at.version == Version::V2);
+        let groups = v2.flat_map(|at| {
+            let paths = host.kernel().descendants(at, "").unwrap_or_default();
+            paths.into_iter().map(|path| Place { hierarchy: at.id, path, version: at.version })
+        });
+        let partition = |place: Place| {
+            let state = self.performer.content(&place, "cpuset.cpus.partition")?;
+            matches!(state.trim(), "root" | "isolated").then_some(())?;
+            let cpus: CpuSet = self.performer.content(&place, "cpuset.cpus")?.trim().parse().ok()?;
+            let ends = !stays(&place)
+                || self
+                    .planned(&place, "cpuset.cpus.partition", left)
+                    .is_some_and(|text| text.trim() == "member");
+            let list = self.planned(&place, "cpuset.cpus", left).and_then(|text| text.trim().parse().ok());
+            let after = (!ends).then(|| list.unwrap_or_else(|| cpus.clone()));
+            Some(Partition { place, cpus, after })
         };
-        planned.or_else(shown).and_then(|text| text.trim().parse().ok()).unwrap_or_default()
+        groups.filter_map(partition).collect()
+    }
+
+    /// The CPUs that partitions below a group have now and will not have: they are not in the group's effective list
+    /// yet.
+    fn released(&self, group: &Place) -> CpuSet {
+        let is_below = |place: &Place| {
+            place.hierarchy == group.hierarchy && group_path::is_below(&place.path, &group.path)
+        };
+        let below = self.partitions.iter().filter(|partition| is_below(&partition.place));
+        let (now, after) = below.fold((CpuSet::new(), CpuSet::new()), |(now, after), partition| {
+            let stays = partition.after.as_ref().map_or_else(|| after.clone(), |cpus| after.union(cpus));
+            (now.union(&partition.cpus), stays)
+        });
+        now.difference(&after)
+    }
+
+    /// The CPUs or memory nodes that a group will have once the steps so far are done. On v2 it has those of its list
+    /// that the group above has, and all of them without any; only a partition and the root have their own.
+    fn list_to_come(&self, group: &Place, file: &str, left: &Leftovers) -> CpuSet {
+        let list = |text: &str| text.trim().parse::<CpuSet>().unwrap_or_default();
+        let planned = self.planned(group, file, left);
+        let own = planned.clone().or_else(|| self.performer.content(group, file));
+        let own = own.as_deref().map(list).unwrap_or_default();
+        if group.version == Version::V1 || planned.is_some() && !own.is_empty() {
+            return own;
+        }
+        let is_it = |partition: &Partition| partition.place == *group && partition.after.is_some();
+        match group_path::parent(&group.path).filter(|_| !self.partitions.iter().any(is_it)) {
+            Some(above) => {
+                let above = Place { path: above.to_owned(), ..group.clone() };
+                let above = self.list_to_come(&above, file, left);
+                let both = own.intersection(&above);
+                if both.is_empty() { above } else { both }
+            }
+            None => {
+                let effective = self.performer.content(group, &format!("{file}.effective"));
+                let effective = effective.as_deref().map(list).unwrap_or_default();
+                if file == "cpuset.cpus" { effective.union(&self.released(group)) } else { effective }
+            }
+        }
     }
 
     /// A group of an earlier generation's own that stays has its parent's CPUs and memory nodes, less those that the
@@ -257,22 +310,6 @@ impl Past<'_> {
         if self.performer.content(place, file).is_none() {
             return; // its controller went, and the list with it
         }
-        // what a partition has is not in the list above while it is one
-        let released = left.before.iter().filter_map(|step| match &step.action {
-            Action::Write { place: other, file: flag, text, .. }
-                if flag == "cpuset.cpus.partition"
-                    && text.trim() == "member"
-                    && other.hierarchy == place.hierarchy
-                    && group_path::parent(&other.path).unwrap_or_default() == above.path =>
-            {
-                self.performer.content(other, "cpuset.cpus")?.parse::<CpuSet>().ok()
-            }
-            _ => None,
-        });
-        let all = match file {
-            "cpuset.cpus" => released.fold(all, |all, cpus| all.union(&cpus)),
-            _ => all,
-        };
         let parent = self.covered.parents.contains(place);
         let taken = if file == "cpuset.cpus" && !parent { exclusive(place) } else { CpuSet::new() };
         let rest = all.difference(&taken);
