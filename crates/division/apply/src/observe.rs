@@ -55,6 +55,20 @@ pub fn observe<'d>(
     observed
 }
 
+/// Looks at the owners of all files where [`observe`] looked at some: a change of owners that was refused at one file
+/// leaves those behind it as they were.
+pub(crate) fn observe_all_owners(target: Target<'_>, needs: &[Need], observed: &mut Observed) {
+    for need in needs.iter().filter(|need| need.owners) {
+        let Some(at) = target.host.hierarchies().get(need.place.hierarchy) else { continue };
+        let path = &need.place.path;
+        let Some(group) = observed.hierarchies[at.id].groups.get_mut(path) else { continue };
+        let files = target.host.kernel().files(at, path).unwrap_or_default();
+        let each: Vec<Option<&str>> = files.iter().map(|file| Some(file.as_str())).collect();
+        let owned = target.system.owned_each(at, path, &each).unwrap_or_default();
+        group.owners.extend(owned.into_iter().filter_map(|(file, owned)| Some((file?.to_owned(), owned))));
+    }
+}
+
 /// What files some groups directly below the root have together: on v2 each has those of the controllers that it was
 /// given.
 fn child_files(target: Target<'_>, at: &Hierarchy) -> Option<BTreeSet<String>> {

@@ -14,7 +14,7 @@ use crate::{
     Earlier, Target,
     leftovers::{foresee, leftovers},
     membership::{Membership, may_leave, outsiders},
-    observe::{hierarchies, observe},
+    observe::{hierarchies, observe, observe_all_owners},
 };
 
 /// What has to be done for a configuration on this machine as it is now: looks at what the planner needs, and plans.
@@ -38,6 +38,9 @@ pub fn planned(
     let devices = plan::devices(desired);
     let mut observed = observe(target, &needs, devices.iter().map(String::as_str));
     let mut back = Default::default();
+    if !earlier.stayed.is_empty() {
+        observe_all_owners(target, &needs, &mut observed);
+    }
     if !earlier.is_empty() {
         let covered = plan::coverage(desired, machine, &observed, facts, people);
         let mut exclusive = CpuSet::new();

@@ -22,7 +22,7 @@ pub struct Earlier {
     /// Oldest first.
     pub(super) records: Vec<Record>,
     /// What undos had to leave, with the record of its generation where that is still there.
-    pub(super) stayed: Vec<(Stayed, Option<Rc<Record>>)>,
+    pub(crate) stayed: Vec<(Stayed, Option<Rc<Record>>)>,
     /// Groups of theirs that somebody removed and made again.
     pub(super) remade: BTreeSet<Place>,
     /// Where directories of theirs are that somebody renamed.
