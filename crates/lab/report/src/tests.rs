@@ -276,7 +276,7 @@ fn two_experiments_are_laid_beside_each_other_with_what_differs() {
     let differs: Vec<_> =
         compared.differs.iter().map(|(of, one, two)| (of.as_str(), one.as_str(), two.as_str())).collect();
     assert_eq!(differs, [kernel]);
-    assert!(compared.markdown().contains("a\\|b") && compared.markdown().contains("not there"));
+    assert!(compared.markdown().contains("a\\|b") && compared.markdown().contains("missing"));
     let page = as_xml(&compared.html());
     assert!(Document::parse(&page).is_ok() && page.contains("&lt;b&gt;"));
 }
