@@ -15,7 +15,7 @@ use crate::{
     Failure, Lock, Meta, Outcome, State, Target,
     execute::execute,
     pending::{refuse_while_waiting, remaining},
-    recover::{Recovery, recover},
+    recover::{Recovery, UNCONFIRMED, recover},
     state::{command_line, failed},
 };
 
@@ -199,20 +199,34 @@ pub fn confirm(lock: &Lock, target: Target<'_>, generation: Option<u32>) -> Resu
     let last = lock.state().last_done()?;
     let number = last.as_ref().map_or(0, |last| last.head.generation);
     let all = lock.state().finished()?.last().copied().unwrap_or(0);
+    let interrupted = lock.state().unfinished()?.filter(|found| generation.unwrap_or(*found) == *found);
+    if let Some(generation) = interrupted {
+        let why = "it was interrupted, and the next apply or undo rolls it back";
+        return Err(Failure::NotWaiting { generation, why, late: false });
+    }
     let generation = generation.unwrap_or(number);
-    let refused = |why| Err(Failure::NotWaiting { generation, why });
+    let refused = |why| Err(Failure::NotWaiting { generation, why, late: false });
+    let too_late = |why| Err(Failure::NotWaiting { generation, why, late: true });
     let Some(last) = last.filter(|_| generation <= all && generation > 0) else {
         return Err(Failure::NoGeneration { requested: generation, last: all });
     };
     if lock.state().is_confirmed(generation) {
         return refused("it was confirmed before");
     }
+    if last.head.what.starts_with(UNCONFIRMED) {
+        if generation == number {
+            return too_late("it undid a change that was not confirmed in time");
+        }
+        if last.head.in_effect_before.contains(&generation) && !last.head.in_effect.contains(&generation) {
+            return too_late("it was not confirmed in time, and is undone");
+        }
+    }
     if generation != number {
         return refused("it is not the last one");
     }
     match remaining(lock.state(), &last, target) {
         None => refused("it needs no confirmation"),
-        Some(Duration::ZERO) => refused("its time is over"),
+        Some(Duration::ZERO) => too_late("its time is over"),
         Some(_) => lock.write_confirmation(generation).map(|()| generation),
     }
 }

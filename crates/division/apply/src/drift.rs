@@ -104,20 +104,20 @@ impl std::fmt::Display for Drift {
                 write!(f, "{}: applied {requested}, now {actual}", file.display())
             }
             Drift::Gone { directory, alike } if alike.is_empty() => {
-                write!(f, "{} is gone: somebody removed or renamed it", directory.display())
+                write!(f, "{} is gone: it was removed or renamed", directory.display())
             }
             Drift::Gone { directory, alike } => {
                 let alike: Vec<String> = alike.iter().map(|other| other.display().to_string()).collect();
                 write!(
                     f,
-                    "{} is gone: somebody removed it, or renamed it to {}, where its values are in force",
+                    "{} is gone: it was removed, or renamed to {}, where its values are in force",
                     directory.display(),
                     alike.join(" or ")
                 )
             }
             Drift::Renamed { directory, to, is_there } => {
-                let other = if *is_there { ", and made another" } else { "" };
-                write!(f, "somebody renamed {} to {}{other}", directory.display(), to.display())
+                let other = if *is_there { ", and another was made" } else { "" };
+                write!(f, "{} was renamed to {}{other}", directory.display(), to.display())
             }
             Drift::Stayed { directory, generation, populated } => {
                 let state = match populated {

@@ -92,6 +92,8 @@ pub enum Failure {
         generation: u32,
         /// Why not.
         why: &'static str,
+        /// It could have been confirmed before.
+        late: bool,
     },
 }
 
@@ -134,6 +136,9 @@ impl Failure {
             Failure::NothingRecorded { .. } => Some(
                 "if there were records before, it is not known what they put in force: ringfence list shows the groups that exist".to_owned(),
             ),
+            Failure::NotWaiting { late: true, .. } => {
+                Some("to have it after all: ringfence apply with the same layout".to_owned())
+            }
             Failure::NoGeneration { .. } | Failure::NothingToUndo | Failure::NotWaiting { .. } => {
                 Some("ringfence history lists what was done".to_owned())
             }
@@ -144,6 +149,7 @@ impl Failure {
 
 fn no_generation(requested: u32, last: u32) -> String {
     match last {
+        0 if requested == 0 => "no generation is recorded: there is nothing to confirm".to_owned(),
         0 => format!("there is no generation {requested}: none is recorded"),
         last if requested > last => format!("there is no generation {requested}: the last is {last}"),
         _ => format!("generation {requested} has no record: what was in effect after it is not known"),

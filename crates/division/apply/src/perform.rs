@@ -254,7 +254,7 @@ impl<'t> Performer<'t> {
     pub fn remade(&self, place: &Place) -> String {
         let group = self.at(place).map(|at| self.host().named(at, &place.path)).unwrap_or_default();
         let directory = self.directory(place);
-        format!("group '{group}' stays: somebody removed it and made it again since ({directory})")
+        format!("group '{group}' stays: it was removed and made again since ({directory})")
     }
 
     /// Did somebody remove the directory that this generation made, and make it again?

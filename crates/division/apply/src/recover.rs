@@ -216,7 +216,9 @@ fn set_since(performer: &Performer<'_>, record: &Record) -> Vec<String> {
         let now = performer.content(place, file)?;
         let is_known = |text: &&str| text.trim_end() == now || performer.means(place, file, text, &now);
         let path = format!("{}/{file}", performer.directory(place));
-        (!texts.iter().any(is_known)).then(|| format!("{path}: {now} is gone: somebody had set it since"))
+        (!texts.iter().any(is_known)).then(|| {
+            format!("{path}: {now} is gone: the file was changed to it after the interrupted change")
+        })
     });
     set.collect()
 }
@@ -236,7 +238,10 @@ fn undo_overdue(lock: &Lock, target: Target<'_>) -> Result<Option<Recovered>, Fa
     Ok(Some(Recovered { generation, how, of_undo, left, replaced }))
 }
 
+/// How such an undo's record begins to say what it was.
+pub(crate) const UNCONFIRMED: &str = "not confirmed within";
+
 fn meta(seconds: u64) -> Meta {
-    let what = format!("not confirmed within {seconds} s");
+    let what = format!("{UNCONFIRMED} {seconds} s");
     Meta { by: By::caller(), what, confirm_within: None, layout: false, rules: None }
 }

@@ -102,12 +102,13 @@ pub(crate) fn undo_recovered(
         )),
     }
     steps.inherit_sets();
+    steps.left.splice(0..0, steps.occupied.lines(target.host));
     let directory = |place: &Place| PathBuf::from(steps.performer.directory(place));
     let written = steps.written.iter().map(|(place, file)| directory(place).join(file)).collect();
     let replaced = changed(state, target, &written).map(|(_, file, requested, actual)| {
         let file = file.display();
         format!(
-            "{file}: {actual} is gone: somebody had set it since {requested} was applied, which is undone"
+            "{file}: {actual} is gone: the file was changed to it after {requested} was applied, which is undone"
         )
     });
     let change = Change {
@@ -155,7 +156,7 @@ fn foreign(state: &State, target: Target<'_>, written: &BTreeSet<PathBuf>) -> Ve
         file: file.display().to_string(),
         requested,
         actual,
-        reason: "somebody else had set it before the change that is undone".to_owned(),
+        reason: "it was there before the change that is undone".to_owned(),
     };
     restored.map(difference).collect()
 }
@@ -183,6 +184,7 @@ struct Steps<'t> {
     state: &'t State,
     entries: Vec<Entry>,
     left: Vec<String>,
+    occupied: groups::Occupied,
     /// Groups that will be gone.
     removed: BTreeSet<Place>,
     /// Groups that will be made again.
@@ -268,6 +270,7 @@ impl<'t> Steps<'t> {
             state,
             entries,
             left,
+            occupied: groups::Occupied::default(),
             removed,
             made,
             spared,

@@ -109,7 +109,10 @@ impl Desired {
             let error = Diagnostic::error(format!("no {what} '{}' exists on this system", cut(name)));
             let near = units::nearest(name, all.iter().map(String::as_str)).join(" or ");
             let hint = match near.as_str() {
-                "" => format!("{what}add {name}"),
+                "" => {
+                    let list = if group { "group" } else { "passwd" };
+                    format!("getent {list} lists those that exist; to add it: {what}add {name}")
+                }
                 near => format!("did you mean {near}?"),
             };
             errors.push(error.at(origin.clone()).hint(hint));

@@ -138,7 +138,10 @@ Examples:
     #[command(after_help = "Example: ringfence thaw batch")]
     Thaw(Wait),
     /// Kill all processes of a group and below, and wait until they are gone
-    #[command(after_help = "Examples:\n  ringfence kill batch\n  ringfence kill batch --signal TERM")]
+    #[command(
+        after_help = "A frozen group of cgroup v1 is thawed for it: its processes can't end before.\n\n\
+                      Examples:\n  ringfence kill batch\n  ringfence kill batch --signal TERM"
+    )]
     Kill(Kill),
     /// Show what a group uses
     #[command(after_help = "Examples:
@@ -461,7 +464,7 @@ pub struct Socket {
 #[derive(Debug, ClapArgs)]
 pub struct Where {
     /// Process or thread numbers [default: the shell that runs this]
-    #[arg(value_name = "PID")]
+    #[arg(value_name = "PID", value_parser = pid)]
     pub pids: Vec<u32>,
     /// Show which groups and tasks may run on this CPU, and which tasks ran there last
     #[arg(long, value_name = "CPU", conflicts_with = "pids")]
@@ -471,7 +474,7 @@ pub struct Where {
 #[derive(Debug, ClapArgs)]
 pub struct Classify {
     /// Process numbers
-    #[arg(value_name = "PID", required_unless_present_any = ["dry_run", "all"])]
+    #[arg(value_name = "PID", value_parser = pid, required_unless_present_any = ["dry_run", "all"])]
     pub pids: Vec<u32>,
     /// Only show what would be done, and why; without PIDs for all processes
     #[arg(long, short = 'n')]

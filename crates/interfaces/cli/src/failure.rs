@@ -55,6 +55,14 @@ impl Failure {
         Failure { code, ..self }
     }
 
+    /// Of a layout that a command which changes things refuses: says that it changed nothing.
+    pub fn unchanged(self) -> Failure {
+        if self.diagnostics.is_empty() {
+            return self;
+        }
+        Failure { message: format!("{}; nothing was changed", self.message), ..self }
+    }
+
     /// The first error's place in a file.
     pub fn place(&self) -> Option<&layout::Origin> {
         let errors = self.diagnostics.iter().filter(|one| one.severity == layout::Severity::Error);
@@ -65,7 +73,7 @@ impl Failure {
     pub fn rendered(&self) -> String {
         let hint =
             self.hint.as_ref().map(|hint| format!("hint: {}\n", printable_lines(hint))).unwrap_or_default();
-        format!("ringfence: error: {}\n{hint}", printable_lines(&self.message))
+        format!("error: {}\n{hint}", printable_lines(&self.message))
     }
 }
 

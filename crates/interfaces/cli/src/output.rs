@@ -52,7 +52,7 @@ pub fn failure(failure: &Failure, as_json: bool) -> u8 {
 
 /// Prints a warning on standard error.
 pub fn warning(message: &str) {
-    error(&format!("ringfence: warning: {}\n", printable_lines(message)));
+    error(&format!("warning: {}\n", printable_lines(message)));
 }
 
 /// Prints on standard error. Nothing can be said where that is full or closed, and nothing fails for it.

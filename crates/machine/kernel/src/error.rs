@@ -117,7 +117,7 @@ pub enum Error {
         comm: String,
     },
     /// The root group holds everything that is not ours.
-    #[error("{what} of the root group would reach every process of the machine")]
+    #[error("{}", of_root(.what))]
     RootGroup {
         /// What was requested.
         what: &'static str,
@@ -406,6 +406,13 @@ pub fn name(errno: Errno) -> String {
         .iter()
         .find(|(known, _)| *known == errno)
         .map_or_else(|| format!("errno {}", errno.raw_os_error()), |(_, name)| (*name).to_owned())
+}
+
+fn of_root(what: &str) -> String {
+    match what {
+        "deletion" => "the root group cannot be deleted: it is the hierarchy itself".to_owned(),
+        what => format!("{what} the root group would reach every process of the machine"),
+    }
 }
 
 fn list(paths: &[PathBuf]) -> String {

@@ -230,6 +230,9 @@ fn partition(scene: &Scene<'_>) -> Finding {
     }
 }
 
+/// By how much a limit that is offered is above the use, in bytes.
+const MARGIN: u64 = 8 << 20;
+
 fn v1_memory(scene: &Scene<'_>, file: &str, value: &str) -> Finding {
     let (other, usage) = if file == "memory.limit_in_bytes" {
         ("memory.memsw.limit_in_bytes", "memory.usage_in_bytes")
@@ -239,9 +242,12 @@ fn v1_memory(scene: &Scene<'_>, file: &str, value: &str) -> Finding {
     match scene.refusal.errno {
         Errno::BUSY => {
             let used = scene.text(usage);
+            // the use goes on changing
+            let enough = used.parse::<u64>().ok()?.saturating_add(MARGIN).div_ceil(1 << 20);
+            let name = if file == "memory.limit_in_bytes" { "memory.max" } else { file };
             found(
                 format!("the group uses {} and not enough of it could be reclaimed", bytes(&used)),
-                format!("a limit above its use is taken: {}", scene.set(file, &used)),
+                format!("a limit above its use is taken: {}", scene.set(name, &format!("{enough}M"))),
             )
         }
         Errno::INVAL => {

@@ -1,7 +1,62 @@
 //! Groups that go, come back, or have to stay.
 
+use kernel::Host;
+use units::hint::Command;
+
 use super::*;
 use crate::{in_effect, made, performer::name};
+
+/// Why a group can't be removed.
+pub(super) enum Obstacle {
+    /// Its processes.
+    Tasks { group: String, directory: String, tasks: Vec<u32> },
+    /// In words.
+    Other(String),
+}
+
+/// Groups that stay as processes are in them, by name: their directories, with the processes in each.
+#[derive(Default)]
+pub(super) struct Occupied(BTreeMap<String, BTreeMap<String, Vec<u32>>>);
+
+impl Occupied {
+    fn leave(&mut self, group: &str, directory: &str) {
+        let Some(directories) = self.0.get_mut(group) else { return };
+        directories.remove(directory);
+        if directories.is_empty() {
+            self.0.remove(group);
+        }
+    }
+
+    /// A line each, with what to do.
+    pub(super) fn lines(&self, host: &Host) -> Vec<String> {
+        self.0.iter().map(|(group, directories)| line(host, group, directories)).collect()
+    }
+}
+
+/// The most processes that are named.
+const NAMED: usize = 5;
+
+fn line(host: &Host, group: &str, directories: &BTreeMap<String, Vec<u32>>) -> String {
+    let tasks: BTreeSet<u32> = directories.values().flatten().copied().collect();
+    let noun = if tasks.len() == 1 { "process" } else { "processes" };
+    let places = directories.keys().map(String::as_str).collect::<Vec<_>>().join(", ");
+    let some: Vec<String> = tasks.iter().take(NAMED).map(u32::to_string).collect();
+    let dots = if tasks.len() > NAMED { ", …" } else { "" };
+    let out = match dots {
+        "" => Command::ringfence("move /").args(&some).to_string(),
+        _ => "ringfence move / PID…".to_owned(),
+    };
+    let frozen = host.frozen_by(&name(group)).map(|by| {
+        let thaw = Command::ringfence("thaw").group(by);
+        format!("; it is frozen until: {thaw}")
+    });
+    format!(
+        "group '{group}' stays: {} {noun} in {places} ({}{dots}); its limits are lifted, and the next undo or apply removes it once it is empty: {out}{}",
+        tasks.len(),
+        some.join(", "),
+        frozen.unwrap_or_default()
+    )
+}
 
 impl Steps<'_> {
     /// Makes a group again that the generation removed, with what it contained.
@@ -45,8 +100,10 @@ impl Steps<'_> {
         if !self.ours.contains(place) || !self.spared.remove(place) {
             return false;
         }
-        if let Some(left) = self.obstacle(place) {
-            self.left.retain(|other| *other != left);
+        match self.obstacle(place) {
+            Some(Obstacle::Other(left)) => self.left.retain(|other| *other != left),
+            Some(Obstacle::Tasks { group, directory, .. }) => self.occupied.leave(&group, &directory),
+            None => {}
         }
         let host = self.performer.host();
         let is_of_it = |stayed: &Stayed| stayed.group(host).as_ref() == Some(place);
@@ -65,8 +122,8 @@ impl Steps<'_> {
         self.keep_entries(|index, entry| index < from || entry.act.place() != Some(place));
         self.stayed.extend(stayed);
         self.inherited.extend(inherited);
-        if let Some(left) = self.obstacle(place) {
-            self.report(left);
+        if let Some(obstacle) = self.obstacle(place) {
+            self.report_obstacle(obstacle);
         }
         self.spared.insert(place.clone());
         true
@@ -84,7 +141,16 @@ impl Steps<'_> {
             let directory = self.performer.directory(place);
             let group = self.performer.at(place).map(|at| self.performer.host().named(at, &place.path));
             let group = group.unwrap_or_default();
-            self.report(format!("group '{group}' stays as it is: somebody made it since ({directory})"));
+            self.report(format!("group '{group}' stays as it is: it was made since ({directory})"));
+        }
+    }
+
+    fn report_obstacle(&mut self, obstacle: Obstacle) {
+        match obstacle {
+            Obstacle::Other(left) => self.report(left),
+            Obstacle::Tasks { group, directory, tasks } => {
+                self.occupied.0.entry(group).or_default().insert(directory, tasks);
+            }
         }
     }
 
@@ -130,7 +196,7 @@ impl Steps<'_> {
     pub(super) fn not_again(&mut self, place: Place, original: Place) {
         if !self.performer.exists(&original) {
             let (from, to) = (self.performer.directory(&original), self.performer.directory(&place));
-            self.lost.push(format!("{from} is not made again: somebody had renamed it to {to}"));
+            self.lost.push(format!("{from} is not made again: it had been renamed to {to}"));
             self.removed.insert(original);
         }
         self.removed.insert(place);
@@ -157,7 +223,7 @@ impl Steps<'_> {
             for place in decided.places.intersection(&gone) {
                 let directory = self.performer.directory(place);
                 self.report(format!(
-                    "group '{group}' is gone again ({directory}): somebody had removed it before what is undone made it"
+                    "group '{group}' is gone again ({directory}): it had been removed before what is undone made it"
                 ));
             }
         }
@@ -176,8 +242,8 @@ impl Steps<'_> {
             if is_settled || self.leave_removed(&place) || self.release(&place) {
                 continue;
             }
-            if let Some(left) = self.obstacle(&place) {
-                self.report(left);
+            if let Some(obstacle) = self.obstacle(&place) {
+                self.report_obstacle(obstacle);
                 if self.performer.exists(&place) && !self.remade.contains(&place) {
                     self.ours.insert(place.clone());
                 }
@@ -210,33 +276,26 @@ impl Steps<'_> {
     }
 
     /// Why a group can't be removed.
-    pub(super) fn obstacle(&self, place: &Place) -> Option<String> {
+    pub(super) fn obstacle(&self, place: &Place) -> Option<Obstacle> {
         let emptied = self.emptied.contains(place);
         let directory = self.performer.directory(place);
         let at = self.performer.at(place)?;
         let group = self.performer.host().named(at, &place.path);
         if !self.performer.exists(place) {
-            return Some(format!("group '{group}' is gone already ({directory})"));
+            return Some(Obstacle::Other(format!("group '{group}' is gone already ({directory})")));
         }
         if self.remade.contains(place) {
-            return Some(self.performer.remade(place));
+            return Some(Obstacle::Other(self.performer.remade(place)));
         }
         let seat = Seat { at, path: place.path.clone() };
         let tasks = self.performer.host().tasks_in(&seat);
         if !tasks.is_empty() && !emptied {
-            let some: Vec<String> = tasks.iter().take(5).map(u32::to_string).collect();
-            let dots = if tasks.len() > 5 { ", …" } else { "" };
-            let count = tasks.len();
-            let tasks = if count == 1 { "process" } else { "processes" };
-            return Some(format!(
-                "group '{group}' stays: {count} {tasks} in {directory} ({}{dots})",
-                some.join(", ")
-            ));
+            return Some(Obstacle::Tasks { group, directory, tasks });
         }
         let below = self.performer.host().kernel().descendants(at, &place.path).unwrap_or_default();
         let other =
             |path: &&String| !self.removed.contains(&Place { path: (*path).clone(), ..place.clone() });
         let other = self.performer.host().named(at, below.iter().find(other)?);
-        Some(format!("group '{group}' stays: group '{other}' is below it ({directory})"))
+        Some(Obstacle::Other(format!("group '{group}' stays: group '{other}' is below it ({directory})")))
     }
 }

@@ -125,8 +125,9 @@ impl Steps<'_> {
         let stays = |name: &&String| !self.removed.contains(&Place { path: path(name), ..place.clone() });
         let new: Vec<&String> = now.iter().filter(|name| !were.contains(name)).filter(stays).collect();
         if let Some(first) = new.first() {
+            let verb = if names.len() == 1 { "stays" } else { "stay" };
             let (names, directory) = (names.join(", "), self.performer.directory(place));
-            let left = format!("{names} stays enabled in {directory}: group '{first}' may use it");
+            let left = format!("{names} {verb} enabled in {directory}: group '{first}' may use it");
             self.report(left);
             self.unchanged.insert((place.clone(), Part::Controllers));
             return None;

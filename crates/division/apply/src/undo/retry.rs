@@ -60,7 +60,7 @@ impl Steps<'_> {
         (is_state && !self.is_inherited(place, file, now.trim()) && !ours.iter().any(is_of_us)).then(|| {
             let directory = self.performer.directory(place);
             let now = now.trim();
-            format!("{directory}/{file} stays {now}: somebody changed it after an undo could not restore it")
+            format!("{directory}/{file} stays {now}: it was changed after an undo could not restore it")
         })
     }
 

@@ -374,7 +374,7 @@ pub fn a_roll_back_names_what_was_set_since() {
         let replaced = history(&state).unwrap().remove(0).result.unwrap().replaced;
         assert_eq!(replaced, recovered.replaced);
         assert_eq!(replaced.len(), usize::from(is_set_since), "{replaced:?}");
-        let named = "/old/cpu.shares: 444 is gone: somebody had set it since";
+        let named = "/old/cpu.shares: 444 is gone: the file was changed to it after the interrupted change";
         assert!(replaced.iter().all(|replaced| replaced.ends_with(named)), "{replaced:?}");
     }
 }
@@ -412,6 +412,6 @@ pub fn a_group_made_again_is_left_however_many_generations_there_were() {
         fake.mkdir(at, "ours").unwrap();
         let left = undo(&lock, to, Some(0), &meta("all")).unwrap().left;
         assert!(fake.exists(at, "ours"), "it is somebody else's");
-        assert!(left.iter().any(|left| left.contains("somebody removed it and made it again")), "{left:?}");
+        assert!(left.iter().any(|left| left.contains("it was removed and made again")), "{left:?}");
     }
 }

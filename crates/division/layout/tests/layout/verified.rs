@@ -107,10 +107,10 @@ to = \"a\"
         .collect();
     let expected = [
         "2:9 no user 'oracel' exists on this system (did you mean oracle?)",
-        "6:9 no group 'oracle' exists on this system (groupadd oracle)",
-        "4:10 no user 'nobody1' exists on this system (useradd nobody1)",
+        "6:9 no group 'oracle' exists on this system (getent group lists those that exist; to add it: groupadd oracle)",
+        "4:10 no user 'nobody1' exists on this system (getent passwd lists those that exist; to add it: useradd nobody1)",
         "4:32 no group 'dbas' exists on this system (did you mean dba?)",
-        "7:1 no user 'someone' exists on this system (useradd someone)",
+        "7:1 no user 'someone' exists on this system (getent passwd lists those that exist; to add it: useradd someone)",
     ];
     assert_eq!(told, expected);
 }

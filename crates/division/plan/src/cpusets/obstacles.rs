@@ -54,12 +54,19 @@ pub(super) fn find(lane: Lane, field: &Field, cells: &[Cell], tree: &Tree<'_>) -
                     Version::V1 => {
                         Command::ringfence("set").group(format!("/{path}")).arg("cpuset.cpu_exclusive=1").into()
                     }
-                    Version::V2 => format!(
-                        "make /{path} a partition ({} cpuset.cpus=… cpuset.cpus.partition=root), give \
-                         the group a name from the root (\"/{}\"), or use Linux 6.7 or later",
-                        Command::ringfence("set").group(format!("/{path}")),
-                        branch.name.path()
-                    ),
+                    Version::V2 => {
+                        // the kernel makes a partition only below another
+                        let can_be = cells[above].parent.is_some_and(|parent| cells[parent].flag.holds());
+                        let partition = can_be.then(|| format!(
+                            "make /{path} a partition ({} cpuset.cpus=… cpuset.cpus.partition=root), ",
+                            Command::ringfence("set").group(format!("/{path}")),
+                        ));
+                        format!(
+                            "{}give the group a name from the root (\"/{}\"), or use Linux 6.7 or later",
+                            partition.unwrap_or_default(),
+                            branch.name.path()
+                        )
+                    }
                 },
             )));
         }

@@ -61,8 +61,9 @@ pub fn starving(found: &Found, value: &Value, group: &GroupName) -> Option<(Stri
     if !is_limit || Bytes(number) >= LEAST {
         return None;
     }
+    let noun = if number == 1 { "byte" } else { "bytes" };
     let message =
-        format!("{} of group '{group}' is {number} bytes: no program can run with that", found.name);
+        format!("{} of group '{group}' is {number} {noun}: no program can run with that", found.name);
     let hint = match number {
         0 => "max lifts the limit".to_owned(),
         1..=4095 => format!("did you mean {number}G or {number}M?"),

@@ -91,6 +91,7 @@ fn nodes_there(scope: &Scope<'_>) -> String {
     let nodes: NodeSet = nodes.collect();
     match nodes.is_empty() {
         true => "leave out node: the nodes of its CPUs are not known".to_owned(),
+        false if nodes.len() == 1 => format!("{} has CPUs on node {nodes}", scope.owner),
         false => format!("{} has CPUs on the nodes {nodes}", scope.owner),
     }
 }

@@ -12,17 +12,24 @@ pub fn duration(text: &str) -> Option<Duration> {
     humantime::parse_duration(text).ok()
 }
 
+/// What an error offers to type.
+const EXAMPLES: [&str; 4] = ["5", "5s", "1m", "500ms"];
+
 /// A parser of spans between two others, both of them included; they are named in its error.
 pub fn between(
     least: &'static str,
     most: &'static str,
 ) -> impl Fn(&str) -> Result<Duration, String> + Clone + Send + Sync + 'static {
     move |text| {
-        let span = duration(text)
-            .ok_or_else(|| format!("expected a time from {least} to {most}, such as 5, 5s, 1m or 500ms"))?;
-        match (duration(least), duration(most)) {
-            (Some(least), Some(most)) if (least..=most).contains(&span) => Ok(span),
-            _ => Err(format!("expected {least} to {most}")),
-        }
+        let fits = |span: &Duration| match (duration(least), duration(most)) {
+            (Some(least), Some(most)) => (least..=most).contains(span),
+            _ => false,
+        };
+        let span = duration(text).ok_or_else(|| {
+            let taken = EXAMPLES.into_iter().filter(|example| duration(example).as_ref().is_some_and(fits));
+            let taken = taken.collect::<Vec<&str>>().join(", ");
+            format!("expected a time from {least} to {most}, such as {taken}")
+        })?;
+        if fits(&span) { Ok(span) } else { Err(format!("expected {least} to {most}")) }
     }
 }

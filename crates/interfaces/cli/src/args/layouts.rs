@@ -186,14 +186,20 @@ pub struct Status {
 #[derive(Debug, ClapArgs)]
 pub struct Generation {
     /// The generation's number in the history
+    #[arg(value_parser = generation)]
     pub generation: Option<u32>,
     #[command(flatten)]
     pub state: StateArgs,
 }
 
+fn generation(text: &str) -> Result<u32, String> {
+    text.parse().map_err(|_| "expected the number of a generation; ringfence history lists them".to_owned())
+}
+
 #[derive(Debug, ClapArgs)]
 pub struct History {
     /// Only this generation
+    #[arg(value_parser = generation)]
     pub generation: Option<u32>,
     /// Only the last N generations
     #[arg(long, short = 'n', value_name = "N", conflicts_with = "generation")]

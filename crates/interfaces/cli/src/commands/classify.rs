@@ -48,7 +48,10 @@ pub fn classify(args: &args::Classify, as_json: bool) -> Result<u8, Failure> {
             continue;
         }
         if let Done::Failed(error) = &found.done {
-            let failure = Failure::new(format!("process {pid}: {error}"));
+            let (process, error_text) = (format!("process {pid}"), error.to_string());
+            // some name the process themselves
+            let named = error_text.starts_with(&format!("{process} "));
+            let failure = Failure::new(if named { error_text } else { format!("{process}: {error_text}") });
             output::error(&error.hint().into_iter().fold(failure, Failure::hint).rendered());
             status = ATTENTION;
         }

@@ -5,10 +5,12 @@ use std::collections::BTreeSet;
 use kernel::{GroupName, Host};
 use serde_json::json;
 use settings::{Controller, Version};
-use units::group_path;
+use units::{group_path, hint::Command};
 
 use super::{group, host};
 use crate::{args, failure::Failure, output};
+
+const SIGKILL: i32 = 9;
 
 pub fn set_frozen(args: &args::Wait, frozen: bool, as_json: bool) -> Result<(), Failure> {
     let name = group(&args.group)?;
@@ -53,6 +55,15 @@ pub fn kill(args: &args::Kill, as_json: bool) -> Result<(), Failure> {
     let host = host()?;
     if let Some(signal) = args.signal {
         let signalled = kernel::signal(&host, &name, signal)?;
+        // cgroup v2 ends frozen processes that are killed
+        let waits = signal != SIGKILL
+            || host.seat(&name, Controller::Freezer).is_ok_and(|seat| seat.at.version == Version::V1);
+        if let Some(by) = host.frozen_by(&name).filter(|_| waits && signalled > 0) {
+            output::warning(&format!(
+                "'{name}' is frozen: its processes get the signal once it is thawed\nhint: {}",
+                Command::ringfence("thaw").group(by)
+            ));
+        }
         let row = json!({ "group": name.to_string(), "signal": signal, "signalled": signalled });
         return if as_json { output::json(&row) } else { Ok(()) };
     }

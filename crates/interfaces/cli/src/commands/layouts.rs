@@ -66,8 +66,7 @@ fn read(path: &Path) -> Result<Layout<'_>, Failure> {
 
 fn refused(diagnostics: &[Diagnostic], sources: &[Source], path: &Path) -> Failure {
     output::error(&layout::render(diagnostics, sources));
-    let failure =
-        Failure::usage(format!("{} has {}; nothing was changed", path.display(), errors(diagnostics)));
+    let failure = Failure::usage(format!("{} has {}", path.display(), errors(diagnostics)));
     Failure { diagnostics: diagnostics.to_vec(), ..failure }
 }
 
@@ -116,8 +115,7 @@ fn planned(layout: &Layout<'_>, host: &Host, state: &State) -> Result<Plan, Fail
 
 fn impossible(layout: &Layout<'_>, wrong: &[Diagnostic]) -> Failure {
     output::error(&layout::render(wrong, &layout.sources));
-    let failure =
-        Failure::new(format!("this machine cannot satisfy {}; nothing was changed", layout.path.display()));
+    let failure = Failure::new(format!("this machine cannot satisfy {}", layout.path.display()));
     Failure { diagnostics: wrong.to_vec(), ..failure }
 }
 

@@ -77,6 +77,12 @@ pub fn move_tasks(args: &args::Move, as_json: bool) -> Result<(), Failure> {
             Command::ringfence("run").group(&name),
         ));
     }
+    if let Some(by) = host.frozen_by(&name).filter(|_| !moved.tasks.is_empty()) {
+        output::warning(&format!(
+            "'{name}' is frozen: what was moved there stands still until it is thawed\nhint: {}",
+            Command::ringfence("thaw").group(by)
+        ));
+    }
     let mut stays: BTreeMap<u32, Vec<StaysIn>> = BTreeMap::new();
     for &pid in &moved.tasks {
         let own = stays_in(&host, &name, pid, std::process::id());

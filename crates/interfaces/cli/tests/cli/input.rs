@@ -40,7 +40,7 @@ const BAD: &[(&str, i32, &[&str])] = &[
     ("create {g} --tasks nosuchuser:", 2, &["there is no user 'nosuchuser'", "hint: getent passwd"]),
     ("create {g} --directory-mode 99", 2, &["octal"]),
     ("create /", 2, &["the root group is always there"]),
-    ("delete /", 1, &["deletion of the root group"]),
+    ("delete /", 1, &["the root group cannot be deleted"]),
     ("move {g} abc", 2, &["abc"]),
     ("move {g}", 2, &["PID"]),
     ("run {g}", 2, &["COMMAND"]),

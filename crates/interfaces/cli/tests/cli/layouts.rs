@@ -31,6 +31,7 @@ const CASES: &[Case] = &[
     ("undo brings back what was there before, and takes new groups away", &[], undone),
     ("undo goes to any generation, and leaves a group with tasks alone", &[], undone_far),
     ("what is not confirmed is undone", &[], unconfirmed),
+    ("history marks no generation whose groups are gone", &[], in_effect_no_more),
     ("what is not confirmed is undone when the shell is dead", &[], unconfirmed_without_shell),
     ("what is confirmed stays", &[], confirmed),
     ("a second apply waits for the first and says for whom", &[], two_at_once),
@@ -213,7 +214,7 @@ pids.max = 10
     desk.ends("undo {s}", 0);
     assert_eq!(actual(desk), before);
     assert_eq!(desk.groups(), [desk.scene.fill("{g}/a")]);
-    says(&desk.ends("status {s}", 0), &["nothing of it is in effect"]);
+    says(&desk.ends("status {s}", 0), &["nothing that was applied is in effect"]);
     let (code, _, error) = desk.run("undo {s}");
     assert_eq!(code, 1);
     says(&error, &["there is nothing to undo", "hint: ringfence history"]);
@@ -237,6 +238,9 @@ fn undone_far(desk: &mut Desk) {
     let (code, _, error) = desk.run("undo 0 {s}");
     assert_eq!(code, 3);
     says(&error, &[&desk.scene.fill("group '{g}' stays: 1 process in "), &pid.to_string()]);
+    // a line for each group, in however many hierarchies it is
+    assert_eq!(error.matches(" stays: ").count(), 1, "{error}");
+    says(&error, &["its limits are lifted", &format!("once it is empty: ringfence move / {pid}")]);
     assert!(desk.scene.ok("where {pid}").contains(&desk.scene.group));
     says(
         &desk.ends("history {s}", 0),
@@ -251,7 +255,21 @@ fn unconfirmed(desk: &mut Desk) {
     desk.scene.until("the record", || desk.run("history {s}").1.contains("not confirmed within 2 s"));
     let (code, _, error) = desk.run("confirm {s}");
     assert_eq!(code, 1);
-    says(&error, &["is not waiting to be confirmed"]);
+    says(
+        &error,
+        &["is not waiting to be confirmed", "not confirmed in time", "ringfence apply with the same"],
+    );
+    let (_, _, error) = desk.run("confirm 1 {s}");
+    says(&error, &["generation 1 is not waiting", "is undone", "ringfence apply with the same"]);
+}
+
+fn in_effect_no_more(desk: &mut Desk) {
+    desk.scene.ok("create {g} -c pids,memory");
+    desk.ends("set {g} pids.max=9 memory.max=64M {s}", 0);
+    assert!(desk.ends("history {s}", 0).starts_with('*'));
+    desk.scene.ok("delete {g}");
+    assert!(desk.ends("history {s}", 0).starts_with(' '));
+    assert_eq!(desk.json("history --json {s}", 0)[0]["in_effect"], false);
 }
 
 /// The shell that ran it is killed before the time is over.
@@ -383,10 +401,13 @@ fn broken_off(desk: &mut Desk) {
     says(&desk.ends("status {s}", 0), &["generation 1 is under way (process "]);
     says(&desk.ends("history {s}", 0), &["  under way  "]);
     fs::write(&journal, whole).unwrap();
+    let (code, _, error) = desk.run("confirm {s}");
+    assert_eq!(code, 1);
+    says(&error, &["generation 1 is not waiting to be confirmed: it was interrupted"]);
     // what was interrupted is the last change: nothing else is undone
     says(&desk.ends("undo {s}", 0), &["the last change is undone"]);
     assert_eq!(desk.groups(), [""; 0]);
-    says(&desk.ends("status {s}", 0), &["nothing of it is in effect"]);
+    says(&desk.ends("status {s}", 0), &["nothing was applied: no change succeeded"]);
     says(&desk.ends("history {s}", 0), &["  rolled back  "]);
 }
 

@@ -231,7 +231,9 @@ fn durations(desk: &mut Desk) {
     }
     for (line, expected) in [
         ("apply --confirm 2d", "expected 1s to 1d"),
-        ("apply --confirm soon", "expected a time from 1s to 1d, such as 5, 5s, 1m or 500ms"),
+        ("apply --confirm soon", "expected a time from 1s to 1d, such as 5, 5s, 1m\n"),
+        ("undo x", "expected the number of a generation"),
+        ("where abc", "expected the number of a process"),
         ("watch -i 1ms", "expected 10ms to 1d"),
         ("why db --for 0", "expected 100ms to 1h"),
         ("kill db --timeout -1", "-1"),
@@ -431,6 +433,17 @@ fn signs(desk: &mut Desk) {
     // what had no limit gets one
     desk.scene.ok("set {g} pids.max=max");
     says(&desk.ends("plan {d}/l.toml", 0), &["  + pids.max  max → 100\n", "Plan: 1 to add, 0 to change"]);
+    // on v1 the group is new in one hierarchy only, or leaves one only
+    desk.scene.ok("create {g}/old -c memory");
+    desk.scene.ok("set {g}/old memory.max=48M");
+    desk.write("n.toml", "[groups.\"{g}/old\"]\npids.max = 9\nmemory.max = \"16M\"\n");
+    says(&desk.ends("plan {d}/n.toml", 0), &["  ~ memory.max  48M → 16M\n", " 1 to change"]);
+    desk.ends("apply {d}/l.toml {s}", 0);
+    desk.write("k.toml", "[groups.{g}]\npids.max = 100\ncpu.max = \"50%\"\n");
+    says(
+        &desk.ends("plan {d}/k.toml {s}", 0),
+        &["  - memory.max  64M → max\n", "Plan: 0 to add, 0 to change, "],
+    );
 }
 
 fn as_written(desk: &mut Desk) {

@@ -143,10 +143,7 @@ fn users(scene: &Scene) {
     assert_eq!((scene.run(STRANGER, "move {g} {p}").0, in_group(scene)), (1, false));
     let (code, out, err) = scene.run(TASKS, "move {g} {p}");
     assert!(code == 0 && out.contains("ringfenced") && in_group(scene), "{code} {out} {err}");
-    assert_eq!(
-        scene.run(0, "reload"),
-        (0, "3 groups, 4 rules\n".into(), "ringfence: warning: line 7 is odd\n".into())
-    );
+    assert_eq!(scene.run(0, "reload"), (0, "3 groups, 4 rules\n".into(), "warning: line 7 is odd\n".into()));
     let (code, _, err) = scene.run(STRANGER, "reload");
     assert!(code == 1 && err.contains("only root"), "{err}");
 }

@@ -183,7 +183,7 @@ const ROWS: &[Row] = &[
         says: &[
             "the group uses",
             "not enough of it could be reclaimed",
-            "hint: a limit above its use is taken",
+            "hint: a limit above its use is taken: ringfence set {g} memory.max=",
         ],
         ..ROW
     },
@@ -519,14 +519,14 @@ const ROWS: &[Row] = &[
         name: "the root group is not frozen",
         needs: &[Need::Groups],
         refused: "freeze /",
-        says: &["freezing of the root group would reach every process", "hint:"],
+        says: &["freezing the root group would reach every process", "hint:"],
         ..ROW
     },
     Row {
         name: "the root group is not killed",
         needs: &[Need::Groups],
         refused: "kill /",
-        says: &["killing of the root group would reach every process", "hint:"],
+        says: &["killing the root group would reach every process", "hint:"],
         ..ROW
     },
     Row {

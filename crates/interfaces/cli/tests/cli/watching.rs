@@ -508,7 +508,7 @@ fn nothing_mounted(world: &Arc<World>) {
         let output = scene.ringfence(line, None);
         let error = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(1), "{line}: {error}");
-        assert!(error.contains("ringfence: error: ") && !error.contains("panicked"), "{line}: {error}");
+        assert!(error.contains("error: ") && !error.contains("panicked"), "{line}: {error}");
     }
     let directory = tempfile::tempdir().unwrap();
     let mut scene = scene;

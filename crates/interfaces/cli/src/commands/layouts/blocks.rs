@@ -55,6 +55,11 @@ enum What {
     },
     /// A group that goes.
     Gone,
+    /// A limit that goes with the group's directory, where the group stays in other hierarchies.
+    Lifted {
+        setting: String,
+        words: String,
+    },
     /// Controllers that no group below needs any more.
     Unneeded {
         names: Vec<String>,
@@ -90,8 +95,9 @@ impl What {
             What::TasksOff { .. } => (6, ""),
             What::Processes { .. } => (7, ""),
             What::Restored { what, .. } => (8, what),
-            What::Unneeded { .. } => (9, ""),
-            What::Gone => (10, ""),
+            What::Lifted { setting, .. } => (9, setting),
+            What::Unneeded { .. } => (10, ""),
+            What::Gone => (11, ""),
         }
     }
 }
@@ -121,6 +127,7 @@ impl<'p> Blocks<'p> {
     pub fn of(steps: &[Step], scene: Scene<'p>) -> Blocks<'p> {
         let mut blocks = Blocks { blocks: Vec::new(), scene };
         steps.iter().for_each(|step| blocks.add(&step.action));
+        blocks.lifted(steps);
         // in one order whatever the kernel needs; that one is the steps'
         for block in &mut blocks.blocks {
             block.rows.sort_by(|one, other| one.what.order().cmp(&other.what.order()));
@@ -201,6 +208,52 @@ impl<'p> Blocks<'p> {
             Some(row) => row.at.extend(hierarchy),
             None => block.rows.push(Row { what, at: hierarchy.into_iter().collect() }),
         }
+    }
+
+    /// The limits of directories that go while their group stays in other hierarchies.
+    fn lifted(&mut self, steps: &[Step]) {
+        let gone = |step: &Step| match &step.action {
+            Action::RemoveGroup { place } => Some(place.clone()),
+            _ => None,
+        };
+        let gone: Vec<Place> = steps.iter().filter_map(gone).collect();
+        for place in &gone {
+            let name = self.name(place);
+            if self.stays_elsewhere(&name, &gone) {
+                let limits = self.limits(place);
+                self.block(name).rows.extend(limits);
+            }
+        }
+    }
+
+    fn stays_elsewhere(&self, name: &str, gone: &[Place]) -> bool {
+        let exists = |(hierarchy, at): (usize, &SeenHierarchy)| {
+            let path = match name.strip_prefix('/') {
+                Some(path) => path.to_owned(),
+                None if at.base.is_empty() => name.to_owned(),
+                None => format!("{}/{name}", at.base),
+            };
+            let place = Place { hierarchy, path, version: at.version };
+            !gone.contains(&place) && (self.scene.current)(&place, "cgroup.procs").is_some()
+        };
+        self.scene.hierarchies.iter().enumerate().any(exists)
+    }
+
+    fn limits(&self, place: &Place) -> Vec<Row> {
+        let controllers = self.scene.hierarchies.get(place.hierarchy).map(|at| at.controllers.as_slice());
+        let is_limit = |setting: &&settings::Setting| {
+            setting.name.ends_with(".max") && controllers.is_some_and(|of| of.contains(&setting.controller))
+        };
+        let row = |setting: &settings::Setting| {
+            let read = |file: &str| (self.scene.current)(place, file);
+            let found = settings::lookup(setting.name)?;
+            let value = found.decode(place.version, &read).ok()?;
+            let limit =
+                (!words::is_no_limit(&value)).then(|| words::shown(&found, &value, self.scene.facts))?;
+            let what = What::Lifted { setting: setting.name.to_owned(), words: format!("{limit} → max") };
+            Some(Row { what, at: vec![place.hierarchy] })
+        };
+        settings::all().filter(is_limit).filter_map(row).collect()
     }
 
     fn write(&mut self, place: &Place, file: &str, text: &str, before: Option<&str>) {
@@ -322,6 +375,7 @@ impl<'p> Blocks<'p> {
                 ("group".to_owned(), format!("in {}", self.places(&row.at)))
             }
             What::Gone => ("group".to_owned(), String::new()),
+            What::Lifted { setting, words } => (setting.clone(), words.clone()),
             What::Unneeded { names } => {
                 ("controllers".to_owned(), format!("{} for the groups below", names.join(", ")))
             }
@@ -349,9 +403,10 @@ impl Sign {
     }
 }
 
-/// A new group has nothing that could be changed.
+/// A directory that is new has nothing that could be changed; the group may have others.
 fn sign(block: &Block, row: &Row) -> Sign {
-    let is_new = block.rows.iter().any(|row| matches!(row.what, What::Group));
+    let made = block.rows.iter().find(|row| matches!(row.what, What::Group));
+    let is_new = made.is_some_and(|made| row.at.iter().all(|at| made.at.contains(at)));
     match &row.what {
         What::Group | What::Hierarchy { .. } | What::Controllers { .. } | What::Device { .. } => Sign::Add,
         What::Setting(_) | What::Owners { .. } if is_new => Sign::Add,
@@ -359,22 +414,22 @@ fn sign(block: &Block, row: &Row) -> Sign {
         What::Owners { .. } | What::TasksOff { .. } | What::Processes { .. } | What::Restored { .. } => {
             Sign::Change
         }
-        What::Gone | What::Unneeded { .. } => Sign::Remove,
+        What::Gone | What::Lifted { .. } | What::Unneeded { .. } => Sign::Remove,
     }
 }
 
 impl Written {
-    /// A limit where there was none is added; one that goes is removed.
+    /// What nobody had set is added; what goes back to that is removed.
     fn sign(&self) -> Sign {
-        let after = words::decoded(&self.after, self.version).map(|(_, value)| value);
-        let before = (!self.from_nothing).then(|| words::decoded(&self.before, self.version)).flatten();
-        match (before.map(|(_, value)| value), after) {
-            (_, Some(after)) if words::is_no_limit(&after) => Sign::Remove,
-            (Some(before), Some(_)) if words::is_no_limit(&before) => Sign::Add,
-            (None, _) if self.from_nothing || self.before.values().all(|text| text.trim().is_empty()) => {
-                Sign::Add
-            }
-            _ => Sign::Change,
+        let unset = |files: &Files| match words::decoded(files, self.version) {
+            Some((found, value)) => words::is_unset(&found, &value),
+            None => files.values().all(|text| text.trim().is_empty()),
+        };
+        match (self.from_nothing || unset(&self.before), unset(&self.after)) {
+            (true, false) => Sign::Add,
+            (false, true) => Sign::Remove,
+            (true, true) if self.from_nothing => Sign::Remove,
+            (true, true) | (false, false) => Sign::Change,
         }
     }
 

@@ -1,6 +1,6 @@
 //! `apply`, `confirm`, `undo`, and the process that undoes what is not confirmed.
 
-use std::{process::Command, time::Duration};
+use std::{os::unix::process::CommandExt, process::Command, time::Duration};
 
 use ::plan::{Lint, LintKind, Plan, SettingRequest};
 use apply::{By, Error, Failure as ApplyFailure, Lock, Meta, Outcome, Recovered, Running, State, Target};
@@ -82,7 +82,7 @@ struct Applied {
 }
 
 fn applied(args: &args::Apply) -> Result<Applied, Failure> {
-    let layout = read(&args.layout)?;
+    let layout = read(&args.layout).map_err(Failure::unchanged)?;
     let host = host_even_unmounted()?;
     if host.needs_unit() {
         systemd::ensure_unit(&host)?;
@@ -91,7 +91,7 @@ fn applied(args: &args::Apply) -> Result<Applied, Failure> {
     let running = until_interrupted()?;
     let target = Target { host: &host, system: &running };
     recovered(&lock, target)?;
-    let plan = planned(&layout, &host, lock.state())?;
+    let plan = planned(&layout, &host, lock.state()).map_err(Failure::unchanged)?;
     warn(&plan, &layout);
     if !args.yes && plan.empties(&layout.desired) {
         return Err(emptied(&layout, &plan, &host));
@@ -105,6 +105,7 @@ fn applied(args: &args::Apply) -> Result<Applied, Failure> {
             let directory = directory(&args.state);
             let reverter = move |generation: u32| {
                 let mut command = Command::new("/proc/self/exe");
+                command.arg0("ringfence");
                 command.arg("revert-unless-confirmed").arg(generation.to_string()).arg(seconds.to_string());
                 command.arg("--state").arg(&directory);
                 command
@@ -283,6 +284,8 @@ fn undone(args: &args::Generation) -> Result<Outcome, Failure> {
 }
 
 pub fn revert(args: &args::Revert) -> Result<(), Failure> {
+    // it was started as /proc/self/exe, and would be `exe` in ps
+    let _ = rustix::thread::set_name(c"ringfence");
     let host = host_even_unmounted()?;
     let running = Running::new();
     let target = Target { host: &host, system: &running };

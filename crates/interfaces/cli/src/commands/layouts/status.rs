@@ -86,7 +86,10 @@ pub fn status(args: &args::Status, as_json: bool) -> Result<u8, Failure> {
             Some(head) => text.push_str(&page.all(&head, &groups, misplaced.len())),
             None if unfinished.is_some() => {}
             None if apply::generations(&state)?.is_empty() => text.push_str(&unrecorded(&state)),
-            None => text.push_str("no group was applied, or nothing of it is in effect\n"),
+            None => text.push_str(match apply::generations(&state)?.into_iter().filter_map(done).next() {
+                Some(_) => "nothing that was applied is in effect\n",
+                None => "nothing was applied: no change succeeded (ringfence history)\n",
+            }),
         }
         if let (Some(layout), Some(plan)) = (&layout, &plan) {
             warn(plan, layout);
@@ -130,7 +133,9 @@ fn chosen(args: &args::Status) -> (Option<PathBuf>, Vec<String>) {
         let path = Path::new(word);
         let looks = path.is_absolute() || word.starts_with("./") || word.starts_with("../");
         let named = path.extension().is_some_and(|ending| ending == "toml" || ending == "conf");
-        (looks || named) && path.exists()
+        // as the directory that a layout is by default
+        let has_layout = path.join("layout.toml").exists() || path.join("layout.d").is_dir();
+        has_layout || (looks || named) && path.exists()
     };
     let (mut paths, names): (Vec<String>, Vec<String>) = args.groups.iter().cloned().partition(is_path);
     (args.layout.clone().or_else(|| paths.pop().map(PathBuf::from)), names)

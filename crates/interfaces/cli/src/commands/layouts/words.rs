@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use settings::{CpuMax, Facts, Found, Kind, Setting, Value, Version};
+use settings::{CpuMax, Facts, Found, Hundredths, Kind, Setting, Value, Version};
 use units::{Bytes, Limit, Micros};
 
 /// Texts of one directory's files, by name.
@@ -85,7 +85,21 @@ pub fn is_no_limit(value: &Value) -> bool {
     }
 }
 
-fn shown(found: &Found, value: &Value, facts: &dyn Facts) -> String {
+/// Is it what a group has where nobody set anything: no limit, the usual share, no protection?
+pub fn is_unset(found: &Found, value: &Value) -> bool {
+    const USUAL: Hundredths = Hundredths(10_000);
+    match value {
+        Value::Weight(weight) => *weight == USUAL,
+        Value::Weights { default, devices } => {
+            default.is_none_or(|weight| weight == USUAL) && devices.values().all(Option::is_none)
+        }
+        Value::Bytes(Limit::At(Bytes(0))) => matches!(found.setting.name, "memory.low" | "memory.min"),
+        value => is_no_limit(value),
+    }
+}
+
+/// A value as a layout would write it.
+pub fn shown(found: &Found, value: &Value, facts: &dyn Facts) -> String {
     match value {
         Value::CpuMax(max) => cpu_max(max),
         Value::Bytes(Limit::At(bytes)) => size(found, *bytes, facts),
@@ -118,7 +132,7 @@ fn cpu_max(max: &CpuMax) -> String {
     let (Some(quota), Some(period)) = (max.quota, max.period) else { return max.to_string() };
     let Limit::At(quota) = quota else { return "max".to_owned() };
     let hundredths = u128::from(quota.0) * 10_000 / u128::from(period.0.max(1));
-    let percent = settings::Hundredths(u64::try_from(hundredths).unwrap_or(u64::MAX));
+    let percent = Hundredths(u64::try_from(hundredths).unwrap_or(u64::MAX));
     match period {
         Micros(100_000) => format!("{percent}%"),
         period => format!("{percent}% (of {})", duration(period)),

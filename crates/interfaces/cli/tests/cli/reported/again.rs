@@ -35,7 +35,7 @@ fn made_by_hand(stage: &mut Stage<'_>) {
     let stays = |line: &str| {
         let (code, out, error) = stage.desk.run(line);
         assert_eq!((code, stage.holds("{g}/a", "pids.max").as_str()), (3, "33"), "{line}: {out}{error}");
-        says(&error, &["a' stays as it is: somebody made it since"]);
+        says(&error, &["a' stays as it is: it was made since"]);
         stage.truth();
     };
     stays("undo 1 {s}");

@@ -123,7 +123,7 @@ fn renamed(stage: &mut Stage<'_>) {
     fs::rename(&from, &to).unwrap();
     assert!(stage.is_in(pid, "{g}/other", "pids"));
     let (from, to) = (from.display().to_string(), to.display().to_string());
-    let words = format!("somebody renamed {from} to {to}");
+    let words = format!("{from} was renamed to {to}");
     says(&stage.desk.ends("status {s}", 3), &[&words]);
     stage.truth();
     // whatever its limit is

@@ -30,7 +30,7 @@ fn rename(stage: &mut Stage<'_>) {
 
 fn is_named(stage: &Stage<'_>) {
     let (from, to) = (stage.directory("{g}/a", "pids"), stage.directory("{g}/z", "pids"));
-    let words = format!("somebody renamed {} to {}", from.display(), to.display());
+    let words = format!("{} was renamed to {}", from.display(), to.display());
     says(&stage.desk.ends("status {s}", 3), &[&words]);
     stage.truth();
 }
@@ -106,7 +106,7 @@ fn applied(stage: &mut Stage<'_>) {
 }
 
 fn is_named_again(stage: &Stage<'_>) {
-    says(&stage.desk.ends("status {s}", 3), &["somebody renamed ", "/z, and made another"]);
+    says(&stage.desk.ends("status {s}", 3), &[" was renamed to ", "/z, and another was made"]);
     stage.truth();
 }
 

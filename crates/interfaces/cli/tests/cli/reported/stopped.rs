@@ -3,6 +3,7 @@
 use std::fs;
 
 use crate::{
+    desk::says,
     reported::{Row, Stage, row},
     world::Need,
 };
@@ -19,6 +20,8 @@ pub const ROWS: &[Row] = &[
     row("a group below a frozen one is reported with that one", frozen_above).needs(&[Need::AnyFreezer]),
     row("a process outside of a frozen group's freezer is reported as running", outside_frozen)
         .needs(&[Need::V1("freezer"), Need::V1("pids")]),
+    row("a process that is moved into a frozen group, or gets a signal there, is named", moved_into_frozen)
+        .needs(&[Need::AnyFreezer]),
     row("run into a frozen group refuses", run_into_frozen).needs(&[Need::AnyFreezer]),
     row("a process that was frozen is where it was", frozen_in_place).needs(&[Need::AnyFreezer]),
 ];
@@ -54,6 +57,21 @@ fn all_stop(stage: &mut Stage<'_>) {
     says_so(stage, "{g}", &pids);
     assert!(pids.iter().all(|pid| is_frozen(stage, *pid)));
     stage.truth();
+}
+
+fn moved_into_frozen(stage: &mut Stage<'_>) {
+    stage.desk.scene.ok("create {g} -c freezer");
+    freeze(stage, "{g}");
+    let pid = stage.desk.scene.start("{late}", &["sleep", "600"]);
+    stage.free(pid);
+    let thaw = stage.desk.scene.fill("hint: ringfence thaw {g}");
+    let (code, _, error) = stage.desk.run("move {g} {late}");
+    assert_eq!(code, 0, "{error}");
+    says(&error, &["is frozen: what was moved there stands still", &thaw]);
+    let (code, _, error) = stage.desk.run("kill {g} --signal TERM");
+    assert_eq!(code, 0, "{error}");
+    says(&error, &["is frozen: its processes get the signal once it is thawed", &thaw]);
+    stage.desk.scene.ok("thaw {g}");
 }
 
 fn those_below(stage: &mut Stage<'_>) {

@@ -442,7 +442,7 @@ fn written_over(stage: &mut Stage<'_>) {
     stage.by_hand("{g}", "pids.max", "30");
     let (code, out, error) = stage.desk.run("undo {s}");
     assert_eq!((code, stage.holds("{g}", "pids.max").as_str()), (0, "100"), "{out}{error}");
-    says(&error, &["pids.max", "30 is gone", "somebody had set it since"]);
+    says(&error, &["pids.max", "30 is gone", "the file was changed to it after"]);
     let (_, history, _) = stage.desk.run("history {s}");
     says(&history, &["30 is gone"]);
     stage.truth();
@@ -461,7 +461,7 @@ fn inherited_again(stage: &mut Stage<'_>) {
     let (_, out, error) = stage.desk.run("undo {s}");
     assert_eq!(stage.status_of("{g}").unwrap()["settings"], json!([]), "{out}{error}");
     let (_, out, error) = stage.desk.run("undo {s}");
-    assert!(!format!("{out}{error}").contains("somebody"), "{out}{error}");
+    assert!(!format!("{out}{error}").contains("was changed to it"), "{out}{error}");
     stage.truth();
 }
 
@@ -476,7 +476,7 @@ fn made_again_and_written(stage: &mut Stage<'_>) {
     stage.layout("");
     let (code, out, error) = stage.desk.run("apply --yes {d}/l.toml {s}");
     assert_eq!(code, 3, "{out}{error}");
-    says(&error, &["somebody removed it and made it again"]);
+    says(&error, &["it was removed and made again"]);
     assert_eq!(stage.holds("{g}", "pids.max"), "33", "{out}{error}");
     assert!(stage.is_in(pid, "{g}", "pids"));
     assert!(stage.status_of("{g}").is_none());
