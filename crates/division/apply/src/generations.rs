@@ -5,6 +5,8 @@ use serde::Serialize;
 
 use crate::{
     Failure, State, Target,
+    act::Entry,
+    made::renamed,
     record::{By, Ending, Head, Record, Summary},
     state::command_line,
     status::unknown,
@@ -92,6 +94,24 @@ pub fn generations_or_lost(state: &State, target: Target<'_>) -> Result<Vec<Gene
     all.extend(lost.into_iter().map(|generation| Generation::Lost { generation }));
     all.sort_by_key(Generation::generation);
     Ok(all)
+}
+
+/// Is nothing left of what a generation did: neither a group that it made or changed, nor its rules? False where its
+/// record can't be read.
+pub fn is_gone(state: &State, target: Target<'_>, generation: u32) -> bool {
+    let Ok(Some(record)) = state.record_in_effect(generation) else { return false };
+    let renamed = renamed([&record], target);
+    let here = record.head.here(target.host);
+    let is_there = |entry: &Entry| {
+        // what is mounted, or is not, has no group
+        let Some(place) = entry.act.place() else { return true };
+        let Some(place) = here(place) else { return false };
+        let place = renamed.get(&place).unwrap_or(&place);
+        let at = target.host.hierarchies().get(place.hierarchy);
+        at.is_some_and(|at| target.host.kernel().exists(at, &place.path))
+    };
+    let mut done = record.entries.iter().chain(&record.decided).filter(|entry| !entry.restores);
+    record.head.rules.is_none() && !done.any(is_there)
 }
 
 fn finished_one(state: &State, generation: u32) -> Option<Generation> {

@@ -63,7 +63,7 @@ pub use drift::{Drift, Split};
 pub use error::Error;
 pub use execute::{execute, undo};
 pub use failure::Failure;
-pub use generations::{Generation, Unfinished, generations, generations_or_lost, unfinished};
+pub use generations::{Generation, Unfinished, generations, generations_or_lost, is_gone, unfinished};
 pub use journal_file::{JournalFile, begun};
 pub use leftovers::Earlier;
 pub use lines::{Damage, Readable, append as append_line, readable};

@@ -27,7 +27,11 @@ pub fn between(
         };
         let span = duration(text).ok_or_else(|| {
             let taken = EXAMPLES.into_iter().filter(|example| duration(example).as_ref().is_some_and(fits));
-            let taken = taken.collect::<Vec<&str>>().join(", ");
+            let taken: Vec<&str> = taken.collect();
+            let taken = match taken.split_last() {
+                Some((last, rest)) if !rest.is_empty() => format!("{} or {last}", rest.join(", ")),
+                _ => taken.concat(),
+            };
             format!("expected a time from {least} to {most}, such as {taken}")
         })?;
         if fits(&span) { Ok(span) } else { Err(format!("expected {least} to {most}")) }

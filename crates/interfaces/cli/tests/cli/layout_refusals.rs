@@ -249,6 +249,7 @@ fn refused(desk: &mut Desk, row: &Bad, check: i32) {
     for command in reads {
         refused_with(desk, code, &format!("{command} {path}"), &says);
     }
+    let says: Vec<&str> = says.into_iter().chain(["; nothing was changed"]).collect();
     refused_with(desk, code, &format!("apply {path} {{s}}"), &says);
 }
 
@@ -261,6 +262,8 @@ fn refused_with(desk: &Desk, status: i32, line: &str, parts: &[&str]) {
     let (code, out, error) = desk.run(line);
     assert_eq!((code, out.as_str()), (status, ""), "{line}: {error}");
     says(&error, parts);
+    // only of a command that might have
+    assert!(line.starts_with("apply") || !error.contains("nothing was changed"), "{line}: {error}");
     assert_eq!(desk.groups(), [""; 0]);
     assert_ne!(desk.run("list {g}").0, 0, "a group was made");
     assert_eq!(desk.generations(), 0);

@@ -231,7 +231,7 @@ fn durations(desk: &mut Desk) {
     }
     for (line, expected) in [
         ("apply --confirm 2d", "expected 1s to 1d"),
-        ("apply --confirm soon", "expected a time from 1s to 1d, such as 5, 5s, 1m\n"),
+        ("apply --confirm soon", "expected a time from 1s to 1d, such as 5, 5s or 1m\n"),
         ("undo x", "expected the number of a generation"),
         ("where abc", "expected the number of a process"),
         ("watch -i 1ms", "expected 10ms to 1d"),

@@ -18,9 +18,8 @@ pub fn history(args: &args::History, as_json: bool) -> Result<(), Failure> {
     let (host, running) = (host_even_unmounted()?, Running::new());
     let target = Target { host: &host, system: &running };
     let mut all = apply::generations_or_lost(&state, target)?;
-    // groups may be gone since: then nothing of any generation is in effect
-    let nothing = apply::status(&state, target).is_ok_and(|groups| groups.is_empty());
-    let in_effect = in_effect(&all, &running.boot(), nothing);
+    let mut in_effect = in_effect(&all, &running.boot());
+    in_effect.retain(|generation| !apply::is_gone(&state, target, *generation));
     let is_empty = all.is_empty();
     if let Some(wanted) = args.generation {
         all.retain(|kept| kept.generation() == wanted);
@@ -57,22 +56,15 @@ pub fn history(args: &args::History, as_json: bool) -> Result<(), Failure> {
 }
 
 /// The applied generations that are in effect, as the last change that succeeded recorded them; nothing outlives a boot.
-/// `nothing`: no group is as any of them made it; their rules may still be in effect.
-fn in_effect(all: &[Generation], boot: &str, nothing: bool) -> Vec<u32> {
+fn in_effect(all: &[Generation], boot: &str) -> Vec<u32> {
     let done = |kept: &Generation| match kept {
         Generation::Finished(summary) if summary.is_done() && summary.head.boot == boot => {
             Some(summary.head.in_effect.clone())
         }
         _ => None,
     };
-    let has_rules = |generation: &u32| {
-        let mut heads = all.iter().filter_map(head);
-        heads.any(|head| head.generation == *generation && head.rules.is_some())
-    };
-    let last = all.iter().rev().find_map(done).unwrap_or_default().into_iter();
-    let last = last.filter(|generation| !nothing || has_rules(generation));
     let lost = all.iter().filter(|kept| matches!(kept, Generation::Lost { .. })).map(Generation::generation);
-    last.chain(lost).collect()
+    all.iter().rev().find_map(done).unwrap_or_default().into_iter().chain(lost).collect()
 }
 
 fn head(kept: &Generation) -> Option<&Head> {
