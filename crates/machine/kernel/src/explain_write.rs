@@ -247,7 +247,7 @@ fn v1_memory(scene: &Scene<'_>, file: &str, value: &str) -> Finding {
             let name = if file == "memory.limit_in_bytes" { "memory.max" } else { file };
             found(
                 format!("the group uses {} and not enough of it could be reclaimed", bytes(&used)),
-                format!("a limit above its use is taken: {}", scene.set(name, &format!("{enough}M"))),
+                format!("a limit above its use is taken: {}", scene.set(name, format!("{enough}M"))),
             )
         }
         Errno::INVAL => {
