@@ -12,6 +12,7 @@ mod preview;
 // a whole plan, in the order of its way
 mod leftovers;
 mod observe;
+mod occupied;
 mod planned;
 mod system;
 

@@ -23,6 +23,7 @@ use crate::{
     inverse,
     lift::lift,
     made::{Inodes, remade, renamed},
+    occupied::Occupied,
     performer::{DEVICES_V1, Performer},
     record::{Affinity, Kind, Record},
     rollback::{at_or_below, is_so},
@@ -184,7 +185,7 @@ struct Steps<'t> {
     state: &'t State,
     entries: Vec<Entry>,
     left: Vec<String>,
-    occupied: groups::Occupied,
+    occupied: Occupied,
     /// Groups that will be gone.
     removed: BTreeSet<Place>,
     /// Groups that will be made again.
@@ -270,7 +271,7 @@ impl<'t> Steps<'t> {
             state,
             entries,
             left,
-            occupied: groups::Occupied::default(),
+            occupied: Occupied::default(),
             removed,
             made,
             spared,

@@ -230,12 +230,13 @@ fn partition(scene: &Scene<'_>) -> Finding {
     }
 }
 
+const OWN_USE: &str = "memory.usage_in_bytes";
 /// By how much a limit that is offered is above the use, in bytes.
 const MARGIN: u64 = 8 << 20;
 
 fn v1_memory(scene: &Scene<'_>, file: &str, value: &str) -> Finding {
     let (other, usage) = if file == "memory.limit_in_bytes" {
-        ("memory.memsw.limit_in_bytes", "memory.usage_in_bytes")
+        ("memory.memsw.limit_in_bytes", OWN_USE)
     } else {
         ("memory.limit_in_bytes", "memory.memsw.usage_in_bytes")
     };
@@ -244,7 +245,9 @@ fn v1_memory(scene: &Scene<'_>, file: &str, value: &str) -> Finding {
             let used = scene.text(usage);
             // the use goes on changing
             let enough = used.parse::<u64>().ok()?.saturating_add(MARGIN).div_ceil(1 << 20);
-            let name = if file == "memory.limit_in_bytes" { "memory.max" } else { file };
+            // with swap, v2's name means another amount
+            let name = settings::lookup(file).map(|found| found.canonical()).filter(|_| usage == OWN_USE);
+            let name = name.as_deref().unwrap_or(file);
             found(
                 format!("the group uses {} and not enough of it could be reclaimed", bytes(&used)),
                 format!("a limit above its use is taken: {}", scene.set(name, format!("{enough}M"))),

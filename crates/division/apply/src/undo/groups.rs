@@ -1,61 +1,14 @@
 //! Groups that go, come back, or have to stay.
 
-use kernel::Host;
-use units::hint::Command;
-
 use super::*;
 use crate::{in_effect, made, performer::name};
 
 /// Why a group can't be removed.
-pub(super) enum Obstacle {
+enum Obstacle {
     /// Its processes.
     Tasks { group: String, directory: String, tasks: Vec<u32> },
     /// In words.
     Other(String),
-}
-
-/// Groups that stay as processes are in them, by name: their directories, with the processes in each.
-#[derive(Default)]
-pub(super) struct Occupied(BTreeMap<String, BTreeMap<String, Vec<u32>>>);
-
-impl Occupied {
-    fn leave(&mut self, group: &str, directory: &str) {
-        let Some(directories) = self.0.get_mut(group) else { return };
-        directories.remove(directory);
-        if directories.is_empty() {
-            self.0.remove(group);
-        }
-    }
-
-    /// A line each, with what to do.
-    pub(super) fn lines(&self, host: &Host) -> Vec<String> {
-        self.0.iter().map(|(group, directories)| line(host, group, directories)).collect()
-    }
-}
-
-/// The most processes that are named.
-const NAMED: usize = 5;
-
-fn line(host: &Host, group: &str, directories: &BTreeMap<String, Vec<u32>>) -> String {
-    let tasks: BTreeSet<u32> = directories.values().flatten().copied().collect();
-    let noun = if tasks.len() == 1 { "process" } else { "processes" };
-    let places = directories.keys().map(String::as_str).collect::<Vec<_>>().join(", ");
-    let some: Vec<String> = tasks.iter().take(NAMED).map(u32::to_string).collect();
-    let dots = if tasks.len() > NAMED { ", …" } else { "" };
-    let out = match dots {
-        "" => Command::ringfence("move /").args(&some).to_string(),
-        _ => "ringfence move / PID…".to_owned(),
-    };
-    let frozen = host.frozen_by(&name(group)).map(|by| {
-        let thaw = Command::ringfence("thaw").group(by);
-        format!("; it is frozen until: {thaw}")
-    });
-    format!(
-        "group '{group}' stays: {} {noun} in {places} ({}{dots}); its limits are lifted, and the next undo or apply removes it once it is empty: {out}{}",
-        tasks.len(),
-        some.join(", "),
-        frozen.unwrap_or_default()
-    )
 }
 
 impl Steps<'_> {
@@ -149,7 +102,7 @@ impl Steps<'_> {
         match obstacle {
             Obstacle::Other(left) => self.report(left),
             Obstacle::Tasks { group, directory, tasks } => {
-                self.occupied.0.entry(group).or_default().insert(directory, tasks);
+                self.occupied.add(group, directory, tasks);
             }
         }
     }
@@ -276,7 +229,7 @@ impl Steps<'_> {
     }
 
     /// Why a group can't be removed.
-    pub(super) fn obstacle(&self, place: &Place) -> Option<Obstacle> {
+    fn obstacle(&self, place: &Place) -> Option<Obstacle> {
         let emptied = self.emptied.contains(place);
         let directory = self.performer.directory(place);
         let at = self.performer.at(place)?;

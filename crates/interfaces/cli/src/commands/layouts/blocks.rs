@@ -234,7 +234,7 @@ impl<'p> Blocks<'p> {
                 None => format!("{}/{name}", at.base),
             };
             let place = Place { hierarchy, path, version: at.version };
-            !gone.contains(&place) && (self.scene.current)(&place, "cgroup.procs").is_some()
+            !gone.contains(&place) && at.groups.contains_key(&place.path)
         };
         self.scene.hierarchies.iter().enumerate().any(exists)
     }
@@ -422,7 +422,7 @@ impl Written {
     /// What nobody had set is added; what goes back to that is removed.
     fn sign(&self) -> Sign {
         let unset = |files: &Files| match words::decoded(files, self.version) {
-            Some((found, value)) => words::is_unset(&found, &value),
+            Some((_, value)) => words::is_unset(&value),
             None => files.values().all(|text| text.trim().is_empty()),
         };
         match (self.from_nothing || unset(&self.before), unset(&self.after)) {

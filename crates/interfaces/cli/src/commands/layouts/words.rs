@@ -85,15 +85,14 @@ pub fn is_no_limit(value: &Value) -> bool {
     }
 }
 
-/// Is it what a group has where nobody set anything: no limit, the usual share, no protection?
-pub fn is_unset(found: &Found, value: &Value) -> bool {
+/// Is it what a group has where nobody set anything: no limit, the usual share?
+pub fn is_unset(value: &Value) -> bool {
     const USUAL: Hundredths = Hundredths(10_000);
     match value {
         Value::Weight(weight) => *weight == USUAL,
         Value::Weights { default, devices } => {
             default.is_none_or(|weight| weight == USUAL) && devices.values().all(Option::is_none)
         }
-        Value::Bytes(Limit::At(Bytes(0))) => matches!(found.setting.name, "memory.low" | "memory.min"),
         value => is_no_limit(value),
     }
 }
