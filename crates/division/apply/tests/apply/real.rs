@@ -229,7 +229,7 @@ pub fn a_group_that_somebody_made_again_is_theirs() {
     make_again();
     assert_eq!(apply::made(&state, to).unwrap().len(), 1, "cgclear removes what is ours");
     let left = undo(&lock, to, None, &meta("undo")).unwrap().left;
-    assert!(left.len() == 1 && left[0].contains("made it again since"), "{left:?}");
+    assert!(left.len() == 1 && left[0].contains("removed and made again since"), "{left:?}");
     assert!(exists("a") && !exists("b"));
     assert!(matches!(undo(&lock, to, None, &meta("undo")), Err(Failure::NothingToUndo)));
     // one that an undo made again is the generation's
