@@ -92,6 +92,10 @@ impl Host {
         }
     }
 
+    fn is_taken_off(&self, at: &Hierarchy, path: &str) -> Result<bool, Errno> {
+        Ok(self.kernel.device_filter(at, path)?.is_some_and(|filter| !filter.attached))
+    }
+
     fn own_devices(&self, at: &Hierarchy, path: &str) -> Result<Option<DeviceAccess>, Errno> {
         Ok(self.kernel.device_filter(at, path)?.map(|filter| filter.access))
     }
@@ -120,7 +124,9 @@ impl Host {
             Ok(()) => {}
             // it only puts back a program that was taken off
             Err(Forbidden::HasChildren)
-                if new.change(verb, &rule, above.as_ref(), false).is_ok() && new == old => {}
+                if self.is_taken_off(at, path)?
+                    && new.change(verb, &rule, above.as_ref(), false).is_ok()
+                    && new == old => {}
             Err(Forbidden::HasChildren) => return Err(Trouble::HasChildren),
             Err(Forbidden::Parent) => return Err(Trouble::Parent(inherited)),
         }

@@ -155,7 +155,7 @@ fn s4_here(desk: &mut Desk) {
         desk.write(name, layout);
         let (status, plan, error) = desk.run(&format!("plan -v {{d}}/{name}"));
         if is_below_unit && name == "s4-exclusive.toml" && status != 0 {
-            says(&error, &[ABOVE_HAS_NONE, "cpuset.cpus.partition=root"]);
+            says(&error, &[ABOVE_HAS_NONE, "give the group a name from the root"]);
             continue;
         }
         assert_eq!(status, 0, "{plan}{error}");
