@@ -212,14 +212,14 @@ impl<'d> Valued<'d> {
         }
     }
 
-    /// The files that it is written to, or those that what is written is worked out from: v1's memory plus swap from
-    /// the memory limit.
-    fn files(&self, written: bool) -> impl Iterator<Item = (Place, &'static str)> {
-        let binding = self.binding();
-        let names = binding.map_or(&[][..], settings::Binding::names);
-        let files = binding.map_or(&[][..], |binding| binding.files);
-        let files = if written { names } else { &files[names.len()..] };
-        files.iter().map(|file| (self.place.clone(), *file))
+    /// The files that it is written to.
+    fn written(&self) -> &'static [&'static str] {
+        self.binding().map_or(&[], settings::Binding::names)
+    }
+
+    /// Those that what is written is worked out from: v1's memory plus swap from the memory limit.
+    fn beside(&self) -> &'static [&'static str] {
+        self.binding().map_or(&[], |binding| &binding.files[binding.names().len()..])
     }
 }
 
@@ -257,6 +257,8 @@ pub(crate) fn steps(
 ) -> Vec<Step> {
     let mut requests: Vec<SettingRequest> = Vec::new();
     let mut of_request: Vec<&Valued<'_>> = Vec::new();
+    // as the layout says, but written from what another file has
+    let mut worked_out: Vec<&Valued<'_>> = Vec::new();
     let mut steps: Vec<Step> = Vec::new();
     let rules = |valued: &&Valued<'_>| matches!(valued.value, Value::Rules(_));
     for valued in values.iter().filter(|valued| !rules(valued)) {
@@ -269,17 +271,26 @@ pub(crate) fn steps(
             lints.push(lint.hint("do it with ringfence set when it is wanted"));
             continue;
         }
-        for value in valued.changes() {
+        let changes = valued.changes();
+        if changes.is_empty() && !valued.beside().is_empty() {
+            worked_out.push(valued);
+        }
+        for value in changes {
             requests.push(valued.request(value));
             of_request.push(valued);
         }
     }
-    let changed: HashSet<(Place, &str)> = of_request.iter().flat_map(|valued| valued.files(true)).collect();
-    for valued in values.iter().filter(|valued| !rules(valued) && valued.changes().is_empty()) {
-        if valued.files(false).any(|file| changed.contains(&file)) {
-            requests.push(valued.request(valued.value.clone()));
-            of_request.push(valued);
+    if !worked_out.is_empty() {
+        let mut changed: HashSet<(&Place, &str)> = HashSet::new();
+        for valued in &of_request {
+            changed.extend(valued.written().iter().map(|file| (&valued.place, *file)));
         }
+        worked_out
+            .retain(|valued| valued.beside().iter().any(|file| changed.contains(&(&valued.place, *file))));
+    }
+    for valued in worked_out {
+        requests.push(valued.request(valued.value.clone()));
+        of_request.push(valued);
     }
     // of a group that is yet to be made, what a new one has
     let actual = |place: &Place, file: &str| -> Option<String> {

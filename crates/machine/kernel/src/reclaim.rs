@@ -32,7 +32,11 @@ pub fn write_reclaiming(
     if freezes(file, text) && protected_in(kernel, at, group).is_some() {
         return Err(Errno::BUSY);
     }
-    let Some(usage) = settings::usage(Version::V1, file).filter(|_| at.version == Version::V1) else {
+    let usage = match at.version {
+        Version::V1 => settings::usage(Version::V1, file),
+        Version::V2 => None,
+    };
+    let Some(usage) = usage else {
         return kernel.write(at, group, file, text);
     };
     let used = || kernel.read(at, group, usage).ok()?.trim().parse().ok();
@@ -42,7 +46,10 @@ pub fn write_reclaiming(
 /// The use of a group, in bytes, that a v2 limit would have the kernel kill for: what could be reclaimed (Linux 5.19)
 /// was, and it is still above the limit. `None` where the limit can be written. v1 refuses such a limit by itself.
 pub fn use_above(kernel: &dyn Kernel, at: &Hierarchy, group: &str, file: &str, text: &str) -> Option<u64> {
-    let usage = settings::usage(Version::V2, file).filter(|_| at.version == Version::V2)?;
+    if at.version != Version::V2 {
+        return None;
+    }
+    let usage = settings::usage(Version::V2, file)?;
     let limit: u64 = text.trim().parse().ok()?;
     let used = || kernel.read(at, group, usage).ok()?.trim().parse::<u64>().ok();
     let over = || used()?.checked_sub(limit).filter(|over| *over > 0);
