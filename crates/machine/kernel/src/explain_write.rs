@@ -323,11 +323,9 @@ fn v1_quota(scene: &Scene<'_>, file: &str, value: &str) -> Finding {
 }
 
 fn burst(scene: &Scene<'_>, file: &str, value: &str) -> Finding {
-    let quota = match file {
-        "cpu.max.burst" => scene.text("cpu.max").split_whitespace().next().map(str::to_owned)?,
-        _ => scene.text("cpu.cfs_quota_us"),
-    };
-    let (requested, quota) = (value.parse::<u64>().ok()?, quota.parse::<u64>().ok()?);
+    let (_, pair) = settings::pairs(scene.seat.at.version).find(|(first, _)| *first == file)?;
+    let quota = scene.text(pair.other).split_whitespace().next()?.parse::<u64>().ok()?;
+    let requested = value.parse::<u64>().ok()?;
     (requested > quota).then_some(())?;
     found(format!("the burst may be at most the quota, which is {quota} us"), scene.set(file, quota))
 }
