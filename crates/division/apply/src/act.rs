@@ -288,3 +288,13 @@ impl Act {
         }
     }
 }
+
+/// The v1 group whose device rules a step changes.
+pub(crate) fn devices_of(act: &Act) -> Option<&Place> {
+    match act {
+        Act::Write { place, file, .. } if matches!(file.as_str(), "devices.allow" | "devices.deny") => {
+            Some(place)
+        }
+        _ => None,
+    }
+}

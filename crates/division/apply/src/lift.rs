@@ -4,7 +4,7 @@
 use plan::Ownership;
 
 use crate::{
-    act::{Act, Before, Entry},
+    act::{Act, Before, Entry, devices_of},
     inverse::{self, Inverse},
     performer::DEVICES_V1,
 };
@@ -22,7 +22,7 @@ pub(crate) fn lift(
             only(Act::InheritSet { place: place.clone(), file: file.clone() })
         }
         Act::Write { place, file, text } => {
-            let devices = has_device_rules(entry);
+            let devices = devices_of(&entry.act).is_some();
             let shown = if devices { DEVICES_V1 } else { file };
             let Some(default) = default(&(place.hierarchy, shown.to_owned())) else {
                 let group = &entry.group;
@@ -58,9 +58,4 @@ pub(crate) fn lift(
         }
         _ => Inverse::default(),
     }
-}
-
-/// Does a step write v1's device rules?
-fn has_device_rules(entry: &Entry) -> bool {
-    matches!(&entry.act, Act::Write { file, .. } if matches!(file.as_str(), "devices.allow" | "devices.deny"))
 }

@@ -18,7 +18,7 @@ use units::group_path;
 
 use crate::{
     Difference, Drift, Failure, GroupStatus, Lock, Meta, Outcome, State, Target,
-    act::{Act, Before, Entry},
+    act::{Act, Before, Entry, devices_of},
     carry_out::{Change, carry_out},
     inverse,
     lift::lift,
@@ -553,16 +553,6 @@ impl<'t> Steps<'t> {
 fn mount_of(act: &Act) -> Option<&std::path::Path> {
     match act {
         Act::Mount { path, .. } | Act::Unmount { path, .. } => Some(path),
-        _ => None,
-    }
-}
-
-/// The v1 group whose device rules a step changes.
-fn devices_of(act: &Act) -> Option<&Place> {
-    match act {
-        Act::Write { place, file, .. } if matches!(file.as_str(), "devices.allow" | "devices.deny") => {
-            Some(place)
-        }
         _ => None,
     }
 }

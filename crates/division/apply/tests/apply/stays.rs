@@ -297,10 +297,10 @@ pub fn a_parents_device_rules_come_before_its_children_and_go_after_them() {
 
         // and with a group below from the beginning it is not possible at all
         story.to.host.kernel().mkdir(at, &seat("old/below").path).unwrap();
-        let told = pipeline::try_plan(&layout, story.to).unwrap_err();
-        assert!(told[0].to_string().contains("groups are below it"), "{told:?}");
+        let problems = pipeline::try_plan(&layout, story.to).unwrap_err();
+        assert!(problems[0].to_string().contains("groups are below it"), "{problems:?}");
         let alone = format!("[groups.\"{}old\"]\ndevices.deny = \"a\"\n", story.prefix);
-        let told = pipeline::try_plan(&("layout.toml", alone), story.to).unwrap_err();
-        assert!(told[0].to_string().contains("groups are below it"), "{told:?}");
+        let problems = pipeline::try_plan(&("layout.toml", alone), story.to).unwrap_err();
+        assert!(problems[0].to_string().contains("groups are below it"), "{problems:?}");
     });
 }
