@@ -48,10 +48,10 @@ fn shapes() {
         ("get", "/v1/processes/{pid}/classification", format!("/v1/processes/{pid}/classification"), ""),
     ];
     for (method, row, path, body) in rows {
-        let (status, told) = scene.request(ROOT, &method.to_uppercase(), &path, body);
+        let (status, reply) = scene.request(ROOT, &method.to_uppercase(), &path, body);
         let operation = &document["paths"][row][method];
-        assert_eq!(status, 200, "{row}: {told}");
-        fits(&document, &operation["responses"]["200"]["content"]["application/json"]["schema"], &told);
+        assert_eq!(status, 200, "{row}: {reply}");
+        fits(&document, &operation["responses"]["200"]["content"]["application/json"]["schema"], &reply);
         assert_eq!(operation.get("requestBody").is_some(), !body.is_empty(), "{row}");
     }
     let (_, refused) = scene.request(ROOT, "GET", "/v1/nothing", "");

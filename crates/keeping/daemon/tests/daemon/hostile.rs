@@ -83,16 +83,16 @@ fn forged() {
             ("POST", "/processes", pids.as_str()),
         ] {
             let path = format!("/v1/groups/{name}{end}").replace("{g}", &scene.group);
-            let (status, told) = client::request(&scene.path(), method, &path, body);
-            assert!((400..500).contains(&status), "{method} {path:.80}: {status} {told}");
+            let (status, reply) = client::request(&scene.path(), method, &path, body);
+            assert!((400..500).contains(&status), "{method} {path:.80}: {status} {reply}");
         }
     }
     for setting in
         ["../cgroup.procs", "cgroup.procs", "tasks", "/etc/passwd", "pids.max/../x", "pids.max\u{0}"]
     {
         let body = json!({ setting: "1" }).to_string();
-        let (status, told) = scene.request(ROOT, "PATCH", "/v1/groups/{g}/nobodys/settings", &body);
-        assert!((400..500).contains(&status), "{setting}: {told}");
+        let (status, reply) = scene.request(ROOT, "PATCH", "/v1/groups/{g}/nobodys/settings", &body);
+        assert!((400..500).contains(&status), "{setting}: {reply}");
     }
     assert_eq!(groups(), before);
     assert!(["db", "db/own", "db/below", "nobodys"].iter().all(|name| !scene.is_in(own, name)));

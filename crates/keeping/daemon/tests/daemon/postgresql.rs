@@ -64,8 +64,8 @@ impl User {
         let words = ["--system", "--user-group", "--no-create-home", "--shell", "/bin/sh", "--home-dir"];
         succeeds(Command::new("useradd").args(words).arg(home).arg(&name));
         let number = |of: &str| {
-            let told = Command::new("id").args([of, &name]).output().unwrap();
-            String::from_utf8(told.stdout).unwrap().trim().parse().unwrap()
+            let reply = Command::new("id").args([of, &name]).output().unwrap();
+            String::from_utf8(reply.stdout).unwrap().trim().parse().unwrap()
         };
         let (uid, gid) = (number("-u"), number("-g"));
         User { name, uid, gid }
@@ -143,8 +143,8 @@ impl Cluster {
         command.args(["-X", "-q", "-t", "-A", "-U", "rf", "-d", "postgres", "-h"]).arg(&self.directory);
         let mut client = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let request = client.stdin.take().unwrap();
-        let told = BufReader::new(client.stdout.take().unwrap());
-        let mut session = Session { client: Running(client), request, told, backend: 0 };
+        let reply = BufReader::new(client.stdout.take().unwrap());
+        let mut session = Session { client: Running(client), request, reply, backend: 0 };
         session.backend = session.request("select pg_backend_pid()").parse().unwrap();
         session
     }
@@ -177,7 +177,7 @@ impl Drop for Postmaster {
 struct Session {
     client: Running,
     request: ChildStdin,
-    told: BufReader<ChildStdout>,
+    reply: BufReader<ChildStdout>,
     backend: u32,
 }
 
@@ -185,7 +185,7 @@ impl Session {
     fn request(&mut self, query: &str) -> String {
         writeln!(self.request, "{query};").unwrap();
         let mut line = String::new();
-        self.told.read_line(&mut line).unwrap();
+        self.reply.read_line(&mut line).unwrap();
         line.trim().to_owned()
     }
 }

@@ -49,10 +49,10 @@ fn groups_go() {
         let _end = End(over);
         // until the group was there once, too
         while seen[0] == 0 || seen[0] + seen[1] < rounds(400) {
-            let (status, told) =
+            let (status, reply) =
                 scene.request(ROOT, "PATCH", "/v1/groups/{g}/db/below/settings", r#"{"pids.max": 5}"#);
             // missing at the look, or gone at the write or at the reading back
-            assert!(matches!(status, 200 | 404 | 409), "{status} {told}");
+            assert!(matches!(status, 200 | 404 | 409), "{status} {reply}");
             seen[usize::from(status != 200)] += 1;
             assert!(seen[1] < 10_000, "it is never there");
         }
@@ -70,11 +70,11 @@ fn processes_end() {
         let mut child = command.arg("0.002").spawn().unwrap();
         let body = json!({ "pids": [child.id()] }).to_string();
         let path = format!("/v1/groups/{}/db/processes", scene.group);
-        let (status, told) = client::request(&scene.path(), "POST", &path, &body);
-        assert!(matches!(status, 200 | 404), "{status} {told}");
+        let (status, reply) = client::request(&scene.path(), "POST", &path, &body);
+        assert!(matches!(status, 200 | 404), "{status} {reply}");
         child.wait().unwrap();
-        let (status, told) = client::request(&scene.path(), "POST", &path, &body);
-        assert_eq!(status, 404, "{told}");
+        let (status, reply) = client::request(&scene.path(), "POST", &path, &body);
+        assert_eq!(status, 404, "{reply}");
     }
     assert!(!scene.is_in(bystander, "db"));
     let seats = scene.host.seats(&scene.name("db"));

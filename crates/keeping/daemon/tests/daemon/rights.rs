@@ -53,11 +53,11 @@ fn each_user() {
         (STRANGER, "GET", "/v1/groups/{g}/missing", "", 404),
     ];
     for (user, method, path, body, expected) in rows {
-        let (status, told) = scene.request(*user, method, path, &body.replace("{pid}", &pid));
-        assert_eq!(status, *expected, "{user:?} {method} {path}: {told}");
+        let (status, reply) = scene.request(*user, method, path, &body.replace("{pid}", &pid));
+        assert_eq!(status, *expected, "{user:?} {method} {path}: {reply}");
         if *expected >= 400 {
-            assert!(told["detail"].as_str().is_some_and(|detail| !detail.is_empty()), "{told}");
-            assert_eq!(told["status"], *expected);
+            assert!(reply["detail"].as_str().is_some_and(|detail| !detail.is_empty()), "{reply}");
+            assert_eq!(reply["status"], *expected);
         }
     }
     let reloads = scene.main.0.reloads.lock().unwrap();
@@ -70,9 +70,9 @@ fn each_user() {
 
 fn written_down() {
     let scene = Scene::new();
-    let (status, told) =
+    let (status, reply) =
         scene.request(ADMIN, "PATCH", "/v1/groups/{g}/db/settings", r#"{"pids.max": "123"}"#);
-    assert_eq!((status, told[0]["setting"].clone()), (200, json!("pids.max")), "{told}");
+    assert_eq!((status, reply[0]["setting"].clone()), (200, json!("pids.max")), "{reply}");
     assert_eq!(scene.pids_max("db"), "123");
     scene.request(STRANGER, "PATCH", "/v1/groups/{g}/db/settings", SET);
     let (status, _) = scene.request(ADMIN, "PATCH", "/v1/groups/{g}/db/settings", r#"{"pids.max": "many"}"#);
@@ -125,8 +125,8 @@ fn all_or_none() {
         "",
         "{",
     ] {
-        let (status, told) = scene.request(ADMIN, "PATCH", "/v1/groups/{g}/db/settings", body);
-        assert!((400..500).contains(&status), "{body}: {status} {told}");
+        let (status, reply) = scene.request(ADMIN, "PATCH", "/v1/groups/{g}/db/settings", body);
+        assert!((400..500).contains(&status), "{body}: {status} {reply}");
         assert_eq!(scene.pids_max("db"), "40", "{body}");
     }
 }
@@ -135,9 +135,9 @@ fn kept_for_root() {
     let scene = Scene::new();
     for setting in ["devices.allow", "devices.deny", "release_agent", "cgroup.kill", "notify_on_release"] {
         let body = json!({ setting: "a" }).to_string();
-        let (status, told) = scene.request(ADMIN, "PATCH", "/v1/groups/{g}/db/settings", &body);
-        assert_eq!(status, 403, "{setting}: {told}");
-        assert!(told["detail"].as_str().unwrap().contains("root only"), "{told}");
+        let (status, reply) = scene.request(ADMIN, "PATCH", "/v1/groups/{g}/db/settings", &body);
+        assert_eq!(status, 403, "{setting}: {reply}");
+        assert!(reply["detail"].as_str().unwrap().contains("root only"), "{reply}");
     }
     assert_eq!(scene.changes().len(), 0);
 }
@@ -150,16 +150,16 @@ fn own_processes() {
         scene.request(TASKS, "POST", "/v1/groups/{g}/db/processes", &body)
     };
     for pids in [&[roots][..], &[others], &[own, roots]] {
-        let (status, told) = request(&scene, pids);
-        assert_eq!(status, 403, "{pids:?}: {told}");
+        let (status, reply) = request(&scene, pids);
+        assert_eq!(status, 403, "{pids:?}: {reply}");
         assert!(!scene.is_in(roots, "db") && !scene.is_in(others, "db") && !scene.is_in(own, "db"));
     }
     for body in [r#"{"pids":[]}"#, r#"{"pids":["1"]}"#, r#"{"pids":[-1]}"#, r#"{"pids":[0]}"#, r#"{"x":1}"#] {
-        let (status, told) = scene.request(TASKS, "POST", "/v1/groups/{g}/db/processes", body);
-        assert!(matches!(status, 400 | 404), "{body}: {status} {told}");
+        let (status, reply) = scene.request(TASKS, "POST", "/v1/groups/{g}/db/processes", body);
+        assert!(matches!(status, 400 | 404), "{body}: {status} {reply}");
     }
-    let (status, told) = request(&scene, &[own]);
-    assert_eq!((status, told["moved"].clone()), (200, json!([own])), "{told}");
+    let (status, reply) = request(&scene, &[own]);
+    assert_eq!((status, reply["moved"].clone()), (200, json!([own])), "{reply}");
     assert!(scene.is_in(own, "db"));
     let last = scene.changes().pop().unwrap();
     assert_eq!(
@@ -190,8 +190,8 @@ fn other_rights() {
     });
     for pid in [mixed, effective] {
         let body = json!({ "pids": [pid] }).to_string();
-        let (status, told) = scene.request(TASKS, "POST", "/v1/groups/{g}/db/processes", &body);
-        assert_eq!(status, 403, "{told}");
+        let (status, reply) = scene.request(TASKS, "POST", "/v1/groups/{g}/db/processes", &body);
+        assert_eq!(status, 403, "{reply}");
         assert!(!scene.is_in(pid, "db"));
     }
 }
@@ -200,8 +200,8 @@ fn modes() {
     let scene = Scene::new();
     scene.create("nobodys/below");
     let seen = |user| {
-        let (_, told) = scene.request(user, "GET", "/v1/groups", "");
-        let mut listed = told.as_array().unwrap().iter();
+        let (_, reply) = scene.request(user, "GET", "/v1/groups", "");
+        let mut listed = reply.as_array().unwrap().iter();
         let listed = listed.any(|group| group["group"] == json!(format!("{}/nobodys", scene.group)));
         (listed, scene.request(user, "GET", "/v1/groups/{g}/nobodys?settings=pids.max", "").0)
     };
@@ -213,8 +213,8 @@ fn modes() {
     assert_eq!((seen(STRANGER), seen(ROOT)), ((false, 404), (true, 200)));
     // attack finding 27: nothing tells a group that may not be seen from one that is not there
     let refusal = |name: &str| {
-        let (status, told) = scene.request(STRANGER, "GET", &format!("/v1/groups/{{g}}/nobodys/{name}"), "");
-        (status, told.to_string().replace(name, "NAME"))
+        let (status, reply) = scene.request(STRANGER, "GET", &format!("/v1/groups/{{g}}/nobodys/{name}"), "");
+        (status, reply.to_string().replace(name, "NAME"))
     };
     assert_eq!(refusal("below"), refusal("nonesuch"));
     for seat in scene.host.seats(&scene.name("db")) {
@@ -244,6 +244,6 @@ fn looked_up() {
     let (there, missing) = (request("/root/.profile"), request("/root/rf-test-missing"));
     assert_eq!((there.0, missing.0), (400, 400));
     let without =
-        |told: (u16, serde_json::Value), path: &str| told.1["detail"].as_str().unwrap().replace(path, "");
+        |reply: (u16, serde_json::Value), path: &str| reply.1["detail"].as_str().unwrap().replace(path, "");
     assert_eq!(without(there, "/root/.profile"), without(missing, "/root/rf-test-missing"));
 }

@@ -165,8 +165,8 @@ impl Scene {
     }
 
     pub fn answers(&self) {
-        let (status, told) = self.request(ROOT, "GET", "/v1/groups/{g}/db?settings=pids.max", "");
-        assert_eq!(status, 200, "{told}");
+        let (status, reply) = self.request(ROOT, "GET", "/v1/groups/{g}/db?settings=pids.max", "");
+        assert_eq!(status, 200, "{reply}");
     }
 
     /// What the kernel holds.

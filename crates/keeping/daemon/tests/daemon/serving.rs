@@ -26,9 +26,9 @@ fn defect() {
     let scene = Scene::new();
     for _ in 0..20 {
         let path = format!("/v1/processes/{DEFECT}/classification");
-        let (status, told) = scene.request(ROOT, "GET", &path, "");
-        assert_eq!(status, 500, "{told}");
-        assert!(told["detail"].as_str().unwrap().contains("a defect of ringfenced"), "{told}");
+        let (status, reply) = scene.request(ROOT, "GET", &path, "");
+        assert_eq!(status, 500, "{reply}");
+        assert!(reply["detail"].as_str().unwrap().contains("a defect of ringfenced"), "{reply}");
         scene.answers();
     }
 }
