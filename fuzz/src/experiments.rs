@@ -1,6 +1,6 @@
 //! Files of the lab: experiments, and the results of experiments, which may be somebody else's.
 
-use experiment::{Experiment, Known, Results, check, leave_out, read, rescale};
+use experiment::{CheckContext, Experiment, Results, check, leave_out, read, rescale};
 use layout::{Source, render};
 use topology::Machine;
 
@@ -25,8 +25,12 @@ pub fn experiment(data: &[u8]) {
             let Ok(machine) = Machine::from_listing("numactl", LISTING) else { unreachable!("it is one") };
             let cpus =
                 rescale::rescale(&experiment, &machine).unwrap_or_else(|_| rescale::anywhere(&experiment));
-            let known =
-                Known { cpus: &cpus, facts: &settings::NoMachine, group_figures: &[], machine_figures: &[] };
+            let known = CheckContext {
+                cpus: &cpus,
+                facts: &settings::NoMachine,
+                group_figures: &[],
+                machine_figures: &[],
+            };
             diagnostics.extend(check(&experiment, &source, &found.places, &known));
             // results repeat the experiment as JSON
             let written = serde_json::to_string(&experiment).unwrap_or_else(|error| panic!("{error}"));

@@ -11,7 +11,7 @@ use daemon::socket::{
 };
 use kernel::GroupName;
 use layout::{Source, read_toml};
-use settings::Found;
+use settings::NamedSetting;
 use system::Accounts;
 
 use crate::with_text;
@@ -83,14 +83,14 @@ impl Service for Requested {
     fn groups(&self, _: &Peer) -> Result<Vec<GroupSummary>, Problem> {
         Ok(Vec::new())
     }
-    fn get(&self, group: &GroupName, _: &[Found], _: &Peer) -> Result<Vec<SettingReading>, Problem> {
+    fn get(&self, group: &GroupName, _: &[NamedSetting], _: &Peer) -> Result<Vec<SettingReading>, Problem> {
         assert!(!group.is_from_root(), "{group}");
         Ok(Vec::new())
     }
     fn set(
         &self,
         group: &GroupName,
-        values: Vec<(Found, String)>,
+        values: Vec<(NamedSetting, String)>,
         _: &Peer,
     ) -> Result<Vec<SettingChange>, Problem> {
         self.note("set");

@@ -16,9 +16,9 @@ use crate::{
     performer::{Performer, name, unwritable},
     prune::{prune, settle},
     record::{Ending, FORMAT, Head, Kind, Result as End, Summary},
+    remainder::Remainder,
     rollback::{Remains, roll_back},
     spot::Spot,
-    stayed::Stayed,
 };
 
 /// A list of steps on its way to become a generation.
@@ -37,9 +37,9 @@ pub(crate) struct Change<'p> {
     /// Values of others that it writes over.
     pub replaced: Vec<String>,
     /// What undos have left afterwards; `None`: what they had left before, as far as it still exists.
-    pub stayed: Option<Vec<Stayed>>,
+    pub stayed: Option<Vec<Remainder>>,
     /// Of an undo, the step that each entry takes back: what the kernel refuses is left for the next undo.
-    pub sources: Vec<Option<Stayed>>,
+    pub sources: Vec<Option<Remainder>>,
     /// What earlier layouts decided about and this one does not.
     pub dropped: Dropped,
 }
@@ -176,7 +176,7 @@ pub(crate) fn refused_steps(
     entries: &[Entry],
     remains: &Remains,
     generation: u32,
-) -> Vec<Stayed> {
+) -> Vec<Remainder> {
     let refused = entries.iter().enumerate().filter_map(|(step, entry)| {
         let place = entry.act.place()?;
         let stays = match (&entry.act, &entry.before) {
@@ -189,15 +189,15 @@ pub(crate) fn refused_steps(
         };
         let at = performer.at(place).filter(|_| stays)?;
         let spot = Spot::of(std::slice::from_ref(at)).pop()?;
-        Some(Stayed { generation, step, spot, entry: entry.clone() })
+        Some(Remainder { generation, step, spot, entry: entry.clone() })
     });
     refused.collect()
 }
 
 /// Where an undo collects what the kernel refuses.
 struct Refusals<'r> {
-    sources: &'r [Option<Stayed>],
-    refused: &'r mut Vec<Stayed>,
+    sources: &'r [Option<Remainder>],
+    refused: &'r mut Vec<Remainder>,
 }
 
 /// The error comes with its step. An undo continues behind a refusal: what can be given back is given back, and the
@@ -251,7 +251,7 @@ fn do_all(
         outcome.left.push(words);
         let Some(refusals) = &mut refusals else { continue };
         let mut source = refusals.sources.get(step).cloned().flatten();
-        if let Some(Stayed { entry, .. }) = &mut source {
+        if let Some(Remainder { entry, .. }) = &mut source {
             narrow_to(entry, &entries[step].act, &later);
         }
         refusals.refused.extend(source);

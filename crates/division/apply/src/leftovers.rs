@@ -18,12 +18,12 @@ use units::{CpuSet, group_path};
 use crate::{
     Target,
     act::{Act, Before, Entry, gives_back},
-    away, inverse,
+    affinity, inverse,
     performer::DEVICES_V1,
     performer::{Performer, name},
     record::{Affinity, Record},
+    remainder::Remainder,
     rollback::is_so,
-    stayed::Stayed,
 };
 
 pub use earlier::Earlier;
@@ -60,7 +60,7 @@ pub(crate) fn leftovers(
     let adopted = earlier.stayed.iter().filter_map(|(stayed, _)| stayed.group(target.host));
     let adopted: BTreeSet<Place> = adopted.filter(|place| covered.groups.contains(place)).collect();
     // an older generation knows better what was there before all of them
-    let mut stayed: Vec<&(Stayed, Option<Rc<Record>>)> = earlier.stayed.iter().collect();
+    let mut stayed: Vec<&(Remainder, Option<Rc<Record>>)> = earlier.stayed.iter().collect();
     stayed.sort_by_key(|(stayed, _)| (stayed.generation, stayed.step));
     for record in earlier.records.iter().rev() {
         while let Some((newer, of)) = stayed.pop_if(|(stayed, _)| stayed.generation > record.head.generation)
@@ -193,7 +193,7 @@ impl<'p> Past<'p> {
         }
     }
 
-    fn add_stayed(&mut self, stayed: &Stayed, record: Option<&Record>) {
+    fn add_stayed(&mut self, stayed: &Remainder, record: Option<&Record>) {
         let Some(entry) = stayed.here(self.performer.host()) else { return };
         let Some(record) = record else {
             if let Act::CreateGroup { place } = &entry.act

@@ -33,7 +33,7 @@ mod journal;
 mod outcome;
 mod prune;
 
-mod away;
+mod affinity;
 mod membership;
 mod ownership;
 mod perform;
@@ -43,8 +43,8 @@ mod stays_in;
 mod inverse;
 mod lift;
 mod recover;
+mod remainder;
 mod rollback;
-mod stayed;
 mod undo;
 
 mod change; // single settings once more: by the way of a whole plan
@@ -78,10 +78,10 @@ pub use preview::{Planned, inverse, preview};
 pub use reading::{Reading, all, get, place};
 pub use record::{Affinity, By, Ending, Head, Kind, Record, Result as End, RulesFile, Summary};
 pub use recover::{Recovered, Recovery, is_undone, recover};
+pub use remainder::Remainder;
 pub use request::{InvalidSetting, SettingValue};
 pub use spot::Spot;
 pub use state::{Lock, STATE, STATE_VARIABLE, State, UNDOABLE, Watch, history, state_directory};
 pub use status::{GroupStatus, SettingStatus, Task, rules_in_effect, status, unknown};
-pub use stayed::Stayed;
 pub use stays_in::{StaysIn, stays_in};
 pub use system::{Running, System};

@@ -96,7 +96,7 @@ fn blkio_files(root: Vec<String>) -> Option<BTreeSet<String>> {
 struct Looking<'t> {
     target: Target<'t>,
     /// The files of a group other than the root, by hierarchy: on v1 they are the same for all.
-    listed: Vec<Option<Listed>>,
+    listed: Vec<Option<GroupFiles>>,
     /// The last group that was not there, by hierarchy: none is in it either.
     missing: Vec<Option<String>>,
 }
@@ -200,7 +200,7 @@ impl<'t> Looking<'t> {
     ) -> (Option<Owned>, BTreeMap<String, Owned>) {
         let alike = at.version == Version::V1 && !path.is_empty();
         let listed = self.listed[at.id].take().filter(|_| alike);
-        let listed = listed.unwrap_or_else(|| Listed::new(self.target, at, path));
+        let listed = listed.unwrap_or_else(|| GroupFiles::new(self.target, at, path));
         let read = need.files.iter().filter(|file| listed.others.contains(*file));
         let mut chosen: Vec<Option<&str>> = vec![None];
         chosen.extend(listed.tasks.iter().chain(read).map(|file| Some(file.as_str())));
@@ -227,16 +227,16 @@ impl<'t> Looking<'t> {
 }
 
 /// The files of a group: those that take tasks, and the others.
-struct Listed {
+struct GroupFiles {
     tasks: Vec<String>,
     others: BTreeSet<String>,
 }
 
-impl Listed {
-    fn new(target: Target<'_>, at: &Hierarchy, path: &str) -> Listed {
+impl GroupFiles {
+    fn new(target: Target<'_>, at: &Hierarchy, path: &str) -> GroupFiles {
         let all = target.host.kernel().files(at, path).unwrap_or_default();
         let (tasks, others) = all.into_iter().partition(|file| TASK_FILES.contains(&file.as_str()));
-        Listed { tasks, others: Vec::into_iter(others).collect() }
+        GroupFiles { tasks, others: Vec::into_iter(others).collect() }
     }
 }
 

@@ -14,7 +14,7 @@ use units::{Bytes, CpuSet, group_path};
 use crate::{
     Difference, Error, Unmoved,
     act::{Act, Entry},
-    away,
+    affinity,
     journal::Journal,
     membership, ownership,
     performer::{DEVICES_V1, Performer, name, not_mounted, unwritable},
@@ -87,11 +87,11 @@ impl<'t> Performer<'t> {
                 self.own_rest(place, entry, &each)?;
             }
             Act::MoveTasksAway { cpus, to, .. } => {
-                let unmoved = away::move_away(self, step, entry, (place.clone(), cpus, to), journal)?;
+                let unmoved = affinity::move_away(self, step, entry, (place.clone(), cpus, to), journal)?;
                 return Ok(Done { unmoved, ..Done::default() });
             }
             Act::RestoreAffinities { place, threads } => {
-                away::restore(self, step, entry, (place, threads), journal)?;
+                affinity::restore(self, step, entry, (place, threads), journal)?;
             }
             Act::MoveTasks { place, .. } => membership::bring(self, step, entry, place, journal)?,
             Act::ReturnTasks { place, tasks } => {

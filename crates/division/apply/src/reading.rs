@@ -2,7 +2,7 @@
 
 use kernel::{GroupName, Host, Seat};
 use plan::{Place, SettingRequest};
-use settings::{Access, Codec, Controller, Found, Setting, Side, Value, Version};
+use settings::{Access, Codec, Controller, NamedSetting, Setting, Side, Value, Version};
 
 use crate::Error;
 
@@ -21,7 +21,7 @@ pub struct Reading {
 ///
 /// # Errors
 /// The group or the controller is not there ([`Error::Kernel`]), or that version has no such setting.
-pub fn place(host: &Host, group: &GroupName, found: &Found) -> Result<Place, Error> {
+pub fn place(host: &Host, group: &GroupName, found: &NamedSetting) -> Result<Place, Error> {
     let controller = found.setting.controller;
     let at = match controller {
         Controller::Core => core_hierarchy(host, group, found)?,
@@ -51,7 +51,7 @@ pub fn place(host: &Host, group: &GroupName, found: &Found) -> Result<Place, Err
 fn core_hierarchy<'h>(
     host: &'h Host,
     group: &GroupName,
-    found: &Found,
+    found: &NamedSetting,
 ) -> Result<&'h kernel::Hierarchy, Error> {
     let seats = host.existing(group)?;
     let has = |seat: &&Seat<'_>| matches!(found.side(seat.at.version), Side::Has(_));
@@ -72,7 +72,7 @@ pub(crate) fn content(host: &Host, place: &Place, file: &str) -> Option<String> 
 ///
 /// # Errors
 /// As [`place`]; [`Error::Kernel`] for a file that is missing or can't be read, with the cause.
-pub fn get(host: &Host, group: &GroupName, found: &Found) -> Result<Reading, Error> {
+pub fn get(host: &Host, group: &GroupName, found: &NamedSetting) -> Result<Reading, Error> {
     let place = place(host, group, found)?;
     let seat = seat(host, &place);
     let value = value(host, group, found, &place)?;
@@ -81,7 +81,11 @@ pub fn get(host: &Host, group: &GroupName, found: &Found) -> Result<Reading, Err
 }
 
 /// A group's values of the settings that are wanted, without those that its kernel lacks or can't report.
-pub fn all(host: &Host, group: &GroupName, wanted: impl Fn(&Setting) -> bool) -> Vec<(Found, Reading)> {
+pub fn all(
+    host: &Host,
+    group: &GroupName,
+    wanted: impl Fn(&Setting) -> bool,
+) -> Vec<(NamedSetting, Reading)> {
     settings::all()
         .filter(|setting| wanted(setting))
         .filter_map(|setting| settings::find(setting.name).ok())
@@ -90,7 +94,12 @@ pub fn all(host: &Host, group: &GroupName, wanted: impl Fn(&Setting) -> bool) ->
 }
 
 /// The value at a known place.
-pub(crate) fn value(host: &Host, group: &GroupName, found: &Found, place: &Place) -> Result<Value, Error> {
+pub(crate) fn value(
+    host: &Host,
+    group: &GroupName,
+    found: &NamedSetting,
+    place: &Place,
+) -> Result<Value, Error> {
     let seat = seat(host, place);
     if uses_device_program(found, place.version) {
         let text = host.read_devices(&seat, group)?;
@@ -112,7 +121,7 @@ fn error_of(group: &GroupName, error: settings::DecodeError) -> Error {
 }
 
 /// On v2 a BPF program attached to the group stands for v1's devices files.
-pub(crate) fn uses_device_program(found: &Found, version: Version) -> bool {
+pub(crate) fn uses_device_program(found: &NamedSetting, version: Version) -> bool {
     matches!(found.side(version), Side::Has(binding) if binding.codec == Codec::DeviceProgram)
 }
 

@@ -15,8 +15,8 @@ use serde::{Deserialize, Serialize};
 use crate::{
     act::{Act, Entry},
     lines::{self, Damage},
+    remainder::Remainder,
     spot::Spot,
-    stayed::Stayed,
 };
 
 /// The format that is written: 3 has what a layout decides beyond its steps. Older ones are read.
@@ -93,10 +93,10 @@ pub struct Head {
     pub settled: u32,
     /// What earlier undos had to leave, before it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub stayed_before: Vec<Stayed>,
+    pub stayed_before: Vec<Remainder>,
     /// And once it has succeeded.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub stayed: Vec<Stayed>,
+    pub stayed: Vec<Remainder>,
     /// How many steps follow.
     pub steps: usize,
     /// And behind them, how many lines of what the layout decides and was so already.
@@ -174,7 +174,7 @@ pub struct Result {
     pub replaced: Vec<String>,
     /// Steps of an undo that the kernel refused: the next undo tries them again.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub refused: Vec<Stayed>,
+    pub refused: Vec<Remainder>,
     /// How many lines come before this one.
     #[serde(default)]
     pub lines: u64,
@@ -322,7 +322,7 @@ impl Summary {
     }
 
     /// What undos up to it had to leave.
-    pub fn stayed(&self) -> Vec<Stayed> {
+    pub fn stayed(&self) -> Vec<Remainder> {
         let stayed = if self.is_done() { &self.head.stayed } else { &self.head.stayed_before };
         stayed.iter().chain(&self.result.refused).cloned().collect()
     }

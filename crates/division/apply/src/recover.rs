@@ -13,8 +13,8 @@ use crate::{
     pending::remaining,
     performer::Performer,
     record::{By, Ending, Kind, Record, Result as End},
+    remainder::Remainder,
     rollback::roll_back,
-    stayed::Stayed,
     undo::undo_recovered,
 };
 
@@ -156,7 +156,7 @@ fn put_back(
     target: Target<'_>,
     record: &Record,
     journal: &mut Journal<'_>,
-    refused: &mut Vec<Stayed>,
+    refused: &mut Vec<Remainder>,
     replaced: &mut Vec<String>,
 ) -> Vec<String> {
     let mut performer = Performer::of(target, &record.head.hierarchies);

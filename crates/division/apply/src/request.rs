@@ -2,7 +2,7 @@
 
 use kernel::{GroupName, Host};
 use plan::SettingRequest;
-use settings::{Facts, Found, UnknownSetting, Value, ValueError};
+use settings::{Facts, NamedSetting, UnknownSetting, Value, ValueError};
 
 use crate::{Error, reading::place};
 use ::system::whole_disks;
@@ -11,7 +11,7 @@ use ::system::whole_disks;
 #[derive(Debug, Clone)]
 pub struct SettingValue {
     /// The setting as it was named.
-    pub found: Found,
+    pub found: NamedSetting,
     /// Its value; of limits by device, of whole disks.
     pub value: Value,
 }
@@ -55,7 +55,7 @@ impl SettingValue {
     /// # Errors
     /// See [`ValueError`].
     pub fn of(
-        found: Found,
+        found: NamedSetting,
         text: &str,
         facts: &dyn Facts,
     ) -> Result<(SettingValue, Vec<String>), ValueError> {

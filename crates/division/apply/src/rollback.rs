@@ -13,7 +13,7 @@ use units::group_path;
 use crate::{
     Error,
     act::{Act, Before, Entry},
-    away, inverse,
+    affinity, inverse,
     journal::Journal,
     lift::lift,
     membership,
@@ -128,7 +128,7 @@ impl Back<'_, '_, '_> {
                 self.act(step, entry, Act::RestoreOwners { place: place.clone(), owners });
             }
             (Act::MoveTasksAway { .. } | Act::RestoreAffinities { .. }, _) => {
-                self.left.extend(away::put_back(self.performer, entry, threads));
+                self.left.extend(affinity::put_back(self.performer, entry, threads));
             }
             _ => {
                 let inverse = inverse::inverse(entry, &[]);

@@ -26,11 +26,11 @@ use crate::{
     occupied::Occupied,
     performer::{DEVICES_V1, Performer},
     record::{Affinity, Kind, Record},
+    remainder::Remainder,
     rollback::{at_or_below, is_so},
     spot::Spot,
     state::UNDOABLE,
     status::status,
-    stayed::Stayed,
 };
 
 pub(crate) fn undo_recovered(
@@ -45,7 +45,7 @@ pub(crate) fn undo_recovered(
     let boot = target.system.boot();
     let here = Some(&last).filter(|last| last.head.boot == boot);
     let now: Vec<u32> = here.map(|last| last.in_effect().to_vec()).unwrap_or_default();
-    let stayed: Vec<Stayed> = here.map(|last| last.stayed()).unwrap_or_default();
+    let stayed: Vec<Remainder> = here.map(|last| last.stayed()).unwrap_or_default();
     let (to, wanted) = match generation {
         None => match now.split_last() {
             Some((_, rest)) => (rest.last().copied().unwrap_or(0), rest.to_vec()),
@@ -73,7 +73,7 @@ pub(crate) fn undo_recovered(
                 None => steps.left.push(unrecorded(generation)),
             }
         }
-        let of_it: Vec<&Stayed> = tried.iter().filter(|stayed| stayed.generation == generation).collect();
+        let of_it: Vec<&Remainder> = tried.iter().filter(|stayed| stayed.generation == generation).collect();
         // a record that was pruned has nothing of its own to add
         steps.back_again(generation, &of_it, record.as_ref())?;
     }
@@ -207,28 +207,28 @@ struct Steps<'t> {
     /// Groups that go on missing, in words: somebody had renamed them before they were removed.
     lost: Vec<String>,
     /// What has to stay.
-    stayed: Vec<Stayed>,
+    stayed: Vec<Remainder>,
     /// Directories that all generations made, read where that is needed.
     inodes: OnceCell<Inodes>,
     /// Files that are written.
     written: BTreeSet<(Place, String)>,
     /// What each entry takes back.
-    sources: Vec<Option<Stayed>>,
+    sources: Vec<Option<Remainder>>,
     /// What the entries that are being added take back.
-    source: Option<Stayed>,
+    source: Option<Remainder>,
     /// Groups whose processes go back to where they came from.
     emptied: BTreeSet<Place>,
     /// Cpusets of groups that stay, with what takes them back.
     inherited: Inherited,
 }
 
-type Inherited = BTreeMap<(Place, String), (Entry, Option<Stayed>)>;
+type Inherited = BTreeMap<(Place, String), (Entry, Option<Remainder>)>;
 
 /// What an older generation's claim on a group put aside.
 struct Reclaimed {
     /// The number of the first entry that came of it.
     from: usize,
-    stayed: Vec<Stayed>,
+    stayed: Vec<Remainder>,
     inherited: Inherited,
 }
 
@@ -246,7 +246,7 @@ struct More<'r> {
 /// What a generation made and did.
 struct Own<'s> {
     /// Its groups, with the steps that made them.
-    made: BTreeMap<Place, Option<Stayed>>,
+    made: BTreeMap<Place, Option<Remainder>>,
     steps: &'s [(usize, Entry)],
     /// What files of new groups contain by default.
     fresh: &'s BTreeMap<(usize, String), String>,
@@ -310,7 +310,7 @@ impl<'t> Steps<'t> {
         let stayed = stayed.into_iter().map(|(place, _)| place).collect();
         // they come back, and stay whose they were
         let back = adopted.into_iter().map(|(_, stayed)| stayed);
-        let back: Vec<Stayed> = back.filter(|stayed| !self.stayed.contains(stayed)).collect();
+        let back: Vec<Remainder> = back.filter(|stayed| !self.stayed.contains(stayed)).collect();
         self.stayed.extend(back);
         let more = More { affinities: &record.affinities, moved: &record.moved, fresh, stayed };
         self.take_back(record.head.generation, &steps, &more);
@@ -329,7 +329,7 @@ impl<'t> Steps<'t> {
     fn back_again(
         &mut self,
         generation: u32,
-        stayed: &[&Stayed],
+        stayed: &[&Remainder],
         record: Option<&Record>,
     ) -> Result<(), Failure> {
         self.remade.extend(remade(record, self.state, self.target)?);
@@ -366,7 +366,7 @@ impl<'t> Steps<'t> {
             Act::CreateGroup { place } => Some((place.clone(), self.source_of(generation, *step, entry))),
             _ => None,
         });
-        let made: BTreeMap<Place, Option<Stayed>> = made.collect();
+        let made: BTreeMap<Place, Option<Remainder>> = made.collect();
         let own = Own { made, steps, fresh: &more.fresh };
         let turned: BTreeSet<&Place> =
             steps.iter().filter_map(|(_, entry)| turns_devices(&entry.act)).collect();
@@ -438,14 +438,14 @@ impl<'t> Steps<'t> {
                 }
             }
         }
-        let stay: Vec<Stayed> =
+        let stay: Vec<Remainder> =
             steps.iter().filter_map(|(step, entry)| self.staying(generation, *step, entry)).collect();
         self.stayed.extend(stay);
     }
 
-    fn source_of(&self, generation: u32, step: usize, entry: &Entry) -> Option<Stayed> {
+    fn source_of(&self, generation: u32, step: usize, entry: &Entry) -> Option<Remainder> {
         let spot = Spot::of_act(&entry.act, &self.performer.hierarchies)?;
-        Some(Stayed { generation, step, spot, entry: entry.clone() })
+        Some(Remainder { generation, step, spot, entry: entry.clone() })
     }
 
     fn push(&mut self, entry: Entry) {

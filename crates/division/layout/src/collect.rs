@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use settings::{Found, Value, ValueError, Via};
+use settings::{NamedSetting, Value, ValueError, Via};
 use units::NodeSet;
 
 use crate::demand::{CpuDemand, MemDemand};
@@ -26,11 +26,11 @@ pub(crate) struct Collector {
     demands: Demands,
     twice: Twice,
     /// By setting and huge page size.
-    given: HashMap<(&'static str, Option<String>), Vec<Given>>,
+    given: HashMap<(&'static str, Option<String>), Vec<Setting>>,
 }
 
 /// A setting, or a part of one, that was given.
-struct Given {
+struct Setting {
     part: Option<usize>,
     origin: Origin,
     /// Its index in [`Demands::settings`], if it has one.
@@ -55,13 +55,19 @@ impl Collector {
 
     /// Notes that what `found` stands for is said at `name`, in the words `called`; false, and reported, if it may not
     /// be said again.
-    pub(crate) fn say(&mut self, found: &Found, called: &str, name: &Origin, report: &mut Report) -> bool {
+    pub(crate) fn say(
+        &mut self,
+        found: &NamedSetting,
+        called: &str,
+        name: &Origin,
+        report: &mut Report,
+    ) -> bool {
         let part = part(found);
         let given = self.given.entry((found.setting.name, found.size.clone())).or_default();
         let clash =
             given.iter_mut().find(|other| other.part == part || other.part.is_none() || part.is_none());
         let Some(before) = clash else {
-            given.push(Given { part, origin: name.clone(), index: None });
+            given.push(Setting { part, origin: name.clone(), index: None });
             return true;
         };
         let (message, hint): (fn(String) -> Diagnostic, _) = match self.twice {
@@ -78,7 +84,7 @@ impl Collector {
     /// Takes a setting with its value's text, both at their places.
     pub(crate) fn assign(
         &mut self,
-        found: Found,
+        found: NamedSetting,
         text: &str,
         name: Origin,
         value_at: Origin,

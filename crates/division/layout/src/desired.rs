@@ -4,7 +4,7 @@
 use std::cmp::Reverse;
 
 use settings::GroupName;
-use settings::{Found, Via};
+use settings::{NamedSetting, Via};
 use units::{Bytes, Limit};
 
 use crate::demand::{CpuDemand, MemDemand, MemoryAmount, Placement, Pool, Smt};
@@ -101,12 +101,12 @@ pub enum Keep {
 }
 
 /// A setting with the value requested. The value stays the user's text until a machine is known (percentages,
-/// device paths): [`Found::parse`] reads it. Its syntax has been checked.
+/// device paths): [`NamedSetting::parse`] reads it. Its syntax has been checked.
 #[derive(Debug, Clone)]
 pub struct Assigned {
     /// The setting, by the name that was used.
-    pub found: Found,
-    /// The value, as [`Found::parse`] takes it.
+    pub found: NamedSetting,
+    /// The value, as [`NamedSetting::parse`] takes it.
     pub text: String,
     /// Where the setting was named.
     pub origin: Origin,
@@ -299,12 +299,12 @@ pub(crate) fn depth(name: &GroupName) -> usize {
 }
 
 /// Is each of its values one more, rather than another?
-pub(crate) fn adds_up(found: &Found) -> bool {
+pub(crate) fn adds_up(found: &NamedSetting) -> bool {
     found.setting.name.starts_with("devices.")
 }
 
 /// Which part of its setting a name stands for: the file's index where a setting has several, `None` for the whole.
-pub(crate) fn part(found: &Found) -> Option<usize> {
+pub(crate) fn part(found: &NamedSetting) -> Option<usize> {
     let Via::File { version, index } = found.via else { return None };
     let names = found.side(version).binding().map_or(0, |binding| binding.names().len());
     (names > 1).then_some(index)

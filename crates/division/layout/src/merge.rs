@@ -26,9 +26,9 @@ pub(crate) struct Draft {
 /// Joins what the files say, in their order.
 pub(crate) fn merge(drafts: Vec<Draft>, report: &mut Report) -> Desired {
     let mut whole = Desired::default();
-    let mut groups = Seen::default();
-    let mut templates = Seen::default();
-    let mut sections = Seen::default();
+    let mut groups = Firsts::default();
+    let mut templates = Firsts::default();
+    let mut sections = Firsts::default();
     for Draft { desired, sections: given, joins } in drafts {
         for group in desired.groups {
             let what = || format!("group '{}'", group.name);
@@ -89,7 +89,7 @@ pub(crate) fn merge(drafts: Vec<Draft>, report: &mut Report) -> Desired {
 }
 
 /// What was given so far: where first, whether it may be joined, and its index.
-struct Seen<K>(HashMap<K, (Origin, bool, usize)>);
+struct Firsts<K>(HashMap<K, (Origin, bool, usize)>);
 
 /// What is to be done with what was given.
 enum Noted {
@@ -100,13 +100,13 @@ enum Noted {
     Refused,
 }
 
-impl<K> Default for Seen<K> {
-    fn default() -> Seen<K> {
-        Seen(HashMap::new())
+impl<K> Default for Firsts<K> {
+    fn default() -> Firsts<K> {
+        Firsts(HashMap::new())
     }
 }
 
-impl<K: std::hash::Hash + Eq> Seen<K> {
+impl<K: std::hash::Hash + Eq> Firsts<K> {
     /// Notes where something was given, and if it may be joined with others; `next` is its index if it is new.
     fn note(
         &mut self,

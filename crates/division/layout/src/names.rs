@@ -3,7 +3,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use settings::{DeviceNumber, Facts, Found, UnknownSetting, Version};
+use settings::{DeviceNumber, Facts, NamedSetting, UnknownSetting, Version};
 use units::Bytes;
 
 use crate::diagnostic::{Diagnostic, Report};
@@ -18,7 +18,7 @@ pub(crate) struct Names {
     /// What dotted names begin with, without the last dot.
     beginnings: HashSet<String>,
     /// Also what was looked for and is none: most keys are requested once in each group.
-    found: HashMap<String, Option<Found>>,
+    found: HashMap<String, Option<NamedSetting>>,
 }
 
 impl Names {
@@ -32,7 +32,7 @@ impl Names {
     }
 
     /// The setting of that name; `None` if there is none.
-    pub(crate) fn find(&mut self, name: &str) -> Option<Found> {
+    pub(crate) fn find(&mut self, name: &str) -> Option<NamedSetting> {
         if let Some(found) = self.found.get(name) {
             return found.clone();
         }

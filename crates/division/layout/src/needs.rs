@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use settings::{Controller, Found, Version};
+use settings::{Controller, NamedSetting, Version};
 
 use crate::desired::Demands;
 
@@ -14,7 +14,7 @@ pub(crate) fn needed(demands: &Demands) -> BTreeSet<Controller> {
 }
 
 /// The controller whose section a setting stands in.
-pub(crate) fn controller(found: &Found) -> Controller {
+pub(crate) fn controller(found: &NamedSetting) -> Controller {
     let bindings = [Version::V1, Version::V2].into_iter().filter_map(|version| found.side(version).binding());
     let mut controllers = bindings.map(|binding| binding.controller);
     controllers.find(|controller| *controller != Controller::Core).unwrap_or(found.setting.controller)

@@ -141,7 +141,7 @@ impl Finding {
 }
 
 /// Facts that several areas need.
-trait Seen {
+trait FactsExt {
     /// Does a mounted v1 hierarchy have it? By v1's name.
     fn v1_has(&self, name: &str) -> bool;
     /// Does the mounted v2 hierarchy have it? By v2's name.
@@ -155,7 +155,7 @@ trait Seen {
     fn booted(&self, name: &str) -> Option<&str>;
 }
 
-impl Seen for Facts {
+impl FactsExt for Facts {
     fn v1_has(&self, name: &str) -> bool {
         self.v1.iter().any(|at| at.controllers.iter().any(|controller| controller == name))
     }

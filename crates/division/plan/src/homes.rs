@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use layout::{Demands, Desired, Group, Origin, Subsystem};
-use settings::{Controller, Found, GroupName, Side, Version};
+use settings::{Controller, GroupName, NamedSetting, Side, Version};
 
 use crate::{Action, Lint, LintKind, Observed, Place, Problem, Step};
 
@@ -194,7 +194,7 @@ fn any_name(controller: Controller) -> &'static str {
 impl Home<'_> {
     /// Where a setting of the group lives: with its controller; the core's in the first directory whose version has
     /// the file, v2's before v1's.
-    pub(crate) fn place_of(&self, found: &Found, observed: &Observed) -> Option<&Place> {
+    pub(crate) fn place_of(&self, found: &NamedSetting, observed: &Observed) -> Option<&Place> {
         match found.setting.controller {
             Controller::Core => {
                 let has = |place: &&Place| matches!(found.side(place.version), Side::Has(_));

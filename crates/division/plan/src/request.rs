@@ -1,6 +1,6 @@
 //! A setting that a group is to have, where it goes, and the write that comes of it.
 
-use settings::{EncodeError, Found, GroupName, Value, Version, is_by_key};
+use settings::{EncodeError, GroupName, NamedSetting, Value, Version, is_by_key};
 
 /// A group's directory in one hierarchy.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
@@ -22,7 +22,7 @@ pub struct SettingRequest {
     /// Where.
     pub place: Place,
     /// The setting.
-    pub found: Found,
+    pub found: NamedSetting,
     /// Its value; a partial one leaves the rest as it is.
     pub value: Value,
 }

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use settings::{DeviceClass, DeviceRule, Found, Hundredths, Value};
+use settings::{DeviceClass, DeviceRule, Hundredths, NamedSetting, Value};
 use units::Limit;
 
 /// What to request so that everything `requested` named is as it was `before`; what it did not name is not touched. Of
 /// `devices.allow` and `devices.deny`, `before` is the content of `devices.list`. Empty where nothing can put it back
 /// (an action, such as reclaiming).
-pub fn restoring(found: &Found, requested: &Value, before: &Value) -> Vec<(Found, Value)> {
+pub fn restoring(found: &NamedSetting, requested: &Value, before: &Value) -> Vec<(NamedSetting, Value)> {
     match (requested, before) {
         (Value::Rules(requested), Value::Rules(before)) => turned(found, requested, before),
         // an invalid partition is read with the reason behind it, which the kernel does not take back
@@ -63,7 +63,11 @@ fn restored(requested: &Value, before: &Value) -> Option<Value> {
 }
 
 /// Rules for the opposite file: what was allowed already is not denied again, and what was denied is given back.
-fn turned(found: &Found, requested: &[DeviceRule], before: &[DeviceRule]) -> Vec<(Found, Value)> {
+fn turned(
+    found: &NamedSetting,
+    requested: &[DeviceRule],
+    before: &[DeviceRule],
+) -> Vec<(NamedSetting, Value)> {
     let all = |rules: &[DeviceRule]| rules.iter().any(|rule| rule.class == DeviceClass::All);
     let (opposite, rules) = match found.setting.name {
         "devices.allow" if all(before) => return Vec::new(),

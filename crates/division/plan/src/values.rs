@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, HashSet};
 
 use layout::{Assigned, CpuDemand, Near, Origin};
-use settings::{Access, Codec, Controller, Facts, Found, GroupName, Side, Value, Version};
+use settings::{Access, Codec, Controller, Facts, GroupName, NamedSetting, Side, Value, Version};
 use topology::Machine;
 use units::Limit;
 
@@ -17,7 +17,7 @@ use crate::{
 #[derive(Debug)]
 pub(crate) struct Valued<'d> {
     pub group: &'d GroupName,
-    pub found: Found,
+    pub found: NamedSetting,
     pub value: Value,
     pub origin: &'d Origin,
     pub place: Place,

@@ -8,5 +8,5 @@ mod status;
 
 pub use accounts::{AccountError, Accounts};
 pub use facts::{Live, block_device, block_device_name, whole_disks};
-pub use process::{Gone, Process, ProcessReader};
+pub use process::{NoProcess, Process, ProcessReader};
 pub use status::{Stat, Status};

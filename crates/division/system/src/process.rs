@@ -21,7 +21,7 @@ const LONGEST_COMM: usize = 15;
 /// The process ended, or there never was one of this number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("there is no process {pid}")]
-pub struct Gone {
+pub struct NoProcess {
     /// Its number.
     pub pid: u32,
 }
@@ -89,8 +89,8 @@ impl ProcessReader {
     /// Takes hold of a process; no fact is read yet.
     ///
     /// # Errors
-    /// [`Gone`].
-    pub fn process(&mut self, pid: u32) -> Result<Process<'_>, Gone> {
+    /// [`NoProcess`].
+    pub fn process(&mut self, pid: u32) -> Result<Process<'_>, NoProcess> {
         let mut process = self.process_at_gate(pid);
         process.directory.get(pid)?;
         Ok(process)
@@ -136,7 +136,7 @@ impl Facts {
 }
 
 impl Directory<'_> {
-    fn get(&mut self, pid: u32) -> Result<&OwnedFd, Gone> {
+    fn get(&mut self, pid: u32) -> Result<&OwnedFd, NoProcess> {
         use std::fmt::Write as _;
         let open = match self.open.take() {
             Some(open) => open,
@@ -144,7 +144,8 @@ impl Directory<'_> {
                 self.path.clear();
                 let _ = write!(self.path, "/proc/{pid}"); // a String takes everything
                 let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-                rustix::fs::openat(CWD, self.path.as_str(), flags, Mode::empty()).map_err(|_| Gone { pid })?
+                rustix::fs::openat(CWD, self.path.as_str(), flags, Mode::empty())
+                    .map_err(|_| NoProcess { pid })?
             }
         };
         Ok(self.open.insert(open))
@@ -166,12 +167,12 @@ impl Process<'_> {
     /// Whose it is, and what of.
     ///
     /// # Errors
-    /// [`Gone`], also of a process that is about to end, or has and only waits for its parent.
-    pub fn status(&mut self) -> Result<Status, Gone> {
+    /// [`NoProcess`], also of a process that is about to end, or has and only waits for its parent.
+    pub fn status(&mut self) -> Result<Status, NoProcess> {
         if let Some(status) = self.status {
             return Ok(status);
         }
-        let gone = Gone { pid: self.pid };
+        let gone = NoProcess { pid: self.pid };
         let facts = &mut *self.facts;
         read(&mut self.directory, "status", &mut facts.status, self.pid, At::Once)?.ok_or(gone)?;
         facts.groups.clear();
@@ -185,21 +186,21 @@ impl Process<'_> {
     /// time to read `status` (`task_dump_owner` in fs/proc/base.c).
     ///
     /// # Errors
-    /// [`Gone`].
-    pub fn owner(&mut self) -> Result<(u32, u32), Gone> {
+    /// [`NoProcess`].
+    pub fn owner(&mut self) -> Result<(u32, u32), NoProcess> {
         if let Some(Status { uid, gid, .. }) = self.status {
             return Ok((uid, gid));
         }
         let pid = self.pid;
-        let stat = rustix::fs::fstat(self.directory.get(pid)?).map_err(|_| Gone { pid })?;
+        let stat = rustix::fs::fstat(self.directory.get(pid)?).map_err(|_| NoProcess { pid })?;
         Ok((stat.st_uid, stat.st_gid))
     }
 
     /// Is it a thread of the kernel's own? Those have no executable, which is sooner seen than `status` is read.
     ///
     /// # Errors
-    /// [`Gone`].
-    pub fn kernel_thread(&mut self) -> Result<bool, Gone> {
+    /// [`NoProcess`].
+    pub fn kernel_thread(&mut self) -> Result<bool, NoProcess> {
         if self.status.is_none() && self.executable()?.is_some() {
             return Ok(false);
         }
@@ -209,8 +210,8 @@ impl Process<'_> {
     /// Its supplementary groups.
     ///
     /// # Errors
-    /// [`Gone`].
-    pub fn groups(&mut self) -> Result<&[u32], Gone> {
+    /// [`NoProcess`].
+    pub fn groups(&mut self) -> Result<&[u32], NoProcess> {
         self.status()?;
         Ok(&self.facts.groups)
     }
@@ -218,13 +219,13 @@ impl Process<'_> {
     /// Its name, up to 15 bytes, as it or its program set it.
     ///
     /// # Errors
-    /// [`Gone`].
-    pub fn comm(&mut self) -> Result<&[u8], Gone> {
+    /// [`NoProcess`].
+    pub fn comm(&mut self) -> Result<&[u8], NoProcess> {
         let comm = &mut self.facts.comm;
         if comm.is == Is::Unread {
             // a third of the time of `status`
             read(&mut self.directory, "comm", &mut comm.bytes, self.pid, At::Once)?
-                .ok_or(Gone { pid: self.pid })?;
+                .ok_or(NoProcess { pid: self.pid })?;
             comm.bytes.pop_if(|last| *last == b'\n');
             comm.is = Is::Read;
         }
@@ -234,12 +235,12 @@ impl Process<'_> {
     /// When it started, its session, how it is scheduled.
     ///
     /// # Errors
-    /// [`Gone`].
-    pub fn stat(&mut self) -> Result<Stat, Gone> {
+    /// [`NoProcess`].
+    pub fn stat(&mut self) -> Result<Stat, NoProcess> {
         if let Some(stat) = self.stat {
             return Ok(stat);
         }
-        let gone = Gone { pid: self.pid };
+        let gone = NoProcess { pid: self.pid };
         read(&mut self.directory, "stat", &mut self.facts.stat, self.pid, At::Once)?.ok_or(gone)?;
         let read = stat(&self.facts.stat).ok_or(gone)?;
         self.stat = Some(read);
@@ -250,8 +251,8 @@ impl Process<'_> {
     /// the caller may not see it.
     ///
     /// # Errors
-    /// [`Gone`].
-    pub fn executable(&mut self) -> Result<Option<&[u8]>, Gone> {
+    /// [`NoProcess`].
+    pub fn executable(&mut self) -> Result<Option<&[u8]>, NoProcess> {
         if self.facts.executable.is == Is::Unread {
             let text = &mut self.facts.executable;
             text.is = link(&mut self.directory, "exe", &mut text.bytes, self.pid)?;
@@ -267,8 +268,8 @@ impl Process<'_> {
     /// can be seen, the process's name.
     ///
     /// # Errors
-    /// [`Gone`].
-    pub fn program(&mut self) -> Result<&[u8], Gone> {
+    /// [`NoProcess`].
+    pub fn program(&mut self) -> Result<&[u8], NoProcess> {
         if self.facts.program.is == Is::Unread {
             if self.executable()?.is_none() {
                 // also of a process that has ended and only waits for its parent
@@ -291,7 +292,7 @@ impl Process<'_> {
     }
 
     /// The argument that gave the process its name: `/usr/bin/perl /opt/report.pl` is named `report.pl`.
-    fn script(&mut self) -> Result<Option<Vec<u8>>, Gone> {
+    fn script(&mut self) -> Result<Option<Vec<u8>>, NoProcess> {
         self.command()?;
         let words = self.facts.command.get().unwrap_or_default().split(|byte| *byte == 0);
         let script = { words }.find(|word| !word.is_empty() && is_named(word, &self.facts.comm.bytes));
@@ -308,8 +309,8 @@ impl Process<'_> {
     /// Its arguments, each ended by a NUL byte; empty of a kernel thread.
     ///
     /// # Errors
-    /// [`Gone`].
-    pub fn command(&mut self) -> Result<&[u8], Gone> {
+    /// [`NoProcess`].
+    pub fn command(&mut self) -> Result<&[u8], NoProcess> {
         let text = file(&mut self.directory, "cmdline", &mut self.facts.command, self.pid, At::Several)?;
         Ok(text.unwrap_or_default())
     }
@@ -318,16 +319,16 @@ impl Process<'_> {
     /// see it.
     ///
     /// # Errors
-    /// [`Gone`].
-    pub fn environment(&mut self) -> Result<Option<&[u8]>, Gone> {
+    /// [`NoProcess`].
+    pub fn environment(&mut self) -> Result<Option<&[u8]>, NoProcess> {
         file(&mut self.directory, "environ", &mut self.facts.environment, self.pid, At::Several)
     }
 
     /// The groups that it is in, one hierarchy a line (`/proc/PID/cgroup`).
     ///
     /// # Errors
-    /// [`Gone`].
-    pub fn control_groups(&mut self) -> Result<&[u8], Gone> {
+    /// [`NoProcess`].
+    pub fn control_groups(&mut self) -> Result<&[u8], NoProcess> {
         let text = file(&mut self.directory, "cgroup", &mut self.facts.control_groups, self.pid, At::Once)?;
         Ok(text.unwrap_or_default())
     }
@@ -348,7 +349,7 @@ fn file<'t>(
     text: &'t mut Text,
     pid: u32,
     at: At,
-) -> Result<Option<&'t [u8]>, Gone> {
+) -> Result<Option<&'t [u8]>, NoProcess> {
     if text.is == Is::Unread {
         text.is = read(directory, name, &mut text.bytes, pid, at)?.map_or(Is::Hidden, |()| Is::Read);
     }
@@ -362,12 +363,12 @@ fn read(
     text: &mut Vec<u8>,
     pid: u32,
     at: At,
-) -> Result<Option<()>, Gone> {
+) -> Result<Option<()>, NoProcess> {
     text.clear();
     let failed = |errno: Errno| match errno {
         Errno::ACCESS | Errno::PERM => Ok(None),
         // also where the kernel could not answer: what can't be read can't be judged
-        _ => Err(Gone { pid }),
+        _ => Err(NoProcess { pid }),
     };
     let flags = OFlags::RDONLY | OFlags::CLOEXEC;
     let file = match rustix::fs::openat(directory.get(pid)?, name, flags, Mode::empty()) {
@@ -386,7 +387,7 @@ fn read(
     Ok(Some(()))
 }
 
-fn link(directory: &mut Directory<'_>, name: &str, text: &mut Vec<u8>, pid: u32) -> Result<Is, Gone> {
+fn link(directory: &mut Directory<'_>, name: &str, text: &mut Vec<u8>, pid: u32) -> Result<Is, NoProcess> {
     let reused = std::mem::take(text);
     match rustix::fs::readlinkat(directory.get(pid)?, name, reused) {
         Ok(target) => {
@@ -395,7 +396,7 @@ fn link(directory: &mut Directory<'_>, name: &str, text: &mut Vec<u8>, pid: u32)
         }
         // kernel threads have none, and so has a leader that ended before its threads
         Err(Errno::ACCESS | Errno::PERM | Errno::NOENT) => Ok(Is::Hidden),
-        Err(_) => Err(Gone { pid }),
+        Err(_) => Err(NoProcess { pid }),
     }
 }
 
@@ -472,7 +473,10 @@ mod tests {
             std::thread::yield_now();
         }
         child.wait().unwrap();
-        assert_eq!(reader.process(child.id()).map(|process| process.pid()), Err(Gone { pid: child.id() }));
+        assert_eq!(
+            reader.process(child.id()).map(|process| process.pid()),
+            Err(NoProcess { pid: child.id() })
+        );
     }
 
     #[test]
@@ -509,7 +513,7 @@ mod tests {
             let process = reader.process(child.id());
             child.wait().unwrap();
             if let Ok(mut process) = process {
-                let gone = Gone { pid: process.pid() };
+                let gone = NoProcess { pid: process.pid() };
                 assert_eq!(process.status(), Err(gone));
                 assert_eq!(process.program(), Err(gone));
                 assert_eq!(process.stat(), Err(gone));

@@ -7,7 +7,7 @@ use apply::SettingValue;
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use kernel::{GroupName, Host};
 use plan::SettingRequest;
-use settings::{Found, Side, Value, ValueError, Version};
+use settings::{NamedSetting, Side, Value, ValueError, Version};
 
 use crate::{
     arguments::{flag, ignore_default, texts, verbose},
@@ -137,7 +137,7 @@ fn is_number(text: &str) -> bool {
 }
 
 /// Does that version call the setting so? Controllers whose files have the same name in both do twice.
-fn is_name_of(found: &Found, version: Version) -> bool {
+fn is_name_of(found: &NamedSetting, version: Version) -> bool {
     match found.side(version) {
         Side::Has(binding) => {
             let files = found.files(version);

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 
 use clap::{Arg, ArgMatches, Command, value_parser};
-use kernel::{Ended, GroupName, Host, Program, Real, Seat, describe};
+use kernel::{GroupName, Host, Program, ProgramEnd, Real, Seat, describe};
 
 use crate::{
     arguments::{command, flag, groups, ignore_default, long_flag, texts},
@@ -45,15 +45,15 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<u8, Failure> {
     }
     let inside = places(&host, &arguments)?;
     match host.run_at(&Real::new(), &inside, &program)? {
-        Ended::Exited(status) => Ok(u8::try_from(status).unwrap_or(SYSTEM)),
-        Ended::Signalled(signal) => {
+        ProgramEnd::Exited(status) => Ok(u8::try_from(status).unwrap_or(SYSTEM)),
+        ProgramEnd::Signalled(signal) => {
             // as on v1, where the program took our place: the process that waits for us sees its signal
             if let Some(signal) = rustix::process::Signal::from_named_raw(signal) {
                 let _ = rustix::process::kill_process(rustix::process::getpid(), signal);
             }
             Ok(u8::try_from(128 + signal).unwrap_or(SYSTEM))
         }
-        Ended::NotStarted(errno) => {
+        ProgramEnd::NotStarted(errno) => {
             let message = format!("cannot execute '{}': {}", program.name(), describe(errno));
             Err(Failure::new(NOT_EXECUTED, message).hint("is it installed, in PATH, and executable?"))
         }

@@ -3,7 +3,7 @@
 
 use kernel::{GroupName, Hierarchy, Host, Op, Seat};
 use rustix::io::Errno;
-use settings::{Controller, Found, Value, Version};
+use settings::{Controller, NamedSetting, Value, Version};
 use units::Limit;
 
 use crate::{
@@ -193,7 +193,7 @@ fn converted(
 
 /// What would be written to a file of `version` to have that value; `None` if nothing can be.
 fn written(
-    found: &Found,
+    found: &NamedSetting,
     name: &str,
     version: Version,
     value: &Value,
@@ -206,7 +206,7 @@ fn written(
 }
 
 /// A value that can't be written, as the kernel would print it.
-fn plain(found: &Found, value: &Value) -> String {
+fn plain(found: &NamedSetting, value: &Value) -> String {
     let number = |limit: Limit<u64>| limit.at().map_or("max".to_owned(), |number| number.to_string());
     match value {
         Value::Bytes(limit) => number(limit.map(|bytes| bytes.0)),
@@ -217,7 +217,7 @@ fn plain(found: &Found, value: &Value) -> String {
 }
 
 /// Has `version` a file of that name?
-fn is_named(found: &Found, name: &str, version: Version) -> bool {
+fn is_named(found: &NamedSetting, name: &str, version: Version) -> bool {
     found.files(version).iter().any(|file| file == name)
 }
 

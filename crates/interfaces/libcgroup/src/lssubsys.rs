@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use clap::{Arg, ArgAction, ArgMatches, Command};
-use facts::Listed;
+use facts::ControllerRow;
 use kernel::{Hierarchy, Host};
 use settings::Version;
 
@@ -50,7 +50,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<u8, Failure> {
 }
 
 /// By the first of their controllers in the kernel's list; v2 last.
-fn in_order<'h>(host: &'h Host, listed: &[Listed]) -> Vec<&'h Hierarchy> {
+fn in_order<'h>(host: &'h Host, listed: &[ControllerRow]) -> Vec<&'h Hierarchy> {
     let mut hierarchies: Vec<&Hierarchy> = host.hierarchies().iter().collect();
     let place = |at: &Hierarchy| {
         let first = names(at, listed).first().copied().unwrap_or_default();
@@ -61,7 +61,7 @@ fn in_order<'h>(host: &'h Host, listed: &[Listed]) -> Vec<&'h Hierarchy> {
 }
 
 /// A hierarchy's controllers, in the kernel's order where it lists them: it no longer does for those that v1 lacks.
-fn names<'l>(at: &Hierarchy, listed: &'l [Listed]) -> Vec<&'l str> {
+fn names<'l>(at: &Hierarchy, listed: &'l [ControllerRow]) -> Vec<&'l str> {
     let own = |name: &str| at.controllers.iter().any(|controller| controller.name(at.version) == Some(name));
     let mut names: Vec<&'l str> = match at.version {
         Version::V1 => listed.iter().map(|row| row.name.as_str()).filter(|name| own(name)).collect(),
@@ -72,13 +72,13 @@ fn names<'l>(at: &Hierarchy, listed: &'l [Listed]) -> Vec<&'l str> {
     names
 }
 
-fn listed_by(listed: &[Listed], name: &str) -> bool {
+fn listed_by(listed: &[ControllerRow], name: &str) -> bool {
     listed.iter().any(|row| row.name == name)
 }
 
 /// What the kernel lists and no hierarchy has, with the number of the one that it is in, mounted elsewhere.
-fn unmounted(host: &Host, listed: &[Listed], matches: &ArgMatches, text: &mut String) {
-    let has = |row: &Listed| {
+fn unmounted(host: &Host, listed: &[ControllerRow], matches: &ArgMatches, text: &mut String) {
+    let has = |row: &ControllerRow| {
         let same = |at: &Hierarchy, name: &str| {
             at.controllers
                 .iter()
@@ -99,7 +99,7 @@ fn mounted(
     host: &Host,
     at: &Hierarchy,
     names: &[&str],
-    listed: &[Listed],
+    listed: &[ControllerRow],
     matches: &ArgMatches,
     text: &mut String,
 ) {

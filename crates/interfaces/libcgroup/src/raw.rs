@@ -3,13 +3,13 @@
 
 use kernel::{GroupName, Host, Seat};
 use plan::Place;
-use settings::{Found, ValueError};
+use settings::{NamedSetting, ValueError};
 
 use crate::failure::Failure;
 
 /// A value as it was typed.
 pub(crate) struct Raw {
-    found: Found,
+    found: NamedSetting,
     text: String,
     /// Said where there is no such file to send it to.
     error: ValueError,
@@ -24,7 +24,7 @@ pub(crate) struct Text {
 }
 
 impl Raw {
-    pub(crate) fn new(found: Found, text: &str, error: ValueError) -> Raw {
+    pub(crate) fn new(found: NamedSetting, text: &str, error: ValueError) -> Raw {
         Raw { found, text: text.to_owned(), error }
     }
 

@@ -7,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use classify::{ClassifyOptions, Configuration, Decision, Done, Facts, Files, Known, Placer, Rules};
+use classify::{ClassifyOptions, Configuration, Decision, Done, Facts, Files, KnownProcess, Placer, Rules};
 use files::Trust;
 use kernel::Host;
 use system::{Accounts, ProcessReader};
@@ -67,8 +67,9 @@ impl ByRules {
     pub(crate) fn place_self(&self, host: &Host, words: &[OsString]) -> Result<(), Failure> {
         let program = words.first().map(in_path).unwrap_or_default();
         let command = words.iter().flat_map(|word| word.as_bytes().iter().copied().chain([0])).collect();
-        let nobody = |gone: system::Gone| Failure::new(SYSTEM, format!("there is no process {}", gone.pid));
-        let mut process = Known::to_run(program.as_os_str().as_bytes(), command).map_err(nobody)?;
+        let nobody =
+            |gone: system::NoProcess| Failure::new(SYSTEM, format!("there is no process {}", gone.pid));
+        let mut process = KnownProcess::to_run(program.as_os_str().as_bytes(), command).map_err(nobody)?;
         let Decision::To { rule } = self.rules.decide(&mut process).map_err(nobody)? else { return Ok(()) };
         let placer = Placer::new(host, &self.configuration.desired, &self.accounts);
         let facts: &mut dyn Facts = &mut process;

@@ -177,12 +177,12 @@ impl Changer {
         self.done.last().ok_or_else(|| Refusal::new("nothing was changed here that could be undone", None))
     }
 
-    fn finished(&self, what: String, made: Made) -> Done {
+    fn finished(&self, what: String, made: Written) -> Done {
         Done { what, values: made.values, differences: made.differences, undoable: self.done.len() }
     }
 
     /// Writes the values, or has the deputy write them.
-    fn make(&self, host: &Host, requests: &[SettingRequest]) -> Result<Made, Refusal> {
+    fn make(&self, host: &Host, requests: &[SettingRequest]) -> Result<Written, Refusal> {
         let before: Vec<String> = requests.iter().map(|request| current_text(host, request)).collect();
         let differences = match (apply::set(host, requests), &self.deputy, requests.first()) {
             (Ok(changes), ..) => changes.into_iter().flat_map(|change| change.differences).collect(),
@@ -197,7 +197,7 @@ impl Changer {
         };
         let values =
             before.into_iter().zip(requests.iter().map(|request| current_text(host, request))).collect();
-        Ok(Made { values, differences })
+        Ok(Written { values, differences })
     }
 
     /// The text as a typed value at its place, and warnings.
@@ -231,7 +231,7 @@ impl Changer {
 }
 
 /// What was made.
-struct Made {
+struct Written {
     /// Before and after.
     values: Vec<(String, String)>,
     differences: Vec<String>,

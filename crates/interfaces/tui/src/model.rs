@@ -27,7 +27,7 @@ pub(crate) use group::{GroupPage, Pane};
 pub(crate) use history::History;
 pub(crate) use list::List;
 pub(crate) use machine::{Cell, MachinePage, Map, Owners};
-pub(crate) use tree::{Shown, Tree};
+pub(crate) use tree::{Tree, VisibleRow};
 
 /// What happened.
 #[derive(Debug)]

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use kernel::GroupName;
 use layout::{Code, NamePattern};
-use system::Gone;
+use system::NoProcess;
 
 use crate::{Facts, Goal, GoalError, Names, Rules, facts::last};
 
@@ -47,8 +47,8 @@ impl Rules {
     /// Where a process belongs. The first rule that fits it counts.
     ///
     /// # Errors
-    /// [`Gone`].
-    pub fn decide(&self, process: &mut dyn Facts) -> Result<Decision, Gone> {
+    /// [`NoProcess`].
+    pub fn decide(&self, process: &mut dyn Facts) -> Result<Decision, NoProcess> {
         for (index, rule) in self.rules.iter().enumerate() {
             if rule.unknown.is_none() && rule.fit.miss(process)?.is_none() {
                 return self.outcome(index, process);
@@ -58,7 +58,7 @@ impl Rules {
     }
 
     /// What a rule that fits says.
-    pub(crate) fn outcome(&self, index: usize, process: &mut dyn Facts) -> Result<Decision, Gone> {
+    pub(crate) fn outcome(&self, index: usize, process: &mut dyn Facts) -> Result<Decision, NoProcess> {
         if process.kernel_thread()? {
             return Ok(Decision::KernelThread);
         }

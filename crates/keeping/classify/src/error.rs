@@ -1,7 +1,7 @@
 //! Why a process was not put where a rule leads.
 
 use kernel::GroupName;
-use system::Gone;
+use system::NoProcess;
 
 use crate::GoalError;
 
@@ -50,17 +50,17 @@ impl Error {
     }
 
     /// The process, if all that is wrong is that it ended.
-    pub fn gone(&self) -> Option<Gone> {
+    pub fn gone(&self) -> Option<NoProcess> {
         match self {
-            Error::Goal(GoalError::Gone(gone)) => Some(*gone),
-            Error::Kernel(kernel::Error::NoProcess { pid }) => Some(Gone { pid: *pid }),
+            Error::Goal(GoalError::NoProcess(gone)) => Some(*gone),
+            Error::Kernel(kernel::Error::NoProcess { pid }) => Some(NoProcess { pid: *pid }),
             _ => None,
         }
     }
 }
 
-impl From<Gone> for Error {
-    fn from(gone: Gone) -> Error {
+impl From<NoProcess> for Error {
+    fn from(gone: NoProcess) -> Error {
         Error::Goal(gone.into())
     }
 }

@@ -1,7 +1,7 @@
 //! Which rule took a process, and in what each one before it did not fit, in words.
 
 use layout::{Condition, Matcher};
-use system::Gone;
+use system::NoProcess;
 
 use crate::{
     Decision, Facts, Rules,
@@ -45,8 +45,8 @@ impl Rules {
     /// As [`Rules::decide`], with the reason why each rule before did not fit.
     ///
     /// # Errors
-    /// [`Gone`].
-    pub fn explain(&self, process: &mut dyn Facts) -> Result<Explained, Gone> {
+    /// [`NoProcess`].
+    pub fn explain(&self, process: &mut dyn Facts) -> Result<Explained, NoProcess> {
         let mut passed = Vec::new();
         if process.status()?.kernel_thread {
             return Ok(Explained { decision: Decision::KernelThread, passed });
@@ -67,7 +67,7 @@ impl Rules {
 }
 
 impl Compiled {
-    fn why_not(&self, miss: Miss, process: &mut dyn Facts) -> Result<String, Gone> {
+    fn why_not(&self, miss: Miss, process: &mut dyn Facts) -> Result<String, NoProcess> {
         let status = process.status()?;
         Ok(match (miss, &self.fit.who) {
             (Miss::Unknown, _) => self.unknown.clone().unwrap_or_default(),

@@ -1,6 +1,6 @@
 //! The facts of a process that rules need, as a trait: read from the running system, or known already.
 
-use system::{Gone, Process, ProcessReader, Status};
+use system::{NoProcess, Process, ProcessReader, Status};
 
 /// Facts of one process, the cheap ones first. Each is read only if a rule needs it.
 pub trait Facts {
@@ -9,64 +9,64 @@ pub trait Facts {
     /// Its effective user and group, its parent, and whether it is the kernel's own.
     ///
     /// # Errors
-    /// [`Gone`], as of all that follow.
-    fn status(&mut self) -> Result<Status, Gone>;
+    /// [`NoProcess`], as of all that follow.
+    fn status(&mut self) -> Result<Status, NoProcess>;
     /// Its effective user and group.
     ///
     /// # Errors
-    /// [`Gone`].
-    fn owner(&mut self) -> Result<(u32, u32), Gone> {
+    /// [`NoProcess`].
+    fn owner(&mut self) -> Result<(u32, u32), NoProcess> {
         let Status { uid, gid, .. } = self.status()?;
         Ok((uid, gid))
     }
     /// Is it a thread of the kernel's own?
     ///
     /// # Errors
-    /// [`Gone`].
-    fn kernel_thread(&mut self) -> Result<bool, Gone> {
+    /// [`NoProcess`].
+    fn kernel_thread(&mut self) -> Result<bool, NoProcess> {
         Ok(self.status()?.kernel_thread)
     }
     /// Its supplementary groups.
     ///
     /// # Errors
-    /// [`Gone`].
-    fn groups(&mut self) -> Result<&[u32], Gone>;
+    /// [`NoProcess`].
+    fn groups(&mut self) -> Result<&[u32], NoProcess>;
     /// The program that it runs: the executable's path, of a script the script's, else the process's name.
     ///
     /// # Errors
-    /// [`Gone`].
-    fn program(&mut self) -> Result<&[u8], Gone>;
+    /// [`NoProcess`].
+    fn program(&mut self) -> Result<&[u8], NoProcess>;
     /// Is it scheduled as SCHED_FIFO or SCHED_RR?
     ///
     /// # Errors
-    /// [`Gone`].
-    fn realtime(&mut self) -> Result<bool, Gone>;
+    /// [`NoProcess`].
+    fn realtime(&mut self) -> Result<bool, NoProcess>;
     /// Its arguments, each ended by a NUL byte.
     ///
     /// # Errors
-    /// [`Gone`].
-    fn command(&mut self) -> Result<&[u8], Gone>;
+    /// [`NoProcess`].
+    fn command(&mut self) -> Result<&[u8], NoProcess>;
     /// What its environment was when its program began, `NAME=VALUE` each ended by a NUL byte; `None` if it can't be
     /// seen.
     ///
     /// # Errors
-    /// [`Gone`].
-    fn environment(&mut self) -> Result<Option<&[u8]>, Gone>;
+    /// [`NoProcess`].
+    fn environment(&mut self) -> Result<Option<&[u8]>, NoProcess>;
     /// Where it is, one hierarchy a line, as `/proc/PID/cgroup` has it.
     ///
     /// # Errors
-    /// [`Gone`].
-    fn control_groups(&mut self) -> Result<&[u8], Gone>;
+    /// [`NoProcess`].
+    fn control_groups(&mut self) -> Result<&[u8], NoProcess>;
     /// The number of its session's leader; 0 if that is in another PID namespace.
     ///
     /// # Errors
-    /// [`Gone`].
-    fn session(&mut self) -> Result<u32, Gone>;
+    /// [`NoProcess`].
+    fn session(&mut self) -> Result<u32, NoProcess>;
     /// Another process, which this one descends from or is led by.
     ///
     /// # Errors
-    /// [`Gone`], which says nothing of this one.
-    fn relative(&mut self, pid: u32) -> Result<Relative, Gone>;
+    /// [`NoProcess`], which says nothing of this one.
+    fn relative(&mut self, pid: u32) -> Result<Relative, NoProcess>;
 }
 
 /// What rules ask of a relative.
@@ -80,7 +80,7 @@ pub struct Relative {
 
 /// A process whose facts are known already, such as one that is still to be started.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Known {
+pub struct KnownProcess {
     /// Its number.
     pub pid: u32,
     /// Whose it is.
@@ -103,13 +103,13 @@ pub struct Known {
     pub relatives: Vec<(u32, Relative)>,
 }
 
-impl Known {
+impl KnownProcess {
     /// This process, as it will be once it runs `program` with these arguments (cgexec without a group): with its real
     /// user and group, as libcgroup has it.
     ///
     /// # Errors
-    /// [`Gone`] without `/proc`.
-    pub fn to_run(program: &[u8], command: Vec<u8>) -> Result<Known, Gone> {
+    /// [`NoProcess`] without `/proc`.
+    pub fn to_run(program: &[u8], command: Vec<u8>) -> Result<KnownProcess, NoProcess> {
         let mut reader = ProcessReader::new();
         let mut own = reader.process(std::process::id())?;
         let (uid, gid) = (rustix::process::getuid().as_raw(), rustix::process::getgid().as_raw());
@@ -124,7 +124,7 @@ impl Known {
                 relatives.push((pid, relative));
             }
         }
-        Ok(Known {
+        Ok(KnownProcess {
             pid: own.pid(),
             status,
             groups: own.groups()?.to_vec(),
@@ -144,47 +144,47 @@ impl Facts for Process<'_> {
         self.pid()
     }
 
-    fn status(&mut self) -> Result<Status, Gone> {
+    fn status(&mut self) -> Result<Status, NoProcess> {
         self.status()
     }
 
-    fn owner(&mut self) -> Result<(u32, u32), Gone> {
+    fn owner(&mut self) -> Result<(u32, u32), NoProcess> {
         self.owner()
     }
 
-    fn kernel_thread(&mut self) -> Result<bool, Gone> {
+    fn kernel_thread(&mut self) -> Result<bool, NoProcess> {
         self.kernel_thread()
     }
 
-    fn groups(&mut self) -> Result<&[u32], Gone> {
+    fn groups(&mut self) -> Result<&[u32], NoProcess> {
         self.groups()
     }
 
-    fn program(&mut self) -> Result<&[u8], Gone> {
+    fn program(&mut self) -> Result<&[u8], NoProcess> {
         self.program()
     }
 
-    fn realtime(&mut self) -> Result<bool, Gone> {
+    fn realtime(&mut self) -> Result<bool, NoProcess> {
         Ok(self.stat()?.realtime)
     }
 
-    fn command(&mut self) -> Result<&[u8], Gone> {
+    fn command(&mut self) -> Result<&[u8], NoProcess> {
         self.command()
     }
 
-    fn environment(&mut self) -> Result<Option<&[u8]>, Gone> {
+    fn environment(&mut self) -> Result<Option<&[u8]>, NoProcess> {
         self.environment()
     }
 
-    fn control_groups(&mut self) -> Result<&[u8], Gone> {
+    fn control_groups(&mut self) -> Result<&[u8], NoProcess> {
         self.control_groups()
     }
 
-    fn session(&mut self) -> Result<u32, Gone> {
+    fn session(&mut self) -> Result<u32, NoProcess> {
         Ok(self.stat()?.session)
     }
 
-    fn relative(&mut self, pid: u32) -> Result<Relative, Gone> {
+    fn relative(&mut self, pid: u32) -> Result<Relative, NoProcess> {
         let mut reader = ProcessReader::new();
         let mut process = reader.process(pid)?;
         let parent = process.status()?.parent;
@@ -192,46 +192,46 @@ impl Facts for Process<'_> {
     }
 }
 
-impl Facts for Known {
+impl Facts for KnownProcess {
     fn pid(&self) -> u32 {
         self.pid
     }
 
-    fn status(&mut self) -> Result<Status, Gone> {
+    fn status(&mut self) -> Result<Status, NoProcess> {
         Ok(self.status)
     }
 
-    fn groups(&mut self) -> Result<&[u32], Gone> {
+    fn groups(&mut self) -> Result<&[u32], NoProcess> {
         Ok(&self.groups)
     }
 
-    fn program(&mut self) -> Result<&[u8], Gone> {
+    fn program(&mut self) -> Result<&[u8], NoProcess> {
         Ok(&self.program)
     }
 
-    fn realtime(&mut self) -> Result<bool, Gone> {
+    fn realtime(&mut self) -> Result<bool, NoProcess> {
         Ok(self.realtime)
     }
 
-    fn command(&mut self) -> Result<&[u8], Gone> {
+    fn command(&mut self) -> Result<&[u8], NoProcess> {
         Ok(&self.command)
     }
 
-    fn environment(&mut self) -> Result<Option<&[u8]>, Gone> {
+    fn environment(&mut self) -> Result<Option<&[u8]>, NoProcess> {
         Ok(self.environment.as_deref())
     }
 
-    fn control_groups(&mut self) -> Result<&[u8], Gone> {
+    fn control_groups(&mut self) -> Result<&[u8], NoProcess> {
         Ok(&self.control_groups)
     }
 
-    fn session(&mut self) -> Result<u32, Gone> {
+    fn session(&mut self) -> Result<u32, NoProcess> {
         Ok(self.session)
     }
 
-    fn relative(&mut self, pid: u32) -> Result<Relative, Gone> {
+    fn relative(&mut self, pid: u32) -> Result<Relative, NoProcess> {
         let known = self.relatives.iter().find(|(number, _)| *number == pid);
-        known.map(|(_, relative)| relative.clone()).ok_or(Gone { pid })
+        known.map(|(_, relative)| relative.clone()).ok_or(NoProcess { pid })
     }
 }
 

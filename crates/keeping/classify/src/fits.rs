@@ -2,7 +2,7 @@
 //! environment or a command line is read only if everything before it fits.
 
 use layout::Condition;
-use system::Gone;
+use system::NoProcess;
 
 use crate::{
     Facts, Miss,
@@ -15,7 +15,7 @@ const LONGEST_CHAIN: usize = 256;
 
 impl Fit {
     /// `None` if all parts fit, else the first that does not.
-    pub(crate) fn miss(&self, process: &mut dyn Facts) -> Result<Option<Miss>, Gone> {
+    pub(crate) fn miss(&self, process: &mut dyn Facts) -> Result<Option<Miss>, NoProcess> {
         if !self.who.is(process)? {
             return Ok(Some(Miss::Who));
         }
@@ -32,13 +32,13 @@ impl Fit {
         Ok(None)
     }
 
-    fn fits(&self, process: &mut dyn Facts) -> Result<bool, Gone> {
+    fn fits(&self, process: &mut dyn Facts) -> Result<bool, NoProcess> {
         Ok(self.miss(process)?.is_none())
     }
 }
 
 impl Whose {
-    fn is(&self, process: &mut dyn Facts) -> Result<bool, Gone> {
+    fn is(&self, process: &mut dyn Facts) -> Result<bool, NoProcess> {
         let (uid, gid) = match self {
             Whose::Anyone => return Ok(true),
             Whose::Nobody => return Ok(false),
@@ -57,7 +57,7 @@ impl Whose {
 }
 
 impl Also {
-    fn holds(&self, process: &mut dyn Facts) -> Result<bool, Gone> {
+    fn holds(&self, process: &mut dyn Facts) -> Result<bool, NoProcess> {
         Ok(match self {
             Also::Parent(program) => {
                 let parent = process.status()?.parent;
@@ -75,7 +75,7 @@ impl Also {
     }
 }
 
-fn any(inner: &[Fit], process: &mut dyn Facts) -> Result<bool, Gone> {
+fn any(inner: &[Fit], process: &mut dyn Facts) -> Result<bool, NoProcess> {
     for fit in inner {
         if fit.fits(process)? {
             return Ok(true);
@@ -84,7 +84,7 @@ fn any(inner: &[Fit], process: &mut dyn Facts) -> Result<bool, Gone> {
     Ok(false)
 }
 
-fn holds(condition: &Condition, process: &mut dyn Facts) -> Result<bool, Gone> {
+fn holds(condition: &Condition, process: &mut dyn Facts) -> Result<bool, NoProcess> {
     Ok(match condition {
         Condition::Command(expression) => {
             let words = process.command()?;
@@ -126,7 +126,7 @@ fn is_program(process: &mut dyn Facts, relative: u32, program: &Program) -> bool
     relative > 0 && process.relative(relative).is_ok_and(|relative| program.is(&relative.program))
 }
 
-fn descends_from(process: &mut dyn Facts, program: &Program) -> Result<bool, Gone> {
+fn descends_from(process: &mut dyn Facts, program: &Program) -> Result<bool, NoProcess> {
     let mut parent = process.status()?.parent;
     for _ in 0..LONGEST_CHAIN {
         if parent == 0 {

@@ -2,7 +2,7 @@
 
 use kernel::GroupName;
 use layout::{Controllers, NamePattern};
-use system::Gone;
+use system::NoProcess;
 
 /// A group that a process belongs to, for some controllers.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,7 +20,7 @@ pub struct Goal {
 pub enum GoalError {
     /// It ended.
     #[error(transparent)]
-    Gone(#[from] Gone),
+    NoProcess(#[from] NoProcess),
     /// The process's facts make a name of it that no group can have.
     #[error(
         "the rule's target '{pattern}' does not expand to a valid group name for process {pid}: {reason}"

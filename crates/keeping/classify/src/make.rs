@@ -10,10 +10,10 @@ use layout::{
     Spanned, Subsystem,
 };
 use plan::{Assignment, SettingRequest};
-use settings::{Controller, Found, Value, Version};
+use settings::{Controller, NamedSetting, Value, Version};
 use topology::Machine;
 
-use crate::{Error, Goal, Made, Names};
+use crate::{Error, Goal, Names, NewDirectory};
 
 /// What making groups needs to know.
 #[derive(Clone, Copy)]
@@ -26,7 +26,7 @@ pub(crate) struct Maker<'m> {
 impl Maker<'_> {
     /// Makes the group of a goal if it is to be made on demand and is not there. Only names with codes are: a group with
     /// a plain name that is missing is a mistake, or was removed on purpose. Returns the group's directories that were made.
-    pub fn ready(&self, goal: &Goal) -> Result<Vec<Made>, Error> {
+    pub fn ready(&self, goal: &Goal) -> Result<Vec<NewDirectory>, Error> {
         if goal.pattern.name().is_some() || self.is_there(goal) {
             return Ok(Vec::new());
         }
@@ -36,7 +36,7 @@ impl Maker<'_> {
         filled.inspect_err(|_| self.unmake(&goal.group, &created.made))?;
         // not the groups above it
         let made = created.directories.into_iter().filter(|directory| created.made.contains(directory));
-        Ok(made.map(|directory| Made { group: goal.group.clone(), directory }).collect())
+        Ok(made.map(|directory| NewDirectory { group: goal.group.clone(), directory }).collect())
     }
 
     fn is_there(&self, goal: &Goal) -> bool {
@@ -233,7 +233,7 @@ impl Maker<'_> {
 }
 
 /// A template's value on this machine.
-fn parsed(group: &GroupName, found: Found, text: &str) -> Result<SettingValue, Error> {
+fn parsed(group: &GroupName, found: NamedSetting, text: &str) -> Result<SettingValue, Error> {
     let value = SettingValue::of(found, text, &system::Live);
     Ok(value.map_err(|error| Error::Value { group: group.clone(), error })?.0)
 }

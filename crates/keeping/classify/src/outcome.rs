@@ -2,7 +2,7 @@
 //! at certain processes, or at all of them.
 
 use layout::Controllers;
-use system::Gone;
+use system::NoProcess;
 
 use crate::{Decision, Error, Explained, Facts, Goal, Membership, Placer, Rules, settle};
 
@@ -52,13 +52,13 @@ impl Placer<'_> {
     /// Classifies one process.
     ///
     /// # Errors
-    /// [`Gone`]; other failures are in the outcome.
+    /// [`NoProcess`]; other failures are in the outcome.
     pub fn classify(
         &self,
         rules: &Rules,
         process: &mut dyn Facts,
         options: ClassifyOptions,
-    ) -> Result<Outcome, Gone> {
+    ) -> Result<Outcome, NoProcess> {
         let mut explained = rules.explain(process)?;
         let mut outcome = Outcome {
             pid: process.pid(),
@@ -100,7 +100,7 @@ impl Placer<'_> {
         Ok(outcome)
     }
 
-    fn failed(&self, error: Error) -> Result<Done, Gone> {
+    fn failed(&self, error: Error) -> Result<Done, NoProcess> {
         match error.gone() {
             Some(gone) => Err(gone),
             None => Ok(Done::Failed(error)),

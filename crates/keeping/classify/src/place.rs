@@ -5,10 +5,10 @@ use std::cell::RefCell;
 
 use kernel::{GroupName, Host, Seat, What};
 use layout::Desired;
-use system::Gone;
+use system::NoProcess;
 
 use crate::{
-    Error, Facts, Goal, Made, Membership, Names, Present, Rules,
+    Error, Facts, Goal, Membership, Names, NewDirectory, Present, Rules,
     goals::{hierarchies, seats},
     make::Maker,
 };
@@ -18,7 +18,7 @@ pub struct Placer<'p> {
     host: &'p Host,
     maker: Maker<'p>,
     names: &'p dyn Names,
-    made: RefCell<Vec<Made>>,
+    made: RefCell<Vec<NewDirectory>>,
 }
 
 /// Where a process was put.
@@ -37,7 +37,7 @@ impl<'p> Placer<'p> {
     }
 
     /// The directories of groups that were made on demand since the last call, also where the move into one failed.
-    pub fn take_made(&self) -> Vec<Made> {
+    pub fn take_made(&self) -> Vec<NewDirectory> {
         self.made.take()
     }
 
@@ -53,8 +53,8 @@ impl<'p> Placer<'p> {
     /// born into its parent's group.
     ///
     /// # Errors
-    /// [`Gone`].
-    pub fn is_there(&self, goals: &[Goal], process: &mut dyn Facts) -> Result<bool, Gone> {
+    /// [`NoProcess`].
+    pub fn is_there(&self, goals: &[Goal], process: &mut dyn Facts) -> Result<bool, NoProcess> {
         let Ok(seats) = seats(self.host, goals) else { return Ok(false) };
         let here = Membership::of(self.host, process.control_groups()?);
         Ok(seats.iter().all(|(seat, _)| here.at(seat.at.id) == Some(seat.path.as_str())))

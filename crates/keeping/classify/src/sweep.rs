@@ -7,7 +7,7 @@ use kernel::{Contents, GroupName, Host, Seat};
 
 /// A directory of a group that a rule made.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Made {
+pub struct NewDirectory {
     /// The group.
     pub group: GroupName,
     /// Its directory in one hierarchy.
@@ -15,7 +15,7 @@ pub struct Made {
 }
 
 /// Removes those of `made` whose group is empty in all of them, and returns them. What is filled meanwhile stays.
-pub fn sweep(host: &Host, made: &[Made]) -> Vec<Made> {
+pub fn sweep(host: &Host, made: &[NewDirectory]) -> Vec<NewDirectory> {
     let mut groups: Vec<&GroupName> = made.iter().map(|made| &made.group).collect();
     groups.sort();
     groups.dedup();
@@ -35,7 +35,7 @@ pub fn sweep(host: &Host, made: &[Made]) -> Vec<Made> {
                 .delete_at(&[(seat, group.clone())], Contents { groups: false, tasks_move_up: false })
                 .is_ok()
             {
-                swept.push(Made { group: group.clone(), directory });
+                swept.push(NewDirectory { group: group.clone(), directory });
             }
         }
     }

@@ -12,7 +12,7 @@ use classify::{Decision, GoalError, Membership, Memberships, Memory, Placer, Pre
 use events::{Event, Kind};
 use kernel::Host;
 use rustix::time::{ClockId, clock_gettime};
-use system::{Gone, Process, ProcessReader};
+use system::{NoProcess, Process, ProcessReader};
 use tracing::{debug, info, warn};
 
 use crate::{
@@ -21,7 +21,7 @@ use crate::{
     made::MadeGroups,
     memories::Memories,
     notify::Alive,
-    put::{Place, Put, put},
+    put::{Place, Placement, put},
 };
 
 /// How long groups made on demand stay after the end of a process in one: long enough that the next one of a row of
@@ -283,7 +283,7 @@ impl Classifier {
                 Done::Moved
             }
             Ok(done) => done,
-            Err(Trouble::Gone { taken }) => {
+            Err(Trouble::NoProcess { taken }) => {
                 if taken {
                     Counters::count(&self.counters.missed);
                 }
@@ -341,7 +341,7 @@ fn now() -> Duration {
 /// Why a process was not put where it belongs.
 enum Trouble {
     /// It ended; before a rule took it, or after.
-    Gone {
+    NoProcess {
         taken: bool,
     },
     Refused {
@@ -350,9 +350,9 @@ enum Trouble {
     },
 }
 
-impl From<Gone> for Trouble {
-    fn from(_: Gone) -> Trouble {
-        Trouble::Gone { taken: false }
+impl From<NoProcess> for Trouble {
+    fn from(_: NoProcess) -> Trouble {
+        Trouble::NoProcess { taken: false }
     }
 }
 
@@ -396,7 +396,7 @@ impl Judge<'_> {
             return Ok(Done::Left);
         };
         let way = self.way(rule, process)?;
-        let taken = |_| Trouble::Gone { taken: true };
+        let taken = |_| Trouble::NoProcess { taken: true };
         let now_at = now();
         let member = self.memberships.of(self.host, process.control_groups().map_err(taken)?);
         let there = way.places.as_ref().is_some_and(|places| Place::hold(places, &member));
@@ -438,7 +438,7 @@ impl Judge<'_> {
 
     /// This daemon, one of its children, or another daemon with its gate: in a group they could be slowed down, frozen or
     /// starved, and every start that waits for a gate with them.
-    fn is_own(&self, process: &mut Process<'_>) -> Result<bool, Gone> {
+    fn is_own(&self, process: &mut Process<'_>) -> Result<bool, NoProcess> {
         let (pid, own) = (process.pid(), std::process::id());
         Ok(pid == own
             // a gate that has not registered itself yet
@@ -452,7 +452,7 @@ impl Judge<'_> {
         process: &mut Process<'_>,
         scan: Option<Scan>,
         decision: Decision,
-    ) -> Result<Option<Remembered>, Gone> {
+    ) -> Result<Option<Remembered>, NoProcess> {
         let own = process.pid();
         let whose = match self.memories.of(own) {
             Some(_) => own,
@@ -475,7 +475,7 @@ impl Judge<'_> {
         process: &mut Process<'_>,
         decision: Decision,
         remembered: Option<Remembered>,
-    ) -> Result<(), Gone> {
+    ) -> Result<(), NoProcess> {
         if decision == Decision::KernelThread {
             return Ok(());
         }
@@ -497,14 +497,18 @@ impl Judge<'_> {
         }
         let goals =
             self.ruling.rules.goals(rule, process, &self.ruling.accounts).map_err(|error| match error {
-                GoalError::Gone(_) => Trouble::Gone { taken: true },
+                GoalError::NoProcess(_) => Trouble::NoProcess { taken: true },
                 error => Trouble::Refused { rule, error: error.into() },
             })?;
         let placer = Placer::new(self.host, &self.ruling.desired, &self.ruling.accounts);
         Ok(Rc::new(RuleTarget::new(goals, &placer, self.host, false)))
     }
 
-    fn parent(&mut self, process: &mut Process<'_>, hierarchies: &[usize]) -> Result<Option<Present>, Gone> {
+    fn parent(
+        &mut self,
+        process: &mut Process<'_>,
+        hierarchies: &[usize],
+    ) -> Result<Option<Present>, NoProcess> {
         let parent = process.status()?.parent;
         let mut reader = ProcessReader::new();
         let Ok(mut parent) = reader.process(parent) else { return Ok(None) };
@@ -523,16 +527,18 @@ impl Judge<'_> {
         // services of systemd stay where they are, which the long way looks at
         if let Some(places) = way.places.as_ref().filter(|_| !self.host.needs_unit()) {
             match put(self.host, places, pid, from) {
-                Put::Done => return Ok(places.iter().map(|place| (place.at, place.path.clone())).collect()),
-                Put::Gone => return Err(Trouble::Gone { taken: true }),
-                Put::Refused => self.ruling.forget_places(rule),
+                Placement::Done => {
+                    return Ok(places.iter().map(|place| (place.at, place.path.clone())).collect());
+                }
+                Placement::NoProcess => return Err(Trouble::NoProcess { taken: true }),
+                Placement::Refused => self.ruling.forget_places(rule),
             }
         }
         let placer = Placer::new(self.host, &self.ruling.desired, &self.ruling.accounts);
         let placed = placer.place_at(&way.goals, pid);
         let made = placer.take_made();
         let placed = placed.map_err(|error| match error.gone() {
-            Some(_) => Trouble::Gone { taken: true },
+            Some(_) => Trouble::NoProcess { taken: true },
             None => Trouble::Refused { rule, error },
         });
         self.made.add(made);

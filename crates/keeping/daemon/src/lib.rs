@@ -44,7 +44,7 @@ pub use division::{Applied, Division, Repaired};
 pub use error::{ConfigurationError, Error};
 pub use handle::{Handle, ReloadResult};
 pub use log::{Level, Log, Target as LogTarget};
-pub use notify::{Ended, wait_for_ready};
+pub use notify::{EarlyEnd, wait_for_ready};
 pub use options::{Gate, Keep, METRICS, Options, Paces, Record, RuleFiles, Watching};
 pub use run::run;
 pub use signals::ReloadScope;

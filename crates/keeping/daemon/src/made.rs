@@ -9,7 +9,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use classify::Made;
+use classify::NewDirectory;
 use kernel::{GroupName, Host};
 use rustix::fs::OFlags;
 use tracing::{info, warn};
@@ -94,8 +94,8 @@ impl MadeGroups {
     }
 
     /// Notes what was made just now.
-    pub fn add(&mut self, made: Vec<Made>) {
-        for Made { group, directory } in made {
+    pub fn add(&mut self, made: Vec<NewDirectory>) {
+        for NewDirectory { group, directory } in made {
             let Ok(about) = fs::metadata(&directory) else { continue }; // removed again already
             let (group, inode, boot) = (group.to_string(), about.ino(), self.boot.clone());
             let line = Line { group, directory: directory.clone(), inode, boot };
@@ -113,11 +113,11 @@ impl MadeGroups {
         // made again by somebody else, or gone
         self.made.retain(|_, line| is_there(line));
         let of_line = |line: &Line| {
-            Some(Made { group: GroupName::new(&line.group).ok()?, directory: line.directory.clone() })
+            Some(NewDirectory { group: GroupName::new(&line.group).ok()?, directory: line.directory.clone() })
         };
-        let made: Vec<Made> = self.made.values().filter_map(of_line).collect();
+        let made: Vec<NewDirectory> = self.made.values().filter_map(of_line).collect();
         let swept = classify::sweep(host, &made);
-        for Made { group, directory } in &swept {
+        for NewDirectory { group, directory } in &swept {
             self.made.remove(directory);
             info!(group = %group, "removed empty group {}, made on demand", directory.display());
         }

@@ -72,7 +72,7 @@ fn watchdog() -> Option<Duration> {
 
 /// A daemon that ended before it was ready.
 #[derive(Debug)]
-pub struct Ended {
+pub struct EarlyEnd {
     /// How.
     pub status: ExitStatus,
     /// What it said on its standard error, if that was piped.
@@ -83,7 +83,7 @@ pub struct Ended {
 ///
 /// # Errors
 /// It can't be started.
-pub fn wait_for_ready(command: &mut Command) -> std::io::Result<Result<Child, Ended>> {
+pub fn wait_for_ready(command: &mut Command) -> std::io::Result<Result<Child, EarlyEnd>> {
     static STARTS: AtomicU32 = AtomicU32::new(0);
     let start = STARTS.fetch_add(1, Ordering::Relaxed);
     let name = format!("ringfenced-{}-{start}", std::process::id()).into_bytes();
@@ -103,7 +103,7 @@ pub fn wait_for_ready(command: &mut Command) -> std::io::Result<Result<Child, En
                     if let Some(mut error) = child.stderr.take() {
                         let _ = error.read_to_end(&mut said); // what could be read
                     }
-                    return Ok(Err(Ended { status, said: String::from_utf8_lossy(&said).into_owned() }));
+                    return Ok(Err(EarlyEnd { status, said: String::from_utf8_lossy(&said).into_owned() }));
                 }
             }
         }

@@ -9,11 +9,11 @@ use rustix::io::Errno;
 
 /// What came of the short way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Put {
+pub(crate) enum Placement {
     /// It is there with all its threads.
     Done,
     /// It ended.
-    Gone,
+    NoProcess,
     /// Refused; it is where it was.
     Refused,
 }
@@ -55,13 +55,13 @@ impl Place {
 }
 
 /// Puts a process into places that are there. `from`: where it is.
-pub(crate) fn put(host: &Host, places: &[Place], pid: u32, from: &Membership) -> Put {
+pub(crate) fn put(host: &Host, places: &[Place], pid: u32, from: &Membership) -> Placement {
     let pid = pid.to_string();
     for (done, place) in places.iter().enumerate() {
         let failed = match place.write(host, &pid) {
             Ok(()) => continue,
-            Err(Errno::SRCH) => Put::Gone,
-            Err(_) => Put::Refused,
+            Err(Errno::SRCH) => Placement::NoProcess,
+            Err(_) => Placement::Refused,
         };
         for place in places[..done].iter().rev() {
             if let Some(path) = from.at(place.at) {
@@ -70,7 +70,7 @@ pub(crate) fn put(host: &Host, places: &[Place], pid: u32, from: &Membership) ->
         }
         return failed;
     }
-    Put::Done
+    Placement::Done
 }
 
 fn write(host: &Host, at: usize, path: &str, pid: &str) -> Result<(), Errno> {

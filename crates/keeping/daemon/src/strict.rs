@@ -24,13 +24,13 @@ use events::{Control, ExecGate, Notice, Watchdog};
 use kernel::{Host, Protection, Real};
 use rustix::process::getppid;
 use settings::{Controller, Version};
-use system::{Gone, Process, ProcessReader, Status};
+use system::{NoProcess, Process, ProcessReader, Status};
 use tracing::{error, info, warn};
 
 use crate::{
     Counters, Error, Gate, Handle, RuleFiles,
     loaded_rules::LoadedRules,
-    put::{Place, Put, put},
+    put::{Place, Placement, put},
     tally::{Outcome, Tallies, Tally},
 };
 
@@ -226,7 +226,7 @@ fn admit(
     reader: &mut ProcessReader,
     (pid, file): (u32, BorrowedFd<'_>),
     own: &Path,
-) -> Result<Outcome, Gone> {
+) -> Result<Outcome, NoProcess> {
     // a process outside of our PID namespace has no number here
     if pid == 0 {
         return Ok(Outcome::LetGo);
@@ -261,9 +261,9 @@ fn admit(
         return Ok(if placed.is_ok() { Outcome::Moved } else { Outcome::LetGo });
     }
     Ok(match put(host, places, pid, &from) {
-        Put::Done => Outcome::Moved,
-        Put::Gone => Outcome::LeftAsItWas,
-        Put::Refused => {
+        Placement::Done => Outcome::Moved,
+        Placement::NoProcess => Outcome::LeftAsItWas,
+        Placement::Refused => {
             ruling.forget_places(rule);
             Outcome::LetGo
         }
@@ -282,48 +282,48 @@ impl Facts for Starting<'_> {
         self.process.pid()
     }
 
-    fn status(&mut self) -> Result<Status, Gone> {
+    fn status(&mut self) -> Result<Status, NoProcess> {
         self.process.status()
     }
 
-    fn owner(&mut self) -> Result<(u32, u32), Gone> {
+    fn owner(&mut self) -> Result<(u32, u32), NoProcess> {
         self.process.owner()
     }
 
-    fn kernel_thread(&mut self) -> Result<bool, Gone> {
+    fn kernel_thread(&mut self) -> Result<bool, NoProcess> {
         // a thread of the kernel's own that executes a program is one no more
         Ok(false)
     }
 
-    fn groups(&mut self) -> Result<&[u32], Gone> {
+    fn groups(&mut self) -> Result<&[u32], NoProcess> {
         self.process.groups()
     }
 
-    fn program(&mut self) -> Result<&[u8], Gone> {
+    fn program(&mut self) -> Result<&[u8], NoProcess> {
         Ok(&self.program)
     }
 
-    fn realtime(&mut self) -> Result<bool, Gone> {
+    fn realtime(&mut self) -> Result<bool, NoProcess> {
         Ok(self.process.stat()?.realtime)
     }
 
-    fn command(&mut self) -> Result<&[u8], Gone> {
+    fn command(&mut self) -> Result<&[u8], NoProcess> {
         Ok(b"")
     }
 
-    fn environment(&mut self) -> Result<Option<&[u8]>, Gone> {
+    fn environment(&mut self) -> Result<Option<&[u8]>, NoProcess> {
         Ok(None)
     }
 
-    fn control_groups(&mut self) -> Result<&[u8], Gone> {
+    fn control_groups(&mut self) -> Result<&[u8], NoProcess> {
         self.process.control_groups()
     }
 
-    fn session(&mut self) -> Result<u32, Gone> {
+    fn session(&mut self) -> Result<u32, NoProcess> {
         Ok(self.process.stat()?.session)
     }
 
-    fn relative(&mut self, pid: u32) -> Result<Relative, Gone> {
+    fn relative(&mut self, pid: u32) -> Result<Relative, NoProcess> {
         Facts::relative(&mut self.process, pid)
     }
 }

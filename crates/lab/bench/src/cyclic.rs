@@ -21,7 +21,7 @@ const SECONDS: u64 = 10;
 const BINS: &str = "1000000";
 
 /// Microseconds of one run.
-struct Seen {
+struct Latency {
     p50: f64,
     p99: f64,
 }
@@ -35,7 +35,7 @@ pub struct Sides {
 /// # Errors
 /// cyclictest is missing, or one of them may not be real-time.
 pub fn measure(program: &str) -> Result<Sides, String> {
-    let mut sides: [Vec<Seen>; 2] = Default::default();
+    let mut sides: [Vec<Latency>; 2] = Default::default();
     for round in 0..ROUNDS {
         // who goes first alternates
         for side in [round % 2, 1 - round % 2] {
@@ -44,11 +44,11 @@ pub fn measure(program: &str) -> Result<Sides, String> {
         }
     }
     let numbers =
-        |of: fn(&Seen) -> f64| sides.each_ref().map(|side| Numbers::of(side.iter().map(of).collect()));
+        |of: fn(&Latency) -> f64| sides.each_ref().map(|side| Numbers::of(side.iter().map(of).collect()));
     Ok(Sides { p50: numbers(|seen| seen.p50), p99: numbers(|seen| seen.p99) })
 }
 
-fn ours(program: &str) -> Result<Seen, String> {
+fn ours(program: &str) -> Result<Latency, String> {
     let milliseconds = (SECONDS * 1000).to_string();
     let said = output(program, &["worker", "cyclic", "--time-ms", &milliseconds])?;
     let line = said.lines().next_back().unwrap_or_default();
@@ -58,10 +58,10 @@ fn ours(program: &str) -> Result<Seen, String> {
     }
     let figure = |name: &str| report["latency"][name].as_f64().map(|seconds| seconds * 1e6);
     let figures = figure("p50").zip(figure("p99"));
-    figures.map(|(p50, p99)| Seen { p50, p99 }).ok_or_else(|| format!("{program}: no figures in {line}"))
+    figures.map(|(p50, p99)| Latency { p50, p99 }).ok_or_else(|| format!("{program}: no figures in {line}"))
 }
 
-fn peer() -> Result<Seen, String> {
+fn peer() -> Result<Latency, String> {
     let failed = |error: std::io::Error| format!("cyclictest: {error}");
     let report = tempfile::NamedTempFile::new().map_err(failed)?;
     let (seconds, json) = (SECONDS.to_string(), format!("--json={}", report.path().display()));
@@ -84,7 +84,7 @@ fn peer() -> Result<Seen, String> {
         // the middle of what may be in it
         bin.map(|(from, _)| *from as f64 + 0.5).ok_or("cyclictest: no cycles")
     };
-    Ok(Seen { p50: at(0.5)?, p99: at(0.99)? })
+    Ok(Latency { p50: at(0.5)?, p99: at(0.99)? })
 }
 
 fn output(program: &str, arguments: &[&str]) -> Result<String, String> {

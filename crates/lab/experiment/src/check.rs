@@ -23,7 +23,7 @@ use crate::{
 };
 
 /// What a check knows beside the file.
-pub struct Known<'k> {
+pub struct CheckContext<'k> {
     /// The named CPUs as they are here.
     pub cpus: &'k Rescaled,
     /// This machine's memory and CPUs, and its devices.
@@ -39,7 +39,7 @@ pub fn check(
     experiment: &Experiment,
     source: &Source,
     places: &Places,
-    known: &Known<'_>,
+    known: &CheckContext<'_>,
 ) -> Vec<Diagnostic> {
     let conditions = experiment.condition.iter().map(|one| one.name.as_str()).collect();
     let mut check = Check { experiment, source, places, known, conditions, found: Vec::new() };
@@ -60,7 +60,7 @@ pub fn check(
     found
 }
 
-impl Known<'_> {
+impl CheckContext<'_> {
     /// The unit of a figure of groups or of the machine.
     fn unit(&self, figure: &str) -> Option<String> {
         let all = self.group_figures.iter().chain(self.machine_figures);
@@ -72,7 +72,7 @@ struct Check<'c> {
     experiment: &'c Experiment,
     source: &'c Source,
     places: &'c Places,
-    known: &'c Known<'c>,
+    known: &'c CheckContext<'c>,
     /// Looked up for every name, so that many conditions don't cost their square.
     conditions: HashSet<&'c str>,
     found: Vec<Diagnostic>,

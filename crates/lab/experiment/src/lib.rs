@@ -34,7 +34,7 @@ pub mod summary; // what all runs say
 #[cfg(test)]
 mod fixture;
 
-pub use check::{Known, check};
+pub use check::{CheckContext, check};
 pub use decidable::{Plan, planned_seconds};
 pub use docs::markdown;
 pub use file::Experiment;

@@ -29,14 +29,14 @@ pub struct Compared {
     /// What the two are called.
     pub names: (String, String),
     /// Cells of the first, in its order, then those that only the second has.
-    pub cells: Vec<Beside>,
+    pub cells: Vec<CellPair>,
     /// What is not the same in both: name, in the first, in the second.
     pub differs: Vec<(String, String, String)>,
 }
 
 /// A cell in both.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Beside {
+pub struct CellPair {
     /// Of the measure.
     pub unit: String,
     /// In the first, if it is there.
@@ -61,7 +61,7 @@ pub fn compare(first: Named<'_>, second: Named<'_>) -> Compared {
     let cells = cells.map(|(first, second)| {
         let named = first.as_ref().or(second.as_ref()).map_or("", |cell| cell.measure.as_str());
         let unit = [one, other].into_iter().map(|view| view.unit(named)).find(|unit| !unit.is_empty());
-        Beside { unit: unit.unwrap_or_default().to_owned(), ratio: ratio(&first, &second), first, second }
+        CellPair { unit: unit.unwrap_or_default().to_owned(), ratio: ratio(&first, &second), first, second }
     });
     Compared {
         names: (first.name.to_owned(), second.name.to_owned()),
@@ -139,7 +139,7 @@ fn collect(all: &mut Vec<(String, String, String)>, one: &[(String, String)], ot
 const WARNING: &str = "The ratios are of runs made at different times: what changed on the machine in between is in \
                        them. They are no verdict; for one, make both conditions of one experiment.";
 
-impl Beside {
+impl CellPair {
     fn name(&self) -> [&str; 3] {
         let cell = self.first.as_ref().or(self.second.as_ref());
         cell.map_or(["", "", ""], |cell| {

@@ -32,7 +32,7 @@ pub struct Facts {
     /// The mounted v2 hierarchy.
     pub v2: Option<V2>,
     /// What `/proc/cgroups` lists.
-    pub controllers: Vec<Listed>,
+    pub controllers: Vec<ControllerRow>,
     /// Whether clone3(2) knows CLONE_INTO_CGROUP; `None` if that was not tried.
     pub clone_into_cgroup: Option<bool>,
     /// v1 groups below the root with `cpuset.cpu_exclusive`.
@@ -73,7 +73,7 @@ pub struct Caller {
 
 /// A row of `/proc/cgroups`. It lists what the kernel knows; whether it can be mounted is another matter.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct Listed {
+pub struct ControllerRow {
     /// v1's name of the controller.
     pub name: String,
     /// The v1 hierarchy that has it; 0 for none.
@@ -108,13 +108,13 @@ pub enum MountTrial {
 }
 
 /// The rows of `/proc/cgroups`; a line that is none is skipped.
-pub fn listed(text: &str) -> Vec<Listed> {
+pub fn listed(text: &str) -> Vec<ControllerRow> {
     let row = |line: &str| {
         let mut words = line.split_whitespace();
         let name = words.next().filter(|name| !name.starts_with('#'))?.to_owned();
         let mut number = || words.next()?.parse::<u32>().ok();
         let (hierarchy, groups, enabled) = (number()?, number()?, number()? != 0);
-        Some(Listed { name, hierarchy, groups, enabled, trial: MountTrial::Untried })
+        Some(ControllerRow { name, hierarchy, groups, enabled, trial: MountTrial::Untried })
     };
     text.lines().filter_map(row).collect()
 }
@@ -127,7 +127,7 @@ mod tests {
     fn the_kernels_list_of_controllers_is_read_and_nonsense_passed_over() {
         let text =
             "#subsys_name\thierarchy\tnum_cgroups\tenabled\ncpuset\t3\t1\t1\nmemory\t0\t80\t0\nx\t1\n\n";
-        let row = |name: &str, hierarchy, groups, enabled| Listed {
+        let row = |name: &str, hierarchy, groups, enabled| ControllerRow {
             name: name.to_owned(),
             hierarchy,
             groups,

@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use facts::{Base, Listed, UNIT_NAME};
+use facts::{Base, ControllerRow, UNIT_NAME};
 use rustix::io::Errno;
 use settings::{Controller, Version};
 use units::nearest;
@@ -102,7 +102,7 @@ impl Host {
     }
 
     /// The controllers that the kernel lists, in its order; empty without `/proc`.
-    pub fn listed(&self) -> Vec<Listed> {
+    pub fn listed(&self) -> Vec<ControllerRow> {
         facts::listed(&self.kernel.outside(Path::new("/proc/cgroups")).unwrap_or_default())
     }
 

@@ -24,7 +24,7 @@ pub struct Program {
 
 /// How a program ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ended {
+pub enum ProgramEnd {
     /// With this exit status.
     Exited(i32),
     /// By this signal.
@@ -67,8 +67,8 @@ impl Host {
     /// the program, and the call returns only if that failed. Must be called with a single thread.
     ///
     /// # Errors
-    /// [`Error::NoGroup`], [`Error::Frozen`], [`Error::Refused`]; a program that can't be executed is [`Ended::NotStarted`].
-    pub fn run(&self, real: &Real, group: &GroupName, program: &Program) -> Result<Ended, Error> {
+    /// [`Error::NoGroup`], [`Error::Frozen`], [`Error::Refused`]; a program that can't be executed is [`ProgramEnd::NotStarted`].
+    pub fn run(&self, real: &Real, group: &GroupName, program: &Program) -> Result<ProgramEnd, Error> {
         refuse_foreign(group, Change::Enter)?;
         let seats = self.existing(group)?;
         crate::control::refuse_frozen(self, &seats, group)?;
@@ -85,7 +85,7 @@ impl Host {
         real: &Real,
         inside: &[(Seat<'_>, GroupName)],
         program: &Program,
-    ) -> Result<Ended, Error> {
+    ) -> Result<ProgramEnd, Error> {
         for (seat, group) in inside {
             refuse_foreign(group, Change::Enter)?;
             self.refuse_missing(seat, group)?;
@@ -96,7 +96,7 @@ impl Host {
                 .write(seat.at, &seat.path, "tasks", "0")
                 .map_err(|errno| self.refused_run(seat, group, Some("tasks"), errno))?;
         }
-        let Some((seat, group)) = v2.first() else { return Ok(Ended::NotStarted(program.exec())) };
+        let Some((seat, group)) = v2.first() else { return Ok(ProgramEnd::NotStarted(program.exec())) };
         let directory = real
             .open(seat.at, &seat.path, "", OFlags::RDONLY | OFlags::DIRECTORY)
             .map_err(|errno| self.refused_run(seat, group, None, errno))?;
@@ -154,12 +154,12 @@ fn start_in(directory: &OwnedFd, program: &Program) -> Result<Child, Errno> {
 
 impl Child {
     /// Passes signals on to the child until it has ended.
-    fn wait(self) -> Ended {
+    fn wait(self) -> ProgramEnd {
         let mut errno = [0; 4];
         if rustix::io::read(&self.failure, &mut errno) == Ok(4) {
             self.reap();
             restore_mask(&self.mask);
-            return Ended::NotStarted(Errno::from_raw_os_error(i32::from_ne_bytes(errno)));
+            return ProgramEnd::NotStarted(Errno::from_raw_os_error(i32::from_ne_bytes(errno)));
         }
         let ended = loop {
             // SAFETY: both sets and the info are valid for the call; blocked signals are only waited for.
@@ -204,16 +204,16 @@ impl Child {
         }
     }
 
-    fn reap_now(&self) -> Option<Ended> {
+    fn reap_now(&self) -> Option<ProgramEnd> {
         let mut status = 0;
         // SAFETY: `status` is valid for the call.
         if unsafe { libc::waitpid(self.pid, &raw mut status, libc::WNOHANG) } != self.pid {
             return None;
         }
         if libc::WIFSIGNALED(status) {
-            Some(Ended::Signalled(libc::WTERMSIG(status)))
+            Some(ProgramEnd::Signalled(libc::WTERMSIG(status)))
         } else {
-            Some(Ended::Exited(libc::WEXITSTATUS(status)))
+            Some(ProgramEnd::Exited(libc::WEXITSTATUS(status)))
         }
     }
 }

@@ -14,10 +14,10 @@ use rustix::{
 };
 use settings::{Controller, Version};
 
-use facts::{Facts, Listed, MountTrial, listed};
+use facts::{ControllerRow, Facts, MountTrial, listed};
 use kernel::{CLONE_INTO_CGROUP, last_errno, read_path};
 
-/// Tries all controllers that no hierarchy has; fills in [`Listed::trial`].
+/// Tries all controllers that no hierarchy has; fills in [`ControllerRow::trial`].
 pub(super) fn mounts(facts: &mut Facts) {
     let mut tried: Vec<(usize, CString)> = Vec::new();
     for index in 0..facts.controllers.len() {
@@ -51,7 +51,7 @@ pub(super) fn mounts(facts: &mut Facts) {
 }
 
 /// Why a controller's mount is not tried, if so.
-fn forgone(facts: &Facts, row: &Listed) -> Option<&'static str> {
+fn forgone(facts: &Facts, row: &ControllerRow) -> Option<&'static str> {
     if !facts.caller.sys_admin {
         return Some("it takes root (CAP_SYS_ADMIN)");
     }

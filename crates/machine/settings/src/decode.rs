@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use units::{Bytes, Limit, Micros, Nanos};
 
-use crate::names::Found;
+use crate::names::NamedSetting;
 use crate::rule::rule;
 use crate::setting::{Access, Binding, Codec, Kind, Side, Version};
 use crate::value::{CpuMax, DeviceNumber, Hundredths, Value};
@@ -66,7 +66,7 @@ impl DecodeError {
     }
 }
 
-impl Found {
+impl NamedSetting {
     /// The value a group holds on `version`, read from the texts that `read` gives for its files.
     ///
     /// # Errors
@@ -113,7 +113,7 @@ impl Found {
     }
 }
 
-impl Found {
+impl NamedSetting {
     /// Does `current`, a group's value as read, satisfy `requested`? As [`Value::satisfied_by`], and true for
     /// a limit of huge pages that the kernel rounded down to whole ones.
     pub fn satisfied(&self, requested: &Value, current: &Value) -> bool {
@@ -131,7 +131,7 @@ impl Found {
 }
 
 struct Texts<'a> {
-    found: &'a Found,
+    found: &'a NamedSetting,
     binding: &'a Binding,
     read: Files<'a>,
 }

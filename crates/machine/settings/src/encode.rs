@@ -7,7 +7,7 @@ use units::{Limit, Micros};
 
 use crate::decode::{self, Files};
 use crate::laws::Law;
-use crate::names::Found;
+use crate::names::NamedSetting;
 use crate::rule::{DeviceClass, DeviceRule};
 use crate::setting::{Access, Binding, Codec, Kind, OutOfRange, Range, Side, Version};
 use crate::value::{CpuMax, DeviceNumber, Hundredths, Value};
@@ -86,7 +86,7 @@ impl EncodeError {
     }
 }
 
-impl Found {
+impl NamedSetting {
     /// The writes that give a group `value` on `version`.
     ///
     /// # Errors
@@ -116,7 +116,7 @@ impl Found {
 
 /// Where a value goes.
 struct Target<'a> {
-    found: &'a Found,
+    found: &'a NamedSetting,
     version: Version,
     binding: &'a Binding,
     value: &'a Value,

@@ -33,7 +33,7 @@ pub use encode::{EncodeError, FileWrite};
 pub use error::ValueError;
 pub use group_name::{GroupName, GroupNameError};
 pub use laws::{Both, Law, Order, Pair, Stage, Turn, is_at_most};
-pub use names::{Found, UnknownSetting, Via, find, is_of, lookup};
+pub use names::{NamedSetting, UnknownSetting, Via, find, is_of, lookup};
 pub use parse::Facts;
 pub use rule::{DeviceClass, DeviceRule};
 pub use setting::{

@@ -9,7 +9,7 @@ const SIZE: &str = "<size>";
 
 /// A setting together with the name it was requested by.
 #[derive(Clone, serde::Serialize)]
-pub struct Found {
+pub struct NamedSetting {
     /// The row.
     pub setting: &'static Setting,
     /// Which of its names was used; decides the syntax of values.
@@ -59,7 +59,7 @@ impl UnknownSetting {
 ///
 /// # Errors
 /// No setting and no file of one has that name; the error holds the nearest ones.
-pub fn find(name: &str) -> Result<Found, UnknownSetting> {
+pub fn find(name: &str) -> Result<NamedSetting, UnknownSetting> {
     // what layouts call them
     let name = match name.trim() {
         "cpus" => "cpuset.cpus",
@@ -92,8 +92,8 @@ fn any_size(name: &str) -> String {
 }
 
 /// The same without looking for near names where there is none: that takes a millisecond.
-pub fn lookup(name: &str) -> Option<Found> {
-    let found = |setting, via, size: Option<&str>| Found {
+pub fn lookup(name: &str) -> Option<NamedSetting> {
+    let found = |setting, via, size: Option<&str>| NamedSetting {
         setting,
         via,
         name: name.to_owned(),
@@ -146,14 +146,14 @@ fn matches<'n>(pattern: &str, name: &'n str) -> Option<Option<&'n str>> {
     (!number.is_empty() && matches!(unit, "KB" | "MB" | "GB")).then_some(Some(size))
 }
 
-impl std::fmt::Debug for Found {
+impl std::fmt::Debug for NamedSetting {
     /// The name alone: a row is a page.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Found({})", self.name)
     }
 }
 
-impl Found {
+impl NamedSetting {
     /// What `version` has of the setting.
     pub fn side(&self, version: Version) -> &'static Side {
         self.setting.side(version)

@@ -7,7 +7,7 @@ use units::{Bytes, CpuSet, IdSet, Limit, Micros, Nanos, UnitError};
 
 use crate::decode::v1_unlimited;
 use crate::error::ValueError;
-use crate::names::{Found, Via};
+use crate::names::{NamedSetting, Via};
 use crate::setting::{Access, Binding, Codec, Key, Kind, OutOfRange, Range, Version};
 use crate::value::{CpuMax, DeviceNumber, Hundredths, Value};
 
@@ -31,7 +31,7 @@ pub trait Facts {
     fn device(&self, path: &str) -> Result<DeviceNumber, String>;
 }
 
-impl Found {
+impl NamedSetting {
     /// Reads a value for this setting.
     ///
     /// # Errors
@@ -50,7 +50,7 @@ impl Found {
 
 /// One text on its way to a value.
 struct Reader<'a> {
-    found: &'a Found,
+    found: &'a NamedSetting,
     version: Version,
     binding: &'static Binding,
     /// The name used is a file's: its own scale and its own word for "no limit" count.

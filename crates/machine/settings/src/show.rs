@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use units::{Bytes, Limit};
 
-use crate::names::{Found, Via};
+use crate::names::{NamedSetting, Via};
 use crate::parse::Facts;
 use crate::setting::{Codec, Kind, Version};
 use crate::value::{CpuMax, DeviceNumber, Hundredths, Value};
 
-impl Found {
+impl NamedSetting {
     /// A value in the syntax of the name the setting was requested by: `cpu.shares` shows shares,
     /// `cpu.cfs_quota_us` a quota in microseconds or -1.
     pub fn show(&self, value: &Value) -> String {
@@ -79,7 +79,7 @@ impl Found {
             Some(Codec::DeviceFiles) => "8:16 rbps=1M wbps=1M riops=10 wiops=10", // one key a file
             _ => self.setting.example,
         };
-        let canonical = Found { via: Via::Canonical, ..self.clone() };
+        let canonical = NamedSetting { via: Via::Canonical, ..self.clone() };
         match canonical.parse(example, &NoMachine).map(|value| self.show(&value)) {
             Ok(shown) if !shown.is_empty() => shown,
             _ => example.to_owned(),

@@ -187,7 +187,7 @@ impl<'t> Writer<'t> {
 pub fn write(sample: &Sample, bounds: Bounds, to: &mut Writer<'_>) {
     to.begin(&families::BUILD);
     to.sample(&[("version", env!("CARGO_PKG_VERSION"))], 1);
-    write_chosen(sample, bounds, &Chosen::ALL, to);
+    write_chosen(sample, bounds, &Selection::ALL, to);
     effective(sample, bounds, to);
     let groups = sample.groups.rows().len();
     to.one(&families::GROUPS, groups);
@@ -228,30 +228,30 @@ const GROUP: &str = "ringfence_group";
 
 /// Which figures of which groups.
 #[derive(Clone, Copy)]
-pub struct Chosen<'c> {
+pub struct Selection<'c> {
     /// Of these fields.
     pub field: &'c dyn Fn(&'static Field) -> bool,
     /// Of these groups.
     pub group: &'c dyn Fn(&str) -> bool,
 }
 
-impl std::fmt::Debug for Chosen<'_> {
+impl std::fmt::Debug for Selection<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Chosen")
     }
 }
 
-impl Chosen<'_> {
+impl Selection<'_> {
     /// Everything.
-    pub const ALL: Chosen<'static> = Chosen { field: &|_| true, group: &|_| true };
+    pub const ALL: Selection<'static> = Selection { field: &|_| true, group: &|_| true };
 }
 
-fn write_chosen(sample: &Sample, bounds: Bounds, chosen: &Chosen<'_>, to: &mut Writer<'_>) {
+fn write_chosen(sample: &Sample, bounds: Bounds, chosen: &Selection<'_>, to: &mut Writer<'_>) {
     table(&sample.machine, MACHINE, bounds, chosen, to);
     table(&sample.groups, GROUP, bounds, chosen, to);
 }
 
-fn table(table: &Table, prefix: &str, bounds: Bounds, chosen: &Chosen<'_>, to: &mut Writer<'_>) {
+fn table(table: &Table, prefix: &str, bounds: Bounds, chosen: &Selection<'_>, to: &mut Writer<'_>) {
     let mut fields: Vec<&'static Field> = Vec::new();
     for column in table.columns().list() {
         if !fields.contains(&column.field) && (chosen.field)(column.field) {
@@ -346,7 +346,7 @@ pub struct History {
 
 impl History {
     /// Takes a sample that is younger than those before.
-    pub fn add(&mut self, sample: &Sample, bounds: Bounds, chosen: &Chosen<'_>) {
+    pub fn add(&mut self, sample: &Sample, bounds: Bounds, chosen: &Selection<'_>) {
         let at = sample.at.and_then(|at| at.duration_since(SystemTime::UNIX_EPOCH).ok());
         self.scratch.clear();
         let mut writer = Writer::new(&mut self.scratch, Format::OpenMetrics);

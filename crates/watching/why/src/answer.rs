@@ -102,13 +102,13 @@ pub struct Lost {
     /// Seconds of tasks' time.
     pub seconds: f64,
     /// How that is known.
-    pub known: Known,
+    pub known: Certainty,
 }
 
 /// How well a time is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Known {
+pub enum Certainty {
     /// The kernel counted it.
     Measured,
     /// From samples of tasks' states.
@@ -118,13 +118,13 @@ pub enum Known {
 }
 
 impl Lost {
-    pub(crate) fn new(time: Duration, known: Known) -> Lost {
+    pub(crate) fn new(time: Duration, known: Certainty) -> Lost {
         Lost { seconds: time.as_secs_f64(), known }
     }
 
     /// What it counts beside others: a bound counts half.
     pub(crate) fn counted(self) -> f64 {
-        if self.known == Known::AtMost { self.seconds / 2.0 } else { self.seconds }
+        if self.known == Certainty::AtMost { self.seconds / 2.0 } else { self.seconds }
     }
 }
 

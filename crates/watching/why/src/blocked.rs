@@ -1,7 +1,7 @@
 //! Time waited for block devices, and the part of it that want of memory caused.
 
 use super::{
-    answer::{Known, Lost},
+    answer::{Certainty, Lost},
     facts::Facts,
 };
 
@@ -12,8 +12,8 @@ pub(super) const PAGE: u64 = 4096;
 pub(crate) fn slept(facts: &Facts) -> Option<Lost> {
     let is_frozen = facts.levels.iter().any(|level| level.frozen.0 || level.frozen.1);
     match (facts.io.pressure, facts.io.blocked.filter(|_| !is_frozen)) {
-        (Some(time), _) => Some(Lost::new(time, Known::Measured)),
-        (None, Some(time)) => Some(Lost::new(time, Known::Sampled)),
+        (Some(time), _) => Some(Lost::new(time, Certainty::Measured)),
+        (None, Some(time)) => Some(Lost::new(time, Certainty::Sampled)),
         (None, None) => None,
     }
 }

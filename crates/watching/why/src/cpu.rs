@@ -9,7 +9,7 @@ use units::{CpuSet, Limit};
 
 use super::{
     advice::Advice,
-    answer::{Cause, Known, Lost, Note, NoteKind, Number, count, seconds},
+    answer::{Cause, Certainty, Lost, Note, NoteKind, Number, count, seconds},
     causes::Kind,
     facts::{Facts, Level, Other},
     thresholds::AT_RT_BUDGET,
@@ -117,7 +117,7 @@ fn quota(facts: &Facts, level: &Level, cost: &ByQuota) -> Option<Cause> {
         ),
     };
     Some(Cause {
-        lost: Some(Lost::new(cost.lost, Known::Measured)),
+        lost: Some(Lost::new(cost.lost, Certainty::Measured)),
         numbers: vec![
             count("cpu.periods", level.periods),
             count("cpu.throttled.periods", level.throttled_periods),
@@ -161,7 +161,7 @@ fn neighbours(facts: &Facts, lost: Duration) -> Option<Cause> {
     numbers.extend(cpu.others.first().map(|first| seconds("largest other", first.ran)));
     let advice = Advice::on_cpus(facts);
     (!lost.is_zero()).then(|| Cause {
-        lost: Some(Lost::new(lost, Known::Measured)),
+        lost: Some(Lost::new(lost, Certainty::Measured)),
         numbers,
         sentence: format!(
             "its tasks waited {} for {} while others ran there for {}{named}{}",
@@ -205,7 +205,7 @@ fn few_cpus(facts: &Facts, lost: Duration) -> Option<Cause> {
     // fewer on average: they wake up together, or may not run everywhere (sched_setaffinity(2))
     let at_times = if wanted < cpu.cpus.len() as f64 { " at times, though on average" } else { ":" };
     (!lost.is_zero()).then(|| Cause {
-        lost: Some(Lost::new(lost, Known::Measured)),
+        lost: Some(Lost::new(lost, Certainty::Measured)),
         numbers: vec![
             Number { name: "wanted", value: wanted, unit: FigureUnit::Cpus },
             count("cpuset.cpus", cpu.cpus.len() as u64),
@@ -256,7 +256,7 @@ fn realtime(facts: &Facts) -> Option<Cause> {
     let wanted = (part * 1.5 + 0.02).min(0.95);
     let runtime = units::Micros((period.as_secs_f64() * wanted * 1000.0).round() as u64 * 1000);
     Some(Cause {
-        lost: Some(Lost::new(tasks.waited, Known::Measured)),
+        lost: Some(Lost::new(tasks.waited, Certainty::Measured)),
         numbers: vec![
             seconds("cpu.rt_runtime_us", budget),
             seconds("cpu.rt_period_us", period),

@@ -4,7 +4,7 @@ use units::{Limit, shell_quote};
 
 use super::{
     advice::Advice,
-    answer::{Cause, Known, Lost, Number, count},
+    answer::{Cause, Certainty, Lost, Number, count},
     blocked::{refault_part, slept},
     causes::Kind,
     facts::{DeviceFacts, Facts, Level, Throttle},
@@ -33,7 +33,7 @@ pub(crate) fn causes(facts: &Facts) -> Vec<Cause> {
             let measured = waited.map(|lost| Lost { seconds: each(by_limit), ..lost });
             let counted = is_met(facts, of).then(|| Lost {
                 seconds: each(not_running(facts) * part(facts, of).min(1.0)),
-                known: Known::AtMost,
+                known: Certainty::AtMost,
             });
             // what was waited is known where tasks slept for it, at the limit or at a slow device
             let slept = waited.map_or(0.0, |lost| each(lost.counted()));
@@ -120,8 +120,10 @@ fn limited(facts: &Facts, level: &Level, of: &Throttle, lost: Lost) -> Cause {
     let doing = if of.key.starts_with('r') { "read" } else { "wrote" };
     let wanted = Limit::At(of.limit.saturating_mul(2));
     let counted = match lost.known {
-        Known::AtMost => ": that limit was met all the time, though no task slept for it (asynchronous I/O)",
-        Known::Measured | Known::Sampled => "",
+        Certainty::AtMost => {
+            ": that limit was met all the time, though no task slept for it (asynchronous I/O)"
+        }
+        Certainty::Measured | Certainty::Sampled => "",
     };
     Cause {
         lost: Some(lost),

@@ -36,7 +36,7 @@ mod scan;
 #[cfg(test)]
 mod tests;
 
-pub use answer::{Answer, Cause, Choice, Known, Lost, Note, NoteKind, Number};
+pub use answer::{Answer, Cause, Certainty, Choice, Lost, Note, NoteKind, Number};
 pub use causes::{Effect, Kind};
 pub use docs::{list, markdown};
 pub use facts::{

@@ -7,7 +7,7 @@ use settings::Version;
 use units::Limit;
 
 use super::{
-    answer::{Cause, Known, Lost, Number, bytes, count, seconds},
+    answer::{Cause, Certainty, Lost, Number, bytes, count, seconds},
     blocked::{PAGE, refault_part, slept},
     causes::Kind,
     facts::{Facts, Level, MemoryFacts},
@@ -130,8 +130,8 @@ fn raised(level: &Level, name: &str, limit: u64) -> String {
 /// machine's is a bound; without that, what the group spent in the kernel is.
 fn pressure(facts: &Facts) -> Option<Lost> {
     let memory = &facts.memory;
-    let bound = memory.machine_pressure.or(memory.system).map(|time| Lost::new(time, Known::AtMost));
-    let counted = memory.pressure.map(|time| Lost::new(time, Known::Measured)).or(bound);
+    let bound = memory.machine_pressure.or(memory.system).map(|time| Lost::new(time, Certainty::AtMost));
+    let counted = memory.pressure.map(|time| Lost::new(time, Certainty::Measured)).or(bound);
     // The kernel counts pages that come again as pressure only if they were in use when they were taken: what was waited
     // for the others is I/O to it.
     let again = slept(facts).map(|lost| Lost { seconds: lost.seconds * refault_part(facts), ..lost });
@@ -289,7 +289,7 @@ fn remote(facts: &Facts) -> Option<Cause> {
         _ => "",
     };
     Some(Cause {
-        lost: Some(Lost::new(lost, Known::AtMost)),
+        lost: Some(Lost::new(lost, Certainty::AtMost)),
         numbers: vec![
             bytes("remote", remote),
             Number { name: "remote part", value: part, unit: FigureUnit::Share },

@@ -3,7 +3,7 @@
 use units::{Limit, hint::Command};
 
 use super::{
-    answer::{Cause, Known, Lost, Note, NoteKind, count, seconds},
+    answer::{Cause, Certainty, Lost, Note, NoteKind, count, seconds},
     causes::Kind,
     facts::{Facts, Level},
     words::{plural, set, subject, whose},
@@ -47,9 +47,9 @@ fn tasks(number: usize) -> String {
 fn stopped(facts: &Facts, group: &str, tasks: usize, frozen: (bool, bool), what: &str) -> Cause {
     // when it thawed or froze meanwhile was not seen
     let (known, when) = match frozen {
-        (true, true) => (Known::Measured, "all the time"),
-        (true, false) => (Known::AtMost, "until it was thawed meanwhile"),
-        (false, _) => (Known::AtMost, "since it was frozen meanwhile"),
+        (true, true) => (Certainty::Measured, "all the time"),
+        (true, false) => (Certainty::AtMost, "until it was thawed meanwhile"),
+        (false, _) => (Certainty::AtMost, "since it was frozen meanwhile"),
     };
     let lost = facts.span.saturating_mul(u32::try_from(tasks).unwrap_or(u32::MAX));
     Cause {

@@ -5,7 +5,7 @@ use std::{fmt, time::Duration};
 use units::{Bytes, hint::Command, printable};
 
 use super::{
-    answer::{Answer, Cause, Choice, Known, Number},
+    answer::{Answer, Cause, Certainty, Choice, Number},
     facts::{Facts, Level},
 };
 use monitor::FigureUnit;
@@ -122,8 +122,8 @@ impl fmt::Display for Answer {
         for (place, cause) in self.causes.iter().enumerate() {
             let part = cause.share.map_or_else(|| "  -".to_owned(), |share| percent(share).replace(' ', ""));
             let known = match cause.lost.map(|lost| lost.known) {
-                Some(Known::AtMost) => " (at most)",
-                Some(Known::Sampled) => " (sampled)",
+                Some(Certainty::AtMost) => " (at most)",
+                Some(Certainty::Sampled) => " (sampled)",
                 _ => "",
             };
             let lost = cause

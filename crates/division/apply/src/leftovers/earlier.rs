@@ -13,7 +13,7 @@ use crate::{
     in_effect::{self, Groups},
     made::{self, Changed},
     record::Record,
-    stayed::Stayed,
+    remainder::Remainder,
 };
 
 /// The layouts in effect: what a new one has to take back.
@@ -22,7 +22,7 @@ pub struct Earlier {
     /// Oldest first.
     pub(super) records: Vec<Record>,
     /// What undos had to leave, with the record of its generation where that is still there.
-    pub(crate) stayed: Vec<(Stayed, Option<Rc<Record>>)>,
+    pub(crate) stayed: Vec<(Remainder, Option<Rc<Record>>)>,
     /// Groups of theirs that somebody removed and made again.
     pub(super) remade: BTreeSet<Place>,
     /// Where directories of theirs are that somebody renamed.
@@ -46,7 +46,7 @@ impl Earlier {
         let last = state.last()?.filter(|last| last.head.boot == target.system.boot());
         let stayed = last.as_ref().map(crate::Summary::stayed).unwrap_or_default();
         let mut of_stayed: BTreeMap<u32, Rc<Record>> = BTreeMap::new();
-        for Stayed { generation, .. } in &stayed {
+        for Remainder { generation, .. } in &stayed {
             if !of_stayed.contains_key(generation) && state.is_there(*generation) {
                 of_stayed.insert(*generation, Rc::new(state.record(*generation)?));
             }
@@ -57,7 +57,7 @@ impl Earlier {
             false => made::remade(records.iter().chain(of_stayed.values().map(Rc::as_ref)), state, target)?,
         };
         let renamed = changed.renamed(target);
-        let with_record = |stayed: Stayed| {
+        let with_record = |stayed: Remainder| {
             let record = of_stayed.get(&stayed.generation).cloned();
             (stayed, record)
         };

@@ -422,7 +422,7 @@ impl Past<'_> {
             let taken = exclusive(place);
             let system = self.performer.system();
             // those whose makers are gone by now, too
-            let came = away::came_since(&self.performer, place, threads);
+            let came = affinity::came_since(&self.performer, place, threads);
             let back = threads.iter().chain(&came).filter_map(|affinity| {
                 let cpus = affinity.cpus.difference(&taken);
                 let cpus = if cpus.is_empty() { return None } else { cpus };

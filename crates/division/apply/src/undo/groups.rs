@@ -59,7 +59,7 @@ impl Steps<'_> {
             None => {}
         }
         let host = self.performer.host();
-        let is_of_it = |stayed: &Stayed| stayed.group(host).as_ref() == Some(place);
+        let is_of_it = |stayed: &Remainder| stayed.group(host).as_ref() == Some(place);
         let (stayed, others) = std::mem::take(&mut self.stayed).into_iter().partition(is_of_it);
         self.stayed = others;
         let (inherited, others) =

@@ -79,7 +79,7 @@ impl Steps<'_> {
     }
 
     /// A step that could not be undone.
-    pub(super) fn staying(&self, generation: u32, step: usize, entry: &Entry) -> Option<Stayed> {
+    pub(super) fn staying(&self, generation: u32, step: usize, entry: &Entry) -> Option<Remainder> {
         let place = entry.act.place()?;
         let stays = match &entry.act {
             Act::CreateGroup { .. } => self.ours.contains(place),
@@ -87,7 +87,7 @@ impl Steps<'_> {
             act => devices_of(act).is_some() && self.unchanged.contains(&(place.clone(), Part::Devices)),
         };
         let spot = Spot::of(std::slice::from_ref(self.performer.at(place)?)).pop()?;
-        stays.then(|| Stayed { generation, step, spot, entry: entry.clone() })
+        stays.then(|| Remainder { generation, step, spot, entry: entry.clone() })
     }
 
     /// v1 gives everything back to a group, or takes it, only where no group is below. Where one stays, all device

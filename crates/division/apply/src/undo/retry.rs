@@ -7,11 +7,11 @@ impl Steps<'_> {
     /// generation's again; what one has to do with that came later, and stays in effect, is left as it is.
     pub(super) fn take_up(
         &mut self,
-        stayed: &[Stayed],
+        stayed: &[Remainder],
         undone: &[u32],
         wanted: &[u32],
         state: &State,
-    ) -> Result<Vec<Stayed>, Failure> {
+    ) -> Result<Vec<Remainder>, Failure> {
         let mut tried = Vec::new();
         // what wrote the files that could not be restored, then or since then
         let mut ours: Vec<Entry> = stayed.iter().filter_map(|one| one.here(self.performer.host())).collect();

@@ -68,7 +68,7 @@ impl Story<'_> {
     }
 
     /// The groups that are told to have had to stay, with the generation that made them.
-    fn told(&self) -> Vec<(String, u32)> {
+    fn stays(&self) -> Vec<(String, u32)> {
         let stays = |status: GroupStatus| {
             let made = status.drift.iter().find_map(|drift| match drift {
                 Drift::Stayed { generation, .. } => Some(*generation),
@@ -100,13 +100,13 @@ impl Story<'_> {
         assert!(left.iter().any(|left| left.contains("a/b' stays: 1 process in")), "{left:?}");
         let both = [("a".to_owned(), made), ("a/b".to_owned(), made)];
         assert!(self.exists("a/b") && !self.exists("c"));
-        assert_eq!(self.told(), both);
+        assert_eq!(self.stays(), both);
         // still occupied
         assert_eq!(self.undo(Some(0)).steps, 0);
-        assert_eq!(self.told(), both);
+        assert_eq!(self.stays(), both);
         // what has nothing to do with it
         self.make(&["d"]);
-        assert_eq!(self.told(), both);
+        assert_eq!(self.stays(), both);
         (self.leave)();
         let outcome = self.undo(Some(0));
         assert_eq!((outcome.steps, outcome.left), (3, Vec::new()));
@@ -122,7 +122,7 @@ impl Story<'_> {
         (self.leave)();
         self.undo(None);
         assert!(self.exists("a"), "a generation in effect changed it");
-        assert_eq!(self.told(), [("a".to_owned(), made)]);
+        assert_eq!(self.stays(), [("a".to_owned(), made)]);
         self.undo(None);
         self.nothing_is_left(&["a", "d"]);
     }
@@ -135,9 +135,9 @@ impl Story<'_> {
         let more = self.shares("a", "700");
         (self.occupy)("a");
         self.undo(Some(0));
-        assert_eq!(self.told(), [("a".to_owned(), made)]);
+        assert_eq!(self.stays(), [("a".to_owned(), made)]);
         self.undo(Some(more));
-        assert!(self.told().is_empty() && self.exists("d"));
+        assert!(self.stays().is_empty() && self.exists("d"));
         assert!(status(self.state, self.to).unwrap().iter().all(|status| status.drift.is_empty()));
         (self.leave)();
         self.undo(Some(made));

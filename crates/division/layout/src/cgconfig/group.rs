@@ -1,6 +1,6 @@
 //! Groups and templates: permissions, controllers and their settings.
 
-use settings::{Controller, Found, Kind, Version, Via};
+use settings::{Controller, Kind, NamedSetting, Version, Via};
 
 use super::Reader;
 use super::grammar::{Block, Item, What};
@@ -321,13 +321,13 @@ pub(super) fn without_slashes(name: &str) -> &str {
 
 /// v1 prints "no limit" as the largest number, rounded down to whole pages of up to 1 GiB, and `cgsnapshot` writes what
 /// it prints (`mm/page_counter.c`, PAGE_COUNTER_MAX).
-fn is_printed_unlimited(found: &Found, value: &str) -> bool {
+fn is_printed_unlimited(found: &NamedSetting, value: &str) -> bool {
     const LOWEST: u64 = i64::MAX as u64 - (1 << 30);
     let of_v1 = matches!(found.via, Via::File { version: Version::V1, .. });
     of_v1 && found.setting.kind == Kind::Bytes && value.parse::<u64>().is_ok_and(|number| number > LOWEST)
 }
 
-fn belongs(found: &Found, controller: Controller) -> bool {
+fn belongs(found: &NamedSetting, controller: Controller) -> bool {
     // these two are mounted together almost everywhere
     let same = |one: Controller| match (one, controller) {
         (Controller::Core, _) => true,

@@ -1,7 +1,7 @@
 //! Settings among a group's keys: `memory.max = "8G"`, `io.max."/dev/sdb" = { riops = 10 }`. TOML reads the dots as
 //! tables, the settings table defines where a name ends and its value begins.
 
-use settings::{Found, Kind};
+use settings::{Kind, NamedSetting};
 use toml::de::DeValue;
 
 use super::value::{kind, whole};
@@ -35,7 +35,7 @@ impl Reader<'_> {
         name: &str,
         key: &Name<'_>,
         table: &Table<'_>,
-        found: Option<Found>,
+        found: Option<NamedSetting>,
         value: &Value<'_>,
         into: &mut Collector,
     ) {
@@ -67,7 +67,7 @@ impl Reader<'_> {
     }
 
     /// The text of a setting whose value is a table; `None` if a part is wrong, each of which is reported.
-    fn parts_text(&mut self, found: &Found, parts: &[(&Name<'_>, &Value<'_>)]) -> Option<String> {
+    fn parts_text(&mut self, found: &NamedSetting, parts: &[(&Name<'_>, &Value<'_>)]) -> Option<String> {
         let quota_and_period = found.setting.kind == Kind::CpuMax;
         let mut texts = Vec::new();
         let before = self.report.errors();
@@ -100,15 +100,15 @@ impl Reader<'_> {
     }
 
     /// Reads a part of a value alone, to report all errors, each at its place.
-    fn check_part(&mut self, found: &Found, text: &str, value: &Value<'_>) {
+    fn check_part(&mut self, found: &NamedSetting, text: &str, value: &Value<'_>) {
         if let Err(error) = found.parse(text, &AnyMachine) {
             let diagnostic = Diagnostic::error(error.to_string()).at(self.origin(value));
             self.error(diagnostic.maybe_hint(error.hint()));
         }
     }
 
-    /// A value without a name of its own as `Found::parse` takes it.
-    fn value_text(&mut self, found: &Found, value: &Value<'_>) -> Option<String> {
+    /// A value without a name of its own as `NamedSetting::parse` takes it.
+    fn value_text(&mut self, found: &NamedSetting, value: &Value<'_>) -> Option<String> {
         if matches!(value.get_ref(), DeValue::Boolean(_)) && found.setting.kind != Kind::Flag {
             let expected = found.setting.kind.syntax();
             self.wrong(value, format!("{}: expected {expected}, found a boolean", found.name), "");

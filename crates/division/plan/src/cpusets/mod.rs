@@ -1,7 +1,7 @@
 //! From the sets that groups are to have to the steps that give them: memory nodes before CPUs, both in an order that
 //! the kernel takes, and on v1 other tasks off CPUs that became exclusive.
 
-mod away;
+mod affinity;
 mod cells;
 mod obstacles;
 mod writes;
@@ -44,7 +44,7 @@ pub(crate) fn steps(
             Ok(changes) => {
                 steps.extend(Writer::new(lane, &field, &before, tree, resolved).steps(&changes));
                 if lane == Lane::Cpus && field.version == Version::V1 {
-                    steps.extend(away::steps(&field, &before, tree, observed));
+                    steps.extend(affinity::steps(&field, &before, tree, observed));
                 }
             }
             Err(Stuck(open)) => problems.push(obstacles::stuck(lane, &field, &open, tree)),

@@ -1,10 +1,10 @@
 //! Where each controller lives, which are missing and how to get them, and what v2 groups can do by themselves.
 
-use facts::{Facts, Listed, MountTrial, Mounted};
+use facts::{ControllerRow, Facts, MountTrial, Mounted};
 use settings::{Controller, Version};
 use units::hint::Command;
 
-use super::{Area, Finding, Level, Seen};
+use super::{Area, FactsExt, Finding, Level};
 
 fn finding(level: Level, what: impl Into<String>) -> Finding {
     Finding::new(Area::Controllers, level, what)
@@ -145,7 +145,7 @@ fn lost(controller: Controller) -> Option<&'static str> {
 }
 
 /// A controller that no mounted hierarchy has: why, and how to get it.
-fn absent(facts: &Facts, level: Level, name: &str, lost: &str, row: Option<&Listed>) -> Finding {
+fn absent(facts: &Facts, level: Level, name: &str, lost: &str, row: Option<&ControllerRow>) -> Finding {
     let say = |why: &str| finding(level, format!("{name}: {why}")).so(lost);
     let no_v1 = facts.booted("cgroup_no_v1").filter(|word| listed_in(word, name) || listed_in(word, "all"));
     let Some(row) = row else {

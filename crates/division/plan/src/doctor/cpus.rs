@@ -4,7 +4,7 @@ use facts::{Exclusive, Facts, Partition};
 use topology::Machine;
 use units::{CpuSet, group_path, hint::Command};
 
-use super::{Area, Finding, Level, Seen};
+use super::{Area, FactsExt, Finding, Level};
 
 pub(super) fn cpusets(facts: &Facts, machine: Option<&Machine>) -> Vec<Finding> {
     let mut found: Vec<Finding> = abilities(facts).into_iter().collect();

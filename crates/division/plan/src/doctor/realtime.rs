@@ -3,7 +3,7 @@
 use facts::{Facts, GroupBudget, RealtimeRoot};
 use units::{Limit, Micros, hint::Command};
 
-use super::{Area, Finding, Level, Seen};
+use super::{Area, FactsExt, Finding, Level};
 
 fn finding(level: Level, what: impl Into<String>) -> Finding {
     Finding::new(Area::RealTime, level, what)

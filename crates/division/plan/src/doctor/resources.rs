@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use facts::{Disk, Facts};
 
-use super::{Area, Finding, Level, Seen, controllers::mount_v2};
+use super::{Area, FactsExt, Finding, Level, controllers::mount_v2};
 
 pub(super) fn memory(facts: &Facts) -> Vec<Finding> {
     let found = [swap(facts), swap_limits(facts), huge_pages(facts), protection(facts), balancing(facts)];

@@ -1,7 +1,7 @@
 //! Lints of memory: limits below the use, and more given than there is.
 
 use layout::MemoryAmount;
-use settings::{Found, GroupName, Value, Version};
+use settings::{GroupName, NamedSetting, Value, Version};
 use units::{Bytes, Limit, group_path};
 
 use super::Looked;
@@ -55,7 +55,7 @@ pub(super) fn too_small(looked: &Looked<'_>, lints: &mut Vec<Lint>) {
 }
 
 /// What is wrong with a limit of memory that no program can run with, and a hint; `None` for any other value.
-pub fn starving(found: &Found, value: &Value, group: &GroupName) -> Option<(String, String)> {
+pub fn starving(found: &NamedSetting, value: &Value, group: &GroupName) -> Option<(String, String)> {
     let is_limit = matches!(found.setting.name, "memory.max" | "memory.high");
     let Value::Bytes(Limit::At(Bytes(number))) = *value else { return None };
     if !is_limit || Bytes(number) >= LEAST {

@@ -9,7 +9,7 @@ use settings::{Controller, Version};
 
 use super::world::{Kind, World, desired, machine, plan_on};
 
-fn told(problems: &[Problem]) -> String {
+fn texts(problems: &[Problem]) -> String {
     format!("{problems:#?}")
 }
 
@@ -29,7 +29,7 @@ fn a_quota_below_that_of_a_live_group_in_it_is_refused_before_anything_is_writte
         match world.plan(layout) {
             Ok(_) => assert!(!refused, "{layout}"),
             Err(problems) => {
-                let text = told(&problems);
+                let text = texts(&problems);
                 assert!(refused, "{layout}: {text}");
                 assert!(text.contains("db/live in it") && text.contains("50 %"), "{text}");
                 assert!(text.contains("cpu.max=20%") && text.contains("line: 2"), "{text}");
@@ -46,7 +46,7 @@ fn a_node_that_is_not_there_is_answered_with_those_that_are() {
     for cpus in ["{ node = 9 }", "{ node = 9, count = 2 }"] {
         let layout = format!("[groups.db]\ncpus = {cpus}\n");
         let problems = plan_on(Version::V1, &machine(2, 1, 2, 1), &layout).unwrap_err();
-        let text = told(&problems);
+        let text = texts(&problems);
         assert!(text.contains("has CPUs on the nodes 0-1"), "{cpus}: {text}");
         assert!(!text.contains("fewer CPUs"), "{cpus}: {text}");
     }
@@ -121,7 +121,7 @@ fn a_setting_that_the_kernel_has_not_is_refused_with_what_it_has() {
     let [problem] = &problems[..] else { panic!("{problems:#?}") };
     assert!(problem.to_string().contains("this kernel has no blkio.weight"), "{problem}");
     assert!(problem.hint().unwrap().contains("io.bfq.weight"), "{problem:?}");
-    assert!(told(&problems).contains("line: 2"));
+    assert!(texts(&problems).contains("line: 2"));
     assert!(planned(Version::V1, Some(v1), "[groups.db]\n\"io.bfq.weight\" = 200\n").is_ok());
     let v2 = files(&["io.max", "io.stat", "io.pressure", "cgroup.procs"]);
     let problems = planned(Version::V2, Some(v2), WEIGHT).unwrap_err();

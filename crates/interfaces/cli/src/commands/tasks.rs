@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, fmt::Write};
 
 use apply::{Running, State, StaysIn, Target};
-use kernel::{Ended, GroupName, Host, LeftBehind, Program, Real, What, describe};
+use kernel::{GroupName, Host, LeftBehind, Program, ProgramEnd, Real, What, describe};
 use serde_json::json;
 use units::{Bytes, hint::Command, printable};
 
@@ -31,15 +31,15 @@ pub fn run(args: &args::Run) -> Result<u8, Failure> {
         ));
     }
     match host.run(&Real::new(), &name, &program).map_err(|error| failed(error.into()))? {
-        Ended::Exited(status) => Ok(u8::try_from(status).unwrap_or(RUN_FAILED)),
-        Ended::Signalled(signal) => {
+        ProgramEnd::Exited(status) => Ok(u8::try_from(status).unwrap_or(RUN_FAILED)),
+        ProgramEnd::Signalled(signal) => {
             // as on v1, where the program took our place: the process that waits for us sees its signal
             if let Some(signal) = rustix::process::Signal::from_named_raw(signal) {
                 let _ = rustix::process::kill_process(rustix::process::getpid(), signal);
             }
             Ok(u8::try_from(128 + signal).unwrap_or(RUN_FAILED))
         }
-        Ended::NotStarted(errno) => {
+        ProgramEnd::NotStarted(errno) => {
             let (code, hint) = match errno.raw_os_error() {
                 2 => (127, "is it installed, and in PATH?"),
                 _ => (126, "is it a program, and executable?"),

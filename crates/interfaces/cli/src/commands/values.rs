@@ -7,7 +7,7 @@ use kernel::{GroupName, Host};
 use plan::{Place, SettingRequest};
 use rustix::io::Errno;
 use serde_json::{Value as Json, json};
-use settings::{Access, Found, Setting, Value, Version};
+use settings::{Access, NamedSetting, Setting, Value, Version};
 use units::{IdSet, hint::Command};
 
 use super::{group, host, layouts, requests};
@@ -28,9 +28,9 @@ pub fn get(args: &args::Get, as_json: bool, which: Which) -> Result<(), Failure>
     let is_list = |name: &str| settings::all().any(|setting| settings::is_of(setting, name));
     let (lists, single): (Vec<&str>, Vec<&str>) =
         args.settings.iter().map(String::as_str).partition(|name| is_list(name));
-    let named: Vec<Found> = single.into_iter().map(settings::find).collect::<Result<_, _>>()?;
+    let named: Vec<NamedSetting> = single.into_iter().map(settings::find).collect::<Result<_, _>>()?;
     let host = host()?;
-    let mut readings: Vec<(Found, Reading)> = Vec::new();
+    let mut readings: Vec<(NamedSetting, Reading)> = Vec::new();
     if named.is_empty() || !lists.is_empty() {
         if !name.path().is_empty() {
             host.existing(&name)?;
@@ -60,7 +60,7 @@ pub fn get(args: &args::Get, as_json: bool, which: Which) -> Result<(), Failure>
     output::text(&text)
 }
 
-fn row(found: &Found, reading: &Reading) -> Json {
+fn row(found: &NamedSetting, reading: &Reading) -> Json {
     json!({
         "setting": found.name,
         "canonical": found.setting.name,
@@ -72,7 +72,7 @@ fn row(found: &Found, reading: &Reading) -> Json {
 }
 
 /// What the group has of the table, or of these controllers; what its kernel lacks is left out.
-fn all(host: &Host, name: &GroupName, which: Which, lists: &[&str]) -> Vec<(Found, Reading)> {
+fn all(host: &Host, name: &GroupName, which: Which, lists: &[&str]) -> Vec<(NamedSetting, Reading)> {
     apply::all(host, name, |setting: &Setting| {
         let of_kind = match which {
             Which::Settings => setting.can_be_set(),

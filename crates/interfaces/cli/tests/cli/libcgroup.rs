@@ -22,7 +22,7 @@ const CASES: &[(&str, &[&[Need]], Case)] = &[
     (
         "fault 7: cgexec tells a missing group from a cpuset without memory nodes",
         &[&[Need::V1("cpuset")]],
-        told_apart,
+        names_of_two_hierarchies,
     ),
     (
         "fault 8: cgxset takes a name that both versions have, and gives legal weights",
@@ -90,20 +90,20 @@ pub fn trials(world: &Arc<World>) -> Vec<Trial> {
 /// Succeeds, and prints nothing.
 pub(super) fn quiet(scene: &Scene, line: &str) {
     let output = scene.ringfence(line, None);
-    assert_eq!((output.status.code(), told(&output).as_str()), (Some(0), ""), "{}", scene.fill(line));
+    assert_eq!((output.status.code(), stderr_of(&output).as_str()), (Some(0), ""), "{}", scene.fill(line));
     assert_eq!(String::from_utf8_lossy(&output.stdout), "", "{line}");
 }
 
 /// Fails with that status; what it says.
 pub(super) fn refused(scene: &Scene, line: &str, status: i32) -> String {
     let output = scene.ringfence(line, None);
-    let error = told(&output);
+    let error = stderr_of(&output);
     assert_eq!(output.status.code(), Some(status), "{}: {error}", scene.fill(line));
     assert!(!error.is_empty(), "{line} fails without a word");
     error
 }
 
-pub(super) fn told(output: &Output) -> String {
+pub(super) fn stderr_of(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
@@ -204,7 +204,7 @@ fn all_or_nothing(scene: &mut Scene) {
     assert_eq!(value(scene, "{g}", "cpu.shares"), held);
 }
 
-fn told_apart(scene: &mut Scene) {
+fn names_of_two_hierarchies(scene: &mut Scene) {
     let missing = refused(scene, "cgexec -g cpuset:{g} true", 82);
     assert!(missing.contains("does not exist"), "{missing}");
     quiet(scene, "cgcreate -g cpuset:{g}");
@@ -281,12 +281,12 @@ fn given(scene: &mut Scene) {
     const NOBODY: u32 = 65534;
     quiet(scene, "cgcreate -a 65534:65534 -t 65534:65534 -g pids:{g}");
     let output = scene.ringfence("cgset -r pids.max=7 {g}", Some(NOBODY));
-    assert_eq!((output.status.code(), told(&output).as_str()), (Some(0), ""));
+    assert_eq!((output.status.code(), stderr_of(&output).as_str()), (Some(0), ""));
     assert_eq!(value(scene, "{g}", "pids.max"), "7");
     let output = scene.ringfence("cgcreate -g pids:{g}/below", Some(NOBODY));
-    assert_eq!((output.status.code(), told(&output).as_str()), (Some(0), ""));
+    assert_eq!((output.status.code(), stderr_of(&output).as_str()), (Some(0), ""));
     let output = scene.ringfence("cgdelete -g pids:{g}/below", Some(NOBODY));
-    assert_eq!((output.status.code(), told(&output).as_str()), (Some(0), ""));
+    assert_eq!((output.status.code(), stderr_of(&output).as_str()), (Some(0), ""));
 }
 
 fn tasks_move_up(scene: &mut Scene) {
@@ -319,7 +319,7 @@ fn created(scene: &mut Scene) {
     files.write(scene, "cgconfig.conf", text);
     for steps in ["1 steps", "0 steps"] {
         let output = scene.ringfence("cgconfigparser -v -l {d}/cgconfig.conf --state {d}/state", None);
-        assert!(output.status.success() && told(&output).contains(steps), "{}", told(&output));
+        assert!(output.status.success() && stderr_of(&output).contains(steps), "{}", stderr_of(&output));
     }
     assert_eq!((mode("."), mode("cgroup.procs"), mode("cpu.stat")), (0o711, 0o664, 0o440));
 }
@@ -362,7 +362,7 @@ fn copies(scene: &mut Scene) {
     let output = scene.ringfence("cgset -v -r cpu.weight=50 {g}/c", None);
     assert!(output.status.success());
     let other = scene.ringfence("cgset -v -r cpu.shares=512 {g}/c", None);
-    assert!(format!("{}{}", told(&output), told(&other)).contains("<-"), "no conversion is told");
+    assert!(format!("{}{}", stderr_of(&output), stderr_of(&other)).contains("<-"), "no conversion is told");
 }
 
 fn made_and_cleared(scene: &mut Scene) {
@@ -412,7 +412,7 @@ fn rules(scene: &mut Scene) {
         scene.program()
     ));
     let output = std::process::Command::new("unshare").args(["-m", "sh", "-c", &script]).output().unwrap();
-    assert!(output.status.success(), "{}", told(&output));
+    assert!(output.status.success(), "{}", stderr_of(&output));
     let groups = String::from_utf8_lossy(&output.stdout).into_owned();
     assert_eq!(groups.matches(&scene.fill("/{g}/ruled")).count(), 1, "cat is ruled, head is not: {groups}");
     assert!(is_in(pid, "cpu", &scene.fill("{g}/ruled")));
@@ -425,7 +425,7 @@ fn links(scene: &mut Scene) {
     for name in ["cgset", "cgexec", "cgget", "lscgroup", "cgconfigparser"] {
         let output =
             std::process::Command::new(directory.0.join("bin").join(name)).arg("--help").output().unwrap();
-        assert!(output.status.success() && told(&output).is_empty());
+        assert!(output.status.success() && stderr_of(&output).is_empty());
         assert!(String::from_utf8_lossy(&output.stdout).contains(&format!("Usage: {name}")));
     }
     fs::create_dir(directory.0.join("taken")).unwrap();
@@ -498,9 +498,9 @@ fn study_1(scene: &mut Scene) {
     let line = "cgset -r cpuset.cpus='0,4,8,12,16,20,24,28' {g}/test1";
     let output = scene.ringfence(line, None);
     let large = cpus.trim().rsplit('-').next().unwrap().parse::<u32>().unwrap() >= 28;
-    assert_eq!(output.status.code(), Some(if large { 0 } else { 96 }), "{}", told(&output));
+    assert_eq!(output.status.code(), Some(if large { 0 } else { 96 }), "{}", stderr_of(&output));
     if !large {
-        assert!(told(&output).contains("cpuset.cpus"), "{}", told(&output));
+        assert!(stderr_of(&output).contains("cpuset.cpus"), "{}", stderr_of(&output));
         assert_eq!(value(scene, "{g}/test1", "cpuset.cpus"), cpus.trim());
     }
 }

@@ -7,7 +7,7 @@ use std::{fs, path::Path, process::Command, sync::Arc};
 use libtest_mimic::Trial;
 
 use crate::{
-    libcgroup::{is_in, quiet, refused, told, value},
+    libcgroup::{is_in, quiet, refused, stderr_of, value},
     world::{Need, Scene, World},
 };
 
@@ -134,10 +134,10 @@ fn administered(scene: &mut Scene) {
     quiet(scene, "cgcreate -t oracle:dba -a oracle:dba -g cpuset:test1");
     for line in ["cgset -r cpuset.cpus='0' test1", "cgset -r cpuset.mems='0' test1"] {
         let output = scene.ringfence(line, Some(FIRST_ORACLE));
-        assert_eq!((output.status.code(), told(&output).as_str()), (Some(0), ""), "{line}");
+        assert_eq!((output.status.code(), stderr_of(&output).as_str()), (Some(0), ""), "{line}");
         let output = scene.ringfence(line, Some(OTHER));
-        assert_eq!(output.status.code(), Some(96), "{line}: {}", told(&output));
-        assert!(told(&output).contains("hint:"), "{}", told(&output));
+        assert_eq!(output.status.code(), Some(96), "{line}: {}", stderr_of(&output));
+        assert!(stderr_of(&output).contains("hint:"), "{}", stderr_of(&output));
     }
     quiet(scene, "cgdelete cpuset:test1");
 }

@@ -119,7 +119,7 @@ impl Running {
     }
 
     /// Waits for its end, and tells what it warned of.
-    fn told(mut self) -> String {
+    fn end(mut self) -> String {
         self.out.read_to_end(&mut Vec::new()).unwrap();
         assert!(self.child.wait().unwrap().success());
         self.error()
@@ -495,7 +495,7 @@ fn events(scene: &mut Scene) {
     });
     let hardware = count(&picture, "perf.instructions");
     watch.signal(Signal::INT);
-    let told = watch.told();
+    let told = watch.end();
     match hardware {
         Some(rate) => assert!(rate > 0.0, "{picture}"),
         None => assert!(told.contains("instructions") && told.contains(" not counted: "), "{told}"),

@@ -12,7 +12,7 @@ pub(crate) struct Tree {
     picture: Option<Picture>,
     /// Sorted by a figure, instead of the picture's rows.
     sorted: Option<Vec<Row>>,
-    seen: Vec<Shown>,
+    seen: Vec<VisibleRow>,
     /// The selected group, which may move.
     selected: Option<String>,
     list: List,
@@ -23,7 +23,7 @@ pub(crate) struct Tree {
 
 /// A line of the list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Shown {
+pub(crate) struct VisibleRow {
     /// Its place among the rows.
     row: usize,
     /// Has it groups below it?
@@ -50,11 +50,12 @@ impl Tree {
         });
         let rows = self.sorted.as_ref().unwrap_or(&picture.rows);
         self.seen = match (self.filter.is_empty(), self.sorted.is_some()) {
-            (true, true) => (0..rows.len()).map(Shown::plain).collect(),
+            (true, true) => (0..rows.len()).map(VisibleRow::plain).collect(),
             (true, false) => unfolded(rows, &self.folded),
-            (false, true) => {
-                (0..rows.len()).filter(|row| matches(&rows[*row], &self.filter)).map(Shown::plain).collect()
-            }
+            (false, true) => (0..rows.len())
+                .filter(|row| matches(&rows[*row], &self.filter))
+                .map(VisibleRow::plain)
+                .collect(),
             (false, false) => filtered(rows, &self.filter),
         };
         let place = self
@@ -78,7 +79,7 @@ impl Tree {
     }
 
     /// The visible lines, at most `height`, from the first: each with its place, and whether it is selected.
-    pub(crate) fn lines(&self, height: usize) -> impl Iterator<Item = (&Shown, &Row, bool)> {
+    pub(crate) fn lines(&self, height: usize) -> impl Iterator<Item = (&VisibleRow, &Row, bool)> {
         let rows = self.rows();
         let first = self.list.first(height, self.seen.len());
         let seen = self.seen.iter().enumerate().skip(first).take(height);
@@ -134,9 +135,9 @@ impl Tree {
     }
 }
 
-impl Shown {
-    fn plain(row: usize) -> Shown {
-        Shown { row, is_parent: false, is_folded: false, is_context: false }
+impl VisibleRow {
+    fn plain(row: usize) -> VisibleRow {
+        VisibleRow { row, is_parent: false, is_folded: false, is_context: false }
     }
 }
 
@@ -148,7 +149,7 @@ fn is_parent(rows: &[Row], row: usize) -> bool {
     rows.get(row + 1).is_some_and(|next| next.depth > rows[row].depth)
 }
 
-fn unfolded(rows: &[Row], folded: &HashSet<String>) -> Vec<Shown> {
+fn unfolded(rows: &[Row], folded: &HashSet<String>) -> Vec<VisibleRow> {
     let mut seen = Vec::new();
     // deeper rows are hidden
     let mut hidden_below = None;
@@ -158,13 +159,13 @@ fn unfolded(rows: &[Row], folded: &HashSet<String>) -> Vec<Shown> {
         }
         let is_folded = folded.contains(&of.group);
         hidden_below = is_folded.then_some(of.depth);
-        seen.push(Shown { row, is_parent: is_parent(rows, row), is_folded, is_context: false });
+        seen.push(VisibleRow { row, is_parent: is_parent(rows, row), is_folded, is_context: false });
     }
     seen
 }
 
 /// What matches, and the groups above it so that the tree is one.
-fn filtered(rows: &[Row], filter: &str) -> Vec<Shown> {
+fn filtered(rows: &[Row], filter: &str) -> Vec<VisibleRow> {
     let mut seen = Vec::new();
     // from the end: the next row that is above what was found
     let mut wanted = None;
@@ -173,7 +174,7 @@ fn filtered(rows: &[Row], filter: &str) -> Vec<Shown> {
         let is_above = wanted.is_some_and(|depth| of.depth < depth);
         if does_match || is_above {
             wanted = Some(of.depth);
-            seen.push(Shown {
+            seen.push(VisibleRow {
                 row,
                 is_parent: is_parent(rows, row),
                 is_folded: false,

@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     figures::{OWN, of_row},
-    model::{MAPPED, Model, Shown},
+    model::{MAPPED, Model, VisibleRow},
 };
 
 /// A column of the list.
@@ -80,8 +80,9 @@ fn columns(model: &Model, width: u16, height: usize) -> (u16, Vec<(Column, u16)>
     let has = |name: &str| {
         model.tree.lines(height).any(|(_, row, _)| of_row(headings, row, name) != Value::Missing)
     };
-    let length =
-        |(_, row, _): (&Shown, &Row, bool)| row.depth * 2 + 3 + units::printable(&row.label).chars().count();
+    let length = |(_, row, _): (&VisibleRow, &Row, bool)| {
+        row.depth * 2 + 3 + units::printable(&row.label).chars().count()
+    };
     let longest = model.tree.lines(height).map(length).max().unwrap_or(0);
     let longest = u16::try_from(longest).unwrap_or(u16::MAX).clamp(NAME, LONG_NAME);
     let mut columns = vec![(Column::Flags, 3), (Column::Cpu, 11), (Column::Memory, 11), (Column::Tasks, 5)];
@@ -214,7 +215,7 @@ fn heading(columns: &[(Column, u16)], headings: &[Heading], name: u16, pen: &mut
     }
 }
 
-fn label(model: &Model, shown: &Shown, row: &Row, is_selected: bool, pen: &mut Pen<'_>, area: Rect) {
+fn label(model: &Model, shown: &VisibleRow, row: &Row, is_selected: bool, pen: &mut Pen<'_>, area: Rect) {
     let mark = if is_selected { ">" } else { " " };
     let fold = match (model.tree.is_tree(), shown.is_parent, shown.is_folded, pen.look.unicode) {
         (false, ..) => "",

@@ -1,6 +1,6 @@
 //! Compiled rules against the rules as they are said, on random rules and processes.
 
-use classify::{Decision, Known, Names, Rules};
+use classify::{Decision, KnownProcess, Names, Rules};
 use layout::{
     Account, Condition, Controllers, Glob, Matcher, NamePattern, Origin, Process, Rule, Target, Who,
 };
@@ -73,14 +73,14 @@ fn rule() -> impl Strategy<Value = Rule> {
     )
 }
 
-fn known() -> impl Strategy<Value = Known> {
+fn known() -> impl Strategy<Value = KnownProcess> {
     let uids = proptest::sample::select(vec![0, 1001, 1002, 1003, 77]);
     let gids = proptest::sample::select(vec![0, 100, 2001, 2002, 88]);
     let groups = proptest::collection::vec(proptest::sample::select(vec![2001, 2002, 5]), 0..3);
     let programs = || proptest::sample::select(PROGRAMS.to_vec());
     (uids, gids, groups, programs(), programs(), any::<bool>()).prop_map(
         |(uid, gid, groups, program, parent, realtime)| {
-            let mut known = Known { groups, realtime, ..someone(uid, gid, program) };
+            let mut known = KnownProcess { groups, realtime, ..someone(uid, gid, program) };
             known.relatives[0].1.program = parent.as_bytes().to_vec();
             known
         },
@@ -88,7 +88,7 @@ fn known() -> impl Strategy<Value = Known> {
 }
 
 /// `None`: an account is not known, and nothing that names it is to count.
-fn takes(matcher: &Matcher, process: &Known) -> Option<bool> {
+fn takes(matcher: &Matcher, process: &KnownProcess) -> Option<bool> {
     let number = |account: &Account, group: bool| match account {
         Account::Id(number) => Some(*number),
         Account::Name(name) if group => Town.group(name).ok(),
@@ -110,7 +110,7 @@ fn takes(matcher: &Matcher, process: &Known) -> Option<bool> {
     Some(also?.iter().all(|holds| *holds) && who && program)
 }
 
-fn holds(condition: &Condition, process: &Known) -> Option<bool> {
+fn holds(condition: &Condition, process: &KnownProcess) -> Option<bool> {
     let all = |inner: &[Matcher]| {
         inner.iter().map(|matcher| takes(matcher, process)).collect::<Option<Vec<bool>>>()
     };

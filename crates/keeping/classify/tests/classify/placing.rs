@@ -1,6 +1,6 @@
 //! Groups made on demand and processes moved, on the in-memory kernel of either version.
 
-use classify::{Error, Made, Placer, sweep};
+use classify::{Error, NewDirectory, Placer, sweep};
 use fake::Fake;
 use kernel::{GroupName, Host, Kernel};
 use layout::{Desired, Source};
@@ -36,7 +36,7 @@ fn a_group_is_made_from_its_template_and_the_process_moved_where_the_rule_is_abo
         host.create(&name("counted"), Some(&[settings::Controller::Pids]), &Default::default()).unwrap();
         let rules = cgrules(RULES);
         let pid = fake.spawn(1).unwrap();
-        let mut process = classify::Known { pid, ..someone(1002, 100, "/bin/sh") };
+        let mut process = classify::KnownProcess { pid, ..someone(1002, 100, "/bin/sh") };
         let placer = Placer::new(&host, &desired, &Town);
         let placed = placer.place(&rules, 0, &mut process).unwrap();
         let group = name("students/peter");
@@ -68,7 +68,8 @@ fn a_program_named_as_a_file_of_the_kernel_s_is_placed_by_its_rule() {
             let desired = desired(&[("cgrules.conf", "* pids apps/%p\n")]);
             let rules = cgrules("* pids apps/%p\n");
             let pid = fake.spawn(1).unwrap();
-            let mut process = classify::Known { pid, ..someone(1002, 100, &format!("/tmp/{program}")) };
+            let mut process =
+                classify::KnownProcess { pid, ..someone(1002, 100, &format!("/tmp/{program}")) };
             Placer::new(&host, &desired, &Town).place(&rules, 0, &mut process).unwrap();
             let at = host.hierarchy_of(settings::Controller::Pids).unwrap();
             assert_eq!(fake.group_of(at, pid).unwrap(), format!("/{group}"));
@@ -81,7 +82,7 @@ fn a_plain_name_that_is_missing_is_not_made() {
     for (fake, host) in worlds() {
         let desired = desired(&[("cgrules.conf", RULES)]);
         let pid = fake.spawn(1).unwrap();
-        let mut process = classify::Known { pid, ..someone(1001, 100, "/bin/sh") };
+        let mut process = classify::KnownProcess { pid, ..someone(1001, 100, "/bin/sh") };
         let placed = Placer::new(&host, &desired, &Town).place(&cgrules(RULES), 1, &mut process);
         let Err(Error::Kernel(kernel::Error::NoGroup { group, .. })) = placed else { panic!("{placed:?}") };
         assert_eq!(group, "rest");
@@ -94,7 +95,7 @@ fn nothing_is_made_for_a_rule_that_cannot_be_followed_as_a_whole() {
     for (fake, host) in worlds() {
         let desired = desired(&[("cgrules.conf", RULES)]);
         let pid = fake.spawn(1).unwrap();
-        let mut process = classify::Known { pid, ..someone(1002, 100, "/bin/sh") };
+        let mut process = classify::KnownProcess { pid, ..someone(1002, 100, "/bin/sh") };
         let placed = Placer::new(&host, &desired, &Town).place(&cgrules(RULES), 0, &mut process);
         assert!(placed.is_err(), "'counted' is missing: {placed:?}");
         assert!(host.seats(&name("students")).is_empty());
@@ -108,7 +109,7 @@ fn a_template_that_is_refused_leaves_no_group() {
         let desired = desired(&[("cgconfig.conf", template), ("cgrules.conf", RULES)]);
         host.create(&name("counted"), Some(&[settings::Controller::Pids]), &Default::default()).unwrap();
         let pid = fake.spawn(1).unwrap();
-        let mut process = classify::Known { pid, ..someone(1002, 100, "/bin/sh") };
+        let mut process = classify::KnownProcess { pid, ..someone(1002, 100, "/bin/sh") };
         if host.hierarchies().len() == 1 {
             continue; // v2 takes CPUs that there are not
         }
@@ -125,7 +126,7 @@ fn a_template_gives_its_cpus_and_nodes_and_new_cpusets_above_it_their_parents() 
     let desired = desired(&[("layout.toml", "[templates.\"t/%u\"]\ncpus = \"0-3\"\nmems = \"1\"\n")]);
     let rules = cgrules("* * t/%u\n");
     let pid = fake.spawn(1).unwrap();
-    let mut process = classify::Known { pid, ..someone(1002, 100, "/bin/sh") };
+    let mut process = classify::KnownProcess { pid, ..someone(1002, 100, "/bin/sh") };
     Placer::new(&host, &desired, &Town).place(&rules, 0, &mut process).unwrap();
     let held = |setting: &str| {
         let found = settings::lookup(setting).unwrap();
@@ -141,7 +142,7 @@ fn a_template_gives_its_cpus_and_nodes_and_new_cpusets_above_it_their_parents() 
 fn counted_cpus_of_a_template_are_refused_in_words_where_they_cannot_be_had() {
     let (fake, host) = (Fake::v1(8, 2), Host::new(Box::new(Fake::v1(8, 2))).unwrap());
     let desired = desired(&[("layout.toml", "[templates.\"t/%u\"]\ncpus = 60000\n")]);
-    let mut process = classify::Known { pid: fake.spawn(1).unwrap(), ..someone(1002, 100, "/bin/sh") };
+    let mut process = classify::KnownProcess { pid: fake.spawn(1).unwrap(), ..someone(1002, 100, "/bin/sh") };
     let placed = Placer::new(&host, &desired, &Town).place(&cgrules("* * t/%u\n"), 0, &mut process);
     let Err(Error::Cpus { why, .. }) = placed else { panic!("{placed:?}") };
     assert!(why.contains("60000"), "{why}");
@@ -173,17 +174,17 @@ fn only_empty_directories_that_were_made_are_swept() {
         for group in groups {
             host.create(&name(group), Some(&[settings::Controller::Pids]), &Default::default()).unwrap();
         }
-        let made: Vec<Made> = ["s/peter", "s/ann", "s/oracle"]
+        let made: Vec<NewDirectory> = ["s/peter", "s/ann", "s/oracle"]
             .iter()
             .flat_map(|group| {
                 let directories =
                     host.seats(&name(group)).iter().map(kernel::Seat::directory).collect::<Vec<_>>();
-                directories.into_iter().map(|directory| Made { group: name(group), directory })
+                directories.into_iter().map(|directory| NewDirectory { group: name(group), directory })
             })
             .collect();
         let pid = fake.spawn(1).unwrap();
         host.move_tasks(&name("s/oracle"), &[pid], kernel::What::Process).unwrap();
-        let groups = |swept: Vec<Made>| swept.into_iter().map(|made| made.group).collect::<Vec<_>>();
+        let groups = |swept: Vec<NewDirectory>| swept.into_iter().map(|made| made.group).collect::<Vec<_>>();
         assert_eq!(groups(sweep(&host, &made)), [name("s/peter")]);
         for group in ["s/ann/own", "s/oracle", "s/hand", "other"] {
             assert!(!host.seats(&name(group)).is_empty(), "{group}");

@@ -1,8 +1,8 @@
 //! What each way of saying who is meant takes, and where it leads.
 
-use classify::{Decision, Facts, Known, Miss, Rules};
+use classify::{Decision, Facts, KnownProcess, Miss, Rules};
 use layout::Controllers;
-use system::{Gone, Status};
+use system::{NoProcess, Status};
 
 use crate::someone::{Town, cgrules, read, rules, someone};
 
@@ -23,7 +23,7 @@ fn users_groups_and_programs_of_cgrules_take_whom_libcgroup_takes() {
         ("@dba * db", oracle(), true),
         ("@dba * db", script(), true),
         ("@dba * db", someone(1003, 100, "/bin/sh"), false),
-        ("@dba * db", Known { groups: vec![5, 2001], ..someone(1003, 100, "/bin/sh") }, true),
+        ("@dba * db", KnownProcess { groups: vec![5, 2001], ..someone(1003, 100, "/bin/sh") }, true),
         ("@2001 * db", oracle(), true),
         ("@wheel * db", someone(1003, 100, "/bin/sh"), true),
         ("@wheel * db", oracle(), false),
@@ -102,7 +102,7 @@ fn all_codes_are_filled_in_and_names_can_lead_nowhere_else() {
 #[test]
 fn ignored_processes_stay_and_no_further_rule_is_looked_at() {
     let rules = cgrules("*:sshd * x ignore\n*:rt * y ignore_rt\n* * z\n");
-    let realtime = |program: &str| Known { realtime: true, ..someone(0, 0, program) };
+    let realtime = |program: &str| KnownProcess { realtime: true, ..someone(0, 0, program) };
     for (process, decision) in [
         (someone(0, 0, "/sbin/sshd"), Decision::Ignored { rule: 0 }),
         (realtime("/sbin/sshd"), Decision::Ignored { rule: 0 }),
@@ -118,7 +118,7 @@ fn ignored_processes_stay_and_no_further_rule_is_looked_at() {
 #[test]
 fn the_kernels_own_threads_are_never_classified() {
     let status = Status { kernel_thread: true, ..someone(0, 0, "").status };
-    let mut thread = Known { status, ..someone(0, 0, "kworker/0:1") };
+    let mut thread = KnownProcess { status, ..someone(0, 0, "kworker/0:1") };
     let rules = cgrules("* * x\n");
     assert_eq!(rules.decide(&mut thread), Ok(Decision::KernelThread));
     assert_eq!(rules.explain(&mut thread).unwrap().decision, Decision::KernelThread);
@@ -186,7 +186,7 @@ fn a_hidden_environment_and_relatives_that_ended_fit_nothing() {
         "layout.toml",
         "[[rules]]\nenvironment = { HOME = \"*\" }\nto = \"x\"\n[[rules]]\nancestor = \"*h*\"\nto = \"x\"\n[[rules]]\nsession = \"bash\"\nto = \"x\"\n",
     );
-    let mut process = Known { environment: None, relatives: Vec::new(), ..someone(1, 1, "/bin/x") };
+    let mut process = KnownProcess { environment: None, relatives: Vec::new(), ..someone(1, 1, "/bin/x") };
     assert_eq!(rules.decide(&mut process), Ok(Decision::NoRule));
 }
 
@@ -201,7 +201,7 @@ fn a_chain_of_parents_without_end_ends() {
 #[test]
 fn a_session_leader_is_its_own() {
     let rules = rules("layout.toml", "[[rules]]\nsession = \"x\"\nto = \"x\"\n");
-    let mut process = Known { session: 4711, ..someone(1, 1, "/bin/x") };
+    let mut process = KnownProcess { session: 4711, ..someone(1, 1, "/bin/x") };
     assert_eq!(rules.decide(&mut process), Ok(to(0)));
 }
 
@@ -237,7 +237,7 @@ rules = [
 
 /// Counts what is asked of it.
 struct Counted {
-    known: Known,
+    known: KnownProcess,
     requested: Vec<&'static str>,
 }
 
@@ -245,37 +245,37 @@ impl Facts for Counted {
     fn pid(&self) -> u32 {
         self.known.pid
     }
-    fn status(&mut self) -> Result<Status, Gone> {
+    fn status(&mut self) -> Result<Status, NoProcess> {
         Ok(self.known.status)
     }
-    fn groups(&mut self) -> Result<&[u32], Gone> {
+    fn groups(&mut self) -> Result<&[u32], NoProcess> {
         self.known.groups()
     }
-    fn program(&mut self) -> Result<&[u8], Gone> {
+    fn program(&mut self) -> Result<&[u8], NoProcess> {
         self.requested.push("program");
         self.known.program()
     }
-    fn realtime(&mut self) -> Result<bool, Gone> {
+    fn realtime(&mut self) -> Result<bool, NoProcess> {
         self.requested.push("realtime");
         self.known.realtime()
     }
-    fn command(&mut self) -> Result<&[u8], Gone> {
+    fn command(&mut self) -> Result<&[u8], NoProcess> {
         self.requested.push("command");
         self.known.command()
     }
-    fn environment(&mut self) -> Result<Option<&[u8]>, Gone> {
+    fn environment(&mut self) -> Result<Option<&[u8]>, NoProcess> {
         self.requested.push("environment");
         self.known.environment()
     }
-    fn control_groups(&mut self) -> Result<&[u8], Gone> {
+    fn control_groups(&mut self) -> Result<&[u8], NoProcess> {
         self.requested.push("control groups");
         self.known.control_groups()
     }
-    fn session(&mut self) -> Result<u32, Gone> {
+    fn session(&mut self) -> Result<u32, NoProcess> {
         self.requested.push("session");
         self.known.session()
     }
-    fn relative(&mut self, pid: u32) -> Result<classify::Relative, Gone> {
+    fn relative(&mut self, pid: u32) -> Result<classify::Relative, NoProcess> {
         self.requested.push("relative");
         self.known.relative(pid)
     }

@@ -1,6 +1,6 @@
 //! Made-up processes, users and rules.
 
-use classify::{Known, Names, Relative, Rules};
+use classify::{KnownProcess, Names, Relative, Rules};
 use layout::{Desired, Source};
 use system::Status;
 
@@ -37,8 +37,8 @@ impl Names for Town {
 }
 
 /// A process of a user and group that runs a program.
-pub fn someone(uid: u32, gid: u32, program: &str) -> Known {
-    Known {
+pub fn someone(uid: u32, gid: u32, program: &str) -> KnownProcess {
+    KnownProcess {
         pid: 4711,
         status: Status { uid, gid, process: 4711, parent: 300, kernel_thread: false },
         groups: Vec::new(),

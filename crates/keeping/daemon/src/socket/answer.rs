@@ -2,7 +2,7 @@
 //! of connections.
 
 use serde::Serialize;
-use settings::Found;
+use settings::NamedSetting;
 
 use super::{Peer, Problem, Rights, Service, api::Processes, assignments::Assignments, routes::Request};
 
@@ -46,7 +46,7 @@ fn done(service: &dyn Service, peer: &Peer, request: &Request, body: &[u8]) -> R
         Request::Counters => json(&service.counters()?),
         Request::Groups => json(&service.groups(peer)?),
         Request::Group { group, settings } => {
-            let settings: Vec<Found> =
+            let settings: Vec<NamedSetting> =
                 settings.iter().map(|name| settings::find(name)).collect::<Result<_, _>>()?;
             json(&service.get(group, &settings, peer)?)
         }
@@ -75,17 +75,17 @@ fn assigned(
     peer: &Peer,
     group: &kernel::GroupName,
     body: &[u8],
-) -> Result<Vec<(Found, String)>, Problem> {
+) -> Result<Vec<(NamedSetting, String)>, Problem> {
     rights.may_set(peer, group, &[])?;
     let Assignments(named) = read(body)?;
     if named.is_empty() {
         return Err(Problem::bad("no setting is named"));
     }
-    let values: Vec<(Found, String)> = named
+    let values: Vec<(NamedSetting, String)> = named
         .into_iter()
         .map(|(name, value)| Ok((settings::find(&name)?, value)))
         .collect::<Result<_, Problem>>()?;
-    let settings: Vec<Found> = values.iter().map(|(found, _)| found.clone()).collect();
+    let settings: Vec<NamedSetting> = values.iter().map(|(found, _)| found.clone()).collect();
     rights.may_set(peer, group, &settings)?;
     Ok(values)
 }

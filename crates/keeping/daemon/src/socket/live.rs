@@ -11,7 +11,7 @@ use std::{
 use apply::{Reading, SettingValue};
 use kernel::{GroupName, Host, Real, What};
 use serde::Serialize;
-use settings::{Access, DeviceNumber, Facts, Found};
+use settings::{Access, DeviceNumber, Facts, NamedSetting};
 use system::{ProcessReader, Stat};
 use units::Bytes;
 
@@ -115,7 +115,7 @@ impl<C: Control> Service for Live<C> {
     fn get(
         &self,
         group: &GroupName,
-        settings: &[Found],
+        settings: &[NamedSetting],
         peer: &Peer,
     ) -> Result<Vec<SettingReading>, Problem> {
         let host = host()?;
@@ -133,7 +133,7 @@ impl<C: Control> Service for Live<C> {
             });
             return Ok(readings.collect());
         }
-        let one = |found: &Found| {
+        let one = |found: &NamedSetting| {
             let reading = apply::get(&host, group, found)?;
             if reading.files.iter().all(|file| view.reads(file)) {
                 return Ok(read(found, &reading));
@@ -149,7 +149,7 @@ impl<C: Control> Service for Live<C> {
     fn set(
         &self,
         group: &GroupName,
-        values: Vec<(Found, String)>,
+        values: Vec<(NamedSetting, String)>,
         peer: &Peer,
     ) -> Result<Vec<SettingChange>, Problem> {
         let named = values.iter().map(|(found, text)| (found.name.clone(), text.clone()));
@@ -224,7 +224,7 @@ fn own(host: &Host, pid: u32, peer: &Peer) -> Result<u64, Problem> {
     if peer.is_root() {
         return Ok(started);
     }
-    let real = host.kernel().process(pid).map_err(|_| system::Gone { pid })?.uid;
+    let real = host.kernel().process(pid).map_err(|_| system::NoProcess { pid })?.uid;
     let status = process.status()?;
     if status.process != pid {
         return Err(Problem::bad(format!("{pid} is a thread of process {}", status.process)));
@@ -234,7 +234,12 @@ fn own(host: &Host, pid: u32, peer: &Peer) -> Result<u64, Problem> {
             .hint("only one's own processes are put into a group"));
     }
     // still the same, after its real user was read by its number
-    reader.process(pid)?.stat().ok().filter(|stat| stat.started == started).ok_or(system::Gone { pid })?;
+    reader
+        .process(pid)?
+        .stat()
+        .ok()
+        .filter(|stat| stat.started == started)
+        .ok_or(system::NoProcess { pid })?;
     Ok(started)
 }
 
@@ -256,7 +261,7 @@ fn unseen(group: &impl std::fmt::Display, peer: &Peer) -> Problem {
     Problem::new(404, format!("group '{group}' does not exist, or user {} may not see it", peer.uid))
 }
 
-fn read(found: &Found, reading: &Reading) -> SettingReading {
+fn read(found: &NamedSetting, reading: &Reading) -> SettingReading {
     SettingReading {
         setting: found.name.clone(),
         canonical: found.canonical(),

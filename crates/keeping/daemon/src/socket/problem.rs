@@ -87,8 +87,8 @@ impl From<settings::ValueError> for Problem {
     }
 }
 
-impl From<system::Gone> for Problem {
-    fn from(gone: system::Gone) -> Problem {
+impl From<system::NoProcess> for Problem {
+    fn from(gone: system::NoProcess) -> Problem {
         Problem::new(404, gone.to_string())
     }
 }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use kernel::GroupName;
 use layout::{Account, Desired, Person};
-use settings::{Controller, Found};
+use settings::{Controller, NamedSetting};
 use system::Accounts;
 use units::group_path;
 
@@ -19,12 +19,12 @@ const CORE: [&str; 4] =
 /// The rights that a layout gives.
 #[derive(Debug, Default)]
 pub struct Rights {
-    groups: BTreeMap<String, Given>,
+    groups: BTreeMap<String, Limits>,
 }
 
 /// What one group of the layout says.
 #[derive(Debug, Default)]
-struct Given {
+struct Limits {
     admin: Option<Holder>,
     tasks: Option<Holder>,
 }
@@ -43,7 +43,7 @@ impl Rights {
     /// The rights that a layout gives. A name that this machine does not know gives nobody a right.
     pub fn of(desired: &Desired, accounts: &Accounts) -> Rights {
         let holder = |person: &layout::Spanned<Person>| Holder::of(&person.value, accounts);
-        let given = |group: &layout::Group| Given {
+        let given = |group: &layout::Group| Limits {
             admin: group.demands.admin.as_ref().map(holder),
             tasks: group.demands.tasks.as_ref().map(holder),
         };
@@ -56,7 +56,12 @@ impl Rights {
     ///
     /// # Errors
     /// 403 with the reason.
-    pub(super) fn may_set(&self, peer: &Peer, group: &GroupName, settings: &[Found]) -> Result<(), Problem> {
+    pub(super) fn may_set(
+        &self,
+        peer: &Peer,
+        group: &GroupName,
+        settings: &[NamedSetting],
+    ) -> Result<(), Problem> {
         let for_root = settings.iter().find(|found| is_for_root_only(found)).filter(|_| !peer.is_root());
         self.holds(peer, group, "admin", |given| given.admin.as_ref())?;
         match for_root {
@@ -82,7 +87,7 @@ impl Rights {
         peer: &Peer,
         group: &GroupName,
         key: &str,
-        of: impl Fn(&Given) -> Option<&Holder>,
+        of: impl Fn(&Limits) -> Option<&Holder>,
     ) -> Result<(), Problem> {
         if peer.is_root() {
             return Ok(());
@@ -109,7 +114,7 @@ impl Rights {
 }
 
 /// The kernel asks for CAP_SYS_ADMIN here, also of the file's owner; and a kill is no setting.
-fn is_for_root_only(found: &Found) -> bool {
+fn is_for_root_only(found: &NamedSetting) -> bool {
     let setting = found.setting;
     match setting.controller {
         Controller::Devices => true,
@@ -158,7 +163,7 @@ mod tests {
         Rights::of(&read.desired.unwrap_or_else(|| panic!("{:?}", read.diagnostics)), &Accounts::new())
     }
 
-    fn found(setting: &str) -> Vec<Found> {
+    fn found(setting: &str) -> Vec<NamedSetting> {
         vec![settings::find(setting).unwrap()]
     }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use kernel::GroupName;
-use settings::Found;
+use settings::NamedSetting;
 
 use super::{
     Peer, Problem, Rights,
@@ -37,8 +37,12 @@ pub trait Service: Send + Sync {
     ///
     /// # Errors
     /// [`Problem`], also where the peer could not read the files itself.
-    fn get(&self, group: &GroupName, settings: &[Found], peer: &Peer)
-    -> Result<Vec<SettingReading>, Problem>;
+    fn get(
+        &self,
+        group: &GroupName,
+        settings: &[NamedSetting],
+        peer: &Peer,
+    ) -> Result<Vec<SettingReading>, Problem>;
     /// Changes a group's settings, all of them or none.
     ///
     /// # Errors
@@ -46,7 +50,7 @@ pub trait Service: Send + Sync {
     fn set(
         &self,
         group: &GroupName,
-        values: Vec<(Found, String)>,
+        values: Vec<(NamedSetting, String)>,
         peer: &Peer,
     ) -> Result<Vec<SettingChange>, Problem>;
     /// Puts processes into a group, all of them or none; only the peer's own unless it is root.

@@ -77,16 +77,16 @@ struct Collector {
     bounds: Bounds,
     /// Where the history is; `None`: nothing is applied.
     state: Option<State>,
-    seen: Option<Seen>,
+    seen: Option<Hierarchies>,
     desired: Option<(Instant, Desired)>,
     misplaced: Misplaced,
-    texts: [Option<Made>; 4],
+    texts: [Option<Text>; 4],
     sampling: FailureLog,
     history: FailureLog,
 }
 
 /// A text, when it was made, and how long that took.
-struct Made {
+struct Text {
     at: Instant,
     took: Duration,
     text: Arc<str>,
@@ -97,7 +97,7 @@ struct Made {
 const REST: u32 = 10;
 
 /// The hierarchies, as long as they are the same.
-struct Seen {
+struct Hierarchies {
     host: Host,
     sampler: Sampler<Descriptors>,
     mounts: u64,
@@ -123,7 +123,7 @@ impl Collector {
     fn text(&mut self, format: Format, all: bool) -> Arc<str> {
         let place = usize::from(format == Format::OpenMetrics) + 2 * usize::from(all);
         let rest = |took: Duration| if all { Duration::ZERO } else { took * REST };
-        if let Some(Made { at, took, text }) = &self.texts[place]
+        if let Some(Text { at, took, text }) = &self.texts[place]
             && at.elapsed() < self.paces.metrics.max(rest(*took))
         {
             return Arc::clone(text);
@@ -136,14 +136,14 @@ impl Collector {
         own::write(&self.shared, &mut writer);
         writer.end();
         let text: Arc<str> = text.into();
-        self.texts[place] = Some(Made { at: Instant::now(), took: start.elapsed(), text: Arc::clone(&text) });
+        self.texts[place] = Some(Text { at: Instant::now(), took: start.elapsed(), text: Arc::clone(&text) });
         text
     }
 
     /// The groups that a user without any rights could not look into: the socket shows them to nobody else either.
     fn hidden(&mut self) -> HashSet<String> {
         self.see();
-        let Some(Seen { host, .. }) = &self.seen else { return HashSet::new() };
+        let Some(Hierarchies { host, .. }) = &self.seen else { return HashSet::new() };
         let nobody = Peer { uid: NOBODY, gid: NOBODY, pid: 0, groups: Vec::new() };
         let mut view = View::of(&nobody);
         let listed = host.list(&GroupName::base()).unwrap_or_default();
@@ -163,7 +163,7 @@ impl Collector {
                 Ok(host) => {
                     let sampler =
                         Sampler::new(&host, few(), Options { groups: Groups::Ours, slow_every: 1 }, true);
-                    self.seen = Some(Seen { host, sampler, mounts });
+                    self.seen = Some(Hierarchies { host, sampler, mounts });
                 }
                 Err(error) => self.sampling.fail(error),
             }
@@ -173,7 +173,7 @@ impl Collector {
     /// All figures of the hierarchies.
     fn groups(&mut self, to: &mut Writer<'_>) {
         self.see();
-        let Some(Seen { host, sampler, .. }) = &mut self.seen else { return };
+        let Some(Hierarchies { host, sampler, .. }) = &mut self.seen else { return };
         // who asks seldom wants all of it
         sampler.refresh();
         let bounds = self.bounds;

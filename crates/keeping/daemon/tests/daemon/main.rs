@@ -11,14 +11,14 @@ mod host;
 mod hotplug;
 mod idle;
 mod journal;
-mod kept;
-mod kept_per_group;
 mod killed;
+mod layout;
 mod leases;
 mod locked;
 mod metrics;
 mod metrics_scene;
 mod oracle;
+mod per_group;
 mod postgresql;
 mod prometheus;
 mod protected;
@@ -53,8 +53,8 @@ fn main() -> ExitCode {
         [
             classified::trials(),
             reloaded::trials(),
-            kept::trials(),
-            kept_per_group::trials(),
+            layout::trials(),
+            per_group::trials(),
             locked::trials(),
             killed::trials(),
             hotplug::trials(),

@@ -106,7 +106,7 @@ fn wrong(text: &str) -> String {
                        node distances:\nnode 0\n0: 10\n";
         let machine = Machine::from_listing("numactl", listing).unwrap();
         let cpus = rescale::rescale(experiment, &machine).unwrap_or_default();
-        let known = Known {
+        let known = CheckContext {
             cpus: &cpus,
             facts: &Nothing,
             group_figures: &[("io.rios", "/s".to_owned())],

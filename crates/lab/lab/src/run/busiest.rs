@@ -9,11 +9,11 @@ use units::ProcStat;
 const REPORTED: usize = 3;
 
 /// All processes at one time.
-pub(crate) struct Look(BTreeMap<u32, Seen>);
+pub(crate) struct Look(BTreeMap<u32, Usage>);
 
 /// Times are in clock ticks (proc_pid_stat(5)).
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Seen {
+struct Usage {
     name: String,
     parent: u32,
     /// Since boot: numbers are used again.
@@ -27,7 +27,7 @@ impl Look {
     pub fn now() -> Look {
         let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
         let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
-        let seen = |pid| Some((pid, Seen::of(&fs::read(format!("/proc/{pid}/stat")).ok()?)?));
+        let seen = |pid| Some((pid, Usage::of(&fs::read(format!("/proc/{pid}/stat")).ok()?)?));
         Look(pids.filter_map(seen).collect())
     }
 
@@ -52,7 +52,7 @@ impl Look {
 
     /// A child that has ended meanwhile is in the time of who waited for it, with what it had used before.
     fn used_since(&self, before: &Look) -> BTreeMap<u32, u64> {
-        let same = |pid: &u32, then: &Seen| self.0.get(pid).is_some_and(|now| now.started == then.started);
+        let same = |pid: &u32, then: &Usage| self.0.get(pid).is_some_and(|now| now.started == then.started);
         let mut earlier: BTreeMap<u32, u64> = BTreeMap::new();
         for (pid, then) in &before.0 {
             let mut at = *pid;
@@ -65,7 +65,7 @@ impl Look {
             }
             *earlier.entry(at).or_default() += then.used;
         }
-        let since = |(pid, now): (&u32, &Seen)| {
+        let since = |(pid, now): (&u32, &Usage)| {
             (*pid, now.used.saturating_sub(earlier.get(pid).copied().unwrap_or_default()))
         };
         self.0.iter().map(since).collect()
@@ -84,10 +84,10 @@ impl Look {
     }
 }
 
-impl Seen {
-    fn of(text: &[u8]) -> Option<Seen> {
+impl Usage {
+    fn of(text: &[u8]) -> Option<Usage> {
         let stat = ProcStat::parse(text)?;
-        Some(Seen {
+        Some(Usage {
             name: String::from_utf8_lossy(stat.name()).into_owned(),
             parent: stat.parent()?,
             started: stat.started()?,
@@ -102,7 +102,7 @@ mod tests {
 
     fn look(rows: &[(u32, u32, u64, u64)]) -> Look {
         let seen = |&(pid, parent, started, used): &(u32, u32, u64, u64)| {
-            (pid, Seen { name: format!("p{pid}"), parent, started, used })
+            (pid, Usage { name: format!("p{pid}"), parent, started, used })
         };
         Look(rows.iter().map(seen).collect())
     }
@@ -110,9 +110,9 @@ mod tests {
     #[test]
     fn a_line_of_the_kernel_is_read_whatever_the_name_is() {
         let stat = b"7 (a ) (b) S 3 7 7 0 -1 4194304 1 2 0 0 10 20 30 40 20 0 1 0 99 1 2";
-        let seen = Seen { name: "a ) (b".to_owned(), parent: 3, started: 99, used: 100 };
-        assert_eq!(Seen::of(stat), Some(seen));
-        assert_eq!(Seen::of(b"7 (a) S 3"), None);
+        let seen = Usage { name: "a ) (b".to_owned(), parent: 3, started: 99, used: 100 };
+        assert_eq!(Usage::of(stat), Some(seen));
+        assert_eq!(Usage::of(b"7 (a) S 3"), None);
     }
 
     #[test]

@@ -15,7 +15,7 @@ use rustix::{
 use settings::{Controller, Version};
 use units::{CpuSet, group_path};
 
-use super::journal::{Away, Journal, Made, Narrow, started};
+use super::journal::{Entry, Journal, Narrow, Relocation, started};
 use crate::{Error, groups::Groups};
 
 /// Programs that fork while they are moved are met in the next round.
@@ -35,7 +35,7 @@ pub(crate) fn move_away(
     groups: &Groups,
     cpus: &str,
     journal: &mut Journal,
-) -> Result<(Away, Vec<Note>), Error> {
+) -> Result<(Relocation, Vec<Note>), Error> {
     let parent = host.seat(&groups.parent()?, Controller::Cpuset)?;
     let (at, from) = (parent.at, group_path::parent(&parent.path).unwrap_or_default().to_owned());
     // a v1 group beside the experiment's would overlap its CPUs, which are exclusive; a v2 group below it would count as
@@ -46,13 +46,13 @@ pub(crate) fn move_away(
     };
     let before = tasks(host, at, &from)?;
     let whole = read(host, at, &from, whole_of(at.version)).parse::<CpuSet>().unwrap_or_default();
-    let away = Away {
+    let away = Relocation {
         group: group.to_string(),
         mount: at.mount.display().to_string(),
         from,
         narrow: before.iter().filter_map(|thread| narrow(*thread, &whole)).collect(),
     };
-    journal.write(&Made::Away(away.clone()))?;
+    journal.write(&Entry::Relocation(away.clone()))?;
     let moved = groups.make_cpuset(host, &group, cpus).and_then(|()| move_all(host, at, &away, &group));
     match moved {
         Ok(notes) => Ok((away, notes)),
@@ -63,7 +63,7 @@ pub(crate) fn move_away(
     }
 }
 
-fn move_all(host: &Host, at: &Hierarchy, away: &Away, group: &GroupName) -> Result<Vec<Note>, Error> {
+fn move_all(host: &Host, at: &Hierarchy, away: &Relocation, group: &GroupName) -> Result<Vec<Note>, Error> {
     let seat = host.seat_in(at, group);
     let mut stay: Vec<(u32, Errno)> = Vec::new();
     for _ in 0..ROUNDS {
@@ -91,7 +91,7 @@ fn move_all(host: &Host, at: &Hierarchy, away: &Away, group: &GroupName) -> Resu
     Ok(notes)
 }
 
-impl Away {
+impl Relocation {
     /// Puts everything in the group back, gives threads the CPUs that they had chosen, and removes the group. Was there
     /// anything?
     ///

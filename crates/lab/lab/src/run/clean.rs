@@ -14,7 +14,7 @@ use kernel::Host;
 use serde::Serialize;
 use units::hint::Command;
 
-use super::journal::{Journal, Made, Owner, Written, directory, read};
+use super::journal::{Entry, Journal, Owner, Written, directory, read};
 use crate::{Error, groups};
 
 impl Journal {
@@ -80,7 +80,7 @@ pub fn clean(host: &Host) -> Result<Cleaned, Error> {
         };
         match written.owner(&path) {
             Owner::Lives => {}
-            Owner::Gone => undo_all(host, &path, &written, &mut cleaned)?,
+            Owner::NoProcess => undo_all(host, &path, &written, &mut cleaned)?,
             Owner::Unknown(pid) => {
                 name_damage(&path, &written, &mut cleaned);
                 let whose = pid.map_or("its owner is not known".to_owned(), |pid| {
@@ -104,13 +104,13 @@ fn undo_all(host: &Host, path: &Path, written: &Written, cleaned: &mut Cleaned) 
     for made in written.made.iter().rev() {
         match made {
             // what is in it would be killed
-            Made::Group(group) if holds_others => {
+            Entry::Group(group) if holds_others => {
                 cleaned.left.push(format!("group {group}: programs of the machine are still in it"));
             }
             made => {
                 let before = cleaned.left.len();
                 undo(host, made, is_whole, cleaned);
-                holds_others |= matches!(made, Made::Away(_)) && cleaned.left.len() > before;
+                holds_others |= matches!(made, Entry::Relocation(_)) && cleaned.left.len() > before;
             }
         }
     }
@@ -133,19 +133,21 @@ fn name_damage(path: &Path, written: &Written, cleaned: &mut Cleaned) {
 }
 
 /// Removes one thing; one that is not there is as good as removed.
-fn undo(host: &Host, made: &Made, is_whole: bool, cleaned: &mut Cleaned) {
+fn undo(host: &Host, made: &Entry, is_whole: bool, cleaned: &mut Cleaned) {
     let done = match made {
-        Made::Owner { .. } => return,
-        Made::Group(group) => {
+        Entry::Owner { .. } => return,
+        Entry::Group(group) => {
             remove_group(host, group, is_whole).map(|done| done.then(|| format!("group {group}")))
         }
-        Made::Moved(home) => {
+        Entry::Moved(home) => {
             home.put_back(host).map(|done| done.then(|| format!("process {} from its group", home.pid)))
         }
-        Made::Away(away) => away.put_back(host).map(|done| done.then(|| format!("group {}", away.group))),
-        Made::Mount(path) => unmount(path).map(|done| done.then(|| format!("mount {}", path.display()))),
-        Made::Swap(path) => swap_off(path).map(|done| done.then(|| format!("swap {}", path.display()))),
-        Made::Directory(path) => {
+        Entry::Relocation(away) => {
+            away.put_back(host).map(|done| done.then(|| format!("group {}", away.group)))
+        }
+        Entry::Mount(path) => unmount(path).map(|done| done.then(|| format!("mount {}", path.display()))),
+        Entry::Swap(path) => swap_off(path).map(|done| done.then(|| format!("swap {}", path.display()))),
+        Entry::Directory(path) => {
             remove_directory(host, path).map(|done| done.then(|| format!("directory {}", path.display())))
         }
     };

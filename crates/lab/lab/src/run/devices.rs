@@ -17,7 +17,7 @@ use workloads::Stop;
 
 use super::{
     clean::{swap_off, unmount},
-    journal::{Journal, Made},
+    journal::{Entry, Journal},
 };
 use crate::{Error, LoopDevice};
 
@@ -86,7 +86,7 @@ impl Devices {
         program(&format!("mkfs.{kind}"), &path, directory, stop)?;
         let point = directory.join(format!("{name}.mount"));
         fs::create_dir(&point).map_err(Error::file("make", &point))?;
-        journal.write(&Made::Mount(point.clone()))?;
+        journal.write(&Entry::Mount(point.clone()))?;
         let flags = rustix::mount::MountFlags::NOSUID | rustix::mount::MountFlags::NODEV;
         rustix::mount::mount(&path, &point, kind, flags, None)
             .map_err(|errno| Error::file("mount on", &point)(errno.into()))?;
@@ -111,7 +111,7 @@ impl Devices {
             return Ok(());
         }
         let path = directory.join(format!("{name}.swap"));
-        journal.write(&Made::Swap(path.clone()))?;
+        journal.write(&Entry::Swap(path.clone()))?;
         let file = fs::File::create_new(&path);
         let made = file.and_then(|file| {
             file.set_permissions(fs::Permissions::from_mode(0o600))?;

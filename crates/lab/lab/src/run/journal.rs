@@ -18,7 +18,7 @@ use crate::{Error, OwnDirectory};
 /// One line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum Made {
+pub(crate) enum Entry {
     /// Whose the journal is: its number, and its start in clock ticks since boot, as numbers are used again.
     Owner { pid: u32, started: u64, boot: String },
     /// A group and all below it.
@@ -32,7 +32,7 @@ pub(crate) enum Made {
     /// A process of the user's is in a group of the experiment.
     Moved(Home),
     /// The machine's other programs are in a group of their own.
-    Away(Away),
+    Relocation(Relocation),
 }
 
 /// Where a process was.
@@ -50,7 +50,7 @@ pub(crate) struct Home {
 
 /// Where the machine's other programs are, and where they came from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Away {
+pub(crate) struct Relocation {
     /// The group made for them.
     pub group: String,
     /// The hierarchy's mount.
@@ -83,7 +83,7 @@ impl Journal {
         let name = format!("{pid}.journal");
         let path = directory.join(&name);
         let own = OwnDirectory::create(directory)?;
-        let owner = Made::Owner { pid, started: started(pid).unwrap_or(0), boot: boot() };
+        let owner = Entry::Owner { pid, started: started(pid).unwrap_or(0), boot: boot() };
         let begun = apply::begun(&owner).map_err(Error::file("write", &path))?;
         // it appears with its owner: a clean-up removes what nobody owns
         own.write(&name, &begun)?;
@@ -92,7 +92,7 @@ impl Journal {
     }
 
     /// Writes down what is made next.
-    pub fn write(&mut self, made: &Made) -> Result<(), Error> {
+    pub fn write(&mut self, made: &Entry) -> Result<(), Error> {
         let written = self.file.append(made).and_then(|()| self.file.sync());
         written.map_err(Error::file("write", &self.path))
     }
@@ -108,7 +108,7 @@ const LARGEST: u64 = 16 << 20;
 
 /// What a journal says.
 pub(super) struct Written {
-    pub made: Vec<Made>,
+    pub made: Vec<Entry>,
     /// What it does not say any more.
     pub damage: Vec<Damage>,
 }
@@ -116,7 +116,7 @@ pub(super) struct Written {
 impl Written {
     fn of(bytes: &[u8]) -> Written {
         let apply::Readable { lines, mut damage } = apply::readable(bytes);
-        if damage.is_empty() && !matches!(lines.first(), Some((0, Made::Owner { .. }))) {
+        if damage.is_empty() && !matches!(lines.first(), Some((0, Entry::Owner { .. }))) {
             damage.push(Damage { line: 1, what: "it does not say whose the journal is".to_owned() });
         }
         Written { made: lines.into_iter().map(|(_, made)| made).collect(), damage }
@@ -124,14 +124,14 @@ impl Written {
 
     /// Whose it is.
     pub fn owner(&self, path: &Path) -> Owner {
-        if let Some(Made::Owner { pid, started: then, boot: of }) = self.made.first() {
+        if let Some(Entry::Owner { pid, started: then, boot: of }) = self.made.first() {
             let lives = *of == boot() && started(*pid) == Some(*then);
-            return if lives { Owner::Lives } else { Owner::Gone };
+            return if lives { Owner::Lives } else { Owner::NoProcess };
         }
         // the file's name has its number, which another process may have by now
         let pid = path.file_stem().and_then(|name| name.to_str()?.parse::<u32>().ok());
         match pid {
-            Some(pid) if started(pid).is_none() => Owner::Gone,
+            Some(pid) if started(pid).is_none() => Owner::NoProcess,
             pid => Owner::Unknown(pid),
         }
     }
@@ -143,7 +143,7 @@ pub(super) enum Owner {
     /// It runs the experiment.
     Lives,
     /// It was killed.
-    Gone,
+    NoProcess,
     /// The line that names it is damaged; there is a process of the number that the file's name has.
     Unknown(Option<u32>),
 }
@@ -178,17 +178,22 @@ mod tests {
         let narrow = vec![Narrow { thread: 815, started: 17, cpus: "0-1".to_owned() }];
         let mount = "/mounted/cpuset".to_owned();
         for made in [
-            Made::Group(group.clone()),
-            Made::Directory("/var/tmp/rf-lab-4711-1".into()),
-            Made::Swap("/var/tmp/rf-lab-4711-1/a.swap".into()),
-            Made::Mount("/var/tmp/rf-lab-4711-1/J*.mount".into()),
-            Made::Moved(Home {
+            Entry::Group(group.clone()),
+            Entry::Directory("/var/tmp/rf-lab-4711-1".into()),
+            Entry::Swap("/var/tmp/rf-lab-4711-1/a.swap".into()),
+            Entry::Mount("/var/tmp/rf-lab-4711-1/J*.mount".into()),
+            Entry::Moved(Home {
                 pid: 813,
                 started: 16,
                 group: format!("{group}/oltp"),
                 places: BTreeMap::from([(mount.clone(), "/db".to_owned())]),
             }),
-            Made::Away(Away { group: format!("{group}/others"), mount, from: String::new(), narrow }),
+            Entry::Relocation(Relocation {
+                group: format!("{group}/others"),
+                mount,
+                from: String::new(),
+                narrow,
+            }),
         ] {
             journal.write(&made).unwrap();
         }
@@ -236,7 +241,7 @@ mod tests {
         assert_eq!(whole.owner(nobodys), Owner::Lives);
         assert_eq!(damaged.owner(&own), Owner::Unknown(Some(this)));
         assert_eq!(damaged.owner(Path::new("a.journal")), Owner::Unknown(None));
-        assert_eq!(damaged.owner(nobodys), Owner::Gone);
+        assert_eq!(damaged.owner(nobodys), Owner::NoProcess);
         assert!(!Written::of(&vec![0; 64 << 10]).damage.is_empty(), "nothing but room");
     }
 }

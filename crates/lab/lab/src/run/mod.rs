@@ -49,11 +49,11 @@ pub use store::{has_runs, results};
 
 use self::{
     devices::Devices,
-    journal::{Journal, Made},
+    journal::{Entry, Journal},
     runner::{Bystanders, Context, DevicePaths, Meters, Ready, Runner},
     sampling::Sampling,
     shared_cpus::SharedCpus,
-    store::{Begun, Store},
+    store::{Manifest, Store},
     substitute::Replaced,
 };
 use workloads::{Program, Site, Stop, urgent::Urgent};
@@ -141,7 +141,7 @@ pub fn run(host: &Host, machine: &Machine, request: Request<'_>) -> Result<Resul
     let _urgent = Urgent::now();
     let mut journal = Journal::begin(&journal::directory())?;
     let parent = format!("rf-lab-{}", std::process::id());
-    journal.write(&Made::Group(parent.clone()))?;
+    journal.write(&Entry::Group(parent.clone()))?;
     let begun = before.unwrap_or_else(|| begin(&request, &experiment, &cpus, replaced));
     let setup = Setup { host, machine, experiment: &experiment, cpus: &cpus, parent: &parent };
     let done = prepare_and_run(&setup, request, begun, &mut journal);
@@ -162,7 +162,7 @@ struct Setup<'a> {
 fn prepare_and_run(
     setup: &Setup<'_>,
     mut request: Request<'_>,
-    mut begun: Begun,
+    mut begun: Manifest,
     journal: &mut Journal,
 ) -> Result<Results, Error> {
     let Setup { host, machine, experiment, cpus, parent } = *setup;
@@ -234,13 +234,13 @@ impl Scratch {
             // somebody else's is not ours to use, nor to remove later
             return Err(Error::file("make", &path)(std::io::ErrorKind::AlreadyExists.into()));
         }
-        journal.write(&Made::Directory(path.clone()))?;
+        journal.write(&Entry::Directory(path.clone()))?;
         std::fs::create_dir(&path).map_err(Error::file("make", &path))?;
         Ok(Scratch { path })
     }
 }
 
-fn begin(request: &Request<'_>, experiment: &Experiment, cpus: &Rescaled, replaced: Replaced) -> Begun {
+fn begin(request: &Request<'_>, experiment: &Experiment, cpus: &Rescaled, replaced: Replaced) -> Manifest {
     let lengths = Lengths::of(experiment, request.quick);
     let design = Design {
         seed: request.seed.or(lengths.seed).unwrap_or_else(drawn),
@@ -257,7 +257,7 @@ fn begin(request: &Request<'_>, experiment: &Experiment, cpus: &Rescaled, replac
     if experiment.gates.io {
         notes.push(Note::KernelDoesTheIo);
     }
-    Begun {
+    Manifest {
         design,
         device: request.device.clone(),
         layouts: request.layouts.clone(),

@@ -3,7 +3,7 @@
 
 use kernel::{GroupName, Host, What};
 
-use super::journal::{Home, Journal, Made, started};
+use super::journal::{Entry, Home, Journal, started};
 use crate::Error;
 
 impl Home {
@@ -84,7 +84,7 @@ pub(crate) fn move_in(
         for pid in new {
             // one that has ended meanwhile needs no place
             let Some(home) = Home::of(host, pid, &group.to_string()) else { continue };
-            journal.write(&Made::Moved(home.clone()))?;
+            journal.write(&Entry::Moved(home.clone()))?;
             homes.push(home);
             match host.move_tasks(group, &[pid], What::Process) {
                 Ok(_) | Err(kernel::Error::NoProcess { .. }) => {}

@@ -21,7 +21,7 @@ use super::{
     artifacts::Artifacts,
     busiest::Look,
     gate,
-    journal::{Away, Home, Journal},
+    journal::{Home, Journal, Relocation},
     sampling::{Mark, Samples, Sampling, since},
     shared_cpus::SharedCpus,
     ungrouped,
@@ -87,7 +87,7 @@ pub(crate) struct Bystanders {
     /// They may be moved off CPUs that are a group's own.
     pub may_move: bool,
     /// Where they are now, if they were moved.
-    pub moved: Option<Away>,
+    pub moved: Option<Relocation>,
 }
 
 /// Makes runs.

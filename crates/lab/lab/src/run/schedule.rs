@@ -16,7 +16,7 @@ use super::{
     Request, Step, gate,
     runner::{CellOf, Runner},
     sampling::figure_unit,
-    store::{Begun, Store, text_of},
+    store::{Manifest, Store, text_of},
 };
 use workloads::Stop;
 
@@ -26,7 +26,7 @@ use crate::Error;
 pub(super) fn runs(
     runner: &mut Runner<'_>,
     request: &mut Request<'_>,
-    begun: &mut Begun,
+    begun: &mut Manifest,
     store: &mut Store,
 ) -> Result<Results, Error> {
     let experiment = runner.context.experiment;
@@ -85,7 +85,7 @@ const LOOK: Duration = Duration::from_millis(50);
 fn work_out(
     stop: &Stop,
     experiment: &Experiment,
-    begun: &Begun,
+    begun: &Manifest,
     runs: &[Run],
     environment: &Environment,
     store: &Store,
@@ -126,7 +126,7 @@ fn next_attempt(runs: &[Run], planned: &Planned, retries: u32) -> Option<u32> {
 }
 
 /// What the runs so far say.
-fn said(experiment: &Experiment, begun: &Begun, runs: Vec<Run>, environment: Environment) -> Results {
+fn said(experiment: &Experiment, begun: &Manifest, runs: Vec<Run>, environment: Environment) -> Results {
     let (cells, comparisons) = summary::summarise(experiment, &begun.design, &runs);
     let planned = design::cells(experiment).len() * begun.design.repetitions as usize;
     let complete = runs.iter().filter(|run| run.rejected.is_none()).count() >= planned;
@@ -145,7 +145,7 @@ fn said(experiment: &Experiment, begun: &Begun, runs: Vec<Run>, environment: Env
 }
 
 /// What was known at the beginning, and what runs reported, once.
-fn notes(begun: &Begun, runs: &[Run]) -> Vec<Note> {
+fn notes(begun: &Manifest, runs: &[Run]) -> Vec<Note> {
     let mut notes = begun.notes.clone();
     for note in runs.iter().flat_map(|run| &run.notes) {
         if !notes.contains(note) {
@@ -188,7 +188,7 @@ mod tests {
     #[test]
     fn what_several_runs_report_is_noted_once() {
         let note = |text: &str| Note::Workload { workload: "'w'".to_owned(), text: text.to_owned() };
-        let begun = Begun {
+        let begun = Manifest {
             design: Default::default(),
             device: None,
             layouts: Default::default(),

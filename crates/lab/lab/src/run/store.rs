@@ -22,7 +22,7 @@ use crate::{Error, OwnDirectory};
 
 /// What a resumed experiment must have as it was.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Begun {
+pub(crate) struct Manifest {
     /// Seed, lengths, CPUs.
     pub design: Design,
     /// The device of `--device`.
@@ -61,7 +61,7 @@ impl Store {
     pub fn begin(
         directory: &Path,
         text: &str,
-        begun: &Begun,
+        begun: &Manifest,
         environment: &Environment,
     ) -> Result<Store, Error> {
         let own = OwnDirectory::create(directory)?;
@@ -110,7 +110,7 @@ impl Store {
     }
 
     /// How long it took so far.
-    pub fn begun(&self, begun: &Begun) -> Result<(), Error> {
+    pub fn begun(&self, begun: &Manifest) -> Result<(), Error> {
         write_json(&self.directory, BEGUN, begun)
     }
 
@@ -135,7 +135,7 @@ pub(crate) fn text(directory: &OwnDirectory) -> Result<String, Error> {
     String::from_utf8(bytes).map_err(|_| Error::cannot(format!("{} is not UTF-8", path.display())))
 }
 
-pub(crate) fn begun(directory: &OwnDirectory) -> Result<Begun, Error> {
+pub(crate) fn begun(directory: &OwnDirectory) -> Result<Manifest, Error> {
     read_json(directory, BEGUN)
 }
 

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     realtime::Budget,
-    thread::{Ended, missed},
+    thread::{ThreadReport, missed},
 };
 use crate::{Error, latency::of_sorted, stop_request::StopRequest};
 
@@ -54,7 +54,7 @@ pub(super) struct Circumstances {
     pub cpus: Vec<usize>,
 }
 
-pub(super) fn of(ended: &[Ended], requested: StopRequest, known: &Circumstances) -> CyclicReport {
+pub(super) fn of(ended: &[ThreadReport], requested: StopRequest, known: &Circumstances) -> CyclicReport {
     let refused = ended.iter().find_map(|thread| thread.refused.as_ref());
     let priority = if refused.is_none() { known.wanted } else { 0 };
     let policy = if priority > 0 { "SCHED_FIFO" } else { "SCHED_OTHER with timer slack 1" };
@@ -78,11 +78,11 @@ pub(super) fn of(ended: &[Ended], requested: StopRequest, known: &Circumstances)
     }
 }
 
-fn within(thread: &Ended, requested: StopRequest) -> Vec<u64> {
+fn within(thread: &ThreadReport, requested: StopRequest) -> Vec<u64> {
     thread.cycles.iter().filter(|cycle| requested.holds(cycle.at)).map(|cycle| cycle.late).collect()
 }
 
-fn warnings(ended: &[Ended], refused: Option<&io::Error>, known: &Circumstances) -> Vec<String> {
+fn warnings(ended: &[ThreadReport], refused: Option<&io::Error>, known: &Circumstances) -> Vec<String> {
     let mut reported = Vec::new();
     if let Some(error) = refused {
         reported.push(format!("not real-time: {}", known.budget.refusal(known.wanted, error)));
@@ -148,9 +148,9 @@ mod tests {
         }
     }
 
-    fn ended(cycles: &[(u64, u64)], refused: Option<i32>) -> Ended {
+    fn ended(cycles: &[(u64, u64)], refused: Option<i32>) -> ThreadReport {
         let cycles = cycles.iter().map(|(at, late)| Cycle { at: Instant(*at), late: *late }).collect();
-        Ended { cycles, refused: refused.map(io::Error::from_raw_os_error), outgrew: false }
+        ThreadReport { cycles, refused: refused.map(io::Error::from_raw_os_error), outgrew: false }
     }
 
     #[test]

@@ -30,7 +30,7 @@ pub(super) fn missed(late: u64, interval: Duration) -> u64 {
 }
 
 /// What a thread did.
-pub(super) struct Ended {
+pub(super) struct ThreadReport {
     pub cycles: Vec<Cycle>,
     /// Why it was not real-time though it should have been.
     pub refused: Option<io::Error>,
@@ -48,10 +48,10 @@ pub(super) struct Cycles {
 }
 
 /// A thread that was started.
-pub(super) struct Running(thread::JoinHandle<Result<Ended, Error>>);
+pub(super) struct Running(thread::JoinHandle<Result<ThreadReport, Error>>);
 
 impl Running {
-    pub fn join(self) -> Result<Ended, Error> {
+    pub fn join(self) -> Result<ThreadReport, Error> {
         let panicked = || io::Error::other("it panicked");
         self.0.join().map_err(|_| Error::System { what: "a measuring thread ended", source: panicked() })?
     }
@@ -88,7 +88,7 @@ impl Cycles {
         Ok(Running(thread))
     }
 
-    fn measure(&self, cpu: Option<usize>, room: u64, ready: mpsc::Sender<()>) -> Result<Ended, Error> {
+    fn measure(&self, cpu: Option<usize>, room: u64, ready: mpsc::Sender<()>) -> Result<ThreadReport, Error> {
         let system = |what| move |source: rustix::io::Errno| Error::System { what, source: source.into() };
         if let Some(cpu) = cpu {
             let mut cpus = CpuSet::new();
@@ -105,7 +105,7 @@ impl Cycles {
         drop(ready);
         self.cycle(&mut cycles);
         let outgrew = cycles.len() as u64 > room;
-        Ok(Ended { cycles, refused, outgrew })
+        Ok(ThreadReport { cycles, refused, outgrew })
     }
 
     fn cycle(&self, cycles: &mut Vec<Cycle>) {
@@ -137,7 +137,7 @@ mod tests {
             thread::sleep(interval);
         }
         all.stop();
-        let Ended { cycles, refused, outgrew } = thread.join().unwrap();
+        let ThreadReport { cycles, refused, outgrew } = thread.join().unwrap();
         assert!(cycles.len() >= 20 && outgrew, "{}", cycles.len());
         assert!(refused.is_none());
         for pair in cycles.windows(2) {

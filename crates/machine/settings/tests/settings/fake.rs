@@ -4,7 +4,7 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
-use settings::{Codec, FileWrite, Found, Kind, Version};
+use settings::{Codec, FileWrite, Kind, NamedSetting, Version};
 
 pub struct Group {
     version: Version,
@@ -13,7 +13,7 @@ pub struct Group {
 
 impl Group {
     /// A new group that has the files of `found`, with the kernel's first values.
-    pub fn new(found: &Found, version: Version) -> Group {
+    pub fn new(found: &NamedSetting, version: Version) -> Group {
         let group = Group { version, files: RefCell::default() };
         let Some(binding) = found.side(version).binding() else { return group };
         for (index, file) in found.files(version).into_iter().enumerate() {
@@ -40,7 +40,7 @@ impl Group {
     }
 
     /// One write(2).
-    pub fn write(&self, found: &Found, write: &FileWrite) {
+    pub fn write(&self, found: &NamedSetting, write: &FileWrite) {
         let binding = found.side(self.version).binding().unwrap();
         let old = self.read(&write.file).unwrap_or_else(|| panic!("no file {}", write.file));
         let text = write.text.as_str();

@@ -9,8 +9,8 @@ mod round_trips;
 use std::collections::{BTreeMap, BTreeSet};
 
 use settings::{
-    Access, Binding, Codec, Controller, DeviceNumber, Facts, Fidelity, Found, Kind, ReadBack, Setting, Side,
-    Value, Version, Via, all, describe, find, markdown,
+    Access, Binding, Codec, Controller, DeviceNumber, Facts, Fidelity, Kind, NamedSetting, ReadBack, Setting,
+    Side, Value, Version, Via, all, describe, find, markdown,
 };
 use units::Bytes;
 
@@ -39,7 +39,7 @@ fn concrete(name: &str) -> String {
     name.replace("<size>", "2MB")
 }
 
-fn row(setting: &'static Setting) -> Found {
+fn row(setting: &'static Setting) -> NamedSetting {
     find(&concrete(setting.name)).unwrap()
 }
 

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 use settings::{
-    Access, Codec, CpuMax, DeviceNumber, FileWrite, Found, Hundredths, Key, Kind, Range, Setting, Unit,
-    Value, Version, Via, all, find,
+    Access, Codec, CpuMax, DeviceNumber, FileWrite, Hundredths, Key, Kind, NamedSetting, Range, Setting,
+    Unit, Value, Version, Via, all, find,
 };
 use units::{Bytes, CpuSet, IdSet, Limit, Micros, Nanos};
 
@@ -121,7 +121,7 @@ fn values(setting: &'static Setting, version: Version) -> Option<BoxedStrategy<V
 }
 
 /// Every setting and version with values.
-fn cases() -> impl Strategy<Value = (Found, Version, Value)> {
+fn cases() -> impl Strategy<Value = (NamedSetting, Version, Value)> {
     let every: Vec<(&'static Setting, Version)> = all()
         .flat_map(|setting| VERSIONS.map(|version| (setting, version)))
         .filter(|(setting, version)| values(setting, *version).is_some())
@@ -132,7 +132,7 @@ fn cases() -> impl Strategy<Value = (Found, Version, Value)> {
     })
 }
 
-fn written(found: &Found, version: Version, value: &Value) -> Value {
+fn written(found: &NamedSetting, version: Version, value: &Value) -> Value {
     let group = Group::new(found, version);
     for write in found.encode(version, value, &|file| group.read(file)).unwrap() {
         assert!(!write.text.is_empty() && !write.text.trim_end_matches('\n').contains('\n'), "{write:?}");

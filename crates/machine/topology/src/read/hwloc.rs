@@ -28,7 +28,7 @@ pub(super) fn read(name: &str, text: &str) -> Result<Machine, TopologyError> {
     if root.tag_name().name() != "topology" {
         return Err(xml.at(root).wrong("'<topology>' as hwloc's XML begins"));
     }
-    Found::default().gather(&xml, root)
+    Gathered::default().gather(&xml, root)
 }
 
 /// The document with what an error needs.
@@ -65,7 +65,7 @@ impl<'a> Xml<'a> {
 
 /// What has been gathered on the way through the document.
 #[derive(Default)]
-struct Found {
+struct Gathered {
     model_name: Option<String>,
     cpus: BTreeMap<usize, LogicalCpu>,
     nodes: BTreeMap<usize, Node>,
@@ -75,7 +75,7 @@ struct Found {
     memory: Option<Bytes>,
 }
 
-impl Found {
+impl Gathered {
     fn gather(mut self, xml: &Xml<'_>, root: Element<'_, '_>) -> Result<Machine, TopologyError> {
         let objects = || root.descendants().filter(|element| element.has_tag_name("object"));
         let of_type = |kind| objects().filter(move |object| object.attribute("type") == Some(kind));

@@ -10,7 +10,7 @@ use crate::{L3Group, LogicalCpu, MAX_CPUS, MAX_NODES, Machine, Node, Stated, Top
 
 /// What the lines say, with the line where a later check may point to it.
 #[derive(Default)]
-struct Seen<'a> {
+struct Fields<'a> {
     count: Option<(Line<'a>, usize)>,
     online: Option<CpuSet>,
     offline: CpuSet,
@@ -21,7 +21,7 @@ struct Seen<'a> {
 }
 
 pub(super) fn read(name: &str, text: &str) -> Result<Machine, TopologyError> {
-    let mut seen = Seen::default();
+    let mut seen = Fields::default();
     let mut last = None;
     for (line, label, value) in fields(name, text) {
         take(&mut seen, &line, label, &value)?;
@@ -80,7 +80,7 @@ fn end(name: &str, last: Option<Line<'_>>, expected: &str) -> TopologyError {
 }
 
 /// One line; labels that say nothing of the topology are skipped.
-fn take<'a>(seen: &mut Seen<'a>, line: &Line<'a>, label: &str, value: &str) -> Result<(), TopologyError> {
+fn take<'a>(seen: &mut Fields<'a>, line: &Line<'a>, label: &str, value: &str) -> Result<(), TopologyError> {
     let count = || line.number(value, "a number");
     match label {
         "CPU(s)" => seen.count = Some((*line, line.number(value, "a number")?)),
@@ -103,7 +103,7 @@ fn take<'a>(seen: &mut Seen<'a>, line: &Line<'a>, label: &str, value: &str) -> R
 }
 
 /// `NUMA node4 CPU(s): 0,81-89,120-129`
-fn node(seen: &Seen<'_>, line: &Line<'_>, id: &str, cpus: &str) -> Result<Node, TopologyError> {
+fn node(seen: &Fields<'_>, line: &Line<'_>, id: &str, cpus: &str) -> Result<Node, TopologyError> {
     let id: usize = line.number(id, "'NUMA nodeN CPU(s)'")?;
     if id >= MAX_NODES {
         return Err(line.wrong(format!("a node number below {MAX_NODES}")));
@@ -127,7 +127,7 @@ fn cpu_list(line: &Line<'_>, text: &str) -> Result<CpuSet, TopologyError> {
 }
 
 /// Old: `24576K`, of each cache. From 2.37: `300 MiB (1 instance)`, of all of them together.
-fn l3(seen: &mut Seen<'_>, line: &Line<'_>, value: &str) -> Result<(), TopologyError> {
+fn l3(seen: &mut Fields<'_>, line: &Line<'_>, value: &str) -> Result<(), TopologyError> {
     let Some((sum, instances)) = value.split_once(" (") else {
         seen.stated.l3_size = Some(line.bytes(value)?);
         return Ok(());

@@ -9,7 +9,7 @@ use std::{
 };
 
 use exporters::metrics::{
-    Bounds, Chosen, Desired, DesiredGroup, Format, History, Partition, Type, Writer, write,
+    Bounds, Desired, DesiredGroup, Format, History, Partition, Selection, Type, Writer, write,
 };
 use fake::Fake;
 use kernel::{Host, Kernel};
@@ -193,7 +193,7 @@ fn history() {
     let (mut first, mut second) = (sample(), sample());
     first.at = Some(SystemTime::UNIX_EPOCH + Duration::from_millis(1_500));
     second.at = Some(SystemTime::UNIX_EPOCH + Duration::from_millis(2_500));
-    let wanted = Chosen {
+    let wanted = Selection {
         field: &|field| ["pids.max", "cpu.max.quota"].contains(&field.name),
         group: &|group| group == "a" || group.starts_with('b'),
     };

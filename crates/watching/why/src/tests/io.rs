@@ -82,7 +82,7 @@ fn states_that_were_sampled_stand_for_pressure_that_is_not_counted() {
     let mut facts = facts();
     (facts.io.pressure, facts.io.blocked) = (None, Some(Duration::from_secs(5)));
     facts.io.devices = vec![device(10, 0)];
-    assert_eq!(only(&facts).lost, Some(Lost { seconds: 5.0, known: Known::Sampled }));
+    assert_eq!(only(&facts).lost, Some(Lost { seconds: 5.0, known: Certainty::Sampled }));
 }
 
 /// Newcomers' finding A6: tasks that read asynchronously sleep for no disk, and CPUs are contended for as well.
@@ -100,7 +100,7 @@ fn a_limit_that_was_met_is_found_by_what_it_let_through() {
     ];
     assert_eq!(kinds(&facts), [Kind::IoLimit, Kind::Neighbours]);
     let cause = &why(&facts).causes[0];
-    assert_eq!(cause.lost, Some(Lost { seconds: 10.0, known: Known::AtMost }));
+    assert_eq!(cause.lost, Some(Lost { seconds: 10.0, known: Certainty::AtMost }));
     assert_eq!(cause.hint.as_deref(), Some("ringfence set db/oltp 'io.max=7:0 riops=200'"));
     assert!(cause.sentence.contains("(asynchronous I/O)"), "{}", cause.sentence);
     // room left: no cause without a wait

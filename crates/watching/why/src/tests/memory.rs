@@ -9,7 +9,7 @@ fn a_met_limit_of_memory_is_weighed_by_the_time_that_reclaim_took() {
     (facts.levels[0].met_max, facts.memory.refaults_file) = (500, 30_000);
     facts.memory.pressure = Some(Duration::from_secs(4));
     let cause = only(&facts);
-    assert_eq!((cause.kind, cause.lost.unwrap().known), (Kind::MemoryLimit, Known::Measured));
+    assert_eq!((cause.kind, cause.lost.unwrap().known), (Kind::MemoryLimit, Certainty::Measured));
     assert_eq!(
         cause.sentence,
         "its memory.max (1.0 GiB) was met 500 times: its tasks had to make room, and 117 MiB of files that had been \
@@ -36,7 +36,7 @@ fn on_v1_the_limit_of_memory_and_swap_is_raised_with_that_of_memory() {
     facts.levels[0].memsw_max = Some(Limit::At(80 << 20));
     facts.levels[0].met_max = 3;
     let cause = only(&facts);
-    assert_eq!(cause.lost.unwrap().known, Known::AtMost);
+    assert_eq!(cause.lost.unwrap().known, Certainty::AtMost);
     let hint = "ringfence set db/oltp memory.max=96M memory.memsw.limit_in_bytes=96M";
     assert_eq!(cause.hint.unwrap(), hint);
     // nothing of the group's was met or came back: the machine's pressure is another's
@@ -51,7 +51,7 @@ fn without_any_pressure_time_in_the_kernel_bounds_reclaim() {
     facts.memory.system = Some(Duration::from_secs(2));
     facts.levels[0].memory_max = Some(Limit::At(64 << 20));
     facts.levels[0].met_max = 3;
-    assert_eq!(only(&facts).lost, Some(Lost { seconds: 2.0, known: Known::AtMost }));
+    assert_eq!(only(&facts).lost, Some(Lost { seconds: 2.0, known: Certainty::AtMost }));
 }
 
 #[test]
@@ -127,7 +127,7 @@ fn memory_on_a_far_node_costs_at_most_its_distance() {
     let cause = only(&facts);
     assert_eq!(cause.kind, Kind::RemoteMemory);
     // three quarters of the memory at twice the distance: half of three quarters of 10 s
-    assert_eq!(cause.lost, Some(Lost { seconds: 3.75, known: Known::AtMost }));
+    assert_eq!(cause.lost, Some(Lost { seconds: 3.75, known: Certainty::AtMost }));
     assert!(cause.sentence.contains("75 % of its memory"), "{}", cause.sentence);
     assert_eq!(cause.hint.as_deref(), Some("ringfence set db/oltp cpuset.mems=0"));
     facts.memory.version = Some(Version::V1);

@@ -25,13 +25,13 @@ fn a_frozen_group_stands_before_everything_else_and_the_highest_is_thawed() {
     facts.levels[1].frozen = (true, true);
     let answer = why(&facts);
     assert_eq!(answer.causes[0].hint.as_deref(), Some("ringfence thaw db"));
-    assert_eq!(answer.causes[0].lost, Some(Lost { seconds: 30.0, known: Known::Measured }));
+    assert_eq!(answer.causes[0].lost, Some(Lost { seconds: 30.0, known: Certainty::Measured }));
     // thawed by now: nothing is left to do
     facts.levels[0].frozen = (true, false);
     facts.levels[1].frozen = (false, false);
     let answer = why(&facts);
     assert_eq!((answer.causes[0].kind, answer.causes[0].hint.as_deref()), (Kind::Frozen, None));
-    assert_eq!(answer.causes[0].lost.unwrap().known, Known::AtMost);
+    assert_eq!(answer.causes[0].lost.unwrap().known, Certainty::AtMost);
 }
 
 /// v1 counts where the fork was, though the limit is above.
@@ -124,11 +124,11 @@ fn frozen_groups_below_are_named_with_the_command_that_thaws_them() {
         "group db/oltp/$(a) below it is frozen: 1 task there stood still all the time"
     );
     assert_eq!(cause.hint.unwrap(), "ringfence thaw 'db/oltp/$(a)'");
-    assert_eq!(cause.lost, Some(Lost { seconds: 10.0, known: Known::Measured }));
+    assert_eq!(cause.lost, Some(Lost { seconds: 10.0, known: Certainty::Measured }));
     // thawed by now
     facts.frozen_parts[0].frozen = (true, false);
     let cause = only(&facts);
-    assert_eq!((cause.hint, cause.lost.unwrap().known), (None, Known::AtMost));
+    assert_eq!((cause.hint, cause.lost.unwrap().known), (None, Certainty::AtMost));
     // with a frozen group above, that one comes first
     facts.levels[1].frozen = (true, true);
     assert_eq!(only(&facts).at, "db");

@@ -13,7 +13,7 @@ use std::{
 };
 
 use experiment::{
-    Experiment, Known, Note, Places, Results,
+    CheckContext, Experiment, Note, Places, Results,
     rescale::{self, Rescaled},
 };
 use files::Trust;
@@ -120,8 +120,12 @@ fn meaning(
     // what this machine lacks is no error of the file: its names are checked as on the study's machine
     let cpus = cpus.clone().unwrap_or_else(|_| rescale::anywhere(experiment));
     let (groups, of_machine) = (run::group_figures(), run::machine_figures());
-    let known =
-        Known { cpus: &cpus, facts: &system::Live, group_figures: &groups, machine_figures: &of_machine };
+    let known = CheckContext {
+        cpus: &cpus,
+        facts: &system::Live,
+        group_figures: &groups,
+        machine_figures: &of_machine,
+    };
     experiment::check(experiment, source, places, &known)
 }
 

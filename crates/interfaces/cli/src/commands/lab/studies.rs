@@ -27,9 +27,9 @@ pub fn find(name: &str) -> Result<&'static Study, Failure> {
 pub fn list(as_json: bool) -> Result<(), Failure> {
     let read = |study: &Study| {
         let read = experiment::read(&Source::new(study.name, study.text));
-        read.experiment.map(|experiment| Listed::of(study.name, &experiment))
+        read.experiment.map(|experiment| Entry::of(study.name, &experiment))
     };
-    let all: Vec<Listed> = STUDIES.iter().filter_map(read).collect();
+    let all: Vec<Entry> = STUDIES.iter().filter_map(read).collect();
     if as_json {
         return output::json(&json!({ "studies": all }));
     }
@@ -50,7 +50,7 @@ pub fn list(as_json: bool) -> Result<(), Failure> {
 
 /// A study as it is listed.
 #[derive(Serialize)]
-struct Listed {
+struct Entry {
     name: &'static str,
     title: String,
     /// Of all runs with `--quick`, as planned.
@@ -62,8 +62,8 @@ struct Listed {
     needs_nodes: u32,
 }
 
-impl Listed {
-    fn of(name: &'static str, experiment: &Experiment) -> Listed {
+impl Entry {
+    fn of(name: &'static str, experiment: &Experiment) -> Entry {
         let seconds =
             |quick| experiment::planned_seconds(experiment, &Lengths::of(experiment, quick)).round();
         let loads = experiment.load.iter().flat_map(|load| &load.workload);
@@ -75,7 +75,7 @@ impl Listed {
             .map(|tool| tool.title);
         let tools: BTreeSet<&str> = tools.collect();
         let machine = experiment.machine.as_ref();
-        Listed {
+        Entry {
             name,
             title: experiment.title.clone(),
             quick_seconds: seconds(true),

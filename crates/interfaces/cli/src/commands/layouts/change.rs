@@ -59,7 +59,7 @@ pub fn apply(args: &args::Apply, as_json: bool) -> Result<u8, Failure> {
     let deadline = args.confirm.map(|within| within.as_secs()).filter(|_| outcome.steps > 0);
     let attention = !outcome.left.is_empty() || !outside.is_empty();
     if as_json {
-        output::json(&Shown {
+        output::json(&Json {
             outcome: &outcome,
             undone_unless_confirmed_within: deadline,
             outside: Some(outside),
@@ -213,7 +213,7 @@ fn print(outcome: &Outcome, deadline: Option<u64>, nothing: &str) -> Result<(), 
 
 /// A change as JSON.
 #[derive(Serialize)]
-struct Shown<'o> {
+struct Json<'o> {
     #[serde(flatten)]
     outcome: &'o Outcome,
     /// In seconds.
@@ -249,7 +249,7 @@ pub fn undo(args: &args::Generation, as_json: bool) -> Result<u8, Failure> {
     match outcome.generation {
         _ if as_json => {
             let (outside, misplaced) = (None, None);
-            output::json(&Shown {
+            output::json(&Json {
                 outcome: &outcome,
                 undone_unless_confirmed_within: None,
                 outside,

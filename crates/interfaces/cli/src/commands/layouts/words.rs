@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use settings::{CpuMax, Facts, Found, Hundredths, Kind, Setting, Value, Version};
+use settings::{CpuMax, Facts, Hundredths, Kind, NamedSetting, Setting, Value, Version};
 use units::{Bytes, Limit, Micros};
 
 /// Texts of one directory's files, by name.
@@ -41,7 +41,7 @@ pub fn value(files: &Files, version: Version, only: Option<&Value>, facts: &dyn 
 }
 
 /// The same as a value, with the setting that it is of.
-pub fn decoded(files: &Files, version: Version) -> Option<(Found, Value)> {
+pub fn decoded(files: &Files, version: Version) -> Option<(NamedSetting, Value)> {
     let (file, _) = files.first_key_value()?;
     let found = settings::lookup(file)?;
     let read = |name: &str| match files.get(name) {
@@ -98,7 +98,7 @@ pub fn is_unset(value: &Value) -> bool {
 }
 
 /// A value as a layout would write it.
-pub fn shown(found: &Found, value: &Value, facts: &dyn Facts) -> String {
+pub fn shown(found: &NamedSetting, value: &Value, facts: &dyn Facts) -> String {
     match value {
         Value::CpuMax(max) => cpu_max(max),
         Value::Bytes(Limit::At(bytes)) => size(found, *bytes, facts),
@@ -139,7 +139,7 @@ fn cpu_max(max: &CpuMax) -> String {
 }
 
 /// `8G`; what is no round size also as the percentage of the machine's memory that it is, or rounded.
-fn size(found: &Found, bytes: Bytes, facts: &dyn Facts) -> String {
+fn size(found: &NamedSetting, bytes: Bytes, facts: &dyn Facts) -> String {
     let exact = bytes.to_string();
     if exact.chars().count() <= 4 {
         return exact;

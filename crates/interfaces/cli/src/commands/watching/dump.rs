@@ -3,7 +3,7 @@
 use std::time::SystemTime;
 
 use exporters::{
-    metrics::{Bounds, Chosen, History},
+    metrics::{Bounds, History, Selection},
     view::{self, Numbers, Of, Picture},
 };
 use monitor::{Log, Window};
@@ -79,7 +79,7 @@ fn metrics(args: &args::Dump, log: &Log, since: SystemTime) -> Result<bool, Fail
         args.fields.is_empty() || choices.iter().any(|choice| is_it(&choice.of))
     };
     let is_shown = |group: &str| view::is_shown(group, &args.groups);
-    let wanted = Chosen { field: &is_chosen, group: &is_shown };
+    let wanted = Selection { field: &is_chosen, group: &is_shown };
     let mut history = History::default();
     let mut any = false;
     let mut samples = log.between(since, args.until);

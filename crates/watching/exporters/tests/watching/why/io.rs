@@ -4,7 +4,7 @@ use std::{io::ErrorKind, process::Command};
 
 use libtest_mimic::{Completion, Failed, Trial};
 use settings::{Controller, Version};
-use why::{Cause, Facts, Kind, Known, why};
+use why::{Cause, Certainty, Facts, Kind, why};
 
 use super::{
     disk::Disk,
@@ -47,7 +47,7 @@ fn throttled() {
     let stage = Stage::new("io").with_pressure();
     let cause = limited(&stage);
     let has_v2 = stage.host.hierarchies().iter().any(|at| at.version == Version::V2);
-    assert_eq!(cause.lost.unwrap().known, if has_v2 { Known::Measured } else { Known::Sampled });
+    assert_eq!(cause.lost.unwrap().known, if has_v2 { Certainty::Measured } else { Certainty::Sampled });
 }
 
 /// How databases read (newcomers' finding A6): with the first two no task sleeps for the disk.
@@ -97,7 +97,7 @@ fn asynchronous(engine: &'static str) -> Result<Completion, Failed> {
 
 fn throttled_v1() {
     let cause = limited(&Stage::new("iov1"));
-    assert_eq!(cause.lost.unwrap().known, Known::Sampled);
+    assert_eq!(cause.lost.unwrap().known, Certainty::Sampled);
 }
 
 /// How long an operation takes depends on the machine: that the others are named, does not.

@@ -2,7 +2,7 @@
 
 use libtest_mimic::Trial;
 use settings::{Controller, Version};
-use why::{Facts, Kind, Known, why};
+use why::{Certainty, Facts, Kind, why};
 
 use super::{
     disk::{Data, Swap},
@@ -80,7 +80,7 @@ fn reclaim_bound() {
     let cause = answer.causes.iter().find(|cause| is_not_of_cpus(cause));
     let cause = cause.unwrap_or_else(|| panic!("no cause: {facts:#?}"));
     assert_eq!(cause.kind, Kind::MemoryLimit, "{answer}\n{facts:#?}");
-    assert_ne!(cause.lost.unwrap().known, Known::Measured);
+    assert_ne!(cause.lost.unwrap().known, Certainty::Measured);
 }
 
 fn high() {

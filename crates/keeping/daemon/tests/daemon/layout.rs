@@ -10,7 +10,7 @@ use crate::{
 pub fn trials() -> Vec<Case> {
     vec![
         ("a_layout_is_applied_and_its_groups_outlive_a_crash", crash),
-        ("drift_is_told_once", told),
+        ("drift_is_reported_once", reported),
         ("drift_is_repaired_where_that_is_asked", repaired),
         ("a_reload_without_a_setting_or_a_group_takes_it_back", taken_back),
         ("a_repair_removes_the_group_of_an_earlier_layout_once_it_is_empty", emptied),
@@ -47,7 +47,7 @@ fn crash() {
     assert_eq!(world.limit(&group), "500");
 }
 
-fn told() {
+fn reported() {
     let mut world = World::new();
     let (group, _) = layout(&mut world, 500);
     let daemon = world.daemon(&["every=50"]);

@@ -12,7 +12,7 @@ use crate::{
 
 /// One step that is not yet undone.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Stayed {
+pub struct Remainder {
     /// The generation that did it, which is in effect no longer.
     pub generation: u32,
     /// Its number there, from 0.
@@ -23,7 +23,7 @@ pub struct Stayed {
     pub entry: Entry,
 }
 
-impl Stayed {
+impl Remainder {
     /// The step with its hierarchy counted as it is now; `None` if nothing of it exists any more.
     pub(crate) fn here(&self, host: &Host) -> Option<Entry> {
         if let Act::Mount { path, .. } = &self.entry.act {
