@@ -2,7 +2,7 @@
 
 use crate::{
     laws::{Pair, Stage, Turn},
-    setting::{Codec, Version},
+    setting::{Codec, UnitProperty, Version},
     table::{BY_KEY, FILES, File},
 };
 
@@ -35,6 +35,11 @@ pub fn changes(version: Version, file: &str) -> &'static [&'static str] {
 /// The file with the use that a limit in `file` bounds and that has to fall before the limit can.
 pub fn usage(version: Version, file: &str) -> Option<&'static str> {
     files(version, file).filter(|file| file.index == 0).find_map(|file| file.binding.usage)
+}
+
+/// The property of a systemd unit that means the same as `file` of the unit's v2 group.
+pub fn unit_property(file: &str) -> Option<UnitProperty> {
+    files(Version::V2, file).filter(|file| file.index == 0).find_map(|file| file.binding.unit_property)
 }
 
 /// Does the file hold a line for each device or resource?

@@ -8,6 +8,7 @@ mod setting;
 mod table;
 
 mod by_file;
+mod unit_lines;
 
 mod names;
 
@@ -37,9 +38,10 @@ pub use names::{NamedSetting, UnknownSetting, Via, find, is_of, lookup};
 pub use parse::Facts;
 pub use rule::{DeviceClass, DeviceRule};
 pub use setting::{
-    Access, Binding, Codec, Controller, Fidelity, Key, Kind, OutOfRange, Range, ReadBack, Setting, Side,
-    Unit, Version,
+    Access, Binding, Codec, Controller, Fidelity, Form, Key, Kind, OutOfRange, Range, ReadBack, Setting,
+    Side, Unit, UnitProperty, Version,
 };
 pub use show::NoMachine;
 pub use table::all;
+pub use unit_lines::{bus_names, unit_lines};
 pub use value::{CpuMax, DeviceNumber, Hundredths, Value};

@@ -159,7 +159,8 @@ impl Setting {
 
     /// The property of a systemd unit that means the same.
     pub fn unit_property(&self) -> Option<&'static str> {
-        [&self.v2, &self.v1].into_iter().find_map(|side| side.binding()?.unit_property)
+        let property = |side: &Side| side.binding()?.unit_property;
+        [&self.v2, &self.v1].into_iter().find_map(property).map(|property| property.name)
     }
 
     /// Can it be read and given another value?
@@ -322,9 +323,41 @@ pub struct Binding {
     pub usage: Option<&'static str>,
     /// The property of a systemd unit that means the same (systemd.resource-control(5)).
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub unit_property: Option<&'static str>,
+    pub unit_property: Option<UnitProperty>,
     /// Kernel document and section, or source file.
     pub source: &'static str,
+}
+
+/// The property of a unit that means the same (systemd.resource-control(5)).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct UnitProperty {
+    /// As a unit's file has it.
+    pub name: &'static str,
+    /// How it says the value.
+    pub form: Form,
+}
+
+/// How a property says a value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// As the file does, with `infinity` for `max`.
+    Same,
+    /// A share of one CPU, with a second property for the period.
+    Quota,
+    /// The default as the file does, and each device's weight by another property.
+    Weights {
+        /// That property.
+        device: &'static str,
+    },
+    /// A property for each key of a device's line.
+    Devices(&'static [(&'static str, &'static str)]),
+}
+
+impl serde::Serialize for UnitProperty {
+    /// Its name.
+    fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(self.name)
+    }
 }
 
 /// The numbers that are allowed.

@@ -19,9 +19,9 @@ use crate::{
     laws::{Law, Order, Pair, Stage, Turn},
     setting::{
         Access::{self, Command, Read, ReadWrite, Write},
-        Binding, Codec, Controller, Fidelity, Key, Kind, OutOfRange, Range, ReadBack, Setting,
+        Binding, Codec, Controller, Fidelity, Form, Key, Kind, OutOfRange, Range, ReadBack, Setting,
         Side::{self, Has, Lacks},
-        Unit, Version,
+        Unit, UnitProperty, Version,
     },
 };
 
@@ -68,6 +68,14 @@ const BINDING: Binding = Binding {
     source: "",
 };
 
+/// A property of systemd's that takes what the file takes.
+const fn same(name: &'static str) -> Option<UnitProperty> {
+    Some(UnitProperty { name, form: Form::Same })
+}
+/// Properties of systemd's for the keys of a device.
+const fn by_key(name: &'static str, keys: &'static [(&'static str, &'static str)]) -> Option<UnitProperty> {
+    Some(UnitProperty { name, form: Form::Devices(keys) })
+}
 /// A limit in a v2 file.
 const MAX: Codec = Codec::Amount { unlimited: "max" };
 /// A limit in a v1 file.
@@ -161,6 +169,7 @@ const fn has_laws(binding: &Binding) -> bool {
         || binding.pair.is_some()
         || !binding.changes.is_empty()
         || binding.usage.is_some()
+        || binding.unit_property.is_some()
 }
 
 const fn is_by_key(codec: Codec, index: usize) -> bool {

@@ -62,7 +62,7 @@ pub(super) const ROWS: &[Setting] = &[
             range: between(1, 10_000),
             read_back: ReadBack::Rounded("to a whole weight; 0 while cpu.idle is 1"),
             initial: &["100"],
-            unit_property: Some("CPUWeight"),
+            unit_property: same("CPUWeight"),
             ..V2
         }),
     },
@@ -109,7 +109,7 @@ pub(super) const ROWS: &[Setting] = &[
             codec: Codec::CpuMax,
             range: QUOTA,
             initial: &["max 100000"],
-            unit_property: Some("CPUQuota"),
+            unit_property: Some(UnitProperty { name: "CPUQuota", form: Form::Quota }),
             ..V2
         }),
     },

@@ -60,7 +60,7 @@ pub(super) const ROWS: &[Setting] = &[
             files: &["cpuset.cpus"],
             codec: Codec::List,
             order: CPUS,
-            unit_property: Some("AllowedCPUs"),
+            unit_property: same("AllowedCPUs"),
             ..V2
         }),
     },
@@ -84,7 +84,7 @@ pub(super) const ROWS: &[Setting] = &[
             files: &["cpuset.mems"],
             codec: Codec::List,
             order: NODES,
-            unit_property: Some("AllowedMemoryNodes"),
+            unit_property: same("AllowedMemoryNodes"),
             ..V2
         }),
     },

@@ -50,7 +50,7 @@ pub(super) const ROWS: &[Setting] = &[
         Binding {
             files: &["devices.allow"],
             order: Some(Order::Always(Turn { stage: Stage::Allow, why: None })),
-            unit_property: Some("DeviceAllow"),
+            unit_property: same("DeviceAllow"),
             ..V1
         },
     ),

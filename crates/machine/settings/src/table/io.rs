@@ -80,6 +80,15 @@ pub(super) const ROWS: &[Setting] = &[
         v2: Has(Binding {
             files: &["io.max"],
             codec: Codec::DeviceKeys,
+            unit_property: by_key(
+                "IOReadBandwidthMax",
+                &[
+                    ("rbps", "IOReadBandwidthMax"),
+                    ("wbps", "IOWriteBandwidthMax"),
+                    ("riops", "IOReadIOPSMax"),
+                    ("wiops", "IOWriteIOPSMax"),
+                ],
+            ),
             out_of_range: OutOfRange::Misread(
                 "the kernel takes more operations than 32 bits hold as no limit",
             ),
@@ -108,7 +117,10 @@ pub(super) const ROWS: &[Setting] = &[
         v2: Has(Binding {
             files: &["io.weight"],
             codec: Codec::Weights,
-            unit_property: Some("IOWeight"),
+            unit_property: Some(UnitProperty {
+                name: "IOWeight",
+                form: Form::Weights { device: "IODeviceWeight" },
+            }),
             range: between(1, 10_000),
             read_back: ReadBack::Rounded("to a whole weight"),
             ..V2
@@ -152,7 +164,7 @@ pub(super) const ROWS: &[Setting] = &[
         v2: Has(Binding {
             files: &["io.latency"],
             codec: Codec::DeviceKeys,
-            unit_property: Some("IODeviceLatencyTargetSec"),
+            unit_property: by_key("IODeviceLatencyTargetSec", &[("target", "IODeviceLatencyTargetSec")]),
             since: "4.19",
             source: "admin-guide/cgroup-v2.rst, IO Latency Interface Files",
             ..V2

@@ -72,7 +72,7 @@ pub(super) const ROWS: &[Setting] = &[
             files: &["memory.max"],
             initial: &["max"],
             usage: Some("memory.current"),
-            unit_property: Some("MemoryMax"),
+            unit_property: same("MemoryMax"),
             ..LIMIT_V2
         }),
     ),
@@ -93,7 +93,7 @@ pub(super) const ROWS: &[Setting] = &[
         Has(Binding {
             files: &["memory.high"],
             initial: &["max"],
-            unit_property: Some("MemoryHigh"),
+            unit_property: same("MemoryHigh"),
             ..LIMIT_V2
         }),
     ),
@@ -105,7 +105,7 @@ pub(super) const ROWS: &[Setting] = &[
         Has(Binding {
             files: &["memory.low"],
             initial: &["0"],
-            unit_property: Some("MemoryLow"),
+            unit_property: same("MemoryLow"),
             ..LIMIT_V2
         }),
     ),
@@ -118,7 +118,7 @@ pub(super) const ROWS: &[Setting] = &[
             files: &["memory.min"],
             since: "4.18",
             initial: &["0"],
-            unit_property: Some("MemoryMin"),
+            unit_property: same("MemoryMin"),
             ..LIMIT_V2
         }),
     ),
@@ -139,7 +139,7 @@ pub(super) const ROWS: &[Setting] = &[
         Has(Binding {
             files: &["memory.swap.max"],
             initial: &["max"],
-            unit_property: Some("MemorySwapMax"),
+            unit_property: same("MemorySwapMax"),
             ..LIMIT_V2
         }),
     ),
@@ -182,7 +182,7 @@ pub(super) const ROWS: &[Setting] = &[
             files: &["memory.zswap.max"],
             since: "5.19",
             initial: &["max"],
-            unit_property: Some("MemoryZSwapMax"),
+            unit_property: same("MemoryZSwapMax"),
             ..LIMIT_V2
         }),
     ),
@@ -197,6 +197,7 @@ pub(super) const ROWS: &[Setting] = &[
         v2: Has(Binding {
             files: &["memory.zswap.writeback"],
             codec: Codec::Flag,
+            unit_property: same("MemoryZSwapWriteback"),
             since: "6.8",
             at_root: true,
             ..V2

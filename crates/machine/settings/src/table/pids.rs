@@ -44,7 +44,7 @@ pub(super) const ROWS: &[Setting] = &[
             codec: MAX,
             range: TASKS,
             initial: &["max"],
-            unit_property: Some("TasksMax"),
+            unit_property: same("TasksMax"),
             ..V2
         }),
     },
