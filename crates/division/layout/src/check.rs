@@ -4,11 +4,13 @@
 use std::collections::HashMap;
 
 use settings::GroupName;
+use units::group_path;
 
 use crate::demand::{CpuDemand, MemDemand, Near, Pool};
 use crate::desired::{Desired, Group};
 use crate::diagnostic::{Diagnostic, Report};
 use crate::origin::{Origin, Spanned};
+use crate::unit_name::UnitName;
 
 /// Reports all of it.
 pub(crate) fn check(desired: &Desired, report: &mut Report) {
@@ -17,6 +19,7 @@ pub(crate) fn check(desired: &Desired, report: &mut Report) {
     for group in &desired.groups {
         exclusive(&format!("group '{}'", group.name), &group.origin, &group.demands, report);
         root(group, report);
+        unit(group, report);
         references(group, &groups, report);
     }
     for template in &desired.templates {
@@ -31,6 +34,7 @@ pub(crate) fn check(desired: &Desired, report: &mut Report) {
             exists(name, origin, &groups, report);
         }
     }
+    units(desired, report);
     circles(desired, &groups, report);
     if !desired.groups.is_empty() || !desired.templates.is_empty() {
         rules(desired, &groups, report);
@@ -53,6 +57,72 @@ fn root(group: &Group, report: &mut Report) {
         if let Some(origin) = origins.pop() {
             let error = Diagnostic::error(format!("the root of a hierarchy can't have {what}"));
             report.push(error.at(origin.clone()).hint("give them to a group in it"));
+        }
+    }
+}
+
+/// systemd has the control group of a unit: what goes in, whose it is and which controllers it has.
+fn unit(group: &Group, report: &mut Report) {
+    let demands = &group.demands;
+    let Some(Spanned { value: unit, .. }) = &demands.unit else { return };
+    let people = demands.tasks.iter().chain(&demands.admin).map(|person| &person.origin);
+    for (what, hint, origin) in [
+        (
+            "owners",
+            "systemd makes and removes the directory; Delegate= and User= in the unit's file are its way",
+            people.take(1).next(),
+        ),
+        (
+            "processes by rules",
+            "its processes are those that systemd starts in it",
+            group.matches.first().map(|matcher| &matcher.origin),
+        ),
+        (
+            "controllers by name",
+            "systemd gives it those that its settings need",
+            demands.controllers.first().map(|named| &named.origin),
+        ),
+    ] {
+        if let Some(origin) = origin {
+            let error =
+                Diagnostic::error(format!("group '{}' is {unit}, which can't have {what}", group.name));
+            report.push(error.at(origin.clone()).hint(hint));
+        }
+    }
+    if group.name.is_from_root() {
+        let error = Diagnostic::error("a group that is a unit has a name of its own");
+        report.push(error.at(group.origin.clone()).hint("such as [groups.db]: the unit says where it is"));
+    }
+}
+
+/// One unit is one group, without groups of the layout in it.
+fn units(desired: &Desired, report: &mut Report) {
+    let mut bound: HashMap<&UnitName, &Group> = HashMap::new();
+    let mut names: HashMap<&str, &Group> = HashMap::new();
+    for group in &desired.groups {
+        let Some(Spanned { value: unit, origin }) = &group.demands.unit else { continue };
+        names.insert(group.name.path(), group);
+        if let Some(first) = bound.insert(unit, group) {
+            let error =
+                Diagnostic::error(format!("groups '{}' and '{}' are both {unit}", first.name, group.name));
+            report.push(
+                error.at(origin.clone()).also(first.origin.clone(), "the other is here").hint("join the two"),
+            );
+        }
+    }
+    for group in desired.groups.iter().filter(|_| !names.is_empty()) {
+        let above = group_path::ancestors(group.name.path()).find_map(|above| names.get(above));
+        if let Some(above) = above.filter(|above| above.name.is_from_root() == group.name.is_from_root()) {
+            let message = format!(
+                "group '{}' can't be in group '{}', which is a unit of systemd",
+                group.name, above.name
+            );
+            let error = Diagnostic::error(message).at(group.origin.clone());
+            report.push(
+                error
+                    .also(above.origin.clone(), "the unit is here")
+                    .hint("give it a name that does not begin with that group's"),
+            );
         }
     }
 }

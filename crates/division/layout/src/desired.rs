@@ -13,6 +13,7 @@ use crate::origin::{Origin, Spanned};
 use crate::pattern::NamePattern;
 use crate::people::Person;
 use crate::rule::{Controllers, Rule, Subsystem, Target};
+use crate::unit_name::UnitName;
 
 /// The largest number a process can have (`PID_MAX_LIMIT` in `linux/threads.h`).
 pub(crate) const LARGEST_PID: u32 = 4_194_304;
@@ -84,6 +85,8 @@ pub struct Demands {
     pub admin: Option<Spanned<Person>>,
     /// What the daemon does where it is no longer as requested; the daemon's own option where not said.
     pub keep: Option<Keep>,
+    /// The unit of systemd whose control group it is: its settings are the unit's properties.
+    pub unit: Option<Spanned<UnitName>>,
     /// On v1, is it made only where its own controllers are, so that its processes escape what the groups above it
     /// limit elsewhere? That is the meaning of libcgroup's files; a layout's groups live wherever one above them does.
     pub only_named: bool,
@@ -282,6 +285,7 @@ impl Demands {
         forget(&mut self.mems, no_origin);
         forget(&mut self.tasks, no_origin);
         forget(&mut self.admin, no_origin);
+        forget(&mut self.unit, no_origin);
         self.settings.iter_mut().for_each(|assigned| assigned.origin = no_origin.clone());
         self.controllers.iter_mut().for_each(|controller| controller.origin = no_origin.clone());
     }

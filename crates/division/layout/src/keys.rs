@@ -192,6 +192,12 @@ pub(crate) const GROUP: &[Key] = &[
     ),
     CONTROLLERS,
     KEEP,
+    key(
+        "unit",
+        Shape::Text,
+        "\"postgresql@15-main.service\" · \"machine.slice\"",
+        "The group is this unit of systemd: its settings become properties of the unit, in a drop-in file, and hold over reloads, restarts and reboots",
+    ),
     key("groups", Shape::Groups, "{ reports = { cpus = 2 } }", "Groups in it"),
 ];
 

@@ -14,6 +14,7 @@ mod matcher;
 mod pattern;
 mod people;
 mod rule;
+mod unit_name;
 
 mod collect;
 mod keys;
@@ -56,4 +57,5 @@ pub use rule::{Controllers, Rule, Subsystem, Target};
 pub use schema::schema;
 pub use source::Source;
 pub use toml_file::toml_table;
+pub use unit_name::{UnitName, UnitNameError};
 pub use verify::{Accounts, HostFacts};

@@ -143,11 +143,14 @@ fn give(defaults: &Defaults, demands: &mut Demands) {
         // what is exclusive can't be shared, whatever is usual
         spec.pool = spec.pool.or(defaults.pool.filter(|_| !demands.exclusive));
     }
-    if demands.tasks.is_none() {
-        demands.tasks.clone_from(&defaults.tasks);
-    }
-    if demands.admin.is_none() {
-        demands.admin.clone_from(&defaults.admin);
+    // a unit's group is systemd's
+    if demands.unit.is_none() {
+        if demands.tasks.is_none() {
+            demands.tasks.clone_from(&defaults.tasks);
+        }
+        if demands.admin.is_none() {
+            demands.admin.clone_from(&defaults.admin);
+        }
     }
     demands.keep = demands.keep.or(defaults.keep);
     let unsaid = |default: &&Assigned| demands.settings.iter().all(|own| !same(own, default));

@@ -132,6 +132,7 @@ impl Writer {
 
     fn demands(&mut self, demands: &Demands, defaults: &Defaults) {
         let mut pairs = Pairs::new();
+        pairs.extend(demands.unit.as_ref().map(|unit| ("unit", text(unit.value.as_str()))));
         pairs.extend(demands.cpus.as_ref().map(|demand| ("cpus", cpus(&demand.value))));
         pairs.extend(own(&demands.mems, &defaults.mems).map(|demand| ("mems", mems(demand))));
         pairs.extend(demands.exclusive.then(|| ("exclusive", "true".to_owned())));

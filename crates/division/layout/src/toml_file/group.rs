@@ -13,6 +13,7 @@ use crate::names::cut;
 use crate::origin::{Origin, Spanned};
 use crate::pattern::{NamePattern, PatternError};
 use crate::rule::Subsystem;
+use crate::unit_name::UnitName;
 
 const KEEPS: [(&str, Keep); 3] = [("repair", Keep::Repair), ("report", Keep::Report), ("off", Keep::Off)];
 
@@ -162,7 +163,22 @@ impl Reader<'_> {
             "tasks" => body.demands().tasks = self.person(value, "in 'tasks'", keys::TASKS_KEYS),
             "admin" => body.demands().admin = self.person(value, "in 'admin'", keys::ADMIN_KEYS),
             "keep" => body.demands().keep = self.word(value, &KEEPS),
+            "unit" => body.demands().unit = self.unit(value),
             _ => body.demands().controllers = self.controllers(value),
+        }
+    }
+
+    fn unit(&mut self, value: &Value<'_>) -> Option<Spanned<UnitName>> {
+        let DeValue::String(text) = value.get_ref() else {
+            self.wrong_type(value, "a unit's name, such as \"postgresql.service\"");
+            return None;
+        };
+        match UnitName::new(text) {
+            Ok(unit) => Some(Spanned::new(unit, self.origin(value))),
+            Err(error) => {
+                self.wrong(value, error.to_string(), &error.hint());
+                None
+            }
         }
     }
 
