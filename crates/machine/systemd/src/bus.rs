@@ -1,0 +1,126 @@
+//! The connection to the system's service manager, and what its answers mean.
+
+use std::{collections::HashMap, time::Duration};
+
+use kernel::UnitError;
+use zbus::{Connection, OwnedVariant, connection::Builder, fdo};
+
+const SERVICE: &str = "org.freedesktop.systemd1";
+const MANAGER: &str = "org.freedesktop.systemd1.Manager";
+const MANAGER_OBJECT: &str = "/org/freedesktop/systemd1";
+const PROPERTIES: Option<&str> = Some("org.freedesktop.DBus.Properties");
+/// What all units have.
+pub(crate) const UNIT: &str = "org.freedesktop.systemd1.Unit";
+
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(30);
+
+/// A connection to the system's service manager.
+pub(crate) struct Systemd {
+    bus: Connection,
+}
+
+impl Systemd {
+    /// By the system bus. systemd's own socket would need no bus daemon, but names its sender in a way that the
+    /// D-Bus library refuses.
+    pub(crate) async fn connect() -> Result<Systemd, UnitError> {
+        let bus = Builder::system().method_timeout(TIMEOUT).build().await;
+        bus.map(|bus| Systemd { bus }).map_err(|error| UnitError::NoBus { reason: error.to_string() })
+    }
+
+    /// A property of a unit's object.
+    pub(crate) async fn get<T>(
+        &self,
+        object: &str,
+        interface: &str,
+        name: &'static str,
+    ) -> Result<T, UnitError>
+    where
+        T: TryFrom<OwnedVariant>,
+        T::Error: std::fmt::Display,
+    {
+        let reply = self.bus.call_method(Some(SERVICE), object, PROPERTIES, "Get", &(interface, name)).await;
+        let value = reply.and_then(|reply| reply.body().deserialize::<OwnedVariant>());
+        let value = value.map_err(|error| answer("return the unit's state", &error))?;
+        T::try_from(value).map_err(|error| UnitError::Answer {
+            what: "return the unit's state as expected",
+            reason: format!("{name}: {error}"),
+        })
+    }
+
+    /// All properties of an object's interface, by name.
+    pub(crate) async fn all(
+        &self,
+        object: &str,
+        interface: &str,
+    ) -> Result<HashMap<String, OwnedVariant>, UnitError> {
+        let reply = self.bus.call_method(Some(SERVICE), object, PROPERTIES, "GetAll", &interface).await;
+        let all = reply.and_then(|reply| reply.body().deserialize::<HashMap<String, OwnedVariant>>());
+        all.map_err(|error| answer("return the unit's properties", &error))
+    }
+
+    /// Calls the manager.
+    pub(crate) async fn call<B>(&self, method: &str, body: &B) -> Result<zbus::Message, zbus::Error>
+    where
+        B: serde::Serialize + zbus::DynamicType,
+    {
+        self.bus.call_method(Some(SERVICE), MANAGER_OBJECT, Some(MANAGER), method, body).await
+    }
+}
+
+/// Did systemd refuse a property that this version does not have, or not for a new unit?
+pub(crate) fn not_understood(error: &zbus::Error) -> bool {
+    matches!(error, zbus::Error::FDO(error) if matches!(
+        **error,
+        fdo::Error::PropertyReadOnly(_) | fdo::Error::UnknownProperty(_) | fdo::Error::InvalidArgs(_)
+    ))
+}
+
+pub(crate) fn answer(what: &'static str, error: &zbus::Error) -> UnitError {
+    let reason = words(error);
+    match error {
+        zbus::Error::FDO(error) => match **error {
+            fdo::Error::AccessDenied(_)
+            | fdo::Error::AuthFailed(_)
+            | fdo::Error::InteractiveAuthorizationRequired(_) => UnitError::Denied { reason },
+            fdo::Error::ServiceUnknown(_)
+            | fdo::Error::NameHasNoOwner(_)
+            | fdo::Error::NoReply(_)
+            | fdo::Error::Disconnected(_) => UnitError::NoBus { reason },
+            _ => UnitError::Answer { what, reason },
+        },
+        zbus::Error::InputOutput(error) if error.kind() == std::io::ErrorKind::TimedOut => {
+            UnitError::NoBus { reason: format!("no answer within {} s", TIMEOUT.as_secs()) }
+        }
+        _ => UnitError::Answer { what, reason },
+    }
+}
+
+/// systemd's own words, without the error's name.
+pub(crate) fn words(error: &zbus::Error) -> String {
+    use zbus::DBusError;
+    let text = match error {
+        zbus::Error::FDO(error) => error.description().map(str::to_owned),
+        zbus::Error::MethodError(_, detail, _) => detail.clone(),
+        _ => None,
+    };
+    let text = text.unwrap_or_else(|| error.to_string());
+    text.trim_end_matches('.').to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn systemds_answers_are_told_by_what_mends_them() {
+        let fdo = |error| zbus::Error::FDO(Box::new(error));
+        let denied = fdo(fdo::Error::AccessDenied("Access denied".to_owned()));
+        let unknown =
+            fdo(fdo::Error::PropertyReadOnly("Cannot set property X, or unknown property.".to_owned()));
+        assert_eq!(answer("x", &denied), UnitError::Denied { reason: "Access denied".to_owned() });
+        assert!(not_understood(&unknown) && !not_understood(&denied));
+        assert_eq!(words(&unknown), "Cannot set property X, or unknown property");
+        let gone = fdo(fdo::Error::ServiceUnknown("The name is not activatable".to_owned()));
+        assert!(matches!(answer("x", &gone), UnitError::NoBus { .. }));
+    }
+}

@@ -1,0 +1,125 @@
+//! What systemd knows of units, and the request to read their files again.
+
+use std::collections::BTreeSet;
+
+use kernel::UnitError;
+use zbus::{OwnedObjectPath, OwnedVariant};
+
+use crate::bus::{Systemd, UNIT, answer};
+
+/// A unit as systemd knows it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Unit {
+    /// `LoadState`: `loaded`, `not-found`, `masked`, `error`…
+    pub load: String,
+    /// Its control group, with a leading slash; empty while it does not run.
+    pub control_group: String,
+    /// The slice that it is in; empty for one that has none.
+    pub slice: String,
+    /// Was it made on the fly (systemd-run)?
+    pub is_transient: bool,
+    /// The names of all properties that this systemd has for such units.
+    pub properties: BTreeSet<String>,
+}
+
+/// What systemd knows of these units, in this order; it loads those that were not needed so far.
+///
+/// # Errors
+/// [`UnitError`]: no bus, or systemd does not answer.
+pub fn units(names: &[&str]) -> Result<Vec<Unit>, UnitError> {
+    zbus::block_on(async {
+        let systemd = Systemd::connect().await?;
+        let mut units = Vec::with_capacity(names.len());
+        for name in names {
+            units.push(unit(&systemd, name).await?);
+        }
+        Ok(units)
+    })
+}
+
+async fn unit(systemd: &Systemd, name: &str) -> Result<Unit, UnitError> {
+    let object = systemd.call("LoadUnit", &name).await;
+    let object = object.and_then(|reply| reply.body().deserialize::<OwnedObjectPath>());
+    let object = object.map_err(|error| answer("load the unit", &error))?;
+    let of_all = systemd.all(object.as_str(), UNIT).await?;
+    let own = systemd.all(object.as_str(), &interface(name)).await?;
+    let text = |value: Option<&OwnedVariant>| value.and_then(|value| String::try_from(value.clone()).ok());
+    let flag = |value: Option<&OwnedVariant>| value.and_then(|value| bool::try_from(value.clone()).ok());
+    Ok(Unit {
+        load: text(of_all.get("LoadState")).unwrap_or_default(),
+        control_group: text(own.get("ControlGroup")).unwrap_or_default(),
+        slice: text(own.get("Slice")).unwrap_or_default(),
+        is_transient: flag(of_all.get("Transient")).unwrap_or_default(),
+        properties: own.into_keys().collect(),
+    })
+}
+
+/// The interface of a unit of that kind.
+fn interface(name: &str) -> String {
+    let kind = name.rsplit('.').next().unwrap_or_default();
+    let mut letters = kind.chars();
+    let first = letters.next().map(|first| first.to_ascii_uppercase());
+    format!("org.freedesktop.systemd1.{}{}", first.map(String::from).unwrap_or_default(), letters.as_str())
+}
+
+/// Names that are near to one that systemd does not know: of units that run, and of files of units.
+///
+/// # Errors
+/// As [`units`].
+pub fn near(name: &str) -> Result<Vec<String>, UnitError> {
+    zbus::block_on(async {
+        let systemd = Systemd::connect().await?;
+        let files = systemd.call("ListUnitFiles", &()).await;
+        let files = files.and_then(|reply| reply.body().deserialize::<Vec<(String, String)>>());
+        let files = files.map_err(|error| answer("list the units' files", &error))?;
+        let mut names = running(&systemd).await?;
+        let file = |(path, _): (String, String)| path.rsplit('/').next().map(str::to_owned);
+        names.extend(files.into_iter().filter_map(file));
+        let near = units::nearest(name, names.iter().map(String::as_str));
+        Ok(near.into_iter().map(str::to_owned).collect())
+    })
+}
+
+type Listed = (String, String, String, String, String, String, OwnedObjectPath, u32, String, OwnedObjectPath);
+
+async fn running(systemd: &Systemd) -> Result<BTreeSet<String>, UnitError> {
+    let listed = systemd.call("ListUnits", &()).await;
+    let listed = listed.and_then(|reply| reply.body().deserialize::<Vec<Listed>>());
+    let listed = listed.map_err(|error| answer("list the units", &error))?;
+    Ok(listed.into_iter().filter(|unit| unit.3 == "active").map(|unit| unit.0).collect())
+}
+
+/// Services that run with a `CPUAffinity=` of their own.
+///
+/// # Errors
+/// As [`units`].
+pub fn pinned() -> Result<Vec<String>, UnitError> {
+    zbus::block_on(async {
+        let systemd = Systemd::connect().await?;
+        let mut pinned = Vec::new();
+        for name in running(&systemd).await?.into_iter().filter(|name| name.ends_with(".service")) {
+            let object = systemd.call("GetUnit", &name.as_str()).await;
+            // one that ended meanwhile is none
+            let Ok(object) = object.and_then(|reply| reply.body().deserialize::<OwnedObjectPath>()) else {
+                continue;
+            };
+            let cpus = systemd.get::<Vec<u8>>(object.as_str(), &interface(&name), "CPUAffinity").await;
+            if cpus.is_ok_and(|cpus| cpus.iter().any(|byte| *byte != 0)) {
+                pinned.push(name);
+            }
+        }
+        Ok(pinned)
+    })
+}
+
+/// Lets systemd read its files again (`systemctl daemon-reload`) and set what they say.
+///
+/// # Errors
+/// As [`units`].
+pub fn reload() -> Result<(), UnitError> {
+    zbus::block_on(async {
+        let systemd = Systemd::connect().await?;
+        let reloaded = systemd.call("Reload", &()).await;
+        reloaded.map(drop).map_err(|error| answer("read its files again", &error))
+    })
+}
