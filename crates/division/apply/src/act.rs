@@ -61,6 +61,14 @@ pub enum Act {
         file: String,
         text: String,
     },
+    /// Writes or removes our drop-in file of a unit, and lets systemd read it.
+    WriteDropIn {
+        /// The unit's group, there or not.
+        place: Place,
+        unit: String,
+        path: PathBuf,
+        text: Option<String>,
+    },
     SetDevices {
         place: Place,
         setting: String,
@@ -127,6 +135,8 @@ pub enum Before {
     Absent,
     /// Contents of files, without the newline at their end: the one written and those that change with it.
     Files(Vec<(String, String)>),
+    /// What a drop-in file contained; `None`: it was not there.
+    DropIn(Option<String>),
     /// Owners and modes; `None` is the directory.
     Owners(Vec<(Option<String>, Owned)>),
     /// Controllers that were off, and the groups that were there, by name.
@@ -233,6 +243,7 @@ impl Act {
             | Act::EnableControllers { place, .. }
             | Act::DisableControllers { place, .. }
             | Act::Write { place, .. }
+            | Act::WriteDropIn { place, .. }
             | Act::SetDevices { place, .. }
             | Act::RestoreDevices { place, .. }
             | Act::SetOwnership { place, .. }
@@ -258,6 +269,7 @@ impl Act {
                 place == of && then.iter().all(|(file, _)| gives_back(owners, file.as_deref()))
             }
             (Act::RestoreDevices { place, .. }, Act::RestoreDevices { place: of, .. }) => place == of,
+            (Act::WriteDropIn { path, .. }, Act::WriteDropIn { path: of, .. }) => path == of,
             (
                 Act::EnableControllers { place, names } | Act::DisableControllers { place, names },
                 Act::EnableControllers { place: of, names: then }
@@ -275,6 +287,7 @@ impl Act {
             | Act::EnableControllers { place, .. }
             | Act::DisableControllers { place, .. }
             | Act::Write { place, .. }
+            | Act::WriteDropIn { place, .. }
             | Act::SetDevices { place, .. }
             | Act::RestoreDevices { place, .. }
             | Act::SetOwnership { place, .. }

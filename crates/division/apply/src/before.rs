@@ -1,6 +1,9 @@
 //! The state before each step: read once for all steps before the first is done. Only reads.
 
-use std::collections::{HashMap, HashSet};
+use std::{
+    collections::{HashMap, HashSet},
+    path::PathBuf,
+};
 
 use kernel::Hierarchy;
 use plan::{Owned, Place};
@@ -24,17 +27,20 @@ pub(crate) struct Looking<'p, 't> {
     removed: HashSet<Place>,
     /// What files hold after the steps so far.
     actual: HashMap<(Place, String), String>,
+    /// Drop-in files that generations in effect decide about.
+    drop_ins: HashSet<PathBuf>,
     /// Whether a file of that name and version holds a setting: looked up once for all groups.
     settings: HashMap<(String, Version), bool>,
 }
 
 impl<'p, 't> Looking<'p, 't> {
-    pub fn new(performer: &'p Performer<'t>) -> Looking<'p, 't> {
+    pub fn new(performer: &'p Performer<'t>, drop_ins: HashSet<PathBuf>) -> Looking<'p, 't> {
         Looking {
             performer,
             made: HashSet::new(),
             removed: HashSet::new(),
             actual: HashMap::new(),
+            drop_ins,
             settings: HashMap::new(),
         }
     }
@@ -45,6 +51,18 @@ impl<'p, 't> Looking<'p, 't> {
     /// [`Failure::Stale`]: the machine is not as the plan takes it to be; [`Failure::Refused`].
     pub fn look(&mut self, entry: &mut Entry, planned: Option<&str>) -> Result<(), Failure> {
         let Some(place) = entry.act.place().cloned() else { return Ok(()) };
+        if let Act::WriteDropIn { path, text, .. } = &entry.act {
+            let now = self.performer.system().unit_files().read(path);
+            if let (Some(planned), Some(now)) = (planned, &now)
+                && planned != now
+                && text.as_ref() != Some(now)
+            {
+                return Err(stale(format!("{} was changed since this was planned", path.display())));
+            }
+            // the file is nobody's but ours: before the first generation of this boot it was not there
+            entry.before = Before::DropIn(now.filter(|_| self.drop_ins.contains(path)));
+            return Ok(());
+        }
         let unmounted = self.performer.at(&place).is_none(); // a step of this plan mounts it
         if let Act::CreateGroup { .. } = entry.act {
             if !unmounted && self.performer.exists(&place) && !self.removed.contains(&place) {

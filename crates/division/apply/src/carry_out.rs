@@ -1,7 +1,10 @@
 //! Carries steps out wholly or not at all: looks at the current state, writes the journal, does the steps, and on a
 //! failure rolls back what was done. Decides nothing: the steps and their order come in.
 
-use std::collections::{BTreeSet, HashMap};
+use std::{
+    collections::{BTreeSet, HashMap, HashSet},
+    path::PathBuf,
+};
 
 use kernel::Hierarchy;
 use plan::Dropped;
@@ -54,14 +57,24 @@ pub(crate) fn carry_out(
     refuse_to_freeze_itself(target, &change.entries)?;
     let spots = Spot::of(&change.hierarchies.iter().flatten().cloned().collect::<Vec<_>>());
     let mut performer = Performer::new(target, std::mem::take(&mut change.hierarchies));
-    let mut looking = Looking::new(&performer);
+    let drop_ins = drop_ins_in_effect(lock, target, &change)?;
+    let is_new =
+        |entry: &Entry| matches!(&entry.act, Act::WriteDropIn { path, .. } if !drop_ins.contains(path));
+    // one that is there since an earlier boot is this generation's from now on, to be removed by its undo
+    let (adopted, decided) = std::mem::take(&mut change.decided).into_iter().partition(is_new);
+    change.decided = decided;
+    change.entries.extend::<Vec<Entry>>(adopted);
+    let mut looking = Looking::new(&performer, drop_ins);
     for (entry, planned) in
         change.entries.iter_mut().zip(change.planned.iter().chain(std::iter::repeat(&None)))
     {
         looking.look(entry, *planned)?;
     }
     for entry in change.decided.iter_mut().filter(|entry| matches!(entry.act, Act::Write { .. })) {
-        looking.look(entry, None)?;
+        // of a unit that does not run systemd will do it
+        if entry.act.place().is_some_and(|place| performer.exists(place)) {
+            looking.look(entry, None)?;
+        }
     }
     performer.heirs = heirs(&change.entries);
     let head = head(lock, target, &change, meta, spots)?;
@@ -128,6 +141,30 @@ pub(crate) fn carry_out(
     Err(Failure::RolledBack { generation, step, steps, error: Box::new(error), left })
 }
 
+/// The drop-in files that generations in effect decide about; not looked for unless the change has some.
+fn drop_ins_in_effect(
+    lock: &Lock,
+    target: Target<'_>,
+    change: &Change<'_>,
+) -> Result<HashSet<PathBuf>, Failure> {
+    let path = |entry: &Entry| match &entry.act {
+        Act::WriteDropIn { path, text: Some(_), .. } => Some(path.clone()),
+        _ => None,
+    };
+    let writes = |entry: &Entry| matches!(entry.act, Act::WriteDropIn { .. });
+    let mut known = HashSet::new();
+    if !change.entries.iter().chain(&change.decided).any(writes) {
+        return Ok(known);
+    }
+    let last = lock.state().last()?.filter(|last| last.head.boot == target.system.boot());
+    for &generation in last.iter().flat_map(Summary::in_effect) {
+        if let Some(record) = lock.state().record_in_effect(generation)? {
+            known.extend(record.entries.iter().chain(&record.decided).filter_map(path));
+        }
+    }
+    Ok(known)
+}
+
 /// Rolls back a change that failed at a step.
 fn put_back(
     performer: &mut Performer<'_>,
@@ -153,7 +190,7 @@ pub(crate) fn carry_out_unrecorded(target: Target<'_>, mut entries: Vec<Entry>) 
     refuse_to_freeze_itself(target, &entries)?;
     let hierarchies = target.host.hierarchies().iter().cloned().map(Some).collect();
     let mut performer = Performer::new(target, hierarchies);
-    let mut looking = Looking::new(&performer);
+    let mut looking = Looking::new(&performer, HashSet::new());
     for entry in &mut entries {
         match looking.look(entry, None) {
             // the write says what is wrong with a group that went meanwhile
@@ -217,6 +254,8 @@ fn do_all(
         journal.begin(step).map_err(|error| (step, unwritable(error)))?;
         if let Act::Write { place, file, .. } = &entry.act {
             let noted = match &entry.before {
+                // systemd brought it about, and takes it back
+                Before::Absent if performer.of_units.contains(place) => Ok(()),
                 Before::Absent => performer.content(place, file).map_or(Ok(()), |was| {
                     let noted = journal.was(step, &was);
                     entry.was(was);
@@ -238,6 +277,12 @@ fn do_all(
             }
             (Err(error), Some(_)) => failed.push((step, error.in_words())),
             (Err(error), None) => return Err((step, error)),
+        }
+    }
+    if let Err(error) = performer.reload_units() {
+        match &mut refusals {
+            Some(_) => failed.push((entries.len().saturating_sub(1), error.in_words())),
+            None => return Err((entries.len().saturating_sub(1), error)),
         }
     }
     let steps: BTreeSet<usize> = failed.iter().map(|(step, _)| *step).collect();
@@ -330,7 +375,9 @@ fn refuse_to_freeze_itself(target: Target<'_>, entries: &[Entry]) -> Result<(), 
 }
 
 fn refuse_foreign(entries: &[Entry]) -> Result<(), Failure> {
-    let groups: BTreeSet<&str> = entries.iter().map(|entry| entry.group.as_str()).collect();
+    // our own file of a unit is ours
+    let entries = entries.iter().filter(|entry| !matches!(entry.act, Act::WriteDropIn { .. }));
+    let groups: BTreeSet<&str> = entries.map(|entry| entry.group.as_str()).collect();
     for group in groups {
         kernel::refuse_foreign(&name(group), kernel::Change::Settings(&[])).map_err(Error::from)?;
     }

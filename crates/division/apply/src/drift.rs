@@ -74,6 +74,13 @@ pub enum Drift {
         /// Why.
         reason: String,
     },
+    /// Somebody changed or removed the drop-in file of the group's unit.
+    DropIn {
+        /// The file.
+        file: PathBuf,
+        /// Is it there, with other contents?
+        is_there: bool,
+    },
     /// The kernel keeps the partition invalid.
     InvalidPartition {
         /// The kernel's words.
@@ -133,6 +140,16 @@ impl std::fmt::Display for Drift {
             ),
             Drift::Unavailable { file, requested, effective, reason } => {
                 write!(f, "{}: applied {requested}, in effect {effective}: {reason}", file.display())
+            }
+            Drift::DropIn { file, is_there: true } => {
+                write!(f, "{} was changed since it was applied", file.display())
+            }
+            Drift::DropIn { file, is_there: false } => {
+                write!(
+                    f,
+                    "{} was removed: the settings hold until systemd reads its files again",
+                    file.display()
+                )
             }
             Drift::InvalidPartition { state } => write!(f, "the kernel keeps the partition invalid: {state}"),
             Drift::Outside { directory, processes, of, split } => {

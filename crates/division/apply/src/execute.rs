@@ -95,6 +95,9 @@ fn act(action: &Action) -> Act {
         Action::CreateGroup { place } => Act::CreateGroup { place },
         Action::EnableControllers { place, names } => Act::EnableControllers { place, names },
         Action::Write { place, file, text, .. } => Act::Write { place, file, text },
+        Action::WriteDropIn { place, unit, path, text, .. } => {
+            Act::WriteDropIn { place, unit, path: path.into(), text }
+        }
         Action::SetDevices { place, setting, rule } => Act::SetDevices { place, setting, rule },
         Action::SetOwnership { place, access } => Act::SetOwnership { place, access },
         Action::MoveTasksAway { place, cpus, to } => Act::MoveTasksAway { place, cpus, to },

@@ -1,7 +1,10 @@
 //! What the generations in effect decide about each group, as it adds up over them. Knows nothing of what the kernel
 //! has.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap},
+    path::{Path, PathBuf},
+};
 
 use plan::{Action, Ownership, Place, target_key};
 
@@ -20,12 +23,23 @@ pub(crate) struct Decided {
     /// By place, file and, in a file of lines by device, the line's first word; with the content after the write.
     pub writes: BTreeMap<(Place, String, String), (String, Option<String>)>,
     pub owners: BTreeMap<Place, Ownership>,
+    /// The drop-in file of the unit that it is: the unit's group, the unit, the file and what it says.
+    pub drop_in: Option<DropIn>,
     /// Device rules in the order of their writes, each with v1's file.
     pub rules: BTreeMap<Place, Vec<(String, String)>>,
     /// What undos had to leave, with the generation that made it.
     pub stayed: BTreeMap<Place, u32>,
     /// Files that undos could not restore, with what they contained before the generation.
     pub not_restored: BTreeMap<(Place, String), (String, u32)>,
+}
+
+/// A unit's drop-in file.
+#[derive(Debug)]
+pub(crate) struct DropIn {
+    pub place: Place,
+    pub unit: String,
+    pub path: PathBuf,
+    pub text: String,
 }
 
 /// By name.
@@ -77,6 +91,10 @@ impl Decided {
                 let key = (place.clone(), file.clone(), target_key(file, text).to_owned());
                 self.writes.get(&key).is_some_and(|(known, _)| known.trim() == text.trim())
             }
+            Action::WriteDropIn { path, text, .. } => {
+                let known = self.drop_in.as_ref().filter(|known| known.path == Path::new(path));
+                known.map(|known| &known.text) == text.as_ref()
+            }
             Action::SetOwnership { place, access } => self.owners.get(place) == Some(access),
             _ => true,
         }
@@ -101,6 +119,12 @@ impl Decided {
                 self.writes.retain(|(of, other, line), _| !same(of, other, line) && !rules(of, other));
                 if file.starts_with("devices.") {
                     self.rules.remove(place);
+                }
+            }
+            Act::WriteDropIn { path, .. } => {
+                if self.drop_in.as_ref().is_some_and(|known| known.path == *path) {
+                    self.drop_in = None;
+                    self.places.remove(place);
                 }
             }
             Act::RestoreDevices { .. } => drop(self.rules.remove(place)),
@@ -143,6 +167,11 @@ pub(crate) fn add(record: &Record, target: Target<'_>, groups: &mut Groups) {
             }
             Act::CreateGroup { .. } => {
                 group.places.insert(place);
+            }
+            Act::WriteDropIn { unit, path, text: Some(text), .. } => {
+                let (unit, path, text) = (unit.clone(), path.clone(), text.clone());
+                group.places.insert(place.clone());
+                group.drop_in = Some(DropIn { place, unit, path, text });
             }
             Act::SetDevices { setting, rule, .. } => {
                 group.places.insert(place.clone());

@@ -32,6 +32,10 @@ pub(crate) fn inverse(entry: &Entry, affinities: &[&Affinity]) -> Inverse {
             let (controllers, name, path) = (controllers.clone(), name.clone(), path.clone());
             acts(vec![Act::Mount { controllers, name, path }])
         }
+        (Act::WriteDropIn { place, unit, path, .. }, Before::DropIn(text)) => {
+            let (place, unit, path) = (place.clone(), unit.clone(), path.clone());
+            acts(vec![Act::WriteDropIn { place, unit, path, text: text.clone() }])
+        }
         (Act::CreateGroup { place }, _) => acts(vec![Act::RemoveGroup { place: place.clone() }]),
         (Act::EnableControllers { place, .. }, Before::Controllers { off, .. }) if !off.is_empty() => {
             acts(vec![Act::DisableControllers { place: place.clone(), names: off.clone() }])

@@ -15,6 +15,7 @@ mod observe;
 mod occupied;
 mod planned;
 mod system;
+mod unit_files;
 
 mod act;
 mod failure;
@@ -82,6 +83,7 @@ pub use remainder::Remainder;
 pub use request::{InvalidSetting, SettingValue};
 pub use spot::Spot;
 pub use state::{Lock, STATE, STATE_VARIABLE, State, UNDOABLE, Watch, history, state_directory};
-pub use status::{GroupStatus, SettingStatus, Task, rules_in_effect, status, unknown};
+pub use status::{GroupStatus, SettingStatus, Task, UnitStatus, rules_in_effect, status, unknown};
 pub use stays_in::{StaysIn, stays_in};
 pub use system::{Running, System};
+pub use unit_files::{NoUnits, UnitFiles};

@@ -33,6 +33,7 @@ struct Line {
     controllers: Option<Vec<String>>,
     name: Option<String>,
     path: Option<PathBuf>,
+    unit: Option<String>,
     names: Option<Vec<String>>,
     setting: Option<String>,
     rule: Option<String>,
@@ -56,6 +57,7 @@ enum Kind {
     EnableControllers,
     DisableControllers,
     Write,
+    WriteDropIn,
     SetDevices,
     RestoreDevices,
     SetOwnership,
@@ -90,6 +92,12 @@ impl<'de> Deserialize<'de> for Entry {
                 Act::DisableControllers { place: field!(place), names: field!(names) }
             }
             Kind::Write => Act::Write { place: field!(place), file: field!(file), text: field!(text) },
+            Kind::WriteDropIn => Act::WriteDropIn {
+                place: field!(place),
+                unit: field!(unit),
+                path: field!(path),
+                text: line.text,
+            },
             Kind::SetDevices => {
                 Act::SetDevices { place: field!(place), setting: field!(setting), rule: field!(rule) }
             }
@@ -206,6 +214,8 @@ mod tests {
             Act::EnableControllers { place: place(), names: names.clone() },
             Act::DisableControllers { place: place(), names },
             Act::Write { place: place(), file: word(), text: word() },
+            Act::WriteDropIn { place: place(), unit: word(), path: "/etc/x".into(), text: Some(word()) },
+            Act::WriteDropIn { place: place(), unit: word(), path: "/etc/x".into(), text: None },
             Act::SetDevices { place: place(), setting: word(), rule: word() },
             Act::RestoreDevices { place: place(), rules: None },
             Act::RestoreDevices { place: place(), rules: Some(word()) },

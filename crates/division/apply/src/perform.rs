@@ -44,6 +44,17 @@ impl<'t> Performer<'t> {
             self.system().unmount(path).map_err(|errno| unmountable(path, errno))?;
             return Ok(Done::default());
         }
+        if let Act::WriteDropIn { place, path, text, .. } = &entry.act {
+            let files = self.system().unit_files();
+            self.of_units.insert(place.clone());
+            if files.read(path) != *text {
+                // systemd has what it says, or not, from the next reload on: before any other step
+                self.must_reload = true;
+                files.write(path, text.as_deref())?;
+            }
+            return Ok(Done::default());
+        }
+        self.reload_units()?;
         let Some((place, at)) = entry.act.place().and_then(|place| Some((place, self.at(place)?))) else {
             return Err(not_mounted(entry));
         };
@@ -107,9 +118,17 @@ impl<'t> Performer<'t> {
                 let note = self.inherit(entry, place, file)?;
                 return Ok(Done { note, ..Done::default() });
             }
-            Act::Mount { .. } | Act::Unmount { .. } => {}
+            Act::Mount { .. } | Act::Unmount { .. } | Act::WriteDropIn { .. } => {}
         }
         Ok(Done::default())
+    }
+
+    /// Lets systemd read the drop-in files that were written since it read them last.
+    pub fn reload_units(&mut self) -> Result<(), Error> {
+        if std::mem::take(&mut self.must_reload) {
+            self.system().unit_files().reload()?;
+        }
+        Ok(())
     }
 
     /// Notes in the journal what a file of a new group contains before this generation writes it: the kernel's

@@ -1,6 +1,6 @@
 //! The host for one change: where places of a record are now, what exists, and what the change did so far.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use kernel::{GroupName, Hierarchy, Host, Op, Seat};
 use plan::{Outsider, Place};
@@ -45,6 +45,10 @@ pub(crate) struct Performer<'t> {
     pub moved: Vec<(usize, Outsider)>,
     /// Inode numbers of the directories that were made.
     pub inodes: HashMap<Place, Vec<u64>>,
+    /// Groups of units whose drop-in files were written.
+    pub of_units: HashSet<Place>,
+    /// Drop-in files were written that systemd did not read yet.
+    pub must_reload: bool,
     /// What files of new groups contain by default, by hierarchy; `None`: they can't be read.
     pub(crate) fresh: HashMap<(usize, String), Option<String>>,
 }
@@ -63,6 +67,8 @@ impl<'t> Performer<'t> {
             affinities,
             moved,
             inodes,
+            of_units: HashSet::new(),
+            must_reload: false,
             fresh,
         }
     }

@@ -4,8 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use kernel::{Change, GroupName, Hierarchy, Host, Seat};
-use layout::Desired;
-use plan::{Action, Coverage, Lint, LintKind, Observed, People, Place, Plan, Problem, Step};
+use layout::{Desired, Origin, UnitName};
+use plan::{Action, Coverage, Lint, LintKind, Observed, People, Place, Plan, Problem, SeenUnit, Step};
 use settings::{Facts, Version};
 use topology::Machine;
 use units::{CpuSet, group_path, hint::Command};
@@ -34,9 +34,14 @@ pub fn planned(
     if !foreign.is_empty() {
         return Err(foreign);
     }
-    let needs = plan::needs(desired, &hierarchies(target));
+    let units = units(target, desired).map_err(|problem| vec![problem])?;
+    let needs = plan::needs(desired, &Observed { units: Some(units.clone()), ..hierarchies(target) });
     let devices = plan::devices(desired);
     let mut observed = observe(target, &needs, devices.iter().map(String::as_str));
+    observed.units = Some(units);
+    if is_first_cpuset(target, desired) {
+        observed.pinned_units = target.system.unit_files().pinned();
+    }
     let mut back = Default::default();
     if !earlier.stayed.is_empty() {
         observe_all_owners(target, &needs, &mut observed);
@@ -74,6 +79,41 @@ pub fn planned(
     plan.dropped = back.dropped;
     plan.decided = earlier.news(plan.decided);
     Ok(plan)
+}
+
+/// The units that the layout's groups are, and those with a drop-in file of ours, which the layout may no longer name.
+fn units(target: Target<'_>, desired: &Desired) -> Result<BTreeMap<String, SeenUnit>, Problem> {
+    let files = target.system.unit_files();
+    let named = plan::units(desired);
+    let with_file = files.drop_ins();
+    let with_file = with_file.iter().filter_map(|(unit, _)| UnitName::new(unit).ok());
+    let mut all: BTreeSet<UnitName> = with_file.collect();
+    all.extend(named.into_iter().cloned());
+    let all: Vec<&UnitName> = all.iter().collect();
+    if all.is_empty() {
+        return Ok(BTreeMap::new());
+    }
+    files.units(&all).map_err(|error| {
+        let of_unit = desired.groups.iter().find_map(|group| group.demands.unit.as_ref());
+        Problem::Refused {
+            message: error.to_string(),
+            origin: of_unit.map_or_else(|| Origin::outside_files("<units>"), |unit| unit.origin.clone()),
+            hint: error.hint().unwrap_or_else(|| "systemctl status".to_owned()),
+            version: Version::V2,
+        }
+    })
+}
+
+/// Is a unit given CPUs or memory nodes while no group at the top is?
+fn is_first_cpuset(target: Target<'_>, desired: &Desired) -> bool {
+    let wants = desired.groups.iter().map(|group| &group.demands);
+    let mut wants = wants.filter(|demands| demands.unit.is_some());
+    if !wants.any(|demands| demands.cpus.is_some() || demands.mems.is_some()) {
+        return false;
+    }
+    let v2 = target.host.hierarchies().iter().find(|at| at.version == Version::V2);
+    let on = v2.and_then(|at| target.host.kernel().read(at, "", "cgroup.subtree_control").ok());
+    on.is_some_and(|on| !on.split_whitespace().any(|name| name == "cpuset"))
 }
 
 /// Groups of a layout that somebody else manages, which no plan changes.

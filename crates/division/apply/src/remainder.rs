@@ -31,6 +31,9 @@ impl Remainder {
             return is_mounted.then(|| self.entry.clone());
         }
         let at = self.spot.find(host)?;
+        if let Act::WriteDropIn { path, .. } = &self.entry.act {
+            return path.exists().then(|| self.entry.at_hierarchy(at.id));
+        }
         let there = host.kernel().exists(&at, &self.entry.act.place()?.path);
         there.then(|| self.entry.at_hierarchy(at.id))
     }

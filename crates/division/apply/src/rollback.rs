@@ -71,6 +71,9 @@ pub(crate) fn roll_back(
             steps.insert(step);
         }
     }
+    if let Err(error) = back.performer.reload_units() {
+        back.left.push(error.in_words());
+    }
     steps.extend(back.inherit_sets());
     steps.extend(back.verify(&entries[..=last]));
     Remains { left: back.left, steps }
@@ -311,6 +314,7 @@ pub(crate) fn is_so(performer: &Performer<'_>, act: &Act) -> bool {
                 actual == text.trim_end_matches('\n')
             }
         }),
+        Act::WriteDropIn { path, text, .. } => performer.system().unit_files().read(path) == *text,
         Act::CreateGroup { place } => performer.exists(place),
         Act::RemoveGroup { place } => !performer.exists(place),
         Act::DisableControllers { place, names } => {

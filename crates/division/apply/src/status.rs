@@ -7,7 +7,7 @@ use std::{
 };
 
 use devices::{Behavior, DeviceAccess, Verb};
-use kernel::{Freezers, Host, Seat};
+use kernel::{Freezers, GroupName, Host, Seat};
 use plan::{Owned, Ownership, Place};
 use serde::Serialize;
 use settings::{Value, Version};
@@ -16,7 +16,7 @@ use units::{CpuSet, Limit, group_path};
 use crate::{
     Drift, Failure, Split, State, Target,
     act::{Act, Entry},
-    in_effect::{Decided, Groups, add, drop_undecided},
+    in_effect::{Decided, DropIn, Groups, add, drop_undecided},
     made::renamed,
     membership::{Membership, Thread, threads},
     ownership,
@@ -31,6 +31,9 @@ use crate::{
 pub struct GroupStatus {
     /// As the user writes it.
     pub group: String,
+    /// The unit of systemd that it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unit: Option<UnitStatus>,
     /// Its directories, those that are gone among them.
     pub directories: Vec<PathBuf>,
     /// The last generation that changed it.
@@ -57,6 +60,15 @@ pub struct GroupStatus {
     pub tasks: Vec<Task>,
     /// Where it is not as requested; empty if it is.
     pub drift: Vec<Drift>,
+}
+
+/// The unit that a group is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct UnitStatus {
+    /// Its name.
+    pub name: String,
+    /// Does it run? If not, its settings come into force when it starts.
+    pub runs: bool,
 }
 
 /// A process.
@@ -264,7 +276,11 @@ impl Scene<'_> {
 fn of(scene: &Scene<'_>, group: String, decided: Decided) -> GroupStatus {
     let &Scene { performer, membership, .. } = scene;
     let directory = |place: &Place| PathBuf::from(performer.directory(place));
-    let (host, named) = (performer.host(), name(&group));
+    let host = performer.host();
+    // the group of a unit is where systemd has it
+    let of_unit = decided.drop_in.as_ref();
+    let of_systemd = of_unit.and_then(|drop_in| GroupName::new(&format!("/{}", drop_in.place.path)).ok());
+    let named = of_systemd.unwrap_or_else(|| name(&group));
     let is_its_own =
         |place: &&Place| performer.at(place).is_none_or(|at| named.below(host.base(at).path()) == place.path);
     // its parents were made for its sake, but are others
@@ -274,13 +290,19 @@ fn of(scene: &Scene<'_>, group: String, decided: Decided) -> GroupStatus {
         if let Some(to) = scene.renamed.get(*place) {
             let is_there = performer.exists(place);
             drift.push(Drift::Renamed { directory: directory(place), to: directory(to), is_there });
-        } else if !performer.exists(place) {
+        } else if !performer.exists(place) && of_unit.is_none_or(|drop_in| drop_in.place != **place) {
             let alike = scene.alike(&group, place, &decided);
             drift.push(Drift::Gone { directory: directory(place), alike });
         }
         if let Some(&generation) = decided.stayed.get(*place) {
             let populated = is_populated(performer, place);
             drift.push(Drift::Stayed { directory: directory(place), generation, populated });
+        }
+    }
+    if let Some(drop_in) = of_unit {
+        let now = performer.system().unit_files().read(&drop_in.path);
+        if now.as_ref() != Some(&drop_in.text) {
+            drift.push(Drift::DropIn { file: drop_in.path.clone(), is_there: now.is_some() });
         }
     }
     for (place, rules) in decided.rules.iter().filter(|(place, _)| performer.exists(place)) {
@@ -367,7 +389,9 @@ fn of(scene: &Scene<'_>, group: String, decided: Decided) -> GroupStatus {
         _ => None,
     };
     let frozen_by = host.frozen_by(&named);
+    let runs = |drop_in: &DropIn| performer.exists(&drop_in.place);
     GroupStatus {
+        unit: of_unit.map(|drop_in| UnitStatus { name: drop_in.unit.clone(), runs: runs(drop_in) }),
         directories: places.into_iter().map(directory).collect(),
         generation: decided.generation,
         settings,

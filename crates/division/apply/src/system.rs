@@ -21,6 +21,8 @@ use rustix::{
 use settings::Controller;
 use units::CpuSet;
 
+use crate::unit_files::{NoUnits, Systemd, UnitFiles};
+
 /// The running system, or what a test puts in its place.
 pub trait System {
     /// Owner and mode of a group's directory (`None`) or one of its files.
@@ -106,6 +108,10 @@ pub trait System {
     /// Now, in clock ticks since boot, as [`System::started`] counts.
     fn ticks(&self) -> u64 {
         self.uptime() * rustix::param::clock_ticks_per_second() / 1000
+    }
+    /// The units of systemd.
+    fn unit_files(&self) -> &dyn UnitFiles {
+        &NoUnits
     }
     /// Did a request to stop arrive? Checked before each step; on a request all steps done are rolled back.
     fn is_interrupted(&self) -> bool {
@@ -243,6 +249,10 @@ impl System for Running {
     fn now(&self) -> u64 {
         let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
         now.map_or(0, |now| now.as_secs())
+    }
+
+    fn unit_files(&self) -> &dyn UnitFiles {
+        &Systemd
     }
 
     fn is_interrupted(&self) -> bool {

@@ -210,6 +210,8 @@ struct Steps<'t> {
     stayed: Vec<Remainder>,
     /// Directories that all generations made, read where that is needed.
     inodes: OnceCell<Inodes>,
+    /// Groups of units.
+    of_units: BTreeSet<Place>,
     /// Files that are written.
     written: BTreeSet<(Place, String)>,
     /// What each entry takes back.
@@ -284,6 +286,7 @@ impl<'t> Steps<'t> {
             lost: Vec::new(),
             stayed,
             inodes: OnceCell::new(),
+            of_units: BTreeSet::new(),
             written,
             sources,
             source,
@@ -292,8 +295,22 @@ impl<'t> Steps<'t> {
         }
     }
 
+    /// Notes which groups of a record are units'.
+    fn note_units(&mut self, record: &Record) {
+        let now = record.hierarchies(self.performer.host());
+        let units = record.entries.iter().chain(&record.decided).filter_map(|entry| match &entry.act {
+            Act::WriteDropIn { place, .. } => {
+                let hierarchy = now.get(place.hierarchy)?.as_ref()?.id;
+                Some(Place { hierarchy, ..place.clone() })
+            }
+            _ => None,
+        });
+        self.of_units.extend(units);
+    }
+
     /// Adds what undoes a generation, from its last step to its first.
     fn back(&mut self, record: &Record) -> Result<(), Failure> {
+        self.note_units(record);
         self.remade.extend(remade([record], self.state, self.target)?);
         let now = record.hierarchies(self.performer.host());
         let steps = record.entries.iter().enumerate();
@@ -455,6 +472,7 @@ impl<'t> Steps<'t> {
 
     /// Adds the steps of a generation as they were.
     fn again(&mut self, record: &Record) {
+        self.note_units(record);
         let now = record.hierarchies(self.performer.host());
         self.source = None;
         // a group that was there already is nobody's to make again
@@ -518,10 +536,22 @@ impl<'t> Steps<'t> {
             }
             return self.push(entry);
         };
+        if let Act::WriteDropIn { .. } = &entry.act {
+            // a later step of this undo may be about a file that an earlier one wrote
+            let earlier = self.entries.iter().any(|earlier| entry.act.covers(&earlier.act));
+            if earlier || !is_so(&self.performer, &entry.act) {
+                self.push(Entry { before: Before::Nothing, ..entry });
+            }
+            return;
+        }
         if self.removed.contains(&place) && !self.made.contains(&place) || self.spared.contains(&place) {
             return;
         }
         let exists = self.performer.exists(&place);
+        // a unit's group comes and goes with its processes
+        if !exists && self.of_units.contains(&place) {
+            return;
+        }
         if !exists && !self.made.contains(&place) {
             let directory = self.performer.directory(&place);
             self.report(format!("group '{}' is gone already ({directory})", entry.group));

@@ -18,6 +18,15 @@ use crate::{
 
 const WHY: &str = "it is so already";
 
+/// A write that the layout wants of a group's file.
+#[derive(Debug, Clone)]
+pub(crate) struct Wanted {
+    pub group: settings::GroupName,
+    pub place: Place,
+    pub file: String,
+    pub text: String,
+}
+
 /// What the decisions are read from.
 pub(crate) struct Decisions<'d> {
     pub homes: &'d [Home<'d>],
@@ -30,57 +39,21 @@ pub(crate) struct Decisions<'d> {
 
 /// Groups, values and owners that no step makes so, in this order; of a device's line that a step writes a part of, the
 /// whole line.
-pub(crate) fn decided(of: &Decisions<'_>, steps: &[Step]) -> Vec<Step> {
+pub(crate) fn decided(of: &Decisions<'_>, wanted: &[Wanted], steps: &[Step]) -> Vec<Step> {
     let changes = Changes::new(steps);
     let there = |place: &Place| !place.path.is_empty() && of.observed.group(place).is_some();
     let mut decided = Vec::new();
-    for home in of.homes {
+    for home in of.homes.iter().filter(|home| home.group.demands.unit.is_none()) {
         let groups = home.places.values().filter(|place| there(place) && !changes.makes(place));
         let groups = groups.map(|place| Action::CreateGroup { place: place.clone() });
         decided.extend(groups.map(|action| Step::new(home.group.name.clone(), action, WHY)));
     }
-    let mut add_write = |group: &settings::GroupName, place: &Place, file: &str, text: &str| {
+    for Wanted { group, place, file, text } in wanted.iter().filter(|write| there(&write.place)) {
         if !changes.writes(place, file, text) {
-            let (place, file, text) = (place.clone(), file.to_owned(), text.to_owned());
+            let (group, place) = (group.clone(), place.clone());
+            let (file, text) = (file.clone(), text.clone());
             let before = of.observed.file(&place, &file).map(str::to_owned);
-            let action = Action::Write { place, file, text, before };
-            decided.push(Step::new(group.clone(), action, WHY));
-        }
-    };
-    let is_state = |valued: &&Valued<'_>| {
-        !matches!(valued.value, Value::Rules(_)) && valued.found.setting.access != Access::Write
-    };
-    let standing = of.values.iter().filter(is_state).filter(|valued| there(&valued.place));
-    let requests = standing.map(|valued| SettingRequest {
-        group: valued.group.clone(),
-        place: valued.place.clone(),
-        found: valued.found.clone(),
-        value: valued.value.clone(),
-    });
-    let requests: Vec<SettingRequest> = requests.collect();
-    let read = |place: &Place, file: &str| of.observed.file(place, file).map(str::to_owned);
-    // what contradicts itself is a problem of the plan
-    for write in writes(&requests, &read).unwrap_or_default() {
-        add_write(&requests[write.request].group, &write.place, &write.file, &write.text);
-    }
-    for (branch, sets) in of.tree.branches.iter().zip(&of.resolved.sets) {
-        if !branch.demands().is_some_and(homes::has_cpuset) || !there(&branch.place) {
-            continue;
-        }
-        if let Some(cpus) = sets.cpus.as_ref().filter(|cpus| !cpus.is_empty()) {
-            add_write(&branch.name, &branch.place, "cpuset.cpus", &cpus.to_string());
-            let flag = match (branch.place.version, branch.exclusive) {
-                (_, Exclusive::No) => None,
-                (Version::V1, _) => Some(("cpuset.cpu_exclusive", "1")),
-                (Version::V2, Exclusive::Root) => Some(("cpuset.cpus.partition", "root")),
-                (Version::V2, Exclusive::Isolated) => Some(("cpuset.cpus.partition", "isolated")),
-            };
-            if let Some((file, text)) = flag {
-                add_write(&branch.name, &branch.place, file, text);
-            }
-        }
-        if let Some(mems) = sets.mems.as_ref().filter(|mems| !mems.is_empty()) {
-            add_write(&branch.name, &branch.place, "cpuset.mems", &mems.to_string());
+            decided.push(Step::new(group, Action::Write { place, file, text, before }, WHY));
         }
     }
     for home in of.homes {
@@ -92,6 +65,51 @@ pub(crate) fn decided(of: &Decisions<'_>, steps: &[Step]) -> Vec<Step> {
         decided.extend(owners.map(|action| Step::new(home.group.name.clone(), action, WHY)));
     }
     decided
+}
+
+/// All that the layout wants files to contain, whatever they contain now; of groups that are there or not.
+pub(crate) fn wanted(of: &Decisions<'_>) -> Vec<Wanted> {
+    let mut all = Vec::new();
+    let mut add = |group: &settings::GroupName, place: &Place, file: &str, text: &str| {
+        let (group, place) = (group.clone(), place.clone());
+        all.push(Wanted { group, place, file: file.to_owned(), text: text.to_owned() });
+    };
+    let is_state = |valued: &&Valued<'_>| {
+        !matches!(valued.value, Value::Rules(_)) && valued.found.setting.access != Access::Write
+    };
+    let requests = of.values.iter().filter(is_state).map(|valued| SettingRequest {
+        group: valued.group.clone(),
+        place: valued.place.clone(),
+        found: valued.found.clone(),
+        value: valued.value.clone(),
+    });
+    let requests: Vec<SettingRequest> = requests.collect();
+    let read = |place: &Place, file: &str| of.observed.file(place, file).map(str::to_owned);
+    // what contradicts itself is a problem of the plan
+    for write in writes(&requests, &read).unwrap_or_default() {
+        add(&requests[write.request].group, &write.place, &write.file, &write.text);
+    }
+    for (branch, sets) in of.tree.branches.iter().zip(&of.resolved.sets) {
+        if !branch.demands().is_some_and(homes::has_cpuset) {
+            continue;
+        }
+        if let Some(cpus) = sets.cpus.as_ref().filter(|cpus| !cpus.is_empty()) {
+            add(&branch.name, &branch.place, "cpuset.cpus", &cpus.to_string());
+            let flag = match (branch.place.version, branch.exclusive) {
+                (_, Exclusive::No) => None,
+                (Version::V1, _) => Some(("cpuset.cpu_exclusive", "1")),
+                (Version::V2, Exclusive::Root) => Some(("cpuset.cpus.partition", "root")),
+                (Version::V2, Exclusive::Isolated) => Some(("cpuset.cpus.partition", "isolated")),
+            };
+            if let Some((file, text)) = flag {
+                add(&branch.name, &branch.place, file, text);
+            }
+        }
+        if let Some(mems) = sets.mems.as_ref().filter(|mems| !mems.is_empty()) {
+            add(&branch.name, &branch.place, "cpuset.mems", &mems.to_string());
+        }
+    }
+    all
 }
 
 /// What steps change, to be looked up.

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use layout::{Demands, Desired, Group, Origin, Subsystem};
 use settings::{Controller, GroupName, NamedSetting, Side, Version};
 
-use crate::{Action, Lint, LintKind, Observed, Place, Problem, Step};
+use crate::{Action, Lint, LintKind, Observed, Place, Problem, Step, unit_place};
 
 /// A group with its directories.
 #[derive(Debug)]
@@ -74,8 +74,10 @@ fn escapes(homes: &[Home<'_>], observed: &Observed) -> Vec<Escape> {
         if named.is_empty() {
             continue;
         }
-        for (index, home) in
-            homes.iter().enumerate().filter(|(_, home)| !home.places.contains_key(&hierarchy))
+        for (index, home) in homes
+            .iter()
+            .enumerate()
+            .filter(|(_, home)| !home.places.contains_key(&hierarchy) && home.group.demands.unit.is_none())
         {
             let Some(place) = observed.place(hierarchy, &home.group.name) else { continue };
             let cuts = place.path.rmatch_indices('/').map(|(cut, _)| &place.path[..cut]);
@@ -112,7 +114,29 @@ pub(crate) fn lints(homes: &[Home<'_>], observed: &Observed, lints: &mut Vec<Lin
     }
 }
 
+/// A unit has one directory, which systemd makes.
+fn of_unit<'d>(
+    group: &'d Group,
+    place: Option<Place>,
+    observed: &Observed,
+    problems: &mut Vec<Problem>,
+) -> Home<'d> {
+    let named: BTreeSet<usize> = place.iter().map(|place| place.hierarchy).collect();
+    for (controller, origin) in wanted(group) {
+        let hierarchy = observed.hierarchy_of(controller);
+        if place.is_some() && hierarchy.is_none_or(|at| !named.contains(&at)) {
+            let (group, controller) = (group.name.to_string(), any_name(controller).to_owned());
+            problems.push(Problem::NoController { group, controller, origin });
+        }
+    }
+    let places = place.into_iter().map(|place| (place.hierarchy, place)).collect();
+    Home { group, places, named, has_cpuset: has_cpuset(&group.demands) }
+}
+
 fn home<'d>(group: &'d Group, observed: &Observed, problems: &mut Vec<Problem>) -> Home<'d> {
+    if let Some(unit) = &group.demands.unit {
+        return of_unit(group, unit_place::place(group, unit, observed, problems), observed, problems);
+    }
     let mut at: BTreeSet<usize> = BTreeSet::new();
     for (controller, origin) in wanted(group) {
         match observed.hierarchy_of(controller) {
@@ -253,7 +277,7 @@ pub(crate) fn handed(homes: &[Home<'_>], observed: &Observed) -> BTreeMap<Place,
 fn ground<'d>(homes: &[Home<'d>], observed: &Observed, hierarchy: usize) -> Ground<'d> {
     let mut ground = Ground::default();
     let at = &observed.hierarchies[hierarchy];
-    for home in homes {
+    for home in homes.iter().filter(|home| home.group.demands.unit.is_none()) {
         let Some(place) = home.places.get(&hierarchy) else { continue };
         let parts: Vec<String> =
             place.path.split('/').filter(|part| !part.is_empty()).map(str::to_owned).collect();

@@ -49,6 +49,8 @@ pub enum LintKind {
     Approximate,
     /// A wish that could not be heard.
     WishIgnored,
+    /// Processes that are pinned to CPUs get all CPUs.
+    Affinity,
     /// Something could not be checked.
     Unchecked,
     /// What an earlier layout requested and this one does not, and what can't go back.

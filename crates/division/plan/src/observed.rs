@@ -29,6 +29,39 @@ pub struct Observed {
     /// `MAJOR:MINOR`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub io_cost: Vec<String>,
+    /// Units of systemd that the layout names, by name; empty where systemd does not run, `None` where nobody looked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub units: Option<BTreeMap<String, SeenUnit>>,
+    /// Units with a `CPUAffinity=`, which the kernel resets when the first group is given CPUs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pinned_units: Vec<String>,
+}
+
+/// A unit as systemd knows it.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct SeenUnit {
+    /// Its `LoadState`: `loaded`, `not-found`, `masked`, `error`…
+    pub load: String,
+    /// Names that are near to one that does not exist.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub near: Vec<String>,
+    /// Where its control group is, or would be, below v2's mount.
+    pub path: String,
+    /// The properties that this systemd has for it, by their names on the bus.
+    #[serde(default)]
+    pub properties: BTreeSet<String>,
+    /// Our drop-in file for it.
+    pub drop_in: String,
+    /// What that contains; `None` if it is not there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+}
+
+impl SeenUnit {
+    /// Does this systemd have that property, by its name on the bus?
+    pub fn knows(&self, name: &str) -> bool {
+        self.properties.contains(name)
+    }
 }
 
 /// A mounted hierarchy with the groups in it that matter.

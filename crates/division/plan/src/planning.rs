@@ -9,8 +9,10 @@ use units::{CpuSet, group_path};
 
 use crate::{
     Action, Assignment, Observed, People, Place, Plan, Problem, Step, budgets, cpusets,
-    decided::{Decisions, decided},
-    devices, homes,
+    decided::{Decisions, decided, wanted},
+    devices,
+    drop_ins::DropIns,
+    homes,
     lints::{self, Looked},
     mounts, owners,
     resolve::{self, Landscape, Resolved},
@@ -76,7 +78,6 @@ pub fn plan(
     if !problems.is_empty() {
         return Err(problems);
     }
-    settle_before(&mut steps);
     let decisions = Decisions {
         homes: &homes,
         values: &values,
@@ -85,8 +86,19 @@ pub fn plan(
         observed: &observed,
         people,
     };
+    let wanted = wanted(&decisions);
+    let drop_ins = DropIns::new(&homes, &wanted, &observed, &mut problems);
+    if !problems.is_empty() {
+        return Err(problems);
+    }
+    let mut so = decided(&decisions, &wanted, &steps);
+    if !drop_ins.are_none(&observed) {
+        drop_ins.lints(&wanted, &observed, &mut lints);
+        (steps, so) = drop_ins.put(steps, so, &wanted, &observed);
+    }
+    settle_before(&mut steps);
     Ok(Plan {
-        decided: decided(&decisions, &steps),
+        decided: so,
         steps,
         assignments: assignments(&tree, &resolved),
         reserved: resolved.reserved,

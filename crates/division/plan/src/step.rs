@@ -122,6 +122,19 @@ pub enum Action {
         /// earlier step writes. `None` if it is not known, as in a group that is yet to be made.
         before: Option<String>,
     },
+    /// Writes our drop-in file of a unit, or removes it, and lets systemd read its files again.
+    WriteDropIn {
+        /// The unit's group, there or not.
+        place: Place,
+        /// The unit.
+        unit: String,
+        /// The file.
+        path: String,
+        /// What it is to contain; `None`: it is to be gone.
+        text: Option<String>,
+        /// What it contained when the plan was made.
+        before: Option<String>,
+    },
     /// Changes which devices the group may use by one rule, as a write to v1's file of that name does. Only for v2,
     /// where no file holds it (on v1 it is a [`Action::Write`]).
     SetDevices {
@@ -286,6 +299,7 @@ impl Action {
             Action::CreateGroup { place }
             | Action::EnableControllers { place, .. }
             | Action::Write { place, .. }
+            | Action::WriteDropIn { place, .. }
             | Action::SetDevices { place, .. }
             | Action::SetOwnership { place, .. }
             | Action::MoveTasksAway { place, .. }
@@ -313,6 +327,9 @@ impl std::fmt::Display for Action {
                 write!(f, "{}/{file} <- {}", place.path, text.trim_end())?;
                 before.as_ref().map_or(Ok(()), |before| write!(f, " (was {})", before.trim_end()))
             }
+            Action::WriteDropIn { path, text: Some(_), before: None, .. } => write!(f, "write {path}"),
+            Action::WriteDropIn { path, text: Some(_), .. } => write!(f, "change {path}"),
+            Action::WriteDropIn { path, text: None, .. } => write!(f, "remove {path}"),
             Action::SetDevices { place, setting, rule } => write!(f, "{}/{setting} <- {rule}", place.path),
             Action::SetOwnership { place, .. } => write!(f, "set the owners of {}", place.path),
             Action::MoveTasksAway { place, cpus, to } => {

@@ -74,20 +74,26 @@ impl<'d> Tree<'d> {
     pub(crate) fn new(homes: &[Home<'d>], observed: &Observed, problems: &mut Vec<Problem>) -> Tree<'d> {
         let mut tree = Tree::default();
         let hierarchy = observed.hierarchy_of(Controller::Cpuset);
-        for group in homes.iter().filter(|home| home.has_cpuset).map(|home| home.group) {
+        for home in homes.iter().filter(|home| home.has_cpuset) {
+            let group = home.group;
             let Some(hierarchy) = hierarchy else {
                 let (group, origin) = (group.name.to_string(), group.origin.clone());
                 problems.push(Problem::NoController { group, controller: "cpuset".to_owned(), origin });
                 continue;
             };
-            tree.add(group, observed, hierarchy, problems);
+            let place = match &group.demands.unit {
+                Some(_) => home.places.get(&hierarchy).cloned(),
+                None => observed.place(hierarchy, &group.name),
+            };
+            if let Some(place) = place {
+                tree.add(group, place, observed, problems);
+            }
         }
         tree.mark();
         tree
     }
 
-    fn add(&mut self, group: &'d Group, observed: &Observed, hierarchy: usize, problems: &mut Vec<Problem>) {
-        let Some(place) = observed.place(hierarchy, &group.name) else { return };
+    fn add(&mut self, group: &'d Group, place: Place, observed: &Observed, problems: &mut Vec<Problem>) {
         if let Some(other) = self.by_path.get(&place.path).map(|index| &self.branches[*index])
             && let Some(first) = other.group
         {
@@ -99,7 +105,10 @@ impl<'d> Tree<'d> {
             });
             return;
         }
-        let parent = self.parent(&group.name, observed, hierarchy);
+        let parent = match &group.demands.unit {
+            Some(_) => None,
+            None => self.parent(&group.name, observed, place.hierarchy),
+        };
         let exclusive = exclusive(&group.demands);
         self.push(Branch::new(group.name.clone(), place, parent, Some(group), exclusive, observed));
     }

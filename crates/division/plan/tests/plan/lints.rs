@@ -549,6 +549,7 @@ fn every_kind_of_lint_has_a_case() {
             LintKind::OfService
             | LintKind::Leftover
             | LintKind::Stays
+            | LintKind::Affinity
             | LintKind::Outside
             | LintKind::Escape => None,
         };

@@ -49,6 +49,11 @@ enum What {
     TasksOff {
         words: String,
     },
+    /// The file that a unit's settings stand in.
+    UnitFile {
+        sign: Sign,
+        words: String,
+    },
     /// Processes that follow their group into another hierarchy.
     Processes {
         count: usize,
@@ -92,7 +97,7 @@ impl What {
             What::Setting(written) => (3, &written.setting),
             What::Device { .. } => (4, ""),
             What::Owners { .. } => (5, ""),
-            What::TasksOff { .. } => (6, ""),
+            What::TasksOff { .. } | What::UnitFile { .. } => (6, ""),
             What::Processes { .. } => (7, ""),
             What::Restored { what, .. } => (8, what),
             What::Lifted { setting, .. } => (9, setting),
@@ -151,6 +156,14 @@ impl<'p> Blocks<'p> {
             }
             Action::Write { place, file, text, before } => {
                 return self.write(place, file, text, before.as_deref());
+            }
+            Action::WriteDropIn { place, path, text, before, .. } => {
+                let sign = match (before, text) {
+                    (None, _) => Sign::Add,
+                    (Some(_), Some(_)) => Sign::Change,
+                    (Some(_), None) => Sign::Remove,
+                };
+                (self.name(place), Some(place.hierarchy), What::UnitFile { sign, words: path.clone() })
             }
             Action::SetDevices { place, setting, rule } => {
                 let what = What::Device { setting: setting.clone(), rule: rule.clone() };
@@ -368,6 +381,7 @@ impl<'p> Blocks<'p> {
             What::Device { setting, rule } => (setting.clone(), rule.clone()),
             What::Owners { words } => ("owners".to_owned(), words.clone()),
             What::TasksOff { words } => ("tasks".to_owned(), words.clone()),
+            What::UnitFile { words, .. } => ("unit file".to_owned(), words.clone()),
             What::Processes { count } => {
                 ("tasks".to_owned(), format!("{} into {}", counted(*count, "process"), self.places(&row.at)))
             }
@@ -411,6 +425,7 @@ fn sign(block: &Block, row: &Row) -> Sign {
         What::Group | What::Hierarchy { .. } | What::Controllers { .. } | What::Device { .. } => Sign::Add,
         What::Setting(_) | What::Owners { .. } if is_new => Sign::Add,
         What::Setting(written) => written.sign(),
+        What::UnitFile { sign, .. } => *sign,
         What::Owners { .. } | What::TasksOff { .. } | What::Processes { .. } | What::Restored { .. } => {
             Sign::Change
         }

@@ -228,6 +228,13 @@ impl Page<'_> {
             for drift in drifts(group, &lines) {
                 let _ = writeln!(text, "       {}", self.paint.bad(&drift));
             }
+            if let Some(unit) = group.unit.as_ref().filter(|unit| !unit.runs) {
+                let _ = writeln!(
+                    text,
+                    "       {} does not run: its settings come into force when it starts",
+                    unit.name
+                );
+            }
             if let Some(by) = &group.frozen_by {
                 let with = match *by == group.group {
                     true => String::new(),

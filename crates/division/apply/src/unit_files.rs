@@ -1,0 +1,180 @@
+//! Units of systemd: what is known of them, our drop-in files, and the request to read these. A trait, so that each of
+//! its calls can be made to fail in a test.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    io::Write,
+    os::unix::fs::OpenOptionsExt,
+    path::{Path, PathBuf},
+};
+
+use kernel::Error;
+use layout::UnitName;
+use plan::SeenUnit;
+use rustix::io::Errno;
+
+/// systemd, or what a test puts in its place.
+pub trait UnitFiles {
+    /// What systemd knows of these units, by name; empty where it does not run.
+    ///
+    /// # Errors
+    /// It does not answer.
+    fn units(&self, names: &[&UnitName]) -> Result<BTreeMap<String, SeenUnit>, Error>;
+    /// Services with a `CPUAffinity=` of their own that run.
+    fn pinned(&self) -> Vec<String>;
+    /// All of our drop-in files: the unit and the file.
+    fn drop_ins(&self) -> Vec<(String, PathBuf)>;
+    /// What a drop-in file contains; `None` if it is not there.
+    fn read(&self, path: &Path) -> Option<String>;
+    /// Writes a drop-in file, or removes it.
+    ///
+    /// # Errors
+    /// The errno, with the path.
+    fn write(&self, path: &Path, text: Option<&str>) -> Result<(), Error>;
+    /// Lets systemd read its files again, and set what they say.
+    ///
+    /// # Errors
+    /// It does not answer, or refuses.
+    fn reload(&self) -> Result<(), Error>;
+}
+
+/// No systemd.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NoUnits;
+
+impl UnitFiles for NoUnits {
+    fn units(&self, _names: &[&UnitName]) -> Result<BTreeMap<String, SeenUnit>, Error> {
+        Ok(BTreeMap::new())
+    }
+
+    fn pinned(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    fn drop_ins(&self) -> Vec<(String, PathBuf)> {
+        Vec::new()
+    }
+
+    fn read(&self, _path: &Path) -> Option<String> {
+        None
+    }
+
+    fn write(&self, path: &Path, _text: Option<&str>) -> Result<(), Error> {
+        Err(refused("write", path, &std::io::Error::from(Errno::NOENT)))
+    }
+
+    fn reload(&self) -> Result<(), Error> {
+        Ok(())
+    }
+}
+
+/// The system's service manager.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Systemd;
+
+/// Where drop-in files of ours may be.
+const ROOTS: [&str; 2] = ["/etc/systemd/system", "/run/systemd/system"];
+
+impl Systemd {
+    /// sd_booted(3).
+    fn runs() -> bool {
+        Path::new("/run/systemd/system").is_dir()
+    }
+}
+
+impl UnitFiles for Systemd {
+    fn units(&self, names: &[&UnitName]) -> Result<BTreeMap<String, SeenUnit>, Error> {
+        if names.is_empty() || !Systemd::runs() {
+            return Ok(BTreeMap::new());
+        }
+        let known = systemd::units(&names.iter().map(|name| name.as_str()).collect::<Vec<_>>())?;
+        let seen = names.iter().zip(known).map(|(name, unit)| {
+            let drop_in = plan::drop_in(name.as_str(), unit.is_transient);
+            let path = match unit.control_group.strip_prefix('/') {
+                Some(path) if !path.is_empty() => path.to_owned(),
+                _ => name.path_in(&unit.slice),
+            };
+            // without the list there is no proposal
+            let near = match unit.load.as_str() {
+                "not-found" => systemd::near(name.as_str()).unwrap_or_default(),
+                _ => Vec::new(),
+            };
+            let text = self.read(Path::new(&drop_in));
+            let (load, properties) = (unit.load, unit.properties);
+            (name.to_string(), SeenUnit { load, near, path, properties, drop_in, text })
+        });
+        Ok(seen.collect())
+    }
+
+    fn pinned(&self) -> Vec<String> {
+        // what is not known is not warned of
+        systemd::pinned().unwrap_or_default()
+    }
+
+    fn drop_ins(&self) -> Vec<(String, PathBuf)> {
+        if !Systemd::runs() {
+            return Vec::new();
+        }
+        let mut found = Vec::new();
+        for entry in ROOTS.iter().filter_map(|root| fs::read_dir(root).ok()).flatten().flatten() {
+            let directory = entry.path();
+            let name = directory.file_name().and_then(|name| name.to_str());
+            let Some(unit) = name.and_then(|name| name.strip_suffix(".d")) else { continue };
+            for transient in [false, true] {
+                let path = PathBuf::from(plan::drop_in(unit, transient));
+                if path.starts_with(&directory) && fs::symlink_metadata(&path).is_ok() {
+                    found.push((unit.to_owned(), path));
+                }
+            }
+        }
+        found.sort();
+        found
+    }
+
+    fn read(&self, path: &Path) -> Option<String> {
+        fs::read_to_string(path).ok()
+    }
+
+    fn write(&self, path: &Path, text: Option<&str>) -> Result<(), Error> {
+        let Some(directory) = path.parent() else { return Ok(()) };
+        let Some(text) = text else {
+            match fs::remove_file(path) {
+                Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                    return Err(refused("remove", path, &error));
+                }
+                _ => {}
+            }
+            let _ = fs::remove_dir(directory); // others' drop-in files may be there
+            return Ok(());
+        };
+        let new = directory.join(".90-ringfence.new");
+        let written = fs::create_dir_all(directory).and_then(|()| {
+            let _ = fs::remove_file(&new); // left behind by a process that was killed
+            let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o644).open(&new)?;
+            file.write_all(text.as_bytes())?;
+            file.sync_all()?;
+            fs::rename(&new, path)
+        });
+        written.map_err(|error| {
+            let _ = fs::remove_file(&new);
+            let _ = fs::remove_dir(directory);
+            refused("write", path, &error)
+        })
+    }
+
+    fn reload(&self) -> Result<(), Error> {
+        Ok(systemd::reload()?)
+    }
+}
+
+fn refused(what: &str, path: &Path, error: &std::io::Error) -> Error {
+    let errno = error.raw_os_error().map_or(Errno::IO, Errno::from_raw_os_error);
+    let hint = match errno {
+        Errno::ROFS => Some("the file system is read only: findmnt shows why; a service may need ReadWritePaths=/etc/systemd/system".to_owned()),
+        Errno::ACCESS | Errno::PERM => Some("call it as root".to_owned()),
+        Errno::NOSPC => Some("df shows where the disk is full".to_owned()),
+        _ => None,
+    };
+    Error::Outside { what: format!("cannot {what} {}", path.display()), errno, hint }
+}

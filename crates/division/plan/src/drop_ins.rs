@@ -1,0 +1,226 @@
+//! What a unit's drop-in file says, and in which order it and the group's own files
+//! are written. systemd sets what the file says whenever it starts the unit or reads its files again.
+
+use std::collections::{BTreeMap, HashSet};
+
+use layout::UnitName;
+use settings::{GroupName, Version};
+
+use crate::{Action, Lint, LintKind, Observed, Place, Problem, SeenUnit, Step, decided::Wanted, homes::Home};
+
+/// What stands at the top of each of our drop-in files.
+const HEADER: &str = "# by ringfence, from the layout in effect; ringfence undo removes it";
+/// The first file of a partition's.
+const PARTITION: &str = "cpuset.cpus.partition";
+
+/// What the units' files are to say: by the unit's place.
+pub(crate) struct DropIns<'h> {
+    by_place: BTreeMap<Place, DropIn<'h>>,
+}
+
+struct DropIn<'h> {
+    group: &'h GroupName,
+    unit: &'h UnitName,
+    text: String,
+}
+
+impl<'h> DropIns<'h> {
+    /// From all that the layout wants, and not only what is to be changed.
+    pub(crate) fn new(
+        homes: &'h [Home<'h>],
+        wanted: &[Wanted],
+        observed: &Observed,
+        problems: &mut Vec<Problem>,
+    ) -> DropIns<'h> {
+        let mut by_place = BTreeMap::new();
+        for home in homes {
+            let (Some(unit), Some(place)) = (&home.group.demands.unit, home.places.values().next()) else {
+                continue;
+            };
+            let seen = observed.units.as_ref().and_then(|units| units.get(unit.value.as_str()));
+            let mut lines = Vec::new();
+            for write in wanted.iter().filter(|write| write.place == *place) {
+                match lines_for(write, seen) {
+                    Ok(of_file) => lines.extend(of_file),
+                    Err((message, hint)) => problems.push(Problem::Value {
+                        group: home.group.name.to_string(),
+                        message,
+                        origin: origin_of(home, &write.file),
+                        hint: Some(hint),
+                    }),
+                }
+            }
+            for assigned in &home.group.demands.settings {
+                let name = assigned.found.setting.name;
+                if name.starts_with("devices.") {
+                    problems.push(Problem::Value {
+                        group: home.group.name.to_string(),
+                        message: format!(
+                            "{name} of a unit is not written: systemd has the device program of its units"
+                        ),
+                        origin: assigned.origin.clone(),
+                        hint: Some(format!("systemctl edit {}: DeviceAllow=, DevicePolicy=", unit.value)),
+                    });
+                }
+            }
+            let text = format!("{HEADER}\n[{}]\n{}\n", unit.value.section(), lines.join("\n"));
+            by_place.insert(place.clone(), DropIn { group: &home.group.name, unit: &unit.value, text });
+        }
+        DropIns { by_place }
+    }
+
+    /// Is there nothing to do about any unit?
+    pub(crate) fn are_none(&self, observed: &Observed) -> bool {
+        self.by_place.is_empty() && observed.units.iter().flatten().all(|(_, seen)| seen.text.is_none())
+    }
+
+    /// Puts the drop-in files among the steps: after what is written to groups that are there, so that a limit below
+    /// the use is refused before systemd sets it, and before what only systemd brings about. Of a unit that does not
+    /// run there is nothing but its file.
+    pub(crate) fn put(
+        &self,
+        steps: Vec<Step>,
+        decided: Vec<Step>,
+        wanted: &[Wanted],
+        observed: &Observed,
+    ) -> (Vec<Step>, Vec<Step>) {
+        let of_unit =
+            |step: &Step| step.action.place().is_some_and(|place| self.by_place.contains_key(place));
+        let runs = |step: &Step| step.action.place().is_some_and(|place| observed.group(place).is_some());
+        let has_file = |step: &Step| match &step.action {
+            Action::Write { place, file, .. } => observed.file(place, file).is_some(),
+            _ => true,
+        };
+        let (mut before, mut after) = (Vec::new(), Vec::new());
+        for step in steps {
+            match (of_unit(&step), runs(&step), has_file(&step)) {
+                (true, false, _) => {}
+                (true, true, false) => after.push(step),
+                _ => before.push(step),
+            }
+        }
+        let mut decided: Vec<Step> =
+            decided.into_iter().filter(|step| !of_unit(step) || runs(step)).collect();
+        let later = wanted.iter().filter(|write| {
+            self.by_place.contains_key(&write.place) && observed.group(&write.place).is_none()
+        });
+        decided.extend(later.map(|write| {
+            let Wanted { group, place, file, text } = write.clone();
+            let action = Action::Write { place, file, text, before: None };
+            Step::new(group, action, "systemd does it when the unit starts")
+        }));
+        for (place, DropIn { group, unit, text }) in &self.by_place {
+            let seen = observed.units.as_ref().and_then(|units| units.get(unit.as_str()));
+            let path = seen.map_or_else(|| drop_in(unit.as_str(), false), |seen| seen.drop_in.clone());
+            let was = seen.and_then(|seen| seen.text.clone());
+            let is_so = was.as_ref() == Some(text);
+            let action = Action::WriteDropIn {
+                place: place.clone(),
+                unit: unit.to_string(),
+                path,
+                text: Some(text.clone()),
+                before: was,
+            };
+            let why = if is_so {
+                "it is so already"
+            } else {
+                "so that it holds over reloads, restarts and reboots"
+            };
+            let step = Step::new((*group).clone(), action, why);
+            if is_so { decided.push(step) } else { before.push(step) }
+        }
+        let named = |unit: &str| self.by_place.values().any(|drop_in| drop_in.unit.as_str() == unit);
+        for (unit, seen) in observed.units.iter().flatten().filter(|(unit, _)| !named(unit)) {
+            let (Some(text), Ok(group)) = (&seen.text, GroupName::new(&format!("/{}", seen.path))) else {
+                continue;
+            };
+            let hierarchy = observed.hierarchies.iter().position(|at| at.version == Version::V2);
+            let action = Action::WriteDropIn {
+                place: Place {
+                    hierarchy: hierarchy.unwrap_or_default(),
+                    path: seen.path.clone(),
+                    version: Version::V2,
+                },
+                unit: unit.clone(),
+                path: seen.drop_in.clone(),
+                text: None,
+                before: Some(text.clone()),
+            };
+            let step = Step::new(group, action, "the layout does not name the unit");
+            before.push(Step { restores: true, ..step });
+        }
+        before.extend(after);
+        (before, decided)
+    }
+
+    /// The groups that the kernel resets when the first group gets CPUs: those below the root, by their affinities.
+    pub(crate) fn lints(&self, wanted: &[Wanted], observed: &Observed, lints: &mut Vec<Lint>) {
+        let cpusets: HashSet<&str> = ["cpuset.cpus", "cpuset.mems"].into();
+        let wants = wanted
+            .iter()
+            .find(|write| self.by_place.contains_key(&write.place) && cpusets.contains(write.file.as_str()));
+        let Some(write) = wants else { return };
+        let root = Place { path: String::new(), ..write.place.clone() };
+        let on = observed.file(&root, "cgroup.subtree_control").unwrap_or_default();
+        let affected = observed.pinned_units.join(", ");
+        if on.split_whitespace().any(|name| name == "cpuset") || affected.is_empty() {
+            return;
+        }
+        let message = format!(
+            "the controller cpuset comes on at the top, which gives all CPUs to processes that a unit's CPUAffinity= keeps on some: {affected}"
+        );
+        let hint = format!("systemctl restart {affected} pins them again");
+        lints.push(Lint::new(LintKind::Affinity, Some(&write.group), message).hint(hint));
+    }
+}
+
+/// The drop-in file of a unit: of one made on the fly where a reboot removes it.
+pub fn drop_in(unit: &str, transient: bool) -> String {
+    let root = if transient { "/run" } else { "/etc" };
+    format!("{root}/systemd/system/{unit}.d/90-ringfence.conf")
+}
+
+fn lines_for(write: &Wanted, seen: Option<&SeenUnit>) -> Result<Vec<String>, (String, String)> {
+    let file = &write.file;
+    let own = "leave it out, or make a group of Ringfence's own for these processes".to_owned();
+    if file == PARTITION {
+        return Err((
+            "exclusive CPUs of a unit are not supported: only groups of Ringfence's own are partitions"
+                .to_owned(),
+            "leave out exclusive, and give the other units and groups other CPUs".to_owned(),
+        ));
+    }
+    let Some(lines) = settings::unit_lines(file, &write.text) else {
+        return Err((
+            format!("systemd has no property for {file}, and makes the unit's group anew at every start"),
+            own,
+        ));
+    };
+    let unknown =
+        settings::bus_names(file).into_iter().find(|name| seen.is_some_and(|seen| !seen.knows(name)));
+    match unknown {
+        Some(name) => {
+            Err((format!("this systemd has no property {name}, which {file} of a unit needs"), own))
+        }
+        None => Ok(lines),
+    }
+}
+
+/// Where the layout says what is written to the file.
+fn origin_of(home: &Home<'_>, file: &str) -> layout::Origin {
+    let demands = &home.group.demands;
+    let assigned = demands.settings.iter().find(|assigned| {
+        let names = assigned.found.files(Version::V2);
+        names.into_iter().any(|name| name == file)
+    });
+    match (file, assigned) {
+        (_, Some(assigned)) => assigned.origin.clone(),
+        ("cpuset.mems", None) => {
+            demands.mems.as_ref().map_or(&home.group.origin, |mems| &mems.origin).clone()
+        }
+        (_, None) if file.starts_with("cpuset.") => {
+            demands.cpus.as_ref().map_or(&home.group.origin, |cpus| &cpus.origin).clone()
+        }
+        _ => home.group.origin.clone(),
+    }
+}
