@@ -6,6 +6,7 @@ use std::{
     path::PathBuf,
 };
 
+use facts::UNIT_SLICE;
 use kernel::Hierarchy;
 use plan::Dropped;
 use units::group_path;
@@ -375,8 +376,13 @@ fn refuse_to_freeze_itself(target: Target<'_>, entries: &[Entry]) -> Result<(), 
 }
 
 fn refuse_foreign(entries: &[Entry]) -> Result<(), Failure> {
-    // our own file of a unit is ours
-    let entries = entries.iter().filter(|entry| !matches!(entry.act, Act::WriteDropIn { .. }));
+    let is_ours = |entry: &&Entry| match &entry.act {
+        // our own file of a unit
+        Act::WriteDropIn { .. } => true,
+        // CPUs are reserved for partitions on the whole way to them, also in the slice that our unit is in
+        act => act.place().is_some_and(|place| place.path == UNIT_SLICE),
+    };
+    let entries = entries.iter().filter(|entry| !is_ours(entry));
     let groups: BTreeSet<&str> = entries.map(|entry| entry.group.as_str()).collect();
     for group in groups {
         kernel::refuse_foreign(&name(group), kernel::Change::Settings(&[])).map_err(Error::from)?;
