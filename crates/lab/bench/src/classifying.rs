@@ -1,11 +1,11 @@
-//! The daemon beside `cgrulesengd`, on the same rules: which share of short processes is in the group at their end, and
+//! The daemon beside `cgrulesengd` or an earlier build of ours, on the same rules: which share of short processes is in the group at their end, and
 //! what a process costs the daemon. One of the two runs at a time, in turns.
 //!
 //! For a user's rule each process becomes that user by setuid(2) before its exec, as from a login or cron: the storm's own
 //! process stays outside, or its children would be born in the group.
 
 use std::{
-    path::Path,
+    path::PathBuf,
     time::{Duration, Instant},
 };
 
@@ -63,7 +63,14 @@ pub struct Scene {
     _groups: Groups,
     line: String,
     destination: String,
-    program: std::path::PathBuf,
+    program: PathBuf,
+    daemons: [Daemon; 2],
+}
+
+/// One side.
+enum Daemon {
+    Ours(PathBuf),
+    Libcgroup,
 }
 
 impl Load {
@@ -103,22 +110,24 @@ impl Done {
 }
 
 impl Scene {
-    pub fn new() -> Result<Scene, String> {
+    /// With `before`, that program's daemon is the peer.
+    pub fn new(program: PathBuf, before: Option<PathBuf>) -> Result<Scene, String> {
         let (machine, probes, groups) = (Machine::new()?, Probes::compile()?, Groups::new()?);
         groups.make(GROUP, &[Controller::Pids])?;
         let place = groups.place(GROUP, Controller::Pids)?;
+        let daemons = [Daemon::Ours(program), before.map_or(Daemon::Libcgroup, Daemon::Ours)];
         let program = probes.unique("late")?;
         let (line, destination) = (place.line, place.destination);
-        Ok(Scene { machine, probes, _groups: groups, line, destination, program })
+        Ok(Scene { machine, probes, _groups: groups, line, destination, program, daemons })
     }
 
-    /// What ours and libcgroup's did.
-    pub fn run(&self, program: &Path, load: Load) -> Result<[Done; 2], String> {
+    /// What ours and the peer did.
+    pub fn run(&self, load: Load) -> Result<[Done; 2], String> {
         self.follow(load.by)?;
         let mut done: [Done; 2] = Default::default();
         for turn in 0..TURNS {
             for side in [turn % 2, 1 - turn % 2] {
-                let (storm, cpu) = self.turn(self.start(program, side)?, load)?;
+                let (storm, cpu) = self.turn(self.start(side)?, load)?;
                 done[side].add(&storm, cpu);
             }
         }
@@ -140,9 +149,9 @@ impl Scene {
     }
 
     /// How many long-lived processes, started in a burst of short ones, are outside 2 s after.
-    pub fn left_out(&self, program: &Path, side: usize) -> Result<u64, String> {
+    pub fn left_out(&self, side: usize) -> Result<u64, String> {
         self.follow(By::Process)?;
-        let mut daemon = self.start(program, side)?;
+        let mut daemon = self.start(side)?;
         self.ready(&mut daemon, None)?;
         let wait = Duration::from_secs(2);
         let left = self.probes.burst([BURST, LONG], wait, &self.program, &self.line)?;
@@ -150,10 +159,10 @@ impl Scene {
         Ok(left)
     }
 
-    fn start(&self, program: &Path, side: usize) -> Result<Followed, String> {
-        match side {
-            0 => self.machine.ours(program, "/etc/cgrules.conf"),
-            _ => self.machine.peer(),
+    fn start(&self, side: usize) -> Result<Followed, String> {
+        match &self.daemons[side] {
+            Daemon::Ours(program) => self.machine.ours(program, "/etc/cgrules.conf"),
+            Daemon::Libcgroup => self.machine.peer(),
         }
     }
 

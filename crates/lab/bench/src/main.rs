@@ -26,6 +26,7 @@ mod cyclic;
 use std::{path::PathBuf, process::ExitCode};
 
 use measure::{Numbers, Times, run as run_command};
+use observed::Side;
 use rows::{Row, Rows};
 use selection::{Part, Selection};
 
@@ -132,28 +133,28 @@ fn planning() -> Result<(), String> {
 
 /// CPU time of the daemons per process.
 fn daemon(selection: &Selection) -> Result<(), String> {
-    let program = absolute(&selection.program)?;
-    let scene = classifying::Scene::new()?;
+    let before = selection.before.as_deref().map(absolute).transpose()?;
+    let goal = before.is_none().then_some(classifying::GOAL);
+    let scene = classifying::Scene::new(absolute(&selection.program)?, before)?;
     for load in classifying::Load::all() {
         let name = load.name();
         if !selection.wants(&name) {
             continue;
         }
-        let [ours, peer] = scene.run(&program, load)?;
+        let [ours, peer] = scene.run(load)?;
         let moved = format!("  moved {:.1} % / {:.1} %", ours.moved(), peer.moved());
-        show(&name, &ours.cpu(), &peer.cpu(), Some(classifying::GOAL), &moved);
+        show(&name, &ours.cpu(), &peer.cpu(), goal, &moved);
     }
     Ok(())
 }
 
 fn bursts(selection: &Selection) -> Result<(), String> {
     use classifying::{BURST, LONG};
-    let program = absolute(&selection.program)?;
-    let scene = classifying::Scene::new()?;
+    let scene = classifying::Scene::new(absolute(&selection.program)?, None)?;
     let mut left: [Vec<String>; 2] = Default::default();
     for run in 0..BURSTS[0] {
         for side in (0..2).filter(|side| run < BURSTS[*side]) {
-            left[side].push(scene.left_out(&program, side)?.to_string());
+            left[side].push(scene.left_out(side)?.to_string());
         }
     }
     let [ours, peer] = left.map(|left| left.join(" "));
@@ -185,7 +186,9 @@ fn strict(selection: &Selection) -> Result<(), String> {
 /// What samples cost beside bare reads, and programs that watch beside systemd's.
 fn watching(selection: &Selection) -> Result<(), String> {
     let row = |count: usize| format!("sample of {count} groups, ns per group");
-    if sampled::COUNTS.iter().any(|count| selection.wants(&row(*count))) {
+    // samples are taken by this program itself
+    let samples = selection.before.is_none();
+    if samples && sampled::COUNTS.iter().any(|count| selection.wants(&row(*count))) {
         let (groups, probes) = (groups::Groups::new()?, probes::Probes::compile()?);
         for count in sampled::COUNTS.into_iter().filter(|count| selection.wants(&row(*count))) {
             let sampled::Pair { files, ours, bare } = sampled::measure(&groups, &probes, count)?;
@@ -193,24 +196,37 @@ fn watching(selection: &Selection) -> Result<(), String> {
         }
     }
     let name = format!("at 1 Hz, {} groups, CPU ms per s", observed::GROUPS);
-    let [record, watch] = ["record", "watch"].map(|program| format!("{program} {name}"));
-    if ![&record, &watch].into_iter().any(|row| selection.wants(row)) {
-        return Ok(());
+    let program = absolute(&selection.program)?;
+    let before = selection.before.as_deref().map(absolute).transpose()?;
+    let commands: [(&str, fn(PathBuf) -> Side); 2] = [("record", Side::Record), ("watch", Side::Watch)];
+    let wanted = commands.map(|(command, side)| (format!("{command} {name}"), command, side));
+    let wanted: Vec<_> = wanted.into_iter().filter(|(row, ..)| selection.wants(row)).collect();
+    let of = |program: &PathBuf| wanted.iter().map(|(_, _, side)| side(program.clone())).collect::<Vec<_>>();
+    let mut sides = of(&program);
+    match &before {
+        _ if wanted.is_empty() => return Ok(()),
+        Some(before) => sides.extend(of(before)),
+        None => sides.push(Side::Cgtop),
     }
-    let found = observed::measure(&absolute(&selection.program)?)?;
-    for (name, ours) in [(record, &found.record), (watch, &found.watch)] {
-        let goal = observed::GOAL_SHARE * 100.0;
-        let more = format!("  {:.2} % of a CPU, goal {goal}", ours.median / 10.0);
-        show_numbers(&name, ours, &found.peer, 2, observed::GOAL, &more);
+    let found = observed::measure(&sides)?;
+    let (ours, peers) = found.split_at(wanted.len());
+    for ((row, command, _), (ours, peer)) in wanted.iter().zip(ours.iter().zip(peers.iter().cycle())) {
+        let share = observed::GOAL_SHARE * 100.0;
+        let more = format!("  {:.2} % of a CPU, goal {share}", ours.cpu.median / 10.0);
+        let goal = before.is_none().then_some(observed::GOAL);
+        show_numbers(row, &ours.cpu, &peer.cpu, 2, goal, &more);
+        let beside = |what: &str, ours: f64, peer: f64, more: &str| {
+            println!("{:40} {ours:>26.1} {peer:>26.1}   {more}", format!("{command}, {what}"));
+        };
+        let [our_memory, memory, most] =
+            [ours.memory, peer.memory, observed::GOAL_MEMORY].map(|bytes| bytes as f64 / f64::from(1 << 20));
+        beside("memory in MiB", our_memory, memory, &format!("at most {most}"));
+        if ours.bytes > 0.0 {
+            let (most, busy) = (observed::GOAL_BYTES, observed::BUSY);
+            let more = format!("at most {most}  {busy} of the groups are busy each second");
+            beside("bytes per group and second", ours.bytes, peer.bytes, &more);
+        }
     }
-    let mebibytes = |bytes: u64| bytes as f64 / f64::from(1 << 20);
-    let goal = mebibytes(observed::GOAL_MEMORY);
-    for (name, memory) in ["record", "watch"].into_iter().zip(found.memory.map(mebibytes)) {
-        println!("{:40} {memory:>26.1}   at most {goal}", format!("{name}, memory in MiB"));
-    }
-    let (bytes, goal, busy) = (found.bytes, observed::GOAL_BYTES, observed::BUSY);
-    let more = format!("at most {goal}  {busy} of the groups are busy each second");
-    println!("{:40} {bytes:>26.1}   {more}", "record, bytes per group and second");
     Ok(())
 }
 
@@ -245,10 +261,18 @@ fn show(name: &str, ours: &Times, peer: &Times, goal: Option<f64>, more: &str) {
     println!("{name:40} {:>26} {:>26} {ratio:>6.2} {goal:>5}{more}", ours.shown(), peer.shown());
 }
 
-fn show_numbers(name: &str, ours: &Numbers, peer: &Numbers, decimals: usize, goal: f64, more: &str) {
+fn show_numbers(
+    name: &str,
+    ours: &Numbers,
+    peer: &Numbers,
+    decimals: usize,
+    goal: impl Into<Option<f64>>,
+    more: &str,
+) {
+    let goal = goal.into().map_or_else(String::new, |goal| format!("{goal:.2}"));
     let ratio = ours.median / peer.median;
     let [ours, peer] = [ours, peer].map(|numbers| numbers.shown(decimals));
-    println!("{name:40} {ours:>26} {peer:>26} {ratio:>6.2} {goal:>5.2}{more}");
+    println!("{name:40} {ours:>26} {peer:>26} {ratio:>6.2} {goal:>5}{more}");
 }
 
 /// What both sides of a row took.

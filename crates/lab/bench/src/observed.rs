@@ -1,4 +1,4 @@
-//! Our programs that watch groups beside `systemd-cgtop`: the same groups, once a second, one program at a time in turns.
+//! Our programs that watch groups beside `systemd-cgtop` or an earlier build of ours: the same groups, once a second, one program at a time in turns.
 //! Counted is the CPU time of the whole program once it runs evenly, the most memory that it had, and what the recorder
 //! writes.
 
@@ -36,58 +36,58 @@ const BEGIN: Duration = Duration::from_secs(4);
 const TIME: Duration = Duration::from_secs(40);
 
 /// A program that watches.
-#[derive(Clone, Copy)]
-enum Side {
-    Record,
-    Watch,
-    Peer,
+pub enum Side {
+    Record(PathBuf),
+    Watch(PathBuf),
+    Cgtop,
 }
 
-/// Milliseconds of CPU time per second, of each turn.
+/// What one side needed.
 pub struct Observed {
-    pub record: Numbers,
-    pub watch: Numbers,
-    pub peer: Numbers,
-    /// The most that `record` and `watch` had, in bytes.
-    pub memory: [u64; 2],
-    /// Written by `record` per group and second.
+    /// Milliseconds of CPU time per second, of each turn.
+    pub cpu: Numbers,
+    /// The most that it had, in bytes.
+    pub memory: u64,
+    /// Written to the log per group and second.
     pub bytes: f64,
 }
 
-struct Scene<'p> {
+struct Scene {
     // in the order of their ends
     _busy: Vec<Busy>,
     groups: Groups,
     logs: TempDir,
-    program: &'p Path,
 }
 
-pub fn measure(program: &Path) -> Result<Observed, String> {
-    let scene = Scene::new(program)?;
-    let mut spent: [Vec<f64>; 3] = Default::default();
-    let (mut memory, mut bytes) = ([0; 3], Vec::new());
+/// All sides, in their order.
+pub fn measure(sides: &[Side]) -> Result<Vec<Observed>, String> {
+    let scene = Scene::new()?;
+    let [mut spent, mut bytes] = [const { Vec::new() }; 2].map(|of: Vec<f64>| vec![of; sides.len()]);
+    let mut memory = vec![0; sides.len()];
     for turn in 0..TURNS {
-        let mut sides = [Side::Record, Side::Watch, Side::Peer];
-        sides.rotate_left(turn);
-        for side in sides {
-            let log = scene.logs.path().join(turn.to_string());
-            let mut program = Followed::start(&mut scene.command(side, &log))?;
+        let mut order: Vec<usize> = (0..sides.len()).collect();
+        order.rotate_left(turn % sides.len());
+        for side in order {
+            let log = scene.logs.path().join(format!("{turn}-{side}"));
+            let mut program = Followed::start(&mut scene.command(&sides[side], &log))?;
             rest(&mut program, BEGIN)?;
             let (key, begin) = (size(&log), (Instant::now(), program.cpu()?));
             rest(&mut program, TIME)?;
             let seconds = begin.0.elapsed().as_secs_f64();
             let cpu = program.cpu()?.saturating_sub(begin.1);
-            spent[side as usize].push(cpu.as_secs_f64() * 1e3 / seconds);
-            let most = &mut memory[side as usize];
-            *most = program.resident()?.max(*most);
-            if let Side::Record = side {
-                bytes.push(per_group_and_second(key, size(&log), seconds));
-            }
+            spent[side].push(cpu.as_secs_f64() * 1e3 / seconds);
+            memory[side] = program.resident()?.max(memory[side]);
+            bytes[side].push(per_group_and_second(key, size(&log), seconds));
         }
     }
-    let [record, watch, peer] = spent.map(Numbers::of);
-    let memory = [memory[0], memory[1]];
-    Ok(Observed { record, watch, peer, memory, bytes: Numbers::of(bytes).median })
+    let each = spent.into_iter().zip(memory).zip(bytes);
+    Ok(each
+        .map(|((spent, memory), bytes)| Observed {
+            cpu: Numbers::of(spent),
+            memory,
+            bytes: Numbers::of(bytes).median,
+        })
+        .collect())
 }
 
 /// What grew in that time, and the share of the record of everything that is written now and then, which is most of what
@@ -113,8 +113,8 @@ fn size(log: &Path) -> u64 {
     files.filter_map(|file| file.metadata().ok()).map(|file| file.len()).sum()
 }
 
-impl Scene<'_> {
-    fn new(program: &Path) -> Result<Scene<'_>, String> {
+impl Scene {
+    fn new() -> Result<Scene, String> {
         let groups = Groups::new()?;
         groups.make_many(GROUPS)?;
         let logs = tempfile::tempdir_in("/var/tmp").map_err(|error| format!("/var/tmp: {error}"))?;
@@ -127,20 +127,20 @@ impl Scene<'_> {
             groups.put(&name, one.0.id())?;
             busy.push(one);
         }
-        Ok(Scene { _busy: busy, groups, logs, program })
+        Ok(Scene { _busy: busy, groups, logs })
     }
 
-    fn command(&self, side: Side, log: &Path) -> Command {
+    fn command(&self, side: &Side, log: &Path) -> Command {
         let mut command = Command::new("setpriv");
         command.args(["--pdeathsig", "KILL"]);
         match side {
-            Side::Record => {
-                command.arg(self.program).args(["record", GROUP, "--interval", "1s", "--directory"]).arg(log);
+            Side::Record(program) => {
+                command.arg(program).args(["record", GROUP, "--interval", "1s", "--directory"]).arg(log);
             }
-            Side::Watch => {
-                command.arg(self.program).args(["watch", GROUP, "--interval", "1s"]);
+            Side::Watch(program) => {
+                command.arg(program).args(["watch", GROUP, "--interval", "1s"]);
             }
-            Side::Peer => {
+            Side::Cgtop => {
                 command.args(["systemd-cgtop", "--batch", "--raw", "--delay=1", "--iterations=1000"]);
                 command.arg(self.peers_path());
             }
