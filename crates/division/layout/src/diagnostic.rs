@@ -129,6 +129,14 @@ impl Report {
     }
 }
 
+/// How many of them are errors: `1 error`, `2 errors`.
+pub fn errors(diagnostics: &[Diagnostic]) -> String {
+    match diagnostics.iter().filter(|one| one.severity == Severity::Error).count() {
+        1 => "1 error".to_owned(),
+        count => format!("{count} errors"),
+    }
+}
+
 /// Shows diagnostics with their lines, as compilers do: message, place, line, caret, hint. Plain text; ends with a
 /// newline unless there are none. `sources` are what was read; a place in another file is shown without its line.
 pub fn render(diagnostics: &[Diagnostic], sources: &[Source]) -> String {

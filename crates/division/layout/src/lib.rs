@@ -44,7 +44,7 @@ pub use desired::{
     Assertions, Assigned, Defaults, Demands, Desired, Expected, Group, Keep, Mount, Reserve, Systemd,
     Template,
 };
-pub use diagnostic::{Diagnostic, Severity, render};
+pub use diagnostic::{Diagnostic, Severity, errors, render};
 pub use docs::markdown;
 pub use export::{Export, cgconfig_word, cgset_line, to_cgconfig, to_cgrules, to_cgset, to_toml};
 pub use glob::{Expression, Glob};

@@ -67,7 +67,7 @@ pub struct Everywhere {
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Create a group, in every hierarchy or where the given controllers live
+    /// Create a group, in every hierarchy or in those of the given controllers
     #[command(after_help = "Examples:
   ringfence create db/oltp1
   ringfence create db/oltp1 --controllers cpu,cpuset,memory --tasks oracle:dba")]
@@ -122,7 +122,7 @@ Examples:
   ringfence where 4711
   ringfence where --cpu 0")]
     Where(Where),
-    /// Put processes where the rules say they belong, with the reasons
+    /// Move processes into the groups that the rules name, with the reasons
     #[command(after_help = "Without --rules: the layout in /etc/ringfence, then /etc/cgrules.conf and \
 /etc/cgrules.d.
 
@@ -137,7 +137,7 @@ Examples:
     /// Let a frozen group's tasks run again
     #[command(after_help = "Example: ringfence thaw batch")]
     Thaw(Wait),
-    /// Kill all processes of a group and below, and wait until they are gone
+    /// Kill all processes of a group and of those below it, and wait until they are gone
     #[command(
         after_help = "A frozen group of cgroup v1 is thawed for it: its processes can't end before.\n\n\
                       Examples:\n  ringfence kill batch\n  ringfence kill batch --signal TERM"
@@ -247,7 +247,7 @@ Examples:
   ringfence plan layout.toml --machine numactl.txt --as cgset"
     )]
     Plan(PlanArgs),
-    /// Divide the machine as a layout says, all of it or nothing
+    /// Apply a layout to this machine, all of it or nothing
     #[command(after_help = "Ctrl-C stops between two steps and rolls back what was done.
 
 Examples:
@@ -260,14 +260,14 @@ Examples:
   ringfence confirm
   ringfence confirm 7")]
     Confirm(Generation),
-    /// Go back to the state before the last apply, or after an earlier generation
+    /// Undo the last change in the history, or go back to the state after an earlier one
     #[command(
         visible_alias = "rollback",
         after_help = "Groups that still contain tasks stay and are listed (exit \
 status 3). An undo can be undone: name the generation.
 
 Examples:
-  ringfence undo       # the last apply
+  ringfence undo       # the last change
   ringfence undo 3     # back to how it was after generation 3 (ringfence history lists them)
   ringfence undo 0     # back to how it was before the first"
     )]
@@ -298,7 +298,7 @@ Examples:
     /// The process that undoes what is not confirmed (started by apply --confirm)
     #[command(hide = true)]
     RevertUnlessConfirmed(Revert),
-    /// Apply the layout, put every process into its group, and keep it so (ringfenced)
+    /// Apply the layout, move processes into their groups as they start, and watch for drift (ringfenced)
     #[command(after_help = DAEMON)]
     Daemon(Daemon),
     /// Reload the daemon's configuration; on an error the old one stays active
@@ -406,7 +406,7 @@ pub struct Get {
 pub struct Set {
     /// The group
     pub group: String,
-    /// SETTING=VALUE, by any v1 or v2 name
+    /// Settings by their v1 or v2 names, such as memory.max=8G
     #[arg(required_unless_present = "from", value_name = "SETTING=VALUE")]
     pub settings: Vec<String>,
     /// Copy this group's settings first

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::ArgMatches;
 use files::Trust;
-use layout::{Account, Desired, Diagnostic, Mode, Origin, Person, Severity, Source, Spanned};
+use layout::{Account, Desired, Diagnostic, Mode, Origin, Person, Source, Spanned};
 
 use crate::failure::{BAD_CONFIGURATION, Failure, SYSTEM, warn};
 
@@ -58,10 +58,8 @@ pub(crate) fn read(files: &[PathBuf]) -> Result<Configuration, Failure> {
         }
         None => {
             warn(&layout::render(&reading.diagnostics, &loaded.sources));
-            let wrong = |one: &&Diagnostic| one.severity == Severity::Error;
-            let errors = reading.diagnostics.iter().filter(wrong).count();
-            let noun = if errors == 1 { "error" } else { "errors" };
-            Err(Failure::new(status, format!("{errors} {noun}; nothing was changed")))
+            let errors = layout::errors(&reading.diagnostics);
+            Err(Failure::new(status, format!("{errors}; nothing was changed")))
         }
     }
 }

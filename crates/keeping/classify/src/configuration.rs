@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use files::Trust;
-use layout::{Desired, Diagnostic, Severity, Source, Template};
+use layout::{Desired, Diagnostic, Source, Template};
 
 /// A configuration whose rules are to be followed.
 #[derive(Debug, Clone)]
@@ -19,7 +19,7 @@ pub struct Configuration {
 
 /// A configuration that can't be followed.
 #[derive(Debug, Clone, thiserror::Error)]
-#[error("the rules have {} error(s)", .diagnostics.iter().filter(|one| one.severity == Severity::Error).count())]
+#[error("the rules have {}", layout::errors(.diagnostics))]
 pub struct Unreadable {
     /// All that is wrong with it.
     pub diagnostics: Vec<Diagnostic>,
@@ -112,7 +112,7 @@ mod tests {
         assert_eq!((read_all.desired.templates.len(), read_all.desired.groups.len()), (1, 0));
         write("cgrules.d/10.conf", "c * \"y\n");
         let error = read().unwrap_err();
-        assert_eq!(error.to_string(), "the rules have 1 error(s)");
+        assert_eq!(error.to_string(), "the rules have 1 error");
         std::fs::remove_dir_all(&etc).unwrap();
     }
 }

@@ -218,7 +218,7 @@ impl Classifier {
             Scan::Overrun => "after events were lost",
             Scan::Reload => "by the new rules",
         };
-        info!(processes = living.len(), moved, failed, "looked at all processes {why}");
+        info!(processes = living.len(), moved, failed, "scanned all processes {why}");
     }
 
     /// Judges all processes as at the start, with nothing remembered.

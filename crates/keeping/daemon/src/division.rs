@@ -10,7 +10,7 @@ use std::{
 use apply::{By, Drift, Earlier, Lock, Meta, RulesFile, Running, State, Target};
 use files::Trust;
 use kernel::Host;
-use layout::{Assigned, Desired, Diagnostic, Keep, Severity, Source};
+use layout::{Assigned, Desired, Diagnostic, Keep, Source};
 use plan::{Action, Plan, Problem};
 use system::Accounts;
 use topology::Machine;
@@ -294,8 +294,7 @@ pub(crate) fn failed(failure: apply::Failure) -> ConfigurationError {
 }
 
 fn refused(layout: &Path, diagnostics: &[Diagnostic], sources: &[Source]) -> ConfigurationError {
-    let errors = diagnostics.iter().filter(|one| one.severity == Severity::Error).count();
-    let summary = format!("{} has {errors} error(s); nothing was changed", layout.display());
+    let summary = format!("{} has {}; nothing was changed", layout.display(), layout::errors(diagnostics));
     ConfigurationError { summary, details: layout::render(diagnostics, sources) }
 }
 

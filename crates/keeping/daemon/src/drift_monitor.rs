@@ -127,7 +127,7 @@ impl DriftMonitor {
             let text = format!("group {group}: {what}");
             if !self.reported.contains_key(&text) {
                 Counters::count(&counters.drifts);
-                warn!(group, "not as it was applied: {text}");
+                warn!(group, "drift: {text}");
             }
             now.insert(text, may_be_repaired && keep == layout::Keep::Repair);
         }

@@ -69,7 +69,7 @@ impl LoadedRules {
     fn configuration(files: &Files) -> Result<Configuration, ConfigurationError> {
         let configuration =
             Configuration::read(files, Trust::of_this_process()).map_err(|error| ConfigurationError {
-                summary: format!("{error}; {}", shown(&files.rules)),
+                summary: format!("{error}: {}", shown(&files.rules)),
                 details: layout::render(&error.diagnostics, &error.sources),
             })?;
         for warning in &configuration.warnings {

@@ -135,7 +135,7 @@ pub fn run(options: Options) -> Result<(), Error> {
     drop(daemon.takeover.take());
     drop(socket);
     drop(watching);
-    info!("ended; groups stay as they are");
+    info!("stopped; groups stay as they are");
     Ok(())
 }
 

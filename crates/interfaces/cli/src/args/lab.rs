@@ -9,8 +9,8 @@ pub const LAB: &str = "\
 An experiment is a study that comes with ringfence (`ringfence lab list`) or a TOML file; `ringfence schema experiment`
 describes it.
 
-Exit status of run: 0 all runs were made and count; 1 it failed; 2 the experiment file has errors; 3 some runs are missing,
-as a gate rejected them; 4 it is not reproducible on this machine; 130 interrupted: finished runs remain.
+Exit status of run: 0 all runs are valid; 1 it failed; 2 the experiment file has errors; 3 some runs are missing, as
+a gate rejected them; 4 not reproducible on this machine; 130 interrupted, finished runs remain.
 
 Examples:
   ringfence lab list

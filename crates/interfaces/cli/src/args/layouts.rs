@@ -42,7 +42,7 @@ pub struct Import {
 
 #[derive(Debug, ClapArgs)]
 pub struct Export {
-    /// The layout
+    /// A layout file, or a directory with layout.toml and layout.d/*.toml
     #[arg(default_value = "/etc/ringfence")]
     pub layout: PathBuf,
     /// Output format
@@ -67,7 +67,7 @@ pub enum ExportTo {
 
 #[derive(Debug, ClapArgs)]
 pub struct PlanArgs {
-    /// The layout
+    /// A layout file, or a directory with layout.toml and layout.d/*.toml
     #[arg(default_value = "/etc/ringfence")]
     pub layout: PathBuf,
     #[command(flatten)]
@@ -108,7 +108,7 @@ pub struct StateArgs {
 
 #[derive(Debug, ClapArgs)]
 pub struct Apply {
-    /// The layout
+    /// A layout file, or a directory with layout.toml and layout.d/*.toml
     #[arg(default_value = "/etc/ringfence")]
     pub layout: PathBuf,
     #[command(flatten)]
@@ -185,7 +185,7 @@ pub struct Status {
 
 #[derive(Debug, ClapArgs)]
 pub struct Generation {
-    /// The generation's number in the history
+    /// A generation's number, as `ringfence history` lists it
     #[arg(value_parser = generation)]
     pub generation: Option<u32>,
     #[command(flatten)]

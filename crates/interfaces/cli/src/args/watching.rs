@@ -61,7 +61,7 @@ Examples:
 /// Which samples of the groups: what watch and top have in common.
 #[derive(Debug, ClapArgs)]
 pub struct Pictures {
-    /// Only these groups and those below them; / for everything on the machine [default: all of ours]
+    /// Only these groups and those below them; / for everything on the machine [default: all groups of Ringfence]
     #[arg(value_name = "GROUP")]
     pub groups: Vec<String>,
     /// Interval, 10ms to 1d
@@ -93,7 +93,7 @@ pub struct Pictures {
 pub struct Watch {
     #[command(flatten)]
     pub pictures: Pictures,
-    /// The tasks of the groups: the CPU on which each ran last, how much it ran, and how long it waited for a CPU
+    /// Show the groups' tasks: the CPU on which each ran last, how much it ran, and how long it waited for a CPU
     #[arg(long, requires = "groups", conflicts_with_all = ["fields", "sort", "csv", "at"])]
     pub tasks: bool,
     /// Count events of the groups too: CPU clock, context switches, migrations, page faults, cycles, instructions, cache
@@ -133,7 +133,7 @@ pub struct Record {
     /// Maximum size on disk, at least 1M; the oldest samples are deleted
     #[arg(long, default_value = "1G", value_parser = size)]
     pub size: Bytes,
-    /// Only these groups and those below them; / for everything on the machine [default: all of ours]
+    /// Only these groups and those below them; / for everything on the machine [default: all groups of Ringfence]
     #[arg(value_name = "GROUP")]
     pub groups: Vec<String>,
 }
@@ -167,7 +167,7 @@ pub struct Dump {
 
 #[derive(Debug, ClapArgs)]
 pub struct Metrics {
-    /// Only these groups and those below them; / for everything on the machine [default: all of ours]
+    /// Only these groups and those below them; / for everything on the machine [default: all groups of Ringfence]
     #[arg(value_name = "GROUP")]
     pub groups: Vec<String>,
     /// Write into a file, atomically, for a collector of text files (node_exporter reads *.prom)

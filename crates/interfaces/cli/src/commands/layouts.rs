@@ -25,7 +25,7 @@ use ::plan::{Plan, Problem};
 use apply::{Earlier, RulesFile, Running, State, Target};
 use files::Trust;
 use kernel::Host;
-use layout::{Desired, Diagnostic, Severity, Source};
+use layout::{Desired, Diagnostic, Source};
 use system::Accounts;
 use topology::Machine;
 
@@ -66,12 +66,8 @@ fn read(path: &Path) -> Result<Layout<'_>, Failure> {
 
 fn refused(diagnostics: &[Diagnostic], sources: &[Source], path: &Path) -> Failure {
     output::error(&layout::render(diagnostics, sources));
-    let failure = Failure::usage(format!("{} has {}", path.display(), errors(diagnostics)));
+    let failure = Failure::usage(format!("{} has {}", path.display(), layout::errors(diagnostics)));
     Failure { diagnostics: diagnostics.to_vec(), ..failure }
-}
-
-fn errors(diagnostics: &[Diagnostic]) -> String {
-    counted(diagnostics.iter().filter(|diagnostic| diagnostic.severity == Severity::Error).count(), "error")
 }
 
 /// `1 group`, `2 groups`.

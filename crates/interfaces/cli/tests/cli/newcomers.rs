@@ -144,13 +144,13 @@ fn widths(desk: &mut Desk) {
     says(
         &narrow,
         &[
-            "  create       Create a group, in every hierarchy or where\n               the given controllers live\n",
+            "  create       Create a group, in every hierarchy or in those\n               of the given controllers\n",
         ],
     );
     let broad = wide(&desk.scene, "160", "--help");
     says(
         &broad,
-        &["\n  create       Create a group, in every hierarchy or where the given controllers live\n"],
+        &["\n  create       Create a group, in every hierarchy or in those of the given controllers\n"],
     );
 }
 

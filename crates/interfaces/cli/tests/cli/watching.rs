@@ -402,7 +402,7 @@ fn daemon_watches(scene: &mut Scene) {
     let address = loop {
         let mut line = String::new();
         assert!(told.read_line(&mut line).unwrap() > 0, "it ended");
-        if let Some((_, rest)) = line.split_once("metrics are at http://") {
+        if let Some((_, rest)) = line.split_once("serving metrics at http://") {
             break rest.trim().strip_suffix("/metrics").unwrap().to_owned();
         }
     };

@@ -201,7 +201,7 @@ fn overrun() {
     eventually("all long ones", || world.running(&long).len() == many);
     assert_eq!(left_out(&world, &long, &group), many);
     daemon.signal(Signal::CONT);
-    daemon.wait_for_log("looked at all processes after events were lost", 1);
+    daemon.wait_for_log("scanned all processes after events were lost", 1);
     eventually("none left out", || left_out(&world, &long, &group) == 0);
     daemon.end();
 }

@@ -52,9 +52,9 @@ fn reported() {
     let (group, _) = layout(&mut world, 500);
     let daemon = world.daemon(&["every=50"]);
     world.set_limit(&group, "77");
-    daemon.wait_for_log("not as it was applied", 1);
+    daemon.wait_for_log("drift: group", 1);
     std::thread::sleep(std::time::Duration::from_millis(300));
-    assert_eq!(daemon.log().matches("not as it was applied").count(), 1, "{}", daemon.log());
+    assert_eq!(daemon.log().matches("drift: group").count(), 1, "{}", daemon.log());
     assert_eq!(world.limit(&group), "77");
     daemon.end();
 }

@@ -58,9 +58,9 @@ fn unchunked(mut text: &str) -> String {
 
 /// Where a daemon says that its metrics are.
 pub fn address(daemon: &Daemon) -> SocketAddr {
-    daemon.wait_for_log("metrics are at http://", 1);
+    daemon.wait_for_log("serving metrics at http://", 1);
     let log = daemon.log();
-    let (_, rest) = log.split_once("metrics are at http://").unwrap();
+    let (_, rest) = log.split_once("serving metrics at http://").unwrap();
     rest.split("/metrics").next().unwrap().parse().unwrap()
 }
 

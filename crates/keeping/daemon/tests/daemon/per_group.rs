@@ -37,12 +37,12 @@ fn per_group() {
         }
         is_repaired(&world, &repaired, "500");
         daemon.wait_for_log("repaired: the machine matches the layout again", round);
-        daemon.wait_for_log(&format!("not as it was applied: group {repaired}"), round);
+        daemon.wait_for_log(&format!("drift: group {repaired}"), round);
     }
-    daemon.wait_for_log(&format!("not as it was applied: group {told}"), 1);
+    daemon.wait_for_log(&format!("drift: group {told}"), 1);
     assert_eq!([world.limit(&told), world.limit(&left)], ["77", "77"]);
     let log = daemon.log();
-    assert_eq!(log.matches(&format!("not as it was applied: group {told}")).count(), 1, "{log}");
+    assert_eq!(log.matches(&format!("drift: group {told}")).count(), 1, "{log}");
     assert!(!log.contains(&format!("group {left}")), "{log}");
     daemon.end();
 }
@@ -61,7 +61,7 @@ fn by_default() {
     world.set_limit(&one, "77");
     world.set_limit(&other, "77");
     is_repaired(&world, &other, "500");
-    daemon.wait_for_log(&format!("not as it was applied: group {one}"), 1);
+    daemon.wait_for_log(&format!("drift: group {one}"), 1);
     assert_eq!(world.limit(&one), "77");
     daemon.end();
 }
