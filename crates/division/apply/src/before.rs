@@ -243,7 +243,7 @@ impl<'p, 't> Looking<'p, 't> {
         let (uid, gid) = self.performer.system().maker();
         let mut all = Vec::new();
         for child in children {
-            let path = if place.path.is_empty() { child.clone() } else { format!("{}/{child}", place.path) };
+            let path = group_path::join(&place.path, child);
             let below = Place { path, ..place.clone() };
             let files = self.listed(entry, &below)?;
             let of_names = |file: &&String| {
@@ -271,7 +271,7 @@ impl<'p, 't> Looking<'p, 't> {
             return Vec::new();
         }
         let of = |child: &String| {
-            let path = if place.path.is_empty() { child.clone() } else { format!("{}/{child}", place.path) };
+            let path = group_path::join(&place.path, child);
             let below = Place { path, ..place.clone() };
             let text = |file: &str| Some((file.to_owned(), self.performer.content(&below, file)?));
             let lists = ["cpuset.cpus", "cpuset.mems"].into_iter().filter_map(text);

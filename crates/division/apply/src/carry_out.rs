@@ -385,7 +385,7 @@ fn refuse_foreign(entries: &[Entry]) -> Result<(), Failure> {
     let entries = entries.iter().filter(|entry| !is_ours(entry));
     let groups: BTreeSet<&str> = entries.map(|entry| entry.group.as_str()).collect();
     for group in groups {
-        kernel::refuse_foreign(&name(group), kernel::Change::Settings(&[])).map_err(Error::from)?;
+        kernel::refuse_foreign(&name(group), kernel::Change::Settings(&Vec::new)).map_err(Error::from)?;
     }
     Ok(())
 }

@@ -15,6 +15,7 @@ use crate::{
     reading::{content, readable, seat, uses_device_program},
     record::Kind,
     recover::recover,
+    request::refuse_foreign,
 };
 
 /// One setting that was changed.
@@ -118,8 +119,7 @@ struct Requested<'a> {
 impl<'a> Requested<'a> {
     fn new(host: &Host, requests: &'a [SettingRequest]) -> Result<Requested<'a>, Error> {
         for request in requests {
-            let setting = (request.found.setting.name, request.found.show(&request.value));
-            kernel::refuse_foreign(&request.group, kernel::Change::Settings(&[setting]))?;
+            refuse_foreign(request)?;
         }
         let files: Vec<usize> =
             (0..requests.len()).filter(|index| !is_by_program(&requests[*index])).collect();

@@ -152,7 +152,7 @@ impl<'t> Looking<'t> {
         }
         let with_tasks = !need.children.is_empty();
         for child in kernel.children(at, path).unwrap_or_default() {
-            let below = if path.is_empty() { child } else { format!("{path}/{child}") };
+            let below = group_path::join(path, &child);
             let group = self.group(at, &below, of_children.iter().copied(), with_tasks);
             // a group requested by its own name has more data
             seen.groups.entry(below).or_insert(group);

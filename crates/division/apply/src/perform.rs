@@ -188,8 +188,8 @@ impl<'t> Performer<'t> {
             (Version::V1, _) => "cpuset.cpu_exclusive",
             (Version::V2, _) => "cpuset.cpus.partition",
         };
-        let path = |name: String| if above.path.is_empty() { name } else { format!("{}/{name}", above.path) };
-        let siblings = children.into_iter().map(|name| Place { path: path(name), ..place.clone() });
+        let siblings =
+            children.iter().map(|name| Place { path: group_path::join(&above.path, name), ..place.clone() });
         let siblings = siblings.filter(|sibling| sibling != place);
         let holds = |sibling: &Place| {
             matches!(self.content(sibling, flag).as_deref(), Some("1" | "root" | "isolated"))

@@ -122,9 +122,11 @@ pub fn foreign(desired: &Desired) -> impl Iterator<Item = Problem> {
         let demands = &group.demands;
         let cpus = demands.cpus.as_ref().map(|_| ("cpuset.cpus", String::new()));
         let mems = demands.mems.as_ref().map(|_| ("cpuset.mems", String::new()));
-        let assigned = demands.settings.iter();
-        let assigned = assigned.map(|assigned| (assigned.found.setting.name, assigned.text.clone()));
-        let settings: Vec<(&str, String)> = assigned.chain(cpus).chain(mems).collect();
+        let settings = || {
+            let assigned = demands.settings.iter();
+            let assigned = assigned.map(|assigned| (assigned.found.setting.name, assigned.text.clone()));
+            assigned.chain(cpus.clone()).chain(mems.clone()).collect()
+        };
         let error = kernel::refuse_foreign(&group.name, Change::Settings(&settings)).err()?;
         let kernel::Error::Foreign { owner, hint, .. } = error else { return None };
         let message = format!("it belongs to {owner}, which would undo the change or be broken by it");

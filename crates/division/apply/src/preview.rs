@@ -9,6 +9,7 @@ use settings::Value;
 use crate::{
     Error,
     reading::{self, content, readable, seat, uses_device_program},
+    request::refuse_foreign,
 };
 
 /// A write that is not done yet.
@@ -30,8 +31,7 @@ pub struct Planned {
 /// As [`crate::set`] before it writes anything.
 pub fn preview(host: &Host, requests: &[SettingRequest]) -> Result<Vec<Planned>, Error> {
     for request in requests {
-        let setting = (request.found.setting.name, request.found.show(&request.value));
-        kernel::refuse_foreign(&request.group, kernel::Change::Settings(&[setting]))?;
+        refuse_foreign(request)?;
     }
     let (programs, files): (Vec<&SettingRequest>, Vec<&SettingRequest>) =
         requests.iter().partition(|request| uses_device_program(&request.found, request.place.version));

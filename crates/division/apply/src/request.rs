@@ -72,3 +72,9 @@ impl SettingValue {
         Ok(SettingRequest { group: group.clone(), place, found: self.found, value: self.value })
     }
 }
+
+/// Refuses a group that somebody else manages.
+pub(crate) fn refuse_foreign(request: &SettingRequest) -> Result<(), kernel::Error> {
+    let setting = || vec![(request.found.setting.name, request.found.show(&request.value))];
+    kernel::refuse_foreign(&request.group, kernel::Change::Settings(&setting))
+}

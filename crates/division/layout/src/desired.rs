@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 
 use settings::GroupName;
 use settings::{NamedSetting, Via};
-use units::{Bytes, Limit};
+use units::{Bytes, Limit, group_path};
 
 use crate::demand::{CpuDemand, MemDemand, MemoryAmount, Placement, Pool, Smt};
 use crate::matcher::Matcher;
@@ -299,7 +299,7 @@ fn forget<T>(spanned: &mut Option<Spanned<T>>, no_origin: &Origin) {
 
 /// How many groups a group is in; the root is in none, and all others in it.
 pub(crate) fn depth(name: &GroupName) -> usize {
-    if *name == GroupName::root() { 0 } else { name.path().split('/').count() }
+    group_path::names(name.path()).count()
 }
 
 /// Is each of its values one more, rather than another?

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use layout::{Demands, Desired, Group, Origin, Subsystem};
 use settings::{Controller, GroupName, NamedSetting, Side, Version};
+use units::group_path;
 
 use crate::{Action, Lint, LintKind, Observed, Place, Problem, Step, unit_place};
 
@@ -279,14 +280,9 @@ fn ground<'d>(homes: &[Home<'d>], observed: &Observed, hierarchy: usize) -> Grou
     let at = &observed.hierarchies[hierarchy];
     for home in homes.iter().filter(|home| home.group.demands.unit.is_none()) {
         let Some(place) = home.places.get(&hierarchy) else { continue };
-        let parts: Vec<String> =
-            place.path.split('/').filter(|part| !part.is_empty()).map(str::to_owned).collect();
+        let parts: Vec<String> = group_path::names(&place.path).map(str::to_owned).collect();
         // our groups' own place exists
-        let above = if home.group.name.is_from_root() {
-            0
-        } else {
-            at.base.split('/').filter(|part| !part.is_empty()).count()
-        };
+        let above = if home.group.name.is_from_root() { 0 } else { group_path::names(&at.base).count() };
         for length in above + 1..=parts.len() {
             ground.made.entry(parts[..length].to_vec()).or_insert(&home.group.name);
         }

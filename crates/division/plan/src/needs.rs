@@ -66,7 +66,7 @@ pub fn needs(desired: &Desired, hierarchies: &Observed) -> Vec<Need> {
     let mut all: Vec<Need> = needs.by_place.into_values().collect();
     all.sort_by(|one, next| {
         let hierarchy = one.place.hierarchy.cmp(&next.place.hierarchy);
-        hierarchy.then_with(|| parts(&one.place.path).cmp(parts(&next.place.path)))
+        hierarchy.then_with(|| group_path::names(&one.place.path).cmp(group_path::names(&next.place.path)))
     });
     all
 }
@@ -121,10 +121,6 @@ fn names_all_devices(assigned: &Assigned) -> bool {
     let rules = assigned.found.parse(&assigned.text, &NoMachine);
     let all = |rule: &DeviceRule| rule.class == DeviceClass::All;
     matches!(rules, Ok(Value::Rules(rules)) if rules.iter().any(all))
-}
-
-fn parts(path: &str) -> impl Iterator<Item = &str> {
-    path.split('/').filter(|part| !part.is_empty())
 }
 
 /// The directories above one, the root first.

@@ -42,7 +42,7 @@ impl Groups {
 
     /// A group's whole name.
     pub fn name(&self, group: &str) -> Result<GroupName, Error> {
-        Ok(GroupName::new(&format!("{}/{group}", self.parent))?)
+        Ok(GroupName::new(&group_path::join(&self.parent, group))?)
     }
 
     /// Makes the parent and these groups, where the controllers of these settings are. On cgroup v1 they may use all

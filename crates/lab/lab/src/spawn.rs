@@ -9,6 +9,7 @@ use std::{
 
 use kernel::{GroupName, Host, Real, What};
 
+use units::group_path;
 use workloads::{Launch, Program, Stop};
 
 use crate::Error;
@@ -31,7 +32,7 @@ impl Launch for Spawner {
     fn command(&self, group: Option<&str>, program: &OsStr) -> Command {
         let Some(group) = group else { return Command::new(program) };
         let mut command = self.program.command();
-        command.arg("enter").arg(format!("{}/{group}", self.parent)).arg("--").arg(program);
+        command.arg("enter").arg(group_path::join(&self.parent, group)).arg("--").arg(program);
         command
     }
 

@@ -3,6 +3,7 @@
 use kernel::Ownership;
 use rustix::io::Errno;
 use settings::{Controller, Version};
+use units::group_path;
 
 use crate::{
     core_v2, cpuset_v1, devices, files,
@@ -51,7 +52,7 @@ impl State {
 
     pub fn mkdir(&mut self, place: &Place) -> Result<(), Errno> {
         let parent = self.parent_directory(place)?;
-        let name = place.group.rsplit('/').next().unwrap_or_default();
+        let name = group_path::name(&place.group);
         if self.group(place).is_some() || files::find(self, &parent, name).is_some() {
             return Err(Errno::EXIST);
         }
@@ -74,7 +75,7 @@ impl State {
         }
         self.is_writable(place)?;
         let parent = self.parent_directory(place)?;
-        let name = place.group.rsplit('/').next().unwrap_or_default();
+        let name = group_path::name(&place.group);
         if files::find(self, &parent, name).is_some() {
             return Err(Errno::NOTDIR);
         }
@@ -92,7 +93,7 @@ impl State {
         if self.group(&parent).is_some() {
             return Ok(parent);
         }
-        let name = parent.group.rsplit('/').next().unwrap_or_default();
+        let name = group_path::name(&parent.group);
         let is_file = parent.parent().is_some_and(|above| files::find(self, &above, name).is_some());
         Err(if is_file { Errno::NOTDIR } else { Errno::NOENT })
     }

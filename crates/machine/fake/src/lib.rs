@@ -38,6 +38,7 @@ use std::{
 
 use rustix::io::Errno;
 use settings::{Controller, Version};
+use units::group_path;
 
 use kernel::{Hierarchy, Kernel, Ownership, Process};
 use state::{Place, State};
@@ -239,8 +240,7 @@ impl Kernel for Fake {
     fn children(&self, at: &Hierarchy, group: &str) -> Result<Vec<String>, Errno> {
         let (state, place) = (self.state(), place(at, group)?);
         state.group(&place).ok_or(Errno::NOENT)?;
-        let last = |path: String| path.rsplit('/').next().unwrap_or_default().to_owned();
-        Ok(names(state.children(&place)).into_iter().map(last).collect())
+        Ok(names(state.children(&place)).iter().map(|path| group_path::name(path).to_owned()).collect())
     }
 
     fn descendants(&self, at: &Hierarchy, group: &str) -> Result<Vec<String>, Errno> {

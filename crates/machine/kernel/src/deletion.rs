@@ -101,7 +101,7 @@ impl Host {
             let busy = || self.refused(Op::Delete, seat, group, None, None, Errno::BUSY);
             let children = self.kernel.children(seat.at, &seat.path).unwrap_or_default();
             let stays =
-                |name: &String| !going.contains(&(seat.at.id, format!("{}/{name}", seat.path).as_str()));
+                |name: &String| !going.contains(&(seat.at.id, group_path::join(&seat.path, name).as_str()));
             let moves = contents.tasks_move_up && seat.at.version == Version::V1;
             if (!moves && !self.tasks_in(seat).is_empty()) || children.iter().any(stays) {
                 return Err(busy());

@@ -8,6 +8,7 @@ use std::path::Path;
 
 use rustix::io::Errno;
 use settings::{Controller, Version};
+use units::group_path;
 use units::hint::{self, Command};
 
 use crate::{
@@ -186,7 +187,7 @@ fn moving(scene: &Scene<'_>, pid: Option<u32>) -> Finding {
             }
             let child = host.kernel.children(seat.at, &seat.path).unwrap_or_default();
             let child = child.first().map_or("SUBGROUP", String::as_str);
-            let below = hint::group(host.named(seat.at, &format!("{}/{child}", seat.path)));
+            let below = hint::group(host.named(seat.at, &group_path::join(&seat.path, child)));
             found(
                 format!(
                     "it hands the controllers {enabled} to its children, and on cgroup v2 only groups without \

@@ -92,7 +92,7 @@ fn cpuset_list(scene: &Scene<'_>, file: &str, value: &str) -> Finding {
         Errno::BUSY => {
             let children = scene.host.kernel().children(scene.seat.at, &scene.seat.path).unwrap_or_default();
             let holder = children.iter().find(|child| {
-                let used = scene.text_in(&format!("{}/{child}", scene.seat.path), own);
+                let used = scene.text_in(&group_path::join(&scene.seat.path, child), own);
                 if is_cpus {
                     !cpus(&used).is_subset(&cpus(value))
                 } else {
@@ -101,7 +101,7 @@ fn cpuset_list(scene: &Scene<'_>, file: &str, value: &str) -> Finding {
             });
             match holder {
                 Some(child) => {
-                    let path = format!("{}/{child}", scene.seat.path);
+                    let path = group_path::join(&scene.seat.path, child);
                     let used = scene.text_in(&path, own);
                     let named = scene.named(&path);
                     found(
@@ -156,8 +156,7 @@ fn exclusive_sibling(scene: &Scene<'_>, own: &str, value: &str, is_cpus: bool) -
     };
     let own_flag = scene.text(flag) == "1";
     let siblings = scene.host.kernel().children(scene.seat.at, parent).unwrap_or_default();
-    let paths =
-        siblings.iter().map(|name| if parent.is_empty() { name.clone() } else { format!("{parent}/{name}") });
+    let paths = siblings.iter().map(|name| group_path::join(parent, name));
     for path in paths.filter(|path| *path != scene.seat.path) {
         let exclusive = scene.text_in(&path, "cpuset.cpus.exclusive");
         let present =
@@ -188,7 +187,7 @@ fn exclusive_flag(scene: &Scene<'_>, file: &str) -> Finding {
             let own = scene.text(list);
             let siblings = scene.host.kernel().children(scene.seat.at, parent).unwrap_or_default();
             let other = siblings.iter().find_map(|name| {
-                let path = if parent.is_empty() { name.clone() } else { format!("{parent}/{name}") };
+                let path = group_path::join(parent, name);
                 let used = scene.text_in(&path, list);
                 let shared = cpus(&used).intersection(&cpus(&own));
                 (path != scene.seat.path && !shared.is_empty()).then_some((path, used))
@@ -206,7 +205,7 @@ fn exclusive_flag(scene: &Scene<'_>, file: &str) -> Finding {
             let children = scene.host.kernel().children(scene.seat.at, &scene.seat.path).unwrap_or_default();
             let child = children
                 .iter()
-                .map(|name| format!("{}/{name}", scene.seat.path))
+                .map(|name| group_path::join(&scene.seat.path, name))
                 .find(|path| scene.text_in(path, file) == "1")?;
             found(
                 format!("group '{}' below it is exclusive", scene.named(&child)),
@@ -353,9 +352,7 @@ fn realtime(scene: &Scene<'_>, file: &str, value: &str) -> Finding {
             // the sum of the groups in `path`, without the one that the write is about
             let sum_in = |path: &str| -> i64 {
                 let children = scene.host.kernel().children(scene.seat.at, path).unwrap_or_default();
-                let paths = children
-                    .iter()
-                    .map(|name| if path.is_empty() { name.clone() } else { format!("{path}/{name}") });
+                let paths = children.iter().map(|name| group_path::join(path, name));
                 let others = paths.filter(|path| *path != scene.seat.path);
                 others
                     .filter_map(|path| number(scene.text_in(&path, "cpu.rt_runtime_us")))

@@ -180,10 +180,7 @@ impl Host {
         let parent = group_path::parent(&seat.path).unwrap_or_default();
         let flag = if file == "cpuset.cpus" { "cpuset.cpu_exclusive" } else { "cpuset.mem_exclusive" };
         let siblings = self.kernel.children(seat.at, parent).unwrap_or_default();
-        let beside = siblings.iter().map(|name| match parent {
-            "" => name.clone(),
-            parent => format!("{parent}/{name}"),
-        });
+        let beside = siblings.iter().map(|name| group_path::join(parent, name));
         let exclusive = beside.filter(|path| *path != seat.path && read(path, flag) == "1");
         let free = exclusive.fold(list(parent), |free, path| free.difference(&list(&path)));
         if !free.is_empty() {

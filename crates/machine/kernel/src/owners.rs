@@ -8,10 +8,11 @@ use units::{group_path, hint::Command};
 use crate::{Error, GroupName, Hierarchy, unit::unit_of};
 
 /// What is to be done to a group.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy)]
 pub enum Change<'c> {
-    /// Settings are changed: names with values as a user writes them; the values are empty where they are not known.
-    Settings(&'c [(&'c str, String)]),
+    /// Settings are changed: names with values as a user writes them, which only a refusal needs; the values are empty where
+    /// they are not known.
+    Settings(&'c dyn Fn() -> Vec<(&'c str, String)>),
     /// It is made.
     Create,
     /// It is removed.
@@ -51,7 +52,7 @@ impl Owner {
         if group_path::is_at_or_below(path, UNIT_PATH) {
             return None;
         }
-        path.split('/')
+        group_path::names(path)
             .find_map(|part| match part {
                 p if p.starts_with("kubepods") || p == "kubelet" || p.starts_with("kubelet") => {
                     Some(Owner::Kubelet)
@@ -92,7 +93,7 @@ impl Owner {
 }
 
 fn is_unit(path: &str) -> bool {
-    let first = path.split('/').next().unwrap_or_default();
+    let first = group_path::names(path).next().unwrap_or_default();
     [".slice", ".service", ".scope", ".mount", ".socket", ".swap"]
         .iter()
         .any(|suffix| first.ends_with(suffix))
@@ -132,11 +133,11 @@ fn of_unit(unit: &str, change: Change<'_>) -> String {
     let systemctl = |verb: &'static str| Command::new("systemctl").arg(verb).arg(unit).to_string();
     match change {
         Change::Settings(settings) => {
-            let property = |(name, value): &(&str, String)| {
+            let property = |(name, value): (&str, String)| {
                 let found = settings::lookup(name).filter(|found| found.via == settings::Via::Canonical)?;
-                Some(format!("{}={}", found.setting.unit_property()?, in_unit(value)))
+                Some(format!("{}={}", found.setting.unit_property()?, in_unit(&value)))
             };
-            let properties: Vec<String> = settings.iter().filter_map(property).collect();
+            let properties: Vec<String> = settings().into_iter().filter_map(property).collect();
             match properties.is_empty() {
                 true => format!("systemd has no property for it: {}", systemctl("show")),
                 false => Command::new("systemctl set-property").arg(unit).args(properties).to_string(),

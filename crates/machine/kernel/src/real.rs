@@ -16,6 +16,7 @@ use rustix::{
     process::{Pid, PidfdFlags, Signal},
 };
 use settings::Version;
+use units::group_path;
 
 use crate::{
     Hierarchy, Kernel, Ownership, Process,
@@ -318,7 +319,7 @@ fn walk(directory: OwnedFd, group: &str, mut left: usize, found: &mut Vec<String
             continue;
         }
         let name = entry.file_name().to_string_lossy();
-        let path = if group.is_empty() { name.into_owned() } else { format!("{group}/{name}") };
+        let path = group_path::join(group, &name);
         let look = rustix::fs::statat(&directory, entry.file_name(), AtFlags::SYMLINK_NOFOLLOW);
         let below = look.map_or(0, |stat| subdirectories(&stat));
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;

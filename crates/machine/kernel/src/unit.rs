@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use facts::{UNIT_NAME, UNIT_SLICE};
+use units::group_path;
 
 /// Why there is no unit for our groups.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -91,7 +92,7 @@ impl UnitError {
 /// units belong to that user's `user@UID.service`.
 pub fn unit_of(path: &str) -> Option<String> {
     let mut unit = None;
-    for part in path.split('/').filter(|part| !part.is_empty()) {
+    for part in group_path::names(path) {
         // systemd puts "_" before a name that would clash with a kernel file
         let name = part.strip_prefix('_').unwrap_or(part);
         if name.strip_suffix(".slice").is_some_and(|stem| !stem.is_empty()) {

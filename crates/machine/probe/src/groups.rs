@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use settings::{Controller, Version};
-use units::{CpuSet, Limit, Micros};
+use units::{CpuSet, Limit, Micros, group_path};
 
 use facts::{
     Base, Child, Exclusive, GroupBudget, Mounted, Owned, Partition, RealtimeRoot, Systemd, UNIT_PATH, V1, V2,
@@ -49,10 +49,7 @@ impl<'k> Hierarchies<'k> {
     /// The paths of a group's children.
     fn below(&self, at: &Hierarchy, group: &str) -> Vec<String> {
         let names = self.kernel.children(at, group).unwrap_or_default();
-        names
-            .into_iter()
-            .map(|name| if group.is_empty() { name } else { format!("{group}/{name}") })
-            .collect()
+        names.iter().map(|name| group_path::join(group, name)).collect()
     }
 
     fn mounted(&self, at: &Hierarchy) -> Mounted {

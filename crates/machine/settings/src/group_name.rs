@@ -2,6 +2,7 @@
 //! hierarchy's own root. Checked once, so that no later part meets `..` or a control character.
 
 use std::fmt;
+use units::group_path;
 
 /// The longest name of one part; `NAME_MAX` of every Linux file system.
 const MAX_PART: usize = 255;
@@ -108,11 +109,7 @@ impl GroupName {
 
     /// The path below a hierarchy's mount, for the base below which our groups live there.
     pub fn below(&self, base: &str) -> String {
-        match (self.from_root || base.is_empty(), self.path.is_empty()) {
-            (true, _) => self.path.clone(),
-            (false, true) => base.to_owned(),
-            (false, false) => format!("{base}/{}", self.path),
-        }
+        group_path::join(if self.from_root { "" } else { base }, &self.path)
     }
 }
 

@@ -15,6 +15,11 @@ pub fn name(path: &str) -> &str {
     path.rsplit_once('/').map_or(path, |(_, name)| name)
 }
 
+/// The names that it consists of, the outermost first; none for the root.
+pub fn names(path: &str) -> impl Iterator<Item = &str> {
+    path.split('/').filter(|name| !name.is_empty())
+}
+
 /// It and the groups above, itself first, without the root.
 pub fn branch(path: &str) -> impl Iterator<Item = &str> {
     std::iter::successors(Some(path), |path| parent(path)).filter(|path| !path.is_empty())
@@ -49,6 +54,8 @@ mod tests {
         assert_eq!(ancestors("").count(), 0);
         assert_eq!(branch("a/b/c").collect::<Vec<_>>(), ["a/b/c", "a/b", "a"]);
         assert_eq!(branch("").count(), 0);
+        assert_eq!(names("a/b/c").collect::<Vec<_>>(), ["a", "b", "c"]);
+        assert_eq!(names("").count(), 0);
     }
 
     #[test]

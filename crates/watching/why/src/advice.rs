@@ -2,7 +2,7 @@
 //! between equals; never one for each side of a contention, as two answers would then raise each other's weights for
 //! ever. Pure.
 
-use units::shell_quote;
+use units::{group_path, shell_quote};
 
 use super::{
     answer::Choice,
@@ -111,7 +111,7 @@ impl Advice {
 
 /// The group or the one above it that stands beside `rival`: names of one depth.
 fn beside<'f>(facts: &'f Facts, rival: &str) -> &'f str {
-    let depth = |name: &str| name.trim_matches('/').split('/').count();
+    let depth = |name: &str| group_path::names(name).count();
     let level = facts.levels.iter().find(|level| depth(&level.group) == depth(rival));
     level.map_or(&facts.group, |level| &level.group)
 }

@@ -80,8 +80,8 @@ pub(crate) fn others(
 /// Where two groups contend for CPUs: how many levels above `own` (itself is 0), and the other's group beside that one; no
 /// group where its tasks lie directly in one that is above both.
 pub(crate) fn meeting<'p>(own: &str, other: &'p str) -> (usize, Option<&'p str>) {
-    let parts = |path: &'p str| path.split('/').filter(|part| !part.is_empty());
-    let own: Vec<&str> = own.split('/').filter(|part| !part.is_empty()).collect();
+    let parts = |path: &'p str| group_path::names(path);
+    let own: Vec<&str> = group_path::names(own).collect();
     let common = own.iter().zip(parts(other)).take_while(|(own, other)| *own == other).count();
     let length = parts(other).take(common + 1).map(|part| part.len() + 1).sum::<usize>();
     let is_above = parts(other).count() == common;

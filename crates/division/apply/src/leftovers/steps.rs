@@ -440,9 +440,7 @@ impl Past<'_> {
         }
         // a group can't take back what one below it hands on
         let mut controllers: Vec<_> = self.controllers.iter().collect();
-        controllers.sort_by_key(|(place, _)| {
-            std::cmp::Reverse(place.path.split('/').filter(|part| !part.is_empty()).count())
-        });
+        controllers.sort_by_key(|(place, _)| std::cmp::Reverse(group_path::names(&place.path).count()));
         let mut off: BTreeMap<Place, BTreeSet<String>> = BTreeMap::new();
         for (place, (group, names)) in controllers {
             let (idle, used) = self.idle(place, names, stays, &off);
@@ -481,7 +479,7 @@ impl Past<'_> {
         let now = on(place);
         let mut idle: BTreeSet<String> = names.keys().filter(|name| now.contains(*name)).cloned().collect();
         for name in children {
-            let path = if place.path.is_empty() { name.clone() } else { format!("{}/{name}", place.path) };
+            let path = group_path::join(&place.path, &name);
             let child = Place { path, ..place.clone() };
             if !stays(&child) {
                 continue;

@@ -119,10 +119,8 @@ impl Steps<'_> {
         };
         let at = self.performer.at(place)?;
         let now = self.performer.host().kernel().children(at, &place.path).unwrap_or_default();
-        let path = |name: &str| {
-            if place.path.is_empty() { name.to_owned() } else { format!("{}/{name}", place.path) }
-        };
-        let stays = |name: &&String| !self.removed.contains(&Place { path: path(name), ..place.clone() });
+        let child = |name: &str| Place { path: group_path::join(&place.path, name), ..place.clone() };
+        let stays = |name: &&String| !self.removed.contains(&child(name));
         let new: Vec<&String> = now.iter().filter(|name| !were.contains(name)).filter(stays).collect();
         if let Some(first) = new.first() {
             let verb = if names.len() == 1 { "stays" } else { "stay" };

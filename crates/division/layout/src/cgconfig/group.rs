@@ -1,6 +1,7 @@
 //! Groups and templates: permissions, controllers and their settings.
 
 use settings::{Controller, Kind, NamedSetting, Version, Via};
+use units::group_path;
 
 use super::Reader;
 use super::grammar::{Block, Item, What};
@@ -289,7 +290,7 @@ impl<'r> Reader<'r> {
         for (name, body) in std::mem::take(&mut self.groups) {
             let name = match &prefix {
                 Some(prefix) if !name.is_from_root() => {
-                    settings::GroupName::new(&format!("{prefix}/{name}")).unwrap_or(name)
+                    settings::GroupName::new(&group_path::join(prefix, name.path())).unwrap_or(name)
                 }
                 _ => name,
             };

@@ -82,7 +82,7 @@ impl Field {
             .collect();
         let mut paths: BTreeSet<Vec<&str>> = BTreeSet::from([Vec::new()]);
         for path in ours.keys().copied().chain(beside(at, &ours)) {
-            let parts: Vec<&str> = path.split('/').collect();
+            let parts: Vec<&str> = group_path::names(path).collect();
             (1..=parts.len()).for_each(|count| {
                 paths.insert(parts[..count].to_vec());
             });

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, fmt::Write};
 
 use kernel::{Access, Created, GroupName, Host};
 use settings::{Controller, Version};
-use units::{hint::Command, printable};
+use units::{group_path, hint::Command, printable};
 
 use super::{group, host};
 use crate::{args, failure::Failure, output};
@@ -117,7 +117,7 @@ pub fn list(args: &args::List, json: bool) -> Result<(), Failure> {
         let name = printable(name);
         if args.tree {
             let depth = name.matches('/').count();
-            let last = name.rsplit('/').next().unwrap_or(&name);
+            let last = group_path::name(&name);
             let places: Vec<&str> = ids.iter().map(|&id| labels[id].as_str()).collect();
             let _ = writeln!(text, "{:indent$}{last}  [{}]", "", places.join(" "), indent = depth * 2);
         } else {

@@ -8,7 +8,7 @@ use plan::{Place, SettingRequest};
 use rustix::io::Errno;
 use serde_json::{Value as Json, json};
 use settings::{Access, NamedSetting, Setting, Value, Version};
-use units::{IdSet, hint::Command};
+use units::{IdSet, group_path, hint::Command};
 
 use super::{group, host, layouts, requests};
 use crate::{args, failure::Failure, output};
@@ -184,7 +184,7 @@ fn followers(host: &Host, request: &SettingRequest) -> Vec<SettingRequest> {
     let mut parents = vec![request.place.path.clone()];
     while let Some(parent) = parents.pop() {
         for name in host.kernel().children(at, &parent).unwrap_or_default() {
-            let path = if parent.is_empty() { name } else { format!("{parent}/{name}") };
+            let path = group_path::join(&parent, &name);
             let Ok(group) = GroupName::new(&host.named(at, &path)) else { continue };
             if now(&path) == before {
                 let place = Place { path: path.clone(), ..request.place.clone() };

@@ -35,7 +35,7 @@ pub(crate) fn give(host: &Host, experiment: &Experiment, groups: &Groups) -> Res
     let above = group_path::parent(&seat.path).unwrap_or_default();
     let whole = budget(above).unwrap_or(0.0);
     let below = host.kernel().children(seat.at, above).unwrap_or_default();
-    let path = |name: &String| if above.is_empty() { name.clone() } else { format!("{above}/{name}") };
+    let path = |name: &String| group_path::join(above, name);
     let given: BTreeMap<String, f64> = below
         .iter()
         .map(path)

@@ -14,6 +14,7 @@ use experiment::{
 };
 use kernel::{GroupName, Host};
 use monitor::{Beat, Descriptors, Field, Groups, Instance, Kind, Options, Sample, Sampler, Table, rates};
+use units::group_path;
 
 use super::gate::FOREIGN;
 use crate::{
@@ -159,7 +160,7 @@ impl Sampling {
             return Ok(());
         }
         for group in &self.groups {
-            let name = GroupName::new(&format!("{}/{group}", self.parent))?;
+            let name = GroupName::new(&group_path::join(&self.parent, group))?;
             // tasks that end meanwhile are left out
             let found = monitor::tasks(host, &name).unwrap_or_default();
             if found.len() > MOST_TASKS {
@@ -186,7 +187,7 @@ impl Sampling {
     }
 
     fn row(&self, group: &str) -> String {
-        if group.is_empty() { self.parent.clone() } else { format!("{}/{group}", self.parent) }
+        group_path::join(&self.parent, group)
     }
 
     /// `GROUP.FIGURE` and `machine.FIGURE` over the span: counters per second; levels as the mean of the samples.

@@ -7,6 +7,7 @@ use ::plan::{Action, Outsider, Ownership, Place, Plan, SeenHierarchy, Step};
 use apply::{Running, Target};
 use kernel::Host;
 use settings::{Controller, Facts, Version};
+use units::group_path;
 
 use super::{
     counted,
@@ -243,8 +244,7 @@ impl<'p> Blocks<'p> {
         let exists = |(hierarchy, at): (usize, &SeenHierarchy)| {
             let path = match name.strip_prefix('/') {
                 Some(path) => path.to_owned(),
-                None if at.base.is_empty() => name.to_owned(),
-                None => format!("{}/{name}", at.base),
+                None => group_path::join(&at.base, name),
             };
             let place = Place { hierarchy, path, version: at.version };
             !gone.contains(&place) && at.groups.contains_key(&place.path)
