@@ -11,7 +11,11 @@ use std::{
 use classify::{Decision, GoalError, Membership, Memberships, Memory, Placer, Present, settle};
 use events::{Event, Kind};
 use kernel::Host;
-use rustix::time::{ClockId, clock_gettime};
+use rustix::{
+    io::Errno,
+    process::{WaitId, WaitIdOptions, waitid},
+    time::{ClockId, clock_gettime},
+};
 use system::{NoProcess, Process, ProcessReader};
 use tracing::{debug, info, warn};
 
@@ -442,7 +446,7 @@ impl Judge<'_> {
         let (pid, own) = (process.pid(), std::process::id());
         Ok(pid == own
             // a gate that has not registered itself yet
-            || process.status()?.parent == own
+            || (has_children() && process.status()?.parent == own)
             || kernel::protected(self.host.kernel(), pid).is_some())
     }
 
@@ -546,4 +550,10 @@ impl Judge<'_> {
         let hierarchies = self.host.hierarchies().iter();
         Ok(hierarchies.filter_map(|at| Some((at.id, placed.present.at(at.id)?.to_owned()))).collect())
     }
+}
+
+/// Does this process have a child? One call answers, where `/proc/PID/status` costs as much as a move.
+fn has_children() -> bool {
+    let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+    !matches!(waitid(WaitId::All, options), Err(Errno::CHILD))
 }
