@@ -151,7 +151,7 @@ pub(crate) const OWN: usize = TREE.len();
 pub(crate) struct MachineFigures {
     /// Share of the time that each CPU was busy, 0 to 1.
     pub busy: BTreeMap<usize, f64>,
-    /// Bytes of each node: all, used for nothing, caching files.
+    /// Bytes of each node: all, unused, caching files.
     pub nodes: BTreeMap<usize, [f64; 3]>,
     /// By name without `machine.`: what there is one of.
     pub single: BTreeMap<String, f64>,

@@ -86,7 +86,7 @@ fn headline(comparison: &Comparison) -> String {
         (Verdict::Equivalent, _) => {
             return format!("{measure}: “{condition}” and “{baseline}”{under}");
         }
-        (Verdict::Inconclusive, _) => return format!("{measure}: “{condition}” or “{baseline}”{under}"),
+        (Verdict::Inconclusive, _) => return format!("{measure}: “{condition}” against “{baseline}”{under}"),
         (_, Some(ratio)) if ratio >= 2.0 => format!("is {} times", number::ratio(ratio)),
         (_, Some(ratio)) if ratio > 1.0 => format!("is {} above", number::percent(ratio - 1.0)),
         (_, Some(ratio)) if ratio < 1.0 => format!("is {} below", number::percent(1.0 - ratio)),
