@@ -29,12 +29,13 @@ lint:
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
 
-# writes the pages of docs/ that are made of tables: settings, layout (with its schema), experiment, fields, metrics, why
+# writes what of docs/ is made of tables: settings, layout (with its schema), experiment, fields, metrics, why, openapi.json
 docs:
 	RF_BLESS=1 cargo test --locked --quiet -p ringfence-settings
 	RF_BLESS=1 cargo test --locked --quiet -p ringfence-layout pages
 	RF_BLESS=1 cargo test --locked --quiet -p ringfence-experiment --test schemas page
 	RF_BLESS=1 cargo test --locked --quiet -p ringfence-exporters docs
+	RF_BLESS=1 cargo test --locked --quiet -p ringfence-daemon --test socket -- docs/openapi.json
 
 # many more seeds of the simulation than the tests run: make soak SEEDS=100000 FIRST=0
 SEEDS ?= 100000

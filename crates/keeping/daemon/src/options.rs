@@ -54,7 +54,8 @@ pub struct Gate {
 }
 
 /// Where metrics are, unless another address is named.
-pub const METRICS: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 10947);
+pub const METRICS: SocketAddr =
+    SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), exporters::metrics::PORT);
 
 /// What is recorded and shown; by default nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]

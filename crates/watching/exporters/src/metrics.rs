@@ -22,6 +22,9 @@ pub use textfile::replace;
 use crate::view::{self, Derived, Value};
 use monitor::{Column, Field, Instance, Kind, Per, Reading, Sample, Table, Unit, rates::in_unit};
 
+/// Where a server of metrics listens, unless another port is named.
+pub const PORT: u16 = 10947;
+
 /// Which of the two text formats.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {

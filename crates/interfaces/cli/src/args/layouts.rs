@@ -7,6 +7,9 @@ use clap::{Args as ClapArgs, ValueEnum};
 
 use super::duration::between;
 
+/// Where the layout of a machine is.
+const DIRECTORY: &str = "/etc/ringfence";
+
 /// The layout by an option, as many other programs take it.
 #[derive(Debug, ClapArgs)]
 pub struct FileOption {
@@ -27,7 +30,7 @@ impl FileOption {
 #[derive(Debug, ClapArgs)]
 pub struct Check {
     /// A layout, cgconfig.conf or cgrules.conf; a directory with layout.toml and layout.d/*.toml
-    #[arg(default_value = "/etc/ringfence")]
+    #[arg(default_value = DIRECTORY)]
     pub layout: PathBuf,
     #[command(flatten)]
     pub file: FileOption,
@@ -43,7 +46,7 @@ pub struct Import {
 #[derive(Debug, ClapArgs)]
 pub struct Export {
     /// A layout file, or a directory with layout.toml and layout.d/*.toml
-    #[arg(default_value = "/etc/ringfence")]
+    #[arg(default_value = DIRECTORY)]
     pub layout: PathBuf,
     /// Output format
     #[arg(long, value_enum)]
@@ -68,7 +71,7 @@ pub enum ExportTo {
 #[derive(Debug, ClapArgs)]
 pub struct PlanArgs {
     /// A layout file, or a directory with layout.toml and layout.d/*.toml
-    #[arg(default_value = "/etc/ringfence")]
+    #[arg(default_value = DIRECTORY)]
     pub layout: PathBuf,
     #[command(flatten)]
     pub file: FileOption,
@@ -109,7 +112,7 @@ pub struct StateArgs {
 #[derive(Debug, ClapArgs)]
 pub struct Apply {
     /// A layout file, or a directory with layout.toml and layout.d/*.toml
-    #[arg(default_value = "/etc/ringfence")]
+    #[arg(default_value = DIRECTORY)]
     pub layout: PathBuf,
     #[command(flatten)]
     pub file: FileOption,

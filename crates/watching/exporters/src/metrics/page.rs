@@ -7,7 +7,7 @@ use monitor::{Field, GROUP_FIELDS, Kind, MACHINE_FIELDS, Per};
 
 /// The whole page.
 pub fn markdown() -> String {
-    let mut page = String::from(INTRODUCTION);
+    let mut page = INTRODUCTION.replace("127.0.0.1:PORT", &format!("127.0.0.1:{}", super::PORT));
     // writing to a String can't fail
     let heading = "| metric | what it is | type | labels | source |\n|---|---|---|---|---|\n";
     let _ = write!(page, "\n## What was applied, drift, and the daemon\n\n{heading}");
@@ -38,7 +38,7 @@ const INTRODUCTION: &str = "\
 
 Generated from the tables in `crates/watching`; `make docs` writes it again.
 
-`ringfenced --metrics` answers at `http://127.0.0.1:10947/metrics`; `--metrics ADDRESS:PORT` answers elsewhere. There is
+`ringfenced --metrics` answers at `http://127.0.0.1:PORT/metrics`; `--metrics ADDRESS:PORT` answers elsewhere. There is
 no password: who can reach the address reads the names of groups and their figures, so it is the loopback address unless
 another is named, which the log warns of. `ringfenced --textfile FILE` writes the same into a file for node_exporter's
 textfile collector, every 15 seconds; `ringfence metrics` prints it once, without a daemon.
@@ -55,7 +55,7 @@ bounded; what is left out is a metric. A figure that this kernel does not have i
 scrape_configs:
   - job_name: ringfence
     static_configs:
-      - targets: [\"127.0.0.1:10947\"]
+      - targets: [\"127.0.0.1:PORT\"]
 ```
 
 Worth an alert: `ringfence_group_drifts > 0`, `ringfence_group_partition_valid == 0`,
