@@ -198,7 +198,8 @@ fn watching(selection: &Selection) -> Result<(), String> {
     let name = format!("at 1 Hz, {} groups, CPU ms per s", observed::GROUPS);
     let program = absolute(&selection.program)?;
     let before = selection.before.as_deref().map(absolute).transpose()?;
-    let commands: [(&str, fn(PathBuf) -> Side); 2] = [("record", Side::Record), ("watch", Side::Watch)];
+    type Program = fn(PathBuf) -> Side;
+    let commands: [(&str, Program); 2] = [("record", Side::Record), ("watch", Side::Watch)];
     let wanted = commands.map(|(command, side)| (format!("{command} {name}"), command, side));
     let wanted: Vec<_> = wanted.into_iter().filter(|(row, ..)| selection.wants(row)).collect();
     let of = |program: &PathBuf| wanted.iter().map(|(_, _, side)| side(program.clone())).collect::<Vec<_>>();
