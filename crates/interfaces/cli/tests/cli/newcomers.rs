@@ -144,7 +144,7 @@ fn widths(desk: &mut Desk) {
     says(
         &narrow,
         &[
-            "  create       Create a group, in every hierarchy or in those\n               of the given controllers\n",
+            "  create       Create a group, in every hierarchy or in\n               those of the given controllers\n",
         ],
     );
     let broad = wide(&desk.scene, "160", "--help");
