@@ -39,7 +39,7 @@ pub fn planned(
     let devices = plan::devices(desired);
     let mut observed = observe(target, &needs, devices.iter().map(String::as_str));
     observed.units = Some(units);
-    if is_first_cpuset(target, desired) {
+    if plan::first_cpuset(desired, &observed).is_some() {
         observed.pinned_units = target.system.unit_files().pinned();
     }
     let mut back = Default::default();
@@ -102,18 +102,6 @@ fn units(target: Target<'_>, desired: &Desired) -> Result<BTreeMap<String, SeenU
             version: Version::V2,
         }
     })
-}
-
-/// Is a unit given CPUs or memory nodes while no group at the top is?
-fn is_first_cpuset(target: Target<'_>, desired: &Desired) -> bool {
-    let wants = desired.groups.iter().map(|group| &group.demands);
-    let mut wants = wants.filter(|demands| demands.unit.is_some());
-    if !wants.any(|demands| demands.cpus.is_some() || demands.mems.is_some()) {
-        return false;
-    }
-    let v2 = target.host.hierarchies().iter().find(|at| at.version == Version::V2);
-    let on = v2.and_then(|at| target.host.kernel().read(at, "", "cgroup.subtree_control").ok());
-    on.is_some_and(|on| !on.split_whitespace().any(|name| name == "cpuset"))
 }
 
 /// Groups of a layout that somebody else manages, which no plan changes.

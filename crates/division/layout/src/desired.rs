@@ -206,6 +206,13 @@ impl<T: PartialOrd> Expected<T> {
     }
 }
 
+impl Assigned {
+    /// Does it make a group's CPUs its own?
+    pub fn is_partition(&self) -> bool {
+        self.found.setting.name == "cpuset.cpus.partition"
+    }
+}
+
 impl PartialEq for Assigned {
     /// By name and text: a name decides which setting is meant.
     fn eq(&self, other: &Assigned) -> bool {

@@ -1,17 +1,20 @@
 //! What a unit's drop-in file says, and in which order it and the group's own files
 //! are written. systemd sets what the file says whenever it starts the unit or reads its files again.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 
-use layout::UnitName;
-use settings::{GroupName, Version};
+use layout::{Desired, Group, UnitName};
+use settings::{Controller, GroupName, Version};
+use units::hint::Command;
 
-use crate::{Action, Lint, LintKind, Observed, Place, Problem, SeenUnit, Step, decided::Wanted, homes::Home};
+use crate::{
+    Action, Lint, LintKind, Observed, Place, Problem, SeenUnit, Step,
+    decided::Wanted,
+    homes::{self, Home},
+};
 
 /// What stands at the top of each of our drop-in files.
 const HEADER: &str = "# by ringfence, from the layout in effect; ringfence undo removes it";
-/// The first file of a partition's.
-const PARTITION: &str = "cpuset.cpus.partition";
 
 /// What the units' files are to say: by the unit's place.
 pub(crate) struct DropIns<'h> {
@@ -153,25 +156,31 @@ impl<'h> DropIns<'h> {
         (before, decided)
     }
 
-    /// The groups that the kernel resets when the first group gets CPUs: those below the root, by their affinities.
-    pub(crate) fn lints(&self, wanted: &[Wanted], observed: &Observed, lints: &mut Vec<Lint>) {
-        let cpusets: HashSet<&str> = ["cpuset.cpus", "cpuset.mems"].into();
-        let wants = wanted
-            .iter()
-            .find(|write| self.by_place.contains_key(&write.place) && cpusets.contains(write.file.as_str()));
-        let Some(write) = wants else { return };
-        let root = Place { path: String::new(), ..write.place.clone() };
-        let on = observed.file(&root, "cgroup.subtree_control").unwrap_or_default();
-        let affected = observed.pinned_units.join(", ");
-        if on.split_whitespace().any(|name| name == "cpuset") || affected.is_empty() {
+    /// The units whose processes lose their CPUs when the first group gets CPUs of its own.
+    pub(crate) fn lints(&self, desired: &Desired, observed: &Observed, lints: &mut Vec<Lint>) {
+        let Some(group) = first_cpuset(desired, observed).filter(|_| !observed.pinned_units.is_empty())
+        else {
             return;
-        }
+        };
+        let affected = observed.pinned_units.join(", ");
         let message = format!(
             "the controller cpuset comes on at the top, which gives all CPUs to processes that a unit's CPUAffinity= keeps on some: {affected}"
         );
-        let hint = format!("systemctl restart {affected} pins them again");
-        lints.push(Lint::new(LintKind::Affinity, Some(&write.group), message).hint(hint));
+        let restart =
+            Command::new("systemctl restart").args(observed.pinned_units.iter().map(String::as_str));
+        let hint = format!("{restart} pins them again");
+        lints.push(Lint::new(LintKind::Affinity, Some(&group.name), message).hint(hint));
     }
+}
+
+/// The unit's group that is the first on the machine to be given CPUs or memory nodes, if there is one.
+pub fn first_cpuset<'d>(desired: &'d Desired, observed: &Observed) -> Option<&'d Group> {
+    let mut units = desired.groups.iter().filter(|group| group.demands.unit.is_some());
+    let first = units.find(|group| group.demands.cpus.is_some() || group.demands.mems.is_some())?;
+    let hierarchy = observed.hierarchy_of(Controller::Cpuset)?;
+    let root = Place { hierarchy, path: String::new(), version: Version::V2 };
+    let on = homes::handed_down(observed, &root).unwrap_or_default();
+    (!Controller::Cpuset.name(Version::V2).is_some_and(|name| on.contains(&name))).then_some(first)
 }
 
 /// The drop-in file of a unit: of one made on the fly where a reboot removes it.
@@ -183,16 +192,9 @@ pub fn drop_in(unit: &str, transient: bool) -> String {
 fn lines_for(write: &Wanted, seen: Option<&SeenUnit>) -> Result<Vec<String>, (String, String)> {
     let file = &write.file;
     let own = "leave it out, or make a group of Ringfence's own for these processes".to_owned();
-    if file == PARTITION {
-        return Err((
-            "exclusive CPUs of a unit are not supported: only groups of Ringfence's own are partitions"
-                .to_owned(),
-            "leave out exclusive, and give the other units and groups other CPUs".to_owned(),
-        ));
-    }
     let Some(lines) = settings::unit_lines(file, &write.text) else {
         return Err((
-            format!("systemd has no property for {file}, and makes the unit's group anew at every start"),
+            format!("systemd has no property for {file}, and makes a new group for the unit at every start"),
             own,
         ));
     };
@@ -213,14 +215,7 @@ fn origin_of(home: &Home<'_>, file: &str) -> layout::Origin {
         let names = assigned.found.files(Version::V2);
         names.into_iter().any(|name| name == file)
     });
-    match (file, assigned) {
-        (_, Some(assigned)) => assigned.origin.clone(),
-        ("cpuset.mems", None) => {
-            demands.mems.as_ref().map_or(&home.group.origin, |mems| &mems.origin).clone()
-        }
-        (_, None) if file.starts_with("cpuset.") => {
-            demands.cpus.as_ref().map_or(&home.group.origin, |cpus| &cpus.origin).clone()
-        }
-        _ => home.group.origin.clone(),
-    }
+    let set =
+        demands.cpus.as_ref().map(|cpus| &cpus.origin).or(demands.mems.as_ref().map(|mems| &mems.origin));
+    assigned.map(|assigned| &assigned.origin).or(set).unwrap_or(&home.group.origin).clone()
 }

@@ -301,6 +301,11 @@ fn ground<'d>(homes: &[Home<'d>], observed: &Observed, hierarchy: usize) -> Grou
     ground
 }
 
+/// v2: the controllers that a directory hands down now, if that was looked at.
+pub(crate) fn handed_down<'o>(observed: &'o Observed, place: &Place) -> Option<Vec<&'o str>> {
+    Some(observed.file(place, "cgroup.subtree_control")?.split_whitespace().collect())
+}
+
 fn hand_down(
     place: Place,
     names: &BTreeSet<&'static str>,
@@ -311,7 +316,7 @@ fn hand_down(
     let seen = observed.group(&place);
     let words =
         |file: &str| -> Option<Vec<&str>> { Some(seen?.files.get(file)?.split_whitespace().collect()) };
-    let enabled = words("cgroup.subtree_control").unwrap_or_default();
+    let enabled = handed_down(observed, &place).unwrap_or_default();
     let missing: Vec<String> =
         names.iter().filter(|name| !enabled.contains(*name)).map(|name| (*name).to_owned()).collect();
     if missing.is_empty() {

@@ -93,7 +93,7 @@ pub fn plan(
     }
     let mut so = decided(&decisions, &wanted, &steps);
     if !drop_ins.are_none(&observed) {
-        drop_ins.lints(&wanted, &observed, &mut lints);
+        drop_ins.lints(desired, &observed, &mut lints);
         (steps, so) = drop_ins.put(steps, so, &wanted, &observed);
     }
     settle_before(&mut steps);

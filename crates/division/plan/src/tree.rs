@@ -9,9 +9,6 @@ use units::{CpuSet, NodeSet, group_path};
 
 use crate::{Observed, Place, Problem, SeenGroup, homes::Home};
 
-/// The setting that makes a group's CPUs its own.
-const PARTITION: &str = "cpuset.cpus.partition";
-
 /// How far a group's CPUs are its own by the kernel's keeping.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Exclusive {
@@ -62,11 +59,6 @@ impl Branch<'_> {
         };
         self.group.map_or_else(|| Origin::outside_files("<part of a name>"), of_group)
     }
-}
-
-/// Is this assigned setting dealt with here, and not as any other?
-pub(crate) fn is_partition(assigned: &layout::Assigned) -> bool {
-    assigned.found.setting.name == PARTITION
 }
 
 impl<'d> Tree<'d> {
@@ -192,7 +184,7 @@ fn exclusive(demands: &Demands) -> Exclusive {
     let word = demands
         .settings
         .iter()
-        .find(|assigned| is_partition(assigned))
+        .find(|assigned| assigned.is_partition())
         .map(|assigned| assigned.text.as_str());
     match word {
         Some("isolated") => Exclusive::Isolated,

@@ -9,8 +9,7 @@ use topology::Machine;
 use units::Limit;
 
 use crate::{
-    Action, Lint, LintKind, Observed, Place, PlanError, Problem, SettingRequest, Step, homes::Home, tree,
-    writes,
+    Action, Lint, LintKind, Observed, Place, PlanError, Problem, SettingRequest, Step, homes::Home, writes,
 };
 
 /// A setting of a group with its value.
@@ -117,7 +116,7 @@ fn of_cpusets(assigned: &Assigned, observed: &Observed) -> bool {
         let at = observed.hierarchy_of(Controller::Cpuset).and_then(|at| observed.hierarchies.get(at));
         at.is_some_and(|at| at.version == Version::V1)
     };
-    tree::is_partition(assigned) || (assigned.found.setting.name == "cpuset.mem_exclusive" && of_v1())
+    assigned.is_partition() || (assigned.found.setting.name == "cpuset.mem_exclusive" && of_v1())
 }
 
 fn value(home: &Home<'_>, assigned: &Assigned, place: &Place, facts: &dyn Facts) -> Result<Value, Problem> {

@@ -35,6 +35,7 @@ mod tracer;
 #[cfg(target_arch = "x86_64")]
 mod unconfirmed;
 mod undoable;
+mod units;
 mod watching;
 mod words;
 mod world;
@@ -90,6 +91,7 @@ fn main() {
         backends::trials(&world),
         top::trials(&world),
         lab::trials(&world),
+        units::trials(&world),
     ];
     suite::run(&arguments, trials.into_iter().flatten().collect()).exit();
 }

@@ -1,0 +1,345 @@
+//! Groups of a layout that are units of systemd: what the layout says holds for their processes over everything that
+//! systemd does, `systemctl show` says the same, and an undo leaves nothing.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+    sync::Arc,
+};
+
+use libtest_mimic::Trial;
+
+use crate::{
+    desk::{Desk, says},
+    world::{Need, World},
+};
+
+const NEEDS: &[Need] =
+    &[Need::Systemd, Need::V2("memory"), Need::V2("pids"), Need::Cpus(2), Need::OwnMachine];
+
+type Case = (&'static str, fn(&Arc<World>));
+
+pub fn trials(world: &Arc<World>) -> Vec<Trial> {
+    let cases: &[Case] = &[
+        ("the kernel's default for pinned processes is named before it comes", pinned),
+        ("what is set holds over reloads, a reexec and restarts, and an undo leaves nothing", holds),
+        ("a limit below the use is refused before systemd sets it", below_the_use),
+        ("a unit that does not run has its limits from its start on", not_running),
+        ("a drop-in file that somebody changed or removed is drift, and apply writes it again", by_hand),
+        ("what a layout no longer names goes back", dropped),
+        ("a failure rolls the drop-in file back", rolled_back),
+        ("a unit that can't be given settings is refused with the reason", refused),
+        ("exclusive groups are nobody else's, over reloads too", exclusive),
+    ];
+    let missing = NEEDS.iter().find(|need| !world.has(**need));
+    let trials = cases.iter().map(|&(name, run)| {
+        let name = format!("units: {name}");
+        if let Some(missing) = missing {
+            return Trial::test(name, || Ok(()))
+                .with_ignored_flag(true)
+                .with_kind(format!("needs {missing:?}"));
+        }
+        let world = world.clone();
+        Trial::test(name, move || {
+            run(&world);
+            Ok(())
+        })
+    });
+    trials.collect()
+}
+
+/// A trial with a service of its own.
+struct Unit {
+    desk: Desk,
+    name: String,
+}
+
+impl Unit {
+    fn new(world: &Arc<World>, test: &str, lines: &str) -> Unit {
+        let mut desk = Desk::new(world, test);
+        let name = format!("{}.service", desk.scene.group);
+        desk.scene.name("{u}", &name);
+        let unit = Unit { desk, name };
+        fs::write(unit.file(), format!("[Service]\nExecStart=/bin/sleep 1000\n{lines}\n")).unwrap();
+        systemctl(&["daemon-reload"]);
+        unit.control("start");
+        unit
+    }
+
+    fn file(&self) -> PathBuf {
+        Path::new("/run/systemd/system").join(&self.name)
+    }
+
+    fn drop_in(&self) -> PathBuf {
+        Path::new("/etc/systemd/system").join(format!("{}.d/90-ringfence.conf", self.name))
+    }
+
+    fn control(&self, verb: &str) {
+        systemctl(&[verb, &self.name]);
+    }
+
+    fn apply(&self, layout: &str) {
+        self.desk.write("l.toml", layout);
+        self.desk.ends("apply {d}/l.toml {s}", 0);
+    }
+
+    /// A file of the unit's group; `None` if it is not there.
+    fn holds(&self, file: &str) -> Option<String> {
+        let path = Path::new("/sys/fs/cgroup/system.slice").join(&self.name).join(file);
+        Some(fs::read_to_string(path).ok()?.trim_end().to_owned())
+    }
+
+    fn show(&self, property: &str) -> String {
+        let shown = Command::new("systemctl").args(["show", "--value", "-p", property, &self.name]).output();
+        String::from_utf8(shown.unwrap().stdout).unwrap().trim_end().to_owned()
+    }
+
+    fn pid(&self) -> u32 {
+        self.show("MainPID").parse().unwrap()
+    }
+}
+
+impl Drop for Unit {
+    fn drop(&mut self) {
+        let _ = Command::new("systemctl").args(["stop", &self.name]).status();
+        let _ = fs::remove_file(self.file());
+        let _ = fs::remove_file(self.drop_in());
+        let _ = fs::remove_dir(self.drop_in().parent().unwrap());
+        let _ = Command::new("systemctl").arg("daemon-reload").status();
+    }
+}
+
+fn systemctl(words: &[&str]) {
+    let done = Command::new("systemctl").args(words).output().unwrap();
+    assert!(done.status.success(), "{words:?}: {}", String::from_utf8_lossy(&done.stderr));
+}
+
+const LAYOUT: &str = "[groups.{g}]\nunit = \"{u}\"\ncpus = \"1\"\nmems = \"all\"\nmemory.max = \"256M\"\n\
+    memory.high = \"200M\"\ncpu.weight = 50\ncpu.max = \"1.5cpu\"\nio.max = \"/dev/vda rbps=1M\"\npids.max = 500\n";
+
+/// What [`LAYOUT`] comes to in the kernel, and in systemd's own words.
+fn is_in_force(unit: &Unit, when: &str) {
+    for (file, expected) in [
+        ("memory.max", "268435456"),
+        ("memory.high", "209715200"),
+        ("cpu.weight", "50"),
+        ("cpu.max", "150000 100000"),
+        ("cpuset.cpus", "1"),
+        ("pids.max", "500"),
+    ] {
+        assert_eq!(unit.holds(file).as_deref(), Some(expected), "{file} {when}");
+    }
+    assert!(unit.holds("io.max").unwrap().contains("rbps=1048576"), "{when}");
+    for (property, expected) in [
+        ("MemoryMax", "268435456"),
+        ("MemoryHigh", "209715200"),
+        ("CPUWeight", "50"),
+        ("CPUQuotaPerSecUSec", "1.500000s"),
+        ("AllowedCPUs", "1"),
+        ("TasksMax", "500"),
+    ] {
+        assert_eq!(unit.show(property), expected, "{property} {when}");
+    }
+    let allowed = fs::read_to_string(format!("/proc/{}/status", unit.pid())).unwrap();
+    assert!(allowed.lines().any(|line| line == "Cpus_allowed_list:\t1"), "{when}: {allowed}");
+}
+
+fn holds(world: &Arc<World>) {
+    let unit = Unit::new(world, "unit-holds", "MemoryHigh=900M");
+    let files = ["memory.max", "memory.high", "pids.max"];
+    let properties =
+        ["MemoryMax", "MemoryHigh", "CPUWeight", "CPUQuotaPerSecUSec", "AllowedCPUs", "TasksMax"];
+    let picture = |unit: &Unit| {
+        let files = files.map(|file| unit.holds(file).unwrap());
+        (files, properties.map(|property| unit.show(property)))
+    };
+    let before = picture(&unit);
+    unit.apply(LAYOUT);
+    is_in_force(&unit, "after apply");
+    unit.desk.ends("status {s}", 0);
+    says(&unit.desk.ends("apply {d}/l.toml {s}", 0), &["nothing to do"]);
+    for verb in ["daemon-reload", "daemon-reexec"] {
+        systemctl(&[verb]);
+        is_in_force(&unit, verb);
+        unit.desk.ends("status {s}", 0);
+    }
+    let first = unit.pid();
+    unit.control("restart");
+    assert_ne!(unit.pid(), first);
+    is_in_force(&unit, "after a restart");
+    unit.desk.ends("status {s}", 0);
+    unit.desk.ends("undo {s}", 0);
+    assert_eq!(picture(&unit), before);
+    assert!(!unit.drop_in().parent().unwrap().exists());
+    let cpus = unit.holds("cpuset.cpus.effective");
+    let all = fs::read_to_string("/sys/fs/cgroup/cpuset.cpus.effective").unwrap();
+    assert!(cpus.is_none_or(|cpus| cpus == all.trim_end()));
+    systemctl(&["daemon-reload"]);
+    assert_eq!(picture(&unit), before);
+    says(&unit.desk.ends("status {s}", 0), &["nothing that was applied is in effect"]);
+}
+
+fn below_the_use(world: &Arc<World>) {
+    let unit = Unit::new(
+        world,
+        "unit-use",
+        "MemorySwapMax=0\nExecStartPost=/bin/sh -c 'head -c 60M /dev/zero > /dev/shm/rf-test-use'",
+    );
+    let path = Path::new("/dev/shm/rf-test-use");
+    let before = (unit.holds("memory.max"), unit.show("MemoryMax"), unit.pid());
+    unit.desk.write("l.toml", "[groups.{g}]\nunit = \"{u}\"\nmemory.max = \"1M\"\n");
+    let (code, out, error) = unit.desk.run("apply {d}/l.toml {s}");
+    assert_eq!(code, 1, "{out}{error}");
+    says(&error, &["memory"]);
+    assert_eq!((unit.holds("memory.max"), unit.show("MemoryMax"), unit.pid()), before);
+    assert!(!unit.drop_in().exists());
+    fs::remove_file(path).unwrap();
+}
+
+fn not_running(world: &Arc<World>) {
+    let unit = Unit::new(world, "unit-stopped", "");
+    unit.control("stop");
+    unit.apply("[groups.{g}]\nunit = \"{u}\"\npids.max = 77\n");
+    says(&unit.desk.ends("status {s}", 0), &["does not run: its settings come into force when it starts"]);
+    unit.control("start");
+    assert_eq!(unit.holds("pids.max").as_deref(), Some("77"));
+    says(&unit.desk.ends("status {s}", 0), &["pids.max=77"]);
+    // what somebody changes then is seen
+    systemctl(&["set-property", "--runtime", &unit.name, "TasksMax=66"]);
+    says(&unit.desk.ends("status {s}", 3), &["pids.max: applied 77, now 66"]);
+    unit.control("stop");
+    let (code, _, error) = unit.desk.run("undo {s}");
+    assert_eq!((code, error.as_str()), (0, ""));
+    assert!(!unit.drop_in().exists());
+    systemctl(&["revert", &unit.name]);
+}
+
+fn by_hand(world: &Arc<World>) {
+    let unit = Unit::new(world, "unit-by-hand", "");
+    unit.apply("[groups.{g}]\nunit = \"{u}\"\npids.max = 77\n");
+    let applied = fs::read_to_string(unit.drop_in()).unwrap();
+    fs::write(unit.drop_in(), format!("{applied}MemoryMax=1G\n")).unwrap();
+    says(&unit.desk.ends("status {s}", 3), &["was changed since it was applied"]);
+    unit.desk.ends("apply {d}/l.toml {s}", 0);
+    assert_eq!(fs::read_to_string(unit.drop_in()).unwrap(), applied);
+    fs::remove_file(unit.drop_in()).unwrap();
+    says(&unit.desk.ends("status {s}", 3), &["was removed"]);
+    unit.desk.ends("apply {d}/l.toml {s}", 0);
+    assert_eq!(fs::read_to_string(unit.drop_in()).unwrap(), applied);
+    unit.desk.ends("status {s}", 0);
+    unit.desk.ends("undo 0 {s}", 0);
+    assert!(!unit.drop_in().exists());
+}
+
+fn dropped(world: &Arc<World>) {
+    let unit = Unit::new(world, "unit-dropped", "");
+    let before = (unit.holds("pids.max"), unit.show("TasksMax"));
+    unit.apply("[groups.{g}]\nunit = \"{u}\"\npids.max = 77\n");
+    unit.apply("[groups.\"{g}-rt\"]\npids.max = 9\n");
+    assert_eq!((unit.holds("pids.max"), unit.show("TasksMax")), before);
+    assert!(!unit.drop_in().exists());
+    unit.desk.ends("status {s}", 0);
+    // the undo brings the unit's settings again
+    unit.desk.ends("undo {s}", 0);
+    assert_eq!((unit.holds("pids.max").as_deref(), unit.show("TasksMax").as_str()), (Some("77"), "77"));
+    unit.desk.ends("status {s}", 0);
+    unit.desk.ends("undo {s}", 0);
+    assert_eq!((unit.holds("pids.max"), unit.show("TasksMax")), before);
+}
+
+fn rolled_back(world: &Arc<World>) {
+    let unit = Unit::new(world, "unit-rolled-back", "");
+    let before = (unit.holds("pids.max"), unit.show("TasksMax"));
+    unit.apply("[groups.{g}]\nunit = \"{u}\"\npids.max = 77\n");
+    let applied = fs::read_to_string(unit.drop_in()).unwrap();
+    // the file can't be replaced, after the value was written to the group
+    let directory = unit.drop_in().parent().unwrap().to_owned();
+    set_immutable(&directory, true);
+    unit.desk.write("l.toml", "[groups.{g}]\nunit = \"{u}\"\npids.max = 66\n");
+    let (code, _, error) = unit.desk.run("apply {d}/l.toml {s}");
+    set_immutable(&directory, false);
+    assert_eq!(code, 1, "{error}");
+    says(&error, &["90-ringfence.conf"]);
+    assert_eq!(unit.holds("pids.max").as_deref(), Some("77"));
+    assert_eq!(fs::read_to_string(unit.drop_in()).unwrap(), applied);
+    unit.desk.ends("undo 0 {s}", 0);
+    assert_eq!((unit.holds("pids.max"), unit.show("TasksMax")), before);
+}
+
+/// Nothing can be made in the directory, or again.
+fn set_immutable(directory: &Path, on: bool) {
+    use rustix::fs::{IFlags, ioctl_getflags, ioctl_setflags};
+    let open = fs::File::open(directory).unwrap();
+    let mut flags = ioctl_getflags(&open).unwrap();
+    flags.set(IFlags::IMMUTABLE, on);
+    ioctl_setflags(&open, flags).unwrap();
+}
+
+fn refused(world: &Arc<World>) {
+    let unit = Unit::new(world, "unit-refused", "");
+    let bound = |name: &str, more: &str| format!("[groups.{{g}}]\nunit = \"{name}\"\npids.max = 7\n{more}");
+    systemctl(&["mask", "--runtime", "rf-test-masked.service"]);
+    for (layout, words) in [
+        (bound("{g}.servicee", ""), "is not the name of a unit with a control group"),
+        (bound("rf-test-none.service", ""), "systemd has no unit rf-test-none.service"),
+        (bound("rf-test-masked.service", ""), "is masked: systemd never starts it"),
+        (bound("getty@.service", ""), "is a template, which is not a unit itself"),
+        (bound("{u}", "cpu.max.burst = \"10ms\"\n"), "systemd has no property for cpu.max.burst"),
+        (bound("{u}", "devices.deny = \"a\"\n"), "of a unit is not written"),
+        (bound("{u}", "cpus = 1\nexclusive = true\n"), "exclusive CPUs of a unit are not supported"),
+        (bound("{u}", "tasks = { user = 0 }\n"), "which can't have owners"),
+        (
+            bound("{u}", "match = [{ user = 0, process = \"rf-none\" }]\n"),
+            "which can't have processes by rules",
+        ),
+        (bound("{u}", "[groups.{g}.groups.below]\npids.max = 3\n"), "which is a unit of systemd"),
+        (bound("{u}", "[groups.\"{g}-rt\"]\nunit = \"{u}\"\npids.max = 3\n"), "are both"),
+    ] {
+        unit.desk.write("l.toml", &layout);
+        for command in ["plan", "apply"] {
+            let (code, _, error) = unit
+                .desk
+                .run(&format!("{command} {{d}}/l.toml{}", if command == "apply" { " {s}" } else { "" }));
+            assert!(code == 1 || code == 2, "{layout}: {code}");
+            says(&error, &[words, "hint:"]);
+        }
+    }
+    systemctl(&["unmask", "--runtime", "rf-test-masked.service"]);
+    assert!(!unit.drop_in().parent().unwrap().exists());
+}
+
+fn pinned(world: &Arc<World>) {
+    let unit = Unit::new(world, "unit-pinned", "CPUAffinity=1");
+    let is_on = fs::read_to_string("/sys/fs/cgroup/cgroup.subtree_control").unwrap().contains("cpuset");
+    unit.desk.write("l.toml", "[groups.{g}]\nunit = \"{u}\"\ncpus = 1\n");
+    let (code, _, error) = unit.desk.run("plan {d}/l.toml");
+    assert_eq!(code, 0, "{error}");
+    match is_on {
+        false => says(&error, &["CPUAffinity=", &unit.name, "systemctl restart"]),
+        true => assert_eq!(error, ""),
+    }
+}
+
+fn exclusive(world: &Arc<World>) {
+    let desk = Desk::new(world, "unit-exclusive");
+    let names = Path::new("/sys/fs/cgroup/system.slice/cpuset.cpus.exclusive").exists();
+    // before Linux 6.7 only groups directly below the root are partitions
+    let group = if names { "{g}" } else { "/{g}" };
+    desk.write("l.toml", &format!("[groups.\"{group}\"]\ncpus = \"1\"\nexclusive = true\n"));
+    desk.ends("apply {d}/l.toml {s}", 0);
+    let others = || {
+        let effective = "/sys/fs/cgroup/system.slice/cpuset.cpus.effective";
+        let effective: units::CpuSet = fs::read_to_string(effective).unwrap().trim().parse().unwrap();
+        effective.contains(1)
+    };
+    for verb in ["daemon-reload", "daemon-reexec", "daemon-reload"] {
+        assert!(!others(), "before {verb}");
+        let allowed = desk.ends(&format!("run {group} -- grep Cpus_allowed_list /proc/self/status"), 0);
+        assert_eq!(allowed, "Cpus_allowed_list:\t1\n");
+        systemctl(&[verb]);
+        desk.ends("status {s}", 0);
+    }
+    desk.ends("undo {s}", 0);
+    assert!(others());
+}
