@@ -46,7 +46,7 @@ pub use desired::{
 };
 pub use diagnostic::{Diagnostic, Severity, errors, render};
 pub use docs::markdown;
-pub use export::{Export, cgconfig_word, cgset_line, to_cgconfig, to_cgrules, to_cgset, to_toml};
+pub use export::{Export, cgconfig_word, cgset_line, to_cgconfig, to_cgrules, to_cgset, to_systemd, to_toml};
 pub use glob::{Expression, Glob};
 pub use matcher::{Condition, Matcher, Process, Who};
 pub use origin::{Origin, Spanned};

@@ -5,12 +5,14 @@ mod cgrules;
 mod cgset;
 mod conditions;
 mod pairs;
+mod systemd;
 mod toml;
 mod writes;
 
 pub use cgconfig::{to_cgconfig, word as cgconfig_word};
 pub use cgrules::to_cgrules;
 pub use cgset::{cgset_line, to_cgset};
+pub use systemd::to_systemd;
 pub use toml::to_toml;
 
 use crate::diagnostic::Diagnostic;

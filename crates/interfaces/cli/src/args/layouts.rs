@@ -66,6 +66,8 @@ pub enum ExportTo {
     Cgrules,
     /// cgset commands
     Cgset,
+    /// Slices and drop-in files of systemd; CPUs are those that a plan for this machine has
+    Systemd,
 }
 
 #[derive(Debug, ClapArgs)]

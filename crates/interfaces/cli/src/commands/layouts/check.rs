@@ -2,14 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
+use ::plan::{Anybody, Observed, Problem};
 use files::Trust;
-use layout::{Desired, Diagnostic, HostFacts, Severity};
+use layout::{CpuDemand, Desired, Diagnostic, HostFacts, MemDemand, Severity};
 use serde_json::json;
 use settings::Version;
 use system::Accounts;
 use topology::Machine;
 
-use super::{counted, read, refused};
+use super::{Layout, counted, impossible, read, refused};
 use crate::{args, failure::Failure, output};
 
 pub fn check(args: &args::Check, as_json: bool) -> Result<(), Failure> {
@@ -130,9 +131,32 @@ pub fn export(args: &args::Export, as_json: bool) -> Result<(), Failure> {
         args::ExportTo::Cgconfig => layout::to_cgconfig(desired, version, &system::Live),
         args::ExportTo::Cgrules => layout::to_cgrules(desired),
         args::ExportTo::Cgset => layout::to_cgset(desired, version, &system::Live),
+        args::ExportTo::Systemd => layout::to_systemd(&resolved(&layout)?, &system::Live),
     };
     output::error(&layout::render(&export.lost, &layout.sources));
     output::text(&export.text)
+}
+
+/// The layout with the CPUs and memory nodes that a plan for this machine has, as if nothing was applied.
+fn resolved(layout: &Layout<'_>) -> Result<Desired, Failure> {
+    let (machine, observed) = (Machine::live()?, Observed::empty(Version::V2));
+    let plan = ::plan::plan(&layout.desired, &machine, &observed, &system::Live, &Anybody);
+    let plan = plan.map_err(|problems| {
+        let wrong: Vec<Diagnostic> = problems.iter().map(Problem::diagnostic).collect();
+        impossible(layout, &wrong)
+    })?;
+    let mut desired = layout.desired.clone();
+    for assignment in plan.assignments {
+        let group = desired.groups.iter_mut().find(|group| group.name == assignment.group);
+        let Some(demands) = group.map(|group| &mut group.demands) else { continue };
+        if let (Some(cpus), Some(set)) = (&mut demands.cpus, assignment.cpus) {
+            cpus.value = CpuDemand::These(set);
+        }
+        if let (Some(mems), Some(set)) = (&mut demands.mems, assignment.mems) {
+            mems.value = MemDemand::These(set);
+        }
+    }
+    Ok(desired)
 }
 
 pub fn schema(args: &args::Schema) -> Result<(), Failure> {
