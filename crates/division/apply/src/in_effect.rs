@@ -121,11 +121,11 @@ impl Decided {
                     self.rules.remove(place);
                 }
             }
-            Act::WriteDropIn { path, .. } => {
-                if self.drop_in.as_ref().is_some_and(|known| known.path == *path) {
-                    self.drop_in = None;
-                    self.places.remove(place);
-                }
+            Act::WriteDropIn { path, .. }
+                if self.drop_in.as_ref().is_some_and(|known| known.path == *path) =>
+            {
+                self.drop_in = None;
+                self.places.remove(place);
             }
             Act::RestoreDevices { .. } => drop(self.rules.remove(place)),
             Act::RestoreOwners { .. } | Act::SetOwnership { .. } => drop(self.owners.remove(place)),

@@ -21,6 +21,9 @@ use crate::{
     read_back::difference,
 };
 
+/// How often a file is looked for that systemd is about to bring, every 10 ms.
+const PATIENCE: usize = 1000;
+
 /// What came of one act.
 #[derive(Default)]
 pub(crate) struct Done {
@@ -345,6 +348,16 @@ impl<'t> Performer<'t> {
         let kernel = self.host().kernel();
         let all = matches!(file, "devices.allow" | "devices.deny") && text.trim_start().starts_with('a');
         let mut attempts = 0;
+        // systemd answers before it has given the controllers of what it read to the groups
+        while self.of_units.contains(place)
+            && attempts < PATIENCE
+            && kernel.read(at, &place.path, file) == Err(Errno::NOENT)
+            && kernel.exists(at, &place.path)
+        {
+            attempts += 1;
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+        attempts = 0;
         loop {
             match kernel::write_reclaiming(kernel, at, &place.path, file, text) {
                 Err(Errno::INVAL)

@@ -120,9 +120,6 @@ pub fn reload() -> Result<(), UnitError> {
     zbus::block_on(async {
         let systemd = Systemd::connect().await?;
         let reloaded = systemd.call("Reload", &()).await;
-        reloaded.map_err(|error| answer("read its files again", &error))?;
-        // it answers before it has changed the groups, and takes no other call until then (manager_loop())
-        let state = systemd.call("GetDefaultTarget", &()).await;
-        state.map(drop).map_err(|error| answer("answer after it read its files again", &error))
+        reloaded.map(drop).map_err(|error| answer("read its files again", &error))
     })
 }
