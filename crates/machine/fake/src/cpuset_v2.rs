@@ -45,10 +45,10 @@ fn effective_mems(state: &State, place: &Place) -> CpuSet {
     if own.is_empty() { above } else { own }
 }
 
-/// A group with tasks (below it, too) can't go back to an empty list.
+/// A group with tasks (below it, too) can't go back to an empty list before Linux 7.0.
 pub(super) fn may_empty(state: &State, place: &Place, file: &str, set: &CpuSet) -> Result<(), Errno> {
     let emptied = set.is_empty() && !state.value(place, file).is_empty();
-    if emptied && state.is_populated(place) { Err(Errno::NOSPC) } else { Ok(()) }
+    if emptied && !state.firm && state.is_populated(place) { Err(Errno::NOSPC) } else { Ok(()) }
 }
 
 fn set_mems(state: &mut State, place: &Place, file: &'static File, text: &str) -> Result<(), Errno> {

@@ -1,6 +1,7 @@
 //! Partitions as Linux 6.12 has them: `cpuset.cpus.exclusive` names the CPUs of one, and keeps siblings from
 //! naming the same; a sibling's ordinary list that overlaps still invalidates it. Where that kernel was seen to
-//! judge overlaps now one way, now the other, the write is refused.
+//! judge overlaps now one way, now the other, the write is refused. Linux 7.2 leaves a valid partition its CPUs (`firm`);
+//! which of two partitions that claim the same CPUs has them depends there on what was written before: refused, too.
 
 use rustix::io::Errno;
 use units::CpuSet;
@@ -60,9 +61,16 @@ pub(super) fn set(state: &mut State, place: &Place, file: &'static File, text: &
     if is_partition(state, place) && !set.is_empty() && overlaps(state, place, &set) {
         return Err(Errno::OPNOTSUPP);
     }
+    let by_list = state.firm && is_partition(state, place) && set.is_empty();
+    if by_list && cpus(state, place).is_empty() {
+        return Err(Errno::BUSY);
+    }
+    if by_list && overlaps(state, place, &cpus(state, place)) {
+        return Err(Errno::OPNOTSUPP);
+    }
     state.set(place, file.name, set.to_string());
     if is_partition(state, place) {
-        if set.is_empty() {
+        if set.is_empty() && !state.firm {
             state.set(place, REASON, NONE_LEFT);
         } else {
             judge_again(state, place);
@@ -80,11 +88,11 @@ pub(super) fn set_cpus(
     set: &CpuSet,
 ) -> Result<(), Errno> {
     let by_list = is_partition(state, place) && exclusive(state, place).is_empty();
-    if by_list && overlaps(state, place, set) {
+    if by_list && (overlaps(state, place, set) || (state.firm && set.is_empty())) {
         return Err(Errno::OPNOTSUPP);
     }
     state.set(place, file, set.to_string());
-    if !is_partition(state, place) {
+    if !is_partition(state, place) && !state.firm {
         for sibling in state.siblings(place) {
             if is_valid_partition(state, &sibling) && !granted(state, &sibling).is_disjoint(set) {
                 state.set(&sibling, REASON, UNSAID);
@@ -97,12 +105,12 @@ pub(super) fn set_cpus(
     Ok(())
 }
 
-/// Does a sibling list or name some of these CPUs?
+/// Does a sibling list or name some of these CPUs? An ordinary list does no harm to a firm partition.
 fn overlaps(state: &State, place: &Place, set: &CpuSet) -> bool {
-    state
-        .siblings(place)
-        .iter()
-        .any(|sibling| !cpus(state, sibling).is_disjoint(set) || !exclusive(state, sibling).is_disjoint(set))
+    state.siblings(place).iter().any(|sibling| {
+        let listed = !state.firm || is_partition(state, sibling);
+        (listed && !cpus(state, sibling).is_disjoint(set)) || !exclusive(state, sibling).is_disjoint(set)
+    })
 }
 
 /// After a change of its CPUs. One whose parent had none to give stays invalid until its type is written again.
@@ -124,7 +132,12 @@ pub(super) fn set_partition(
         "member" => None,
         _ if valid => None,
         _ if own(state, place).is_empty() => Some(NEITHER),
-        _ if overlaps(state, place, &own(state, place)) => Some(NOT_EXCLUSIVE),
+        _ if overlaps(state, place, &own(state, place)) => {
+            if state.firm {
+                return Err(Errno::OPNOTSUPP);
+            }
+            Some(NOT_EXCLUSIVE)
+        }
         _ => match lacks_parent(state, place) {
             None => lacks_cpus(state, place),
             Some(_) if place.parent().is_some_and(|parent| effective(state, &parent).is_empty()) => {

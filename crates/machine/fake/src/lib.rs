@@ -1,5 +1,5 @@
 //! A kernel's cgroup interface in memory, for tests of everything above it. It knows only what Linux 6.1 (v1, v2
-//! and both), 6.12 (v2's exclusive CPUs) and 6.18 (v1) were seen to do, and the conformance suite holds it to real
+//! and both), 6.12 and 7.2 (v2's exclusive CPUs) and 6.18 (v1) were seen to do, and the conformance suite holds it to real
 //! kernels. What it does not know it refuses: a file that is not modelled is `ENOENT`, a write that is not
 //! modelled `EOPNOTSUPP`.
 
@@ -71,6 +71,15 @@ impl Fake {
         let fake = Fake::v2(cpus, nodes);
         fake.state().exclusive = true;
         fake.set_outside("/proc/sys/kernel/osrelease", "6.12.95+deb12-cloud-amd64\n");
+        fake
+    }
+
+    /// As [`Fake::v2_with_exclusive_cpus`], but as new as Linux 7.2: a valid partition's CPUs are its own, whatever its
+    /// siblings list. Partitions that claim the same CPUs are refused with `EOPNOTSUPP`.
+    pub fn v2_with_firm_partitions(cpus: usize, nodes: usize) -> Fake {
+        let fake = Fake::v2_with_exclusive_cpus(cpus, nodes);
+        fake.state().firm = true;
+        fake.set_outside("/proc/sys/kernel/osrelease", "7.2.12+deb14-cloud-amd64\n");
         fake
     }
 

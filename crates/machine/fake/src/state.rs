@@ -36,6 +36,8 @@ pub(super) struct State {
     pub realtime: bool,
     /// Does it have `cpuset.cpus.exclusive` (Linux 6.7)?
     pub exclusive: bool,
+    /// Does a partition stay one whatever its siblings list, and may a cpuset with tasks be emptied (Linux 7.0)?
+    pub firm: bool,
     /// Processes that still fork when they are looked at, and how often.
     pub storms: Vec<(u32, usize)>,
 }

@@ -81,6 +81,7 @@ pub(super) fn fresh(mounts: &[Mount], cpus: usize, nodes: usize) -> State {
         nodes: all(nodes),
         realtime: false,
         exclusive: false,
+        firm: false,
         outside: BTreeMap::new(),
         storms: Vec::new(),
     };

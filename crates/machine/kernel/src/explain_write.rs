@@ -109,6 +109,13 @@ fn cpuset_list(scene: &Scene<'_>, file: &str, value: &str) -> Finding {
                         format!("first: {}", scene.set_at(&path, own, value)),
                     )
                 }
+                None if value.is_empty() && !scene.v1() => found(
+                    format!(
+                        "the group is a partition ({}), and would have no CPU of its own",
+                        scene.text("cpuset.cpus.partition")
+                    ),
+                    format!("first: {}", scene.set("cpuset.cpus.partition", "member")),
+                ),
                 None => deadline_tasks(scene),
             }
         }

@@ -4,7 +4,9 @@ use rustix::io::Errno;
 use settings::Controller::Cpuset;
 
 use super::{
-    Case, case,
+    Case,
+    behaviour::empties,
+    case,
     world::{Done, World, refused},
 };
 
@@ -23,7 +25,12 @@ pub fn cases() -> Vec<Case> {
             |world| world.on_v2(Cpuset) && world.cpus() >= 8,
             wish,
         ),
-        case("a_v2_cpuset_with_tasks_keeps_its_list", |world| world.on_v2(Cpuset), keeps_list),
+        case(
+            "a_v2_cpuset_with_tasks_keeps_its_list",
+            |world| world.on_v2(Cpuset) && !empties(world),
+            keeps_list,
+        ),
+        case("a_v2_cpuset_with_tasks_can_be_emptied", |world| world.on_v2(Cpuset) && empties(world), emptied),
     ]
 }
 
@@ -158,4 +165,19 @@ fn keeps_list(world: &World) {
     }
     world.end(pid);
     world.write(&group, Cpuset, "cpuset.cpus", "\n");
+}
+
+fn emptied(world: &World) {
+    let (top, group) = (lists(world, "", "0"), lists(world, "a", "0"));
+    let pid = world.start();
+    world.host.move_tasks(&group, &[pid], kernel::What::Process).done();
+    for (emptied, above) in [(&group, &top), (&top, &kernel::GroupName::root())] {
+        for file in ["cpuset.cpus", "cpuset.mems"] {
+            world.write(emptied, Cpuset, file, "\n");
+            assert_eq!(world.read(emptied, Cpuset, file), "");
+            let effective = format!("{file}.effective");
+            assert_eq!(world.read(&group, Cpuset, &effective), world.read(above, Cpuset, &effective));
+        }
+    }
+    assert!(world.is_in(pid, &group));
 }

@@ -1,11 +1,14 @@
-//! v2 partitions as Linux 6.12 has them, with `cpuset.cpus.exclusive`.
+//! v2 partitions as Linux 6.12 has them, with `cpuset.cpus.exclusive`, and as 7.2 has them, where one is firm: its CPUs
+//! are its own, whatever its siblings list.
 
 use kernel::{GroupName, What};
 use rustix::io::Errno;
 use settings::Controller::Cpuset;
 
 use super::{
-    Case, case,
+    Case,
+    behaviour::is_firm,
+    case,
     world::{Done, World, refused, soon},
 };
 
@@ -13,9 +16,13 @@ pub fn cases() -> Vec<Case> {
     vec![
         case("exclusive_cpus_are_kept_from_siblings_exclusive_lists", fits, kept),
         case("a_partition_has_its_exclusive_cpus_whatever_its_list_says", fits, has),
-        case("a_sibling_that_overlaps_invalidates_a_partition_even_so", fits, overlapped),
-        case("a_partition_that_overlaps_a_list_does_not_become_one", fits, overlaps),
-        case("a_partition_without_its_exclusive_cpus_is_invalid", fits, without),
+        case("a_sibling_that_overlaps_invalidates_a_partition_even_so", loose, overlapped),
+        case("a_partition_that_overlaps_a_list_does_not_become_one", loose, overlaps),
+        case("a_partition_without_its_exclusive_cpus_is_invalid", loose, without),
+        case("a_partition_withstands_siblings_lists", firm, withstands),
+        case("a_partition_takes_its_cpus_from_a_siblings_list", firm, takes),
+        case("a_partition_grows_into_a_siblings_list", firm, grows),
+        case("a_partition_without_its_exclusive_cpus_has_its_list", firm, falls_back),
         case("a_partition_without_any_cpus_is_invalid_until_it_has_some", fits, empty),
         case("a_partition_that_took_all_stays_invalid_until_its_type_is_written", fits, took_all),
         case("a_partition_below_a_partition_needs_no_exclusive_list", fits, nested),
@@ -28,6 +35,14 @@ pub fn cases() -> Vec<Case> {
 
 fn fits(world: &World) -> bool {
     world.on_v2(Cpuset) && world.cpus() >= 8 && world.has_file(Cpuset, "cpuset.cpus.exclusive")
+}
+
+fn firm(world: &World) -> bool {
+    fits(world) && is_firm(world)
+}
+
+fn loose(world: &World) -> bool {
+    fits(world) && !is_firm(world)
 }
 
 fn two(world: &World) -> (GroupName, GroupName) {
@@ -136,6 +151,68 @@ fn without(world: &World) {
     assert_shows(world, &group, ["", "root invalid (Invalid cpu list in cpuset.cpus.exclusive)", "0-3"]);
     write(world, &group, ".exclusive", "0-1");
     assert_shows(world, &group, ["0-1", "root", "0-1"]);
+}
+
+fn withstands(world: &World) {
+    for exclusive in [true, false] {
+        let (group, other) = two(world);
+        write(world, &group, "", "0-1");
+        if exclusive {
+            write(world, &group, ".exclusive", "0-1");
+        }
+        write(world, &group, ".partition", "root");
+        // the last list leaves nothing: what the parent has, then
+        for (list, left) in [("1-2", "2"), ("2-3", "2-3"), ("0-1", "2-7")] {
+            write(world, &other, "", list);
+            assert_shows(world, &group, ["0-1", "root", "0-1"]);
+            assert_shows(world, &other, ["", "member", left]);
+            assert_eq!(of_root(world), "2-7");
+        }
+        for group in [&group, &other] {
+            world.host.delete(group, false).done();
+        }
+        soon("0-7".to_owned(), || of_root(world));
+    }
+}
+
+fn takes(world: &World) {
+    let (group, other) = two(world);
+    write(world, &other, "", "0-3");
+    write(world, &group, ".exclusive", "0-1");
+    write(world, &group, ".partition", "isolated");
+    assert_shows(world, &group, ["0-1", "isolated", "0-1"]);
+    assert_shows(world, &other, ["", "member", "2-3"]);
+    assert_eq!((isolated(world).as_str(), of_root(world).as_str()), ("0-1", "2-7"));
+    write(world, &group, ".partition", "member");
+    assert_shows(world, &other, ["", "member", "0-3"]);
+    assert_eq!(isolated(world), "");
+}
+
+fn grows(world: &World) {
+    let (group, other) = two(world);
+    write(world, &other, "", "4-5");
+    write(world, &group, "", "0-1");
+    write(world, &group, ".partition", "root");
+    write(world, &group, "", "0-4");
+    assert_shows(world, &group, ["0-4", "root", "0-4"]);
+    assert_shows(world, &other, ["", "member", "5"]);
+    write(world, &group, "", "0-3");
+    assert_shows(world, &other, ["", "member", "4-5"]);
+}
+
+fn falls_back(world: &World) {
+    let (group, other) = two(world);
+    write(world, &group, "", "0-3");
+    write(world, &group, ".exclusive", "0-1");
+    write(world, &group, ".partition", "root");
+    write(world, &group, ".exclusive", "\n");
+    assert_shows(world, &group, ["0-3", "root", "0-3"]);
+    write(world, &group, ".exclusive", "0-1");
+    assert_shows(world, &group, ["0-1", "root", "0-1"]);
+    write(world, &other, ".exclusive", "4-5");
+    write(world, &other, ".partition", "root");
+    refused(world.try_write(&other, Cpuset, "cpuset.cpus.exclusive", "\n"), Errno::BUSY, "is a partition");
+    assert_shows(world, &other, ["4-5", "root", "4-5"]);
 }
 
 fn empty(world: &World) {

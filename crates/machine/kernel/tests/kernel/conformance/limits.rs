@@ -5,7 +5,9 @@ use rustix::io::Errno;
 use settings::Controller::{self, Io, Memory, Pids};
 
 use super::{
-    Case, case,
+    Case,
+    behaviour::limits_to_one,
+    case,
     world::{Done, World, refused},
 };
 
@@ -29,6 +31,8 @@ pub fn cases() -> Vec<Case> {
         case("a_new_group_has_what_the_table_says", |_| true, initial),
         case("the_root_groups_memory_is_not_limited", |world| world.has(Memory), root),
         case("tasks_are_counted_below_a_group_too", |world| world.has(Pids), counted),
+        case("an_io_limit_of_one_is_refused", |world| io_max(world) && !limits_to_one(world), one_refused),
+        case("an_io_limit_of_one_holds", |world| io_max(world) && limits_to_one(world), one_holds),
         case("a_throttle_is_not_inherited", |world| world.on_v1(Io) && world.disk().is_some(), not_inherited),
     ]
 }
@@ -149,6 +153,29 @@ fn counted(world: &World) {
     assert_eq!(world.read(&below, Pids, "pids.events"), "max 0");
     world.end(pid);
     assert_eq!(world.read(&group, Pids, "pids.current"), "0");
+}
+
+fn io_max(world: &World) -> bool {
+    world.on_v2(Io) && world.disk().is_some() && world.has_file(Io, "io.max")
+}
+
+fn one_refused(world: &World) {
+    let (group, disk) = (world.create("", &[Io]), world.disk().expect("a disk"));
+    for limit in ["riops=1", "rbps=1"] {
+        refused(world.try_write(&group, Io, "io.max", &format!("{disk} {limit}")), Errno::INVAL, "");
+    }
+    world.write(&group, Io, "io.max", &format!("{disk} riops=2"));
+    assert_eq!(world.read(&group, Io, "io.max"), format!("{disk} rbps=max wbps=max riops=2 wiops=max"));
+}
+
+fn one_holds(world: &World) {
+    let (group, disk) = (world.create("", &[Io]), world.disk().expect("a disk"));
+    for (limit, reads) in
+        [("riops=1", "rbps=max wbps=max riops=1 wiops=max"), ("rbps=1", "rbps=1 wbps=max riops=1 wiops=max")]
+    {
+        world.write(&group, Io, "io.max", &format!("{disk} {limit}"));
+        assert_eq!(world.read(&group, Io, "io.max"), format!("{disk} {reads}"));
+    }
 }
 
 fn not_inherited(world: &World) {

@@ -1,6 +1,7 @@
 //! The cases, each a function over a [`World`], and how one is run: whatever happens, its groups and processes are
 //! gone afterwards.
 
+mod behaviour; // what kernels differ in
 mod child;
 mod machine;
 mod world;
@@ -15,6 +16,7 @@ mod limits;
 mod moves;
 mod partitions;
 mod rights;
+mod since;
 mod states;
 mod threads;
 mod unified;
@@ -45,7 +47,7 @@ pub fn case(name: &str, needs: fn(&World) -> bool, run: fn(&World)) -> Case {
 
 /// All cases whose subject the world has.
 pub fn cases(world: &World) -> Vec<Case> {
-    let lists: [fn() -> Vec<Case>; 12] = [
+    let lists: [fn() -> Vec<Case>; 13] = [
         groups::cases,
         moves::cases,
         states::cases,
@@ -58,6 +60,7 @@ pub fn cases(world: &World) -> Vec<Case> {
         partitions::cases,
         exclusive::cases,
         devices::cases,
+        since::cases,
     ];
     let code = lists.into_iter().flat_map(|list| list()).filter(|case| (case.needs)(world));
     let rows = writes::rows().filter(|row| row.fits(world)).map(|row| Case {

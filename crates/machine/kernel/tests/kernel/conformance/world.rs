@@ -14,7 +14,10 @@ use kernel::{Created, Error, GroupName, Hierarchy, Host, Kernel, Real, Refusal, 
 use rustix::io::Errno;
 use settings::{Controller, Version};
 
-use super::machine::{self, Machine, OtherUser};
+use super::{
+    behaviour::Behaviour,
+    machine::{self, Machine, OtherUser},
+};
 
 /// The user who is not root.
 pub const NOBODY: u32 = 65534;
@@ -25,15 +28,17 @@ pub enum WorldKind {
     FakeV1,
     FakeV2,
     FakeV2Exclusive,
+    FakeV2Firm,
     FakeHybrid,
     Real,
 }
 
 impl WorldKind {
-    pub const ALL: [WorldKind; 5] = [
+    pub const ALL: [WorldKind; 6] = [
         WorldKind::FakeV1,
         WorldKind::FakeV2,
         WorldKind::FakeV2Exclusive,
+        WorldKind::FakeV2Firm,
         WorldKind::FakeHybrid,
         WorldKind::Real,
     ];
@@ -43,6 +48,7 @@ impl WorldKind {
             WorldKind::FakeV1 => "fake-v1",
             WorldKind::FakeV2 => "fake-v2",
             WorldKind::FakeV2Exclusive => "fake-v2-exclusive",
+            WorldKind::FakeV2Firm => "fake-v2-firm",
             WorldKind::FakeHybrid => "fake-hybrid",
             WorldKind::Real => "real",
         }
@@ -64,6 +70,8 @@ pub struct World {
     before: String,
     /// The files of a new group, once looked at.
     files: RefCell<HashMap<Controller, Vec<String>>>,
+    /// What the kernel does, once looked at.
+    pub behaviour: Behaviour,
 }
 
 static COUNT: AtomicU32 = AtomicU32::new(0);
@@ -78,6 +86,7 @@ impl World {
             WorldKind::FakeV1 => Fake::v1(8, 4),
             WorldKind::FakeV2 => Fake::v2(8, 4),
             WorldKind::FakeV2Exclusive => Fake::v2_with_exclusive_cpus(8, 4),
+            WorldKind::FakeV2Firm => Fake::v2_with_firm_partitions(8, 4),
             WorldKind::FakeHybrid => Fake::hybrid(8, 4),
             WorldKind::Real => return World::real(),
         };
@@ -88,6 +97,7 @@ impl World {
             top: "rf-test-conf a $(touch x)".to_owned(),
             before: String::new(),
             files: RefCell::default(),
+            behaviour: Behaviour::default(),
         })
     }
 
@@ -114,6 +124,7 @@ impl World {
             top,
             before,
             files: RefCell::default(),
+            behaviour: Behaviour::default(),
         })
     }
 

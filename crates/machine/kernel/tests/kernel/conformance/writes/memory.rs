@@ -181,16 +181,6 @@ pub static ROWS: &[Row] = &[
         ],
     ),
     row(
-        "io_max_of_one_is_refused",
-        Io,
-        V2,
-        &[
-            no("io.max", "$D riops=1", Errno::INVAL, ""),
-            no("io.max", "$D rbps=1", Errno::INVAL, ""),
-            ok("io.max", "$D riops=2", "$D rbps=max wbps=max riops=2 wiops=max"),
-        ],
-    ),
-    row(
         "a_weight_for_one_device_needs_a_scheduler_that_knows_weights",
         Io,
         V2,
