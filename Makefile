@@ -3,7 +3,7 @@ SHELL := /bin/bash
 RINGFENCE := $(or $(CARGO_TARGET_DIR),target)/release/ringfence
 export CARGO_TERM_COLOR ?= auto
 
-.PHONY: demo test check bench build lint docs soak fuzz clean
+.PHONY: demo test check bench build install deb rpm test-packages lint docs soak fuzz clean
 
 demo: build
 	$(RINGFENCE) lab run tour
@@ -24,6 +24,28 @@ bench: build
 build:
 	scripts/install build
 	scripts/build
+
+# installs the built program with all that packaging/files names: make install PREFIX=/usr DESTDIR=/tmp/tree
+PREFIX ?= /usr/local
+install: $(RINGFENCE)
+	scripts/stage "$(DESTDIR)" "$(PREFIX)" ringfence other
+
+$(RINGFENCE):
+	@echo "nothing is built: make build" >&2; false
+
+# packages of the built program, in target/debian and target/generate-rpm
+deb: build
+	scripts/install deb
+	scripts/package deb
+	lintian --allow-root --fail-on error target/debian/*.deb
+
+rpm: build
+	scripts/install rpm
+	scripts/package rpm
+
+# installs, upgrades, removes and purges the packages in a VM with systemd
+test-packages: deb
+	scripts/test-packages
 
 lint:
 	cargo fmt --all --check
