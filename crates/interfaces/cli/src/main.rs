@@ -30,6 +30,9 @@ fn start() -> i32 {
     if program_name().as_deref() == Some(daemon::GATE) {
         return i32::from(commands::gate(std::env::args_os().skip(1)));
     }
+    if program_name().as_deref() == Some(daemon::GENERATOR) {
+        return i32::from(commands::generator(std::env::args_os().nth(1)));
+    }
     if let Some(status) = completion::answered().or_else(as_libcgroup) {
         return i32::from(status);
     }

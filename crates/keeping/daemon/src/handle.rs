@@ -37,7 +37,9 @@ pub(crate) struct LoopStatus {
     pub groups: usize,
     /// How many rules are active.
     pub rules: usize,
-    /// What is wrong now.
+    /// Why what the files say is not in effect.
+    pub not_in_effect: Vec<String>,
+    /// What is wrong now, that included.
     pub troubles: Vec<String>,
 }
 

@@ -47,7 +47,7 @@ impl Control for Interface {
 
     fn status(&self) -> Result<Status, Problem> {
         let since = humantime::format_rfc3339_seconds(self.since).to_string();
-        let LoopStatus { files, groups, rules, troubles } = self.request(Command::Status)?;
+        let LoopStatus { files, groups, rules, not_in_effect, troubles } = self.request(Command::Status)?;
         Ok(Status {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             pid: std::process::id(),
@@ -56,6 +56,7 @@ impl Control for Interface {
             files: files.iter().map(|file| file.display().to_string()).collect(),
             groups,
             rules,
+            not_in_effect,
             troubles,
         })
     }

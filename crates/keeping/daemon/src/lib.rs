@@ -6,6 +6,8 @@
 mod error;
 mod options;
 
+mod boot;
+
 mod counters;
 mod journal;
 mod log;
@@ -39,6 +41,7 @@ mod sources;
 
 mod run;
 
+pub use boot::{GENERATOR, order_units};
 pub use counters::{Counters, Figures};
 pub use division::{Applied, Division, Repaired};
 pub use error::{ConfigurationError, Error};

@@ -363,6 +363,7 @@ impl Daemon {
             files: self.options.files.files().map(|files| files.rules).unwrap_or_default(),
             groups: ruling.desired.groups.len(),
             rules: ruling.rules.len(),
+            not_in_effect: self.not_in_effect(),
             troubles: self.troubles(),
         }
     }
@@ -493,7 +494,11 @@ impl Daemon {
 
     /// What is wrong now: a refused reload, a division that is not as applied.
     fn troubles(&self) -> Vec<String> {
-        self.refused.iter().chain(&self.not_applied).cloned().chain(self.drift.troubles()).collect()
+        self.not_in_effect().into_iter().chain(self.drift.troubles()).collect()
+    }
+
+    fn not_in_effect(&self) -> Vec<String> {
+        self.refused.iter().chain(&self.not_applied).cloned().collect()
     }
 }
 

@@ -1,4 +1,4 @@
-//! `daemon`, and the gate that it starts for strict rules.
+//! `daemon`, the gate that it starts for strict rules, and what systemd starts for the order at boot.
 
 use std::{
     ffi::OsString,
@@ -82,6 +82,18 @@ pub fn gate(words: impl Iterator<Item = OsString>) -> u8 {
         Err(error) => {
             output::error(error.details());
             output::error(&Failure::new(&error).rendered());
+            crate::failure::FAILED
+        }
+    }
+}
+
+/// systemd.generator(7): `to` is where drop-ins go.
+pub fn generator(to: Option<OsString>) -> u8 {
+    let Some(to) = to else { return crate::failure::USAGE };
+    match daemon::order_units(Path::new("/"), Path::new(&to)) {
+        Ok(_) => 0,
+        Err(error) => {
+            output::error(&format!("cannot write to {}: {error}", Path::new(&to).display()));
             crate::failure::FAILED
         }
     }

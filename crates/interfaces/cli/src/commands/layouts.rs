@@ -7,6 +7,7 @@ mod check;
 mod generations;
 mod history;
 mod json;
+mod machines_layout;
 mod picture;
 mod plan;
 mod rules;

@@ -19,7 +19,7 @@ mod worker;
 
 use std::sync::{Arc, atomic::AtomicBool};
 
-pub use daemon::gate;
+pub use daemon::{gate, generator};
 use kernel::{GroupName, Host, Real};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGPIPE, SIGTERM};
 

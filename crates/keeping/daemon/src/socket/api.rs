@@ -38,7 +38,9 @@ pub struct Status {
     pub groups: usize,
     /// How many rules there are.
     pub rules: usize,
-    /// What is wrong now: why the last reload failed, drift that is only reported.
+    /// Why what its files say is not in effect: the last reload or the layout was refused, or another change is under way.
+    pub not_in_effect: Vec<String>,
+    /// What is wrong now: that, and drift that is only reported.
     pub troubles: Vec<String>,
 }
 

@@ -2,6 +2,7 @@
 //! Clients of other users are this program again, under their numbers.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout, reason = "a test's failure is a panic")]
 
+mod boot;
 mod client;
 mod document;
 mod host;
@@ -21,7 +22,7 @@ fn main() {
     // descriptors are counted, and they are the whole process's
     arguments.test_threads = Some(1);
     let root = rustix::process::geteuid().is_root();
-    let rows = [rights::ROWS, serving::ROWS, document::ROWS, races::ROWS, hostile::ROWS];
+    let rows = [boot::ROWS, rights::ROWS, serving::ROWS, document::ROWS, races::ROWS, hostile::ROWS];
     let trial = |(name, test): &(&'static str, fn())| {
         let test = *test;
         // without root there are no other users to be

@@ -22,7 +22,7 @@ use super::{
     generations::{interrupted, person, time, unrecorded, waiting, what, without_record},
     history_of,
     json::published,
-    picture, planned, read, rules, warn,
+    machines_layout, picture, planned, read, rules, warn,
     words::{self, Files},
 };
 use crate::{
@@ -57,6 +57,7 @@ pub fn status(args: &args::Status, as_json: bool) -> Result<u8, Failure> {
     // without rules nobody is in the wrong group
     let misplaced = looked.map(|layout| rules::misplaced(&layout.desired, &host)).unwrap_or_default();
     let unchecked = applied.as_ref().and_then(|applied| applied.as_ref().err());
+    let not_in_effect = machines_layout::not_in_effect(&state, groups.is_empty());
     let drifted = groups.iter().any(|group| !group.drift.is_empty());
     if args.svg {
         output::text(&picture::svg(&Machine::live()?, &groups))?;
@@ -66,6 +67,7 @@ pub fn status(args: &args::Status, as_json: bool) -> Result<u8, Failure> {
         let mut answer = published(answer);
         answer["unknown"] = json!(unknown);
         answer["recorded"] = json!(!apply::generations(&state)?.is_empty());
+        answer["not_in_effect"] = json!(not_in_effect);
         answer["plan"] = json!(plan);
         answer["misplaced"] = json!(unchecked.is_none().then_some(&misplaced));
         output::json(&answer)?;
@@ -91,6 +93,10 @@ pub fn status(args: &args::Status, as_json: bool) -> Result<u8, Failure> {
                 None => "nothing was applied: no change succeeded (ringfence history)\n",
             }),
         }
+        for reason in &not_in_effect {
+            text.push_str(&page.paint.bad(reason));
+            text.push('\n');
+        }
         if let (Some(layout), Some(plan)) = (&layout, &plan) {
             warn(plan, layout);
             text.push_str(&page.still_to_do(layout.path, plan, !misplaced.is_empty()));
@@ -107,6 +113,7 @@ pub fn status(args: &args::Status, as_json: bool) -> Result<u8, Failure> {
     let is_broken = is_broken || pending.is_some_and(|pending| pending.overdue || pending.unwatched);
     let as_applied = !drifted
         && !is_broken
+        && not_in_effect.is_empty()
         && unknown.is_empty()
         && misplaced.is_empty()
         && plan.is_none_or(|plan| plan.steps.is_empty());
