@@ -1,0 +1,160 @@
+# In a virtual machine with systemd, by scripts/test-packages: the packages' whole life. Prints a line per check.
+failed=0
+check() { # NAME COMMAND…
+	local name=$1 said
+	shift
+	if said=$("$@" 2>&1); then
+		echo "ok     $name"
+	else
+		failed=$((failed + 1))
+		printf 'FAILED %s: %s\n%s\n' "$name" "$*" "$said"
+	fi
+}
+not() { ! "$@"; }
+is() { [ "$1" = "$2" ] || { echo "'$1', not '$2'" && return 1; }; }
+has() { case $1 in *"$2"*) ;; *) echo "no '$2' in: $1" && return 1 ;; esac; }
+property() { systemctl show ringfenced --value --property "$1"; }
+place() { sed -n 's,^0::,,p' "/proc/$1/cgroup"; }
+exits() { # STATUS COMMAND…
+	local status=0 wanted=$1 said
+	shift
+	said=$("$@" 2>&1) || status=$?
+	is "$status" "$wanted" || { echo "$said" && return 1; }
+}
+installed() { dpkg -i "$@" >/tmp/dpkg.log 2>&1 || { cat /tmp/dpkg.log && return 1; }; }
+within() { # SECONDS COMMAND…
+	local tries=$1
+	shift
+	until "$@" >/dev/null 2>&1; do
+		tries=$((tries - 1))
+		[ $tries -gt 0 ] || { "$@" && return 1; }
+		sleep 1
+	done
+}
+export DEBIAN_FRONTEND=noninteractive
+first=$(ls packages/ringfence_*.deb) newer=$(ls packages/newer/ringfence_*.deb)
+names=$(ls packages/ringfence-libcgroup_*.deb)
+group=/ringfence.slice/ringfence.service/db
+
+echo "== install"
+check "it installs" installed "$first"
+check "the service is enabled" is "$(systemctl is-enabled ringfenced)" enabled
+check "it does not run without a layout" is "$(systemctl is-active ringfenced)" inactive
+check "nothing has failed" is "$(systemctl --failed --plain --no-legend)" ""
+check "the unit is right" is "$(systemd-analyze verify ringfenced.service 2>&1 | grep ringfence)" ""
+for file in bin/ringfence sbin/ringfenced share/man/man1/ringfence-apply.1.gz share/man/man5/ringfence-layout.5.gz \
+	share/bash-completion/completions/ringfence share/zsh/vendor-completions/_ringfence \
+	share/fish/vendor_completions.d/ringfence.fish share/doc/ringfence/docs/start.md share/doc/ringfence/studies/aa.toml; do
+	check "/usr/$file is there" test -s "/usr/$file"
+done
+check "the example layout is right" ringfence check /etc/ringfence/layout.toml.example
+check "no layout is not a failure" exits 0 ringfence status
+
+echo "== a layout"
+cp "$(command -v sleep)" /usr/local/bin/rf-db
+printf '[groups.db]\npids.max = 300\nmemory.max = "200M"\nmatch = [{ process = "/usr/local/bin/rf-db" }]\n' >/etc/ringfence/layout.toml
+# of no unit: the processes of a service are systemd's
+systemd-run --quiet --scope --unit=rf-db-scope /usr/local/bin/rf-db 3600 &
+check "the service starts" systemctl start ringfenced
+program=$(pidof rf-db)
+check "the layout is as applied" within 20 exits 0 ringfence status
+check "the limit is there" is "$(cat /sys/fs/cgroup$group/pids.max)" 300
+check "a program is in its group" within 20 is "$(place "$program")" $group
+exposure=$(systemd-analyze security --no-pager ringfenced | sed -n 's/.*exposure level for ringfenced.service: \([0-9.]*\).*/\1/p')
+check "its exposure is $exposure, at most 4.0" awk "BEGIN { exit !($exposure > 0 && $exposure <= 4.0) }"
+
+echo "== order at boot"
+mkdir -p /etc/ringfence/layout.d
+printf '[Service]\nExecStart=/bin/sleep 1\n' >/etc/systemd/system/rf-named.service
+printf '[groups.x]\nunit = "rf-named"\n' >/etc/ringfence/layout.d/unit.toml
+systemctl daemon-reload
+check "a unit that the layout names is after the daemon" has "$(systemctl show rf-named --property After)" ringfenced.service
+rm -r /etc/ringfence/layout.d /etc/systemd/system/rf-named.service
+systemctl daemon-reload
+
+echo "== a layout that can't be satisfied"
+cp /etc/ringfence/layout.toml /tmp/good.toml
+printf '[groups.x]\ncpus = 999\n' >>/etc/ringfence/layout.toml
+check "the daemon runs all the same" systemctl restart ringfenced
+check "status needs attention" exits 3 ringfence status
+check "status says why" has "$(ringfence status)" "the layout is not applied: /etc/ringfence has 1 error"
+check "so does the journal" has "$(journalctl -u ringfenced --no-pager)" "the layout needs 999 CPUs"
+check "what was applied stays" is "$(cat /sys/fs/cgroup$group/pids.max)" 300
+cp /tmp/good.toml /etc/ringfence/layout.toml
+check "a good one is followed" systemctl reload ringfenced
+check "and it is as applied" exits 0 ringfence status
+
+echo "== upgrade"
+before=$(property MainPID)
+echo '# of this machine' >>/etc/default/ringfenced
+check "it upgrades" installed "$newer"
+check "the newer one is there" has "$(dpkg-query -W -f '${Version}' ringfence)" .1-1
+check "another daemon runs" not is "$(property MainPID)" "$before"
+check "and is active" is "$(systemctl is-active ringfenced)" active
+check "configuration stays" grep -q 'of this machine' /etc/default/ringfenced
+check "the program is the same in the same group" is "$(place "$program")" $group
+check "all is as applied" exits 0 ringfence status
+
+echo "== libcgroup's names"
+mkdir -p /tmp/tools/DEBIAN /tmp/tools/usr/bin /tmp/user/DEBIAN
+printf 'Package: cgroup-tools\nVersion: 2.0.2-2\nArchitecture: all\nMaintainer: x <x@example.invalid>\nDescription: x\n' >/tmp/tools/DEBIAN/control
+printf 'Package: rf-user\nVersion: 1\nArchitecture: all\nMaintainer: x <x@example.invalid>\nDepends: cgroup-tools\nDescription: x\n' >/tmp/user/DEBIAN/control
+echo of Debian >/tmp/tools/usr/bin/cgget
+for name in tools user; do dpkg-deb --build /tmp/$name /tmp/$name.deb >/dev/null; done
+check "Debian's are there first" installed /tmp/tools.deb /tmp/user.deb
+check "ours take their place" installed "$names"
+check "Debian's are gone" not has "$(dpkg-query -W -f '${Status}' cgroup-tools 2>/dev/null)" "ok installed"
+check "what depends on them stays" has "$(dpkg-query -W -f '${Status}' rf-user)" "ok installed"
+check "cgget reads a group" has "$(cgget -n -r pids.max db)" "pids.max: 300"
+check "cgclear is in sbin" test -x /usr/sbin/cgclear
+check "they have manual pages" test -s /usr/share/man/man1/cgset.1.gz
+dpkg -r rf-user ringfence-libcgroup >/dev/null 2>&1
+check "they go" not test -e /usr/bin/cgget
+
+echo "== without systemd"
+systemctl stop ringfenced
+init=/etc/init.d/ringfenced
+check "it does not run" exits 3 $init status
+check "it starts" $init start
+check "its start waits until it is ready" test -S /run/ringfence/ringfenced.sock
+check "it runs" exits 0 $init status
+check "a second start is none" has "$($init start)" "runs already"
+check "it reloads" $init reload
+pid=$(cat /run/ringfence/ringfenced.pid)
+check "it restarts" $init restart
+check "as another process" not is "$(cat /run/ringfence/ringfenced.pid)" "$pid"
+check "it stops" $init stop
+check "and is gone" exits 3 $init status
+check "the program is still in its group" is "$(place "$program")" $group
+mv /etc/ringfence/layout.toml /tmp/layout.toml
+check "it does not start without a layout" has "$($init start)" "there is no layout"
+echo '[groups.x' >/etc/ringfence/layout.toml
+check "it fails with a layout that can't be read" exits 1 $init start
+check "its log says why" grep -q "the header's ']' is missing" /var/log/ringfence/ringfenced.log
+mv /tmp/layout.toml /etc/ringfence/layout.toml
+
+echo "== remove, install again, purge"
+systemctl start ringfenced
+removed=$(dpkg -r ringfence 2>&1)
+check "it is removed" not test -e /usr/bin/ringfence
+check "the groups that stay are named, with the command" has "$removed" \
+	"1 group and their limits stay until the next boot; to lift them now (not after a purge): apt install ringfence && ringfence undo 0"
+check "in one line" is "$(echo "$removed" | grep -c '^ringfence: ')" 1
+check "the program runs in its group" is "$(place "$program")" $group
+check "with its limit" is "$(cat /sys/fs/cgroup$group/pids.max)" 300
+check "no daemon runs" not pidof ringfenced
+check "the layout stays" test -s /etc/ringfence/layout.toml
+check "it installs again" installed "$newer"
+check "and starts" is "$(systemctl is-active ringfenced)" active
+check "all is as applied" exits 0 ringfence status
+check "it is purged" dpkg -P ringfence
+for path in /etc/ringfence /etc/default/ringfenced /etc/init.d/ringfenced /var/lib/ringfence /var/log/ringfence \
+	/usr/share/doc/ringfence /etc/systemd/system/multi-user.target.wants/ringfenced.service; do
+	check "$path is gone" not test -e $path
+done
+check "no unit is left" is "$(systemctl list-unit-files --no-legend 'ringfenced*')" ""
+check "the program runs on" is "$(place "$program")" $group
+check "nothing has failed" is "$(systemctl --failed --plain --no-legend)" ""
+
+[ $failed -eq 0 ] || { echo "$failed failed" && exit 1; }
+echo "all passed"
