@@ -1,14 +1,9 @@
-//! The order at boot under systemd: what a layout names as `unit` starts after the daemon has applied the layout. A
+//! The order at boot under systemd: a service that a layout names starts after the daemon has applied the layout. A
 //! systemd.generator(7) says so, as it runs before any unit is loaded, also at the first boot with a new layout.
 
-use std::{
-    collections::BTreeSet,
-    fs, io,
-    path::{Path, PathBuf},
-};
+use std::{fs, io, path::Path};
 
-use files::{Trust, layout_files};
-use toml::de::{DeTable, DeValue};
+use files::{Trust, read_layout};
 
 use crate::RuleFiles;
 
@@ -24,13 +19,21 @@ const UNITS: [&str; 5] = [
     "lib/systemd/system",
 ];
 
-/// Writes drop-ins for the units that the layout below `root`'s /etc names into `to`, and returns these units. Left out
-/// are units that the daemon itself starts after: an order against it would be a cycle.
+/// What the daemon needs when it starts, and itself.
+const OWN: [&str; 4] = ["dbus.service", "dbus-broker.service", "ringfence.service", "ringfenced.service"];
+
+/// Writes drop-in files for the services that the layout below `root`'s /etc names into `to`, and returns these services.
+/// Left out are those that the daemon itself starts after: an order against it would be a cycle.
 ///
 /// # Errors
-/// What can't be written. A layout that can't be read names nothing: the daemon reports it.
+/// What can't be written. A layout with errors names nothing: the daemon reports it.
 pub fn order_units(root: &Path, to: &Path) -> io::Result<Vec<String>> {
-    let units: Vec<String> = units(root).into_iter().filter(|unit| !is_early(root, unit)).collect();
+    let layout = RuleFiles::Below(root.join("etc")).layout();
+    let desired = layout.and_then(|layout| read_layout(&layout, Trust::of_this_process()).0.desired);
+    let named = desired.as_ref().map(plan::units).unwrap_or_default();
+    let mut units: Vec<String> = named.into_iter().map(ToString::to_string).collect();
+    // nobody starts a slice or a scope
+    units.retain(|unit| unit.ends_with(".service") && !is_early(root, unit));
     for unit in &units {
         let directory = to.join(format!("{unit}.d"));
         fs::create_dir_all(&directory)?;
@@ -40,62 +43,14 @@ pub fn order_units(root: &Path, to: &Path) -> io::Result<Vec<String>> {
     Ok(units)
 }
 
-/// The services of `unit` keys; a template for a pattern of its instances.
-fn units(root: &Path) -> BTreeSet<String> {
-    let layout = RuleFiles::Below(root.join("etc")).layout();
-    let files = layout.and_then(|layout| layout_files(&layout).ok()).unwrap_or_default();
-    let loaded = files::load(&files, Trust::of_this_process());
-    let mut found = BTreeSet::new();
-    for source in &loaded.sources {
-        if let Ok(table) = DeTable::parse(&source.text) {
-            collect(table.get_ref(), &mut found);
-        }
-    }
-    found.iter().filter_map(|unit| service(unit)).collect()
-}
-
-/// Of the groups of a table and those below them.
-fn collect(table: &DeTable<'_>, found: &mut BTreeSet<String>) {
-    let Some(DeValue::Table(groups)) = table.get("groups").map(|groups| groups.get_ref()) else { return };
-    for group in groups.values() {
-        let DeValue::Table(group) = group.get_ref() else { continue };
-        let values = match group.get("unit").map(|unit| unit.get_ref()) {
-            Some(DeValue::Array(values)) => values.iter().map(|value| value.get_ref()).collect(),
-            Some(value) => vec![value],
-            None => Vec::new(),
-        };
-        found.extend(values.into_iter().filter_map(|value| value.as_str().map(str::to_owned)));
-        collect(group, found);
-    }
-}
-
-/// The unit that a drop-in is for; nothing for a slice or scope, which nobody starts, and for a name that is none.
-fn service(unit: &str) -> Option<String> {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || ":-_.\\@".contains(c);
-    let (stem, instance) = match unit.strip_suffix(".service").unwrap_or(unit).split_once('@') {
-        Some((stem, instance)) if instance.contains(['*', '?', '[']) => (stem, Some("")),
-        Some((stem, instance)) => (stem, Some(instance)),
-        None => (unit.strip_suffix(".service").unwrap_or(unit), None),
-    };
-    let kinds = [".slice", ".scope", ".socket", ".mount", ".swap", ".target", ".timer", ".path", ".device"];
-    if unit.starts_with('.') || stem.is_empty() || kinds.iter().any(|kind| unit.ends_with(kind)) {
-        return None;
-    }
-    let name = instance.map_or(stem.to_owned(), |instance| format!("{stem}@{instance}"));
-    name.chars().all(is_plain).then(|| format!("{name}.service"))
-}
-
 /// Does a unit start before ordinary services, or does the daemon need it?
 fn is_early(root: &Path, unit: &str) -> bool {
-    if ["dbus.service", "dbus-broker.service", "ringfence.service", "ringfenced.service"].contains(&unit) {
+    if OWN.contains(&unit) {
         return true;
     }
     let template = unit.split_once('@').map(|(stem, _)| format!("{stem}@.service"));
-    let files = UNITS.iter().flat_map(|directory| {
-        let names = [Some(unit), template.as_deref()].into_iter().flatten();
-        names.map(|name| root.join(directory).join(name)).collect::<Vec<PathBuf>>()
-    });
-    let text = files.into_iter().find_map(|file| fs::read_to_string(file).ok()).unwrap_or_default();
+    let text_of = |name: &str| UNITS.iter().find_map(|at| fs::read_to_string(root.join(at).join(name)).ok());
+    let text = text_of(unit).or_else(|| text_of(template.as_deref()?)).unwrap_or_default();
     text.lines().any(|line| match line.split_once('=') {
         Some((key, value)) if key.trim() == "DefaultDependencies" => {
             ["no", "n", "false", "f", "off", "0"].contains(&value.trim().to_ascii_lowercase().as_str())
