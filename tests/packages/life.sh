@@ -1,37 +1,5 @@
-# In a virtual machine with systemd, by scripts/test-packages: the packages' whole life. Prints a line per check.
-failed=0
-check() { # NAME COMMAND…
-	local name=$1 said
-	shift
-	if said=$("$@" 2>&1); then
-		echo "ok     $name"
-	else
-		failed=$((failed + 1))
-		printf 'FAILED %s: %s\n%s\n' "$name" "$*" "$said"
-	fi
-}
-not() { ! "$@"; }
-is() { [ "$1" = "$2" ] || { echo "'$1', not '$2'" && return 1; }; }
-has() { case $1 in *"$2"*) ;; *) echo "no '$2' in: $1" && return 1 ;; esac; }
-property() { systemctl show ringfenced --value --property "$1"; }
-place() { sed -n 's,^0::,,p' "/proc/$1/cgroup"; }
-exits() { # STATUS COMMAND…
-	local status=0 wanted=$1 said
-	shift
-	said=$("$@" 2>&1) || status=$?
-	is "$status" "$wanted" || { echo "$said" && return 1; }
-}
-installed() { dpkg -i "$@" >/tmp/dpkg.log 2>&1 || { cat /tmp/dpkg.log && return 1; }; }
-within() { # SECONDS COMMAND…
-	local tries=$1
-	shift
-	until "$@" >/dev/null 2>&1; do
-		tries=$((tries - 1))
-		[ $tries -gt 0 ] || { "$@" && return 1; }
-		sleep 1
-	done
-}
-export DEBIAN_FRONTEND=noninteractive
+# The packages' whole life, in a virtual machine with systemd: see scripts/test-packages.
+. ./checks.sh
 first=$(ls packages/ringfence_*.deb) newer=$(ls packages/newer/ringfence_*.deb)
 names=$(ls packages/ringfence-libcgroup_*.deb)
 group=/ringfence.slice/ringfence.service/db
@@ -158,5 +126,4 @@ check "no unit is left" is "$(systemctl list-unit-files --no-legend 'ringfenced*
 check "the program runs on" is "$(place "$program")" $group
 check "nothing has failed" is "$(systemctl --failed --plain --no-legend)" ""
 
-[ $failed -eq 0 ] || { echo "$failed failed" && exit 1; }
-echo "all passed"
+end
