@@ -51,7 +51,7 @@ cpus = 999
 	check "the service of the layout runs" is "$(systemctl is-active "$service")" active
 	check "the daemon runs" is "$(systemctl is-active ringfenced)" active
 	check "status needs attention" exits 3 ringfence status
-	check "status says why" has "$(ringfence status)" "the layout is not applied: /etc/ringfence has 1 error"
+	check "status says why" has "$(ringfence status 2>&1)" "the layout is not applied: /etc/ringfence has 1 error"
 	check "so does the journal" has "$(journalctl --boot --unit ringfenced --no-pager)" "the layout needs 999 CPUs"
 	# what can't be read
 	layout '[groups.x'
@@ -63,7 +63,7 @@ cpus = 999
 	check "the daemon has failed" not is "$(systemctl is-active ringfenced)" active
 	check "nothing else has" is "$(systemctl --failed --plain --no-legend | grep -vc ringfenced)" 0
 	check "status needs attention" exits 3 ringfence status
-	check "status says why" has "$(ringfence status)" "/etc/ringfence has errors: ringfence check"
+	check "status says why" has "$(ringfence status 2>&1)" "/etc/ringfence has errors: ringfence check"
 	check "so does the journal" has "$(journalctl --boot --unit ringfenced --no-pager)" "the header's ']' is missing"
 	layout ''
 	systemctl reset-failed ringfenced

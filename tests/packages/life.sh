@@ -34,7 +34,7 @@ check "its exposure is $exposure, at most 4.0" awk "BEGIN { exit !($exposure > 0
 echo "== order at boot"
 mkdir -p /etc/ringfence/layout.d
 printf '[Service]\nExecStart=/bin/sleep 1\n' >/etc/systemd/system/rf-named.service
-printf '[groups.x]\nunit = "rf-named"\n' >/etc/ringfence/layout.d/unit.toml
+printf '[groups.x]\nunit = "rf-named.service"\n' >/etc/ringfence/layout.d/unit.toml
 systemctl daemon-reload
 check "a unit that the layout names is after the daemon" has "$(systemctl show rf-named --property After)" ringfenced.service
 rm -r /etc/ringfence/layout.d /etc/systemd/system/rf-named.service
@@ -45,7 +45,7 @@ cp /etc/ringfence/layout.toml /tmp/good.toml
 printf '[groups.x]\ncpus = 999\n' >>/etc/ringfence/layout.toml
 check "the daemon runs all the same" systemctl restart ringfenced
 check "status needs attention" exits 3 ringfence status
-check "status says why" has "$(ringfence status)" "the layout is not applied: /etc/ringfence has 1 error"
+check "status says why" has "$(ringfence status 2>&1)" "the layout is not applied: /etc/ringfence has 1 error"
 check "so does the journal" has "$(journalctl -u ringfenced --no-pager)" "the layout needs 999 CPUs"
 check "what was applied stays" is "$(cat /sys/fs/cgroup$group/pids.max)" 300
 cp /tmp/good.toml /etc/ringfence/layout.toml
