@@ -32,6 +32,7 @@ pub fn order_units(root: &Path, to: &Path) -> io::Result<Vec<String>> {
     let desired = layout.and_then(|layout| read_layout(&layout, Trust::of_this_process()).0.desired);
     let named = desired.as_ref().map(plan::units).unwrap_or_default();
     let mut units: Vec<String> = named.into_iter().map(ToString::to_string).collect();
+    units.sort();
     // nobody starts a slice or a scope
     units.retain(|unit| unit.ends_with(".service") && !is_early(root, unit));
     for unit in &units {

@@ -5,7 +5,7 @@ use std::{path::PathBuf, time::Duration};
 use apply::{STATE, STATE_VARIABLE};
 use clap::{Args as ClapArgs, ValueEnum};
 
-use super::duration::between;
+use super::{Socket, duration::between};
 
 /// Where the layout of a machine is.
 const DIRECTORY: &str = "/etc/ringfence";
@@ -186,6 +186,8 @@ pub struct Status {
     pub svg: bool,
     #[command(flatten)]
     pub state: StateArgs,
+    #[command(flatten)]
+    pub socket: Socket,
 }
 
 #[derive(Debug, ClapArgs)]

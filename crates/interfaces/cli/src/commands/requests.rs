@@ -16,6 +16,13 @@ fn client(socket: &Socket) -> Client {
     socket.socket.as_ref().map_or_else(Client::default, Client::at)
 }
 
+/// Why what the daemon's files say is not in effect; `None` if no daemon answers.
+pub fn not_in_effect(socket: &Socket) -> Option<Vec<String>> {
+    let client = client(socket);
+    let status = client.exists().then(|| client.status().ok()).flatten()?;
+    Some(status.not_in_effect)
+}
+
 /// Settings as they were typed. `denied`: the error of the caller's own attempt.
 pub fn set(
     socket: &Socket,

@@ -27,7 +27,7 @@ fn named() {
         pids.max = 7
     "#;
     let units = ordered(tree.path(), layout);
-    assert_eq!(units, ["postgresql@15-main.service", "mydb.service"]);
+    assert_eq!(units, ["mydb.service", "postgresql@15-main.service"]);
     for unit in units {
         let file = tree.path().join("out").join(format!("{unit}.d/10-ringfence.conf"));
         assert!(fs::read_to_string(file).unwrap().ends_with("[Unit]\nAfter=ringfenced.service\n"));

@@ -4,19 +4,20 @@
 use std::path::{Path, PathBuf};
 
 use apply::{Generation, Kind, Running, State, System};
-use daemon::{RuleFiles, socket::client::Client};
+use daemon::RuleFiles;
 use files::Trust;
 use units::hint::Command;
 
+use crate::{args::Socket, commands::requests};
+
 /// Why it is not in effect: as the daemon says; where none answers and nothing is in effect, by its files and the history.
-/// Empty for a history of another directory, which has another layout.
-pub fn not_in_effect(state: &State, nothing_is: bool) -> Vec<String> {
-    if state.directory() != Path::new(apply::STATE) {
+/// Empty for a history of another directory, which has another layout, unless its daemon's socket is named.
+pub fn not_in_effect(state: &State, socket: &Socket, nothing_is: bool) -> Vec<String> {
+    if socket.socket.is_none() && state.directory() != Path::new(apply::STATE) {
         return Vec::new();
     }
-    let client = Client::default();
-    if let Some(status) = client.exists().then(|| client.status().ok()).flatten() {
-        return status.not_in_effect;
+    if let Some(reasons) = requests::not_in_effect(socket) {
+        return reasons;
     }
     let layout = RuleFiles::Below(PathBuf::from("/etc")).layout().filter(|_| nothing_is);
     layout.and_then(|layout| without_daemon(&layout, state)).into_iter().collect()

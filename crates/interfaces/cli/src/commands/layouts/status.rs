@@ -57,7 +57,7 @@ pub fn status(args: &args::Status, as_json: bool) -> Result<u8, Failure> {
     // without rules nobody is in the wrong group
     let misplaced = looked.map(|layout| rules::misplaced(&layout.desired, &host)).unwrap_or_default();
     let unchecked = applied.as_ref().and_then(|applied| applied.as_ref().err());
-    let not_in_effect = machines_layout::not_in_effect(&state, groups.is_empty());
+    let not_in_effect = machines_layout::not_in_effect(&state, &args.socket, groups.is_empty());
     let drifted = groups.iter().any(|group| !group.drift.is_empty());
     if args.svg {
         output::text(&picture::svg(&Machine::live()?, &groups))?;

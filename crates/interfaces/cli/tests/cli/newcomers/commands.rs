@@ -63,7 +63,7 @@ fn wrong_options(desk: &mut Desk) {
 }
 
 fn sockets(desk: &mut Desk) {
-    for command in ["set", "move", "top", "reload"] {
+    for command in ["set", "move", "top", "reload", "status"] {
         says(&desk.ends(&format!("{command} --help"), 0), &["--socket <PATH>", "RINGFENCE_SOCKET"]);
     }
     // and no other one speaks to it: all requests leave through one file
