@@ -2,6 +2,7 @@
 
 mod daemon;
 pub mod duration;
+mod groups;
 mod help;
 mod kill;
 mod lab;

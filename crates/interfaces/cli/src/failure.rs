@@ -24,6 +24,8 @@ pub struct Failure {
     pub code: u8,
     /// It failed because of a missing permission: the daemon may do it instead.
     pub denied: bool,
+    /// A group that was named is not there: the name may be a unit's.
+    pub missing: bool,
     /// What is wrong with a layout, already printed with its text; for JSON.
     pub diagnostics: Vec<layout::Diagnostic>,
 }
@@ -35,6 +37,7 @@ impl Failure {
             hint: None,
             code: FAILED,
             denied: false,
+            missing: false,
             diagnostics: Vec::new(),
         }
     }
@@ -95,9 +98,13 @@ impl From<kernel::Error> for Failure {
             partial if partial.is_partial() => ATTENTION,
             _ => FAILED,
         };
-        let denied = is_denied(&error);
-        Failure { hint: error.hint(), code, denied, ..Failure::new(error) }
+        let (denied, missing) = (is_denied(&error), is_missing(&error));
+        Failure { hint: error.hint(), code, denied, missing, ..Failure::new(error) }
     }
+}
+
+fn is_missing(error: &kernel::Error) -> bool {
+    matches!(error, kernel::Error::NoGroup { .. })
 }
 
 /// A group that another user does not find may be there all the same: root's groups live elsewhere than his own.
@@ -118,6 +125,7 @@ impl From<apply::Error> for Failure {
             hint: error.hint(),
             code: if partial { ATTENTION } else { FAILED },
             denied: !partial && is_denied_at_all(&error),
+            missing: matches!(&error, apply::Error::Kernel(error) if is_missing(error)),
             ..Failure::new(error)
         }
     }

@@ -37,9 +37,9 @@ fn start() -> i32 {
         return i32::from(status);
     }
     let status = match args::Args::read() {
-        Ok(args) => {
+        Ok(mut args) => {
             let as_json = args.everywhere.json;
-            commands::run(&args).unwrap_or_else(|failure| output::failure(&failure, as_json))
+            commands::run(&mut args).unwrap_or_else(|failure| output::failure(&failure, as_json))
         }
         Err(mistake) => mistake.reported(),
     };

@@ -7,6 +7,8 @@ use rustix::io::Errno;
 use settings::Controller;
 use units::hint::Command;
 
+use crate::owners::bound;
+
 /// What was requested of the kernel when it refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Op {
@@ -167,6 +169,16 @@ pub enum Error {
         comm: String,
         /// The service.
         unit: String,
+        /// What the group that it was to go into was given, as the unit's properties.
+        properties: Vec<String>,
+    },
+    /// systemd runs no unit of this name that has a control group.
+    #[error("there is no group '{unit}', and no unit of systemd with that name runs")]
+    NoUnit {
+        /// As it was typed.
+        unit: String,
+        /// Units with a control group that are named almost so.
+        near: Vec<String>,
     },
     /// The daemon and its exec gate stay where they are.
     #[error(
@@ -311,10 +323,20 @@ impl Error {
             Error::Foreign { hint, .. } => Some(hint.clone()),
             Error::OutOfSight { .. } => Some("move it from where the whole hierarchy is mounted".to_owned()),
             Error::NotMovedBack { error, .. } | Error::PartlyDeleted { error, .. } => error.hint(),
-            Error::OfUnit { unit, .. } => Some(format!(
-                "limit the service where it is: {} AllowedCPUs=… MemoryMax=…; or start the program with ringfence run",
-                Command::new("systemctl set-property").arg(unit)
-            )),
+            Error::OfUnit { unit, properties, .. } => {
+                let bound = bound(unit, &[]);
+                Some(match properties.as_slice() {
+                    [] => bound.trim_start_matches("or ").to_owned(),
+                    _ => {
+                        let set = Command::new("systemctl set-property").arg(unit).args(properties);
+                        format!("{set}\n{bound}")
+                    }
+                })
+            }
+            Error::NoUnit { unit, near } => Some(match near.as_slice() {
+                [] => format!("{}; a unit has a group while it runs", Command::new("systemctl start").arg(unit)),
+                near => format!("did you mean {}?", near.join(" or ")),
+            }),
             Error::HoldsCaller { parent, .. } => {
                 Some(format!("call it from outside: ringfence move / {parent}"))
             }

@@ -35,7 +35,7 @@ pub struct Host {
     hierarchies: Vec<Hierarchy>,
     /// Looked at when first requested: a command that names one controller touches one hierarchy.
     bases: Vec<OnceCell<Base>>,
-    systemd: bool,
+    pub(crate) systemd: bool,
 }
 
 impl Host {

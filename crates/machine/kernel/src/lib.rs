@@ -28,6 +28,7 @@ mod run;
 mod stragglers;
 mod tasks;
 mod unit;
+mod unit_groups;
 
 pub use charges::LeftBehind;
 pub use control::{State, kill, set_frozen, signal};
@@ -47,4 +48,4 @@ pub use reclaim::{use_above, write_reclaiming};
 pub use run::{CLONE_INTO_CGROUP, Program, ProgramEnd, last_errno};
 pub use settings::GroupName;
 pub use tasks::{Moved, What};
-pub use unit::{UnitError, unit_of};
+pub use unit::{UnitError, is_unit_name, unit_of};

@@ -1,11 +1,13 @@
 //! Subtrees that belong to somebody else: systemd, kubelet, containerd, Slurm, Nomad, libvirt. They are read,
 //! never written.
 
+use std::fmt::Write;
+
 use facts::UNIT_PATH;
 use settings::{Controller, Version};
 use units::{group_path, hint::Command};
 
-use crate::{Error, GroupName, Hierarchy, unit::unit_of};
+use crate::{Error, GroupName, Hierarchy, unit::{is_unit_name, unit_of}};
 
 /// What is to be done to a group.
 #[derive(Clone, Copy)]
@@ -19,6 +21,8 @@ pub enum Change<'c> {
     Delete,
     /// Processes come in.
     Enter,
+    /// A program is started in it: its words, as they are typed.
+    Run(&'c dyn Fn() -> Vec<String>),
     /// Its processes stop.
     Freeze,
     /// They run again.
@@ -93,10 +97,7 @@ impl Owner {
 }
 
 fn is_unit(path: &str) -> bool {
-    let first = group_path::names(path).next().unwrap_or_default();
-    [".slice", ".service", ".scope", ".mount", ".socket", ".swap"]
-        .iter()
-        .any(|suffix| first.ends_with(suffix))
+    group_path::names(path).next().is_some_and(is_unit_name)
 }
 
 /// Does systemd, where it runs, own this hierarchy? All of v2; of v1 its own named one and the controllers it
@@ -122,49 +123,76 @@ pub(crate) fn systemd_manages(at: &Hierarchy) -> bool {
 pub fn refuse_foreign(group: &GroupName, change: Change<'_>) -> Result<(), Error> {
     let Some(owner) = Owner::of(group).filter(|_| group.is_from_root()) else { return Ok(()) };
     let hint = match owner {
-        Owner::Systemd => of_unit(&unit_of(group.path()).unwrap_or_else(|| "UNIT".to_owned()), change),
+        Owner::Systemd => {
+            let unit = unit_of(group.path()).unwrap_or_else(|| "UNIT".to_owned());
+            of_unit(&unit, slice_of(group.path()), change)
+        }
         other => format!("use {} for it (kubectl, docker, scontrol, nomad, virsh)", other.name()),
     };
     Err(Error::Foreign { group: group.to_string(), owner: owner.name(), hint })
 }
 
+/// The slice that a unit's group is in, or that it is.
+fn slice_of(path: &str) -> &str {
+    let is_slice = |name: &&str| name.ends_with(".slice");
+    group_path::names(path).take_while(is_slice).last().unwrap_or("-.slice")
+}
+
 /// What systemd has for a change of a unit's group.
-fn of_unit(unit: &str, change: Change<'_>) -> String {
+fn of_unit(unit: &str, slice: &str, change: Change<'_>) -> String {
     let systemctl = |verb: &'static str| Command::new("systemctl").arg(verb).arg(unit).to_string();
+    let in_scope = || Command::new("systemd-run --scope").arg(format!("--slice={slice}"));
     match change {
         Change::Settings(settings) => {
-            let property = |(name, value): (&str, String)| {
-                let found = settings::lookup(name).filter(|found| found.via == settings::Via::Canonical)?;
-                Some(format!("{}={}", found.setting.unit_property()?, in_unit(&value)))
-            };
-            let properties: Vec<String> = settings().into_iter().filter_map(property).collect();
+            let settings = settings();
+            let properties: Vec<String> =
+                settings.iter().filter_map(|(name, value)| properties(name, value)).flatten().collect();
+            let bound = bound(unit, &settings);
             match properties.is_empty() {
-                true => format!("systemd has no property for it: {}", systemctl("show")),
-                false => Command::new("systemctl set-property").arg(unit).args(properties).to_string(),
+                true => format!("systemd has no property for it: {}\n{bound}", systemctl("show")),
+                false => {
+                    let set = Command::new("systemctl set-property").arg(unit).args(properties);
+                    format!("{set}\n{bound}")
+                }
             }
         }
         Change::Create => "our groups are named without a leading slash".to_owned(),
         Change::Delete => systemctl("stop"),
         Change::Enter => {
-            let slice = if unit.ends_with(".slice") { unit } else { "SLICE" };
-            format!("systemd-run --scope --slice={slice} PROGRAM starts a program in a unit of its own there")
+            format!("{} PROGRAM starts a program in a unit of its own beside it", in_scope())
         }
+        Change::Run(words) => in_scope().arg("--").args(words()).to_string(),
         Change::Freeze => systemctl("freeze"),
         Change::Thaw => systemctl("thaw"),
         Change::Kill => systemctl("kill"),
     }
 }
 
-/// A value as systemd writes it.
-fn in_unit(value: &str) -> String {
-    match value {
-        "" => "VALUE".to_owned(),
-        "max" => "infinity".to_owned(),
-        value => match value.strip_suffix("cpu").and_then(|cpus| cpus.trim().parse::<f64>().ok()) {
-            Some(cpus) => format!("{}%", cpus * 100.0),
-            None => value.to_owned(),
-        },
+/// The lines of a layout that bind a group to the unit, with these settings.
+pub(crate) fn bound(unit: &str, settings: &[(&str, String)]) -> String {
+    let stem = unit.split(['@', '.']).next().unwrap_or_default();
+    let is_bare = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    let name = if !stem.is_empty() && stem.chars().all(is_bare) { stem } else { "NAME" };
+    let mut lines = format!("or in a layout, for ringfence apply:\n  [groups.{name}]\n  unit = \"{unit}\"");
+    for (setting, value) in settings.iter().filter(|(_, value)| !value.is_empty()) {
+        let _ = write!(lines, "\n  {setting} = \"{}\"", value.escape_default()); // a String takes everything
     }
+    lines
+}
+
+/// Properties of a unit that mean the same as a setting's value.
+fn properties(name: &str, value: &str) -> Option<Vec<String>> {
+    let found = settings::lookup(name).filter(|found| found.via == settings::Via::Canonical)?;
+    let property = found.setting.unit_property()?;
+    let typed = || {
+        let value = found.parse(value, &settings::NoMachine).ok()?;
+        let writes = found.encode(Version::V2, &value, &|_| None).ok()?;
+        let lines = writes.iter().map(|write| settings::unit_lines(&write.file, &write.text));
+        Some(lines.collect::<Option<Vec<_>>>()?.concat())
+    };
+    // an amount of this machine, such as 50%, which systemd knows too
+    let as_typed = || vec![format!("{property}={}", if value.is_empty() { "VALUE" } else { value })];
+    Some(typed().filter(|lines| !lines.is_empty()).unwrap_or_else(as_typed))
 }
 
 #[cfg(test)]

@@ -50,6 +50,11 @@ impl Program {
         self.words.first().map(|word| word.to_string_lossy().into_owned()).unwrap_or_default()
     }
 
+    /// All words as given.
+    fn words(&self) -> Vec<String> {
+        self.words.iter().map(|word| word.to_string_lossy().into_owned()).collect()
+    }
+
     /// Becomes the program; returns only if it could not be executed.
     fn exec(&self) -> Errno {
         let mut words: Vec<*const libc::c_char> = self.words.iter().map(|word| word.as_ptr()).collect();
@@ -69,7 +74,7 @@ impl Host {
     /// # Errors
     /// [`Error::NoGroup`], [`Error::Frozen`], [`Error::Refused`]; a program that can't be executed is [`ProgramEnd::NotStarted`].
     pub fn run(&self, real: &Real, group: &GroupName, program: &Program) -> Result<ProgramEnd, Error> {
-        refuse_foreign(group, Change::Enter)?;
+        refuse_foreign(group, Change::Run(&|| program.words()))?;
         let seats = self.existing(group)?;
         crate::control::refuse_frozen(self, &seats, group)?;
         let inside: Vec<_> = seats.into_iter().map(|seat| (seat, group.clone())).collect();
@@ -87,7 +92,7 @@ impl Host {
         program: &Program,
     ) -> Result<ProgramEnd, Error> {
         for (seat, group) in inside {
-            refuse_foreign(group, Change::Enter)?;
+            refuse_foreign(group, Change::Run(&|| program.words()))?;
             self.refuse_missing(seat, group)?;
         }
         let (v2, v1): (Vec<_>, Vec<_>) = inside.iter().partition(|(seat, _)| seat.at.version == Version::V2);

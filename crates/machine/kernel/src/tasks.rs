@@ -78,7 +78,7 @@ impl Host {
             self.refuse_missing(seat, group)?;
         }
         for &pid in pids {
-            self.movable(pid)?;
+            self.movable(pid).map_err(|error| self.with_properties(error, into))?;
         }
         let mut done = Vec::new();
         let result = match what {
@@ -127,9 +127,21 @@ impl Host {
             return Err(Error::Protected { pid, role });
         }
         if let Some(unit) = self.service_of(pid) {
-            return Err(Error::OfUnit { pid, comm: units::printable(&process.comm).into_owned(), unit });
+            let comm = units::printable(&process.comm).into_owned();
+            return Err(Error::OfUnit { pid, comm, unit, properties: Vec::new() });
         }
         Ok(process)
+    }
+
+    /// A service's process stays where it is: what it was to be given there its service can have.
+    fn with_properties(&self, error: Error, into: &[(Seat<'_>, GroupName)]) -> Error {
+        match error {
+            Error::OfUnit { pid, comm, unit, .. } => {
+                let properties = self.as_properties(into.iter().map(|(seat, _)| seat));
+                Error::OfUnit { pid, comm, unit, properties }
+            }
+            other => other,
+        }
     }
 
     fn move_one(

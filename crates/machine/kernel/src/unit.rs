@@ -87,23 +87,28 @@ impl UnitError {
     }
 }
 
+/// Does a name end as those of units that have a control group do?
+pub fn is_unit_name(name: &str) -> bool {
+    let kinds = [".service", ".slice", ".scope", ".socket", ".mount", ".swap"];
+    let stem = |kind: &&str| name.strip_suffix(*kind).filter(|stem| !stem.is_empty() && !stem.contains('/'));
+    kinds.iter().find_map(stem).is_some()
+}
+
 /// The unit of the system's service manager that a group belongs to, by its path from the hierarchy's root: the
 /// service, scope or other unit, or the slice where there is only that; `None` outside any unit. A user's own
 /// units belong to that user's `user@UID.service`.
 pub fn unit_of(path: &str) -> Option<String> {
     let mut unit = None;
+    let is_slice = |name: &str| name.ends_with(".slice");
     for part in group_path::names(path) {
         // systemd puts "_" before a name that would clash with a kernel file
         let name = part.strip_prefix('_').unwrap_or(part);
-        if name.strip_suffix(".slice").is_some_and(|stem| !stem.is_empty()) {
-            unit = Some(name.to_owned());
-            continue;
-        }
-        let kinds = [".service", ".scope", ".mount", ".socket", ".swap"];
-        if kinds.iter().any(|kind| name.strip_suffix(kind).is_some_and(|stem| !stem.is_empty())) {
+        if is_unit_name(name) {
             unit = Some(name.to_owned());
         }
-        break;
+        if !(is_unit_name(name) && is_slice(name)) {
+            break;
+        }
     }
     unit
 }

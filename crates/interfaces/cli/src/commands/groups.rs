@@ -34,6 +34,10 @@ pub fn create(args: &args::Create, json: bool) -> Result<(), Failure> {
         tasks_mode: args.tasks_mode,
     };
     let host = host()?;
+    // a group of a unit's name would hide the unit from every other command
+    if let Some(unit) = host.is_unit_name(&name).then(|| host.unit_group(name.path()).ok()).flatten() {
+        kernel::refuse_foreign(&unit, kernel::Change::Create)?;
+    }
     let by_controller = || make(&host, &name, controllers.as_deref(), &access);
     let by_name = || host.create_named(&name, &named, &access).map_err(Failure::from);
     let created = match (named.is_empty(), &controllers) {

@@ -12,6 +12,7 @@ mod perf;
 mod program;
 mod requests;
 mod tasks;
+mod units;
 mod values;
 mod watching;
 mod why;
@@ -28,7 +29,19 @@ use crate::{
     failure::Failure,
 };
 
-pub fn run(args: &Args) -> Result<u8, Failure> {
+/// Where a group that was named is not there, once more with the group of the unit that may be meant.
+pub fn run(args: &mut Args) -> Result<u8, Failure> {
+    match once(args) {
+        Err(failure) if failure.missing => match units::resolve(args) {
+            Ok(true) => once(args),
+            Ok(false) => Err(failure),
+            Err(other) => Err(other.code(failure.code)),
+        },
+        other => other,
+    }
+}
+
+fn once(args: &Args) -> Result<u8, Failure> {
     let json = args.everywhere.json;
     match &args.command {
         Command::Create(create) => groups::create(create, json),

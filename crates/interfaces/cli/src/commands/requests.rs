@@ -115,6 +115,7 @@ fn answered<T>(
         Ok(answer) => Ok(answer),
         Err(ClientError::NotRunning(_)) => Err(denied),
         Err(error) => Err(Failure {
+            missing: denied.missing,
             message: format!("{}\n{error}", denied.message),
             hint: error.hint().or(denied.hint),
             ..Failure::new("")

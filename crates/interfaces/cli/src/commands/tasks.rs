@@ -7,7 +7,7 @@ use kernel::{GroupName, Host, LeftBehind, Program, ProgramEnd, Real, What, descr
 use serde_json::json;
 use units::{Bytes, hint::Command, printable};
 
-use super::{group, host, requests};
+use super::{group, host, requests, units as bound};
 use crate::{
     args,
     failure::{Failure, RUN_FAILED},
@@ -137,6 +137,7 @@ pub fn places(args: &args::Where, as_json: bool) -> Result<(), Failure> {
     let pids = if args.pids.is_empty() { vec![caller] } else { args.pids.clone() };
     let mut text = String::new();
     let mut rows = Vec::new();
+    let mut of_units = None;
     for pid in pids {
         let process = host.kernel().process(pid).map_err(|_| kernel::Error::NoProcess { pid })?;
         let groups: Vec<_> = host
@@ -150,12 +151,23 @@ pub fn places(args: &args::Where, as_json: bool) -> Result<(), Failure> {
                 Some((at.label(), name, real))
             })
             .collect();
+        // the group of the layout that is the unit
+        let unit = host.unit_of_process(pid).map(|unit| {
+            let groups = of_units.get_or_insert_with(|| bound::bound_groups(&host));
+            let is_it = |group: &&apply::GroupStatus| group.unit.as_ref().is_some_and(|its| its.name == unit);
+            let group = groups.iter().find(is_it).map(|group| group.group.clone());
+            (unit, group)
+        });
         if as_json {
             let hierarchies: BTreeMap<_, _> = groups
                 .iter()
                 .map(|(label, name, real)| (label, json!({ "group": name, "path": real })))
                 .collect();
-            rows.push(json!({ "process": process, "hierarchies": hierarchies }));
+            let mut row = json!({ "process": process, "hierarchies": hierarchies });
+            if let Some((name, group)) = unit {
+                row["unit"] = json!({ "name": name, "group": group });
+            }
+            rows.push(row);
             continue;
         }
         let _ = writeln!(text, "{pid} ({}), last on CPU {}", printable(&process.comm), process.last_cpu);
@@ -164,6 +176,10 @@ pub fn places(args: &args::Where, as_json: bool) -> Result<(), Failure> {
         for (label, name, real) in &groups {
             let (name, real) = (printable(name), real.display().to_string());
             let _ = writeln!(text, "  {label:labels$}  {name:names$}  {}", printable(&real));
+        }
+        if let Some((unit, group)) = unit {
+            let group = group.map(|group| format!(", which is group '{}' of the layout", printable(&group)));
+            let _ = writeln!(text, "  of {}{}", printable(&unit), group.unwrap_or_default());
         }
     }
     if as_json { output::json(&rows) } else { output::text(&text) }

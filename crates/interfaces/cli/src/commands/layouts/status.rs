@@ -155,8 +155,11 @@ fn only(groups: &mut Vec<GroupStatus>, names: &[String]) -> Result<(), Failure> 
     }
     let names: Vec<String> =
         names.iter().map(|name| Ok(group(name)?.to_string())).collect::<Result<_, Failure>>()?;
-    let is_of = |group: &str, name: &str| group_path::is_at_or_below(group, name);
-    if let Some(unknown) = names.iter().find(|name| !groups.iter().any(|group| is_of(&group.group, name))) {
+    let is_of = |group: &GroupStatus, name: &str| {
+        let is_unit = group.unit.as_ref().is_some_and(|unit| unit.name == name);
+        is_unit || group_path::is_at_or_below(&group.group, name)
+    };
+    if let Some(unknown) = names.iter().find(|name| !groups.iter().any(|group| is_of(group, name))) {
         let near = units::nearest(unknown, groups.iter().map(|group| group.group.as_str()));
         let failure = Failure::new(format!("no generation in effect has a group '{unknown}'"));
         return Err(match near.is_empty() {
@@ -164,7 +167,7 @@ fn only(groups: &mut Vec<GroupStatus>, names: &[String]) -> Result<(), Failure> 
             false => failure.hint(format!("did you mean {}?", near.join(" or "))),
         });
     }
-    groups.retain(|group| names.iter().any(|name| is_of(&group.group, name)));
+    groups.retain(|group| names.iter().any(|name| is_of(group, name)));
     Ok(())
 }
 
