@@ -9,6 +9,7 @@ mod cpus;
 mod realtime;
 mod render;
 mod resources;
+mod writers;
 
 use facts::Facts;
 use topology::Machine;
@@ -117,6 +118,7 @@ pub fn findings(facts: &Facts, machine: Option<&Machine>) -> Vec<Finding> {
     found.extend(resources::io(facts));
     found.extend(resources::pressure(facts));
     found.extend(access::owners(facts));
+    found.extend(writers::writers(facts));
     found.extend(cpus::cpus(facts, machine));
     found
 }

@@ -5,12 +5,14 @@
 mod base;
 mod groups;
 mod machine;
+mod writers;
 
 use std::collections::BTreeMap;
 
 pub use base::{Base, UNIT_NAME, UNIT_PATH, UNIT_SLICE};
 pub use groups::{Child, Exclusive, Mounted, Owned, Partition, Systemd, V1, V2};
 pub use machine::{Cpus, Disk, GroupBudget, HugePages, Memory, Pressure, Realtime, RealtimeRoot, Swap};
+pub use writers::{KnownWriter, SCHED_EXT_STATE, WRITERS, Writer};
 
 /// Everything that was seen. Serialised facts of one machine can be judged on another.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -43,6 +45,8 @@ pub struct Facts {
     pub systemd: Option<Systemd>,
     /// Top-level groups that another program keeps as it wants them.
     pub owned: Vec<Owned>,
+    /// Programs in force that write what we write too.
+    pub writers: Vec<Writer>,
     /// Real-time throttling and v1's real-time budgets.
     pub realtime: Realtime,
     /// Pressure stall information.

@@ -5,6 +5,7 @@
 mod groups;
 mod machine;
 mod trial;
+mod writers;
 
 use std::{collections::BTreeMap, path::Path};
 
@@ -47,6 +48,7 @@ pub fn seen(kernel: &dyn Kernel) -> Facts {
         exclusive,
         systemd: hierarchies.systemd(&proc),
         owned: hierarchies.owned(),
+        writers: writers::writers(kernel, &proc),
         realtime: Realtime { root: hierarchies.realtime(), ..machine::realtime(&proc) },
         pressure: machine::pressure(&proc),
         memory: machine::memory(&proc),

@@ -7,7 +7,7 @@ mod rows;
 
 use std::{collections::BTreeSet, fs, sync::Mutex};
 
-use facts::{Facts, MountTrial, Partition};
+use facts::{Facts, MountTrial, Partition, WRITERS, Writer};
 use kernel::{Kernel, Real};
 use plan::doctor::{Finding, Level, findings, needs_attention, render};
 use topology::{LogicalCpu, Machine};
@@ -66,6 +66,22 @@ fn style(found: &[Finding]) {
         {
             assert!(!text.ends_with('.') && !text.trim().is_empty() && !text.contains("  "), "{text}");
         }
+    }
+}
+
+/// Whatever is in the table has a finding, and each says how it is stopped.
+#[test]
+fn every_program_that_writes_what_we_write_has_a_finding() {
+    let before = findings(&recorded("systemd"), None).len();
+    for known in &WRITERS {
+        let mut facts = recorded("systemd");
+        let pid = known.process.map(|_| 77);
+        facts.writers = vec![Writer { name: known.name.to_owned(), pid, ..Writer::default() }];
+        let found = findings(&facts, None);
+        assert_eq!(found.len(), before + 1, "{}", known.name);
+        assert!(known.process.is_some() != known.mark.is_some(), "{}", known.name);
+        assert!(known.process.is_none_or(|comm| comm.len() <= 15), "{}", known.name);
+        style(&found);
     }
 }
 

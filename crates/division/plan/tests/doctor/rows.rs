@@ -1,6 +1,6 @@
 //! The table: a change of recorded facts, and the finding that it must bring.
 
-use facts::{Base, Exclusive, Facts, GroupBudget, MountTrial, Owned, Partition, RealtimeRoot};
+use facts::{Base, Exclusive, Facts, GroupBudget, MountTrial, Owned, Partition, RealtimeRoot, Writer};
 use plan::doctor::Level;
 use units::{Limit, Micros};
 
@@ -35,6 +35,11 @@ fn trial(facts: &mut Facts, name: &str, trial: MountTrial) {
     let row = facts.controllers.iter_mut().find(|row| row.name == name).unwrap();
     row.hierarchy = 0;
     row.trial = trial;
+}
+
+fn writer(facts: &mut Facts, name: &str, unit: Option<&str>, choice: Option<&str>) {
+    let [unit, choice] = [unit, choice].map(|text| text.map(str::to_owned));
+    facts.writers.push(Writer { name: name.to_owned(), pid: Some(77), unit, choice });
 }
 
 fn refused() -> MountTrial {
@@ -153,6 +158,13 @@ fn access_rows() -> Vec<Row> {
             |f| f.owned.push(Owned { owner: "kubelet".to_owned(), groups: texts(&["kubepods.slice"]) }),
             Note, "kubelet keeps kubepods.slice", "ringfence never writes there",
             "kubelet --cpu-manager-policy=static"),
+        row("systemd", |f| writer(f, "tuned", Some("tuned.service"), Some("cpu-partitioning")), Note,
+            "tuned (cpu-partitioning) is in force", "configured in /etc/tuned/tuned-main.conf",
+            "systemctl disable --now tuned.service"),
+        row("v2", |f| writer(f, "irqbalance", None, None), Note, "irqbalance is in force",
+            "the CPUs of interrupts", "kill 77"),
+        row("v2", |f| f.writers.push(Writer { name: "TLP".to_owned(), ..Writer::default() }), Note,
+            "TLP is in force", "configured in /etc/tlp.conf", "systemctl disable --now tlp.service"),
     ]
 }
 

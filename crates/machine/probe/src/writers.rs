@@ -1,0 +1,102 @@
+//! Which programs are in force that write what we write too. Only reads.
+
+use facts::{KnownWriter, SCHED_EXT_STATE, WRITERS, Writer};
+use kernel::{Kernel, unit_of};
+
+use super::Outside;
+
+/// Those of root: anybody may give a process any name.
+pub(super) fn writers(kernel: &dyn Kernel, proc: &Outside<'_>) -> Vec<Writer> {
+    let mut running: Vec<(String, u32)> = Vec::new();
+    for pid in kernel.processes().unwrap_or_default() {
+        let Ok(process) = kernel.process(pid) else { continue }; // it ended
+        if !process.kernel_thread && WRITERS.iter().any(|known| known.process == Some(&process.comm)) {
+            running.push((process.comm, pid));
+        }
+    }
+    let of = |known: &KnownWriter| {
+        let is_it = |(comm, pid): &&(String, u32)| known.process == Some(comm) && is_roots(proc, *pid);
+        let pid = running.iter().find(is_it).map(|(_, pid)| *pid);
+        if pid.is_none() && !known.mark.is_some_and(|mark| is_in_force(proc, mark)) {
+            return None;
+        }
+        Some(Writer {
+            name: known.name.to_owned(),
+            pid,
+            unit: pid.and_then(|pid| unit(proc, pid)),
+            choice: known.choice.and_then(|file| proc.text(file)).filter(|choice| !choice.is_empty()),
+        })
+    };
+    WRITERS.iter().filter_map(of).collect()
+}
+
+fn is_roots(proc: &Outside<'_>, pid: u32) -> bool {
+    let status = proc.text(&format!("/proc/{pid}/status")).unwrap_or_default();
+    let uids = status.lines().find_map(|line| line.strip_prefix("Uid:"));
+    uids.and_then(|uids| uids.split_whitespace().nth(1)) == Some("0")
+}
+
+/// sched_ext's file is there without a scheduler, too.
+fn is_in_force(proc: &Outside<'_>, mark: &str) -> bool {
+    let text = proc.text(mark);
+    if mark == SCHED_EXT_STATE { text.is_some_and(|state| state == "enabled") } else { text.is_some() }
+}
+
+fn unit(proc: &Outside<'_>, pid: u32) -> Option<String> {
+    let groups = proc.text(&format!("/proc/{pid}/cgroup"))?;
+    let of_systemd = |line: &str| {
+        let (_, rest) = line.split_once(':')?;
+        let (names, path) = rest.split_once(':')?;
+        (names.is_empty() || names == "name=systemd").then(|| unit_of(path)).flatten()
+    };
+    groups.lines().find_map(of_systemd).filter(|unit| unit.ends_with(".service"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fake::Fake;
+
+    fn seen(kernel: &Fake) -> Vec<Writer> {
+        writers(kernel, &Outside(kernel))
+    }
+
+    #[test]
+    fn a_bare_machine_has_none_and_a_users_process_of_such_a_name_is_none() {
+        let kernel = Fake::v2(2, 1);
+        kernel.set_outside(SCHED_EXT_STATE, "disabled\n");
+        kernel.set_outside("/etc/tuned/active_profile", "balanced\n");
+        assert_eq!(seen(&kernel), []);
+        let pid = kernel.spawn(1).unwrap_or_default();
+        kernel.set_process(pid, |process| process.comm = "tuned".to_owned());
+        kernel.set_outside(format!("/proc/{pid}/status"), "Uid:\t1000\t1000\t1000\t1000\n");
+        assert_eq!(seen(&kernel), []);
+    }
+
+    #[test]
+    fn a_daemon_is_seen_with_its_unit_and_what_it_has_chosen() {
+        let kernel = Fake::v2(2, 1);
+        let pid = kernel.spawn(1).unwrap_or_default();
+        kernel.set_process(pid, |process| process.comm = "tuned".to_owned());
+        kernel.set_outside(format!("/proc/{pid}/status"), "Uid:\t0\t0\t0\t0\n");
+        kernel.set_outside(format!("/proc/{pid}/cgroup"), "0::/system.slice/tuned.service\n");
+        kernel.set_outside("/etc/tuned/active_profile", "cpu-partitioning\n");
+        kernel.set_outside(SCHED_EXT_STATE, "enabled\n");
+        kernel.set_outside("/sys/kernel/sched_ext/root/ops", "lavd_1.0\n");
+        kernel.set_outside("/run/tlp/last_pwr", "0\n");
+        let one = |name: &str, pid, unit: Option<&str>, choice: Option<&str>| Writer {
+            name: name.to_owned(),
+            pid,
+            unit: unit.map(str::to_owned),
+            choice: choice.map(str::to_owned),
+        };
+        assert_eq!(
+            seen(&kernel),
+            [
+                one("tuned", Some(pid), Some("tuned.service"), Some("cpu-partitioning")),
+                one("TLP", None, None, None),
+                one("a scheduler of sched_ext", None, None, Some("lavd_1.0")),
+            ]
+        );
+    }
+}
