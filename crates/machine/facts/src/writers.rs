@@ -20,15 +20,8 @@ pub struct KnownWriter {
     pub stop: &'static str,
 }
 
-const DAEMON: KnownWriter = KnownWriter {
-    name: "",
-    process: None,
-    mark: None,
-    writes: "",
-    file: "",
-    choice: None,
-    stop: "",
-};
+const DAEMON: KnownWriter =
+    KnownWriter { name: "", process: None, mark: None, writes: "", file: "", choice: None, stop: "" };
 
 /// The file that says whether a scheduler of sched_ext is in force (sched-ext.rst).
 pub const SCHED_EXT_STATE: &str = "/sys/kernel/sched_ext/state";

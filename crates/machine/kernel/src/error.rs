@@ -334,8 +334,11 @@ impl Error {
                 })
             }
             Error::NoUnit { unit, near } => Some(match near.as_slice() {
-                [] => format!("{}; a unit has a group while it runs", Command::new("systemctl start").arg(unit)),
-                near => format!("did you mean {}?", near.join(" or ")),
+                [] => Command::new("systemctl start").arg(unit).to_string(),
+                near => {
+                    let start = Command::new("systemctl start").arg(unit);
+                    format!("{start}\nor did you mean {}?", near.join(" or "))
+                }
             }),
             Error::HoldsCaller { parent, .. } => {
                 Some(format!("call it from outside: ringfence move / {parent}"))

@@ -230,7 +230,15 @@ impl Host {
             looked.truncate(1);
         }
         let name = group.to_string();
-        let near = nearest(&name, known.iter().map(String::as_str)).into_iter().map(str::to_owned).collect();
+        let units = if group.is_from_root() { Vec::new() } else { self.units() };
+        let service = format!("{name}.service");
+        let near = match units.iter().any(|(unit, _)| *unit == service) {
+            true => vec![service],
+            false => {
+                let known = known.iter().chain(units.iter().map(|(unit, _)| unit));
+                nearest(&name, known.map(String::as_str)).into_iter().map(str::to_owned).collect()
+            }
+        };
         Error::NoGroup { group: name, looked, near }
     }
 

@@ -7,7 +7,10 @@ use facts::UNIT_PATH;
 use settings::{Controller, Version};
 use units::{group_path, hint::Command};
 
-use crate::{Error, GroupName, Hierarchy, unit::{is_unit_name, unit_of}};
+use crate::{
+    Error, GroupName, Hierarchy,
+    unit::{is_unit_name, unit_of},
+};
 
 /// What is to be done to a group.
 #[derive(Clone, Copy)]
@@ -145,18 +148,23 @@ fn of_unit(unit: &str, slice: &str, change: Change<'_>) -> String {
     match change {
         Change::Settings(settings) => {
             let settings = settings();
-            let properties: Vec<String> =
-                settings.iter().filter_map(|(name, value)| properties(name, value)).flatten().collect();
-            let bound = bound(unit, &settings);
-            match properties.is_empty() {
-                true => format!("systemd has no property for it: {}\n{bound}", systemctl("show")),
+            let known: Vec<((&str, String), Vec<String>)> = settings
+                .into_iter()
+                .filter_map(|(name, value)| properties(name, &value).map(|lines| ((name, value), lines)))
+                .collect();
+            let (settings, lines): (Vec<_>, Vec<_>) = known.into_iter().unzip();
+            match lines.is_empty() {
+                true => format!("systemd has no property for it: {}", systemctl("show")),
                 false => {
-                    let set = Command::new("systemctl set-property").arg(unit).args(properties);
-                    format!("{set}\n{bound}")
+                    let set = Command::new("systemctl set-property").arg(unit).args(lines.concat());
+                    format!("{set}\n{}", bound(unit, &settings))
                 }
             }
         }
-        Change::Create => "our groups are named without a leading slash".to_owned(),
+        Change::Create => format!(
+            "our groups are named without a leading slash, and not as units are: ringfence create db\n{}",
+            bound(unit, &[])
+        ),
         Change::Delete => systemctl("stop"),
         Change::Enter => {
             format!("{} PROGRAM starts a program in a unit of its own beside it", in_scope())

@@ -20,25 +20,31 @@ impl Host {
     /// # Errors
     /// [`Error::NoUnit`] with names near to it.
     pub fn unit_group(&self, unit: &str) -> Result<GroupName, Error> {
-        let mut known = Vec::new();
+        let units = self.units();
+        if let Some((_, path)) = units.iter().find(|(known, _)| known == unit) {
+            return Ok(GroupName::new(&format!("/{path}"))?);
+        }
+        let near = nearest(unit, units.iter().map(|(known, _)| known.as_str()));
+        Err(Error::NoUnit { unit: unit.to_owned(), near: near.into_iter().map(str::to_owned).collect() })
+    }
+
+    /// All units that have a group now, with the group's path below the mount.
+    pub(crate) fn units(&self) -> Vec<(String, String)> {
+        let mut found = Vec::new();
         for at in self.unit_trees() {
             let mut left = vec![(String::new(), 0)];
             while let Some((slice, depth)) = left.pop() {
                 for name in self.kernel.children(at, &slice).unwrap_or_default() {
                     let path = group_path::join(&slice, &name);
-                    let Some(found) = unit_of(&path).filter(|_| is_unit(&name)) else { continue };
-                    if found == unit {
-                        return Ok(GroupName::new(&format!("/{path}"))?);
+                    let Some(unit) = unit_of(&path).filter(|_| is_unit(&name)) else { continue };
+                    if unit.ends_with(".slice") && depth < DEEPEST {
+                        left.push((path.clone(), depth + 1));
                     }
-                    if found.ends_with(".slice") && depth < DEEPEST {
-                        left.push((path, depth + 1));
-                    }
-                    known.push(found);
+                    found.push((unit, path));
                 }
             }
         }
-        let near = nearest(unit, known.iter().map(String::as_str)).into_iter().map(str::to_owned).collect();
-        Err(Error::NoUnit { unit: unit.to_owned(), near })
+        found
     }
 
     /// The unit of systemd that a process is in; a user's own units are that user's `user@UID.service`.

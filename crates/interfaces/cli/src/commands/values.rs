@@ -123,6 +123,12 @@ pub fn set(args: &args::Set, as_json: bool) -> Result<(), Failure> {
 
 fn changed(args: &args::Set, name: &GroupName, values: &[SettingValue]) -> Result<Vec<Change>, Failure> {
     let host = host()?;
+    // all of them, as the refusal has the command that sets them; each by itself is refused below
+    if name.is_from_root() {
+        let settings =
+            || values.iter().map(|one| (one.found.setting.name, one.found.show(&one.value))).collect();
+        kernel::refuse_foreign(name, kernel::Change::Settings(&settings))?;
+    }
     let mut requests = Vec::new();
     for target in targets(&host, name, args.recursive)? {
         let copied = match &args.from {

@@ -36,6 +36,7 @@ mod tracer;
 mod unconfirmed;
 mod undoable;
 mod units;
+mod unit_names;
 mod watching;
 mod words;
 mod world;
@@ -74,6 +75,7 @@ fn main() {
         libcgroup_studies::trials(&world),
         layouts::trials(&world),
         newcomers::trials(&world),
+        unit_names::trials(&world),
         documents::trials(&world),
         completion::trials(&world),
         layout_studies::trials(&world),

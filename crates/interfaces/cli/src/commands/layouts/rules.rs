@@ -1,6 +1,8 @@
 //! Rules of a layout that running processes fit and that are not in force for them: `apply` changes groups, and moves
 //! no process by a rule. Only looks.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use classify::{ClassifyOptions, Decision, Done, Placer, Rules};
 use kernel::Host;
 use layout::Desired;
@@ -22,6 +24,9 @@ pub struct Misplaced {
     pub groups: Vec<String>,
     /// Why it can't be moved there, where that is known.
     pub reason: Option<String>,
+    /// The service that it belongs to, which a group of the layout can be.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unit: Option<String>,
 }
 
 /// The processes for which a rule of the layout is not in force. What was put into another group of the layout by hand stays
@@ -49,8 +54,12 @@ pub fn misplaced(desired: &Desired, host: &Host) -> Vec<Misplaced> {
             Done::Failed(error) => Some(error.to_string()),
             _ => return None,
         };
+        let unit = match &found.done {
+            Done::Failed(classify::Error::Kernel(kernel::Error::OfUnit { unit, .. })) => Some(unit.clone()),
+            _ => None,
+        };
         let groups = found.goals.iter().map(|goal| goal.group.to_string()).collect();
-        Some(Misplaced { pid, program: found.program.to_string(), groups, reason })
+        Some(Misplaced { pid, program: found.program.to_string(), groups, reason, unit })
     };
     ProcessReader::all().unwrap_or_default().into_iter().filter_map(one).collect()
 }
@@ -94,4 +103,30 @@ pub fn warn(misplaced: &[Misplaced], layout: &Layout<'_>) {
         1..=NAMED => output::error(&format!("hint: {}\n", command.args(movable))),
         _ => output::error(&format!("hint: {}\n", command.arg("--all"))),
     }
+    bind(misplaced);
+}
+
+/// The lines by which the layout has the services that the processes belong to as groups.
+fn bind(misplaced: &[Misplaced]) {
+    let mut by_group: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for one in misplaced {
+        if let ([group], Some(unit)) = (one.groups.as_slice(), &one.unit) {
+            by_group.entry(group).or_default().insert(unit);
+        }
+    }
+    for (group, units) in by_group {
+        let what = if units.len() == 1 { "make the group the service" } else { "give each service a group" };
+        let lines = |(index, unit): (usize, &&str)| {
+            let name = if units.len() == 1 { group.to_owned() } else { format!("{group}-{index}") };
+            format!("\n  [groups.{}]\n  unit = \"{unit}\"", key(&name))
+        };
+        let lines: String = (1..).zip(&units).map(lines).collect();
+        output::error(&format!("hint: {what}, in place of the rule:{lines}\n"));
+    }
+}
+
+/// As a key of TOML.
+fn key(name: &str) -> String {
+    let is_bare = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');
+    if is_bare { name.to_owned() } else { serde_json::Value::from(name).to_string() }
 }

@@ -163,6 +163,9 @@ fn only(groups: &mut Vec<GroupStatus>, names: &[String]) -> Result<(), Failure> 
         let near = units::nearest(unknown, groups.iter().map(|group| group.group.as_str()));
         let failure = Failure::new(format!("no generation in effect has a group '{unknown}'"));
         return Err(match near.is_empty() {
+            true if kernel::is_unit_name(unknown) => {
+                failure.hint(Command::ringfence("get").group(unknown).to_string())
+            }
             true => failure.hint("ringfence status lists the groups that were applied"),
             false => failure.hint(format!("did you mean {}?", near.join(" or "))),
         });
