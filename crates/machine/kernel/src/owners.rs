@@ -5,7 +5,10 @@ use std::fmt::Write;
 
 use facts::UNIT_PATH;
 use settings::{Controller, Version};
-use units::{group_path, hint::Command};
+use units::{
+    group_path,
+    hint::{Command, toml, toml_key},
+};
 
 use crate::{
     Error, GroupName, Hierarchy,
@@ -179,11 +182,10 @@ fn of_unit(unit: &str, slice: &str, change: Change<'_>) -> String {
 /// The lines of a layout that bind a group to the unit, with these settings.
 pub(crate) fn bound(unit: &str, settings: &[(&str, String)]) -> String {
     let stem = unit.split(['@', '.']).next().unwrap_or_default();
-    let is_bare = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
-    let name = if !stem.is_empty() && stem.chars().all(is_bare) { stem } else { "NAME" };
-    let mut lines = format!("or in a layout, for ringfence apply:\n  [groups.{name}]\n  unit = \"{unit}\"");
+    let (group, name) = (toml_key(if stem.is_empty() { unit } else { stem }), toml(unit));
+    let mut lines = format!("or in a layout, for ringfence apply:\n  [groups.{group}]\n  unit = {name}");
     for (setting, value) in settings.iter().filter(|(_, value)| !value.is_empty()) {
-        let _ = write!(lines, "\n  {setting} = \"{}\"", value.escape_default()); // a String takes everything
+        let _ = write!(lines, "\n  {setting} = {}", toml(value)); // a String takes everything
     }
     lines
 }
@@ -206,6 +208,42 @@ fn properties(name: &str, value: &str) -> Option<Vec<String>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_value_is_a_property_as_systemd_writes_it() {
+        for (name, value, expected) in [
+            ("memory.max", "8G", Some(&["MemoryMax=8589934592"][..])),
+            ("memory.max", "max", Some(&["MemoryMax=infinity"])),
+            ("memory.max", "50%", Some(&["MemoryMax=50%"])),
+            ("memory.max", "", Some(&["MemoryMax=VALUE"])),
+            ("cpu.max", "150%", Some(&["CPUQuota=150%"])),
+            ("cpu.max", "1.5cpu", Some(&["CPUQuota=150%"])),
+            ("cpu.max", "10000 50000", Some(&["CPUQuota=20%", "CPUQuotaPeriodSec=50000us"])),
+            ("cpuset.cpus", "0-3", Some(&["AllowedCPUs=0-3"])),
+            ("io.max", "8:16 riops=10", Some(&["IOReadIOPSMax=/dev/block/8:16 10"])),
+            ("cpu.max.burst", "10ms", None),
+            ("nosuch", "1", None),
+        ] {
+            let expected =
+                expected.map(|lines| lines.iter().map(|line| (*line).to_owned()).collect::<Vec<_>>());
+            assert_eq!(properties(name, value), expected, "{name}={value}");
+        }
+    }
+
+    #[test]
+    fn a_refusal_has_a_command_that_can_be_pasted() {
+        let group = GroupName::new("/system.slice/system-pg.slice/pg@15-main.service").unwrap();
+        let hint = |change| refuse_foreign(&group, change).unwrap_err().hint().unwrap();
+        let settings = || vec![("io.max", "8:16 riops=10".to_owned()), ("memory.max", "1G".to_owned())];
+        assert_eq!(
+            hint(Change::Settings(&settings)),
+            "systemctl set-property pg@15-main.service 'IOReadIOPSMax=/dev/block/8:16 10' MemoryMax=1073741824\n\
+             or in a layout, for ringfence apply:\n  [groups.pg]\n  unit = \"pg@15-main.service\"\n  \
+             io.max = \"8:16 riops=10\"\n  memory.max = \"1G\""
+        );
+        let words = || vec!["sh".to_owned(), "-c".to_owned(), "a b".to_owned()];
+        assert_eq!(hint(Change::Run(&words)), "systemd-run --scope --slice=system-pg.slice -- sh -c 'a b'");
+    }
 
     #[test]
     fn subtrees_of_others_are_recognised_and_our_own_is_not() {

@@ -14,6 +14,21 @@ pub fn group(name: impl fmt::Display) -> String {
     }
 }
 
+/// A text as a string of TOML, for lines of a layout.
+///
+/// ```
+/// assert_eq!(units::hint::toml(r"a\x2db.service"), r#""a\\x2db.service""#);
+/// ```
+pub fn toml(text: &str) -> String {
+    format!("\"{}\"", text.replace('\\', r"\\").replace('"', "\\\""))
+}
+
+/// The last part of a table's name in TOML: `db`, or `"db/oltp1"`.
+pub fn toml_key(name: &str) -> String {
+    let is_bare = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    if !name.is_empty() && name.chars().all(is_bare) { name.to_owned() } else { toml(name) }
+}
+
 /// A command line for a shell, grown word by word.
 ///
 /// ```

@@ -127,7 +127,7 @@ fn pasted(desk: &mut Desk) {
     assert_eq!(service.property("MemoryMax"), "67108864");
     assert_eq!(service.property("CPUQuotaPerSecUSec"), "1.500000s");
     says(&service.property("IOReadIOPSMax"), &["10"]);
-    says(&desk.ends("get {u} memory.max cpu.max", 0), &["64M", "150%"]);
+    says(&desk.ends("get {u} memory.max cpu.max", 0), &["64M", "150000 100000"]);
     let run = hint(desk, "run {u} -- sh -c 'cat /proc/self/cgroup'", 125);
     says(&succeeds(&run), &["/system.slice/run-"]);
     succeeds(&hint(desk, "freeze {u}", 1));
@@ -178,7 +178,7 @@ fn rules(desk: &mut Desk) {
         says(&error, &[&format!("belongs to {}", service.name), &lines]);
     };
     names("plan {d}/layout.toml", 0);
-    names("apply {d}/layout.toml", 3);
+    names("apply {d}/layout.toml", 0);
     names("status", 3);
     // with the lines in place of the rule
     desk.write("layout.toml", &format!("{lines}memory.max = \"64M\"\n"));

@@ -7,7 +7,7 @@ use classify::{ClassifyOptions, Decision, Done, Placer, Rules};
 use kernel::Host;
 use layout::Desired;
 use system::{Accounts, ProcessReader};
-use units::hint::Command;
+use units::hint::{Command, toml, toml_key};
 
 use super::Layout;
 use crate::output;
@@ -118,15 +118,9 @@ fn bind(misplaced: &[Misplaced]) {
         let what = if units.len() == 1 { "make the group the service" } else { "give each service a group" };
         let lines = |(index, unit): (usize, &&str)| {
             let name = if units.len() == 1 { group.to_owned() } else { format!("{group}-{index}") };
-            format!("\n  [groups.{}]\n  unit = \"{unit}\"", key(&name))
+            format!("\n  [groups.{}]\n  unit = {}", toml_key(&name), toml(unit))
         };
         let lines: String = (1..).zip(&units).map(lines).collect();
         output::error(&format!("hint: {what}, in place of the rule:{lines}\n"));
     }
-}
-
-/// As a key of TOML.
-fn key(name: &str) -> String {
-    let is_bare = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');
-    if is_bare { name.to_owned() } else { serde_json::Value::from(name).to_string() }
 }
