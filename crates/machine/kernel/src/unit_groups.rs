@@ -1,6 +1,7 @@
 //! The control groups of systemd's units: found by a unit's name in the tree of units, without asking systemd. A user's
 //! own units are in that user's `user@UID.service` and are not meant.
 
+use facts::UNIT_NAME;
 use settings::{GroupName, Version, unit_lines};
 use units::{group_path, nearest};
 
@@ -47,10 +48,11 @@ impl Host {
         found
     }
 
-    /// The unit of systemd that a process is in; a user's own units are that user's `user@UID.service`.
+    /// The unit of systemd that a process is in, if it is not ours; a user's own units are that user's
+    /// `user@UID.service`.
     pub fn unit_of_process(&self, pid: u32) -> Option<String> {
         let path = self.unit_trees().find_map(|at| self.kernel.group_of(at, pid).ok())?;
-        unit_of(&path)
+        unit_of(&path).filter(|unit| unit != UNIT_NAME)
     }
 
     /// The hierarchies that have the tree of units: v2 first, as all of it is there.

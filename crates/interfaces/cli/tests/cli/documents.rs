@@ -84,7 +84,7 @@ fn readme(desk: &mut Desk) {
 
 fn start(desk: &mut Desk) {
     let layouts = fenced(&document("docs/start.md"), "toml");
-    assert_eq!(layouts.len(), 2);
+    assert_eq!(layouts.len(), 3);
     for layout in layouts {
         // the user is postgres, whom not every machine has
         desk.write("layout.toml", &layout.replace("postgres\"", "root\""));

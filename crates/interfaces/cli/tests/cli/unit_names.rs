@@ -106,6 +106,11 @@ fn read(desk: &mut Desk) {
     says(&desk.ends("where {pid}", 0), &[&format!("of {}\n", service.name)]);
     let json = desk.json("where {pid} --json", 0);
     assert_eq!(json[0]["unit"]["name"], service.name);
+    desk.ends("create {g}-rt", 0);
+    desk.scene.start("{own}", &["/bin/sleep", "600"]);
+    desk.ends("move {g}-rt {own}", 0);
+    assert!(!desk.ends("where {own}", 0).contains("of ringfence.service"));
+    desk.ends("kill {g}-rt", 0);
     // a group of our own has the name before any unit
     let (_, _, error) = desk.run("get {g} memory.max");
     says(&error, &["does not exist", &format!("did you mean {}?", service.name)]);
