@@ -7,7 +7,7 @@ use rustix::io::Errno;
 use settings::Controller;
 use units::hint::Command;
 
-use crate::owners::bound;
+use crate::unit::bound;
 
 /// What was requested of the kernel when it refused.
 #[derive(Debug, Clone, PartialEq, Eq)]

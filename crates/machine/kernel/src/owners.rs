@@ -1,18 +1,13 @@
 //! Subtrees that belong to somebody else: systemd, kubelet, containerd, Slurm, Nomad, libvirt. They are read,
 //! never written.
 
-use std::fmt::Write;
-
 use facts::UNIT_PATH;
 use settings::{Controller, Version};
-use units::{
-    group_path,
-    hint::{Command, toml, toml_key},
-};
+use units::{group_path, hint::Command};
 
 use crate::{
     Error, GroupName, Hierarchy,
-    unit::{is_unit_name, unit_of},
+    unit::{bound, is_unit_name, unit_of},
 };
 
 /// What is to be done to a group.
@@ -177,17 +172,6 @@ fn of_unit(unit: &str, slice: &str, change: Change<'_>) -> String {
         Change::Thaw => systemctl("thaw"),
         Change::Kill => systemctl("kill"),
     }
-}
-
-/// The lines of a layout that bind a group to the unit, with these settings.
-pub(crate) fn bound(unit: &str, settings: &[(&str, String)]) -> String {
-    let stem = unit.split(['@', '.']).next().unwrap_or_default();
-    let (group, name) = (toml_key(if stem.is_empty() { unit } else { stem }), toml(unit));
-    let mut lines = format!("or in a layout, for ringfence apply:\n  [groups.{group}]\n  unit = {name}");
-    for (setting, value) in settings.iter().filter(|(_, value)| !value.is_empty()) {
-        let _ = write!(lines, "\n  {setting} = {}", toml(value)); // a String takes everything
-    }
-    lines
 }
 
 /// Properties of a unit that mean the same as a setting's value.

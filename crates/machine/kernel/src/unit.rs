@@ -1,9 +1,12 @@
-//! Units of systemd: which one a group belongs to, what stands for a setting, and why there is none for our groups.
+//! Units of systemd: which one a group belongs to, how a layout binds one, and why there is none for our groups.
 
-use std::path::PathBuf;
+use std::{fmt::Write, path::PathBuf};
 
 use facts::{UNIT_NAME, UNIT_SLICE};
-use units::group_path;
+use units::{
+    group_path,
+    hint::{toml, toml_key},
+};
 
 /// Why there is no unit for our groups.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -111,6 +114,17 @@ pub fn unit_of(path: &str) -> Option<String> {
         }
     }
     unit
+}
+
+/// The lines of a layout that bind a group to the unit, with these settings.
+pub(crate) fn bound(unit: &str, settings: &[(&str, String)]) -> String {
+    let stem = unit.split(['@', '.']).next().unwrap_or_default();
+    let (group, name) = (toml_key(if stem.is_empty() { unit } else { stem }), toml(unit));
+    let mut lines = format!("or in a layout, for ringfence apply:\n  [groups.{group}]\n  unit = {name}");
+    for (setting, value) in settings.iter().filter(|(_, value)| !value.is_empty()) {
+        let _ = write!(lines, "\n  {setting} = {}", toml(value)); // a String takes everything
+    }
+    lines
 }
 
 #[cfg(test)]
