@@ -9,6 +9,9 @@ use crate::{
     scene::{Finding, Scene, ancestors, bytes, cpus, found, nodes},
 };
 
+/// The file that makes a group a partition.
+const PARTITION: &str = "cpuset.cpus.partition";
+
 /// The cause of a refused write.
 pub(crate) fn writing(scene: &Scene<'_>) -> Finding {
     let file = scene.refusal.file.as_deref()?;
@@ -16,7 +19,7 @@ pub(crate) fn writing(scene: &Scene<'_>) -> Finding {
     match file {
         "cpuset.cpus" | "cpuset.mems" | "cpuset.cpus.exclusive" => cpuset_list(scene, file, value),
         "cpuset.cpu_exclusive" | "cpuset.mem_exclusive" => exclusive_flag(scene, file),
-        "cpuset.cpus.partition" => partition(scene),
+        PARTITION => partition(scene),
         "memory.limit_in_bytes" | "memory.memsw.limit_in_bytes" => v1_memory(scene, file, value),
         "cpu.cfs_quota_us" | "cpu.cfs_period_us" => v1_quota(scene, file, value),
         "cpu.rt_runtime_us" | "cpu.rt_period_us" => realtime(scene, file, value),
@@ -112,9 +115,9 @@ fn cpuset_list(scene: &Scene<'_>, file: &str, value: &str) -> Finding {
                 None if value.is_empty() && !scene.v1() => found(
                     format!(
                         "the group is a partition ({}), and would have no CPU of its own",
-                        scene.text("cpuset.cpus.partition")
+                        scene.text(PARTITION)
                     ),
-                    format!("first: {}", scene.set("cpuset.cpus.partition", "member")),
+                    format!("first: {}", scene.set(PARTITION, "member")),
                 ),
                 None => deadline_tasks(scene),
             }
@@ -226,7 +229,7 @@ fn exclusive_flag(scene: &Scene<'_>, file: &str) -> Finding {
 fn partition(scene: &Scene<'_>) -> Finding {
     match scene.refusal.errno {
         Errno::INVAL => found(
-            format!("the kernel keeps it a member ({})", scene.text("cpuset.cpus.partition")),
+            format!("the kernel keeps it a member ({})", scene.text(PARTITION)),
             format!(
                 "{} cpuset.cpus=… cpuset.cpus.partition=root: a partition needs CPUs of its own",
                 scene.command("set")
