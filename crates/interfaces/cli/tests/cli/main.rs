@@ -35,8 +35,8 @@ mod tracer;
 #[cfg(target_arch = "x86_64")]
 mod unconfirmed;
 mod undoable;
-mod units;
 mod unit_names;
+mod units;
 mod watching;
 mod words;
 mod world;

@@ -6,6 +6,7 @@ use std::{
     path::{Path, PathBuf},
     process::Command,
     sync::Arc,
+    time::Instant,
 };
 
 use libtest_mimic::Trial;
@@ -29,6 +30,7 @@ pub fn trials(world: &Arc<World>) -> Vec<Trial> {
         ("a drop-in file that somebody changed or removed is drift, and apply writes it again", by_hand),
         ("what a layout no longer names goes back", dropped),
         ("a failure rolls the drop-in file back", rolled_back),
+        ("kill -9 of an apply at any moment leaves nothing once it is undone", killed),
         ("a unit that can't be given settings is refused with the reason", refused),
         ("exclusive groups are nobody else's, over reloads too", exclusive),
     ];
@@ -265,6 +267,34 @@ fn rolled_back(world: &Arc<World>) {
     assert_eq!(fs::read_to_string(unit.drop_in()).unwrap(), applied);
     unit.desk.ends("undo 0 {s}", 0);
     assert_eq!((unit.holds("pids.max"), unit.show("TasksMax")), before);
+}
+
+fn killed(world: &Arc<World>) {
+    let unit = Unit::new(world, "unit-killed", "");
+    let picture = |unit: &Unit| {
+        let shown = ["MemoryMax", "TasksMax", "CPUWeight"].map(|property| unit.show(property));
+        (unit.holds("pids.max"), unit.holds("memory.max"), shown, unit.drop_in().exists())
+    };
+    let before = picture(&unit);
+    let layout = "[groups.{g}]\nunit = \"{u}\"\npids.max = 77\nmemory.max = \"256M\"\ncpu.weight = 70\n";
+    unit.desk.write("l.toml", layout);
+    let whole = Instant::now();
+    unit.desk.ends("apply {d}/l.toml {s}", 0);
+    let whole = whole.elapsed();
+    unit.desk.ends("undo {s}", 0);
+    assert_eq!(picture(&unit), before);
+    let (mut broken, tries) = (0, 12);
+    for time in 1..=tries {
+        let mut apply = unit.desk.spawn("apply {d}/l.toml {s}");
+        std::thread::sleep(whole * time / tries);
+        apply.kill().unwrap();
+        let was_killed = !apply.wait().unwrap().success();
+        broken += u32::from(was_killed && unit.drop_in().exists());
+        // the next change takes back what was interrupted, and this one what was done
+        unit.desk.run("undo 0 {s}");
+        assert_eq!(picture(&unit), before, "killed at {time} of {tries}");
+    }
+    assert!(broken > 0, "no kill came between the file and the end");
 }
 
 /// Nothing can be made in the directory, or again.
