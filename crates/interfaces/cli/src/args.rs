@@ -393,7 +393,7 @@ pub struct List {
 
 #[derive(Debug, ClapArgs)]
 pub struct Get {
-    /// The group
+    /// The group, or a unit of systemd, such as ssh.service
     pub group: String,
     /// Settings, by any of their v1 or v2 names [default: all that the group has]
     #[arg(value_name = "SETTING")]

@@ -23,7 +23,7 @@ Examples:
 
 #[derive(Debug, ClapArgs)]
 pub struct Why {
-    /// The group
+    /// The group, or a unit of systemd, such as ssh.service
     pub group: String,
     // below a tenth of a second the kernel's ticks would be the answer
     /// How long to look, such as 5s, 500ms or 1m
