@@ -159,10 +159,11 @@ fn of_unit(unit: &str, slice: &str, change: Change<'_>) -> String {
                 }
             }
         }
-        Change::Create => format!(
-            "our groups are named without a leading slash, and not as units are: ringfence create db\n{}",
-            bound(unit, &[])
-        ),
+        Change::Create => {
+            let own = Command::ringfence("create").group("db");
+            let how = "our groups are named without a leading slash, and not as units are";
+            format!("{how}: {own}\n{}", bound(unit, &[]))
+        }
         Change::Delete => systemctl("stop"),
         Change::Enter => {
             format!("{} PROGRAM starts a program in a unit of its own beside it", in_scope())
