@@ -33,8 +33,8 @@ use crate::{
 pub fn run(args: &mut Args) -> Result<u8, Failure> {
     match once(args) {
         Err(failure) if failure.missing => match units::resolve(args) {
-            Ok(true) => once(args),
-            Ok(false) => Err(failure),
+            Ok(None) => Err(failure),
+            Ok(Some(resolved)) => once(args).map_err(|failure| resolved.explain(failure)),
             Err(other) => Err(other.code(failure.code)),
         },
         other => other,

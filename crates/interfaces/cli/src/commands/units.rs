@@ -6,14 +6,34 @@ use kernel::{GroupName, Host};
 use super::{group, host};
 use crate::{args::Args, failure::Failure};
 
-/// Puts the groups of units in the place of names that only units have; was there any?
+/// What was put in the place of names.
+pub struct Resolved {
+    /// Those of them that are groups of the layout in effect.
+    bound: Vec<String>,
+}
+
+impl Resolved {
+    /// A refusal offers lines that bind the unit: there are such lines already.
+    pub fn explain(&self, failure: Failure) -> Failure {
+        let offers = failure.hint.as_ref().is_some_and(|hint| hint.contains("in a layout"));
+        match (&failure.hint, self.bound.first()) {
+            (Some(hint), Some(group)) if offers => {
+                let hint = format!("{hint}\nthe layout in effect has this unit as group '{group}'");
+                Failure { hint: Some(hint), ..failure }
+            }
+            _ => failure,
+        }
+    }
+}
+
+/// Puts the groups of units in the place of names that only units have; `None` where there was none.
 ///
 /// # Errors
 /// A unit that does not run has no group.
-pub fn resolve(args: &mut Args) -> Result<bool, Failure> {
+pub fn resolve(args: &mut Args) -> Result<Option<Resolved>, Failure> {
     let host = host()?;
-    let mut bound = None;
-    let mut any = false;
+    let mut groups = None;
+    let (mut any, mut bound) = (false, Vec::new());
     for typed in args.command.groups() {
         let name = group(typed)?;
         if name.is_from_root() || !host.seats(&name).is_empty() {
@@ -22,15 +42,16 @@ pub fn resolve(args: &mut Args) -> Result<bool, Failure> {
         let unit = if host.is_unit_name(&name) {
             Some(name.path().to_owned())
         } else {
-            let bound = bound.get_or_insert_with(|| bound_groups(&host));
-            unit_of(bound, &name)
+            let unit = unit_of(groups.get_or_insert_with(|| bound_groups(&host)), &name);
+            bound.extend(unit.is_some().then(|| name.to_string()));
+            unit
         };
         if let Some(unit) = unit {
             *typed = host.unit_group(&unit)?.to_string();
             any = true;
         }
     }
-    Ok(any)
+    Ok(any.then_some(Resolved { bound }))
 }
 
 /// The groups of the layout in effect that are units; none for a caller who may not read the records.

@@ -164,6 +164,9 @@ fn bound(desk: &mut Desk) {
     says(&desk.ends("where {pid}", 0), &[&group]);
     says(&desk.ends("status {u}", 0), &["all as applied", "1 group with 1 process"]);
     succeeds(&hint(desk, "run {g}-rt -- true", 125));
+    let (_, _, error) = desk.run("set {g}-rt memory.max=1G");
+    let already = format!("the layout in effect has this unit as group '{}-rt'", desk.scene.group);
+    says(&error, &["hint: systemctl set-property ", &already]);
     succeeds(&format!("systemctl stop {}", service.name));
     let start = hint(desk, "get {g}-rt memory.max", 1);
     succeeds(&start);
