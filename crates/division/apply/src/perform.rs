@@ -47,12 +47,12 @@ impl<'t> Performer<'t> {
             self.system().unmount(path).map_err(|errno| unmountable(path, errno))?;
             return Ok(Done::default());
         }
-        if let Act::WriteDropIn { place, path, text, .. } = &entry.act {
+        if let Act::WriteDropIn { place, path, text, unit } = &entry.act {
             let files = self.system().unit_files();
             self.of_units.insert(place.clone());
             if files.read(path) != *text {
                 // systemd has what it says, or not, from the next reload on: before any other step
-                self.must_reload = true;
+                self.unread.push(unit.clone());
                 files.write(path, text.as_deref())?;
             }
             return Ok(Done::default());
@@ -128,10 +128,8 @@ impl<'t> Performer<'t> {
 
     /// Lets systemd read the drop-in files that were written since it read them last.
     pub fn reload_units(&mut self) -> Result<(), Error> {
-        if std::mem::take(&mut self.must_reload) {
-            self.system().unit_files().reload()?;
-        }
-        Ok(())
+        let units = std::mem::take(&mut self.unread);
+        if units.is_empty() { Ok(()) } else { Ok(self.system().unit_files().reload(&units)?) }
     }
 
     /// Notes in the journal what a file of a new group contains before this generation writes it: the kernel's

@@ -47,8 +47,8 @@ pub(crate) struct Performer<'t> {
     pub inodes: HashMap<Place, Vec<u64>>,
     /// Groups of units whose drop-in files were written.
     pub of_units: HashSet<Place>,
-    /// Drop-in files were written that systemd did not read yet.
-    pub must_reload: bool,
+    /// Units with drop-in files that were written and that systemd did not read yet.
+    pub unread: Vec<String>,
     /// What files of new groups contain by default, by hierarchy; `None`: they can't be read.
     pub(crate) fresh: HashMap<(usize, String), Option<String>>,
 }
@@ -68,7 +68,7 @@ impl<'t> Performer<'t> {
             moved,
             inodes,
             of_units: HashSet::new(),
-            must_reload: false,
+            unread: Vec::new(),
             fresh,
         }
     }

@@ -32,11 +32,11 @@ pub trait UnitFiles {
     /// # Errors
     /// The errno, with the path.
     fn write(&self, path: &Path, text: Option<&str>) -> Result<(), Error>;
-    /// Lets systemd read its files again, and set what they say.
+    /// Lets systemd read its files again, and set what they say of these units.
     ///
     /// # Errors
     /// It does not answer, or refuses.
-    fn reload(&self) -> Result<(), Error>;
+    fn reload(&self, units: &[String]) -> Result<(), Error>;
 }
 
 /// No systemd.
@@ -64,7 +64,7 @@ impl UnitFiles for NoUnits {
         Err(refused("write", path, &std::io::Error::from(Errno::NOENT)))
     }
 
-    fn reload(&self) -> Result<(), Error> {
+    fn reload(&self, _units: &[String]) -> Result<(), Error> {
         Ok(())
     }
 }
@@ -163,8 +163,19 @@ impl UnitFiles for Systemd {
         })
     }
 
-    fn reload(&self) -> Result<(), Error> {
-        Ok(systemd::reload()?)
+    fn reload(&self, units: &[String]) -> Result<(), Error> {
+        // systemd writes a file for the flag, which says nothing new
+        let flag_files = |unit: &String| {
+            ["system.control", "transient"]
+                .map(|of| PathBuf::from(format!("/run/systemd/{of}/{unit}.d/50-{}.conf", systemd::FLAG)))
+        };
+        let files: Vec<PathBuf> = units.iter().flat_map(flag_files).filter(|file| !file.exists()).collect();
+        let names: Vec<&str> = units.iter().map(String::as_str).collect();
+        let reloaded = systemd::reload(&names);
+        for file in files.iter().filter(|file| fs::remove_file(file).is_ok()) {
+            let _ = file.parent().map(fs::remove_dir); // files of others may be there
+        }
+        Ok(reloaded?)
     }
 }
 

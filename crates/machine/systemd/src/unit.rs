@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use kernel::UnitError;
-use zbus::{OwnedObjectPath, OwnedVariant};
+use zbus::{OwnedObjectPath, OwnedVariant, Variant};
 
 use crate::bus::{Systemd, UNIT, answer};
 
@@ -112,14 +112,36 @@ pub fn pinned() -> Result<Vec<String>, UnitError> {
     })
 }
 
-/// Lets systemd read its files again (`systemctl daemon-reload`) and set what they say.
+/// Lets systemd read its files again (`systemctl daemon-reload`), and set what they say of these units.
+///
+/// systemd 257 sets it only when something of the unit changes: the flag [`FLAG`] is set to what it is, of those that run.
 ///
 /// # Errors
 /// As [`units`].
-pub fn reload() -> Result<(), UnitError> {
+pub fn reload(names: &[&str]) -> Result<(), UnitError> {
     zbus::block_on(async {
         let systemd = Systemd::connect().await?;
         let reloaded = systemd.call("Reload", &()).await;
-        reloaded.map(drop).map_err(|error| answer("read its files again", &error))
+        reloaded.map_err(|error| answer("read its files again", &error))?;
+        for name in names {
+            let object = systemd.call("GetUnit", name).await;
+            // one that is not loaded has no group
+            let Ok(object) = object.and_then(|reply| reply.body().deserialize::<OwnedObjectPath>()) else {
+                continue;
+            };
+            if systemd.get::<String>(object.as_str(), &interface(name), "ControlGroup").await?.is_empty() {
+                continue;
+            }
+            let flag: bool = systemd.get(object.as_str(), &interface(name), FLAG).await?;
+            let set =
+                systemd.call("SetUnitProperties", &(name, true, vec![(FLAG, Variant::from(flag))])).await;
+            set.map_err(|error| answer("set what the unit's files say", &error))?;
+            // the groups are changed before the next call is taken (manager_loop())
+            systemd.get::<String>(object.as_str(), UNIT, "ActiveState").await?;
+        }
+        Ok(())
     })
 }
+
+/// A flag of units with a control group that systemd has switched on by itself, and that limits nothing.
+pub const FLAG: &str = "TasksAccounting";
