@@ -13,6 +13,7 @@ pub enum Kind {
     V1,
     V2,
     V2Exclusive,
+    V2Firm,
     Hybrid,
 }
 
@@ -20,7 +21,7 @@ pub const CPUS: usize = 4;
 
 impl Kind {
     pub fn random(random: &mut Random) -> Kind {
-        random.pick(&[Kind::V1, Kind::V1, Kind::V2, Kind::V2, Kind::V2Exclusive, Kind::Hybrid])
+        random.pick(&[Kind::V1, Kind::V1, Kind::V2, Kind::V2, Kind::V2Exclusive, Kind::V2Firm, Kind::Hybrid])
     }
 
     /// A kernel on which others were before: groups `old`, `old/in` and `live`, with values and tasks.
@@ -29,6 +30,7 @@ impl Kind {
             Kind::V1 => Fake::v1(CPUS, 1),
             Kind::V2 => Fake::v2(CPUS, 1),
             Kind::V2Exclusive => Fake::v2_with_exclusive_cpus(CPUS, 1),
+            Kind::V2Firm => Fake::v2_with_firm_partitions(CPUS, 1),
             Kind::Hybrid => Fake::hybrid(CPUS, 1),
         };
         let others = random.chance(70);

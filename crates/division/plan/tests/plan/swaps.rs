@@ -57,7 +57,7 @@ fn two_sets_that_change_places_wholly_give_up_being_exclusive_on_the_way() {
         assert_eq!((world.cpus("test1").as_str(), world.cpus("test2").as_str()), ("4-7", "0-3"));
         let (file, off, on) = match kind {
             Kind::V1 => ("cpuset.cpu_exclusive", "0", "1"),
-            Kind::V2 | Kind::V2Exclusive => ("cpuset.cpus.partition", "member", "root"),
+            Kind::V2 | Kind::V2Exclusive | Kind::V2Firm => ("cpuset.cpus.partition", "member", "root"),
         };
         let flags: Vec<String> = writes(&plan).into_iter().filter(|write| write.contains(file)).collect();
         let count = |value: &str| flags.iter().filter(|write| write.ends_with(&format!("={value}"))).count();

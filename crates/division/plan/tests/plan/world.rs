@@ -88,9 +88,10 @@ pub enum Kind {
     V2,
     /// Linux 6.12.
     V2Exclusive,
+    V2Firm,
 }
 
-pub const KINDS: [Kind; 3] = [Kind::V1, Kind::V2, Kind::V2Exclusive];
+pub const KINDS: [Kind; 4] = [Kind::V1, Kind::V2, Kind::V2Exclusive, Kind::V2Firm];
 
 /// A machine with a kernel.
 pub struct World {
@@ -109,6 +110,7 @@ impl World {
             Kind::V1 => Fake::v1(cpus, nodes),
             Kind::V2 => Fake::v2(cpus, nodes),
             Kind::V2Exclusive => Fake::v2_with_exclusive_cpus(cpus, nodes),
+            Kind::V2Firm => Fake::v2_with_firm_partitions(cpus, nodes),
         };
         let host = Host::new(Box::new(fake.clone())).unwrap();
         World { machine, fake, host, watched: true, kind }
@@ -130,7 +132,7 @@ impl World {
             self.look(&need, &mut observed);
         }
         // Linux 6.7 and later have it in the root; the in-memory kernel does not know it
-        if self.kind == Kind::V2Exclusive
+        if matches!(self.kind, Kind::V2Exclusive | Kind::V2Firm)
             && let Some(root) = observed.hierarchies[0].groups.get_mut("")
         {
             root.files.insert("cpuset.cpus.isolated".to_owned(), String::new());

@@ -283,4 +283,18 @@ pub static ROWS: &[Row] = &[
             no("cpuset.memory_pressure", "1", Errno::INVAL, ""),
         ],
     ),
+    row(
+        "clamps_of_utilisation_are_percentages",
+        Cpu,
+        V2,
+        &[
+            ok("cpu.uclamp.min", "0", "0.00"),
+            ok("cpu.uclamp.min", "50.5", "50.50"),
+            ok("cpu.uclamp.max", "20", "20.00"),
+            ok("cpu.uclamp.min", "100", "max"),
+            no("cpu.uclamp.min", "101", Errno::RANGE, ""),
+            no("cpu.uclamp.max", "x", Errno::INVAL, ""),
+            ok("cpu.uclamp.max", "max", "max"),
+        ],
+    ),
 ];

@@ -263,6 +263,19 @@ pub static ROWS: &[Row] = &[
             no("cgroup.max.descendants", "x", Errno::INVAL, "cgroup.max.descendants"),
         ],
     ),
+    row(
+        "compressed_swap_is_limited_and_written_back_or_not",
+        Memory,
+        V2,
+        &[
+            ok("memory.zswap.max", "5000", "4096"),
+            ok("memory.zswap.max", "max", "max"),
+            no("memory.zswap.max", "x", Errno::INVAL, ""),
+            ok("memory.zswap.writeback", "0", "0"),
+            ok("memory.zswap.writeback", "1", "1"),
+            no("memory.zswap.writeback", "2", Errno::INVAL, ""),
+        ],
+    ),
 ];
 
 const PIDS: &[Step] = &[
