@@ -4,7 +4,7 @@
 use layout::Controllers;
 use system::NoProcess;
 
-use crate::{Decision, Error, Explained, Facts, Goal, Membership, Placer, Rules, settle};
+use crate::{Decision, Error, Explained, Facts, Goal, Membership, Placer, Rules, goals::seats, settle};
 
 /// What classifying a process does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -87,7 +87,10 @@ impl Placer<'_> {
             Decision::To { .. } if options.dry_run => match self.host().movable(outcome.pid) {
                 Ok(_) if there => Done::There,
                 Ok(_) => Done::WouldMove,
-                Err(error) => self.failed(error.into())?,
+                Err(error) => {
+                    let into = seats(self.host(), &outcome.goals).unwrap_or_default();
+                    self.failed(self.host().with_properties(error, &into).into())?
+                }
             },
             // moved also if it is there: on v1 its threads may be elsewhere
             Decision::To { .. } => match self.place_at(&outcome.goals, outcome.pid) {

@@ -133,8 +133,8 @@ impl Host {
         Ok(process)
     }
 
-    /// A service's process stays where it is: what it was to be given there its service can have.
-    fn with_properties(&self, error: Error, into: &[(Seat<'_>, GroupName)]) -> Error {
+    /// The same error of [`Host::movable`] with what a service can have in place of its process's move.
+    pub fn with_properties(&self, error: Error, into: &[(Seat<'_>, GroupName)]) -> Error {
         match error {
             Error::OfUnit { pid, comm, unit, .. } => {
                 let properties = self.as_properties(into.iter().map(|(seat, _)| seat));
