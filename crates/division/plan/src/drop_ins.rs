@@ -56,13 +56,14 @@ impl<'h> DropIns<'h> {
             for assigned in &home.group.demands.settings {
                 let name = assigned.found.setting.name;
                 if name.starts_with("devices.") {
+                    let edit = Command::new("systemctl edit").arg(unit.value.as_str());
                     problems.push(Problem::Value {
                         group: home.group.name.to_string(),
                         message: format!(
                             "{name} of a unit is not written: systemd has the device program of its units"
                         ),
                         origin: assigned.origin.clone(),
-                        hint: Some(format!("systemctl edit {}: DeviceAllow=, DevicePolicy=", unit.value)),
+                        hint: Some(format!("{edit}: DeviceAllow=, DevicePolicy=")),
                     });
                 }
             }
