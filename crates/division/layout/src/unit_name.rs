@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use units::hint::Command;
+
 /// Kinds of units that have a control group, by the end of their names.
 const KINDS: [&str; 6] = [".service", ".slice", ".scope", ".socket", ".mount", ".swap"];
 /// The longest name (`UNIT_NAME_MAX` in systemd's `unit-def.h`).
@@ -31,6 +33,7 @@ pub enum UnitNameError {
 impl UnitNameError {
     /// What to do about it.
     pub fn hint(&self) -> String {
+        let list = |pattern: &str| Command::new("systemctl list-units").arg(pattern).to_string();
         match self {
             UnitNameError::Kind(name) if name.contains('.') => {
                 format!("such units end in {}", KINDS.join(", "))
@@ -38,15 +41,15 @@ impl UnitNameError {
             UnitNameError::Kind(name) => format!("did you mean '{name}.service'?"),
             UnitNameError::Template(name) => {
                 let (stem, end) = name.split_once('@').unwrap_or((name, ""));
+                let instance = format!("{stem}@1{end}");
                 format!(
-                    "name an instance, such as '{stem}@1{end}'; systemctl list-units '{stem}@*' shows those that run"
+                    "name an instance, such as '{instance}'; {} shows those that run",
+                    list(&format!("{stem}@*"))
                 )
             }
             UnitNameError::Character(_) => "systemctl list-units shows the names".to_owned(),
             UnitNameError::Pattern(name) => {
-                format!(
-                    "systemctl list-units '{name}' shows them; give each a group, or bind the slice that they are in"
-                )
+                format!("{} shows them; give each a group, or bind the slice that they are in", list(name))
             }
         }
     }
