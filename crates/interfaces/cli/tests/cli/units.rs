@@ -283,7 +283,7 @@ fn killed(world: &Arc<World>) {
     let whole = whole.elapsed();
     unit.desk.ends("undo {s}", 0);
     assert_eq!(picture(&unit), before);
-    let (mut broken, tries) = (0, 12);
+    let (mut broken, tries) = (0, 6);
     for time in 1..=tries {
         let mut apply = unit.desk.spawn("apply {d}/l.toml {s}");
         std::thread::sleep(whole * time / tries);
