@@ -186,14 +186,14 @@ fn rules(desk: &mut Desk) {
         says(&error, &[&format!("belongs to {}", service.name), &lines]);
     };
     names("plan {d}/layout.toml", 0);
-    names("apply {d}/layout.toml", 0);
-    names("status", 3);
+    names("apply {d}/layout.toml {s}", 0);
+    names("status {s}", 3);
     // with the lines in place of the rule
     desk.write("layout.toml", &format!("{lines}memory.max = \"64M\"\n"));
-    desk.ends("apply {d}/layout.toml", 0);
-    says(&desk.ends("status", 0), &["all as applied"]);
+    desk.ends("apply {d}/layout.toml {s}", 0);
+    says(&desk.ends("status {s}", 0), &["all as applied"]);
     assert_eq!(service.property("MemoryMax"), "67108864");
-    desk.ends("undo 0", 0);
+    desk.ends("undo 0 {s}", 0);
 }
 
 /// Each ends in success, or in one command that succeeds when it is pasted.
