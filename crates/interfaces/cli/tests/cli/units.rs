@@ -357,12 +357,16 @@ fn exclusive(world: &Arc<World>) {
     // before Linux 6.7 only groups directly below the root are partitions
     let group = if names { "{g}" } else { "/{g}" };
     desk.write("l.toml", &format!("[groups.\"{group}\"]\ncpus = \"1\"\nexclusive = true\n"));
-    desk.ends("apply {d}/l.toml {s}", 0);
-    let others = || {
-        let effective = "/sys/fs/cgroup/system.slice/cpuset.cpus.effective";
-        let effective: units::CpuSet = fs::read_to_string(effective).unwrap().trim().parse().unwrap();
-        effective.contains(1)
+    let effective = || {
+        let list =
+            fs::read_to_string("/sys/fs/cgroup/system.slice/cpuset.cpus.effective").unwrap_or_default();
+        list.trim().parse::<units::CpuSet>().ok()
     };
+    let others = || effective().is_some_and(|cpus| cpus.contains(1));
+    // the file is there once the controller is on at the top
+    desk.scene.ok("create {g} --controllers cpuset");
+    let before = effective();
+    desk.ends("apply {d}/l.toml {s}", 0);
     for verb in ["daemon-reload", "daemon-reexec", "daemon-reload"] {
         assert!(!others(), "before {verb}");
         let allowed = desk.ends(&format!("run {group} -- grep Cpus_allowed_list /proc/self/status"), 0);
@@ -373,5 +377,5 @@ fn exclusive(world: &Arc<World>) {
     assert!(!others());
     desk.ends("undo {s}", 0);
     // the kernel gives a removed partition's CPUs back once the group's last reference is gone
-    desk.scene.until("the CPU to be the others' again", others);
+    desk.scene.until("the CPUs that others had before", || effective() == before);
 }
