@@ -34,7 +34,7 @@ pub fn planned(
     if !foreign.is_empty() {
         return Err(foreign);
     }
-    let units = units(target, desired).map_err(|problem| vec![problem])?;
+    let units = units(target, earlier, desired).map_err(|problem| vec![problem])?;
     let needs = plan::needs(desired, &Observed { units: Some(units.clone()), ..hierarchies(target) });
     let devices = plan::devices(desired);
     let mut observed = observe(target, &needs, devices.iter().map(String::as_str));
@@ -81,11 +81,16 @@ pub fn planned(
     Ok(plan)
 }
 
-/// The units that the layout's groups are, and those with a drop-in file of ours, which the layout may no longer name.
-fn units(target: Target<'_>, desired: &Desired) -> Result<BTreeMap<String, SeenUnit>, Problem> {
+/// The units that the layout's groups are, and, if it is the whole layout, those with a drop-in file of ours, which it
+/// may no longer name.
+fn units(
+    target: Target<'_>,
+    earlier: &Earlier,
+    desired: &Desired,
+) -> Result<BTreeMap<String, SeenUnit>, Problem> {
     let files = target.system.unit_files();
     let named = plan::units(desired);
-    let with_file = files.drop_ins();
+    let with_file = if earlier.is_of_whole() { files.drop_ins() } else { Vec::new() };
     let with_file = with_file.iter().filter_map(|(unit, _)| UnitName::new(unit).ok());
     let mut all: BTreeSet<UnitName> = with_file.collect();
     all.extend(named.into_iter().cloned());

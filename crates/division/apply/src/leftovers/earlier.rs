@@ -89,6 +89,11 @@ impl Earlier {
         (head.dropped.gone.iter().filter_map(&here).collect(), files.collect())
     }
 
+    /// Is what is planned the whole layout, so that nothing beside it stays?
+    pub(crate) fn is_of_whole(&self) -> bool {
+        self.decided.is_some()
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.records.is_empty() && self.stayed.is_empty()
     }

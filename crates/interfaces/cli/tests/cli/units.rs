@@ -238,6 +238,11 @@ fn dropped(world: &Arc<World>) {
     let unit = Unit::new(world, "unit-dropped", "");
     let before = (unit.holds("pids.max"), unit.show("TasksMax"));
     unit.apply("[groups.{g}]\nunit = \"{u}\"\npids.max = 77\n");
+    // what adds to the layout takes nothing away
+    unit.desk.write("more.conf", "group {g}-rt {\n\tpids {\n\t\tpids.max = 8;\n\t}\n}\n");
+    unit.desk.ends("cgconfigparser -l {d}/more.conf", 0);
+    assert!(unit.drop_in().exists());
+    unit.desk.scene.ok("delete {g}-rt");
     unit.apply("[groups.\"{g}-rt\"]\npids.max = 9\n");
     assert_eq!((unit.holds("pids.max"), unit.show("TasksMax")), before);
     assert!(!unit.drop_in().exists());
