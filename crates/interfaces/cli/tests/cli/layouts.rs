@@ -181,16 +181,16 @@ fn invalid(desk: &mut Desk) {
     desk.scene.ok("create {g} --controllers cpuset");
     desk.scene.ringfence(&format!("set {{g}} cpuset.cpus={cpu}"), None);
     let state = desk.scene.ok("get --values {g}-rt cpuset.cpus.partition").trim().to_owned();
-    let (code, told, error) = desk.run("status {s}");
+    let (code, report, error) = desk.run("status {s}");
     desk.scene.ok("delete {g}");
     desk.ends("undo {s}", 0);
     if state == "root" {
         // newer kernels leave a valid partition its CPUs
-        assert_eq!(code, 0, "{told}{error}");
-        says(&told, &["all as applied"]);
+        assert_eq!(code, 0, "{report}{error}");
+        says(&report, &["all as applied"]);
     } else {
-        assert_eq!(code, 3, "{told}{error}");
-        says(&told, &[&format!("the kernel keeps the partition invalid: {state}")]);
+        assert_eq!(code, 3, "{report}{error}");
+        says(&report, &[&format!("the kernel keeps the partition invalid: {state}")]);
     }
 }
 

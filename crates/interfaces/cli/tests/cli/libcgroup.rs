@@ -358,11 +358,14 @@ fn copies(scene: &mut Scene) {
     assert_eq!(value(scene, "{g}/c", "cpu.weight"), value(scene, "{g}/a", "cpu.weight"));
     refused(scene, "cgset --copy-from {g}/missing {g}/c", 82);
     refused(scene, "cgset --copy-from {g}/a -r cpu.shares=1 {g}/c", 129);
-    // told with -v, on the version that has another name for it
+    // reported with -v, on the version that has another name for it
     let output = scene.ringfence("cgset -v -r cpu.weight=50 {g}/c", None);
     assert!(output.status.success());
     let other = scene.ringfence("cgset -v -r cpu.shares=512 {g}/c", None);
-    assert!(format!("{}{}", stderr_of(&output), stderr_of(&other)).contains("<-"), "no conversion is told");
+    assert!(
+        format!("{}{}", stderr_of(&output), stderr_of(&other)).contains("<-"),
+        "no conversion is reported"
+    );
 }
 
 fn made_and_cleared(scene: &mut Scene) {
@@ -494,7 +497,7 @@ fn study_1(scene: &mut Scene) {
     quiet(scene, "cgset -r cpuset.mems='0' {g}/test1");
     quiet(scene, "cgset -r memory.limit_in_bytes=8589934592 {g}/test1");
     assert_eq!(value(scene, "{g}/test1", "memory.limit_in_bytes"), "8589934592");
-    // on a smaller machine than the study's the kernel has no such CPUs, which is told
+    // on a smaller machine than the study's the kernel has no such CPUs, which is reported
     let line = "cgset -r cpuset.cpus='0,4,8,12,16,20,24,28' {g}/test1";
     let output = scene.ringfence(line, None);
     let large = cpus.trim().rsplit('-').next().unwrap().parse::<u32>().unwrap() >= 28;

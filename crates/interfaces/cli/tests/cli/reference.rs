@@ -104,7 +104,7 @@ impl Outcome {
     }
 
     /// For a failed row; of the state only the lines that the other lacks.
-    fn stderr_of(&self, beside: Option<&Outcome>) -> String {
+    fn summary(&self, beside: Option<&Outcome>) -> String {
         let Outcome { status, out, error, state } = self;
         let lacks = |line: &&str| !beside.is_some_and(|other| other.state.lines().any(|held| held == *line));
         let state: Vec<&str> = state.lines().filter(lacks).collect();
@@ -124,9 +124,9 @@ fn compare(world: &World, row: &Row) -> Result<(), String> {
     };
     let (ours, stage) = run(row, &links.path().join(tool))?;
     let both = || {
-        let told = theirs.as_ref().map(|theirs| theirs.stderr_of(Some(&ours)));
-        let told = told.unwrap_or_else(|| "has no such command".to_owned());
-        format!("=== reference: {told}\n=== ours: {}", ours.stderr_of(theirs.as_ref()))
+        let summary = theirs.as_ref().map(|theirs| theirs.summary(Some(&ours)));
+        let summary = summary.unwrap_or_else(|| "has no such command".to_owned());
+        format!("=== reference: {summary}\n=== ours: {}", ours.summary(theirs.as_ref()))
     };
     let Some(differ) = &row.differ else {
         return match &theirs {
