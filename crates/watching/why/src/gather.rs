@@ -5,7 +5,7 @@ mod io;
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use kernel::{Error, GroupName, Host};
@@ -21,6 +21,9 @@ use monitor::{Beat, Files, Groups, Instance, Options, Reading, Sample, Sampler, 
 /// The distance of a node from itself, and what is taken where the kernel gives none.
 const LOCAL: u32 = 10;
 const REMOTE: u32 = 20;
+
+/// How often the kernel is made to add up a pressure: rarely next to what a read costs, often next to a task's changes of CPU.
+const PRESSURE_EVERY: Duration = Duration::from_millis(50);
 
 /// Pages of a file, or their shadows, in one of the kernel's nodes (XA_CHUNK_SIZE).
 const NODE_PAGES: u64 = 64;
@@ -55,11 +58,27 @@ impl Moment {
 pub fn gather<F: Files>(host: &Host, files: F, group: &GroupName, span: Duration) -> Result<Facts, Error> {
     gather_while(host, files, group, |pressure_is_counted| {
         if pressure_is_counted {
-            std::thread::sleep(span);
+            wait_for_pressure(host, group, span);
             return None;
         }
         Some(scan::blocked(host, group, span))
     })
+}
+
+/// Waits for `span` and reads the group's pressure meanwhile. At each read (else every two seconds) the kernel adds up what
+/// its CPUs counted since the one before, each weighed by how long it was busy: of a task that slept as long on one CPU as
+/// then on another, that is half of the time (1.03 of 2.08 s were seen).
+fn wait_for_pressure(host: &Host, group: &GroupName, span: Duration) {
+    let end = Instant::now() + span;
+    let at = host.hierarchies().iter().find(|at| at.version == Version::V2);
+    let seat = at.map(|at| host.seat_in(at, group));
+    while let Some(rest) = end.checked_duration_since(Instant::now()).filter(|rest| !rest.is_zero()) {
+        std::thread::sleep(rest.min(PRESSURE_EVERY));
+        if let Some((at, seat)) = at.zip(seat.as_ref()) {
+            // only the read matters: a group that is gone is found at the end
+            _ = host.kernel().read(at, &seat.path, "io.pressure");
+        }
+    }
 }
 
 /// As [`gather`], for as long as `meanwhile` takes. Its argument: does the kernel count the pressure of this group? If

@@ -46,7 +46,6 @@ from = "last"
 [cpus.rest]
 from = "before"
 before = "rt"
-[cpus.all]
 [group.general]
 [group.realtime]
 [workload.task]
@@ -54,7 +53,7 @@ driver = "cyclic"
 group = "realtime"
 [workload.busy]
 driver = "busy"
-threads = "{{all}}"
+threads = 8
 group = "general"
 {tool}
 [[condition]]
@@ -77,7 +76,7 @@ is = "general.cpu-on.rt"
         check(run.readings["task.priority"] == 90.0, || format!("{:?}", run.notes))?;
         check(tool.is_empty() || run.readings["tool.cycles"] > 0.0, || format!("{:?}", run.readings))?;
         let used = *run.figures.get("on it").ok_or_else(|| format!("{:?}", run.readings))?;
-        // by the kernel's accounts: none of it, or some
+        // by the kernel's accounts: none of it, or some (of two threads both may stay on the other CPU of a busy machine)
         check((used == 0.0) == (run.condition == "own"), || format!("{used} in '{}'", run.condition))?;
         // nobody requested a move
         let reported = run.notes.iter().any(|note| matches!(note, Note::CpusWereOpen { can_ask: true, .. }));
