@@ -22,6 +22,8 @@ use monitor::{Beat, Files, Groups, Instance, Options, Reading, Sample, Sampler, 
 const LOCAL: u32 = 10;
 const REMOTE: u32 = 20;
 
+/// The file by whose read the kernel adds up all of a group's pressures.
+const PRESSURE: &str = "io.pressure";
 /// How often the kernel is made to add up a pressure: rarely next to what a read costs, often next to a task's changes of CPU.
 const PRESSURE_EVERY: Duration = Duration::from_millis(50);
 
@@ -76,7 +78,7 @@ fn wait_for_pressure(host: &Host, group: &GroupName, span: Duration) {
         std::thread::sleep(rest.min(PRESSURE_EVERY));
         if let Some((at, seat)) = at.zip(seat.as_ref()) {
             // only the read matters: a group that is gone is found at the end
-            _ = host.kernel().read(at, &seat.path, "io.pressure");
+            _ = host.kernel().read(at, &seat.path, PRESSURE);
         }
     }
 }
@@ -105,7 +107,7 @@ pub fn gather_while<F: Files>(
 fn has_pressure(host: &Host, group: &GroupName, tasks: &[Task]) -> bool {
     let Some(at) = host.hierarchies().iter().find(|at| at.version == Version::V2) else { return false };
     let seat = host.seat_in(at, group);
-    if host.kernel().read(at, &seat.path, "io.pressure").is_err() {
+    if host.kernel().read(at, &seat.path, PRESSURE).is_err() {
         return false;
     }
     let is_there = |task: &Task| {
