@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use kernel::{Error, GroupName, Host};
+use kernel::{Error, GroupName, Host, Seat};
 use settings::{Controller, Value, Version};
 use units::{CpuSet, Limit, NodeSet, group_path};
 
@@ -72,14 +72,15 @@ pub fn gather<F: Files>(host: &Host, files: F, group: &GroupName, span: Duration
 /// then on another, that is half of the time (1.03 of 2.08 s were seen).
 fn wait_for_pressure(host: &Host, group: &GroupName, span: Duration) {
     let end = Instant::now() + span;
-    let at = host.hierarchies().iter().find(|at| at.version == Version::V2);
-    let seat = at.map(|at| host.seat_in(at, group));
-    while let Some(rest) = end.checked_duration_since(Instant::now()).filter(|rest| !rest.is_zero()) {
-        std::thread::sleep(rest.min(PRESSURE_EVERY));
-        if let Some((at, seat)) = at.zip(seat.as_ref()) {
-            // only the read matters: a group that is gone is found at the end
-            _ = host.kernel().read(at, &seat.path, PRESSURE);
+    let seat = v2_seat(host, group);
+    loop {
+        let rest = end.saturating_duration_since(Instant::now());
+        if rest.is_zero() {
+            return;
         }
+        std::thread::sleep(rest.min(PRESSURE_EVERY));
+        // only the read matters: a group that is gone is found at the end
+        _ = seat.as_ref().map(|seat| host.kernel().read(seat.at, &seat.path, PRESSURE));
     }
 }
 
@@ -105,17 +106,22 @@ pub fn gather_while<F: Files>(
 
 /// Does the kernel count the waiting of this group's tasks? On a host with both versions they may be in it on v1 alone.
 fn has_pressure(host: &Host, group: &GroupName, tasks: &[Task]) -> bool {
-    let Some(at) = host.hierarchies().iter().find(|at| at.version == Version::V2) else { return false };
-    let seat = host.seat_in(at, group);
-    if host.kernel().read(at, &seat.path, PRESSURE).is_err() {
+    let Some(seat) = v2_seat(host, group) else { return false };
+    if host.kernel().read(seat.at, &seat.path, PRESSURE).is_err() {
         return false;
     }
     let is_there = |task: &Task| {
-        let path = host.kernel().group_of(at, task.process.pid).ok()?;
-        let rest = at.below_mount(&path)?.strip_prefix(seat.path.as_str())?.to_owned();
+        let path = host.kernel().group_of(seat.at, task.process.pid).ok()?;
+        let rest = seat.at.below_mount(&path)?.strip_prefix(seat.path.as_str())?.to_owned();
         (rest.is_empty() || rest.starts_with('/')).then_some(())
     };
     !tasks.is_empty() && tasks.iter().all(|task| is_there(task).is_some() || is_gone(host, task))
+}
+
+/// The directory that the group has, or would have, where the kernel counts pressure.
+fn v2_seat<'h>(host: &'h Host, group: &GroupName) -> Option<Seat<'h>> {
+    let at = host.hierarchies().iter().find(|at| at.version == Version::V2)?;
+    Some(host.seat_in(at, group))
 }
 
 fn is_gone(host: &Host, task: &Task) -> bool {
