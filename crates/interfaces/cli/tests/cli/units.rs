@@ -30,7 +30,7 @@ pub fn trials(world: &Arc<World>) -> Vec<Trial> {
         ("a drop-in file that somebody changed or removed is drift, and apply writes it again", by_hand),
         ("what a layout no longer names goes back", dropped),
         ("a failure rolls the drop-in file back", rolled_back),
-        ("an apply that is killed at any moment leaves nothing once it is undone", killed),
+        ("kill -9 of an apply at any moment leaves nothing once it is undone", killed),
         ("a unit that can't be given settings is refused with the reason", refused),
         ("exclusive groups are nobody else's, over reloads too", exclusive),
     ];
