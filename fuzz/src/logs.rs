@@ -40,8 +40,8 @@ pub fn log_records(data: &[u8]) {
     with_directory(|directory| holds(directory, &segment));
 }
 
-/// What tells a sample from others.
-type Known = (Option<SystemTime>, Duration, u64, usize);
+/// By what samples differ.
+type SampleKey = (Option<SystemTime>, Duration, u64, usize);
 
 fn holds(directory: &Path, segment: &[u8]) {
     let log = directory.join("log");
@@ -83,7 +83,7 @@ fn holds(directory: &Path, segment: &[u8]) {
 }
 
 /// All samples of a log, what was damaged, and the last sample if it is small; `None`: it is no log.
-fn all(log: &Path) -> Option<(Vec<Known>, Vec<Torn>, Option<Sample>)> {
+fn all(log: &Path) -> Option<(Vec<SampleKey>, Vec<Torn>, Option<Sample>)> {
     let mut samples = Log::open(log).ok()?.since(SystemTime::UNIX_EPOCH);
     let mut known = Vec::new();
     let mut last = None;

@@ -56,7 +56,7 @@ const WITHIN: u64 = 30;
 pub const LAYOUT: &str = "layout";
 
 /// A generation that was applied.
-pub struct Made {
+pub struct AppliedLayout {
     pub layout: Layout,
     pub before: Snapshot,
     /// What others had changed of the layout before it.
@@ -73,7 +73,7 @@ pub struct Run {
     pub clocks: Clocks,
     pub affinities: Affinities,
     pub directory: TempDir,
-    pub made: BTreeMap<u32, Made>,
+    pub made: BTreeMap<u32, AppliedLayout>,
     pub last: Option<Layout>,
     /// Tasks that others started, with their numbers where Ringfence never was.
     pub tasks: BTreeMap<u32, u32>,
@@ -293,7 +293,7 @@ impl Run {
         self.last = Some(layout.clone());
         let drifted = std::mem::take(&mut self.drifted);
         if let Some(generation) = outcome.generation {
-            self.made.insert(generation, Made { layout: layout.clone(), before, drifted });
+            self.made.insert(generation, AppliedLayout { layout: layout.clone(), before, drifted });
         }
         named.extend(outcome.left.iter().cloned());
         named.extend(self.stayed()?);

@@ -234,9 +234,9 @@ fn what_is_seen_of_this_machine_agrees_with_proc_and_sys() {
 }
 
 /// Removes a group when it goes.
-struct Made<'k>(&'k Real, kernel::Hierarchy, String);
+struct OwnGroup<'k>(&'k Real, kernel::Hierarchy, String);
 
-impl Drop for Made<'_> {
+impl Drop for OwnGroup<'_> {
     fn drop(&mut self) {
         let _ = self.0.rmdir(&self.1, &self.2);
     }
@@ -251,7 +251,7 @@ fn a_groups_real_time_budget_is_seen_on_this_machine() {
         eprintln!("not run: it takes root and a v1 cpu hierarchy with RT_GROUP_SCHED");
         return;
     };
-    let made = Made(&real, at.clone(), format!("rf-test-doctor-{}", std::process::id()));
+    let made = OwnGroup(&real, at.clone(), format!("rf-test-doctor-{}", std::process::id()));
     real.mkdir(at, &made.2).unwrap();
     real.write(at, &made.2, "cpu.rt_runtime_us", "10000").unwrap();
     let held = probe::seen(&real).realtime.root.unwrap().held;

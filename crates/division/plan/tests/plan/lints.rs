@@ -9,14 +9,14 @@ use topology::Machine;
 use crate::world::{desired, machine, plan_on};
 
 /// A file of a group, and what it holds.
-type Held = (Controller, &'static str, &'static str, &'static str);
+type FileContent = (Controller, &'static str, &'static str, &'static str);
 
 /// Something to be planned, and where.
 #[derive(Clone, Copy)]
 struct Scene {
     version: Version,
     machine: fn() -> Machine,
-    held: &'static [Held],
+    held: &'static [FileContent],
     /// Devices with a cost model.
     io_cost: &'static [&'static str],
     layout: &'static str,
@@ -75,32 +75,32 @@ const V1: Scene = Scene { version: Version::V1, machine: bare, held: &[], io_cos
 const V2: Scene = Scene { version: Version::V2, ..V1 };
 
 const MIB: &str = "[groups.db]\nmemory.max = \"512M\"\n";
-const USES_1G: [Held; 2] = [
+const USES_1G: [FileContent; 2] = [
     (Controller::Memory, "db", "memory.max", "max"),
     (Controller::Memory, "db", "memory.current", "1073741824"),
 ];
-const USES_512M: [Held; 2] = [
+const USES_512M: [FileContent; 2] = [
     (Controller::Memory, "db", "memory.max", "max"),
     (Controller::Memory, "db", "memory.current", "536870912"),
 ];
 /// More than the limit, which is there already: nothing happens now.
-const OVER_AND_HELD: [Held; 2] = [
+const OVER_AND_SET: [FileContent; 2] = [
     (Controller::Memory, "db", "memory.max", "536870912"),
     (Controller::Memory, "db", "memory.current", "536875008"),
 ];
-const USES_1G_ON_V1: [Held; 2] = [
+const USES_1G_ON_V1: [FileContent; 2] = [
     (Controller::Memory, "db", "memory.limit_in_bytes", "9223372036854771712"),
     (Controller::Memory, "db", "memory.usage_in_bytes", "1073741824"),
 ];
-const USES_LITTLE_ON_V1: [Held; 2] = [
+const USES_LITTLE_ON_V1: [FileContent; 2] = [
     (Controller::Memory, "db", "memory.limit_in_bytes", "9223372036854771712"),
     (Controller::Memory, "db", "memory.usage_in_bytes", "4096"),
 ];
-const HALF_A_SECOND: [Held; 2] = [
+const HALF_A_SECOND: [FileContent; 2] = [
     (Controller::Cpu, "rt", "cpu.rt_runtime_us", "5000"),
     (Controller::Cpu, "rt", "cpu.rt_period_us", "500000"),
 ];
-const TENTH_OF_A_SECOND: [Held; 2] = [
+const TENTH_OF_A_SECOND: [FileContent; 2] = [
     (Controller::Cpu, "rt", "cpu.rt_runtime_us", "5000"),
     (Controller::Cpu, "rt", "cpu.rt_period_us", "100000"),
 ];
@@ -176,7 +176,7 @@ fn cpus() -> Vec<Case> {
 }
 
 fn memory() -> Vec<Case> {
-    let below = |silent: &'static [Held]| Case {
+    let below = |silent: &'static [FileContent]| Case {
         kind: LintKind::BelowUsage,
         warned: Scene { held: &USES_1G, layout: MIB, ..V2 },
         silent: Scene { held: silent, layout: MIB, ..V2 },
@@ -187,7 +187,7 @@ fn memory() -> Vec<Case> {
     };
     vec![
         below(&USES_512M),
-        below(&OVER_AND_HELD),
+        below(&OVER_AND_SET),
         below(&[]),
         Case {
             kind: LintKind::BelowUsage,

@@ -144,7 +144,7 @@ fn steering_name(stage: &mut Stage<'_>) {
     let name = format!("{}\u{1b}[31m\rx", stage.fill("{g}"));
     let directory = stage.directory("{g}", "cpuset").join(&name);
     fs::create_dir(&directory).unwrap();
-    let made = Made { directory: directory.clone(), root: stage.mount("cpuset").to_owned() };
+    let made = ForeignGroup { directory: directory.clone(), root: stage.mount("cpuset").to_owned() };
     let copy = |file: &str| {
         let text = fs::read_to_string(directory.parent().unwrap().join(file)).unwrap();
         fs::write(directory.join(file), text).unwrap();
@@ -176,12 +176,12 @@ fn steering_name(stage: &mut Stage<'_>) {
 }
 
 /// A group that our commands can't name, so that the desk would leave it behind.
-struct Made {
+struct ForeignGroup {
     directory: PathBuf,
     root: PathBuf,
 }
 
-impl Drop for Made {
+impl Drop for ForeignGroup {
     fn drop(&mut self) {
         for pid in fs::read_to_string(self.directory.join("cgroup.procs")).unwrap_or_default().lines() {
             let _ = fs::write(self.root.join("cgroup.procs"), pid); // it may have ended
