@@ -289,7 +289,11 @@ fn killed(world: &Arc<World>) {
     unit.desk.ends("undo {s}", 0);
     assert_eq!(picture(&unit), before);
     let (mut broken, tries) = (0, 6);
-    for time in 1..=tries {
+    // once at each time, and on a busy machine until one of them came in between
+    for (round, time) in (0..10).flat_map(|round| (1..=tries).map(move |time| (round, time))) {
+        if round > 0 && broken > 0 {
+            break;
+        }
         let mut apply = unit.desk.spawn("apply {d}/l.toml {s}");
         std::thread::sleep(whole * time / tries);
         apply.kill().unwrap();

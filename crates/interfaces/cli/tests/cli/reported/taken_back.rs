@@ -297,7 +297,8 @@ fn adopted(stage: &mut Stage<'_>) {
 fn until_taken_back(stage: &Stage<'_>) {
     stage.desk.scene.until("the undo", || {
         let (_, history, _) = stage.desk.run("history {s}");
-        history.contains("undo to generation 0")
+        // it is listed from its begin on
+        history.contains("undo to generation 0") && !history.contains("under way")
     });
 }
 
