@@ -107,7 +107,14 @@ impl Host {
             .map_err(|errno| self.refused_run(seat, group, None, errno))?;
         let child =
             start_in(&directory, program).map_err(|errno| self.refused_run(seat, group, None, errno))?;
-        Ok(child.wait())
+        if let Some(end) = child.wait() {
+            return Ok(end);
+        }
+        // Linux 6.1 and 7.2 kill what is born in a group whose processes cgroup.kill once killed; a move is no birth
+        self.kernel
+            .write(seat.at, &seat.path, "cgroup.procs", "0")
+            .map_err(|errno| self.refused_run(seat, group, Some("cgroup.procs"), errno))?;
+        Ok(ProgramEnd::NotStarted(program.exec()))
     }
 
     fn refused_run(&self, seat: &Seat<'_>, group: &GroupName, file: Option<&str>, errno: Errno) -> Error {
@@ -118,17 +125,20 @@ impl Host {
 /// `linux/sched.h`; libc's own constant is cut to 32 bits.
 pub const CLONE_INTO_CGROUP: u64 = 0x2_0000_0000;
 
+/// What a child that lives writes before it becomes the program.
+const ALIVE: [u8; 1] = [0];
+
 struct Child {
     pid: libc::pid_t,
-    /// The read end of a pipe that exec closes; an errno comes through it if exec failed.
-    failure: OwnedFd,
+    /// The read end of a pipe that exec closes: [`ALIVE`] comes through it first, then an errno if exec failed.
+    report: OwnedFd,
     /// The signal mask before this process began to pass signals on.
     mask: libc::sigset_t,
 }
 
 /// clone3(2) into the cgroup of `directory`.
 fn start_in(directory: &OwnedFd, program: &Program) -> Result<Child, Errno> {
-    let (failure, report) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
+    let (report, reporter) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
     let mask = block_all_signals();
     // SAFETY: all-zero is a valid clone_args; it asks for nothing.
     let mut args: libc::clone_args = unsafe { std::mem::zeroed() };
@@ -143,8 +153,9 @@ fn start_in(directory: &OwnedFd, program: &Program) -> Result<Child, Errno> {
             // as on v1, where the program takes our place, it does not outlive us
             let _ = rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL));
             restore_mask(&mask);
+            let _ = rustix::io::write(&reporter, &ALIVE);
             let errno = program.exec();
-            let _ = rustix::io::write(&report, &errno.raw_os_error().to_ne_bytes());
+            let _ = rustix::io::write(&reporter, &errno.raw_os_error().to_ne_bytes());
             // SAFETY: _exit(2) ends the child without running the parent's clean-up.
             unsafe { libc::_exit(127) }
         }
@@ -153,18 +164,24 @@ fn start_in(directory: &OwnedFd, program: &Program) -> Result<Child, Errno> {
             restore_mask(&mask);
             Err(errno)
         }
-        pid => Ok(Child { pid: pid as libc::pid_t, failure, mask }),
+        pid => Ok(Child { pid: pid as libc::pid_t, report, mask }),
     }
 }
 
 impl Child {
-    /// Passes signals on to the child until it has ended.
-    fn wait(self) -> ProgramEnd {
-        let mut errno = [0; 4];
-        if rustix::io::read(&self.failure, &mut errno) == Ok(4) {
+    /// Passes signals on to the child until it has ended; `None` if the kernel killed it before its first instruction.
+    fn wait(self) -> Option<ProgramEnd> {
+        let (mut alive, mut errno) = (ALIVE, [0; 4]);
+        let lived = rustix::io::read(&self.report, &mut alive) == Ok(ALIVE.len());
+        if !lived {
             self.reap();
             restore_mask(&self.mask);
-            return ProgramEnd::NotStarted(Errno::from_raw_os_error(i32::from_ne_bytes(errno)));
+            return None;
+        }
+        if rustix::io::read(&self.report, &mut errno) == Ok(errno.len()) {
+            self.reap();
+            restore_mask(&self.mask);
+            return Some(ProgramEnd::NotStarted(Errno::from_raw_os_error(i32::from_ne_bytes(errno))));
         }
         let ended = loop {
             // SAFETY: both sets and the info are valid for the call; blocked signals are only waited for.
@@ -199,7 +216,7 @@ impl Child {
             }
         };
         restore_mask(&self.mask);
-        ended
+        Some(ended)
     }
 
     fn reap(&self) {

@@ -33,6 +33,7 @@ const CASES: &[Case] = &[
     ("an error steers no terminal", &[], no_escapes),
     ("kill without patience still kills", &[Need::Groups], kill_at_once),
     ("kill reaches a frozen group below", &[Need::V1("freezer")], kill_frozen),
+    ("a program runs in a group whose processes were killed", &[Need::Groups], run_after_kill),
     ("a hint for a name with spaces can be pasted", &[Need::Groups], quoted),
     ("a full standard error is no crash", &[], full_stderr),
 ];
@@ -190,6 +191,14 @@ fn kill_frozen(scene: &mut Scene) {
     scene.ok("move {g}/a {pid}");
     scene.ok("freeze {g}/a");
     scene.ok("kill {g} --timeout 5");
+}
+
+fn run_after_kill(scene: &mut Scene) {
+    scene.start("{pid}", &["sleep", "60"]);
+    scene.ok("create {g} -c pids");
+    scene.ok("move {g} {pid}");
+    scene.ok("kill {g}");
+    assert_eq!(scene.ok("run {g} -- sh -c 'grep -c {g} /proc/self/cgroup'").trim(), "1");
 }
 
 /// Finding A5 of the newcomers' review, as it was met.
