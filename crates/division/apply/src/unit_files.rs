@@ -172,10 +172,17 @@ impl UnitFiles for Systemd {
         let files: Vec<PathBuf> = units.iter().flat_map(flag_files).filter(|file| !file.exists()).collect();
         let names: Vec<&str> = units.iter().map(String::as_str).collect();
         let reloaded = systemd::reload(&names);
+        let mut removed = 0;
         for file in files.iter().filter(|file| fs::remove_file(file).is_ok()) {
             let _ = file.parent().map(fs::remove_dir); // files of others may be there
+            removed += 1;
         }
-        Ok(reloaded?)
+        reloaded?;
+        if removed > 0 {
+            // until then DropInPaths= names them, and a restart warns that they changed
+            systemd::reload(&[])?;
+        }
+        Ok(())
     }
 }
 

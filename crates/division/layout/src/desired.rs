@@ -222,6 +222,12 @@ impl PartialEq for Assigned {
 impl Eq for Assigned {}
 
 impl Desired {
+    /// Does anything live in a group of our own? Else all groups are systemd's units, or others' by a name from the root.
+    pub fn has_own_groups(&self) -> bool {
+        let own = |group: &Group| group.demands.unit.is_none() && !group.name.is_from_root();
+        self.groups.iter().any(own) || !self.templates.is_empty() || !self.rules.is_empty()
+    }
+
     /// The group of that name.
     pub fn group(&self, name: &GroupName) -> Option<&Group> {
         self.groups.iter().find(|group| group.name == *name)

@@ -90,7 +90,7 @@ pub fn run(options: Options) -> Result<(), Error> {
 
     let ruling = LoadedRules::read(&options.files)?;
     let mut host = host()?;
-    if needs_unit(&host, &ruling, &options) {
+    if needs_unit(&host, &ruling) {
         systemd::ensure_unit(&host)?;
         host = self::host()?;
     }
@@ -140,8 +140,8 @@ pub fn run(options: Options) -> Result<(), Error> {
 }
 
 /// Below systemd our groups live in a unit, made when there is a group to live there.
-fn needs_unit(host: &Host, ruling: &LoadedRules, options: &Options) -> bool {
-    host.needs_unit() && (!ruling.read.is_empty() || options.files.layout().is_some())
+fn needs_unit(host: &Host, ruling: &LoadedRules) -> bool {
+    host.needs_unit() && (!ruling.read.is_empty() || ruling.desired.has_own_groups())
 }
 
 /// Two daemons would undo each other's work.
@@ -457,7 +457,7 @@ impl Daemon {
             ReloadScope::All | ReloadScope::Rules => LoadedRules::read(files)?,
             ReloadScope::Templates => self.classifier.ruling().with_templates_of(files)?,
         };
-        if needs_unit(self.classifier.host(), &ruling, &self.options) {
+        if needs_unit(self.classifier.host(), &ruling) {
             systemd::ensure_unit(self.classifier.host())?;
             self.reread_hierarchies();
         }

@@ -150,8 +150,16 @@ fn is_in_force(unit: &Unit, when: &str) {
 fn holds(world: &Arc<World>) {
     let unit = Unit::new(world, "unit-holds", "MemoryHigh=900M");
     let files = ["memory.max", "memory.high", "pids.max"];
-    let properties =
-        ["MemoryMax", "MemoryHigh", "CPUWeight", "CPUQuotaPerSecUSec", "AllowedCPUs", "TasksMax"];
+    let properties = [
+        "MemoryMax",
+        "MemoryHigh",
+        "CPUWeight",
+        "CPUQuotaPerSecUSec",
+        "AllowedCPUs",
+        "TasksMax",
+        "DropInPaths",
+        "NeedDaemonReload",
+    ];
     let picture = |unit: &Unit| {
         let files = files.map(|file| unit.holds(file).unwrap());
         (files, properties.map(|property| unit.show(property)))
@@ -159,6 +167,7 @@ fn holds(world: &Arc<World>) {
     let before = picture(&unit);
     unit.apply(LAYOUT);
     is_in_force(&unit, "after apply");
+    assert_eq!(unit.show("NeedDaemonReload"), "no");
     unit.desk.ends("status {s}", 0);
     says(&unit.desk.ends("apply {d}/l.toml {s}", 0), &["nothing to do"]);
     for verb in ["daemon-reload", "daemon-reexec"] {

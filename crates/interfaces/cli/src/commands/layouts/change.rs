@@ -84,7 +84,7 @@ struct Applied {
 fn applied(args: &args::Apply) -> Result<Applied, Failure> {
     let layout = read(&args.layout).map_err(Failure::unchanged)?;
     let host = host_even_unmounted()?;
-    if host.needs_unit() {
+    if host.needs_unit() && layout.desired.has_own_groups() {
         systemd::ensure_unit(&host)?;
     }
     let lock = locked(&state(&args.state)?)?;
