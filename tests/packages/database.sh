@@ -64,7 +64,7 @@ in_force() { # WHEN
 	check "$1: $(wc -l </tmp/values) files and as many properties" diff /tmp/values /tmp/found
 	for process in $(cat "/sys/fs/cgroup$(sed -n "s/^$db ControlGroup=//p" /tmp/shown)/cgroup.procs"); do
 		sed -n 's/^\(Cpus\|Mems\)_allowed_list:\t//p' "/proc/$process/status" | paste -sd' '
-	done 2>/dev/null | sort -u >/tmp/places
+	done 2>/dev/null | sed '/^$/d' | sort -u >/tmp/places # one that has ended meanwhile has no line
 	check "$1: CPUs and nodes of all processes" is "$(cat /tmp/places)" "$cpus 1"
 	check "$1: status" exits 0 ringfence status
 }
