@@ -12,7 +12,7 @@ use units::group_path;
 use units::hint::{self, Command};
 
 use crate::{
-    GroupName, Host, Op, Refusal, Seat, explain_write,
+    GroupName, Host, Op, Refusal, Seat, explain_write, unit_of,
     scene::{Finding, Scene, ancestors, found},
 };
 
@@ -115,7 +115,9 @@ fn no_right(scene: &Scene<'_>) -> (String, Option<String>) {
 /// The same as root. Never a command that gives the group to the user who was refused: to paste it would
 /// give away a group that has an owner.
 fn as_root(scene: &Scene<'_>) -> Option<String> {
-    let Scene { refusal, .. } = scene;
+    let Scene { host, seat, refusal, .. } = scene;
+    // the layout's name for it is no group of which a setting could be set
+    let is_unit = host.systemd && unit_of(&seat.path).is_some_and(|unit| unit != facts::UNIT_NAME);
     let (file, value) = (refusal.file.as_deref(), refusal.value.as_deref().unwrap_or_default().trim_end());
     match (&refusal.op, file) {
         (Op::Write, Some("freezer.state" | "cgroup.freeze")) => {
@@ -123,7 +125,9 @@ fn as_root(scene: &Scene<'_>) -> Option<String> {
             Some(scene.command(word).sudo().into())
         }
         (Op::Write, Some("cgroup.kill")) => Some(scene.command("kill").sudo().into()),
-        (Op::Write, Some(file)) if settings::find(file).is_ok() => Some(scene.set(file, value).sudo().into()),
+        (Op::Write, Some(file)) if !is_unit && settings::find(file).is_ok() => {
+            Some(scene.set(file, value).sudo().into())
+        }
         (Op::Run, _) => {
             Some(format!("{} $$, and start the program from this shell", scene.command("move").sudo()))
         }

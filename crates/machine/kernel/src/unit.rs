@@ -18,8 +18,10 @@ pub enum UnitError {
         reason: String,
     },
     /// systemd or polkit refused.
-    #[error("systemd does not let this user start {UNIT_NAME}: {reason}")]
+    #[error("systemd does not let this user {what}: {reason}")]
     Denied {
+        /// What was requested, with the unit's name.
+        what: String,
         /// systemd's words.
         reason: String,
     },
@@ -58,7 +60,7 @@ pub enum UnitError {
     #[error("systemd did not {what}: {reason}")]
     Answer {
         /// What was requested.
-        what: &'static str,
+        what: String,
         /// The answer.
         reason: String,
     },
@@ -72,7 +74,7 @@ impl UnitError {
                 "systemctl start dbus.socket; where there is none: apt-get install dbus".to_owned()
             }
             UnitError::Denied { .. } => {
-                "call it as root, or let polkit allow org.freedesktop.systemd1.manage-units".to_owned()
+                "call it as root, or let a polkit rule allow org.freedesktop.systemd1.manage-units and reload-daemon".to_owned()
             }
             UnitError::TooOld { .. } => {
                 "systemctl --version; Delegate= for such a service came with 218".to_owned()

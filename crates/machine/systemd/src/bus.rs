@@ -1,6 +1,6 @@
 //! The connection to the system's service manager, and what its answers mean.
 
-use std::{collections::HashMap, time::Duration};
+use std::{collections::HashMap, fmt::Display, time::Duration};
 
 use kernel::UnitError;
 use zbus::{Connection, OwnedVariant, connection::Builder, fdo};
@@ -9,6 +9,8 @@ const SERVICE: &str = "org.freedesktop.systemd1";
 const MANAGER: &str = "org.freedesktop.systemd1.Manager";
 const MANAGER_OBJECT: &str = "/org/freedesktop/systemd1";
 const PROPERTIES: Option<&str> = Some("org.freedesktop.DBus.Properties");
+/// D-Bus's system bus.
+const SOCKET: &str = "/run/dbus/system_bus_socket";
 /// What all units have.
 pub(crate) const UNIT: &str = "org.freedesktop.systemd1.Unit";
 
@@ -24,7 +26,7 @@ impl Systemd {
     /// D-Bus library refuses.
     pub(crate) async fn connect() -> Result<Systemd, UnitError> {
         let bus = Builder::system().method_timeout(TIMEOUT).build().await;
-        bus.map(|bus| Systemd { bus }).map_err(|error| UnitError::NoBus { reason: error.to_string() })
+        bus.map(|bus| Systemd { bus }).map_err(|error| UnitError::NoBus { reason: no_bus(&error) })
     }
 
     /// A property of a unit's object.
@@ -36,13 +38,13 @@ impl Systemd {
     ) -> Result<T, UnitError>
     where
         T: TryFrom<OwnedVariant>,
-        T::Error: std::fmt::Display,
+        T::Error: Display,
     {
         let reply = self.bus.call_method(Some(SERVICE), object, PROPERTIES, "Get", &(interface, name)).await;
         let value = reply.and_then(|reply| reply.body().deserialize::<OwnedVariant>());
         let value = value.map_err(|error| answer("return the unit's state", &error))?;
         T::try_from(value).map_err(|error| UnitError::Answer {
-            what: "return the unit's state as expected",
+            what: "return the unit's state as expected".to_owned(),
             reason: format!("{name}: {error}"),
         })
     }
@@ -75,13 +77,25 @@ pub(crate) fn not_understood(error: &zbus::Error) -> bool {
     ))
 }
 
-pub(crate) fn answer(what: &'static str, error: &zbus::Error) -> UnitError {
-    let reason = words(error);
+/// Why there is no connection: the socket is looked at, unless the caller names another bus.
+fn no_bus(error: &zbus::Error) -> String {
+    let is_named = std::env::var_os("DBUS_SYSTEM_BUS_ADDRESS").is_some();
+    match std::fs::symlink_metadata(SOCKET) {
+        Err(error) if !is_named && error.kind() == std::io::ErrorKind::NotFound => {
+            format!("the system bus does not run, {SOCKET} is not there")
+        }
+        _ => format!("the system bus does not answer: {}", words(error)),
+    }
+}
+
+/// What systemd's refusal of a call means. `what` was requested: `load x.service`.
+pub(crate) fn answer(what: impl Display, error: &zbus::Error) -> UnitError {
+    let (what, reason) = (what.to_string(), words(error));
     match error {
         zbus::Error::FDO(error) => match **error {
             fdo::Error::AccessDenied(_)
             | fdo::Error::AuthFailed(_)
-            | fdo::Error::InteractiveAuthorizationRequired(_) => UnitError::Denied { reason },
+            | fdo::Error::InteractiveAuthorizationRequired(_) => UnitError::Denied { what, reason },
             fdo::Error::ServiceUnknown(_)
             | fdo::Error::NameHasNoOwner(_)
             | fdo::Error::NoReply(_)
@@ -117,7 +131,8 @@ mod tests {
         let denied = fdo(fdo::Error::AccessDenied("Access denied".to_owned()));
         let unknown =
             fdo(fdo::Error::PropertyReadOnly("Cannot set property X, or unknown property.".to_owned()));
-        assert_eq!(answer("x", &denied), UnitError::Denied { reason: "Access denied".to_owned() });
+        let refused = UnitError::Denied { what: "x".to_owned(), reason: "Access denied".to_owned() };
+        assert_eq!(answer("x", &denied), refused);
         assert!(not_understood(&unknown) && !not_understood(&denied));
         assert_eq!(words(&unknown), "Cannot set property X, or unknown property");
         let gone = fdo(fdo::Error::ServiceUnknown("The name is not activatable".to_owned()));

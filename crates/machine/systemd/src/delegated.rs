@@ -61,7 +61,7 @@ impl Delegated {
         if self.property(UNIT_SERVICE, "ControlGroup").await?.is_empty() {
             let body = (UNIT_NAME, true, vec![("TasksMax", Variant::from(u64::MAX))]);
             let made = self.0.call("SetUnitProperties", &body).await;
-            made.map_err(|error| answer("make a control group for the unit", &error))?;
+            made.map_err(|error| answer(format_args!("make a control group for {UNIT_NAME}"), &error))?;
         }
         Ok(())
     }
@@ -73,7 +73,7 @@ impl Delegated {
             // an administrator's own file, or ours from before somebody stopped it
             "loaded" => {
                 let started = self.0.call("StartUnit", &(UNIT_NAME, "replace")).await;
-                started.map(drop).map_err(|error| answer("start the unit", &error))
+                started.map(drop).map_err(|error| answer(format_args!("start {UNIT_NAME}"), &error))
             }
             _ => self.start_transient(on_v1).await,
         }
@@ -85,10 +85,10 @@ impl Delegated {
         match self.transient(best).await {
             Err(error) if not_understood(&error) => match self.transient(Delegation::Plain).await {
                 Err(error) if not_understood(&error) => Err(UnitError::TooOld { reason: words(&error) }),
-                Err(error) => Err(answer("start the unit", &error)),
+                Err(error) => Err(answer(format_args!("start {UNIT_NAME}"), &error)),
                 Ok(()) => Ok(()),
             },
-            Err(error) => Err(answer("start the unit", &error)),
+            Err(error) => Err(answer(format_args!("start {UNIT_NAME}"), &error)),
             Ok(()) => Ok(()),
         }
     }

@@ -40,7 +40,7 @@ pub fn units(names: &[&str]) -> Result<Vec<Unit>, UnitError> {
 async fn unit(systemd: &Systemd, name: &str) -> Result<Unit, UnitError> {
     let object = systemd.call("LoadUnit", &name).await;
     let object = object.and_then(|reply| reply.body().deserialize::<OwnedObjectPath>());
-    let object = object.map_err(|error| answer("load the unit", &error))?;
+    let object = object.map_err(|error| answer(format_args!("load {name}"), &error))?;
     let of_all = systemd.all(object.as_str(), UNIT).await?;
     let own = systemd.all(object.as_str(), &interface(name)).await?;
     let text = |value: Option<&OwnedVariant>| value.and_then(|value| String::try_from(value.clone()).ok());
