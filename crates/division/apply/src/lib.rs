@@ -15,6 +15,7 @@ mod observe;
 mod occupied;
 mod planned;
 mod system;
+mod unbound;
 mod unit_files;
 
 mod act;
@@ -74,7 +75,7 @@ pub use observe::{hierarchies, observe};
 pub use outcome::{Difference, Meta, Outcome, Unmoved};
 pub use pending::{Pending, pending};
 pub use performer::Target;
-pub use planned::{foreign, planned};
+pub use planned::{expanded, foreign, planned};
 pub use preview::{Planned, inverse, preview};
 pub use reading::{Reading, all, get, place};
 pub use record::{Affinity, By, Ending, Head, Kind, Record, Result as End, RulesFile, Summary};
@@ -86,4 +87,5 @@ pub use state::{Lock, STATE, STATE_VARIABLE, State, UNDOABLE, Watch, history, st
 pub use status::{GroupStatus, SettingStatus, Task, UnitStatus, rules_in_effect, status, unknown};
 pub use stays_in::{StaysIn, stays_in};
 pub use system::{Running, System};
+pub use unbound::{Unbound, unbound};
 pub use unit_files::{NoUnits, UnitFiles};

@@ -1,11 +1,16 @@
 //! The plan for a layout on this machine as it is now: what `plan` decides from what is observed here, what earlier
 //! layouts in effect left, and the processes that have to follow their groups into further hierarchies. Only reads.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    borrow::Cow,
+    collections::{BTreeMap, BTreeSet},
+};
 
 use kernel::{Change, GroupName, Hierarchy, Host, Seat};
 use layout::{Desired, Origin, UnitName};
-use plan::{Action, Coverage, Lint, LintKind, Observed, People, Place, Plan, Problem, SeenUnit, Step};
+use plan::{
+    Action, Coverage, Expanded, Lint, LintKind, Observed, People, Place, Plan, Problem, SeenUnit, Step,
+};
 use settings::{Facts, Version};
 use topology::Machine;
 use units::{CpuSet, group_path, hint::Command};
@@ -34,6 +39,8 @@ pub fn planned(
     if !foreign.is_empty() {
         return Err(foreign);
     }
+    let expanded = expanded(target, desired)?;
+    let desired = &*expanded.desired;
     let units = units(target, earlier, desired).map_err(|problem| vec![problem])?;
     let needs = plan::needs(desired, &Observed { units: Some(units.clone()), ..hierarchies(target) });
     let devices = plan::devices(desired);
@@ -75,6 +82,7 @@ pub fn planned(
     plan.steps.splice(0..0, back.before);
     bring_processes(target, desired, &observed, &mut plan);
     plan.steps.extend(back.after);
+    plan.lints.extend(expanded.lints);
     plan.lints.extend(back.lints);
     plan.dropped = back.dropped;
     plan.decided = earlier.news(plan.decided);
@@ -98,15 +106,35 @@ fn units(
     if all.is_empty() {
         return Ok(BTreeMap::new());
     }
-    files.units(&all).map_err(|error| {
-        let of_unit = desired.groups.iter().find_map(|group| group.demands.unit.as_ref());
-        Problem::Refused {
-            message: error.to_string(),
-            origin: of_unit.map_or_else(|| Origin::outside_files("<units>"), |unit| unit.origin.clone()),
-            hint: error.hint().unwrap_or_else(|| "systemctl status".to_owned()),
-            version: Version::V2,
-        }
-    })
+    files.units(&all).map_err(|error| no_answer(desired, &error))
+}
+
+/// The layout with a group for each unit that fits a pattern; where systemd does not run, as it is.
+///
+/// # Errors
+/// systemd does not answer, or a unit is bound twice.
+pub fn expanded<'d>(target: Target<'_>, desired: &'d Desired) -> Result<Expanded<'d>, Vec<Problem>> {
+    let as_it_is = Expanded { desired: Cow::Borrowed(desired), lints: Vec::new() };
+    let patterns = plan::patterns(desired);
+    if patterns.is_empty() {
+        return Ok(as_it_is);
+    }
+    let fitting = target.system.unit_files().fitting(&patterns);
+    match fitting.map_err(|error| vec![no_answer(desired, &error)])? {
+        Some(units) => plan::expand(desired, &units),
+        None => Ok(as_it_is),
+    }
+}
+
+/// systemd does not say what it knows of the layout's units.
+fn no_answer(desired: &Desired, error: &kernel::Error) -> Problem {
+    let of_unit = desired.groups.iter().find_map(|group| group.demands.unit.as_ref());
+    Problem::Refused {
+        message: error.to_string(),
+        origin: of_unit.map_or_else(|| Origin::outside_files("<units>"), |unit| unit.origin.clone()),
+        hint: error.hint().unwrap_or_else(|| "systemctl status".to_owned()),
+        version: Version::V2,
+    }
 }
 
 /// Groups of a layout that somebody else manages, which no plan changes.

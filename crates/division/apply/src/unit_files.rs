@@ -2,7 +2,7 @@
 //! its calls can be made to fail in a test.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     fs,
     io::Write,
     os::unix::fs::OpenOptionsExt,
@@ -21,6 +21,12 @@ pub trait UnitFiles {
     /// # Errors
     /// It does not answer.
     fn units(&self, names: &[&UnitName]) -> Result<BTreeMap<String, SeenUnit>, Error>;
+    /// The names of loaded units that fit one of the patterns, and of those that have a drop-in file of ours and can be
+    /// loaded: one that is stopped now keeps its settings. `None` where systemd does not run.
+    ///
+    /// # Errors
+    /// It does not answer.
+    fn fitting(&self, patterns: &[&UnitName]) -> Result<Option<BTreeSet<String>>, Error>;
     /// Services with a `CPUAffinity=` of their own that run.
     fn pinned(&self) -> Vec<String>;
     /// All of our drop-in files: the unit and the file.
@@ -46,6 +52,10 @@ pub struct NoUnits;
 impl UnitFiles for NoUnits {
     fn units(&self, _names: &[&UnitName]) -> Result<BTreeMap<String, SeenUnit>, Error> {
         Ok(BTreeMap::new())
+    }
+
+    fn fitting(&self, _patterns: &[&UnitName]) -> Result<Option<BTreeSet<String>>, Error> {
+        Ok(None)
     }
 
     fn pinned(&self) -> Vec<String> {
@@ -105,6 +115,23 @@ impl UnitFiles for Systemd {
             (name.to_string(), SeenUnit { load, near, path, properties, drop_in, text })
         });
         Ok(seen.collect())
+    }
+
+    fn fitting(&self, patterns: &[&UnitName]) -> Result<Option<BTreeSet<String>>, Error> {
+        if !Systemd::runs() {
+            return Ok(None);
+        }
+        let words: Vec<&str> = patterns.iter().map(|pattern| pattern.as_str()).collect();
+        let mut found: BTreeSet<String> = systemd::fitting(&words)?.into_iter().collect();
+        let bound = self.drop_ins().into_iter().map(|(unit, _)| unit);
+        let bound: Vec<String> = bound
+            .filter(|unit| !found.contains(unit) && UnitName::new(unit).is_ok())
+            .filter(|unit| patterns.iter().any(|pattern| pattern.fits(unit)))
+            .collect();
+        let known = systemd::units(&bound.iter().map(String::as_str).collect::<Vec<_>>())?;
+        let loaded = bound.into_iter().zip(known).filter(|(_, unit)| unit.load == "loaded");
+        found.extend(loaded.map(|(unit, _)| unit));
+        Ok(Some(found))
     }
 
     fn pinned(&self) -> Vec<String> {

@@ -204,6 +204,11 @@ fn near_groups(name: &str, groups: &HashMap<&GroupName, &Group>, report: &Report
 fn references(group: &Group, groups: &HashMap<&GroupName, &Group>, report: &mut Report) {
     for (name, origin, why) in named(&group.demands) {
         let Some(other) = exists(name, origin, groups, report) else { continue };
+        if let Some(units) = other.demands.unit.as_ref().filter(|unit| unit.value.is_pattern()) {
+            let message = format!("group '{name}' is all units that fit {}, not one", units.value);
+            let error = Diagnostic::error(message).at(origin.clone());
+            report.push(error.also(units.origin.clone(), "the pattern is here").hint("name another group"));
+        }
         let (missing, what) = match why {
             Why::SameMems => (other.demands.mems.is_none(), "memory nodes"),
             Why::SameCpus | Why::Near => (other.demands.cpus.is_none(), "CPUs"),

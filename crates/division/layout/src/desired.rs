@@ -85,7 +85,8 @@ pub struct Demands {
     pub admin: Option<Spanned<Person>>,
     /// What the daemon does where it is no longer as requested; the daemon's own option where not said.
     pub keep: Option<Keep>,
-    /// The unit of systemd whose control group it is: its settings are the unit's properties.
+    /// The unit of systemd whose control group it is: its settings are the unit's properties. A pattern is a group for
+    /// each unit that fits.
     pub unit: Option<Spanned<UnitName>>,
     /// On v1, is it made only where its own controllers are, so that its processes escape what the groups above it
     /// limit elsewhere? That is the meaning of libcgroup's files; a layout's groups live wherever one above them does.
@@ -231,6 +232,20 @@ impl Desired {
     /// The group of that name.
     pub fn group(&self, name: &GroupName) -> Option<&Group> {
         self.groups.iter().find(|group| group.name == *name)
+    }
+
+    /// The group of that name, or the one whose pattern of units it comes from ([`UnitName::is_pattern`]).
+    pub fn group_or_pattern(&self, name: &str) -> Option<&Group> {
+        let find = |name: &str| self.groups.iter().find(|group| group.name.to_string() == name);
+        let is_pattern =
+            |group: &&Group| group.demands.unit.as_ref().is_some_and(|unit| unit.value.is_pattern());
+        find(name).or_else(|| find(group_path::parent(name)?).filter(is_pattern))
+    }
+
+    /// Does what it means depend on processes or units that come later?
+    pub fn is_about_later(&self) -> bool {
+        let mut units = self.groups.iter().filter_map(|group| group.demands.unit.as_ref());
+        units.any(|unit| unit.value.is_pattern()) || !self.all_rules().is_empty()
     }
 
     /// The template that a rule's group is made from: the one of the same name, codes included.

@@ -195,8 +195,8 @@ pub(crate) const GROUP: &[Key] = &[
     key(
         "unit",
         Shape::Text,
-        "\"postgresql@15-main.service\" · \"machine.slice\"",
-        "The group is this unit of systemd: its settings become properties of the unit, in a drop-in file, and hold over reloads, restarts and reboots",
+        "\"postgresql@15-main.service\" · \"machine.slice\" · \"postgresql@*.service\"",
+        "The group is this unit of systemd: its settings become properties of the unit, in a drop-in file, and hold over reloads, restarts and reboots. With *, ? or […] there is such a group for each unit that fits and is loaded at `apply`, GROUP/UNIT without the unit's kind: db/postgresql@15-main of db",
     ),
     key("groups", Shape::Groups, "{ reports = { cpus = 2 } }", "Groups in it"),
 ];

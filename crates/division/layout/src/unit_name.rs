@@ -1,4 +1,4 @@
-//! The name of a systemd unit that a group is bound to.
+//! The name of a systemd unit that a group is bound to, or a pattern of such names.
 
 use std::fmt;
 
@@ -9,7 +9,11 @@ const KINDS: [&str; 6] = [".service", ".slice", ".scope", ".socket", ".mount", "
 /// The longest name (`UNIT_NAME_MAX` in systemd's `unit-def.h`).
 const LONGEST: usize = 255;
 
-/// A unit of the system's service manager that has a control group: `postgresql@15-main.service`.
+/// What a pattern has and a name has not, as systemctl(1) reads it.
+const SIGNS: [char; 3] = ['*', '?', '['];
+
+/// A unit of the system's service manager that has a control group, `postgresql@15-main.service`, or a pattern of such
+/// units: `postgresql@*.service`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct UnitName(String);
 
@@ -25,8 +29,8 @@ pub enum UnitNameError {
     /// It has a character that systemd does not allow, or is too long.
     #[error("'{0}' is not a unit's name: systemd allows letters, digits and :-_.\\@, at most 255 of them")]
     Character(String),
-    /// It stands for several units.
-    #[error("'{0}' stands for several units: a group is bound to one")]
+    /// A pattern that can't be read.
+    #[error("'{0}' is no pattern of units: a [ without its ], or nothing between them")]
     Pattern(String),
 }
 
@@ -48,8 +52,8 @@ impl UnitNameError {
                 )
             }
             UnitNameError::Character(_) => "systemctl list-units shows the names".to_owned(),
-            UnitNameError::Pattern(name) => {
-                format!("{} shows them; give each a group, or bind the slice that they are in", list(name))
+            UnitNameError::Pattern(_) => {
+                "* is any text, ? one character, [ab] and [a-z] one of these, [!ab] any other".to_owned()
             }
         }
     }
@@ -62,10 +66,8 @@ impl UnitName {
     /// [`UnitNameError`].
     pub fn new(name: &str) -> Result<UnitName, UnitNameError> {
         let own = || crate::names::cut(name);
-        if name.contains(['*', '?', '[']) {
-            return Err(UnitNameError::Pattern(own()));
-        }
-        let is_allowed = |c: char| c.is_ascii_alphanumeric() || ":-_.\\@".contains(c);
+        let signs = if name.contains(SIGNS) { "*?[]!^" } else { "" };
+        let is_allowed = |c: char| c.is_ascii_alphanumeric() || ":-_.\\@".contains(c) || signs.contains(c);
         if name.len() > LONGEST || !name.chars().all(is_allowed) {
             return Err(UnitNameError::Character(own()));
         }
@@ -75,8 +77,54 @@ impl UnitName {
             Some(stem) if stem.ends_with('@') => Err(UnitNameError::Template(own())),
             // `-.slice` is the root of all
             Some(stem) if stem.starts_with('@') || stem == "-" => Err(UnitNameError::Kind(own())),
+            Some(_) if !signs.is_empty() && expression(name).is_none() => Err(UnitNameError::Pattern(own())),
             Some(_) => Ok(UnitName(name.to_owned())),
         }
+    }
+
+    /// Does it stand for all units that fit it, rather than for one?
+    pub fn is_pattern(&self) -> bool {
+        self.0.contains(SIGNS)
+    }
+
+    /// The unit's name fits the pattern, or is it.
+    pub fn fits(&self, unit: &str) -> bool {
+        self.0 == unit || self.is_pattern() && expression(&self.0).is_some_and(|regex| regex.is_match(unit))
+    }
+
+    /// The name of which systemd reads drop-in files (`NAME.d`) for just the units that are meant: a template for its
+    /// instances, and what ends in a dash or is a kind alone for all that begin or end so (systemd.unit(5)). `None` if
+    /// there is none.
+    pub fn file_name(&self) -> Option<String> {
+        if !self.is_pattern() {
+            return Some(self.0.clone());
+        }
+        let (before, after) = self.0.split_once('*')?;
+        let is_kind = KINDS.contains(&after);
+        let is_stem =
+            before.is_empty() || before.ends_with('@') || before.ends_with('-') && !before.contains('@');
+        let file = format!("{before}{}", if before.is_empty() { &after[1..] } else { after });
+        (is_kind && is_stem && !before.contains(SIGNS)).then_some(file)
+    }
+
+    /// The same the other way: the units for which systemd reads drop-in files of that name.
+    ///
+    /// # Errors
+    /// [`UnitNameError`].
+    pub fn of_file_name(name: &str) -> Result<UnitName, UnitNameError> {
+        let is_kind = KINDS.iter().any(|kind| kind[1..] == *name);
+        match name.rsplit_once('.') {
+            None if is_kind => UnitName::new(&format!("*.{name}")),
+            Some((stem, kind)) if stem.ends_with('@') || stem.ends_with('-') && stem != "-" => {
+                UnitName::new(&format!("{stem}*.{kind}"))
+            }
+            _ => UnitName::new(name),
+        }
+    }
+
+    /// Without its kind: `postgresql@15-main`.
+    pub fn stem(&self) -> &str {
+        self.0.rsplit_once('.').map_or(self.0.as_str(), |(stem, _)| stem)
     }
 
     /// As systemd has it.
@@ -112,6 +160,32 @@ impl UnitName {
     }
 }
 
+/// A pattern as fnmatch(3) reads it with `FNM_NOESCAPE`, as systemd does.
+fn expression(pattern: &str) -> Option<regex_lite::Regex> {
+    let mut text = String::from("^");
+    let mut rest = pattern;
+    while let Some(c) = rest.chars().next() {
+        rest = &rest[c.len_utf8()..];
+        match c {
+            '*' => text.push_str(".*"),
+            '?' => text.push('.'),
+            '[' => {
+                let other = rest.strip_prefix(['!', '^']);
+                let (set, behind) = other.unwrap_or(rest).split_once(']')?;
+                let is_plain = |c: char| c.is_ascii_alphanumeric() || ":-_.@".contains(c);
+                if set.is_empty() || !set.chars().all(is_plain) {
+                    return None;
+                }
+                text.push_str(&format!("[{}{set}]", if other.is_some() { "^" } else { "" }));
+                rest = behind;
+            }
+            c => text.push_str(&regex_lite::escape(c.encode_utf8(&mut [0; 4]))),
+        }
+    }
+    text.push('$');
+    regex_lite::Regex::new(&text).ok()
+}
+
 impl fmt::Display for UnitName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
@@ -136,11 +210,56 @@ mod tests {
             ("getty@.service", UnitNameError::Template("getty@.service".to_owned())),
             ("a b.service", UnitNameError::Character("a b.service".to_owned())),
             ("../a.service", UnitNameError::Character("../a.service".to_owned())),
-            ("pg@*.service", UnitNameError::Pattern("pg@*.service".to_owned())),
+            ("pg@*", UnitNameError::Kind("pg@*".to_owned())),
+            ("pg@[.service", UnitNameError::Pattern("pg@[.service".to_owned())),
+            ("pg@[].service", UnitNameError::Pattern("pg@[].service".to_owned())),
+            ("pg@[z-a].service", UnitNameError::Pattern("pg@[z-a].service".to_owned())),
+            ("pg]@1.service", UnitNameError::Character("pg]@1.service".to_owned())),
         ] {
             assert_eq!(UnitName::new(name), Err(error), "{name}");
         }
         assert_eq!(UnitName::new("rt.slice").unwrap().section(), "Slice");
+    }
+
+    #[test]
+    fn a_pattern_fits_as_systemctl_reads_it() {
+        for (pattern, fits, not) in [
+            (
+                "pg@*.service",
+                &["pg@15-main.service", "pg@.service"][..],
+                &["pg.service", "xpg@1.service"][..],
+            ),
+            ("pg@1?.service", &["pg@15.service"], &["pg@1.service", "pg@155.service"]),
+            ("pg@[1-3a].service", &["pg@2.service", "pg@a.service"], &["pg@4.service", "pg@-.service"]),
+            ("pg@[!1].service", &["pg@2.service"], &["pg@1.service", "pg@.service"]),
+            ("*-rt.slice", &["a-rt.slice", "-rt.slice"], &["a-rt.service", "a-rtxslice"]),
+            ("pg@1.service", &["pg@1.service"], &["pg@1xservice"]),
+            (r"a\x2d*.service", &[r"a\x2db.service"], &["a-b.service"]),
+        ] {
+            let pattern = UnitName::new(pattern).unwrap();
+            assert!(fits.iter().all(|unit| pattern.fits(unit)), "{pattern}");
+            assert!(!not.iter().any(|unit| pattern.fits(unit)), "{pattern}");
+        }
+    }
+
+    #[test]
+    fn a_pattern_is_a_file_of_systemds_where_both_mean_the_same_units() {
+        for (pattern, file) in [
+            ("pg.service", Some("pg.service")),
+            ("pg@*.service", Some("pg@.service")),
+            ("app-*.scope", Some("app-.scope")),
+            ("*.slice", Some("slice")),
+            ("pg@a-*.service", None),
+            ("pg*.service", None),
+            ("pg@?.service", None),
+            ("pg@*-main.service", None),
+        ] {
+            let pattern = UnitName::new(pattern).unwrap();
+            assert_eq!(pattern.file_name().as_deref(), file, "{pattern}");
+            if let Some(file) = file {
+                assert_eq!(UnitName::of_file_name(file), Ok(pattern));
+            }
+        }
     }
 
     #[test]

@@ -63,6 +63,8 @@ pub enum LintKind {
     Escape,
     /// A rule that takes processes of a systemd service.
     OfService,
+    /// A pattern of units that no unit fits, or of which that is not known.
+    NoUnit,
 }
 
 impl Lint {

@@ -12,7 +12,7 @@ use crate::{
     decided::{Decisions, decided, wanted},
     devices,
     drop_ins::DropIns,
-    homes,
+    expand, homes,
     lints::{self, Looked},
     mounts, owners,
     resolve::{self, Landscape, Resolved},
@@ -50,6 +50,7 @@ pub fn plan(
     let resolved = resolve::resolve(desired, &land, &observed, &tree, &mut problems, &mut lints);
     problems.extend(homeless);
     homes::lints(&homes, &observed, &mut lints);
+    expand::lints(desired, &observed, &mut lints);
     let values = values::read(&homes, machine, &observed, facts, &mut problems, &mut lints);
     budgets::check(&values, &observed, &mut problems);
 

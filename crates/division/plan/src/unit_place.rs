@@ -45,8 +45,9 @@ pub(crate) fn place(
         None => unit.path_in("system.slice"),
         Some(units) => match units.get(unit.as_str()) {
             None => {
+                let what = if unit.is_pattern() { "are units" } else { "is a unit" };
                 problems.push(refused(
-                    format!("{unit} is a unit of systemd, which does not run here"),
+                    format!("{unit} {what} of systemd, which does not run here"),
                     "leave out unit, and move the processes into the group (match, ringfence move)"
                         .to_owned(),
                 ));

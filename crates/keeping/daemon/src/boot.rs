@@ -4,6 +4,7 @@
 use std::{fs, io, path::Path};
 
 use files::{Trust, read_layout};
+use layout::UnitName;
 
 use crate::RuleFiles;
 
@@ -31,7 +32,7 @@ pub fn order_units(root: &Path, to: &Path) -> io::Result<Vec<String>> {
     let layout = RuleFiles::Below(root.join("etc")).layout();
     let desired = layout.and_then(|layout| read_layout(&layout, Trust::of_this_process()).0.desired);
     let named = desired.as_ref().map(plan::units).unwrap_or_default();
-    let mut units: Vec<String> = named.into_iter().map(ToString::to_string).collect();
+    let mut units: Vec<String> = named.into_iter().filter_map(file_of).collect();
     units.sort();
     // nobody starts a slice or a scope
     units.retain(|unit| unit.ends_with(".service") && !is_early(root, unit));
@@ -42,6 +43,13 @@ pub fn order_units(root: &Path, to: &Path) -> io::Result<Vec<String>> {
         fs::write(directory.join("10-ringfence.conf"), text)?;
     }
     Ok(units)
+}
+
+/// The name under which systemd reads drop-in files for it: of a pattern the template of the units that fit. Others are not
+/// ordered: they would take in what the daemon needs.
+fn file_of(unit: &UnitName) -> Option<String> {
+    let file = unit.file_name()?;
+    (!unit.is_pattern() || file.contains("@.")).then_some(file)
 }
 
 /// Does a unit start before ordinary services, or does the daemon need it?

@@ -75,7 +75,7 @@ impl Division {
         };
         let warnings = reading.diagnostics.iter().map(in_line).collect();
         let texts = sources.iter().map(|source| &*source.text);
-        let rules = (!desired.all_rules().is_empty()).then(|| RulesFile::new(&layout, texts));
+        let rules = desired.is_about_later().then(|| RulesFile::new(&layout, texts));
         Ok(Division { state, layout, desired, sources, warnings, rules, applied: false })
     }
 
@@ -310,7 +310,7 @@ pub(crate) fn is_counted(desired: &Desired, group: &str, drift: &Drift) -> bool 
 }
 
 fn keep_of(desired: &Desired, group: &str) -> Option<Keep> {
-    desired.groups.iter().find(|one| one.name.to_string() == group)?.demands.keep
+    desired.group_or_pattern(group)?.demands.keep
 }
 
 /// The kernel forgets a device's limits with the device.

@@ -54,6 +54,23 @@ async fn unit(systemd: &Systemd, name: &str) -> Result<Unit, UnitError> {
     })
 }
 
+/// The names of the loaded units that fit one of these patterns (`systemctl list-units --all --state=loaded`).
+///
+/// # Errors
+/// As [`units`].
+pub fn fitting(patterns: &[&str]) -> Result<Vec<String>, UnitError> {
+    if patterns.is_empty() {
+        return Ok(Vec::new());
+    }
+    zbus::block_on(async {
+        let systemd = Systemd::connect().await?;
+        let listed = systemd.call("ListUnitsByPatterns", &(&["loaded"][..], patterns)).await;
+        let listed = listed.and_then(|reply| reply.body().deserialize::<Vec<Listed>>());
+        let listed = listed.map_err(|error| answer("list the units", &error))?;
+        Ok(listed.into_iter().map(|unit| unit.0).collect())
+    })
+}
+
 /// The interface of a unit of that kind.
 fn interface(name: &str) -> String {
     let kind = name.rsplit('.').next().unwrap_or_default();

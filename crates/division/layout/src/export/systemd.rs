@@ -31,6 +31,11 @@ pub fn to_systemd(desired: &Desired, facts: &dyn Facts) -> Export {
             let hint = format!("Slice={} in a service's file puts it there", slice(&group.name));
             lost.push(warning.at(group.origin.clone()).hint(hint));
         }
+        if let Some(unit) = group.demands.unit.as_ref().filter(|unit| unit.value.file_name().is_none()) {
+            let message = format!("systemd has no drop-in file for all units that fit {}", unit.value);
+            let hint = "those end in a star: pg@*.service, app-*.service, *.slice";
+            lost.push(Diagnostic::warning(message).at(unit.origin.clone()).hint(hint));
+        }
         let _ = writeln!(text, "# {path}\n[{section}]"); // a String takes everything
         for line in lines {
             let _ = writeln!(text, "{line}");
@@ -59,7 +64,10 @@ fn missing(group: &Group, file: &str) -> Diagnostic {
 /// Where its file goes, and the section of its properties.
 fn file(group: &Group) -> (String, String) {
     match &group.demands.unit {
-        Some(unit) => (format!("/etc/systemd/system/{}.d/90-layout.conf", unit.value), unit.value.section()),
+        Some(unit) => {
+            let name = unit.value.file_name().unwrap_or_else(|| unit.value.to_string());
+            (format!("/etc/systemd/system/{name}.d/90-layout.conf"), unit.value.section())
+        }
         None => (format!("/etc/systemd/system/{}", slice(&group.name)), "Slice".to_owned()),
     }
 }

@@ -463,6 +463,15 @@ fn others() -> Vec<Case> {
             group: None,
             place: (2, "{ unit = \"pg@*.service\" }"),
         },
+        Case {
+            kind: LintKind::NoUnit,
+            warned: Scene { layout: "[groups.a]\nunit = \"pg@*.service\"\n", ..V2 },
+            silent: Scene { layout: "[groups.a]\nunit = \"pg@1.service\"\n", ..V2 },
+            words: &["which units fit pg@*.service is known on the machine only", "group 'a'"],
+            hint: None,
+            group: Some("a"),
+            place: (2, "\"pg@*.service\""),
+        },
     ]
 }
 
@@ -544,9 +553,10 @@ fn every_kind_of_lint_has_a_case() {
             LintKind::Approximate => Some(LintKind::WishIgnored),
             LintKind::WishIgnored => Some(LintKind::Unchecked),
             LintKind::Unchecked => Some(LintKind::OfService),
+            LintKind::OfService => Some(LintKind::NoUnit),
             // the first two come from a history and from running processes: `apply` finds and tests them; the last has a
             // test of its own, as only libcgroup's files have it
-            LintKind::OfService
+            LintKind::NoUnit
             | LintKind::Leftover
             | LintKind::Stays
             | LintKind::Affinity

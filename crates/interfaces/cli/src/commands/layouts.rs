@@ -44,10 +44,10 @@ struct Layout<'p> {
 }
 
 impl Layout<'_> {
-    /// Its file for the record, if it has rules.
+    /// Its file for the record, if it has rules or patterns of units.
     fn rules(&self) -> Option<RulesFile> {
         let texts = self.sources.iter().map(|source| &*source.text);
-        (!self.desired.all_rules().is_empty()).then(|| RulesFile::new(self.path, texts))
+        self.desired.is_about_later().then(|| RulesFile::new(self.path, texts))
     }
 }
 

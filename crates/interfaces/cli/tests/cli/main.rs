@@ -37,6 +37,8 @@ mod unconfirmed;
 mod undoable;
 mod unit_names;
 mod units;
+mod units_patterns;
+mod units_refused;
 mod watching;
 mod words;
 mod world;
@@ -94,6 +96,8 @@ fn main() {
         top::trials(&world),
         lab::trials(&world),
         units::trials(&world),
+        units_patterns::trials(&world),
+        units_refused::trials(&world),
     ];
     suite::run(&arguments, trials.into_iter().flatten().collect()).exit();
 }

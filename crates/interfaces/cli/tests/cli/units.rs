@@ -16,10 +16,10 @@ use crate::{
     world::{Need, World},
 };
 
-const NEEDS: &[Need] =
+pub const NEEDS: &[Need] =
     &[Need::Systemd, Need::V2("memory"), Need::V2("pids"), Need::Cpus(2), Need::OwnMachine];
 
-type Case = (&'static str, fn(&Arc<World>));
+pub type Case = (&'static str, fn(&Arc<World>));
 
 pub fn trials(world: &Arc<World>) -> Vec<Trial> {
     let cases: &[Case] = &[
@@ -34,7 +34,12 @@ pub fn trials(world: &Arc<World>) -> Vec<Trial> {
         ("a unit that can't be given settings is refused with the reason", refused),
         ("exclusive groups are nobody else's, over reloads too", exclusive),
     ];
-    let missing = NEEDS.iter().find(|need| !world.has(**need));
+    made(world, NEEDS, cases)
+}
+
+/// Trials with these needs, each `units: NAME`.
+pub fn made(world: &Arc<World>, needs: &[Need], cases: &[Case]) -> Vec<Trial> {
+    let missing = needs.iter().find(|need| !world.has(**need));
     let trials = cases.iter().map(|&(name, run)| {
         let name = format!("units: {name}");
         if let Some(missing) = missing {
@@ -112,7 +117,7 @@ impl Drop for Unit {
     }
 }
 
-fn systemctl(words: &[&str]) {
+pub fn systemctl(words: &[&str]) {
     let done = Command::new("systemctl").args(words).output().unwrap();
     assert!(done.status.success(), "{words:?}: {}", String::from_utf8_lossy(&done.stderr));
 }

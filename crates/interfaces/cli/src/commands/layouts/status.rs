@@ -7,8 +7,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use ::plan::Plan;
-use apply::{Drift, Generation, GroupStatus, Head, RulesFile, Running, SettingStatus, Target, Unfinished};
+use ::plan::{Plan, Problem};
+use apply::{
+    Drift, Generation, GroupStatus, Head, RulesFile, Running, SettingStatus, Target, Unbound, Unfinished,
+};
 use files::Trust;
 use kernel::Host;
 use serde_json::json;
@@ -46,6 +48,7 @@ pub fn status(args: &args::Status, as_json: bool) -> Result<u8, Failure> {
     let pending = apply::pending(&state, target)?;
     let unknown = apply::unknown(&state, target)?;
     let mut groups = apply::status(&state, target)?;
+    let all = groups.clone();
     only(&mut groups, &names)?;
     let plan = layout.as_ref().map(|layout| planned(layout, &host, &state)).transpose()?;
     let in_effect = match &layout {
@@ -56,6 +59,7 @@ pub fn status(args: &args::Status, as_json: bool) -> Result<u8, Failure> {
     let looked = layout.as_ref().or(applied.as_ref().and_then(|applied| applied.as_ref().ok()));
     // without rules nobody is in the wrong group
     let misplaced = looked.map(|layout| rules::misplaced(&layout.desired, &host)).unwrap_or_default();
+    let unbound = looked.map(|layout| unbound(target, layout, &all, &names)).unwrap_or_default();
     let unchecked = applied.as_ref().and_then(|applied| applied.as_ref().err());
     let not_in_effect = machines_layout::not_in_effect(&state, &args.socket, groups.is_empty());
     let drifted = groups.iter().any(|group| !group.drift.is_empty());
@@ -69,6 +73,7 @@ pub fn status(args: &args::Status, as_json: bool) -> Result<u8, Failure> {
         answer["recorded"] = json!(!apply::generations(&state)?.is_empty());
         answer["not_in_effect"] = json!(not_in_effect);
         answer["plan"] = json!(plan);
+        answer["unbound"] = json!(unbound);
         answer["misplaced"] = json!(unchecked.is_none().then_some(&misplaced));
         output::json(&answer)?;
     } else {
@@ -101,6 +106,14 @@ pub fn status(args: &args::Status, as_json: bool) -> Result<u8, Failure> {
             warn(plan, layout);
             text.push_str(&page.still_to_do(layout.path, plan, !misplaced.is_empty()));
         }
+        for one in &unbound {
+            let apply = Command::ringfence("apply")
+                .arg(looked.map_or_else(String::new, |layout| layout.path.display().to_string()));
+            let words =
+                format!("{} is loaded and not bound yet, as group '{}': {apply}", one.unit, one.group);
+            text.push_str(&page.paint.bad(&words));
+            text.push('\n');
+        }
         if let Some(layout) = looked {
             rules::warn(&misplaced, layout);
         }
@@ -116,6 +129,7 @@ pub fn status(args: &args::Status, as_json: bool) -> Result<u8, Failure> {
         && not_in_effect.is_empty()
         && unknown.is_empty()
         && misplaced.is_empty()
+        && unbound.is_empty()
         && plan.is_none_or(|plan| plan.steps.is_empty());
     Ok(if as_applied { 0 } else { ATTENTION })
 }
@@ -128,10 +142,28 @@ fn as_applied(applied: &RulesFile) -> Result<Layout<'_>, String> {
     let is_same = |layout: &Layout<'_>| layout.rules().as_ref() == Some(applied);
     layout.filter(is_same).ok_or_else(|| {
         format!(
-            "{} is not as it was when it was applied: whether processes are in the groups that its rules name was not checked",
+            "{} is not as it was when it was applied: whether processes are in the groups that its rules name, and whether units came that fit its patterns, was not checked",
             path.display()
         )
     })
+}
+
+/// Units that came after the apply, of the groups that were named; without an answer of systemd, a warning instead.
+fn unbound(
+    target: Target<'_>,
+    layout: &Layout<'_>,
+    groups: &[GroupStatus],
+    names: &[String],
+) -> Vec<Unbound> {
+    let found = apply::unbound(target, &layout.desired, groups).unwrap_or_else(|problems| {
+        let problems: Vec<_> = problems.iter().map(Problem::diagnostic).collect();
+        output::error(&layout::render(&problems, &layout.sources));
+        Vec::new()
+    });
+    let is_of =
+        |one: &Unbound, name: &String| one.unit == *name || group_path::is_at_or_below(&one.group, name);
+    let named = |one: &Unbound| names.is_empty() || names.iter().any(|name| is_of(one, name));
+    found.into_iter().filter(named).collect()
 }
 
 /// The layout and the groups; a path among the groups is the layout, as it was before there was an option for it.

@@ -1,0 +1,233 @@
+//! Groups of a layout that are bound to units by a pattern: each unit that fits is as if it was named.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+    sync::Arc,
+};
+
+use libtest_mimic::Trial;
+
+use crate::{
+    desk::{Desk, says},
+    units::{Case, NEEDS, made, systemctl},
+    world::World,
+};
+
+pub fn trials(world: &Arc<World>) -> Vec<Trial> {
+    let cases: &[Case] = &[
+        ("each loaded unit that fits a pattern is a group, and status names one that comes later", instances),
+        ("a unit that was bound by a pattern and is stopped keeps its settings", stopped),
+        ("a pattern that no loaded unit fits is a warning", nobody),
+        ("a pattern binds slices and transient scopes too", slices_and_scopes),
+        ("a unit that a pattern and a name bind is refused with both places", both),
+        ("a unit that two layout files bind is refused with both places", two_files),
+        ("an export of a pattern is a drop-in file of the template", exported),
+    ];
+    made(world, NEEDS, cases)
+}
+
+/// A trial with a template, and instances of it that run.
+pub struct Template {
+    pub desk: Desk,
+    instances: Vec<&'static str>,
+}
+
+impl Template {
+    pub fn new(world: &Arc<World>, test: &str, instances: &[&'static str]) -> Template {
+        let mut template = Template { desk: Desk::new(world, test), instances: Vec::new() };
+        fs::write(template.file(), "[Service]\nExecStart=/bin/sleep 1000\n").unwrap();
+        systemctl(&["daemon-reload"]);
+        for instance in instances {
+            template.start(instance);
+        }
+        template
+    }
+
+    pub fn start(&mut self, instance: &'static str) {
+        systemctl(&["start", &self.unit(instance)]);
+        self.instances.push(instance);
+    }
+
+    fn file(&self) -> PathBuf {
+        Path::new("/run/systemd/system").join(self.unit(""))
+    }
+
+    pub fn unit(&self, instance: &str) -> String {
+        format!("{}@{instance}.service", self.desk.scene.group)
+    }
+
+    fn drop_in(&self, instance: &str) -> PathBuf {
+        Path::new("/etc/systemd/system").join(format!("{}.d/90-ringfence.conf", self.unit(instance)))
+    }
+
+    /// The limit of tasks of an instance, as the kernel and as systemd have it.
+    fn limit(&self, instance: &str) -> (Option<String>, String) {
+        let unit = self.unit(instance);
+        // systemd makes a slice for the instances of a template, its dashes escaped
+        let slice = format!("system-{}.slice", self.desk.scene.group.replace('-', r"\x2d"));
+        let file = Path::new("/sys/fs/cgroup/system.slice").join(slice).join(&unit).join("pids.max");
+        let text = fs::read_to_string(file).ok().map(|text| text.trim_end().to_owned());
+        (text, show(&unit, "TasksMax"))
+    }
+
+    fn is_limited(&self, instance: &str, to: &str) {
+        assert_eq!(self.limit(instance), (Some(to.to_owned()), to.to_owned()), "{instance}");
+    }
+}
+
+impl Drop for Template {
+    fn drop(&mut self) {
+        for instance in &self.instances {
+            let _ = Command::new("systemctl").args(["stop", &self.unit(instance)]).status();
+            let _ = fs::remove_dir_all(self.drop_in(instance).parent().unwrap());
+        }
+        let _ = fs::remove_file(self.file());
+        let _ = Command::new("systemctl").arg("daemon-reload").status();
+    }
+}
+
+fn show(unit: &str, property: &str) -> String {
+    let shown = Command::new("systemctl").args(["show", "--value", "-p", property, unit]).output();
+    String::from_utf8(shown.unwrap().stdout).unwrap().trim_end().to_owned()
+}
+
+const LAYOUT: &str = "[groups.{g}]\nunit = \"{g}@*.service\"\npids.max = 77\n";
+
+fn instances(world: &Arc<World>) {
+    let mut template = Template::new(world, "pattern", &["a", "b"]);
+    let before = (template.limit("a"), template.limit("b"));
+    template.desk.write("l.toml", LAYOUT);
+    assert_eq!(template.desk.ends("check {d}/l.toml", 0).lines().count(), 1);
+    template.desk.ends("apply {d}/l.toml {s}", 0);
+    template.is_limited("a", "77");
+    template.is_limited("b", "77");
+    let shown = template.desk.ends("status {s}", 0);
+    says(
+        &shown,
+        &["{g}/{g}@a", "{g}/{g}@b", "2 groups"]
+            .map(|name| template.desk.scene.fill(name))
+            .each_ref()
+            .map(String::as_str),
+    );
+    says(&template.desk.ends("apply {d}/l.toml {s}", 0), &["nothing to do"]);
+    systemctl(&["daemon-reload"]);
+    template.desk.ends("status {s}", 0);
+    // one that comes later
+    template.start("c");
+    let shown = template.desk.ends("status {s}", 3);
+    says(&shown, &[&template.unit("c"), "not bound yet", "ringfence apply"]);
+    let unbound = &template.desk.json("status --json {s}", 3)["unbound"];
+    assert_eq!(unbound[0]["unit"], template.unit("c"));
+    says(&template.desk.ends("plan {d}/l.toml {s}", 0), &[&template.unit("c")]);
+    template.desk.ends("apply {d}/l.toml {s}", 0);
+    template.is_limited("c", "77");
+    template.desk.ends("status {s}", 0);
+    // another file of the same name is not looked into
+    template.desk.write("l.toml", &LAYOUT.replace("77", "66"));
+    let (code, _, error) = template.desk.run("status {s}");
+    assert_eq!(code, 0);
+    says(&error, &["is not as it was when it was applied"]);
+    template.desk.ends("undo 0 {s}", 0);
+    assert_eq!((template.limit("a"), template.limit("b")), before);
+    assert!(["a", "b", "c"].iter().all(|instance| !template.drop_in(instance).exists()));
+}
+
+fn stopped(world: &Arc<World>) {
+    let template = Template::new(world, "pattern-stopped", &["a", "b"]);
+    template.desk.write("l.toml", LAYOUT);
+    template.desk.ends("apply {d}/l.toml {s}", 0);
+    systemctl(&["stop", &template.unit("a")]);
+    says(&template.desk.ends("apply {d}/l.toml {s}", 0), &["nothing to do"]);
+    says(&template.desk.ends("status {s}", 0), &["does not run"]);
+    systemctl(&["start", &template.unit("a")]);
+    template.is_limited("a", "77");
+    template.desk.ends("status {d}/l.toml {s}", 0);
+    template.desk.ends("undo 0 {s}", 0);
+}
+
+fn nobody(world: &Arc<World>) {
+    let template = Template::new(world, "pattern-nobody", &["a"]);
+    template.desk.write("l.toml", &LAYOUT.replace("@*", "@x*"));
+    for command in ["plan {d}/l.toml", "apply {d}/l.toml {s}"] {
+        let (code, _, error) = template.desk.run(command);
+        assert_eq!(code, 0, "{error}");
+        says(&error, &["no loaded unit fits", "systemctl list-units --all"]);
+    }
+    assert!(!template.drop_in("a").exists());
+}
+
+fn slices_and_scopes(world: &Arc<World>) {
+    let desk = Desk::new(world, "pattern-kinds");
+    let group = &desk.scene.group;
+    let (service, slice, scope) =
+        (format!("{group}.service"), format!("{group}-x.slice"), format!("{group}-1.scope"));
+    run("systemd-run", &["--quiet", "--unit", &service, "--slice", &slice, "sleep", "1000"]);
+    let mut held = Command::new("systemd-run");
+    held.args(["--quiet", "--scope", "--unit", &scope, "sleep", "1000"]);
+    let mut held = held.spawn().unwrap();
+    desk.scene.until("the scope", || show(&scope, "ActiveState") == "active");
+    let limit = |unit: &str| show(unit, "TasksMax");
+    let before = (limit(&slice), limit(&scope));
+    desk.write(
+        "l.toml",
+        "[groups.{g}]\nunit = \"{g}-*.slice\"\npids.max = 55\n[groups.\"{g}-rt\"]\nunit = \"{g}-?.scope\"\npids.max = 44\n",
+    );
+    desk.ends("apply {d}/l.toml {s}", 0);
+    assert_eq!((limit(&slice).as_str(), limit(&scope).as_str()), ("55", "44"));
+    // what a reboot forgets is where a reboot removes it
+    assert!(Path::new(&format!("/run/systemd/system/{scope}.d/90-ringfence.conf")).exists());
+    let at = format!("/sys/fs/cgroup/system.slice/{scope}/pids.max");
+    assert_eq!(fs::read_to_string(at).unwrap(), "44\n");
+    systemctl(&["daemon-reload"]);
+    desk.ends("status {s}", 0);
+    desk.ends("undo 0 {s}", 0);
+    assert_eq!((limit(&slice), limit(&scope)), before);
+    systemctl(&["stop", &service, &scope]);
+    held.wait().unwrap();
+}
+
+fn both(world: &Arc<World>) {
+    let template = Template::new(world, "pattern-both", &["a"]);
+    let named = "[groups.\"{g}-rt\"]\nunit = \"{g}@a.service\"\npids.max = 7\n";
+    template.desk.write("l.toml", &format!("{LAYOUT}{named}"));
+    template.desk.ends("check {d}/l.toml", 0);
+    for command in ["plan {d}/l.toml", "apply {d}/l.toml {s}"] {
+        let (code, _, error) = template.desk.run(command);
+        assert_eq!(code, 1, "{error}");
+        says(&error, &["are both", &template.unit("a"), "l.toml:2:", "l.toml:5:", "hint:"]);
+    }
+    assert!(!template.drop_in("a").exists());
+}
+
+fn two_files(world: &Arc<World>) {
+    let template = Template::new(world, "pattern-files", &["a"]);
+    let named = "[groups.\"{g}-rt\"]\nunit = \"{g}@a.service\"\npids.max = 7\n";
+    template.desk.write("etc/layout.d/a.toml", LAYOUT);
+    template.desk.write("etc/layout.d/b.toml", named);
+    let (code, _, error) = template.desk.run("plan {d}/etc");
+    assert_eq!(code, 1, "{error}");
+    says(&error, &["are both", "a.toml:2:", "b.toml:2:"]);
+    // by name nothing of the machine needs to be known
+    template.desk.write("etc/layout.d/a.toml", &named.replace("-rt", ""));
+    let (code, _, error) = template.desk.run("check {d}/etc");
+    assert_eq!(code, 2, "{error}");
+    says(&error, &["are both", "a.toml:", "b.toml:"]);
+}
+
+fn exported(world: &Arc<World>) {
+    let template = Template::new(world, "pattern-exported", &[]);
+    template.desk.write("l.toml", LAYOUT);
+    let text = template.desk.ends("export --to systemd {d}/l.toml", 0);
+    let file = format!("/etc/systemd/system/{}.d/90-layout.conf", template.unit(""));
+    says(&text, &[&file, "[Service]\nTasksMax=77\n"]);
+    template.desk.write("l.toml", &LAYOUT.replace("@*", "@a*"));
+    let (_, _, error) = template.desk.run("export --to systemd {d}/l.toml");
+    says(&error, &["systemd has no drop-in file for all units that fit"]);
+}
+
+fn run(program: &str, words: &[&str]) {
+    let done = Command::new(program).args(words).output().unwrap();
+    assert!(done.status.success(), "{program} {words:?}: {}", String::from_utf8_lossy(&done.stderr));
+}
