@@ -32,13 +32,6 @@ pub(crate) fn place(
         ));
         return None;
     }
-    let Some(hierarchy) = observed.hierarchies.iter().position(|at| at.version == Version::V2) else {
-        problems.push(refused(
-            "a unit's settings need cgroup v2, which is not mounted".to_owned(),
-            "boot with systemd.unified_cgroup_hierarchy=1".to_owned(),
-        ));
-        return None;
-    };
     let show = || Command::new("systemctl status").arg(unit.as_str()).to_string();
     let path = match &observed.units {
         // a machine that is not at hand
@@ -72,6 +65,13 @@ pub(crate) fn place(
             }
             Some(seen) => seen.path.clone(),
         },
+    };
+    let Some(hierarchy) = observed.hierarchies.iter().position(|at| at.version == Version::V2) else {
+        problems.push(refused(
+            "a unit's settings need cgroup v2, which is not mounted".to_owned(),
+            "boot with systemd.unified_cgroup_hierarchy=1".to_owned(),
+        ));
+        return None;
     };
     Some(Place { hierarchy, path, version: Version::V2 })
 }
