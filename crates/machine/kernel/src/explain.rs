@@ -12,8 +12,9 @@ use units::group_path;
 use units::hint::{self, Command};
 
 use crate::{
-    GroupName, Host, Op, Refusal, Seat, explain_write, unit_of,
+    GroupName, Host, Op, Refusal, Seat, explain_write,
     scene::{Finding, Scene, ancestors, found},
+    unit_of,
 };
 
 /// Fills in `refusal.cause` and `refusal.hint`; leaves them empty where the errno's own words are all there is.

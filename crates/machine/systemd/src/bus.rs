@@ -82,7 +82,7 @@ fn no_bus(error: &zbus::Error) -> String {
     let is_named = std::env::var_os("DBUS_SYSTEM_BUS_ADDRESS").is_some();
     match std::fs::symlink_metadata(SOCKET) {
         Err(error) if !is_named && error.kind() == std::io::ErrorKind::NotFound => {
-            format!("the system bus does not run, {SOCKET} is not there")
+            format!("the system bus does not run: there is no {SOCKET}")
         }
         _ => format!("the system bus does not answer: {}", words(error)),
     }

@@ -75,8 +75,8 @@ fn transient(world: &Arc<World>) {
 fn no_bus(world: &Arc<World>) {
     let desk = desk(world, "unit-no-bus");
     for (layout, hide, words) in [
-        ("l.toml", "mount -t tmpfs none /run/dbus", "/run/dbus/system_bus_socket is not there"),
-        ("p.toml", "mount -t tmpfs none /run/dbus", "/run/dbus/system_bus_socket is not there"),
+        ("l.toml", "mount -t tmpfs none /run/dbus", "there is no /run/dbus/system_bus_socket"),
+        ("p.toml", "mount -t tmpfs none /run/dbus", "there is no /run/dbus/system_bus_socket"),
         (
             "l.toml",
             "mount -t tmpfs none /run/dbus && : >/run/dbus/system_bus_socket",
