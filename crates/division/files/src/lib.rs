@@ -2,6 +2,10 @@
 //! file, not a link, writable by its owner alone, and in a directory where nobody else can put another one in its
 //! place.
 
+mod unit_files;
+
+pub use unit_files::unit_sources;
+
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::Read;

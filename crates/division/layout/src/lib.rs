@@ -34,6 +34,7 @@ mod merge;
 mod reading;
 
 mod export;
+mod from_systemd;
 mod verify;
 
 mod docs;
@@ -47,6 +48,7 @@ pub use desired::{
 pub use diagnostic::{Diagnostic, Severity, errors, render};
 pub use docs::markdown;
 pub use export::{Export, cgconfig_word, cgset_line, to_cgconfig, to_cgrules, to_cgset, to_systemd, to_toml};
+pub use from_systemd::{UnitSource, from_systemd};
 pub use glob::{Expression, Glob};
 pub use matcher::{Condition, Matcher, Process, Who};
 pub use origin::{Origin, Spanned};

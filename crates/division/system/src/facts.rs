@@ -32,6 +32,13 @@ impl Facts for Live {
     }
 }
 
+/// How many tasks this machine can have, of which systemd's `TasksMax=33%` is a share (`system_tasks_max()` in its
+/// `limits-util.c`).
+pub fn tasks_max() -> Option<u64> {
+    let limits = ["pid_max", "threads-max"].map(|name| format!("/proc/sys/kernel/{name}"));
+    limits.iter().filter_map(|path| fs::read_to_string(path).ok()?.trim().parse().ok()).min()
+}
+
 /// The kernel limits whole disks only: partitions become their disk, each with a warning.
 pub fn whole_disks(value: Value) -> (Value, Vec<String>) {
     let mut warnings = Vec::new();

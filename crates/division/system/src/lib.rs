@@ -7,6 +7,6 @@ mod process;
 mod status;
 
 pub use accounts::{AccountError, Accounts};
-pub use facts::{Live, block_device, block_device_name, whole_disks};
+pub use facts::{Live, block_device, block_device_name, tasks_max, whole_disks};
 pub use process::{NoProcess, Process, ProcessReader};
 pub use status::{Stat, Status};

@@ -18,8 +18,8 @@ pub use help::{width, wrapped};
 pub use kill::Kill;
 pub use lab::{Lab, LabCommand, LabRun};
 pub use layouts::{
-    Apply, Check, Export, ExportTo, Generation, History, Import, PlanArgs, PlanForm, Revert, Schema,
-    SchemaOf, StateArgs, Status,
+    Apply, Check, Export, ExportTo, Generation, History, Import, ImportFrom, PlanArgs, PlanForm, Revert,
+    Schema, SchemaOf, StateArgs, Status,
 };
 pub use machine::{Completions, Format, Links, Man, Mount, Perf, Settings, Topology};
 pub use mistakes::Mistake;
@@ -218,14 +218,19 @@ Examples:
   ringfence check --json /etc/cgconfig.conf"
     )]
     Check(Check),
-    /// Turn libcgroup's configuration into a layout
+    /// Turn libcgroup's configuration, or systemd's files, into a layout
     #[command(after_help = "Without FILE: /etc/cgconfig.conf, /etc/cgconfig.d, /etc/cgrules.conf and \
 /etc/cgrules.d, those that exist. Comments are not carried over.
+
+From systemd, the layout has a group for each unit whose files in /etc and /run limit it, or for each UNIT; what no \
+setting of a unit says is a comment.
 
 Examples:
   ringfence import > layout.toml
   ringfence import /etc/cgconfig.conf /etc/cgconfig.d > layout.toml
-  ringfence import cgrules.conf > layout.d/rules.toml")]
+  ringfence import cgrules.conf > layout.d/rules.toml
+  ringfence import --from systemd > layout.toml
+  ringfence import --from systemd postgresql@15-main.service machine.slice")]
     Import(Import),
     /// Turn a layout into libcgroup's configuration or commands
     #[command(after_help = "Examples:

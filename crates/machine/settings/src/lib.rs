@@ -9,6 +9,7 @@ mod table;
 
 mod by_file;
 mod unit_lines;
+mod unit_settings;
 
 mod names;
 
@@ -44,4 +45,5 @@ pub use setting::{
 pub use show::NoMachine;
 pub use table::all;
 pub use unit_lines::{bus_names, unit_lines};
+pub use unit_settings::{UnitSettings, unit_settings};
 pub use value::{CpuMax, DeviceNumber, Hundredths, Value};

@@ -38,9 +38,21 @@ pub struct Check {
 
 #[derive(Debug, ClapArgs)]
 pub struct Import {
-    /// cgconfig.conf and cgrules.conf by any names, and directories of such files [default: the system's]
-    #[arg(value_name = "FILE")]
+    /// cgconfig.conf and cgrules.conf by any names, and directories of such files [default: the system's]; from systemd,
+    /// units [default: all that files in /etc and /run limit]
+    #[arg(value_name = "FILE|UNIT")]
     pub files: Vec<PathBuf>,
+    /// What to read
+    #[arg(long, value_enum, default_value = "libcgroup")]
+    pub from: ImportFrom,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ImportFrom {
+    /// libcgroup's configuration and rules
+    Libcgroup,
+    /// Units' files and drop-in files
+    Systemd,
 }
 
 #[derive(Debug, ClapArgs)]

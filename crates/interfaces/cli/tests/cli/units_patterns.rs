@@ -24,6 +24,7 @@ pub fn trials(world: &Arc<World>) -> Vec<Trial> {
         ("a unit that a pattern and a name bind is refused with both places", both),
         ("a unit that two layout files bind is refused with both places", two_files),
         ("an export of a pattern is a drop-in file of the template", exported),
+        ("an import reads from systemd's files the layout that was exported", imported),
     ];
     made(world, NEEDS, cases)
 }
@@ -225,6 +226,54 @@ fn exported(world: &Arc<World>) {
     template.desk.write("l.toml", &LAYOUT.replace("@*", "@a*"));
     let (_, _, error) = template.desk.run("export --to systemd {d}/l.toml");
     says(&error, &["systemd has no drop-in file for all units that fit"]);
+}
+
+fn imported(world: &Arc<World>) {
+    let template = Template::new(world, "pattern-imported", &["a"]);
+    let desk = &template.desk;
+    let layout = "[groups.{g}]\nunit = \"{g}@*.service\"\npids.max = 77\nmemory.max = 268435456\ncpu.max = \"1.5cpu\"\n\
+        io.max = \"254:0 rbps=1000000\"\n";
+    desk.write("l.toml", layout);
+    let text = desk.ends("export --to systemd {d}/l.toml", 0);
+    let (path, text) = text.strip_prefix("# ").unwrap().split_once('\n').unwrap();
+    let directory = Path::new(path).parent().unwrap();
+    fs::create_dir(directory).unwrap();
+    fs::write(path, text).unwrap();
+    let name = format!("import --from systemd {}", template.unit(""));
+    assert_eq!(desk.ends(&name, 0), desk.scene.fill(layout));
+    // without names those of all units, this one among them
+    says(&desk.ends("import --from systemd", 0), &[&desk.scene.fill("[groups.{g}]")]);
+    // shares of this machine, and what is no setting
+    fs::write(
+        directory.join("95-more.conf"),
+        "[Service]\nTasksMax=33%\nMemoryMax=10%\nDeviceAllow=/dev/null rw\nCPUQuota=\nIOReadBandwidthMax=\n",
+    )
+    .unwrap();
+    systemctl(&["daemon-reload"]);
+    let unit = template.unit("a");
+    let properties = || ["TasksMax", "MemoryMax", "CPUQuotaPerSecUSec"].map(|property| show(&unit, property));
+    let before = properties();
+    let imported = desk.ends(&format!("import --from systemd {unit}"), 0);
+    let number = format!("pids.max = {}\n", before[0]);
+    says(
+        &imported,
+        &[
+            &number,
+            "memory.max = \"10%\"",
+            "# no setting of a unit is DeviceAllow=/dev/null rw",
+            "# TasksMax=33%",
+        ],
+    );
+    assert!(!imported.contains("cpu.max") && !imported.contains("io.max"), "{imported}");
+    fs::remove_dir_all(directory).unwrap();
+    systemctl(&["daemon-reload"]);
+    desk.write("again.toml", &imported);
+    desk.ends("apply {d}/again.toml {s}", 0);
+    assert_eq!(properties(), before);
+    desk.ends("undo 0 {s}", 0);
+    let (code, _, error) = desk.run(&format!("import --from systemd {unit}"));
+    assert_eq!(code, 1, "{error}");
+    says(&error, &["no file in /etc or /run limits", "hint:"]);
 }
 
 fn run(program: &str, words: &[&str]) {

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use ::plan::{Anybody, Observed, Problem};
 use files::Trust;
-use layout::{CpuDemand, Desired, Diagnostic, HostFacts, MemDemand, Severity};
+use layout::{CpuDemand, Desired, Diagnostic, HostFacts, MemDemand, Severity, UnitName};
 use serde_json::json;
 use settings::Version;
 use system::Accounts;
@@ -82,6 +82,9 @@ const LIBCGROUP: [&str; 4] = ["/etc/cgconfig.conf", "/etc/cgconfig.d", "/etc/cgr
 
 pub fn import(args: &args::Import, as_json: bool) -> Result<(), Failure> {
     has_no_json("import", as_json)?;
+    if args.from == args::ImportFrom::Systemd {
+        return import_units(&args.files);
+    }
     let named: Vec<PathBuf> = match args.files.is_empty() {
         true => LIBCGROUP.iter().map(PathBuf::from).filter(|path| path.exists()).collect(),
         false => args.files.clone(),
@@ -109,6 +112,25 @@ pub fn import(args: &args::Import, as_json: bool) -> Result<(), Failure> {
     };
     output::error(&layout::render(&reading.diagnostics, &loaded.sources));
     output::text(&layout::to_toml(desired))
+}
+
+/// A layout from the files of units.
+fn import_units(names: &[PathBuf]) -> Result<(), Failure> {
+    let named = names.iter().map(|name| {
+        let name = name.to_string_lossy();
+        UnitName::of_file_name(&name).map_err(|error| Failure::usage(&error).hint(error.hint()))
+    });
+    let (units, unread) = files::unit_sources(&named.collect::<Result<Vec<UnitName>, Failure>>()?);
+    if !unread.is_empty() {
+        return Err(refused(&unread, &[], Path::new("systemd's files")));
+    }
+    let text = layout::from_systemd(&units, &system::Live, system::tasks_max());
+    if text.is_empty() {
+        let what = if names.is_empty() { "a unit" } else { "these units" };
+        return Err(Failure::new(format!("no file in /etc or /run limits {what}"))
+            .hint("systemctl cat UNIT shows a unit's files; those of packages hold without a layout"));
+    }
+    output::text(&text)
 }
 
 /// A file itself; of a layout's directory its files, of any other its `*.conf`, as libcgroup reads them.
