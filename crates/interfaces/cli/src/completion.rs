@@ -67,16 +67,18 @@ pub fn script(shell: clap_complete::Shell) -> Result<String, Failure> {
 
 /// The definition, with what each argument may be on this machine.
 fn with_names(command: Command) -> Command {
+    // a new group is no unit
+    let groups = if command.get_name() == "create" { groups } else { groups_and_units };
     let names: Vec<String> = command.get_subcommands().map(|sub| sub.get_name().to_owned()).collect();
     // offered once, under its own name; the others complete their arguments all the same
     let own = command.get_name().to_owned();
     let aliases = ALIASES.iter().filter(|(_, name)| *name == own).map(|(alias, _)| *alias);
-    let command = command.mut_args(completed).visible_alias(None).aliases(aliases);
+    let command = command.mut_args(|arg| completed(arg, groups)).visible_alias(None).aliases(aliases);
     names.into_iter().fold(command, |command, name| command.mut_subcommand(name, with_names))
 }
 
 /// By what the argument's value is called in the help.
-fn completed(arg: Arg) -> Arg {
+fn completed(arg: Arg, groups: fn(&str) -> Vec<CompletionCandidate>) -> Arg {
     let shown = arg.get_value_names().and_then(<[_]>::first).map(ToString::to_string);
     let name = shown.unwrap_or_else(|| arg.get_id().as_str().to_uppercase());
     if name == "STUDY|FILE" {
@@ -130,6 +132,16 @@ fn groups(typed: &str) -> Vec<CompletionCandidate> {
         .filter(is_plain)
         .map(|name| CompletionCandidate::new(format!("{slash}{name}")))
         .collect()
+}
+
+/// And units of systemd, which most commands take in the place of a group.
+fn groups_and_units(typed: &str) -> Vec<CompletionCandidate> {
+    let mut found = groups(typed);
+    let host = Host::new(Box::new(Real::new())).ok().filter(|_| !typed.starts_with('/'));
+    let units = host.map(|host| host.unit_names()).unwrap_or_default();
+    let is_plain = |name: &String| name.chars().all(|c| c.is_ascii_alphanumeric() || "@:._-".contains(c));
+    found.extend(units.into_iter().filter(is_plain).map(|name| described(name, "a unit of systemd")));
+    found
 }
 
 /// The first sentence.

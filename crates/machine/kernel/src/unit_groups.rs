@@ -29,6 +29,12 @@ impl Host {
         Err(Error::NoUnit { unit: unit.to_owned(), near: near.into_iter().map(str::to_owned).collect() })
     }
 
+    /// The names of all units that have a group now.
+    pub fn unit_names(&self) -> Vec<String> {
+        let units = self.units().into_iter().map(|(unit, _)| unit);
+        units.filter(|unit| unit != UNIT_NAME).collect()
+    }
+
     /// All units that have a group now, with the group's path below the mount.
     pub(crate) fn units(&self) -> Vec<(String, String)> {
         let mut found = Vec::new();

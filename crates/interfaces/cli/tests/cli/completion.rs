@@ -35,6 +35,10 @@ pub fn trials(world: &Arc<World>) -> Vec<Trial> {
     if has_usual(world) {
         all.push(trial(&("bash completes the groups of this machine", &[Need::Program("bash")], groups)));
     }
+    let units: &[Need] = &[Need::Program("bash"), Need::Systemd];
+    if units.iter().all(|need| world.has(*need)) {
+        all.push(trial(&("bash completes units in the place of groups", units, self::units)));
+    }
     all
 }
 
@@ -116,6 +120,16 @@ fn groups(desk: &mut Desk) {
     has(&offered(desk, "ringfence set {g}/two --from {g}/o", &[]), &[&fill("{g}/one")]);
     has(&offered(desk, "ringfence status {g}/t", &[]), &[&fill("{g}/two")]);
     assert!(!desk.path("x").exists());
+}
+
+fn units(desk: &mut Desk) {
+    for command in ["get", "why", "watch", "status", "move", "top"] {
+        has(
+            &offered(desk, &format!("ringfence {command} system"), &[]),
+            &["system.slice", "systemd-journald.service"],
+        );
+    }
+    assert!(!offered(desk, "ringfence create system", &[]).contains(&"system.slice".to_owned()));
 }
 
 fn generations(desk: &mut Desk) {
