@@ -88,23 +88,35 @@ impl<'h> DropIns<'h> {
         wanted: &[Wanted],
         observed: &Observed,
     ) -> (Vec<Step>, Vec<Step>) {
-        let of_unit =
-            |step: &Step| step.action.place().is_some_and(|place| self.by_place.contains_key(place));
-        let runs = |step: &Step| step.action.place().is_some_and(|place| observed.group(place).is_some());
+        let (mut before, after) = self.around(steps, observed);
+        let mut decided = self.decided(decided, wanted, observed);
+        for step in self.files(observed) {
+            let is_so = matches!(&step.action, Action::WriteDropIn { text, before, .. } if text == before);
+            if is_so { decided.push(step) } else { before.push(step) }
+        }
+        before.extend(self.unnamed(observed));
+        before.extend(after);
+        (before, decided)
+    }
+
+    fn is_of_unit(&self, step: &Step) -> bool {
+        step.action.place().is_some_and(|place| self.by_place.contains_key(place))
+    }
+
+    /// The steps before the drop-in files, and those after: writes to files that only systemd brings about.
+    fn around(&self, steps: Vec<Step>, observed: &Observed) -> (Vec<Step>, Vec<Step>) {
         let has_file = |step: &Step| match &step.action {
             Action::Write { place, file, .. } => observed.file(place, file).is_some(),
             _ => true,
         };
-        let (mut before, mut after) = (Vec::new(), Vec::new());
-        for step in steps {
-            match (of_unit(&step), runs(&step), has_file(&step)) {
-                (true, false, _) => {}
-                (true, true, false) => after.push(step),
-                _ => before.push(step),
-            }
-        }
+        let there = steps.into_iter().filter(|step| !self.is_of_unit(step) || runs(step, observed));
+        there.partition(|step| !self.is_of_unit(step) || has_file(step))
+    }
+
+    /// What is so already, and what comes about when a unit starts that does not run.
+    fn decided(&self, decided: Vec<Step>, wanted: &[Wanted], observed: &Observed) -> Vec<Step> {
         let mut decided: Vec<Step> =
-            decided.into_iter().filter(|step| !of_unit(step) || runs(step)).collect();
+            decided.into_iter().filter(|step| !self.is_of_unit(step) || runs(step, observed)).collect();
         let later = wanted.iter().filter(|write| {
             self.by_place.contains_key(&write.place) && observed.group(&write.place).is_none()
         });
@@ -113,11 +125,19 @@ impl<'h> DropIns<'h> {
             let action = Action::Write { place, file, text, before: None };
             Step::new(group, action, "systemd does it when the unit starts")
         }));
-        for (place, DropIn { group, unit, text }) in &self.by_place {
+        decided
+    }
+
+    /// The layout's drop-in files.
+    fn files<'s>(&'s self, observed: &'s Observed) -> impl Iterator<Item = Step> + 's {
+        self.by_place.iter().map(|(place, DropIn { group, unit, text })| {
             let seen = observed.units.as_ref().and_then(|units| units.get(unit.as_str()));
             let path = seen.map_or_else(|| drop_in(unit.as_str(), false), |seen| seen.drop_in.clone());
             let was = seen.and_then(|seen| seen.text.clone());
-            let is_so = was.as_ref() == Some(text);
+            let why = match was.as_ref() == Some(text) {
+                true => "it is so already",
+                false => "so that it holds over reloads, restarts and reboots",
+            };
             let action = Action::WriteDropIn {
                 place: place.clone(),
                 unit: unit.to_string(),
@@ -125,19 +145,17 @@ impl<'h> DropIns<'h> {
                 text: Some(text.clone()),
                 before: was,
             };
-            let why = if is_so {
-                "it is so already"
-            } else {
-                "so that it holds over reloads, restarts and reboots"
-            };
-            let step = Step::new((*group).clone(), action, why);
-            if is_so { decided.push(step) } else { before.push(step) }
-        }
+            Step::new((*group).clone(), action, why)
+        })
+    }
+
+    /// Takes away the drop-in files of units that the layout does not name.
+    fn unnamed<'s>(&'s self, observed: &'s Observed) -> impl Iterator<Item = Step> + 's {
         let named = |unit: &str| self.by_place.values().any(|drop_in| drop_in.unit.as_str() == unit);
-        for (unit, seen) in observed.units.iter().flatten().filter(|(unit, _)| !named(unit)) {
-            let (Some(text), Ok(group)) = (&seen.text, GroupName::new(&format!("/{}", seen.path))) else {
-                continue;
-            };
+        let others = observed.units.iter().flatten().filter(move |(unit, _)| !named(unit));
+        others.filter_map(|(unit, seen)| {
+            let text = seen.text.clone()?;
+            let group = GroupName::new(&format!("/{}", seen.path)).ok()?;
             let hierarchy = observed.hierarchies.iter().position(|at| at.version == Version::V2);
             let action = Action::WriteDropIn {
                 place: Place {
@@ -148,13 +166,11 @@ impl<'h> DropIns<'h> {
                 unit: unit.clone(),
                 path: seen.drop_in.clone(),
                 text: None,
-                before: Some(text.clone()),
+                before: Some(text),
             };
             let step = Step::new(group, action, "the layout does not name the unit");
-            before.push(Step { restores: true, ..step });
-        }
-        before.extend(after);
-        (before, decided)
+            Some(Step { restores: true, ..step })
+        })
     }
 
     /// The units whose processes lose their CPUs when the first group gets CPUs of its own.
@@ -172,6 +188,11 @@ impl<'h> DropIns<'h> {
         let hint = format!("{restart} pins them again");
         lints.push(Lint::new(LintKind::Affinity, Some(&group.name), message).hint(hint));
     }
+}
+
+/// Is the group of the step there?
+fn runs(step: &Step, observed: &Observed) -> bool {
+    step.action.place().is_some_and(|place| observed.group(place).is_some())
 }
 
 /// The unit's group that is the first on the machine to be given CPUs or memory nodes, if there is one.
