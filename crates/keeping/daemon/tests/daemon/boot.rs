@@ -23,16 +23,23 @@ fn named() {
         unit = "mydb.service"
         [groups.slice]
         unit = "a.slice"
+        [groups.instances]
+        unit = "mysql@*.service"
+        [groups.prefix]
+        unit = "app-*.service"
+        [groups.all]
+        unit = "*.service"
         [groups.plain]
         pids.max = 7
     "#;
+    // a pattern is its template; others would take in what the daemon needs
     let units = ordered(tree.path(), layout);
-    assert_eq!(units, ["mydb.service", "postgresql@15-main.service"]);
+    assert_eq!(units, ["mydb.service", "mysql@.service", "postgresql@15-main.service"]);
     for unit in units {
         let file = tree.path().join("out").join(format!("{unit}.d/10-ringfence.conf"));
         assert!(fs::read_to_string(file).unwrap().ends_with("[Unit]\nAfter=ringfenced.service\n"));
     }
-    assert_eq!(fs::read_dir(tree.path().join("out")).unwrap().count(), 2);
+    assert_eq!(fs::read_dir(tree.path().join("out")).unwrap().count(), 3);
 }
 
 fn early() {
@@ -42,8 +49,10 @@ fn early() {
     fs::write(units.join("early@.service"), "[Unit]\nDefaultDependencies = no\n").unwrap();
     fs::write(units.join("users.service"), "[Unit]\nBefore=x.target nss-user-lookup.target\n").unwrap();
     fs::write(units.join("late.service"), "[Unit]\nDefaultDependencies=yes\nBefore=x.target\n").unwrap();
-    let names = ["early@1", "users", "late", "dbus", "ringfenced"];
-    let groups = names.map(|name| format!("[groups.{}]\nunit = \"{name}.service\"\n", &name[..4]));
+    let names = ["early@1", "early@*", "users", "late", "dbus", "ringfenced"];
+    let numbered = names.iter().enumerate();
+    let groups: Vec<String> =
+        numbered.map(|(n, name)| format!("[groups.g{n}]\nunit = \"{name}.service\"\n")).collect();
     assert_eq!(ordered(tree.path(), &groups.concat()), ["late.service"]);
 }
 
