@@ -3,7 +3,7 @@ SHELL := /bin/bash
 RINGFENCE := $(or $(CARGO_TARGET_DIR),target)/release/ringfence
 export CARGO_TERM_COLOR ?= auto
 
-.PHONY: demo test check bench build install deb rpm test-packages lint docs soak fuzz clean
+.PHONY: demo test check bench build install deb rpm test-packages lint docs book soak fuzz clean
 
 demo: build
 	$(RINGFENCE) lab run tour
@@ -51,13 +51,20 @@ lint:
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
 
-# writes what of docs/ is made of tables: settings, layout (with its schema), experiment, fields, metrics, why, openapi.json
+# writes what of docs/ is made of tables: settings, layout (with its schema), experiment, fields, metrics, why, openapi.json,
+# troubleshooting
 docs:
 	RF_BLESS=1 cargo test --locked --quiet -p ringfence-settings
 	RF_BLESS=1 cargo test --locked --quiet -p ringfence-layout pages
 	RF_BLESS=1 cargo test --locked --quiet -p ringfence-experiment --test schemas page
 	RF_BLESS=1 cargo test --locked --quiet -p ringfence-exporters docs
 	RF_BLESS=1 cargo test --locked --quiet -p ringfence-daemon --test socket -- docs/openapi.json
+	RF_BLESS=1 cargo test --locked --quiet -p ringfence-cli --test cli -- "documents: docs/troubleshooting.md"
+
+# docs/ as a book: target/book/index.html
+book:
+	scripts/install book
+	target/tools/bin/mdbook build docs
 
 # many more seeds of the simulation than the tests run: make soak SEEDS=100000 FIRST=0
 SEEDS ?= 100000

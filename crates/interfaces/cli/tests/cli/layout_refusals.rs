@@ -15,16 +15,16 @@ use crate::{
 };
 
 /// What is said of files by each command that reads them.
-struct Bad {
-    name: &'static str,
+pub struct Bad {
+    pub name: &'static str,
     files: &'static [(&'static str, &'static str)],
     /// Which of them is named; a directory by "".
     layout: &'static str,
-    says: &'static [&'static str],
+    pub says: &'static [&'static str],
 }
 
 /// Refused by reading alone: by `check`, `plan` and `apply`.
-const UNREADABLE: &[Bad] = &[
+pub const UNREADABLE: &[Bad] = &[
     Bad {
         name: "a syntax error",
         files: &[("l.toml", "[groups.{g}\npids.max = 5\n")],
@@ -130,7 +130,7 @@ const UNREADABLE: &[Bad] = &[
         name: "nothing where the layout should be",
         files: &[],
         layout: "nowhere",
-        says: &["there is no {d}/nowhere", "hint: write /etc/ringfence/layout.toml"],
+        says: &["there is no {d}/missing", "hint: write /etc/ringfence/layout.toml"],
     },
     Bad {
         name: "cgconfig.conf: a brace that is missing",
@@ -168,7 +168,7 @@ const UNREADABLE: &[Bad] = &[
 ];
 
 /// Refused by the machine: by `plan` and `apply`.
-const IMPOSSIBLE: &[Bad] = &[
+pub const IMPOSSIBLE: &[Bad] = &[
     Bad {
         name: "more exclusive CPUs than there are",
         files: &[("l.toml", "[groups.{g}]\npids.max = 5\n[groups.{g}-rt]\ncpus = 9000\nexclusive = true\n")],
@@ -176,7 +176,7 @@ const IMPOSSIBLE: &[Bad] = &[
         says: &["'{g}-rt'", "9000", "l.toml:4:8\n", "this machine cannot satisfy"],
     },
     Bad {
-        name: "a CPU that is not there",
+        name: "a CPU that the machine lacks",
         files: &[("l.toml", "[groups.{g}]\ncpus = \"8000\"\n")],
         layout: "l.toml",
         says: &["8000", "l.toml:2:8\n", "hint:"],

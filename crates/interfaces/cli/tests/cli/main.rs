@@ -6,6 +6,7 @@ mod agreement;
 mod architecture;
 mod backends;
 mod bad_state;
+mod book;
 mod cgrulesengd;
 mod completion;
 #[cfg(target_arch = "x86_64")]
@@ -23,7 +24,9 @@ mod libcgroup;
 mod libcgroup_studies;
 mod modules;
 mod newcomers;
+mod page;
 mod permission;
+mod recipes;
 mod reference;
 mod refusals;
 mod regressions;
@@ -79,6 +82,8 @@ fn main() {
         newcomers::trials(&world),
         unit_names::trials(&world),
         documents::trials(&world),
+        recipes::trials(&world),
+        book::trials(),
         completion::trials(&world),
         layout_studies::trials(&world),
         layout_refusals::trials(&world),

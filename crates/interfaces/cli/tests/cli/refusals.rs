@@ -8,17 +8,17 @@ use libtest_mimic::Trial;
 
 use crate::world::{Need, Scene, World};
 
-struct Row {
+pub struct Row {
     /// What happened, as a sentence.
-    name: &'static str,
-    needs: &'static [Need],
+    pub name: &'static str,
+    pub needs: &'static [Need],
     /// Command lines of ours before; `sh …` is a shell line.
     before: &'static [&'static str],
-    refused: &'static str,
+    pub refused: &'static str,
     user: Option<u32>,
     code: i32,
     /// Parts of standard error.
-    says: &'static [&'static str],
+    pub says: &'static [&'static str],
 }
 
 const NOBODY: Option<u32> = Some(65534);
@@ -27,7 +27,7 @@ const ROW: Row = Row { name: "", needs: &[], before: &[], refused: "", user: Non
 const CPUSET: &[Need] = &[Need::V1("cpuset")];
 const V2: &[Need] = &[Need::AnyV2];
 
-const ROWS: &[Row] = &[
+pub const ROWS: &[Row] = &[
     // study S5's trap, and its variants
     Row {
         name: "a cpuset without memory nodes takes no task",
@@ -67,7 +67,7 @@ const ROWS: &[Row] = &[
         ..ROW
     },
     Row {
-        name: "a cpuset below empty ones is mended from the top",
+        name: "a cpuset below empty ones needs values from the top on",
         needs: CPUSET,
         before: &["cgcreate -g cpuset:{g}/a/b"],
         refused: "move {g}/a/b {pid}",
@@ -310,7 +310,7 @@ const ROWS: &[Row] = &[
     },
     // block devices
     Row {
-        name: "a block device that is not there is not limited on v1",
+        name: "a block device that does not exist is not limited on v1",
         needs: &[Need::V1("blkio")],
         before: &["create {g} -c blkio"],
         refused: "set {g} 'io.max=250:99 riops=10'",
@@ -318,7 +318,7 @@ const ROWS: &[Row] = &[
         ..ROW
     },
     Row {
-        name: "a block device that is not there is not limited on v2",
+        name: "a block device that does not exist is not limited on v2",
         needs: &[Need::V2("io")],
         before: &["create {g} -c io"],
         refused: "set {g} 'io.max=250:99 riops=10'",
@@ -457,7 +457,7 @@ const ROWS: &[Row] = &[
         ..ROW
     },
     Row {
-        name: "a group that is not there has near names offered",
+        name: "a group that does not exist has no settings",
         needs: &[Need::Groups],
         before: &["create {g} -c pids"],
         refused: "set {g}x pids.max=5",
@@ -508,7 +508,7 @@ const ROWS: &[Row] = &[
         ..ROW
     },
     Row {
-        name: "a controller that is nowhere mounted can be mounted",
+        name: "a controller on no mounted hierarchy sets nothing",
         needs: &[Need::Groups, Need::NotMounted("net_cls"), Need::File("blkio.throttle.read_bps_device")],
         before: &["create {g} -c pids"],
         refused: "set {g} net_cls.classid=10:1",
@@ -537,7 +537,7 @@ const ROWS: &[Row] = &[
         ..ROW
     },
     Row {
-        name: "a machine without any hierarchy is told how to get one",
+        name: "a machine without any hierarchy has no groups",
         needs: &[Need::NoHierarchy],
         refused: "create {g}",
         says: &["no cgroup hierarchy is mounted", "hint: mount -t cgroup2 none /sys/fs/cgroup"],
