@@ -146,21 +146,16 @@ In what follows `db` is the group and `PID` a process. `…` stands for what dep
 
 fn troubleshooting() -> Result<(), String> {
     let mut page = BEGINNING.to_owned();
-    let kinds: [(&str, fn(&Row) -> bool); 3] = [
-        ("On both versions", |row| version(row).is_none()),
-        ("On cgroup v1", |row| version(row) == Some(1)),
-        ("On cgroup v2", |row| version(row) == Some(2)),
-    ];
-    for (heading, is_one) in kinds {
+    for (heading, of) in [("On both versions", None), ("On cgroup v1", Some(1)), ("On cgroup v2", Some(2))] {
         write!(
             page,
             "\n## {heading}\n\n| what is refused | for example | the error says | hint |\n|---|---|---|---|\n"
         )
         .unwrap();
-        for row in ROWS.iter().filter(|row| is_one(row)) {
+        for row in ROWS.iter().filter(|row| version(row) == of) {
             let example = match row.refused.starts_with("sh ") {
                 true => String::new(),
-                false => code(&format!("ringfence {}", row.refused.replace("{program}", "ringfence"))),
+                false => code(format!("ringfence {}", row.refused.replace("{program}", "ringfence"))),
             };
             writeln!(page, "| {} | {example} | {} |", row.name, says(row.says)).unwrap();
         }
