@@ -74,7 +74,7 @@ pub fn markdown() -> String {
             page,
             "\n## {}\n\n{}.\nController on v1: {v1}, on v2: {v2}.\n",
             title(controller),
-            controller.doc()
+            escaped(controller.doc())
         );
         for setting in all().filter(|setting| setting.controller == controller) {
             let _ = write!(page, "\n### {}\n\n{}.\n\n", code(setting.name), escaped(setting.doc));
