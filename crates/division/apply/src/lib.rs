@@ -11,11 +11,11 @@ mod preview;
 
 // a whole plan, in the order of its way
 mod leftovers;
+mod new_units;
 mod observe;
 mod occupied;
 mod planned;
 mod system;
-mod unbound;
 mod unit_files;
 
 mod act;
@@ -71,11 +71,12 @@ pub use journal_file::{JournalFile, begun};
 pub use leftovers::Earlier;
 pub use lines::{Damage, Readable, append as append_line, readable};
 pub use made::made;
+pub use new_units::{NewUnit, new_units};
 pub use observe::{hierarchies, observe};
 pub use outcome::{Difference, Meta, Outcome, Unmoved};
 pub use pending::{Pending, pending};
 pub use performer::Target;
-pub use planned::{expanded, foreign, planned};
+pub use planned::{expansion, foreign, planned};
 pub use preview::{Planned, inverse, preview};
 pub use reading::{Reading, all, get, place};
 pub use record::{Affinity, By, Ending, Head, Kind, Record, Result as End, RulesFile, Summary};
@@ -87,5 +88,4 @@ pub use state::{Lock, STATE, STATE_VARIABLE, State, UNDOABLE, Watch, history, st
 pub use status::{GroupStatus, SettingStatus, Task, UnitStatus, rules_in_effect, status, unknown};
 pub use stays_in::{StaysIn, stays_in};
 pub use system::{Running, System};
-pub use unbound::{Unbound, unbound};
 pub use unit_files::{NoUnits, UnitFiles};

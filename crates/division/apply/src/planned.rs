@@ -9,7 +9,7 @@ use std::{
 use kernel::{Change, GroupName, Hierarchy, Host, Seat};
 use layout::{Desired, Origin, UnitName};
 use plan::{
-    Action, Coverage, Expanded, Lint, LintKind, Observed, People, Place, Plan, Problem, SeenUnit, Step,
+    Action, Coverage, Expansion, Lint, LintKind, Observed, People, Place, Plan, Problem, SeenUnit, Step,
 };
 use settings::{Facts, Version};
 use topology::Machine;
@@ -39,8 +39,8 @@ pub fn planned(
     if !foreign.is_empty() {
         return Err(foreign);
     }
-    let expanded = expanded(target, desired)?;
-    let desired = &*expanded.desired;
+    let expansion = expansion(target, desired)?;
+    let desired = &*expansion.desired;
     let units = units(target, earlier, desired).map_err(|problem| vec![problem])?;
     let needs = plan::needs(desired, &Observed { units: Some(units.clone()), ..hierarchies(target) });
     let devices = plan::devices(desired);
@@ -82,7 +82,7 @@ pub fn planned(
     plan.steps.splice(0..0, back.before);
     bring_processes(target, desired, &observed, &mut plan);
     plan.steps.extend(back.after);
-    plan.lints.extend(expanded.lints);
+    plan.lints.extend(expansion.lints);
     plan.lints.extend(back.lints);
     plan.dropped = back.dropped;
     plan.decided = earlier.news(plan.decided);
@@ -113,8 +113,8 @@ fn units(
 ///
 /// # Errors
 /// systemd does not answer, or a unit is bound twice.
-pub fn expanded<'d>(target: Target<'_>, desired: &'d Desired) -> Result<Expanded<'d>, Vec<Problem>> {
-    let as_it_is = Expanded { desired: Cow::Borrowed(desired), lints: Vec::new() };
+pub fn expansion<'d>(target: Target<'_>, desired: &'d Desired) -> Result<Expansion<'d>, Vec<Problem>> {
+    let as_it_is = Expansion { desired: Cow::Borrowed(desired), lints: Vec::new() };
     let patterns = plan::patterns(desired);
     if patterns.is_empty() {
         return Ok(as_it_is);

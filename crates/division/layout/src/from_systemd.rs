@@ -23,7 +23,7 @@ pub struct UnitSource {
 }
 
 /// What a unit's files say.
-struct Read<'u> {
+struct UnitDemands<'u> {
     unit: &'u UnitName,
     demands: Demands,
     /// Comments.
@@ -34,11 +34,11 @@ struct Read<'u> {
 /// no setting of a unit says are comments. `tasks`: how many tasks the machine can have, for `TasksMax=33%`. Units that
 /// their files limit in nothing are left out.
 pub fn from_systemd(units: &[UnitSource], facts: &dyn Facts, tasks: Option<u64>) -> String {
-    let read: Vec<Read<'_>> = units.iter().map(|unit| Read::new(unit, facts, tasks)).collect();
+    let read: Vec<UnitDemands<'_>> = units.iter().map(|unit| UnitDemands::new(unit, facts, tasks)).collect();
     let patterns: Vec<&UnitName> =
         read.iter().filter(|read| read.unit.is_pattern() && read.limits()).map(|read| read.unit).collect();
     let (mut text, mut names) = (String::new(), BTreeSet::new());
-    for Read { unit, demands, mut notes } in read {
+    for UnitDemands { unit, demands, mut notes } in read {
         let name = if demands.unit.is_some() { group_name(unit, &mut names) } else { None };
         if name.is_none() && notes.is_empty() {
             continue;
@@ -63,12 +63,12 @@ pub fn from_systemd(units: &[UnitSource], facts: &dyn Facts, tasks: Option<u64>)
     text
 }
 
-impl<'u> Read<'u> {
+impl<'u> UnitDemands<'u> {
     fn new(
         UnitSource { name: unit, sources }: &'u UnitSource,
         facts: &dyn Facts,
         tasks: Option<u64>,
-    ) -> Read<'u> {
+    ) -> UnitDemands<'u> {
         let section = unit.section();
         let lines: Vec<(String, String)> =
             sources.iter().flat_map(|source| properties(&source.text, &section)).collect();
@@ -88,7 +88,7 @@ impl<'u> Read<'u> {
         if demands != Demands::default() {
             demands.unit = Some(Spanned::new(unit.clone(), origin()));
         }
-        Read { unit, demands, notes }
+        UnitDemands { unit, demands, notes }
     }
 
     fn limits(&self) -> bool {

@@ -13,7 +13,7 @@ use crate::{Lint, LintKind, Observed, Problem};
 
 /// A layout without patterns.
 #[derive(Debug)]
-pub struct Expanded<'d> {
+pub struct Expansion<'d> {
     /// With a group for each unit.
     pub desired: Cow<'d, Desired>,
     /// Patterns that no unit fits.
@@ -30,7 +30,7 @@ pub fn patterns(desired: &Desired) -> Vec<&UnitName> {
 ///
 /// # Errors
 /// A unit that two groups are bound to.
-pub fn expand<'d>(desired: &'d Desired, units: &BTreeSet<String>) -> Result<Expanded<'d>, Vec<Problem>> {
+pub fn expand<'d>(desired: &'d Desired, units: &BTreeSet<String>) -> Result<Expansion<'d>, Vec<Problem>> {
     let (mut groups, mut lints) = (Vec::with_capacity(desired.groups.len()), Vec::new());
     for group in &desired.groups {
         let Some(pattern) = group.demands.unit.as_ref().filter(|unit| unit.value.is_pattern()) else {
@@ -48,7 +48,7 @@ pub fn expand<'d>(desired: &'d Desired, units: &BTreeSet<String>) -> Result<Expa
     if !problems.is_empty() {
         return Err(problems);
     }
-    Ok(Expanded { desired: Cow::Owned(Desired { groups, ..desired.clone() }), lints })
+    Ok(Expansion { desired: Cow::Owned(Desired { groups, ..desired.clone() }), lints })
 }
 
 /// The group of a unit that fits.
@@ -122,30 +122,31 @@ mod tests {
     fn each_unit_that_fits_is_a_group_as_if_it_was_named() {
         let pattern = desired("[groups.db]\nunit = \"pg@*.service\"\npids.max = 7\n");
         let listed = units(&["pg@15-main.service", "pg@16-main.service", "pg.service", "x@1.service"]);
-        let expanded = expand(&pattern, &listed).unwrap();
+        let expansion = expand(&pattern, &listed).unwrap();
         let named = desired(
             "[groups.\"db/pg@15-main\"]\nunit = \"pg@15-main.service\"\npids.max = 7\n\
              [groups.\"db/pg@16-main\"]\nunit = \"pg@16-main.service\"\npids.max = 7\n",
         );
-        assert_eq!(expanded.desired.without_places(), named.without_places());
-        assert!(expanded.lints.is_empty());
+        assert_eq!(expansion.desired.without_places(), named.without_places());
+        assert!(expansion.lints.is_empty());
         assert_eq!(patterns(&pattern).len(), 1);
     }
 
     #[test]
     fn a_name_of_a_kernel_file_has_its_kind() {
         let pattern = desired("[groups.a]\nunit = \"*.service\"\npids.max = 7\n");
-        let expanded = expand(&pattern, &units(&["cpu.max.service", "ringfence.service"])).unwrap();
-        let names: Vec<String> = expanded.desired.groups.iter().map(|group| group.name.to_string()).collect();
+        let expansion = expand(&pattern, &units(&["cpu.max.service", "ringfence.service"])).unwrap();
+        let names: Vec<String> =
+            expansion.desired.groups.iter().map(|group| group.name.to_string()).collect();
         assert_eq!(names, ["a/cpu.max.service"]);
     }
 
     #[test]
-    fn a_pattern_that_no_unit_fits_is_told() {
+    fn a_pattern_that_no_unit_fits_is_a_warning() {
         let pattern = desired("[groups.db]\nunit = \"pg@*.service\"\n");
-        let expanded = expand(&pattern, &units(&["pg.service"])).unwrap();
-        assert!(expanded.desired.groups.is_empty());
-        let [lint] = expanded.lints.as_slice() else { panic!() };
+        let expansion = expand(&pattern, &units(&["pg.service"])).unwrap();
+        assert!(expansion.desired.groups.is_empty());
+        let [lint] = expansion.lints.as_slice() else { panic!() };
         assert!(lint.message.starts_with("no loaded unit fits pg@*.service"));
     }
 

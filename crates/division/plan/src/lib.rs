@@ -49,7 +49,7 @@ pub mod doctor;
 pub use cgset::as_cgset;
 pub use coverage::{Coverage, coverage};
 pub use drop_ins::{drop_in, first_cpuset};
-pub use expand::{Expanded, expand, patterns};
+pub use expand::{Expansion, expand, patterns};
 pub use facts::MachineFacts;
 pub use homes::places;
 pub use lint::{Lint, LintKind};

@@ -39,9 +39,9 @@ mod tracer;
 mod unconfirmed;
 mod undoable;
 mod unit_names;
+mod unit_refusals;
 mod units;
 mod units_patterns;
-mod units_refused;
 mod watching;
 mod words;
 mod world;
@@ -102,7 +102,7 @@ fn main() {
         lab::trials(&world),
         units::trials(&world),
         units_patterns::trials(&world),
-        units_refused::trials(&world),
+        unit_refusals::trials(&world),
     ];
     suite::run(&arguments, trials.into_iter().flatten().collect()).exit();
 }

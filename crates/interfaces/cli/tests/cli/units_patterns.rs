@@ -119,8 +119,8 @@ fn instances(world: &Arc<World>) {
     template.start("c");
     let shown = template.desk.ends("status {s}", 3);
     says(&shown, &[&template.unit("c"), "not bound yet", "ringfence apply"]);
-    let unbound = &template.desk.json("status --json {s}", 3)["unbound"];
-    assert_eq!(unbound[0]["unit"], template.unit("c"));
+    let new = &template.desk.json("status --json {s}", 3)["new_units"];
+    assert_eq!(new[0]["unit"], template.unit("c"));
     says(&template.desk.ends("plan {d}/l.toml {s}", 0), &[&template.unit("c")]);
     template.desk.ends("apply {d}/l.toml {s}", 0);
     template.is_limited("c", "77");
@@ -165,9 +165,9 @@ fn slices_and_scopes(world: &Arc<World>) {
     let (service, slice, scope) =
         (format!("{group}.service"), format!("{group}-x.slice"), format!("{group}-1.scope"));
     run("systemd-run", &["--quiet", "--unit", &service, "--slice", &slice, "sleep", "1000"]);
-    let mut held = Command::new("systemd-run");
-    held.args(["--quiet", "--scope", "--unit", &scope, "sleep", "1000"]);
-    let mut held = held.spawn().unwrap();
+    let mut scope_program = Command::new("systemd-run");
+    scope_program.args(["--quiet", "--scope", "--unit", &scope, "sleep", "1000"]);
+    let mut scope_program = scope_program.spawn().unwrap();
     desk.scene.until("the scope", || show(&scope, "ActiveState") == "active");
     let limit = |unit: &str| show(unit, "TasksMax");
     let before = (limit(&slice), limit(&scope));
@@ -186,7 +186,7 @@ fn slices_and_scopes(world: &Arc<World>) {
     desk.ends("undo 0 {s}", 0);
     assert_eq!((limit(&slice), limit(&scope)), before);
     systemctl(&["stop", &service, &scope]);
-    held.wait().unwrap();
+    scope_program.wait().unwrap();
 }
 
 fn both(world: &Arc<World>) {

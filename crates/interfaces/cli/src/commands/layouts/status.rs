@@ -9,7 +9,7 @@ use std::{
 
 use ::plan::{Plan, Problem};
 use apply::{
-    Drift, Generation, GroupStatus, Head, RulesFile, Running, SettingStatus, Target, Unbound, Unfinished,
+    Drift, Generation, GroupStatus, Head, NewUnit, RulesFile, Running, SettingStatus, Target, Unfinished,
 };
 use files::Trust;
 use kernel::Host;
@@ -59,7 +59,7 @@ pub fn status(args: &args::Status, as_json: bool) -> Result<u8, Failure> {
     let looked = layout.as_ref().or(applied.as_ref().and_then(|applied| applied.as_ref().ok()));
     // without rules nobody is in the wrong group
     let misplaced = looked.map(|layout| rules::misplaced(&layout.desired, &host)).unwrap_or_default();
-    let unbound = looked.map(|layout| unbound(target, layout, &all, &names)).unwrap_or_default();
+    let new_units = looked.map(|layout| new_units(target, layout, &all, &names)).unwrap_or_default();
     let unchecked = applied.as_ref().and_then(|applied| applied.as_ref().err());
     let not_in_effect = machines_layout::not_in_effect(&state, &args.socket, groups.is_empty());
     let drifted = groups.iter().any(|group| !group.drift.is_empty());
@@ -73,7 +73,7 @@ pub fn status(args: &args::Status, as_json: bool) -> Result<u8, Failure> {
         answer["recorded"] = json!(!apply::generations(&state)?.is_empty());
         answer["not_in_effect"] = json!(not_in_effect);
         answer["plan"] = json!(plan);
-        answer["unbound"] = json!(unbound);
+        answer["new_units"] = json!(new_units);
         answer["misplaced"] = json!(unchecked.is_none().then_some(&misplaced));
         output::json(&answer)?;
     } else {
@@ -106,7 +106,7 @@ pub fn status(args: &args::Status, as_json: bool) -> Result<u8, Failure> {
             warn(plan, layout);
             text.push_str(&page.still_to_do(layout.path, plan, !misplaced.is_empty()));
         }
-        for one in &unbound {
+        for one in &new_units {
             let apply = Command::ringfence("apply")
                 .arg(looked.map_or_else(String::new, |layout| layout.path.display().to_string()));
             let words =
@@ -129,7 +129,7 @@ pub fn status(args: &args::Status, as_json: bool) -> Result<u8, Failure> {
         && not_in_effect.is_empty()
         && unknown.is_empty()
         && misplaced.is_empty()
-        && unbound.is_empty()
+        && new_units.is_empty()
         && plan.is_none_or(|plan| plan.steps.is_empty());
     Ok(if as_applied { 0 } else { ATTENTION })
 }
@@ -149,20 +149,20 @@ fn as_applied(applied: &RulesFile) -> Result<Layout<'_>, String> {
 }
 
 /// Units that came after the apply, of the groups that were named; without an answer of systemd, a warning instead.
-fn unbound(
+fn new_units(
     target: Target<'_>,
     layout: &Layout<'_>,
     groups: &[GroupStatus],
     names: &[String],
-) -> Vec<Unbound> {
-    let found = apply::unbound(target, &layout.desired, groups).unwrap_or_else(|problems| {
+) -> Vec<NewUnit> {
+    let found = apply::new_units(target, &layout.desired, groups).unwrap_or_else(|problems| {
         let problems: Vec<_> = problems.iter().map(Problem::diagnostic).collect();
         output::error(&layout::render(&problems, &layout.sources));
         Vec::new()
     });
     let is_of =
-        |one: &Unbound, name: &String| one.unit == *name || group_path::is_at_or_below(&one.group, name);
-    let named = |one: &Unbound| names.is_empty() || names.iter().any(|name| is_of(one, name));
+        |one: &NewUnit, name: &String| one.unit == *name || group_path::is_at_or_below(&one.group, name);
+    let named = |one: &NewUnit| names.is_empty() || names.iter().any(|name| is_of(one, name));
     found.into_iter().filter(named).collect()
 }
 

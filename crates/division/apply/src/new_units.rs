@@ -4,11 +4,11 @@ use layout::Desired;
 use plan::Problem;
 use serde::Serialize;
 
-use crate::{GroupStatus, Target, expanded};
+use crate::{GroupStatus, Target, expansion};
 
 /// One of them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Unbound {
+pub struct NewUnit {
     /// The group that the next apply makes it.
     pub group: String,
     /// The unit.
@@ -19,24 +19,24 @@ pub struct Unbound {
 ///
 /// # Errors
 /// systemd does not answer, or a unit that came later is bound twice.
-pub fn unbound(
+pub fn new_units(
     target: Target<'_>,
     desired: &Desired,
     groups: &[GroupStatus],
-) -> Result<Vec<Unbound>, Vec<Problem>> {
-    let expanded = expanded(target, desired)?;
+) -> Result<Vec<NewUnit>, Vec<Problem>> {
+    let expansion = expansion(target, desired)?;
     let is_pattern = |unit: &&layout::UnitName| unit.is_pattern();
-    if plan::units(&expanded.desired).iter().any(is_pattern) || plan::patterns(desired).is_empty() {
+    if plan::units(&expansion.desired).iter().any(is_pattern) || plan::patterns(desired).is_empty() {
         return Ok(Vec::new());
     }
     let is_bound = |unit: &str| {
         let mut bound = groups.iter().filter_map(|group| group.unit.as_ref());
         bound.any(|bound| bound.name == unit)
     };
-    let by_pattern = expanded.desired.groups.iter().filter(|group| desired.group(&group.name).is_none());
+    let by_pattern = expansion.desired.groups.iter().filter(|group| desired.group(&group.name).is_none());
     let found = by_pattern.filter_map(|group| {
         let unit = group.demands.unit.as_ref()?.value.to_string();
-        (!is_bound(&unit)).then(|| Unbound { group: group.name.to_string(), unit })
+        (!is_bound(&unit)).then(|| NewUnit { group: group.name.to_string(), unit })
     });
     Ok(found.collect())
 }
