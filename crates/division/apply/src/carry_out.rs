@@ -8,7 +8,7 @@ use std::{
 
 use facts::UNIT_SLICE;
 use kernel::Hierarchy;
-use plan::Dropped;
+use plan::{Dropped, is_reserve};
 use units::group_path;
 
 use crate::{
@@ -256,7 +256,14 @@ fn do_all(
         if let Act::Write { place, file, .. } = &entry.act {
             let noted = match &entry.before {
                 // systemd brought it about, and takes it back
-                Before::Absent if performer.of_units.contains(place) => Ok(()),
+                Before::Absent if performer.is_of_unit(place) => match plan::no_partition(file) {
+                    // the controller may be on for others, too
+                    Some(none) => {
+                        entry.was(none.to_owned());
+                        journal.was(step, none)
+                    }
+                    None => Ok(()),
+                },
                 Before::Absent => performer.content(place, file).map_or(Ok(()), |was| {
                     let noted = journal.was(step, &was);
                     entry.was(was);
@@ -379,6 +386,8 @@ fn refuse_foreign(entries: &[Entry]) -> Result<(), Failure> {
     let is_ours = |entry: &&Entry| match &entry.act {
         // our own file of a unit
         Act::WriteDropIn { .. } => true,
+        // what the slices above a unit reserve for its partition
+        Act::Write { place, file, .. } if is_reserve(place, file) => true,
         // CPUs are reserved for partitions on the whole way to them, also in the slice that our unit is in
         act => act.place().is_some_and(|place| place.path == UNIT_SLICE),
     };

@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use plan::{Action, Ownership, Place, target_key};
+use plan::{Action, Ownership, Place, is_reserve, target_key};
 
 use crate::{
     Target,
@@ -144,6 +144,9 @@ pub(crate) fn add(record: &Record, target: Target<'_>, groups: &mut Groups) {
     let steps = record.entries.iter().enumerate().map(|(step, entry)| (Some(step), entry));
     for (step, entry) in steps.chain(record.decided.iter().map(|entry| (None, entry))) {
         let Some(place) = entry.act.place().and_then(&here) else { continue };
+        if matches!(&entry.act, Act::Write { file, .. } if is_reserve(&place, file)) {
+            continue;
+        }
         if entry.restores {
             groups.values_mut().for_each(|group| group.forget(&entry.act, &place));
             continue;

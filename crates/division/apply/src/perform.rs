@@ -51,6 +51,7 @@ impl<'t> Performer<'t> {
             let files = self.system().unit_files();
             self.of_units.insert(place.clone());
             if files.read(path) != *text {
+                self.end_partition(place, entry, text.as_deref())?;
                 // systemd has what it says, or not, from the next reload on: before any other step
                 self.unread.push(unit.clone());
                 files.write(path, text.as_deref())?;
@@ -124,6 +125,25 @@ impl<'t> Performer<'t> {
             Act::Mount { .. } | Act::Unmount { .. } | Act::WriteDropIn { .. } => {}
         }
         Ok(Done::default())
+    }
+
+    /// Ends the partition that a unit's drop-in file makes at each start, if it is to do so no more.
+    fn end_partition(&self, place: &Place, entry: &Entry, then: Option<&str>) -> Result<(), Error> {
+        let Act::WriteDropIn { path, .. } = &entry.act else { return Ok(()) };
+        let Some(at) = self.at(place) else { return Err(not_mounted(entry)) };
+        let kernel = self.host().kernel();
+        let was = self.system().unit_files().read(path);
+        let children = |place: &Place| {
+            let names = kernel.children(at, &place.path).unwrap_or_default();
+            let child = |name: &String| group_path::join(&place.path, name);
+            names.iter().map(|name| Place { path: child(name), ..place.clone() }).collect()
+        };
+        let read = |place: &Place, file: &str| self.content(place, file);
+        for (place, file, text) in plan::partition_ends(place, (was.as_deref(), then), &read, &children) {
+            let written = kernel.write(at, &place.path, file, &text);
+            written.map_err(|errno| self.refused(Op::Write, entry, Some(file), Some(&text), errno))?;
+        }
+        Ok(())
     }
 
     /// Lets systemd read the drop-in files that were written since it read them last.
@@ -347,7 +367,7 @@ impl<'t> Performer<'t> {
         let all = matches!(file, "devices.allow" | "devices.deny") && text.trim_start().starts_with('a');
         let mut attempts = 0;
         // systemd answers before it has given the controllers of what it read to the groups
-        while self.of_units.contains(place)
+        while self.is_of_unit(place)
             && attempts < PATIENCE
             && kernel.read(at, &place.path, file) == Err(Errno::NOENT)
             && kernel.exists(at, &place.path)

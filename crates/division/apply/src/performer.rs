@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet};
 use kernel::{GroupName, Hierarchy, Host, Op, Seat};
 use plan::{Outsider, Place};
 use rustix::io::Errno;
+use units::group_path;
 
 use crate::{
     Error,
@@ -71,6 +72,14 @@ impl<'t> Performer<'t> {
             unread: Vec::new(),
             fresh,
         }
+    }
+
+    /// Is it the group of a unit whose drop-in file was written, or above it? systemd brings about its controllers.
+    pub fn is_of_unit(&self, place: &Place) -> bool {
+        let is_at_or_below = |unit: &Place| {
+            unit.hierarchy == place.hierarchy && group_path::is_at_or_below(&unit.path, &place.path)
+        };
+        self.of_units.iter().any(is_at_or_below)
     }
 
     /// For a record that counts hierarchies in its own way.

@@ -13,7 +13,7 @@ use std::{
 };
 
 use kernel::{Hierarchy, Seat};
-use plan::{Dropped, Outsider, Place};
+use plan::{Dropped, Outsider, Place, is_reserve};
 use units::group_path;
 
 use crate::{
@@ -555,6 +555,13 @@ impl<'t> Steps<'t> {
         if !exists && !self.made.contains(&place) {
             let directory = self.performer.directory(&place);
             self.report(format!("group '{}' is gone already ({directory})", entry.group));
+            return;
+        }
+        // a slice's list goes with its controllers
+        if let Act::Write { place, file, .. } = &entry.act
+            && is_reserve(place, file)
+            && self.performer.content(place, file).is_none()
+        {
             return;
         }
         let entry = match self.still_needed(entry) {

@@ -91,7 +91,9 @@ parents.cpus = "all"
 ```
 
 `pool = "exclusive"` keeps the planner from giving the CPUs to another group. `exclusive = true` of a group makes the
-kernel hold to it as well, against everybody.
+kernel hold to it as well, against everybody. With `unit`, a service gets the CPUs again at each start; where the kernel
+gives CPUs of their own to groups directly below the root only (before Linux 6.7), bind a slice at the top, such as `rt.slice`, and
+put the service in it (`Slice=`). A slice or scope has to run when the layout is applied.
 
 Memory nodes follow with `mems = "local"`. Without `mems` nothing is set: on cgroup v2 the group then has its
 parent's nodes.

@@ -9,10 +9,13 @@ use topology::Machine;
 use units::group_path;
 
 use crate::{
-    Observed, Ownership, People, Place, Problem, homes, mounts, owners,
+    Observed, Ownership, People, Place, Problem,
+    cpusets::{EXCLUSIVE, PARTITION},
+    homes, mounts, owners,
     request::{rest_of_line, target_key},
     resolve::{self, Landscape},
     tree::{Exclusive, Tree},
+    unit_partition::{self, is_reserve},
     values,
 };
 
@@ -95,9 +98,12 @@ pub fn coverage(
             flags.iter().for_each(|file| covered.add_file(&branch.place, file, ""));
         }
         if exclusive && !v1 {
-            for file in ["cpuset.cpus.partition", "cpuset.cpus.exclusive"] {
+            for file in [PARTITION, EXCLUSIVE] {
                 covered.add_file(&branch.place, file, "");
             }
+            // the slices above a unit reserve its CPUs
+            let above = unit_partition::above(&branch.place).filter(|place| is_reserve(place, EXCLUSIVE));
+            above.for_each(|place| covered.add_file(&place, EXCLUSIVE, ""));
         }
         if sets.mems.is_some() {
             covered.add_file(&branch.place, "cpuset.mems", "");

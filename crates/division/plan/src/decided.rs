@@ -7,6 +7,7 @@ use settings::{Access, Value, Version};
 
 use crate::{
     Action, Observed, Ownership, People, Place, SettingRequest, Step,
+    cpusets::PARTITION,
     homes::{self, Home},
     owners,
     request::target_key,
@@ -98,8 +99,8 @@ pub(crate) fn wanted(of: &Decisions<'_>) -> Vec<Wanted> {
             let flag = match (branch.place.version, branch.exclusive) {
                 (_, Exclusive::No) => None,
                 (Version::V1, _) => Some(("cpuset.cpu_exclusive", "1")),
-                (Version::V2, Exclusive::Root) => Some(("cpuset.cpus.partition", "root")),
-                (Version::V2, Exclusive::Isolated) => Some(("cpuset.cpus.partition", "isolated")),
+                (Version::V2, Exclusive::Root) => Some((PARTITION, "root")),
+                (Version::V2, Exclusive::Isolated) => Some((PARTITION, "isolated")),
             };
             if let Some((file, text)) = flag {
                 add(&branch.name, &branch.place, file, text);

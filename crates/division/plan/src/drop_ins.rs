@@ -9,8 +9,10 @@ use units::hint::Command;
 
 use crate::{
     Action, Lint, LintKind, Observed, Place, Problem, SeenUnit, Step,
+    cpusets::PARTITION,
     decided::Wanted,
     homes::{self, Home},
+    unit_partition,
 };
 
 /// What stands at the top of each of our drop-in files.
@@ -43,7 +45,12 @@ impl<'h> DropIns<'h> {
             let seen = observed.units.as_ref().and_then(|units| units.get(unit.value.as_str()));
             let mut lines = Vec::new();
             for write in wanted.iter().filter(|write| write.place == *place) {
-                match lines_for(write, seen) {
+                let of_partition = |kind: &str| partition_line(home, place, kind, wanted, observed);
+                let of_file = match write.file.as_str() {
+                    PARTITION => of_partition(&write.text),
+                    _ => lines_for(write, seen),
+                };
+                match of_file {
                     Ok(of_file) => lines.extend(of_file),
                     Err((message, hint)) => problems.push(Problem::Value {
                         group: home.group.name.to_string(),
@@ -209,6 +216,29 @@ pub fn first_cpuset<'d>(desired: &'d Desired, observed: &Observed) -> Option<&'d
 pub fn drop_in(unit: &str, transient: bool) -> String {
     let root = if transient { "/run" } else { "/etc" };
     format!("{root}/systemd/system/{unit}.d/90-ringfence.conf")
+}
+
+/// What makes a partition of the unit's group at each start.
+fn partition_line(
+    home: &Home<'_>,
+    place: &Place,
+    kind: &str,
+    wanted: &[Wanted],
+    observed: &Observed,
+) -> Result<Vec<String>, (String, String)> {
+    let Some(unit) = &home.group.demands.unit else { return Ok(Vec::new()) };
+    let at = observed.hierarchies.get(place.hierarchy);
+    let cpus = wanted.iter().find(|write| write.place == *place && write.file == "cpuset.cpus");
+    match (at, cpus) {
+        (Some(at), Some(cpus)) if unit_partition::is_started(&unit.value) => {
+            Ok(vec![unit_partition::line(&at.mount, place, &cpus.text, kind)])
+        }
+        _ if observed.units.is_some() && observed.group(place).is_none() => Err((
+            format!("{} does not run, and systemd does not give it CPUs of its own at its start", unit.value),
+            format!("{} starts it", Command::new("systemctl start").arg(unit.value.as_str())),
+        )),
+        _ => Ok(Vec::new()),
+    }
 }
 
 fn lines_for(write: &Wanted, seen: Option<&SeenUnit>) -> Result<Vec<String>, (String, String)> {

@@ -17,7 +17,7 @@ use crate::{
     mounts, owners,
     resolve::{self, Landscape, Resolved},
     tree::{Exclusive, Tree},
-    values,
+    unit_partition, values,
 };
 
 /// What has to be done so that the machine is as desired.
@@ -95,7 +95,10 @@ pub fn plan(
     let mut so = decided(&decisions, &wanted, &steps);
     if !drop_ins.are_none(&observed) {
         drop_ins.lints(desired, &observed, &mut lints);
+        let partitions;
+        (steps, partitions) = unit_partition::split(steps, &homes, &observed);
         (steps, so) = drop_ins.put(steps, so, &wanted, &observed);
+        steps.extend(partitions);
     }
     settle_before(&mut steps);
     Ok(Plan {

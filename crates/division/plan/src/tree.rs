@@ -180,7 +180,8 @@ fn list_before<K>(seen: Option<&SeenGroup>, file: &str) -> units::IdSet<K> {
     before.map_or_else(|| list(seen, file), |text| text.parse().unwrap_or_default())
 }
 
-fn exclusive(demands: &Demands) -> Exclusive {
+/// What the kernel is to do for a group with these demands.
+pub(crate) fn exclusive(demands: &Demands) -> Exclusive {
     let word = demands
         .settings
         .iter()

@@ -1,6 +1,6 @@
 //! Groups that are units of systemd: which units a layout names, and where their control groups are.
 
-use layout::{Assigned, Spanned, UnitName};
+use layout::{Spanned, UnitName};
 use settings::Version;
 use units::hint::Command;
 
@@ -24,14 +24,6 @@ pub(crate) fn place(
         origin: origin.clone(),
         hint: Some(hint),
     };
-    if group.demands.exclusive || group.demands.settings.iter().any(Assigned::is_partition) {
-        problems.push(refused(
-            "exclusive CPUs of a unit are not supported: systemd makes a new group at every start, which is no partition"
-                .to_owned(),
-            "leave out exclusive and give other groups other CPUs, or make a group of Ringfence's own exclusive".to_owned(),
-        ));
-        return None;
-    }
     let show = || Command::new("systemctl status").arg(unit.as_str()).to_string();
     let path = match &observed.units {
         // a machine that is not at hand

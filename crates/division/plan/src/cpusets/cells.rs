@@ -33,14 +33,16 @@ impl Lane {
         match (self, version) {
             (Lane::Cpus, Version::V1) => Some("cpuset.cpu_exclusive"),
             (Lane::Mems, Version::V1) => Some("cpuset.mem_exclusive"),
-            (Lane::Cpus, Version::V2) => Some("cpuset.cpus.partition"),
+            (Lane::Cpus, Version::V2) => Some(PARTITION),
             (Lane::Mems, Version::V2) => None,
         }
     }
 }
 
+/// v2's flag: `member`, `root` or `isolated`.
+pub(crate) const PARTITION: &str = "cpuset.cpus.partition";
 /// v2's list of CPUs for partitions (Linux 6.7).
-pub(super) const EXCLUSIVE: &str = "cpuset.cpus.exclusive";
+pub(crate) const EXCLUSIVE: &str = "cpuset.cpus.exclusive";
 /// The root's list, of the same age.
 const ISOLATED: &str = "cpuset.cpus.isolated";
 const CLONE: &str = "cgroup.clone_children";

@@ -17,6 +17,8 @@ use crate::{
 use cells::{Field, Lane};
 use writes::Writer;
 
+pub(crate) use cells::{EXCLUSIVE, PARTITION};
+
 /// The steps for all cpusets of the tree; no step for what is as it should be.
 pub(crate) fn steps(
     land: &Landscape,

@@ -1,8 +1,11 @@
 //! What is in the way of a layout's sets and can't be moved: groups that no layout names.
 
-use layout::Origin;
+use layout::{Origin, UnitName};
 use settings::Version;
-use units::{CpuSet, hint::Command};
+use units::{
+    CpuSet, group_path,
+    hint::{Command, toml},
+};
 
 use super::cells::{Field, Lane};
 use crate::{Problem, sequence::Cell, tree::Tree};
@@ -16,6 +19,7 @@ pub(super) fn find(lane: Lane, field: &Field, cells: &[Cell], tree: &Tree<'_>) -
             let message = format!("group '{}' {message}", branch.name);
             Problem::Refused { message, origin: shown(branch.origin(), tree), hint, version: field.version }
         };
+        let unit = branch.demands().and_then(|demands| Some(&demands.unit.as_ref()?.value));
         let set = cell.goal.as_ref().unwrap_or(&cell.now);
         let is_exclusive = cell.goal_flag.unwrap_or(cell.flag).holds();
         for (other, theirs) in
@@ -54,6 +58,7 @@ pub(super) fn find(lane: Lane, field: &Field, cells: &[Cell], tree: &Tree<'_>) -
                     Version::V1 => {
                         Command::ringfence("set").group(format!("/{path}")).arg("cpuset.cpu_exclusive=1").into()
                     }
+                    Version::V2 if let Some(unit) = unit => slice_at_the_top(unit, &field.seats[index].place.path),
                     Version::V2 => {
                         // the kernel makes a partition only below another
                         let can_be = cells[above].parent.is_some_and(|parent| cells[parent].flag.holds());
@@ -142,4 +147,23 @@ fn instead(path: &str, lane: Lane, room: &CpuSet) -> String {
     }
     let set = Command::ringfence("set").group(path).arg(format!("{}={room}", lane.file()));
     format!("{set}, or name it in the layout")
+}
+
+/// For a kernel that makes partitions below others only: a slice at the top can be one, and a service be in it.
+fn slice_at_the_top(unit: &UnitName, path: &str) -> String {
+    let of_layout = |slice: &str| format!("unit = {} in the layout; or use Linux 6.7 or later", toml(slice));
+    let Some(stem) = unit.as_str().strip_suffix(".service") else {
+        let top = group_path::names(path).next().unwrap_or_default();
+        return format!("the slice at the top can be a partition: {}", of_layout(top));
+    };
+    // a hyphen would put the slice into another
+    let stem: String = stem.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
+    let slice = format!("{stem}.slice");
+    let systemctl = |verb: &'static str| Command::new(verb).arg(unit.as_str());
+    format!(
+        "a slice of its own at the top can be a partition: [Service] Slice={slice} ({}), {}, and {}",
+        systemctl("systemctl edit"),
+        systemctl("systemctl restart"),
+        of_layout(&slice)
+    )
 }

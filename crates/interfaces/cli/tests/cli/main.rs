@@ -42,6 +42,7 @@ mod unit_names;
 mod unit_refusals;
 mod units;
 mod units_patterns;
+mod units_exclusive;
 mod watching;
 mod words;
 mod world;
@@ -103,6 +104,7 @@ fn main() {
         units::trials(&world),
         units_patterns::trials(&world),
         unit_refusals::trials(&world),
+        units_exclusive::trials(&world),
     ];
     suite::run(&arguments, trials.into_iter().flatten().collect()).exit();
 }

@@ -6,7 +6,7 @@ use libtest_mimic::Trial;
 
 use crate::{
     desk::{Desk, answer, says},
-    units::{Case, NEEDS, made, systemctl},
+    units::{Case, NEEDS, of_cases, systemctl},
     world::{Need, World},
 };
 
@@ -18,8 +18,8 @@ pub fn trials(world: &Arc<World>) -> Vec<Trial> {
         ("in a container without systemd the units are not there", container),
     ];
     let without: &[Case] = &[("on a machine without systemd the units are not there", plain)];
-    let mut trials = made(world, NEEDS, with);
-    trials.extend(made(world, &[Need::Groups, Need::Plain, Need::OwnMachine], without));
+    let mut trials = of_cases(world, NEEDS, with);
+    trials.extend(of_cases(world, &[Need::Groups, Need::Plain, Need::OwnMachine], without));
     trials
 }
 

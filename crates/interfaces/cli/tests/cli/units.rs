@@ -34,11 +34,11 @@ pub fn trials(world: &Arc<World>) -> Vec<Trial> {
         ("a unit that can't be given settings is refused with the reason", refused),
         ("exclusive groups are nobody else's, over reloads too", exclusive),
     ];
-    made(world, NEEDS, cases)
+    of_cases(world, NEEDS, cases)
 }
 
 /// Trials with these needs, each `units: NAME`.
-pub fn made(world: &Arc<World>, needs: &[Need], cases: &[Case]) -> Vec<Trial> {
+pub fn of_cases(world: &Arc<World>, needs: &[Need], cases: &[Case]) -> Vec<Trial> {
     let missing = needs.iter().find(|need| !world.has(**need));
     let trials = cases.iter().map(|&(name, run)| {
         let name = format!("units: {name}");
@@ -57,13 +57,13 @@ pub fn made(world: &Arc<World>, needs: &[Need], cases: &[Case]) -> Vec<Trial> {
 }
 
 /// A trial with a service of its own.
-struct Unit {
-    desk: Desk,
-    name: String,
+pub struct Unit {
+    pub desk: Desk,
+    pub name: String,
 }
 
 impl Unit {
-    fn new(world: &Arc<World>, test: &str, lines: &str) -> Unit {
+    pub fn new(world: &Arc<World>, test: &str, lines: &str) -> Unit {
         let mut desk = Desk::new(world, test);
         let name = format!("{}.service", desk.scene.group);
         desk.scene.name("{u}", &name);
@@ -78,15 +78,15 @@ impl Unit {
         Path::new("/run/systemd/system").join(&self.name)
     }
 
-    fn drop_in(&self) -> PathBuf {
+    pub fn drop_in(&self) -> PathBuf {
         Path::new("/etc/systemd/system").join(format!("{}.d/90-ringfence.conf", self.name))
     }
 
-    fn control(&self, verb: &str) {
+    pub fn control(&self, verb: &str) {
         systemctl(&[verb, &self.name]);
     }
 
-    fn apply(&self, layout: &str) {
+    pub fn apply(&self, layout: &str) {
         self.desk.write("l.toml", layout);
         self.desk.ends("apply {d}/l.toml {s}", 0);
     }
@@ -97,12 +97,12 @@ impl Unit {
         Some(fs::read_to_string(path).ok()?.trim_end().to_owned())
     }
 
-    fn show(&self, property: &str) -> String {
+    pub fn show(&self, property: &str) -> String {
         let shown = Command::new("systemctl").args(["show", "--value", "-p", property, &self.name]).output();
         String::from_utf8(shown.unwrap().stdout).unwrap().trim_end().to_owned()
     }
 
-    fn pid(&self) -> u32 {
+    pub fn pid(&self) -> u32 {
         self.show("MainPID").parse().unwrap()
     }
 }
@@ -333,6 +333,9 @@ fn refused(world: &Arc<World>) {
     let unit = Unit::new(world, "unit-refused", "");
     let bound = |name: &str, more: &str| format!("[groups.{{g}}]\nunit = \"{name}\"\npids.max = 7\n{more}");
     systemctl(&["mask", "--runtime", "rf-test-masked.service"]);
+    let slice = Path::new("/run/systemd/system/rf-test-stopped.slice");
+    fs::write(slice, "[Slice]\n").unwrap();
+    systemctl(&["daemon-reload"]);
     for (layout, words) in [
         (bound("{g}.servicee", ""), "is not the name of a unit with a control group"),
         (bound("rf-test-none.service", ""), "systemd has no unit rf-test-none.service"),
@@ -340,7 +343,7 @@ fn refused(world: &Arc<World>) {
         (bound("getty@.service", ""), "is a template, which is not a unit itself"),
         (bound("{u}", "cpu.max.burst = \"10ms\"\n"), "systemd has no property for cpu.max.burst"),
         (bound("{u}", "devices.deny = \"a\"\n"), "of a unit is not written"),
-        (bound("{u}", "cpus = 1\nexclusive = true\n"), "exclusive CPUs of a unit are not supported"),
+        (bound("rf-test-stopped.slice", "cpus = 1\nexclusive = true\n"), "does not run"),
         (bound("{u}", "tasks = { user = 0 }\n"), "which can't have owners"),
         (
             bound("{u}", "match = [{ user = 0, process = \"rf-none\" }]\n"),
@@ -359,6 +362,7 @@ fn refused(world: &Arc<World>) {
         }
     }
     systemctl(&["unmask", "--runtime", "rf-test-masked.service"]);
+    fs::remove_file(slice).unwrap();
     assert!(!unit.drop_in().parent().unwrap().exists());
 }
 

@@ -11,7 +11,7 @@ use libtest_mimic::Trial;
 
 use crate::{
     desk::{Desk, says},
-    units::{Case, NEEDS, made, systemctl},
+    units::{Case, NEEDS, of_cases, systemctl},
     world::World,
 };
 
@@ -26,7 +26,7 @@ pub fn trials(world: &Arc<World>) -> Vec<Trial> {
         ("an export of a pattern is a drop-in file of the template", exported),
         ("an import reads from systemd's files the layout that was exported", imported),
     ];
-    made(world, NEEDS, cases)
+    of_cases(world, NEEDS, cases)
 }
 
 /// A trial with a template, and instances of it that run.
