@@ -214,10 +214,10 @@ mod tests {
 
     #[test]
     fn the_line_is_quoted_for_systemd_and_the_shell() {
-        let made = line("/sys/fs/cgroup", &place(r"a.slice/x\x2d1.service"), "2-3", "isolated");
+        let made = line("/m", &place(r"a.slice/x\x2d1.service"), "2-3", "isolated");
         assert_eq!(
             made,
-            "ExecStartPre=-+/bin/sh -c \"cd /sys/fs/cgroup && for d in a.slice 'a.slice/x\\\\x2d1.service'; do \
+            "ExecStartPre=-+/bin/sh -c \"cd /m && for d in a.slice 'a.slice/x\\\\x2d1.service'; do \
              f=$$d/cpuset.cpus.exclusive; [ ! -e \\\"$$f\\\" ] || { read -r l <\\\"$$f\\\"; echo \\\"$$l,2-3\\\" >\\\"$$f\\\"; }; done; \
              cd 'a.slice/x\\\\x2d1.service' && echo isolated >cpuset.cpus.partition && grep -qx isolated cpuset.cpus.partition\""
         );
