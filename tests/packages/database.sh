@@ -57,15 +57,18 @@ found() {
 		echo "$unit|$file|$content|$property|$value"
 	done
 }
-in_force() { # WHEN
+# CPUs and nodes of the database's processes; one that has ended meanwhile has no line
+places() {
 	local process
+	for process in $(cat "/sys/fs/cgroup$(cgroup $db)/cgroup.procs"); do
+		sed -n 's/^\(Cpus\|Mems\)_allowed_list:\t//p' "/proc/$process/status" | paste -sd' '
+	done 2>/dev/null | sed '/^$/d' | sort -u
+}
+in_force() { # WHEN
 	values >/tmp/values
 	found </tmp/values >/tmp/found
 	check "$1: $(wc -l </tmp/values) files and as many properties" diff /tmp/values /tmp/found
-	for process in $(cat "/sys/fs/cgroup$(sed -n "s/^$db ControlGroup=//p" /tmp/shown)/cgroup.procs"); do
-		sed -n 's/^\(Cpus\|Mems\)_allowed_list:\t//p' "/proc/$process/status" | paste -sd' '
-	done 2>/dev/null | sed '/^$/d' | sort -u >/tmp/places # one that has ended meanwhile has no line
-	check "$1: CPUs and nodes of all processes" is "$(cat /tmp/places)" "$cpus 1"
+	check "$1: CPUs and nodes of all processes" is "$(places)" "$cpus 1"
 	check "$1: status" exits 0 ringfence status
 }
 # What systemd and the kernel have of the units and the slices above them. A counter is no state.
@@ -89,6 +92,7 @@ undone() { # WHEN
 	systemctl daemon-reload
 	state >/var/tmp/rf-after
 	check "$1: all is as before" diff /var/tmp/rf-before /var/tmp/rf-after
+	check "$1: all CPUs and nodes are its processes' again" is "$(places)" "$(cat /sys/devices/system/cpu/online) $(cat $node/online)"
 	check "$1: the database answers" su postgres -c 'psql --tuples-only --command "select 1"'
 }
 

@@ -51,7 +51,7 @@ impl<'t> Performer<'t> {
             let files = self.system().unit_files();
             self.of_units.insert(place.clone());
             if files.read(path) != *text {
-                self.end_partition(place, entry, text.as_deref())?;
+                self.end_drop_in(place, entry, text.as_deref())?;
                 // systemd has what it says, or not, from the next reload on: before any other step
                 self.unread.push(unit.clone());
                 files.write(path, text.as_deref())?;
@@ -127,8 +127,8 @@ impl<'t> Performer<'t> {
         Ok(Done::default())
     }
 
-    /// Ends the partition that a unit's drop-in file makes at each start, if it is to do so no more.
-    fn end_partition(&self, place: &Place, entry: &Entry, then: Option<&str>) -> Result<(), Error> {
+    /// Ends what a unit's drop-in file made of its group, as far as it is to do so no more.
+    fn end_drop_in(&self, place: &Place, entry: &Entry, then: Option<&str>) -> Result<(), Error> {
         let Act::WriteDropIn { path, .. } = &entry.act else { return Ok(()) };
         let Some(at) = self.at(place) else { return Err(not_mounted(entry)) };
         let kernel = self.host().kernel();
@@ -139,7 +139,7 @@ impl<'t> Performer<'t> {
             names.iter().map(|name| Place { path: child(name), ..place.clone() }).collect()
         };
         let read = |place: &Place, file: &str| self.content(place, file);
-        for (place, file, text) in plan::partition_ends(place, (was.as_deref(), then), &read, &children) {
+        for (place, file, text) in plan::drop_in_ends(place, (was.as_deref(), then), &read, &children) {
             let written = kernel.write(at, &place.path, file, &text);
             written.map_err(|errno| self.refused(Op::Write, entry, Some(file), Some(&text), errno))?;
         }

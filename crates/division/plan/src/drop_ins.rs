@@ -9,7 +9,7 @@ use units::hint::Command;
 
 use crate::{
     Action, Lint, LintKind, Observed, Place, Problem, SeenUnit, Step,
-    cpusets::PARTITION,
+    cpusets::{CPUS, PARTITION},
     decided::Wanted,
     homes::{self, Home},
     unit_partition,
@@ -228,7 +228,7 @@ fn partition_line(
 ) -> Result<Vec<String>, (String, String)> {
     let Some(unit) = &home.group.demands.unit else { return Ok(Vec::new()) };
     let at = observed.hierarchies.get(place.hierarchy);
-    let cpus = wanted.iter().find(|write| write.place == *place && write.file == "cpuset.cpus");
+    let cpus = wanted.iter().find(|write| write.place == *place && write.file == CPUS);
     match (at, cpus) {
         (Some(at), Some(cpus)) if unit_partition::is_started(&unit.value) => {
             Ok(vec![unit_partition::line(&at.mount, place, &cpus.text, kind)])

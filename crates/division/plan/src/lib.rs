@@ -64,6 +64,6 @@ pub use problem::{Against, Problem};
 pub use request::{Place, PlanError, ReadFile, SettingRequest, Write, rest_of_line, target_key};
 pub use restore::restoring;
 pub use step::{Action, Affinity, Assignment, Dropped, Instead, Outsider, Ownership, Plan, Step};
-pub use unit_partition::{ends as partition_ends, is_reserve, no_partition};
+pub use unit_partition::{ends as drop_in_ends, is_reserve, no_partition};
 pub use unit_place::units;
 pub use writes::writes;

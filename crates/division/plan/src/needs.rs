@@ -9,6 +9,7 @@ use units::{Limit, group_path};
 
 use crate::{
     Observed, Place,
+    cpusets::{CPUS, EXCLUSIVE, MEMS, PARTITION},
     homes::{Home, homes},
 };
 
@@ -39,8 +40,8 @@ pub struct Need {
 
 /// What is read of every cpuset that matters, by version.
 const CPUSET_V1: [&str; 5] =
-    ["cpuset.cpus", "cpuset.mems", "cpuset.cpu_exclusive", "cpuset.mem_exclusive", "cgroup.clone_children"];
-const CPUSET_V2: [&str; 4] = ["cpuset.cpus", "cpuset.mems", "cpuset.cpus.partition", "cpuset.cpus.exclusive"];
+    [CPUS, MEMS, "cpuset.cpu_exclusive", "cpuset.mem_exclusive", "cgroup.clone_children"];
+const CPUSET_V2: [&str; 4] = [CPUS, MEMS, PARTITION, EXCLUSIVE];
 /// What is read of groups below one whose quota changes.
 const QUOTA: [&str; 2] = ["cpu.cfs_quota_us", "cpu.cfs_period_us"];
 /// And of those above our groups.

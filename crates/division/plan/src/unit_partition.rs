@@ -10,17 +10,16 @@ use units::{CpuSet, group_path, shell_quote};
 
 use crate::{
     Action, Observed, Place, Step,
-    cpusets::{EXCLUSIVE, PARTITION},
+    cpusets::{CPUS, EXCLUSIVE, MEMS, PARTITION},
     homes::Home,
     tree::{Exclusive, exclusive, list},
 };
 
-const OWN: &str = "cpuset.cpus";
-const EFFECTIVE: &str = "cpuset.cpus.effective";
 const MEMBER: &str = "member";
 /// What a line begins with whose program runs as root, outside of what confines the service, and may fail.
 const BEFORE_START: &str = "ExecStartPre=-+";
-const CPUS: &str = "AllowedCPUs=";
+const ALLOWED_CPUS: &str = "AllowedCPUs=";
+const ALLOWED_NODES: &str = "AllowedMemoryNodes=";
 
 /// Is it a slice's list of CPUs for partitions below it? It goes with the slice's controllers, and whether it is right
 /// shows at the partitions.
@@ -65,11 +64,16 @@ fn systemd_quote(word: &str) -> String {
 /// The CPUs that a drop-in file of ours makes a partition of at each start.
 fn of_text(text: &str) -> Option<CpuSet> {
     text.lines().find(|line| line.starts_with(BEFORE_START))?;
-    text.lines().find_map(|line| line.strip_prefix(CPUS))?.parse().ok()
+    list_of(text, ALLOWED_CPUS)
 }
 
-/// The writes that end what the line of a drop-in file made, once the file says `then` in place of `was`: `lists` are
-/// the CPUs that the groups in a slice have or reserve.
+/// CPUs or memory nodes of a drop-in file.
+fn list_of(text: &str, property: &str) -> Option<CpuSet> {
+    text.lines().find_map(|line| line.strip_prefix(property))?.parse().ok()
+}
+
+/// The writes that end what a drop-in file made, once it says `then` in place of `was`: the partition, and the confinement
+/// of processes to CPUs and memory nodes. `children` are the groups in a slice, which have or reserve CPUs.
 pub fn ends(
     place: &Place,
     (was, then): (Option<&str>, Option<&str>),
@@ -78,23 +82,30 @@ pub fn ends(
 ) -> Vec<(Place, &'static str, String)> {
     let list_in = |place: &Place, file: &str| -> Option<CpuSet> { read(place, file)?.trim().parse().ok() };
     let list = |place: &Place| list_in(place, EXCLUSIVE);
-    let Some(cpus) = was.and_then(of_text).filter(|_| then.and_then(of_text).is_none()) else {
-        return Vec::new();
-    };
     let mut writes = Vec::new();
-    if read(place, PARTITION).is_some_and(|state| state.trim() != MEMBER) {
-        writes.push((place.clone(), PARTITION, MEMBER.to_owned()));
+    let partition = was.and_then(of_text).filter(|_| then.and_then(of_text).is_none());
+    if partition.is_some() {
+        if read(place, PARTITION).is_some_and(|state| state.trim() != MEMBER) {
+            writes.push((place.clone(), PARTITION, MEMBER.to_owned()));
+        }
+        if list(place).is_some_and(|list| !list.is_empty()) {
+            writes.push((place.clone(), EXCLUSIVE, "\n".to_owned()));
+        }
     }
-    if list(place).is_some_and(|list| !list.is_empty()) {
-        writes.push((place.clone(), EXCLUSIVE, "\n".to_owned()));
-    }
-    // a task keeps the CPUs of a group whose controller goes (seen on Linux 6.12)
-    let is_as_said = list_in(place, OWN).is_some_and(|own| own == cpus);
+    // systemd takes the controller off the group, and on Linux 6.12 and 7.2 a task keeps the CPUs and nodes that it had
     let around = group_path::parent(&place.path).unwrap_or_default();
     let around = Place { path: around.to_owned(), ..place.clone() };
-    if let Some(around) = list_in(&around, EFFECTIVE).filter(|_| is_as_said) {
-        writes.push((place.clone(), OWN, around.union(&cpus).to_string()));
+    for (property, file) in [(ALLOWED_CPUS, CPUS), (ALLOWED_NODES, MEMS)] {
+        let Some(said) = was.and_then(|was| list_of(was, property)) else { continue };
+        let goes = then.is_none_or(|then| list_of(then, property).is_none());
+        if !goes || list_in(place, file).as_ref() != Some(&said) {
+            continue;
+        }
+        if let Some(around) = list_in(&around, &format!("{file}.effective")) {
+            writes.push((place.clone(), file, around.union(&said).to_string()));
+        }
     }
+    let Some(cpus) = partition else { return writes };
     let mut ended = place.clone();
     for slice in above(place).collect::<Vec<_>>().into_iter().rev() {
         let others = children(&slice).into_iter().filter(|child| *child != ended);
@@ -229,8 +240,10 @@ mod tests {
         let lists = BTreeMap::from([("system.slice", "1-3"), (unit, "1-2"), (other, "2-3")]);
         let read = |place: &Place, file: &str| match file {
             PARTITION => Some("root".to_owned()),
-            EFFECTIVE => Some("0,4-7".to_owned()),
-            OWN => Some("1-2".to_owned()),
+            "cpuset.cpus.effective" => Some("0,4-7".to_owned()),
+            CPUS => Some("1-2".to_owned()),
+            "cpuset.mems.effective" => Some("0-1".to_owned()),
+            MEMS => Some("1".to_owned()),
             _ => lists.get(place.path.as_str()).map(|list| (*list).to_owned()),
         };
         let children = |_: &Place| vec![place(unit), place(other)];
@@ -242,9 +255,27 @@ mod tests {
             [
                 (place(unit), PARTITION, MEMBER.to_owned()),
                 (place(unit), EXCLUSIVE, "\n".to_owned()),
-                (place(unit), OWN, "0-2,4-7".to_owned()),
+                (place(unit), CPUS, "0-2,4-7".to_owned()),
                 (place("system.slice"), EXCLUSIVE, "2-3".to_owned()),
             ]
         );
+    }
+
+    #[test]
+    fn processes_get_back_the_cpus_and_nodes_around_them() {
+        let unit = place("system.slice/x.service");
+        let read = |place: &Place, file: &str| match (place.path.as_str(), file) {
+            ("system.slice", "cpuset.cpus.effective") => Some("0-7".to_owned()),
+            ("system.slice", "cpuset.mems.effective") => Some("0-3".to_owned()),
+            ("system.slice/x.service", CPUS) => Some("2-3".to_owned()),
+            ("system.slice/x.service", MEMS) => Some("1".to_owned()),
+            _ => None,
+        };
+        let was = "AllowedCPUs=2-3\nAllowedMemoryNodes=1\n";
+        let ended = |then: Option<&str>| ends(&unit, (Some(was), then), &read, &|_| Vec::new());
+        let (cpus, nodes) = ((unit.clone(), CPUS, "0-7".to_owned()), (unit.clone(), MEMS, "0-3".to_owned()));
+        assert_eq!(ended(Some(was)), []);
+        assert_eq!(ended(Some("AllowedCPUs=4\n")), [nodes.clone()]);
+        assert_eq!(ended(None), [cpus, nodes]);
     }
 }

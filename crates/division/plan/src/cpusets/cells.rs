@@ -23,8 +23,8 @@ pub(super) enum Lane {
 impl Lane {
     pub(super) fn file(self) -> &'static str {
         match self {
-            Lane::Cpus => "cpuset.cpus",
-            Lane::Mems => "cpuset.mems",
+            Lane::Cpus => CPUS,
+            Lane::Mems => MEMS,
         }
     }
 
@@ -39,6 +39,10 @@ impl Lane {
     }
 }
 
+/// A group's own list of CPUs.
+pub(crate) const CPUS: &str = "cpuset.cpus";
+/// A group's own list of memory nodes.
+pub(crate) const MEMS: &str = "cpuset.mems";
 /// v2's flag: `member`, `root` or `isolated`.
 pub(crate) const PARTITION: &str = "cpuset.cpus.partition";
 /// v2's list of CPUs for partitions (Linux 6.7).

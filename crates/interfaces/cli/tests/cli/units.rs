@@ -170,8 +170,14 @@ fn holds(world: &Arc<World>) {
         (files, properties.map(|property| unit.show(property)))
     };
     let before = picture(&unit);
+    let allowed = || {
+        let status = fs::read_to_string(format!("/proc/{}/status", unit.pid())).unwrap();
+        status.lines().filter(|line| line.contains("allowed_list:")).collect::<Vec<_>>().join("\n")
+    };
+    let allowed_before = allowed();
     unit.apply(LAYOUT);
     is_in_force(&unit, "after apply");
+    assert_ne!(allowed(), allowed_before);
     assert_eq!(unit.show("NeedDaemonReload"), "no");
     unit.desk.ends("status {s}", 0);
     says(&unit.desk.ends("apply {d}/l.toml {s}", 0), &["nothing to do"]);
@@ -187,6 +193,8 @@ fn holds(world: &Arc<World>) {
     unit.desk.ends("status {s}", 0);
     unit.desk.ends("undo {s}", 0);
     assert_eq!(picture(&unit), before);
+    // a process keeps its CPUs where a controller goes on Linux 6.12
+    assert_eq!(allowed(), allowed_before);
     assert!(!unit.drop_in().parent().unwrap().exists());
     let cpus = unit.holds("cpuset.cpus.effective");
     let all = fs::read_to_string("/sys/fs/cgroup/cpuset.cpus.effective").unwrap();
