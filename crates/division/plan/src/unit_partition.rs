@@ -275,7 +275,7 @@ mod tests {
         let ended = |then: Option<&str>| ends(&unit, (Some(was), then), &read, &|_| Vec::new());
         let (cpus, nodes) = ((unit.clone(), CPUS, "0-7".to_owned()), (unit.clone(), MEMS, "0-3".to_owned()));
         assert_eq!(ended(Some(was)), []);
-        assert_eq!(ended(Some("AllowedCPUs=4\n")), [nodes.clone()]);
+        assert_eq!(ended(Some("AllowedCPUs=4\n")), std::slice::from_ref(&nodes));
         assert_eq!(ended(None), [cpus, nodes]);
     }
 }
