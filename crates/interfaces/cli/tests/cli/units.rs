@@ -341,7 +341,7 @@ fn refused(world: &Arc<World>) {
     let unit = Unit::new(world, "unit-refused", "");
     let bound = |name: &str, more: &str| format!("[groups.{{g}}]\nunit = \"{name}\"\npids.max = 7\n{more}");
     systemctl(&["mask", "--runtime", "rf-test-masked.service"]);
-    let slice = Path::new("/run/systemd/system/rf-test-stopped.slice");
+    let slice = Path::new("/run/systemd/system/rfteststopped.slice");
     fs::write(slice, "[Slice]\n").unwrap();
     systemctl(&["daemon-reload"]);
     for (layout, words) in [
@@ -351,7 +351,7 @@ fn refused(world: &Arc<World>) {
         (bound("getty@.service", ""), "is a template, which is not a unit itself"),
         (bound("{u}", "cpu.max.burst = \"10ms\"\n"), "systemd has no property for cpu.max.burst"),
         (bound("{u}", "devices.deny = \"a\"\n"), "of a unit is not written"),
-        (bound("rf-test-stopped.slice", "cpus = 1\nexclusive = true\n"), "does not run"),
+        (bound("rfteststopped.slice", "cpus = 1\nexclusive = true\n"), "does not run"),
         (bound("{u}", "tasks = { user = 0 }\n"), "which can't have owners"),
         (
             bound("{u}", "match = [{ user = 0, process = \"rf-none\" }]\n"),
