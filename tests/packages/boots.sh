@@ -13,6 +13,7 @@ again() { systemctl reboot && exit; }
 layout() { # MORE
 	printf '[groups.db]\nunit = "%s"\nmemory.max = "300M"\npids.max = 400\n[groups.batch]\npids.max = 300\n%s' "$service" "$1" \
 		>/etc/ringfence/layout.toml
+	printf '[groups.rt]\nunit = "rt.slice"\ncpus = 1\nexclusive = true\n' >>/etc/ringfence/layout.toml
 }
 
 echo "== boot $RF_BOOT, $service"
@@ -25,6 +26,7 @@ case $RF_BOOT in
 	fi
 	check "the package installs" installed packages/ringfence_*.deb
 	layout ''
+	systemctl start rt.slice
 	check "the service starts" systemctl start ringfenced
 	check "all is as applied" exits 0 ringfence status
 	check "the unit has its limit" is "$(cat "/sys/fs/cgroup$(cgroup)/memory.max")" $((300 << 20))
@@ -38,6 +40,7 @@ case $RF_BOOT in
 	check "and started after it was ready" test "$(ready ringfenced ActiveEnterTimestampMonotonic)" -le \
 		"$(ready "$service" InactiveExitTimestampMonotonic)"
 	check "the unit has its limit" is "$(cat "/sys/fs/cgroup$(cgroup)/memory.max")" $((300 << 20))
+	check "the slice has CPUs of its own" is "$(cat /sys/fs/cgroup/rt.slice/cpuset.cpus.partition)" root
 	check "our own group has its" is "$(cat /sys/fs/cgroup/ringfence.slice/ringfence.service/batch/pids.max)" 300
 	# what can't be satisfied
 	layout '[groups.x]

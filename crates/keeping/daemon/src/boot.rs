@@ -1,10 +1,11 @@
-//! The order at boot under systemd: a service that a layout names starts after the daemon has applied the layout. A
+//! The order at boot under systemd: a service that a layout names starts after the daemon has applied the layout, and a
+//! slice that gets CPUs of its own before that, as nothing makes a partition at a slice's start. A
 //! systemd.generator(7) says so, as it runs before any unit is loaded, also at the first boot with a new layout.
 
 use std::{fs, io, path::Path};
 
 use files::{Trust, read_layout};
-use layout::UnitName;
+use layout::{Desired, UnitName};
 
 use crate::RuleFiles;
 
@@ -21,28 +22,51 @@ const UNITS: [&str; 5] = [
 ];
 
 /// What the daemon needs when it starts, and itself.
-const OWN: [&str; 4] = ["dbus.service", "dbus-broker.service", "ringfence.service", "ringfenced.service"];
+const OWN: [&str; 4] = ["dbus.service", "dbus-broker.service", "ringfence.service", DAEMON];
+const DAEMON: &str = "ringfenced.service";
 
-/// Writes drop-in files for the services that the layout below `root`'s /etc names into `to`, and returns these services.
-/// Left out are those that the daemon itself starts after: an order against it would be a cycle.
+/// What stands at the top of each drop-in file.
+const HEADER: &str = "# by ringfence-generator: the layout in /etc/ringfence names this unit\n[Unit]\n";
+
+/// Writes drop-in files into `to` for the services that the layout below `root`'s /etc names, and for the daemon if it names
+/// slices with CPUs of their own, and returns these services. Left out are those that the daemon itself starts after: an
+/// order against it would be a cycle.
 ///
 /// # Errors
 /// What can't be written. A layout with errors names nothing: the daemon reports it.
 pub fn order_units(root: &Path, to: &Path) -> io::Result<Vec<String>> {
     let layout = RuleFiles::Below(root.join("etc")).layout();
     let desired = layout.and_then(|layout| read_layout(&layout, Trust::of_this_process()).0.desired);
-    let named = desired.as_ref().map(plan::units).unwrap_or_default();
+    let Some(desired) = desired else { return Ok(Vec::new()) };
+    let slices = exclusive_slices(&desired).join(" ");
+    if !slices.is_empty() {
+        drop_in(to, DAEMON, &format!("Wants={slices}\nAfter={slices}\n"))?;
+    }
+    let named = plan::units(&desired);
     let mut units: Vec<String> = named.into_iter().filter_map(file_of).collect();
     units.sort();
     // nobody starts a slice or a scope
     units.retain(|unit| unit.ends_with(".service") && !is_early(root, unit));
     for unit in &units {
-        let directory = to.join(format!("{unit}.d"));
-        fs::create_dir_all(&directory)?;
-        let text = "# by ringfence-generator: the layout in /etc/ringfence names this unit\n[Unit]\nAfter=ringfenced.service\n";
-        fs::write(directory.join("10-ringfence.conf"), text)?;
+        drop_in(to, unit, &format!("After={DAEMON}\n"))?;
     }
     Ok(units)
+}
+
+fn drop_in(to: &Path, unit: &str, lines: &str) -> io::Result<()> {
+    let directory = to.join(format!("{unit}.d"));
+    fs::create_dir_all(&directory)?;
+    fs::write(directory.join("10-ringfence.conf"), format!("{HEADER}{lines}"))
+}
+
+fn exclusive_slices(desired: &Desired) -> Vec<&str> {
+    let groups = desired.groups.iter().filter(|group| group.demands.exclusive);
+    let units = groups.filter_map(|group| Some(&group.demands.unit.as_ref()?.value));
+    units
+        .filter(|unit| !unit.is_pattern())
+        .map(UnitName::as_str)
+        .filter(|unit| unit.ends_with(".slice"))
+        .collect()
 }
 
 /// The name under which systemd reads drop-in files for it: of a pattern the template of the units that fit. Others are not

@@ -4,6 +4,7 @@ use std::{fs, path::Path};
 
 pub const ROWS: &[(&str, fn())] = &[
     ("a service that a layout names starts after the daemon", named),
+    ("a slice with CPUs of its own starts before the daemon", slices),
     ("a unit that the daemon starts after is left out", early),
     ("a tree without a readable layout names no unit", nothing),
 ];
@@ -40,6 +41,22 @@ fn named() {
         assert!(fs::read_to_string(file).unwrap().ends_with("[Unit]\nAfter=ringfenced.service\n"));
     }
     assert_eq!(fs::read_dir(tree.path().join("out")).unwrap().count(), 3);
+}
+
+fn slices() {
+    let tree = tempfile::tempdir().unwrap();
+    let layout = r#"
+        [groups.rt]
+        unit = "rt.slice"
+        cpus = 1
+        exclusive = true
+        [groups.shared]
+        unit = "shared.slice"
+        cpus = 1
+    "#;
+    assert_eq!(ordered(tree.path(), layout), [""; 0]);
+    let file = tree.path().join("out/ringfenced.service.d/10-ringfence.conf");
+    assert!(fs::read_to_string(file).unwrap().ends_with("[Unit]\nWants=rt.slice\nAfter=rt.slice\n"));
 }
 
 fn early() {
