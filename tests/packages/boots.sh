@@ -11,9 +11,19 @@ booted() { has ' running degraded ' " $(systemctl is-system-running) "; }
 again() { systemctl reboot && exit; }
 
 layout() { # MORE
-	printf '[groups.db]\nunit = "%s"\nmemory.max = "300M"\npids.max = 400\n[groups.batch]\npids.max = 300\n%s' "$service" "$1" \
-		>/etc/ringfence/layout.toml
-	printf '[groups.rt]\nunit = "rt.slice"\ncpus = 1\nexclusive = true\n' >>/etc/ringfence/layout.toml
+	cat >/etc/ringfence/layout.toml <<-END
+		[groups.db]
+		unit = "$service"
+		memory.max = "300M"
+		pids.max = 400
+		[groups.batch]
+		pids.max = 300
+		[groups.rt]
+		unit = "rt.slice"
+		cpus = 1
+		exclusive = true
+		$1
+	END
 }
 
 echo "== boot $RF_BOOT, $service"
