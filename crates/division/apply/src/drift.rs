@@ -43,6 +43,13 @@ pub enum Drift {
         /// Does another directory have the old name?
         is_there: bool,
     },
+    /// The unit's processes are in another group than when it was applied: its slice or its name is another.
+    Elsewhere {
+        /// The unit.
+        unit: String,
+        /// Where systemd has it.
+        directory: PathBuf,
+    },
     /// An undo was to remove it, but somebody was in it; the next undo takes it up again.
     Stayed {
         /// The directory.
@@ -125,6 +132,9 @@ impl std::fmt::Display for Drift {
             Drift::Renamed { directory, to, is_there } => {
                 let other = if *is_there { ", and another was made" } else { "" };
                 write!(f, "{} was renamed to {}{other}", directory.display(), to.display())
+            }
+            Drift::Elsewhere { unit, directory } => {
+                write!(f, "{unit} is in {} now, where its settings may be missing", directory.display())
             }
             Drift::Stayed { directory, generation, populated } => {
                 let state = match populated {

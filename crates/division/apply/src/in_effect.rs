@@ -151,6 +151,11 @@ pub(crate) fn add(record: &Record, target: Target<'_>, groups: &mut Groups) {
             groups.values_mut().for_each(|group| group.forget(&entry.act, &place));
             continue;
         }
+        if let Act::WriteDropIn { path, text: Some(_), .. } = &entry.act {
+            // the unit may have been another group of an earlier layout
+            let is_same = |known: &Decided| known.drop_in.as_ref().is_some_and(|of| of.path == *path);
+            groups.retain(|name, known| *name == entry.group || !is_same(known));
+        }
         let group = groups.entry(entry.group.clone()).or_default();
         group.generation = record.head.generation;
         match &entry.act {

@@ -8,6 +8,7 @@ use std::{
 
 use devices::{Behavior, DeviceAccess, Verb};
 use kernel::{Freezers, GroupName, Host, Seat};
+use layout::UnitName;
 use plan::{Owned, Ownership, Place};
 use serde::Serialize;
 use settings::{Value, Version};
@@ -273,6 +274,21 @@ impl Scene<'_> {
     }
 }
 
+/// The group of a unit that does not run where it was applied.
+fn elsewhere(performer: &Performer<'_>, drop_in: &DropIn) -> Option<Drift> {
+    if performer.exists(&drop_in.place) {
+        return None;
+    }
+    let unit = UnitName::new(&drop_in.unit).ok()?;
+    let seen = performer.system().unit_files().units(&[&unit]).ok()?.remove(unit.as_str())?;
+    let place = Place { path: seen.path, ..drop_in.place.clone() };
+    let is_there = place != drop_in.place && performer.exists(&place);
+    is_there.then(|| Drift::Elsewhere {
+        unit: drop_in.unit.clone(),
+        directory: PathBuf::from(performer.directory(&place)),
+    })
+}
+
 fn of(scene: &Scene<'_>, group: String, decided: Decided) -> GroupStatus {
     let &Scene { performer, membership, .. } = scene;
     let directory = |place: &Place| PathBuf::from(performer.directory(place));
@@ -304,6 +320,7 @@ fn of(scene: &Scene<'_>, group: String, decided: Decided) -> GroupStatus {
         if now.as_ref() != Some(&drop_in.text) {
             drift.push(Drift::DropIn { file: drop_in.path.clone(), is_there: now.is_some() });
         }
+        drift.extend(elsewhere(performer, drop_in));
     }
     for (place, rules) in decided.rules.iter().filter(|(place, _)| performer.exists(place)) {
         let Some((requested, actual)) = device_rules(performer, place, rules) else { continue };

@@ -13,6 +13,7 @@ use kernel::Error;
 use layout::UnitName;
 use plan::SeenUnit;
 use rustix::io::Errno;
+use units::hint::Command;
 
 /// systemd, or what a test puts in its place.
 pub trait UnitFiles {
@@ -103,7 +104,7 @@ impl UnitFiles for Systemd {
             let drop_in = plan::drop_in(name.as_str(), unit.is_transient);
             let path = match unit.control_group.strip_prefix('/') {
                 Some(path) if !path.is_empty() => path.to_owned(),
-                _ => name.path_in(&unit.slice),
+                _ => UnitName::new(&unit.id).as_ref().unwrap_or(name).path_in(&unit.slice),
             };
             // without the list there is no proposal
             let near = match unit.load.as_str() {
@@ -160,11 +161,20 @@ impl UnitFiles for Systemd {
     }
 
     fn read(&self, path: &Path) -> Option<String> {
+        // what somebody put there may never end
+        fs::symlink_metadata(path).ok().filter(fs::Metadata::is_file)?;
         fs::read_to_string(path).ok()
     }
 
     fn write(&self, path: &Path, text: Option<&str>) -> Result<(), Error> {
         let Some(directory) = path.parent() else { return Ok(()) };
+        if fs::symlink_metadata(path).is_ok_and(|there| !there.is_file()) {
+            return Err(Error::Outside {
+                what: format!("cannot write {}, which is no regular file", path.display()),
+                errno: Errno::EXIST,
+                hint: Some(Command::new("mv").arg(path.to_string_lossy()).arg("/root").to_string()),
+            });
+        }
         let Some(text) = text else {
             match fs::remove_file(path) {
                 Err(error) if error.kind() != std::io::ErrorKind::NotFound => {

@@ -256,7 +256,7 @@ fn lines_for(write: &Wanted, seen: Option<&SeenUnit>) -> Result<Vec<String>, (St
         Some(name) => {
             Err((format!("this systemd has no property {name}, which {file} of a unit needs"), own))
         }
-        None => Ok(lines),
+        None => Ok(settings::unit_reset(file).into_iter().chain(lines).collect()),
     }
 }
 

@@ -69,7 +69,7 @@ fn of_text(text: &str) -> Option<CpuSet> {
 
 /// CPUs or memory nodes of a drop-in file.
 fn list_of(text: &str, property: &str) -> Option<CpuSet> {
-    text.lines().find_map(|line| line.strip_prefix(property))?.parse().ok()
+    text.lines().rev().find_map(|line| line.strip_prefix(property))?.parse().ok()
 }
 
 /// The writes that end what a drop-in file made, once it says `then` in place of `was`: the partition, and the confinement

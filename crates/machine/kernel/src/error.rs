@@ -4,7 +4,7 @@
 use std::{fmt, path::PathBuf};
 
 use rustix::io::Errno;
-use settings::Controller;
+use settings::{Controller, unit_lines};
 use units::hint::Command;
 
 use crate::unit::bound;
@@ -169,8 +169,8 @@ pub enum Error {
         comm: String,
         /// The service.
         unit: String,
-        /// What the group that it was to go into was given, as the unit's properties.
-        properties: Vec<String>,
+        /// What the group that it was to go into was given, of what a unit can have: the file and its text.
+        given: Vec<(String, String)>,
     },
     /// systemd runs no unit of this name that has a control group.
     #[error("there is no group '{unit}', and no unit of systemd with that name runs")]
@@ -323,11 +323,15 @@ impl Error {
             Error::Foreign { hint, .. } => Some(hint.clone()),
             Error::OutOfSight { .. } => Some("move it from where the whole hierarchy is mounted".to_owned()),
             Error::NotMovedBack { error, .. } | Error::PartlyDeleted { error, .. } => error.hint(),
-            Error::OfUnit { unit, properties, .. } => {
-                let bound = bound(unit, &[]);
-                Some(match properties.as_slice() {
+            Error::OfUnit { unit, given, .. } => {
+                let in_layout: Vec<(&str, String)> =
+                    given.iter().map(|(file, text)| (file.as_str(), text.replace('\n', "; "))).collect();
+                let bound = bound(unit, &in_layout);
+                Some(match given.as_slice() {
                     [] => bound.trim_start_matches("or ").to_owned(),
                     _ => {
+                        let properties =
+                            given.iter().filter_map(|(file, text)| unit_lines(file, text)).flatten();
                         let set = Command::new("systemctl set-property").arg(unit).args(properties);
                         format!("{set}\n{bound}")
                     }

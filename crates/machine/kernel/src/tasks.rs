@@ -128,7 +128,7 @@ impl Host {
         }
         if let Some(unit) = self.service_of(pid) {
             let comm = units::printable(&process.comm).into_owned();
-            return Err(Error::OfUnit { pid, comm, unit, properties: Vec::new() });
+            return Err(Error::OfUnit { pid, comm, unit, given: Vec::new() });
         }
         Ok(process)
     }
@@ -137,8 +137,8 @@ impl Host {
     pub fn with_properties(&self, error: Error, into: &[(Seat<'_>, GroupName)]) -> Error {
         match error {
             Error::OfUnit { pid, comm, unit, .. } => {
-                let properties = self.as_properties(into.iter().map(|(seat, _)| seat));
-                Error::OfUnit { pid, comm, unit, properties }
+                let given = self.given(into.iter().map(|(seat, _)| seat));
+                Error::OfUnit { pid, comm, unit, given }
             }
             other => other,
         }

@@ -2,7 +2,7 @@
 //! own units are in that user's `user@UID.service` and are not meant.
 
 use facts::UNIT_NAME;
-use settings::{GroupName, Version, unit_lines};
+use settings::{GroupName, Version};
 use units::{group_path, nearest};
 
 use crate::{Error, Hierarchy, Host, Seat, owners::systemd_manages, unit::is_unit_name, unit_of};
@@ -68,9 +68,11 @@ impl Host {
         v2.chain(managed().filter(|at| at.version == Version::V1 && at.name.is_some()))
     }
 
-    /// What a group was given, as properties of a unit: `MemoryMax=1073741824`. What systemd has no property for is
-    /// left out, and what a new group has too.
-    pub(crate) fn as_properties<'s, 'h: 's>(&self, seats: impl Iterator<Item = &'s Seat<'h>>) -> Vec<String> {
+    /// What a group was given, file and text. What systemd has no property for is left out, and what a new group has too.
+    pub(crate) fn given<'s, 'h: 's>(
+        &self,
+        seats: impl Iterator<Item = &'s Seat<'h>>,
+    ) -> Vec<(String, String)> {
         let of_seat = |seat: &Seat<'_>| {
             let files = self.kernel.files(seat.at, &seat.path).unwrap_or_default();
             let of_file = |file: &String| {
@@ -78,10 +80,10 @@ impl Host {
                 let text = text.trim();
                 let is_new = text.is_empty() || text == "default 100";
                 let is_new = is_new || settings::initial(Version::V2, file) == Some(text);
-                unit_lines(file, text).filter(|_| !is_new)
+                (!is_new).then(|| (file.clone(), text.to_owned()))
             };
             let has_property = |file: &&String| !settings::bus_names(file).is_empty();
-            files.iter().filter(has_property).filter_map(of_file).flatten().collect::<Vec<String>>()
+            files.iter().filter(has_property).filter_map(of_file).collect::<Vec<_>>()
         };
         seats.filter(|seat| seat.at.version == Version::V2).flat_map(of_seat).collect()
     }

@@ -44,6 +44,6 @@ pub use setting::{
 };
 pub use show::NoMachine;
 pub use table::all;
-pub use unit_lines::{bus_names, unit_lines};
+pub use unit_lines::{bus_names, unit_lines, unit_reset};
 pub use unit_settings::{UnitSettings, unit_settings};
 pub use value::{CpuMax, DeviceNumber, Hundredths, Value};

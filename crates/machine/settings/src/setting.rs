@@ -342,6 +342,8 @@ pub struct UnitProperty {
 pub enum Form {
     /// As the file does, with `infinity` for `max`.
     Same,
+    /// The file's list; systemd adds up those of several lines, and takes them back at an empty one.
+    List,
     /// A share of one CPU, with a second property for the period.
     Quota,
     /// The default as the file does, and each device's weight by another property.

@@ -72,6 +72,11 @@ const BINDING: Binding = Binding {
 const fn same(name: &'static str) -> Option<UnitProperty> {
     Some(UnitProperty { name, form: Form::Same })
 }
+
+/// A property whose lines add up.
+const fn list(name: &'static str) -> Option<UnitProperty> {
+    Some(UnitProperty { name, form: Form::List })
+}
 /// Properties of systemd's for the keys of a device.
 const fn by_key(name: &'static str, keys: &'static [(&'static str, &'static str)]) -> Option<UnitProperty> {
     Some(UnitProperty { name, form: Form::Devices(keys) })

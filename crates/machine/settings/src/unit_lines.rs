@@ -15,7 +15,7 @@ pub fn unit_lines(file: &str, text: &str) -> Option<Vec<String>> {
     let infinite = |text: &str| if text == "max" { "infinity".to_owned() } else { text.to_owned() };
     let text = text.trim();
     Some(match form {
-        Form::Same => vec![format!("{name}={}", infinite(text))],
+        Form::Same | Form::List => vec![format!("{name}={}", infinite(text))],
         Form::Quota => quota(name, text),
         Form::Weights { device } => {
             let of_line = |line: &str| match line.split_once(' ') {
@@ -46,11 +46,17 @@ pub fn unit_lines(file: &str, text: &str) -> Option<Vec<String>> {
     })
 }
 
+/// The line that takes back what other files of the unit say, where lines add up.
+pub fn unit_reset(file: &str) -> Option<String> {
+    let UnitProperty { name, form } = by_file::unit_property(file)?;
+    matches!(form, Form::List).then(|| format!("{name}="))
+}
+
 /// The names under which a property is known on the bus (org.freedesktop.systemd1(5)).
 pub fn bus_names(file: &str) -> Vec<&'static str> {
     let Some(UnitProperty { name, form }) = by_file::unit_property(file) else { return Vec::new() };
     match form {
-        Form::Same => vec![name],
+        Form::Same | Form::List => vec![name],
         Form::Quota => vec!["CPUQuotaPerSecUSec", "CPUQuotaPeriodUSec"],
         Form::Weights { device } => vec![name, device],
         Form::Devices(keys) => keys

@@ -3,7 +3,7 @@
 use units::Micros;
 
 use crate::{
-    setting::{Form, Kind, Setting, Version},
+    setting::{Form, Setting, Version},
     table,
 };
 
@@ -117,7 +117,7 @@ fn by_property(property: &str) -> Option<(&'static Setting, &'static str, Form)>
     table::all().filter(|setting| !setting.name.starts_with("devices.")).find_map(|setting| {
         let of_unit = setting.side(Version::V2).binding()?.unit_property?;
         let is_it = match of_unit.form {
-            Form::Same => of_unit.name == property,
+            Form::Same | Form::List => of_unit.name == property,
             Form::Quota => [of_unit.name, "CPUQuotaPeriodSec"].contains(&property),
             Form::Weights { device } => [of_unit.name, device].contains(&property),
             Form::Devices(keys) => keys.iter().any(|(_, name)| *name == property),
@@ -139,16 +139,14 @@ impl<'l> Lines<'l> {
     }
 
     fn is_list(&self) -> bool {
-        matches!(self.setting.kind, Kind::Cpus | Kind::Nodes)
+        matches!(self.form, Form::List)
     }
 
     /// `None` where no setting says it.
     fn text(&self, tasks: Option<u64>) -> Option<String> {
         let all = || self.found.iter().map(|(_, value)| *value);
         match self.form {
-            Form::Same if self.is_list() => {
-                Some(all().flat_map(str::split_whitespace).collect::<Vec<_>>().join(","))
-            }
+            Form::List => Some(all().flat_map(str::split_whitespace).collect::<Vec<_>>().join(",")),
             Form::Same => same(self.name, self.found.last()?.1, tasks),
             Form::Quota => self.quota(),
             Form::Weights { .. } => {

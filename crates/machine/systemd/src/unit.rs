@@ -12,6 +12,8 @@ use crate::bus::{Systemd, UNIT, answer};
 pub struct Unit {
     /// `LoadState`: `loaded`, `not-found`, `masked`, `error`…
     pub load: String,
+    /// The name that its group has; another where it was named by an alias.
+    pub id: String,
     /// Its control group, with a leading slash; empty while it does not run.
     pub control_group: String,
     /// The slice that it is in; empty for one that has none.
@@ -47,6 +49,7 @@ async fn unit(systemd: &Systemd, name: &str) -> Result<Unit, UnitError> {
     let flag = |value: Option<&OwnedVariant>| value.and_then(|value| bool::try_from(value.clone()).ok());
     Ok(Unit {
         load: text(of_all.get("LoadState")).unwrap_or_default(),
+        id: text(of_all.get("Id")).unwrap_or_default(),
         control_group: text(own.get("ControlGroup")).unwrap_or_default(),
         slice: text(own.get("Slice")).unwrap_or_default(),
         is_transient: flag(of_all.get("Transient")).unwrap_or_default(),

@@ -41,6 +41,7 @@ mod undoable;
 mod unit_names;
 mod unit_refusals;
 mod units;
+mod units_changed;
 mod units_exclusive;
 mod units_patterns;
 mod watching;
@@ -104,6 +105,7 @@ fn main() {
         units::trials(&world),
         units_patterns::trials(&world),
         unit_refusals::trials(&world),
+        units_changed::trials(&world),
         units_exclusive::trials(&world),
     ];
     suite::run(&arguments, trials.into_iter().flatten().collect()).exit();

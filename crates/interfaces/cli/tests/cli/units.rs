@@ -74,7 +74,7 @@ impl Unit {
         unit
     }
 
-    fn file(&self) -> PathBuf {
+    pub fn file(&self) -> PathBuf {
         Path::new("/run/systemd/system").join(&self.name)
     }
 
@@ -92,7 +92,7 @@ impl Unit {
     }
 
     /// A file of the unit's group; `None` if it is not there.
-    fn holds(&self, file: &str) -> Option<String> {
+    pub fn holds(&self, file: &str) -> Option<String> {
         let path = Path::new("/sys/fs/cgroup/system.slice").join(&self.name).join(file);
         Some(fs::read_to_string(path).ok()?.trim_end().to_owned())
     }

@@ -60,7 +60,7 @@ pub(super) const ROWS: &[Setting] = &[
             files: &["cpuset.cpus"],
             codec: Codec::List,
             order: CPUS,
-            unit_property: same("AllowedCPUs"),
+            unit_property: list("AllowedCPUs"),
             ..V2
         }),
     },
@@ -84,7 +84,7 @@ pub(super) const ROWS: &[Setting] = &[
             files: &["cpuset.mems"],
             codec: Codec::List,
             order: NODES,
-            unit_property: same("AllowedMemoryNodes"),
+            unit_property: list("AllowedMemoryNodes"),
             ..V2
         }),
     },
