@@ -1,0 +1,105 @@
+//! A change with its reason and the reason's numbers.
+
+use std::fmt;
+
+use serde::Serialize;
+use units::CpuSet;
+
+use crate::Pool;
+
+/// A group's new CPU set. It adds to the old one or takes from it, never both.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Decision {
+    /// The group's place in the list.
+    pub group: usize,
+    /// Its name.
+    pub name: String,
+    /// What it had.
+    pub from: CpuSet,
+    /// What it gets.
+    pub to: CpuSet,
+    /// Why.
+    pub reason: Reason,
+}
+
+/// Why a set changes. Shares of time are 0 to 1, times in seconds.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case", tag = "reason")]
+pub enum Reason {
+    /// It uses nearly all that it has.
+    Busy {
+        /// CPUs used.
+        used: f64,
+    },
+    /// Its tasks wait.
+    Waits {
+        /// The share of the time.
+        waiting: f64,
+    },
+    /// It was quiet for its dwell.
+    Quiet {
+        /// The most CPUs used in that time.
+        peak: f64,
+        /// How long.
+        dwell: f64,
+    },
+    /// Others wait, and this group does not use it.
+    Lends {
+        /// CPUs used lately.
+        recent: f64,
+    },
+    /// Others wait, and this group has more than its weighted share.
+    OverShare {
+        /// That share, in CPUs.
+        share: usize,
+    },
+    /// A shrink did harm and is undone.
+    Harm {
+        /// How much it waited.
+        waiting: f64,
+        /// How much it usually does.
+        baseline: f64,
+        /// The dwell from now on.
+        dwell: f64,
+    },
+    /// Resizing has ended; the static division returns.
+    GivesUp,
+    /// A rule other than the policy's, in a simulation.
+    Rule,
+}
+
+impl Decision {
+    /// Of a group that has changed.
+    pub fn of(pool: &Pool, group: usize, name: &str, from: CpuSet, reason: Reason) -> Decision {
+        Decision { group, name: name.to_owned(), from, to: pool.cpus(group), reason }
+    }
+}
+
+impl fmt::Display for Decision {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Decision { name, from, to, reason, .. } = self;
+        write!(f, "{name}: {} to {} CPUs ({to}): {reason}", from.len(), to.len())
+    }
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Reason::Busy { used } => write!(f, "uses {used:.2} CPUs"),
+            Reason::Waits { waiting } => write!(f, "waits {:.1} % of the time", waiting * 100.0),
+            Reason::Quiet { peak, dwell } => write!(f, "used at most {peak:.2} CPUs for {dwell:.0} s"),
+            Reason::Lends { recent } => write!(f, "used {recent:.2} CPUs lately, and others wait"),
+            Reason::OverShare { share } => {
+                write!(f, "others wait, and its weighted share is {share} CPUs")
+            }
+            Reason::Harm { waiting, baseline, dwell } => write!(
+                f,
+                "waits {:.1} % of the time after it shrank, {:.1} % before; shrinks again after {dwell:.0} s at the earliest",
+                waiting * 100.0,
+                baseline * 100.0
+            ),
+            Reason::GivesUp => write!(f, "resizing has ended"),
+            Reason::Rule => write!(f, "the rule of the baseline"),
+        }
+    }
+}

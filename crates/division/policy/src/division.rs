@@ -1,0 +1,34 @@
+//! What a controller and the simulator call.
+
+use std::time::Duration;
+
+use crate::{Decision, Pool};
+
+/// What a group did since the sample before.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct GroupState {
+    /// CPU time over time: CPUs that it used.
+    pub used: f64,
+    /// The share of the time in which some task of it waited for a CPU, 0 to 1.
+    pub waiting: f64,
+    /// The share of its periods in which its quota ran out, 0 to 1: more CPUs would not help.
+    pub throttled: f64,
+}
+
+/// A rule that deals out CPUs.
+pub trait Division {
+    /// The changes that follow from what the groups did, in the order in which they are to be written. A group whose
+    /// figures are no numbers, or are missing, keeps what it has.
+    fn tick(&mut self, now: Duration, states: &[GroupState]) -> Vec<Decision>;
+
+    /// Who has what.
+    fn pool(&self) -> &Pool;
+}
+
+impl GroupState {
+    /// Are these numbers that mean something?
+    pub fn is_sound(&self) -> bool {
+        let sound = |value: f64| value.is_finite() && value >= 0.0;
+        sound(self.used) && sound(self.waiting) && sound(self.throttled)
+    }
+}

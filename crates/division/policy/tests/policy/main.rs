@@ -1,0 +1,64 @@
+//! The policy from the outside: what it may never do, for random groups and loads, and each rule by itself.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test's failure is a panic")]
+
+mod properties;
+mod rules;
+
+use std::time::Duration;
+
+use policy::{Decision, Division, Elastic, GroupState, Parameters, Policy, Unit, Units};
+use units::CpuSet;
+
+/// A machine of nodes with so many cores of so many CPUs each.
+fn machine(nodes: usize, cores: usize, width: usize) -> Units {
+    let unit = |number: usize| Unit {
+        cpus: CpuSet::range(number * width, number * width + width - 1),
+        node: number / cores,
+    };
+    Units::new((0..nodes * cores).map(unit).collect()).unwrap()
+}
+
+fn group(name: &str, min: usize, max: usize, weight: u32) -> Elastic {
+    Elastic { name: name.to_owned(), min, max, weight }
+}
+
+/// A policy with its clock.
+struct Run {
+    policy: Policy,
+    ticks: u64,
+}
+
+impl Run {
+    fn new(groups: &[Elastic], units: Units) -> Run {
+        Run { policy: Policy::new(groups, units, Parameters::default()).unwrap(), ticks: 0 }
+    }
+
+    fn now(&self) -> Duration {
+        Duration::from_millis(self.ticks * 100)
+    }
+
+    fn tick(&mut self, states: &[GroupState]) -> Vec<Decision> {
+        self.ticks += 1;
+        self.policy.tick(self.now(), states)
+    }
+
+    /// Of groups that use what they can of a demand, and wait for what they lack.
+    fn load(&mut self, demands: &[f64]) -> Vec<Decision> {
+        let state = |(group, demand): (usize, &f64)| {
+            let has = self.policy.pool().cpus(group).len() as f64;
+            let waiting = if *demand > has { (demand - has) / demand } else { 0.0 };
+            GroupState { used: demand.min(has), waiting, throttled: 0.0 }
+        };
+        let states: Vec<GroupState> = demands.iter().enumerate().map(state).collect();
+        self.tick(&states)
+    }
+
+    fn loads(&mut self, ticks: usize, demands: &[f64]) -> Vec<Decision> {
+        (0..ticks).flat_map(|_| self.load(demands)).collect()
+    }
+
+    fn sizes(&self) -> Vec<usize> {
+        let pool = self.policy.pool();
+        (0..pool.groups()).map(|group| pool.cpus(group).len()).collect()
+    }
+}
