@@ -37,6 +37,9 @@ pub struct CpuSpec {
     /// Whether other groups may be given the same CPUs; [`Pool::Shared`] where not said, [`Pool::Exclusive`] in an
     /// exclusive group.
     pub pool: Option<Pool>,
+    /// From 1; only with [`CpuAmount::Between`], and then the pool is [`Pool::Exclusive`]: the group is elastic, and this is its
+    /// share beside other elastic groups.
+    pub weight: Option<u32>,
 }
 
 /// How many CPUs.

@@ -220,6 +220,13 @@ pub(crate) const CPU_SPEC: &[Key] = &[
     key("count", Shape::Amount, "8 · \"25%\"", "How many logical CPUs, or which share of those not reserved"),
     key("min", Shape::Number(1), "2", "The least number of CPUs; with max instead of count"),
     key("max", Shape::Number(1), "8", "The largest number of CPUs; as many as are free, up to that"),
+    key(
+        "weight",
+        Shape::Number(1),
+        "300",
+        "With min and max: the group is elastic, with CPUs of its own between these, and this is its share beside other elastic groups. \
+         The daemon does not resize groups yet: the group gets min, and `ringfence simulate` shows what resizing would do",
+    ),
     key("node", Shape::Nodes, "0 · \"0-1\" · [0, 2]", "Only CPUs of these NUMA nodes; alone: all of them"),
     key(
         "near",
@@ -447,6 +454,9 @@ mod tests {
                     && matches!(key.name, "count" | "min" | "max" | "node" | "like") =>
             {
                 like("cpus")
+            }
+            table if table == CPU_SPEC.as_ptr() && key.name == "weight" => {
+                (format!("{}min = 1, max = 2, ", like("cpus").0), " }")
             }
             table if table == CPU_SPEC.as_ptr() => (format!("{}count = 1, ", like("cpus").0), " }"),
             table if table == MEM_SPEC.as_ptr() => like("mems"),

@@ -254,6 +254,7 @@ fn spec_value(spec: &CpuSpec) -> String {
             pairs.extend(max.at().map(|max| ("max", max.to_string())));
         }
     }
+    pairs.extend(spec.weight.map(|weight| ("weight", weight.to_string())));
     pairs.extend(spec.nodes.as_ref().map(|nodes| ("node", nodes_value(nodes))));
     let near: Vec<String> = spec.near.iter().map(|near| text(&near_text(near))).collect();
     match near.as_slice() {

@@ -17,6 +17,9 @@ const SMTS: [(&str, Smt); 3] =
     [("whole-cores", Smt::WholeCores), ("threads", Smt::Threads), ("any", Smt::Any)];
 const POOLS: [(&str, Pool); 2] = [("shared", Pool::Shared), ("exclusive", Pool::Exclusive)];
 
+/// As cgroup v2's weights.
+const MOST_WEIGHT: u32 = 10_000;
+
 impl Reader<'_> {
     pub(super) fn cpus(&mut self, value: &Value<'_>) -> Option<Spanned<CpuDemand>> {
         let demand = match value.get_ref() {
@@ -45,6 +48,7 @@ impl Reader<'_> {
                 "count" => count = self.amount(value),
                 "min" => min = self.count(value, 1),
                 "max" => max = self.count(value, 1),
+                "weight" => spec.weight = self.weight(value),
                 "node" => spec.nodes = self.nodes(value),
                 "near" => spec.near = self.near(value),
                 "placement" => spec.placement = self.placement(value),
@@ -66,6 +70,18 @@ impl Reader<'_> {
                 return None;
             }
             return Some(CpuDemand::Like(like));
+        }
+        if spec.weight.is_some() {
+            if min.is_none() || max.is_none() {
+                let hint = "add min and max, such as { min = 2, max = 8, weight = 300 }";
+                self.wrong(value, "'weight' needs 'min' and 'max'".to_owned(), hint);
+                return None;
+            }
+            if spec.pool.replace(Pool::Exclusive) == Some(Pool::Shared) {
+                let hint = "remove one: an elastic group has CPUs of its own";
+                self.wrong(value, "'weight' does not go with pool = \"shared\"".to_owned(), hint);
+                return None;
+            }
         }
         match (count, min, max) {
             (Some(_), Some(_), _) | (Some(_), _, Some(_)) => {
@@ -240,6 +256,15 @@ impl Reader<'_> {
         }
     }
 
+    fn weight(&mut self, value: &Value<'_>) -> Option<u32> {
+        let weight = self.count(value, 1)?;
+        let fits = u32::try_from(weight).ok().filter(|weight| *weight <= MOST_WEIGHT);
+        if fits.is_none() {
+            self.wrong(value, format!("{weight} is out of range"), &format!("1 to {MOST_WEIGHT}"));
+        }
+        fits
+    }
+
     pub(super) fn placement(&mut self, value: &Value<'_>) -> Option<Placement> {
         self.word(value, &PLACEMENTS)
     }
@@ -255,5 +280,5 @@ impl Reader<'_> {
 
 /// An amount without wishes.
 fn some(amount: CpuAmount) -> CpuSpec {
-    CpuSpec { amount, nodes: None, near: Vec::new(), placement: None, smt: None, pool: None }
+    CpuSpec { amount, nodes: None, near: Vec::new(), placement: None, smt: None, pool: None, weight: None }
 }

@@ -26,7 +26,7 @@ fn cpus(text: &str) -> CpuDemand {
 }
 
 fn some(amount: CpuAmount) -> CpuSpec {
-    CpuSpec { amount, nodes: None, near: Vec::new(), placement: None, smt: None, pool: None }
+    CpuSpec { amount, nodes: None, near: Vec::new(), placement: None, smt: None, pool: None, weight: None }
 }
 
 #[test]
@@ -60,6 +60,7 @@ fn cpus_are_asked_for_in_every_way() {
             placement: Some(Placement::Spread),
             smt: Some(Smt::WholeCores),
             pool: Some(Pool::Exclusive),
+            weight: None,
         })
     );
 }
@@ -414,4 +415,28 @@ fn a_strict_rule_is_read_and_written_again_and_lost_where_cgrules_cannot_say_it(
     assert!(
         !read("[groups.a]\nmatch = [{ process = \"fio\", strict = false }]\n").groups[0].matches[0].strict
     );
+}
+
+#[test]
+fn a_weight_makes_a_group_elastic_with_cpus_of_its_own() {
+    let amount = CpuAmount::Between { min: 2, max: Limit::At(8) };
+    let elastic = CpuSpec { weight: Some(300), pool: Some(Pool::Exclusive), ..some(amount) };
+    assert_eq!(cpus("{ min = 2, max = 8, weight = 300 }"), CpuDemand::Some(elastic));
+    assert_eq!(cpus("{ min = 2, max = 8 }"), CpuDemand::Some(some(amount)));
+    for (text, wrong) in [
+        ("{ min = 2, weight = 300 }", "'weight' needs 'min' and 'max'"),
+        ("{ count = 2, weight = 300 }", "'weight' needs 'min' and 'max'"),
+        ("{ min = 2, max = 8, weight = 0 }", "0"),
+        ("{ min = 0, max = 8, weight = 1 }", "0"),
+        ("{ min = 9, max = 8, weight = 1 }", "min 9 is above max 8"),
+        ("{ min = 2, max = 8, weight = 10001 }", "10001 is out of range"),
+        ("{ min = 2, max = 8, weight = 1, pool = \"shared\" }", "does not go with pool"),
+    ] {
+        let source = Source::new("layout.toml", &format!("[groups.a]\ncpus = {text}\n"));
+        let found = layout::read_toml(&[source]).diagnostics;
+        assert!(
+            found.iter().any(|one| one.message.contains(wrong) && one.origin.is_some()),
+            "{text}: {found:?}"
+        );
+    }
 }

@@ -96,6 +96,27 @@ pub(super) fn overlapping(looked: &Looked<'_>, lints: &mut Vec<Lint>) {
     }
 }
 
+/// Groups that are to be resized, which nothing does yet.
+pub(super) fn elastic(looked: &Looked<'_>, lints: &mut Vec<Lint>) {
+    for branch in &looked.tree.branches {
+        let demand = branch.demands().and_then(|demands| demands.cpus.as_ref()).map(|cpus| &cpus.value);
+        let Some(CpuDemand::Some(CpuSpec {
+            amount: CpuAmount::Between { min, max }, weight: Some(_), ..
+        })) = demand
+        else {
+            continue;
+        };
+        let message = format!(
+            "elastic: min of {min} CPUs, not up to {max}, for group '{}'; the daemon does not resize yet",
+            branch.name
+        );
+        let lint = Lint::new(LintKind::WishIgnored, Some(&branch.name), message).at(&branch.origin());
+        lints.push(lint.hint(
+            "see what resizing would do: ringfence simulate; without weight the group gets as many as are free",
+        ));
+    }
+}
+
 fn is_above(branches: &[Branch<'_>], above: usize, below: usize) -> bool {
     std::iter::successors(branches[below].parent, |at| branches[*at].parent).any(|at| at == above)
 }

@@ -40,6 +40,7 @@ pub(crate) fn find(looked: &Looked<'_>, problems: &mut Vec<Problem>, lints: &mut
     memory::too_small(looked, lints);
     memory::high_above_max(looked, lints);
     cpus::overlapping(looked, lints);
+    cpus::elastic(looked, lints);
     rules::without_group(looked, lints);
     rules::of_services(looked, lints);
     single_settings::real_time(looked, lints);

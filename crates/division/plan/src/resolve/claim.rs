@@ -91,19 +91,21 @@ impl Numbers {
             None | Some(CpuDemand::Like(_)) => 0,
             Some(CpuDemand::All | CpuDemand::OfNodes(_)) => 1,
             Some(CpuDemand::These(cpus)) => cpus.len(),
-            Some(CpuDemand::Some(spec)) => self.bounds(spec.amount).0,
+            Some(CpuDemand::Some(spec)) => self.bounds(spec).0,
         };
         own.max(self.needed[index]).max(self.named[index].len())
     }
 
     /// At least and at most this many CPUs.
-    pub(crate) fn bounds(&self, amount: CpuAmount) -> (usize, usize) {
-        match amount {
+    pub(crate) fn bounds(&self, spec: &CpuSpec) -> (usize, usize) {
+        match spec.amount {
             CpuAmount::Count(count) => (count, count),
             CpuAmount::Percent(percent) => {
                 let count = share(self.whole, percent);
                 (count, count)
             }
+            // elastic: nothing resizes it yet
+            CpuAmount::Between { min, .. } if spec.weight.is_some() => (min, min),
             CpuAmount::Between { min, max } => (min, max.at().unwrap_or(usize::MAX)),
         }
     }
@@ -157,7 +159,7 @@ impl Claim {
                 None => Requested::Rest(None),
             },
             Some(CpuDemand::Some(spec)) => {
-                let (min, max) = numbers.bounds(spec.amount);
+                let (min, max) = numbers.bounds(spec);
                 let (min, max) = match spec.amount {
                     // between: room for the groups below is made
                     CpuAmount::Between { .. } => (min.max(needed).max(named.len()).min(max), max),
@@ -218,6 +220,7 @@ fn whole_cores(spec: &CpuSpec, (min, max): (usize, usize), land: &Landscape) -> 
             (count, count)
         }
         (Some(Smt::WholeCores), CpuAmount::Between { max: limit, .. }) => {
+            let max = if spec.weight.is_some() { max.next_multiple_of(width) } else { max };
             let max = if limit == Limit::Max { max } else { max / width * width };
             (min.next_multiple_of(width), max)
         }
@@ -251,6 +254,7 @@ fn of_children(tree: &Tree<'_>, index: usize) -> CpuSpec {
         placement: None,
         smt: None,
         pool: None,
+        weight: None,
     }
 }
 

@@ -122,6 +122,15 @@ fn cpus() -> Vec<Case> {
         place: (2, "\"1\""),
     };
     vec![
+        Case {
+            kind: LintKind::WishIgnored,
+            warned: Scene { layout: "[groups.db]\ncpus = { min = 2, max = 6, weight = 300 }\n", ..V2 },
+            silent: Scene { layout: "[groups.db]\ncpus = { min = 2, max = 6 }\n", ..V2 },
+            words: &["min of 2 CPUs, not up to 6", "'db'", "the daemon does not resize yet"],
+            hint: Some("ringfence simulate"),
+            group: Some("db"),
+            place: (2, "{ min = 2, max = 6, weight = 300 }"),
+        },
         siblings(Version::V2, Scene { layout: CORE, ..V2 }),
         siblings(Version::V1, Scene { layout: CORE, ..V2 }),
         siblings(Version::V2, Scene { layout: ONE, machine: without_smt, ..V2 }),
