@@ -10,6 +10,7 @@ mod layouts;
 mod machine;
 mod mistakes;
 mod read;
+mod simulate;
 mod watching;
 mod why;
 
@@ -24,6 +25,7 @@ pub use layouts::{
 pub use machine::{Completions, Format, Links, Man, Mount, Perf, Settings, Topology};
 pub use mistakes::Mistake;
 pub use read::ALIASES;
+pub use simulate::{Against, Simulate, Synthetic};
 pub use watching::{Dump, Fields, LogArgs, Metrics, Pictures, Record, Top, Watch};
 pub use why::Why;
 
@@ -32,6 +34,7 @@ use std::{ffi::OsString, path::PathBuf, time::Duration};
 use self::{
     daemon::DAEMON,
     duration::between,
+    simulate::SIMULATE,
     watching::{DUMP, TOP, WATCH},
 };
 use ::daemon::socket::{SOCKET, SOCKET_VARIABLE};
@@ -253,6 +256,9 @@ Examples:
   ringfence plan layout.toml --machine numactl.txt --as cgset"
     )]
     Plan(PlanArgs),
+    /// Show what resizing elastic groups would do with a load, beside other rules
+    #[command(after_help = SIMULATE)]
+    Simulate(Simulate),
     /// Apply a layout to this machine, all of it or nothing
     #[command(after_help = "Ctrl-C stops between two steps and rolls back what was done.
 

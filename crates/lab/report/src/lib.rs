@@ -7,6 +7,7 @@ mod csv; // tables for programs
 mod difference; // in which settings conditions differ
 mod html; // the page
 mod markdown; // the summary
+mod panels; // steps over time, of what is no experiment
 mod png; // a scene as a picture
 mod published; // what others found beside it
 mod svg; // a scene as SVG
@@ -16,6 +17,8 @@ mod view; // finding things in results
 mod words; // what a comparison says
 
 pub use compare::{Compared, Named, compare};
+pub use html::panels::page as panels_page;
+pub use panels::{Line, Panel, Panels};
 
 use experiment::{Results, number};
 

@@ -65,6 +65,11 @@ fn read(path: &Path) -> Result<Layout<'_>, Failure> {
     Ok(Layout { path, desired, sources })
 }
 
+/// What a layout asks for, for commands that do not compare it with this machine.
+pub fn desired(path: &Path) -> Result<Desired, Failure> {
+    Ok(read(path)?.desired)
+}
+
 fn refused(diagnostics: &[Diagnostic], sources: &[Source], path: &Path) -> Failure {
     output::error(&layout::render(diagnostics, sources));
     let failure = Failure::usage(format!("{} has {}", path.display(), layout::errors(diagnostics)));

@@ -11,6 +11,7 @@ mod machine;
 mod perf;
 mod program;
 mod requests;
+mod simulate;
 mod tasks;
 mod units;
 mod values;
@@ -78,6 +79,7 @@ fn once(args: &Args) -> Result<u8, Failure> {
         Command::Export(export) => layouts::export(export, json),
         Command::Schema(schema) => layouts::schema(schema),
         Command::Plan(plan) => layouts::plan(plan, json),
+        Command::Simulate(args) => simulate::simulate(args, json),
         Command::Apply(apply) if apply.dry_run => layouts::plan(&apply.as_plan(), json),
         Command::Apply(apply) => return layouts::apply(apply, json),
         Command::Confirm(generation) => layouts::confirm(generation, json),

@@ -80,6 +80,6 @@ fn time(at: Option<SystemTime>) -> String {
     humantime::format_rfc3339_millis(at.unwrap_or(SystemTime::UNIX_EPOCH)).to_string()
 }
 
-fn warn_of(torn: &[monitor::Torn]) {
+pub(super) fn warn_of(torn: &[monitor::Torn]) {
     torn.iter().for_each(|torn| output::warning(&torn.to_string()));
 }

@@ -32,6 +32,7 @@ mod refusals;
 mod regressions;
 mod reported;
 mod script;
+mod simulated;
 mod top;
 #[cfg(target_arch = "x86_64")]
 mod tracer;
@@ -89,6 +90,7 @@ fn main() {
         completion::trials(&world),
         layout_studies::trials(&world),
         layout_refusals::trials(&world),
+        simulated::trials(&world),
         watching::trials(&world),
         agreement::trials(&world),
         reported::trials(&world),

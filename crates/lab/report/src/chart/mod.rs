@@ -11,6 +11,7 @@ mod scale; // from values to places
 pub mod scene; // a drawing as data
 mod slopes;
 mod stacked;
+pub mod steps;
 mod tail;
 mod tasks;
 pub mod text; // how wide a label is

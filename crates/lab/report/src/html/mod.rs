@@ -1,6 +1,7 @@
 //! The page: one file without scripts and without anything from elsewhere; a policy in its head makes the browser
 //! keep to that, whatever the names in an experiment's file contain. Everything is escaped by maud.
 
+pub mod panels; // a page of panels
 mod requested; // tables of the experiment; published ratios
 mod settings; // environment, design, differences
 mod tables; // cells, runs, latencies
