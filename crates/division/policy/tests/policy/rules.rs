@@ -137,3 +137,12 @@ fn the_sets_that_groups_have_can_be_the_start() {
         assert!(start(a, b).unwrap_err().to_string().contains(reason), "{a} {b}");
     }
 }
+
+#[test]
+fn the_page_has_every_number_with_its_default_and_range() {
+    let page = include_str!("../../../../../docs/simulate.md");
+    for policy::Parameter { name, about, unit, default, range: (from, to) } in policy::PARAMETERS {
+        let row = format!("| `{name}` | {default} {unit} | {from} to {to} | {about} |");
+        assert!(page.contains(&row), "docs/simulate.md lacks {row}");
+    }
+}

@@ -50,7 +50,7 @@ fn of<'o>(all: &'o [Outcome], load: &str, rule: Rule) -> &'o Outcome {
 }
 
 /// Loads that turn every 2 s in opposite phases cost CPU time with every rule that does not know them: lending what comes
-/// back at once does harm, and the policy ends to do it. No more of it is stranded than without any change.
+/// back at once does harm, and the policy stops that. No more of it is stranded than without any change.
 const TOO_SHORT: &str = "square-4s";
 
 #[test]
