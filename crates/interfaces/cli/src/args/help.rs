@@ -16,7 +16,10 @@ const HEADINGS: [(&str, &[&str]); 5] = [
     ),
     (
         "Layouts",
-        &["check", "plan", "apply", "confirm", "undo", "status", "history", "import", "export", "schema"],
+        &[
+            "check", "plan", "simulate", "apply", "confirm", "undo", "status", "history", "import", "export",
+            "schema",
+        ],
     ),
     ("Watching", &["top", "watch", "why", "record", "dump", "metrics", "fields", "perf"]),
     ("Lab", &["lab"]),
