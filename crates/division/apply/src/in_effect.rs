@@ -91,8 +91,9 @@ impl Decided {
                 let key = (place.clone(), file.clone(), target_key(file, text).to_owned());
                 self.writes.get(&key).is_some_and(|(known, _)| known.trim() == text.trim())
             }
-            Action::WriteDropIn { path, text, .. } => {
-                let known = self.drop_in.as_ref().filter(|known| known.path == Path::new(path));
+            Action::WriteDropIn { place, path, text, .. } => {
+                let is_it = |known: &&DropIn| known.path == Path::new(path) && known.place == *place;
+                let known = self.drop_in.as_ref().filter(is_it);
                 known.map(|known| &known.text) == text.as_ref()
             }
             Action::SetOwnership { place, access } => self.owners.get(place) == Some(access),
@@ -178,6 +179,11 @@ pub(crate) fn add(record: &Record, target: Target<'_>, groups: &mut Groups) {
             }
             Act::WriteDropIn { unit, path, text: Some(text), .. } => {
                 let (unit, path, text) = (unit.clone(), path.clone(), text.clone());
+                // the unit may be in another slice than before
+                if let Some(old) = group.drop_in.take().filter(|old| old.place != place) {
+                    group.places.remove(&old.place);
+                    group.writes.retain(|(of, ..), _| *of != old.place);
+                }
                 group.places.insert(place.clone());
                 group.drop_in = Some(DropIn { place, unit, path, text });
             }
