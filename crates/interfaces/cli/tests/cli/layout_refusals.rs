@@ -130,7 +130,7 @@ pub const UNREADABLE: &[Bad] = &[
         name: "nothing where the layout should be",
         files: &[],
         layout: "nowhere",
-        says: &["there is no {d}/missing", "hint: write /etc/ringfence/layout.toml"],
+        says: &["there is no {d}/nowhere", "hint: write /etc/ringfence/layout.toml"],
     },
     Bad {
         name: "cgconfig.conf: a brace that is missing",
