@@ -2,11 +2,11 @@
 
 use std::{fs, path::Path, sync::Arc};
 
-use libtest_mimic::Trial;
+use libtest_mimic::{Completion, Trial};
 
 use crate::{
     desk::{Desk, says},
-    world::World,
+    world::{Need, World},
 };
 
 /// 16 cores of two CPUs each, in two nodes.
@@ -19,23 +19,27 @@ batch.cpus = { min = 2, max = 14 }
 rt.cpus = { count = 2, pool = \"exclusive\" }
 ";
 
-type Case = (&'static str, fn(&Desk));
+type Case = (&'static str, &'static [Need], fn(&Desk));
 
 const CASES: &[Case] = &[
-    ("every load with every rule, and a page", figures),
-    ("a recorded load", recorded),
-    ("bad input", refused),
+    ("every load with every rule, and a page", &[], figures),
+    ("a recorded load", &[Need::Groups], recorded),
+    ("bad input", &[], refused),
 ];
 
 pub fn trials(world: &Arc<World>) -> Vec<Trial> {
-    let trial = |(name, case): &Case| {
-        let (world, case) = (world.clone(), *case);
-        Trial::test(format!("simulate: {name}"), move || {
+    let trial = |&(name, needs, case): &Case| {
+        let world = world.clone();
+        let lacking = needs.iter().find(|need| !world.has(**need));
+        Trial::ignorable_test(format!("simulate: {name}"), move || {
+            if let Some(need) = lacking {
+                return Ok(Completion::ignored_with(format!("needs {need:?}")));
+            }
             let desk = Desk::new(&world, "simulate");
             desk.write("m.xml", MACHINE);
             desk.write("l.toml", LAYOUT);
             case(&desk);
-            Ok(())
+            Ok(Completion::Completed)
         })
     };
     CASES.iter().map(trial).collect()
