@@ -129,8 +129,8 @@ pub const UNREADABLE: &[Bad] = &[
     Bad {
         name: "nothing where the layout should be",
         files: &[],
-        layout: "nowhere",
-        says: &["there is no {d}/nowhere", "hint: write /etc/ringfence/layout.toml"],
+        layout: "missing",
+        says: &["there is no {d}/missing", "hint: write /etc/ringfence/layout.toml"],
     },
     Bad {
         name: "cgconfig.conf: a brace that is missing",
