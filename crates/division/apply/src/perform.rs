@@ -50,8 +50,9 @@ impl<'t> Performer<'t> {
         if let Act::WriteDropIn { place, path, text, unit } = &entry.act {
             let files = self.system().unit_files();
             self.of_units.insert(place.clone());
-            if files.read(path) != *text {
-                self.end_drop_in(place, entry, text.as_deref())?;
+            let was = files.read(path);
+            if was != *text {
+                self.end_drop_in(place, entry, (was.as_deref(), text.as_deref()))?;
                 // systemd has what it says, or not, from the next reload on: before any other step
                 self.unread.push(unit.clone());
                 files.write(path, text.as_deref())?;
@@ -128,18 +129,21 @@ impl<'t> Performer<'t> {
     }
 
     /// Ends what a unit's drop-in file made of its group, as far as it is to do so no more.
-    fn end_drop_in(&self, place: &Place, entry: &Entry, then: Option<&str>) -> Result<(), Error> {
-        let Act::WriteDropIn { path, .. } = &entry.act else { return Ok(()) };
+    fn end_drop_in(
+        &self,
+        place: &Place,
+        entry: &Entry,
+        was_then: (Option<&str>, Option<&str>),
+    ) -> Result<(), Error> {
         let Some(at) = self.at(place) else { return Err(not_mounted(entry)) };
         let kernel = self.host().kernel();
-        let was = self.system().unit_files().read(path);
         let children = |place: &Place| {
             let names = kernel.children(at, &place.path).unwrap_or_default();
             let child = |name: &String| group_path::join(&place.path, name);
             names.iter().map(|name| Place { path: child(name), ..place.clone() }).collect()
         };
         let read = |place: &Place, file: &str| self.content(place, file);
-        for (place, file, text) in plan::drop_in_ends(place, (was.as_deref(), then), &read, &children) {
+        for (place, file, text) in plan::drop_in_ends(place, was_then, &read, &children) {
             let written = kernel.write(at, &place.path, file, &text);
             written.map_err(|errno| self.refused(Op::Write, entry, Some(file), Some(&text), errno))?;
         }

@@ -44,6 +44,16 @@ impl Units {
         Ok(Units { all, width })
     }
 
+    /// Of a machine that is alike everywhere: `nodes` with `cores` each, `width` CPUs a core, numbered in this order.
+    ///
+    /// # Errors
+    /// One of the numbers is 0.
+    pub fn regular(nodes: usize, cores: usize, width: usize) -> Result<Units, Error> {
+        let cpus = |number: usize| (number * width..(number + 1) * width).collect();
+        let unit = |number: usize| Unit { cpus: cpus(number), node: number / cores };
+        Units::new((0..nodes * cores).map(unit).collect())
+    }
+
     /// Of these CPUs of a machine. A core of which only a part is among them makes single CPUs of all.
     ///
     /// # Errors

@@ -39,7 +39,7 @@ impl Memory {
         }
     }
 
-    /// Takes in a sample; after a late one the quiet time begins anew.
+    /// Takes in a sample; after a late one the quiet time begins again.
     pub fn observe(&mut self, state: &GroupState, now: f64, late: bool, numbers: &Parameters) {
         while self.recent.back().is_some_and(|(_, used)| *used <= state.used) {
             self.recent.pop_back();

@@ -30,7 +30,7 @@ struct Holdings {
 }
 
 impl Pool {
-    /// All free, for so many groups.
+    /// All free; for `groups` groups.
     pub fn new(units: Units, groups: usize) -> Pool {
         let mut numbers: Vec<usize> = units.all().iter().map(|unit| unit.node).collect();
         numbers.dedup(); // units are in the order of nodes
@@ -85,7 +85,7 @@ impl Pool {
         }
     }
 
-    /// Gives a group up to so many more units, and says how many.
+    /// Gives a group up to `count` more units, and returns how many it got.
     pub fn grow(&mut self, group: usize, count: usize) -> usize {
         let mut given = 0;
         while given < count {
@@ -99,7 +99,7 @@ impl Pool {
         given
     }
 
-    /// Takes so many units from a group.
+    /// Takes `count` units from a group.
     pub fn shrink(&mut self, group: usize, count: usize) {
         for _ in 0..count.min(self.size(group)) {
             let home = self.home(group);

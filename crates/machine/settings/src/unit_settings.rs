@@ -128,7 +128,7 @@ fn by_property(property: &str) -> Option<(&'static Setting, &'static str, Form)>
 
 impl<'l> Lines<'l> {
     fn add(&mut self, property: &'l str, value: &'l str) {
-        // lists and devices add up, everything else is said anew
+        // lists and devices add up, of everything else the last counts
         let adds_up = self.is_list() || matches!(self.form, Form::Devices(_)) || property == "IODeviceWeight";
         if value.is_empty() || !adds_up {
             self.found.retain(|(known, _)| *known != property);

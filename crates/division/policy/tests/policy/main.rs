@@ -6,16 +6,10 @@ mod rules;
 
 use std::time::Duration;
 
-use policy::{Decision, Division, Elastic, GroupState, Parameters, Policy, Unit, Units};
-use units::CpuSet;
+use policy::{Decision, Division, Elastic, GroupState, Parameters, Policy, Units};
 
-/// A machine of nodes with so many cores of so many CPUs each.
 fn machine(nodes: usize, cores: usize, width: usize) -> Units {
-    let unit = |number: usize| Unit {
-        cpus: CpuSet::range(number * width, number * width + width - 1),
-        node: number / cores,
-    };
-    Units::new((0..nodes * cores).map(unit).collect()).unwrap()
+    Units::regular(nodes, cores, width).unwrap()
 }
 
 fn group(name: &str, min: usize, max: usize, weight: u32) -> Elastic {

@@ -3,12 +3,10 @@
 
 use std::time::{Duration, Instant};
 
-use policy::{Division, Elastic, GroupState, Parameters, Policy, Unit, Units};
-use units::CpuSet;
+use policy::{Division, Elastic, GroupState, Parameters, Policy, Units};
 
 fn main() {
-    let unit = |cpu: usize| Unit { cpus: CpuSet::range(cpu, cpu), node: cpu / 128 };
-    let units = Units::new((0..1024).map(unit).collect()).unwrap();
+    let units = Units::regular(8, 128, 1).unwrap();
     let group = |index: usize| Elastic { name: format!("g{index}"), min: 1, max: 64, weight: 100 };
     let groups: Vec<Elastic> = (0..1000).map(group).collect();
     let mut policy = Policy::new(&groups, units, Parameters::default()).unwrap();

@@ -65,7 +65,7 @@ fn read(path: &Path) -> Result<Layout<'_>, Failure> {
     Ok(Layout { path, desired, sources })
 }
 
-/// What a layout asks for, for commands that do not compare it with this machine.
+/// What a layout requests, for commands that do not compare it with this machine.
 pub fn desired(path: &Path) -> Result<Desired, Failure> {
     Ok(read(path)?.desired)
 }

@@ -4,17 +4,11 @@
 mod figures;
 mod model;
 
-use policy::{Elastic, Sizes, Unit, Units, static_sizes};
+use policy::{Elastic, Sizes, Units, static_sizes};
 use simulator::{Kind, Load};
-use units::CpuSet;
 
-/// A machine of nodes with so many cores of so many CPUs each.
 fn machine(nodes: usize, cores: usize, width: usize) -> Units {
-    let unit = |number: usize| Unit {
-        cpus: CpuSet::range(number * width, number * width + width - 1),
-        node: number / cores,
-    };
-    Units::new((0..nodes * cores).map(unit).collect()).unwrap()
+    Units::regular(nodes, cores, width).unwrap()
 }
 
 fn group(name: &str, min: usize, max: usize, weight: u32) -> Elastic {
