@@ -46,6 +46,8 @@ pub(crate) struct Change<'p> {
     pub sources: Vec<Option<Remainder>>,
     /// What earlier layouts decided about and this one does not.
     pub dropped: Dropped,
+    /// Groups whose CPUs change with their load.
+    pub elastic: Vec<policy::Scope>,
 }
 
 pub(crate) fn carry_out(
@@ -446,6 +448,7 @@ fn head(
         layout: meta.layout,
         rules: meta.rules.clone(),
         dropped: change.dropped.clone(),
+        elastic: change.elastic.clone(),
         in_effect: after,
         settled: settled.saturating_add(settles),
         in_effect_before: before,

@@ -87,6 +87,7 @@ pub fn set_recorded(
         stayed: None,
         sources: Vec::new(),
         dropped: Dropped::default(),
+        elastic: Vec::new(),
     };
     carry_out(lock, target, change, meta).map_err(|failure| match failure {
         Failure::RolledBack { error, left, .. } => Failure::Refused(Error::Undone { error, left }),

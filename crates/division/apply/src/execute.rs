@@ -1,15 +1,15 @@
 //! Requests for a change: what was interrupted, or not confirmed in time, is taken back first.
 
-use plan::{Action, Dropped, LintKind, Plan, Step};
+use plan::{Action, LintKind, Plan, Step};
 
 use crate::{
     Failure, Lock, Meta, Outcome, Target,
     act::{Act, Entry},
     carry_out::{Change, carry_out},
     pending::refuse_while_waiting,
-    record::{Kind, Summary},
+    record::{Head, Kind, Summary},
     recover::{is_undone, recover},
-    status::rules_in_effect,
+    status::layout_in_effect,
     undo::undo_recovered,
 };
 
@@ -47,9 +47,9 @@ pub fn execute(lock: &Lock, target: Target<'_>, plan: &Plan, meta: &Meta) -> Res
         stayed: None,
         sources: Vec::new(),
         dropped: plan.dropped.clone(),
+        elastic: plan.elastic.clone(),
     };
-    if change.entries.is_empty() && change.decided.is_empty() && is_known(lock, target, &plan.dropped, meta)?
-    {
+    if change.entries.is_empty() && change.decided.is_empty() && is_known(lock, target, plan, meta)? {
         return Ok(Outcome { left, ..Outcome::nothing() });
     }
     carry_out(lock, target, change, meta)
@@ -77,8 +77,12 @@ pub fn undo(
 }
 
 /// Is all of it in the history already, so that a generation without a step would say nothing new?
-fn is_known(lock: &Lock, target: Target<'_>, dropped: &Dropped, meta: &Meta) -> Result<bool, Failure> {
-    if meta.layout && rules_in_effect(lock.state(), target)? != meta.rules {
+fn is_known(lock: &Lock, target: Target<'_>, plan: &Plan, meta: &Meta) -> Result<bool, Failure> {
+    let dropped = &plan.dropped;
+    let before = layout_in_effect(lock.state(), target)?;
+    let same = |head: &Head| head.rules == meta.rules && head.elastic == plan.elastic;
+    let is_new = before.as_ref().map_or(meta.rules.is_some() || !plan.elastic.is_empty(), |head| !same(head));
+    if meta.layout && is_new {
         return Ok(false);
     }
     let last = lock.state().last()?.filter(|last| last.head.boot == target.system.boot());

@@ -46,6 +46,7 @@ pub fn planned(
     let devices = plan::devices(desired);
     let mut observed = observe(target, &needs, devices.iter().map(String::as_str));
     observed.units = Some(units);
+    observed.elastic = earlier.elastic();
     if plan::first_cpuset(desired, &observed).is_some() {
         observed.pinned_units = target.system.unit_files().pinned();
     }
@@ -85,7 +86,7 @@ pub fn planned(
     plan.lints.extend(expansion.lints);
     plan.lints.extend(back.lints);
     plan.dropped = back.dropped;
-    plan.decided = earlier.news(plan.decided);
+    plan.decided = earlier.news(plan.decided, &observed.elastic);
     Ok(plan)
 }
 

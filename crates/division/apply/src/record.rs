@@ -81,6 +81,9 @@ pub struct Head {
     /// The layout's file, if it has rules for processes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rules: Option<RulesFile>,
+    /// The layout's groups whose CPUs change with their load.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub elastic: Vec<policy::Scope>,
     /// What earlier layouts decided about and this one does not.
     #[serde(default, skip_serializing_if = "Dropped::is_empty")]
     pub dropped: Dropped,

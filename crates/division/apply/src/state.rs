@@ -251,6 +251,12 @@ impl State {
         })
     }
 
+    /// Another value whenever a generation begins or ends: a look at one directory, for who asks often.
+    pub fn stamp(&self) -> Option<(i64, i64)> {
+        let about = std::fs::metadata(self.generations()).ok()?;
+        Some((about.mtime(), about.mtime_nsec()))
+    }
+
     /// The newest finished generation, whether its record exists or not.
     fn newest(&self) -> Result<Option<u32>, Failure> {
         // one that is still under way is not finished

@@ -15,7 +15,7 @@ use settings::{Value, Version};
 use units::{CpuSet, Limit, group_path};
 
 use crate::{
-    Drift, Failure, Split, State, Target,
+    Bounds, Drift, Failure, Split, State, Target,
     act::{Act, Entry},
     in_effect::{Decided, DropIn, Groups, add, drop_undecided},
     made::renamed,
@@ -23,7 +23,7 @@ use crate::{
     ownership,
     performer::{DEVICES_V1, Performer, name},
     reading::get,
-    record::{Kind, RulesFile, Summary},
+    record::{Head, Kind, Summary},
     unavailable::unavailable,
 };
 
@@ -50,6 +50,9 @@ pub struct GroupStatus {
     pub cpu_usec: Option<u64>,
     /// The CPUs that its tasks may run on; only of a group that was given CPUs.
     pub cpus: Option<CpuSet>,
+    /// How many it may have, if they change with its load.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub elastic: Option<Bounds>,
     /// It, or a group above it, is frozen: nothing in it runs but `running`.
     pub frozen: bool,
     /// Which of them.
@@ -169,6 +172,7 @@ pub fn status(state: &State, target: Target<'_>) -> Result<Vec<GroupStatus>, Fai
         membership: membership.as_ref(),
         applied: &applied,
         renamed: &renamed,
+        elastic: dropped.as_ref().map_or(&[], |head| &head.elastic),
     };
     let all = decided.into_iter().map(|(group, decided)| of(&scene, group, decided));
     // what was taken back and is not there is nobody's
@@ -178,11 +182,11 @@ pub fn status(state: &State, target: Target<'_>) -> Result<Vec<GroupStatus>, Fai
     Ok(all.filter(is_there).collect())
 }
 
-/// The file of the layout in effect, if it has rules for processes.
+/// The first line of the record of the layout in effect: its rules' file and its elastic groups are there.
 ///
 /// # Errors
 /// [`Failure::State`].
-pub fn rules_in_effect(state: &State, target: Target<'_>) -> Result<Option<RulesFile>, Failure> {
+pub fn layout_in_effect(state: &State, target: Target<'_>) -> Result<Option<Head>, Failure> {
     let last = state.last()?.filter(|last| last.head.boot == target.system.boot());
     for &generation in last.iter().flat_map(Summary::in_effect).rev() {
         if !state.is_there(generation) {
@@ -190,7 +194,7 @@ pub fn rules_in_effect(state: &State, target: Target<'_>) -> Result<Option<Rules
         }
         let head = state.summary(generation)?.head;
         if head.layout {
-            return Ok(head.rules);
+            return Ok(Some(head));
         }
     }
     Ok(None)
@@ -214,6 +218,7 @@ struct Scene<'s> {
     applied: &'s BTreeSet<Place>,
     /// Where directories of theirs are that somebody renamed.
     renamed: &'s BTreeMap<Place, Place>,
+    elastic: &'s [policy::Scope],
 }
 
 impl Scene<'_> {
@@ -342,15 +347,19 @@ fn of(scene: &Scene<'_>, group: String, decided: Decided) -> GroupStatus {
         .writes
         .iter()
         .filter(|((place, file, _), _)| performer.exists(place) && !is_rule(place, file));
+    let elastic = Bounds::find(scene.elastic, &group);
     for ((place, name, key), (text, actual_then)) in present {
         let actual = performer.content(place, name);
-        let as_requested = is_as_requested(
-            performer,
-            &group,
-            (place, name, text),
-            actual.as_deref(),
-            actual_then.as_deref(),
-        );
+        let of_load = elastic.as_ref().and_then(|bounds| bounds.allow(name, actual.as_deref()?));
+        let as_requested = of_load.unwrap_or_else(|| {
+            is_as_requested(
+                performer,
+                &group,
+                (place, name, text),
+                actual.as_deref(),
+                actual_then.as_deref(),
+            )
+        });
         let actual = actual.map(|actual| line_of(actual, key));
         let file = directory(place).join(name);
         match &actual {
@@ -416,6 +425,7 @@ fn of(scene: &Scene<'_>, group: String, decided: Decided) -> GroupStatus {
         memory: actual("memory.current").as_ref().and_then(amount),
         cpu_usec: actual("cpuacct.usage").as_ref().and_then(amount),
         cpus: cpus("cpuset.cpus.effective").or_else(|| cpus("cpuset.cpus")),
+        elastic,
         frozen: frozen_by.is_some(),
         running: if frozen_by.is_some() { running(host, &processes) } else { Vec::new() },
         frozen_by,

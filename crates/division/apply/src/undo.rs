@@ -116,6 +116,7 @@ pub(crate) fn undo_recovered(
         kind: Kind::Undo { to },
         sources: steps.sources,
         dropped: Dropped::default(),
+        elastic: Vec::new(),
         entries: steps.entries,
         decided: Vec::new(),
         planned: Vec::new(),

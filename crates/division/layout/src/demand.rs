@@ -42,6 +42,18 @@ pub struct CpuSpec {
     pub weight: Option<u32>,
 }
 
+impl CpuDemand {
+    /// The minimum, maximum and weight of an elastic group.
+    pub fn elastic(&self) -> Option<(usize, Limit<usize>, u32)> {
+        match self {
+            CpuDemand::Some(CpuSpec {
+                amount: CpuAmount::Between { min, max }, weight: Some(weight), ..
+            }) => Some((*min, *max, *weight)),
+            _ => None,
+        }
+    }
+}
+
 /// How many CPUs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CpuAmount {

@@ -168,11 +168,23 @@ fn home<'d>(group: &'d Group, observed: &Observed, problems: &mut Vec<Problem>) 
     let core =
         group.demands.settings.iter().any(|assigned| assigned.found.setting.controller == Controller::Core);
     let named = at.clone();
+    if is_elastic(&group.demands) {
+        at.extend(counted(observed));
+    }
     if at.is_empty() {
         at = anywhere(observed, core);
     }
     let places = at.into_iter().filter_map(|at| Some((at, observed.place(at, &group.name)?))).collect();
     Home { group, places, named, has_cpuset: has_cpuset(&group.demands) }
+}
+
+fn is_elastic(demands: &Demands) -> bool {
+    demands.cpus.as_ref().is_some_and(|cpus| cpus.value.elastic().is_some())
+}
+
+/// Where v1 counts the CPU time by which a group is resized.
+fn counted(observed: &Observed) -> Option<usize> {
+    observed.hierarchies.iter().position(|at| at.controllers.contains(&Controller::Cpuacct))
 }
 
 /// Controllers that a group needs, each with where that was said; without the core, which is everywhere.

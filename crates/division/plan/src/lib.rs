@@ -37,6 +37,7 @@ mod values;
 mod coverage;
 mod decided;
 mod drop_ins;
+mod elastic;
 mod expand;
 mod lints;
 mod needs;

@@ -65,6 +65,8 @@ pub enum LintKind {
     OfService,
     /// A pattern of units that no unit fits, or of which that is not known.
     NoUnit,
+    /// A group that only the daemon resizes.
+    Elastic,
 }
 
 impl Lint {

@@ -12,7 +12,7 @@ use crate::{
     decided::{Decisions, decided, wanted},
     devices,
     drop_ins::DropIns,
-    expand, homes,
+    elastic, expand, homes,
     lints::{self, Looked},
     mounts, owners,
     resolve::{self, Landscape, Resolved},
@@ -49,6 +49,7 @@ pub fn plan(
     let tree = Tree::new(&homes, &observed, &mut problems);
     let resolved = resolve::resolve(desired, &land, &observed, &tree, &mut problems, &mut lints);
     problems.extend(homeless);
+    elastic::check(&tree, &mut problems);
     homes::lints(&homes, &observed, &mut lints);
     expand::lints(desired, &observed, &mut lints);
     let values = values::read(&homes, machine, &observed, facts, &mut problems, &mut lints);
@@ -105,6 +106,7 @@ pub fn plan(
         decided: so,
         steps,
         assignments: assignments(&tree, &resolved),
+        elastic: elastic::scopes(&tree, &resolved, &land),
         reserved: resolved.reserved,
         lints,
         dropped: crate::Dropped::default(),

@@ -20,6 +20,9 @@ pub struct Plan {
     pub assignments: Vec<Assignment>,
     /// The CPUs reserved for the rest of the system; empty if none were requested.
     pub reserved: CpuSet,
+    /// Groups whose CPUs change with their load, and the CPUs that they share.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub elastic: Vec<policy::Scope>,
     /// What works, but perhaps not as meant.
     pub lints: Vec<Lint>,
     /// What the layout decides about and no step changes, as it is so already.

@@ -36,6 +36,8 @@ pub(crate) struct Branch<'d> {
     /// nothing.
     pub cpus: CpuSet,
     pub mems: NodeSet,
+    /// Was it elastic before? Then its CPUs stay as far as they can.
+    pub was_elastic: bool,
 }
 
 /// The tree; parents before their children, else in the layout's order.
@@ -164,7 +166,8 @@ impl<'d> Branch<'d> {
     ) -> Branch<'d> {
         let seen = observed.group(&place);
         let (cpus, mems) = (list_before(seen, "cpuset.cpus"), list_before(seen, "cpuset.mems"));
-        Branch { name, place, parent, group, exclusive, holds_exclusive: false, cpus, mems }
+        let was_elastic = !observed.elastic.is_empty() && observed.elastic.contains(&name.to_string());
+        Branch { name, place, parent, group, exclusive, holds_exclusive: false, cpus, mems, was_elastic }
     }
 }
 

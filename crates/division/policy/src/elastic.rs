@@ -1,10 +1,13 @@
 //! What a group may have.
 
+use serde::{Deserialize, Serialize};
+use units::CpuSet;
+
 use crate::share::{Claim, divide};
 use crate::{Error, Units};
 
 /// A group whose CPU set changes with its load.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Elastic {
     /// Its name.
     pub name: String,
@@ -14,6 +17,15 @@ pub struct Elastic {
     pub max: usize,
     /// Its share beside others' where not all can have what they could use, from 1.
     pub weight: u32,
+}
+
+/// Elastic groups that share CPUs, as a layout has them.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Scope {
+    /// What they share: no other group of the layout names one of these CPUs.
+    pub pool: CpuSet,
+    /// In the layout's order.
+    pub groups: Vec<Elastic>,
 }
 
 /// A group's bounds in units.

@@ -15,7 +15,7 @@ mod share; // weighted shares
 
 pub use decision::{Decision, Reason};
 pub use division::{Division, GroupState};
-pub use elastic::{Elastic, Sizes, static_sizes};
+pub use elastic::{Elastic, Scope, Sizes, static_sizes};
 pub use error::Error;
 pub use machine::{Unit, Units};
 pub use parameters::{PARAMETERS, Parameter, Parameters};

@@ -91,13 +91,17 @@ impl Policy {
         })
     }
 
+    /// This decision of the last tick was not written: the group has what it had.
+    pub fn withdraw(&mut self, decision: &Decision) {
+        if decision.group < self.names.len() {
+            self.pool.take_back(decision.group, &decision.from);
+            self.memories[decision.group].shrunk = None;
+        }
+    }
+
     /// The kernel refused this decision of the last tick: the group has what it had. After some refusals resizing ends.
     pub fn refused(&mut self, now: Duration, decision: &Decision) {
-        if decision.group >= self.names.len() {
-            return;
-        }
-        self.pool.take_back(decision.group, &decision.from);
-        self.memories[decision.group].shrunk = None;
+        self.withdraw(decision);
         let now = now.as_secs_f64();
         self.refusals.push_back(now);
         let counted = count_within(&mut self.refusals, now, self.numbers.given_up_within);

@@ -41,6 +41,12 @@ pub struct Counters {
     pub drifts: AtomicU64,
     /// Times that the layout was made good again.
     pub repairs: AtomicU64,
+    /// Changes of elastic groups' CPUs.
+    pub resizes: AtomicU64,
+    /// Those that the kernel refused.
+    pub resizes_refused: AtomicU64,
+    /// Times that resizing ended, as changes were refused or did harm.
+    pub given_up: AtomicU64,
     /// Changes of others that were rolled back, as nobody confirmed or finished them.
     pub takeovers: AtomicU64,
     /// Gates of strict rules that came to answer.
@@ -108,6 +114,9 @@ impl Counters {
             ("refused", &self.refused),
             ("drifts", &self.drifts),
             ("repairs", &self.repairs),
+            ("resizes", &self.resizes),
+            ("resizes_refused", &self.resizes_refused),
+            ("given_up", &self.given_up),
             ("takeovers", &self.takeovers),
             ("gates", &self.gates),
             ("gates_late", &self.gates_late),

@@ -9,6 +9,7 @@ mod options;
 mod boot;
 
 mod counters;
+mod failure_log;
 mod journal;
 mod log;
 mod notify;
@@ -36,6 +37,8 @@ mod takeover;
 
 mod interface;
 mod watching;
+
+mod elastic;
 
 mod sources;
 

@@ -29,6 +29,7 @@ use crate::{
     classifier::{Classifier, Scan},
     division,
     drift_monitor::{DriftMonitor, Why},
+    elastic::Elastic,
     handle::{Command, LoopStatus},
     interface::{Interface, Shared},
     listener::Listener,
@@ -73,6 +74,8 @@ struct Daemon {
     not_applied: Option<String>,
     /// Ends what others left behind in the history.
     takeover: Option<Takeover>,
+    /// Resizes elastic groups.
+    elastic: Option<Elastic>,
     end: bool,
 }
 
@@ -120,6 +123,7 @@ pub fn run(options: Options) -> Result<(), Error> {
         waiting: Arc::default(),
         not_applied: None,
         takeover: None,
+        elastic: None,
         end: false,
     };
     daemon.start()?;
@@ -133,6 +137,7 @@ pub fn run(options: Options) -> Result<(), Error> {
     // a thread that still waits for an answer gets none
     drop(sources);
     drop(daemon.takeover.take());
+    drop(daemon.elastic.take());
     drop(socket);
     drop(watching);
     info!("stopped; groups stay as they are");
@@ -190,6 +195,7 @@ impl Daemon {
                 Ok(None) => self.apply_layout_later(state.clone()),
                 Err(failure) => self.not_applied(&failure.to_string(), ""),
             }
+            self.elastic = Some(Elastic::start(state.clone(), Arc::clone(&self.counters))?);
             self.takeover = Some(Takeover::start(state, self.handle.clone(), Arc::clone(&self.counters))?);
         }
         if let Some(strict) = &mut self.strict {

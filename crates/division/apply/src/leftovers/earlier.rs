@@ -5,7 +5,7 @@ use std::{
     rc::Rc,
 };
 
-use plan::{Place, Step};
+use plan::{Action, Place, Step};
 
 use crate::{
     Failure, State, Target,
@@ -71,13 +71,22 @@ impl Earlier {
     }
 
     /// Of what a plan found to be so already, that which no layout in effect decides in the same way.
-    pub(crate) fn news(&self, found: Vec<Step>) -> Vec<Step> {
+    /// `elastic`: groups whose CPUs no layout decides.
+    pub(crate) fn news(&self, found: Vec<Step>, elastic: &BTreeSet<String>) -> Vec<Step> {
         let Some(decided) = &self.decided else { return Vec::new() };
         let is_known = |step: &Step| {
-            let group = decided.get(&step.group.to_string());
-            group.is_some_and(|group| group.decides(&step.action))
+            let name = step.group.to_string();
+            let of_load = matches!(&step.action, Action::Write { file, .. } if file == "cpuset.cpus");
+            let group = decided.get(&name);
+            (of_load && elastic.contains(&name)) || group.is_some_and(|group| group.decides(&step.action))
         };
         found.into_iter().filter(|step| !is_known(step)).collect()
+    }
+
+    /// The elastic groups of the last of them.
+    pub(crate) fn elastic(&self) -> BTreeSet<String> {
+        let last = self.records.last().into_iter().flat_map(|record| &record.head.elastic);
+        last.flat_map(|scope| &scope.groups).map(|group| group.name.clone()).collect()
     }
 
     /// What the last of them already did without.

@@ -93,6 +93,7 @@ impl<'h> Maker<'h> {
             decided: Vec::new(),
             steps,
             assignments: Vec::new(),
+            elastic: Vec::new(),
             reserved: CpuSet::new(),
             lints: Vec::new(),
             dropped: Default::default(),

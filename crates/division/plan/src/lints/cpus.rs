@@ -1,12 +1,13 @@
 //! Lints of exclusive CPUs: their SMT siblings, and who may still run on them.
 
 use layout::{CpuAmount, CpuDemand, CpuSpec};
+use policy::Elastic;
 use settings::Version;
 use units::CpuSet;
 
 use super::Looked;
 use crate::{
-    Lint, LintKind,
+    Lint, LintKind, resolve,
     tree::{Branch, Exclusive},
 };
 
@@ -48,7 +49,8 @@ pub(super) fn still_used(looked: &Looked<'_>, lints: &mut Vec<Lint>) {
     }
     for (index, branch) in looked.tree.branches.iter().enumerate() {
         let sets = &looked.resolved.sets[index];
-        let planned_only = sets.apart && branch.exclusive == Exclusive::No && !branch.holds_exclusive;
+        let kernel_knows = branch.exclusive > Exclusive::No || branch.holds_exclusive;
+        let planned_only = sets.apart && !kernel_knows && resolve::elastic(branch).is_none();
         let Some(cpus) = sets.cpus.as_ref().filter(|_| planned_only) else { continue };
         let message = format!(
             "the CPUs {cpus} of group '{}' are given to no other group of the layout, but the kernel does not keep others off",
@@ -96,24 +98,13 @@ pub(super) fn overlapping(looked: &Looked<'_>, lints: &mut Vec<Lint>) {
     }
 }
 
-/// Groups that are to be resized, which nothing does yet.
+/// Groups that only the daemon resizes.
 pub(super) fn elastic(looked: &Looked<'_>, lints: &mut Vec<Lint>) {
-    for branch in &looked.tree.branches {
-        let demand = branch.demands().and_then(|demands| demands.cpus.as_ref()).map(|cpus| &cpus.value);
-        let Some(CpuDemand::Some(CpuSpec {
-            amount: CpuAmount::Between { min, max }, weight: Some(_), ..
-        })) = demand
-        else {
-            continue;
-        };
-        let message = format!(
-            "elastic: min of {min} CPUs, not up to {max}, for group '{}'; the daemon does not resize yet",
-            branch.name
-        );
-        let lint = Lint::new(LintKind::WishIgnored, Some(&branch.name), message).at(&branch.origin());
-        lints.push(lint.hint(
-            "see what resizing would do: ringfence simulate; without weight the group gets as many as are free",
-        ));
+    for branch in looked.tree.branches.iter().filter(|branch| !branch.was_elastic) {
+        let Some(Elastic { name, min, .. }) = resolve::elastic(branch) else { continue };
+        let message = format!("group '{name}' is elastic: it has {min} CPUs until ringfenced gives it more");
+        let lint = Lint::new(LintKind::Elastic, Some(&branch.name), message).at(&branch.origin());
+        lints.push(lint.hint("start ringfenced, if it does not run; see what it would do: ringfence simulate"));
     }
 }
 

@@ -2,6 +2,7 @@
 //! nearest parent that requests some itself, or the machine.
 
 use layout::{CpuAmount, CpuDemand, CpuSpec, Near, Origin, Pool, Smt};
+use policy::Elastic;
 use settings::Hundredths;
 use units::{CpuSet, Limit, NodeSet};
 
@@ -104,7 +105,7 @@ impl Numbers {
                 let count = share(self.whole, percent);
                 (count, count)
             }
-            // elastic: nothing resizes it yet
+            // elastic: it gets more as its load wants it
             CpuAmount::Between { min, .. } if spec.weight.is_some() => (min, min),
             CpuAmount::Between { min, max } => (min, max.at().unwrap_or(usize::MAX)),
         }
@@ -120,6 +121,13 @@ pub(crate) fn share(whole: usize, percent: Hundredths) -> usize {
 
 pub(crate) fn demand<'b>(branch: &'b Branch<'_>) -> Option<&'b CpuDemand> {
     branch.demands()?.cpus.as_ref().map(|cpus| &cpus.value)
+}
+
+/// What an elastic branch may have.
+pub(crate) fn elastic(branch: &Branch<'_>) -> Option<Elastic> {
+    let (min, max, weight) = demand(branch)?.elastic()?;
+    let max = max.at().unwrap_or(usize::MAX).max(min);
+    Some(Elastic { name: branch.name.to_string(), min, max, weight })
 }
 
 /// Does a branch have CPUs of its own to give, so that the groups below it choose among these?
@@ -159,7 +167,10 @@ impl Claim {
                 None => Requested::Rest(None),
             },
             Some(CpuDemand::Some(spec)) => {
-                let (min, max) = numbers.bounds(spec);
+                let (min, max) = match elastic(branch).filter(|_| branch.was_elastic) {
+                    Some(Elastic { min, max, .. }) => (min, branch.cpus.len().clamp(min, max)),
+                    None => numbers.bounds(spec),
+                };
                 let (min, max) = match spec.amount {
                     // between: room for the groups below is made
                     CpuAmount::Between { .. } => (min.max(needed).max(named.len()).min(max), max),

@@ -24,6 +24,7 @@ use layout::{Desired, Near};
 use settings::Version;
 use units::{CpuSet, NodeSet, group_path};
 
+pub(crate) use claim::{demand, elastic};
 pub(crate) use landscape::Landscape;
 
 use crate::{
@@ -136,7 +137,7 @@ fn bound<K>(at: &SeenHierarchy, file: &str) -> Option<units::IdSet<K>> {
 
 /// All CPUs that groups name by number.
 fn named_outright(tree: &Tree<'_>) -> CpuSet {
-    tree.branches.iter().filter_map(claim::demand).fold(CpuSet::new(), |all, demand| match demand {
+    tree.branches.iter().filter_map(demand).fold(CpuSet::new(), |all, demand| match demand {
         layout::CpuDemand::These(cpus) => all.union(cpus),
         _ => all,
     })

@@ -123,10 +123,10 @@ fn cpus() -> Vec<Case> {
     };
     vec![
         Case {
-            kind: LintKind::WishIgnored,
+            kind: LintKind::Elastic,
             warned: Scene { layout: "[groups.db]\ncpus = { min = 2, max = 6, weight = 300 }\n", ..V2 },
             silent: Scene { layout: "[groups.db]\ncpus = { min = 2, max = 6 }\n", ..V2 },
-            words: &["min of 2 CPUs, not up to 6", "'db'", "the daemon does not resize yet"],
+            words: &["'db' is elastic", "2 CPUs until ringfenced gives it more"],
             hint: Some("ringfence simulate"),
             group: Some("db"),
             place: (2, "{ min = 2, max = 6, weight = 300 }"),
@@ -563,9 +563,10 @@ fn every_kind_of_lint_has_a_case() {
             LintKind::WishIgnored => Some(LintKind::Unchecked),
             LintKind::Unchecked => Some(LintKind::OfService),
             LintKind::OfService => Some(LintKind::NoUnit),
+            LintKind::NoUnit => Some(LintKind::Elastic),
             // the first two come from a history and from running processes: `apply` finds and tests them; the last has a
             // test of its own, as only libcgroup's files have it
-            LintKind::NoUnit
+            LintKind::Elastic
             | LintKind::Leftover
             | LintKind::Stays
             | LintKind::Affinity

@@ -16,9 +16,10 @@ use kernel::{GroupName, Host, Real};
 use monitor::{Beat, Descriptors, Groups, Options, Sampler};
 use tokio::sync::oneshot;
 
-use super::{Paces, Shared, Watching, failure_log::FailureLog, few, misplaced::Misplaced, own};
+use super::{Paces, Shared, Watching, few, misplaced::Misplaced, own};
 use crate::{
     division::is_counted,
+    failure_log::FailureLog,
     socket::{Peer, View},
 };
 

@@ -21,11 +21,13 @@ use tracing::info;
 
 use super::{
     collector::Scrape,
-    failure_log::FailureLog,
     peers::{Peer, Peers},
     thread,
 };
-use crate::http::{self, Server, Slot, Slots, Times};
+use crate::{
+    failure_log::FailureLog,
+    http::{self, Server, Slot, Slots, Times},
+};
 
 /// Connections at once; a quarter of them is reserved for root and for peers that have none yet.
 const CONNECTIONS: usize = 64;

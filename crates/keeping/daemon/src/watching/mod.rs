@@ -3,7 +3,6 @@
 //! runs unless it is requested.
 
 // in the order of the data's way: what is shared, samples into the log, figures into text, text to who asks
-mod failure_log;
 mod shared;
 
 mod recorder;
@@ -104,7 +103,7 @@ pub(crate) fn thread(name: &str, body: impl FnOnce() + Send + 'static) -> std::i
 
 /// Files that one sampler of the daemon may keep open: a part of what it may have, which leaves most for rules' groups,
 /// clients and the other sampler.
-fn few() -> monitor::Descriptors {
+pub(crate) fn few() -> monitor::Descriptors {
     let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
     let limit = limit.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
     monitor::Descriptors::few(limit / 4)

@@ -10,8 +10,8 @@ use monitor::{
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tracing::{info, warn};
 
-use super::{Shared, failure_log::FailureLog, few};
-use crate::Record;
+use super::{Shared, few};
+use crate::{Record, failure_log::FailureLog};
 
 /// Records until `stopped` becomes readable.
 pub(super) fn run(record: &Record, shared: &Shared, stopped: &UnixStream, again: Duration) {

@@ -53,7 +53,7 @@ pub fn status(args: &args::Status, as_json: bool) -> Result<u8, Failure> {
     let plan = layout.as_ref().map(|layout| planned(layout, &host, &state)).transpose()?;
     let in_effect = match &layout {
         Some(_) => None,
-        None => apply::rules_in_effect(&state, target)?,
+        None => apply::layout_in_effect(&state, target)?.and_then(|head| head.rules),
     };
     let applied = in_effect.as_ref().map(as_applied);
     let looked = layout.as_ref().or(applied.as_ref().and_then(|applied| applied.as_ref().ok()));

@@ -6,7 +6,7 @@ use tracing::{info, warn};
 
 /// One thing that may fail for a while.
 #[derive(Debug)]
-pub(super) struct FailureLog {
+pub(crate) struct FailureLog {
     failed: &'static str,
     again: &'static str,
     failing: bool,

@@ -1,0 +1,178 @@
+//! What resizing did, beside the generations: a file of the last changes of elastic groups' CPUs, a line each; who does it;
+//! and the pause that a user requests. Nothing here is needed to bring a group back: that is its generation's.
+
+use std::{
+    fs::{DirBuilder, File, OpenOptions},
+    io::{BufRead, BufReader, ErrorKind, Write},
+    os::unix::fs::{DirBuilderExt, OpenOptionsExt},
+    path::PathBuf,
+};
+
+use rustix::fs::FlockOperation;
+use serde::{Deserialize, Serialize};
+use units::CpuSet;
+
+use crate::{Failure, State};
+
+/// The file is renamed to [`OLD`] at this size.
+const LARGEST: u64 = 1 << 20;
+/// The two files of changes, and the marks.
+const NEW: &str = "resizes.jsonl";
+const OLD: &str = "resizes.1.jsonl";
+const PAUSED: &str = "paused";
+const CONTROLLER: &str = "controller";
+
+/// One change of a group's CPUs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Resize {
+    /// When, in milliseconds since 1970.
+    pub at: u64,
+    /// The generation of the layout.
+    pub generation: u32,
+    /// The group.
+    pub group: String,
+    /// What it had.
+    pub from: CpuSet,
+    /// What it was to get.
+    pub to: CpuSet,
+    /// Why, in words.
+    pub why: String,
+    /// The same with its numbers.
+    pub numbers: serde_json::Value,
+    /// The kernel's refusal: the group has what it had.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refused: Option<String>,
+}
+
+/// What the process that resizes says of itself.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Controller {
+    /// Its number.
+    pub pid: u32,
+    /// The generation of the layout whose groups it resizes; `None`: none in effect has any.
+    pub generation: Option<u32>,
+    /// Why it has given up, if it has: the groups have their static shares.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stopped: Option<String>,
+}
+
+/// The files of one state directory.
+#[derive(Debug, Clone)]
+pub struct Resizes {
+    directory: PathBuf,
+}
+
+/// The right to resize: one process has it, and it is gone with it.
+#[derive(Debug)]
+pub struct Resizing {
+    file: File,
+}
+
+impl Resizes {
+    /// Those of a state directory. Nothing is made yet.
+    pub fn of(state: &State) -> Resizes {
+        Resizes { directory: state.directory().join("elastic") }
+    }
+
+    /// Becomes the process that resizes; `None`: another one does.
+    ///
+    /// # Errors
+    /// The directory or file can't be made.
+    pub fn begin(&self) -> Result<Option<Resizing>, Failure> {
+        let made = DirBuilder::new().recursive(true).mode(0o755).create(&self.directory);
+        made.map_err(|error| self.failed("make", &error))?;
+        let path = self.directory.join(CONTROLLER);
+        let file = OpenOptions::new().write(true).create(true).truncate(false).mode(0o644).open(path);
+        let file = file.map_err(|error| self.failed("write to", &error))?;
+        match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => Ok(Some(Resizing { file })),
+            Err(rustix::io::Errno::WOULDBLOCK) => Ok(None),
+            Err(errno) => Err(self.failed("lock", &errno.into())),
+        }
+    }
+
+    /// The process that resizes now.
+    pub fn controller(&self) -> Option<Controller> {
+        let path = self.directory.join(CONTROLLER);
+        let file = File::open(&path).ok()?;
+        if rustix::fs::flock(&file, FlockOperation::NonBlockingLockShared) != Err(rustix::io::Errno::WOULDBLOCK) {
+            return None;
+        }
+        serde_json::from_str(&std::fs::read_to_string(path).ok()?).ok()
+    }
+
+    /// Adds a change. A full disk loses the line, not the change.
+    ///
+    /// # Errors
+    /// The file can't be written.
+    pub fn add(&self, resize: &Resize) -> Result<(), Failure> {
+        let path = self.directory.join(NEW);
+        if path.metadata().is_ok_and(|about| about.len() >= LARGEST) {
+            std::fs::rename(&path, self.directory.join(OLD)).map_err(|error| self.failed("rename in", &error))?;
+        }
+        let file = OpenOptions::new().append(true).create(true).mode(0o644).open(path);
+        let mut line = serde_json::to_vec(resize).unwrap_or_default();
+        line.push(b'\n');
+        file.and_then(|mut file| file.write_all(&line)).map_err(|error| self.failed("write to", &error))
+    }
+
+    /// The last changes, oldest first, at most this many. Lines that are damaged are left out.
+    ///
+    /// # Errors
+    /// A file can't be read.
+    pub fn last(&self, most: usize) -> Result<Vec<Resize>, Failure> {
+        let mut all = Vec::new();
+        for name in [OLD, NEW] {
+            let file = match File::open(self.directory.join(name)) {
+                Ok(file) => file,
+                Err(error) if error.kind() == ErrorKind::NotFound => continue,
+                Err(error) => return Err(self.failed("read", &error)),
+            };
+            let lines = BufReader::new(file).lines().map_while(Result::ok);
+            all.extend(lines.filter_map(|line| serde_json::from_str::<Resize>(&line).ok()));
+        }
+        let first = all.len().saturating_sub(most);
+        Ok(all.split_off(first))
+    }
+
+    /// Did a user request a pause?
+    pub fn is_paused(&self) -> bool {
+        self.directory.join(PAUSED).exists()
+    }
+
+    /// Requests a pause, or its end. False if it was so already.
+    ///
+    /// # Errors
+    /// The mark can't be made or removed.
+    pub fn pause(&self, paused: bool) -> Result<bool, Failure> {
+        let path = self.directory.join(PAUSED);
+        let done = match paused {
+            true => {
+                let made = DirBuilder::new().recursive(true).mode(0o755).create(&self.directory);
+                made.and_then(|()| File::create_new(path).map(drop))
+            }
+            false => std::fs::remove_file(path),
+        };
+        match done {
+            Ok(()) => Ok(true),
+            Err(error) if matches!(error.kind(), ErrorKind::AlreadyExists | ErrorKind::NotFound) => Ok(false),
+            Err(error) => Err(self.failed("write to", &error)),
+        }
+    }
+
+    fn failed(&self, what: &'static str, error: &std::io::Error) -> Failure {
+        let reason = error.to_string();
+        Failure::State { what, path: self.directory.clone(), reason, hint: None }
+    }
+}
+
+impl Resizing {
+    /// Says what it does now. A failure is no reason to stop.
+    pub fn say(&mut self, controller: &Controller) {
+        use std::os::unix::fs::FileExt;
+        let Ok(mut text) = serde_json::to_vec(controller) else { return };
+        text.push(b'\n');
+        let written = self.file.write_all_at(&text, 0);
+        let _ = written.and_then(|()| self.file.set_len(text.len() as u64));
+    }
+}

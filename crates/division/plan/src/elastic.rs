@@ -1,0 +1,77 @@
+//! Elastic groups: which CPUs they share, and what can't be beside them.
+
+use std::collections::BTreeMap;
+
+use layout::{CpuAmount, CpuDemand, CpuSpec};
+use policy::Scope;
+use units::CpuSet;
+
+use crate::{
+    Problem,
+    resolve::{Landscape, Resolved, demand, elastic},
+    tree::{Branch, Exclusive, Tree},
+};
+
+/// The elastic groups with the CPUs that they share, by the group above that gives them: its CPUs but for those that
+/// another group names, or has for itself.
+pub(crate) fn scopes(tree: &Tree<'_>, resolved: &Resolved, land: &Landscape) -> Vec<Scope> {
+    let mut members: BTreeMap<Option<usize>, Vec<usize>> = BTreeMap::new();
+    for (index, branch) in tree.branches.iter().enumerate() {
+        if elastic(branch).is_some() {
+            let above = tree.ancestors(index).find(|above| resolved.sets[*above].cpus.is_some());
+            members.entry(above).or_default().push(index);
+        }
+    }
+    members.into_iter().map(|(above, members)| scope(tree, resolved, land, (above, &members))).collect()
+}
+
+fn scope(
+    tree: &Tree<'_>,
+    resolved: &Resolved,
+    land: &Landscape,
+    (above, members): (Option<usize>, &[usize]),
+) -> Scope {
+    let cpus = |index: usize| resolved.sets[index].cpus.clone().unwrap_or_default();
+    let union = |all: CpuSet, index: usize| all.union(&cpus(index));
+    let all = above.map_or_else(|| land.online.difference(&resolved.reserved), cpus);
+    let is_above = |one: usize, other: usize| tree.ancestors(other).any(|above| above == one);
+    let beside = (0..tree.branches.len()).filter(|other| {
+        let related = |member: &usize| other == member || is_above(*other, *member) || is_above(*member, *other);
+        let has_own = resolved.sets[*other].apart || is_named(&tree.branches[*other]);
+        has_own && elastic(&tree.branches[*other]).is_none() && !members.iter().any(related)
+    });
+    let others = beside.fold(CpuSet::new(), union);
+    let own = members.iter().copied().fold(CpuSet::new(), union);
+    let groups = members.iter().filter_map(|member| elastic(&tree.branches[*member])).collect();
+    Scope { pool: all.difference(&others).union(&own), groups }
+}
+
+/// Does a group request these CPUs, or this many?
+fn is_named(branch: &Branch<'_>) -> bool {
+    match demand(branch) {
+        Some(CpuDemand::These(_)) => true,
+        Some(CpuDemand::Some(CpuSpec { amount, .. })) => !matches!(amount, CpuAmount::Between { .. }),
+        _ => false,
+    }
+}
+
+/// A group with CPUs below an elastic one would have to follow it, and no partition ends in between.
+pub(crate) fn check(tree: &Tree<'_>, problems: &mut Vec<Problem>) {
+    let is_elastic = |index: usize| elastic(&tree.branches[index]).is_some();
+    for (index, branch) in tree.branches.iter().enumerate().filter(|(_, branch)| demand(branch).is_some()) {
+        let above = tree.ancestors(index).find(|above| is_elastic(*above));
+        let (message, hint) = match above {
+            Some(above) => (
+                format!("it requests CPUs below the elastic group '{}'", tree.branches[above].name),
+                "remove these CPUs, so that it shares what the group above has, or give that one a count",
+            ),
+            None if is_elastic(index) && branch.exclusive > Exclusive::No => (
+                "it is elastic, and a partition of the kernel is never resized".to_owned(),
+                "remove exclusive = true, or give the group a count instead of min, max and weight",
+            ),
+            None => continue,
+        };
+        let (group, origin, hint) = (branch.name.to_string(), branch.origin(), Some(hint.to_owned()));
+        problems.push(Problem::Value { group, message, origin, hint });
+    }
+}

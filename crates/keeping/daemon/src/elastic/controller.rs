@@ -1,0 +1,221 @@
+//! The elastic groups of one layout: who has which CPUs, and each change of it, written and recorded.
+
+use std::{
+    os::unix::net::UnixStream,
+    sync::atomic::Ordering::Relaxed,
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
+
+use apply::{Controller as Said, Resize, Resizes, Resizing, Running, State, Target};
+use kernel::{GroupName, Host};
+use monitor::Cadence;
+use policy::{Decision, Division as _, Elastic, Parameters, Policy, Scope, Units};
+use topology::Machine;
+use tracing::{info, warn};
+use units::CpuSet;
+
+use super::states::States;
+use crate::{Counters, division::try_lock};
+
+/// Why a controller is done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum End {
+    /// The daemon ends.
+    Stopped,
+    /// Another layout may be in effect, or somebody else changed a group's CPUs.
+    Changed,
+    /// No layout in effect has elastic groups.
+    Nothing,
+}
+
+/// One pool with its groups.
+struct Part {
+    policy: Policy,
+    groups: Vec<GroupName>,
+    states: States,
+    stopped: bool,
+}
+
+/// All elastic groups of a layout.
+pub(super) struct Controller<'h> {
+    state: &'h State,
+    host: &'h Host,
+    resizes: Resizes,
+    generation: u32,
+    /// The history's, as long as nobody changes anything.
+    stamp: Option<(i64, i64)>,
+    parts: Vec<Part>,
+    period: Duration,
+}
+
+impl<'h> Controller<'h> {
+    /// For the layout in effect, from the CPUs that its groups have; `None` if it has no elastic groups.
+    ///
+    /// # Errors
+    /// In words: the history or the machine can't be read, or the machine can't give what the layout guarantees.
+    pub fn find(state: &'h State, host: &'h Host) -> Result<Option<Controller<'h>>, String> {
+        let running = Running::new();
+        let target = Target { host, system: &running };
+        let failed = |failure: apply::Failure| failure.to_string();
+        let stamp = state.stamp();
+        // a change under way, or an interrupted one: what it leaves is looked at after it
+        let Some(_lock) = try_lock(state).map_err(failed)? else { return Ok(None) };
+        if apply::unfinished(state, target).map_err(failed)?.is_some() {
+            return Ok(None);
+        }
+        let Some(head) = apply::layout_in_effect(state, target).map_err(failed)? else { return Ok(None) };
+        if head.elastic.is_empty() {
+            return Ok(None);
+        }
+        let machine = Machine::live().map_err(|error| error.to_string())?;
+        let numbers = Parameters::default();
+        let period = Duration::from_secs_f64(numbers.period);
+        let parts = head.elastic.iter().map(|scope| part(host, &machine, scope, &numbers));
+        let parts = parts.collect::<Result<Vec<Part>, String>>()?;
+        let (generation, resizes) = (head.generation, Resizes::of(state));
+        Ok(Some(Controller { state, host, resizes, generation, stamp, parts, period }))
+    }
+
+    /// The generation of the layout.
+    pub fn generation(&self) -> u32 {
+        self.generation
+    }
+
+    /// The groups, for the log.
+    pub fn names(&self) -> String {
+        let names = self.parts.iter().flat_map(|part| &part.groups).map(ToString::to_string);
+        names.collect::<Vec<String>>().join(", ")
+    }
+
+    /// Resizes until something ends it.
+    ///
+    /// # Errors
+    /// In words, what prevents it.
+    pub fn run(
+        &mut self,
+        counters: &Counters,
+        stopped: &UnixStream,
+        resizing: &mut Resizing,
+    ) -> Result<End, String> {
+        let mut said = Said { pid: std::process::id(), generation: Some(self.generation), stopped: None };
+        resizing.say(&said);
+        let no_timer = |errno| format!("no timer: {}", kernel::describe(errno));
+        let mut cadence = Cadence::new(self.period).map_err(no_timer)?;
+        let mut is_paused = false;
+        let mut now = Duration::ZERO;
+        while let Some(beat) = cadence.until(stopped).map_err(no_timer)? {
+            now += self.period * (1 + u32::try_from(beat.missed).unwrap_or(u32::MAX));
+            if self.state.stamp() != self.stamp {
+                return Ok(End::Changed);
+            }
+            if std::mem::replace(&mut is_paused, self.resizes.is_paused()) && !is_paused {
+                info!("resizing goes on, as requested");
+                return Ok(End::Changed);
+            }
+            if is_paused {
+                continue;
+            }
+            for index in 0..self.parts.len() {
+                let part = &mut self.parts[index];
+                let states = part.states.look(self.host, beat).map_err(|error| error.to_string())?;
+                let decisions = part.policy.tick(now, states);
+                if !decisions.is_empty() && !self.carry_out(index, &decisions, counters, now)? {
+                    return Ok(End::Changed);
+                }
+                let part = &mut self.parts[index];
+                if part.policy.has_stopped() && !std::mem::replace(&mut part.stopped, true) {
+                    Counters::count(&counters.given_up);
+                    let why = "too many changes were refused or did harm within a minute".to_owned();
+                    warn!("resizing has ended, and the static shares return: {why}; ringfence resume starts it again");
+                    said.stopped = Some(why);
+                    resizing.say(&said);
+                }
+            }
+        }
+        Ok(End::Stopped)
+    }
+
+    /// False if the groups are no longer as the policy knows them.
+    fn carry_out(
+        &mut self,
+        part: usize,
+        decisions: &[Decision],
+        counters: &Counters,
+        now: Duration,
+    ) -> Result<bool, String> {
+        // an apply or undo is under way: what it makes of the groups is looked at after it
+        let Some(_lock) = try_lock(self.state).map_err(|failure| failure.to_string())? else {
+            let part = &mut self.parts[part];
+            decisions.iter().rev().for_each(|decision| part.policy.withdraw(decision));
+            return Ok(true);
+        };
+        if self.state.stamp() != self.stamp {
+            return Ok(false);
+        }
+        let running = Running::new();
+        let target = Target { host: self.host, system: &running };
+        for decision in decisions {
+            let part = &mut self.parts[part];
+            let group = &part.groups[decision.group];
+            if apply::cpus_of(self.host, group).map_err(|error| error.to_string())? != decision.from {
+                return Ok(false);
+            }
+            let refused = apply::resize(target, group, &decision.to).err().map(|error| error.to_string());
+            match &refused {
+                None => {
+                    counters.resizes.fetch_add(1, Relaxed);
+                    info!("{decision}");
+                }
+                Some(why) => {
+                    counters.resizes_refused.fetch_add(1, Relaxed);
+                    warn!("{decision}: {why}");
+                    part.policy.refused(now, decision);
+                }
+            }
+            let resize = resize(self.generation, decision, refused);
+            if let Err(failure) = self.resizes.add(&resize) {
+                warn!("{failure}");
+            }
+        }
+        Ok(true)
+    }
+}
+
+fn resize(generation: u32, decision: &Decision, refused: Option<String>) -> Resize {
+    let at = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Resize {
+        at: u64::try_from(at.as_millis()).unwrap_or(u64::MAX),
+        generation,
+        group: decision.name.clone(),
+        from: decision.from.clone(),
+        to: decision.to.clone(),
+        why: decision.reason.to_string(),
+        numbers: serde_json::to_value(decision.reason).unwrap_or_default(),
+        refused,
+    }
+}
+
+/// Starts with what the groups have. What is not made of whole cores, or overlaps, as a plan or a user may have left it,
+/// becomes the static division first.
+fn part(host: &Host, machine: &Machine, scope: &Scope, numbers: &Parameters) -> Result<Part, String> {
+    let units = Units::of(machine, &scope.pool).map_err(|error| error.to_string())?;
+    let name = |group: &Elastic| GroupName::new(&group.name).map_err(|error| error.to_string());
+    let groups = scope.groups.iter().map(name).collect::<Result<Vec<GroupName>, String>>()?;
+    let has = |group: &GroupName| apply::cpus_of(host, group).map_err(|error| error.to_string());
+    let sets = groups.iter().map(has).collect::<Result<Vec<CpuSet>, String>>()?;
+    let policy = Policy::with_sets(&scope.groups, units.clone(), numbers.clone(), &sets).or_else(|_| {
+        let policy = Policy::new(&scope.groups, units, numbers.clone()).map_err(|error| error.to_string())?;
+        let running = Running::new();
+        for (index, group) in groups.iter().enumerate() {
+            let to = policy.pool().cpus(index);
+            let both = sets[index].union(&to);
+            info!("{group}: {} to {} CPUs ({to}): the static share first", sets[index].len(), to.len());
+            for step in [both, to] {
+                apply::resize(Target { host, system: &running }, group, &step).map_err(|error| error.to_string())?;
+            }
+        }
+        Ok::<Policy, String>(policy)
+    })?;
+    let states = States::new(host, groups.clone());
+    Ok(Part { policy, groups, states, stopped: false })
+}

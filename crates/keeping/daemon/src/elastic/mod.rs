@@ -1,0 +1,109 @@
+//! Resizes the elastic groups of the layout in effect with their load: figures of groups, the policy's decisions, writes.
+//! On a thread of its own; what it changes it changes under the history's lock, without ever waiting for it. When it ends,
+//! groups have what they had last, which is within their bounds.
+
+// in the order of the data's way
+mod waits;
+
+mod states;
+
+mod controller;
+
+use std::{os::unix::net::UnixStream, sync::Arc, thread::JoinHandle, time::Duration};
+
+use apply::{Controller as Said, Resizes, Resizing, State};
+use kernel::{Host, Real};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use tracing::{info, warn};
+
+use crate::{Counters, Error, failure_log::FailureLog, watching};
+use controller::{Controller, End};
+
+/// How often it is looked whether a layout with elastic groups came into effect.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// The thread; it ends when this is dropped.
+pub(crate) struct Elastic {
+    stop: Option<UnixStream>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Elastic {
+    /// Starts the thread.
+    ///
+    /// # Errors
+    /// No thread or descriptor is available.
+    pub fn start(state: State, counters: Arc<Counters>) -> Result<Elastic, Error> {
+        let failed = Error::of("the thread for elastic groups");
+        let (stopped, stop) = UnixStream::pair().map_err(&failed)?;
+        let thread = watching::thread("elastic", move || run(&state, &counters, &stopped));
+        Ok(Elastic { stop: Some(stop), thread: Some(thread.map_err(&failed)?) })
+    }
+}
+
+impl Drop for Elastic {
+    fn drop(&mut self) {
+        drop(self.stop.take());
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join(); // one that panicked has ended as well
+        }
+    }
+}
+
+fn run(state: &State, counters: &Counters, stopped: &UnixStream) {
+    let mut failures = FailureLog::new("elastic groups are not resized", "elastic groups are resized again");
+    let resizes = Resizes::of(state);
+    let mut resizing: Option<Resizing> = None;
+    loop {
+        match round(state, counters, stopped, &resizes, &mut resizing) {
+            Ok(End::Stopped) => return,
+            Ok(End::Changed) => {
+                failures.succeeded();
+                continue;
+            }
+            Ok(End::Nothing) => failures.succeeded(),
+            Err(why) => failures.fail(why),
+        }
+        if is_stopped_within(stopped, LOOK) {
+            return;
+        }
+    }
+}
+
+/// One layout, from when it is found until another is in effect.
+fn round(
+    state: &State,
+    counters: &Counters,
+    stopped: &UnixStream,
+    resizes: &Resizes,
+    resizing: &mut Option<Resizing>,
+) -> Result<End, String> {
+    let host = Host::even_without_hierarchies(Box::new(Real::new())).map_err(|error| error.to_string())?;
+    let Some(mut controller) = Controller::find(state, &host)? else {
+        if let Some(mut resizing) = resizing.take() {
+            resizing.say(&Said { pid: std::process::id(), ..Said::default() });
+        }
+        return Ok(End::Nothing);
+    };
+    if resizing.is_none() {
+        *resizing = resizes.begin().map_err(|failure| failure.to_string())?;
+    }
+    let Some(resizing) = resizing else { return Err("another process resizes them".to_owned()) };
+    info!(generation = controller.generation(), "resizing {}", controller.names());
+    let end = controller.run(counters, stopped, resizing);
+    if let Err(why) = &end {
+        let generation = Some(controller.generation());
+        resizing.say(&Said { pid: std::process::id(), generation, stopped: Some(why.clone()) });
+        warn!("{why}");
+    }
+    end
+}
+
+fn is_stopped_within(stopped: &UnixStream, time: Duration) -> bool {
+    let time = Timespec {
+        tv_sec: time.as_secs().try_into().unwrap_or(i64::MAX),
+        tv_nsec: time.subsec_nanos().into(),
+    };
+    let mut ready = [PollFd::new(stopped, PollFlags::IN)];
+    poll(&mut ready, Some(&time)).is_ok_and(|ready| ready > 0)
+}
