@@ -4,8 +4,9 @@
 use std::{
     fs::{DirBuilder, File, OpenOptions},
     io::{BufRead, BufReader, ErrorKind, Write},
-    os::unix::fs::{DirBuilderExt, OpenOptionsExt},
+    os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt},
     path::PathBuf,
+    time::SystemTime,
 };
 
 use rustix::fs::FlockOperation;
@@ -20,6 +21,7 @@ const LARGEST: u64 = 1 << 20;
 const NEW: &str = "resizes.jsonl";
 const OLD: &str = "resizes.1.jsonl";
 const PAUSED: &str = "paused";
+const RESUMED: &str = "resumed";
 const CONTROLLER: &str = "controller";
 
 /// One change of a group's CPUs.
@@ -140,24 +142,35 @@ impl Resizes {
         self.directory.join(PAUSED).exists()
     }
 
-    /// Requests a pause, or its end. False if it was so already.
+    /// When a user requested resizing last, after a pause or an end; another value each time.
+    pub fn resumed(&self) -> Option<SystemTime> {
+        self.directory.join(RESUMED).metadata().and_then(|about| about.modified()).ok()
+    }
+
+    /// Requests a pause.
+    ///
+    /// # Errors
+    /// The mark can't be made.
+    pub fn pause(&self) -> Result<(), Failure> {
+        self.mark(PAUSED)
+    }
+
+    /// Requests resizing again, also where it has ended by itself.
     ///
     /// # Errors
     /// The mark can't be made or removed.
-    pub fn pause(&self, paused: bool) -> Result<bool, Failure> {
-        let path = self.directory.join(PAUSED);
-        let done = match paused {
-            true => {
-                let made = DirBuilder::new().recursive(true).mode(0o755).create(&self.directory);
-                made.and_then(|()| File::create_new(path).map(drop))
-            }
-            false => std::fs::remove_file(path),
-        };
-        match done {
-            Ok(()) => Ok(true),
-            Err(error) if matches!(error.kind(), ErrorKind::AlreadyExists | ErrorKind::NotFound) => Ok(false),
-            Err(error) => Err(self.failed("write to", &error)),
+    pub fn resume(&self) -> Result<(), Failure> {
+        self.mark(RESUMED)?;
+        match std::fs::remove_file(self.directory.join(PAUSED)) {
+            Err(error) if error.kind() != ErrorKind::NotFound => Err(self.failed("remove a mark in", &error)),
+            _ => Ok(()),
         }
+    }
+
+    fn mark(&self, name: &str) -> Result<(), Failure> {
+        let made = DirBuilder::new().recursive(true).mode(0o755).create(&self.directory);
+        let marked = made.and_then(|()| File::create(self.directory.join(name))?.set_modified(SystemTime::now()));
+        marked.map_err(|error| self.failed("write to", &error))
     }
 
     fn failed(&self, what: &'static str, error: &std::io::Error) -> Failure {
@@ -169,7 +182,6 @@ impl Resizes {
 impl Resizing {
     /// Says what it does now. A failure is no reason to stop.
     pub fn say(&mut self, controller: &Controller) {
-        use std::os::unix::fs::FileExt;
         let Ok(mut text) = serde_json::to_vec(controller) else { return };
         text.push(b'\n');
         let written = self.file.write_all_at(&text, 0);

@@ -374,7 +374,9 @@ fn of(scene: &Scene<'_>, group: String, decided: Decided) -> GroupStatus {
                 actual: actual.clone(),
             }),
         }
-        settings.push(SettingStatus { file, requested: text.clone(), actual, as_requested });
+        let resized = actual.clone().filter(|_| of_load == Some(true));
+        let requested = resized.unwrap_or_else(|| text.clone());
+        settings.push(SettingStatus { file, requested, actual, as_requested });
     }
     for ((place, name), (before, generation)) in &decided.not_restored {
         let Some(actual) = performer.content(place, name) else { continue };

@@ -10,6 +10,7 @@ mod layouts;
 mod machine;
 mod mistakes;
 mod read;
+mod elastic;
 mod simulate;
 mod watching;
 mod why;
@@ -25,6 +26,7 @@ pub use layouts::{
 pub use machine::{Completions, Format, Links, Man, Mount, Perf, Settings, Topology};
 pub use mistakes::Mistake;
 pub use read::ALIASES;
+pub use elastic::{Elastic, Pause};
 pub use simulate::{Against, Simulate, Synthetic};
 pub use watching::{Dump, Fields, LogArgs, Metrics, Pictures, Record, Top, Watch};
 pub use why::Why;
@@ -34,6 +36,7 @@ use std::{ffi::OsString, path::PathBuf, time::Duration};
 use self::{
     daemon::DAEMON,
     duration::between,
+    elastic::ELASTIC,
     simulate::SIMULATE,
     watching::{DUMP, TOP, WATCH},
 };
@@ -256,6 +259,15 @@ Examples:
   ringfence plan layout.toml --machine numactl.txt --as cgset"
     )]
     Plan(PlanArgs),
+    /// Show elastic groups, their CPUs and the last changes of these
+    #[command(after_help = ELASTIC)]
+    Elastic(Elastic),
+    /// Stop resizing elastic groups; they keep the CPUs that they have
+    #[command(after_help = "Example: ringfence pause")]
+    Pause(Pause),
+    /// Resize elastic groups again, after a pause or after resizing has ended by itself
+    #[command(after_help = "Example: ringfence resume")]
+    Resume(Pause),
     /// Show what resizing elastic groups would do with a load, beside other rules
     #[command(after_help = SIMULATE)]
     Simulate(Simulate),

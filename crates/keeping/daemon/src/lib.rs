@@ -10,6 +10,7 @@ mod boot;
 
 mod counters;
 mod failure_log;
+mod history_events;
 mod journal;
 mod log;
 mod notify;

@@ -4,7 +4,6 @@
 
 use std::{
     io::Write,
-    mem::MaybeUninit,
     os::{
         fd::{AsFd, OwnedFd},
         unix::net::UnixStream,
@@ -18,12 +17,11 @@ use apply::{Failure, Running, State, Target, Watch};
 use kernel::{Host, Real};
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
-    fs::inotify::{self, CreateFlags, Reader, WatchFlags},
     io::Errno,
 };
 use tracing::{error, info, warn};
 
-use crate::{Counters, Division, Error, Handle, handle::Command, watching};
+use crate::{Counters, Division, Error, Handle, handle::Command, history_events, watching};
 
 /// How long the process that is to revert a change may take before it is given up.
 const GRACE: Duration = Duration::from_millis(500);
@@ -87,7 +85,7 @@ struct Watcher {
 
 impl Watcher {
     fn run(mut self) {
-        let changes = self.changes();
+        let changes = history_events::watch(&self.state);
         if let Err(errno) = &changes {
             // the loop's drift check makes us look now and then
             warn!("changes of the history are noticed late: inotify: {errno}");
@@ -100,16 +98,9 @@ impl Watcher {
         }
     }
 
-    fn changes(&self) -> Result<OwnedFd, Errno> {
-        let inotify = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK)?;
-        let what = WatchFlags::CREATE | WatchFlags::MOVED_TO | WatchFlags::ONLYDIR;
-        inotify::add_watch(&inotify, self.state.directory().join("generations"), what)?;
-        Ok(inotify)
-    }
-
     /// Waits for a change, a wake-up or the time. True at the end.
-    fn is_over(&self, changes: Option<&OwnedFd>, wait: Option<Duration>) -> bool {
-        let changes = changes.map_or(self.woken.as_fd(), AsFd::as_fd);
+    fn is_over(&self, events: Option<&OwnedFd>, wait: Option<Duration>) -> bool {
+        let changes = events.map_or(self.woken.as_fd(), AsFd::as_fd);
         let mut both =
             [PollFd::from_borrowed_fd(changes, PollFlags::IN), PollFd::new(&self.woken, PollFlags::IN)];
         let wait = wait.map(|wait| Timespec {
@@ -117,9 +108,10 @@ impl Watcher {
             tv_nsec: wait.subsec_nanos().into(),
         });
         let _ = poll(&mut both, wait.as_ref()); // interrupted: it looks once more
-        let mut bytes = [MaybeUninit::uninit(); 4096];
-        let mut reader = Reader::new(changes, &mut bytes);
-        while both[0].revents().contains(PollFlags::IN) && reader.next().is_ok() {}
+        let is_changed = both[0].revents().contains(PollFlags::IN);
+        if let Some(events) = events.filter(|_| is_changed) {
+            history_events::drain(events);
+        }
         let mut bytes = [0; 64];
         loop {
             match rustix::io::read(&self.woken, &mut bytes) {

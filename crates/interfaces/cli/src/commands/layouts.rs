@@ -4,6 +4,7 @@
 mod blocks;
 mod change;
 mod check;
+mod elastic;
 mod generations;
 mod history;
 mod json;
@@ -16,6 +17,7 @@ mod words;
 
 pub use change::{apply, confirm, revert, set, undo};
 pub use check::{check, export, import, schema};
+pub use elastic::{elastic, pause};
 pub use history::history;
 pub use plan::plan;
 pub use status::status;

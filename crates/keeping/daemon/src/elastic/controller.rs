@@ -26,6 +26,8 @@ pub(super) enum End {
     Changed,
     /// No layout in effect has elastic groups.
     Nothing,
+    /// Another change is under way, or was interrupted.
+    Later,
 }
 
 /// One pool with its groups.
@@ -49,31 +51,29 @@ pub(super) struct Controller<'h> {
 }
 
 impl<'h> Controller<'h> {
-    /// For the layout in effect, from the CPUs that its groups have; `None` if it has no elastic groups.
+    /// For the layout in effect, from the CPUs that its groups have; or why there is nothing to do now.
     ///
     /// # Errors
     /// In words: the history or the machine can't be read, or the machine can't give what the layout guarantees.
-    pub fn find(state: &'h State, host: &'h Host) -> Result<Option<Controller<'h>>, String> {
+    pub fn find(state: &'h State, host: &'h Host) -> Result<Result<Controller<'h>, End>, String> {
         let running = Running::new();
         let target = Target { host, system: &running };
         let failed = |failure: apply::Failure| failure.to_string();
         let stamp = state.stamp();
         // a change under way, or an interrupted one: what it leaves is looked at after it
-        let Some(_lock) = try_lock(state).map_err(failed)? else { return Ok(None) };
+        let Some(_lock) = try_lock(state).map_err(failed)? else { return Ok(Err(End::Later)) };
         if apply::unfinished(state, target).map_err(failed)?.is_some() {
-            return Ok(None);
+            return Ok(Err(End::Later));
         }
-        let Some(head) = apply::layout_in_effect(state, target).map_err(failed)? else { return Ok(None) };
-        if head.elastic.is_empty() {
-            return Ok(None);
-        }
+        let head = apply::layout_in_effect(state, target).map_err(failed)?;
+        let Some(head) = head.filter(|head| !head.elastic.is_empty()) else { return Ok(Err(End::Nothing)) };
         let machine = Machine::live().map_err(|error| error.to_string())?;
         let numbers = Parameters::default();
         let period = Duration::from_secs_f64(numbers.period);
         let parts = head.elastic.iter().map(|scope| part(host, &machine, scope, &numbers));
         let parts = parts.collect::<Result<Vec<Part>, String>>()?;
         let (generation, resizes) = (head.generation, Resizes::of(state));
-        Ok(Some(Controller { state, host, resizes, generation, stamp, parts, period }))
+        Ok(Ok(Controller { state, host, resizes, generation, stamp, parts, period }))
     }
 
     /// The generation of the layout.
@@ -101,19 +101,22 @@ impl<'h> Controller<'h> {
         resizing.say(&said);
         let no_timer = |errno| format!("no timer: {}", kernel::describe(errno));
         let mut cadence = Cadence::new(self.period).map_err(no_timer)?;
-        let mut is_paused = false;
+        let (mut is_paused, resumed) = (false, self.resizes.resumed());
         let mut now = Duration::ZERO;
         while let Some(beat) = cadence.until(stopped).map_err(no_timer)? {
             now += self.period * (1 + u32::try_from(beat.missed).unwrap_or(u32::MAX));
             if self.state.stamp() != self.stamp {
                 return Ok(End::Changed);
             }
-            if std::mem::replace(&mut is_paused, self.resizes.is_paused()) && !is_paused {
-                info!("resizing goes on, as requested");
-                return Ok(End::Changed);
+            let was_paused = std::mem::replace(&mut is_paused, self.resizes.is_paused());
+            if is_paused != was_paused {
+                info!("{}", if is_paused { "resizing is paused" } else { "resizing goes on after a pause" });
             }
             if is_paused {
                 continue;
+            }
+            if was_paused || self.resizes.resumed() != resumed {
+                return Ok(End::Changed);
             }
             for index in 0..self.parts.len() {
                 let part = &mut self.parts[index];

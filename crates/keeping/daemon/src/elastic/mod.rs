@@ -9,17 +9,25 @@ mod states;
 
 mod controller;
 
-use std::{os::unix::net::UnixStream, sync::Arc, thread::JoinHandle, time::Duration};
+use std::{
+    os::{
+        fd::{AsFd, OwnedFd},
+        unix::net::UnixStream,
+    },
+    sync::Arc,
+    thread::JoinHandle,
+    time::Duration,
+};
 
 use apply::{Controller as Said, Resizes, Resizing, State};
 use kernel::{Host, Real};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tracing::{info, warn};
 
-use crate::{Counters, Error, failure_log::FailureLog, watching};
+use crate::{Counters, Error, failure_log::FailureLog, history_events, watching};
 use controller::{Controller, End};
 
-/// How often it is looked whether a layout with elastic groups came into effect.
+/// How often it is looked whether another change has ended, or what prevents resizing.
 const LOOK: Duration = Duration::from_secs(1);
 
 /// The thread; it ends when this is dropped.
@@ -54,17 +62,21 @@ fn run(state: &State, counters: &Counters, stopped: &UnixStream) {
     let mut failures = FailureLog::new("elastic groups are not resized", "elastic groups are resized again");
     let resizes = Resizes::of(state);
     let mut resizing: Option<Resizing> = None;
+    let events = history_events::watch(state);
+    let events = events.inspect_err(|errno| warn!("elastic layouts are noticed late: inotify: {errno}")).ok();
     loop {
-        match round(state, counters, stopped, &resizes, &mut resizing) {
+        let ended = round(state, counters, stopped, &resizes, &mut resizing);
+        let time = match &ended {
             Ok(End::Stopped) => return,
-            Ok(End::Changed) => {
-                failures.succeeded();
-                continue;
-            }
-            Ok(End::Nothing) => failures.succeeded(),
+            Ok(End::Changed) => Some(Duration::ZERO),
+            Ok(End::Nothing) if events.is_some() => None,
+            Ok(End::Nothing | End::Later) | Err(_) => Some(LOOK),
+        };
+        match ended {
+            Ok(_) => failures.succeeded(),
             Err(why) => failures.fail(why),
         }
-        if is_stopped_within(stopped, LOOK) {
+        if is_stopped_within(stopped, events.as_ref(), time) {
             return;
         }
     }
@@ -79,11 +91,10 @@ fn round(
     resizing: &mut Option<Resizing>,
 ) -> Result<End, String> {
     let host = Host::even_without_hierarchies(Box::new(Real::new())).map_err(|error| error.to_string())?;
-    let Some(mut controller) = Controller::find(state, &host)? else {
-        if let Some(mut resizing) = resizing.take() {
-            resizing.say(&Said { pid: std::process::id(), ..Said::default() });
-        }
-        return Ok(End::Nothing);
+    let mut controller = match Controller::find(state, &host)? {
+        Ok(controller) => controller,
+        Err(End::Nothing) => return Ok(idle(resizing)),
+        Err(end) => return Ok(end),
     };
     if resizing.is_none() {
         *resizing = resizes.begin().map_err(|failure| failure.to_string())?;
@@ -99,11 +110,25 @@ fn round(
     end
 }
 
-fn is_stopped_within(stopped: &UnixStream, time: Duration) -> bool {
-    let time = Timespec {
+/// Nobody is resized any more.
+fn idle(resizing: &mut Option<Resizing>) -> End {
+    if let Some(mut resizing) = resizing.take() {
+        info!("no layout in effect has elastic groups");
+        resizing.say(&Said { pid: std::process::id(), ..Said::default() });
+    }
+    End::Nothing
+}
+
+/// Waits for the time, or without one until the history changes. True at the daemon's end.
+fn is_stopped_within(stopped: &UnixStream, events: Option<&OwnedFd>, time: Option<Duration>) -> bool {
+    let time = time.map(|time| Timespec {
         tv_sec: time.as_secs().try_into().unwrap_or(i64::MAX),
         tv_nsec: time.subsec_nanos().into(),
-    };
-    let mut ready = [PollFd::new(stopped, PollFlags::IN)];
-    poll(&mut ready, Some(&time)).is_ok_and(|ready| ready > 0)
+    });
+    let changes = events.map_or(stopped.as_fd(), AsFd::as_fd);
+    let mut both = [PollFd::new(stopped, PollFlags::IN), PollFd::from_borrowed_fd(changes, PollFlags::IN)];
+    let _ = poll(&mut both, time.as_ref()); // interrupted: it looks once more
+    let is_stopped = !both[0].revents().is_empty();
+    events.into_iter().for_each(history_events::drain);
+    is_stopped
 }

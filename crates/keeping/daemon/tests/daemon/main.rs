@@ -7,6 +7,7 @@ mod attacker;
 mod classified;
 mod counted;
 mod daemon_process;
+mod elastic;
 mod host;
 mod hotplug;
 mod idle;
@@ -55,6 +56,7 @@ fn main() -> ExitCode {
             reloaded::trials(),
             layout::trials(),
             per_group::trials(),
+            elastic::trials(),
             locked::trials(),
             killed::trials(),
             hotplug::trials(),

@@ -9,7 +9,7 @@ use std::{
 
 use ::plan::{Plan, Problem};
 use apply::{
-    Drift, Generation, GroupStatus, Head, NewUnit, RulesFile, Running, SettingStatus, Target, Unfinished,
+    Drift, Generation, GroupStatus, Head, NewUnit, Resizes, RulesFile, Running, SettingStatus, Target, Unfinished,
 };
 use files::Trust;
 use kernel::Host;
@@ -20,7 +20,7 @@ use units::{group_path, hint::Command};
 use super::{
     Layout,
     blocks::{Scene, now, seen, shown},
-    counted,
+    counted, elastic,
     generations::{interrupted, person, time, unrecorded, waiting, what, without_record},
     history_of,
     json::published,
@@ -62,6 +62,8 @@ pub fn status(args: &args::Status, as_json: bool) -> Result<u8, Failure> {
     let new_units = looked.map(|layout| new_units(target, layout, &all, &names)).unwrap_or_default();
     let unchecked = applied.as_ref().and_then(|applied| applied.as_ref().err());
     let not_in_effect = machines_layout::not_in_effect(&state, &args.socket, groups.is_empty());
+    let is_elastic = groups.iter().any(|group| group.elastic.is_some());
+    let not_resized = is_elastic.then(|| elastic::trouble(&Resizes::of(&state))).flatten();
     let drifted = groups.iter().any(|group| !group.drift.is_empty());
     if args.svg {
         output::text(&picture::svg(&Machine::live()?, &groups))?;
@@ -72,6 +74,7 @@ pub fn status(args: &args::Status, as_json: bool) -> Result<u8, Failure> {
         answer["unknown"] = json!(unknown);
         answer["recorded"] = json!(!apply::generations(&state)?.is_empty());
         answer["not_in_effect"] = json!(not_in_effect);
+        answer["not_resized"] = json!(not_resized);
         answer["plan"] = json!(plan);
         answer["new_units"] = json!(new_units);
         answer["misplaced"] = json!(unchecked.is_none().then_some(&misplaced));
@@ -98,7 +101,7 @@ pub fn status(args: &args::Status, as_json: bool) -> Result<u8, Failure> {
                 None => "nothing was applied: no change succeeded (ringfence history)\n",
             }),
         }
-        for reason in &not_in_effect {
+        for reason in not_in_effect.iter().chain(&not_resized) {
             text.push_str(&page.paint.bad(reason));
             text.push('\n');
         }
@@ -127,6 +130,7 @@ pub fn status(args: &args::Status, as_json: bool) -> Result<u8, Failure> {
     let as_applied = !drifted
         && !is_broken
         && not_in_effect.is_empty()
+        && not_resized.is_none()
         && unknown.is_empty()
         && misplaced.is_empty()
         && new_units.is_empty()
@@ -279,6 +283,9 @@ impl Page<'_> {
                     "       {} does not run: its settings come into force when it starts",
                     unit.name
                 );
+            }
+            if let Some(bounds) = elastic::bounds(group) {
+                let _ = writeln!(text, "       {bounds}");
             }
             if let Some(by) = &group.frozen_by {
                 let with = match *by == group.group {

@@ -1,0 +1,103 @@
+//! `elastic`, `pause`, `resume`: the groups whose CPUs change with their load, who changes them, and what changed.
+
+use std::fmt::Write;
+
+use apply::{Controller, GroupStatus, Resize, Resizes, Running, State, Target};
+use serde_json::json;
+use units::{group_path, hint::Command};
+
+use super::{directory, generations::time, history_of};
+use crate::{
+    args,
+    commands::host_even_unmounted,
+    failure::{ATTENTION, Failure},
+    output,
+};
+
+pub fn elastic(args: &args::Elastic, as_json: bool) -> Result<u8, Failure> {
+    let state = history_of(&args.state);
+    let (host, running) = (host_even_unmounted()?, Running::new());
+    let named = |name: &str| {
+        let is_of = |wanted: &String| group_path::is_at_or_below(name, wanted);
+        args.groups.is_empty() || args.groups.iter().any(is_of)
+    };
+    let mut groups = apply::status(&state, Target { host: &host, system: &running })?;
+    groups.retain(|group| group.elastic.is_some());
+    if groups.is_empty() {
+        return Err(Failure::new("no layout in effect has elastic groups")
+            .hint("give groups cpus = { min = 2, max = 8, weight = 100 }, and apply the layout"));
+    }
+    groups.retain(|group| named(&group.group));
+    if groups.is_empty() {
+        return Err(Failure::new(format!("{} is no elastic group", args.groups.join(", ")))
+            .hint("ringfence elastic lists all"));
+    }
+    let resizes = Resizes::of(&state);
+    let mut changes = resizes.last(usize::MAX)?;
+    changes.retain(|change| named(&change.group));
+    changes.drain(..changes.len().saturating_sub(args.last));
+    let trouble = trouble(&resizes);
+    if as_json {
+        let groups: Vec<_> = groups
+            .iter()
+            .map(|group| json!({ "group": group.group, "cpus": group.cpus, "bounds": group.elastic }))
+            .collect();
+        let (controller, paused) = (resizes.controller(), resizes.is_paused());
+        output::json(
+            &json!({ "groups": groups, "controller": controller, "paused": paused, "trouble": trouble, "changes": changes }),
+        )?;
+    } else {
+        let mut text: String = groups.iter().map(line).collect();
+        if let Some(trouble) = &trouble {
+            let _ = writeln!(text, "\n{trouble}"); // a String takes everything
+        }
+        if !changes.is_empty() {
+            text.push('\n');
+        }
+        text.extend(changes.iter().map(change));
+        output::text(&text)?;
+    }
+    Ok(if trouble.is_some() { ATTENTION } else { 0 })
+}
+
+/// Why nobody resizes the groups, with the command that changes it.
+pub(super) fn trouble(resizes: &Resizes) -> Option<String> {
+    if resizes.is_paused() {
+        return Some(format!("resizing is paused: {}", Command::ringfence("resume")));
+    }
+    match resizes.controller() {
+        None => Some(format!("nobody resizes elastic groups: {}", Command::new("systemctl start ringfenced"))),
+        Some(Controller { stopped: Some(why), .. }) => {
+            Some(format!("resizing has ended, and the static shares hold: {why}: {}", Command::ringfence("resume")))
+        }
+        Some(_) => None,
+    }
+}
+
+/// What a group has and may have.
+pub(super) fn bounds(group: &GroupStatus) -> Option<String> {
+    let bounds = group.elastic.as_ref()?;
+    let has = group.cpus.as_ref().map_or(0, units::CpuSet::len);
+    Some(format!("elastic: {has} of {} to {} CPUs, weight {}", bounds.min, bounds.max, bounds.weight))
+}
+
+fn line(group: &GroupStatus) -> String {
+    let cpus = group.cpus.as_ref().map(ToString::to_string).unwrap_or_default();
+    format!("{}  {cpus}  {}\n", group.group, bounds(group).unwrap_or_default())
+}
+
+fn change(change: &Resize) -> String {
+    let Resize { at, group, from, to, why, refused, .. } = change;
+    let refused = refused.as_ref().map(|why| format!("; refused: {why}")).unwrap_or_default();
+    format!("{}  {group}: {} to {} CPUs ({to}): {why}{refused}\n", time(at / 1000), from.len(), to.len())
+}
+
+pub fn pause(args: &args::Pause, paused: bool) -> Result<(), Failure> {
+    let resizes = Resizes::of(&State::open(directory(&args.state))?);
+    if paused {
+        resizes.pause()?;
+        return output::text("elastic groups stay at the CPUs that they have\n");
+    }
+    resizes.resume()?;
+    output::text("elastic groups are resized\n")
+}

@@ -1,0 +1,132 @@
+//! Elastic groups: their processes get more CPUs as they use them, less when they are quiet; what a kill of the daemon, an
+//! undo and somebody else's write leave.
+
+use std::{collections::BTreeSet, fs, path::Path, time::Duration};
+
+use apply::{By, Meta, Resizes, Running as System, State, Target};
+use units::CpuSet;
+
+use crate::{
+    Case,
+    world::{Running, World, eventually},
+};
+
+pub fn trials() -> Vec<Case> {
+    vec![
+        ("an_elastic_group_grows_with_its_load_and_shrinks_when_it_is_quiet", resized),
+        ("a_daemon_killed_while_it_resizes_leaves_legal_sets_and_the_next_one_goes_on", killed),
+        ("an_undo_ends_resizing_and_a_pause_interrupts_it", undone),
+    ]
+}
+
+/// A layout with one elastic group, which is there from the start of the daemon on.
+fn world() -> (World, String) {
+    let mut world = World::new();
+    let group = world.group_name("elastic");
+    world.write("layout.toml", &format!("[groups.{group}]\ncpus = {{ min = 1, max = 2, weight = 100 }}\n"));
+    (world, group)
+}
+
+/// Two processes of a group that want a CPU each.
+fn busy(world: &World, group: &str) -> [Running; 2] {
+    let start = || {
+        let process = Running::start(Path::new("/bin/sh"), &["-c", "while :; do :; done"]);
+        world.put(group, process.pid());
+        process
+    };
+    [start(), start()]
+}
+
+/// The CPUs that a process may run on, as the kernel says.
+fn allowed(pid: u32) -> CpuSet {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).unwrap();
+    list.trim().parse().unwrap()
+}
+
+fn state(world: &World) -> State {
+    State::peek(world.directory.join("state"))
+}
+
+/// What `status` finds wrong.
+fn drifts(world: &World) -> Vec<String> {
+    let system = System::new();
+    let groups = apply::status(&state(world), Target { host: &world.host, system: &system }).unwrap();
+    groups.iter().flat_map(|group| &group.drift).map(ToString::to_string).collect()
+}
+
+fn resized() {
+    let (world, group) = world();
+    let daemon = world.daemon(&[]);
+    let quiet = Running::start(Path::new("/bin/sleep"), &["600"]);
+    world.put(&group, quiet.pid());
+    assert_eq!(allowed(quiet.pid()).len(), 1, "{}", daemon.log());
+    let load = busy(&world, &group);
+    for process in &load {
+        eventually("two CPUs under load", || allowed(process.pid()).len() == 2);
+    }
+    assert_eq!(drifts(&world), [""; 0], "a larger set is no drift");
+    drop(load);
+    eventually("one CPU without load", || allowed(quiet.pid()).len() == 1);
+    assert_eq!(drifts(&world), [""; 0]);
+    let changes = Resizes::of(&state(&world)).last(10).unwrap();
+    let sizes: Vec<(usize, usize)> =
+        changes.iter().map(|change| (change.from.len(), change.to.len())).collect();
+    assert_eq!(sizes, [(1, 2), (2, 1)], "{changes:?}");
+    assert!(changes.iter().all(|change| change.group == group && change.refused.is_none()), "{changes:?}");
+    daemon.end();
+}
+
+fn killed() {
+    let (world, group) = world();
+    let mut sizes = BTreeSet::new();
+    for round in 0..8 {
+        let daemon = world.daemon(&[]);
+        let load = busy(&world, &group);
+        let [one, _] = &load;
+        if round % 4 == 3 {
+            eventually("two CPUs under load", || allowed(one.pid()).len() == 2);
+        }
+        // about when the first samples are taken and the first set is written
+        std::thread::sleep(Duration::from_millis(37 * round));
+        daemon.kill();
+        let cpus = allowed(one.pid());
+        assert!((1..=2).contains(&cpus.len()), "{cpus}");
+        assert_eq!(drifts(&world), [""; 0], "{cpus}");
+        sizes.insert(cpus.len());
+    }
+    eprintln!("killed with {sizes:?} CPUs");
+    assert!(sizes.contains(&2));
+    assert!(Resizes::of(&state(&world)).controller().is_none(), "nobody says that it resizes");
+}
+
+fn undone() {
+    let (world, group) = world();
+    let daemon = world.daemon(&[]);
+    let state = State::open(world.directory.join("state")).unwrap();
+    let resizes = Resizes::of(&state);
+    eventually("a controller", || resizes.controller().is_some_and(|one| one.generation.is_some()));
+    resizes.pause().unwrap();
+    daemon.wait_for_log("resizing is paused", 1);
+    let load = busy(&world, &group);
+    // longer than a sample and its growth
+    std::thread::sleep(Duration::from_secs(1));
+    assert!(load.iter().all(|process| allowed(process.pid()).len() == 1), "a pause");
+    resizes.resume().unwrap();
+    for process in &load {
+        eventually("two CPUs under load", || allowed(process.pid()).len() == 2);
+    }
+    let before = resizes.last(100).unwrap().len();
+    let system = System::new();
+    let target = Target { host: &world.host, system: &system };
+    let meta = Meta { by: By::caller(), what: "undo".to_owned(), ..Meta::default() };
+    let lock = state.lock(Duration::from_secs(60)).unwrap();
+    let outcome = apply::undo(&lock, target, Some(0), &meta).unwrap();
+    drop(lock);
+    assert_eq!(outcome.replaced, [""; 0], "what the daemon wrote is nobody else's");
+    daemon.wait_for_log("no layout in effect has elastic groups", 1);
+    assert!(resizes.controller().is_none());
+    drop(load);
+    assert_eq!(resizes.last(100).unwrap().len(), before, "nothing was written after it");
+    daemon.end();
+}
