@@ -1,7 +1,7 @@
 //! Elastic groups of the layout in effect: whether what one has is within its bounds, and the change of its CPUs.
 
 use kernel::{GroupName, Host};
-use plan::Place;
+use plan::{CPUS, Place};
 use policy::{Elastic, Scope};
 use serde::Serialize;
 use settings::{Controller, Version};
@@ -13,9 +13,6 @@ use crate::{
     carry_out::carry_out_unrecorded,
     reading::content,
 };
-
-/// The file on both versions.
-const CPUS: &str = "cpuset.cpus";
 
 /// The bounds of an elastic group.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

@@ -2,6 +2,7 @@
 //! and the pause that a user requests. Nothing here is needed to bring a group back: that is its generation's.
 
 use std::{
+    fmt,
     fs::{DirBuilder, File, OpenOptions},
     io::{BufRead, BufReader, ErrorKind, Write},
     os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt},
@@ -44,6 +45,14 @@ pub struct Resize {
     /// The kernel's refusal: the group has what it had.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refused: Option<String>,
+}
+
+impl fmt::Display for Resize {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Resize { group, from, to, why, refused, .. } = self;
+        write!(f, "{group}: {} to {} CPUs ({to}): {why}", from.len(), to.len())?;
+        refused.as_ref().map_or(Ok(()), |refused| write!(f, "; refused: {refused}"))
+    }
 }
 
 /// What the process that resizes says of itself.

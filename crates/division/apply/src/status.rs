@@ -411,7 +411,7 @@ fn of(scene: &Scene<'_>, group: String, decided: Decided) -> GroupStatus {
         Task { pid, comm: text.trim_end_matches('\n').to_owned() }
     };
     let actual = |setting: &str| Some(get(host, &named, &settings::lookup(setting)?).ok()?.value);
-    let has_cpus = decided.writes.keys().any(|(_, file, _)| file == "cpuset.cpus");
+    let has_cpus = decided.writes.keys().any(|(_, file, _)| file == plan::CPUS);
     let cpus = |setting: &str| match actual(setting) {
         Some(Value::Cpus(cpus)) if has_cpus => Some(cpus),
         _ => None,
@@ -426,7 +426,7 @@ fn of(scene: &Scene<'_>, group: String, decided: Decided) -> GroupStatus {
         owners,
         memory: actual("memory.current").as_ref().and_then(amount),
         cpu_usec: actual("cpuacct.usage").as_ref().and_then(amount),
-        cpus: cpus("cpuset.cpus.effective").or_else(|| cpus("cpuset.cpus")),
+        cpus: cpus("cpuset.cpus.effective").or_else(|| cpus(plan::CPUS)),
         elastic,
         frozen: frozen_by.is_some(),
         running: if frozen_by.is_some() { running(host, &processes) } else { Vec::new() },

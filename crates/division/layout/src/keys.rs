@@ -225,7 +225,7 @@ pub(crate) const CPU_SPEC: &[Key] = &[
         Shape::Number(1),
         "300",
         "With min and max: the group is elastic, with CPUs of its own between these, and this is its share beside other elastic groups. \
-         The daemon does not resize groups yet: the group gets min, and `ringfence simulate` shows what resizing would do",
+         ringfenced resizes it with its load; without the daemon it has min (docs/elastic.md)",
     ),
     key("node", Shape::Nodes, "0 · \"0-1\" · [0, 2]", "Only CPUs of these NUMA nodes; alone: all of them"),
     key(

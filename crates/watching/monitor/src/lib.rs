@@ -29,6 +29,8 @@ mod rows;
 mod sampler;
 mod tasks;
 
+mod run_delays;
+
 pub mod log;
 mod per_cpu;
 mod perf;
@@ -46,6 +48,7 @@ pub use per_cpu::PerCpu;
 pub use perf::{Event, Perf, Uncounted};
 pub use rates::{Figure, FigureUnit, Window};
 pub use rows::Groups;
+pub use run_delays::RunDelays;
 pub use sample::{Column, Columns, Parts, Reading, Sample, Table, Times};
 pub use sampler::{Options, Sampler, slow_every};
 pub use tasks::{Scheduled, Task, scheduled, tasks};

@@ -76,7 +76,7 @@ impl Earlier {
         let Some(decided) = &self.decided else { return Vec::new() };
         let is_known = |step: &Step| {
             let name = step.group.to_string();
-            let of_load = matches!(&step.action, Action::Write { file, .. } if file == "cpuset.cpus");
+            let of_load = matches!(&step.action, Action::Write { file, .. } if file == plan::CPUS);
             let group = decided.get(&name);
             (of_load && elastic.contains(&name)) || group.is_some_and(|group| group.decides(&step.action))
         };

@@ -40,7 +40,7 @@ impl Lane {
 }
 
 /// A group's own list of CPUs.
-pub(crate) const CPUS: &str = "cpuset.cpus";
+pub const CPUS: &str = "cpuset.cpus";
 /// A group's own list of memory nodes.
 pub(crate) const MEMS: &str = "cpuset.mems";
 /// v2's flag: `member`, `root` or `isolated`.

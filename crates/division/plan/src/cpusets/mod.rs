@@ -17,7 +17,8 @@ use crate::{
 use cells::{Field, Lane};
 use writes::Writer;
 
-pub(crate) use cells::{CPUS, EXCLUSIVE, MEMS, PARTITION};
+pub use cells::CPUS;
+pub(crate) use cells::{EXCLUSIVE, MEMS, PARTITION};
 
 /// The steps for all cpusets of the tree; no step for what is as it should be.
 pub(crate) fn steps(

@@ -28,6 +28,9 @@ pub struct Elastic {
 
 #[derive(Debug, ClapArgs)]
 pub struct Pause {
+    /// Of other programs' commands of this name, to explain the difference
+    #[arg(hide = true, value_name = "GROUP")]
+    pub group: Option<String>,
     #[command(flatten)]
     pub state: StateArgs,
 }

@@ -56,8 +56,8 @@ const GUESSES: [(&[&str], &str); 21] = [
     ),
     (&["tree"], "ringfence list --tree"),
     (&["attach", "mv", "assign"], "ringfence move GROUP PID"),
-    (&["pause", "stop", "suspend"], "ringfence freeze GROUP"),
-    (&["resume", "unpause", "unfreeze", "continue"], "ringfence thaw GROUP"),
+    (&["stop", "suspend"], "ringfence freeze GROUP"),
+    (&["unpause", "unfreeze", "continue"], "ringfence thaw GROUP"),
     (
         &["start", "enable"],
         "ringfence apply once, or ringfenced to apply at boot and keep it (docs/start.md)",

@@ -18,6 +18,7 @@ mod words;
 pub use change::{apply, confirm, revert, set, undo};
 pub use check::{check, export, import, schema};
 pub use elastic::{elastic, pause};
+pub use generations::time;
 pub use history::history;
 pub use plan::plan;
 pub use status::status;

@@ -1,13 +1,37 @@
 //! `why`: what slowed a group down.
 
-use monitor::Descriptors;
+use std::fmt::Write;
 
-use super::{group, host};
+use apply::{Resize, Resizes, State};
+use monitor::Descriptors;
+use serde_json::json;
+
+use super::{group, host, layouts::time};
 use crate::{args, failure::Failure, output};
+
+/// How many changes of its CPUs are named.
+const LAST: usize = 3;
 
 pub fn why(args: &args::Why, json: bool) -> Result<(), Failure> {
     let name = group(&args.group)?;
     let facts = why::gather(&host()?, Descriptors::new(), &name, args.span)?;
     let answer = why::why(&facts);
-    if json { output::json(&answer) } else { output::text(&answer.to_string()) }
+    let resizes = resizes(&name.to_string());
+    if json {
+        let mut answer = serde_json::to_value(&answer).map_err(Failure::new)?;
+        answer["resizes"] = json!(resizes);
+        return output::json(&answer);
+    }
+    let mut text = answer.to_string();
+    for one in &resizes {
+        let _ = writeln!(text, "{}  {one}", time(one.at / 1000)); // a String takes everything
+    }
+    output::text(&text)
+}
+
+/// The last changes of an elastic group's CPUs; none of another, or for who may not read them.
+fn resizes(group: &str) -> Vec<Resize> {
+    let mut all = Resizes::of(&State::peek(apply::state_directory())).last(usize::MAX).unwrap_or_default();
+    all.retain(|one| one.group == group);
+    all.split_off(all.len().saturating_sub(LAST))
 }

@@ -165,7 +165,7 @@ fn examples(desk: &mut Desk) {
 fn guesses(desk: &mut Desk) {
     for (guess, instead) in [
         ("destroy", "ringfence delete"),
-        ("pause", "ringfence freeze"),
+        ("suspend", "ringfence freeze"),
         ("ps", "ringfence status GROUP -v"),
         ("enable", "ringfence"),
         ("revert", "ringfence undo"),

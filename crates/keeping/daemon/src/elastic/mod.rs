@@ -3,8 +3,6 @@
 //! groups have what they had last, which is within their bounds.
 
 // in the order of the data's way
-mod waits;
-
 mod states;
 
 mod controller;

@@ -1,11 +1,10 @@
 //! What elastic groups did since the sample before, as the policy takes it.
 
 use kernel::{GroupName, Host};
-use monitor::{Beat, Descriptors, Groups, Options, Sample, Sampler, rates};
+use monitor::{Beat, Descriptors, Groups, Options, RunDelays, Sample, Sampler, rates};
 use policy::GroupState;
 use settings::Controller;
 
-use super::waits::Waits;
 use crate::watching::few;
 
 /// The figures that are read.
@@ -20,7 +19,7 @@ pub(super) struct States {
     groups: Vec<(GroupName, String)>,
     sampler: Sampler<Descriptors>,
     /// By group; none where the kernel counts waits by group.
-    waits: Option<Vec<Waits>>,
+    waits: Option<Vec<RunDelays>>,
     before: Option<Sample>,
     states: Vec<GroupState>,
 }
@@ -31,7 +30,7 @@ impl States {
         let mut sampler = Sampler::new(host, few(), options, true);
         sampler.only(host, |field| FIGURES.contains(&field.name));
         let by_task = host.hierarchy_of(Controller::Cpuacct).is_some();
-        let waits = by_task.then(|| groups.iter().map(|_| Waits::default()).collect());
+        let waits = by_task.then(|| groups.iter().map(|_| RunDelays::default()).collect());
         let states = vec![GroupState::default(); groups.len()];
         let groups = groups.into_iter().map(|group| (group.clone(), group.to_string())).collect();
         States { groups, sampler, waits, before: None, states }

@@ -15,6 +15,7 @@ const COUNTERS: &[(&Family, &str)] = &[
     (&families::DRIFTS_FOUND, "drifts"),
     (&families::REPAIRS, "repairs"),
     (&families::TAKEOVERS, "takeovers"),
+    (&families::RESIZING_ENDED, "given_up"),
     (&families::GATES, "gates"),
     (&families::GATES_LATE, "gates_late"),
 ];
@@ -33,6 +34,7 @@ const LABELLED: &[Labelled] = &[
             ("failed", "failed"),
         ],
     ),
+    (&families::RESIZES, "result", &[("written", "resizes"), ("refused", "resizes_refused")]),
     (&families::RELOADS, "result", &[("followed", "reloads"), ("refused", "refused")]),
     (
         &families::GATE_DECISIONS,

@@ -26,6 +26,8 @@ pub struct DesiredGroup {
     pub group: String,
     /// CPUs: the least of its quota and of its CPUs.
     pub cpus: Option<Limit<f64>>,
+    /// The least and the most CPUs, if they change with its load.
+    pub elastic: Option<(usize, usize)>,
     /// Bytes of memory.
     pub memory: Option<Limit<u64>>,
     /// Tasks.
@@ -53,6 +55,7 @@ impl Desired {
             DesiredGroup {
                 group: status.group.clone(),
                 cpus: requested.cpus(),
+                elastic: status.elastic.as_ref().map(|bounds| (bounds.min, bounds.max)),
                 memory: requested.value("memory.max").and_then(|value| match value {
                     Value::Bytes(limit) => Some(limit.map(|bytes| bytes.0)),
                     _ => None,
@@ -84,6 +87,8 @@ impl Desired {
             }
         };
         limits(&families::REQUESTED_CPUS, to, |actual| actual.cpus);
+        limits(&families::ELASTIC_MIN, to, |actual| actual.elastic.map(|(min, _)| Limit::At(min as f64)));
+        limits(&families::ELASTIC_MAX, to, |actual| actual.elastic.map(|(_, max)| Limit::At(max as f64)));
         limits(&families::REQUESTED_MEMORY, to, |actual| {
             actual.memory.map(|limit| limit.map(|bytes| bytes as f64))
         });

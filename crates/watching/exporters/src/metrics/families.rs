@@ -84,6 +84,14 @@ families! {
         "ringfence_group_requested_cpus", Gauge, By::History,
         "CPUs that the applied layout gives the group: the least of its quota and of its CPUs",
     ));
+    ELASTIC_MIN = by(GROUP, row(
+        "ringfence_group_elastic_min_cpus", Gauge, By::History,
+        "CPUs that the elastic group always has; only of elastic groups",
+    ));
+    ELASTIC_MAX = by(GROUP, row(
+        "ringfence_group_elastic_max_cpus", Gauge, By::History,
+        "CPUs that the elastic group has at most; only of elastic groups",
+    ));
     REQUESTED_MEMORY = by(GROUP, bytes(
         "ringfence_group_requested_memory_bytes", Gauge, By::History,
         "Limit of memory that the applied layout gives the group",
@@ -139,6 +147,14 @@ families! {
     TAKEOVERS = row(
         "ringfence_takeovers", Counter, By::Daemon,
         "Changes that the daemon rolled back because nobody confirmed or finished them",
+    );
+    RESIZES = by(&["result"], row(
+        "ringfence_resizes", Counter, By::Daemon,
+        "Changes of elastic groups' CPUs that were written, or that the kernel refused",
+    ));
+    RESIZING_ENDED = row(
+        "ringfence_resizing_ended", Counter, By::Daemon,
+        "Times that resizing ended, as changes were refused or did harm; ringfence resume starts it again",
     );
     GATES = row("ringfence_exec_gate_restarts", Counter, By::Daemon, "Exec gates that became ready");
     GATES_LATE = row("ringfence_exec_gate_timeouts", Counter, By::Daemon, "Exec gates that timed out and were killed");

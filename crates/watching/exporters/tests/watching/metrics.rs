@@ -73,6 +73,7 @@ fn desired() -> Desired {
     let group = |name: &str, cpus| DesiredGroup {
         group: name.to_owned(),
         cpus,
+        elastic: None,
         memory: Some(Limit::Max),
         pids: None,
         drifts: 2,

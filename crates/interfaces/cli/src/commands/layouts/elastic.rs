@@ -87,12 +87,15 @@ fn line(group: &GroupStatus) -> String {
 }
 
 fn change(change: &Resize) -> String {
-    let Resize { at, group, from, to, why, refused, .. } = change;
-    let refused = refused.as_ref().map(|why| format!("; refused: {why}")).unwrap_or_default();
-    format!("{}  {group}: {} to {} CPUs ({to}): {why}{refused}\n", time(at / 1000), from.len(), to.len())
+    format!("{}  {change}\n", time(change.at / 1000))
 }
 
 pub fn pause(args: &args::Pause, paused: bool) -> Result<(), Failure> {
+    if let Some(group) = &args.group {
+        let (word, instead) = if paused { ("pause", "freeze") } else { ("resume", "thaw") };
+        return Err(Failure::usage(format!("{word} is about resizing all elastic groups, not about processes"))
+            .hint(Command::ringfence(instead).group(group).to_string()));
+    }
     let resizes = Resizes::of(&State::open(directory(&args.state))?);
     if paused {
         resizes.pause()?;

@@ -6,12 +6,14 @@ use std::{collections::HashMap, fs::File, os::unix::fs::FileExt};
 use kernel::{GroupName, Hierarchy, Host};
 use settings::Controller;
 
+use crate::tasks::numbers;
+
 /// Of more tasks than this the others are not looked at: each costs a read.
 const MOST: usize = 256;
 
 /// The tasks of one group.
 #[derive(Debug, Default)]
-pub(super) struct Waits {
+pub struct RunDelays {
     tasks: HashMap<u32, Task>,
     turn: u64,
 }
@@ -24,7 +26,7 @@ struct Task {
     seen: u64,
 }
 
-impl Waits {
+impl RunDelays {
     /// The sum of its tasks' waits since the look before, in seconds; tasks that are new count from now on.
     pub fn look(&mut self, host: &Host, group: &GroupName) -> f64 {
         self.turn += 1;
@@ -40,8 +42,7 @@ impl Waits {
     }
 
     fn of(&mut self, host: &Host, at: &Hierarchy, path: &str, grown: &mut u64) {
-        let Ok(text) = host.kernel().read(at, path, "tasks") else { return };
-        for tid in text.lines().filter_map(|line| line.parse().ok()) {
+        for tid in numbers(host, at, path).unwrap_or_default() {
             if !self.tasks.contains_key(&tid) {
                 if self.tasks.len() >= MOST {
                     continue;
