@@ -48,6 +48,9 @@ impl<'h> DropIns<'h> {
                 let of_partition = |kind: &str| partition_line(home, place, kind, wanted, observed);
                 let of_file = match write.file.as_str() {
                     PARTITION => of_partition(&write.text),
+                    CPUS if observed.elastic.contains(&home.group.name.to_string()) => {
+                        lines_for(&at_start(write, home, seen), seen)
+                    }
                     _ => lines_for(write, seen),
                 };
                 match of_file {
@@ -195,6 +198,18 @@ impl<'h> DropIns<'h> {
         let hint = format!("{restart} pins them again");
         lints.push(Lint::new(LintKind::Affinity, Some(&group.name), message).hint(hint));
     }
+}
+
+/// The CPUs of an elastic unit at its start: those that the file has, as long as the layout allows that many. What its load
+/// made of them since then is no reason to write the file again.
+fn at_start(write: &Wanted, home: &Home<'_>, seen: Option<&SeenUnit>) -> Wanted {
+    let bounds = home.group.demands.cpus.as_ref().and_then(|cpus| cpus.value.elastic());
+    let lines = seen.and_then(|seen| seen.text.as_deref()).unwrap_or_default().lines();
+    let list = lines.rev().find_map(|line| line.strip_prefix("AllowedCPUs="));
+    let kept = list.and_then(|list| list.parse::<units::CpuSet>().ok()).filter(|cpus| {
+        bounds.is_some_and(|(min, max, _)| cpus.len() >= min && max.at().is_none_or(|max| cpus.len() <= max))
+    });
+    Wanted { text: kept.map_or_else(|| write.text.clone(), |cpus| cpus.to_string()), ..write.clone() }
 }
 
 /// Is the group of the step there?

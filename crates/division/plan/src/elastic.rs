@@ -43,7 +43,13 @@ fn scope(
     let others = beside.fold(CpuSet::new(), union);
     let own = members.iter().copied().fold(CpuSet::new(), union);
     let groups = members.iter().filter_map(|member| elastic(&tree.branches[*member])).collect();
-    Scope { pool: all.difference(&others).union(&own), groups }
+    let units = members.iter().map(|member| &tree.branches[*member]).filter(|branch| is_unit(branch));
+    let units = units.map(|branch| (branch.name.to_string(), format!("/{}", branch.place.path))).collect();
+    Scope { pool: all.difference(&others).union(&own), groups, units }
+}
+
+fn is_unit(branch: &Branch<'_>) -> bool {
+    branch.demands().is_some_and(|demands| demands.unit.is_some())
 }
 
 /// Does a group request these CPUs, or this many?

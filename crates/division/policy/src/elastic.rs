@@ -1,5 +1,7 @@
 //! What a group may have.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 use units::CpuSet;
 
@@ -26,6 +28,16 @@ pub struct Scope {
     pub pool: CpuSet,
     /// In the layout's order.
     pub groups: Vec<Elastic>,
+    /// Of groups that are units of systemd: the name of the unit's control group.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub units: BTreeMap<String, String>,
+}
+
+impl Scope {
+    /// The name of a group's directory.
+    pub fn directory<'s>(&'s self, group: &'s Elastic) -> &'s str {
+        self.units.get(&group.name).unwrap_or(&group.name)
+    }
 }
 
 /// A group's bounds in units.

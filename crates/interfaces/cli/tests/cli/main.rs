@@ -43,6 +43,7 @@ mod unit_names;
 mod unit_refusals;
 mod units;
 mod units_changed;
+mod units_elastic;
 mod units_exclusive;
 mod units_patterns;
 mod watching;
@@ -108,6 +109,7 @@ fn main() {
         units_patterns::trials(&world),
         unit_refusals::trials(&world),
         units_changed::trials(&world),
+        units_elastic::trials(&world),
         units_exclusive::trials(&world),
     ];
     suite::run(&arguments, trials.into_iter().flatten().collect()).exit();

@@ -30,12 +30,18 @@ pub(super) enum End {
     Later,
 }
 
+/// After so many samples it is looked whether the groups still have what the policy knows: systemd and others write, too.
+const LOOK: u64 = 10;
+
 /// One pool with its groups.
 struct Part {
     policy: Policy,
+    names: Vec<String>,
     groups: Vec<GroupName>,
     states: States,
     stopped: bool,
+    /// Units that do not run have no group.
+    missing: Vec<GroupName>,
 }
 
 /// All elastic groups of a layout.
@@ -83,8 +89,8 @@ impl<'h> Controller<'h> {
 
     /// The groups, for the log.
     pub fn names(&self) -> String {
-        let names = self.parts.iter().flat_map(|part| &part.groups).map(ToString::to_string);
-        names.collect::<Vec<String>>().join(", ")
+        let names: Vec<&str> = self.parts.iter().flat_map(|part| &part.names).map(String::as_str).collect();
+        names.join(", ")
     }
 
     /// Resizes until something ends it.
@@ -102,7 +108,7 @@ impl<'h> Controller<'h> {
         let no_timer = |errno| format!("no timer: {}", kernel::describe(errno));
         let mut cadence = Cadence::new(self.period).map_err(no_timer)?;
         let (mut is_paused, resumed) = (false, self.resizes.resumed());
-        let mut now = Duration::ZERO;
+        let (mut now, mut samples) = (Duration::ZERO, 0);
         while let Some(beat) = cadence.until(stopped).map_err(no_timer)? {
             now += self.period * (1 + u32::try_from(beat.missed).unwrap_or(u32::MAX));
             if self.state.stamp() != self.stamp {
@@ -116,6 +122,10 @@ impl<'h> Controller<'h> {
                 continue;
             }
             if was_paused || self.resizes.resumed() != resumed {
+                return Ok(End::Changed);
+            }
+            samples += 1;
+            if samples % LOOK == 0 && self.is_changed()? {
                 return Ok(End::Changed);
             }
             for index in 0..self.parts.len() {
@@ -136,6 +146,26 @@ impl<'h> Controller<'h> {
             }
         }
         Ok(End::Stopped)
+    }
+
+    /// Has a group other CPUs than the policy knows?
+    fn is_changed(&self) -> Result<bool, String> {
+        for part in &self.parts {
+            for (index, group) in part.groups.iter().enumerate() {
+                let cpus = cpus_of(self.host, group)?;
+                if cpus.as_ref() != Some(&part.policy.pool().cpus(index)) {
+                    let now = cpus.map_or("it is gone".to_owned(), |cpus| format!("somebody else gave it the CPUs {cpus}"));
+                    info!("{}: {now}", part.names[index]);
+                    return Ok(true);
+                }
+            }
+            for group in &part.missing {
+                if cpus_of(self.host, group)?.is_some() {
+                    return Ok(true);
+                }
+            }
+        }
+        Ok(false)
     }
 
     /// False if the groups are no longer as the policy knows them.
@@ -160,7 +190,7 @@ impl<'h> Controller<'h> {
         for decision in decisions {
             let part = &mut self.parts[part];
             let group = &part.groups[decision.group];
-            if apply::cpus_of(self.host, group).map_err(|error| error.to_string())? != decision.from {
+            if cpus_of(self.host, group)?.as_ref() != Some(&decision.from) {
                 return Ok(false);
             }
             let refused = apply::resize(target, group, &decision.to).err().map(|error| error.to_string());
@@ -184,6 +214,15 @@ impl<'h> Controller<'h> {
     }
 }
 
+/// `None`: there is no such group.
+fn cpus_of(host: &Host, group: &GroupName) -> Result<Option<CpuSet>, String> {
+    match apply::cpus_of(host, group) {
+        Ok(cpus) => Ok(Some(cpus)),
+        Err(_) if host.seats(group).is_empty() => Ok(None),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
 fn resize(generation: u32, decision: &Decision, refused: Option<String>) -> Resize {
     let at = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     Resize {
@@ -202,23 +241,41 @@ fn resize(generation: u32, decision: &Decision, refused: Option<String>) -> Resi
 /// becomes the static division first.
 fn part(host: &Host, machine: &Machine, scope: &Scope, numbers: &Parameters) -> Result<Part, String> {
     let units = Units::of(machine, &scope.pool).map_err(|error| error.to_string())?;
-    let name = |group: &Elastic| GroupName::new(&group.name).map_err(|error| error.to_string());
-    let groups = scope.groups.iter().map(name).collect::<Result<Vec<GroupName>, String>>()?;
-    let has = |group: &GroupName| apply::cpus_of(host, group).map_err(|error| error.to_string());
-    let sets = groups.iter().map(has).collect::<Result<Vec<CpuSet>, String>>()?;
-    let policy = Policy::with_sets(&scope.groups, units.clone(), numbers.clone(), &sets).or_else(|_| {
-        let policy = Policy::new(&scope.groups, units, numbers.clone()).map_err(|error| error.to_string())?;
-        let running = Running::new();
-        for (index, group) in groups.iter().enumerate() {
-            let to = policy.pool().cpus(index);
-            let both = sets[index].union(&to);
-            info!("{group}: {} to {} CPUs ({to}): the static share first", sets[index].len(), to.len());
-            for step in [both, to] {
-                apply::resize(Target { host, system: &running }, group, &step).map_err(|error| error.to_string())?;
+    let (mut elastic, mut groups, mut sets, mut missing) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    for one in &scope.groups {
+        let group = GroupName::new(scope.directory(one)).map_err(|error| error.to_string())?;
+        match cpus_of(host, &group)? {
+            Some(cpus) => {
+                elastic.push(one.clone());
+                groups.push(group);
+                sets.push(cpus);
             }
+            None => missing.push(group),
         }
-        Ok::<Policy, String>(policy)
-    })?;
+    }
+    let policy = match Policy::with_sets(&elastic, units.clone(), numbers.clone(), &sets) {
+        Ok(policy) => policy,
+        Err(why) => {
+            info!("the static shares first: {why}");
+            let policy = Policy::new(&elastic, units, numbers.clone()).map_err(|error| error.to_string())?;
+            let shares = (0..groups.len()).map(|index| policy.pool().cpus(index));
+            give(host, &groups, &sets, &shares.collect::<Vec<CpuSet>>())?;
+            policy
+        }
+    };
     let states = States::new(host, groups.clone());
-    Ok(Part { policy, groups, states, stopped: false })
+    let names = elastic.into_iter().map(|group: Elastic| group.name).collect();
+    Ok(Part { policy, names, groups, states, stopped: false, missing })
+}
+
+/// Gives groups other sets, each by one that has both: no group is ever without CPUs.
+fn give(host: &Host, groups: &[GroupName], from: &[CpuSet], to: &[CpuSet]) -> Result<(), String> {
+    let running = Running::new();
+    for ((group, from), to) in groups.iter().zip(from).zip(to).filter(|((_, from), to)| from != to) {
+        for step in [&from.union(to), to] {
+            let resized = apply::resize(Target { host, system: &running }, group, step);
+            resized.map_err(|error| error.to_string())?;
+        }
+    }
+    Ok(())
 }
