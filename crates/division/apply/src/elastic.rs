@@ -78,11 +78,14 @@ fn entries(host: &Host, group: &GroupName, place: Place, to: &CpuSet) -> Vec<Ent
     let own = list(&place).unwrap_or_default();
     let mut below = match place.version {
         Version::V2 => Vec::new(),
-        Version::V1 => host.kernel().descendants(&host.hierarchies()[place.hierarchy], &place.path).unwrap_or_default(),
+        Version::V1 => {
+            host.kernel().descendants(&host.hierarchies()[place.hierarchy], &place.path).unwrap_or_default()
+        }
     };
     below.sort_by_key(String::len); // a group's path is longer than those above it
     let below = below.into_iter().map(|path| Place { path, ..place.clone() });
-    let below: Vec<(Place, CpuSet)> = below.filter_map(|place| Some((place.clone(), list(&place)?))).collect();
+    let below: Vec<(Place, CpuSet)> =
+        below.filter_map(|place| Some((place.clone(), list(&place)?))).collect();
     let is_more = own.is_subset(to);
     let followers = below.into_iter().filter_map(|(place, cpus)| {
         let then = if is_more && cpus == own { to.clone() } else { cpus.intersection(to) };

@@ -106,7 +106,9 @@ impl Resizes {
     pub fn controller(&self) -> Option<Controller> {
         let path = self.directory.join(CONTROLLER);
         let file = File::open(&path).ok()?;
-        if rustix::fs::flock(&file, FlockOperation::NonBlockingLockShared) != Err(rustix::io::Errno::WOULDBLOCK) {
+        if rustix::fs::flock(&file, FlockOperation::NonBlockingLockShared)
+            != Err(rustix::io::Errno::WOULDBLOCK)
+        {
             return None;
         }
         serde_json::from_str(&std::fs::read_to_string(path).ok()?).ok()
@@ -119,7 +121,8 @@ impl Resizes {
     pub fn add(&self, resize: &Resize) -> Result<(), Failure> {
         let path = self.directory.join(NEW);
         if path.metadata().is_ok_and(|about| about.len() >= LARGEST) {
-            std::fs::rename(&path, self.directory.join(OLD)).map_err(|error| self.failed("rename in", &error))?;
+            std::fs::rename(&path, self.directory.join(OLD))
+                .map_err(|error| self.failed("rename in", &error))?;
         }
         let file = OpenOptions::new().append(true).create(true).mode(0o644).open(path);
         let mut line = serde_json::to_vec(resize).unwrap_or_default();
@@ -178,7 +181,8 @@ impl Resizes {
 
     fn mark(&self, name: &str) -> Result<(), Failure> {
         let made = DirBuilder::new().recursive(true).mode(0o755).create(&self.directory);
-        let marked = made.and_then(|()| File::create(self.directory.join(name))?.set_modified(SystemTime::now()));
+        let marked =
+            made.and_then(|()| File::create(self.directory.join(name))?.set_modified(SystemTime::now()));
         marked.map_err(|error| self.failed("write to", &error))
     }
 

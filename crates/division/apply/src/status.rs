@@ -352,13 +352,7 @@ fn of(scene: &Scene<'_>, group: String, decided: Decided) -> GroupStatus {
         let actual = performer.content(place, name);
         let of_load = elastic.as_ref().and_then(|bounds| bounds.allow(name, actual.as_deref()?));
         let as_requested = of_load.unwrap_or_else(|| {
-            is_as_requested(
-                performer,
-                &group,
-                (place, name, text),
-                actual.as_deref(),
-                actual_then.as_deref(),
-            )
+            is_as_requested(performer, &group, (place, name, text), actual.as_deref(), actual_then.as_deref())
         });
         let actual = actual.map(|actual| line_of(actual, key));
         let file = directory(place).join(name);

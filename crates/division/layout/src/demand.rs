@@ -47,7 +47,9 @@ impl CpuDemand {
     pub fn elastic(&self) -> Option<(usize, Limit<usize>, u32)> {
         match self {
             CpuDemand::Some(CpuSpec {
-                amount: CpuAmount::Between { min, max }, weight: Some(weight), ..
+                amount: CpuAmount::Between { min, max },
+                weight: Some(weight),
+                ..
             }) => Some((*min, *max, *weight)),
             _ => None,
         }

@@ -306,6 +306,12 @@ impl Desired {
 }
 
 impl Demands {
+    /// Do its tasks run only where no task of a group beside it wants to?
+    pub fn is_idle(&self) -> bool {
+        let mut settings = self.settings.iter();
+        settings.any(|assigned| assigned.found.setting.name == "cpu.idle" && assigned.text == "1")
+    }
+
     fn forget_origins(&mut self, no_origin: &Origin) {
         // a property of the file's kind, not a request
         self.only_named = false;

@@ -36,7 +36,8 @@ fn scope(
     let all = above.map_or_else(|| land.online.difference(&resolved.reserved), cpus);
     let is_above = |one: usize, other: usize| tree.ancestors(other).any(|above| above == one);
     let beside = (0..tree.branches.len()).filter(|other| {
-        let related = |member: &usize| other == member || is_above(*other, *member) || is_above(*member, *other);
+        let related =
+            |member: &usize| other == member || is_above(*other, *member) || is_above(*member, *other);
         let has_own = resolved.sets[*other].apart || is_named(&tree.branches[*other]);
         has_own && elastic(&tree.branches[*other]).is_none() && !members.iter().any(related)
     });
@@ -46,6 +47,17 @@ fn scope(
     let units = members.iter().map(|member| &tree.branches[*member]).filter(|branch| is_unit(branch));
     let units = units.map(|branch| (branch.name.to_string(), format!("/{}", branch.place.path))).collect();
     Scope { pool: all.difference(&others).union(&own), groups, units }
+}
+
+/// An elastic group that shares CPUs with a borrower that is not beside it.
+fn borrows_elsewhere(tree: &Tree<'_>, index: usize) -> Option<String> {
+    let own = elastic(&tree.branches[index])?;
+    let parent = tree.branches[index].parent;
+    let other = tree.branches.iter().enumerate().find_map(|(other, branch)| {
+        let elastic = elastic(branch).filter(|_| branch.parent != parent && other != index)?;
+        (own.borrows && !elastic.borrows).then_some(elastic)
+    })?;
+    Some(format!("it borrows CPUs (cpu.idle = 1) of group '{}', which is not beside it", other.name))
 }
 
 fn is_unit(branch: &Branch<'_>) -> bool {
@@ -75,7 +87,13 @@ pub(crate) fn check(tree: &Tree<'_>, problems: &mut Vec<Problem>) {
                 "it is elastic, and a partition of the kernel is never resized".to_owned(),
                 "remove exclusive = true, or give the group a count instead of min, max and weight",
             ),
-            None => continue,
+            None => match borrows_elsewhere(tree, index) {
+                Some(message) => (
+                    message,
+                    "put both below the same group, or remove cpu.idle: the kernel weighs only groups beside each other",
+                ),
+                None => continue,
+            },
         };
         let (group, origin, hint) = (branch.name.to_string(), branch.origin(), Some(hint.to_owned()));
         problems.push(Problem::Value { group, message, origin, hint });

@@ -49,8 +49,8 @@ mod facts;
 pub mod doctor;
 
 pub use cgset::as_cgset;
-pub use cpusets::CPUS;
 pub use coverage::{Coverage, coverage};
+pub use cpusets::CPUS;
 pub use drop_ins::{drop_in, first_cpuset};
 pub use expand::{Expansion, expand, patterns};
 pub use facts::MachineFacts;

@@ -62,6 +62,22 @@ pub enum Reason {
         /// The dwell from now on.
         dwell: f64,
     },
+    /// It has what others do not use at the moment, too.
+    Borrows {
+        /// That many CPUs.
+        units: usize,
+    },
+    /// What it borrowed is another's again.
+    Returns,
+    /// What an owner lent did harm to it, and is lent no more for a while.
+    LoanDidHarm {
+        /// How much the owner waited.
+        waiting: f64,
+        /// How much it usually does.
+        baseline: f64,
+        /// For how long it lends nothing.
+        dwell: f64,
+    },
     /// Resizing has ended; the static division returns.
     GivesUp,
     /// A rule other than the policy's, in a simulation.
@@ -95,6 +111,16 @@ impl fmt::Display for Reason {
             Reason::Harm { waiting, baseline, dwell } => write!(
                 f,
                 "waits {:.1} % of the time after it shrank, {:.1} % before; shrinks again after {dwell:.0} s at the earliest",
+                waiting * 100.0,
+                baseline * 100.0
+            ),
+            Reason::Borrows { units } => {
+                write!(f, "borrows {units} CPUs, which their owners have at once when they need them")
+            }
+            Reason::Returns => write!(f, "what it borrowed is another's again"),
+            Reason::LoanDidHarm { waiting, baseline, dwell } => write!(
+                f,
+                "the owner waits {:.1} % of the time since it lends, {:.1} % before; it lends again after {dwell:.0} s",
                 waiting * 100.0,
                 baseline * 100.0
             ),

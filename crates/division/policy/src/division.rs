@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use units::CpuSet;
+
 use crate::{Decision, Pool};
 
 /// What a group did since the sample before.
@@ -21,8 +23,13 @@ pub trait Division {
     /// figures are no numbers, or are missing, keeps what it has.
     fn tick(&mut self, now: Duration, states: &[GroupState]) -> Vec<Decision>;
 
-    /// Who has what.
+    /// Who has what for itself.
     fn pool(&self) -> &Pool;
+
+    /// All CPUs of a group, those that it borrows among them.
+    fn cpus(&self, group: usize) -> CpuSet {
+        self.pool().cpus(group)
+    }
 }
 
 impl GroupState {

@@ -19,6 +19,9 @@ pub struct Elastic {
     pub max: usize,
     /// Its share beside others' where not all can have what they could use, from 1.
     pub weight: u32,
+    /// Do its tasks run only where nobody else wants to (`cpu.idle`)? Then it has `min` CPUs of its own, and borrows up to `max`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub borrows: bool,
 }
 
 /// Elastic groups that share CPUs, as a layout has them.

@@ -6,6 +6,7 @@ mod decision; // a change with its reason
 mod division; // what a controller calls
 mod elastic; // what a group may have
 mod error; // what no machine can give
+mod loans; // what is lent
 mod machine; // what CPUs are dealt out in
 mod memory; // what is remembered of a group
 mod parameters; // the numbers

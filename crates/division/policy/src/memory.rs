@@ -69,13 +69,18 @@ impl Memory {
             self.caution = (self.caution / 2.0).max(1.0);
             return None;
         }
-        if state.waiting <= numbers.harm.max(numbers.harm_times * self.baseline) {
+        if state.waiting <= self.harm(numbers) {
             return None;
         }
         self.shrunk = None;
         self.caution = (self.caution * 2.0).min((numbers.longest_dwell / numbers.dwell).max(1.0));
         self.reversals.push_back(now);
         Some(before)
+    }
+
+    /// From how much waiting on a change does it harm.
+    pub fn harm(&self, numbers: &Parameters) -> f64 {
+        numbers.harm.max(numbers.harm_times * self.baseline)
     }
 
     /// The most CPUs that it used lately.

@@ -6,6 +6,7 @@ use std::time::Duration;
 use units::CpuSet;
 
 use crate::elastic::{Sizes, sizes, static_sizes};
+use crate::loans::Loans;
 use crate::memory::{Memory, count_within};
 use crate::share::{Claim, divide};
 use crate::{Decision, Division, Elastic, Error, GroupState, Parameters, Pool, Reason, Units};
@@ -18,6 +19,7 @@ pub struct Policy {
     numbers: Parameters,
     pool: Pool,
     memories: Vec<Memory>,
+    loans: Loans,
     last: Option<f64>,
     refusals: VecDeque<f64>,
     stopped: bool,
@@ -59,32 +61,45 @@ impl Policy {
     ) -> Result<Policy, Error> {
         let mut policy = Policy::empty(groups, units, numbers)?;
         let none = CpuSet::new();
-        for (group, Sizes { min, max, .. }) in policy.sizes.clone().into_iter().enumerate() {
+        // what borrowers have beside their own is others'
+        let (owners, borrowers): (Vec<usize>, Vec<usize>) =
+            (0..groups.len()).partition(|group| !policy.loans.borrows(*group));
+        for group in owners.into_iter().chain(borrowers) {
+            let Sizes { min, max, .. } = policy.sizes[group];
             let cpus = sets.get(group).unwrap_or(&none);
             let wrong =
                 |reason| Error::Start { name: groups[group].name.clone(), cpus: cpus.clone(), reason };
             let found = policy.pool.units().find(cpus);
             let found =
                 found.ok_or_else(|| wrong("these are not whole cores of the machine's elastic CPUs"))?;
-            if !(min..=max).contains(&found.len()) {
+            let borrows = policy.loans.borrows(group);
+            if found.len() < min || (found.len() > max && !borrows) {
                 return Err(wrong("that is below its min or above its max"));
             }
-            if !policy.pool.give(group, &found) {
+            let own = if borrows { policy.pool.first_free(&found, min) } else { found };
+            if own.len() < min || !policy.pool.give(group, &own) {
                 return Err(wrong("another group has some of them"));
             }
+            policy.loans.restore(&policy.pool, group, cpus);
         }
         Ok(policy)
     }
 
     fn empty(groups: &[Elastic], units: Units, numbers: Parameters) -> Result<Policy, Error> {
         numbers.check()?;
-        let sizes = sizes(groups, &units)?;
+        let mut sizes = sizes(groups, &units)?;
+        let most = groups.iter().zip(&sizes).map(|(group, size)| group.borrows.then_some(size.max));
+        let loans = Loans::new(most);
+        for (size, _) in sizes.iter_mut().zip(groups).filter(|(_, group)| group.borrows) {
+            size.max = size.min;
+        }
         Ok(Policy {
             names: groups.iter().map(|group| group.name.clone()).collect(),
             sizes,
             numbers,
             pool: Pool::new(units, groups.len()),
             memories: vec![Memory::new(); groups.len()],
+            loans,
             last: None,
             refusals: VecDeque::new(),
             stopped: false,
@@ -93,10 +108,15 @@ impl Policy {
 
     /// This decision of the last tick was not written: the group has what it had.
     pub fn withdraw(&mut self, decision: &Decision) {
-        if decision.group < self.names.len() {
-            self.pool.take_back(decision.group, &decision.from);
-            self.memories[decision.group].shrunk = None;
+        let group = decision.group;
+        if group >= self.names.len() {
+            return;
         }
+        if self.loans.borrows(group) {
+            return self.loans.restore(&self.pool, group, &decision.from);
+        }
+        self.pool.take_back(group, &decision.from);
+        self.memories[group].shrunk = None;
     }
 
     /// The kernel refused this decision of the last tick: the group has what it had. After some refusals resizing ends.
@@ -118,6 +138,11 @@ impl Policy {
         self.stopped = false;
         self.refusals.clear();
         self.memories.iter_mut().for_each(|memory| *memory = Memory::new());
+    }
+
+    fn lend(&mut self, now: f64, states: &[GroupState], may_lend: bool) -> Vec<Decision> {
+        let seen = (states, self.memories.as_slice());
+        self.loans.tick(now, seen, (&self.pool, &self.names), (&self.numbers, may_lend))
     }
 
     /// Units of a use, where no more than this share of them may be used.
@@ -257,7 +282,9 @@ impl Division for Policy {
         let now = now.as_secs_f64();
         let since = self.last.replace(now).map(|last| now - last);
         if self.stopped {
-            return self.give_up();
+            let mut decisions = self.give_up();
+            decisions.extend(self.lend(now, &vec![GroupState::default(); self.names.len()], false));
+            return decisions;
         }
         let (period, late) = (self.numbers.period, self.numbers.late);
         let late = since.is_some_and(|since| !(0.0..=period * late).contains(&since));
@@ -286,7 +313,12 @@ impl Division for Policy {
             }
             decisions.extend(self.shrink(now, &seen, &wishes, short, &shares));
         }
+        decisions.extend(self.lend(now, &seen, true));
         decisions
+    }
+
+    fn cpus(&self, group: usize) -> CpuSet {
+        self.loans.cpus(&self.pool, group)
     }
 
     fn pool(&self) -> &Pool {

@@ -73,6 +73,11 @@ impl Pool {
         self.free.iter().map(BTreeSet::len).sum()
     }
 
+    /// All units that are nobody's, given back or not.
+    pub fn nobodys(&self) -> impl Iterator<Item = usize> + '_ {
+        self.free.iter().flatten().chain(&self.returned).copied()
+    }
+
     /// Units that can be given after the next [`Pool::settle`].
     pub fn returned(&self) -> usize {
         self.returned.len()
@@ -109,6 +114,12 @@ impl Pool {
             holdings.former.push(unit);
             self.returned.push(unit);
         }
+    }
+
+    /// The first of these units that are free.
+    pub fn first_free(&self, units: &[usize], count: usize) -> Vec<usize> {
+        let is_free = |unit: &&usize| self.free[self.node[**unit]].contains(unit);
+        units.iter().filter(is_free).take(count).copied().collect()
     }
 
     /// Gives a group these very units, if all of them are free.

@@ -2,6 +2,7 @@
 
 mod daemon;
 pub mod duration;
+mod elastic;
 mod groups;
 mod help;
 mod kill;
@@ -10,12 +11,12 @@ mod layouts;
 mod machine;
 mod mistakes;
 mod read;
-mod elastic;
 mod simulate;
 mod watching;
 mod why;
 
 pub use daemon::{Daemon, LogLevel};
+pub use elastic::{Elastic, Pause};
 pub use help::{width, wrapped};
 pub use kill::Kill;
 pub use lab::{Lab, LabCommand, LabRun};
@@ -26,7 +27,6 @@ pub use layouts::{
 pub use machine::{Completions, Format, Links, Man, Mount, Perf, Settings, Topology};
 pub use mistakes::Mistake;
 pub use read::ALIASES;
-pub use elastic::{Elastic, Pause};
 pub use simulate::{Against, Simulate, Synthetic};
 pub use watching::{Dump, Fields, LogArgs, Metrics, Pictures, Record, Top, Watch};
 pub use why::Why;

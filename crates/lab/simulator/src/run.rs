@@ -58,26 +58,44 @@ const PATIENT: usize = (PATIENCE / STEP) as usize;
 
 /// A load with a rule.
 pub fn run(division: &mut dyn Division, rule: &str, groups: &[Elastic], load: &Load) -> Outcome {
-    let cpus = |division: &dyn Division| -> Vec<usize> {
+    let owned = |division: &dyn Division| -> Vec<usize> {
         let pool = division.pool();
         (0..groups.len()).map(|group| pool.size(group) * pool.units().width()).collect()
     };
+    let cpus = |division: &dyn Division| -> Vec<usize> {
+        (0..groups.len()).map(|group| division.cpus(group).len()).collect()
+    };
+    let (order, borrowers): (Vec<usize>, Vec<usize>) =
+        (0..groups.len()).partition(|group| !groups[*group].borrows);
+    let order: Vec<usize> = order.into_iter().chain(borrowers).collect();
     let machine = (division.pool().units().len() * division.pool().units().width()) as f64;
     let mut queues: Vec<Queue> = groups.iter().map(|_| Queue::default()).collect();
     let mut changes = vec![0_usize; groups.len()];
     let mut seen = Seen::new(division);
     let (mut requested, mut lost, mut stranded, mut had, mut used) = (0.0, 0.0, 0.0, 0.0, 0.0);
-    let mut has = cpus(division);
+    let (mut own, mut has) = (owned(division), cpus(division));
     let mut points = vec![Point { at: 0.0, cpus: has.clone() }];
     for step in 0..load.steps() {
         let (mut served_all, mut could) = (0.0, 0.0);
-        let mut states = Vec::with_capacity(groups.len());
-        for (group, queue) in queues.iter_mut().enumerate() {
+        let mut states = vec![GroupState::default(); groups.len()];
+        // owners run first: a borrower has what they leave of their CPUs
+        let mut idle = machine * STEP
+            - groups
+                .iter()
+                .zip(&own)
+                .filter(|(group, _)| group.borrows)
+                .map(|(_, own)| *own as f64 * STEP)
+                .sum::<f64>();
+        for group in order.iter().copied() {
+            let queue = &mut queues[group];
             let work = load.demand(group, step) * STEP;
             requested += work;
             queue.add(step, work);
-            let (before, room) = (queue.sum(), has[group] as f64 * STEP);
+            let borrowed = (has[group] - own[group]) as f64 * STEP;
+            let (before, room) = (queue.sum(), own[group] as f64 * STEP + borrowed.min(idle).max(0.0));
             let served = queue.serve(room);
+            let from_own = served.min(own[group] as f64 * STEP);
+            idle -= if groups[group].borrows { served - from_own } else { served };
             let left = queue.sum();
             let limit = groups[group].max as f64 * STEP;
             could += left.min((limit - served).max(0.0));
@@ -85,7 +103,7 @@ pub fn run(division: &mut dyn Division, rule: &str, groups: &[Elastic], load: &L
             had += room;
             lost += queue.expire(step);
             let waiting = if before > 0.0 { left / before } else { 0.0 };
-            states.push(GroupState { used: served / STEP, waiting, throttled: 0.0 });
+            states[group] = GroupState { used: served / STEP, waiting, throttled: 0.0 };
         }
         used += served_all;
         stranded += could.min(machine * STEP - served_all).max(0.0);
@@ -98,7 +116,7 @@ pub fn run(division: &mut dyn Division, rule: &str, groups: &[Elastic], load: &L
             changes[decision.group] += 1;
             seen.look(division, decision.group);
         }
-        has = cpus(division);
+        (own, has) = (owned(division), cpus(division));
         points.push(Point { at: now.as_secs_f64(), cpus: has.clone() });
     }
     let percent = |part: f64, whole: f64| if whole > 0.0 { part / whole * 100.0 } else { 0.0 };

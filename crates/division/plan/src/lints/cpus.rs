@@ -104,7 +104,9 @@ pub(super) fn elastic(looked: &Looked<'_>, lints: &mut Vec<Lint>) {
         let Some(Elastic { name, min, .. }) = resolve::elastic(branch) else { continue };
         let message = format!("group '{name}' is elastic: it has {min} CPUs until ringfenced gives it more");
         let lint = Lint::new(LintKind::Elastic, Some(&branch.name), message).at(&branch.origin());
-        lints.push(lint.hint("start ringfenced, if it does not run; see what it would do: ringfence simulate"));
+        lints.push(
+            lint.hint("start ringfenced, if it does not run; see what it would do: ringfence simulate"),
+        );
     }
 }
 

@@ -127,7 +127,8 @@ pub(crate) fn demand<'b>(branch: &'b Branch<'_>) -> Option<&'b CpuDemand> {
 pub(crate) fn elastic(branch: &Branch<'_>) -> Option<Elastic> {
     let (min, max, weight) = demand(branch)?.elastic()?;
     let max = max.at().unwrap_or(usize::MAX).max(min);
-    Some(Elastic { name: branch.name.to_string(), min, max, weight })
+    let borrows = branch.demands().is_some_and(layout::Demands::is_idle);
+    Some(Elastic { name: branch.name.to_string(), min, max, weight, borrows })
 }
 
 /// Does a branch have CPUs of its own to give, so that the groups below it choose among these?

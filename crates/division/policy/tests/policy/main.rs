@@ -1,6 +1,7 @@
 //! The policy from the outside: what it may never do, for random groups and loads, and each rule by itself.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test's failure is a panic")]
 
+mod lending;
 mod properties;
 mod rules;
 
@@ -13,7 +14,7 @@ fn machine(nodes: usize, cores: usize, width: usize) -> Units {
 }
 
 fn group(name: &str, min: usize, max: usize, weight: u32) -> Elastic {
-    Elastic { name: name.to_owned(), min, max, weight }
+    Elastic { name: name.to_owned(), min, max, weight, borrows: false }
 }
 
 /// A policy with its clock.
@@ -49,6 +50,11 @@ impl Run {
 
     fn loads(&mut self, ticks: usize, demands: &[f64]) -> Vec<Decision> {
         (0..ticks).flat_map(|_| self.load(demands)).collect()
+    }
+
+    /// With what they borrow.
+    fn cpus(&self) -> Vec<String> {
+        (0..self.policy.pool().groups()).map(|group| self.policy.cpus(group).to_string()).collect()
     }
 
     fn sizes(&self) -> Vec<usize> {

@@ -8,15 +8,15 @@ use super::{Run, group, machine};
 
 /// A machine, and groups that fit it.
 fn situation() -> impl Strategy<Value = ((usize, usize, usize), Vec<Elastic>)> {
-    let one = (1..4_usize, 0..12_usize, 1..400_u32);
+    let one = (1..4_usize, 0..12_usize, 1..400_u32, proptest::bool::weighted(0.2));
     ((1..4_usize, 4..8_usize, 1..3_usize), proptest::collection::vec(one, 1..5)).prop_map(|(size, groups)| {
         let mut room = size.0 * size.1;
         let mut fitting = Vec::new();
-        for (index, (min, more, weight)) in groups.into_iter().enumerate() {
+        for (index, (min, more, weight, borrows)) in groups.into_iter().enumerate() {
             let needed = min.div_ceil(size.2);
             if needed <= room {
                 room -= needed;
-                fitting.push(group(&format!("g{index}"), min, min + more, weight));
+                fitting.push(Elastic { borrows, ..group(&format!("g{index}"), min, min + more, weight) });
             }
         }
         (size, fitting)
@@ -41,12 +41,25 @@ fn check(run: &Run, groups: &[Elastic], decisions: &[Decision]) -> Result<(), Te
         prop_assert!(cpus.len() >= group.min, "{} is below its min: {cpus}", group.name);
         prop_assert!(cpus.len() <= group.max.max(group.min.next_multiple_of(width)), "{cpus} above max");
     }
+    let all = pool.units().cpus(&(0..pool.units().len()).collect::<Vec<usize>>());
+    for (index, group) in groups.iter().enumerate().filter(|(_, group)| group.borrows) {
+        let cpus = run.policy.cpus(index);
+        prop_assert!(pool.cpus(index).is_subset(&cpus) && cpus.is_subset(&all), "{cpus}");
+        prop_assert!(cpus.len() <= group.max.max(group.min.next_multiple_of(width)), "{cpus} above max");
+        for (other, _) in groups.iter().enumerate().filter(|(other, group)| group.borrows && *other != index)
+        {
+            prop_assert!(cpus.is_disjoint(&pool.cpus(other)), "{cpus}: borrowed from a borrower");
+        }
+    }
     let mut changed: Vec<usize> = decisions.iter().map(|one| one.group).collect();
     changed.sort_unstable();
     changed.dedup();
     prop_assert_eq!(changed.len(), decisions.len(), "a group changes twice in one tick");
-    let (grown, shrunk): (Vec<&Decision>, Vec<&Decision>) =
-        decisions.iter().partition(|one| one.from.is_subset(&one.to));
+    prop_assert!(decisions.iter().all(|one| one.from.is_subset(&one.to) || one.to.is_subset(&one.from)));
+    let (grown, shrunk): (Vec<&Decision>, Vec<&Decision>) = decisions
+        .iter()
+        .filter(|one| !groups[one.group].borrows)
+        .partition(|one| one.from.is_subset(&one.to));
     for one in &shrunk {
         prop_assert!(one.to.is_subset(&one.from), "{one} moves");
         let freed = one.from.difference(&one.to);
@@ -84,6 +97,7 @@ proptest! {
     fn a_constant_load_within_its_share_changes_each_group_at_most_once(
         (size, groups) in situation(), part in 0.0..0.85_f64,
     ) {
+        let groups: Vec<Elastic> = groups.into_iter().map(|group| Elastic { borrows: false, ..group }).collect();
         let mut run = Run::new(&groups, machine(size.0, size.1, size.2));
         let demands: Vec<f64> = run.sizes().iter().map(|size| *size as f64 * part).collect();
         let mut changes = vec![0; groups.len()];

@@ -7,7 +7,8 @@ use policy::{Division, Elastic, GroupState, Parameters, Policy, Units};
 
 fn main() {
     let units = Units::regular(8, 128, 1).unwrap();
-    let group = |index: usize| Elastic { name: format!("g{index}"), min: 1, max: 64, weight: 100 };
+    let group =
+        |index: usize| Elastic { name: format!("g{index}"), min: 1, max: 64, weight: 100, borrows: false };
     let groups: Vec<Elastic> = (0..1000).map(group).collect();
     let mut policy = Policy::new(&groups, units, Parameters::default()).unwrap();
     let (mut longest, mut sum, mut changes) = (Duration::ZERO, Duration::ZERO, 0);

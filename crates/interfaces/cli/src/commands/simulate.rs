@@ -56,6 +56,7 @@ fn elastic(desired: &Desired, machine: &Machine, path: &Path) -> Result<Vec<Elas
             min: *min,
             max: max.at().unwrap_or(online).min(online).max(*min),
             weight: weight.unwrap_or(WEIGHT),
+            borrows: group.demands.is_idle(),
         }),
         _ => None,
     });

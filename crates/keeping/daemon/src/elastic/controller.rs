@@ -139,7 +139,9 @@ impl<'h> Controller<'h> {
                 if part.policy.has_stopped() && !std::mem::replace(&mut part.stopped, true) {
                     Counters::count(&counters.given_up);
                     let why = "too many changes were refused or did harm within a minute".to_owned();
-                    warn!("resizing has ended, and the static shares return: {why}; ringfence resume starts it again");
+                    warn!(
+                        "resizing has ended, and the static shares return: {why}; ringfence resume starts it again"
+                    );
                     said.stopped = Some(why);
                     resizing.say(&said);
                 }
@@ -153,8 +155,10 @@ impl<'h> Controller<'h> {
         for part in &self.parts {
             for (index, group) in part.groups.iter().enumerate() {
                 let cpus = cpus_of(self.host, group)?;
-                if cpus.as_ref() != Some(&part.policy.pool().cpus(index)) {
-                    let now = cpus.map_or("it is gone".to_owned(), |cpus| format!("somebody else gave it the CPUs {cpus}"));
+                if cpus.as_ref() != Some(&part.policy.cpus(index)) {
+                    let now = cpus.map_or("it is gone".to_owned(), |cpus| {
+                        format!("somebody else gave it the CPUs {cpus}")
+                    });
                     info!("{}: {now}", part.names[index]);
                     return Ok(true);
                 }
@@ -258,7 +262,7 @@ fn part(host: &Host, machine: &Machine, scope: &Scope, numbers: &Parameters) -> 
         Err(why) => {
             info!("the static shares first: {why}");
             let policy = Policy::new(&elastic, units, numbers.clone()).map_err(|error| error.to_string())?;
-            let shares = (0..groups.len()).map(|index| policy.pool().cpus(index));
+            let shares = (0..groups.len()).map(|index| policy.cpus(index));
             give(host, &groups, &sets, &shares.collect::<Vec<CpuSet>>())?;
             policy
         }

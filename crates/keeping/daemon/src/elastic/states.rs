@@ -42,14 +42,17 @@ impl States {
     /// The hierarchies can't be listed.
     pub fn look(&mut self, host: &Host, beat: Beat) -> Result<&[GroupState], kernel::Error> {
         let after = self.sampler.tick(host, beat)?;
-        let elapsed = self.before.as_ref().map_or(0.0, |before| after.clock.saturating_sub(before.clock).as_secs_f64());
+        let elapsed =
+            self.before.as_ref().map_or(0.0, |before| after.clock.saturating_sub(before.clock).as_secs_f64());
         for (index, (group, name)) in self.groups.iter().enumerate() {
             let waited = self.waits.as_mut().map(|waits| waits[index].look(host, group));
             let state = self.before.as_ref().and_then(|before| state(before, after, name));
             self.states[index] = match (state, waited) {
                 (None, _) => GroupState { used: f64::NAN, ..GroupState::default() },
                 (Some(state), None) => state,
-                (Some(state), Some(waited)) => GroupState { waiting: (waited / elapsed).clamp(0.0, 1.0), ..state },
+                (Some(state), Some(waited)) => {
+                    GroupState { waiting: (waited / elapsed).clamp(0.0, 1.0), ..state }
+                }
             };
         }
         match &mut self.before {

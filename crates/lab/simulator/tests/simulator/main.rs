@@ -12,7 +12,7 @@ fn machine(nodes: usize, cores: usize, width: usize) -> Units {
 }
 
 fn group(name: &str, min: usize, max: usize, weight: u32) -> Elastic {
-    Elastic { name: name.to_owned(), min, max, weight }
+    Elastic { name: name.to_owned(), min, max, weight, borrows: false }
 }
 
 fn loads(groups: &[Elastic], units: &Units, kinds: &[Kind]) -> Vec<Load> {

@@ -66,10 +66,13 @@ pub(super) fn trouble(resizes: &Resizes) -> Option<String> {
         return Some(format!("resizing is paused: {}", Command::ringfence("resume")));
     }
     match resizes.controller() {
-        None => Some(format!("nobody resizes elastic groups: {}", Command::new("systemctl start ringfenced"))),
-        Some(Controller { stopped: Some(why), .. }) => {
-            Some(format!("resizing has ended, and the static shares hold: {why}: {}", Command::ringfence("resume")))
+        None => {
+            Some(format!("nobody resizes elastic groups: {}", Command::new("systemctl start ringfenced")))
         }
+        Some(Controller { stopped: Some(why), .. }) => Some(format!(
+            "resizing has ended, and the static shares hold: {why}: {}",
+            Command::ringfence("resume")
+        )),
         Some(_) => None,
     }
 }
@@ -93,8 +96,10 @@ fn change(change: &Resize) -> String {
 pub fn pause(args: &args::Pause, paused: bool) -> Result<(), Failure> {
     if let Some(group) = &args.group {
         let (word, instead) = if paused { ("pause", "freeze") } else { ("resume", "thaw") };
-        return Err(Failure::usage(format!("{word} is about resizing all elastic groups, not about processes"))
-            .hint(Command::ringfence(instead).group(group).to_string()));
+        return Err(Failure::usage(format!(
+            "{word} is about resizing all elastic groups, not about processes"
+        ))
+        .hint(Command::ringfence(instead).group(group).to_string()));
     }
     let resizes = Resizes::of(&State::open(directory(&args.state))?);
     if paused {

@@ -9,7 +9,8 @@ use std::{
 
 use ::plan::{Plan, Problem};
 use apply::{
-    Drift, Generation, GroupStatus, Head, NewUnit, Resizes, RulesFile, Running, SettingStatus, Target, Unfinished,
+    Drift, Generation, GroupStatus, Head, NewUnit, Resizes, RulesFile, Running, SettingStatus, Target,
+    Unfinished,
 };
 use files::Trust;
 use kernel::Host;
