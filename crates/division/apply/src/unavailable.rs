@@ -42,19 +42,18 @@ fn in_partitions(performer: &Performer<'_>, place: &Place) -> CpuSet {
         let below = Place { path, ..place.clone() };
         let state = performer.content(&below, "cpuset.cpus.partition")?;
         matches!(state.trim(), "root" | "isolated").then_some(())?;
-        performer.content(&below, "cpuset.cpus")?.trim().parse::<CpuSet>().ok()
+        performer.content(&below, plan::CPUS)?.trim().parse::<CpuSet>().ok()
     });
     cpus.fold(CpuSet::new(), |all, cpus| all.union(&cpus))
 }
 
 /// Offline, or the highest group above that lacks them.
 fn reason(performer: &Performer<'_>, place: &Place, file: &str, missing: &CpuSet) -> String {
-    let (one, several) =
-        if file == "cpuset.cpus" { ("CPU", "CPUs") } else { ("memory node", "memory nodes") };
+    let (one, several) = if file == plan::CPUS { ("CPU", "CPUs") } else { ("memory node", "memory nodes") };
     let (what, are) = if missing.len() == 1 { (one, "is") } else { (several, "are") };
     let online = performer.host().kernel().outside(Path::new(ONLINE));
     let online = online.ok().and_then(|online| online.trim().parse::<CpuSet>().ok());
-    if file == "cpuset.cpus" && online.is_some_and(|online| missing.is_disjoint(&online)) {
+    if file == plan::CPUS && online.is_some_and(|online| missing.is_disjoint(&online)) {
         return format!("{what} {missing} {are} offline");
     }
     let lacks = |path: &&str| {

@@ -242,7 +242,7 @@ impl Past<'_> {
         let partition = |place: Place| {
             let state = self.performer.content(&place, "cpuset.cpus.partition")?;
             matches!(state.trim(), "root" | "isolated").then_some(())?;
-            let cpus: CpuSet = self.performer.content(&place, "cpuset.cpus")?.trim().parse().ok()?;
+            let cpus: CpuSet = self.performer.content(&place, plan::CPUS)?.trim().parse().ok()?;
             let ends = !stays(&place)
                 || self
                     .planned(&place, "cpuset.cpus.partition", left)
@@ -289,7 +289,7 @@ impl Past<'_> {
             None => {
                 let effective = self.performer.content(group, &format!("{file}.effective"));
                 let effective = effective.as_deref().map(list).unwrap_or_default();
-                if file == "cpuset.cpus" { effective.union(&self.released(group)) } else { effective }
+                if file == plan::CPUS { effective.union(&self.released(group)) } else { effective }
             }
         }
     }
@@ -311,7 +311,7 @@ impl Past<'_> {
             return; // its controller went, and the list with it
         }
         let parent = self.covered.parents.contains(place);
-        let taken = if file == "cpuset.cpus" && !parent { exclusive(place) } else { CpuSet::new() };
+        let taken = if file == plan::CPUS && !parent { exclusive(place) } else { CpuSet::new() };
         let rest = all.difference(&taken);
         let rest = if rest.is_empty() { all } else { rest };
         let now = self.performer.content(place, file);

@@ -15,6 +15,7 @@ pub fn trials() -> Vec<Case> {
     vec![
         ("an_elastic_group_grows_with_its_load_and_shrinks_when_it_is_quiet", resized),
         ("a_daemon_killed_while_it_resizes_leaves_legal_sets_and_the_next_one_goes_on", killed),
+        ("a_group_of_idle_tasks_borrows_what_its_owner_keeps", lent),
         ("an_undo_ends_resizing_and_a_pause_interrupts_it", undone),
     ]
 }
@@ -98,6 +99,32 @@ fn killed() {
     eprintln!("killed with {sizes:?} CPUs");
     assert!(sizes.contains(&2));
     assert!(Resizes::of(&state(&world)).controller().is_none(), "nobody says that it resizes");
+}
+
+fn lent() {
+    let mut world = World::new();
+    let (owner, batch) = (world.group_name("owner"), world.group_name("batch"));
+    let cpus = "cpus = { min = 1, max = 2, weight = 100 }";
+    world.write(
+        "layout.toml",
+        &format!("[groups.{owner}]\n{cpus}\n[groups.{batch}]\n{cpus}\n\"cpu.idle\" = 1\n"),
+    );
+    let sleeper = |group: &str| {
+        let process = Running::start(Path::new("/bin/sleep"), &["600"]);
+        world.put(group, process.pid());
+        process
+    };
+    let daemon = world.daemon(&[]);
+    let (one, other) = (sleeper(&owner), sleeper(&batch));
+    // on a machine of two CPUs nothing else is free
+    eventually("a second CPU", || allowed(other.pid()).len() == 2);
+    let own = allowed(one.pid());
+    assert_eq!(own.len(), 1, "the owner is quiet");
+    if topology::Machine::live().unwrap().online().len() == 2 {
+        assert!(own.is_subset(&allowed(other.pid())), "{own} is lent and stays the owner's");
+    }
+    assert_eq!(drifts(&world), [""; 0]);
+    daemon.end();
 }
 
 fn undone() {
