@@ -124,6 +124,11 @@ impl<F: Files> Sampler<F> {
         self.open = 0;
     }
 
+    /// Reads nothing of the machine: its figures are missing in every sample.
+    pub fn groups_alone(&mut self) {
+        self.machine.clear();
+    }
+
     /// The last sample.
     pub fn sample(&self) -> &Sample {
         &self.sample

@@ -38,7 +38,6 @@ struct Part {
     policy: Policy,
     names: Vec<String>,
     groups: Vec<GroupName>,
-    states: States,
     stopped: bool,
     /// Units that do not run have no group.
     missing: Vec<GroupName>,
@@ -53,6 +52,7 @@ pub(super) struct Controller<'h> {
     /// The history's, as long as nobody changes anything.
     stamp: Option<(i64, i64)>,
     parts: Vec<Part>,
+    states: States,
     period: Duration,
 }
 
@@ -78,8 +78,10 @@ impl<'h> Controller<'h> {
         let period = Duration::from_secs_f64(numbers.period);
         let parts = head.elastic.iter().map(|scope| part(host, &machine, scope, &numbers));
         let parts = parts.collect::<Result<Vec<Part>, String>>()?;
+        let groups = parts.iter().flat_map(|part| part.groups.iter().cloned());
+        let states = States::new(host, groups.collect());
         let (generation, resizes) = (head.generation, Resizes::of(state));
-        Ok(Ok(Controller { state, host, resizes, generation, stamp, parts, period }))
+        Ok(Ok(Controller { state, host, resizes, generation, stamp, parts, states, period }))
     }
 
     /// The generation of the layout.
@@ -128,9 +130,12 @@ impl<'h> Controller<'h> {
             if samples % LOOK == 0 && self.is_changed()? {
                 return Ok(End::Changed);
             }
+            self.states.look(self.host, beat).map_err(|error| error.to_string())?;
+            let mut first = 0;
             for index in 0..self.parts.len() {
                 let part = &mut self.parts[index];
-                let states = part.states.look(self.host, beat).map_err(|error| error.to_string())?;
+                let states = &self.states.all()[first..first + part.groups.len()];
+                first += part.groups.len();
                 let decisions = part.policy.tick(now, states);
                 if !decisions.is_empty() && !self.carry_out(index, &decisions, counters, now)? {
                     return Ok(End::Changed);
@@ -267,9 +272,8 @@ fn part(host: &Host, machine: &Machine, scope: &Scope, numbers: &Parameters) -> 
             policy
         }
     };
-    let states = States::new(host, groups.clone());
     let names = elastic.into_iter().map(|group: Elastic| group.name).collect();
-    Ok(Part { policy, names, groups, states, stopped: false, missing })
+    Ok(Part { policy, names, groups, stopped: false, missing })
 }
 
 /// Gives groups other sets, each by one that has both: no group is ever without CPUs.

@@ -29,6 +29,7 @@ impl States {
         let options = Options { groups: Groups::Named(groups.clone()), slow_every: 1 };
         let mut sampler = Sampler::new(host, few(), options, true);
         sampler.only(host, |field| FIGURES.contains(&field.name));
+        sampler.groups_alone();
         let by_task = host.hierarchy_of(Controller::Cpuacct).is_some();
         let waits = by_task.then(|| groups.iter().map(|_| RunDelays::default()).collect());
         let states = vec![GroupState::default(); groups.len()];
@@ -37,10 +38,15 @@ impl States {
     }
 
     /// In the groups' order. One of which nothing is known, as at first, has no numbers in its state.
+    pub fn all(&self) -> &[GroupState] {
+        &self.states
+    }
+
+    /// Takes a sample.
     ///
     /// # Errors
     /// The hierarchies can't be listed.
-    pub fn look(&mut self, host: &Host, beat: Beat) -> Result<&[GroupState], kernel::Error> {
+    pub fn look(&mut self, host: &Host, beat: Beat) -> Result<(), kernel::Error> {
         let after = self.sampler.tick(host, beat)?;
         let elapsed =
             self.before.as_ref().map_or(0.0, |before| after.clock.saturating_sub(before.clock).as_secs_f64());
@@ -59,7 +65,7 @@ impl States {
             Some(before) => before.clone_from(after),
             None => self.before = Some(after.clone()),
         }
-        Ok(&self.states)
+        Ok(())
     }
 }
 
