@@ -3,19 +3,23 @@
 
 use std::{collections::HashMap, fs::File, os::unix::fs::FileExt};
 
-use kernel::{GroupName, Hierarchy, Host};
+use kernel::{GroupName, Host};
 use settings::Controller;
 
-use crate::tasks::numbers;
+use crate::files::{Buffer, Files};
 
 /// Of more tasks than this the others are not looked at: each costs a read.
 const MOST: usize = 256;
+/// After so many looks the groups below are listed again.
+const LIST: u64 = 10;
 
 /// The tasks of one group.
-#[derive(Debug, Default)]
-pub struct RunDelays {
+#[derive(Debug)]
+pub struct RunDelays<F: Files> {
+    /// Its list of tasks and those of the groups below it.
+    lists: Vec<F::Open>,
     tasks: HashMap<u32, Task>,
-    turn: u64,
+    looks: u64,
 }
 
 #[derive(Debug)]
@@ -26,38 +30,62 @@ struct Task {
     seen: u64,
 }
 
-impl RunDelays {
+impl<F: Files> Default for RunDelays<F> {
+    fn default() -> RunDelays<F> {
+        RunDelays { lists: Vec::new(), tasks: HashMap::new(), looks: 0 }
+    }
+}
+
+impl<F: Files> RunDelays<F> {
     /// The sum of its tasks' waits since the look before, in seconds; tasks that are new count from now on.
-    pub fn look(&mut self, host: &Host, group: &GroupName) -> f64 {
-        self.turn += 1;
-        let mut grown = 0;
-        let Ok(seat) = host.seat(group, Controller::Cpuacct) else { return 0.0 };
-        self.of(host, seat.at, &seat.path, &mut grown);
-        for path in host.kernel().descendants(seat.at, &seat.path).unwrap_or_default() {
-            self.of(host, seat.at, &path, &mut grown);
+    pub fn look(&mut self, host: &Host, files: &F, group: &GroupName, buffer: &mut Buffer) -> f64 {
+        if self.looks.is_multiple_of(LIST) {
+            self.lists = lists(host, files, group);
         }
-        let turn = self.turn;
-        self.tasks.retain(|_, task| task.seen == turn);
+        self.looks += 1;
+        let mut grown = 0;
+        for list in std::mem::take(&mut self.lists) {
+            // a group that is gone has no tasks
+            if files.read(&list, buffer).is_ok() {
+                let numbers = buffer.text().split(|byte| *byte == b'\n').filter_map(number);
+                numbers.for_each(|tid| grown += self.grown(tid));
+                self.lists.push(list);
+            }
+        }
+        let looks = self.looks;
+        self.tasks.retain(|_, task| task.seen == looks);
         grown as f64 / 1e9
     }
 
-    fn of(&mut self, host: &Host, at: &Hierarchy, path: &str, grown: &mut u64) {
-        for tid in numbers(host, at, path).unwrap_or_default() {
-            if !self.tasks.contains_key(&tid) {
-                if self.tasks.len() >= MOST {
-                    continue;
-                }
-                let Ok(schedstat) = File::open(format!("/proc/{tid}/schedstat")) else { continue };
-                let Some(waited) = waited(&schedstat) else { continue };
-                self.tasks.insert(tid, Task { schedstat, waited, seen: self.turn });
-            } else if let Some(task) = self.tasks.get_mut(&tid)
-                && let Some(now) = waited(&task.schedstat)
-            {
-                *grown += now.saturating_sub(task.waited);
-                (task.waited, task.seen) = (now, self.turn);
-            }
+    fn grown(&mut self, tid: u32) -> u64 {
+        if let Some(task) = self.tasks.get_mut(&tid) {
+            let Some(now) = waited(&task.schedstat) else { return 0 };
+            let grown = now.saturating_sub(task.waited);
+            (task.waited, task.seen) = (now, self.looks);
+            return grown;
         }
+        if self.tasks.len() < MOST
+            && let Ok(schedstat) = File::open(format!("/proc/{tid}/schedstat"))
+            && let Some(waited) = waited(&schedstat)
+        {
+            self.tasks.insert(tid, Task { schedstat, waited, seen: self.looks });
+        }
+        0
     }
+}
+
+fn lists<F: Files>(host: &Host, files: &F, group: &GroupName) -> Vec<F::Open> {
+    let Ok(seat) = host.seat(group, Controller::Cpuacct) else { return Vec::new() };
+    let below = host.kernel().descendants(seat.at, &seat.path).unwrap_or_default();
+    let all = std::iter::once(seat.path.clone()).chain(below);
+    all.filter_map(|path| files.open(seat.at, &path, TASKS).ok()).collect()
+}
+
+/// v1's list of a group's tasks.
+const TASKS: &str = "tasks";
+
+fn number(line: &[u8]) -> Option<u32> {
+    std::str::from_utf8(line).ok()?.parse().ok()
 }
 
 /// The second number of `schedstat`; `None` once the task has ended.

@@ -1,25 +1,28 @@
 //! What elastic groups did since the sample before, as the policy takes it.
 
 use kernel::{GroupName, Host};
-use monitor::{Beat, Descriptors, Groups, Options, RunDelays, Sample, Sampler, rates};
+use monitor::{Beat, Buffer, Descriptors, Groups, Options, RunDelays, Sample, Sampler, rates};
 use policy::GroupState;
 use settings::Controller;
 
 use crate::watching::few;
 
-/// The figures that are read.
-const USED: &str = "cpu.usage";
-const WAITED: &str = "cpu.pressure.some";
-const PERIODS: &str = "cpu.periods";
-const THROTTLED: &str = "cpu.throttled.periods";
-const FIGURES: [&str; 4] = [USED, WAITED, PERIODS, THROTTLED];
+/// The figures that are read: what [`state`] takes, in its order.
+const FIGURES: [&str; 4] = ["cpu.usage", "cpu.pressure.some", "cpu.periods", "cpu.throttled.periods"];
+
+/// Who uses fewer CPUs hardly waits: its tasks' delays are read with every tenth sample only.
+const IDLE: f64 = 0.05;
+const SELDOM: u64 = 10;
 
 /// The figures of some groups.
 pub(super) struct States {
     groups: Vec<(GroupName, String)>,
     sampler: Sampler<Descriptors>,
     /// By group; none where the kernel counts waits by group.
-    waits: Option<Vec<RunDelays>>,
+    waits: Option<Vec<RunDelays<Descriptors>>>,
+    files: Descriptors,
+    buffer: Buffer,
+    looks: u64,
     before: Option<Sample>,
     states: Vec<GroupState>,
 }
@@ -34,7 +37,8 @@ impl States {
         let waits = by_task.then(|| groups.iter().map(|_| RunDelays::default()).collect());
         let states = vec![GroupState::default(); groups.len()];
         let groups = groups.into_iter().map(|group| (group.clone(), group.to_string())).collect();
-        States { groups, sampler, waits, before: None, states }
+        let (files, buffer) = (few(), Buffer::default());
+        States { groups, sampler, waits, files, buffer, looks: 0, before: None, states }
     }
 
     /// In the groups' order. One of which nothing is known, as at first, has no numbers in its state.
@@ -50,16 +54,21 @@ impl States {
         let after = self.sampler.tick(host, beat)?;
         let elapsed =
             self.before.as_ref().map_or(0.0, |before| after.clock.saturating_sub(before.clock).as_secs_f64());
+        let columns = FIGURES.map(|name| after.groups.columns().first_named(name));
+        self.looks += 1;
         for (index, (group, name)) in self.groups.iter().enumerate() {
-            let waited = self.waits.as_mut().map(|waits| waits[index].look(host, group));
-            let state = self.before.as_ref().and_then(|before| state(before, after, name));
-            self.states[index] = match (state, waited) {
-                (None, _) => GroupState { used: f64::NAN, ..GroupState::default() },
-                (Some(state), None) => state,
-                (Some(state), Some(waited)) => {
-                    GroupState { waiting: (waited / elapsed).clamp(0.0, 1.0), ..state }
-                }
+            let state = self.before.as_ref().and_then(|before| state(before, after, name, &columns));
+            let Some(mut state) = state else {
+                self.states[index] = GroupState { used: f64::NAN, ..GroupState::default() };
+                continue;
             };
+            if let Some(waits) = &mut self.waits
+                && (state.used > IDLE || (self.looks + index as u64).is_multiple_of(SELDOM))
+            {
+                let waited = waits[index].look(host, &self.files, group, &mut self.buffer);
+                state.waiting = (waited / elapsed).clamp(0.0, 1.0);
+            }
+            self.states[index] = state;
         }
         match &mut self.before {
             Some(before) => before.clone_from(after),
@@ -69,16 +78,15 @@ impl States {
     }
 }
 
-fn state(before: &Sample, after: &Sample, group: &str) -> Option<GroupState> {
+/// `columns`: of [`FIGURES`].
+fn state(before: &Sample, after: &Sample, group: &str, columns: &[Option<usize>; 4]) -> Option<GroupState> {
     let row = after.groups.row(group)?;
-    let figure = |name: &str| {
-        let column = after.groups.columns().first_named(name)?;
-        rates::between(&before.groups, &after.groups, row, column)?.value
-    };
-    let (periods, throttled) = (figure(PERIODS).unwrap_or(0.0), figure(THROTTLED).unwrap_or(0.0));
+    let figure = |column: Option<usize>| rates::between(&before.groups, &after.groups, row, column?)?.value;
+    let [used, waited, periods, throttled] = columns.map(figure);
+    let (periods, throttled) = (periods.unwrap_or(0.0), throttled.unwrap_or(0.0));
     Some(GroupState {
-        used: figure(USED)?,
-        waiting: figure(WAITED).unwrap_or(0.0).clamp(0.0, 1.0),
+        used: used?,
+        waiting: waited.unwrap_or(0.0).clamp(0.0, 1.0),
         throttled: if periods > 0.0 { throttled / periods } else { 0.0 },
     })
 }
