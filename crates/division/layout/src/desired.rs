@@ -13,6 +13,7 @@ use crate::origin::{Origin, Spanned};
 use crate::pattern::NamePattern;
 use crate::people::Person;
 use crate::rule::{Controllers, Rule, Subsystem, Target};
+use crate::scheduled::Schedule;
 use crate::unit_name::UnitName;
 
 /// The largest number a process can have (`PID_MAX_LIMIT` in `linux/threads.h`).
@@ -39,6 +40,8 @@ pub struct Desired {
     pub mounts: Vec<Mount>,
     /// cgconfig.conf's `systemd` sections.
     pub systemd: Vec<Spanned<Systemd>>,
+    /// What changes by itself, in order; [`Desired::with`] makes the changes.
+    pub schedules: Vec<Schedule>,
 }
 
 /// A group.
@@ -287,6 +290,7 @@ impl Desired {
             rule.targets.iter_mut().for_each(|target| target.origin = no_origin.clone());
         });
         same.mounts.iter_mut().for_each(|mount| mount.origin = no_origin.clone());
+        same.schedules.iter_mut().for_each(|schedule| schedule.forget_origins(&no_origin));
         same.systemd.iter_mut().for_each(|section| section.origin = no_origin.clone());
         forget(&mut same.reserve.cpus, &no_origin);
         forget(&mut same.reserve.memory, &no_origin);

@@ -23,6 +23,13 @@ pub fn markdown() -> String {
         ("Templates: `[templates.NAME]`", "Settings stand beside these keys.", keys::TEMPLATE),
         ("Rules: `[[rules]]`", "", keys::RULE),
         ("Where a rule leads: `to = [{ … }]`", "", keys::TO),
+        (
+            "What changes by itself: `[[schedule]]`",
+            "A schedule has one of `at`, `after` and `on`. More about each in [schedules.md](schedules.md).",
+            keys::SCHEDULE,
+        ),
+        ("Events: `on = { … }`", "", keys::ON),
+        ("Groups of a schedule: `groups.NAME = { … }`", "Settings stand beside these keys.", keys::SCHEDULED),
         ("Reserved for the rest of the system: `[reserve]`", "", keys::RESERVE),
         ("The right machine: `[host]`", "", keys::HOST),
         ("What is expected: `{ … }`", "Of memory, both take sizes.", keys::EXPECTED),
@@ -173,6 +180,25 @@ memory.max = "32G"
 The first rule that matches counts. `match` of a group is a rule as well; those come after `[[rules]]`, those of deeper
 groups first. A group that does not exist and whose name in the rule holds codes is made when it is needed, from the
 template with the same name if there is one.
+
+## Schedules
+
+```toml
+[groups.oltp]
+cpus = "0-31"
+
+[groups.nightly]
+cpus = "32-35"
+
+[[schedule]]
+name = "night"
+at = "Mon..Fri 22:00"                    # or after = "600s", or on = { unit = "backup.service" }
+until = "06:00"
+groups.oltp = { cpus = "0-3" }
+groups.nightly = { cpus = "4-35" }
+```
+
+At 22:00 the daemon applies the layout with these CPUs, and at 06:00 without them; [schedules.md](schedules.md) says how.
 
 ## The machine
 

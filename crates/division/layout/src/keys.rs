@@ -84,6 +84,12 @@ pub(crate) const TOP: &[Key] = &[
         "Which processes go to which group. The first rule that matches counts; the groups' own `match` come after all rules",
     ),
     key(
+        "schedule",
+        Shape::Tables(SCHEDULE),
+        "[{ name = \"night\", at = \"22:00\", until = \"06:00\", groups.oltp1 = { cpus = 4 } }]",
+        "What changes by itself, and when; the daemon makes the changes",
+    ),
+    key(
         "reserve",
         Shape::Table(RESERVE),
         "{ cpus = 2, memory = \"4G\" }",
@@ -114,6 +120,73 @@ pub(crate) const TOP: &[Key] = &[
         "cgconfig.conf's sections of that name, used by exports only; groups live below a unit of Ringfence's own",
     ),
 ];
+
+/// Of an entry of `schedule`.
+pub(crate) const SCHEDULE: &[Key] = &[
+    key("name", Shape::Text, "\"night\"", "Its name, which the history shows"),
+    key(
+        "at",
+        Shape::Text,
+        "\"22:00\" · \"Mon..Fri 22:00\" · \"*-*-01 03:00 Europe/Berlin\" · \"hourly\"",
+        "When the change is made: a calendar in systemd's syntax, in the machine's time zone unless it ends with another",
+    ),
+    key(
+        "until",
+        Shape::Text,
+        "\"06:00\"",
+        "When it is taken back: another calendar. Default: when another schedule changes the same, or the layout is applied anew",
+    ),
+    key(
+        "missed",
+        Shape::Word(&["run", "skip"]),
+        "\"run\" · \"skip\"",
+        "What becomes of a change whose time passed while the daemon or the machine was down: the latest one is made at the start, or none. Default: run",
+    ),
+    key(
+        "after",
+        Shape::Text,
+        "\"600s\" · \"1h 30m\"",
+        "Instead of `at`: the change is made this long after the daemon first applied the layout since the boot",
+    ),
+    key(
+        "every",
+        Shape::Text,
+        "\"600s\"",
+        "With `after`: the change is taken back after this time, made again after it, and so on",
+    ),
+    key(
+        "on",
+        Shape::Table(ON),
+        "{ unit = \"backup.service\", state = \"active\" } · { process = \"pg_dump\", state = \"start\" }",
+        "Instead of `at`: the change is made when this happens, and taken back when its opposite does",
+    ),
+    key(
+        "groups",
+        Shape::Groups,
+        "{ oltp1 = { cpus = 4 }, batch = { cpus = 32, memory.max = \"8G\" } }",
+        "What groups of the layout have meanwhile: `cpus`, `mems` and settings; everything else stays",
+    ),
+];
+
+/// Of `on = { … }`.
+pub(crate) const ON: &[Key] = &[
+    key("unit", Shape::Text, "\"backup.service\"", "A unit of systemd, of any kind"),
+    key(
+        "process",
+        Shape::Text,
+        "\"pg_dump\" · \"/usr/bin/pg_dump\"",
+        "A program: its name, at most 15 bytes, or its path; instead of `unit`",
+    ),
+    key(
+        "state",
+        Shape::Word(&["active", "inactive", "start", "end"]),
+        "\"start\"",
+        "active or inactive of a unit; start or end of a process: the first one starts, the last one ends. Default: active, start",
+    ),
+];
+
+/// Of a group of a schedule. Settings stand beside them.
+pub(crate) const SCHEDULED: &[Key] = &[CPUS, MEMS];
 
 const CPUS: Key = key(
     "cpus",
@@ -439,12 +512,17 @@ mod tests {
     use super::*;
     use crate::{Source, read_toml, render};
 
+    const GROUPS: &str = "[groups.oltp1]\ncpus = 1\n[groups.batch]\ncpus = 1\n";
+
     /// The start of a file in which a key's line may stand, and its end.
     fn around(table: &[Key], key: &Key) -> (String, &'static str) {
         let like = |name: &'static str| {
             (format!("[groups.oltp2]\ncpus = 1\nmems = \"0\"\n[groups.a]\n{name} = {{ "), " }")
         };
         let (before, after) = match table.as_ptr() {
+            table if table == TOP.as_ptr() && key.name == "schedule" => {
+                ("groups.oltp1.cpus = 1\n".to_owned(), "")
+            }
             table if table == TOP.as_ptr() => (String::new(), ""),
             table if table == GROUP.as_ptr() => ("[groups.a]\n".to_owned(), ""),
             table if table == TEMPLATE.as_ptr() => ("[templates.'a/%u']\n".to_owned(), ""),
@@ -482,6 +560,22 @@ mod tests {
             table if table == TO.as_ptr() => {
                 ("[[rules]]\nuser = \"a\"\nto = [{ group = \"b\", ".to_owned(), " }]")
             }
+            table if table == SCHEDULE.as_ptr() => {
+                let other = |name: &str, text: &'static str| if key.name == name { "" } else { text };
+                let when = match key.name {
+                    "at" | "on" | "after" => "",
+                    "every" => "after = '1s'\n",
+                    _ => "at = '22:00'\n",
+                };
+                let (name, groups) =
+                    (other("name", "name = 'a'\n"), other("groups", "groups.oltp1 = { cpus = 1 }\n"));
+                (format!("{GROUPS}[[schedule]]\n{name}{when}{groups}"), "")
+            }
+            table if table == ON.as_ptr() => {
+                let process = if key.name == "state" { "process = 'a', " } else { "" };
+                let start = "name = 'a'\ngroups.oltp1 = { cpus = 1 }\non = { ";
+                (format!("{GROUPS}[[schedule]]\n{start}{process}"), " }")
+            }
             table if table == RESERVE.as_ptr() => ("[reserve]\n".to_owned(), ""),
             table if table == HOST.as_ptr() => ("[host]\n".to_owned(), ""),
             table if table == EXPECTED.as_ptr() => ("[host]\nnodes = { ".to_owned(), " }"),
@@ -499,7 +593,7 @@ mod tests {
     fn every_example_of_every_key_is_read() {
         let tables = [
             TOP, GROUP, TEMPLATE, DEFAULTS, CPU_SPEC, MEM_SPEC, TASKS_KEYS, ADMIN_KEYS, MATCH, RULE, TO,
-            RESERVE, HOST, EXPECTED, SYSTEMD,
+            SCHEDULE, ON, RESERVE, HOST, EXPECTED, SYSTEMD,
         ];
         for table in tables {
             for key in table {

@@ -14,6 +14,7 @@ mod matcher;
 mod pattern;
 mod people;
 mod rule;
+mod scheduled;
 mod unit_name;
 
 mod collect;
@@ -30,6 +31,7 @@ mod toml_file;
 mod check;
 mod join;
 mod merge;
+mod overlay;
 
 mod reading;
 
@@ -56,6 +58,7 @@ pub use pattern::{Code, NamePattern, Part, PatternError};
 pub use people::{Account, Mode, Person};
 pub use reading::{Grammar, Reading, read, read_cgconfig, read_cgconfigs, read_cgrules, read_toml};
 pub use rule::{Controllers, Rule, Subsystem, Target};
+pub use scheduled::{Overlay, Schedule};
 pub use schema::schema;
 pub use source::Source;
 pub use toml_file::toml_table;

@@ -29,6 +29,7 @@ pub(crate) fn merge(drafts: Vec<Draft>, report: &mut Report) -> Desired {
     let mut groups = Firsts::default();
     let mut templates = Firsts::default();
     let mut sections = Firsts::default();
+    let mut schedules = Firsts::default();
     for Draft { desired, sections: given, joins } in drafts {
         for group in desired.groups {
             let what = || format!("group '{}'", group.name);
@@ -48,6 +49,15 @@ pub(crate) fn merge(drafts: Vec<Draft>, report: &mut Report) -> Desired {
         }
         whole.rules.extend(desired.rules);
         whole.systemd.extend(desired.systemd);
+        for schedule in desired.schedules {
+            let what = || format!("schedule '{}'", schedule.name);
+            if matches!(
+                schedules.note(schedule.name.clone(), (&schedule.origin, false), 0, what, report),
+                Noted::New
+            ) {
+                whole.schedules.push(schedule);
+            }
+        }
         for mount in desired.mounts {
             let same = |other: &&mut Mount| match joins {
                 true => other.subsystem == mount.subsystem,
@@ -134,15 +144,7 @@ impl<K: std::hash::Hash + Eq> Firsts<K> {
 
 /// Fills in what demands don't say themselves.
 fn give(defaults: &Defaults, demands: &mut Demands) {
-    if demands.cpus.is_some() && demands.mems.is_none() {
-        demands.mems.clone_from(&defaults.mems);
-    }
-    if let Some(CpuDemand::Some(spec)) = demands.cpus.as_mut().map(|cpus| &mut cpus.value) {
-        spec.placement = spec.placement.or(defaults.placement);
-        spec.smt = spec.smt.or(defaults.smt);
-        // what is exclusive can't be shared, whatever is usual
-        spec.pool = spec.pool.or(defaults.pool.filter(|_| !demands.exclusive));
-    }
+    give_cpus(defaults, demands);
     // a unit's group is systemd's
     if demands.unit.is_none() {
         if demands.tasks.is_none() {
@@ -156,4 +158,17 @@ fn give(defaults: &Defaults, demands: &mut Demands) {
     let unsaid = |default: &&Assigned| demands.settings.iter().all(|own| !same(own, default));
     let given: Vec<Assigned> = defaults.settings.iter().filter(unsaid).cloned().collect();
     demands.settings.splice(0..0, given);
+}
+
+/// The same of CPUs and memory nodes alone.
+pub(crate) fn give_cpus(defaults: &Defaults, demands: &mut Demands) {
+    if demands.cpus.is_some() && demands.mems.is_none() {
+        demands.mems.clone_from(&defaults.mems);
+    }
+    if let Some(CpuDemand::Some(spec)) = demands.cpus.as_mut().map(|cpus| &mut cpus.value) {
+        spec.placement = spec.placement.or(defaults.placement);
+        spec.smt = spec.smt.or(defaults.smt);
+        // what is exclusive can't be shared, whatever is usual
+        spec.pool = spec.pool.or(defaults.pool.filter(|_| !demands.exclusive));
+    }
 }

@@ -5,6 +5,7 @@ use crate::desired::Desired;
 use crate::diagnostic::{Diagnostic, Report};
 use crate::merge::{Draft, merge};
 use crate::names::Names;
+use crate::overlay::check_schedules;
 use crate::source::Source;
 use crate::{cgconfig, cgrules, toml_file};
 
@@ -100,6 +101,9 @@ fn read_with(sources: &[Source], read: impl Fn(&Source, &mut Names, &mut Report)
     let drafts = sources.iter().map(|source| read(source, &mut names, &mut report)).collect();
     let desired = merge(drafts, &mut report);
     check(&desired, &mut report);
+    if report.errors() == 0 {
+        check_schedules(&desired, &mut report);
+    }
     let desired = (report.errors() == 0).then_some(desired);
     Reading { desired, diagnostics: report.finish(sources) }
 }

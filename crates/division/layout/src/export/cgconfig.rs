@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 
 use settings::{Controller, Facts, GroupName, Version};
 
-use super::Export;
 use super::writes::{FileText, comment, writes};
+use super::{Export, without_schedules};
 use crate::desired::{Demands, Desired, Systemd};
 use crate::diagnostic::Diagnostic;
 use crate::needs::needed;
@@ -32,6 +32,7 @@ pub fn to_cgconfig(desired: &Desired, version: Version, facts: &dyn Facts) -> Ex
     if *assertions != Default::default() {
         out.lose("", Diagnostic::warning("cgconfig.conf has no assertions about the host"));
     }
+    without_schedules(desired).for_each(|warning| out.lose("", warning));
     for group in &desired.groups {
         out.section("group", &group.name.to_string(), Some(&group.name), &group.demands, desired);
     }

@@ -4,14 +4,16 @@ use settings::GroupName;
 use settings::{Facts, Version};
 use units::shell_quote;
 
-use super::Export;
 use super::writes::{comment, writes};
+use super::{Export, without_schedules};
 use crate::desired::Desired;
+use crate::diagnostic::Diagnostic;
 
 /// One `cgset` command a setting, groups in order, in the names of `version`. CPUs and nodes must be sets: what only a
 /// planner can resolve is lost.
 pub fn to_cgset(desired: &Desired, version: Version, facts: &dyn Facts) -> Export {
-    let (mut text, mut lost) = (String::new(), Vec::new());
+    let mut lost: Vec<Diagnostic> = without_schedules(desired).collect();
+    let mut text: String = lost.iter().map(|warning| comment("", warning)).collect();
     for group in &desired.groups {
         let before = lost.len();
         let files = writes(&group.demands, version, facts, &mut lost);

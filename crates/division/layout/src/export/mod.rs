@@ -15,6 +15,7 @@ pub use cgset::{cgset_line, to_cgset};
 pub use systemd::to_systemd;
 pub use toml::to_toml;
 
+use crate::desired::Desired;
 use crate::diagnostic::Diagnostic;
 
 /// A text, and what could not be said in it.
@@ -24,4 +25,15 @@ pub struct Export {
     pub text: String,
     /// What is desired and not in it, a warning each; also in the text as comments.
     pub lost: Vec<Diagnostic>,
+}
+
+/// Schedules are no part of other programs' files.
+fn without_schedules(desired: &Desired) -> impl Iterator<Item = Diagnostic> {
+    desired.schedules.iter().map(|schedule| {
+        let message = format!(
+            "schedule '{}' is not part of it: only ringfenced changes groups by itself",
+            schedule.name
+        );
+        Diagnostic::warning(message).at(schedule.origin.clone())
+    })
 }

@@ -4,15 +4,16 @@ use std::fmt::Write;
 
 use settings::{Facts, GroupName, Version};
 
-use super::Export;
 use super::writes::{comment, writes};
+use super::{Export, without_schedules};
 use crate::desired::{Desired, Group};
 use crate::diagnostic::Diagnostic;
 
 /// Each file behind a comment with its path, as `systemctl cat` prints them. CPUs and nodes must be sets: what only a
 /// planner can resolve is lost, and so is what systemd has no property for.
 pub fn to_systemd(desired: &Desired, facts: &dyn Facts) -> Export {
-    let (mut text, mut lost) = (String::new(), Vec::new());
+    let mut lost: Vec<Diagnostic> = without_schedules(desired).collect();
+    let mut text: String = lost.iter().map(|warning| comment("", warning)).collect();
     for group in &desired.groups {
         let before = lost.len();
         let (path, section) = file(group);

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use schedule::{Event, Missed, When, span_text};
 use settings::{Fidelity, Side, Version, Via};
 use units::Limit;
 
@@ -12,6 +13,7 @@ use crate::desired::{Assigned, Defaults, Demands, Desired, Expected, Keep};
 use crate::origin::Spanned;
 use crate::people::Person;
 use crate::rule::{Controllers, Rule, Subsystem, Target};
+use crate::scheduled::{Overlay, Schedule};
 
 /// What is desired as a layout file; read again, it is the same.
 pub fn to_toml(desired: &Desired) -> String {
@@ -44,6 +46,7 @@ pub fn to_toml(desired: &Desired) -> String {
         out.demands(&template.demands, &desired.defaults);
     }
     desired.rules.iter().for_each(|rule| out.rule(rule));
+    desired.schedules.iter().for_each(|schedule| out.schedule(schedule));
     out.text
 }
 
@@ -169,6 +172,18 @@ impl Writer {
         }
     }
 
+    fn schedule(&mut self, schedule: &Schedule) {
+        self.header("[schedule]");
+        self.line("name", &text(&schedule.name));
+        when_pairs(&schedule.when.value).iter().for_each(|(key, value)| self.line(key, value));
+        for Overlay { group, cpus: new_cpus, mems: new_mems, settings, .. } in &schedule.overlays {
+            self.header(&format!("schedule.groups.{}", key(&group.to_string())));
+            new_cpus.iter().for_each(|demand| self.line("cpus", &cpus(&demand.value)));
+            new_mems.iter().for_each(|demand| self.line("mems", &mems(&demand.value)));
+            self.settings(&settings.iter().collect::<Vec<_>>());
+        }
+    }
+
     fn rule(&mut self, rule: &Rule) {
         let gap = if self.text.is_empty() { "" } else { "\n" };
         let _ = writeln!(self.text, "{gap}[[rules]]");
@@ -191,6 +206,37 @@ impl Writer {
         pairs.extend(rule.ignore.then(|| ("ignore", "true".to_owned())));
         pairs.extend(rule.ignore_rt.then(|| ("ignore_rt", "true".to_owned())));
         pairs.iter().for_each(|(key, value)| self.line(key, value));
+    }
+}
+
+/// The keys of when a schedule is due.
+fn when_pairs(when: &When) -> Pairs {
+    match when {
+        When::At { at, until, missed } => {
+            let mut pairs = vec![("at", text(&at.to_string()))];
+            pairs.extend(until.as_ref().map(|until| ("until", text(&until.to_string()))));
+            pairs.extend((*missed == Missed::Skip).then(|| ("missed", text("skip"))));
+            pairs
+        }
+        When::After { after, every } => {
+            let mut pairs = vec![("after", text(&span_text(*after)))];
+            pairs.extend(every.map(|every| ("every", text(&span_text(every)))));
+            pairs
+        }
+        When::On(event) => {
+            let state = |on: bool, words: [&str; 2]| ("state", text(words[usize::from(!on)]));
+            vec![(
+                "on",
+                table(&match event {
+                    Event::Unit { name, active } => {
+                        vec![("unit", text(name)), state(*active, ["active", "inactive"])]
+                    }
+                    Event::Process { program, runs } => {
+                        vec![("process", text(program)), state(*runs, ["start", "end"])]
+                    }
+                }),
+            )]
+        }
     }
 }
 

@@ -122,7 +122,7 @@ impl Reader<'_> {
     }
 
     /// One key of a group, template or the defaults, as far as `known` has it; settings too.
-    fn demand(
+    pub(super) fn demand(
         &mut self,
         key: &Name<'_>,
         value: &Value<'_>,
@@ -198,7 +198,10 @@ impl Reader<'_> {
     }
 
     /// A table of tables, those that are none reported and left out.
-    fn named_tables<'v, 'i>(&mut self, value: &'v Value<'i>) -> Option<Vec<(&'v Name<'i>, &'v Table<'i>)>> {
+    pub(super) fn named_tables<'v, 'i>(
+        &mut self,
+        value: &'v Value<'i>,
+    ) -> Option<Vec<(&'v Name<'i>, &'v Table<'i>)>> {
         let DeValue::Table(tables) = value.get_ref() else {
             self.wrong_type(value, "a table of names, such as [groups.oltp1]");
             return None;

@@ -6,6 +6,7 @@ mod cpus;
 mod group;
 mod machine;
 mod rules;
+mod schedules;
 mod setting;
 mod syntax;
 mod value;
@@ -60,13 +61,18 @@ struct Reader<'r> {
 
 impl Reader<'_> {
     fn file(&mut self, table: &Table<'_>, draft: &mut Draft) {
-        let Desired { rules, reserve, assertions, defaults, mounts, systemd, .. } = &mut draft.desired;
+        let Desired { rules, reserve, assertions, defaults, mounts, systemd, schedules, .. } =
+            &mut draft.desired;
         for (key, value) in entries(table) {
             let origin = self.origin(key);
             let single = match &**key.get_ref() {
                 "groups" | "templates" => continue,
                 "rules" => {
                     *rules = self.rules(value);
+                    continue;
+                }
+                "schedule" => {
+                    *schedules = self.schedules(value);
                     continue;
                 }
                 "mounts" => {

@@ -273,3 +273,61 @@ fn rules_are_written_as_cgrules_conf() {
     );
     assert_eq!(layout::to_cgrules(&desired).text, "oracle\t*\tdb\n@dba:x\t*\tdb\n");
 }
+
+#[test]
+fn schedules_are_written_as_they_were_read() {
+    let text = r#"
+[groups."db/oltp"]
+cpus = "0-3"
+mems = "0"
+memory.max = "1G"
+[groups.batch]
+cpus = { count = 2, smt = "any" }
+[[schedule]]
+name = "night"
+at = "Mon..Fri 22:00 Europe/Berlin"
+until = "06:00"
+missed = "skip"
+groups."db/oltp" = { cpus = 4, mems = "local", memory.max = "2G" }
+groups.batch.cpus = "25%"
+[[schedule]]
+name = "swap"
+after = "10m"
+every = "1h 30m"
+groups.batch = { cpu.weight = 10, cpu.max = "150ms/100ms" }
+[[schedule]]
+name = "backup"
+on = { unit = "backup.service", state = "inactive" }
+groups.batch = { cpu.weight = 20 }
+[[schedule]]
+name = "dump"
+on = { process = "/usr/bin/pg_dump" }
+groups.batch = { cpu.weight = 30 }
+"#;
+    let read = desired("layout.toml", text);
+    assert_eq!(read.schedules.len(), 4);
+    assert_toml_is_the_same(&read);
+}
+
+#[test]
+fn the_change_made_last_counts_and_the_rest_stays() {
+    let read = desired(
+        "layout.toml",
+        "[defaults]\nsmt = \"threads\"\n[groups.a]\ncpus = 1\nmemory.max = \"1G\"\npids.max = 5\n\
+         [[schedule]]\nname = \"one\"\nat = \"22:00\"\ngroups.a = { cpus = 2, memory.max = \"2G\" }\n\
+         [[schedule]]\nname = \"two\"\nat = \"23:00\"\ngroups.a = { memory.limit_in_bytes = \"3G\" }\n",
+    );
+    let of = |names: &[&str]| {
+        let text = layout::to_toml(&read.with(names));
+        text.split("[[schedule]]").next().unwrap().replace('\n', " ")
+    };
+    let group = |text: &str| text.split("[groups.a] ").nth(1).unwrap().trim().to_owned();
+    let threads = |count: u32| format!("cpus = {{ count = {count}, smt = \"threads\" }}");
+    assert_eq!(group(&of(&[])), format!("{} memory.max = \"1G\" pids.max = 5", threads(1)));
+    assert_eq!(group(&of(&["one"])), format!("{} pids.max = 5 memory.max = \"2G\"", threads(2)));
+    assert_eq!(
+        group(&of(&["one", "gone", "two"])),
+        format!("{} pids.max = 5 memory.limit_in_bytes = \"3G\"", threads(2))
+    );
+    assert_eq!(group(&of(&["two", "one"])), format!("{} pids.max = 5 memory.max = \"2G\"", threads(2)));
+}

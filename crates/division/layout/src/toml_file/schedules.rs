@@ -1,0 +1,235 @@
+//! What changes by itself: `[[schedule]]`.
+
+use std::time::Duration;
+
+use schedule::{Calendar, Event, Missed, When, parse_span};
+use settings::GroupName;
+
+use super::{Name, Reader, Value, entries};
+use crate::collect::{Collector, Twice};
+use crate::diagnostic::Diagnostic;
+use crate::keys;
+use crate::names::cut;
+use crate::origin::Spanned;
+use crate::scheduled::{Overlay, Schedule};
+use crate::unit_name::UnitName;
+
+/// One key of a schedule with what it says, at its place.
+type Said<'v, 'i, T> = Option<(&'v Name<'i>, &'v Value<'i>, Option<T>)>;
+
+const MISSED: [(&str, Missed); 2] = [("run", Missed::Run), ("skip", Missed::Skip)];
+
+/// The longest name of a program that the kernel knows a process by.
+const LONGEST_NAME: usize = 15;
+
+impl Reader<'_> {
+    pub(super) fn schedules(&mut self, value: &Value<'_>) -> Vec<Schedule> {
+        let tables = self.tables(value, keys::SCHEDULE);
+        tables.into_iter().filter_map(|value| self.schedule(value)).collect()
+    }
+
+    fn schedule(&mut self, value: &Value<'_>) -> Option<Schedule> {
+        let (mut name, mut overlays) = (None, None);
+        let (mut at, mut after, mut on): (
+            Said<'_, '_, Calendar>,
+            Said<'_, '_, Duration>,
+            Said<'_, '_, Event>,
+        ) = (None, None, None);
+        let (mut until, mut every, mut missed) = (None, None, None);
+        for (key, value) in self.table(value, "in 'schedule'", keys::SCHEDULE)? {
+            match &**key.get_ref() {
+                "name" => name = self.schedule_name(value),
+                "at" => at = Some((key, value, self.calendar(value))),
+                "after" => after = Some((key, value, self.span(value))),
+                "on" => on = Some((key, value, self.event(value))),
+                "until" => until = Some((key, self.calendar(value))),
+                "every" => every = Some((key, self.span(value))),
+                "missed" => missed = Some((key, self.word(value, &MISSED))),
+                _ => overlays = Some(self.overlays(value)),
+            }
+        }
+        let only = |key: &Name<'_>, with: &str| format!("'{}' goes with '{with}' only", cut(key.get_ref()));
+        let mut refused: Vec<(&Name<'_>, String)> = Vec::new();
+        if at.is_none() {
+            refused.extend(until.iter().map(|(key, _)| (*key, only(key, "at"))));
+            refused.extend(missed.iter().map(|(key, _)| (*key, only(key, "at"))));
+        }
+        if after.is_none() {
+            refused.extend(every.iter().map(|(key, _)| (*key, only(key, "after"))));
+        }
+        for (key, message) in refused {
+            let hint = "at = \"22:00\" with until = \"06:00\"; after = \"600s\" with every = \"600s\"";
+            self.error(Diagnostic::error(message).at(self.origin(key)).hint(hint));
+        }
+        let keys: Vec<&Name<'_>> = [at.as_ref().map(|said| said.0), after.as_ref().map(|said| said.0)]
+            .into_iter()
+            .chain([on.as_ref().map(|said| said.0)])
+            .flatten()
+            .collect();
+        if keys.len() != 1 {
+            let error = Diagnostic::error("a schedule has one of 'at', 'after' and 'on'");
+            let place = keys.get(1).map_or_else(|| self.origin(value), |key| self.origin(*key));
+            self.error(
+                error.at(place).hint("such as at = \"Mon..Fri 22:00\"; write two schedules for two of them"),
+            );
+            return None;
+        }
+        let (place, when) = match (at, after, on) {
+            (Some((_, place, at)), ..) => {
+                let until = match until {
+                    Some((_, until)) => Some(until?),
+                    None => None,
+                };
+                let missed = missed.and_then(|(_, missed)| missed).unwrap_or_default();
+                (place, When::At { at: at?, until, missed })
+            }
+            (_, Some((_, place, after)), _) => {
+                let every = match every {
+                    Some((_, every)) => Some(every?),
+                    None => None,
+                };
+                (place, When::After { after: after?, every })
+            }
+            (.., on) => {
+                let (_, place, event) = on?;
+                (place, When::On(event?))
+            }
+        };
+        let when = Spanned::new(when, self.origin(place));
+        let Some(name) = name else {
+            self.wrong(
+                value,
+                "a schedule has a name".to_owned(),
+                "name = \"night\", as the history shows it",
+            );
+            return None;
+        };
+        let Some(overlays) = overlays.filter(|overlays| !overlays.is_empty()) else {
+            let what = format!("schedule '{}' changes nothing", name.value);
+            self.wrong(value, what, "groups.NAME = { cpus = 4 }");
+            return None;
+        };
+        Some(Schedule { name: name.value, when, overlays, origin: name.origin })
+    }
+
+    fn schedule_name(&mut self, value: &Value<'_>) -> Option<Spanned<String>> {
+        let text = self.text(value, "a name, such as \"night\"")?;
+        let is_allowed = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+        if text.is_empty() || text.len() > 64 || !text.chars().all(is_allowed) {
+            let what = format!("'{}' is no name of a schedule", cut(text));
+            self.wrong(value, what, "letters, digits, -, _ and ., at most 64 of them");
+            return None;
+        }
+        Some(Spanned::new(text.to_owned(), self.origin(value)))
+    }
+
+    fn calendar(&mut self, value: &Value<'_>) -> Option<Calendar> {
+        let text = self.text(value, "a calendar, such as \"Mon..Fri 22:00\"")?;
+        match text.parse::<Calendar>() {
+            Ok(calendar) => Some(calendar),
+            Err(error) => {
+                self.wrong(value, error.to_string(), &error.hint);
+                None
+            }
+        }
+    }
+
+    fn span(&mut self, value: &Value<'_>) -> Option<Duration> {
+        let text = self.text(value, "a span of time, such as \"600s\"")?;
+        let span = parse_span(text);
+        if span.is_none() {
+            let what = format!("'{}' is no span of time", cut(text));
+            self.wrong(value, what, "from 100ms to 100 years, such as \"600s\", \"10min\" or \"1h 30m\"");
+        }
+        span
+    }
+
+    fn event(&mut self, value: &Value<'_>) -> Option<Event> {
+        let (mut unit, mut process, mut state) = (None, None, None);
+        let entries = self.table(value, "in 'on'", keys::ON)?;
+        for (key, value) in entries {
+            match &**key.get_ref() {
+                "unit" => unit = Some(self.event_unit(value)?),
+                "process" => process = Some(self.event_process(value)?),
+                _ => state = Some(value),
+            }
+        }
+        match (unit, process) {
+            (Some(name), None) => {
+                const STATES: [(&str, bool); 2] = [("active", true), ("inactive", false)];
+                let active = state.map_or(Some(true), |value| self.word(value, &STATES))?;
+                Some(Event::Unit { name, active })
+            }
+            (None, Some(program)) => {
+                const STATES: [(&str, bool); 2] = [("start", true), ("end", false)];
+                let runs = state.map_or(Some(true), |value| self.word(value, &STATES))?;
+                Some(Event::Process { program, runs })
+            }
+            _ => {
+                let hint =
+                    "such as { unit = \"backup.service\", state = \"active\" } or { process = \"pg_dump\" }";
+                self.wrong(value, "an event is of a unit or of a process".to_owned(), hint);
+                None
+            }
+        }
+    }
+
+    fn event_unit(&mut self, value: &Value<'_>) -> Option<String> {
+        let text = self.text(value, "a unit's name, such as \"backup.service\"")?;
+        // any kind of unit has a state: timers, mounts and targets too
+        let kinds = [
+            ".service", ".scope", ".slice", ".target", ".timer", ".mount", ".socket", ".path", ".swap",
+            ".device",
+        ];
+        let is_allowed = |c: char| c.is_ascii_alphanumeric() || ":-_.\\@".contains(c);
+        let has_kind = kinds.iter().any(|kind| text.strip_suffix(kind).is_some_and(|name| !name.is_empty()));
+        if !has_kind || text.len() > 255 || !text.chars().all(is_allowed) {
+            let hint = match UnitName::new(text) {
+                Err(error) if !has_kind => error.hint(),
+                _ => "one unit with its kind, such as \"backup.service\"".to_owned(),
+            };
+            self.wrong(value, format!("'{}' is no name of a unit", cut(text)), &hint);
+            return None;
+        }
+        Some(text.to_owned())
+    }
+
+    fn event_process(&mut self, value: &Value<'_>) -> Option<String> {
+        let text = self.text(value, "a program, such as \"pg_dump\" or \"/usr/bin/pg_dump\"")?;
+        let is_path = text.starts_with('/');
+        if text.is_empty() || text.contains(char::is_control) || (text.contains('/') && !is_path) {
+            let what = format!("'{}' is no program", cut(text));
+            self.wrong(value, what, "a name such as \"pg_dump\", or a path from the root");
+            return None;
+        }
+        if !is_path && text.len() > LONGEST_NAME {
+            let what = format!("the kernel cuts names of processes to {LONGEST_NAME} bytes");
+            self.wrong(value, what, "give the program's path from the root");
+            return None;
+        }
+        Some(text.to_owned())
+    }
+
+    fn overlays(&mut self, value: &Value<'_>) -> Vec<Overlay> {
+        let mut overlays: Vec<Overlay> = Vec::new();
+        for (key, table) in self.named_tables(value).unwrap_or_default() {
+            let mut body = Collector::new(Twice::Refused);
+            let place = format!("of a schedule's group '{}'", cut(key.get_ref()));
+            for (key, value) in entries(table) {
+                self.demand(key, value, &place, keys::SCHEDULED, &mut body);
+            }
+            let demands = body.finish();
+            match GroupName::new(key.get_ref()) {
+                Ok(group) => {
+                    let (cpus, mems, settings) = (demands.cpus, demands.mems, demands.settings);
+                    overlays.push(Overlay { group, cpus, mems, settings, origin: self.origin(key) });
+                }
+                Err(error) => {
+                    let diagnostic = Diagnostic::error(error.to_string()).at(self.origin(key));
+                    self.error(diagnostic.hint(error.hint()));
+                }
+            }
+        }
+        overlays
+    }
+}

@@ -1,0 +1,29 @@
+//! Calendars against a count of every second, against clocks that change, and what follows from a look.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+mod calendars;
+mod turns;
+
+use jiff::{Timestamp, tz::TimeZone};
+use schedule::{Calendar, Zones};
+
+/// Central Europe, and the same for every name but `None/Such`.
+pub struct Berlin;
+
+impl Zones for Berlin {
+    fn zone(&self, name: Option<&str>) -> Option<TimeZone> {
+        match name {
+            Some("None/Such") => None,
+            Some("UTC") => Some(TimeZone::UTC),
+            _ => Some(TimeZone::posix("CET-1CEST,M3.5.0,M10.5.0/3").unwrap()),
+        }
+    }
+}
+
+pub fn at(text: &str) -> Timestamp {
+    text.parse().unwrap()
+}
+
+pub fn calendar(text: &str) -> Calendar {
+    text.parse().unwrap_or_else(|error| panic!("{text}: {error}"))
+}
