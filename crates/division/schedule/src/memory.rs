@@ -1,11 +1,15 @@
 //! What is remembered of schedules between looks, and over a restart.
 
-use std::{collections::BTreeMap, path::PathBuf};
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::Moment;
+use crate::{Moment, When};
 
 /// Of the schedules of one layout on one machine.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -18,7 +22,7 @@ pub struct Memory {
     /// The boot's ID: delays begin anew with each boot.
     pub boot: String,
     /// When the layout was applied first, on `CLOCK_BOOTTIME`.
-    pub applied: std::time::Duration,
+    pub applied: Duration,
     /// Up to when everything was decided.
     pub seen: Option<Moment>,
     /// The changes in force in the order in which they were made; the last counts most.
@@ -54,6 +58,40 @@ pub struct Last {
 }
 
 impl Memory {
+    /// Goes on with what was remembered of this layout. With another text, or after another boot, delays and events begin anew,
+    /// and what a calendar has in force stays; another layout has nothing in force. `uptime` is `CLOCK_BOOTTIME`.
+    pub fn follow(
+        &mut self,
+        (layout, checksum): (&Path, u32),
+        (boot, uptime): (&str, Duration),
+        schedules: &[(&str, &When)],
+    ) {
+        if self.layout != layout {
+            *self = Memory::default();
+        }
+        let when = |name: &str| schedules.iter().find(|(other, _)| *other == name).map(|(_, when)| *when);
+        let (same_text, same_boot) = (self.checksum == checksum, self.boot == boot);
+        self.in_force.retain(|one| match when(&one.name) {
+            Some(When::At { .. }) => true,
+            Some(_) => same_text && same_boot,
+            None => false,
+        });
+        self.last.retain(|name, _| when(name).is_some());
+        if !same_boot {
+            // groups of an earlier boot are gone, and nobody undid them
+            self.in_force.iter_mut().for_each(|one| one.generation = None);
+        }
+        if !(same_text && same_boot) {
+            self.applied = uptime;
+            self.levels.clear();
+            self.seen =
+                self.seen.filter(|_| same_text).map(|seen| Moment { elapsed: Duration::ZERO, ..seen });
+        }
+        self.layout = layout.to_owned();
+        self.checksum = checksum;
+        self.boot = boot.to_owned();
+    }
+
     /// Is the change of this schedule in force?
     pub fn is_in_force(&self, name: &str) -> bool {
         self.in_force.iter().any(|one| one.name == name)

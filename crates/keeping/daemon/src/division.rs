@@ -10,7 +10,7 @@ use std::{
 use apply::{By, Drift, Earlier, Lock, Meta, RulesFile, Running, State, Target};
 use files::Trust;
 use kernel::Host;
-use layout::{Assigned, Desired, Diagnostic, Keep, Source};
+use layout::{Assigned, Desired, Diagnostic, Keep, Schedule, Source};
 use plan::{Action, Plan, Problem};
 use system::Accounts;
 use topology::Machine;
@@ -33,7 +33,15 @@ const MACHINE: [&str; 3] = [
 pub struct Division {
     state: State,
     layout: PathBuf,
+    /// As its schedules have it now.
     desired: Desired,
+    /// As it was read.
+    written: Desired,
+    /// The schedules in force, and why the next change is made, for the history.
+    in_force: Vec<String>,
+    cause: Option<String>,
+    /// Of its text.
+    checksum: u32,
     /// The texts that errors show, until it is applied.
     sources: Vec<Source>,
     /// The layout's warnings, until they are logged.
@@ -75,8 +83,24 @@ impl Division {
         };
         let warnings = reading.diagnostics.iter().map(in_line).collect();
         let texts = sources.iter().map(|source| &*source.text);
-        let rules = desired.is_about_later().then(|| RulesFile::new(&layout, texts));
-        Ok(Division { state, layout, desired, sources, warnings, rules, applied: false })
+        let file = RulesFile::new(&layout, texts);
+        let checksum = file.checksum;
+        let rules = desired.is_about_later().then_some(file);
+        let (written, in_force, cause) = (desired.clone(), Vec::new(), None);
+        let applied = false;
+        Ok(Division {
+            state,
+            layout,
+            desired,
+            written,
+            in_force,
+            cause,
+            checksum,
+            sources,
+            warnings,
+            rules,
+            applied,
+        })
     }
 
     /// Was it applied at least once?
@@ -120,7 +144,9 @@ impl Division {
             let apply = Command::ringfence("apply --yes").arg(layout.to_string());
             return Err(ConfigurationError { summary, details: format!("hint: to do it: {apply}") });
         }
-        let mut applied = self.execute(lock, host, &plan)?;
+        let executed = self.execute(lock, host, &plan);
+        self.cause = None;
+        let mut applied = executed?;
         self.applied = true;
         self.sources.clear();
         let lints = std::mem::take(&mut plan.lints);
@@ -199,7 +225,7 @@ impl Division {
 
     fn execute(&self, lock: &Lock, host: &Host, plan: &Plan) -> Result<Applied, ConfigurationError> {
         let running = Running::new();
-        let what = format!("layout {} (ringfenced)", self.layout.display());
+        let what = self.what();
         let meta =
             Meta { by: By::caller(), what, confirm_within: None, layout: true, rules: self.rules.clone() };
         let outcome = apply::execute(lock, Target { host, system: &running }, plan, &meta).map_err(failed)?;
@@ -210,6 +236,59 @@ impl Division {
             )
         });
         Ok(Applied { generation: outcome.generation, steps: outcome.steps, warnings: warnings.collect() })
+    }
+
+    /// What is done, in words for the history.
+    fn what(&self) -> String {
+        let layout = format!("layout {}", self.layout.display());
+        match (&self.cause, self.in_force.as_slice()) {
+            (Some(cause), _) => format!("{cause}: {layout} (ringfenced)"),
+            (None, []) => format!("{layout} (ringfenced)"),
+            (None, names) => format!("{layout} with schedule {} (ringfenced)", names.join(", ")),
+        }
+    }
+
+    /// Makes the layout what these schedules have in force. `cause`: why the next [`Division::apply`] is made, else the layout
+    /// itself is the reason.
+    pub fn follow_schedules(&mut self, in_force: &[&str], cause: Option<String>) {
+        self.desired = self.written.with(in_force);
+        self.in_force = in_force.iter().map(|name| (*name).to_owned()).collect();
+        self.cause = cause;
+    }
+
+    /// What changes by itself.
+    pub fn schedules(&self) -> &[Schedule] {
+        &self.written.schedules
+    }
+
+    /// The layout's path, without links, and the checksum of its text.
+    pub fn identity(&self) -> (PathBuf, u32) {
+        let path = std::fs::canonicalize(&self.layout).unwrap_or_else(|_| self.layout.clone());
+        (path, self.checksum)
+    }
+
+    /// Where its history is.
+    pub fn state(&self) -> &State {
+        &self.state
+    }
+
+    /// Schedules that this machine could not follow, a line each.
+    pub fn unschedulable(&self, host: &Host) -> Vec<String> {
+        let running = Running::new();
+        let target = Target { host, system: &running };
+        let mut wrong = apply::times(&self.written, jiff::Timestamp::now());
+        if let (Ok(earlier), Ok(machine)) = (self.earlier(host), Machine::live()) {
+            let accounts = Accounts::new();
+            wrong.extend(apply::unschedulable(
+                target,
+                &earlier,
+                &self.written,
+                &machine,
+                &system::Live,
+                &accounts,
+            ));
+        }
+        wrong.iter().map(in_line).collect()
     }
 
     fn planned(&self, host: &Host, earlier: &Earlier, desired: &Desired) -> Result<Plan, ConfigurationError> {

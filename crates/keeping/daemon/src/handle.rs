@@ -2,6 +2,7 @@
 //! what they found out. They wait for the loop, never the other way round.
 
 use std::{
+    collections::BTreeMap,
     path::PathBuf,
     sync::{
         Arc,
@@ -59,6 +60,8 @@ pub(crate) enum Command {
     ApplyLayout(Lock),
     /// Record why the layout is not applied.
     LayoutNotApplied(String),
+    /// Take which of the units that schedules wait for are active.
+    UnitStates(BTreeMap<String, bool>),
     /// Read the hierarchies again: a change was rolled back.
     RereadHierarchies,
 }

@@ -23,6 +23,9 @@ mod put;
 
 mod division;
 
+mod alarm;
+mod running_programs;
+
 mod listener;
 mod made;
 mod memories;
@@ -35,6 +38,10 @@ mod http;
 mod drift_monitor;
 mod handle;
 mod takeover;
+
+mod unit_states;
+
+mod schedules;
 
 mod interface;
 mod watching;

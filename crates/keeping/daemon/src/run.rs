@@ -26,6 +26,7 @@ use tracing::{error, info, warn};
 
 use crate::{
     Applied, ConfigurationError, Counters, Division, Error, Handle, Options, ReloadResult, ReloadScope,
+    alarm::Alarm,
     classifier::{Classifier, Scan},
     division,
     drift_monitor::{DriftMonitor, Why},
@@ -36,6 +37,7 @@ use crate::{
     loaded_rules::LoadedRules,
     made::MadeGroups,
     notify,
+    schedules::Schedules,
     signals::Signals,
     socket::{self, api::Classification},
     sources::{Event, Sources},
@@ -58,6 +60,7 @@ struct Daemon {
     classifier: Classifier,
     division: Option<Division>,
     drift: DriftMonitor,
+    schedules: Schedules,
     strict: Option<Strict>,
     counters: Arc<Counters>,
     handle: Handle,
@@ -104,12 +107,14 @@ pub fn run(options: Options) -> Result<(), Error> {
     let state = options.apply.then(|| State::open(&options.state)).transpose()?;
     let handle = Handle::new(sender, signals.waker()?, Arc::clone(&counters), state.clone());
     let division = division(&options, state.as_ref())?;
+    let alarm = options.apply.then(Alarm::new).transpose().map_err(Error::of("the alarm of schedules"))?;
     // before the machine is read: an event reports what changes after
     let uevents = options.apply.then(uevents).flatten();
     // from here on no process is missed: an event reports what the scan does not see
     let listener = Listener::open(options.buffer)?;
     let mut daemon = Daemon {
         drift: DriftMonitor::new(options.keep, options.every),
+        schedules: Schedules::new(alarm.clone()),
         strict: options.strict.clone().map(|words| Strict::new(words, Arc::clone(&counters))),
         classifier: Classifier::new(host, ruling, Arc::clone(&counters), MadeGroups::read(&options.state)),
         division,
@@ -131,7 +136,7 @@ pub fn run(options: Options) -> Result<(), Error> {
     let watching = daemon.watch();
     notify::send_state("READY=1");
     info!(rules = daemon.classifier.ruling().read.len(), "ready");
-    let mut sources = Sources { listener, signals, uevents, commands };
+    let mut sources = Sources { listener, signals, uevents, alarm, commands };
     daemon.serve(&mut sources)?;
     notify::send_state("STOPPING=1");
     // a thread that still waits for an answer gets none
@@ -218,7 +223,8 @@ impl Daemon {
             Err(failure) => error!("an interrupted change cannot be rolled back: {failure}"),
         }
         let host = self.classifier.host();
-        match self.division.as_mut().map(|division| division.apply(lock, host)).transpose() {
+        let with = (host, &self.handle);
+        match self.division.as_mut().map(|division| self.schedules.apply(division, lock, with)).transpose() {
             Ok(applied) => {
                 self.not_applied = None;
                 self.report(applied.as_ref());
@@ -312,7 +318,7 @@ impl Daemon {
     fn serve(&mut self, sources: &mut Sources) -> Result<(), Error> {
         let mut events = Vec::new();
         while !self.end {
-            let due = [self.classifier.due(), self.drift.due()];
+            let due = [self.classifier.due(), self.drift.due(), self.schedules.due()];
             sources.wait(due.into_iter().flatten().min(), &mut events)?;
             events.drain(..).try_for_each(|event| self.handle(event, &mut sources.listener))?;
         }
@@ -322,6 +328,7 @@ impl Daemon {
     fn handle(&mut self, event: Event, listener: &mut Listener) -> Result<(), Error> {
         match event {
             Event::Machine => self.drift.machine_changed(),
+            Event::Alarm => self.schedules.woke(),
             Event::Processes => self.processes(listener)?,
             Event::End => self.end = true,
             Event::Reload(scope) => self.reload_by_signal(scope),
@@ -350,6 +357,7 @@ impl Daemon {
                 self.classifier.scan_anew();
             }
             Command::LayoutNotApplied(why) => self.not_applied(&why, ""),
+            Command::UnitStates(states) => self.schedules.units(states),
             Command::RereadHierarchies => self.reread_hierarchies(),
         }
     }
@@ -357,6 +365,11 @@ impl Daemon {
     fn tick(&mut self) {
         self.classifier.sweep();
         self.classifier.retry();
+        if let Some(division) = &mut self.division
+            && self.schedules.tick(division, self.classifier.host())
+        {
+            self.reread_hierarchies();
+        }
         if let Some(why) = self.drift.is_time() {
             self.keep(why);
         }
@@ -388,10 +401,14 @@ impl Daemon {
     }
 
     fn processes(&mut self, listener: &mut Listener) -> Result<(), Error> {
-        let received = listener.recv(|event| self.classifier.take(event))?;
+        let received = listener.recv(|event| {
+            self.schedules.take(&event);
+            self.classifier.take(event);
+        })?;
         self.classifier.act();
         if received.overrun {
             Counters::count(&self.counters.overruns);
+            self.schedules.look_again();
             self.classifier.scan(Scan::Overrun);
         }
         Ok(())
@@ -424,6 +441,9 @@ impl Daemon {
     }
 
     fn keep(&mut self, why: Why) {
+        if let Some(division) = &mut self.division {
+            self.schedules.forget_undone(division);
+        }
         if let Some(division) = &mut self.division
             && self.drift.look(division, why, self.classifier.host(), &self.counters)
         {
@@ -487,7 +507,8 @@ impl Daemon {
         self.classifier.let_go();
         let mut new = layout.map(|layout| Division::read(lock.state().clone(), layout)).transpose()?;
         let host = self.classifier.host();
-        let applied = new.as_mut().map(|division| division.apply(lock, host)).transpose()?;
+        let with = (host, &self.handle);
+        let applied = new.as_mut().map(|division| self.schedules.apply(division, lock, with)).transpose()?;
         self.division = new;
         self.not_applied = None;
         self.report(applied.as_ref());
@@ -500,7 +521,8 @@ impl Daemon {
 
     /// What is wrong now: a refused reload, a division that is not as applied.
     fn troubles(&self) -> Vec<String> {
-        self.not_in_effect().into_iter().chain(self.drift.troubles()).collect()
+        let troubles = self.not_in_effect().into_iter().chain(self.drift.troubles());
+        troubles.chain(self.schedules.trouble()).collect()
     }
 
     fn not_in_effect(&self) -> Vec<String> {

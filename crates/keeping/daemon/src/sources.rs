@@ -9,6 +9,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::{
     Error, ReloadScope,
+    alarm::Alarm,
     handle::Command,
     listener::Listener,
     signals::{PendingSignals, Signals},
@@ -25,6 +26,8 @@ pub(crate) enum Event {
     End,
     /// Reload (SIGHUP, SIGUSR1, SIGUSR2).
     Reload(ReloadScope),
+    /// The alarm of schedules woke.
+    Alarm,
     /// Another thread sent a command.
     Command(Command),
     /// The last of each round: what is due by now, also when nothing but time passed.
@@ -37,6 +40,8 @@ pub(crate) struct Sources {
     pub signals: Signals,
     /// `None`: the kernel refuses them, or no layout is applied.
     pub uevents: Option<Uevents>,
+    /// Of schedules; `None`: no layout is applied.
+    pub alarm: Option<Alarm>,
     pub commands: Receiver<Command>,
 }
 
@@ -45,6 +50,7 @@ struct Readable {
     processes: bool,
     signals: bool,
     uevents: bool,
+    alarm: bool,
 }
 
 impl Sources {
@@ -60,6 +66,9 @@ impl Sources {
         }
         if readable.processes || self.listener.is_due() {
             events.push(Event::Processes);
+        }
+        if readable.alarm && self.alarm.is_some() {
+            events.push(Event::Alarm);
         }
         if readable.signals {
             let PendingSignals { end, reload } = self.signals.pending();
@@ -79,14 +88,15 @@ impl Sources {
         let signals = self.signals.fd();
         // a source that is missing is replaced by another, whose result is the same
         let uevents = self.uevents.as_ref().map_or(signals, Uevents::fd);
-        let fds = [urgent, others.unwrap_or(urgent), signals, uevents];
+        let alarm = self.alarm.as_ref().map_or(signals, Alarm::fd);
+        let fds = [urgent, others.unwrap_or(urgent), signals, uevents, alarm];
         let mut all = fds.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN));
         match poll(&mut all, left.as_ref()) {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(errno) => return Err(Error::of("poll")(errno.into())),
         }
-        let [urgent, others, signals, uevents] = all.map(|one| !one.revents().is_empty());
-        Ok(Readable { processes: urgent || others, signals, uevents })
+        let [urgent, others, signals, uevents, alarm] = all.map(|one| !one.revents().is_empty());
+        Ok(Readable { processes: urgent || others, signals, uevents, alarm })
     }
 }
 

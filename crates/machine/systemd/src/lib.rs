@@ -6,4 +6,4 @@ mod delegated;
 mod unit;
 
 pub use delegated::ensure_unit;
-pub use unit::{FLAG, Unit, fitting, near, pinned, reload, units};
+pub use unit::{FLAG, Unit, active, fitting, near, pinned, reload, units};

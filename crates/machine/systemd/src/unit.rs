@@ -74,6 +74,26 @@ pub fn fitting(patterns: &[&str]) -> Result<Vec<String>, UnitError> {
     })
 }
 
+/// Which of these units are active, in this order: all but those that are `inactive` or `failed`. A oneshot service is while
+/// it starts.
+///
+/// # Errors
+/// As [`units`].
+pub fn active(names: &[&str]) -> Result<Vec<bool>, UnitError> {
+    zbus::block_on(async {
+        let systemd = Systemd::connect().await?;
+        let mut active = Vec::with_capacity(names.len());
+        for name in names {
+            let object = systemd.call("LoadUnit", name).await;
+            let object = object.and_then(|reply| reply.body().deserialize::<OwnedObjectPath>());
+            let object = object.map_err(|error| answer(format_args!("load {name}"), &error))?;
+            let state: String = systemd.get(object.as_str(), UNIT, "ActiveState").await?;
+            active.push(!matches!(state.as_str(), "inactive" | "failed"));
+        }
+        Ok(active)
+    })
+}
+
 /// The interface of a unit of that kind.
 fn interface(name: &str) -> String {
     let kind = name.rsplit('.').next().unwrap_or_default();

@@ -25,6 +25,7 @@ mod prometheus;
 mod protected;
 mod recorded;
 mod reloaded;
+mod scheduled;
 mod service;
 mod soak;
 mod strict;
@@ -55,6 +56,7 @@ fn main() -> ExitCode {
             classified::trials(),
             reloaded::trials(),
             layout::trials(),
+            scheduled::trials(),
             per_group::trials(),
             elastic::trials(),
             locked::trials(),

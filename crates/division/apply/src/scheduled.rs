@@ -1,0 +1,145 @@
+//! What schedules have in force, in a file of the state directory that survives the daemon; and which schedules this machine
+//! could not follow.
+
+use std::{
+    fs::{self, OpenOptions},
+    io::{ErrorKind, Read, Write},
+    os::unix::fs::OpenOptionsExt,
+    path::Path,
+};
+
+use layout::{Desired, Diagnostic, Schedule, Severity};
+use plan::{People, Problem};
+use schedule::{Calendar, InForce, Memory, When, Zones};
+use settings::Facts;
+use system::TimeZones;
+use topology::Machine;
+
+use crate::{Earlier, Failure, State, Target, planned, state::failed};
+
+/// The file in the state directory. Everybody may read it.
+const FILE: &str = "schedules.json";
+
+/// The largest one that is read, in bytes.
+const LARGEST: u64 = 4 << 20;
+
+/// What was remembered last; `None`: nothing so far.
+///
+/// # Errors
+/// [`Failure::State`]: it can't be read, or is damaged.
+pub fn scheduled(state: &State) -> Result<Option<Memory>, Failure> {
+    let path = state.directory().join(FILE);
+    let mut options = OpenOptions::new();
+    let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
+    options.read(true).custom_flags(flags.bits().cast_signed());
+    let mut text = String::new();
+    let read = options.open(&path).and_then(|file| file.take(LARGEST).read_to_string(&mut text));
+    match read {
+        Ok(_) => serde_json::from_str(&text).map(Some).map_err(|error| failed("read", &path, &error.into())),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(failed("read", &path, &error)),
+    }
+}
+
+/// Remembers it, wholly or not at all.
+///
+/// # Errors
+/// [`Failure::State`].
+pub fn record_schedules(state: &State, memory: &Memory) -> Result<(), Failure> {
+    let path = state.directory().join(FILE);
+    let new = state.directory().join(format!("{FILE}.new"));
+    let write = || {
+        match fs::remove_file(&new) {
+            Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        let text = serde_json::to_string_pretty(memory)?;
+        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o644).open(&new)?;
+        file.write_all(text.as_bytes())?;
+        file.sync_all()?;
+        fs::rename(&new, &path)
+    };
+    write().map_err(|error| failed("write", &path, &error))
+}
+
+/// Forgets changes in force whose generation somebody undid; returns their names.
+///
+/// # Errors
+/// [`Failure::State`].
+pub fn drop_undone(state: &State, memory: &mut Memory) -> Result<Vec<String>, Failure> {
+    let made = |one: &InForce| one.generation;
+    if memory.in_force.iter().all(|one| made(one).is_none()) {
+        return Ok(Vec::new());
+    }
+    let Some(last) = state.last_done()? else { return Ok(Vec::new()) };
+    let is_undone = |one: &InForce| made(one).is_some_and(|number| !last.in_effect().contains(&number));
+    let undone = memory.in_force.iter().filter(|one| is_undone(one)).map(|one| one.name.clone()).collect();
+    memory.in_force.retain(|one| !is_undone(one));
+    Ok(undone)
+}
+
+/// The changes of this layout's schedules that are in force, the last of them counting most.
+///
+/// # Errors
+/// [`Failure::State`].
+pub fn in_force(state: &State, layout: &Path) -> Result<Vec<InForce>, Failure> {
+    let Some(mut memory) = scheduled(state)? else { return Ok(Vec::new()) };
+    let same = fs::canonicalize(layout).is_ok_and(|layout| layout == memory.layout);
+    if !same {
+        return Ok(Vec::new());
+    }
+    // who may not read the history sees what was remembered
+    let _ = drop_undone(state, &mut memory);
+    Ok(memory.in_force)
+}
+
+/// What is wrong with the times of schedules on this machine now: unknown time zones are errors, what never comes again is a
+/// warning.
+pub fn times(desired: &Desired, now: jiff::Timestamp) -> Vec<Diagnostic> {
+    desired.schedules.iter().flat_map(|schedule| wrong_times(schedule, now)).collect()
+}
+
+fn wrong_times(schedule: &Schedule, now: jiff::Timestamp) -> Vec<Diagnostic> {
+    let When::At { at, until, .. } = &schedule.when.value else { return Vec::new() };
+    let origin = || schedule.when.origin.clone();
+    let zones = TimeZones;
+    let unknown = |calendar: &Calendar| {
+        let name = calendar.zone().filter(|name| zones.zone(Some(name)).is_none())?;
+        let error =
+            Diagnostic::error(format!("schedule '{}': there is no time zone '{name}'", schedule.name));
+        Some(error.at(origin()).hint(zones.hint(name)))
+    };
+    let wrong: Vec<Diagnostic> =
+        [Some(at), until.as_ref()].into_iter().flatten().filter_map(unknown).collect();
+    let comes = |zone| at.next(now, &zone).is_some();
+    if wrong.is_empty() && !zones.zone(at.zone()).is_some_and(comes) {
+        let message = format!("schedule '{}' never comes again: '{at}' is past", schedule.name);
+        return vec![
+            Diagnostic::warning(message).at(origin()).hint("leave out the year, as in *-12-24 22:00"),
+        ];
+    }
+    wrong
+}
+
+/// Schedules that this machine could not follow, each alone on top of the layout, which it can satisfy.
+pub fn unschedulable(
+    target: Target<'_>,
+    earlier: &Earlier,
+    desired: &Desired,
+    machine: &Machine,
+    facts: &dyn Facts,
+    people: &dyn People,
+) -> Vec<Diagnostic> {
+    let of_one = |schedule: &Schedule| {
+        let changed = desired.with(&[&schedule.name]);
+        let problems = planned(target, earlier, &changed, machine, facts, people).err().unwrap_or_default();
+        let said = |problem: &Problem| {
+            let diagnostic = problem.diagnostic();
+            let message = format!("schedule '{}' can't be followed: {}", schedule.name, diagnostic.message);
+            Diagnostic { message, severity: Severity::Error, ..diagnostic }
+                .also(schedule.origin.clone(), "the schedule is here")
+        };
+        problems.iter().map(said).collect::<Vec<Diagnostic>>()
+    };
+    desired.schedules.iter().flat_map(of_one).collect()
+}

@@ -1,0 +1,85 @@
+//! Which programs that schedules wait for have a process: from the kernel's events, and from a look at all processes.
+
+use std::{
+    collections::{BTreeMap, HashSet},
+    fs,
+    path::Path,
+};
+
+use events::{Event, Kind};
+
+/// The processes of each program.
+#[derive(Debug, Default)]
+pub(crate) struct RunningPrograms {
+    /// By program, as the schedule names it.
+    of: BTreeMap<String, HashSet<u32>>,
+}
+
+impl RunningPrograms {
+    /// Looks for the processes of these programs.
+    pub fn look(&mut self, programs: impl Iterator<Item = String>) {
+        self.of = programs.map(|program| (program, HashSet::new())).collect();
+        if self.of.is_empty() {
+            return;
+        }
+        let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+        let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+        pids.for_each(|pid| self.began(pid));
+    }
+
+    /// Looks for the same programs again: events were lost.
+    pub fn look_again(&mut self) {
+        let programs: Vec<String> = self.of.keys().cloned().collect();
+        self.look(programs.into_iter());
+    }
+
+    /// Does one of its processes live? `None`: nobody waits for it.
+    pub fn runs(&self, program: &str) -> Option<bool> {
+        self.of.get(program).map(|pids| !pids.is_empty())
+    }
+
+    /// Takes an event. True if it may have changed an answer.
+    pub fn take(&mut self, event: &Event) -> bool {
+        if self.of.is_empty() {
+            return false;
+        }
+        let before = self.counts();
+        match event.kind {
+            Kind::Exec { tgid, .. } => self.began(tgid),
+            // a child is the same program until its own exec
+            Kind::Fork { parent_tgid, child_tgid, .. } if parent_tgid != child_tgid => {
+                let of_parent = self.of.values_mut().filter(|pids| pids.contains(&parent_tgid));
+                of_parent.for_each(|pids| _ = pids.insert(child_tgid));
+            }
+            Kind::Exit { pid, tgid, .. } if pid == tgid => {
+                self.of.values_mut().for_each(|pids| _ = pids.remove(&tgid));
+            }
+            _ => return false,
+        }
+        before != self.counts()
+    }
+
+    fn counts(&self) -> Vec<bool> {
+        self.of.values().map(HashSet::is_empty).collect()
+    }
+
+    fn began(&mut self, pid: u32) {
+        for (program, pids) in &mut self.of {
+            match is_program(pid, program) {
+                true => pids.insert(pid),
+                false => pids.remove(&pid),
+            };
+        }
+    }
+}
+
+/// Is a process this program, by its path or its name?
+fn is_program(pid: u32, program: &str) -> bool {
+    if program.starts_with('/') {
+        let wanted = fs::canonicalize(program).unwrap_or_else(|_| program.into());
+        let of = fs::read_link(format!("/proc/{pid}/exe"));
+        return of.is_ok_and(|of| of == wanted || of == Path::new(program));
+    }
+    let name = fs::read(format!("/proc/{pid}/comm")).unwrap_or_default();
+    name.strip_suffix(b"\n").is_some_and(|name| name == program.as_bytes())
+}

@@ -1,0 +1,170 @@
+//! Changes by schedule: what the kernel has before, between and after, whoever ends the daemon meanwhile.
+
+use std::time::Duration;
+
+use apply::{By, Meta, Running as System, State, Target};
+use rustix::process::Signal;
+
+use crate::{
+    Case,
+    world::{Running, World, eventually},
+};
+
+pub fn trials() -> Vec<Case> {
+    let mut trials: Vec<Case> = vec![
+        ("a_change_by_delay_is_made_and_taken_back_in_turns", turns),
+        ("a_daemon_killed_between_two_changes_goes_on_with_what_is_in_force", killed),
+        ("a_change_lasts_as_long_as_a_process_of_its_program", program),
+        ("a_change_that_was_undone_is_not_repaired", undone),
+        ("a_change_that_this_machine_cannot_have_leaves_the_layout_as_it_is", refused),
+    ];
+    // elsewhere others need the clock
+    if crate::is_vm() {
+        trials.push(("a_clock_that_is_set_makes_what_is_due_then", clock));
+    }
+    trials
+}
+
+fn layout(world: &mut World, schedules: &str) -> String {
+    let group = world.group_name("db");
+    let text = format!("[groups.{group}]\npids.max = 500\n{}", schedules.replace("GROUP", &group));
+    world.write("layout.toml", &text);
+    group
+}
+
+/// What the history says of each change, the oldest first.
+fn history(world: &World) -> Vec<String> {
+    let records = apply::history(&State::peek(world.directory.join("state"))).unwrap();
+    records.into_iter().map(|record| record.head.what).collect()
+}
+
+fn is(world: &World, group: &str, limit: &str) {
+    eventually(&format!("pids.max is {limit}"), || world.limit(group) == limit);
+}
+
+fn turns() {
+    let mut world = World::new();
+    let schedule =
+        "[[schedule]]\nname = \"swap\"\nafter = \"1s\"\nevery = \"1s\"\ngroups.GROUP.pids.max = 77\n";
+    let group = layout(&mut world, schedule);
+    let daemon = world.daemon(&["every=50", "keep=repair"]);
+    for limit in ["77", "500", "77"] {
+        is(&world, &group, limit);
+    }
+    daemon.end();
+    let whats: Vec<String> =
+        history(&world).iter().map(|what| what.split(':').next().unwrap_or_default().to_owned()).collect();
+    let changes = ["schedule swap begins", "schedule swap ends", "schedule swap begins"];
+    assert_eq!(whats.get(1..4).unwrap_or_default(), changes, "{whats:?}");
+}
+
+fn killed() {
+    let mut world = World::new();
+    let schedule = "[[schedule]]\nname = \"later\"\nafter = \"2s\"\ngroups.GROUP.pids.max = 77\n";
+    let group = layout(&mut world, schedule);
+    world.daemon(&[]).kill();
+    assert_eq!(world.limit(&group), "500");
+    std::thread::sleep(Duration::from_millis(2100));
+    assert_eq!(world.limit(&group), "500", "nobody was there to change it");
+    // the delay counts from the first apply
+    let daemon = world.daemon(&["every=50"]);
+    assert_eq!(world.limit(&group), "77", "{}", daemon.log());
+    daemon.kill();
+    let daemon = world.daemon(&["every=50", "keep=repair"]);
+    assert_eq!(world.limit(&group), "77", "{}", daemon.log());
+    // what is repaired is the layout as it is scheduled now
+    world.set_limit(&group, "99");
+    daemon.wait_for_log("repaired: the machine matches the layout again", 1);
+    assert_eq!(world.limit(&group), "77", "{}", daemon.log());
+    // another text is another layout: the delay begins anew
+    let text = std::fs::read_to_string(world.directory.join("layout.toml")).unwrap();
+    world.write("layout.toml", &format!("{}# changed\n", text.replace("2s", "1h")));
+    daemon.signal(Signal::HUP);
+    daemon.wait_for_log("INFO reloaded", 1);
+    assert_eq!(world.limit(&group), "500", "{}", daemon.log());
+    daemon.end();
+}
+
+fn program() {
+    let mut world = World::new();
+    let program = world.copy("sleep", "dump");
+    let schedule =
+        "[[schedule]]\nname = \"dump\"\non = { process = \"PROGRAM\" }\ngroups.GROUP.pids.max = 77\n";
+    let group = layout(&mut world, &schedule.replace("PROGRAM", &program.display().to_string()));
+    let daemon = world.daemon(&[]);
+    assert_eq!(world.limit(&group), "500");
+    let first = Running::start(&program, &["600"]);
+    is(&world, &group, "77");
+    let second = Running::start(&program, &["600"]);
+    drop(first);
+    // the daemon has seen the end of the first once it has seen the rest of what happened until now
+    let marked = Running::start(&program, &["0"]);
+    drop(marked);
+    assert_eq!(world.limit(&group), "77", "{}", daemon.log());
+    // it ends while nobody looks
+    daemon.kill();
+    drop(second);
+    let daemon = world.daemon(&[]);
+    assert_eq!(world.limit(&group), "500", "{}", daemon.log());
+    daemon.end();
+}
+
+fn undone() {
+    let mut world = World::new();
+    let schedule = "[[schedule]]\nname = \"later\"\nafter = \"500ms\"\ngroups.GROUP.pids.max = 77\n";
+    let group = layout(&mut world, schedule);
+    let daemon = world.daemon(&["every=50", "keep=repair"]);
+    is(&world, &group, "77");
+    daemon.wait_for_log("schedule later begins", 1);
+    let (state, system) = (State::open(world.directory.join("state")).unwrap(), System::new());
+    let meta = Meta { by: By::caller(), what: "a test".to_owned(), ..Meta::default() };
+    let lock = state.lock(Duration::from_secs(60)).unwrap();
+    apply::undo(&lock, Target { host: &world.host, system: &system }, None, &meta).unwrap();
+    drop(lock);
+    daemon.wait_for_log("schedule later is not in force: its change was undone", 1);
+    assert_eq!(world.limit(&group), "500");
+    world.set_limit(&group, "99");
+    daemon.wait_for_log("repaired: the machine matches the layout again", 1);
+    assert_eq!(world.limit(&group), "500", "{}", daemon.log());
+    daemon.end();
+}
+
+fn refused() {
+    let mut world = World::new();
+    let schedule = "[[schedule]]\nname = \"huge\"\nafter = \"500ms\"\ngroups.GROUP = { cpus = 60000 }\n";
+    let group = layout(&mut world, schedule);
+    let daemon = world.daemon(&[]);
+    daemon.wait_for_log("schedule 'huge' can't be followed", 1);
+    daemon.wait_for_log("schedule huge begins, but is refused", 1);
+    assert_eq!((world.limit(&group).as_str(), history(&world).len()), ("500", 1));
+    daemon.end();
+}
+
+fn clock() {
+    let set = |seconds: i64| {
+        let now = rustix::time::clock_gettime(rustix::time::ClockId::Realtime);
+        let time = rustix::time::Timespec { tv_sec: now.tv_sec + seconds, tv_nsec: now.tv_nsec };
+        rustix::time::clock_settime(rustix::time::ClockId::Realtime, time).unwrap();
+    };
+    let mut world = World::new();
+    let now = jiff::Timestamp::now();
+    let begins = now + jiff::SignedDuration::from_hours(2);
+    let ends = now + jiff::SignedDuration::from_hours(4);
+    let calendar =
+        |at: jiff::Timestamp| jiff::tz::TimeZone::UTC.to_datetime(at).strftime("%H:%M:%S UTC").to_string();
+    let schedule = format!(
+        "[[schedule]]\nname = \"shift\"\nat = \"{}\"\nuntil = \"{}\"\ngroups.GROUP.pids.max = 77\n",
+        calendar(begins),
+        calendar(ends)
+    );
+    let group = layout(&mut world, &schedule);
+    let daemon = world.daemon(&[]);
+    assert_eq!(world.limit(&group), "500");
+    set(3 * 3600);
+    is(&world, &group, "77");
+    set(2 * 3600);
+    is(&world, &group, "500");
+    set(-5 * 3600);
+    daemon.end();
+    assert_eq!(world.limit(&group), "500");
+}
