@@ -8,8 +8,8 @@ use std::{
     path::Path,
 };
 
-use layout::{Desired, Diagnostic, Schedule, Severity};
-use plan::{People, Problem};
+use layout::{Desired, Diagnostic, Schedule};
+use plan::People;
 use schedule::{Calendar, InForce, Memory, When, Zones};
 use settings::Facts;
 use system::TimeZones;
@@ -130,16 +130,7 @@ pub fn unschedulable(
     facts: &dyn Facts,
     people: &dyn People,
 ) -> Vec<Diagnostic> {
-    let of_one = |schedule: &Schedule| {
-        let changed = desired.with(&[&schedule.name]);
-        let problems = planned(target, earlier, &changed, machine, facts, people).err().unwrap_or_default();
-        let said = |problem: &Problem| {
-            let diagnostic = problem.diagnostic();
-            let message = format!("schedule '{}' can't be followed: {}", schedule.name, diagnostic.message);
-            Diagnostic { message, severity: Severity::Error, ..diagnostic }
-                .also(schedule.origin.clone(), "the schedule is here")
-        };
-        problems.iter().map(said).collect::<Vec<Diagnostic>>()
-    };
-    desired.schedules.iter().flat_map(of_one).collect()
+    plan::with_each_schedule(desired, |changed| {
+        planned(target, earlier, changed, machine, facts, people).err().unwrap_or_default()
+    })
 }

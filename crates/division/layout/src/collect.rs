@@ -6,8 +6,9 @@ use std::collections::HashMap;
 use settings::{NamedSetting, Value, ValueError, Via};
 use units::NodeSet;
 
+use crate::assigned::{Assigned, adds_up, part};
 use crate::demand::{CpuDemand, MemDemand};
-use crate::desired::{Assigned, Demands, adds_up, part};
+use crate::desired::Demands;
 use crate::diagnostic::{Diagnostic, Report};
 use crate::names::AnyMachine;
 use crate::origin::{Origin, Spanned};

@@ -4,9 +4,9 @@
 use std::cmp::Reverse;
 
 use settings::GroupName;
-use settings::{NamedSetting, Via};
 use units::{Bytes, Limit, group_path};
 
+use crate::assigned::Assigned;
 use crate::demand::{CpuDemand, MemDemand, MemoryAmount, Placement, Pool, Smt};
 use crate::matcher::Matcher;
 use crate::origin::{Origin, Spanned};
@@ -107,18 +107,6 @@ pub enum Keep {
     Off,
 }
 
-/// A setting with the value requested. The value stays the user's text until a machine is known (percentages,
-/// device paths): [`NamedSetting::parse`] reads it. Its syntax has been checked.
-#[derive(Debug, Clone)]
-pub struct Assigned {
-    /// The setting, by the name that was used.
-    pub found: NamedSetting,
-    /// The value, as [`NamedSetting::parse`] takes it.
-    pub text: String,
-    /// Where the setting was named.
-    pub origin: Origin,
-}
-
 /// What groups get that do not say otherwise.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Defaults {
@@ -209,21 +197,6 @@ impl<T: PartialOrd> Expected<T> {
             }
     }
 }
-
-impl Assigned {
-    /// Does it make a group's CPUs its own?
-    pub fn is_partition(&self) -> bool {
-        self.found.setting.name == "cpuset.cpus.partition"
-    }
-}
-
-impl PartialEq for Assigned {
-    /// By name and text: a name decides which setting is meant.
-    fn eq(&self, other: &Assigned) -> bool {
-        (&self.found.name, &self.text, &self.origin) == (&other.found.name, &other.text, &other.origin)
-    }
-}
-impl Eq for Assigned {}
 
 impl Desired {
     /// Does anything live in a group of our own? Else all groups are systemd's units, or others' by a name from the root.
@@ -338,24 +311,4 @@ fn forget<T>(spanned: &mut Option<Spanned<T>>, no_origin: &Origin) {
 /// How many groups a group is in; the root is in none, and all others in it.
 pub(crate) fn depth(name: &GroupName) -> usize {
     group_path::names(name.path()).count()
-}
-
-/// Is each of its values one more, rather than another?
-pub(crate) fn adds_up(found: &NamedSetting) -> bool {
-    found.setting.name.starts_with("devices.")
-}
-
-/// Which part of its setting a name stands for: the file's index where a setting has several, `None` for the whole.
-pub(crate) fn part(found: &NamedSetting) -> Option<usize> {
-    let Via::File { version, index } = found.via else { return None };
-    let names = found.side(version).binding().map_or(0, |binding| binding.names().len());
-    (names > 1).then_some(index)
-}
-
-/// Do two names speak of the same setting, or of the same part of it?
-pub(crate) fn same(one: &Assigned, other: &Assigned) -> bool {
-    let (one, other) = (&one.found, &other.found);
-    let parts = (part(one), part(other));
-    let overlap = parts.0 == parts.1 || parts.0.is_none() || parts.1.is_none();
-    overlap && one.setting.name == other.setting.name && one.size == other.size
 }

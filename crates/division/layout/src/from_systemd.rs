@@ -5,8 +5,9 @@ use std::collections::BTreeSet;
 use settings::{Facts, GroupName, UnitSettings, Value, unit_settings};
 
 use crate::{
+    assigned::Assigned,
     demand::{CpuDemand, MemDemand},
-    desired::{Assigned, Demands, Desired, Group},
+    desired::{Demands, Desired, Group},
     export::to_toml,
     origin::{Origin, Spanned},
     source::Source,

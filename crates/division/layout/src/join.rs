@@ -1,7 +1,8 @@
 //! What two of libcgroup's files say of one group, as one: the settings of both, and of what both say, the later one,
 //! with a warning.
 
-use crate::desired::{Assigned, Demands, Template, adds_up, same};
+use crate::assigned::{Assigned, adds_up, same};
+use crate::desired::{Demands, Template};
 use crate::diagnostic::{Diagnostic, Report};
 use crate::needs::needed;
 use crate::origin::{Origin, Spanned};

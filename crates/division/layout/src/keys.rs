@@ -134,7 +134,7 @@ pub(crate) const SCHEDULE: &[Key] = &[
         "until",
         Shape::Text,
         "\"06:00\"",
-        "When it is taken back: another calendar. Default: when another schedule changes the same, or the layout is applied anew",
+        "When it is taken back: another calendar. Default: it stays, and what another schedule changes later counts more",
     ),
     key(
         "missed",

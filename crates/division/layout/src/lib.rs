@@ -7,6 +7,7 @@ mod diagnostic;
 mod origin;
 mod source;
 
+mod assigned;
 mod demand;
 mod desired;
 mod glob;
@@ -42,14 +43,16 @@ mod verify;
 mod docs;
 mod schema;
 
+pub use assigned::Assigned;
 pub use demand::{CpuAmount, CpuDemand, CpuSpec, MemDemand, MemoryAmount, Near, Placement, Pool, Smt};
 pub use desired::{
-    Assertions, Assigned, Defaults, Demands, Desired, Expected, Group, Keep, Mount, Reserve, Systemd,
-    Template,
+    Assertions, Defaults, Demands, Desired, Expected, Group, Keep, Mount, Reserve, Systemd, Template,
 };
 pub use diagnostic::{Diagnostic, Severity, errors, render};
 pub use docs::markdown;
-pub use export::{Export, cgconfig_word, cgset_line, to_cgconfig, to_cgrules, to_cgset, to_systemd, to_toml};
+pub use export::{
+    Export, cgconfig_word, cgset_line, changes, to_cgconfig, to_cgrules, to_cgset, to_systemd, to_toml,
+};
 pub use from_systemd::{UnitSource, from_systemd};
 pub use glob::{Expression, Glob};
 pub use matcher::{Condition, Matcher, Process, Who};

@@ -6,8 +6,9 @@ use std::collections::hash_map::Entry;
 
 use settings::GroupName;
 
+use crate::assigned::{Assigned, same};
 use crate::demand::CpuDemand;
-use crate::desired::{Assigned, Defaults, Demands, Desired, Mount, depth, same};
+use crate::desired::{Defaults, Demands, Desired, Mount, depth};
 use crate::diagnostic::{Diagnostic, Report};
 use crate::join;
 use crate::origin::Origin;

@@ -2,8 +2,9 @@
 
 use settings::GroupName;
 
+use crate::assigned::{Assigned, same};
 use crate::check::check;
-use crate::desired::{Assigned, Desired, same};
+use crate::desired::Desired;
 use crate::diagnostic::{Diagnostic, Report, Severity};
 use crate::merge::give_cpus;
 use crate::scheduled::{Overlay, Schedule};

@@ -3,8 +3,8 @@
 use schedule::When;
 use settings::GroupName;
 
+use crate::assigned::Assigned;
 use crate::demand::{CpuDemand, MemDemand};
-use crate::desired::Assigned;
 use crate::origin::{Origin, Spanned};
 
 /// A change of some groups that is made and taken back by itself.

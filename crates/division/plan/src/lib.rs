@@ -42,6 +42,7 @@ mod expand;
 mod lints;
 mod needs;
 mod planning;
+mod schedules;
 
 mod cgset;
 mod facts;
@@ -65,6 +66,7 @@ pub use planning::plan;
 pub use problem::{Against, Problem};
 pub use request::{Place, PlanError, ReadFile, SettingRequest, Write, rest_of_line, target_key};
 pub use restore::restoring;
+pub use schedules::{unschedulable, with_each_schedule};
 pub use step::{Action, Affinity, Assignment, Dropped, Instead, Outsider, Ownership, Plan, Step};
 pub use unit_partition::{ends as drop_in_ends, is_reserve, no_partition};
 pub use unit_place::units;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp, tz::TimeZone};
 use serde::{Deserialize, Serialize};
 
-use crate::Calendar;
+use crate::{Calendar, span_text};
 
 /// What a schedule waits for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -121,6 +121,17 @@ impl When {
         (before != Some(now) && !first).then_some(Turn { on, at })
     }
 
+    /// The changes that come, as far as their times are known.
+    pub fn coming<'a>(&'a self, on: bool, look: &'a Look<'a>) -> impl Iterator<Item = Turn> + 'a {
+        let after = |turn: &Turn| {
+            let passed = turn.at.duration_since(look.now.wall);
+            let elapsed = look.now.elapsed + Duration::try_from(passed).unwrap_or_default();
+            let now = Moment { wall: turn.at, elapsed };
+            self.next(turn.on, &Look { seen: None, now, zones: look.zones })
+        };
+        std::iter::successors(self.next(on, look), after)
+    }
+
     /// The change that comes next, if its time is known. `on`: is the change in force?
     pub fn next(&self, on: bool, look: &Look<'_>) -> Option<Turn> {
         let now = look.now;
@@ -149,6 +160,28 @@ impl When {
                 Some(Turn { on: next.0 % 2 == 0, at: now.wall.checked_add(left).ok()? })
             }
             When::On(_) => None,
+        }
+    }
+}
+
+impl std::fmt::Display for When {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            When::At { at, until, .. } => {
+                write!(f, "at {at}")?;
+                until.iter().try_for_each(|until| write!(f, " until {until}"))
+            }
+            When::After { after, every } => {
+                write!(f, "{} after the apply", span_text(*after))?;
+                every.iter().try_for_each(|every| write!(f, ", every {}", span_text(*every)))
+            }
+            When::On(Event::Unit { name, active }) => {
+                write!(f, "while {name} is {}active", if *active { "" } else { "in" })
+            }
+            When::On(Event::Process { program, runs: true }) => write!(f, "while {program} runs"),
+            When::On(Event::Process { program, .. }) => {
+                write!(f, "from the end of {program} to its next start")
+            }
         }
     }
 }

@@ -11,6 +11,7 @@ mod layouts;
 mod machine;
 mod mistakes;
 mod read;
+mod schedule;
 mod simulate;
 mod watching;
 mod why;
@@ -27,6 +28,7 @@ pub use layouts::{
 pub use machine::{Completions, Format, Links, Man, Mount, Perf, Settings, Topology};
 pub use mistakes::Mistake;
 pub use read::ALIASES;
+pub use schedule::Schedule;
 pub use simulate::{Against, Simulate, Synthetic};
 pub use watching::{Dump, Fields, LogArgs, Metrics, Pictures, Record, Top, Watch};
 pub use why::Why;
@@ -37,6 +39,7 @@ use self::{
     daemon::DAEMON,
     duration::between,
     elastic::ELASTIC,
+    schedule::SCHEDULE,
     simulate::SIMULATE,
     watching::{DUMP, TOP, WATCH},
 };
@@ -268,6 +271,9 @@ Examples:
     /// Resize elastic groups again, after a pause or after resizing has ended by itself
     #[command(after_help = "Example: ringfence resume")]
     Resume(Pause),
+    /// List what a layout's schedules change next, and what they changed last
+    #[command(after_help = SCHEDULE)]
+    Schedule(Schedule),
     /// Show what resizing elastic groups would do with a load, beside other rules
     #[command(after_help = SIMULATE)]
     Simulate(Simulate),

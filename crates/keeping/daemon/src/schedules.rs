@@ -141,7 +141,7 @@ impl Schedules {
         let mut memory = match read {
             Ok(memory) => memory.unwrap_or_default(),
             Err(failure) => {
-                warn!("{failure}; schedules begin anew");
+                warn!("{failure}; schedules begin from the start");
                 Memory::default()
             }
         };

@@ -13,7 +13,7 @@ pub use cgconfig::{to_cgconfig, word as cgconfig_word};
 pub use cgrules::to_cgrules;
 pub use cgset::{cgset_line, to_cgset};
 pub use systemd::to_systemd;
-pub use toml::to_toml;
+pub use toml::{changes, to_toml};
 
 use crate::desired::Desired;
 use crate::diagnostic::Diagnostic;

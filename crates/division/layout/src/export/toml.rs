@@ -8,8 +8,9 @@ use units::Limit;
 
 use super::conditions::matcher_pairs;
 use super::pairs::{Pairs, account, array, key, table, text};
+use crate::assigned::Assigned;
 use crate::demand::{CpuAmount, CpuDemand, CpuSpec, MemDemand, MemoryAmount, Near, Placement, Pool, Smt};
-use crate::desired::{Assigned, Defaults, Demands, Desired, Expected, Keep};
+use crate::desired::{Defaults, Demands, Desired, Expected, Keep};
 use crate::origin::Spanned;
 use crate::people::Person;
 use crate::rule::{Controllers, Rule, Subsystem, Target};
@@ -48,6 +49,19 @@ pub fn to_toml(desired: &Desired) -> String {
     desired.rules.iter().for_each(|rule| out.rule(rule));
     desired.schedules.iter().for_each(|schedule| out.schedule(schedule));
     out.text
+}
+
+/// What a schedule changes, a text for each group: `db/oltp: cpus = 4, memory.max = "8G"`.
+pub fn changes(schedule: &Schedule) -> Vec<String> {
+    let of_group = |overlay: &Overlay| {
+        let mut pairs: Vec<String> = Vec::new();
+        pairs.extend(overlay.cpus.as_ref().map(|demand| format!("cpus = {}", cpus(&demand.value))));
+        pairs.extend(overlay.mems.as_ref().map(|demand| format!("mems = {}", mems(&demand.value))));
+        let assigned = overlay.settings.iter();
+        pairs.extend(assigned.map(|assigned| format!("{} = {}", assigned.found.name, value(&assigned.text))));
+        format!("{}: {}", overlay.group, pairs.join(", "))
+    };
+    schedule.overlays.iter().map(of_group).collect()
 }
 
 struct Writer {

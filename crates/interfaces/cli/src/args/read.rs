@@ -69,6 +69,7 @@ impl Args {
             Command::Apply(apply) => apply.file.replace_layout(&mut apply.layout),
             Command::Plan(plan) => plan.file.replace_layout(&mut plan.layout),
             Command::Check(check) => check.file.replace_layout(&mut check.layout),
+            Command::Schedule(schedule) => schedule.file.replace_layout(&mut schedule.layout),
             Command::Simulate(simulate) => simulate.file.replace_layout(&mut simulate.layout),
             _ => {}
         }

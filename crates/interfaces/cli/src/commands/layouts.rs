@@ -12,6 +12,7 @@ mod machines_layout;
 mod picture;
 mod plan;
 mod rules;
+mod schedule;
 mod status;
 mod words;
 
@@ -21,6 +22,7 @@ pub use elastic::{elastic, pause};
 pub use generations::time;
 pub use history::history;
 pub use plan::plan;
+pub use schedule::schedule;
 pub use status::status;
 
 use std::path::{Path, PathBuf};
@@ -97,7 +99,9 @@ fn planned(layout: &Layout<'_>, host: &Host, state: &State) -> Result<Plan, Fail
         earlier => earlier?,
     };
     let machine = Machine::live()?;
-    let desired = &layout.desired;
+    let in_force = apply::in_force(state, layout.path).unwrap_or_default();
+    let names: Vec<&str> = in_force.iter().map(|one| one.name.as_str()).collect();
+    let desired = &layout.desired.with(&names);
     let accounts = Accounts::new();
     let plan = apply::planned(target, &earlier, desired, &machine, &system::Live, &accounts);
     let problems = plan.as_ref().err().map(Vec::as_slice).unwrap_or_default();
@@ -112,7 +116,11 @@ fn planned(layout: &Layout<'_>, host: &Host, state: &State) -> Result<Plan, Fail
         }
     }
     if wrong.is_empty() {
-        plan.map_err(|_| impossible(layout, &[]))
+        let plan = plan.map_err(|_| impossible(layout, &[]))?;
+        schedule::possible(layout, |of| {
+            apply::unschedulable(target, &earlier, of, &machine, &system::Live, &accounts)
+        })?;
+        Ok(plan)
     } else {
         Err(impossible(layout, &wrong).code(code))
     }

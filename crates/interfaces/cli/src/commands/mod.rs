@@ -82,6 +82,7 @@ fn once(args: &Args) -> Result<u8, Failure> {
         Command::Elastic(args) => return layouts::elastic(args, json),
         Command::Pause(args) => layouts::pause(args, true),
         Command::Resume(args) => layouts::pause(args, false),
+        Command::Schedule(schedule) => layouts::schedule(schedule, json),
         Command::Simulate(args) => simulate::simulate(args, json),
         Command::Apply(apply) if apply.dry_run => layouts::plan(&apply.as_plan(), json),
         Command::Apply(apply) => return layouts::apply(apply, json),

@@ -31,6 +31,7 @@ mod reference;
 mod refusals;
 mod regressions;
 mod reported;
+mod scheduled;
 mod script;
 mod simulated;
 mod top;
@@ -91,6 +92,7 @@ fn main() {
         completion::trials(&world),
         layout_studies::trials(&world),
         layout_refusals::trials(&world),
+        scheduled::trials(&world),
         simulated::trials(&world),
         watching::trials(&world),
         agreement::trials(&world),

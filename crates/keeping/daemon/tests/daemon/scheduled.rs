@@ -16,6 +16,7 @@ pub fn trials() -> Vec<Case> {
         ("a_daemon_killed_between_two_changes_goes_on_with_what_is_in_force", killed),
         ("a_change_lasts_as_long_as_a_process_of_its_program", program),
         ("a_change_that_was_undone_is_not_repaired", undone),
+        ("the_cpus_of_two_groups_change_hands_by_schedule", swap),
         ("a_change_that_this_machine_cannot_have_leaves_the_layout_as_it_is", refused),
     ];
     // elsewhere others need the clock
@@ -30,6 +31,58 @@ fn layout(world: &mut World, schedules: &str) -> String {
     let text = format!("[groups.{group}]\npids.max = 500\n{}", schedules.replace("GROUP", &group));
     world.write("layout.toml", &text);
     group
+}
+
+/// The CPUs of both groups in study S1 (3b), where 600 s are between the changes; on smaller machines the same with two.
+fn study() -> ([&'static str; 2], [&'static str; 2]) {
+    match std::thread::available_parallelism().unwrap().get() {
+        36.. => (["0-3", "4-35"], ["0-31", "32-35"]),
+        _ => (["0", "1"], ["1", "0"]),
+    }
+}
+
+/// Instance 1 has 4 CPUs and instance 2 has 32, then the other way round, and so on.
+fn swap() {
+    let (old, new) = study();
+    let mut world = World::new();
+    let groups = ["test1", "test2"].map(|name| world.group_name(name));
+    let program = world.copy("sleep", "instance");
+    let before: String = [0, 1]
+        .map(|index| format!("[groups.{}]\ncpus = \"{}\"\nmems = \"all\"\n", groups[index], old[index]))
+        .concat();
+    world.write("layout.toml", &before);
+    let daemon = world.daemon(&[]);
+    let instances = [0, 0, 1, 1].map(|index| {
+        let process = Running::start(&program, &["600"]);
+        let group = kernel::GroupName::new(&groups[index]).unwrap();
+        world.host.move_tasks(&group, &[process.pid()], kernel::What::Process).unwrap();
+        (index, process)
+    });
+    let allowed = |pid: u32| {
+        let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
+        line.unwrap().trim().to_owned()
+    };
+    let have = |cpus: [&str; 2]| instances.iter().all(|(index, one)| allowed(one.pid()) == cpus[*index]);
+    let seen = |what: &str| {
+        let lists: Vec<String> = instances.iter().map(|(_, one)| allowed(one.pid())).collect();
+        eprintln!("{what}: {}", lists.join(" "));
+    };
+    assert!(have(old), "{}", daemon.log());
+    seen("before");
+    daemon.end();
+
+    let [one, two] = [0, 1].map(|index| format!("groups.{}.cpus = \"{}\"\n", groups[index], new[index]));
+    let schedule = format!("[[schedule]]\nname = \"swap\"\nafter = \"2s\"\nevery = \"2s\"\n{one}{two}");
+    world.write("layout.toml", &(before + &schedule));
+    let daemon = world.daemon(&[]);
+    eventually("the groups have each other's number of CPUs", || have(new));
+    seen("between");
+    eventually("the groups have their own CPUs again", || have(old));
+    seen("after");
+    daemon.end();
+    let records = history(&world).join("\n");
+    assert!(records.contains("schedule swap begins") && records.contains("schedule swap ends"), "{records}");
 }
 
 /// What the history says of each change, the oldest first.

@@ -19,6 +19,7 @@ pub fn check(args: &args::Check, as_json: bool) -> Result<(), Failure> {
         reading.diagnostics.extend(apply::foreign(desired).map(|problem| problem.diagnostic()));
         reading.diagnostics.extend(of_this_machine(desired));
         reading.diagnostics.extend(starving(desired));
+        reading.diagnostics.extend(apply::times(desired, jiff::Timestamp::now()));
     }
     let diagnostics = &reading.diagnostics;
     let failed = diagnostics.iter().any(|diagnostic| diagnostic.severity == Severity::Error);

@@ -1,0 +1,52 @@
+//! A setting with its value, and when two of them speak of the same.
+
+use settings::{NamedSetting, Via};
+
+use crate::origin::Origin;
+
+/// A setting with the value requested. The value stays the user's text until a machine is known (percentages,
+/// device paths): [`NamedSetting::parse`] reads it. Its syntax has been checked.
+#[derive(Debug, Clone)]
+pub struct Assigned {
+    /// The setting, by the name that was used.
+    pub found: NamedSetting,
+    /// The value, as [`NamedSetting::parse`] takes it.
+    pub text: String,
+    /// Where the setting was named.
+    pub origin: Origin,
+}
+
+impl Assigned {
+    /// Does it make a group's CPUs its own?
+    pub fn is_partition(&self) -> bool {
+        self.found.setting.name == "cpuset.cpus.partition"
+    }
+}
+
+impl PartialEq for Assigned {
+    /// By name and text: a name decides which setting is meant.
+    fn eq(&self, other: &Assigned) -> bool {
+        (&self.found.name, &self.text, &self.origin) == (&other.found.name, &other.text, &other.origin)
+    }
+}
+impl Eq for Assigned {}
+
+/// Is each of its values one more, rather than another?
+pub(crate) fn adds_up(found: &NamedSetting) -> bool {
+    found.setting.name.starts_with("devices.")
+}
+
+/// Which part of its setting a name stands for: the file's index where a setting has several, `None` for the whole.
+pub(crate) fn part(found: &NamedSetting) -> Option<usize> {
+    let Via::File { version, index } = found.via else { return None };
+    let names = found.side(version).binding().map_or(0, |binding| binding.names().len());
+    (names > 1).then_some(index)
+}
+
+/// Do two names speak of the same setting, or of the same part of it?
+pub(crate) fn same(one: &Assigned, other: &Assigned) -> bool {
+    let (one, other) = (&one.found, &other.found);
+    let parts = (part(one), part(other));
+    let overlap = parts.0 == parts.1 || parts.0.is_none() || parts.1.is_none();
+    overlap && one.setting.name == other.setting.name && one.size == other.size
+}

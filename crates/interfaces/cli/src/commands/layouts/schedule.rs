@@ -1,0 +1,199 @@
+//! `schedule`: what changes next by itself, and what did last. Works nothing out: `schedule` does, by this machine's clock.
+
+use std::{fmt::Write, time::Duration};
+
+use apply::{Running, System};
+use jiff::{Timestamp, tz::TimeZone};
+use layout::{Desired, Diagnostic, Schedule, Severity};
+use schedule::{InForce, Look, Memory, Moment, Turn, When, Zones};
+use serde_json::{Value, json};
+use system::TimeZones;
+
+use super::{Layout, history_of, impossible, read, refused};
+use crate::{
+    args,
+    failure::{Failure, USAGE},
+    output,
+};
+
+/// Refuses schedules that could not be followed on a machine that can satisfy the layout.
+pub fn possible(
+    layout: &Layout<'_>,
+    unschedulable: impl Fn(&Desired) -> Vec<Diagnostic>,
+) -> Result<(), Failure> {
+    if layout.desired.schedules.is_empty() {
+        return Ok(());
+    }
+    let times = apply::times(&layout.desired, Timestamp::now());
+    let (errors, warnings): (Vec<Diagnostic>, Vec<Diagnostic>) =
+        times.into_iter().partition(|one| one.severity == Severity::Error);
+    if !errors.is_empty() {
+        return Err(impossible(layout, &errors).code(USAGE));
+    }
+    output::error(&layout::render(&warnings, &layout.sources));
+    let wrong = unschedulable(&layout.desired);
+    if wrong.is_empty() { Ok(()) } else { Err(impossible(layout, &wrong)) }
+}
+
+/// A change that comes.
+struct Next<'l> {
+    schedule: &'l Schedule,
+    turn: Turn,
+}
+
+pub fn schedule(args: &args::Schedule, as_json: bool) -> Result<(), Failure> {
+    let layout = read(&args.layout)?;
+    let now = Timestamp::now();
+    let times = apply::times(&layout.desired, now);
+    if times.iter().any(|one| one.severity == Severity::Error) {
+        return Err(refused(&times, &layout.sources, layout.path));
+    }
+    output::error(&layout::render(&times, &layout.sources));
+    let state = history_of(&args.state);
+    let path = std::fs::canonicalize(layout.path).unwrap_or_else(|_| layout.path.to_owned());
+    let memory = apply::scheduled(&state)?.filter(|memory| memory.layout == path);
+    let in_force = apply::in_force(&state, layout.path)?;
+    let next = coming(&layout.desired, memory.as_ref(), &in_force, now);
+    let next: Vec<Next<'_>> = next.into_iter().take(usize::from(args.next)).collect();
+    if as_json {
+        return output::json(&as_value(&layout.desired, memory.as_ref(), &in_force, &next, now));
+    }
+    if layout.desired.schedules.is_empty() {
+        return output::text(&format!("{} has no schedules\n", layout.path.display()));
+    }
+    if memory.is_none() {
+        let hint = "systemctl enable --now ringfenced, or ringfence daemon";
+        output::warning(&format!("ringfenced has not applied this layout: nothing changes\nhint: {hint}"));
+    }
+    output::text(&as_text(&layout.desired, memory.as_ref(), &in_force, &next, now))
+}
+
+/// The next changes of all schedules, the earliest first.
+fn coming<'l>(
+    desired: &'l Desired,
+    memory: Option<&Memory>,
+    in_force: &[InForce],
+    now: Timestamp,
+) -> Vec<Next<'l>> {
+    let system = Running::new();
+    let same_boot = memory.filter(|memory| memory.boot == system.boot());
+    let uptime = Duration::from_millis(system.uptime());
+    let elapsed = same_boot.map(|memory| uptime.saturating_sub(memory.applied));
+    let look = Look {
+        seen: None,
+        now: Moment { wall: now, elapsed: elapsed.unwrap_or_default() },
+        zones: &TimeZones,
+    };
+    let mut all = Vec::new();
+    for schedule in &desired.schedules {
+        let when = &schedule.when.value;
+        if matches!(when, When::After { .. }) && elapsed.is_none() {
+            continue;
+        }
+        let on = in_force.iter().any(|one| one.name == schedule.name);
+        all.extend(when.coming(on, &look).take(1000).map(|turn| Next { schedule, turn }));
+    }
+    all.sort_by_key(|next| next.turn.at);
+    all
+}
+
+/// The machine's own time, with its zone.
+fn local(at: Timestamp) -> String {
+    let zone = TimeZones.zone(None).unwrap_or(TimeZone::UTC);
+    jiff::ZonedDateTime::new(at, zone).strftime("%a %Y-%m-%d %H:%M:%S %Z").to_string()
+}
+
+fn utc(at: Timestamp) -> String {
+    at.strftime("%Y-%m-%d %H:%M:%S UTC").to_string()
+}
+
+/// `in 2h 5m`, in two units at most.
+fn within(at: Timestamp, now: Timestamp) -> String {
+    let seconds = at.duration_since(now).as_secs().unsigned_abs();
+    let units = [(86_400, "d"), (3600, "h"), (60, "min"), (1, "s")];
+    let first = units.iter().position(|(length, _)| seconds >= *length).unwrap_or(units.len() - 1);
+    let mut left = seconds;
+    let parts = units.iter().skip(first).take(2).filter_map(|(length, unit)| {
+        let count = left / length;
+        left %= length;
+        (count > 0 || seconds == 0).then(|| format!("{count}{unit}"))
+    });
+    parts.collect::<Vec<String>>().join(" ")
+}
+
+fn verb(turn: Turn) -> &'static str {
+    if turn.on { "begins" } else { "ends" }
+}
+
+fn as_text(
+    desired: &Desired,
+    memory: Option<&Memory>,
+    in_force: &[InForce],
+    next: &[Next<'_>],
+    now: Timestamp,
+) -> String {
+    let mut text = String::new();
+    for schedule in &desired.schedules {
+        // a String takes everything
+        let _ = writeln!(text, "{}: {}", schedule.name, schedule.when.value);
+        layout::changes(schedule).iter().for_each(|change| _ = writeln!(text, "  {change}"));
+        if let Some(one) = in_force.iter().find(|one| one.name == schedule.name) {
+            let _ = writeln!(text, "  in force since {}{}", local(one.since), generation(one.generation));
+        }
+        let last = memory.and_then(|memory| memory.last.get(&schedule.name));
+        match last.map(|last| (last, last.failure.as_deref(), if last.on { "began" } else { "ended" })) {
+            Some((last, None, verb)) => {
+                let _ = writeln!(text, "  last {verb} {}{}", local(last.at), generation(last.generation));
+            }
+            Some((last, Some(failure), verb)) => {
+                let _ = writeln!(text, "  last {verb} {}, but was refused: {failure}", local(last.at));
+            }
+            None => {}
+        }
+    }
+    if !next.is_empty() {
+        text.push('\n');
+    }
+    for Next { schedule, turn } in next {
+        let (local, utc, within) = (local(turn.at), utc(turn.at), within(turn.at, now));
+        let _ = writeln!(text, "{local}  {utc}  in {within:<9}  {} {}", schedule.name, verb(*turn));
+    }
+    text
+}
+
+fn generation(number: Option<u32>) -> String {
+    number.map(|number| format!(", generation {number}")).unwrap_or_default()
+}
+
+fn as_value(
+    desired: &Desired,
+    memory: Option<&Memory>,
+    in_force: &[InForce],
+    next: &[Next<'_>],
+    now: Timestamp,
+) -> Value {
+    let schedules = desired.schedules.iter().map(|schedule| {
+        json!({
+            "name": schedule.name,
+            "when": schedule.when.value.to_string(),
+            "changes": layout::changes(schedule),
+            "in_force": in_force.iter().find(|one| one.name == schedule.name),
+            "last": memory.and_then(|memory| memory.last.get(&schedule.name)),
+        })
+    });
+    let next = next.iter().map(|Next { schedule, turn }| {
+        json!({
+            "schedule": schedule.name,
+            "begins": turn.on,
+            "at": turn.at,
+            "local": local(turn.at),
+            "in_seconds": turn.at.duration_since(now).as_secs(),
+            "changes": layout::changes(schedule),
+        })
+    });
+    json!({
+        "applied": memory.is_some(),
+        "schedules": schedules.collect::<Vec<Value>>(),
+        "next": next.collect::<Vec<Value>>(),
+    })
+}
