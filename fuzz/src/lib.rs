@@ -9,6 +9,7 @@
 
 mod scratch;
 
+mod calendars; // of schedules
 mod experiments; // files of the lab
 mod journals; // generations
 mod logs; // the recorder's
@@ -20,6 +21,7 @@ use kernel::Host;
 use layout::{Reading, Severity, Source, read_cgconfig, read_cgrules, read_toml, render, to_toml};
 use units::{Bytes, CpuSet, Micros};
 
+pub use calendars::calendar;
 pub use experiments::{experiment, results};
 pub use journals::journal;
 pub use logs::{log, log_records};
@@ -35,6 +37,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("cgrules", cgrules),
     ("toml", toml),
     ("cpu_list", cpu_list),
+    ("calendar", calendar),
     ("setting", setting),
     ("group_list", group_list),
     ("experiment", experiment),

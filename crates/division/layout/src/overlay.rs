@@ -1,5 +1,6 @@
 //! The layout with the changes of schedules, and what can be wrong with these whatever the machine.
 
+use schedule::Compared;
 use settings::GroupName;
 
 use crate::assigned::{Assigned, same};
@@ -8,6 +9,9 @@ use crate::desired::Desired;
 use crate::diagnostic::{Diagnostic, Report, Severity};
 use crate::merge::give_cpus;
 use crate::scheduled::{Overlay, Schedule};
+
+/// The limit of schedules: each is checked as a layout of its own, and compared with all others.
+const MOST: usize = 100;
 
 impl Desired {
     /// The same with the changes of these schedules, by name; the last counts most. A name that is not among them is
@@ -39,11 +43,19 @@ impl Desired {
 /// Reports what is wrong with the schedules of a layout that is right without them.
 pub(crate) fn check_schedules(desired: &Desired, report: &mut Report) {
     let before = report.errors();
+    if let Some(beyond) = desired.schedules.get(MOST) {
+        let error =
+            Diagnostic::error(format!("a layout has at most {MOST} schedules")).at(beyond.origin.clone());
+        report.push(error.hint("one schedule changes any number of groups, at all moments of its calendar"));
+        return;
+    }
     for schedule in &desired.schedules {
         schedule.overlays.iter().for_each(|overlay| exists(desired, overlay, report));
     }
-    for (index, schedule) in desired.schedules.iter().enumerate() {
-        desired.schedules[..index].iter().for_each(|other| same_moment(other, schedule, report));
+    let all: Vec<(&Schedule, Compared<'_>)> =
+        desired.schedules.iter().map(|schedule| (schedule, Compared::new(&schedule.when.value))).collect();
+    for (index, schedule) in all.iter().enumerate() {
+        all[..index].iter().for_each(|other| same_moment(other, schedule, report));
     }
     if report.errors() > before {
         return;
@@ -74,9 +86,13 @@ fn exists(desired: &Desired, overlay: &Overlay, report: &mut Report) {
 }
 
 /// Which of two changes counts where both are made at the same moment? Of those made one after the other, the later.
-fn same_moment(one: &Schedule, other: &Schedule, report: &mut Report) {
+fn same_moment(
+    (one, one_due): &(&Schedule, Compared<'_>),
+    (other, other_due): &(&Schedule, Compared<'_>),
+    report: &mut Report,
+) {
     let Some((group, what)) = common(one, other) else { return };
-    let Some(moment) = one.when.value.meets(&other.when.value) else { return };
+    let Some(moment) = one_due.meets(other_due) else { return };
     let message = format!(
         "schedules '{}' and '{}' both change {what} of group '{group}' {moment}",
         one.name, other.name

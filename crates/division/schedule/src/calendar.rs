@@ -52,7 +52,7 @@ impl Part {
     }
 
     /// The same, counted from the end of a month with this many days.
-    fn from_end(self, days: i16) -> Part {
+    fn before_end(self, days: i16) -> Part {
         let back = |day: i16| days + 1 - day;
         match self.last {
             Some(last) => Part { first: back(last), last: Some(back(self.first)), step: self.step },
@@ -122,7 +122,7 @@ impl Calendar {
                 let day = i16::from(date.day());
                 let day_fits = self.days.is_empty()
                     || self.days.iter().any(|part| match self.from_end {
-                        true => part.from_end(last).has(day),
+                        true => part.before_end(last).has(day),
                         false => part.has(day),
                     });
                 day_fits && self.weekdays[date.weekday().to_monday_zero_offset().unsigned_abs() as usize]

@@ -11,6 +11,7 @@ mod when;
 mod meets;
 
 pub use calendar::Calendar;
+pub use meets::Compared;
 pub use memory::{InForce, Last, Memory};
 pub use parse::CalendarError;
 pub use span::{parse_span, span_text};

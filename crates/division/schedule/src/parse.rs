@@ -260,7 +260,7 @@ fn title(day: &str) -> String {
 fn weekday(text: &str) -> Result<usize, CalendarError> {
     let lower = text.to_ascii_lowercase();
     let is_it = |day: &&str| **day == lower || day[..3] == lower;
-    WEEKDAYS.iter().position(|day| is_it(&day)).ok_or_else(|| {
+    WEEKDAYS.iter().position(is_it).ok_or_else(|| {
         let short_names: Vec<String> = WEEKDAYS.iter().map(|day| title(day)).collect();
         let known = short_names.iter().map(String::as_str).chain(WEEKDAYS).chain(WORDS.map(|(word, _)| word));
         let shown = short(text);

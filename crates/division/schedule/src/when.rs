@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::{Calendar, span_text};
 
 /// What a schedule waits for.
+#[allow(clippy::large_enum_variant, reason = "a layout has a hundred of them at most")]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum When {
     /// Made at moments of a calendar, taken back at those of another.

@@ -261,9 +261,9 @@ impl Division {
         &self.written.schedules
     }
 
-    /// The layout's path, without links, and the checksum of its text.
+    /// The layout's path, absolute, and the checksum of its text.
     pub fn identity(&self) -> (PathBuf, u32) {
-        let path = std::fs::canonicalize(&self.layout).unwrap_or_else(|_| self.layout.clone());
+        let path = std::path::absolute(&self.layout).unwrap_or_else(|_| self.layout.clone());
         (path, self.checksum)
     }
 

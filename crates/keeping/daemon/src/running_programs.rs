@@ -76,9 +76,7 @@ impl RunningPrograms {
 /// Is a process this program, by its path or its name?
 fn is_program(pid: u32, program: &str) -> bool {
     if program.starts_with('/') {
-        let wanted = fs::canonicalize(program).unwrap_or_else(|_| program.into());
-        let of = fs::read_link(format!("/proc/{pid}/exe"));
-        return of.is_ok_and(|of| of == wanted || of == Path::new(program));
+        return fs::read_link(format!("/proc/{pid}/exe")).is_ok_and(|of| of == Path::new(program));
     }
     let name = fs::read(format!("/proc/{pid}/comm")).unwrap_or_default();
     name.strip_suffix(b"\n").is_some_and(|name| name == program.as_bytes())

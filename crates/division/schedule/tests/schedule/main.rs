@@ -20,10 +20,12 @@ impl Zones for Berlin {
     }
 }
 
+/// A moment, as `2026-11-25T12:00:00Z`.
 pub fn at(text: &str) -> Timestamp {
     text.parse().unwrap()
 }
 
+/// A calendar that is right.
 pub fn calendar(text: &str) -> Calendar {
     text.parse().unwrap_or_else(|error| panic!("{text}: {error}"))
 }

@@ -22,6 +22,10 @@ pub fn trials() -> Vec<Case> {
     // elsewhere others need the clock
     if crate::is_vm() {
         trials.push(("a_clock_that_is_set_makes_what_is_due_then", clock));
+        // elsewhere units are others'
+        if std::path::Path::new("/run/systemd/system").is_dir() {
+            trials.push(("a_change_lasts_as_long_as_a_unit_is_active", unit));
+        }
     }
     trials
 }
@@ -159,6 +163,31 @@ fn program() {
     drop(second);
     let daemon = world.daemon(&[]);
     assert_eq!(world.limit(&group), "500", "{}", daemon.log());
+    daemon.end();
+}
+
+fn unit() {
+    let mut world = World::new();
+    let program = world.copy("sleep", "job");
+    let unit = format!("{}.service", world.group_name("job"));
+    let schedule = "[[schedule]]\nname = \"job\"\non = { unit = \"UNIT\" }\ngroups.GROUP.pids.max = 77\n";
+    let group = layout(&mut world, &schedule.replace("UNIT", &unit));
+    let run = |program: &str, words: &[&str]| {
+        let status = std::process::Command::new(program).args(words).status().unwrap();
+        assert!(status.success(), "{program} {words:?}");
+    };
+    let daemon = world.daemon(&[]);
+    assert_eq!(world.limit(&group), "500");
+    run("systemd-run", &["--quiet", "--unit", &unit, program.to_str().unwrap(), "600"]);
+    is(&world, &group, "77");
+    run("systemctl", &["stop", &unit]);
+    is(&world, &group, "500");
+    // a oneshot service is never active, but starts as long as its program runs
+    let words = ["--quiet", "--no-block", "--property", "Type=oneshot", "--unit", &unit];
+    run("systemd-run", &[&words[..], &[program.to_str().unwrap(), "600"]].concat());
+    is(&world, &group, "77");
+    run("systemctl", &["stop", &unit]);
+    is(&world, &group, "500");
     daemon.end();
 }
 

@@ -50,7 +50,7 @@ pub fn schedule(args: &args::Schedule, as_json: bool) -> Result<(), Failure> {
     }
     output::error(&layout::render(&times, &layout.sources));
     let state = history_of(&args.state);
-    let path = std::fs::canonicalize(layout.path).unwrap_or_else(|_| layout.path.to_owned());
+    let path = std::path::absolute(layout.path).unwrap_or_else(|_| layout.path.to_owned());
     let memory = apply::scheduled(&state)?.filter(|memory| memory.layout == path);
     let in_force = apply::in_force(&state, layout.path)?;
     let next = coming(&layout.desired, memory.as_ref(), &in_force, now);
