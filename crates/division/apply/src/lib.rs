@@ -88,7 +88,9 @@ pub use recover::{Recovered, Recovery, is_undone, recover};
 pub use remainder::Remainder;
 pub use request::{InvalidSetting, SettingValue};
 pub use resizes::{Controller, Resize, Resizes, Resizing};
-pub use scheduled::{drop_undone, in_force, record_schedules, scheduled, times, unschedulable};
+pub use scheduled::{
+    drop_undone, in_force, last_in_effect, record_schedules, scheduled, times, unschedulable,
+};
 pub use spot::Spot;
 pub use state::{Lock, STATE, STATE_VARIABLE, State, UNDOABLE, Watch, history, state_directory};
 pub use status::{GroupStatus, SettingStatus, Task, UnitStatus, layout_in_effect, status, unknown};

@@ -78,6 +78,14 @@ pub fn drop_undone(state: &State, memory: &mut Memory) -> Result<Vec<String>, Fa
     Ok(undone)
 }
 
+/// The last generation that is in effect.
+///
+/// # Errors
+/// [`Failure::State`].
+pub fn last_in_effect(state: &State) -> Result<Option<u32>, Failure> {
+    Ok(state.last_done()?.and_then(|last| last.in_effect().last().copied()))
+}
+
 /// The changes of this layout's schedules that are in force, the last of them counting most.
 ///
 /// # Errors

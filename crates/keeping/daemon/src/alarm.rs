@@ -29,8 +29,8 @@ impl Alarm {
         Ok(Alarm(Arc::new(timer)))
     }
 
-    /// Wakes at this moment; one that has passed wakes at once.
-    pub fn set(&self, at: Option<Timestamp>) -> std::io::Result<()> {
+    /// Wakes at this moment; one that has passed wakes at once. False: the clock was set since the last [`Alarm::take`].
+    pub fn set(&self, at: Option<Timestamp>) -> std::io::Result<bool> {
         let (tv_sec, tv_nsec) =
             at.map_or((FAR, 0), |at| (at.as_second().max(0), i64::from(at.subsec_nanosecond())));
         // zero would disarm it
@@ -38,8 +38,9 @@ impl Alarm {
         let timer = Itimerspec { it_interval: Timespec { tv_sec: 0, tv_nsec: 0 }, it_value };
         let flags = TimerfdTimerFlags::ABSTIME | TimerfdTimerFlags::CANCEL_ON_SET;
         match timerfd_settime(&*self.0, flags, &timer) {
-            // the clock was set since, and the timer is armed all the same
-            Ok(_) | Err(Errno::CANCELED) => Ok(()),
+            Ok(_) => Ok(true),
+            // the timer is armed all the same
+            Err(Errno::CANCELED) => Ok(false),
             Err(errno) => Err(errno.into()),
         }
     }

@@ -155,6 +155,33 @@ impl Division {
         Ok(applied)
     }
 
+    /// The same where all that may differ is what a generation changed: that is undone first, if it is the last one in effect, so
+    /// that the two leave nothing in the history that later changes have to read.
+    ///
+    /// # Errors
+    /// As [`Division::apply`].
+    pub fn take_back(
+        &mut self,
+        lock: &Lock,
+        host: &Host,
+        generation: Option<u32>,
+    ) -> Result<Applied, ConfigurationError> {
+        let last = apply::last_in_effect(&self.state).map_err(failed)?;
+        if generation.is_none() || last != generation {
+            return self.apply(lock, host);
+        }
+        let running = Running::new();
+        let meta = Meta { by: By::caller(), what: self.what(), ..Meta::default() };
+        let undone = apply::undo(lock, Target { host, system: &running }, None, &meta).map_err(failed)?;
+        // what it could not put back, and what was not so before
+        let applied = self.apply(lock, host)?;
+        Ok(Applied {
+            generation: applied.generation.or(undone.generation),
+            steps: applied.steps + undone.steps,
+            warnings: undone.left.into_iter().chain(applied.warnings).collect(),
+        })
+    }
+
     /// Brings the groups that `wanted` selects back to the layout. What an earlier layout left in them goes back too, as
     /// [`Division::apply`] does it: a group that had to stay goes once it is empty. A setting for a device that is absent
     /// is skipped ([`Division::missing`]). The history's lock is taken for the writes alone: who has his group repaired all

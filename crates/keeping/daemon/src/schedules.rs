@@ -24,16 +24,23 @@ const LOCKED: Duration = Duration::from_secs(1);
 /// The schedules of the layout in force.
 pub(crate) struct Schedules {
     memory: Memory,
+    seen: Seen,
     /// `None`: nothing changes by itself.
     alarm: Option<Alarm>,
-    programs: RunningPrograms,
-    units: BTreeMap<String, bool>,
-    watched: Option<UnitStates>,
     /// Has something happened that may mean a change?
     pending: bool,
     /// When the lock is tried again.
     again: Option<Instant>,
     failed: Option<String>,
+}
+
+/// What events depend on.
+#[derive(Default)]
+struct Seen {
+    programs: RunningPrograms,
+    units: BTreeMap<String, bool>,
+    /// Looks at the units as long as it is there.
+    _watch: Option<UnitStates>,
 }
 
 /// A schedule with its change that is due.
@@ -43,10 +50,8 @@ impl Schedules {
     pub fn new(alarm: Option<Alarm>) -> Schedules {
         Schedules {
             memory: Memory::default(),
+            seen: Seen::default(),
             alarm,
-            programs: RunningPrograms::default(),
-            units: BTreeMap::new(),
-            watched: None,
             pending: false,
             again: None,
             failed: None,
@@ -71,18 +76,18 @@ impl Schedules {
 
     /// A process started or ended.
     pub fn take(&mut self, event: &events::Event) {
-        self.pending |= self.programs.take(event);
+        self.pending |= self.seen.programs.take(event);
     }
 
     /// Events of processes were lost.
     pub fn look_again(&mut self) {
-        self.programs.look_again();
+        self.seen.programs.look_again();
         self.pending = true;
     }
 
     /// Units became active, or no longer are.
     pub fn units(&mut self, states: BTreeMap<String, bool>) {
-        self.units = states;
+        self.seen.units = states;
         self.pending = true;
     }
 
@@ -101,7 +106,8 @@ impl Schedules {
             self.forget(division.state());
             return division.apply(lock, host);
         }
-        let before = self.begin(division, handle);
+        let before = (std::mem::take(&mut self.memory), std::mem::take(&mut self.seen));
+        self.begin(division, handle);
         division.unschedulable(host).iter().for_each(|wrong| warn!("{wrong}"));
         let due = self.turns(division);
         self.decide(&due);
@@ -128,15 +134,17 @@ impl Schedules {
                 unnumbered.for_each(|one| one.generation = applied.generation);
             }
             // the layout before stays active, with what it had in force
-            Err(_) => self.memory = before,
+            Err(_) if before.0 != Memory::default() => (self.memory, self.seen) = before,
+            // none was active: this one may be once the machine has changed
+            Err(_) => division.follow_schedules(&self.memory.names(), None),
         }
         self.remember(division.state());
         self.arm(division);
         applied
     }
 
-    /// Goes on where this daemon or an earlier one was. Returns what was remembered.
-    fn begin(&mut self, division: &Division, handle: &Handle) -> Memory {
+    /// Goes on where this daemon or an earlier one was.
+    fn begin(&mut self, division: &Division, handle: &Handle) {
         let read = apply::scheduled(division.state());
         let mut memory = match read {
             Ok(memory) => memory.unwrap_or_default(),
@@ -145,7 +153,6 @@ impl Schedules {
                 Memory::default()
             }
         };
-        let before = memory.clone();
         let (layout, checksum) = division.identity();
         let system = Running::new();
         let schedules: Vec<(&str, &When)> =
@@ -159,15 +166,14 @@ impl Schedules {
             When::On(Event::Process { program, .. }) => Some(program.clone()),
             _ => None,
         });
-        self.programs.look(programs);
         let units = schedules.iter().filter_map(|(_, when)| match when {
             When::On(Event::Unit { name, .. }) => Some(name.clone()),
             _ => None,
         });
-        self.units.clear();
-        self.watched = UnitStates::of(units.collect(), handle.clone());
+        let watch = UnitStates::of(units.collect(), handle.clone());
+        self.seen = Seen { _watch: watch, ..Seen::default() };
+        self.seen.programs.look(programs);
         self.memory = memory;
-        before
     }
 
     /// This moment, on both clocks.
@@ -184,8 +190,8 @@ impl Schedules {
         for schedule in division.schedules() {
             let when = &schedule.when.value;
             let level = match when {
-                When::On(Event::Process { program, .. }) => self.programs.runs(program),
-                When::On(Event::Unit { name, .. }) => self.units.get(name).copied(),
+                When::On(Event::Process { program, .. }) => self.seen.programs.runs(program),
+                When::On(Event::Unit { name, .. }) => self.seen.units.get(name).copied(),
                 _ => None,
             };
             let turn = match level {
@@ -266,7 +272,11 @@ impl Schedules {
             .collect();
         let cause = cause.join(", ");
         division.follow_schedules(&self.memory.names(), Some(cause.clone()));
-        let applied = division.apply(lock, host);
+        let applied = match changes {
+            // the history must not grow for good where changes alternate
+            [(name, Turn { on: false, .. })] => division.take_back(lock, host, generation_of(&before, name)),
+            _ => division.apply(lock, host),
+        };
         let wrote = match applied {
             Ok(applied) => {
                 self.failed = None;
@@ -303,16 +313,19 @@ impl Schedules {
         division.follow_schedules(&self.memory.names(), None);
     }
 
-    /// Sets the alarm for the next change.
-    fn arm(&self, division: &Division) {
+    /// Sets the alarm for the change that comes next after the last look: what has come since then wakes at once.
+    fn arm(&mut self, division: &Division) {
         let Some(alarm) = &self.alarm else { return };
-        let look = Look { seen: self.memory.seen, now: self.now(), zones: &TimeZones };
+        let now = self.memory.seen.unwrap_or_else(|| self.now());
+        let look = Look { seen: None, now, zones: &TimeZones };
         let next = division.schedules().iter().filter_map(|schedule| {
             let on = self.memory.is_in_force(&schedule.name);
             Some(schedule.when.value.next(on, &look)?.at)
         });
-        if let Err(error) = alarm.set(next.min()) {
-            error!("schedules wait for a clock that does not wake: {error}");
+        match alarm.set(next.min()) {
+            Ok(true) => {}
+            Ok(false) => self.again = Some(Instant::now()),
+            Err(error) => error!("schedules wait for a clock that does not wake: {error}"),
         }
     }
 
@@ -334,4 +347,9 @@ impl Schedules {
         error!("{text}");
         self.failed = Some(text.lines().next().unwrap_or_default().to_owned());
     }
+}
+
+/// The generation that has a change in force.
+fn generation_of(memory: &Memory, name: &str) -> Option<u32> {
+    memory.in_force.iter().find(|one| one.name == name)?.generation
 }

@@ -16,7 +16,10 @@ const EVERY: Duration = Duration::from_secs(1);
 
 /// The thread's reason to go on.
 #[derive(Debug)]
-pub(crate) struct UnitStates(#[allow(dead_code, reason = "its end ends the thread")] Arc<()>);
+pub(crate) struct UnitStates {
+    /// Its end ends the thread.
+    _alive: Arc<()>,
+}
 
 impl UnitStates {
     /// Starts to look at these units; every change of an answer is sent to the loop.
@@ -28,7 +31,7 @@ impl UnitStates {
         let weak = Arc::downgrade(&alive);
         let started = Builder::new().name("units".to_owned()).spawn(move || look(&units, &weak, &handle));
         started.inspect_err(|error| error!("units are not watched: {error}")).ok()?;
-        Some(UnitStates(alive))
+        Some(UnitStates { _alive: alive })
     }
 }
 
