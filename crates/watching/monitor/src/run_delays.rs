@@ -6,7 +6,10 @@ use std::{collections::HashMap, fs::File, os::unix::fs::FileExt};
 use kernel::{GroupName, Host};
 use settings::Controller;
 
-use crate::files::{Buffer, Files};
+use crate::{
+    files::{Buffer, Files},
+    tasks::TASKS,
+};
 
 /// Of more tasks than this the others are not looked at: each costs a read.
 const MOST: usize = 256;
@@ -80,9 +83,6 @@ fn lists<F: Files>(host: &Host, files: &F, group: &GroupName) -> Vec<F::Open> {
     let all = std::iter::once(seat.path.clone()).chain(below);
     all.filter_map(|path| files.open(seat.at, &path, TASKS).ok()).collect()
 }
-
-/// v1's list of a group's tasks.
-const TASKS: &str = "tasks";
 
 fn number(line: &[u8]) -> Option<u32> {
     std::str::from_utf8(line).ok()?.parse().ok()

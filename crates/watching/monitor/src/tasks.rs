@@ -65,9 +65,12 @@ pub fn tasks(host: &Host, group: &GroupName) -> Result<Vec<Task>, Error> {
     Ok(found.into_iter().filter_map(task).collect())
 }
 
+/// v1's list of a group's tasks.
+pub(crate) const TASKS: &str = "tasks";
+
 pub(crate) fn numbers(host: &Host, at: &kernel::Hierarchy, path: &str) -> Result<Vec<u32>, Errno> {
     let text = match at.version {
-        Version::V1 => host.kernel().read(at, path, "tasks")?,
+        Version::V1 => host.kernel().read(at, path, TASKS)?,
         // a threaded group lists its processes as threads alone, an invalid one not at all
         Version::V2 => host.kernel().read(at, path, "cgroup.threads").or_else(|errno| match errno {
             Errno::OPNOTSUPP => Ok(String::new()),

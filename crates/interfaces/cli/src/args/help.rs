@@ -17,8 +17,8 @@ const HEADINGS: [(&str, &[&str]); 5] = [
     (
         "Layouts",
         &[
-            "check", "plan", "schedule", "simulate", "apply", "confirm", "undo", "status", "history", "elastic",
-            "pause", "resume", "import", "export", "schema",
+            "check", "plan", "schedule", "simulate", "apply", "confirm", "undo", "status", "history",
+            "elastic", "pause", "resume", "import", "export", "schema",
         ],
     ),
     ("Watching", &["top", "watch", "why", "record", "dump", "metrics", "fields", "perf"]),
