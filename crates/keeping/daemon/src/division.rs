@@ -42,6 +42,8 @@ pub struct Division {
     cause: Option<String>,
     /// Of its text.
     checksum: u32,
+    /// The next generation's number when the look for drift began.
+    looked_at: Option<u32>,
     /// The texts that errors show, until it is applied.
     sources: Vec<Source>,
     /// The layout's warnings, until they are logged.
@@ -96,6 +98,7 @@ impl Division {
             in_force,
             cause,
             checksum,
+            looked_at: None,
             sources,
             warnings,
             rules,
@@ -194,7 +197,8 @@ impl Division {
         host: &Host,
         wanted: impl Fn(&str) -> bool,
     ) -> Result<Option<Repaired>, ConfigurationError> {
-        let next = self.state.next().map_err(failed)?;
+        // a change that somebody made since the look began may have ended what was compared
+        let next = self.looked_at.map_or_else(|| self.state.next(), Ok).map_err(failed)?;
         let mut desired = self.desired.clone();
         let mut absent: Vec<(String, &'static str)> = Vec::new();
         for group in &mut desired.groups {
@@ -281,6 +285,11 @@ impl Division {
         self.desired = self.written.with(in_force);
         self.in_force = in_force.iter().map(|name| (*name).to_owned()).collect();
         self.cause = cause;
+    }
+
+    /// A look for drift begins: a repair that follows is not made if the history has grown since.
+    pub fn begin_look(&mut self) {
+        self.looked_at = self.state.next().ok();
     }
 
     /// What changes by itself.

@@ -442,6 +442,7 @@ impl Daemon {
 
     fn keep(&mut self, why: Why) {
         if let Some(division) = &mut self.division {
+            division.begin_look();
             self.schedules.forget_undone(division);
         }
         if let Some(division) = &mut self.division
