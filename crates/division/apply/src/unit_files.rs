@@ -112,8 +112,8 @@ impl UnitFiles for Systemd {
                 _ => Vec::new(),
             };
             let text = self.read(Path::new(&drop_in));
-            let (load, properties) = (unit.load, unit.properties);
-            (name.to_string(), SeenUnit { load, near, path, properties, drop_in, text })
+            let (load, root, properties) = (unit.load, unit.root, unit.properties);
+            (name.to_string(), SeenUnit { load, near, path, root, properties, drop_in, text })
         });
         Ok(seen.collect())
     }

@@ -12,7 +12,7 @@ use crate::{
     cpusets::{CPUS, PARTITION},
     decided::Wanted,
     homes::{self, Home},
-    unit_partition,
+    unit_partition, unit_place,
 };
 
 /// What stands at the top of each of our drop-in files.
@@ -45,7 +45,7 @@ impl<'h> DropIns<'h> {
             let seen = observed.units.as_ref().and_then(|units| units.get(unit.value.as_str()));
             let mut lines = Vec::new();
             for write in wanted.iter().filter(|write| write.place == *place) {
-                let of_partition = |kind: &str| partition_line(home, place, kind, wanted, observed);
+                let of_partition = |kind: &str| partition_line(home, place, kind, wanted, (observed, seen));
                 let of_file = match write.file.as_str() {
                     PARTITION => of_partition(&write.text),
                     CPUS if observed.elastic.contains(&home.group.name.to_string()) => {
@@ -239,12 +239,24 @@ fn partition_line(
     place: &Place,
     kind: &str,
     wanted: &[Wanted],
-    observed: &Observed,
+    (observed, seen): (&Observed, Option<&SeenUnit>),
 ) -> Result<Vec<String>, (String, String)> {
     let Some(unit) = &home.group.demands.unit else { return Ok(Vec::new()) };
     let at = observed.hierarchies.get(place.hierarchy);
     let cpus = wanted.iter().find(|write| write.place == *place && write.file == CPUS);
+    let root = seen.map(|seen| &seen.root).filter(|root| !root.is_empty());
     match (at, cpus) {
+        _ if let Some(root) = root
+            && unit_partition::is_started(&unit.value) =>
+        {
+            Err((
+                format!(
+                    "{} starts in {root} (RootDirectory=, RootImage=), where nothing can give it CPUs of its own again",
+                    unit.value
+                ),
+                unit_place::own_slice(&unit.value),
+            ))
+        }
         (Some(at), Some(cpus)) if unit_partition::is_started(&unit.value) => {
             Ok(vec![unit_partition::line(&at.mount, place, &cpus.text, kind)])
         }

@@ -50,6 +50,9 @@ pub struct SeenUnit {
     pub near: Vec<String>,
     /// Where its control group is, or would be, below v2's mount.
     pub path: String,
+    /// The root that the commands before its start run in; empty for the machine's own.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub root: String,
     /// The properties that this systemd has for it, by their names on the bus.
     #[serde(default)]
     pub properties: BTreeSet<String>,

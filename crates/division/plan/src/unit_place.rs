@@ -2,7 +2,7 @@
 
 use layout::{Spanned, UnitName};
 use settings::Version;
-use units::hint::Command;
+use units::hint::{Command, toml};
 
 use crate::{Observed, Place, Problem, SeenUnit};
 
@@ -66,4 +66,20 @@ pub(crate) fn place(
         return None;
     };
     Some(Place { hierarchy, path, version: Version::V2 })
+}
+
+/// What works for a unit that can't be a partition itself: a slice at the top for it alone.
+pub(crate) fn own_slice(unit: &UnitName) -> String {
+    let stem = unit.as_str().rsplit_once('.').map_or(unit.as_str(), |(stem, _)| stem);
+    // a hyphen would put the slice into another
+    let stem: String = stem.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
+    let slice = format!("{stem}.slice");
+    let systemctl = |verb: &'static str| Command::new(verb).arg(unit.as_str());
+    format!(
+        "a slice of its own at the top can be a partition: [{}] Slice={slice} ({}), {}, and unit = {} in the layout",
+        unit.section(),
+        systemctl("systemctl edit"),
+        systemctl("systemctl restart"),
+        toml(&slice)
+    )
 }

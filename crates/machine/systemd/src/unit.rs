@@ -18,6 +18,8 @@ pub struct Unit {
     pub control_group: String,
     /// The slice that it is in; empty for one that has none.
     pub slice: String,
+    /// `RootDirectory=` or `RootImage=`, which the commands before its start run in; empty for the machine's own root.
+    pub root: String,
     /// Was it made on the fly (systemd-run)?
     pub is_transient: bool,
     /// The names of all properties that this systemd has for such units.
@@ -47,11 +49,17 @@ async fn unit(systemd: &Systemd, name: &str) -> Result<Unit, UnitError> {
     let own = systemd.all(object.as_str(), &interface(name)).await?;
     let text = |value: Option<&OwnedVariant>| value.and_then(|value| String::try_from(value.clone()).ok());
     let flag = |value: Option<&OwnedVariant>| value.and_then(|value| bool::try_from(value.clone()).ok());
+    let mut roots = ["RootDirectory", "RootImage"].into_iter().filter_map(|name| text(own.get(name)));
+    let root = match flag(own.get("RootDirectoryStartOnly")) {
+        Some(true) => None,
+        _ => roots.find(|root| !root.is_empty() && root != "/"),
+    };
     Ok(Unit {
         load: text(of_all.get("LoadState")).unwrap_or_default(),
         id: text(of_all.get("Id")).unwrap_or_default(),
         control_group: text(own.get("ControlGroup")).unwrap_or_default(),
         slice: text(own.get("Slice")).unwrap_or_default(),
+        root: root.unwrap_or_default(),
         is_transient: flag(of_all.get("Transient")).unwrap_or_default(),
         properties: own.into_keys().collect(),
     })

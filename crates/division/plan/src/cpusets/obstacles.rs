@@ -8,7 +8,7 @@ use units::{
 };
 
 use super::cells::{Field, Lane};
-use crate::{Problem, sequence::Cell, tree::Tree};
+use crate::{Problem, sequence::Cell, tree::Tree, unit_place};
 
 /// All of them.
 pub(super) fn find(lane: Lane, field: &Field, cells: &[Cell], tree: &Tree<'_>) -> Vec<Problem> {
@@ -151,19 +151,11 @@ fn instead(path: &str, lane: Lane, room: &CpuSet) -> String {
 
 /// For a kernel that makes partitions below others only: a slice at the top can be one, and a service be in it.
 fn slice_at_the_top(unit: &UnitName, path: &str) -> String {
-    let of_layout = |slice: &str| format!("unit = {} in the layout; or use Linux 6.7 or later", toml(slice));
-    let Some(stem) = unit.as_str().strip_suffix(".service") else {
+    let way = if unit.as_str().ends_with(".service") {
+        unit_place::own_slice(unit)
+    } else {
         let top = group_path::names(path).next().unwrap_or_default();
-        return format!("the slice at the top can be a partition: {}", of_layout(top));
+        format!("the slice at the top can be a partition: unit = {} in the layout", toml(top))
     };
-    // a hyphen would put the slice into another
-    let stem: String = stem.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
-    let slice = format!("{stem}.slice");
-    let systemctl = |verb: &'static str| Command::new(verb).arg(unit.as_str());
-    format!(
-        "a slice of its own at the top can be a partition: [Service] Slice={slice} ({}), {}, and {}",
-        systemctl("systemctl edit"),
-        systemctl("systemctl restart"),
-        of_layout(&slice)
-    )
+    format!("{way}; or use Linux 6.7 or later")
 }

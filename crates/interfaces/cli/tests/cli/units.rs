@@ -343,6 +343,8 @@ fn refused(world: &Arc<World>) {
     systemctl(&["mask", "--runtime", "rf-test-masked.service"]);
     let slice = Path::new("/run/systemd/system/rfteststopped.slice");
     fs::write(slice, "[Slice]\n").unwrap();
+    let rooted = Path::new("/run/systemd/system/rf-test-rooted.service");
+    fs::write(rooted, "[Service]\nExecStart=/bin/true\nRootDirectory=/var/empty\n").unwrap();
     systemctl(&["daemon-reload"]);
     for (layout, words) in [
         (bound("{g}.servicee", ""), "is not the name of a unit with a control group"),
@@ -352,6 +354,7 @@ fn refused(world: &Arc<World>) {
         (bound("{u}", "cpu.max.burst = \"10ms\"\n"), "systemd has no property for cpu.max.burst"),
         (bound("{u}", "devices.deny = \"a\"\n"), "of a unit is not written"),
         (bound("rfteststopped.slice", "cpus = 1\nexclusive = true\n"), "does not run"),
+        (bound("rf-test-rooted.service", "cpus = 1\nexclusive = true\n"), "[Service] Slice=rf_test_rooted.slice"),
         (bound("{u}", "tasks = { user = 0 }\n"), "which can't have owners"),
         (
             bound("{u}", "match = [{ user = 0, process = \"rf-none\" }]\n"),
@@ -371,6 +374,7 @@ fn refused(world: &Arc<World>) {
     }
     systemctl(&["unmask", "--runtime", "rf-test-masked.service"]);
     fs::remove_file(slice).unwrap();
+    fs::remove_file(rooted).unwrap();
     assert!(!unit.drop_in().parent().unwrap().exists());
 }
 
