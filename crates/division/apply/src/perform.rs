@@ -51,10 +51,10 @@ impl<'t> Performer<'t> {
             let files = self.system().unit_files();
             self.of_units.insert(place.clone());
             let was = files.read(path);
+            // systemd has what it says, or not, from the next reload on: before any other step
+            self.unread.push(unit.clone());
             if was != *text {
                 self.end_drop_in(place, entry, (was.as_deref(), text.as_deref()))?;
-                // systemd has what it says, or not, from the next reload on: before any other step
-                self.unread.push(unit.clone());
                 files.write(path, text.as_deref())?;
             }
             return Ok(Done::default());

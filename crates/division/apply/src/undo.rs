@@ -565,6 +565,11 @@ impl<'t> Steps<'t> {
         {
             return;
         }
+        if let Act::Write { place, file, text } = &entry.act
+            && self.is_set_by_others(place, file, text)
+        {
+            return;
+        }
         let entry = match self.still_needed(entry) {
             Some(entry) => entry,
             None => return,
@@ -584,6 +589,18 @@ impl<'t> Steps<'t> {
             self.written.insert((place.clone(), file.clone()));
         }
         self.push(Entry { before: Before::Nothing, ..entry });
+    }
+
+    /// Does systemd set a file of a unit to what somebody set by it, once it reads that our drop-in file is gone?
+    fn is_set_by_others(&self, place: &Place, file: &str, text: &str) -> bool {
+        let of_unit = self.entries.iter().rev().find_map(|entry| match &entry.act {
+            Act::WriteDropIn { place: of, unit, text, .. } if of == place => Some((unit, text)),
+            _ => None,
+        });
+        let Some((unit, None)) = of_unit else { return false };
+        let lines = settings::unit_lines(file, text).unwrap_or_default();
+        let mut properties = lines.iter().filter_map(|line| Some(line.split_once('=')?.0));
+        properties.any(|name| self.target.system.unit_files().is_set(unit, name))
     }
 }
 

@@ -32,6 +32,8 @@ pub trait UnitFiles {
     fn pinned(&self) -> Vec<String>;
     /// All of our drop-in files: the unit and the file.
     fn drop_ins(&self) -> Vec<(String, PathBuf)>;
+    /// Did somebody set that property of the unit by systemd (`systemctl set-property`)?
+    fn is_set(&self, unit: &str, property: &str) -> bool;
     /// What a drop-in file contains; `None` if it is not there.
     fn read(&self, path: &Path) -> Option<String>;
     /// Writes a drop-in file, or removes it.
@@ -67,6 +69,10 @@ impl UnitFiles for NoUnits {
         Vec::new()
     }
 
+    fn is_set(&self, _unit: &str, _property: &str) -> bool {
+        false
+    }
+
     fn read(&self, _path: &Path) -> Option<String> {
         None
     }
@@ -86,6 +92,10 @@ pub struct Systemd;
 
 /// Where drop-in files of ours may be.
 const ROOTS: [&str; 2] = ["/etc/systemd/system", "/run/systemd/system"];
+
+/// Where systemd writes what `set-property` sets, a file for each property.
+const SET_PROPERTY: [&str; 3] =
+    ["/etc/systemd/system.control", "/run/systemd/system.control", "/run/systemd/transient"];
 
 impl Systemd {
     /// sd_booted(3).
@@ -158,6 +168,11 @@ impl UnitFiles for Systemd {
         }
         found.sort();
         found
+    }
+
+    fn is_set(&self, unit: &str, property: &str) -> bool {
+        let file = |of: &str| PathBuf::from(format!("{of}/{unit}.d/50-{property}.conf"));
+        SET_PROPERTY.into_iter().any(|of| file(of).exists())
     }
 
     fn read(&self, path: &Path) -> Option<String> {

@@ -100,10 +100,14 @@ impl<'h> DropIns<'h> {
     ) -> (Vec<Step>, Vec<Step>) {
         let (mut before, after) = self.around(steps, observed);
         let mut decided = self.decided(decided, wanted, observed);
+        let mut files = Vec::new();
         for step in self.files(observed) {
-            let is_so = matches!(&step.action, Action::WriteDropIn { text, before, .. } if text == before);
-            if is_so { decided.push(step) } else { before.push(step) }
+            let Action::WriteDropIn { place, text, before: was, .. } = &step.action else { continue };
+            // systemd knows of a value that somebody changed by it (set-property), until it reads the file again
+            let is_reset = before.iter().any(|other| is_write_to(other, place));
+            if text == was && !is_reset { decided.push(step) } else { files.push(step) }
         }
+        before.extend(files);
         before.extend(self.unnamed(observed));
         before.extend(after);
         (before, decided)
@@ -145,7 +149,7 @@ impl<'h> DropIns<'h> {
             let path = seen.map_or_else(|| drop_in(unit.as_str(), false), |seen| seen.drop_in.clone());
             let was = seen.and_then(|seen| seen.text.clone());
             let why = match was.as_ref() == Some(text) {
-                true => "it is so already",
+                true => "so that systemd reads it again",
                 false => "so that it holds over reloads, restarts and reboots",
             };
             let action = Action::WriteDropIn {
@@ -210,6 +214,10 @@ fn at_start(write: &Wanted, home: &Home<'_>, seen: Option<&SeenUnit>) -> Wanted 
         bounds.is_some_and(|(min, max, _)| cpus.len() >= min && max.at().is_none_or(|max| cpus.len() <= max))
     });
     Wanted { text: kept.map_or_else(|| write.text.clone(), |cpus| cpus.to_string()), ..write.clone() }
+}
+
+fn is_write_to(step: &Step, place: &Place) -> bool {
+    matches!(&step.action, Action::Write { place: of, .. } if of == place)
 }
 
 /// Is the group of the step there?

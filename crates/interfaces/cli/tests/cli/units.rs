@@ -232,6 +232,15 @@ fn not_running(world: &Arc<World>) {
     // what somebody changes then is seen
     systemctl(&["set-property", "--runtime", &unit.name, "TasksMax=66"]);
     says(&unit.desk.ends("status {s}", 3), &["pids.max: applied 77, now 66"]);
+    unit.desk.ends("apply {d}/l.toml {s}", 0);
+    let both = || (unit.holds("pids.max").unwrap(), unit.show("TasksMax"));
+    assert_eq!(both(), ("77".to_owned(), "77".to_owned()));
+    unit.desk.ends("status {s}", 0);
+    says(&unit.desk.ends("apply {d}/l.toml {s}", 0), &["nothing to do"]);
+    // what was set by systemd meanwhile is systemd's own value
+    unit.desk.ends("undo 0 {s}", 0);
+    assert_eq!(both(), ("66".to_owned(), "66".to_owned()));
+    unit.desk.ends("apply {d}/l.toml {s}", 0);
     unit.control("stop");
     let (code, _, error) = unit.desk.run("undo {s}");
     assert_eq!((code, error.as_str()), (0, ""));
