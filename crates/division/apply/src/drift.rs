@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use serde::Serialize;
+use units::hint::Command;
 
 /// How a group is not as requested.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -49,6 +50,11 @@ pub enum Drift {
         unit: String,
         /// Where systemd has it.
         directory: PathBuf,
+    },
+    /// Somebody masked the unit: systemd never starts it.
+    Masked {
+        /// The unit.
+        unit: String,
     },
     /// An undo was to remove it, but somebody was in it; the next undo takes it up again.
     Stayed {
@@ -135,6 +141,10 @@ impl std::fmt::Display for Drift {
             }
             Drift::Elsewhere { unit, directory } => {
                 write!(f, "{unit} is in {} now, where its settings may be missing", directory.display())
+            }
+            Drift::Masked { unit } => {
+                let unmask = Command::new("systemctl unmask").arg(unit);
+                write!(f, "{unit} is masked: systemd does not start it until `{unmask}`")
             }
             Drift::Stayed { directory, generation, populated } => {
                 let state = match populated {

@@ -183,6 +183,10 @@ impl<'p> Past<'p> {
                 let key = (place.clone(), file.clone(), target_key(file, text).to_owned());
                 if !self.covered.files.contains_key(&key) && !self.writes.contains_key(&key) {
                     self.dropped.insert(key.clone());
+                    // of a unit that did not run nothing was so: its drop-in file was to bring it about
+                    if matches!(entry.before, Before::Nothing) {
+                        return;
+                    }
                     self.standing.insert(key, (entry.group.clone(), text.trim().to_owned()));
                 }
             }

@@ -9,7 +9,7 @@ use std::{
 use devices::{Behavior, DeviceAccess, Verb};
 use kernel::{Freezers, GroupName, Host, Seat};
 use layout::UnitName;
-use plan::{Owned, Ownership, Place};
+use plan::{Owned, Ownership, Place, SeenUnit};
 use serde::Serialize;
 use settings::{Value, Version};
 use units::{CpuSet, Limit, group_path};
@@ -167,12 +167,17 @@ pub fn status(state: &State, target: Target<'_>) -> Result<Vec<GroupStatus>, Fai
     let several = target.host.hierarchies().len() > 1 && !decided.is_empty();
     let membership = several.then(|| Membership::scan(target.host));
     let applied: BTreeSet<Place> = decided.values().flat_map(|decided| decided.places.clone()).collect();
+    let units = decided.values().filter_map(|decided| UnitName::new(&decided.drop_in.as_ref()?.unit).ok());
+    let units: Vec<UnitName> = units.collect();
+    let known = target.system.unit_files().units(&units.iter().collect::<Vec<_>>());
     let scene = Scene {
         performer: &performer,
         membership: membership.as_ref(),
         applied: &applied,
         renamed: &renamed,
         elastic: dropped.as_ref().map_or(&[], |head| &head.elastic),
+        // without an answer the files are compared
+        units: &known.unwrap_or_default(),
     };
     let all = decided.into_iter().map(|(group, decided)| of(&scene, group, decided));
     // what was taken back and is not there is nobody's
@@ -219,6 +224,8 @@ struct Scene<'s> {
     /// Where directories of theirs are that somebody renamed.
     renamed: &'s BTreeMap<Place, Place>,
     elastic: &'s [policy::Scope],
+    /// What systemd knows of the groups that are units.
+    units: &'s BTreeMap<String, SeenUnit>,
 }
 
 impl Scene<'_> {
@@ -279,14 +286,16 @@ impl Scene<'_> {
     }
 }
 
-/// The group of a unit that does not run where it was applied.
-fn elsewhere(performer: &Performer<'_>, drop_in: &DropIn) -> Option<Drift> {
+/// What systemd does with a unit that it did not do when it was applied.
+fn by_systemd(scene: &Scene<'_>, drop_in: &DropIn) -> Option<Drift> {
+    let (performer, seen) = (scene.performer, scene.units.get(&drop_in.unit)?);
+    if seen.load == "masked" {
+        return Some(Drift::Masked { unit: drop_in.unit.clone() });
+    }
     if performer.exists(&drop_in.place) {
         return None;
     }
-    let unit = UnitName::new(&drop_in.unit).ok()?;
-    let seen = performer.system().unit_files().units(&[&unit]).ok()?.remove(unit.as_str())?;
-    let place = Place { path: seen.path, ..drop_in.place.clone() };
+    let place = Place { path: seen.path.clone(), ..drop_in.place.clone() };
     let is_there = place != drop_in.place && performer.exists(&place);
     is_there.then(|| Drift::Elsewhere {
         unit: drop_in.unit.clone(),
@@ -325,7 +334,7 @@ fn of(scene: &Scene<'_>, group: String, decided: Decided) -> GroupStatus {
         if now.as_ref() != Some(&drop_in.text) {
             drift.push(Drift::DropIn { file: drop_in.path.clone(), is_there: now.is_some() });
         }
-        drift.extend(elsewhere(performer, drop_in));
+        drift.extend(by_systemd(scene, drop_in));
     }
     for (place, rules) in decided.rules.iter().filter(|(place, _)| performer.exists(place)) {
         let Some((requested, actual)) = device_rules(performer, place, rules) else { continue };
@@ -411,7 +420,8 @@ fn of(scene: &Scene<'_>, group: String, decided: Decided) -> GroupStatus {
         _ => None,
     };
     let frozen_by = host.frozen_by(&named);
-    let runs = |drop_in: &DropIn| performer.exists(&drop_in.place);
+    let is_elsewhere = drift.iter().any(|drift| matches!(drift, Drift::Elsewhere { .. }));
+    let runs = |drop_in: &DropIn| is_elsewhere || performer.exists(&drop_in.place);
     GroupStatus {
         unit: of_unit.map(|drop_in| UnitStatus { name: drop_in.unit.clone(), runs: runs(drop_in) }),
         directories: places.into_iter().map(directory).collect(),
