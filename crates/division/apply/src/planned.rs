@@ -47,6 +47,7 @@ pub fn planned(
     let mut observed = observe(target, &needs, devices.iter().map(String::as_str));
     observed.units = Some(units);
     observed.elastic = earlier.elastic();
+    observed.history = earlier.history();
     if plan::first_cpuset(desired, &observed).is_some() {
         observed.pinned_units = target.system.unit_files().pinned();
     }
@@ -100,7 +101,10 @@ fn units(
     let files = target.system.unit_files();
     let named = plan::units(desired);
     let with_file = if earlier.is_of_whole() { files.drop_ins() } else { Vec::new() };
-    let with_file = with_file.iter().filter_map(|(unit, _)| UnitName::new(unit).ok());
+    let history = earlier.history();
+    let is_other = |text: String| plan::is_of_other_history(&text, history.as_deref());
+    let own = with_file.iter().filter(|(_, path)| !files.read(path).is_some_and(is_other));
+    let with_file = own.filter_map(|(unit, _)| UnitName::new(unit).ok());
     let mut all: BTreeSet<UnitName> = with_file.collect();
     all.extend(named.into_iter().cloned());
     let all: Vec<&UnitName> = all.iter().collect();

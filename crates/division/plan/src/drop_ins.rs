@@ -15,8 +15,21 @@ use crate::{
     unit_partition, unit_place,
 };
 
-/// What stands at the top of each of our drop-in files.
-const HEADER: &str = "# by ringfence, from the layout in effect; ringfence undo removes it";
+/// What stands at the top of each of our drop-in files, before what removes it.
+const HEADER: &str = "# by ringfence, from the layout in effect; ";
+
+/// The first line of the drop-in files of a history.
+fn header(history: Option<&str>) -> String {
+    let undo = Command::ringfence("undo");
+    let undo = history.into_iter().fold(undo, |undo, history| undo.arg("--state").arg(history));
+    format!("{HEADER}{} removes it", undo.to_string().replace('\n', " "))
+}
+
+/// Does another history's layout have that drop-in file? `history` is the directory of our own, unless it is the default.
+pub fn is_of_other_history(text: &str, history: Option<&str>) -> bool {
+    let first = text.lines().next().unwrap_or_default();
+    first.starts_with(HEADER) && first != header(history)
+}
 
 /// What the units' files are to say: by the unit's place.
 pub(crate) struct DropIns<'h> {
@@ -77,7 +90,8 @@ impl<'h> DropIns<'h> {
                     });
                 }
             }
-            let text = format!("{HEADER}\n[{}]\n{}\n", unit.value.section(), lines.join("\n"));
+            let header = header(observed.history.as_deref());
+            let text = format!("{header}\n[{}]\n{}\n", unit.value.section(), lines.join("\n"));
             by_place.insert(place.clone(), DropIn { group: &home.group.name, unit: &unit.value, text });
         }
         DropIns { by_place }

@@ -35,6 +35,9 @@ pub struct Observed {
     /// Units with a `CPUAffinity=`, which the kernel resets when the first group is given CPUs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pinned_units: Vec<String>,
+    /// The directory of the history, if it is not the default one: our drop-in files name it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub history: Option<String>,
     /// Groups that are elastic in the layout in effect: their CPUs are as their load wanted them, not as a layout did.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub elastic: BTreeSet<String>,

@@ -2,6 +2,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    path::PathBuf,
     rc::Rc,
 };
 
@@ -14,6 +15,7 @@ use crate::{
     made::{self, Changed},
     record::Record,
     remainder::Remainder,
+    state::STATE,
 };
 
 /// The layouts in effect: what a new one has to take back.
@@ -27,6 +29,8 @@ pub struct Earlier {
     pub(super) remade: BTreeSet<Place>,
     /// Where directories of theirs are that somebody renamed.
     pub(super) renamed: BTreeMap<Place, Place>,
+    /// Where they are recorded; empty where that is of no account.
+    directory: PathBuf,
     /// What they decide about each group; `None` if what is planned is no whole layout.
     decided: Option<Groups>,
 }
@@ -67,7 +71,8 @@ impl Earlier {
         if let Some(record) = records.last() {
             in_effect::drop_undecided(&record.head, target, &mut decided);
         }
-        Ok(Earlier { records, stayed, remade, renamed, decided: Some(decided) })
+        let directory = std::path::absolute(state.directory()).unwrap_or_default();
+        Ok(Earlier { records, stayed, remade, renamed, directory, decided: Some(decided) })
     }
 
     /// Of what a plan found to be so already, that which no layout in effect decides in the same way.
@@ -96,6 +101,13 @@ impl Earlier {
         let files = head.dropped.files.iter();
         let files = files.filter_map(|(place, file, key)| Some((here(place)?, file.clone(), key.clone())));
         (head.dropped.gone.iter().filter_map(&here).collect(), files.collect())
+    }
+
+    /// The directory of the history, if it is not the default one.
+    pub(crate) fn history(&self) -> Option<String> {
+        let directory = self.directory.to_string_lossy();
+        let is_default = directory.is_empty() || directory == STATE;
+        (!is_default).then(|| directory.into_owned())
     }
 
     /// Is what is planned the whole layout, so that nothing beside it stays?

@@ -246,6 +246,13 @@ fn not_running(world: &Arc<World>) {
     assert_eq!((code, error.as_str()), (0, ""));
     assert!(!unit.drop_in().exists());
     systemctl(&["revert", &unit.name]);
+    // nothing of a unit that did not run stays
+    unit.apply("[groups.{g}]\nunit = \"{u}\"\npids.max = 77\n");
+    unit.desk.write("l.toml", "[groups.\"{g}-rt\"]\npids.max = 9\n");
+    let (code, _, error) = unit.desk.run("apply {d}/l.toml {s}");
+    assert_eq!((code, error.as_str()), (0, ""));
+    assert!(!unit.drop_in().exists());
+    unit.desk.ends("undo 0 {s}", 0);
 }
 
 fn by_hand(world: &Arc<World>) {
@@ -261,6 +268,15 @@ fn by_hand(world: &Arc<World>) {
     unit.desk.ends("apply {d}/l.toml {s}", 0);
     assert_eq!(fs::read_to_string(unit.drop_in()).unwrap(), applied);
     unit.desk.ends("status {s}", 0);
+    systemctl(&["mask", &unit.name]);
+    says(&unit.desk.ends("status {s}", 3), &["is masked", "systemctl unmask"]);
+    systemctl(&["unmask", &unit.name]);
+    unit.desk.ends("status {s}", 0);
+    // another history leaves it
+    unit.desk.write("other.toml", "[groups.\"{g}-rt\"]\npids.max = 9\n");
+    unit.desk.ends("apply {d}/other.toml --state {d}/other", 0);
+    assert_eq!(fs::read_to_string(unit.drop_in()).unwrap(), applied);
+    unit.desk.ends("undo --state {d}/other", 0);
     unit.desk.ends("undo 0 {s}", 0);
     assert!(!unit.drop_in().exists());
 }

@@ -58,7 +58,9 @@ fn moved(world: &Arc<World>) {
     fs::write(unit.file(), format!("{text}Slice=rftest.slice\n")).unwrap();
     systemctl(&["daemon-reload"]);
     unit.control("restart");
-    says(&unit.desk.ends("status {s}", 3), &["is in /sys/fs/cgroup/rftest.slice/"]);
+    let status = unit.desk.ends("status {s}", 3);
+    says(&status, &["is in /sys/fs/cgroup/rftest.slice/"]);
+    assert!(!status.contains("does not run"), "{status}");
     unit.desk.ends("apply {d}/l.toml {s}", 0);
     says(&unit.desk.ends("status {s}", 0), &["all as applied"]);
     unit.desk.ends("undo 0 {s}", 0);
