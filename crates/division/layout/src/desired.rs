@@ -32,6 +32,8 @@ pub struct Desired {
     pub rules: Vec<Rule>,
     /// What the rest of the system keeps.
     pub reserve: Reserve,
+    /// Whether general groups are to have fewer CPUs at low use.
+    pub power: Power,
     /// What the machine must be like.
     pub assertions: Assertions,
     /// What groups and templates got that did not say otherwise. They have it already; this is used by exports only.
@@ -135,6 +137,15 @@ pub struct Reserve {
     pub cpus: Option<Spanned<CpuDemand>>,
     /// Memory that the sum of the groups' limits and reservations leaves free.
     pub memory: Option<Spanned<MemoryAmount>>,
+}
+
+/// Power saving: groups without CPUs of their own have fewer of them at low use.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Power {
+    /// Is it requested?
+    pub saving: bool,
+    /// CPUs that these groups have in any case, from 1; 1 where not said.
+    pub floor: Option<Spanned<usize>>,
 }
 
 /// What the machine must be like; on another one the layout is refused.

@@ -31,6 +31,7 @@ pub fn markdown() -> String {
         ("Events: `on = { … }`", "", keys::ON),
         ("Groups of a schedule: `groups.NAME = { … }`", "Settings stand beside these keys.", keys::SCHEDULED),
         ("Reserved for the rest of the system: `[reserve]`", "", keys::RESERVE),
+        ("Power saving: `[power]`", "", keys::POWER),
         ("The right machine: `[host]`", "", keys::HOST),
         ("What is expected: `{ … }`", "Of memory, both take sizes.", keys::EXPECTED),
         ("Defaults: `[defaults]`", "Settings stand beside these keys.", keys::DEFAULTS),

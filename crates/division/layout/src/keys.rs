@@ -96,6 +96,12 @@ pub(crate) const TOP: &[Key] = &[
         "What the rest of the system keeps; no group is given it",
     ),
     key(
+        "power",
+        Shape::Table(POWER),
+        "{ saving = true, floor = 2 }",
+        "Fewer CPUs for groups without CPUs of their own while they use little",
+    ),
+    key(
         "host",
         Shape::Table(HOST),
         "{ hostname = \"db*\", nodes = 4 }",
@@ -476,6 +482,22 @@ pub(crate) const RESERVE: &[Key] = &[
     ),
 ];
 
+/// Of `power`.
+pub(crate) const POWER: &[Key] = &[
+    key(
+        "saving",
+        Shape::Flag,
+        "true",
+        "General groups, those without CPUs of their own, are to have fewer CPUs at low use. Only `ringfence simulate` does it so far (docs/simulate.md)",
+    ),
+    key(
+        "floor",
+        Shape::Number(1),
+        "2",
+        "CPUs that general groups have in any case, in whole cores; 1 by default",
+    ),
+];
+
 /// Of `host`.
 pub(crate) const HOST: &[Key] = &[
     key("hostname", Shape::Text, "\"db1\" · \"db*\"", "The host's name; * stands for any text"),
@@ -577,6 +599,7 @@ mod tests {
                 (format!("{GROUPS}[[schedule]]\n{start}{process}"), " }")
             }
             table if table == RESERVE.as_ptr() => ("[reserve]\n".to_owned(), ""),
+            table if table == POWER.as_ptr() => ("[power]\n".to_owned(), ""),
             table if table == HOST.as_ptr() => ("[host]\n".to_owned(), ""),
             table if table == EXPECTED.as_ptr() => ("[host]\nnodes = { ".to_owned(), " }"),
             _ => ("[[systemd]]\n".to_owned(), ""),
@@ -593,7 +616,7 @@ mod tests {
     fn every_example_of_every_key_is_read() {
         let tables = [
             TOP, GROUP, TEMPLATE, DEFAULTS, CPU_SPEC, MEM_SPEC, TASKS_KEYS, ADMIN_KEYS, MATCH, RULE, TO,
-            SCHEDULE, ON, RESERVE, HOST, EXPECTED, SYSTEMD,
+            SCHEDULE, ON, RESERVE, POWER, HOST, EXPECTED, SYSTEMD,
         ];
         for table in tables {
             for key in table {

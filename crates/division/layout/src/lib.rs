@@ -46,7 +46,7 @@ mod schema;
 pub use assigned::Assigned;
 pub use demand::{CpuAmount, CpuDemand, CpuSpec, MemDemand, MemoryAmount, Near, Placement, Pool, Smt};
 pub use desired::{
-    Assertions, Defaults, Demands, Desired, Expected, Group, Keep, Mount, Reserve, Systemd, Template,
+    Assertions, Defaults, Demands, Desired, Expected, Group, Keep, Mount, Power, Reserve, Systemd, Template,
 };
 pub use diagnostic::{Diagnostic, Severity, errors, render};
 pub use docs::markdown;

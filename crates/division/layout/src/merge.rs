@@ -83,6 +83,7 @@ pub(crate) fn merge(drafts: Vec<Draft>, report: &mut Report) -> Desired {
             }
             match section {
                 "reserve" => whole.reserve = desired.reserve.clone(),
+                "power" => whole.power = desired.power.clone(),
                 "host" => whole.assertions = desired.assertions.clone(),
                 _ => whole.defaults = desired.defaults.clone(),
             }

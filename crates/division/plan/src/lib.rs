@@ -42,6 +42,7 @@ mod expand;
 mod lints;
 mod needs;
 mod planning;
+mod power;
 mod schedules;
 
 mod cgset;

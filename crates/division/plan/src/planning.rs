@@ -14,7 +14,7 @@ use crate::{
     drop_ins::DropIns,
     elastic, expand, homes,
     lints::{self, Looked},
-    mounts, owners,
+    mounts, owners, power,
     resolve::{self, Landscape, Resolved},
     tree::{Exclusive, Tree},
     unit_partition, values,
@@ -50,6 +50,7 @@ pub fn plan(
     let resolved = resolve::resolve(desired, &land, &observed, &tree, &mut problems, &mut lints);
     problems.extend(homeless);
     elastic::check(&tree, &mut problems);
+    power::check(desired, &land, &tree, &resolved, &mut problems);
     homes::lints(&homes, &observed, &mut lints);
     expand::lints(desired, &observed, &mut lints);
     let values = values::read(&homes, machine, &observed, facts, &mut problems, &mut lints);

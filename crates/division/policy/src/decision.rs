@@ -36,6 +36,11 @@ pub enum Reason {
         /// The share of the time.
         waiting: f64,
     },
+    /// Its latency is near or above its target.
+    Slow {
+        /// 1 - p99 / target.
+        slack: f64,
+    },
     /// It was quiet for its dwell.
     Quiet {
         /// The most CPUs used in that time.
@@ -62,6 +67,13 @@ pub enum Reason {
         /// The dwell from now on.
         dwell: f64,
     },
+    /// A shrink brought its latency near or above its target and is undone.
+    Slowed {
+        /// 1 - p99 / target.
+        slack: f64,
+        /// The dwell from now on.
+        dwell: f64,
+    },
     /// It has what others do not use at the moment, too.
     Borrows {
         /// That many CPUs.
@@ -75,6 +87,13 @@ pub enum Reason {
         waiting: f64,
         /// How much it usually does.
         baseline: f64,
+        /// For how long it lends nothing.
+        dwell: f64,
+    },
+    /// What an owner lent brought its latency near or above its target, and is lent no more for a while.
+    LoanSlowed {
+        /// 1 - p99 / target.
+        slack: f64,
         /// For how long it lends nothing.
         dwell: f64,
     },
@@ -103,6 +122,17 @@ impl fmt::Display for Reason {
         match self {
             Reason::Busy { used } => write!(f, "uses {used:.2} CPUs"),
             Reason::Waits { waiting } => write!(f, "waits {:.1} % of the time", waiting * 100.0),
+            Reason::Slow { slack } => write!(f, "its latency is {:.0} % of its target", latency(*slack)),
+            Reason::Slowed { slack, dwell } => write!(
+                f,
+                "its latency is {:.0} % of its target after it shrank; shrinks again after {dwell:.0} s at the earliest",
+                latency(*slack)
+            ),
+            Reason::LoanSlowed { slack, dwell } => write!(
+                f,
+                "the owner's latency is {:.0} % of its target since it lends; it lends again after {dwell:.0} s",
+                latency(*slack)
+            ),
             Reason::Quiet { peak, dwell } => write!(f, "used at most {peak:.2} CPUs for {dwell:.0} s"),
             Reason::Lends { recent } => write!(f, "used {recent:.2} CPUs lately, and others wait"),
             Reason::OverShare { share } => {
@@ -128,4 +158,9 @@ impl fmt::Display for Reason {
             Reason::Rule => write!(f, "the rule of the baseline"),
         }
     }
+}
+
+/// In per cent of the target.
+fn latency(slack: f64) -> f64 {
+    (1.0 - slack) * 100.0
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use units::CpuSet;
 
-use crate::{Decision, Pool};
+use crate::{Decision, Parameters, Pool};
 
 /// What a group did since the sample before.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -15,6 +15,9 @@ pub struct GroupState {
     pub waiting: f64,
     /// The share of its periods in which its quota ran out, 0 to 1: more CPUs would not help.
     pub throttled: f64,
+    /// Where a latency is measured: 1 - p99 / target; 0 is at the target, below 0 above it. It then decides in place of
+    /// `waiting`, from the next sample on without it `waiting` does again.
+    pub slack: Option<f64>,
 }
 
 /// A rule that deals out CPUs.
@@ -33,9 +36,20 @@ pub trait Division {
 }
 
 impl GroupState {
+    /// Does it need more CPUs, by its latency or else by its waiting?
+    pub(crate) fn is_short(&self, numbers: &Parameters) -> bool {
+        self.slack.map_or(self.waiting > numbers.waiting, |slack| slack < numbers.least_slack)
+    }
+
+    /// Has it enough to give some away?
+    pub(crate) fn is_quiet(&self, numbers: &Parameters) -> bool {
+        self.slack.map_or(self.waiting < numbers.quiet, |slack| slack >= numbers.quiet_slack)
+    }
+
     /// Are these numbers that mean something?
     pub fn is_sound(&self) -> bool {
         let sound = |value: f64| value.is_finite() && value >= 0.0;
-        sound(self.used) && sound(self.waiting) && sound(self.throttled)
+        let slack = self.slack.is_none_or(|slack| slack.is_finite() && slack <= 1.0);
+        sound(self.used) && sound(self.waiting) && sound(self.throttled) && slack
     }
 }

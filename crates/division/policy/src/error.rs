@@ -50,6 +50,16 @@ pub enum Error {
         /// What is wrong with it.
         reason: &'static str,
     },
+    /// The floor of power saving is 0 or above what general groups have.
+    #[error(
+        "the floor of power saving is {floor}, and general groups have {there} CPUs; set it from 1 to {there}"
+    )]
+    Floor {
+        /// In CPUs.
+        floor: usize,
+        /// CPUs that general groups can have.
+        there: usize,
+    },
     /// A number is out of its range.
     #[error("{name} is {value}, and takes {} to {} ({unit})", range.0, range.1)]
     Parameter {

@@ -129,11 +129,14 @@ impl Loan {
             self.caution = 1.0;
             return None;
         }
-        if state.waiting <= memory.harm(numbers) {
+        if !memory.is_harm(state, numbers) {
             return None;
         }
         let dwell = (numbers.dwell * self.caution).min(numbers.longest_dwell);
         (self.since, self.blocked, self.caution) = (None, now + dwell, self.caution * 2.0);
-        Some(Reason::LoanDidHarm { waiting: state.waiting, baseline: memory.baseline, dwell })
+        Some(match state.slack {
+            Some(slack) => Reason::LoanSlowed { slack, dwell },
+            None => Reason::LoanDidHarm { waiting: state.waiting, baseline: memory.baseline, dwell },
+        })
     }
 }

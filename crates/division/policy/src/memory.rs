@@ -7,7 +7,7 @@ use crate::{GroupState, Parameters};
 /// Of one group. Times are seconds of the controller's clock, sizes units.
 #[derive(Debug, Clone)]
 pub(crate) struct Memory {
-    /// Since when it waits less than the threshold; `None`: it does not.
+    /// Since when it waits less than the threshold, or has enough slack; `None`: it does not.
     pub quiet_since: Option<f64>,
     /// The most CPUs used since then.
     pub peak: f64,
@@ -19,6 +19,8 @@ pub(crate) struct Memory {
     pub caution: f64,
     /// When it last shrank, and what it had before.
     pub shrunk: Option<(f64, usize)>,
+    /// Was the last sample one with a latency?
+    pub by_latency: bool,
     /// When a shrink was undone.
     pub reversals: VecDeque<f64>,
 }
@@ -35,6 +37,7 @@ impl Memory {
             baseline: 0.0,
             caution: 1.0,
             shrunk: None,
+            by_latency: false,
             reversals: VecDeque::new(),
         }
     }
@@ -49,14 +52,17 @@ impl Memory {
         while self.recent.front().is_some_and(|(at, _)| !(0.0..=span).contains(&(now - at))) {
             self.recent.pop_front();
         }
-        if state.waiting >= numbers.quiet || late {
+        let measured = state.slack.is_some();
+        // what was quiet by one measure need not be by the other
+        let changed = std::mem::replace(&mut self.by_latency, measured) != measured;
+        if changed || late || !state.is_quiet(numbers) {
             self.quiet_since = None;
         } else if self.quiet_since.is_none() {
             (self.quiet_since, self.peak) = (Some(now), state.used);
         } else {
             self.peak = self.peak.max(state.used);
         }
-        if self.shrunk.is_none() && state.waiting < numbers.waiting {
+        if self.shrunk.is_none() && !measured && state.waiting < numbers.waiting {
             self.baseline += BASELINE * (state.waiting - self.baseline);
         }
     }
@@ -69,7 +75,7 @@ impl Memory {
             self.caution = (self.caution / 2.0).max(1.0);
             return None;
         }
-        if state.waiting <= self.harm(numbers) {
+        if !self.is_harm(state, numbers) {
             return None;
         }
         self.shrunk = None;
@@ -78,9 +84,10 @@ impl Memory {
         Some(before)
     }
 
-    /// From how much waiting on a change does it harm.
-    pub fn harm(&self, numbers: &Parameters) -> f64 {
-        numbers.harm.max(numbers.harm_times * self.baseline)
+    /// Is this what a change that did harm looks like?
+    pub fn is_harm(&self, state: &GroupState, numbers: &Parameters) -> bool {
+        let most = numbers.harm.max(numbers.harm_times * self.baseline);
+        state.slack.map_or(state.waiting > most, |slack| slack < numbers.least_slack)
     }
 
     /// The most CPUs that it used lately.

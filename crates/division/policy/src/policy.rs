@@ -133,6 +133,11 @@ impl Policy {
         self.stopped
     }
 
+    /// Does a group's latency decide in place of its waiting? `false` after `true`: its source has stopped.
+    pub fn is_by_latency(&self, group: usize) -> bool {
+        self.memories.get(group).is_some_and(|memory| memory.by_latency)
+    }
+
     /// Resizes again.
     pub fn resume(&mut self) {
         self.stopped = false;
@@ -155,18 +160,18 @@ impl Policy {
         let (Sizes { min, max, .. }, size) = (self.sizes[group], self.pool.size(group));
         let (numbers, memory) = (&self.numbers, &self.memories[group]);
         let busy = self.units(state.used, numbers.full);
-        let waits = state.waiting > numbers.waiting && state.throttled <= 0.0;
+        let waits = state.is_short(numbers) && state.throttled <= 0.0;
         let step = if waits { size + (size as f64 * numbers.growth).ceil().max(1.0) as usize } else { 0 };
         let wanted = busy.max(step).max(harmed.unwrap_or(0)).clamp(min, max);
         if wanted > size {
-            let reason = match harmed {
-                Some(_) => Reason::Harm {
-                    waiting: state.waiting,
-                    baseline: memory.baseline,
-                    dwell: memory.dwell(numbers),
-                },
-                None if step > busy => Reason::Waits { waiting: state.waiting },
-                None => Reason::Busy { used: state.used },
+            let dwell = memory.dwell(numbers);
+            let (waiting, baseline) = (state.waiting, memory.baseline);
+            let reason = match (harmed, state.slack) {
+                (Some(_), Some(slack)) => Reason::Slowed { slack, dwell },
+                (Some(_), None) => Reason::Harm { waiting, baseline, dwell },
+                (None, Some(slack)) if step > busy => Reason::Slow { slack },
+                (None, None) if step > busy => Reason::Waits { waiting },
+                (None, _) => Reason::Busy { used: state.used },
             };
             return Wish { size: wanted, reason: Some(reason), may_lose: harmed.is_none() };
         }

@@ -9,7 +9,9 @@
 mod baselines; // others' rules
 mod load; // demands over time
 mod outcome; // what came out
+mod queue; // work that waits
 mod run; // the model
+mod saving; // power saving
 mod synthetic; // loads by formula
 mod walk; // which CPUs groups have had
 
@@ -17,6 +19,7 @@ pub use baselines::Rule;
 pub use load::Load;
 pub use outcome::{Outcome, Point};
 pub use run::run;
+pub use saving::{Saved, save};
 pub use synthetic::Kind;
 
 use policy::{Elastic, Error, Units};
@@ -45,4 +48,8 @@ pub fn simulate(
         }
     }
     Ok(outcomes)
+}
+
+fn percent(part: f64, whole: f64) -> f64 {
+    if whole > 0.0 { part / whole * 100.0 } else { 0.0 }
 }

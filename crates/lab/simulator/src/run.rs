@@ -1,60 +1,12 @@
 //! The model: see the crate's page.
 
-use std::collections::VecDeque;
 use std::time::Duration;
 
 use policy::{Division, Elastic, GroupState};
 
+use crate::queue::Queue;
 use crate::walk::Seen;
-use crate::{Load, Outcome, PATIENCE, Point, STEP};
-
-/// A group's work that waits.
-#[derive(Debug, Default)]
-struct Queue {
-    /// Since which step, and how much CPU time of it is left.
-    waiting: VecDeque<(usize, f64)>,
-}
-
-impl Queue {
-    /// Work of a step.
-    fn add(&mut self, step: usize, work: f64) {
-        if work > 0.0 {
-            self.waiting.push_back((step, work));
-        }
-    }
-
-    fn sum(&self) -> f64 {
-        self.waiting.iter().map(|(_, work)| work).sum()
-    }
-
-    /// Serves the oldest, and says how much.
-    fn serve(&mut self, room: f64) -> f64 {
-        let mut left = room;
-        while let Some((_, work)) = self.waiting.front_mut() {
-            let served = work.min(left);
-            left -= served;
-            *work -= served;
-            if *work > 1e-9 {
-                break;
-            }
-            self.waiting.pop_front();
-        }
-        room - left
-    }
-
-    /// Drops what has waited too long, and says how much.
-    fn expire(&mut self, step: usize) -> f64 {
-        let mut lost = 0.0;
-        while let Some((_, work)) = self.waiting.front().filter(|(since, _)| step - since >= PATIENT) {
-            lost += work;
-            self.waiting.pop_front();
-        }
-        lost
-    }
-}
-
-/// [`PATIENCE`] in steps.
-const PATIENT: usize = (PATIENCE / STEP) as usize;
+use crate::{Load, Outcome, Point, STEP, percent};
 
 /// A load with a rule.
 pub fn run(division: &mut dyn Division, rule: &str, groups: &[Elastic], load: &Load) -> Outcome {
@@ -103,7 +55,7 @@ pub fn run(division: &mut dyn Division, rule: &str, groups: &[Elastic], load: &L
             had += room;
             lost += queue.expire(step);
             let waiting = if before > 0.0 { left / before } else { 0.0 };
-            states[group] = GroupState { used: served / STEP, waiting, throttled: 0.0 };
+            states[group] = GroupState { used: served / STEP, waiting, throttled: 0.0, slack: None };
         }
         used += served_all;
         stranded += could.min(machine * STEP - served_all).max(0.0);
@@ -119,7 +71,6 @@ pub fn run(division: &mut dyn Division, rule: &str, groups: &[Elastic], load: &L
         (own, has) = (owned(division), cpus(division));
         points.push(Point { at: now.as_secs_f64(), cpus: has.clone() });
     }
-    let percent = |part: f64, whole: f64| if whole > 0.0 { part / whole * 100.0 } else { 0.0 };
     let seconds = load.steps() as f64 * STEP;
     Outcome {
         load: load.name.clone(),

@@ -20,7 +20,7 @@ pub fn to_cgconfig(desired: &Desired, version: Version, facts: &dyn Facts) -> Ex
     let mut out = Writer { text: String::new(), lost: Vec::new(), version, facts };
     out.mounts(desired);
     desired.systemd.iter().for_each(|systemd| out.systemd(&systemd.value));
-    let Desired { defaults, reserve, assertions, .. } = desired;
+    let Desired { defaults, reserve, power, assertions, .. } = desired;
     if defaults.tasks.is_some() || defaults.admin.is_some() {
         out.text.push_str("default {\n");
         out.perm(defaults.tasks.as_ref(), defaults.admin.as_ref());
@@ -28,6 +28,9 @@ pub fn to_cgconfig(desired: &Desired, version: Version, facts: &dyn Facts) -> Ex
     }
     if *reserve != Default::default() {
         out.lose("", Diagnostic::warning("cgconfig.conf has no reserve"));
+    }
+    if power.saving {
+        out.lose("", Diagnostic::warning("cgconfig.conf has no power saving"));
     }
     if *assertions != Default::default() {
         out.lose("", Diagnostic::warning("cgconfig.conf has no assertions about the host"));

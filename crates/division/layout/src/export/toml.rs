@@ -21,6 +21,7 @@ pub fn to_toml(desired: &Desired) -> String {
     let mut out = Writer { text: String::new() };
     out.host(desired);
     out.reserve(desired);
+    out.power(desired);
     out.defaults(&desired.defaults);
     out.mounts(desired);
     out.systemd(desired);
@@ -108,6 +109,13 @@ impl Writer {
         });
         pairs.extend(memory.map(|memory| ("memory", memory)));
         self.section("reserve", &pairs);
+    }
+
+    fn power(&mut self, desired: &Desired) {
+        let mut pairs = Pairs::new();
+        pairs.extend(desired.power.saving.then(|| ("saving", "true".to_owned())));
+        pairs.extend(desired.power.floor.as_ref().map(|floor| ("floor", floor.value.to_string())));
+        self.section("power", &pairs);
     }
 
     fn defaults(&mut self, defaults: &Defaults) {

@@ -6,7 +6,7 @@ use units::{Bytes, Limit};
 
 use super::{Reader, Value, entries};
 use crate::demand::{CpuDemand, MemoryAmount};
-use crate::desired::{Assertions, Expected, LARGEST_PID, Mount, Reserve, Systemd};
+use crate::desired::{Assertions, Expected, LARGEST_PID, Mount, Power, Reserve, Systemd};
 use crate::diagnostic::Diagnostic;
 use crate::keys;
 use crate::names::cut;
@@ -23,6 +23,19 @@ impl Reader<'_> {
             }
         }
         reserve
+    }
+
+    pub(super) fn power(&mut self, value: &Value<'_>) -> Power {
+        let mut power = Power::default();
+        for (key, value) in self.table(value, "in 'power'", keys::POWER).unwrap_or_default() {
+            match &**key.get_ref() {
+                "saving" => power.saving = self.flag(value).unwrap_or(false),
+                _ => {
+                    power.floor = self.count(value, 1).map(|floor| Spanned::new(floor, self.origin(value)));
+                }
+            }
+        }
+        power
     }
 
     fn reserved_cpus(&mut self, value: &Value<'_>) -> Option<Spanned<CpuDemand>> {

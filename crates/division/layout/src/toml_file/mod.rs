@@ -61,7 +61,7 @@ struct Reader<'r> {
 
 impl Reader<'_> {
     fn file(&mut self, table: &Table<'_>, draft: &mut Draft) {
-        let Desired { rules, reserve, assertions, defaults, mounts, systemd, schedules, .. } =
+        let Desired { rules, reserve, power, assertions, defaults, mounts, systemd, schedules, .. } =
             &mut draft.desired;
         for (key, value) in entries(table) {
             let origin = self.origin(key);
@@ -82,6 +82,10 @@ impl Reader<'_> {
                 "reserve" => {
                     *reserve = self.reserve(value);
                     "reserve"
+                }
+                "power" => {
+                    *power = self.power(value);
+                    "power"
                 }
                 "host" => {
                     *assertions = self.assertions(value);

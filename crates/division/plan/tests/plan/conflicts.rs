@@ -133,6 +133,21 @@ fn a_setting_that_the_kernel_has_not_is_refused_with_what_it_has() {
     }
 }
 
+#[test]
+fn a_floor_of_power_saving_that_general_groups_do_not_have_is_refused_with_its_place() {
+    let world = World::new(Kind::V2, machine(1, 1, 4, 1));
+    let layout = |floor: usize| {
+        format!(
+            "[power]\nsaving = true\nfloor = {floor}\n[groups.rt]\ncpus = {{ count = 1, pool = \"exclusive\" }}\n"
+        )
+    };
+    let problems = world.plan(&layout(4)).unwrap_err();
+    let [problem] = &problems[..] else { panic!("{problems:#?}") };
+    assert_eq!(problem.to_string(), "the floor of power saving is 4 CPUs, and general groups have 3");
+    assert!(texts(&problems).contains("line: 3"));
+    assert!(world.plan(&layout(3)).is_ok());
+}
+
 /// Finding A14 of the newcomers' review: only its node was warned of.
 #[test]
 fn a_device_to_be_near_to_must_be_there() {

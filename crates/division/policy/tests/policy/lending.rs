@@ -14,7 +14,10 @@ fn run() -> Run {
 
 fn states(owner: (f64, f64)) -> [GroupState; 2] {
     let (used, waiting) = owner;
-    [GroupState { used, waiting, throttled: 0.0 }, GroupState { used: 4.0, waiting: 1.0, throttled: 0.0 }]
+    [
+        GroupState { used, waiting, throttled: 0.0, slack: None },
+        GroupState { used: 4.0, waiting: 1.0, throttled: 0.0, slack: None },
+    ]
 }
 
 #[test]

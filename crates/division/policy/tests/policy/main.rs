@@ -1,9 +1,11 @@
 //! The policy from the outside: what it may never do, for random groups and loads, and each rule by itself.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test's failure is a panic")]
 
+mod latency;
 mod lending;
 mod properties;
 mod rules;
+mod saving;
 
 use std::time::Duration;
 
@@ -42,7 +44,7 @@ impl Run {
         let state = |(group, demand): (usize, &f64)| {
             let has = self.policy.pool().cpus(group).len() as f64;
             let waiting = if *demand > has { (demand - has) / demand } else { 0.0 };
-            GroupState { used: demand.min(has), waiting, throttled: 0.0 }
+            GroupState { used: demand.min(has), waiting, throttled: 0.0, slack: None }
         };
         let states: Vec<GroupState> = demands.iter().enumerate().map(state).collect();
         self.tick(&states)

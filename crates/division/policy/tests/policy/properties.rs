@@ -26,7 +26,14 @@ fn situation() -> impl Strategy<Value = ((usize, usize, usize), Vec<Elastic>)> {
 fn state() -> impl Strategy<Value = GroupState> {
     let share = || prop_oneof![4 => Just(0.0), 1 => 0.0..1.0_f64, 1 => 0.0..0.03_f64];
     let used = prop_oneof![20 => 0.0..16.0_f64, 1 => Just(f64::NAN), 1 => Just(1e300)];
-    (used, share(), share()).prop_map(|(used, waiting, throttled)| GroupState { used, waiting, throttled })
+    let slack =
+        || prop_oneof![2 => Just(None), 1 => (-3.0..1.0_f64).prop_map(Some), 1 => Just(Some(f64::NAN))];
+    (used, share(), share(), slack()).prop_map(|(used, waiting, throttled, slack)| GroupState {
+        used,
+        waiting,
+        throttled,
+        slack,
+    })
 }
 
 /// Checks the state and the tick's decisions.

@@ -104,7 +104,7 @@ fn a_group_grows_next_to_its_own_and_gets_the_same_cpus_back() {
 fn more_cpus_are_no_answer_to_a_quota() {
     let mut run = Run::new(&[group("a", 1, 8, 100)], machine(1, 8, 1));
     run.loads(60, &[1.0]);
-    let throttled = policy::GroupState { used: 1.0, waiting: 0.9, throttled: 0.5 };
+    let throttled = policy::GroupState { used: 1.0, waiting: 0.9, throttled: 0.5, slack: None };
     assert!(run.tick(&[throttled]).iter().all(|one| matches!(one.reason, Reason::Harm { .. })));
     assert_eq!(run.tick(&[throttled]), []);
 }
@@ -141,7 +141,9 @@ fn the_sets_that_groups_have_can_be_the_start() {
 #[test]
 fn the_page_has_every_number_with_its_default_and_range() {
     let page = include_str!("../../../../../docs/simulate.md");
-    for policy::Parameter { name, about, unit, default, range: (from, to) } in policy::PARAMETERS {
+    for policy::Parameter { name, about, unit, default, range: (from, to) } in
+        policy::PARAMETERS.iter().chain(policy::saving::SAVING)
+    {
         let row = format!("| `{name}` | {default} {unit} | {from} to {to} | {about} |");
         assert!(page.contains(&row), "docs/simulate.md lacks {row}");
     }

@@ -17,7 +17,12 @@ fn main() {
         let state = |index: usize| {
             let has = policy.pool().size(index) as f64;
             let demand = if (index + tick as usize / 20).is_multiple_of(100) { 20.0 } else { 0.3 };
-            GroupState { used: has.min(demand), waiting: (1.0 - has / demand).max(0.0), throttled: 0.0 }
+            GroupState {
+                used: has.min(demand),
+                waiting: (1.0 - has / demand).max(0.0),
+                throttled: 0.0,
+                slack: None,
+            }
         };
         let states: Vec<GroupState> = (0..1000).map(state).collect();
         let began = Instant::now();

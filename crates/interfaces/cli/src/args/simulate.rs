@@ -9,13 +9,15 @@ use super::layouts::FileOption;
 /// The help's end.
 pub const SIMULATE: &str = "\
 Groups with cpus = { min, max } are elastic; their weight is 100 where the layout has none. CPUs that other groups have for \
-themselves are left out. Nothing is changed, and the daemon does not resize groups yet.
+themselves are left out. Nothing is changed; ringfenced resizes elastic groups of an applied layout by the same rules. With [power] \
+saving = true, a second table shows groups without CPUs of their own; the daemon does not do that yet.
 
   lost      work that was not served within a second, in % of the work
   stranded  CPU time that nobody used while work waited that could have, in % of the machine
   unused    CPU time that groups had and did not use, in % of what they had
   changes   CPU sets that are written
   walk      CPUs that groups had in turn beyond the most that they had at once
+  idle      CPUs that power saving leaves to nobody: on average, and from least to most
 
 Examples:
   ringfence simulate layout.toml

@@ -12,6 +12,12 @@ use crate::{
 /// 16 cores of two CPUs each, in two nodes.
 const MACHINE: &str = include_str!("../../../../machine/topology/tests/machines/synthetic-2x8.hwloc.xml");
 
+/// Eight sockets with ten cores of two CPUs each, in two listings.
+const LARGE: [&str; 2] = [
+    include_str!("../../../../machine/topology/tests/machines/e7-4850.lscpu.txt"),
+    include_str!("../../../../machine/topology/tests/machines/e7-4850.cpu_topology.txt"),
+];
+
 const LAYOUT: &str = "\
 [groups]
 db.cpus = { min = 2, max = 14, weight = 300 }
@@ -24,6 +30,7 @@ type Case = (&'static str, &'static [Need], fn(&Desk));
 const CASES: &[Case] = &[
     ("every load with every rule, and a page", &[], figures),
     ("a recorded load", &[Need::Groups], recorded),
+    ("power saving on 160 CPUs", &[], power),
     ("bad input", &[], refused),
 ];
 
@@ -73,6 +80,39 @@ fn figures(desk: &Desk) {
     }
 }
 
+/// General groups have few CPUs at low use and lose next to nothing, and the page draws them.
+fn power(desk: &Desk) {
+    let directory = desk.path("");
+    let d = directory.display();
+    desk.write("lscpu.txt", LARGE[0]);
+    desk.write("cores.txt", LARGE[1]);
+    desk.write("p.toml", "[power]\nsaving = true\nfloor = 4\n[groups]\nrt.cpus = { count = 8, pool = \"exclusive\" }\nweb.cpu.weight = 100\n");
+    let page = desk.path("power.html");
+    let command = format!(
+        "simulate {d}/p.toml --machine {d}/lscpu.txt --machine {d}/cores.txt --html {}",
+        page.display()
+    );
+    let text = desk.ends(&command, 0);
+    says(&text, &["power saving", "idle", "diurnal", "square-120s"]);
+    assert!(!text.contains("scx_layered"), "no elastic groups: {text}");
+    says(&fs::read_to_string(page).unwrap(), &["diurnal · power saving", "general groups", "<svg"]);
+    let answer = desk.json(&format!("{command} --json"), 0);
+    for one in answer["power"].as_array().unwrap() {
+        let figure = |name: &str| one[name].as_f64().unwrap();
+        assert!(figure("lost_percent") <= 0.5 && figure("cpus") == 152.0, "{one}");
+        // what turns within the dwell is left as it is
+        let turns = one["load"] == "square-4s" || one["load"] == "square-20s";
+        assert!((figure("idle") > 0.0) != turns && (figure("changes") == 0.0) == turns, "{one}");
+        let least = one["points"].as_array().unwrap().iter().map(|point| point["cpus"][0].as_u64().unwrap());
+        assert!(least.min().unwrap() >= 4, "{one}");
+    }
+    let constant = answer["power"].as_array().unwrap().iter().find(|one| one["load"] == "constant").unwrap();
+    assert_eq!(constant["changes"], 1, "{constant}");
+    desk.write("both.toml", &format!("[power]\nsaving = true\n{LAYOUT}web.cpu.weight = 100\n"));
+    let text = desk.ends(&format!("simulate {d}/both.toml --machine {d}/m.xml --synthetic ramp"), 0);
+    says(&text, &["scx_layered", "power saving"]);
+}
+
 /// The root group of the log is every machine's; a layout can't name it, so that only the message is seen.
 fn recorded(desk: &Desk) {
     let directory = desk.path("");
@@ -102,6 +142,7 @@ fn refused(desk: &Desk) {
     let directory = desk.path("");
     let d = directory.display();
     desk.write("none.toml", "[groups]\na.cpus = 1\n");
+    desk.write("floor.toml", "[power]\nsaving = true\nfloor = 33\n");
     desk.write("much.toml", "[groups]\na.cpus = { min = 20, max = 24, weight = 1 }\nb.cpus = { min = 20, max = 24, weight = 1 }\n");
     desk.write("over.toml", "[groups]\na.cpus = { min = 9, max = 8, weight = 1 }\n");
     desk.write(
@@ -110,6 +151,7 @@ fn refused(desk: &Desk) {
     );
     for (layout, words) in [
         ("none.toml", "has no elastic groups"),
+        ("floor.toml", "the floor of power saving is 33, and general groups have 32 CPUs"),
         ("much.toml", "20 cores together, and there are 16"),
         ("over.toml", "min 9 is above max 8"),
         ("nested.toml", "group 'a/b' is elastic inside an elastic group"),

@@ -88,5 +88,6 @@ fn state(before: &Sample, after: &Sample, group: &str, columns: &[Option<usize>;
         used: used?,
         waiting: waited.unwrap_or(0.0).clamp(0.0, 1.0),
         throttled: if periods > 0.0 { throttled / periods } else { 0.0 },
+        slack: None,
     })
 }

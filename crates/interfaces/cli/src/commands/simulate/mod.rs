@@ -1,4 +1,7 @@
-//! `simulate`: what resizing would do for a layout's elastic groups, beside other rules.
+//! `simulate`: what resizing would do for a layout's elastic groups, beside other rules, and power saving for its general
+//! ones.
+
+mod power;
 
 use std::{fmt::Write as _, fs, path::Path};
 
@@ -6,7 +9,7 @@ use layout::{CpuAmount, CpuDemand, CpuSpec, Desired, Pool};
 use monitor::{Log, Sample, rates};
 use policy::{Elastic, Sizes, Units, static_sizes};
 use serde_json::json;
-use simulator::{Kind, Load, Outcome, Rule};
+use simulator::{Kind, Load, Outcome, Point, Rule, Saved};
 use topology::Machine;
 use units::CpuSet;
 
@@ -18,37 +21,93 @@ const FIELD: &str = "cpu.usage";
 /// The weight of a group that names none.
 const WEIGHT: u32 = 100;
 
+/// What was simulated.
+#[derive(Default)]
+struct Simulated {
+    groups: Vec<Elastic>,
+    loads: Vec<Load>,
+    outcomes: Vec<Outcome>,
+    /// Loads of general groups, and what power saving does with them.
+    general: Vec<(Load, Saved)>,
+}
+
 pub fn simulate(args: &args::Simulate, as_json: bool) -> Result<(), Failure> {
     let desired = desired(&args.layout)?;
     let machine =
         if args.machine.is_empty() { Machine::live()? } else { super::machine::listings(&args.machine)? };
-    let groups = elastic(&desired, &machine, &args.layout)?;
-    let wrong = |error: policy::Error| Failure::usage(format!("{}: {error}", args.layout.display()));
-    let units =
-        Units::of(&machine, &machine.online().difference(&taken(&desired, &machine))).map_err(wrong)?;
-    let shares = shares(&groups, &units).map_err(wrong)?;
-    let mut loads: Vec<Load> = Vec::new();
-    if let Some(log) = &args.trace {
-        loads.push(recorded(log, &groups)?);
+    let taken = taken(&desired, &machine);
+    let mut simulated = Simulated { groups: elastic(&desired, &machine)?, ..Simulated::default() };
+    if simulated.groups.is_empty() && !desired.power.saving {
+        return Err(Failure::usage(format!("{} has no elastic groups", args.layout.display())).hint(
+            "give groups cpus = { min = 2, max = 8, weight = 100 }, or the layout [power] with saving = true",
+        ));
     }
-    let cpus = (units.len() * units.width()) as f64;
-    let kinds = kinds(args);
-    loads.extend(kinds.into_iter().map(|kind| kind.load(&shares, cpus, args.seed)));
-    let outcomes = simulator::simulate(&groups, &units, &loads, &rules(&args.against)).map_err(wrong)?;
+    if !simulated.groups.is_empty() {
+        resizing(args, &machine, &taken, &mut simulated)?;
+    }
+    if desired.power.saving {
+        simulated.general = saving(args, &desired, &machine, &taken)?;
+    }
     if let Some(path) = &args.html {
-        let page = page(args, &groups, &loads, &outcomes);
-        fs::write(path, page)
+        fs::write(path, page(args, &simulated))
             .map_err(|error| Failure::new(format!("cannot write {}: {error}", path.display())))?;
     }
     if as_json {
-        let names: Vec<&str> = groups.iter().map(|group| group.name.as_str()).collect();
-        return output::json(&json!({ "groups": names, "outcomes": outcomes }));
+        let names: Vec<&str> = simulated.groups.iter().map(|group| group.name.as_str()).collect();
+        let power: Vec<&Saved> = simulated.general.iter().map(|(_, saved)| saved).collect();
+        return output::json(&json!({ "groups": names, "outcomes": simulated.outcomes, "power": power }));
     }
-    output::text(&table(&outcomes))
+    output::text(&tables(&simulated))
+}
+
+fn resizing(
+    args: &args::Simulate,
+    machine: &Machine,
+    taken: &CpuSet,
+    simulated: &mut Simulated,
+) -> Result<(), Failure> {
+    let groups = &simulated.groups;
+    let units =
+        Units::of(machine, &machine.online().difference(taken)).map_err(|error| wrong(args, &error))?;
+    let shares = shares(groups, &units).map_err(|error| wrong(args, &error))?;
+    let loads = &mut simulated.loads;
+    if let Some(log) = &args.trace {
+        let names: Vec<&str> = groups.iter().map(|group| group.name.as_str()).collect();
+        loads.push(recorded(log, &names, "elastic")?);
+    }
+    let cpus = (units.len() * units.width()) as f64;
+    loads.extend(kinds(args).into_iter().map(|kind| kind.load(&shares, cpus, args.seed)));
+    simulated.outcomes = simulator::simulate(groups, &units, loads, &rules(&args.against))
+        .map_err(|error| wrong(args, &error))?;
+    Ok(())
+}
+
+fn saving(
+    args: &args::Simulate,
+    desired: &Desired,
+    machine: &Machine,
+    taken: &CpuSet,
+) -> Result<Vec<(Load, Saved)>, Failure> {
+    let start = power::saving(desired, machine, taken).map_err(|error| wrong(args, &error))?;
+    let mut loads = Vec::new();
+    if let Some(log) = &args.trace {
+        let names = power::general(desired);
+        loads.push(recorded(log, &names.iter().map(String::as_str).collect::<Vec<_>>(), "general")?);
+    }
+    loads.extend(power::loads(&start, &kinds(args), args.seed));
+    let save = |load: Load| {
+        let saved = simulator::save(start.clone(), &load);
+        (load, saved)
+    };
+    Ok(loads.into_iter().map(save).collect())
+}
+
+fn wrong(args: &args::Simulate, error: &policy::Error) -> Failure {
+    Failure::usage(format!("{}: {error}", args.layout.display()))
 }
 
 /// The layout's groups with `min` and `max`, in its order.
-fn elastic(desired: &Desired, machine: &Machine, path: &Path) -> Result<Vec<Elastic>, Failure> {
+fn elastic(desired: &Desired, machine: &Machine) -> Result<Vec<Elastic>, Failure> {
     let online = machine.online().len();
     let groups = desired.groups.iter().filter_map(|group| match spec(group)? {
         CpuSpec { amount: CpuAmount::Between { min, max }, weight, .. } => Some(Elastic {
@@ -61,10 +120,6 @@ fn elastic(desired: &Desired, machine: &Machine, path: &Path) -> Result<Vec<Elas
         _ => None,
     });
     let groups: Vec<Elastic> = groups.collect();
-    if groups.is_empty() {
-        return Err(Failure::usage(format!("{} has no elastic groups", path.display()))
-            .hint("give groups cpus = { min = 2, max = 8, weight = 100 }"));
-    }
     let inside = |one: &&Elastic| {
         let below = |other: &Elastic| units::group_path::is_below(&one.name, &other.name);
         groups.iter().any(below)
@@ -144,7 +199,7 @@ fn rules(against: &[args::Against]) -> Vec<Rule> {
 }
 
 /// What a log says that the groups used. A group that is not in it requests nothing, which is said.
-fn recorded(directory: &Path, groups: &[Elastic]) -> Result<Load, Failure> {
+fn recorded(directory: &Path, groups: &[&str], kind: &str) -> Result<Load, Failure> {
     let log = Log::open(directory)?;
     let mut samples = log.since(std::time::SystemTime::UNIX_EPOCH);
     let mut uses: Vec<Vec<(f64, f64)>> = vec![Vec::new(); groups.len()];
@@ -154,7 +209,7 @@ fn recorded(directory: &Path, groups: &[Elastic]) -> Result<Load, Failure> {
         let since = sample.at.zip(began).and_then(|(at, began)| at.duration_since(began).ok());
         if let (Some(before), Some(since)) = (&before, since) {
             for (group, uses) in groups.iter().zip(&mut uses) {
-                uses.extend(used(before, &sample, &group.name).map(|used| (since.as_secs_f64(), used)));
+                uses.extend(used(before, &sample, group).map(|used| (since.as_secs_f64(), used)));
             }
         }
         before = Some(sample);
@@ -162,13 +217,13 @@ fn recorded(directory: &Path, groups: &[Elastic]) -> Result<Load, Failure> {
     super::watching::warn_of(samples.torn());
     if uses.iter().all(Vec::is_empty) {
         return Err(Failure::usage(format!(
-            "{} has no CPU use of the layout's elastic groups",
+            "{} has no CPU use of the layout's {kind} groups",
             directory.display()
         ))
         .hint("record it: ringfence record; names are those of the layout"));
     }
     for (group, _) in groups.iter().zip(&uses).filter(|(_, uses)| uses.is_empty()) {
-        output::warning(&format!("group '{}' is not in the log: it requests nothing", group.name));
+        output::warning(&format!("group '{group}' is not in the log: it requests nothing"));
     }
     Ok(Load::recorded("recorded", &uses))
 }
@@ -201,25 +256,55 @@ fn table(outcomes: &[Outcome]) -> String {
     out
 }
 
-fn page(args: &args::Simulate, groups: &[Elastic], loads: &[Load], outcomes: &[Outcome]) -> String {
+fn tables(simulated: &Simulated) -> String {
+    let mut tables = Vec::new();
+    if !simulated.outcomes.is_empty() {
+        tables.push(table(&simulated.outcomes));
+    }
+    if !simulated.general.is_empty() {
+        let saved: Vec<Saved> = simulated.general.iter().map(|(_, saved)| saved.clone()).collect();
+        tables.push(power::table(&saved));
+    }
+    tables.join("\n")
+}
+
+fn page(args: &args::Simulate, simulated: &Simulated) -> String {
+    let line = |name: &str, points: &[Point], group: usize, demands: Option<&[f64]>| report::Line {
+        name: name.to_owned(),
+        steps: points.iter().map(|point| (point.at, point.cpus[group] as f64)).collect(),
+        beside: demands
+            .unwrap_or_default()
+            .iter()
+            .enumerate()
+            .map(|(step, demand)| (step as f64 * simulator::STEP, *demand))
+            .collect(),
+    };
     let panel = |one: &Outcome| {
-        let demands = loads.iter().find(|load| load.name == one.load);
-        let lines = groups.iter().enumerate().map(|(group, elastic)| report::Line {
-            name: elastic.name.clone(),
-            steps: one.points.iter().map(|point| (point.at, point.cpus[group] as f64)).collect(),
-            beside: demands.map_or_else(Vec::new, |load| {
-                let points = load.demands[group].iter().enumerate();
-                points.map(|(step, demand)| (step as f64 * simulator::STEP, *demand)).collect()
-            }),
-        });
-        let heading = format!("{} · {}", one.load, one.rule);
-        report::Panel { heading, seconds: one.seconds, lines: lines.collect() }
+        let load = simulated.loads.iter().find(|load| load.name == one.load);
+        let demands = |group: usize| load.map(|load| load.demands[group].as_slice());
+        let lines = simulated.groups.iter().enumerate();
+        report::Panel {
+            heading: format!("{} · {}", one.load, one.rule),
+            seconds: one.seconds,
+            lines: lines
+                .map(|(group, elastic)| line(&elastic.name, &one.points, group, demands(group)))
+                .collect(),
+        }
+    };
+    let general = |(load, saved): &(Load, Saved)| {
+        let sum = |step: usize| (0..load.demands.len()).map(|group| load.demand(group, step)).sum();
+        let demands: Vec<f64> = (0..load.steps()).map(sum).collect();
+        report::Panel {
+            heading: format!("{} · power saving", saved.load),
+            seconds: saved.seconds,
+            lines: vec![line("general groups", &saved.points, 0, Some(&demands))],
+        }
     };
     report::panels_page(&report::Panels {
         title: format!("Simulation of {}", args.layout.display()),
         about: "CPUs of each group over time, and dotted what it requests.".to_owned(),
         unit: "CPUs".to_owned(),
-        table: table(outcomes),
-        panels: outcomes.iter().map(panel).collect(),
+        table: tables(simulated),
+        panels: simulated.outcomes.iter().map(panel).chain(simulated.general.iter().map(general)).collect(),
     })
 }
