@@ -50,6 +50,16 @@ pub enum Error {
         /// What is wrong with it.
         reason: &'static str,
     },
+    /// A setting's bounds are none.
+    #[error("{setting} can't be between {min} and {max}; set min above 0, and max not below it")]
+    Bounds {
+        /// The setting.
+        setting: &'static str,
+        /// From.
+        min: f64,
+        /// To.
+        max: f64,
+    },
     /// The floor of power saving is 0 or above what general groups have.
     #[error(
         "the floor of power saving is {floor}, and general groups have {there} CPUs; set it from 1 to {there}"

@@ -12,6 +12,8 @@ mod memory; // what is remembered of a group
 mod parameters; // the numbers
 mod policy; // the rules
 mod pool; // who has which units
+pub mod quota; // CPU quotas
+pub mod reclaim; // memory
 pub mod saving; // fewer CPUs at low use
 mod share; // weighted shares
 

@@ -95,7 +95,7 @@ impl Loans {
         let lends = |group: usize| self.owners[group].is_some_and(|loan| loan.since.is_some());
         let lent: Vec<usize> = (0..names.len()).rev().filter(|group| lends(*group)).collect();
         let mut decisions = Vec::new();
-        for group in 0..names.len() {
+        for (group, name) in names.iter().enumerate() {
             let from = self.cpus(pool, group);
             let Some(borrower) = &mut self.borrowers[group] else { continue };
             let room = borrower.most.saturating_sub(pool.size(group));
@@ -111,7 +111,7 @@ impl Loans {
             };
             let to = self.cpus(pool, group);
             if from != to {
-                decisions.push(Decision { group, name: names[group].clone(), from, to, reason });
+                decisions.push(Decision { group, name: name.clone(), from, to, reason });
             }
         }
         decisions

@@ -4,6 +4,8 @@
 mod latency;
 mod lending;
 mod properties;
+mod quotas;
+mod reclaiming;
 mod rules;
 mod saving;
 

@@ -1,6 +1,6 @@
 //! Each rule by itself.
 
-use policy::{Division, Error, Parameters, Policy, Reason, Unit, Units};
+use policy::{Division, Error, Parameters, Policy, Reason, Unit, Units, quota::QUOTA, reclaim::RECLAIM};
 use units::CpuSet;
 
 use super::{Run, group, machine};
@@ -142,7 +142,7 @@ fn the_sets_that_groups_have_can_be_the_start() {
 fn the_page_has_every_number_with_its_default_and_range() {
     let page = include_str!("../../../../../docs/simulate.md");
     for policy::Parameter { name, about, unit, default, range: (from, to) } in
-        policy::PARAMETERS.iter().chain(policy::saving::SAVING)
+        policy::PARAMETERS.iter().chain(policy::saving::SAVING).chain(QUOTA).chain(RECLAIM)
     {
         let row = format!("| `{name}` | {default} {unit} | {from} to {to} | {about} |");
         assert!(page.contains(&row), "docs/simulate.md lacks {row}");
