@@ -55,6 +55,7 @@ mod run;
 pub use boot::{GENERATOR, order_units};
 pub use counters::{Counters, Figures};
 pub use division::{Applied, Division, Repaired};
+pub use elastic::{Resized, Resizer};
 pub use error::{ConfigurationError, Error};
 pub use handle::{Handle, ReloadResult};
 pub use log::{Level, Log, Target as LogTarget};

@@ -8,14 +8,17 @@ use std::{
     time::Duration,
 };
 
-use experiment::file;
+use experiment::{file, results::Series};
 use units::Bytes;
 
 use super::{
     process::{PATIENCE, Process, Tool, run},
-    transactions::{Clients, log_prefix},
+    transactions::{Clients, Counted, log_prefix},
 };
-use workloads::{Driver, Error, Failure, Outcome, Site, Span, Timing, files, oltp::ServerReport};
+use workloads::{
+    Driver, Error, Failure, Outcome, Site, Span, Timing, files,
+    oltp::{FIRST_BURST, ServerReport},
+};
 
 /// What its clients' files are named after.
 const NAME: &str = "oltp";
@@ -33,8 +36,17 @@ pub(crate) struct Oltp {
     rows: u64,
     memory: u64,
     rate: Option<f64>,
+    burst: Option<Burst>,
     directory: Option<Shards>,
     run: Option<Run>,
+}
+
+/// What the clients do during bursts.
+#[derive(Clone, Copy)]
+struct Burst {
+    rate: f64,
+    ms: u32,
+    every_ms: u32,
 }
 
 /// What works. The clients are dropped, and so ended, before the server.
@@ -60,9 +72,14 @@ impl Oltp {
         };
         let memory = options.memory.parse::<Bytes>();
         let memory = memory.map_err(|error| wrong("memory", &options.memory, &error.to_string()))?.0;
-        if let Some(rate) = options.rate.filter(|rate| !(*rate >= 0.001 && *rate < 1e9)) {
-            return Err(wrong("rate", &rate.to_string(), "it is at least 0.001").into());
+        for (option, rate) in [("rate", options.rate), ("burst-rate", options.burst_rate)] {
+            if let Some(rate) = rate.filter(|rate| !(*rate >= 0.001 && *rate < 1e9)) {
+                return Err(wrong(option, &rate.to_string(), "it is at least 0.001").into());
+            }
         }
+        let (ms, every_ms) = (options.burst_ms, options.burst_every_ms);
+        let burst = options.burst_rate.filter(|_| options.rate.is_some());
+        let burst = burst.map(|rate| Burst { rate, ms, every_ms });
         let cpus = std::thread::available_parallelism().map_or(1, usize::from);
         let workers = options.workers.unwrap_or_else(|| u32::try_from(cpus).unwrap_or(u32::MAX));
         let (clients, rows) = (options.clients, options.rows);
@@ -74,7 +91,7 @@ impl Oltp {
             }
         }
         let rate = options.rate;
-        Ok(Oltp { clients, workers, transfers, rows, memory, rate, directory: None, run: None })
+        Ok(Oltp { clients, workers, transfers, rows, memory, rate, burst, directory: None, run: None })
     }
 
     /// One of its processes, up to its own options.
@@ -129,6 +146,10 @@ impl Driver for Oltp {
         if let Some(rate) = self.rate {
             clients.args(["--per-1000-seconds", &format!("{:.0}", rate * 1000.0)]);
         }
+        if let Some(Burst { rate, ms, every_ms }) = self.burst {
+            clients.args(["--burst-per-1000-seconds", &format!("{:.0}", rate * 1000.0)]);
+            clients.args(["--burst-ms", &ms.to_string(), "--burst-every-ms", &every_ms.to_string()]);
+        }
         clients.stdin(Stdio::piped());
         let clients = Clients::start(clients, NAME, site.directory)?;
         self.run = Some(Run { clients, server });
@@ -155,6 +176,9 @@ impl Driver for Oltp {
         let report: ServerReport = serde_json::from_str(line)
             .map_err(|source| Error::Report { name: "OLTP server".to_owned(), source })?;
         agree(&report, counted.all, self.transfers)?;
+        if let Some(burst) = self.burst {
+            add_bursts(&mut counted, burst)?;
+        }
         counted.outcome.files.push(server.output().to_owned());
         Ok(counted.outcome)
     }
@@ -176,6 +200,24 @@ impl Drop for Shards {
         // the site's directory is removed by who made it; this one holds most of it
         let _ = fs::remove_dir_all(&self.0);
     }
+}
+
+/// When bursts began, as the clients say it: as a rate over the span, and each as a point in time.
+fn add_bursts(counted: &mut Counted, burst: Burst) -> Result<(), Error> {
+    let wrong = || Failure::unreadable("the built-in OLTP", "its clients do not say when bursts began");
+    let printed = counted.outcome.files.first().ok_or_else(wrong)?;
+    let text = files::tool_text(printed).map_err(Failure::file("read", printed))?;
+    let first = text.lines().find_map(|line| line.strip_prefix(FIRST_BURST)?.parse::<i64>().ok());
+    let first = first.ok_or_else(wrong)?;
+    let step = usize::try_from(i64::from(burst.every_ms.max(1)) * 1000).unwrap_or(usize::MAX);
+    let begun: Vec<i64> =
+        (first..counted.span.end).step_by(step).filter(|at| counted.span.contains(at)).collect();
+    let since = |at: i64| (at - counted.span.start) as f64 / 1e6;
+    let seconds = since(counted.span.end);
+    let points = begun.iter().map(|at| (since(*at), 1.0)).collect();
+    counted.outcome.readings.insert("bursts".to_owned(), begun.len() as f64 / seconds);
+    counted.outcome.series.push(Series { name: "bursts".to_owned(), unit: String::new(), points });
+    Ok(())
 }
 
 /// What clients were reported, the server did, and the database holds must be the same.

@@ -120,7 +120,7 @@ impl Clients {
         let text = format!("{}\n{}\n", counted.start, counted.end);
         fs::write(&bounds, text).map_err(Failure::file("write", &bounds))?;
         let files = [self.process.output().to_owned(), bounds].into_iter().chain(logs).collect();
-        Ok(Counted { all: tally.all, outcome: outcome(&tally, &counted, files) })
+        Ok(Counted { all: tally.all, outcome: outcome(&tally, &counted, files), span: counted })
     }
 }
 
@@ -130,6 +130,8 @@ pub(crate) struct Counted {
     pub all: u64,
     /// Those of the span.
     pub outcome: Outcome,
+    /// The span, in microseconds since 1970.
+    pub span: Range<i64>,
 }
 
 /// Its summary must count what its log holds.

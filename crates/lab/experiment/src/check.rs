@@ -343,6 +343,16 @@ impl Check<'_> {
     fn conditions(&mut self) {
         for (index, condition) in self.experiment.condition.iter().enumerate() {
             self.settings_of_groups(&format!("condition.{index}"), &condition.settings);
+            for (group, cpus) in &condition.elastic {
+                let path = format!("condition.{index}.elastic.{group}");
+                let known = self.experiment.group.keys().map(String::as_str);
+                self.one_of(&path, "group", group, known);
+                self.threads(&format!("{path}.min"), &cpus.min);
+                self.threads(&format!("{path}.max"), &cpus.max);
+                if cpus.weight == 0 {
+                    self.error(&format!("{path}.weight"), "a weight is at least 1".to_owned(), None);
+                }
+            }
         }
     }
 

@@ -88,6 +88,14 @@ const TRANSACTIONS: &[Figure] = &[
     ("latency", Some(TIME)),
     ("lag", Some(TIME)),
 ];
+const WITH_BURSTS: &[Figure] = &[
+    TRANSACTIONS[0],
+    TRANSACTIONS[1],
+    TRANSACTIONS[2],
+    TRANSACTIONS[3],
+    TRANSACTIONS[4],
+    ("bursts", Some(RATE)),
+];
 const READS: &[Figure] = &[
     ("iops", Some(RATE)),
     ("operations", Some(PLAIN)),
@@ -140,7 +148,7 @@ pub const ALL: [Row; 15] = [
         ..PLAIN_ROW
     },
     Row { name: "read", figures: READS, is_io: true, ..PLAIN_ROW },
-    Row { name: "oltp", figures: TRANSACTIONS, ..PLAIN_ROW },
+    Row { name: "oltp", figures: WITH_BURSTS, ..PLAIN_ROW },
     Row {
         name: "cyclic",
         figures: &[

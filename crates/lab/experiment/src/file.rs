@@ -13,7 +13,7 @@ use serde_json::Value;
 pub use drivers::{
     Busy, Command, Cyclic, Driver, Fio, LogicalIo, Oltp, Pgbench, Read, Tool, Workload, Writers,
 };
-pub use shown::{Chart, ChartKind, Comparison, Ideal, Line, Published, Table, TableKind};
+pub use shown::{Chart, ChartKind, Comparison, Ideal, Line, Meaning, Published, Table, TableKind};
 
 /// An experiment as its file says it (TOML). Unknown keys are errors ([`crate::read`]).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -236,12 +236,33 @@ pub struct Condition {
     #[schemars(extend("x-options-of-workloads" = true))]
     // `read` looks by it for the driver's own options
     pub options: BTreeMap<String, Options>,
+    /// Group → bounds of its CPUs, which follow its load during a run, as those of an elastic group of a layout do. All that
+    /// are named share the machine's CPUs; one with `cpu.idle = 1` borrows.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub elastic: BTreeMap<String, ElasticCpus>,
     /// A layout file (its path from the experiment's file): what it plans for its groups on this machine is set for the
     /// run and put back after it. Workloads name its groups, which are made below the experiment's own; its rules move
     /// no process.
     pub layout: Option<String>,
     /// With less CPUs than that here it is left out, which the report says.
     pub needs_cpus: Option<u32>,
+}
+
+/// How many CPUs a group has at least and at most.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct ElasticCpus {
+    /// At least; `{name}`: as many as a named set has.
+    pub min: String,
+    /// At most; `{name}` as above.
+    pub max: String,
+    /// Its share where several groups want what is left (default 100).
+    #[serde(default = "hundred")]
+    pub weight: u32,
+}
+
+fn hundred() -> u32 {
+    100
 }
 
 /// What else runs during a run.

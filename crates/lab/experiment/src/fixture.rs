@@ -55,5 +55,7 @@ pub fn comparison(baseline: &str, condition: &str) -> Comparison {
         load: None,
         margin: 0.05,
         note: None,
+        at_most: None,
+        meaning: crate::file::Meaning::default(),
     }
 }

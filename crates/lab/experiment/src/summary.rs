@@ -6,11 +6,11 @@ use statistics::{Compared, Limits, Word};
 use crate::{
     Experiment,
     design::{self, CellKey},
-    file::{self, Better, Measure, Published, applies},
+    file::{self, Better, Meaning, Measure, Published, applies},
     measure::names,
     note::Warning,
     results::{Cell, Comparison, Design, Run, TargetReached, Verdict},
-    verdict_text::{Facts, explain_verdict},
+    verdict_text::{Facts, explain_verdict, within_limit},
 };
 
 /// Cells in the file's order of conditions, loads and measures, and comparisons in the file's order; one that names no
@@ -197,6 +197,9 @@ fn compared(
         variations: (statistics::variation(&pair.sides.0), statistics::variation(&pair.sides.1)),
         unit: pair.measure.map_or("", |measure| measure.unit.as_str()),
     };
+    let verdict = verdict(word, pair.measure.map_or(Better::Higher, |measure| measure.better));
+    let limit = requested.at_most.and_then(|at_most| within_limit(compared.interval, at_most));
+    let because = [Some(explain_verdict(&facts)), limit, meaning(&requested.meaning, verdict)];
     Comparison {
         measure: requested.measure.clone(),
         baseline: requested.baseline.clone(),
@@ -211,11 +214,22 @@ fn compared(
         runs: (compared.runs.0 as u32, compared.runs.1 as u32),
         rejected: pair.rejected,
         margin: requested.margin,
-        verdict: verdict(word, pair.measure.map_or(Better::Higher, |measure| measure.better)),
-        because: explain_verdict(&facts),
+        verdict,
+        because: because.into_iter().flatten().collect::<Vec<String>>().join("; "),
         published: published_ratio(experiment, pair),
         note: requested.note.clone(),
     }
+}
+
+/// What the file says that a verdict means.
+fn meaning(of: &Meaning, verdict: Verdict) -> Option<String> {
+    let text = match verdict {
+        Verdict::Faster => &of.better,
+        Verdict::Slower => &of.worse,
+        Verdict::Equivalent => &of.equivalent,
+        Verdict::Inconclusive => &of.inconclusive,
+    };
+    text.clone()
 }
 
 /// "Faster" is better, whichever way that is.

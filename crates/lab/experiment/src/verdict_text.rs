@@ -28,6 +28,13 @@ pub(crate) fn explain_verdict(facts: &Facts<'_>) -> String {
     }
 }
 
+/// Whether a ratio's interval ends at a limit or below; `None` without an interval.
+pub(crate) fn within_limit(interval: Option<(f64, f64)>, at_most: f64) -> Option<String> {
+    let (_, high) = interval?;
+    let is = if high <= at_most { "within" } else { "above" };
+    Some(format!("the interval's upper end, {}, is {is} the limit of {}", ratio(high), ratio(at_most)))
+}
+
 /// `40,400 1/s against 36,700 1/s is 1.1 times (1.08 to 1.13), p = 0.0022, of 6 and 6 runs`.
 fn apart(facts: &Facts<'_>) -> String {
     let margin = facts.limits.margin;
@@ -186,6 +193,14 @@ mod tests {
         assert_eq!(ratio(1.0148), "1.015");
         assert_eq!(ratio(0.9876), "0.988");
         assert_eq!(ratio(1.1), "1.1");
+    }
+
+    #[test]
+    fn a_limit_is_compared_with_the_upper_end() {
+        let said = |high| within_limit(Some((0.9, high)), 1.1).unwrap();
+        assert_eq!(said(1.07), "the interval's upper end, 1.07, is within the limit of 1.1");
+        assert_eq!(said(1.12), "the interval's upper end, 1.12, is above the limit of 1.1");
+        assert_eq!(within_limit(None, 1.1), None);
     }
 
     #[test]

@@ -3,9 +3,10 @@
 //! workers, as SQLite has one writer. Commits are not forced to a disk: it is CPUs and memory that are compared.
 
 mod clients;
+mod pace;
 mod protocol;
 mod server;
 mod shard;
 
-pub use clients::main_oltp_clients;
+pub use clients::{FIRST_BURST, main_oltp_clients};
 pub use server::{ServerReport, main_oltp_server};

@@ -34,10 +34,10 @@ pub(super) enum End {
 const LOOK: u64 = 10;
 
 /// One pool with its groups.
-struct Part {
-    policy: Policy,
+pub(super) struct Part {
+    pub policy: Policy,
     names: Vec<String>,
-    groups: Vec<GroupName>,
+    pub groups: Vec<GroupName>,
     stopped: bool,
     /// Units that do not run have no group.
     missing: Vec<GroupName>,
@@ -248,7 +248,12 @@ fn resize(generation: u32, decision: &Decision, refused: Option<String>) -> Resi
 
 /// Starts with what the groups have. What is not made of whole cores, or overlaps, as a plan or a user may have left it,
 /// becomes the static division first.
-fn part(host: &Host, machine: &Machine, scope: &Scope, numbers: &Parameters) -> Result<Part, String> {
+pub(super) fn part(
+    host: &Host,
+    machine: &Machine,
+    scope: &Scope,
+    numbers: &Parameters,
+) -> Result<Part, String> {
     let units = Units::of(machine, &scope.pool).map_err(|error| error.to_string())?;
     let (mut elastic, mut groups, mut sets, mut missing) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for one in &scope.groups {

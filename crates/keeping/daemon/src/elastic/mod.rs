@@ -7,6 +7,8 @@ mod states;
 
 mod controller;
 
+mod alone;
+
 use std::{
     os::{
         fd::{AsFd, OwnedFd},
@@ -23,6 +25,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tracing::{info, warn};
 
 use crate::{Counters, Error, failure_log::FailureLog, history_events, watching};
+pub use alone::{Resized, Resizer};
 use controller::{Controller, End};
 
 /// How often it is looked whether another change has ended, or what prevents resizing.

@@ -91,13 +91,16 @@ impl Drop for Running {
 }
 
 /// A thread that takes no turn from the loop: its nice value is not the loop's.
-pub(crate) fn thread(name: &str, body: impl FnOnce() + Send + 'static) -> std::io::Result<JoinHandle<()>> {
+pub(crate) fn thread<T: Send + 'static>(
+    name: &str,
+    body: impl FnOnce() -> T + Send + 'static,
+) -> std::io::Result<JoinHandle<T>> {
     Builder::new().name(name.to_owned()).spawn(move || {
         // on Linux a nice value is a thread's
         if getpriority_process(None).is_ok_and(|nice| nice < 0) {
             let _ = setpriority_process(None, 0);
         }
-        body();
+        body()
     })
 }
 

@@ -47,7 +47,7 @@ impl Check<'_> {
                 self.count(path, "clients", pgbench.clients, (1, 10_000));
                 self.count(path, "threads", pgbench.threads, (1, 8192));
                 self.count(path, "scale", pgbench.scale, (1, 100_000));
-                self.rate(path, pgbench.rate);
+                self.rate(path, "rate", pgbench.rate);
             }
             Driver::Oltp(oltp) => {
                 self.count(path, "clients", oltp.clients, (1, 8192));
@@ -56,7 +56,14 @@ impl Check<'_> {
                 }
                 self.count(path, "rows", oltp.rows, (1, 1_000_000_000));
                 self.size(&format!("{path}.memory"), &oltp.memory, (0, 16 << 40));
-                self.rate(path, oltp.rate);
+                self.rate(path, "rate", oltp.rate);
+                self.rate(path, "burst-rate", oltp.burst_rate);
+                if oltp.burst_rate.is_some() && oltp.rate.is_none() {
+                    let hint = Some("give the rate between bursts, as rate".to_owned());
+                    self.error(&format!("{path}.burst-rate"), "bursts need a rate".to_owned(), hint);
+                }
+                self.count(path, "burst-every-ms", oltp.burst_every_ms, (1, 3_600_000));
+                self.count(path, "burst-ms", oltp.burst_ms, (1, u64::from(oltp.burst_every_ms)));
             }
             Driver::Cyclic(cyclic) | Driver::Cyclictest(cyclic) => {
                 self.count(path, "interval-us", cyclic.interval_us, (10, 1_000_000));
@@ -101,10 +108,10 @@ impl Check<'_> {
         }
     }
 
-    fn rate(&mut self, path: &str, rate: Option<f64>) {
+    fn rate(&mut self, path: &str, key: &str, rate: Option<f64>) {
         if let Some(rate) = rate.filter(|rate| !(0.001..=1e9).contains(rate)) {
             let hint = Some("from 0.001 to 1,000,000,000 a second".to_owned());
-            self.error(&format!("{path}.rate"), format!("rate {rate} is out of range"), hint);
+            self.error(&format!("{path}.{key}"), format!("{key} {rate} is out of range"), hint);
         }
     }
 }

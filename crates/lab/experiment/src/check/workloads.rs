@@ -103,7 +103,7 @@ impl Check<'_> {
         }
     }
 
-    fn threads(&mut self, path: &str, text: &str) {
+    pub(super) fn threads(&mut self, path: &str, text: &str) {
         let named = text.strip_prefix('{').and_then(|text| text.strip_suffix('}'));
         match named {
             Some(name) => {

@@ -41,7 +41,8 @@ pub enum Driver {
     Cpu(Busy),
     /// Built-in: direct reads of a block device.
     Read(Read),
-    /// Built-in: server and client processes over a Unix socket, TPC-B-like or point selects.
+    /// Built-in: server and client processes over a Unix socket, TPC-B-like or point selects. `bursts` counts those that
+    /// begin.
     Oltp(Oltp),
     /// Built-in: a thread that wakes periodically. `missed` counts cycles; `priority` is that of SCHED_FIFO, 0 with
     /// SCHED_OTHER.
@@ -274,6 +275,12 @@ pub struct Oltp {
     pub memory: String,
     /// Transactions that begin per second; latency is from the intended start.
     pub rate: Option<f64>,
+    /// Instead of `rate` during bursts.
+    pub burst_rate: Option<f64>,
+    /// How long a burst lasts, in milliseconds.
+    pub burst_ms: u32,
+    /// From the beginning of a burst to that of the next, in milliseconds.
+    pub burst_every_ms: u32,
 }
 
 impl Default for Oltp {
@@ -285,6 +292,9 @@ impl Default for Oltp {
             rows: 100_000,
             memory: "64M".to_owned(),
             rate: None,
+            burst_rate: None,
+            burst_ms: 2000,
+            burst_every_ms: 10_000,
         }
     }
 }

@@ -22,6 +22,32 @@ pub struct Comparison {
     pub margin: f64,
     /// A warning that belongs to it, such as why it is unfair.
     pub note: Option<String>,
+    /// The ratio's interval is to end at this or below: the verdict says whether it does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_most: Option<f64>,
+    /// What each verdict means, as a sentence behind it.
+    #[serde(default, skip_serializing_if = "Meaning::is_empty")]
+    pub meaning: Meaning,
+}
+
+/// What each verdict of a comparison means, in words.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Meaning {
+    /// The condition is better than the baseline.
+    pub better: Option<String>,
+    /// It is worse.
+    pub worse: Option<String>,
+    /// It is as good.
+    pub equivalent: Option<String>,
+    /// The runs can't say it.
+    pub inconclusive: Option<String>,
+}
+
+impl Meaning {
+    fn is_empty(&self) -> bool {
+        *self == Meaning::default()
+    }
 }
 
 fn five_percent() -> f64 {

@@ -12,6 +12,8 @@ mod exclusive; // CPUs of a group's own
 mod relocate;
 mod substitute; // built-in drivers in place of missing tools // the user's processes into groups and back
 
+mod elastic; // CPUs that follow a group's load
+
 mod busiest; // which other programs were busy
 mod environment; // what can change a result
 mod gate;
@@ -176,6 +178,7 @@ fn prepare_and_run(
         experiment.group.values().chain(experiment.condition.iter().flat_map(|one| one.settings.values()));
     let settings = settings.chain(experiment.event.iter().flat_map(|event| event.settings.values()));
     let names = settings.flat_map(|settings| settings.keys().map(String::as_str));
+    let names = names.chain(elastic::settings(&experiment.condition));
     groups.make(host, experiment.group.keys().map(String::as_str), names)?;
     let mut notes = budget::give(host, experiment, &groups)?;
     let shared_cpus = SharedCpus::new(host, experiment, cpus, &groups)?;

@@ -20,6 +20,7 @@ use kernel::Host;
 use super::{
     artifacts::Artifacts,
     busiest::Look,
+    elastic::{self, ElasticGroups},
     gate,
     journal::{Home, Journal, Relocation},
     sampling::{Mark, Samples, Sampling, since},
@@ -128,21 +129,31 @@ impl Runner<'_> {
 
     fn settings_and_run(&mut self, cell: CellOf<'_>, mut run: Run) -> Result<Run, Error> {
         let wanted = self.context.experiment.condition.iter().find(|one| one.name == cell.condition);
-        let wanted = wanted.map(|condition| condition.settings.clone()).unwrap_or_default();
+        let Some(wanted) = wanted else {
+            return Err(Error::cannot(format!("there is no condition '{}'", cell.condition)));
+        };
         let mut together = self.context.experiment.group.clone();
-        for (group, settings) in wanted {
-            together.entry(group).or_default().extend(settings);
+        for (group, settings) in &wanted.settings {
+            together.entry(group.clone()).or_default().extend(settings.clone());
+        }
+        let elastic = ElasticGroups::of(&self.context, &self.groups, wanted, &together)?;
+        if let Some(elastic) = &elastic {
+            elastic.add_settings(&mut together);
         }
         let (settings, closed) = self.set(&together)?;
         run.settings = settings;
         run.settings.extend(self.options(cell));
         self.others_away(closed, &together, &mut run)?;
+        let resizing = elastic.map(ElasticGroups::start).transpose()?;
         self.start(cell)?;
         let mut samples = Samples::default();
         let (steady, warm_up) = self.warm_up(cell, &mut samples)?;
         run.steady = steady;
         run.warm_up = warm_up.as_secs_f64();
-        self.count(cell, &mut run, samples)?;
+        let span = self.count(cell, &mut run, samples)?;
+        if let Some(resizing) = resizing {
+            resizing.end(&mut run, span, &elastic::workloads_of(&self.context, cell))?;
+        }
         Ok(run)
     }
 
@@ -179,7 +190,7 @@ impl Runner<'_> {
     }
 
     /// What counts.
-    fn count(&mut self, cell: CellOf<'_>, run: &mut Run, mut samples: Samples) -> Result<(), Error> {
+    fn count(&mut self, cell: CellOf<'_>, run: &mut Run, mut samples: Samples) -> Result<Span, Error> {
         let experiment = self.context.experiment;
         let outside_before = self.outside();
         let others_before = Look::now();
@@ -228,7 +239,7 @@ impl Runner<'_> {
         if gate::disturbed(run).is_some() {
             run.busiest = others;
         }
-        Ok(())
+        Ok(span)
     }
 
     /// CPU times of the workloads that run in no group.

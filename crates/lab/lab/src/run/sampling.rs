@@ -16,7 +16,7 @@ use kernel::{GroupName, Host};
 use monitor::{Beat, Descriptors, Field, Groups, Instance, Kind, Options, Sample, Sampler, Table, rates};
 use units::group_path;
 
-use super::gate::FOREIGN;
+use super::{elastic, gate::FOREIGN};
 use crate::{
     Error,
     load::{Ticks, all_tasks},
@@ -35,9 +35,10 @@ const MOST_TASKS: usize = 256;
 /// What stands before the machine's figures.
 const MACHINE: &str = "machine";
 
-/// All fields of groups, by their own names, each with its unit.
+/// All fields of groups, by their own names, and what elastic groups have beside, each with its unit.
 pub fn group_figures() -> Vec<(&'static str, String)> {
-    monitor::GROUP_FIELDS.iter().map(|field| (field.name, unit(field))).collect()
+    let fields = monitor::GROUP_FIELDS.iter().map(|field| (field.name, unit(field)));
+    fields.chain(elastic::FIGURES.iter().map(|(name, unit)| (*name, (*unit).to_owned()))).collect()
 }
 
 /// All fields of the machine, by their own names, each with its unit.
@@ -48,7 +49,8 @@ pub fn machine_figures() -> Vec<(&'static str, String)> {
 /// The unit of a figure of groups or of the machine, by its own name or a short one.
 pub(crate) fn figure_unit(name: &str) -> Option<String> {
     let name = SHORT.iter().find(|(short, _)| *short == name).map_or(name, |(_, field)| field);
-    monitor::GROUP_FIELDS.iter().chain(monitor::MACHINE_FIELDS).find(|field| field.name == name).map(unit)
+    let mut fields = monitor::GROUP_FIELDS.iter().chain(monitor::MACHINE_FIELDS);
+    fields.find(|field| field.name == name).map(unit).or_else(|| elastic::unit(name))
 }
 
 /// A field that is requested.

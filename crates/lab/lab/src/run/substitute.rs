@@ -25,7 +25,7 @@ pub(crate) fn filled(of: &file::Driver, cpus: &Rescaled) -> Result<file::Driver,
 }
 
 /// A number of threads, or as many as a named set has CPUs.
-fn threads(text: &str, cpus: &Rescaled) -> Result<u64, Error> {
+pub(super) fn threads(text: &str, cpus: &Rescaled) -> Result<u64, Error> {
     let named = text.strip_prefix('{').and_then(|text| text.strip_suffix('}'));
     let filled = match named {
         Some(name) if !name.contains('.') => cpus.fill(&format!("{{{name}.count}}"), &BTreeMap::new()),

@@ -9,7 +9,7 @@ use std::{
     os::unix::net::UnixStream,
     path::{Path, PathBuf},
     sync::{
-        Arc, Barrier,
+        Arc, Barrier, OnceLock,
         atomic::{AtomicBool, AtomicU64, Ordering},
     },
     thread,
@@ -18,7 +18,10 @@ use std::{
 
 use statistics::SplitMix64;
 
-use super::protocol::{ANSWER, Request, TELLERS, is_done, socket};
+use super::{
+    pace::Pace,
+    protocol::{ANSWER, Request, TELLERS, is_done, socket},
+};
 use crate::{
     Error,
     options::Options,
@@ -28,6 +31,9 @@ use crate::{
 /// A client that waits for its time looks so often whether it is to end.
 const NOTICE: Duration = Duration::from_millis(50);
 
+/// What stands before the time of the first burst, in microseconds since 1970.
+pub const FIRST_BURST: &str = "first burst at ";
+
 /// What all clients do.
 #[derive(Clone)]
 struct Task {
@@ -36,8 +42,8 @@ struct Task {
     workers: u64,
     rows: u64,
     transfers: bool,
-    /// Between the intended starts of one client's transactions, on average; `None`: one after another.
-    pause_ns: Option<f64>,
+    /// When transactions are meant to start; `None`: one after another.
+    pace: Option<Pace>,
 }
 
 /// What they share.
@@ -46,12 +52,15 @@ struct Shared {
     done: AtomicU64,
     /// All are connected.
     connected: Barrier,
+    /// From when on transactions are meant to start.
+    begun: OnceLock<Instant>,
     /// To be added to CLOCK_MONOTONIC for nanoseconds since 1970.
     day_ns: u64,
 }
 
 /// The clients' process: `--directory DIR --workers N --clients N --rows N --transfers 0|1 --log PREFIX
-/// [--per-1000-seconds N] [--parent PID]`, the words after its hidden subcommand.
+/// [--per-1000-seconds N [--burst-per-1000-seconds N --burst-ms N --burst-every-ms N]] [--parent PID]`, the words after its
+/// hidden subcommand.
 ///
 /// # Errors
 /// [`Error::Option`], [`Error::System`].
@@ -60,21 +69,28 @@ pub fn main_oltp_clients(words: impl IntoIterator<Item = OsString>) -> Result<()
     let clients = options.number("clients", 1..=8192, None)?;
     // a whole number, and exact for rates as they are written
     let rate = options.number("per-1000-seconds", 0..=1 << 50, Some(0))?;
-    let pause_ns = (rate > 0).then(|| 1e12 * clients as f64 / rate as f64);
+    let burst = options.number("burst-per-1000-seconds", 0..=1 << 50, Some(0))?;
+    let length = options.number("burst-ms", 1..=1 << 30, Some(1))?;
+    let every = options.number("burst-every-ms", 1..=1 << 30, Some(1))?;
+    let pace = (rate > 0).then(|| match burst {
+        0 => Pace::new(clients, rate),
+        burst => Pace::new(clients, rate).with_bursts(clients, burst, length * 1_000_000, every * 1_000_000),
+    });
+    let bursts = pace.as_ref().and_then(Pace::bursts);
     let task = Task {
         directory: options.path("directory")?,
         log: options.path("log")?,
         workers: options.number("workers", 1..=8192, None)?,
         rows: options.number("rows", 1..=1 << 40, None)?,
         transfers: options.number("transfers", 0..=1, None)? == 1,
-        pause_ns,
+        pace,
     };
     let parent = options.number("parent", 0..=u64::from(u32::MAX), Some(0))?;
     options.end()?;
     die_with(parent, c"rf-oltp-clients")?;
     let connected = Barrier::new(usize::try_from(clients).unwrap_or(usize::MAX) + 1);
     let (stop, done) = (AtomicBool::new(false), AtomicU64::new(0));
-    let shared = Arc::new(Shared { stop, done, connected, day_ns: day_ns() });
+    let shared = Arc::new(Shared { stop, done, connected, begun: OnceLock::new(), day_ns: day_ns() });
     let mut threads = Vec::new();
     for number in 0..clients {
         // before any thread waits for the others
@@ -82,7 +98,11 @@ pub fn main_oltp_clients(words: impl IntoIterator<Item = OsString>) -> Result<()
         let shared = Arc::clone(&shared);
         threads.push(client.spawn(shared)?);
     }
+    let begun = *shared.begun.get_or_init(Instant::now);
     shared.connected.wait();
+    if let Some((first, _)) = bursts {
+        report(&format!("{FIRST_BURST}{}", (begun.0 + first + shared.day_ns) / 1000))?;
+    }
     tell_progress(&shared)?;
     for thread in threads {
         thread.join().unwrap_or(Err(Error::Interrupted))?;
@@ -159,18 +179,20 @@ impl Client {
     }
 
     fn work(&mut self, shared: &Shared) -> io::Result<()> {
-        let mut intended = Instant::now();
+        let begun = *shared.begun.get_or_init(Instant::now);
+        let mut intended = begun;
         let mut transaction = 0_u64;
         loop {
-            if let Some(pause) = self.task.pause_ns {
-                intended = Instant(intended.0.saturating_add(self.exponential(pause)));
+            let draw = self.exponential();
+            if let Some(pace) = &self.task.pace {
+                intended = Instant(begun.0.saturating_add(pace.next(intended.since(begun), draw)));
                 wait(intended, &shared.stop);
             }
             if shared.stop.load(Ordering::Relaxed) {
                 return Ok(());
             }
             let begun = Instant::now();
-            let start = if self.task.pause_ns.is_some() { intended } else { begun };
+            let start = if self.task.pace.is_some() { intended } else { begun };
             let request = self.request();
             let mut answer = [0; ANSWER];
             self.stream.write_all(&request.encode())?;
@@ -183,7 +205,7 @@ impl Client {
             let day = end.0 + shared.day_ns;
             let (seconds, microseconds) = (day / 1_000_000_000, day / 1000 % 1_000_000);
             write!(self.log, "{} {transaction} {took} 0 {seconds} {microseconds}", self.number)?;
-            match self.task.pause_ns {
+            match self.task.pace {
                 Some(_) => writeln!(self.log, " {}", begun.since(start) / 1000)?,
                 None => writeln!(self.log)?,
             }
@@ -206,10 +228,10 @@ impl Client {
         self.random.draw() % bound.max(1)
     }
 
-    /// Times between the starts of transactions that know nothing of each other.
-    fn exponential(&mut self, mean: f64) -> u64 {
+    /// As the times between the starts of transactions that know nothing of each other, with the mean 1.
+    fn exponential(&mut self) -> f64 {
         let share = ((self.random.draw() >> 11) + 1) as f64 / (1_u64 << 53) as f64; // above 0, at most 1
-        (-share.ln() * mean) as u64
+        -share.ln()
     }
 }
 

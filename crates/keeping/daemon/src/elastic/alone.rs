@@ -1,0 +1,99 @@
+//! Resizes groups that no layout in effect has: an experiment's. What decides, samples and writes is what the daemon has;
+//! nothing is recorded.
+
+use std::{
+    os::unix::net::UnixStream,
+    thread::JoinHandle,
+    time::{Duration, Instant},
+};
+
+use apply::{Running, Target};
+use kernel::{Host, Real};
+use monitor::Cadence;
+use policy::{Division as _, Parameters, Scope};
+use topology::Machine;
+use units::CpuSet;
+
+use super::{controller::part, states::States};
+use crate::watching;
+
+/// A change of a group's CPUs.
+#[derive(Debug, Clone)]
+pub struct Resized {
+    /// When it was written.
+    pub at: Instant,
+    /// Whose.
+    pub group: String,
+    /// What it had.
+    pub from: CpuSet,
+    /// What it got.
+    pub to: CpuSet,
+    /// Why it was not written after all.
+    pub refused: Option<String>,
+}
+
+/// Resizes some groups, on a thread of its own. Dropped, it ends; the groups have what they had last.
+#[derive(Debug)]
+pub struct Resizer {
+    stop: Option<UnixStream>,
+    thread: Option<JoinHandle<Result<Vec<Resized>, String>>>,
+}
+
+impl Resizer {
+    /// Begins with the CPUs that the groups have, or with the static division if these are none that the policy makes.
+    ///
+    /// # Errors
+    /// There is no thread or descriptor.
+    pub fn start(scope: Scope) -> std::io::Result<Resizer> {
+        let (stopped, stop) = UnixStream::pair()?;
+        let thread = watching::thread("elastic", move || run(&scope, &stopped))?;
+        Ok(Resizer { stop: Some(stop), thread: Some(thread) })
+    }
+
+    /// Ends it. All changes, in their order.
+    ///
+    /// # Errors
+    /// In words, what prevented it from resizing.
+    pub fn end(mut self) -> Result<Vec<Resized>, String> {
+        drop(self.stop.take());
+        let ended = self.thread.take().map(JoinHandle::join);
+        ended.unwrap_or_else(|| Ok(Ok(Vec::new()))).unwrap_or_else(|_| Err("its thread panicked".to_owned()))
+    }
+}
+
+impl Drop for Resizer {
+    fn drop(&mut self) {
+        drop(self.stop.take());
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join(); // one that panicked has ended as well
+        }
+    }
+}
+
+fn run(scope: &Scope, stopped: &UnixStream) -> Result<Vec<Resized>, String> {
+    let host = Host::even_without_hierarchies(Box::new(Real::new())).map_err(|error| error.to_string())?;
+    let machine = Machine::live().map_err(|error| error.to_string())?;
+    let numbers = Parameters::default();
+    let period = Duration::from_secs_f64(numbers.period);
+    let mut part = part(&host, &machine, scope, &numbers)?;
+    let mut states = States::new(&host, part.groups.clone());
+    let no_timer = |errno| format!("no timer: {}", kernel::describe(errno));
+    let mut cadence = Cadence::new(period).map_err(no_timer)?;
+    let running = Running::new();
+    let target = Target { host: &host, system: &running };
+    let (mut now, mut all) = (Duration::ZERO, Vec::new());
+    while let Some(beat) = cadence.until(stopped).map_err(no_timer)? {
+        now += period * (1 + u32::try_from(beat.missed).unwrap_or(u32::MAX));
+        states.look(&host, beat).map_err(|error| error.to_string())?;
+        for decision in part.policy.tick(now, states.all()) {
+            let refused = apply::resize(target, &part.groups[decision.group], &decision.to).err();
+            if refused.is_some() {
+                part.policy.refused(now, &decision);
+            }
+            let refused = refused.map(|error| error.to_string());
+            let (group, at) = (decision.name, Instant::now());
+            all.push(Resized { at, group, from: decision.from, to: decision.to, refused });
+        }
+    }
+    Ok(all)
+}
