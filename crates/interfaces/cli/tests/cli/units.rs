@@ -379,7 +379,10 @@ fn refused(world: &Arc<World>) {
         (bound("{u}", "cpu.max.burst = \"10ms\"\n"), "systemd has no property for cpu.max.burst"),
         (bound("{u}", "devices.deny = \"a\"\n"), "of a unit is not written"),
         (bound("rfteststopped.slice", "cpus = 1\nexclusive = true\n"), "does not run"),
-        (bound("rf-test-rooted.service", "cpus = 1\nexclusive = true\n"), "[Service] Slice=rf_test_rooted.slice"),
+        (
+            bound("rf-test-rooted.service", "cpus = 1\nexclusive = true\n"),
+            "[Service] Slice=rf_test_rooted.slice",
+        ),
         (bound("{u}", "tasks = { user = 0 }\n"), "which can't have owners"),
         (
             bound("{u}", "match = [{ user = 0, process = \"rf-none\" }]\n"),
