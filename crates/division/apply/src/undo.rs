@@ -123,7 +123,7 @@ pub(crate) fn undo_recovered(
         hierarchies: target.host.hierarchies().iter().cloned().map(Some).collect(),
         in_effect: Some(wanted),
         left: steps.left,
-        replaced: replaced.collect(),
+        replaced: replaced.chain(steps.skipped).collect(),
         stayed: Some(steps.stayed),
     };
     let meta = Meta { confirm_within: None, ..meta.clone() };
@@ -186,6 +186,8 @@ struct Steps<'t> {
     state: &'t State,
     entries: Vec<Entry>,
     left: Vec<String>,
+    /// What need not be undone, in words.
+    skipped: Vec<String>,
     occupied: Occupied,
     /// Groups that will be gone.
     removed: BTreeSet<Place>,
@@ -274,6 +276,7 @@ impl<'t> Steps<'t> {
             state,
             entries,
             left,
+            skipped: Vec::new(),
             occupied: Occupied::default(),
             removed,
             made,
@@ -317,6 +320,7 @@ impl<'t> Steps<'t> {
         let steps = record.entries.iter().enumerate();
         let steps: Vec<(usize, Entry)> =
             steps.filter_map(|(step, entry)| Some((step, self.here(&now, entry)?))).collect();
+        let steps = if record.head.kind == Kind::Set { self.still_there(record, steps) } else { steps };
         let fresh = self.defaults(record);
         let host = self.performer.host();
         let (adopted, stayed): (Vec<_>, Vec<_>) = record
@@ -333,6 +337,22 @@ impl<'t> Steps<'t> {
         let more = More { affinities: &record.affinities, moved: &record.moved, fresh, stayed };
         self.take_back(record.head.generation, &steps, &more);
         Ok(())
+    }
+
+    /// A value that somebody set by hand went with a group that was deleted since: nothing of it is left to undo.
+    fn still_there(&mut self, record: &Record, mut steps: Vec<(usize, Entry)>) -> Vec<(usize, Entry)> {
+        let mut gone = BTreeSet::new();
+        steps.retain(|(_, entry)| {
+            let is_there = |place: &Place| self.performer.exists(place) || self.made.contains(place);
+            let stays = entry.act.place().is_none_or(is_there);
+            gone.extend((!stays).then(|| entry.group.clone()));
+            stays
+        });
+        let generation = record.head.generation;
+        self.skipped.extend(gone.iter().map(|group| {
+            format!("generation {generation} is skipped: group '{group}', in which it set values, was deleted")
+        }));
+        steps
     }
 
     /// What files of new groups contain by default, by hierarchy as it is counted now.
