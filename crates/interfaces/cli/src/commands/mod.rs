@@ -34,7 +34,7 @@ use crate::{
 pub fn run(args: &mut Args) -> Result<u8, Failure> {
     match once(args) {
         Err(failure) if failure.missing => match units::resolve(args) {
-            Ok(None) => Err(failure),
+            Ok(None) => Err(units::explain_above(args, failure)),
             Ok(Some(resolved)) => once(args).map_err(|failure| resolved.explain(failure)),
             Err(other) => Err(other.code(failure.code)),
         },

@@ -2,6 +2,7 @@
 
 use apply::{GroupStatus, Running, State, Target};
 use kernel::{GroupName, Host};
+use units::group_path;
 
 use super::{group, host};
 use crate::{args::Args, failure::Failure};
@@ -60,6 +61,29 @@ pub fn bound_groups(host: &Host) -> Vec<GroupStatus> {
     let target = Target { host, system: &running };
     let groups = apply::status(&State::peek(apply::state_directory()), target).unwrap_or_default();
     groups.into_iter().filter(|group| group.unit.is_some()).collect()
+}
+
+/// A refusal of a name that a layout has only before those of units names these, and not a way to make such a group.
+pub fn explain_above(args: &mut Args, failure: Failure) -> Failure {
+    let Ok(host) = host() else { return failure };
+    let mut bound = None;
+    for typed in args.command.groups() {
+        let Ok(name) = group(typed) else { continue };
+        if !host.seats(&name).is_empty() {
+            continue;
+        }
+        let below = bound.get_or_insert_with(|| bound_groups(&host)).iter().filter_map(|group| {
+            let is_below = group_path::is_below(&group.group, name.path());
+            is_below.then_some(format!("{} ({})", group.group, group.unit.as_ref()?.name))
+        });
+        let below: Vec<String> = below.collect();
+        if !below.is_empty() {
+            let units = below.join(", ");
+            let hint = format!("the layout in effect has units as groups of '{name}', which is none itself: {units}");
+            return failure.hint(hint);
+        }
+    }
+    failure
 }
 
 fn unit_of(groups: &[GroupStatus], name: &GroupName) -> Option<String> {
