@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use settings::{Controller, Facts, GroupName, Version};
 
-use super::writes::{FileText, comment, writes};
+use super::writes::{FileText, comment, unit_lost, writes};
 use super::{Export, without_schedules};
 use crate::desired::{Demands, Desired, Systemd};
 use crate::diagnostic::Diagnostic;
@@ -106,6 +106,7 @@ impl Writer<'_> {
         }
         let before = self.lost.len();
         let files = writes(demands, self.version, self.facts, &mut self.lost);
+        self.lost.extend(unit_lost(demands));
         let (controllers, sets) = self.of_groups_above(group, demands, &files, desired);
         let files: Vec<FileText> = sets.into_iter().chain(files).collect();
         let comments: String = self.lost[before..].iter().map(|warning| comment("\t", warning)).collect();

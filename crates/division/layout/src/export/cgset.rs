@@ -4,7 +4,7 @@ use settings::GroupName;
 use settings::{Facts, Version};
 use units::shell_quote;
 
-use super::writes::{comment, writes};
+use super::writes::{comment, unit_lost, writes};
 use super::{Export, without_schedules};
 use crate::desired::Desired;
 use crate::diagnostic::Diagnostic;
@@ -17,6 +17,7 @@ pub fn to_cgset(desired: &Desired, version: Version, facts: &dyn Facts) -> Expor
     for group in &desired.groups {
         let before = lost.len();
         let files = writes(&group.demands, version, facts, &mut lost);
+        lost.extend(unit_lost(&group.demands));
         lost[before..].iter().for_each(|warning| text.push_str(&comment("", warning)));
         for file in files {
             for line in file.text.split('\n') {

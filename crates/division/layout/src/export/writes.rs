@@ -17,6 +17,14 @@ pub(super) struct FileText {
     pub text: String,
 }
 
+/// libcgroup knows no units: what it makes is a group beside the unit's own.
+pub(super) fn unit_lost(demands: &Demands) -> Option<Diagnostic> {
+    let unit = demands.unit.as_ref()?;
+    let message = format!("libcgroup has no units of systemd: this does not limit {}", unit.value);
+    let hint = "ringfence export --to systemd writes drop-in files";
+    Some(Diagnostic::warning(message).at(unit.origin.clone()).hint(hint))
+}
+
 /// Files in the order in which they are written.
 pub(super) fn writes(
     demands: &Demands,
