@@ -198,6 +198,15 @@ fn a_layout_is_exported_in_the_words_of_either_version() {
         cgset -r memory.max=68719476736 db\ncgset -r cpu.weight=200 db\ncgset -r cpu.max=\"150000 100000\" db\n\
         cgset -r io.max=\"8:16 riops=10\" db\n";
     assert_eq!(v2.text, expected);
+    let of_unit = lenient("layout.toml", "[groups.web]\nunit = \"nginx.service\"\npids.max = 9\n");
+    for export in [
+        layout::to_cgset(&of_unit, Version::V2, &Machine),
+        layout::to_cgconfig(&of_unit, Version::V2, &Machine),
+    ] {
+        assert_eq!(export.lost.len(), 1, "{:?}", export.lost);
+        assert!(export.lost[0].message.contains("does not limit nginx.service"), "{:?}", export.lost);
+        assert!(export.text.contains("does not limit nginx.service"), "{}", export.text);
+    }
 }
 
 #[test]
