@@ -350,7 +350,9 @@ impl<'t> Steps<'t> {
         });
         let generation = record.head.generation;
         self.skipped.extend(gone.iter().map(|group| {
-            format!("generation {generation} is skipped: group '{group}', in which it set values, was deleted")
+            format!(
+                "generation {generation} is skipped: group '{group}', in which it set values, was deleted"
+            )
         }));
         steps
     }

@@ -79,7 +79,9 @@ pub fn explain_above(args: &mut Args, failure: Failure) -> Failure {
         let below: Vec<String> = below.collect();
         if !below.is_empty() {
             let units = below.join(", ");
-            let hint = format!("the layout in effect has units as groups of '{name}', which is none itself: {units}");
+            let hint = format!(
+                "the layout in effect has units as groups of '{name}', which is none itself: {units}"
+            );
             return failure.hint(hint);
         }
     }
