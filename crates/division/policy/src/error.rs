@@ -50,11 +50,11 @@ pub enum Error {
         /// What is wrong with it.
         reason: &'static str,
     },
-    /// A setting's bounds are none.
-    #[error("{setting} can't be between {min} and {max}; set min above 0, and max not below it")]
+    /// What is to be between bounds has none that can be.
+    #[error("{what} can't be between {min} and {max}; set min above 0, and max not below it")]
     Bounds {
-        /// The setting.
-        setting: &'static str,
+        /// What is to be between them.
+        what: &'static str,
         /// From.
         min: f64,
         /// To.

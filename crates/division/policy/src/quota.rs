@@ -87,7 +87,7 @@ impl Quota {
     pub fn new(min: f64, max: f64, numbers: Numbers) -> Result<Quota, Error> {
         numbers.check()?;
         if !(min > 0.0 && max >= min && max.is_finite()) {
-            return Err(Error::Bounds { setting: "cpu.max", min, max });
+            return Err(Error::Bounds { what: "the quota", min, max });
         }
         let now = Setting { quota: min, burst: 0.0 };
         let tokens = (max - min) * numbers.bucket;

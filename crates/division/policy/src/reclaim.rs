@@ -79,7 +79,7 @@ impl Reclaim {
     pub fn new(min: u64, max: u64, numbers: Numbers) -> Result<Reclaim, Error> {
         numbers.check()?;
         if min > max {
-            return Err(Error::Bounds { setting: "memory.low", min: min as f64, max: max as f64 });
+            return Err(Error::Bounds { what: "the protected memory", min: min as f64, max: max as f64 });
         }
         let dwell = numbers.dwell;
         Ok(Reclaim { min, max, low: min, dwell, last: None, quiet_since: None, reclaimed: None, numbers })

@@ -73,7 +73,7 @@ fn what_is_above_min_lasts_as_long_as_the_bucket_and_comes_back_when_it_is_refil
 fn bounds_that_are_none_are_refused() {
     let new = |min, max| Quota::new(min, max, Numbers::default()).map(|_| ());
     assert_eq!(new(1.0, 1.0), Ok(()));
-    assert_eq!(new(2.0, 1.0), Err(Error::Bounds { setting: "cpu.max", min: 2.0, max: 1.0 }));
+    assert_eq!(new(2.0, 1.0), Err(Error::Bounds { what: "the quota", min: 2.0, max: 1.0 }));
     assert!(new(0.0, 1.0).is_err() && new(f64::NAN, 1.0).is_err() && new(1.0, f64::INFINITY).is_err());
     let mut run = Run::new(1.0, 1.0);
     assert!(run.load(600, 3.0).len() <= 1, "a burst at most");

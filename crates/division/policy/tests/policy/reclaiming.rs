@@ -100,7 +100,7 @@ fn after_a_gap_or_a_jump_of_the_clock_the_quiet_time_begins_again() {
 #[test]
 fn bounds_that_are_none_are_refused() {
     let new = |min, max| Reclaim::new(min, max, Numbers::default()).map(|_| ());
-    assert_eq!(new(2, 1), Err(Error::Bounds { setting: "memory.low", min: 2.0, max: 1.0 }));
+    assert_eq!(new(2, 1), Err(Error::Bounds { what: "the protected memory", min: 2.0, max: 1.0 }));
     assert_eq!(new(1, 1), Ok(()));
 }
 

@@ -12,6 +12,10 @@ use crate::{
 /// 16 cores of two CPUs each, in two nodes.
 const MACHINE: &str = include_str!("../../../../machine/topology/tests/machines/synthetic-2x8.hwloc.xml");
 
+/// What `ringfence record` saw of two groups in 95 s.
+const RECORDED: &[u8] =
+    include_bytes!("../../../../lab/simulator/tests/simulator/recorded/01795639205275.rflog");
+
 /// Eight sockets with ten cores of two CPUs each, in two listings.
 const LARGE: [&str; 2] = [
     include_str!("../../../../machine/topology/tests/machines/e7-4850.lscpu.txt"),
@@ -30,6 +34,7 @@ type Case = (&'static str, &'static [Need], fn(&Desk));
 const CASES: &[Case] = &[
     ("every load with every rule, and a page", &[], figures),
     ("a recorded load", &[Need::Groups], recorded),
+    ("a log with groups from the root", &[], traced),
     ("power saving on 160 CPUs", &[], power),
     ("bad input", &[], refused),
 ];
@@ -123,6 +128,28 @@ fn recorded(desk: &Desk) {
         desk.run(&format!("simulate {d}/l.toml --machine {d}/m.xml --trace {}", log.display()));
     assert_eq!(status, 2, "{error}");
     says(&error, &["has no CPU use of the layout's elastic groups", "ringfence record"]);
+}
+
+/// A log of two groups that the layout names from the root.
+fn traced(desk: &Desk) {
+    let (directory, log) = (desk.path(""), desk.path("trace"));
+    let d = directory.display();
+    fs::create_dir(&log).unwrap();
+    fs::write(log.join("01795639205275.rflog"), RECORDED).unwrap();
+    desk.write(
+        "t.toml",
+        "[power]\nsaving = true\n[groups]\n\"/rf-test-pol2/oltp\".cpus = { min = 2, max = 8 }\n\"/rf-test-pol2/batch\".cpu.weight = 100\n",
+    );
+    let answer = desk.json(
+        &format!("simulate {d}/t.toml --machine {d}/m.xml --trace {} --against static --json", log.display()),
+        0,
+    );
+    let (outcome, power) = (&answer["outcomes"][0], &answer["power"][0]);
+    assert_eq!((&outcome["load"], &power["load"]), (&"recorded".into(), &"recorded".into()), "{answer}");
+    for seconds in [&outcome["seconds"], &power["seconds"]] {
+        assert!((90.0..100.0).contains(&seconds.as_f64().unwrap()), "{answer}");
+    }
+    assert!(power["idle"].as_f64().unwrap() > 0.0, "{power}");
 }
 
 /// As `record` leaves it after SIGTERM at once: begun, with few samples.

@@ -3,6 +3,7 @@
 
 mod figures;
 mod model;
+mod recorded;
 
 use policy::{Elastic, Sizes, Units, static_sizes};
 use simulator::{Kind, Load};

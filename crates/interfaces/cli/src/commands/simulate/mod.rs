@@ -229,7 +229,8 @@ fn recorded(directory: &Path, groups: &[&str], kind: &str) -> Result<Load, Failu
 }
 
 fn used(before: &Sample, after: &Sample, group: &str) -> Option<f64> {
-    let row = after.groups.row(group)?;
+    // a log has no slash before names from the root
+    let row = after.groups.row(group.trim_start_matches('/'))?;
     let column = after.groups.columns().first_named(FIELD)?;
     rates::between(&before.groups, &after.groups, row, column)?.value
 }
