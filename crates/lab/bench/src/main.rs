@@ -10,6 +10,7 @@ mod selection;
 mod applies;
 mod planning;
 mod rows;
+mod ticking;
 
 mod followed;
 mod probes;
@@ -58,6 +59,7 @@ fn run() -> Result<bool, String> {
             Part::Commands => one_shots(&selection),
             Part::Apply => applies(&selection),
             Part::Plan => planning(),
+            Part::Elastic => ticks(&selection),
             Part::Daemon => daemon(&selection),
             Part::Burst => bursts(&selection),
             Part::Strict => strict(&selection),
@@ -128,6 +130,18 @@ fn planning() -> Result<(), String> {
     let times = planning::measure()?;
     let goal = planning::GOAL.as_micros();
     println!("{:40} {:>26}   at most {goal}", "plan, 500 groups on 1,024 CPUs", times.shown());
+    Ok(())
+}
+
+/// The policy of elastic groups.
+fn ticks(selection: &Selection) -> Result<(), String> {
+    for (groups, goal) in ticking::ROWS {
+        let row = format!("tick, {groups} elastic groups on 1,024 CPUs");
+        if selection.wants(&row) {
+            let (times, changes) = ticking::measure(groups)?;
+            println!("{row:40} {:>26}   at most {}, {changes} changes", times.shown(), goal.as_micros());
+        }
+    }
     Ok(())
 }
 

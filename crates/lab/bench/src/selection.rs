@@ -8,6 +8,7 @@ pub enum Part {
     Commands,
     Apply,
     Plan,
+    Elastic,
     Daemon,
     Burst,
     Strict,
@@ -28,10 +29,11 @@ pub struct Selection {
 }
 
 impl Part {
-    pub const ALL: [Part; 9] = [
+    pub const ALL: [Part; 10] = [
         Part::Commands,
         Part::Apply,
         Part::Plan,
+        Part::Elastic,
         Part::Daemon,
         Part::Burst,
         Part::Strict,
@@ -45,6 +47,7 @@ impl Part {
             Part::Commands => "commands",
             Part::Apply => "apply",
             Part::Plan => "plan",
+            Part::Elastic => "elastic",
             Part::Daemon => "daemon",
             Part::Burst => "burst",
             Part::Strict => "strict",
