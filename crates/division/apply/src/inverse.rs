@@ -134,7 +134,7 @@ fn written(entry: &Entry, place: &Place, (file, text): (&str, &str), files: &[(S
             None => vec![(file.to_owned(), plain(file, before))],
         }
     };
-    if matches!(shown.as_str(), "cpuset.cpus" | "cpuset.mems") && before.trim().is_empty() {
+    if matches!(shown.as_str(), plan::CPUS | "cpuset.mems") && before.trim().is_empty() {
         // the kernel takes no empty list where tasks are in the group or below it
         let act = Act::InheritSet { place: place.clone(), file: shown.clone() };
         return Inverse { acts: vec![act], cannot: None };

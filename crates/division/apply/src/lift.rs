@@ -18,7 +18,7 @@ pub(crate) fn lift(
 ) -> Inverse {
     let only = |act: Act| Inverse { acts: vec![act], cannot: None };
     match &entry.act {
-        Act::Write { place, file, .. } if matches!(file.as_str(), "cpuset.cpus" | "cpuset.mems") => {
+        Act::Write { place, file, .. } if matches!(file.as_str(), plan::CPUS | "cpuset.mems") => {
             only(Act::InheritSet { place: place.clone(), file: file.clone() })
         }
         Act::Write { place, file, text } => {

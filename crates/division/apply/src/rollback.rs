@@ -283,7 +283,7 @@ impl Back<'_, '_, '_> {
     fn lifted(&self, place: &Place, entry: &Entry) -> Option<(String, String)> {
         let Act::Write { file, .. } = &entry.act else { return None };
         let is_so = entry.before == Before::New && self.stay.contains(place) && self.performer.exists(place);
-        let inherits = matches!(file.as_str(), "cpuset.cpus" | "cpuset.mems");
+        let inherits = matches!(file.as_str(), plan::CPUS | "cpuset.mems");
         let default = self.performer.fresh.get(&(place.hierarchy, file.clone())).cloned().flatten();
         Some((file.clone(), default.filter(|_| is_so && !inherits)?))
     }

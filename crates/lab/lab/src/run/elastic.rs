@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use daemon::{Resized, Resizer};
 use experiment::{
+    Experiment,
     file::{Condition, Settings},
+    rescale::Rescaled,
     results::{Run, Series},
 };
 use policy::{Division as _, Elastic, Parameters, Policy, Scope, Units};
@@ -12,11 +14,7 @@ use topology::Machine;
 use units::CpuSet;
 use workloads::Span;
 
-use super::{
-    runner::{CellOf, Context},
-    sampling::since,
-    substitute::threads,
-};
+use super::{elapsed::since, substitute::threads};
 use crate::{Error, groups::Groups};
 
 /// Figures of elastic groups, each with its unit.
@@ -53,7 +51,7 @@ pub(super) fn settings(conditions: &[Condition]) -> impl Iterator<Item = &str> {
 impl ElasticGroups {
     /// `None`: the condition has none.
     pub fn of(
-        context: &Context<'_>,
+        rescaled: &Rescaled,
         groups: &Groups,
         condition: &Condition,
         settings: &BTreeMap<String, Settings>,
@@ -65,8 +63,7 @@ impl ElasticGroups {
         let pool = machine.online().clone();
         let mut scope = Scope { pool, ..Scope::default() };
         for (group, cpus) in &condition.elastic {
-            let count =
-                |text: &str| Ok::<_, Error>(usize::try_from(threads(text, context.cpus)?).unwrap_or(0));
+            let count = |text: &str| Ok::<_, Error>(usize::try_from(threads(text, rescaled)?).unwrap_or(0));
             let idle = settings.get(group).and_then(|settings| settings.get("cpu.idle"));
             scope.groups.push(Elastic {
                 name: groups.name(group)?.to_string(),
@@ -163,9 +160,9 @@ fn add(run: &mut Run, group: &str, had: &Steps, bursts: &[f64]) {
 }
 
 /// Group → the workload that runs in it.
-pub(super) fn workloads_of(context: &Context<'_>, cell: CellOf<'_>) -> BTreeMap<String, String> {
-    let applies = |only: &[String]| experiment::file::applies(only, cell.condition);
-    let all = context.experiment.workload.iter().filter(|(_, workload)| applies(&workload.conditions));
+pub(super) fn workloads_of(experiment: &Experiment, condition: &str) -> BTreeMap<String, String> {
+    let applies = |only: &[String]| experiment::file::applies(only, condition);
+    let all = experiment.workload.iter().filter(|(_, workload)| applies(&workload.conditions));
     all.filter_map(|(name, workload)| Some((workload.group.clone()?, name.clone()))).collect()
 }
 

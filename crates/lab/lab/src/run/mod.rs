@@ -12,6 +12,7 @@ mod exclusive; // CPUs of a group's own
 mod relocate;
 mod substitute; // built-in drivers in place of missing tools // the user's processes into groups and back
 
+mod elapsed; // times of a run
 mod elastic; // CPUs that follow a group's load
 
 mod busiest; // which other programs were busy

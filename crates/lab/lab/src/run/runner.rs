@@ -20,10 +20,11 @@ use kernel::Host;
 use super::{
     artifacts::Artifacts,
     busiest::Look,
+    elapsed::since,
     elastic::{self, ElasticGroups},
     gate,
     journal::{Home, Journal, Relocation},
-    sampling::{Mark, Samples, Sampling, since},
+    sampling::{Mark, Samples, Sampling},
     shared_cpus::SharedCpus,
     ungrouped,
 };
@@ -136,7 +137,7 @@ impl Runner<'_> {
         for (group, settings) in &wanted.settings {
             together.entry(group.clone()).or_default().extend(settings.clone());
         }
-        let elastic = ElasticGroups::of(&self.context, &self.groups, wanted, &together)?;
+        let elastic = ElasticGroups::of(self.context.cpus, &self.groups, wanted, &together)?;
         if let Some(elastic) = &elastic {
             elastic.add_settings(&mut together);
         }
@@ -152,7 +153,7 @@ impl Runner<'_> {
         run.warm_up = warm_up.as_secs_f64();
         let span = self.count(cell, &mut run, samples)?;
         if let Some(resizing) = resizing {
-            resizing.end(&mut run, span, &elastic::workloads_of(&self.context, cell))?;
+            resizing.end(&mut run, span, &elastic::workloads_of(self.context.experiment, cell.condition))?;
         }
         Ok(run)
     }

@@ -16,7 +16,7 @@ use kernel::{GroupName, Host};
 use monitor::{Beat, Descriptors, Field, Groups, Instance, Kind, Options, Sample, Sampler, Table, rates};
 use units::group_path;
 
-use super::{elastic, gate::FOREIGN};
+use super::{elapsed::since, elastic, gate::FOREIGN};
 use crate::{
     Error,
     load::{Ticks, all_tasks},
@@ -282,13 +282,5 @@ fn unit(field: &Field) -> String {
         monitor::FigureUnit::Bytes => "bytes".to_owned(),
         monitor::FigureUnit::PerSecond => "1/s".to_owned(),
         unit => unit.symbol().to_owned(),
-    }
-}
-
-/// Seconds from one instant to another, negative if it is before.
-pub(crate) fn since(at: Instant, from: Instant) -> f64 {
-    match at.checked_duration_since(from) {
-        Some(time) => time.as_secs_f64(),
-        None => -from.duration_since(at).as_secs_f64(),
     }
 }
