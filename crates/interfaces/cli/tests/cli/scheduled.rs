@@ -30,8 +30,8 @@ groups.'{g}'.pids.max = 78
 type Case = (&'static str, &'static [Need], fn(&Desk));
 
 const CASES: &[Case] = &[
-    ("what comes next", &[], next),
-    ("what cannot be followed", &[], refused),
+    ("what comes next", &[Need::TimeZones], next),
+    ("what cannot be followed", &[Need::TimeZones], refused),
     ("what is in force", &[Need::Groups], in_force),
 ];
 

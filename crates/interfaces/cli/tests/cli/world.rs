@@ -39,6 +39,8 @@ pub enum Need {
     Plain,
     /// Device access can be controlled: v1's controller, or a v2 group's program.
     Devices,
+    /// The time zones of tzdata.
+    TimeZones,
     /// This program in `PATH`.
     Program(&'static str),
     /// Groups can be frozen: v1's controller, or v2.
@@ -114,6 +116,7 @@ impl World {
             Need::AnyFreezer => self.root && (self.v1.contains("freezer") || self.has_v2),
             Need::Systemd => self.root && self.systemd,
             Need::OwnMachine => self.root && Path::new("/rf-vm/mode").exists(),
+            Need::TimeZones => Path::new("/usr/share/zoneinfo/Asia/Tokyo").exists(),
             Need::Program(name) => {
                 std::env::var("PATH").unwrap().split(':').any(|at| Path::new(at).join(name).exists())
             }

@@ -42,7 +42,7 @@ impl Pace {
                     left -= within;
                     at = end;
                 }
-                _ => return at.saturating_add((left / rate) as u64),
+                _ => return at.saturating_add((left / rate).round() as u64),
             }
         }
     }
