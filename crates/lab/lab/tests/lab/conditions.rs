@@ -25,7 +25,8 @@ pub fn tests() -> Vec<(&'static str, Test)> {
 }
 
 /// As study S4, with cyclictest if it is there: SCHED_FIFO is refused where groups have real-time budgets and this one
-/// has none, and cyclictest then fails. The busy threads are many, as two may both stay on one CPU of a busy machine.
+/// has none, and cyclictest then fails. The busy threads are many and run for
+/// seconds, as two may both stay on one CPU of a busy machine.
 fn real_time_groups() -> Tested {
     let tool = Command::new("cyclictest").arg("--help").output().is_ok();
     let tool = if tool { "[workload.tool]\ndriver = \"cyclictest\"\ngroup = \"realtime\"" } else { "" };
@@ -34,7 +35,7 @@ fn real_time_groups() -> Tested {
 name = "test"
 title = "A test"
 repetitions = 1
-duration = "1s"
+duration = "3s"
 warm-up = "200ms"
 steady-within = "200ms"
 sample = "0s"
