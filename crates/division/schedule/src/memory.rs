@@ -19,7 +19,7 @@ pub struct Memory {
     pub layout: PathBuf,
     /// Of its text: another text is another layout.
     pub checksum: u32,
-    /// The boot's ID: delays begin anew with each boot.
+    /// The boot's ID: delays begin again with each boot.
     pub boot: String,
     /// When the layout was applied first, on `CLOCK_BOOTTIME`.
     pub applied: Duration,
@@ -58,7 +58,7 @@ pub struct Last {
 }
 
 impl Memory {
-    /// Goes on with what was remembered of this layout. With another text, or after another boot, delays and events begin anew,
+    /// Goes on with what was remembered of this layout. With another text, or after another boot, delays and events begin again,
     /// and what a calendar has in force stays; another layout has nothing in force. `uptime` is `CLOCK_BOOTTIME`.
     pub fn follow(
         &mut self,

@@ -16,6 +16,7 @@ mod log;
 mod notify;
 mod signals;
 mod tally;
+mod timespec;
 mod uevents;
 
 mod loaded_rules;
@@ -45,6 +46,8 @@ mod schedules;
 
 mod interface;
 mod watching;
+
+mod worker;
 
 mod elastic;
 

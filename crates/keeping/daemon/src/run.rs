@@ -30,7 +30,7 @@ use crate::{
     classifier::{Classifier, Scan},
     division,
     drift_monitor::{DriftMonitor, Why},
-    elastic::Elastic,
+    elastic,
     handle::{Command, LoopStatus},
     interface::{Interface, Shared},
     listener::Listener,
@@ -45,6 +45,7 @@ use crate::{
     takeover::Takeover,
     uevents::Uevents,
     watching,
+    worker::Worker,
 };
 
 /// The nice value, unless it was started with another. Of processes that live for 1 ms, sixteen at a time, 72 % were moved
@@ -78,7 +79,7 @@ struct Daemon {
     /// Ends what others left behind in the history.
     takeover: Option<Takeover>,
     /// Resizes elastic groups.
-    elastic: Option<Elastic>,
+    elastic: Option<Worker<()>>,
     end: bool,
 }
 
@@ -200,7 +201,7 @@ impl Daemon {
                 Ok(None) => self.apply_layout_later(state.clone()),
                 Err(failure) => self.not_applied(&failure.to_string(), ""),
             }
-            self.elastic = Some(Elastic::start(state.clone(), Arc::clone(&self.counters))?);
+            self.elastic = Some(elastic::start(state.clone(), Arc::clone(&self.counters))?);
             self.takeover = Some(Takeover::start(state, self.handle.clone(), Arc::clone(&self.counters))?);
         }
         if let Some(strict) = &mut self.strict {

@@ -7,6 +7,7 @@ use std::{
 };
 
 use events::{Event, Kind};
+use system::ProcessReader;
 
 /// The processes of each program.
 #[derive(Debug, Default)]
@@ -22,9 +23,7 @@ impl RunningPrograms {
         if self.of.is_empty() {
             return;
         }
-        let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
-        let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-        pids.for_each(|pid| self.began(pid));
+        ProcessReader::all().unwrap_or_default().into_iter().for_each(|pid| self.began(pid));
     }
 
     /// Looks for the same programs again: events were lost.

@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::event::{PollFd, PollFlags, poll};
 
 use crate::{
     Error, ReloadScope,
@@ -13,6 +13,7 @@ use crate::{
     handle::Command,
     listener::Listener,
     signals::{PendingSignals, Signals},
+    timespec::timespec,
     uevents::Uevents,
 };
 
@@ -98,8 +99,4 @@ impl Sources {
         let [urgent, others, signals, uevents, alarm] = all.map(|one| !one.revents().is_empty());
         Ok(Readable { processes: urgent || others, signals, uevents, alarm })
     }
-}
-
-fn timespec(time: Duration) -> Timespec {
-    Timespec { tv_sec: time.as_secs().try_into().unwrap_or(i64::MAX), tv_nsec: time.subsec_nanos().into() }
 }

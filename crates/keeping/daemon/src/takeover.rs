@@ -16,12 +16,14 @@ use std::{
 use apply::{Failure, Running, State, Target, Watch};
 use kernel::{Host, Real};
 use rustix::{
-    event::{PollFd, PollFlags, Timespec, poll},
+    event::{PollFd, PollFlags, poll},
     io::Errno,
 };
 use tracing::{error, info, warn};
 
-use crate::{Counters, Division, Error, Handle, handle::Command, history_events, watching};
+use crate::{
+    Counters, Division, Error, Handle, handle::Command, history_events, timespec::timespec, watching,
+};
 
 /// How long the process that is to revert a change may take before it is given up.
 const GRACE: Duration = Duration::from_millis(500);
@@ -103,10 +105,7 @@ impl Watcher {
         let changes = events.map_or(self.woken.as_fd(), AsFd::as_fd);
         let mut both =
             [PollFd::from_borrowed_fd(changes, PollFlags::IN), PollFd::new(&self.woken, PollFlags::IN)];
-        let wait = wait.map(|wait| Timespec {
-            tv_sec: wait.as_secs().try_into().unwrap_or(i64::MAX),
-            tv_nsec: wait.subsec_nanos().into(),
-        });
+        let wait = wait.map(timespec);
         let _ = poll(&mut both, wait.as_ref()); // interrupted: it looks once more
         let is_changed = both[0].revents().contains(PollFlags::IN);
         if let Some(events) = events.filter(|_| is_changed) {

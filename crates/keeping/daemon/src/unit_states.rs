@@ -4,13 +4,15 @@
 use std::{
     collections::BTreeMap,
     sync::{Arc, Weak},
-    thread::Builder,
     time::Duration,
 };
 
 use tracing::{error, warn};
 
-use crate::handle::{Command, Handle};
+use crate::{
+    handle::{Command, Handle},
+    watching,
+};
 
 const EVERY: Duration = Duration::from_secs(1);
 
@@ -29,7 +31,7 @@ impl UnitStates {
         }
         let alive = Arc::new(());
         let weak = Arc::downgrade(&alive);
-        let started = Builder::new().name("units".to_owned()).spawn(move || look(&units, &weak, &handle));
+        let started = watching::thread("units", move || look(&units, &weak, &handle));
         started.inspect_err(|error| error!("units are not watched: {error}")).ok()?;
         Some(UnitStates { _alive: alive })
     }

@@ -13,7 +13,7 @@ pub const ROWS: [(usize, Duration); 2] =
 const TICKS: usize = 600;
 /// Between two ticks.
 const PERIOD: Duration = Duration::from_millis(100);
-/// For so many ticks a group is the busy one of a hundred.
+/// The number of ticks for which a group is the busy one of a hundred.
 const TURN: usize = 20;
 
 /// Ticks over and over; how many changes there were.

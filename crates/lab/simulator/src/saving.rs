@@ -17,9 +17,9 @@ pub struct Saved {
     pub lost_percent: f64,
     /// CPUs that general groups do not have, on average.
     pub idle: f64,
-    /// At least so many.
+    /// The fewest of them at any time.
     pub least_idle: usize,
-    /// At most so many.
+    /// The most of them at any time.
     pub most_idle: usize,
     /// CPUs that general groups can have.
     pub cpus: usize,

@@ -13,7 +13,7 @@ use crate::{
 
 /// Of more tasks than this the others are not looked at: each costs a read.
 const MOST: usize = 256;
-/// After so many looks the groups below are listed again.
+/// The number of looks after which the groups below are listed again.
 const LIST: u64 = 10;
 
 /// The tasks of one group.

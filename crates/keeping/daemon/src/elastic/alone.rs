@@ -3,7 +3,6 @@
 
 use std::{
     os::unix::net::UnixStream,
-    thread::JoinHandle,
     time::{Duration, Instant},
 };
 
@@ -15,7 +14,7 @@ use topology::Machine;
 use units::CpuSet;
 
 use super::{controller::part, states::States};
-use crate::watching;
+use crate::worker::Worker;
 
 /// A change of a group's CPUs.
 #[derive(Debug, Clone)]
@@ -34,10 +33,7 @@ pub struct Resized {
 
 /// Resizes some groups, on a thread of its own. Dropped, it ends; the groups have what they had last.
 #[derive(Debug)]
-pub struct Resizer {
-    stop: Option<UnixStream>,
-    thread: Option<JoinHandle<Result<Vec<Resized>, String>>>,
-}
+pub struct Resizer(Worker<Result<Vec<Resized>, String>>);
 
 impl Resizer {
     /// Begins with the CPUs that the groups have, or with the static division if these are none that the policy makes.
@@ -45,28 +41,15 @@ impl Resizer {
     /// # Errors
     /// There is no thread or descriptor.
     pub fn start(scope: Scope) -> std::io::Result<Resizer> {
-        let (stopped, stop) = UnixStream::pair()?;
-        let thread = watching::thread("elastic", move || run(&scope, &stopped))?;
-        Ok(Resizer { stop: Some(stop), thread: Some(thread) })
+        Worker::start("elastic", move |stopped| run(&scope, stopped)).map(Resizer)
     }
 
     /// Ends it. All changes, in their order.
     ///
     /// # Errors
     /// In words, what prevented it from resizing.
-    pub fn end(mut self) -> Result<Vec<Resized>, String> {
-        drop(self.stop.take());
-        let ended = self.thread.take().map(JoinHandle::join);
-        ended.unwrap_or_else(|| Ok(Ok(Vec::new()))).unwrap_or_else(|_| Err("its thread panicked".to_owned()))
-    }
-}
-
-impl Drop for Resizer {
-    fn drop(&mut self) {
-        drop(self.stop.take());
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join(); // one that panicked has ended as well
-        }
+    pub fn end(self) -> Result<Vec<Resized>, String> {
+        self.0.end().unwrap_or_else(|| Err("its thread panicked".to_owned()))
     }
 }
 

@@ -30,7 +30,7 @@ pub(super) enum End {
     Later,
 }
 
-/// After so many samples it is looked whether the groups still have what the policy knows: systemd and others write, too.
+/// The number of samples after which the groups are compared with what the policy knows: systemd and others write, too.
 const LOOK: u64 = 10;
 
 /// One pool with its groups.

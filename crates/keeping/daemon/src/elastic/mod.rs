@@ -15,48 +15,28 @@ use std::{
         unix::net::UnixStream,
     },
     sync::Arc,
-    thread::JoinHandle,
     time::Duration,
 };
 
 use apply::{Controller as Said, Resizes, Resizing, State};
 use kernel::{Host, Real};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::event::{PollFd, PollFlags, poll};
 use tracing::{info, warn};
 
-use crate::{Counters, Error, failure_log::FailureLog, history_events, watching};
+use crate::{Counters, Error, failure_log::FailureLog, history_events, timespec::timespec, worker::Worker};
 pub use alone::{Resized, Resizer};
 use controller::{Controller, End};
 
-/// How often it is looked whether another change has ended, or what prevents resizing.
+/// How often it tries again while another change is under way, or something prevents resizing.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// The thread; it ends when this is dropped.
-pub(crate) struct Elastic {
-    stop: Option<UnixStream>,
-    thread: Option<JoinHandle<()>>,
-}
-
-impl Elastic {
-    /// Starts the thread.
-    ///
-    /// # Errors
-    /// No thread or descriptor is available.
-    pub fn start(state: State, counters: Arc<Counters>) -> Result<Elastic, Error> {
-        let failed = Error::of("the thread for elastic groups");
-        let (stopped, stop) = UnixStream::pair().map_err(&failed)?;
-        let thread = watching::thread("elastic", move || run(&state, &counters, &stopped));
-        Ok(Elastic { stop: Some(stop), thread: Some(thread.map_err(&failed)?) })
-    }
-}
-
-impl Drop for Elastic {
-    fn drop(&mut self) {
-        drop(self.stop.take());
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join(); // one that panicked has ended as well
-        }
-    }
+/// Starts the thread.
+///
+/// # Errors
+/// No thread or descriptor is available.
+pub(crate) fn start(state: State, counters: Arc<Counters>) -> Result<Worker<()>, Error> {
+    let worker = Worker::start("elastic", move |stopped| run(&state, &counters, stopped));
+    worker.map_err(Error::of("the thread for elastic groups"))
 }
 
 fn run(state: &State, counters: &Counters, stopped: &UnixStream) {
@@ -106,7 +86,6 @@ fn round(
     if let Err(why) = &end {
         let generation = Some(controller.generation());
         resizing.say(&Said { pid: std::process::id(), generation, stopped: Some(why.clone()) });
-        warn!("{why}");
     }
     end
 }
@@ -122,10 +101,7 @@ fn idle(resizing: &mut Option<Resizing>) -> End {
 
 /// Waits for the time, or without one until the history changes. True at the daemon's end.
 fn is_stopped_within(stopped: &UnixStream, events: Option<&OwnedFd>, time: Option<Duration>) -> bool {
-    let time = time.map(|time| Timespec {
-        tv_sec: time.as_secs().try_into().unwrap_or(i64::MAX),
-        tv_nsec: time.subsec_nanos().into(),
-    });
+    let time = time.map(timespec);
     let changes = events.map_or(stopped.as_fd(), AsFd::as_fd);
     let mut both = [PollFd::new(stopped, PollFlags::IN), PollFd::from_borrowed_fd(changes, PollFlags::IN)];
     let _ = poll(&mut both, time.as_ref()); // interrupted: it looks once more

@@ -7,11 +7,11 @@ use monitor::{
     Cadence, Groups, Options, Recorder, RecorderOptions, Sampler,
     log::{Recording, Turn},
 };
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::event::{PollFd, PollFlags, poll};
 use tracing::{info, warn};
 
 use super::{Shared, few};
-use crate::{Record, failure_log::FailureLog};
+use crate::{Record, failure_log::FailureLog, timespec::timespec};
 
 /// Records until `stopped` becomes readable.
 pub(super) fn run(record: &Record, shared: &Shared, stopped: &UnixStream, again: Duration) {
@@ -82,10 +82,6 @@ fn sampled(
 }
 
 fn is_stopped_within(stopped: &UnixStream, time: Duration) -> bool {
-    let time = Timespec {
-        tv_sec: time.as_secs().try_into().unwrap_or(i64::MAX),
-        tv_nsec: time.subsec_nanos().into(),
-    };
     let mut ready = [PollFd::new(stopped, PollFlags::IN)];
-    poll(&mut ready, Some(&time)).is_ok_and(|ready| ready > 0)
+    poll(&mut ready, Some(&timespec(time))).is_ok_and(|ready| ready > 0)
 }

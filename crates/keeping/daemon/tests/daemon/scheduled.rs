@@ -1,4 +1,4 @@
-//! Changes by schedule: what the kernel has before, between and after, whoever ends the daemon meanwhile.
+//! Changes by schedule: what the kernel has before, between and after, also if the daemon is killed meanwhile.
 
 use std::time::Duration;
 
@@ -133,7 +133,7 @@ fn killed() {
     world.set_limit(&group, "99");
     daemon.wait_for_log("repaired: the machine matches the layout again", 1);
     assert_eq!(world.limit(&group), "77", "{}", daemon.log());
-    // another text is another layout: the delay begins anew
+    // another text is another layout: the delay begins again
     let text = std::fs::read_to_string(world.directory.join("layout.toml")).unwrap();
     world.write("layout.toml", &format!("{}# changed\n", text.replace("2s", "1h")));
     daemon.signal(Signal::HUP);

@@ -13,7 +13,7 @@ use super::{group, machine};
 const LOG: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/simulator/recorded");
 const GROUPS: [&str; 2] = ["rf-test-pol2/oltp", "rf-test-pol2/batch"];
 
-/// So many such machines as one: two CPUs divide nothing.
+/// The number of such machines that count as one: two CPUs divide nothing.
 const MACHINES: f64 = 8.0;
 
 fn load() -> Load {

@@ -16,7 +16,7 @@ struct Burst {
 }
 
 impl Pace {
-    /// Of one of so many clients, which together begin so many transactions in 1,000 seconds.
+    /// Of one of these clients, with the number of transactions that they begin together in 1,000 seconds.
     pub fn new(clients: u64, per_1000_seconds: u64) -> Pace {
         Pace { rate: rate(clients, per_1000_seconds), burst: None }
     }
