@@ -1,4 +1,4 @@
-//! What resizing did, beside the generations: a file of the last changes of elastic groups' CPUs, a line each; who does it;
+//! What resizing did, beside the generations: a file of the last changes of elastic groups, a line each; who does it;
 //! and the pause that a user requests. Nothing here is needed to bring a group back: that is its generation's.
 
 use std::{
@@ -7,7 +7,7 @@ use std::{
     io::{BufRead, BufReader, ErrorKind, Write},
     os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt},
     path::PathBuf,
-    time::SystemTime,
+    time::{SystemTime, UNIX_EPOCH},
 };
 
 use rustix::fs::FlockOperation;
@@ -25,7 +25,7 @@ const PAUSED: &str = "paused";
 const RESUMED: &str = "resumed";
 const CONTROLLER: &str = "controller";
 
-/// One change of a group's CPUs.
+/// One change of a group's setting.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Resize {
     /// When, in milliseconds since 1970.
@@ -34,10 +34,13 @@ pub struct Resize {
     pub generation: u32,
     /// The group.
     pub group: String,
-    /// What it had.
-    pub from: CpuSet,
+    /// Which setting. Lines of versions that only knew CPUs have none.
+    #[serde(default = "cpus")]
+    pub setting: String,
+    /// What it had: a list of CPUs, or what the setting shows.
+    pub from: String,
     /// What it was to get.
-    pub to: CpuSet,
+    pub to: String,
     /// Why, in words.
     pub why: String,
     /// The same with its numbers.
@@ -47,10 +50,38 @@ pub struct Resize {
     pub refused: Option<String>,
 }
 
+fn cpus() -> String {
+    plan::CPUS.to_owned()
+}
+
+impl Resize {
+    /// A change at this moment; of which generation, and whether the kernel refuses it, is not known yet.
+    pub fn now(
+        group: &str,
+        setting: &str,
+        (from, to): (String, String),
+        (why, numbers): (String, serde_json::Value),
+    ) -> Resize {
+        let at = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let at = u64::try_from(at.as_millis()).unwrap_or(u64::MAX);
+        let (group, setting) = (group.to_owned(), setting.to_owned());
+        Resize { at, generation: 0, group, setting, from, to, why, numbers, refused: None }
+    }
+
+    /// The two lists of CPUs, if it is a change of these.
+    pub fn cpus(&self) -> Option<(CpuSet, CpuSet)> {
+        let is_cpus = self.setting == plan::CPUS;
+        is_cpus.then(|| Some((self.from.parse().ok()?, self.to.parse().ok()?)))?
+    }
+}
+
 impl fmt::Display for Resize {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Resize { group, from, to, why, refused, .. } = self;
-        write!(f, "{group}: {} to {} CPUs ({to}): {why}", from.len(), to.len())?;
+        let Resize { group, setting, from, to, why, refused, .. } = self;
+        match self.cpus() {
+            Some((less, more)) => write!(f, "{group}: {} to {} CPUs ({to}): {why}", less.len(), more.len())?,
+            None => write!(f, "{group}: {setting} {from} to {to}: {why}")?,
+        }
         refused.as_ref().map_or(Ok(()), |refused| write!(f, "; refused: {refused}"))
     }
 }

@@ -13,7 +13,7 @@ use policy::{Division as _, Parameters, Scope};
 use topology::Machine;
 use units::CpuSet;
 
-use super::{controller::part, states::States};
+use super::{pool::Pool, states::States};
 use crate::worker::Worker;
 
 /// A change of a group's CPUs.
@@ -58,8 +58,8 @@ fn run(scope: &Scope, stopped: &UnixStream) -> Result<Vec<Resized>, String> {
     let machine = Machine::live().map_err(|error| error.to_string())?;
     let numbers = Parameters::default();
     let period = Duration::from_secs_f64(numbers.period);
-    let mut part = part(&host, &machine, scope, &numbers)?;
-    let mut states = States::new(&host, part.groups.clone());
+    let mut pool = Pool::find(&host, &machine, scope, &numbers)?;
+    let mut states = States::new(&host, pool.groups.clone());
     let no_timer = |errno| format!("no timer: {}", kernel::describe(errno));
     let mut cadence = Cadence::new(period).map_err(no_timer)?;
     let running = Running::new();
@@ -68,10 +68,10 @@ fn run(scope: &Scope, stopped: &UnixStream) -> Result<Vec<Resized>, String> {
     while let Some(beat) = cadence.until(stopped).map_err(no_timer)? {
         now += period * (1 + u32::try_from(beat.missed).unwrap_or(u32::MAX));
         states.look(&host, beat).map_err(|error| error.to_string())?;
-        for decision in part.policy.tick(now, states.all()) {
-            let refused = apply::resize(target, &part.groups[decision.group], &decision.to).err();
+        for decision in pool.policy.tick(now, states.all()) {
+            let refused = apply::resize(target, &pool.groups[decision.group], &decision.to).err();
             if refused.is_some() {
-                part.policy.refused(now, &decision);
+                pool.policy.refused(now, &decision);
             }
             let refused = refused.map(|error| error.to_string());
             let (group, at) = (decision.name, Instant::now());

@@ -1,20 +1,19 @@
-//! The elastic groups of one layout: who has which CPUs, and each change of it, written and recorded.
+//! The elastic groups of one layout: a loop over its parts, and each change of them, written and recorded.
 
-use std::{
-    os::unix::net::UnixStream,
-    sync::atomic::Ordering::Relaxed,
-    time::{Duration, SystemTime, UNIX_EPOCH},
-};
+use std::{os::unix::net::UnixStream, sync::atomic::Ordering::Relaxed, time::Duration};
 
-use apply::{Controller as Said, Resize, Resizes, Resizing, Running, State, Target};
+use apply::{Controller as Said, Head, Resize, Resizes, Resizing, Running, State, Target};
 use kernel::{GroupName, Host};
 use monitor::Cadence;
-use policy::{Decision, Division as _, Elastic, Parameters, Policy, Scope, Units};
+use policy::{GroupState, Parameters};
 use topology::Machine;
 use tracing::{info, warn};
-use units::CpuSet;
 
-use super::states::States;
+use super::{
+    part::{Outcome, Part},
+    pool::Pool,
+    states::States,
+};
 use crate::{Counters, division::try_lock};
 
 /// Why a controller is done.
@@ -33,16 +32,6 @@ pub(super) enum End {
 /// The number of samples after which the groups are compared with what the policy knows: systemd and others write, too.
 const LOOK: u64 = 10;
 
-/// One pool with its groups.
-pub(super) struct Part {
-    pub policy: Policy,
-    names: Vec<String>,
-    pub groups: Vec<GroupName>,
-    stopped: bool,
-    /// Units that do not run have no group.
-    missing: Vec<GroupName>,
-}
-
 /// All elastic groups of a layout.
 pub(super) struct Controller<'h> {
     state: &'h State,
@@ -51,7 +40,8 @@ pub(super) struct Controller<'h> {
     generation: u32,
     /// The history's, as long as nobody changes anything.
     stamp: Option<(i64, i64)>,
-    parts: Vec<Part>,
+    /// Each with the places of its groups in `states`.
+    parts: Vec<(Box<dyn Part>, Vec<usize>)>,
     states: States,
     period: Duration,
 }
@@ -72,14 +62,27 @@ impl<'h> Controller<'h> {
             return Ok(Err(End::Later));
         }
         let head = apply::layout_in_effect(state, target).map_err(failed)?;
-        let Some(head) = head.filter(|head| !head.elastic.is_empty()) else { return Ok(Err(End::Nothing)) };
-        let machine = Machine::live().map_err(|error| error.to_string())?;
+        let Some(head) = head else { return Ok(Err(End::Nothing)) };
         let numbers = Parameters::default();
         let period = Duration::from_secs_f64(numbers.period);
-        let parts = head.elastic.iter().map(|scope| part(host, &machine, scope, &numbers));
-        let parts = parts.collect::<Result<Vec<Part>, String>>()?;
-        let groups = parts.iter().flat_map(|part| part.groups.iter().cloned());
-        let states = States::new(host, groups.collect());
+        let parts = parts(host, &head, &numbers)?;
+        if parts.is_empty() {
+            return Ok(Err(End::Nothing));
+        }
+        let mut groups: Vec<GroupName> = Vec::new();
+        let mut place = |group: &GroupName| {
+            let known = groups.iter().position(|known| known == group);
+            known.unwrap_or_else(|| {
+                groups.push(group.clone());
+                groups.len() - 1
+            })
+        };
+        let parts = parts.into_iter().map(|part| {
+            let places = part.groups().iter().map(&mut place).collect();
+            (part, places)
+        });
+        let parts = parts.collect();
+        let states = States::new(host, groups);
         let (generation, resizes) = (head.generation, Resizes::of(state));
         Ok(Ok(Controller { state, host, resizes, generation, stamp, parts, states, period }))
     }
@@ -91,7 +94,7 @@ impl<'h> Controller<'h> {
 
     /// The groups, for the log.
     pub fn names(&self) -> String {
-        let names: Vec<&str> = self.parts.iter().flat_map(|part| &part.names).map(String::as_str).collect();
+        let names: Vec<&str> = self.parts.iter().flat_map(|(part, _)| part.names()).collect();
         names.join(", ")
     }
 
@@ -131,19 +134,15 @@ impl<'h> Controller<'h> {
                 return Ok(End::Changed);
             }
             self.states.look(self.host, beat).map_err(|error| error.to_string())?;
-            let mut first = 0;
             for index in 0..self.parts.len() {
-                let part = &mut self.parts[index];
-                let states = &self.states.all()[first..first + part.groups.len()];
-                first += part.groups.len();
-                let decisions = part.policy.tick(now, states);
-                if !decisions.is_empty() && !self.carry_out(index, &decisions, counters, now)? {
+                let (part, places) = &mut self.parts[index];
+                let states: Vec<GroupState> = places.iter().map(|place| self.states.all()[*place]).collect();
+                let changes = part.tick(self.host, now, &states)?;
+                if !changes.is_empty() && !self.carry_out(index, changes, counters, now)? {
                     return Ok(End::Changed);
                 }
-                let part = &mut self.parts[index];
-                if part.policy.has_stopped() && !std::mem::replace(&mut part.stopped, true) {
+                if let Some(why) = self.parts[index].0.end() {
                     Counters::count(&counters.given_up);
-                    let why = "too many changes were refused or did harm within a minute".to_owned();
                     warn!(
                         "resizing has ended, and the static shares return: {why}; ringfence resume starts it again"
                     );
@@ -155,40 +154,28 @@ impl<'h> Controller<'h> {
         Ok(End::Stopped)
     }
 
-    /// Has a group other CPUs than the policy knows?
+    /// Has a group something else than its rule knows?
     fn is_changed(&self) -> Result<bool, String> {
-        for part in &self.parts {
-            for (index, group) in part.groups.iter().enumerate() {
-                let cpus = cpus_of(self.host, group)?;
-                if cpus.as_ref() != Some(&part.policy.cpus(index)) {
-                    let now = cpus.map_or("it is gone".to_owned(), |cpus| {
-                        format!("somebody else gave it the CPUs {cpus}")
-                    });
-                    info!("{}: {now}", part.names[index]);
-                    return Ok(true);
-                }
-            }
-            for group in &part.missing {
-                if cpus_of(self.host, group)?.is_some() {
-                    return Ok(true);
-                }
+        for (part, _) in &self.parts {
+            if part.is_changed(self.host)? {
+                return Ok(true);
             }
         }
         Ok(false)
     }
 
-    /// False if the groups are no longer as the policy knows them.
+    /// False if the groups are no longer as the rule knows them.
     fn carry_out(
         &mut self,
         part: usize,
-        decisions: &[Decision],
+        changes: Vec<Resize>,
         counters: &Counters,
         now: Duration,
     ) -> Result<bool, String> {
+        let (part, _) = &mut self.parts[part];
         // an apply or undo is under way: what it makes of the groups is looked at after it
         let Some(_lock) = try_lock(self.state).map_err(|failure| failure.to_string())? else {
-            let part = &mut self.parts[part];
-            decisions.iter().rev().for_each(|decision| part.policy.withdraw(decision));
+            part.withdraw();
             return Ok(true);
         };
         if self.state.stamp() != self.stamp {
@@ -196,26 +183,21 @@ impl<'h> Controller<'h> {
         }
         let running = Running::new();
         let target = Target { host: self.host, system: &running };
-        for decision in decisions {
-            let part = &mut self.parts[part];
-            let group = &part.groups[decision.group];
-            if cpus_of(self.host, group)?.as_ref() != Some(&decision.from) {
-                return Ok(false);
+        for (index, change) in changes.into_iter().enumerate() {
+            let refused = match part.write(target, now, index)? {
+                Outcome::Written => None,
+                Outcome::Refused(why) => Some(why),
+                Outcome::Unexpected => return Ok(false),
+            };
+            let change = Resize { generation: self.generation, refused, ..change };
+            if change.refused.is_none() {
+                counters.resizes.fetch_add(1, Relaxed);
+                info!("{change}");
+            } else {
+                counters.resizes_refused.fetch_add(1, Relaxed);
+                warn!("{change}");
             }
-            let refused = apply::resize(target, group, &decision.to).err().map(|error| error.to_string());
-            match &refused {
-                None => {
-                    counters.resizes.fetch_add(1, Relaxed);
-                    info!("{decision}");
-                }
-                Some(why) => {
-                    counters.resizes_refused.fetch_add(1, Relaxed);
-                    warn!("{decision}: {why}");
-                    part.policy.refused(now, decision);
-                }
-            }
-            let resize = resize(self.generation, decision, refused);
-            if let Err(failure) = self.resizes.add(&resize) {
+            if let Err(failure) = self.resizes.add(&change) {
                 warn!("{failure}");
             }
         }
@@ -223,72 +205,14 @@ impl<'h> Controller<'h> {
     }
 }
 
-/// `None`: there is no such group.
-fn cpus_of(host: &Host, group: &GroupName) -> Result<Option<CpuSet>, String> {
-    match apply::cpus_of(host, group) {
-        Ok(cpus) => Ok(Some(cpus)),
-        Err(_) if host.seats(group).is_empty() => Ok(None),
-        Err(error) => Err(error.to_string()),
-    }
-}
-
-fn resize(generation: u32, decision: &Decision, refused: Option<String>) -> Resize {
-    let at = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    Resize {
-        at: u64::try_from(at.as_millis()).unwrap_or(u64::MAX),
-        generation,
-        group: decision.name.clone(),
-        from: decision.from.clone(),
-        to: decision.to.clone(),
-        why: decision.reason.to_string(),
-        numbers: serde_json::to_value(decision.reason).unwrap_or_default(),
-        refused,
-    }
-}
-
-/// Starts with what the groups have. What is not made of whole cores, or overlaps, as a plan or a user may have left it,
-/// becomes the static division first.
-pub(super) fn part(
-    host: &Host,
-    machine: &Machine,
-    scope: &Scope,
-    numbers: &Parameters,
-) -> Result<Part, String> {
-    let units = Units::of(machine, &scope.pool).map_err(|error| error.to_string())?;
-    let (mut elastic, mut groups, mut sets, mut missing) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-    for one in &scope.groups {
-        let group = GroupName::new(scope.directory(one)).map_err(|error| error.to_string())?;
-        match cpus_of(host, &group)? {
-            Some(cpus) => {
-                elastic.push(one.clone());
-                groups.push(group);
-                sets.push(cpus);
-            }
-            None => missing.push(group),
+/// What changes with its load in the layout in effect.
+fn parts(host: &Host, head: &Head, numbers: &Parameters) -> Result<Vec<Box<dyn Part>>, String> {
+    let mut parts: Vec<Box<dyn Part>> = Vec::new();
+    if !head.elastic.is_empty() {
+        let machine = Machine::live().map_err(|error| error.to_string())?;
+        for scope in &head.elastic {
+            parts.push(Box::new(Pool::find(host, &machine, scope, numbers)?));
         }
     }
-    let policy = match Policy::with_sets(&elastic, units.clone(), numbers.clone(), &sets) {
-        Ok(policy) => policy,
-        Err(why) => {
-            info!("the static shares first: {why}");
-            let policy = Policy::new(&elastic, units, numbers.clone()).map_err(|error| error.to_string())?;
-            let shares = (0..groups.len()).map(|index| policy.cpus(index));
-            give(host, &groups, &sets, &shares.collect::<Vec<CpuSet>>())?;
-            policy
-        }
-    };
-    let names = elastic.into_iter().map(|group: Elastic| group.name).collect();
-    Ok(Part { policy, names, groups, stopped: false, missing })
-}
-
-/// Gives groups other sets, each by one that has both: no group is ever without CPUs.
-fn give(host: &Host, groups: &[GroupName], from: &[CpuSet], to: &[CpuSet]) -> Result<(), String> {
-    let running = Running::new();
-    for ((group, from), to) in groups.iter().zip(from).zip(to).filter(|((_, from), to)| from != to) {
-        for step in [&from.union(to), to] {
-            let resized = apply::resize(Target { host, system: &running }, group, step);
-            resized.map_err(|error| error.to_string())?;
-        }
-    }
-    Ok(())
+    Ok(parts)
 }

@@ -3,6 +3,10 @@
 //! groups have what they had last, which is within their bounds.
 
 // in the order of the data's way
+mod part;
+
+mod pool;
+
 mod states;
 
 mod controller;

@@ -3,7 +3,7 @@
 
 use std::{collections::BTreeSet, fs, path::Path, time::Duration};
 
-use apply::{By, Meta, Resizes, Running as System, State, Target};
+use apply::{By, Meta, Resize, Resizes, Running as System, State, Target};
 use units::CpuSet;
 
 use crate::{
@@ -72,7 +72,7 @@ fn resized() {
     assert_eq!(drifts(&world), [""; 0]);
     let changes = Resizes::of(&state(&world)).last(10).unwrap();
     let sizes: Vec<(usize, usize)> =
-        changes.iter().map(|change| (change.from.len(), change.to.len())).collect();
+        changes.iter().filter_map(Resize::cpus).map(|(from, to)| (from.len(), to.len())).collect();
     assert_eq!(sizes, [(1, 2), (2, 1)], "{changes:?}");
     assert!(changes.iter().all(|change| change.group == group && change.refused.is_none()), "{changes:?}");
     daemon.end();

@@ -1,0 +1,146 @@
+//! Elastic groups that share CPUs: who has which.
+
+use std::time::Duration;
+
+use apply::{Resize, Running, Target};
+use kernel::{GroupName, Host};
+use policy::{Decision, Division as _, Elastic, GroupState, Parameters, Policy, Scope, Units};
+use topology::Machine;
+use tracing::info;
+use units::CpuSet;
+
+use super::part::{Outcome, Part};
+
+/// One pool with its groups.
+pub(super) struct Pool {
+    pub policy: Policy,
+    names: Vec<String>,
+    pub groups: Vec<GroupName>,
+    /// What the last tick decided.
+    decisions: Vec<Decision>,
+    stopped: bool,
+    /// Units that do not run have no group.
+    missing: Vec<GroupName>,
+}
+
+impl Pool {
+    /// Starts with what the groups have. What is not made of whole cores, or overlaps, as a plan or a user may have left
+    /// it, becomes the static division first.
+    ///
+    /// # Errors
+    /// In words: the machine can't give what the layout guarantees, or a group's CPUs can't be read or written.
+    pub fn find(host: &Host, machine: &Machine, scope: &Scope, numbers: &Parameters) -> Result<Pool, String> {
+        let units = Units::of(machine, &scope.pool).map_err(|error| error.to_string())?;
+        let (mut elastic, mut groups, mut sets, mut missing) =
+            (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        for one in &scope.groups {
+            let group = GroupName::new(scope.directory(one)).map_err(|error| error.to_string())?;
+            match cpus_of(host, &group)? {
+                Some(cpus) => {
+                    elastic.push(one.clone());
+                    groups.push(group);
+                    sets.push(cpus);
+                }
+                None => missing.push(group),
+            }
+        }
+        let policy = match Policy::with_sets(&elastic, units.clone(), numbers.clone(), &sets) {
+            Ok(policy) => policy,
+            Err(why) => {
+                info!("the static shares first: {why}");
+                let policy =
+                    Policy::new(&elastic, units, numbers.clone()).map_err(|error| error.to_string())?;
+                let shares = (0..groups.len()).map(|index| policy.cpus(index));
+                give(host, &groups, &sets, &shares.collect::<Vec<CpuSet>>())?;
+                policy
+            }
+        };
+        let names = elastic.into_iter().map(|group: Elastic| group.name).collect();
+        Ok(Pool { policy, names, groups, decisions: Vec::new(), stopped: false, missing })
+    }
+}
+
+impl Part for Pool {
+    fn names(&self) -> Vec<&str> {
+        self.names.iter().map(String::as_str).collect()
+    }
+
+    fn groups(&self) -> &[GroupName] {
+        &self.groups
+    }
+
+    fn is_changed(&self, host: &Host) -> Result<bool, String> {
+        for (index, group) in self.groups.iter().enumerate() {
+            let cpus = cpus_of(host, group)?;
+            if cpus.as_ref() != Some(&self.policy.cpus(index)) {
+                let now = cpus
+                    .map_or("it is gone".to_owned(), |cpus| format!("somebody else gave it the CPUs {cpus}"));
+                info!("{}: {now}", self.names[index]);
+                return Ok(true);
+            }
+        }
+        for group in &self.missing {
+            if cpus_of(host, group)?.is_some() {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    fn tick(&mut self, _: &Host, now: Duration, states: &[GroupState]) -> Result<Vec<Resize>, String> {
+        self.decisions = self.policy.tick(now, states);
+        Ok(self.decisions.iter().map(resize).collect())
+    }
+
+    fn write(&mut self, target: Target<'_>, now: Duration, change: usize) -> Result<Outcome, String> {
+        let decision = &self.decisions[change];
+        let group = &self.groups[decision.group];
+        if cpus_of(target.host, group)?.as_ref() != Some(&decision.from) {
+            return Ok(Outcome::Unexpected);
+        }
+        match apply::resize(target, group, &decision.to) {
+            Ok(()) => Ok(Outcome::Written),
+            Err(error) => {
+                self.policy.refused(now, decision);
+                Ok(Outcome::Refused(error.to_string()))
+            }
+        }
+    }
+
+    fn withdraw(&mut self) {
+        let decisions = std::mem::take(&mut self.decisions);
+        decisions.iter().rev().for_each(|decision| self.policy.withdraw(decision));
+    }
+
+    fn end(&mut self) -> Option<String> {
+        let is_new = self.policy.has_stopped() && !std::mem::replace(&mut self.stopped, true);
+        is_new.then(|| "too many changes were refused or did harm within a minute".to_owned())
+    }
+}
+
+/// `None`: there is no such group.
+fn cpus_of(host: &Host, group: &GroupName) -> Result<Option<CpuSet>, String> {
+    match apply::cpus_of(host, group) {
+        Ok(cpus) => Ok(Some(cpus)),
+        Err(_) if host.seats(group).is_empty() => Ok(None),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+fn resize(decision: &Decision) -> Resize {
+    let (from, to) = (decision.from.to_string(), decision.to.to_string());
+    let numbers = serde_json::to_value(decision.reason).unwrap_or_default();
+    Resize::now(&decision.name, plan::CPUS, (from, to), (decision.reason.to_string(), numbers))
+}
+
+/// Gives groups other sets, each by one that has both: no group is ever without CPUs.
+fn give(host: &Host, groups: &[GroupName], from: &[CpuSet], to: &[CpuSet]) -> Result<(), String> {
+    let running = Running::new();
+    for ((group, from), to) in groups.iter().zip(from).zip(to).filter(|((_, from), to)| from != to) {
+        for step in [&from.union(to), to] {
+            let resized = apply::resize(Target { host, system: &running }, group, step);
+            resized.map_err(|error| error.to_string())?;
+        }
+    }
+    Ok(())
+}
