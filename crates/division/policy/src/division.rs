@@ -20,19 +20,32 @@ pub struct GroupState {
     pub slack: Option<f64>,
 }
 
-/// A rule that deals out CPUs.
+/// A rule that changes groups' CPUs.
 pub trait Division {
     /// The changes that follow from what the groups did, in the order in which they are to be written. A group whose
     /// figures are no numbers, or are missing, keeps what it has.
     fn tick(&mut self, now: Duration, states: &[GroupState]) -> Vec<Decision>;
 
+    /// All CPUs of a group, those that it borrows among them.
+    fn cpus(&self, group: usize) -> CpuSet;
+}
+
+/// A rule that deals out CPUs: each is one group's.
+pub trait Dealer: Division {
     /// Who has what for itself.
     fn pool(&self) -> &Pool;
+}
 
-    /// All CPUs of a group, those that it borrows among them.
-    fn cpus(&self, group: usize) -> CpuSet {
-        self.pool().cpus(group)
-    }
+/// A rule whose changes are written.
+pub trait Live: Division {
+    /// This decision of the last tick was not written: the group has what it had.
+    fn withdraw(&mut self, decision: &Decision);
+
+    /// The kernel refused this decision of the last tick: the group has what it had. After some refusals resizing ends.
+    fn refused(&mut self, now: Duration, decision: &Decision);
+
+    /// Has resizing ended? What the plan gave returns in the next ticks.
+    fn has_stopped(&self) -> bool;
 }
 
 impl GroupState {

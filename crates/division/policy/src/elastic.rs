@@ -34,6 +34,9 @@ pub struct Scope {
     /// Of groups that are units of systemd: the name of the unit's control group.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub units: BTreeMap<String, String>,
+    /// Of general groups, which have one set together while power is saved: CPUs of others, from which they stay far.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub saving: Option<CpuSet>,
 }
 
 impl Scope {

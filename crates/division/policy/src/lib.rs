@@ -6,6 +6,7 @@ mod decision; // a change with its reason
 mod division; // what a controller calls
 mod elastic; // what a group may have
 mod error; // what no machine can give
+mod general; // power saving of several groups
 mod loans; // what is lent
 mod machine; // what CPUs are dealt out in
 mod memory; // what is remembered of a group
@@ -18,9 +19,10 @@ pub mod saving; // fewer CPUs at low use
 mod share; // weighted shares
 
 pub use decision::{Decision, Reason};
-pub use division::{Division, GroupState};
+pub use division::{Dealer, Division, GroupState, Live};
 pub use elastic::{Elastic, Scope, Sizes, static_sizes};
 pub use error::Error;
+pub use general::General;
 pub use machine::{Unit, Units};
 pub use parameters::{PARAMETERS, Parameter, Parameters};
 pub use policy::Policy;

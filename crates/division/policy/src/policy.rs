@@ -9,7 +9,7 @@ use crate::elastic::{Sizes, sizes, static_sizes};
 use crate::loans::Loans;
 use crate::memory::{Memory, count_within};
 use crate::share::{Claim, divide};
-use crate::{Decision, Division, Elastic, Error, GroupState, Parameters, Pool, Reason, Units};
+use crate::{Dealer, Decision, Division, Elastic, Error, GroupState, Live, Parameters, Pool, Reason, Units};
 
 /// The policy for some groups on a machine.
 #[derive(Debug, Clone)]
@@ -104,33 +104,6 @@ impl Policy {
             refusals: VecDeque::new(),
             stopped: false,
         })
-    }
-
-    /// This decision of the last tick was not written: the group has what it had.
-    pub fn withdraw(&mut self, decision: &Decision) {
-        let group = decision.group;
-        if group >= self.names.len() {
-            return;
-        }
-        if self.loans.borrows(group) {
-            return self.loans.restore(&self.pool, group, &decision.from);
-        }
-        self.pool.take_back(group, &decision.from);
-        self.memories[group].shrunk = None;
-    }
-
-    /// The kernel refused this decision of the last tick: the group has what it had. After some refusals resizing ends.
-    pub fn refused(&mut self, now: Duration, decision: &Decision) {
-        self.withdraw(decision);
-        let now = now.as_secs_f64();
-        self.refusals.push_back(now);
-        let counted = count_within(&mut self.refusals, now, self.numbers.given_up_within);
-        self.stopped |= counted as f64 >= self.numbers.refusals;
-    }
-
-    /// Has resizing ended? The static division returns in the next ticks, and stays until [`Policy::resume`].
-    pub fn has_stopped(&self) -> bool {
-        self.stopped
     }
 
     /// Does a group's latency decide in place of its waiting? `false` after `true`: its source has stopped.
@@ -325,8 +298,37 @@ impl Division for Policy {
     fn cpus(&self, group: usize) -> CpuSet {
         self.loans.cpus(&self.pool, group)
     }
+}
 
+impl Dealer for Policy {
     fn pool(&self) -> &Pool {
         &self.pool
+    }
+}
+
+impl Live for Policy {
+    fn withdraw(&mut self, decision: &Decision) {
+        let group = decision.group;
+        if group >= self.names.len() {
+            return;
+        }
+        if self.loans.borrows(group) {
+            return self.loans.restore(&self.pool, group, &decision.from);
+        }
+        self.pool.take_back(group, &decision.from);
+        self.memories[group].shrunk = None;
+    }
+
+    fn refused(&mut self, now: Duration, decision: &Decision) {
+        self.withdraw(decision);
+        let now = now.as_secs_f64();
+        self.refusals.push_back(now);
+        let counted = count_within(&mut self.refusals, now, self.numbers.given_up_within);
+        self.stopped |= counted as f64 >= self.numbers.refusals;
+    }
+
+    /// The static division stays until [`Policy::resume`].
+    fn has_stopped(&self) -> bool {
+        self.stopped
     }
 }

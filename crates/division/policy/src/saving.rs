@@ -23,6 +23,8 @@ parameters! {
     spare: 0.5 "of their CPUs", 0.1 to 1.0, "They shrink to their peak / spare; below full, so that they do not grow back at once.";
     least_gap: 0.25 "of their CPUs", 0.0 to 1.0, "A smaller gap to that size changes nothing.";
     dwell: 10.0 "s", 0.1 to 3600.0, "How long they have to be quiet before they shrink; their peak of this time decides.";
+    refusals: 3.0 "times", 1.0 to 1000.0, "This many refused writes end power saving: they have all their CPUs.";
+    given_up_within: 60.0 "s", 1.0 to 3600.0, "The time in which these are counted.";
 }
 
 /// The CPUs of general groups.
@@ -73,6 +75,19 @@ impl Saving {
         Ok(Saving { units, order, floor, size, numbers, last: None, quiet: None })
     }
 
+    /// Starts with these CPUs. False, with nothing changed: power saving makes no such set.
+    pub fn start(&mut self, cpus: &CpuSet) -> bool {
+        let sizes = self.floor..=self.units.len();
+        let size = sizes.into_iter().find(|size| self.units.cpus(&self.order[..*size]) == *cpus);
+        self.size = size.unwrap_or(self.size);
+        size.is_some()
+    }
+
+    /// The numbers that it follows.
+    pub fn numbers(&self) -> &Numbers {
+        &self.numbers
+    }
+
     /// The CPUs of general groups now.
     pub fn cpus(&self) -> CpuSet {
         self.units.cpus(&self.order[..self.size])
@@ -116,13 +131,6 @@ impl Saving {
         (self.size, self.quiet) = (self.units.len(), None);
         let to = self.cpus();
         (from != to).then_some(Change { from, to, reason: Reason::GivesUp })
-    }
-
-    /// This change was not written: they have what they had.
-    pub fn withdraw(&mut self, change: &Change) {
-        if let Some(units) = self.units.find(&change.from) {
-            (self.size, self.quiet) = (units.len(), None);
-        }
     }
 
     fn wanted(&mut self, now: f64, state: &GroupState) -> Option<(usize, Reason)> {

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use policy::{Division, Elastic, GroupState, Parameters, Policy, Units};
+use policy::{Dealer as _, Division as _, Elastic, GroupState, Parameters, Policy, Units};
 
 use crate::measure::Times;
 

@@ -5,9 +5,11 @@
 use std::time::Duration;
 
 use policy::{
-    Claim, Decision, Division, Elastic, Error, GroupState, Parameters, Policy, Pool, Reason, Sizes, Units,
-    divide, static_sizes,
+    Claim, Dealer, Decision, Division, Elastic, Error, GroupState, Parameters, Policy, Pool, Reason, Sizes,
+    Units, divide, static_sizes,
 };
+
+use units::CpuSet;
 
 use crate::{Load, STEP};
 
@@ -49,7 +51,7 @@ impl Rule {
     ///
     /// # Errors
     /// The groups do not fit the machine.
-    pub fn start(self, groups: &[Elastic], units: &Units, load: &Load) -> Result<Box<dyn Division>, Error> {
+    pub fn start(self, groups: &[Elastic], units: &Units, load: &Load) -> Result<Box<dyn Dealer>, Error> {
         let policy = Policy::new(groups, units.clone(), Parameters::default())?;
         let sizes = groups.iter().map(|group| group.sizes(units)).collect::<Result<Vec<_>, _>>()?;
         let size: Box<dyn Size> = match self {
@@ -98,6 +100,12 @@ impl Division for Baseline {
             .collect()
     }
 
+    fn cpus(&self, group: usize) -> CpuSet {
+        self.pool.cpus(group)
+    }
+}
+
+impl Dealer for Baseline {
     fn pool(&self) -> &Pool {
         &self.pool
     }

@@ -2,19 +2,19 @@
 
 use std::time::Duration;
 
-use policy::{Division, Elastic, GroupState};
+use policy::{Dealer, Elastic, GroupState};
 
 use crate::queue::Queue;
 use crate::walk::Seen;
 use crate::{Load, Outcome, Point, STEP, percent};
 
 /// A load with a rule.
-pub fn run(division: &mut dyn Division, rule: &str, groups: &[Elastic], load: &Load) -> Outcome {
-    let owned = |division: &dyn Division| -> Vec<usize> {
+pub fn run(division: &mut dyn Dealer, rule: &str, groups: &[Elastic], load: &Load) -> Outcome {
+    let owned = |division: &dyn Dealer| -> Vec<usize> {
         let pool = division.pool();
         (0..groups.len()).map(|group| pool.size(group) * pool.units().width()).collect()
     };
-    let cpus = |division: &dyn Division| -> Vec<usize> {
+    let cpus = |division: &dyn Dealer| -> Vec<usize> {
         (0..groups.len()).map(|group| division.cpus(group).len()).collect()
     };
     let (order, borrowers): (Vec<usize>, Vec<usize>) =

@@ -1,6 +1,6 @@
 //! Which units each group has had: a group that grows into other CPUs each time walks over the machine.
 
-use policy::Division;
+use policy::Dealer;
 
 /// Of all groups.
 pub struct Seen {
@@ -11,7 +11,7 @@ pub struct Seen {
 
 impl Seen {
     /// With what they have at the start.
-    pub fn new(division: &dyn Division) -> Seen {
+    pub fn new(division: &dyn Dealer) -> Seen {
         let pool = division.pool();
         let ever = vec![vec![false; pool.units().len()]; pool.groups()];
         let mut seen = Seen { ever, most: vec![0; pool.groups()], width: pool.units().width() };
@@ -20,7 +20,7 @@ impl Seen {
     }
 
     /// Takes in a change of a group.
-    pub fn look(&mut self, division: &dyn Division, group: usize) {
+    pub fn look(&mut self, division: &dyn Dealer, group: usize) {
         let own = division.pool().own(group);
         own.iter().for_each(|unit| self.ever[group][*unit] = true);
         self.most[group] = self.most[group].max(own.len());

@@ -1,6 +1,6 @@
 //! What a group whose tasks run only where nobody else wants to has beside its own.
 
-use policy::{Division, Elastic, GroupState, Parameters, Policy, Reason};
+use policy::{Dealer as _, Division as _, Elastic, GroupState, Live as _, Parameters, Policy, Reason};
 
 use super::{Run, group, machine};
 

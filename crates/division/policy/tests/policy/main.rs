@@ -11,7 +11,7 @@ mod saving;
 
 use std::time::Duration;
 
-use policy::{Decision, Division, Elastic, GroupState, Parameters, Policy, Units};
+use policy::{Dealer as _, Decision, Division, Elastic, GroupState, Parameters, Policy, Units};
 
 fn machine(nodes: usize, cores: usize, width: usize) -> Units {
     Units::regular(nodes, cores, width).unwrap()

@@ -1,6 +1,6 @@
 //! What the policy may never do, whatever the groups do.
 
-use policy::{Decision, Division, Elastic, GroupState};
+use policy::{Dealer as _, Decision, Division as _, Elastic, GroupState, Live as _};
 use proptest::prelude::*;
 use units::CpuSet;
 

@@ -1,6 +1,8 @@
 //! Each rule by itself.
 
-use policy::{Division, Error, Parameters, Policy, Reason, Unit, Units, quota::QUOTA, reclaim::RECLAIM};
+use policy::{
+    Dealer as _, Error, Live as _, Parameters, Policy, Reason, Unit, Units, quota::QUOTA, reclaim::RECLAIM,
+};
 use units::CpuSet;
 
 use super::{Run, group, machine};

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use policy::{
-    Error, GroupState, Reason, Units,
+    Division as _, Error, General, GroupState, Live as _, Reason, Units,
     saving::{Change, Numbers, Saving},
 };
 use proptest::prelude::*;
@@ -96,12 +96,9 @@ fn load_brings_cpus_back_at_once_and_the_same_ones() {
 }
 
 #[test]
-fn the_end_gives_all_back_and_a_refused_change_is_withdrawn() {
+fn the_end_gives_all_back() {
     let mut run = Run::new(CORES, "0-1", 2);
     let all = run.saving.cpus();
-    let change = run.load(200, 0.1).remove(0);
-    run.saving.withdraw(&change);
-    assert_eq!(run.saving.cpus(), all);
     run.load(200, 0.1);
     let end = run.saving.end().unwrap();
     assert_eq!((end.to, run.saving.end()), (all, None));
@@ -166,5 +163,70 @@ proptest! {
         let changes = run.load(2000, demand);
         prop_assert!(changes.len() <= 1, "{changes:?}");
         prop_assert!(run.saving.cpus().len() as f64 >= demand);
+    }
+}
+
+/// Two groups on the 32 CPUs of [`CORES`].
+fn two() -> General {
+    General::new(Run::new(CORES, "", 2).saving, vec!["apps".to_owned(), "web".to_owned()])
+}
+
+fn quiet() -> [GroupState; 2] {
+    [GroupState { used: 0.1, ..GroupState::default() }; 2]
+}
+
+/// Until a change comes, from this tick on.
+fn until_changed(general: &mut General, ticks: &mut u64, states: &[GroupState]) -> Vec<policy::Decision> {
+    for _ in 0..1000 {
+        *ticks += 1;
+        let decisions = general.tick(Duration::from_millis(*ticks * 100), states);
+        if !decisions.is_empty() {
+            return decisions;
+        }
+    }
+    Vec::new()
+}
+
+#[test]
+fn general_groups_have_one_set_which_follows_what_they_use_together() {
+    let (mut general, mut ticks) = (two(), 0);
+    let decisions = until_changed(&mut general, &mut ticks, &quiet());
+    assert_eq!(decisions.iter().map(|one| one.name.as_str()).collect::<Vec<_>>(), ["apps", "web"]);
+    assert_eq!((general.cpus(0), general.cpus(1)), (cpus("30-31"), cpus("30-31")));
+    let busy = [GroupState { used: 1.0, ..GroupState::default() }; 2];
+    until_changed(&mut general, &mut ticks, &busy);
+    assert_eq!((general.cpus(0), general.cpus(1)), (cpus("28-31"), cpus("28-31")), "2 CPUs / 0.5");
+    let unknown = [GroupState { used: f64::NAN, ..GroupState::default() }, quiet()[1]];
+    assert_eq!(until_changed(&mut general, &mut ticks, &unknown), [], "a group without figures");
+}
+
+#[test]
+fn a_write_that_was_not_made_is_requested_again_and_refusals_give_all_back() {
+    let (mut general, mut ticks) = (two(), 0);
+    let all = general.cpus(0);
+    let decisions = until_changed(&mut general, &mut ticks, &quiet());
+    general.withdraw(&decisions[1]);
+    let again = until_changed(&mut general, &mut ticks, &quiet());
+    assert_eq!(again.iter().map(|one| (one.group, &one.from)).collect::<Vec<_>>(), [(1, &all)]);
+    general.refused(Duration::from_millis(ticks * 100), &again[0]);
+    for _ in 0..2 {
+        let refused = until_changed(&mut general, &mut ticks, &quiet());
+        assert!(!general.has_stopped());
+        general.refused(Duration::from_millis(ticks * 100), &refused[0]);
+    }
+    assert!(general.has_stopped());
+    let back = until_changed(&mut general, &mut ticks, &quiet());
+    assert_eq!(back.iter().map(|one| (one.group, &one.to)).collect::<Vec<_>>(), [(0, &all)]);
+}
+
+#[test]
+fn general_groups_start_with_what_they_have_if_it_is_one_set_of_power_saving() {
+    let start = |sets: [&str; 2]| {
+        let names = vec!["apps".to_owned(), "web".to_owned()];
+        General::with_sets(Run::new(CORES, "", 2).saving, names, &sets.map(cpus))
+    };
+    assert_eq!(start(["28-31", "28-31"]).unwrap().cpus(1), cpus("28-31"));
+    for sets in [["28-31", "30-31"], ["0-3", "0-3"], ["31", "31"], ["", ""]] {
+        assert!(matches!(start(sets), Err(Error::Start { .. })), "{sets:?}");
     }
 }
