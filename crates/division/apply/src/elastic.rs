@@ -5,7 +5,7 @@ use plan::{CPUS, Place};
 use policy::{Elastic, Scope};
 use serde::Serialize;
 use settings::{Controller, Version};
-use units::CpuSet;
+use units::{CpuSet, group_path};
 
 use crate::{
     Error, Target,
@@ -25,15 +25,18 @@ pub struct Bounds {
     pub weight: u32,
     /// The CPUs that they share.
     pub pool: CpuSet,
+    /// Is it a general group, which has fewer CPUs to save power?
+    pub saves_power: bool,
 }
 
 impl Bounds {
-    /// Those of a group, if it is one of these.
+    /// Those of a group, if it is one of these, or on v1, where it follows, below one.
     pub(crate) fn find(scopes: &[Scope], group: &str) -> Option<Bounds> {
         let of_scope = |scope: &Scope| {
-            let Elastic { min, max, weight, .. } = scope.groups.iter().find(|one| one.name == group)?;
-            let max = (*max).min(scope.pool.len());
-            Some(Bounds { min: *min, max, weight: *weight, pool: scope.pool.clone() })
+            let is_own = |one: &&Elastic| group_path::is_at_or_below(group, &one.name);
+            let Elastic { min, max, weight, .. } = scope.groups.iter().find(is_own)?;
+            let (max, saves_power) = ((*max).min(scope.pool.len()), scope.saving.is_some());
+            Some(Bounds { min: *min, max, weight: *weight, pool: scope.pool.clone(), saves_power })
         };
         scopes.iter().find_map(of_scope)
     }
@@ -63,6 +66,27 @@ pub fn resize(target: Target<'_>, group: &GroupName, to: &CpuSet) -> Result<(), 
     let seat = target.host.seat(group, Controller::Cpuset)?;
     let place = Place { hierarchy: seat.at.id, path: seat.path, version: seat.at.version };
     carry_out_unrecorded(target, entries(target.host, group, place, to))
+}
+
+/// Gives general groups all CPUs that they share, as they had before power was saved. Those that are gone, and CPUs that are
+/// offline, are left out.
+///
+/// # Errors
+/// The kernel's refusal, with the cause; the groups before it have theirs.
+pub fn end_saving(target: Target<'_>, scopes: &[Scope], online: &CpuSet) -> Result<Vec<String>, Error> {
+    let mut changed = Vec::new();
+    for scope in scopes.iter().filter(|scope| scope.saving.is_some()) {
+        let all = scope.pool.intersection(online);
+        for one in &scope.groups {
+            let Ok(group) = GroupName::new(scope.directory(one)) else { continue };
+            let Ok(has) = cpus_of(target.host, &group) else { continue };
+            if has != all && has.is_subset(&all) {
+                resize(target, &group, &all)?;
+                changed.push(one.name.clone());
+            }
+        }
+    }
+    Ok(changed)
 }
 
 /// The writes in the kernel's order: on v1 a group below never has a CPU that the one above has not.

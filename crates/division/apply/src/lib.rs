@@ -66,7 +66,7 @@ pub use change::{Change, is_several, set, set_recorded};
 pub use confirm::{Verdict, confirm, execute_unless_reverted, revert_unless_confirmed};
 pub use copy::copies;
 pub use drift::{Drift, Split};
-pub use elastic::{Bounds, cpus_of, resize};
+pub use elastic::{Bounds, cpus_of, end_saving, resize};
 pub use error::Error;
 pub use execute::{execute, undo};
 pub use failure::Failure;

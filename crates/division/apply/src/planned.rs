@@ -114,21 +114,26 @@ fn units(
     files.units(&all).map_err(|error| no_answer(desired, &error))
 }
 
-/// The layout with a group for each unit that fits a pattern; where systemd does not run, as it is.
+/// The layout with a group for each unit that fits a pattern, where systemd runs, and with what power saving requests.
 ///
 /// # Errors
 /// systemd does not answer, or a unit is bound twice.
 pub fn expansion<'d>(target: Target<'_>, desired: &'d Desired) -> Result<Expansion<'d>, Vec<Problem>> {
-    let as_it_is = Expansion { desired: Cow::Borrowed(desired), lints: Vec::new() };
     let patterns = plan::patterns(desired);
-    if patterns.is_empty() {
-        return Ok(as_it_is);
+    let fitting = match patterns.is_empty() {
+        true => None,
+        false => {
+            target.system.unit_files().fitting(&patterns).map_err(|error| vec![no_answer(desired, &error)])?
+        }
+    };
+    let mut expansion = match fitting {
+        Some(units) => plan::expand(desired, &units)?,
+        None => Expansion { desired: Cow::Borrowed(desired), lints: Vec::new() },
+    };
+    if let Cow::Owned(with_general) = plan::with_general(&expansion.desired) {
+        expansion.desired = Cow::Owned(with_general);
     }
-    let fitting = target.system.unit_files().fitting(&patterns);
-    match fitting.map_err(|error| vec![no_answer(desired, &error)])? {
-        Some(units) => plan::expand(desired, &units),
-        None => Ok(as_it_is),
-    }
+    Ok(expansion)
 }
 
 /// systemd does not say what it knows of the layout's units.

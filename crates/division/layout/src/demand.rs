@@ -19,6 +19,9 @@ pub enum CpuDemand {
     /// The same CPUs as another group (`{ like = "oltp2" }`): shared with it, also when that group's change. Such
     /// chains have no cycle, and the group named is in the layout and requests CPUs.
     Like(GroupName),
+    /// All CPUs that no group has for itself, and fewer while it uses little. No layout says it of a group: it is what power
+    /// saving requests for general groups.
+    General,
 }
 
 /// A number of CPUs, with wishes as to which.

@@ -488,7 +488,7 @@ pub(crate) const POWER: &[Key] = &[
         "saving",
         Shape::Flag,
         "true",
-        "General groups, those without CPUs of their own, are to have fewer CPUs at low use. Only `ringfence simulate` does it so far (docs/simulate.md)",
+        "`ringfenced` gives general groups, those without CPUs of their own, fewer CPUs while they use little (docs/elastic.md)",
     ),
     key(
         "floor",

@@ -218,14 +218,15 @@ impl<'h> DropIns<'h> {
     }
 }
 
-/// The CPUs of an elastic unit at its start: those that the file has, as long as the layout allows that many. What its load
-/// made of them since then is no reason to write the file again.
+/// The CPUs of an elastic unit at its start: those that the file has, as long as the layout allows that many; of a general one
+/// all. What its load made of them since then is no reason to write the file again.
 fn at_start(write: &Wanted, home: &Home<'_>, seen: Option<&SeenUnit>) -> Wanted {
     let bounds = home.group.demands.cpus.as_ref().and_then(|cpus| cpus.value.elastic());
     let lines = seen.and_then(|seen| seen.text.as_deref()).unwrap_or_default().lines();
     let list = lines.rev().find_map(|line| line.strip_prefix("AllowedCPUs="));
-    let kept = list.and_then(|list| list.parse::<units::CpuSet>().ok()).filter(|cpus| {
-        bounds.is_some_and(|(min, max, _)| cpus.len() >= min && max.at().is_none_or(|max| cpus.len() <= max))
+    let kept = list.and_then(|list| list.parse::<units::CpuSet>().ok()).filter(|cpus| match bounds {
+        Some((min, max, _)) => cpus.len() >= min && max.at().is_none_or(|max| cpus.len() <= max),
+        None => write.text.parse().is_ok_and(|now: units::CpuSet| now.is_subset(cpus)),
     });
     Wanted { text: kept.map_or_else(|| write.text.clone(), |cpus| cpus.to_string()), ..write.clone() }
 }

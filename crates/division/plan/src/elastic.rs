@@ -44,9 +44,14 @@ fn scope(
     let others = beside.fold(CpuSet::new(), union);
     let own = members.iter().copied().fold(CpuSet::new(), union);
     let groups = members.iter().filter_map(|member| elastic(&tree.branches[*member])).collect();
-    let units = members.iter().map(|member| &tree.branches[*member]).filter(|branch| is_unit(branch));
-    let units = units.map(|branch| (branch.name.to_string(), format!("/{}", branch.place.path))).collect();
-    Scope { pool: all.difference(&others).union(&own), groups, units }
+    let units = units(tree, members.iter().copied());
+    Scope { pool: all.difference(&others).union(&own), groups, units, saving: None }
+}
+
+/// The control groups of those that are units of systemd, by the names of the groups.
+pub(crate) fn units(tree: &Tree<'_>, of: impl Iterator<Item = usize>) -> BTreeMap<String, String> {
+    let units = of.map(|member| &tree.branches[member]).filter(|branch| is_unit(branch));
+    units.map(|branch| (branch.name.to_string(), format!("/{}", branch.place.path))).collect()
 }
 
 /// An elastic group that shares CPUs with a borrower that is not beside it.

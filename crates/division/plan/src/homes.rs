@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use layout::{Demands, Desired, Group, Origin, Subsystem};
+use layout::{CpuDemand, Demands, Desired, Group, Origin, Subsystem};
 use settings::{Controller, GroupName, NamedSetting, Side, Version};
 use units::group_path;
 
@@ -179,7 +179,8 @@ fn home<'d>(group: &'d Group, observed: &Observed, problems: &mut Vec<Problem>) 
 }
 
 fn is_elastic(demands: &Demands) -> bool {
-    demands.cpus.as_ref().is_some_and(|cpus| cpus.value.elastic().is_some())
+    let is_elastic = |cpus: &CpuDemand| *cpus == CpuDemand::General || cpus.elastic().is_some();
+    demands.cpus.as_ref().is_some_and(|cpus| is_elastic(&cpus.value))
 }
 
 /// Where v1 counts the CPU time by which a group is resized.

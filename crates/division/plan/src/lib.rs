@@ -64,6 +64,7 @@ pub use observed::{Observed, Owned, SeenGroup, SeenHierarchy, SeenUnit};
 pub use owners::file_mode;
 pub use people::{Anybody, People};
 pub use planning::plan;
+pub use power::{FLOOR, general, with_general};
 pub use problem::{Against, Problem};
 pub use request::{Place, PlanError, ReadFile, SettingRequest, Write, rest_of_line, target_key};
 pub use restore::restoring;

@@ -31,6 +31,7 @@ pub fn plan(
     facts: &dyn Facts,
     people: &dyn People,
 ) -> Result<Plan, Vec<Problem>> {
+    let desired = &*power::with_general(desired);
     let mut problems: Vec<Problem> = desired
         .assertions
         .refusals(&host(machine, observed))
@@ -47,10 +48,13 @@ pub fn plan(
     let mut homeless = Vec::new();
     let homes = homes::homes(desired, &observed, &mut homeless);
     let tree = Tree::new(&homes, &observed, &mut problems);
-    let resolved = resolve::resolve(desired, &land, &observed, &tree, &mut problems, &mut lints);
+    let mut resolved = resolve::resolve(desired, &land, &observed, &tree, &mut problems, &mut lints);
     problems.extend(homeless);
     elastic::check(&tree, &mut problems);
     power::check(desired, &land, &tree, &resolved, &mut problems);
+    let mut scopes = elastic::scopes(&tree, &resolved, &land);
+    scopes.extend(power::scope(desired, &tree, &resolved));
+    power::settle(&tree, &mut resolved);
     homes::lints(&homes, &observed, &mut lints);
     expand::lints(desired, &observed, &mut lints);
     let values = values::read(&homes, machine, &observed, facts, &mut problems, &mut lints);
@@ -107,7 +111,7 @@ pub fn plan(
         decided: so,
         steps,
         assignments: assignments(&tree, &resolved),
-        elastic: elastic::scopes(&tree, &resolved, &land),
+        elastic: scopes,
         reserved: resolved.reserved,
         lints,
         dropped: crate::Dropped::default(),

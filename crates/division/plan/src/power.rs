@@ -1,15 +1,97 @@
-//! Power saving needs CPUs that general groups can have.
+//! Power saving: which groups are general, and which CPUs they have together.
 
-use layout::Desired;
-use units::CpuSet;
+use std::borrow::Cow;
+
+use layout::{CpuDemand, Desired, Group, Spanned};
+use policy::{Elastic, Scope};
+use units::{CpuSet, group_path};
 
 use crate::{
-    Problem,
-    resolve::{Landscape, Resolved},
-    tree::Tree,
+    Lint, LintKind, Problem,
+    resolve::{Landscape, Resolved, demand},
+    tree::{Branch, Tree},
 };
 
-/// The floor is at most what groups with CPUs for themselves leave.
+/// CPUs that general groups have where the layout has no floor.
+pub const FLOOR: usize = 1;
+
+/// A layout's general groups: those without CPUs of their own, with none above or below that has some, and with none above that
+/// is general itself.
+pub fn general(desired: &Desired) -> Vec<&Group> {
+    let requests =
+        |group: &&Group| group.demands.cpus.as_ref().is_some_and(|cpus| cpus.value != CpuDemand::General);
+    let path = |group: &Group| group.name.path().to_owned();
+    let owners: Vec<String> = desired.groups.iter().filter(requests).map(path).collect();
+    let related = |one: &str, other: &str| {
+        group_path::is_at_or_below(one, other) || group_path::is_at_or_below(other, one)
+    };
+    let is_free = |group: &&Group| !owners.iter().any(|owner| related(owner, group.name.path()));
+    let free: Vec<&Group> = desired.groups.iter().filter(is_free).collect();
+    let is_top =
+        |group: &&Group| !free.iter().any(|above| group_path::is_below(group.name.path(), above.name.path()));
+    free.iter().copied().filter(is_top).collect()
+}
+
+/// The layout in which general groups request all CPUs that nobody has for itself, if it saves power.
+pub fn with_general(desired: &Desired) -> Cow<'_, Desired> {
+    let names: Vec<_> = match desired.power.saving {
+        true => general(desired).into_iter().map(|group| group.name.clone()).collect(),
+        false => Vec::new(),
+    };
+    if names.is_empty() {
+        return Cow::Borrowed(desired);
+    }
+    let mut desired = desired.clone();
+    for group in desired.groups.iter_mut().filter(|group| names.contains(&group.name)) {
+        group.demands.cpus = Some(Spanned::new(CpuDemand::General, group.origin.clone()));
+    }
+    Cow::Owned(desired)
+}
+
+/// The general groups of the tree, by their places there.
+fn members<'t>(tree: &'t Tree<'_>) -> impl Iterator<Item = usize> + use<'t> {
+    (0..tree.branches.len()).filter(|index| is_general(&tree.branches[*index]))
+}
+
+fn is_general(branch: &Branch<'_>) -> bool {
+    demand(branch) == Some(&CpuDemand::General)
+}
+
+fn union<'r>(resolved: &'r Resolved, of: impl Iterator<Item = usize>) -> CpuSet {
+    let sets = of.filter_map(|index| resolved.sets[index].cpus.as_ref());
+    sets.fold(CpuSet::new(), |all, cpus: &'r CpuSet| all.union(cpus))
+}
+
+/// What general groups share, with the CPUs of all other groups.
+pub(crate) fn scope(desired: &Desired, tree: &Tree<'_>, resolved: &Resolved) -> Option<Scope> {
+    let pool = union(resolved, members(tree));
+    let named = union(resolved, (0..tree.branches.len()).filter(|index| !is_general(&tree.branches[*index])));
+    let floor = desired.power.floor.as_ref().map_or(FLOOR, |floor| floor.value);
+    let one = |branch: &Branch<'_>| Elastic {
+        name: branch.name.to_string(),
+        min: floor,
+        max: pool.len(),
+        weight: 1,
+        borrows: false,
+    };
+    let groups: Vec<Elastic> = members(tree).map(|index| one(&tree.branches[index])).collect();
+    let units = crate::elastic::units(tree, members(tree));
+    (!groups.is_empty()).then_some(Scope { pool, groups, units, saving: Some(named) })
+}
+
+/// The sets that power saving gave them stay as they are.
+pub(crate) fn settle(tree: &Tree<'_>, resolved: &mut Resolved) {
+    for index in members(tree).collect::<Vec<usize>>() {
+        let branch = &tree.branches[index];
+        let set = &mut resolved.sets[index].cpus;
+        let fits = set.as_ref().is_some_and(|set| branch.cpus.is_subset(set));
+        if branch.was_elastic && fits && !branch.cpus.is_empty() {
+            *set = Some(branch.cpus.clone());
+        }
+    }
+}
+
+/// The floor is at most what groups with CPUs for themselves leave, and there are general groups.
 pub(crate) fn check(
     desired: &Desired,
     land: &Landscape,
@@ -18,16 +100,39 @@ pub(crate) fn check(
     problems: &mut Vec<Problem>,
 ) {
     let Some(floor) = &desired.power.floor else { return };
-    let apart = (0..tree.branches.len()).filter(|index| resolved.sets[*index].apart);
-    let taken = apart
-        .filter_map(|index| resolved.sets[index].cpus.as_ref())
-        .fold(CpuSet::new(), |all, cpus| all.union(cpus));
-    let there = land.online.difference(&taken).len();
+    let there = land
+        .online
+        .difference(&union(resolved, (0..tree.branches.len()).filter(|index| resolved.sets[*index].apart)));
+    let there = there.len();
     if floor.value > there {
         let message =
             format!("the floor of power saving is {} CPUs, and general groups have {there}", floor.value);
         let (origin, missing) = (floor.origin.clone(), floor.value - there);
         let hint = format!("set it from 1 to {there}");
         problems.push(Problem::Unsatisfied { message, origin, against: Vec::new(), missing, hint });
+    }
+}
+
+/// Only the daemon saves power, and of general groups only.
+pub(crate) fn lints(desired: &Desired, tree: &Tree<'_>, lints: &mut Vec<Lint>) {
+    if !desired.power.saving {
+        return;
+    }
+    let mut new = members(tree).map(|index| &tree.branches[index]).filter(|branch| !branch.was_elastic);
+    if members(tree).next().is_none() {
+        let message =
+            "[power] saves nothing: every group has CPUs of its own, or has such a group above or below it";
+        let hint =
+            "add a group without cpus for what may use fewer CPUs, such as one with unit = \"system.slice\"";
+        lints.push(Lint::new(LintKind::Elastic, None, message.to_owned()).hint(hint));
+    } else if let Some(first) = new.next() {
+        let names: Vec<String> =
+            std::iter::once(first).chain(new).map(|branch| format!("'{}'", branch.name)).collect();
+        let message =
+            format!("general groups have all CPUs until ringfenced saves power: {}", names.join(", "));
+        let lint = Lint::new(LintKind::Elastic, Some(&first.name), message).at(&first.origin());
+        lints.push(
+            lint.hint("start ringfenced, if it does not run; see what it would do: ringfence simulate"),
+        );
     }
 }

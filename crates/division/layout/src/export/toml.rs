@@ -304,7 +304,7 @@ fn value(value: &str) -> String {
 
 fn cpus(demand: &CpuDemand) -> String {
     match demand {
-        CpuDemand::All => text("all"),
+        CpuDemand::All | CpuDemand::General => text("all"),
         CpuDemand::These(cpus) => text(&cpus.to_string()),
         CpuDemand::OfNodes(nodes) => table(&vec![("node", nodes_value(nodes))]),
         CpuDemand::Like(name) => table(&vec![("like", text(&name.to_string()))]),

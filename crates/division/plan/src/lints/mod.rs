@@ -12,7 +12,7 @@ use topology::Machine;
 use units::Bytes;
 
 use crate::{
-    Lint, Observed, Problem,
+    Lint, Observed, Problem, power,
     resolve::{Landscape, Resolved},
     tree::Tree,
     values::Valued,
@@ -41,6 +41,7 @@ pub(crate) fn find(looked: &Looked<'_>, problems: &mut Vec<Problem>, lints: &mut
     memory::high_above_max(looked, lints);
     cpus::overlapping(looked, lints);
     cpus::elastic(looked, lints);
+    power::lints(looked.desired, looked.tree, lints);
     rules::without_group(looked, lints);
     rules::of_services(looked, lints);
     single_settings::real_time(looked, lints);

@@ -90,7 +90,7 @@ impl Numbers {
     fn least(&self, branch: &Branch<'_>, index: usize) -> usize {
         let own = match demand(branch) {
             None | Some(CpuDemand::Like(_)) => 0,
-            Some(CpuDemand::All | CpuDemand::OfNodes(_)) => 1,
+            Some(CpuDemand::All | CpuDemand::General | CpuDemand::OfNodes(_)) => 1,
             Some(CpuDemand::These(cpus)) => cpus.len(),
             Some(CpuDemand::Some(spec)) => self.bounds(spec).0,
         };
@@ -162,7 +162,7 @@ impl Claim {
         let request = match demand(branch) {
             Some(CpuDemand::These(cpus)) => Requested::These(cpus.clone()),
             Some(CpuDemand::OfNodes(nodes)) => Requested::Rest(Some(nodes.clone())),
-            Some(CpuDemand::All) => Requested::Rest(None),
+            Some(CpuDemand::All | CpuDemand::General) => Requested::Rest(None),
             Some(CpuDemand::Like(name)) => match tree.find(name) {
                 Some(other) => Requested::Like(other),
                 None => Requested::Rest(None),

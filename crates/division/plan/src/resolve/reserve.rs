@@ -80,6 +80,6 @@ pub(crate) fn choose(
                 CpuSet::new()
             })
         }
-        CpuDemand::All | CpuDemand::Like(_) => CpuSet::new(),
+        CpuDemand::All | CpuDemand::General | CpuDemand::Like(_) => CpuSet::new(),
     }
 }

@@ -194,7 +194,7 @@ fn look_at(plan: &Plan, layout: &str, machine: &Machine) {
             CpuDemand::These(these) => assert_eq!(set, these, "{layout}"),
             CpuDemand::Like(other) => assert_eq!(set, &of[&other.to_string()], "{layout}"),
             CpuDemand::OfNodes(nodes) => assert!(set.is_subset(&machine.cpus_of_nodes(nodes)), "{layout}"),
-            CpuDemand::All => {}
+            CpuDemand::All | CpuDemand::General => {}
             CpuDemand::Some(spec) => {
                 match spec.amount {
                     CpuAmount::Count(count) => assert_eq!(set.len(), count, "{name}\n{layout}"),

@@ -7,7 +7,8 @@ use super::layouts::StateArgs;
 /// The end of the help of `elastic`.
 pub const ELASTIC: &str = "\
 Groups with cpus = { min, max, weight } are elastic: ringfenced gives them more CPUs as they use or wait for them, and \
-takes CPUs back after some quiet seconds. Exit status 3: nobody resizes them, or resizing has ended.
+takes CPUs back after some quiet seconds. With [power] saving = true it takes CPUs from groups without CPUs of their own, too. \
+Exit status 3: nobody resizes them, or resizing has ended.
 
 Examples:
   ringfence elastic
@@ -22,6 +23,9 @@ pub struct Elastic {
     /// The last N changes
     #[arg(long, short = 'n', value_name = "N", default_value_t = 10)]
     pub last: usize,
+    /// Give general groups all CPUs that power saving took; the service does it when the daemon ends
+    #[arg(long, conflicts_with_all = ["groups", "last"])]
+    pub end_saving: bool,
     #[command(flatten)]
     pub state: StateArgs,
 }

@@ -9,7 +9,7 @@ use std::{
 use apply::{Running, Target};
 use kernel::{Host, Real};
 use monitor::Cadence;
-use policy::{Division as _, Parameters, Scope};
+use policy::{Parameters, Scope};
 use topology::Machine;
 use units::CpuSet;
 

@@ -5,7 +5,7 @@ use std::{os::unix::net::UnixStream, sync::atomic::Ordering::Relaxed, time::Dura
 use apply::{Controller as Said, Head, Resize, Resizes, Resizing, Running, State, Target};
 use kernel::{GroupName, Host};
 use monitor::Cadence;
-use policy::{GroupState, Parameters};
+use policy::{GroupState, Parameters, Scope};
 use topology::Machine;
 use tracing::{info, warn};
 
@@ -32,6 +32,9 @@ pub(super) enum End {
 /// The number of samples after which the groups are compared with what the policy knows: systemd and others write, too.
 const LOOK: u64 = 10;
 
+/// How long the end waits for a change that is under way.
+const PATIENCE: Duration = Duration::from_secs(2);
+
 /// All elastic groups of a layout.
 pub(super) struct Controller<'h> {
     state: &'h State,
@@ -44,6 +47,7 @@ pub(super) struct Controller<'h> {
     parts: Vec<(Box<dyn Part>, Vec<usize>)>,
     states: States,
     period: Duration,
+    scopes: Vec<Scope>,
 }
 
 impl<'h> Controller<'h> {
@@ -84,7 +88,17 @@ impl<'h> Controller<'h> {
         let parts = parts.collect();
         let states = States::new(host, groups);
         let (generation, resizes) = (head.generation, Resizes::of(state));
-        Ok(Ok(Controller { state, host, resizes, generation, stamp, parts, states, period }))
+        Ok(Ok(Controller {
+            state,
+            host,
+            resizes,
+            generation,
+            stamp,
+            parts,
+            states,
+            period,
+            scopes: head.elastic,
+        }))
     }
 
     /// The generation of the layout.
@@ -151,7 +165,24 @@ impl<'h> Controller<'h> {
                 }
             }
         }
+        self.end_saving();
         Ok(End::Stopped)
+    }
+
+    /// What power saving took comes back with the daemon's end: nobody would give it back under load.
+    fn end_saving(&self) {
+        let running = Running::new();
+        let target = Target { host: self.host, system: &running };
+        let online = Machine::live().map(|machine| machine.online()).map_err(|error| error.to_string());
+        let ended = online.and_then(|online| {
+            let _lock = self.state.lock(PATIENCE).map_err(|failure| failure.to_string())?;
+            apply::end_saving(target, &self.scopes, &online).map_err(|error| error.to_string())
+        });
+        match ended {
+            Ok(groups) if groups.is_empty() => {}
+            Ok(groups) => info!("all CPUs are back that power saving took: {}", groups.join(", ")),
+            Err(why) => warn!("general groups have fewer CPUs than before power saving: {why}"),
+        }
     }
 
     /// Has a group something else than its rule knows?

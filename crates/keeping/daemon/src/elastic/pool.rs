@@ -4,7 +4,10 @@ use std::time::Duration;
 
 use apply::{Resize, Running, Target};
 use kernel::{GroupName, Host};
-use policy::{Decision, Division as _, Elastic, GroupState, Parameters, Policy, Scope, Units};
+use policy::{
+    Decision, Elastic, General, GroupState, Live, Parameters, Policy, Scope, Units,
+    saving::{self, Saving},
+};
 use topology::Machine;
 use tracing::info;
 use units::CpuSet;
@@ -13,7 +16,7 @@ use super::part::{Outcome, Part};
 
 /// One pool with its groups.
 pub(super) struct Pool {
-    pub policy: Policy,
+    pub policy: Box<dyn Live>,
     names: Vec<String>,
     pub groups: Vec<GroupName>,
     /// What the last tick decided.
@@ -44,12 +47,12 @@ impl Pool {
                 None => missing.push(group),
             }
         }
-        let policy = match Policy::with_sets(&elastic, units.clone(), numbers.clone(), &sets) {
+        let rule = |start: Option<&[CpuSet]>| rule(machine, scope, (&elastic, &units), numbers, start);
+        let policy = match rule(Some(&sets)) {
             Ok(policy) => policy,
             Err(why) => {
-                info!("the static shares first: {why}");
-                let policy =
-                    Policy::new(&elastic, units, numbers.clone()).map_err(|error| error.to_string())?;
+                info!("what the layout gives first: {why}");
+                let policy = rule(None).map_err(|error| error.to_string())?;
                 let shares = (0..groups.len()).map(|index| policy.cpus(index));
                 give(host, &groups, &sets, &shares.collect::<Vec<CpuSet>>())?;
                 policy
@@ -116,6 +119,31 @@ impl Part for Pool {
         let is_new = self.policy.has_stopped() && !std::mem::replace(&mut self.stopped, true);
         is_new.then(|| "too many changes were refused or did harm within a minute".to_owned())
     }
+}
+
+/// The rule for these groups, from what they have, or from what the layout gives.
+fn rule(
+    machine: &Machine,
+    scope: &Scope,
+    (groups, units): (&[Elastic], &Units),
+    numbers: &Parameters,
+    start: Option<&[CpuSet]>,
+) -> Result<Box<dyn Live>, policy::Error> {
+    let (units, numbers) = (units.clone(), numbers.clone());
+    let Some(named) = &scope.saving else {
+        let policy = match start {
+            Some(sets) => Policy::with_sets(groups, units, numbers, sets)?,
+            None => Policy::new(groups, units, numbers)?,
+        };
+        return Ok(Box::new(policy));
+    };
+    let floor = scope.groups.first().map_or(plan::FLOOR, |group| group.min);
+    let saving = Saving::new(machine, units, named, floor, saving::Numbers::default())?;
+    let names = groups.iter().map(|group| group.name.clone()).collect();
+    Ok(Box::new(match start {
+        Some(sets) => General::with_sets(saving, names, sets)?,
+        None => General::new(saving, names),
+    }))
 }
 
 /// `None`: there is no such group.

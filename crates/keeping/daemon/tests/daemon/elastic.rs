@@ -17,7 +17,15 @@ pub fn trials() -> Vec<Case> {
         ("a_daemon_killed_while_it_resizes_leaves_legal_sets_and_the_next_one_goes_on", killed),
         ("a_group_of_idle_tasks_borrows_what_its_owner_keeps", lent),
         ("an_undo_ends_resizing_and_a_pause_interrupts_it", undone),
+        ("general_groups_have_fewer_cpus_while_they_are_quiet_and_all_at_the_daemon_s_end", saved),
     ]
+}
+
+/// A quiet process in a group.
+fn sleeper(world: &World, group: &str) -> Running {
+    let process = Running::start(Path::new("/bin/sleep"), &["600"]);
+    world.put(group, process.pid());
+    process
 }
 
 /// A layout with one elastic group, which is there from the start of the daemon on.
@@ -59,8 +67,7 @@ fn drifts(world: &World) -> Vec<String> {
 fn resized() {
     let (world, group) = world();
     let daemon = world.daemon(&[]);
-    let quiet = Running::start(Path::new("/bin/sleep"), &["600"]);
-    world.put(&group, quiet.pid());
+    let quiet = sleeper(&world, &group);
     assert_eq!(allowed(quiet.pid()).len(), 1, "{}", daemon.log());
     let load = busy(&world, &group);
     for process in &load {
@@ -109,13 +116,8 @@ fn lent() {
         "layout.toml",
         &format!("[groups.{owner}]\n{cpus}\n[groups.{batch}]\n{cpus}\n\"cpu.idle\" = 1\n"),
     );
-    let sleeper = |group: &str| {
-        let process = Running::start(Path::new("/bin/sleep"), &["600"]);
-        world.put(group, process.pid());
-        process
-    };
     let daemon = world.daemon(&[]);
-    let (one, other) = (sleeper(&owner), sleeper(&batch));
+    let (one, other) = (sleeper(&world, &owner), sleeper(&world, &batch));
     // on a machine of two CPUs nothing else is free
     eventually("a second CPU", || allowed(other.pid()).len() == 2);
     let own = allowed(one.pid());
@@ -155,5 +157,47 @@ fn undone() {
     assert!(resizes.controller().is_none());
     drop(load);
     assert_eq!(resizes.last(100).unwrap().len(), before, "nothing was written after it");
+    daemon.end();
+}
+
+/// Two groups without CPUs of their own, one with a group below it.
+fn saved() {
+    let mut world = World::new();
+    let (apps, web) = (world.group_name("apps"), world.group_name("web"));
+    let text = format!(
+        "[power]\nsaving = true\n[groups.{apps}]\n[groups.\"{apps}/batch\"]\n[groups.{web}]\n\"pids.max\" = 100\n"
+    );
+    world.write("layout.toml", &text);
+    let all = topology::Machine::live().unwrap().online();
+    let daemon = world.daemon(&[]);
+    let quiet = [sleeper(&world, &apps), sleeper(&world, &format!("{apps}/batch")), sleeper(&world, &web)];
+    let sizes = || quiet.each_ref().map(|process| allowed(process.pid()).len());
+    eventually("one CPU for general groups", || sizes() == [1; 3]);
+    assert_eq!(drifts(&world), [""; 0], "a smaller set is no drift");
+    let load = busy(&world, &web);
+    eventually("more CPUs under load", || sizes().iter().all(|size| *size > 1));
+    assert_eq!(drifts(&world), [""; 0]);
+    drop(load);
+    eventually("one CPU for general groups", || sizes() == [1; 3]);
+    daemon.end();
+    assert_eq!(quiet.each_ref().map(|process| allowed(process.pid())), [&all; 3].map(CpuSet::clone));
+    let daemon = world.daemon(&[]);
+    eventually("one CPU for general groups", || sizes() == [1; 3]);
+    daemon.kill();
+    assert_eq!(drifts(&world), [""; 0]);
+    let daemon = world.daemon(&[]);
+    let load = busy(&world, &web);
+    eventually("more CPUs under load after a kill", || sizes().iter().all(|size| *size > 1));
+    drop(load);
+    let state = State::open(world.directory.join("state")).unwrap();
+    let system = System::new();
+    let target = Target { host: &world.host, system: &system };
+    let lock = state.lock(Duration::from_secs(60)).unwrap();
+    let head = apply::layout_in_effect(&state, target).unwrap().unwrap();
+    apply::end_saving(target, &head.elastic, &all).unwrap();
+    let meta = Meta { by: By::caller(), what: "undo".to_owned(), ..Meta::default() };
+    let outcome = apply::undo(&lock, target, Some(0), &meta).unwrap();
+    assert_eq!(outcome.replaced, [""; 0]);
+    drop(lock);
     daemon.end();
 }

@@ -1,9 +1,10 @@
 //! `elastic`, `pause`, `resume`: the groups whose CPUs change with their load, who changes them, and what changed.
 
-use std::fmt::Write;
+use std::{fmt::Write, time::Duration};
 
 use apply::{Controller, GroupStatus, Resize, Resizes, Running, State, Target};
 use serde_json::json;
+use topology::Machine;
 use units::{group_path, hint::Command};
 
 use super::{directory, generations::time, history_of};
@@ -14,7 +15,13 @@ use crate::{
     output,
 };
 
+/// How long it waits for a change that is under way.
+const PATIENCE: Duration = Duration::from_secs(10);
+
 pub fn elastic(args: &args::Elastic, as_json: bool) -> Result<u8, Failure> {
+    if args.end_saving {
+        return end_saving(args, as_json);
+    }
     let state = history_of(&args.state);
     let (host, running) = (host_even_unmounted()?, Running::new());
     let named = |name: &str| {
@@ -60,6 +67,22 @@ pub fn elastic(args: &args::Elastic, as_json: bool) -> Result<u8, Failure> {
     Ok(if trouble.is_some() { ATTENTION } else { 0 })
 }
 
+/// General groups have all CPUs again.
+fn end_saving(args: &args::Elastic, as_json: bool) -> Result<u8, Failure> {
+    let state = State::open(directory(&args.state))?;
+    let (host, running) = (host_even_unmounted()?, Running::new());
+    let target = Target { host: &host, system: &running };
+    let _lock = state.lock(PATIENCE)?;
+    let scopes = apply::layout_in_effect(&state, target)?.map(|head| head.elastic).unwrap_or_default();
+    let groups = apply::end_saving(target, &scopes, &Machine::live()?.online())?;
+    match (as_json, groups.as_slice()) {
+        (true, groups) => output::json(&json!({ "groups": groups }))?,
+        (false, []) => output::text("no general group has fewer CPUs than before power saving\n")?,
+        (false, groups) => output::text(&format!("all CPUs are back: {}\n", groups.join(", ")))?,
+    }
+    Ok(0)
+}
+
 /// Why nobody resizes the groups, with the command that changes it.
 pub(super) fn trouble(resizes: &Resizes) -> Option<String> {
     if resizes.is_paused() {
@@ -81,6 +104,9 @@ pub(super) fn trouble(resizes: &Resizes) -> Option<String> {
 pub(super) fn bounds(group: &GroupStatus) -> Option<String> {
     let bounds = group.elastic.as_ref()?;
     let has = group.cpus.as_ref().map_or(0, units::CpuSet::len);
+    if bounds.saves_power {
+        return Some(format!("saves power: {has} of {} CPUs, at least {}", bounds.max, bounds.min));
+    }
     Some(format!("elastic: {has} of {} to {} CPUs, weight {}", bounds.min, bounds.max, bounds.weight))
 }
 

@@ -91,7 +91,8 @@ fn saving(
     let start = power::saving(desired, machine, taken).map_err(|error| wrong(args, &error))?;
     let mut loads = Vec::new();
     if let Some(log) = &args.trace {
-        let names = power::general(desired);
+        let names: Vec<String> =
+            plan::general(desired).into_iter().map(|group| group.name.to_string()).collect();
         loads.push(recorded(log, &names.iter().map(String::as_str).collect::<Vec<_>>(), "general")?);
     }
     loads.extend(power::loads(&start, &kinds(args), args.seed));

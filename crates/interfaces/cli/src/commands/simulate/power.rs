@@ -11,25 +11,8 @@ use simulator::{Kind, Load, Saved};
 use topology::Machine;
 use units::CpuSet;
 
-/// CPUs that general groups have where the layout has no floor.
-const FLOOR: usize = 1;
-
 /// What general groups request with loads by formula, on average: as much as makes the peaks three quarters of their CPUs.
 const SHARE: f64 = 0.5;
-
-/// The layout's general groups: those without CPUs of their own, and with none above or below that has some.
-pub fn general(desired: &Desired) -> Vec<String> {
-    let has = |group: &&layout::Group| group.demands.cpus.is_some();
-    let owners: Vec<String> = desired.groups.iter().filter(has).map(|group| group.name.to_string()).collect();
-    let names = desired.groups.iter().filter(|group| !has(group)).map(|group| group.name.to_string());
-    let related = |one: &str, other: &str| {
-        units::group_path::is_below(one, other) || units::group_path::is_below(other, one)
-    };
-    let names: Vec<String> = names.filter(|name| !owners.iter().any(|owner| related(owner, name))).collect();
-    // what a group used is in the figure of the group above it
-    let inside = |name: &&String| names.iter().any(|above| units::group_path::is_below(name, above));
-    names.iter().filter(|name| !inside(name)).cloned().collect()
-}
 
 /// Power saving at its start; `taken` are CPUs that groups have for themselves.
 pub fn saving(desired: &Desired, machine: &Machine, taken: &CpuSet) -> Result<Saving, policy::Error> {
@@ -40,7 +23,7 @@ pub fn saving(desired: &Desired, machine: &Machine, taken: &CpuSet) -> Result<Sa
         _ => all,
     });
     let units = Units::of(machine, &machine.online().difference(taken))?;
-    let floor = desired.power.floor.as_ref().map_or(FLOOR, |floor| floor.value);
+    let floor = desired.power.floor.as_ref().map_or(plan::FLOOR, |floor| floor.value);
     Saving::new(machine, units, &named, floor, Numbers::default())
 }
 
