@@ -186,8 +186,8 @@ impl<'h> Controller<'h> {
     }
 
     /// Has a group something else than its rule knows?
-    fn is_changed(&self) -> Result<bool, String> {
-        for (part, _) in &self.parts {
+    fn is_changed(&mut self) -> Result<bool, String> {
+        for (part, _) in &mut self.parts {
             if part.is_changed(self.host)? {
                 return Ok(true);
             }

@@ -5,6 +5,8 @@
 // in the order of the data's way
 mod part;
 
+mod lists;
+
 mod pool;
 
 mod states;

@@ -18,7 +18,7 @@ pub(super) trait Part {
     ///
     /// # Errors
     /// In words: the kernel does not say what it has.
-    fn is_changed(&self, host: &Host) -> Result<bool, String>;
+    fn is_changed(&mut self, host: &Host) -> Result<bool, String>;
 
     /// The changes that follow, in the order in which they are to be written. `states`: of [`Part::groups`].
     ///

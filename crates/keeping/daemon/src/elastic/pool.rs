@@ -12,13 +12,17 @@ use topology::Machine;
 use tracing::info;
 use units::CpuSet;
 
-use super::part::{Outcome, Part};
+use super::{
+    lists::{Lists, cpus_of},
+    part::{Outcome, Part},
+};
 
 /// One pool with its groups.
 pub(super) struct Pool {
     pub policy: Box<dyn Live>,
     names: Vec<String>,
     pub groups: Vec<GroupName>,
+    lists: Lists,
     /// What the last tick decided.
     decisions: Vec<Decision>,
     stopped: bool,
@@ -59,7 +63,8 @@ impl Pool {
             }
         };
         let names = elastic.into_iter().map(|group: Elastic| group.name).collect();
-        Ok(Pool { policy, names, groups, decisions: Vec::new(), stopped: false, missing })
+        let lists = Lists::of(groups.len());
+        Ok(Pool { policy, names, groups, lists, decisions: Vec::new(), stopped: false, missing })
     }
 }
 
@@ -72,9 +77,9 @@ impl Part for Pool {
         &self.groups
     }
 
-    fn is_changed(&self, host: &Host) -> Result<bool, String> {
+    fn is_changed(&mut self, host: &Host) -> Result<bool, String> {
         for (index, group) in self.groups.iter().enumerate() {
-            let cpus = cpus_of(host, group)?;
+            let cpus = self.lists.read(host, index, group)?;
             if cpus.as_ref() != Some(&self.policy.cpus(index)) {
                 let now = cpus
                     .map_or("it is gone".to_owned(), |cpus| format!("somebody else gave it the CPUs {cpus}"));
@@ -144,15 +149,6 @@ fn rule(
         Some(sets) => General::with_sets(saving, names, sets)?,
         None => General::new(saving, names),
     }))
-}
-
-/// `None`: there is no such group.
-fn cpus_of(host: &Host, group: &GroupName) -> Result<Option<CpuSet>, String> {
-    match apply::cpus_of(host, group) {
-        Ok(cpus) => Ok(Some(cpus)),
-        Err(_) if host.seats(group).is_empty() => Ok(None),
-        Err(error) => Err(error.to_string()),
-    }
 }
 
 fn resize(decision: &Decision) -> Resize {
