@@ -3,7 +3,7 @@ SHELL := /bin/bash
 RINGFENCE := $(or $(CARGO_TARGET_DIR),target)/release/ringfence
 export CARGO_TERM_COLOR ?= auto
 
-.PHONY: demo test check bench build install deb rpm test-packages lint docs book soak fuzz clean
+.PHONY: demo test check bench build install deb rpm test-packages ansible monitoring lint docs book soak fuzz clean
 
 demo: build
 	$(RINGFENCE) lab run tour
@@ -46,6 +46,16 @@ rpm: build
 # installs, upgrades, removes and purges the packages in a VM with systemd
 test-packages: deb
 	scripts/test-packages
+
+# the Ansible collection: sanity, units, lint, galaxy-importer, molecule, 20 hosts on this machine; its tools go into target/ansible
+ansible: build
+	scripts/install ansible
+	scripts/ansible
+
+# alert rules, dashboards, and the example for alertmanager, with a real Prometheus
+monitoring: build
+	scripts/install monitoring
+	scripts/monitoring
 
 lint:
 	cargo fmt --all --check
