@@ -20,7 +20,7 @@ ARGUMENTS = dict(
     state_directory=dict(type='path'),
 )
 
-UNKNOWN = re.compile(r"unrecognized subcommand|unexpected argument|invalid value .* for")
+UNKNOWN = re.compile(r"unknown command|unrecognized subcommand|unexpected argument")
 
 
 class Answer:
@@ -76,7 +76,7 @@ class Program:
             call += ['--state', self.state]
         call += [str(word) for word in words]
         status, out, err = self.module.run_command(call, environ_update=dict(NO_COLOR='1'))
-        if status == USAGE and not out.strip() and UNKNOWN.search(err):
+        if status == USAGE and UNKNOWN.search(err):
             self._too_old(self.version, "it does not know `ringfence %s`: %s" % (' '.join(call[1:]), err.strip().split('\n', 1)[0]))
         try:
             data = json.loads(out) if out.strip() else None
