@@ -41,13 +41,17 @@ class Answer:
 class Program:
     """The program on this host; every failure ends the module with the program's own words."""
 
-    def __init__(self, module):
+    def __init__(self, module, may_come=False):
+        """`may_come`: in check mode, an earlier task would have installed the program."""
         self.module = module
         self.state = module.params.get('state_directory')
         # where a layout was staged, and what its paths are shown as
         self.shown = []
         name = module.params['executable']
         self.path = module.get_bin_path(name)
+        if self.path is None and module.check_mode and may_come:
+            module.warn('%s is not installed yet: there is a plan once it is' % name)
+            module.exit_json(changed=True)
         if self.path is None:
             module.fail_json(
                 msg="there is no program %s on this host. Install the package ringfence first, "

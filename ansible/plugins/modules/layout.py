@@ -1,6 +1,6 @@
 #!/usr/bin/python
 # Copyright: the Ringfence authors
-# Apache License 2.0 (see LICENSE)
+# GNU General Public License v3.0+ (see https://www.gnu.org/licenses/gpl-3.0.txt) or Apache License 2.0 (see LICENSE), at your choice
 
 from __future__ import annotations
 
@@ -189,7 +189,7 @@ def main():
         supports_check_mode=True)
     seconds(module, 'confirm', module.params['confirm'])
     named = files_of_task(module)
-    task = Task(module, Program(module))
+    task = Task(module, Program(module, may_come=True))
     try:
         if module.params['state'] == 'confirmed':
             task.confirm()

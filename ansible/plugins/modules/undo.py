@@ -1,6 +1,6 @@
 #!/usr/bin/python
 # Copyright: the Ringfence authors
-# Apache License 2.0 (see LICENSE)
+# GNU General Public License v3.0+ (see https://www.gnu.org/licenses/gpl-3.0.txt) or Apache License 2.0 (see LICENSE), at your choice
 
 from __future__ import annotations
 

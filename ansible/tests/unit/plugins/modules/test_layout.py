@@ -200,3 +200,9 @@ def test_no_right_is_named(run, args, monkeypatch, tmp_path):
     monkeypatch.setattr(layout.os, 'geteuid', lambda: 1000)
     result = run(layout, dict(args, content=TEXT), dict(plan=['plan-new']))
     assert result['failed'] and 'become: true' in result['msg']
+
+
+def test_check_mode_before_the_package_is_there(run, args):
+    result = run(layout, dict(args, content=TEXT, executable='none'), {}, check=True)
+    assert not result['failed'] and result['changed'] and 'is not installed yet' in result['warned'][0]
+    assert run(layout, dict(args, content=TEXT, executable='none'), {})['failed']
