@@ -18,7 +18,7 @@ options:
     description:
       - V(applied) writes the files and applies the layout that they make together.
       - V(confirmed) confirms the change that waits for it, and installs its files. Without one it changes nothing.
-      - V(absent) removes the files and takes back what they asked for.
+      - V(absent) removes the files and takes back what they set.
     type: str
     choices: [applied, confirmed, absent]
     default: applied
