@@ -4,7 +4,6 @@
 mod error;
 mod failure; // of a tool
 pub mod files; // regular files, bounded
-mod policy; // a thread's scheduling policy
 mod stop; // an end that was requested
 pub mod urgent; // the lab before what it measures
 

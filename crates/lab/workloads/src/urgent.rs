@@ -8,8 +8,6 @@ use std::{
     thread::{Builder, JoinHandle},
 };
 
-use crate::policy;
-
 /// Does an experiment run now?
 static IS_URGENT: AtomicBool = AtomicBool::new(false);
 
@@ -20,7 +18,7 @@ impl Urgent {
     /// For the calling thread, and those that it starts by [`spawn`] from now on. Without the right to it nothing
     /// changes: a late end rejects the run.
     pub fn now() -> Urgent {
-        IS_URGENT.store(policy::set_urgent().is_ok(), Ordering::Relaxed);
+        IS_URGENT.store(threads::set_urgent().is_ok(), Ordering::Relaxed);
         Urgent
     }
 }
@@ -29,7 +27,7 @@ impl Drop for Urgent {
     fn drop(&mut self) {
         if IS_URGENT.swap(false, Ordering::Relaxed) {
             // lowering is always allowed
-            let _ = policy::set_other();
+            let _ = threads::set_other();
         }
     }
 }
@@ -42,7 +40,7 @@ pub fn spawn<T: Send + 'static>(
     Builder::new().name(name.to_owned()).spawn(move || {
         if IS_URGENT.load(Ordering::Relaxed) {
             // it was allowed for the lab's own thread; without it the thread is late, as any other
-            let _ = policy::set_urgent();
+            let _ = threads::set_urgent();
         }
         work()
     })

@@ -43,7 +43,7 @@ pub fn trials() -> Vec<Trial> {
                     "probe/src/",
                     "daemon/src/socket/peer_groups.rs",
                     "lab/src/loopdev.rs",
-                    "workloads/src/policy.rs",
+                    "threads/src/lib.rs",
                     "workloads/src/logical_io/placement.rs",
                     "cli/src/main.rs",
                 ];

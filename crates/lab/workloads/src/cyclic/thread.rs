@@ -13,9 +13,10 @@ use std::{
 };
 
 use rustix::thread::{CpuSet, sched_setaffinity, set_current_timer_slack};
+use threads::set_fifo;
 
 use super::TIMER_SLACK;
-use crate::{Error, policy::set_fifo, start::Instant};
+use crate::{Error, start::Instant};
 
 /// A cycle: when it ran, and how much later than it should have, in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -24,6 +24,7 @@ use rustix::{
     time::Timespec,
 };
 use serde::{Deserialize, Serialize};
+use threads::set_idle;
 
 pub use driver::Load;
 
@@ -31,7 +32,6 @@ use super::stop_request::{Clock, StopRequest, fairness, grown, print_report, unt
 use crate::{
     Error,
     options::Options,
-    policy::set_idle,
     start::{Instant, die_with, process_cpu_time},
 };
 
