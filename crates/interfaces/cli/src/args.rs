@@ -5,6 +5,7 @@ pub mod duration;
 mod elastic;
 mod groups;
 mod help;
+mod isolate;
 mod kill;
 mod lab;
 mod layouts;
@@ -19,6 +20,7 @@ mod why;
 pub use daemon::{Daemon, LogLevel};
 pub use elastic::{Elastic, Pause};
 pub use help::{width, wrapped};
+pub use isolate::{Isolate, IsolateCheck, IsolateCommand};
 pub use kill::Kill;
 pub use lab::{Lab, LabCommand, LabRun};
 pub use layouts::{
@@ -195,6 +197,8 @@ Examples:
     /// Show what slowed a group down in the last seconds, and the command that changes it
     #[command(after_help = why::causes())]
     Why(Why),
+    /// Measure how quiet CPUs are
+    Isolate(Isolate),
     /// Check what this machine offers, what is missing, and how to get it
     #[command(after_help = "Example: ringfence doctor")]
     Doctor,

@@ -21,7 +21,7 @@ const HEADINGS: [(&str, &[&str]); 5] = [
             "elastic", "pause", "resume", "import", "export", "schema",
         ],
     ),
-    ("Watching", &["top", "watch", "why", "record", "dump", "metrics", "fields", "perf"]),
+    ("Watching", &["top", "watch", "why", "record", "dump", "metrics", "fields", "perf", "isolate"]),
     ("Lab", &["lab"]),
     (
         "Machine and set-up",

@@ -70,7 +70,7 @@ const GUESSES: [(&[&str], &str); 21] = [
     (&["edit"], "ringfence top, then e"),
     (&["init"], "ringfence import, or docs/start.md for a first layout"),
     (&["lint", "verify"], "ringfence check LAYOUT"),
-    (&["shield", "isolate"], "a group with exclusive = true in a layout (docs/layout.md)"),
+    (&["shield"], "a group with exclusive = true in a layout (docs/layout.md)"),
     (&["config", "configure"], "ringfence check LAYOUT, ringfence apply LAYOUT"),
     (&["version"], "ringfence --version"),
 ];

@@ -5,6 +5,7 @@ mod control;
 mod cpu;
 mod daemon;
 mod groups;
+mod isolate;
 mod lab;
 mod layouts;
 mod machine;
@@ -69,6 +70,7 @@ fn once(args: &Args) -> Result<u8, Failure> {
         Command::Metrics(metrics) => watching::metrics(metrics, json),
         Command::Fields(fields) => watching::fields(fields, json),
         Command::Why(args) => why::why(args, json),
+        Command::Isolate(args) => return isolate::isolate(args, json),
         Command::Doctor => return machine::doctor(json),
         Command::Topology(topology) => machine::topology(topology, json),
         Command::Settings(settings) => machine::settings(settings, json),

@@ -1,9 +1,13 @@
 //! The hidden subcommand that built-in workloads are reached by.
 
+use super::isolate;
 use crate::{args, failure::Failure};
 
 pub fn worker(args: &args::Worker) -> Result<(), Failure> {
     let (kind, options) = args.words.split_first().ok_or_else(|| Failure::usage("no workload is named"))?;
+    if kind == isolate::NOISE {
+        return isolate::noise(options);
+    }
     let options = options.iter().map(Into::into);
     let done: Result<(), lab::Error> = match kind.as_str() {
         "oltp-server" => workloads::oltp::main_oltp_server(options).map_err(Into::into),
