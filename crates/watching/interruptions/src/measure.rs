@@ -87,8 +87,7 @@ pub fn measure(request: Request, stop: &AtomicBool) -> Result<Report, Error> {
     keep_off(&cpus);
     let mut missing = Vec::new();
     let mut probe = probe.and_then(|command| or_missing(Probe::start(command), &mut missing));
-    let mut switches =
-        Switches::on(&cpus).map_err(|uncounted| missing.push(uncounted.to_string())).ok();
+    let mut switches = Switches::on(&cpus).map_err(|uncounted| missing.push(uncounted.to_string())).ok();
     let before = Counts::read(switches.as_mut(), &mut missing)?;
     let begun = Instant::now();
     while begun.elapsed() < span && !stop.load(Ordering::Relaxed) {
@@ -97,7 +96,8 @@ pub fn measure(request: Request, stop: &AtomicBool) -> Result<Report, Error> {
     let elapsed = begun.elapsed();
     let after = Counts::read(switches.as_mut(), &mut Vec::new())?;
     let stopped = elapsed < span;
-    let noise = probe.as_mut().and_then(|probe| or_missing(probe.end(stopped), &mut missing)).unwrap_or_default();
+    let noise =
+        probe.as_mut().and_then(|probe| or_missing(probe.end(stopped), &mut missing)).unwrap_or_default();
     let one = |cpu: usize| {
         let causes = after.since(&before, cpu, elapsed);
         let per_sec = causes.iter().map(|cause| cause.per_sec).sum();
@@ -156,9 +156,7 @@ impl Counts {
             count,
             per_sec: count as f64 / span.as_secs_f64().max(f64::MIN_POSITIVE),
         };
-        let on = |counts: &Counts| {
-            counts.switches.iter().find(|(of, _)| *of == cpu).map(|(_, count)| *count)
-        };
+        let on = |counts: &Counts| counts.switches.iter().find(|(of, _)| *of == cpu).map(|(_, count)| *count);
         let switches = on(self).zip(on(before)).map(|(now, then)| now.saturating_sub(then));
         let interrupts = self.interrupts.since(&before.interrupts, cpu);
         let softirqs = self.softirqs.since(&before.softirqs, cpu);

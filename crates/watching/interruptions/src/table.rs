@@ -16,12 +16,12 @@ impl Table {
     pub fn parse(text: &str) -> Table {
         let mut lines = text.lines();
         let heading = lines.next().unwrap_or_default().split_whitespace();
-        let cpus: Vec<usize> =
-            heading.filter_map(|word| word.strip_prefix("CPU")?.parse().ok()).collect();
+        let cpus: Vec<usize> = heading.filter_map(|word| word.strip_prefix("CPU")?.parse().ok()).collect();
         let row = |line: &str| {
             let (id, rest) = line.split_once(':')?;
             let mut words = rest.split_whitespace();
-            let counts: Vec<u64> = words.by_ref().take(cpus.len()).map_while(|word| word.parse().ok()).collect();
+            let counts: Vec<u64> =
+                words.by_ref().take(cpus.len()).map_while(|word| word.parse().ok()).collect();
             (counts.len() == cpus.len()).then(|| (name(id.trim(), rest, cpus.len()), counts))
         };
         let rows = lines.filter_map(row).collect();
@@ -31,7 +31,7 @@ impl Table {
     /// How often each cause occurred on a CPU since `before`. An interrupt that was set up meanwhile counts from 0, and one
     /// whose counter was set back is left out.
     pub fn since<'t>(&'t self, before: &'t Table, cpu: usize) -> impl Iterator<Item = (&'t str, u64)> {
-        let of = |table: &Table, counts: &[u64]| {
+        let of = move |table: &Table, counts: &[u64]| {
             let column = table.cpus.iter().position(|known| *known == cpu)?;
             counts.get(column).copied()
         };
@@ -88,7 +88,8 @@ ERR:          0
 
     #[test]
     fn softirqs_have_no_description() {
-        let table = Table::parse("                    CPU0       CPU1       \n          HI:          0          3\n");
+        let table =
+            Table::parse("                    CPU0       CPU1       \n          HI:          0          3\n");
         assert_eq!(table.rows.into_iter().collect::<Vec<_>>(), [("HI".to_owned(), vec![0, 3])]);
     }
 

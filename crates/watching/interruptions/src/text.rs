@@ -117,8 +117,14 @@ mod tests {
         ];
         let one = OfCpu { cpu: 1, per_sec: 262.0, causes, noise: None };
         let (stopped, missing) = (false, vec!["softirqs not counted: x".to_owned()]);
-        let report =
-            Report { span_sec: 2.0, stopped, budget_per_sec: None, above_budget: None, cpus: vec![one], missing };
+        let report = Report {
+            span_sec: 2.0,
+            stopped,
+            budget_per_sec: None,
+            above_budget: None,
+            cpus: vec![one],
+            missing,
+        };
         report.judged(budget)
     }
 
@@ -139,15 +145,21 @@ mod tests {
                 "CPU 1: 262.0 interruptions per second, above the budget of 100",
             ]
         );
-        assert!(report(Some(262.0)).to_string().ends_with("within the budget of 262 interruptions per second\n"));
+        assert!(
+            report(Some(262.0)).to_string().ends_with("within the budget of 262 interruptions per second\n")
+        );
         assert!(!report(None).to_string().contains("budget"));
     }
 
     #[test]
     fn rows_come_first() {
-        let row = |name: &str, state, detail: &str| Row { name: name.to_owned(), state, detail: detail.to_owned() };
+        let row =
+            |name: &str, state, detail: &str| Row { name: name.to_owned(), state, detail: detail.to_owned() };
         let rows = [row("workqueues", RowState::Done, ""), row("tick", RowState::BootOnly, "nohz_full=1")];
         let text = report(None).with_rows(&rows);
-        assert!(text.starts_with("workqueues  done\ntick        boot only      nohz_full=1\n\nCPU 1 "), "{text}");
+        assert!(
+            text.starts_with("workqueues  done\ntick        boot only      nohz_full=1\n\nCPU 1 "),
+            "{text}"
+        );
     }
 }

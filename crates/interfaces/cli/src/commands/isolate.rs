@@ -91,7 +91,8 @@ pub fn noise(words: &[String]) -> Result<(), Failure> {
     };
     let seen = interruptions::watch(&cpus, span, threshold, &stop, ready);
     let seen = seen.map_err(|(cpu, error)| {
-        let group = "another group has it for itself, or the caller's group lacks it: name the group that has it";
+        let group =
+            "another group has it for itself, or the caller's group lacks it: name the group that has it";
         let closed = error.raw_os_error() == Some(rustix::io::Errno::INVAL.raw_os_error());
         let hint = if closed { group.to_owned() } else { "--no-probe leaves it out".to_owned() };
         Failure::new(format!("the probe cannot run on CPU {cpu}: {error}")).hint(hint)
