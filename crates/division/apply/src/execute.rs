@@ -10,7 +10,7 @@ use crate::{
     record::{Head, Kind, Summary},
     recover::{is_undone, recover},
     status::layout_in_effect,
-    undo::undo_recovered,
+    undo::{To, undo_recovered},
 };
 
 /// Carries out a plan. Rolls back an interrupted generation first; callers that want to report that
@@ -73,7 +73,22 @@ pub fn undo(
     if is_undone(generation, &recover(lock, target)?) {
         return Ok(Outcome::nothing());
     }
-    undo_recovered(lock, target, generation, meta)
+    undo_recovered(lock, target, &generation.map_or(To::BeforeLast, To::After), meta)
+}
+
+/// Takes back those generations in effect that are meant, wherever they are in the history: those behind them are taken back
+/// and done again. What was interrupted is rolled back first.
+///
+/// # Errors
+/// As [`undo`]; [`Failure::NothingToUndo`] if none is meant.
+pub fn undo_those(
+    lock: &Lock,
+    target: Target<'_>,
+    meant: &dyn Fn(&Head) -> bool,
+    meta: &Meta,
+) -> Result<Outcome, Failure> {
+    recover(lock, target)?;
+    undo_recovered(lock, target, &To::Without(meant), meta)
 }
 
 /// Is all of it in the history already, so that a generation without a step would say nothing new?

@@ -68,7 +68,7 @@ pub use copy::copies;
 pub use drift::{Drift, Split};
 pub use elastic::{Bounds, cpus_of, end_saving, resize};
 pub use error::Error;
-pub use execute::{execute, undo};
+pub use execute::{execute, undo, undo_those};
 pub use failure::Failure;
 pub use generations::{Generation, Unfinished, generations, generations_or_lost, is_gone, unfinished};
 pub use journal_file::{JournalFile, begun};

@@ -15,7 +15,7 @@ use crate::{
     record::{By, Ending, Kind, Record, Result as End},
     remainder::Remainder,
     rollback::roll_back,
-    undo::undo_recovered,
+    undo::{To, undo_recovered},
 };
 
 /// A generation that was brought to its end.
@@ -231,7 +231,7 @@ fn undo_overdue(lock: &Lock, target: Target<'_>) -> Result<Option<Recovered>, Fa
     else {
         return Ok(None);
     };
-    let outcome = undo_recovered(lock, target, None, &meta(seconds))?;
+    let outcome = undo_recovered(lock, target, &To::BeforeLast, &meta(seconds))?;
     let generation = last.head.generation;
     let (how, of_undo) = (Recovery::Unconfirmed, false);
     let Outcome { left, replaced, .. } = outcome;

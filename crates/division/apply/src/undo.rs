@@ -25,7 +25,7 @@ use crate::{
     made::{Inodes, remade, renamed},
     occupied::Occupied,
     performer::{DEVICES_V1, Performer},
-    record::{Affinity, Kind, Record},
+    record::{Affinity, Head, Kind, Record},
     remainder::Remainder,
     rollback::{at_or_below, is_so},
     spot::Spot,
@@ -33,10 +33,20 @@ use crate::{
     status::status,
 };
 
+/// The state that an undo brings back.
+pub(crate) enum To<'m> {
+    /// That before the last generation in effect.
+    BeforeLast,
+    /// That after this generation; 0: before the first.
+    After(u32),
+    /// The present one without these generations: those behind them are taken back and done again.
+    Without(&'m dyn Fn(&Head) -> bool),
+}
+
 pub(crate) fn undo_recovered(
     lock: &Lock,
     target: Target<'_>,
-    generation: Option<u32>,
+    to: &To<'_>,
     meta: &Meta,
 ) -> Result<Outcome, Failure> {
     let state = lock.state();
@@ -46,14 +56,29 @@ pub(crate) fn undo_recovered(
     let here = Some(&last).filter(|last| last.head.boot == boot);
     let now: Vec<u32> = here.map(|last| last.in_effect().to_vec()).unwrap_or_default();
     let stayed: Vec<Remainder> = here.map(|last| last.stayed()).unwrap_or_default();
-    let (to, wanted) = match generation {
-        None => match now.split_last() {
+    let (to, wanted) = match to {
+        To::BeforeLast => match now.split_last() {
             Some((_, rest)) => (rest.last().copied().unwrap_or(0), rest.to_vec()),
             None if !stayed.is_empty() => (0, Vec::new()),
             None => return Err(Failure::NothingToUndo),
         },
-        Some(0) => (0, Vec::new()),
-        Some(requested) => (requested, in_effect_after(state, requested, last.head.generation, &boot)?),
+        To::After(0) => (0, Vec::new()),
+        To::After(requested) => {
+            (*requested, in_effect_after(state, *requested, last.head.generation, &boot)?)
+        }
+        To::Without(is_meant) => {
+            let mut wanted = Vec::new();
+            for &generation in &now {
+                // one without a record is nobody's
+                if !state.is_there(generation) || !is_meant(&state.summary(generation)?.head) {
+                    wanted.push(generation);
+                }
+            }
+            if wanted.len() == now.len() {
+                return Err(Failure::NothingToUndo);
+            }
+            (wanted.last().copied().unwrap_or(0), wanted)
+        }
     };
     let common = now.iter().zip(&wanted).take_while(|(one, other)| one == other).count();
     let mut steps = Steps::new(target, state);

@@ -13,6 +13,7 @@ mod machine;
 mod mistakes;
 mod read;
 mod schedule;
+mod shield;
 mod simulate;
 mod watching;
 mod why;
@@ -31,6 +32,7 @@ pub use machine::{Completions, Format, Links, Man, Mount, Perf, Settings, Topolo
 pub use mistakes::Mistake;
 pub use read::ALIASES;
 pub use schedule::Schedule;
+pub use shield::{Shield, Unshield};
 pub use simulate::{Against, Simulate, Synthetic};
 pub use watching::{Dump, Fields, LogArgs, Metrics, Pictures, Record, Top, Watch};
 pub use why::Why;
@@ -289,6 +291,14 @@ Examples:
   ringfence apply layout.toml --dry-run
   ringfence apply layout.toml --confirm 60s")]
     Apply(Apply),
+    /// Give CPUs to one group alone, and move all other tasks off them
+    #[command(after_help = shield::SHIELD)]
+    Shield(Shield),
+    /// Take back what shield did
+    #[command(
+        after_help = "Changes that came after the shield are taken back and made again, so that they stay.\n\nExample: ringfence unshield"
+    )]
+    Unshield(Unshield),
     /// Keep a change that was applied with --confirm
     #[command(after_help = "Examples:
   ringfence confirm

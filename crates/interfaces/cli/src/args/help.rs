@@ -18,7 +18,7 @@ const HEADINGS: [(&str, &[&str]); 5] = [
         "Layouts",
         &[
             "check", "plan", "schedule", "simulate", "apply", "confirm", "undo", "status", "history",
-            "elastic", "pause", "resume", "import", "export", "schema",
+            "elastic", "pause", "resume", "shield", "unshield", "import", "export", "schema",
         ],
     ),
     ("Watching", &["top", "watch", "why", "record", "dump", "metrics", "fields", "perf", "isolate"]),

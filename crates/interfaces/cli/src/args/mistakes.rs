@@ -45,7 +45,7 @@ impl Mistake {
 }
 
 /// Commands that people try, and what does it here.
-const GUESSES: [(&[&str], &str); 21] = [
+const GUESSES: [(&[&str], &str); 20] = [
     (&["add", "new", "mkdir"], "ringfence create GROUP"),
     (&["destroy", "remove", "rmdir"], "ringfence delete GROUP"),
     (&["show", "cat"], "ringfence get GROUP, or ringfence status GROUP"),
@@ -70,7 +70,6 @@ const GUESSES: [(&[&str], &str); 21] = [
     (&["edit"], "ringfence top, then e"),
     (&["init"], "ringfence import, or docs/start.md for a first layout"),
     (&["lint", "verify"], "ringfence check LAYOUT"),
-    (&["shield"], "a group with exclusive = true in a layout (docs/layout.md)"),
     (&["config", "configure"], "ringfence check LAYOUT, ringfence apply LAYOUT"),
     (&["version"], "ringfence --version"),
 ];

@@ -13,6 +13,7 @@ mod picture;
 mod plan;
 mod rules;
 mod schedule;
+mod shield;
 mod status;
 mod words;
 
@@ -23,6 +24,7 @@ pub use generations::time;
 pub use history::history;
 pub use plan::plan;
 pub use schedule::schedule;
+pub use shield::{shield, unshield};
 pub use status::status;
 
 use std::path::{Path, PathBuf};
@@ -98,12 +100,21 @@ fn planned(layout: &Layout<'_>, host: &Host, state: &State) -> Result<Plan, Fail
         }
         earlier => earlier?,
     };
-    let machine = Machine::live()?;
     let in_force = apply::in_force(state, layout.path).unwrap_or_default();
     let names: Vec<&str> = in_force.iter().map(|one| one.name.as_str()).collect();
-    let desired = &layout.desired.with(&names);
+    on(layout, target, &earlier, &layout.desired.with(&names))
+}
+
+/// What has to be done on this machine after these earlier layouts. `desired`: the layout with what its schedules change now.
+fn on(
+    layout: &Layout<'_>,
+    target: Target<'_>,
+    earlier: &Earlier,
+    desired: &Desired,
+) -> Result<Plan, Failure> {
+    let machine = Machine::live()?;
     let accounts = Accounts::new();
-    let plan = apply::planned(target, &earlier, desired, &machine, &system::Live, &accounts);
+    let plan = apply::planned(target, earlier, desired, &machine, &system::Live, &accounts);
     let problems = plan.as_ref().err().map(Vec::as_slice).unwrap_or_default();
     let elsewhere = problems.iter().any(|problem| matches!(problem, Problem::OtherMachine(_)));
     let mut wrong = if elsewhere { Vec::new() } else { desired.unknown_accounts(&accounts) };
@@ -118,7 +129,7 @@ fn planned(layout: &Layout<'_>, host: &Host, state: &State) -> Result<Plan, Fail
     if wrong.is_empty() {
         let plan = plan.map_err(|_| impossible(layout, &[]))?;
         schedule::possible(layout, |of| {
-            apply::unschedulable(target, &earlier, of, &machine, &system::Live, &accounts)
+            apply::unschedulable(target, earlier, of, &machine, &system::Live, &accounts)
         })?;
         Ok(plan)
     } else {

@@ -88,6 +88,8 @@ fn once(args: &Args) -> Result<u8, Failure> {
         Command::Simulate(args) => simulate::simulate(args, json),
         Command::Apply(apply) if apply.dry_run => layouts::plan(&apply.as_plan(), json),
         Command::Apply(apply) => return layouts::apply(apply, json),
+        Command::Shield(args) => return layouts::shield(args, json),
+        Command::Unshield(args) => return layouts::unshield(args, json),
         Command::Confirm(generation) => layouts::confirm(generation, json),
         Command::Undo(generation) => return layouts::undo(generation, json),
         Command::History(history) => layouts::history(history, json),

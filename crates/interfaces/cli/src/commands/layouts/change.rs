@@ -127,7 +127,7 @@ fn emptied(layout: &Layout<'_>, plan: &Plan, host: &Host) -> Failure {
 }
 
 /// The lock for changes; while it waits, it names the process that has it.
-fn locked(state: &State) -> Result<Lock, Failure> {
+pub(super) fn locked(state: &State) -> Result<Lock, Failure> {
     match state.lock(Duration::ZERO) {
         Ok(lock) => Ok(lock),
         Err(failure) => {
@@ -140,7 +140,7 @@ fn locked(state: &State) -> Result<Lock, Failure> {
 
 /// The running system, in which Ctrl-C stops a change between two steps. Until here it ends this process, which has
 /// changed nothing.
-fn until_interrupted() -> Result<Running, Failure> {
+pub(super) fn until_interrupted() -> Result<Running, Failure> {
     Ok(Running::stopped_by(stop_on_signals()?))
 }
 
@@ -169,14 +169,14 @@ pub fn set(
 }
 
 /// What an earlier change left comes before anything else.
-fn recovered(lock: &Lock, target: Target<'_>) -> Result<Vec<Recovered>, Failure> {
+pub(super) fn recovered(lock: &Lock, target: Target<'_>) -> Result<Vec<Recovered>, Failure> {
     let recovered = apply::recover(lock, target)?;
     recovered.iter().for_each(|recovered| output::warning(&recovered.to_string()));
     Ok(recovered)
 }
 
 /// `deadline`: the seconds after which it is undone; `nothing`: what is said where no step was done.
-fn print(outcome: &Outcome, deadline: Option<u64>, nothing: &str) -> Result<(), Failure> {
+pub(super) fn print(outcome: &Outcome, deadline: Option<u64>, nothing: &str) -> Result<(), Failure> {
     for difference in &outcome.differences {
         let (file, written, now) = (&difference.file, &difference.requested, &difference.actual);
         output::warning(&format!("{file}: {written} was written, the kernel has {now}"));
