@@ -59,7 +59,7 @@ hold for a process); 130 interrupted and rolled back (apply, undo).
 `run` ends with the program's own status; 125 if the program could not be put into the group, 126 if it cannot be \
 executed, 127 if it is not found.
 
-libcgroup's commands also work, through symlinks (see `links`) or as subcommands: ringfence cgset --help";
+libcgroup's commands and cset also work, through symlinks (see `links`) or as subcommands: ringfence cgset --help";
 
 /// Divides one Linux machine's CPUs, memory, I/O and more among databases, real-time tasks and everything else.
 #[derive(Debug, Parser)]
@@ -362,7 +362,7 @@ Examples:
   ringfence completions fish > ~/.config/fish/completions/ringfence.fish"
     )]
     Completions(Completions),
-    /// Install symlinks for libcgroup's commands: cgset, cgexec, lscgroup and the others
+    /// Install symlinks for libcgroup's commands (cgset, cgexec, lscgroup and the others) and for cset
     #[command(after_help = "Example: ringfence links /usr/local/sbin")]
     Links(Links),
     /// Write the manual pages into a directory

@@ -33,7 +33,7 @@ fn start() -> i32 {
     if program_name().as_deref() == Some(daemon::GENERATOR) {
         return i32::from(commands::generator(std::env::args_os().nth(1)));
     }
-    if let Some(status) = completion::answered().or_else(as_libcgroup) {
+    if let Some(status) = completion::answered().or_else(as_other_tool) {
         return i32::from(status);
     }
     let status = match args::Args::read() {
@@ -46,16 +46,22 @@ fn start() -> i32 {
     i32::from(status)
 }
 
-/// One of libcgroup's commands, by the name of the link that this was started by, or after our own name. Looked for
+/// One of libcgroup's commands or cset, by the name of the link that this was started by, or after our own name. Looked for
 /// first: no other definition is built for them.
-fn as_libcgroup() -> Option<u8> {
+fn as_other_tool() -> Option<u8> {
     let mut words = std::env::args_os();
     let link = words.next()?;
     let link = std::path::Path::new(&link).file_name()?.to_str()?;
+    if link == cset::NAME {
+        return Some(cset::run(words));
+    }
     if link != "ringfence" && libcgroup::names().any(|name| name == link) {
         return libcgroup::run(link, words);
     }
     let first = words.next()?;
+    if first == cset::NAME {
+        return Some(cset::run(words));
+    }
     libcgroup::run(first.to_str()?, words)
 }
 

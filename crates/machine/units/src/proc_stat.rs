@@ -76,6 +76,11 @@ impl<'t> ProcStat<'t> {
         number(self.field(41)?)
     }
 
+    /// Its priority among real-time tasks; 0 for all others.
+    pub fn realtime_priority(&self) -> Option<u32> {
+        number(self.field(40)?)
+    }
+
     /// By its number in the manual page, from 3 on.
     fn field(&self, number: usize) -> Option<&'t [u8]> {
         let mut words = self.behind.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());

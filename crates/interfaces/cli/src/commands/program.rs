@@ -8,7 +8,7 @@ pub fn completions(args: &args::Completions) -> Result<(), Failure> {
     output::text(&completion::script(args.shell)?)
 }
 
-/// A link for each of libcgroup's commands. What is there already stays: another program's must be moved away first.
+/// A link for each of libcgroup's commands and for cset. What is there already stays: another program's must be moved away first.
 pub fn links(args: &args::Links) -> Result<(), Failure> {
     let failed = |path: &Path, error: std::io::Error| {
         Failure::new(format!("cannot make a link at {}: {error}", path.display()))
@@ -18,7 +18,8 @@ pub fn links(args: &args::Links) -> Result<(), Failure> {
     let others = |path: &Path| {
         fs::symlink_metadata(path).is_ok() && fs::read_link(path).ok().as_ref() != Some(&program)
     };
-    let paths: Vec<_> = libcgroup::names().map(|name| args.directory.join(name)).collect();
+    let paths: Vec<_> =
+        libcgroup::names().chain([cset::NAME]).map(|name| args.directory.join(name)).collect();
     if let Some(taken) = paths.iter().find(|path| others(path)) {
         return Err(Failure::new(format!("{} already exists; no link was made", taken.display()))
             .hint("name another directory that comes first in PATH, or remove the package that it is of"));
@@ -39,7 +40,8 @@ pub fn man(args: &args::Man) -> Result<(), Failure> {
     };
     let has_sections = args.directory.file_name().is_some_and(|name| name == "man");
     let libcgroup = libcgroup::names().filter_map(libcgroup::definition).flat_map(manual::pages);
-    let all = manual::pages(args::Args::definition()).into_iter().chain(libcgroup).chain([manual::layout()]);
+    let all = manual::pages(args::Args::definition()).into_iter().chain(libcgroup);
+    let all = all.chain(manual::pages(cset::definition())).chain([manual::layout()]);
     for page in all {
         let section = if has_sections { format!("man{}", page.section) } else { String::new() };
         let directory = args.directory.join(section);
