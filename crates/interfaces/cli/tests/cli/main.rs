@@ -9,11 +9,13 @@ mod bad_state;
 mod book;
 mod cgrulesengd;
 mod completion;
+mod cset;
 #[cfg(target_arch = "x86_64")]
 mod damaged;
 mod desk;
 mod documents;
 mod input;
+mod isolate;
 #[cfg(target_arch = "x86_64")]
 mod killed;
 mod lab;
@@ -82,6 +84,8 @@ fn main() {
         regressions::trials(&world),
         libcgroup::trials(&world),
         cgrulesengd::trials(&world),
+        cset::trials(&world),
+        isolate::trials(&world),
         libcgroup_studies::trials(&world),
         layouts::trials(&world),
         newcomers::trials(&world),
