@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from ansible_collections.ringfence.host.plugins.modules import isolate_check, layout_info, undo
@@ -63,23 +65,25 @@ def test_a_generation_below_zero(run):
 
 
 def test_isolation_within_the_budget(run):
-    result = run(isolate_check, dict(group='rt', budget='50us'), dict(isolate=[answer(out='{"within_budget": true}')]))
-    assert not result['failed'] and result['isolation'] == dict(within_budget=True)
-    assert result['calls'][-1] == ['isolate', 'check', '--json', 'rt', '--for', '10s', '--budget', '50us']
+    result = run(isolate_check, dict(group='rt', budget=20), dict(isolate=[answer(out='{"above_budget": false, "cpus": []}')]))
+    assert not result['failed'] and result['isolation'] == dict(above_budget=False, cpus=[])
+    assert result['calls'][-1] == ['isolate', 'check', '--json', 'rt', '--for', '10s', '--budget', '20', '--no-probe']
 
 
 def test_isolation_above_the_budget(run):
-    result = run(isolate_check, dict(group='rt', budget='50us'), dict(
-        isolate=[answer(1, '{"within_budget": false}', 'timer interrupts on CPU 3: 80us')]))
-    assert result['failed'] and 'disturbed more than 50us allows: timer interrupts on CPU 3' in result['msg']
+    report = dict(above_budget=True, cpus=[
+        dict(cpu=2, per_sec=3.0, causes=[]), dict(cpu=3, per_sec=812.5, causes=[dict(kind='interrupt', name='LOC')])])
+    result = run(isolate_check, dict(group='rt', budget=20), dict(isolate=[answer(1, json.dumps(report))]))
+    assert result['failed'] and 'above its budget of 20 interruptions per second: CPU 3 has 812.5 (interrupt LOC)' in result['msg']
+    assert 'CPU 2' not in result['msg'] and result['isolation']['above_budget']
 
 
 def test_isolation_of_a_program_that_has_none(run):
-    result = run(isolate_check, dict(group='rt', budget='50us'), dict(isolate=['unknown-command']))
+    result = run(isolate_check, dict(group='rt', budget=20), dict(isolate=['unknown-command']))
     assert result['failed'] and 'is too old' in result['msg'] and 'isolate check' in result['msg']
 
 
-@pytest.mark.parametrize('module, args', [(layout_info, {}), (undo, {}), (isolate_check, dict(group='rt', budget='1us'))])
+@pytest.mark.parametrize('module, args', [(layout_info, {}), (undo, {}), (isolate_check, dict(group='rt', budget=20))])
 def test_programs_that_do_not_fit(run, module, args):
     old = run(module, args, {'--version': [answer(out='ringfence 0.0.9\n')]})
     assert old['failed'] and 'ringfence 0.0.9 on this host is too old' in old['msg']

@@ -1,0 +1,54 @@
+# What docs/fleet.md says of Puppet, cloud-init and systemd-confext, as it stands there: in a virtual machine with systemd. See
+# scripts/test-packages.
+. ./checks.sh
+group=/sys/fs/cgroup/ringfence.slice/ringfence.service/db
+page=/usr/share/doc/ringfence/docs/fleet.md
+half=$(($(sed -n 's/^MemTotal: *\([0-9]*\) kB/\1/p' /proc/meminfo) * 1024 / 2))
+# the block of the page that begins so
+block() { # LANGUAGE FIRST-LINE
+	awk -v "first=$2" -v "fence=\`\`\`$1" '
+		$0 == fence { begins = 1; next }
+		begins { shown = index($0, first) == 1; begins = 0 }
+		$0 == "```" { shown = 0 }
+		shown' $page
+}
+limited() { # by half of the memory, less the rounding to pages
+	local now
+	now=$(cat $group/memory.max) && [ "$now" != max ] && [ $((half - now)) -lt 8192 ] && [ $((now - half)) -lt 8192 ]
+}
+back() {
+	systemctl stop ringfenced
+	rm -rf /etc/ringfence/layout.d
+	ringfence undo 0 >/dev/null
+}
+check "the package installs" installed packages/ringfence_*.deb
+
+echo "== Puppet"
+block puppet "package { 'ringfence'" >/tmp/site.pp
+export PATH=$PATH:/opt/puppetlabs/bin LC_ALL=C.UTF-8
+check "the first run changes the host" exits 2 puppet apply --detailed-exitcodes /tmp/site.pp
+check "the daemon runs" is "$(systemctl is-active ringfenced)" active
+check "the limit is there" within 20 limited
+check "the second run changes nothing" exits 0 puppet apply --detailed-exitcodes /tmp/site.pp
+sed -i "s/50%/25%/" /tmp/site.pp
+check "a change is applied" exits 2 puppet apply --detailed-exitcodes /tmp/site.pp
+check "by a reload" within 20 not limited
+back
+
+echo "== cloud-init"
+block yaml '#cloud-config' >/tmp/user-data
+check "it is right" cloud-init schema --config-file /tmp/user-data
+check "it writes the file" cloud-init --file /tmp/user-data single --name write_files --frequency always
+check "the layout is right" ringfence check /etc/ringfence
+check "the service applies it" systemctl start ringfenced
+check "the limit is there" within 20 limited
+back
+
+echo "== systemd-confext"
+block sh 'mkdir -p /var/lib/confexts' >/tmp/confext.sh
+check "overlay is there (else renew kernel-13 of the cache)" grep -qw overlay /proc/filesystems
+check "it is merged" sh -e /tmp/confext.sh
+check "the file is there" grep -q 50% /etc/ringfence/layout.d/10-db.toml
+check "the limit is there" within 20 limited
+
+end
