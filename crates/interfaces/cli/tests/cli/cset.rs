@@ -119,8 +119,8 @@ fn sets(desk: &mut Desk) {
     assert_eq!(file(desk, "{g}", "cpuset.cpus"), "0-1");
     prints(desk, "cset set -c 1 -s {g}", 0, &["cset: --> modified cpuset \"{g}\""]);
     assert_eq!(file(desk, "{g}", "cpuset.cpus"), "1");
-    listed(desk, "cset set -l -s {g}", &["…          1 n…n     0    0 /{g}"]);
-    listed(desk, "cset set -x {g}", &["…          2 n…n     0    0 /{g}"]);
+    listed(desk, "cset set -l -v -s {g}", &["…          1 n…n     0    0 /{g}"]);
+    listed(desk, "cset set -x -v {g}", &["…          2 n…n     0    0 /{g}"]);
     prints(
         desk,
         "cset -m set -l {g}",
@@ -207,7 +207,7 @@ fn shortcuts(desk: &mut Desk) {
     assert_eq!(allowed(pid), "0-1");
     assert_eq!(run(desk, "cset proc -m -p {p} -s {g}-rt").0, 0);
     assert_eq!(allowed(pid), "0");
-    listed(desk, "cset se {g} {g}-rt", &["…0-1 n…     0    0 /{g}", "…  0 n…     1    0 /{g}-rt"]);
+    listed(desk, "cset se -v {g} {g}-rt", &["…0-1 n…     0    0 /{g}", "…  0 n…     1    0 /{g}-rt"]);
     let first = |line: &str| run(desk, line).1.lines().next().unwrap_or_default().to_owned();
     assert_eq!(first("cset p {g}-rt"), first("cset proc --list --set {g}-rt"));
     let (code, out) = run(desk, "cset p {g} -e grep Cpus_allowed_list /proc/self/status");

@@ -164,7 +164,7 @@ fn shielded(desk: &mut Desk) {
     assert_eq!(allowed(born), outside);
     let inside = desk.ends("shield 2-3 {s} -- grep Cpus_allowed_list /proc/self/status", 0);
     says(&inside, &["2-3"]);
-    assert_eq!(desk.json("history --json {s}", 0)["generations"].as_array().map(Vec::len), Some(1));
+    assert_eq!(desk.generations(), 1);
     desk.ends("unshield {s}", 0);
     assert_eq!((allowed(other), allowed(born)), (before.clone(), before));
     let (_, listed, _) = desk.run("list shield");
