@@ -38,7 +38,13 @@ back
 echo "== cloud-init"
 block yaml '#cloud-config' >/tmp/user-data
 check "it is right" cloud-init schema --config-file /tmp/user-data
-check "it writes the file" cloud-init --file /tmp/user-data single --name write_files --frequency always
+# a first boot with it, as far as files go
+mkdir -p /var/lib/cloud/seed/nocloud
+cp /tmp/user-data /var/lib/cloud/seed/nocloud/user-data
+echo 'instance-id: rf' >/var/lib/cloud/seed/nocloud/meta-data
+printf 'datasource_list: [NoCloud]\nnetwork: {config: disabled}\n' >/etc/cloud/cloud.cfg.d/99-rf.cfg
+check "it finds its data" cloud-init init --local
+check "it writes the file" cloud-init single --name write_files --frequency always --file /tmp/user-data
 check "the layout is right" ringfence check /etc/ringfence
 check "the service applies it" systemctl start ringfenced
 check "the limit is there" within 20 limited
