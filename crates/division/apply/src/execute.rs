@@ -76,11 +76,10 @@ pub fn undo(
     undo_recovered(lock, target, &generation.map_or(To::BeforeLast, To::After), meta)
 }
 
-/// Takes back those generations in effect that are meant, wherever they are in the history: those behind them are taken back
-/// and done again. What was interrupted is rolled back first.
+/// Takes back those generations in effect that are meant. What was interrupted is rolled back first.
 ///
 /// # Errors
-/// As [`undo`]; [`Failure::NothingToUndo`] if none is meant.
+/// As [`undo`]; [`Failure::NothingToUndo`] if none is meant; [`Failure::Behind`] if another one came after the first of them.
 pub fn undo_those(
     lock: &Lock,
     target: Target<'_>,

@@ -71,6 +71,14 @@ pub enum Failure {
     /// Nothing that was applied is in effect.
     #[error("there is nothing to undo: no generation is in effect")]
     NothingToUndo,
+    /// A generation came after the one that is to be taken back, and may build on it.
+    #[error("generation {behind} came after it and is in effect; nothing was changed")]
+    Behind {
+        /// That generation.
+        behind: u32,
+        /// The last one in effect before the one that is meant; 0: none.
+        to: u32,
+    },
     /// No generation is recorded: none was made, or the records were lost.
     #[error("there is nothing to undo: no generation is recorded in {}", directory.display())]
     NothingRecorded {
@@ -142,6 +150,7 @@ impl Failure {
             Failure::NoGeneration { .. } | Failure::NothingToUndo | Failure::NotWaiting { .. } => {
                 Some("ringfence history lists what was done".to_owned())
             }
+            Failure::Behind { to, .. } => Some(format!("ringfence undo {to} takes both back")),
             Failure::OtherBoot { .. } => Some("ringfence apply with the layout of that time".to_owned()),
         }
     }

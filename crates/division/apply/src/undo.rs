@@ -39,7 +39,7 @@ pub(crate) enum To<'m> {
     BeforeLast,
     /// That after this generation; 0: before the first.
     After(u32),
-    /// The present one without these generations: those behind them are taken back and done again.
+    /// The present one without these generations, behind which is no other.
     Without(&'m dyn Fn(&Head) -> bool),
 }
 
@@ -74,8 +74,13 @@ pub(crate) fn undo_recovered(
                     wanted.push(generation);
                 }
             }
+            let before = now.iter().zip(&wanted).take_while(|(one, other)| one == other).count();
             if wanted.len() == now.len() {
                 return Err(Failure::NothingToUndo);
+            }
+            if let Some(behind) = wanted.get(before) {
+                let to = before.checked_sub(1).map_or(0, |last| wanted[last]);
+                return Err(Failure::Behind { behind: *behind, to });
             }
             (wanted.last().copied().unwrap_or(0), wanted)
         }

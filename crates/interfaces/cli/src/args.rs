@@ -200,6 +200,7 @@ Examples:
     #[command(after_help = why::causes())]
     Why(Why),
     /// Measure how quiet CPUs are
+    #[command(after_help = "Example: ringfence isolate check 2-3 --for 30s")]
     Isolate(Isolate),
     /// Check what this machine offers, what is missing, and how to get it
     #[command(after_help = "Example: ringfence doctor")]
@@ -296,7 +297,7 @@ Examples:
     Shield(Shield),
     /// Take back what shield did
     #[command(
-        after_help = "Changes that came after the shield are taken back and made again, so that they stay.\n\nExample: ringfence unshield"
+        after_help = "Where another change came after the shield, it names the undo that takes both back.\n\nExample: ringfence unshield"
     )]
     Unshield(Unshield),
     /// Keep a change that was applied with --confirm

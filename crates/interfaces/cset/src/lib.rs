@@ -49,7 +49,6 @@ pub fn definition() -> Command {
     let command = Command::new(NAME)
         .about("Create cpusets, shield CPUs and move tasks, with the command line of cset")
         .args(arguments::global())
-        .subcommand_required(true)
         .arg_required_else_help(true)
         .infer_subcommands(true)
         .after_help(
@@ -76,7 +75,12 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> u8 {
             Some(tool) => (tool.run)(of_tool, out),
             None => Ok(()), // clap has no other
         },
-        (None, None) => Ok(()),
+        (None, None) => {
+            return failure::usage(&definition().error(
+                clap::error::ErrorKind::MissingSubcommand,
+                "no command is named: shield, set or proc",
+            ));
+        }
     };
     done.map_or_else(|failure| failure.reported(out), |()| 0)
 }

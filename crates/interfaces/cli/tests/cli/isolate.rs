@@ -20,7 +20,7 @@ const CASES: &[Case] = &[
     ("Ctrl-C ends it with what was counted", &[], interrupted),
     ("the probe of a group runs inside it", &[Need::Groups, Need::Cpus(2)], inside),
     ("shield closes CPUs to all others until unshield", SHIELD, shielded),
-    ("unshield leaves what came after the shield", SHIELD, later),
+    ("unshield names what came after the shield", SHIELD, later),
 ];
 
 const SHIELD: &[Need] = &[Need::OwnMachine, Need::Plain, Need::Groups, Need::Cpus(4)];
@@ -176,11 +176,15 @@ fn shielded(desk: &mut Desk) {
 
 fn later(desk: &mut Desk) {
     desk.scene.ok("create {g}");
+    let values = desk.ends("get --values {g} cpuset.cpus memory.max", 0);
     desk.ends("shield 2-3 {s}", 0);
     desk.ends("set {g} cpuset.cpus=1 memory.max=64M {s}", 0);
-    desk.ends("unshield {s}", 0);
-    let values = desk.ends("get --values {g} cpuset.cpus memory.max", 0);
-    assert_eq!(values.lines().collect::<Vec<_>>(), ["1", "64M"]);
+    let (code, _, error) = desk.run("unshield {s}");
+    assert_eq!(code, 1, "{error}");
+    says(&error, &["generation 2 came after it", "nothing was changed", "ringfence undo 0 takes both back"]);
+    assert_eq!(desk.ends("get --values {g} memory.max", 0), "64M\n");
+    desk.run("undo 0 {s}");
+    assert_eq!(desk.ends("get --values {g} cpuset.cpus memory.max", 0), values);
     let (_, listed, _) = desk.run("list shield");
     assert_eq!(listed, "");
 }
