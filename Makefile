@@ -61,10 +61,11 @@ lint:
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
 
-# writes what of docs/ is made of tables: settings, layout (with its schema), experiment, fields, metrics, why, openapi.json,
+# writes what of docs/ is made of tables: settings, knobs, layout (with its schema), experiment, fields, metrics, why, openapi.json,
 # troubleshooting
 docs:
 	RF_BLESS=1 cargo test --locked --quiet -p ringfence-settings
+	RF_BLESS=1 cargo test --locked --quiet -p ringfence-knobs docs
 	RF_BLESS=1 cargo test --locked --quiet -p ringfence-layout pages
 	RF_BLESS=1 cargo test --locked --quiet -p ringfence-experiment --test schemas page
 	RF_BLESS=1 cargo test --locked --quiet -p ringfence-exporters docs

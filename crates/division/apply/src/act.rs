@@ -69,6 +69,11 @@ pub enum Act {
         path: PathBuf,
         text: Option<String>,
     },
+    SetKnob {
+        knob: String,
+        instance: knobs::Instance,
+        text: String,
+    },
     SetDevices {
         place: Place,
         setting: String,
@@ -137,6 +142,8 @@ pub enum Before {
     Files(Vec<(String, String)>),
     /// What a drop-in file contained; `None`: it was not there.
     DropIn(Option<String>),
+    /// A knob's text.
+    Knob(String),
     /// Owners and modes; `None` is the directory.
     Owners(Vec<(Option<String>, Owned)>),
     /// Controllers that were off, and the groups that were there, by name.
@@ -234,10 +241,10 @@ pub(crate) fn gives_back(owners: &[(Option<String>, Owned)], file: Option<&str>)
 }
 
 impl Act {
-    /// The directory that it changes; none for a mount.
+    /// The directory that it changes; none for a mount or a knob.
     pub fn place(&self) -> Option<&Place> {
         match self {
-            Act::Mount { .. } | Act::Unmount { .. } => None,
+            Act::Mount { .. } | Act::Unmount { .. } | Act::SetKnob { .. } => None,
             Act::CreateGroup { place }
             | Act::RemoveGroup { place }
             | Act::EnableControllers { place, .. }
@@ -270,6 +277,9 @@ impl Act {
             }
             (Act::RestoreDevices { place, .. }, Act::RestoreDevices { place: of, .. }) => place == of,
             (Act::WriteDropIn { path, .. }, Act::WriteDropIn { path: of, .. }) => path == of,
+            (Act::SetKnob { knob, instance, .. }, Act::SetKnob { knob: of, instance: same, .. }) => {
+                (knob, instance) == (of, same)
+            }
             (
                 Act::EnableControllers { place, names } | Act::DisableControllers { place, names },
                 Act::EnableControllers { place: of, names: then }
@@ -281,7 +291,7 @@ impl Act {
 
     fn place_mut(&mut self) -> Option<&mut Place> {
         match self {
-            Act::Mount { .. } | Act::Unmount { .. } => None,
+            Act::Mount { .. } | Act::Unmount { .. } | Act::SetKnob { .. } => None,
             Act::CreateGroup { place }
             | Act::RemoveGroup { place }
             | Act::EnableControllers { place, .. }

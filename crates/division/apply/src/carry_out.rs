@@ -48,6 +48,8 @@ pub(crate) struct Change<'p> {
     pub dropped: Dropped,
     /// Groups whose CPUs change with their load.
     pub elastic: Vec<policy::Scope>,
+    /// Isolated CPUs, and what is kept off them.
+    pub isolation: Option<knobs::Isolation>,
 }
 
 pub(crate) fn carry_out(
@@ -449,6 +451,7 @@ fn head(
         rules: meta.rules.clone(),
         dropped: change.dropped.clone(),
         elastic: change.elastic.clone(),
+        isolation: change.isolation.clone(),
         in_effect: after,
         settled: settled.saturating_add(settles),
         in_effect_before: before,

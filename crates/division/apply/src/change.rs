@@ -88,6 +88,7 @@ pub fn set_recorded(
         sources: Vec::new(),
         dropped: Dropped::default(),
         elastic: Vec::new(),
+        isolation: None,
     };
     carry_out(lock, target, change, meta).map_err(|failure| match failure {
         Failure::RolledBack { error, left, .. } => Failure::Refused(Error::Undone { error, left }),

@@ -94,6 +94,19 @@ pub enum Drift {
         /// Is it there, with other contents?
         is_there: bool,
     },
+    /// Something that `isolate` moves is not as requested.
+    Knob {
+        /// The row of the table of knobs.
+        knob: String,
+        /// The file, or the thread of the kernel.
+        instance: String,
+        /// What was requested.
+        requested: String,
+        /// What it is.
+        actual: String,
+        /// It came since the layout was applied.
+        is_new: bool,
+    },
     /// The kernel keeps the partition invalid.
     InvalidPartition {
         /// The kernel's words.
@@ -170,6 +183,12 @@ impl std::fmt::Display for Drift {
                     "{} was removed: the settings hold until systemd reads its files again",
                     file.display()
                 )
+            }
+            Drift::Knob { instance, requested, actual, is_new: false, .. } => {
+                write!(f, "{instance}: applied {requested}, now {actual}")
+            }
+            Drift::Knob { instance, requested, actual, is_new: true, .. } => {
+                write!(f, "{instance} came since it was applied: {actual}, to be {requested}")
             }
             Drift::InvalidPartition { state } => write!(f, "the kernel keeps the partition invalid: {state}"),
             Drift::Outside { directory, processes, of, split } => {

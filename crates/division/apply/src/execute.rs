@@ -48,6 +48,7 @@ pub fn execute(lock: &Lock, target: Target<'_>, plan: &Plan, meta: &Meta) -> Res
         sources: Vec::new(),
         dropped: plan.dropped.clone(),
         elastic: plan.elastic.clone(),
+        isolation: plan.isolation.clone(),
     };
     if change.entries.is_empty() && change.decided.is_empty() && is_known(lock, target, plan, meta)? {
         return Ok(Outcome { left, ..Outcome::nothing() });
@@ -94,8 +95,14 @@ pub fn undo_those(
 fn is_known(lock: &Lock, target: Target<'_>, plan: &Plan, meta: &Meta) -> Result<bool, Failure> {
     let dropped = &plan.dropped;
     let before = layout_in_effect(lock.state(), target)?;
-    let same = |head: &Head| head.rules == meta.rules && head.elastic == plan.elastic;
-    let is_new = before.as_ref().map_or(meta.rules.is_some() || !plan.elastic.is_empty(), |head| !same(head));
+    let same = |head: &Head| {
+        head.rules == meta.rules && head.elastic == plan.elastic && head.isolation == plan.isolation
+    };
+    let is_new = before
+        .as_ref()
+        .map_or(meta.rules.is_some() || !plan.elastic.is_empty() || plan.isolation.is_some(), |head| {
+            !same(head)
+        });
     if meta.layout && is_new {
         return Ok(false);
     }
@@ -116,6 +123,7 @@ fn act(action: &Action) -> Act {
         Action::WriteDropIn { place, unit, path, text, .. } => {
             Act::WriteDropIn { place, unit, path: path.into(), text }
         }
+        Action::SetKnob { knob, instance, text, .. } => Act::SetKnob { knob, instance, text },
         Action::SetDevices { place, setting, rule } => Act::SetDevices { place, setting, rule },
         Action::SetOwnership { place, access } => Act::SetOwnership { place, access },
         Action::MoveTasksAway { place, cpus, to } => Act::MoveTasksAway { place, cpus, to },

@@ -36,6 +36,15 @@ pub(crate) fn inverse(entry: &Entry, affinities: &[&Affinity]) -> Inverse {
             let (place, unit, path) = (place.clone(), unit.clone(), path.clone());
             acts(vec![Act::WriteDropIn { place, unit, path, text: text.clone() }])
         }
+        (Act::SetKnob { knob, instance, text }, Before::Knob(before)) => {
+            let back = knobs::find(knob).map_or(before.as_str(), |row| row.plain(before));
+            let back = (back != text).then(|| Act::SetKnob {
+                knob: knob.clone(),
+                instance: instance.clone(),
+                text: back.to_owned(),
+            });
+            acts(back.into_iter().collect())
+        }
         (Act::CreateGroup { place }, _) => acts(vec![Act::RemoveGroup { place: place.clone() }]),
         (Act::EnableControllers { place, .. }, Before::Controllers { off, .. }) if !off.is_empty() => {
             acts(vec![Act::DisableControllers { place: place.clone(), names: off.clone() }])

@@ -10,6 +10,7 @@ mod copy; // single settings
 mod preview;
 
 // a whole plan, in the order of its way
+mod isolation;
 mod leftovers;
 mod new_units;
 mod observe;
@@ -37,6 +38,7 @@ mod outcome;
 mod prune;
 
 mod affinity;
+mod knob;
 mod membership;
 mod ownership;
 mod perform;
@@ -71,6 +73,7 @@ pub use error::Error;
 pub use execute::{execute, undo, undo_those};
 pub use failure::Failure;
 pub use generations::{Generation, Unfinished, generations, generations_or_lost, is_gone, unfinished};
+pub use isolation::{KnobState, KnobStatus};
 pub use journal_file::{JournalFile, begun};
 pub use leftovers::Earlier;
 pub use lines::{Damage, Readable, append as append_line, readable};

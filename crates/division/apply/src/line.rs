@@ -44,6 +44,8 @@ struct Line {
     threads: Option<Vec<Affinity>>,
     tasks: Option<Vec<Outsider>>,
     files: Option<Vec<(String, String)>>,
+    knob: Option<String>,
+    instance: Option<knobs::Instance>,
 }
 
 /// The names of [`Act`]'s variants.
@@ -58,6 +60,7 @@ enum Kind {
     DisableControllers,
     Write,
     WriteDropIn,
+    SetKnob,
     SetDevices,
     RestoreDevices,
     SetOwnership,
@@ -98,6 +101,9 @@ impl<'de> Deserialize<'de> for Entry {
                 path: field!(path),
                 text: line.text,
             },
+            Kind::SetKnob => {
+                Act::SetKnob { knob: field!(knob), instance: field!(instance), text: field!(text) }
+            }
             Kind::SetDevices => {
                 Act::SetDevices { place: field!(place), setting: field!(setting), rule: field!(rule) }
             }
@@ -216,6 +222,12 @@ mod tests {
             Act::Write { place: place(), file: word(), text: word() },
             Act::WriteDropIn { place: place(), unit: word(), path: "/etc/x".into(), text: Some(word()) },
             Act::WriteDropIn { place: place(), unit: word(), path: "/etc/x".into(), text: None },
+            Act::SetKnob { knob: word(), instance: knobs::Instance::File(word()), text: word() },
+            Act::SetKnob {
+                knob: word(),
+                instance: knobs::Instance::Thread { thread: 7, started: 8, comm: word() },
+                text: word(),
+            },
             Act::SetDevices { place: place(), setting: word(), rule: word() },
             Act::RestoreDevices { place: place(), rules: None },
             Act::RestoreDevices { place: place(), rules: Some(word()) },

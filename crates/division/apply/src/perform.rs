@@ -16,7 +16,7 @@ use crate::{
     act::{Act, Entry},
     affinity,
     journal::Journal,
-    membership, ownership,
+    knob, membership, ownership,
     performer::{DEVICES_V1, Performer, name, not_mounted, unwritable},
     read_back::difference,
 };
@@ -58,6 +58,10 @@ impl<'t> Performer<'t> {
                 files.write(path, text.as_deref())?;
             }
             return Ok(Done::default());
+        }
+        if let Act::SetKnob { knob: row, instance, text } = &entry.act {
+            let difference = knob::set(self, step, entry, (row, instance, text), journal)?;
+            return Ok(Done { difference, ..Done::default() });
         }
         self.reload_units()?;
         let Some((place, at)) = entry.act.place().and_then(|place| Some((place, self.at(place)?))) else {
@@ -123,7 +127,7 @@ impl<'t> Performer<'t> {
                 let note = self.inherit(entry, place, file)?;
                 return Ok(Done { note, ..Done::default() });
             }
-            Act::Mount { .. } | Act::Unmount { .. } | Act::WriteDropIn { .. } => {}
+            Act::Mount { .. } | Act::Unmount { .. } | Act::WriteDropIn { .. } | Act::SetKnob { .. } => {}
         }
         Ok(Done::default())
     }

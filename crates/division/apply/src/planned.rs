@@ -16,7 +16,7 @@ use topology::Machine;
 use units::{CpuSet, group_path, hint::Command};
 
 use crate::{
-    Earlier, Target,
+    Earlier, Target, isolation,
     leftovers::{foresee, leftovers},
     membership::{Membership, may_leave, outsiders},
     observe::{hierarchies, observe, observe_all_owners},
@@ -48,6 +48,13 @@ pub fn planned(
     observed.units = Some(units);
     observed.elastic = earlier.elastic();
     observed.history = earlier.history();
+    let given = earlier.knobs();
+    let rows = plan::knobs_of(desired);
+    let seen = isolation::look(target, &rows, &given);
+    if !rows.is_empty() {
+        observed.knobs = Some(seen.clone());
+        observed.command_line = Some(target.system.knobs().command_line());
+    }
     if plan::first_cpuset(desired, &observed).is_some() {
         observed.pinned_units = target.system.unit_files().pinned();
     }
@@ -81,9 +88,13 @@ pub fn planned(
         }
     }
     let mut plan = plan::plan(desired, machine, &observed, facts, people)?;
-    plan.steps.splice(0..0, back.before);
+    let (knobs_before, knobs_behind, stays) =
+        isolation::leftovers(target, &given, plan.isolation.as_ref(), &seen);
+    plan.steps.splice(0..0, knobs_before.into_iter().chain(back.before));
     bring_processes(target, desired, &observed, &mut plan);
     plan.steps.extend(back.after);
+    plan.steps.extend(knobs_behind);
+    plan.lints.extend(stays);
     plan.lints.extend(expansion.lints);
     plan.lints.extend(back.lints);
     plan.dropped = back.dropped;

@@ -84,6 +84,9 @@ pub struct Head {
     /// The layout's groups whose CPUs change with their load.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub elastic: Vec<policy::Scope>,
+    /// The layout's isolated CPUs, and what is kept off them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub isolation: Option<knobs::Isolation>,
     /// What earlier layouts decided about and this one does not.
     #[serde(default, skip_serializing_if = "Dropped::is_empty")]
     pub dropped: Dropped,

@@ -15,6 +15,7 @@ use crate::{
     act::{Act, Before, Entry},
     affinity, inverse,
     journal::Journal,
+    knob,
     lift::lift,
     membership,
     perform::refill::refill,
@@ -107,6 +108,7 @@ impl Back<'_, '_, '_> {
                 self.unmake(step, place, entry);
                 self.unmake_at_last(place, entry);
             }
+            (Act::SetKnob { .. }, _) => self.left.extend(knob::put_back(self.performer, entry)),
             (act, Before::New) => {
                 if let Some(place) = act.place() {
                     self.unmake(step, place, entry);
@@ -315,6 +317,7 @@ pub(crate) fn is_so(performer: &Performer<'_>, act: &Act) -> bool {
             }
         }),
         Act::WriteDropIn { path, text, .. } => performer.system().unit_files().read(path) == *text,
+        Act::SetKnob { knob: row, instance, text } => knob::is_so(performer, (row, instance, text)),
         Act::CreateGroup { place } => performer.exists(place),
         Act::RemoveGroup { place } => !performer.exists(place),
         Act::DisableControllers { place, names } => {

@@ -18,6 +18,7 @@ use crate::{
     Bounds, Drift, Failure, Split, State, Target,
     act::{Act, Entry},
     in_effect::{Decided, DropIn, Groups, add, drop_undecided},
+    isolation::{self, KnobStatus},
     made::renamed,
     membership::{Membership, Thread, threads},
     ownership,
@@ -62,6 +63,9 @@ pub struct GroupStatus {
     pub running: Vec<u32>,
     /// The processes in the group itself, ascending.
     pub tasks: Vec<Task>,
+    /// What is kept off its CPUs beside tasks, place by place.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub knobs: Vec<KnobStatus>,
     /// Where it is not as requested; empty if it is.
     pub drift: Vec<Drift>,
 }
@@ -179,7 +183,16 @@ pub fn status(state: &State, target: Target<'_>) -> Result<Vec<GroupStatus>, Fai
         // without an answer the files are compared
         units: &known.unwrap_or_default(),
     };
-    let all = decided.into_iter().map(|(group, decided)| of(&scene, group, decided));
+    let isolation = dropped.as_ref().and_then(|head| head.isolation.as_ref());
+    let isolated = isolation.map(|isolation| isolation::status(target, isolation, &records));
+    let isolated = isolated.unwrap_or_default();
+    let all = decided.into_iter().map(|(group, decided)| {
+        let own = isolated.iter().filter(|(of, _)| *of == group).map(|(_, knob)| knob.clone());
+        let knobs: Vec<KnobStatus> = own.collect();
+        let mut status = of(&scene, group, decided);
+        status.drift.extend(knobs.iter().filter_map(KnobStatus::drift));
+        GroupStatus { knobs, ..status }
+    });
     // what was taken back and is not there is nobody's
     let is_there = |group: &GroupStatus| {
         !group.directories.is_empty() || !group.settings.is_empty() || !group.drift.is_empty()
@@ -436,6 +449,7 @@ fn of(scene: &Scene<'_>, group: String, decided: Decided) -> GroupStatus {
         running: if frozen_by.is_some() { running(host, &processes) } else { Vec::new() },
         frozen_by,
         tasks: processes.into_iter().map(comm).collect(),
+        knobs: Vec::new(),
         drift,
         group,
     }

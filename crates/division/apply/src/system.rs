@@ -113,6 +113,10 @@ pub trait System {
     fn unit_files(&self) -> &dyn UnitFiles {
         &NoUnits
     }
+    /// The machine's knobs.
+    fn knobs(&self) -> &dyn knobs::Machine {
+        &knobs::NoMachine
+    }
     /// Did a request to stop arrive? Checked before each step; on a request all steps done are rolled back.
     fn is_interrupted(&self) -> bool {
         false
@@ -124,6 +128,7 @@ pub trait System {
 pub struct Running {
     /// Keeps a descriptor of every hierarchy's root.
     kernel: Real,
+    knobs: knobs::Files,
     /// Set by a process that wants us to stop.
     stop: Arc<AtomicBool>,
 }
@@ -253,6 +258,10 @@ impl System for Running {
 
     fn unit_files(&self) -> &dyn UnitFiles {
         &Systemd
+    }
+
+    fn knobs(&self) -> &dyn knobs::Machine {
+        &self.knobs
     }
 
     fn is_interrupted(&self) -> bool {

@@ -13,6 +13,7 @@ use std::{
 };
 
 use kernel::{Hierarchy, Seat};
+use knobs::Instance;
 use plan::{Dropped, Outsider, Place, is_reserve};
 use units::group_path;
 
@@ -21,6 +22,7 @@ use crate::{
     act::{Act, Before, Entry, devices_of},
     carry_out::{Change, carry_out},
     inverse,
+    knob::is_ours,
     lift::lift,
     made::{Inodes, remade, renamed},
     occupied::Occupied,
@@ -147,6 +149,7 @@ pub(crate) fn undo_recovered(
         sources: steps.sources,
         dropped: Dropped::default(),
         elastic: Vec::new(),
+        isolation: None,
         entries: steps.entries,
         decided: Vec::new(),
         planned: Vec::new(),
@@ -255,6 +258,8 @@ struct Steps<'t> {
     emptied: BTreeSet<Place>,
     /// Cpusets of groups that stay, with what takes them back.
     inherited: Inherited,
+    /// Knobs as the steps so far leave them.
+    knobs: BTreeMap<Instance, String>,
 }
 
 type Inherited = BTreeMap<(Place, String), (Entry, Option<Remainder>)>;
@@ -272,6 +277,8 @@ struct Reclaimed {
 struct More<'r> {
     affinities: &'r [(usize, Affinity)],
     moved: &'r [(usize, Outsider)],
+    /// What the kernel made of what was written.
+    actual: &'r [(usize, String)],
     /// By hierarchy as it is counted now.
     fresh: BTreeMap<(usize, String), String>,
     /// Groups that an undo before the generation had to leave.
@@ -326,6 +333,7 @@ impl<'t> Steps<'t> {
             source,
             emptied,
             inherited,
+            knobs: BTreeMap::new(),
         }
     }
 
@@ -364,7 +372,8 @@ impl<'t> Steps<'t> {
         let back = adopted.into_iter().map(|(_, stayed)| stayed);
         let back: Vec<Remainder> = back.filter(|stayed| !self.stayed.contains(stayed)).collect();
         self.stayed.extend(back);
-        let more = More { affinities: &record.affinities, moved: &record.moved, fresh, stayed };
+        let (affinities, moved, actual) = (&record.affinities, &record.moved, &record.actual);
+        let more = More { affinities, moved, actual, fresh, stayed };
         self.take_back(record.head.generation, &steps, &more);
         Ok(())
     }
@@ -455,6 +464,11 @@ impl<'t> Steps<'t> {
                 }
                 let act = Act::ReturnTasks { place: place.clone(), tasks };
                 self.push(Entry { act, before: Before::Nothing, ..entry });
+                continue;
+            }
+            if let (Act::SetKnob { .. }, Before::Knob(_)) = (&entry.act, &entry.before) {
+                let actual = more.actual.iter().find(|(of, _)| of == step);
+                self.knob_back(&entry, actual.map(|(_, actual)| actual.as_str()));
                 continue;
             }
             // as on failure: a new group goes at the first of its steps that is undone
@@ -581,6 +595,13 @@ impl<'t> Steps<'t> {
     }
 
     fn add(&mut self, entry: Entry) {
+        if let Act::SetKnob { instance, text, .. } = &entry.act {
+            let touched = self.knobs.insert(instance.clone(), text.clone()).is_some();
+            if touched || !is_so(&self.performer, &entry.act) {
+                self.push(Entry { before: Before::Nothing, ..entry });
+            }
+            return;
+        }
         let Some(place) = entry.act.place().cloned() else {
             // what is mounted, or is not, is as this undo leaves it only if no earlier step of it is about that
             let is_first = !self.entries.iter().any(|earlier| mount_of(&earlier.act) == mount_of(&entry.act));
@@ -641,6 +662,32 @@ impl<'t> Steps<'t> {
             self.written.insert((place.clone(), file.clone()));
         }
         self.push(Entry { before: Before::Nothing, ..entry });
+    }
+
+    /// A knob goes back where what the generation wrote is still there.
+    fn knob_back(&mut self, entry: &Entry, actual: Option<&str>) {
+        let (Act::SetKnob { knob, instance, text }, Before::Knob(before)) = (&entry.act, &entry.before)
+        else {
+            return;
+        };
+        let planned = self.knobs.get(instance).cloned();
+        let now = planned.or_else(|| self.performer.system().knobs().read(instance).ok());
+        // what is gone needs nothing
+        let (Some(row), Some(now)) = (knobs::find(knob), now) else { return };
+        if row.same(&now, before) && !self.knobs.contains_key(instance) {
+            return;
+        }
+        let texts: Vec<&str> = [text.as_str()].into_iter().chain(actual).collect();
+        if !is_ours(row, before, &texts, &now) {
+            let now = row.plain(&now);
+            self.skipped
+                .push(format!("{instance} stays {now}: it was changed to that since it was set to {text}"));
+            return;
+        }
+        let text = row.plain(before).to_owned();
+        self.knobs.insert(instance.clone(), text.clone());
+        let act = Act::SetKnob { knob: knob.clone(), instance: instance.clone(), text };
+        self.push(Entry { act, before: Before::Nothing, ..entry.clone() });
     }
 
     /// Does systemd set a file of a unit to what somebody set by it, once it reads that our drop-in file is gone?

@@ -18,6 +18,7 @@ pub(crate) fn check(desired: &Desired, report: &mut Report) {
         desired.groups.iter().map(|group| (&group.name, group)).collect();
     for group in &desired.groups {
         exclusive(&format!("group '{}'", group.name), &group.origin, &group.demands, report);
+        isolated(group, report);
         root(group, report);
         unit(group, report);
         references(group, &groups, report);
@@ -28,6 +29,14 @@ pub(crate) fn check(desired: &Desired, report: &mut Report) {
         for (name, origin, _) in named(&template.demands) {
             exists(name, origin, &groups, report);
         }
+    }
+    if let Some(isolate) = &desired.isolate
+        && desired.groups.iter().all(|group| group.demands.isolate.is_none())
+    {
+        let error = Diagnostic::error("[isolate] is for groups with isolate, and there is none");
+        report.push(
+            error.at(isolate.origin.clone()).hint("add isolate = \"cpus\" to the group that has the CPUs"),
+        );
     }
     if let Some(cpus) = &desired.reserve.cpus {
         for (name, origin, _) in named_by_cpus(&cpus.value, &cpus.origin) {
@@ -139,6 +148,23 @@ fn exclusive(what: &str, origin: &Origin, demands: &crate::desired::Demands, rep
         let error = Diagnostic::error(format!("{what} is exclusive but shares its CPUs")).at(origin.clone());
         report.push(error.hint("leave out pool = \"shared\", or exclusive = true"));
     }
+}
+
+/// Which CPUs are isolated must not change by itself.
+fn isolated(group: &Group, report: &mut Report) {
+    let Some(isolate) = &group.demands.isolate else { return };
+    let own = group.demands.exclusive;
+    let (why, hint) = match group.demands.cpus.as_ref().map(|cpus| &cpus.value) {
+        None => ("has no CPUs", "add the CPUs, such as cpus = \"3\" and exclusive = true"),
+        Some(CpuDemand::Some(spec)) if spec.weight.is_some() => {
+            ("is elastic, so that its CPUs change", "give it a number of CPUs that stays")
+        }
+        Some(CpuDemand::These(_) | CpuDemand::OfNodes(_)) => return,
+        Some(_) if own => return,
+        Some(_) => ("has no CPUs of its own", "add exclusive = true, or name the CPUs: cpus = \"3\""),
+    };
+    let error = Diagnostic::error(format!("group '{}' is to be isolated and {why}", group.name));
+    report.push(error.at(isolate.origin.clone()).hint(hint));
 }
 
 /// Why a group names another one.

@@ -8,6 +8,7 @@ use units::{Bytes, Limit, group_path};
 
 use crate::assigned::Assigned;
 use crate::demand::{CpuDemand, MemDemand, MemoryAmount, Placement, Pool, Smt};
+use crate::isolate::Isolate;
 use crate::matcher::Matcher;
 use crate::origin::{Origin, Spanned};
 use crate::pattern::NamePattern;
@@ -34,6 +35,8 @@ pub struct Desired {
     pub reserve: Reserve,
     /// Whether general groups are to have fewer CPUs at low use.
     pub power: Power,
+    /// Knobs of the whole machine that are set for the sake of isolated groups.
+    pub isolate: Option<Spanned<Isolate>>,
     /// What the machine must be like.
     pub assertions: Assertions,
     /// What groups and templates got that did not say otherwise. They have it already; this is used by exports only.
@@ -79,6 +82,8 @@ pub struct Demands {
     pub mems: Option<Spanned<MemDemand>>,
     /// Nobody else may use its CPUs: a partition on v2, `cpu_exclusive` on v1. Then `cpus` is not `None`.
     pub exclusive: bool,
+    /// What is kept off its CPUs beside tasks. Then they stay the same: they are named, or exclusive and not elastic.
+    pub isolate: Option<Spanned<Isolate>>,
     /// Settings in the order they were given; no two speak of the same, except rules of `devices.*`, which add up.
     /// `cpuset.cpus` and `cpuset.mems` are never among them: they are `cpus` and `mems`.
     pub settings: Vec<Assigned>,
@@ -276,6 +281,7 @@ impl Desired {
         same.mounts.iter_mut().for_each(|mount| mount.origin = no_origin.clone());
         same.schedules.iter_mut().for_each(|schedule| schedule.forget_origins(&no_origin));
         same.systemd.iter_mut().for_each(|section| section.origin = no_origin.clone());
+        forget(&mut same.isolate, &no_origin);
         forget(&mut same.reserve.cpus, &no_origin);
         forget(&mut same.reserve.memory, &no_origin);
         let host = &mut same.assertions;
@@ -308,6 +314,7 @@ impl Demands {
         forget(&mut self.tasks, no_origin);
         forget(&mut self.admin, no_origin);
         forget(&mut self.unit, no_origin);
+        forget(&mut self.isolate, no_origin);
         self.settings.iter_mut().for_each(|assigned| assigned.origin = no_origin.clone());
         self.controllers.iter_mut().for_each(|controller| controller.origin = no_origin.clone());
     }

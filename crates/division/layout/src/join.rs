@@ -11,13 +11,25 @@ use crate::rule::Subsystem;
 
 /// Adds to `whole` what a later file says.
 pub(crate) fn demands(whole: &mut Demands, later: Demands, report: &mut Report) {
-    let Demands { cpus, mems, exclusive, settings, controllers, tasks, admin, keep, unit, only_named } =
-        later;
+    let Demands {
+        cpus,
+        mems,
+        exclusive,
+        isolate,
+        settings,
+        controllers,
+        tasks,
+        admin,
+        keep,
+        unit,
+        only_named,
+    } = later;
     replace(&mut whole.cpus, cpus, "cpuset.cpus", report);
     replace(&mut whole.mems, mems, "cpuset.mems", report);
     replace(&mut whole.tasks, tasks, "task", report);
     replace(&mut whole.admin, admin, "admin", report);
     replace(&mut whole.unit, unit, "unit", report);
+    replace(&mut whole.isolate, isolate, "isolate", report);
     whole.exclusive |= exclusive;
     whole.only_named &= only_named;
     whole.keep = keep.or(whole.keep);

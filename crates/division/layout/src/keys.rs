@@ -17,6 +17,10 @@ pub(crate) struct Key {
 pub(crate) enum Shape {
     /// True or false.
     Flag,
+    /// A level of isolation, or a table of knobs' rows.
+    Isolate,
+    /// A table of rows of the whole machine.
+    MachineKnobs,
     /// Any string.
     Text,
     /// One of these.
@@ -100,6 +104,12 @@ pub(crate) const TOP: &[Key] = &[
         Shape::Table(POWER),
         "{ saving = true, floor = 2 }",
         "Fewer CPUs for groups without CPUs of their own while they use little",
+    ),
+    key(
+        "isolate",
+        Shape::MachineKnobs,
+        "{ stat-interval = 10, huge-pages = \"never\", timer-migration = true }",
+        "Knobs of the whole machine that are set while a group has `isolate` (docs/isolation.md): true is the usual value",
     ),
     key(
         "host",
@@ -212,6 +222,12 @@ const EXCLUSIVE: Key = key(
     "true",
     "No other group may use its CPUs, enforced by the kernel: a partition on cgroup v2, cpu_exclusive on v1",
 );
+const ISOLATE: Key = key(
+    "isolate",
+    Shape::Isolate,
+    "\"cpus\" · \"quiet\" · \"full\" · { level = \"cpus\", governor = \"performance\", interrupts = false }",
+    "What is kept off its CPUs beside tasks: interrupts, queues of work, threads of the kernel; with \"quiet\" sleep and changes of frequency too (docs/isolation.md). Its CPUs are named, or exclusive",
+);
 const TASKS: Key = key(
     "tasks",
     Shape::Table(TASKS_KEYS),
@@ -261,6 +277,7 @@ pub(crate) const GROUP: &[Key] = &[
     CPUS,
     MEMS,
     EXCLUSIVE,
+    ISOLATE,
     TASKS,
     ADMIN,
     key(
@@ -545,6 +562,9 @@ mod tests {
             table if table == TOP.as_ptr() && key.name == "schedule" => {
                 ("groups.oltp1.cpus = 1\n".to_owned(), "")
             }
+            table if table == TOP.as_ptr() && key.name == "isolate" => {
+                ("groups.oltp1 = { cpus = '0', isolate = 'cpus' }\n".to_owned(), "")
+            }
             table if table == TOP.as_ptr() => (String::new(), ""),
             table if table == GROUP.as_ptr() => ("[groups.a]\n".to_owned(), ""),
             table if table == TEMPLATE.as_ptr() => ("[templates.'a/%u']\n".to_owned(), ""),
@@ -623,7 +643,12 @@ mod tests {
                 assert!(!key.doc.ends_with('.') && !key.examples.is_empty(), "{}", key.name);
                 for example in key.examples.split(" · ") {
                     let (before, after) = around(table, key);
-                    let exclusive = if key.name == "exclusive" { "cpus = 1\n" } else { "" };
+                    let exclusive =
+                        if matches!(key.name, "exclusive" | "isolate") && table.as_ptr() != TOP.as_ptr() {
+                            "cpus = '0'\n"
+                        } else {
+                            ""
+                        };
                     let near =
                         if example.contains("group:oltp1") { "\n[groups.oltp1]\ncpus = 1" } else { "" };
                     let text = format!("{before}{exclusive}{} = {example}{after}{near}\n", key.name);

@@ -11,6 +11,7 @@ mod assigned;
 mod demand;
 mod desired;
 mod glob;
+mod isolate;
 mod matcher;
 mod pattern;
 mod people;
@@ -55,6 +56,7 @@ pub use export::{
 };
 pub use from_systemd::{UnitSource, from_systemd};
 pub use glob::{Expression, Glob};
+pub use isolate::Isolate;
 pub use matcher::{Condition, Matcher, Process, Who};
 pub use origin::{Origin, Spanned};
 pub use pattern::{Code, NamePattern, Part, PatternError};

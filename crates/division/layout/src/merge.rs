@@ -84,6 +84,7 @@ pub(crate) fn merge(drafts: Vec<Draft>, report: &mut Report) -> Desired {
             match section {
                 "reserve" => whole.reserve = desired.reserve.clone(),
                 "power" => whole.power = desired.power.clone(),
+                "isolate" => whole.isolate = desired.isolate.clone(),
                 "host" => whole.assertions = desired.assertions.clone(),
                 _ => whole.defaults = desired.defaults.clone(),
             }

@@ -4,9 +4,11 @@
 
 use std::collections::BTreeMap;
 
+use knobs::{Encoding, Knob};
 use serde_json::{Map, Value, json};
 use settings::{Access, Key as SettingKey, Kind, Setting, Unit, Version};
 
+use crate::isolate::LEVELS;
 use crate::keys::{self, Key, Shape};
 
 const SIZE: &str = "<size>";
@@ -115,6 +117,8 @@ fn shape_schema(shape: Shape) -> Value {
     let one_or_more = |one: Value| json!({ "anyOf": [one, { "type": "array", "items": one }] });
     match shape {
         Shape::Flag => json!({ "type": "boolean" }),
+        Shape::Isolate => json!({ "anyOf": [{ "enum": LEVELS }, knobs_schema(false)] }),
+        Shape::MachineKnobs => knobs_schema(true),
         Shape::Text | Shape::Mode => text(),
         Shape::Word(words) => json!({ "enum": words }),
         Shape::Number(min) => json!({ "type": "integer", "minimum": min }),
@@ -149,6 +153,22 @@ fn shape_schema(shape: Shape) -> Value {
             json!({ "anyOf": [text(), table, { "type": "array", "items": table }] })
         }
     }
+}
+
+/// Rows of the table of knobs, of the machine or of groups.
+fn knobs_schema(of_machine: bool) -> Value {
+    let value = |knob: &Knob| match knob.encoding {
+        encoding if encoding.is_cpus() => json!({ "type": "boolean" }),
+        Encoding::Number => json!({ "type": ["boolean", "integer"] }),
+        _ => json!({ "type": ["boolean", "integer", "string"] }),
+    };
+    let rows = knobs::KNOBS.iter().filter(|knob| knob.is_of_machine() == of_machine);
+    let mut rows: Map<String, Value> =
+        rows.map(|knob| (knob.name.to_owned(), described(value(knob), knob.doc))).collect();
+    if !of_machine {
+        rows.insert("level".to_owned(), json!({ "enum": LEVELS }));
+    }
+    json!({ "type": "object", "properties": rows, "additionalProperties": false })
 }
 
 fn percentage() -> Value {

@@ -67,6 +67,10 @@ pub enum LintKind {
     NoUnit,
     /// A group that only the daemon resizes.
     Elastic,
+    /// Something that disturbs isolated CPUs and can't be moved.
+    NotIsolated,
+    /// What only the boot can do for isolated CPUs.
+    BootOnly,
 }
 
 impl Lint {

@@ -41,6 +41,12 @@ pub struct Observed {
     /// Groups that are elastic in the layout in effect: their CPUs are as their load wanted them, not as a layout did.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub elastic: BTreeSet<String>,
+    /// The knobs that the layout names; `None` where nobody looked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub knobs: Option<Vec<knobs::Seen>>,
+    /// The kernel's command line, where knobs were looked at.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command_line: Option<String>,
 }
 
 /// A unit as systemd knows it.

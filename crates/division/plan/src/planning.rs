@@ -12,7 +12,7 @@ use crate::{
     decided::{Decisions, decided, wanted},
     devices,
     drop_ins::DropIns,
-    elastic, expand, homes,
+    elastic, expand, homes, isolate,
     lints::{self, Looked},
     mounts, owners, power,
     resolve::{self, Landscape, Resolved},
@@ -107,11 +107,21 @@ pub fn plan(
         steps.extend(partitions);
     }
     settle_before(&mut steps);
+    let isolation = isolate::isolation(desired, &tree, &resolved, machine, &mut problems);
+    if let Some(isolation) = &isolation {
+        let of_knobs = isolate::steps(isolation, desired, &observed, &mut problems, &mut lints);
+        steps.splice(0..0, of_knobs.before);
+        steps.extend(of_knobs.behind);
+    }
+    if !problems.is_empty() {
+        return Err(problems);
+    }
     Ok(Plan {
         decided: so,
         steps,
         assignments: assignments(&tree, &resolved),
         elastic: scopes,
+        isolation,
         reserved: resolved.reserved,
         lints,
         dropped: crate::Dropped::default(),

@@ -23,6 +23,9 @@ pub struct Plan {
     /// Groups whose CPUs change with their load, and the CPUs that they share.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub elastic: Vec<policy::Scope>,
+    /// Isolated CPUs, and what is kept off them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub isolation: Option<knobs::Isolation>,
     /// What works, but perhaps not as meant.
     pub lints: Vec<Lint>,
     /// What the layout decides about and no step changes, as it is so already.
@@ -136,6 +139,17 @@ pub enum Action {
         /// What it is to contain; `None`: it is to be gone.
         text: Option<String>,
         /// What it contained when the plan was made.
+        before: Option<String>,
+    },
+    /// Sets a knob of the machine at one place.
+    SetKnob {
+        /// The row of the table of knobs.
+        knob: String,
+        /// The place.
+        instance: knobs::Instance,
+        /// The text.
+        text: String,
+        /// What was there when the plan was made.
         before: Option<String>,
     },
     /// Changes which devices the group may use by one rule, as a write to v1's file of that name does. Only for v2,
@@ -295,10 +309,10 @@ impl Step {
 }
 
 impl Action {
-    /// The directory that it changes; none for a mount.
+    /// The directory that it changes; none for a mount or a knob.
     pub fn place(&self) -> Option<&Place> {
         match self {
-            Action::Mount { .. } => None,
+            Action::Mount { .. } | Action::SetKnob { .. } => None,
             Action::CreateGroup { place }
             | Action::EnableControllers { place, .. }
             | Action::Write { place, .. }
@@ -333,6 +347,10 @@ impl std::fmt::Display for Action {
             Action::WriteDropIn { path, text: Some(_), before: None, .. } => write!(f, "write {path}"),
             Action::WriteDropIn { path, text: Some(_), .. } => write!(f, "change {path}"),
             Action::WriteDropIn { path, text: None, .. } => write!(f, "remove {path}"),
+            Action::SetKnob { instance, text, before, .. } => {
+                write!(f, "{instance} <- {text}")?;
+                before.as_ref().map_or(Ok(()), |before| write!(f, " (was {before})"))
+            }
             Action::SetDevices { place, setting, rule } => write!(f, "{}/{setting} <- {rule}", place.path),
             Action::SetOwnership { place, .. } => write!(f, "set the owners of {}", place.path),
             Action::MoveTasksAway { place, cpus, to } => {

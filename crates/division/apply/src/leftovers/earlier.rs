@@ -12,6 +12,7 @@ use crate::{
     Failure, State, Target,
     act::{Act, Entry},
     in_effect::{self, Groups},
+    isolation,
     made::{self, Changed},
     record::Record,
     remainder::Remainder,
@@ -92,6 +93,11 @@ impl Earlier {
     pub(crate) fn elastic(&self) -> BTreeSet<String> {
         let last = self.records.last().into_iter().flat_map(|record| &record.head.elastic);
         last.flat_map(|scope| &scope.groups).map(|group| group.name.clone()).collect()
+    }
+
+    /// What they gave to knobs of the machine.
+    pub(crate) fn knobs(&self) -> isolation::Knobs {
+        isolation::given(&self.records)
     }
 
     /// What the last of them already did without.

@@ -11,6 +11,7 @@ use super::pairs::{Pairs, account, array, key, table, text};
 use crate::assigned::Assigned;
 use crate::demand::{CpuAmount, CpuDemand, CpuSpec, MemDemand, MemoryAmount, Near, Placement, Pool, Smt};
 use crate::desired::{Defaults, Demands, Desired, Expected, Keep};
+use crate::isolate::{Isolate, LEVELS};
 use crate::origin::Spanned;
 use crate::people::Person;
 use crate::rule::{Controllers, Rule, Subsystem, Target};
@@ -22,6 +23,10 @@ pub fn to_toml(desired: &Desired) -> String {
     out.host(desired);
     out.reserve(desired);
     out.power(desired);
+    if let Some(isolate) = &desired.isolate {
+        out.header("isolate");
+        isolate.value.0.iter().for_each(|(name, value)| out.line(name, &knob(value.as_deref())));
+    }
     out.defaults(&desired.defaults);
     out.mounts(desired);
     out.systemd(desired);
@@ -63,6 +68,21 @@ pub fn changes(schedule: &Schedule) -> Vec<String> {
         format!("{}: {}", overlay.group, pairs.join(", "))
     };
     schedule.overlays.iter().map(of_group).collect()
+}
+
+/// A level where it is one, else the rows.
+fn isolated(isolate: &Isolate) -> String {
+    let level = LEVELS.into_iter().find(|word| Isolate::of_level(word).as_ref() == Some(isolate));
+    let rows = isolate.0.iter().map(|(name, value)| format!("{name} = {}", knob(value.as_deref())));
+    level.map_or_else(|| format!("{{ {} }}", rows.collect::<Vec<_>>().join(", ")), text)
+}
+
+fn knob(value: Option<&str>) -> String {
+    match value {
+        None => "true".to_owned(),
+        Some(number) if number.parse::<i64>().is_ok() => number.to_owned(),
+        Some(word) => text(word),
+    }
 }
 
 struct Writer {
@@ -161,6 +181,7 @@ impl Writer {
         pairs.extend(demands.cpus.as_ref().map(|demand| ("cpus", cpus(&demand.value))));
         pairs.extend(own(&demands.mems, &defaults.mems).map(|demand| ("mems", mems(demand))));
         pairs.extend(demands.exclusive.then(|| ("exclusive", "true".to_owned())));
+        pairs.extend(demands.isolate.as_ref().map(|isolate| ("isolate", isolated(&isolate.value))));
         pairs.extend(own(&demands.tasks, &defaults.tasks).map(|tasks| ("tasks", person(tasks))));
         pairs.extend(own(&demands.admin, &defaults.admin).map(|admin| ("admin", person(admin))));
         let keep = demands.keep.filter(|keep| defaults.keep != Some(*keep));

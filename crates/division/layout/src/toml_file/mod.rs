@@ -4,6 +4,7 @@
 mod conditions;
 mod cpus;
 mod group;
+mod isolate;
 mod machine;
 mod rules;
 mod schedules;
@@ -61,8 +62,9 @@ struct Reader<'r> {
 
 impl Reader<'_> {
     fn file(&mut self, table: &Table<'_>, draft: &mut Draft) {
-        let Desired { rules, reserve, power, assertions, defaults, mounts, systemd, schedules, .. } =
-            &mut draft.desired;
+        let Desired {
+            rules, reserve, power, isolate, assertions, defaults, mounts, systemd, schedules, ..
+        } = &mut draft.desired;
         for (key, value) in entries(table) {
             let origin = self.origin(key);
             let single = match &**key.get_ref() {
@@ -86,6 +88,10 @@ impl Reader<'_> {
                 "power" => {
                     *power = self.power(value);
                     "power"
+                }
+                "isolate" => {
+                    *isolate = self.machine_knobs(value);
+                    "isolate"
                 }
                 "host" => {
                     *assertions = self.assertions(value);

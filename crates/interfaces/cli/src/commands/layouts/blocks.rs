@@ -55,6 +55,12 @@ enum What {
         sign: Sign,
         words: String,
     },
+    /// A knob of the machine, at one place or several.
+    Knob {
+        knob: String,
+        words: String,
+        count: usize,
+    },
     /// Processes that follow their group into another hierarchy.
     Processes {
         count: usize,
@@ -99,6 +105,7 @@ impl What {
             What::Device { .. } => (4, ""),
             What::Owners { .. } => (5, ""),
             What::TasksOff { .. } | What::UnitFile { .. } => (6, ""),
+            What::Knob { knob, .. } => (12, knob),
             What::Processes { .. } => (7, ""),
             What::Restored { what, .. } => (8, what),
             What::Lifted { setting, .. } => (9, setting),
@@ -132,7 +139,7 @@ pub struct Blocks<'p> {
 impl<'p> Blocks<'p> {
     pub fn of(steps: &[Step], scene: Scene<'p>) -> Blocks<'p> {
         let mut blocks = Blocks { blocks: Vec::new(), scene };
-        steps.iter().for_each(|step| blocks.add(&step.action));
+        steps.iter().for_each(|step| blocks.add(step));
         blocks.lifted(steps);
         // in one order whatever the kernel needs; that one is the steps'
         for block in &mut blocks.blocks {
@@ -143,9 +150,9 @@ impl<'p> Blocks<'p> {
         blocks
     }
 
-    fn add(&mut self, action: &Action) {
+    fn add(&mut self, step: &Step) {
         // every kind of step is one of these: a new kind does not compile until it has words here
-        let (group, hierarchy, what) = match action {
+        let (group, hierarchy, what) = match &step.action {
             Action::Mount { controllers, name, path } => {
                 let what =
                     What::Hierarchy { path: path.clone(), words: mounted(controllers, name.as_deref()) };
@@ -165,6 +172,9 @@ impl<'p> Blocks<'p> {
                     (Some(_), None) => Sign::Remove,
                 };
                 (self.name(place), Some(place.hierarchy), What::UnitFile { sign, words: path.clone() })
+            }
+            Action::SetKnob { knob, text, before, .. } => {
+                return self.knob(&step.group.to_string(), knob, before.as_deref().unwrap_or_default(), text);
             }
             Action::SetDevices { place, setting, rule } => {
                 let what = What::Device { setting: setting.clone(), rule: rule.clone() };
@@ -221,6 +231,26 @@ impl<'p> Blocks<'p> {
         match block.rows.iter_mut().find(same) {
             Some(row) => row.at.extend(hierarchy),
             None => block.rows.push(Row { what, at: hierarchy.into_iter().collect() }),
+        }
+    }
+
+    /// All places of a row with the same values are one thing.
+    fn knob(&mut self, group: &str, knob: &str, before: &str, text: &str) {
+        let words = match knobs::find(knob) {
+            Some(row) => format!("{} → {}", knobs::shown_cpus(row, before), knobs::shown_cpus(row, text)),
+            None => format!("{before} → {text}"),
+        };
+        let block = self.block(group.to_owned());
+        let same = block.rows.iter_mut().find_map(|row| match &mut row.what {
+            What::Knob { knob: of, words: other, count } if of == knob && *other == words => Some(count),
+            _ => None,
+        });
+        match same {
+            Some(count) => *count += 1,
+            None => {
+                let what = What::Knob { knob: knob.to_owned(), words, count: 1 };
+                block.rows.push(Row { what, at: Vec::new() });
+            }
         }
     }
 
@@ -385,6 +415,8 @@ impl<'p> Blocks<'p> {
             What::Processes { count } => {
                 ("tasks".to_owned(), format!("{} into {}", counted(*count, "process"), self.places(&row.at)))
             }
+            What::Knob { knob, words, count: 1 } => (knob.clone(), words.clone()),
+            What::Knob { knob, words, count } => (knob.clone(), format!("{words} at {count} places")),
             What::Gone if self.scene.hierarchies.len() > 1 => {
                 ("group".to_owned(), format!("in {}", self.places(&row.at)))
             }
@@ -426,9 +458,11 @@ fn sign(block: &Block, row: &Row) -> Sign {
         What::Setting(_) | What::Owners { .. } if is_new => Sign::Add,
         What::Setting(written) => written.sign(),
         What::UnitFile { sign, .. } => *sign,
-        What::Owners { .. } | What::TasksOff { .. } | What::Processes { .. } | What::Restored { .. } => {
-            Sign::Change
-        }
+        What::Owners { .. }
+        | What::TasksOff { .. }
+        | What::Knob { .. }
+        | What::Processes { .. }
+        | What::Restored { .. } => Sign::Change,
         What::Gone | What::Lifted { .. } | What::Unneeded { .. } => Sign::Remove,
     }
 }

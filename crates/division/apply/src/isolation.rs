@@ -1,0 +1,193 @@
+//! Isolated CPUs as the layouts in effect have them: what was there before, what still stands there, what came since.
+//! Only reads.
+
+use std::collections::BTreeMap;
+
+use knobs::{Instance, Isolation, Knob, Per, Seen};
+use plan::{Action, Lint, LintKind, Step};
+use serde::Serialize;
+
+use crate::{
+    Drift, Target,
+    act::{Act, Before},
+    knob::is_ours,
+    performer::name,
+    record::Record,
+};
+
+/// What one place was given.
+#[derive(Debug)]
+pub(crate) struct Given {
+    group: String,
+    /// What was there before the first.
+    before: String,
+    /// What was written, with what the kernel made of it.
+    texts: Vec<String>,
+    /// The last that was written, and what the kernel has in its place, where it refused.
+    refused: Option<String>,
+}
+
+/// By row and place.
+pub(crate) type Knobs = BTreeMap<(String, Instance), Given>;
+
+/// What these generations gave, oldest first.
+pub(crate) fn given<'r>(records: impl IntoIterator<Item = &'r Record>) -> Knobs {
+    let mut given = Knobs::new();
+    for record in records {
+        for (step, entry) in record.entries.iter().enumerate() {
+            let Act::SetKnob { knob, instance, text } = &entry.act else { continue };
+            let key = (knob.clone(), instance.clone());
+            let Before::Knob(before) = &entry.before else { continue };
+            if entry.restores {
+                given.remove(&key);
+                continue;
+            }
+            let actual = record.actual.iter().find(|(of, _)| *of == step).map(|(_, actual)| actual.clone());
+            let new =
+                || Given { group: String::new(), before: before.clone(), texts: Vec::new(), refused: None };
+            let known = given.entry(key).or_insert_with(new);
+            known.group.clone_from(&entry.group);
+            known.texts.push(text.clone());
+            known.texts.extend(actual.clone());
+            known.refused = actual;
+        }
+    }
+    given
+}
+
+impl Given {
+    fn stands(&self, row: &Knob, now: &str) -> bool {
+        let texts: Vec<&str> = self.texts.iter().map(String::as_str).collect();
+        is_ours(row, &self.before, &texts, now)
+    }
+}
+
+/// What is there of some rows.
+pub(crate) fn look(target: Target<'_>, rows: &[&Knob], given: &Knobs) -> Vec<Seen> {
+    let machine = target.system.knobs();
+    let with_past = |row: &Knob, mut seen: Seen| {
+        if let Some(known) = given.get(&(row.name.to_owned(), seen.instance.clone())) {
+            seen.before = known.stands(row, &seen.text).then(|| known.before.clone());
+            seen.fixed |= known.refused.as_ref().is_some_and(|refused| row.same(refused, &seen.text));
+        }
+        seen
+    };
+    let of_row = |row: &&Knob| {
+        let row: &Knob = row;
+        machine.look(row).into_iter().map(move |seen| with_past(row, seen)).collect::<Vec<_>>()
+    };
+    rows.iter().flat_map(of_row).collect()
+}
+
+/// What earlier layouts set and a new one does not: the steps before those of the layout, those behind, and what stays.
+pub(crate) fn leftovers(
+    target: Target<'_>,
+    given: &Knobs,
+    isolation: Option<&Isolation>,
+    seen: &[Seen],
+) -> (Vec<Step>, Vec<Step>, Vec<Lint>) {
+    let (mut before, mut behind, mut lints) = (Vec::new(), Vec::new(), Vec::new());
+    let wants = isolation.map(|isolation| isolation.wants(seen)).unwrap_or_default();
+    for ((knob, instance), known) in given {
+        let wanted = wants.iter().any(|want| want.knob.name == knob && want.instance() == instance);
+        let (Some(row), Ok(now)) = (knobs::find(knob), target.system.knobs().read(instance)) else {
+            continue;
+        };
+        if wanted || row.same(&now, &known.before) {
+            continue;
+        }
+        if !known.stands(row, &now) {
+            let message = format!(
+                "{instance} is no longer in the layout and stays {}: somebody else changed it since",
+                row.plain(&now)
+            );
+            lints.push(Lint::new(LintKind::Stays, Some(&name(&known.group)), message));
+            continue;
+        }
+        let action = Action::SetKnob {
+            knob: knob.clone(),
+            instance: instance.clone(),
+            text: row.plain(&known.before).to_owned(),
+            before: Some(now),
+        };
+        let why = "no longer in the layout: as it was before".to_owned();
+        let into = if row.per == Per::Thread { &mut behind } else { &mut before };
+        into.push(Step { group: name(&known.group), action, why, restores: true });
+    }
+    (before, behind, lints)
+}
+
+/// One place of a knob that isolates a group's CPUs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct KnobStatus {
+    /// The row of the table of knobs.
+    pub knob: String,
+    /// A file, or a thread of the kernel.
+    pub instance: String,
+    /// What is to be there.
+    pub requested: String,
+    /// What is there.
+    pub actual: String,
+    /// How that comes.
+    pub state: KnobState,
+}
+
+/// How one place of a knob is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum KnobState {
+    /// As requested.
+    Done,
+    /// The kernel refuses: it stays.
+    Refused,
+    /// Somebody changed it since.
+    Changed,
+    /// It came since.
+    New,
+}
+
+/// Each place of the knobs in effect, with the group for whose sake it is set.
+pub(crate) fn status(
+    target: Target<'_>,
+    isolation: &Isolation,
+    records: &[Record],
+) -> Vec<(String, KnobStatus)> {
+    let given = given(records);
+    let seen = look(target, &isolation.knobs(), &given);
+    let wants = isolation.wants(&seen);
+    let of_want = |want: &knobs::Want<'_>| {
+        let known = given.contains_key(&(want.knob.name.to_owned(), want.instance().clone()));
+        let is_off = || {
+            want.knob.encoding == knobs::Encoding::Affinity
+                && want.seen.text.parse().is_ok_and(|now: units::CpuSet| now.is_disjoint(&want.request.cpus))
+        };
+        let state = match known {
+            _ if want.is_so() || is_off() => KnobState::Done,
+            _ if want.seen.fixed => KnobState::Refused,
+            true => KnobState::Changed,
+            false => KnobState::New,
+        };
+        let status = KnobStatus {
+            knob: want.knob.name.to_owned(),
+            instance: want.instance().to_string(),
+            requested: want.text.clone(),
+            actual: want.knob.plain(&want.seen.text).to_owned(),
+            state,
+        };
+        (want.request.group.clone(), status)
+    };
+    wants.iter().map(of_want).collect()
+}
+
+impl KnobStatus {
+    /// The drift that it is.
+    pub(crate) fn drift(&self) -> Option<Drift> {
+        let is_new = match self.state {
+            KnobState::Done | KnobState::Refused => return None,
+            KnobState::Changed => false,
+            KnobState::New => true,
+        };
+        let KnobStatus { knob, instance, requested, actual, .. } = self.clone();
+        Some(Drift::Knob { knob, instance, requested, actual, is_new })
+    }
+}

@@ -1,0 +1,188 @@
+//! Isolated CPUs: which knobs of the machine are set for them, and the steps that do it.
+
+use knobs::{Isolation, Knob, Per, Request, Want};
+use layout::{Desired, Isolate, Origin, Spanned};
+use settings::GroupName;
+use topology::Machine;
+use units::CpuSet;
+
+use crate::{Action, Lint, LintKind, Observed, Problem, Step, resolve::Resolved, tree::Tree};
+
+/// A group that is to be isolated, with its CPUs.
+struct Isolated<'d> {
+    group: &'d GroupName,
+    isolate: &'d Spanned<Isolate>,
+    cpus: CpuSet,
+}
+
+/// The steps before those of the groups, and those behind.
+#[derive(Default)]
+pub(crate) struct IsolateSteps {
+    /// Of threads: an undo restores them when the partitions have ended, which sets threads' CPUs anew.
+    pub before: Vec<Step>,
+    pub behind: Vec<Step>,
+}
+
+/// The rows that a layout requests, for whoever is to look at them.
+pub fn knobs_of(desired: &Desired) -> Vec<&'static Knob> {
+    let groups = desired.groups.iter().filter_map(|group| group.demands.isolate.as_ref());
+    let names: Vec<&str> =
+        groups.chain(&desired.isolate).flat_map(|isolate| isolate.value.0.keys().copied()).collect();
+    knobs::KNOBS.iter().filter(|knob| names.contains(&knob.name)).collect()
+}
+
+/// What is requested of the machine's knobs; `None` if no group is isolated.
+pub(crate) fn isolation(
+    desired: &Desired,
+    tree: &Tree<'_>,
+    resolved: &Resolved,
+    machine: &Machine,
+    problems: &mut Vec<Problem>,
+) -> Option<Isolation> {
+    let groups = isolated(desired, tree, resolved);
+    let first = groups.first()?;
+    let all = groups.iter().fold(CpuSet::new(), |all, one| all.union(&one.cpus));
+    let online = machine.online();
+    let housekeeping = online.difference(&all);
+    if housekeeping.is_empty() {
+        problems.push(Problem::Unsatisfied {
+            message: format!(
+                "group '{}' is to be isolated, and no CPU is left for interrupts and the kernel: CPUs {online} are online, {all} isolated",
+                first.group
+            ),
+            origin: first.isolate.origin.clone(),
+            against: Vec::new(),
+            missing: 1,
+            hint: "leave at least one CPU to the rest of the system: reserve = { cpus = 1 }".to_owned(),
+        });
+        return None;
+    }
+    let mut requests: Vec<Request> = Vec::new();
+    for Isolated { group, isolate, cpus } in &groups {
+        for (name, value) in &isolate.value.0 {
+            let same = |known: &&mut Request| known.knob == *name && known.value == *value;
+            match requests.iter_mut().find(same) {
+                Some(known) => known.cpus = known.cpus.union(cpus),
+                None => requests.push(request(name, group, cpus, value)),
+            }
+        }
+    }
+    let of_machine = desired.isolate.iter().flat_map(|isolate| &isolate.value.0);
+    requests.extend(of_machine.map(|(name, value)| request(name, first.group, &all, value)));
+    // in the table's order
+    requests.sort_by_key(|request| knobs::KNOBS.iter().position(|knob| knob.name == request.knob));
+    Some(Isolation { requests, housekeeping })
+}
+
+fn request(name: &str, group: &GroupName, cpus: &CpuSet, value: &Option<String>) -> Request {
+    Request { knob: name.to_owned(), group: group.to_string(), cpus: cpus.clone(), value: value.clone() }
+}
+
+fn isolated<'d>(desired: &'d Desired, tree: &Tree<'_>, resolved: &Resolved) -> Vec<Isolated<'d>> {
+    let cpus = |name: &GroupName| {
+        let mut known = tree.branches.iter().zip(&resolved.sets).filter(|(branch, _)| branch.name == *name);
+        known.find_map(|(_, sets)| sets.cpus.clone()).filter(|cpus| !cpus.is_empty())
+    };
+    let of_group = |group: &'d layout::Group| {
+        let isolate = group.demands.isolate.as_ref()?;
+        Some(Isolated { group: &group.name, isolate, cpus: cpus(&group.name)? })
+    };
+    desired.groups.iter().filter_map(of_group).collect()
+}
+
+/// The steps, as the machine is not so yet.
+pub(crate) fn steps(
+    isolation: &Isolation,
+    desired: &Desired,
+    observed: &Observed,
+    problems: &mut Vec<Problem>,
+    lints: &mut Vec<Lint>,
+) -> IsolateSteps {
+    let mut steps = IsolateSteps::default();
+    let origin = |request: &Request| {
+        let of_group = desired.groups.iter().find(|group| group.name.to_string() == request.group);
+        let own = of_group.and_then(|group| group.demands.isolate.as_ref());
+        let of_machine =
+            desired.isolate.as_ref().filter(|isolate| isolate.value.0.contains_key(&*request.knob));
+        let place = of_machine.or(own).map(|isolate| isolate.origin.clone());
+        place.unwrap_or_else(|| Origin::outside_files("<isolate>"))
+    };
+    let Some(seen) = &observed.knobs else {
+        let message =
+            "which interrupts, queues and threads are moved is seen on the machine itself".to_owned();
+        lints.push(Lint::new(LintKind::Unchecked, None, message));
+        return steps;
+    };
+    let wants = isolation.wants(seen);
+    for want in wants.iter().filter(|want| !want.is_so() && !want.seen.fixed) {
+        if want.seen.read_only {
+            problems.push(Problem::Value {
+                group: want.request.group.clone(),
+                message: format!(
+                    "{} is to be {} and is read-only here, as in a container",
+                    want.instance(),
+                    want.text
+                ),
+                origin: origin(want.request),
+                hint: Some(format!("set it on the host, or leave it out: {} = false", want.knob.name)),
+            });
+            continue;
+        }
+        let into = if want.knob.per == Per::Thread { &mut steps.before } else { &mut steps.behind };
+        into.push(step(want));
+    }
+    for knob in isolation.knobs() {
+        let stay: Vec<&Want<'_>> =
+            wants.iter().filter(|want| want.knob == knob && want.seen.fixed && !want.is_so()).collect();
+        if let Some(first) = stay.first() {
+            lints.push(staying(knob, &stay).at(&origin(first.request)));
+        }
+    }
+    for request in &isolation.requests {
+        let named = request.value.is_some() || knobs::find(&request.knob).is_some_and(Knob::is_of_machine);
+        if named && !wants.iter().any(|want| want.request == request) {
+            let message = match knobs::find(&request.knob) {
+                Some(knob) => format!("{} has no effect: this machine has no {}", knob.name, knob.path),
+                None => continue,
+            };
+            lints.push(Lint::new(LintKind::NotIsolated, None, message).at(&origin(request)));
+        }
+    }
+    if let (Some(first), Some(line)) = (isolation.requests.first(), &observed.command_line) {
+        let isolated = isolation.requests.iter().fold(CpuSet::new(), |all, request| all.union(&request.cpus));
+        let missing = knobs::missing_at_boot(line, &isolated);
+        if !missing.is_empty() {
+            let message = format!("only the boot can do more for CPUs {isolated}: {}", missing.join(" "));
+            let lint = Lint::new(LintKind::BootOnly, None, message).at(&origin(first));
+            lints.push(lint.hint("add what the work needs to the kernel's command line, and restart; docs/isolation.md says what each does"));
+        }
+    }
+    steps
+}
+
+fn step(want: &Want<'_>) -> Step {
+    let group = GroupName::new(&want.request.group).unwrap_or_else(|_| GroupName::base());
+    let why = match want.knob.encoding.is_cpus() {
+        true => format!("keeps {} off CPUs {}", want.knob.name, want.request.cpus),
+        false => format!("{} for the isolated CPUs {}", want.knob.name, want.request.cpus),
+    };
+    let action = Action::SetKnob {
+        knob: want.knob.name.to_owned(),
+        instance: want.instance().clone(),
+        text: want.text.clone(),
+        before: Some(want.seen.text.clone()),
+    };
+    Step::new(group, action, why)
+}
+
+/// What can't be moved, the first few by name.
+fn staying(knob: &Knob, stay: &[&Want<'_>]) -> Lint {
+    const NAMED: usize = 3;
+    let some: Vec<String> = stay.iter().take(NAMED).map(|want| want.instance().to_string()).collect();
+    let more = stay.len().saturating_sub(NAMED);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let means =
+        knob.refusals.iter().find(|refusal| refusal.stays).map_or("the kernel refuses", |one| one.means);
+    let message = format!("{}: {}{more} stay as they are: {means}", knob.name, some.join(", "));
+    Lint::new(LintKind::NotIsolated, None, message)
+}

@@ -1,0 +1,105 @@
+//! The page of the table, docs/isolation.md.
+
+use std::fmt::Write;
+
+use crate::{Aim, BOOT, KNOBS, Knob, Scope};
+
+const INTRODUCTION: &str = r#"<!-- Made from the table in crates/machine/knobs by `make docs`. -->
+# Isolated CPUs
+
+CPUs of a group's own (`exclusive = true`) keep other tasks away. Interrupts, queues of work, threads of the kernel,
+timers and power states stay. `isolate` moves or stops these for the sake of the group's CPUs:
+
+```toml
+[groups.control]
+cpus = "3"
+exclusive = true
+isolate = "quiet"
+
+[isolate]
+stat-interval = 10
+numa-balancing = true
+```
+
+`isolate` of a group takes `"cpus"`, `"quiet"` or `"full"`, or a table: `{ level = "cpus", governor = "performance",
+transmit-steering = false }`. A row is `true` for its usual value, `false` to leave it alone, or the value itself. The
+group needs CPUs that stay the same: named ones, or `exclusive = true`. At least one CPU of the machine has to be nobody's.
+
+Rows of the whole machine are set only where `[isolate]` names them, and only while some group has `isolate`.
+
+`ringfence plan` shows each step, `apply` does them with the steps of the groups, reads each back, and rolls all back if the
+kernel refuses one; what can't be moved (an interrupt that the kernel manages) is reported and stays. `undo` brings every
+place back where what `apply` wrote is still there, and names the others. `status` names what was changed since, and
+interrupts, queues and threads that came since; `apply` again, or the daemon, sets them.
+"#;
+
+/// The page.
+pub fn markdown() -> String {
+    let mut page = INTRODUCTION.to_owned();
+    let sections = [
+        (Scope::Cpus, "In \"cpus\", \"quiet\" and \"full\""),
+        (Scope::Quiet, "In \"quiet\" and \"full\""),
+        (Scope::Full, "In \"full\""),
+        (Scope::Group, "Of a group, by name only"),
+        (Scope::Machine, "Of the machine, in [isolate] only"),
+    ];
+    for (scope, title) in sections {
+        let _ = write!(page, "\n## {title}\n"); // a String takes everything
+        KNOBS.iter().filter(|knob| knob.scope == scope).for_each(|knob| row(&mut page, knob));
+    }
+    page.push_str(
+        "\n## At boot only\n\nThese are compared with the running kernel's command line. What is missing is printed as one line by\n\
+         `plan`; the boot loader's configuration is never changed.\n\n",
+    );
+    for parameter in BOOT {
+        let cpus = parameter.cpus_behind.map_or_else(String::new, |behind| format!("{behind}CPUS"));
+        let _ = writeln!(page, "- `{}{cpus}`: {}", parameter.name, parameter.doc);
+    }
+    page.push_str(
+        "\nHeld open while it is in force, which only a program that runs can do, and not set yet: `/dev/cpu_dma_latency` (the\n\
+         wake-up latency of all CPUs), the static key of network timestamps.\n",
+    );
+    page
+}
+
+fn row(page: &mut String, knob: &Knob) {
+    let _ = write!(page, "\n### {}\n\n{}.\n\n", knob.name, knob.doc);
+    let mut line = |name: &str, text: &str| {
+        if !text.is_empty() {
+            let _ = writeln!(page, "- {name}: {text}");
+        }
+    };
+    line("where", &format!("`{}`", knob.path));
+    line(
+        "becomes",
+        &match knob.aim {
+            Aim::Off => "what it is, less the isolated CPUs".to_owned(),
+            Aim::OffOrNone => "what it is, less the isolated CPUs; none stays none".to_owned(),
+            Aim::Value(usual) => format!("`{usual}`, or what the layout names"),
+            Aim::Named => "what the layout names".to_owned(),
+        },
+    );
+    line("since Linux", knob.since);
+    line("the kernel does it itself", knob.by_kernel);
+    line("also written by", &knob.writers.join(", "));
+    for refusal in knob.refusals {
+        let then = if refusal.stays { "stays, and is reported" } else { "the change is rolled back" };
+        line(&format!("errno {}", refusal.errno.raw_os_error()), &format!("{} ({then})", refusal.means));
+    }
+    line("source", knob.source);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../docs/isolation.md");
+
+    #[test]
+    fn docs_isolation_is_the_table() {
+        if std::env::var_os("RF_BLESS").is_some() {
+            std::fs::write(PAGE, markdown()).unwrap();
+        }
+        assert_eq!(std::fs::read_to_string(PAGE).unwrap(), markdown(), "make docs");
+    }
+}

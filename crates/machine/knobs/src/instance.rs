@@ -1,0 +1,57 @@
+//! Where a knob stands, as a record has it, and what was seen there.
+
+use serde::{Deserialize, Serialize};
+
+/// One place where a knob is set.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Instance {
+    /// A file, by its absolute path.
+    File(String),
+    /// A thread of the kernel.
+    Thread {
+        /// Its number.
+        thread: u32,
+        /// When it started, in clock ticks since boot: together with its number, this identifies it.
+        started: u64,
+        /// The kernel's name of it.
+        comm: String,
+    },
+}
+
+impl Instance {
+    /// The CPU that a file is about: the number behind `cpu` of one of its directories.
+    pub fn cpu(&self) -> Option<usize> {
+        let Instance::File(path) = self else { return None };
+        path.split('/').find_map(|name| name.strip_prefix("cpu")?.parse().ok())
+    }
+}
+
+impl std::fmt::Display for Instance {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Instance::File(path) => f.write_str(path),
+            Instance::Thread { thread, comm, .. } => write!(f, "kernel thread {thread} ({comm})"),
+        }
+    }
+}
+
+/// What was seen of a knob at one place.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Seen {
+    /// The row.
+    pub knob: String,
+    /// The place.
+    pub instance: Instance,
+    /// Its text, without the newline.
+    pub text: String,
+    /// What it was before the layouts in effect, where that is known and theirs still stands there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before: Option<String>,
+    /// The kernel says beforehand, or said at an earlier write, that it stays as it is.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub fixed: bool,
+    /// The file system is mounted read-only, as in a container.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub read_only: bool,
+}
