@@ -6,6 +6,7 @@ use std::{
 };
 
 use kernel::Hierarchy;
+use knobs::Instance;
 use plan::{Owned, Place};
 use rustix::io::Errno;
 use settings::{Access, Version};
@@ -27,6 +28,8 @@ pub(crate) struct Looking<'p, 't> {
     removed: HashSet<Place>,
     /// What files hold after the steps so far.
     actual: HashMap<(Place, String), String>,
+    /// Knobs after the steps so far.
+    knobs: HashMap<Instance, String>,
     /// Drop-in files that generations in effect decide about.
     drop_ins: HashSet<PathBuf>,
     /// Whether a file of that name and version holds a setting: looked up once for all groups.
@@ -40,6 +43,7 @@ impl<'p, 't> Looking<'p, 't> {
             made: HashSet::new(),
             removed: HashSet::new(),
             actual: HashMap::new(),
+            knobs: HashMap::new(),
             drop_ins,
             settings: HashMap::new(),
         }
@@ -50,9 +54,10 @@ impl<'p, 't> Looking<'p, 't> {
     /// # Errors
     /// [`Failure::Stale`]: the machine is not as the plan takes it to be; [`Failure::Refused`].
     pub fn look(&mut self, entry: &mut Entry, planned: Option<&str>) -> Result<(), Failure> {
-        if let Act::SetKnob { instance, .. } = &entry.act {
-            // one that is gone by now is passed over
-            let now = self.performer.system().knobs().read(instance);
+        if let Act::SetKnob { instance, text, .. } = &entry.act {
+            // what an earlier step of the same change leaves there; one that is gone by now is passed over
+            let earlier = self.knobs.insert(instance.clone(), text.clone());
+            let now = earlier.or_else(|| self.performer.system().knobs().read(instance).ok());
             entry.before = now.map_or(Before::Nothing, Before::Knob);
             return Ok(());
         }

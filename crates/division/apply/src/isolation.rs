@@ -93,7 +93,8 @@ pub(crate) fn leftovers(
         let (Some(row), Ok(now)) = (knobs::find(knob), target.system.knobs().read(instance)) else {
             continue;
         };
-        if wanted || row.same(&now, &known.before) {
+        // the end of a partition sets the CPUs of threads anew
+        if wanted || row.same(&now, &known.before) && row.per != Per::Thread {
             continue;
         }
         if !known.stands(row, &now) {

@@ -76,7 +76,8 @@ pub(crate) fn put_back(performer: &Performer<'_>, entry: &Entry) -> Option<Strin
     if row.same(&now, before) {
         return None;
     }
-    if !is_ours(row, before, &[text], &now) {
+    // the end of a partition has set the CPUs of threads anew
+    if row.encoding != Encoding::Affinity && !is_ours(row, before, &[text], &now) {
         return Some(format!("{instance} stays {}: it was changed to that meanwhile", row.plain(&now)));
     }
     match machine.write(instance, row.plain(before)) {

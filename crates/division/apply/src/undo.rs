@@ -13,7 +13,7 @@ use std::{
 };
 
 use kernel::{Hierarchy, Seat};
-use knobs::Instance;
+use knobs::{Encoding, Instance};
 use plan::{Dropped, Outsider, Place, is_reserve};
 use units::group_path;
 
@@ -674,7 +674,9 @@ impl<'t> Steps<'t> {
         let now = planned.or_else(|| self.performer.system().knobs().read(instance).ok());
         // what is gone needs nothing
         let (Some(row), Some(now)) = (knobs::find(knob), now) else { return };
-        if row.same(&now, before) && !self.knobs.contains_key(instance) {
+        // the end of a partition sets the CPUs of threads anew
+        let is_reset = row.encoding == Encoding::Affinity;
+        if row.same(&now, before) && !is_reset {
             return;
         }
         let texts: Vec<&str> = [text.as_str()].into_iter().chain(actual).collect();

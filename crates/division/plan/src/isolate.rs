@@ -114,7 +114,8 @@ pub(crate) fn steps(
         return steps;
     };
     let wants = isolation.wants(seen);
-    for want in wants.iter().filter(|want| !want.is_so() && !want.seen.fixed) {
+    for want in wants.iter().filter(|want| want.knob.per != Per::Thread && !want.is_so() && !want.seen.fixed)
+    {
         if want.seen.read_only {
             problems.push(Problem::Value {
                 group: want.request.group.clone(),
@@ -128,8 +129,17 @@ pub(crate) fn steps(
             });
             continue;
         }
-        let into = if want.knob.per == Per::Thread { &mut steps.before } else { &mut steps.behind };
-        into.push(step(want));
+        steps.behind.push(step(want, &want.seen.text));
+    }
+    let threads = wants.iter().filter(|want| want.knob.per == Per::Thread);
+    if threads.clone().any(|want| !is_off(want)) {
+        let threads: Vec<&Want<'_>> =
+            threads.filter(|want| !is_off(want) || want.seen.before.is_none()).collect();
+        // those that stay as they are, too: an undo restores them after the end of the partition
+        steps.before.extend(threads.iter().map(|want| step(want, &want.seen.text)));
+        // those with fewer CPUs than all, which a partition does not respect
+        let narrow = threads.iter().filter(|want| !all_but(isolation, want));
+        steps.behind.extend(narrow.map(|want| step(want, &want.text)));
     }
     for knob in isolation.knobs() {
         let stay: Vec<&Want<'_>> =
@@ -160,7 +170,17 @@ pub(crate) fn steps(
     steps
 }
 
-fn step(want: &Want<'_>) -> Step {
+/// May the thread run on no isolated CPU? A partition moves threads itself.
+fn is_off(want: &Want<'_>) -> bool {
+    want.seen.text.parse().is_ok_and(|now: CpuSet| now.is_disjoint(&want.request.cpus))
+}
+
+/// Is it to have all CPUs but the isolated ones?
+fn all_but(isolation: &Isolation, want: &Want<'_>) -> bool {
+    want.text.parse().is_ok_and(|to: CpuSet| isolation.housekeeping.is_subset(&to))
+}
+
+fn step(want: &Want<'_>, before: &str) -> Step {
     let group = GroupName::new(&want.request.group).unwrap_or_else(|_| GroupName::base());
     let why = match want.knob.encoding.is_cpus() {
         true => format!("keeps {} off CPUs {}", want.knob.name, want.request.cpus),
@@ -170,7 +190,7 @@ fn step(want: &Want<'_>) -> Step {
         knob: want.knob.name.to_owned(),
         instance: want.instance().clone(),
         text: want.text.clone(),
-        before: Some(want.seen.text.clone()),
+        before: Some(before.to_owned()),
     };
     Step::new(group, action, why)
 }

@@ -94,6 +94,7 @@ impl<'h> Maker<'h> {
             steps,
             assignments: Vec::new(),
             elastic: Vec::new(),
+            isolation: None,
             reserved: CpuSet::new(),
             lints: Vec::new(),
             dropped: Default::default(),

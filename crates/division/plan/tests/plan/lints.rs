@@ -564,9 +564,11 @@ fn every_kind_of_lint_has_a_case() {
             LintKind::Unchecked => Some(LintKind::OfService),
             LintKind::OfService => Some(LintKind::NoUnit),
             LintKind::NoUnit => Some(LintKind::Elastic),
-            // the first two come from a history and from running processes: `apply` finds and tests them; the last has a
-            // test of its own, as only libcgroup's files have it
+            // the first two come from a history and from running processes: `apply` finds and tests them; the last of the
+            // old ones has a test of its own, as only libcgroup's files have it; those of isolated CPUs are in isolated.rs
             LintKind::Elastic
+            | LintKind::NotIsolated
+            | LintKind::BootOnly
             | LintKind::Leftover
             | LintKind::Stays
             | LintKind::Affinity

@@ -17,6 +17,8 @@ mod documents;
 mod input;
 mod isolate;
 #[cfg(target_arch = "x86_64")]
+mod isolated;
+#[cfg(target_arch = "x86_64")]
 mod killed;
 mod lab;
 mod layout_refusals;
@@ -108,6 +110,8 @@ fn main() {
         #[cfg(target_arch = "x86_64")]
         damaged::trials(&world),
         bad_state::trials(&world),
+        #[cfg(target_arch = "x86_64")]
+        isolated::trials(&world),
         backends::trials(&world),
         top::trials(&world),
         lab::trials(&world),

@@ -237,6 +237,8 @@ impl<'p> Blocks<'p> {
     /// All places of a row with the same values are one thing.
     fn knob(&mut self, group: &str, knob: &str, before: &str, text: &str) {
         let words = match knobs::find(knob) {
+            // it is set again behind the partition
+            Some(row) if row.same(before, text) => return,
             Some(row) => format!("{} → {}", knobs::shown_cpus(row, before), knobs::shown_cpus(row, text)),
             None => format!("{before} → {text}"),
         };

@@ -1,0 +1,80 @@
+//! Isolated CPUs: which places are set, in which order, and what is refused.
+
+use knobs::{Instance, Seen};
+use plan::{Action, Anybody, LintKind, MachineFacts, Observed, Plan, Problem};
+use settings::Version;
+
+use crate::world::{desired, machine};
+
+const LAYOUT: &str =
+    "[groups.rt]\ncpus = \"3\"\nexclusive = true\nisolate = \"cpus\"\n[isolate]\nstat-interval = 10\n";
+const INTERVAL: &str = "/proc/sys/vm/stat_interval";
+
+fn seen(knob: &str, path: &str, text: &str) -> Seen {
+    let instance = Instance::File(path.to_owned());
+    let (knob, text) = (knob.to_owned(), text.to_owned());
+    Seen { knob, instance, text, before: None, fixed: false, read_only: false }
+}
+
+fn planned(layout: &str, knobs: Option<Vec<Seen>>) -> Result<Plan, Vec<Problem>> {
+    let (desired, machine) = (desired(layout), machine(1, 1, 4, 1));
+    let command_line = knobs.as_ref().map(|_| "quiet nohz_full=3".to_owned());
+    let observed = Observed { knobs, command_line, ..Observed::empty(Version::V2) };
+    plan::plan(&desired, &machine, &observed, &MachineFacts(&machine), &Anybody)
+}
+
+fn set(plan: &Plan) -> Vec<String> {
+    let knobs = plan.steps.iter().filter(|step| matches!(step.action, Action::SetKnob { .. }));
+    knobs.map(|step| step.action.to_string()).collect()
+}
+
+#[test]
+fn what_is_not_so_becomes_steps_behind_those_of_the_groups() {
+    let thread = |thread: u32, text: &str| Seen {
+        instance: Instance::Thread { thread, started: 7, comm: "kthreadd".to_owned() },
+        ..seen("kernel-threads", "", text)
+    };
+    let knobs = vec![
+        thread(2, "0-3"),
+        thread(80, "0-1"),
+        seen("interrupts", "/proc/irq/1/smp_affinity_list", "0-3"),
+        seen("interrupts", "/proc/irq/2/smp_affinity_list", "0"),
+        Seen { fixed: true, ..seen("interrupts", "/proc/irq/3/smp_affinity_list", "3") },
+        seen("stat-interval", INTERVAL, "1"),
+    ];
+    let plan = planned(LAYOUT, Some(knobs)).unwrap();
+    let wanted = [
+        "kernel thread 2 (kthreadd) <- 0-2 (was 0-3)",
+        // as it is, for the undo; and again behind the partition
+        "kernel thread 80 (kthreadd) <- 0-1 (was 0-1)",
+        "/proc/irq/1/smp_affinity_list <- 0-2 (was 0-3)",
+        "/proc/sys/vm/stat_interval <- 10 (was 1)",
+        "kernel thread 80 (kthreadd) <- 0-1 (was 0-1)",
+    ];
+    assert_eq!(set(&plan), wanted);
+    let is_knob = |at: usize| matches!(plan.steps[at].action, Action::SetKnob { .. });
+    assert!(is_knob(0) && is_knob(1) && !is_knob(2) && is_knob(plan.steps.len() - 3));
+    let lint = |kind: LintKind| plan.lints.iter().find(|lint| lint.kind == kind).unwrap();
+    assert!(lint(LintKind::NotIsolated).message.contains("/proc/irq/3/smp_affinity_list"));
+    let boot = &lint(LintKind::BootOnly).message;
+    assert!(boot.contains("rcu_nocbs=3") && !boot.contains("nohz_full"), "{boot}");
+}
+
+#[test]
+fn a_plan_for_a_machine_that_is_not_here_says_so() {
+    let plan = planned(LAYOUT, None).unwrap();
+    assert_eq!(set(&plan), Vec::<String>::new());
+    assert!(plan.lints.iter().any(|lint| lint.kind == LintKind::Unchecked));
+    assert_eq!(plan.isolation.unwrap().housekeeping.to_string(), "0-2");
+}
+
+#[test]
+fn what_can_not_be_isolated_is_refused() {
+    let all = LAYOUT.replace("\"3\"", "\"0-3\"").replace("exclusive = true\n", "");
+    let problems = planned(&all, Some(Vec::new())).unwrap_err();
+    assert!(problems[0].to_string().contains("no CPU is left"), "{problems:?}");
+    let read_only = Seen { read_only: true, ..seen("stat-interval", INTERVAL, "1") };
+    let problems = planned(LAYOUT, Some(vec![read_only])).unwrap_err();
+    assert!(problems[0].to_string().contains("read-only"), "{problems:?}");
+    assert!(problems[0].hint().unwrap().contains("stat-interval = false"), "{problems:?}");
+}

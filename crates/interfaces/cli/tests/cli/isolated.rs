@@ -1,0 +1,149 @@
+//! Isolated CPUs on a machine of the suite's own, as these steps are about the whole machine: what is moved, what is
+//! named, and that everything of the table is as before after an undo, and after kill -9 at any change.
+
+use std::{collections::BTreeMap, fs, sync::Arc};
+
+use knobs::{Files, KNOBS, Machine, Per};
+use libtest_mimic::Trial;
+use units::CpuSet;
+
+use crate::{
+    desk::{Desk, says},
+    tracer::{self, Fault, Rule, changes},
+    world::{Need, World},
+};
+
+type Case = (&'static str, fn(&Desk));
+
+const CASES: &[Case] = &[
+    ("isolate: nothing that can move is on the CPU, and an undo leaves all as it was", round),
+    ("isolate: what somebody else set is drift, repaired by apply, and stays at an undo", by_others),
+    ("isolate: kill -9 at any change leaves all as before", killed),
+];
+
+const LAYOUT: &str = "[groups.{g}]\ncpus = \"1\"\nexclusive = true\nisolate = \"full\"\n[isolate]\n\
+    timer-migration = true\nhung-task = true\nstat-interval = 10\nwriteback-interval = true\ncompaction = true\n\
+    huge-pages-defrag = true\nkhugepaged-defrag = true\nsame-pages = true\nrt-throttling = true\n\
+    nmi-watchdog = true\nsoft-watchdog = true\nnuma-balancing = true\nmachine-checks = true\n";
+const ISOLATED: usize = 1;
+/// How many of the changes a kill is tried at.
+const SAMPLE: usize = 8;
+
+pub fn trials(world: &Arc<World>) -> Vec<Trial> {
+    let has_cpuset = world.has(Need::V1("cpuset")) || world.has(Need::V2("cpuset"));
+    let there =
+        world.has(Need::Groups) && world.has(Need::OwnMachine) && world.has(Need::Cpus(2)) && has_cpuset;
+    let trial = |&(name, case): &Case| {
+        if !there {
+            let ignored = Trial::test(name, || Ok(())).with_ignored_flag(true);
+            return ignored.with_kind("needs a machine of its own with cpuset");
+        }
+        let world = world.clone();
+        Trial::test(name, move || {
+            let desk = Desk::new(&world, name);
+            desk.write("l.toml", LAYOUT);
+            case(&desk);
+            Ok(())
+        })
+    };
+    CASES.iter().map(trial).collect()
+}
+
+/// Every place of every row, with its text. A thread that came or went since is nobody's.
+fn picture() -> BTreeMap<(&'static str, String), String> {
+    let seen = KNOBS.iter().flat_map(|knob| {
+        let seen = Files::default().look(knob).into_iter();
+        seen.map(|seen| ((knob.name, seen.instance.to_string()), seen.text))
+    });
+    seen.collect()
+}
+
+/// What differs of what was there at both times, and the places of files that came or went.
+fn differing(before: &BTreeMap<(&'static str, String), String>) -> Vec<String> {
+    let now = picture();
+    let differs = before.iter().filter_map(|(place, then)| match now.get(place) {
+        Some(text) if text == then => None,
+        None if place.0 == "kernel-threads" => None,
+        text => Some(format!("{place:?}: {then}, now {text:?}")),
+    });
+    differs.collect()
+}
+
+fn allowed() -> CpuSet {
+    let status = fs::read_to_string("/proc/thread-self/status").unwrap();
+    status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).unwrap().trim().parse().unwrap()
+}
+
+fn round(desk: &Desk) {
+    let (before, own) = (picture(), allowed());
+    let plan = desk.ends("plan {d}/l.toml {s}", 0);
+    says(&plan, &["interrupts ", "interrupt-default", "workqueues", "kernel-threads", "stat-interval"]);
+    desk.ends("apply {d}/l.toml {s}", 0);
+    let status = desk.json("status --json {s}", 0);
+    let groups = status["groups"].as_array().unwrap();
+    let knobs = groups.iter().flat_map(|group| group["knobs"].as_array().into_iter().flatten());
+    let mut done: Vec<&str> =
+        knobs.filter(|knob| knob["state"] == "done").map(|knob| knob["knob"].as_str().unwrap()).collect();
+    done.dedup();
+    assert!(done.len() >= 12, "{done:?}");
+    for knob in KNOBS.iter().filter(|knob| knob.per == Per::Thread) {
+        for seen in Files::default().look(knob) {
+            let cpus: CpuSet = seen.text.parse().unwrap();
+            assert!(!cpus.contains(ISOLATED), "{}: {cpus}", seen.instance);
+        }
+    }
+    if fs::exists("/sys/fs/cgroup/cgroup.controllers").unwrap() {
+        let on_it = (0..1000).filter(|_| started().contains(ISOLATED)).count();
+        assert_eq!(on_it, 0, "of 1000 processes");
+    }
+    desk.ends("undo {s}", 0);
+    assert_eq!(differing(&before), Vec::<String>::new());
+    assert_eq!(allowed(), own);
+}
+
+/// The CPUs of a process that is started now.
+fn started() -> CpuSet {
+    let output =
+        std::process::Command::new("/bin/sh").args(["-c", "exec cat /proc/self/status"]).output().unwrap();
+    let status = String::from_utf8(output.stdout).unwrap();
+    status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).unwrap().trim().parse().unwrap()
+}
+
+fn by_others(desk: &Desk) {
+    const MASK: &str = "/proc/irq/default_smp_affinity";
+    const INTERVAL: &str = "/proc/sys/vm/stat_interval";
+    let before = picture();
+    desk.ends("apply {d}/l.toml {s}", 0);
+    let all = &before[&("interrupt-default", MASK.to_owned())];
+    fs::write(MASK, format!("{all}\n")).unwrap();
+    says(&desk.ends("status {s}", 3), &[MASK]);
+    desk.ends("apply {d}/l.toml {s}", 0);
+    assert_ne!(fs::read_to_string(MASK).unwrap().trim(), all);
+    fs::write(INTERVAL, "7\n").unwrap();
+    let (code, _, error) = desk.run("undo 0 {s}");
+    assert_eq!(code, 0, "{error}");
+    says(&error, &[INTERVAL, "stays 7"]);
+    assert_eq!(fs::read_to_string(INTERVAL).unwrap().trim(), "7");
+    fs::write(INTERVAL, &before[&("stat-interval", INTERVAL.to_owned())]).unwrap();
+    assert_eq!(differing(&before), Vec::<String>::new());
+}
+
+fn killed(desk: &Desk) {
+    let before = picture();
+    let run = |at: usize| {
+        let _ = fs::remove_dir_all(desk.path("state"));
+        let words = format!("{} {}", desk.scene.program(), desk.scene.fill("apply {d}/l.toml {s}"));
+        let words = words.split_whitespace().map(str::to_owned).collect();
+        let rule = Rule { word: "apply", is_child: false, counts: changes, at, fault: Fault::Kill };
+        let seen = tracer::run(words, &desk.path("out"), rule).1.join().unwrap();
+        // an apply that came to its end is undone, and what was interrupted rolled back
+        desk.run("undo {s}");
+        assert_eq!(differing(&before), Vec::<String>::new(), "killed at call {at}, {:?}", seen.hit);
+        seen
+    };
+    let calls = run(usize::MAX).calls.len();
+    assert!(calls > 80, "{calls} changes are too few to tell anything");
+    let step = calls.div_ceil(SAMPLE);
+    let hits = (0..calls).step_by(step).filter(|at| run(*at).hit.is_some()).count();
+    assert!(hits + 2 >= calls.div_ceil(step), "killed {hits} times only");
+}
