@@ -226,7 +226,7 @@ const ISOLATE: Key = key(
     "isolate",
     Shape::Isolate,
     "\"cpus\" · \"quiet\" · \"full\" · { level = \"cpus\", governor = \"performance\", interrupts = false }",
-    "What is kept off its CPUs beside tasks: interrupts, queues of work, threads of the kernel; with \"quiet\" sleep and changes of frequency too (docs/isolation.md). Its CPUs are named, or exclusive",
+    "Its CPUs are left alone by interrupts, queues of work and threads of the kernel too; with \"quiet\" sleep and changes of frequency too (docs/isolation.md). Its CPUs are named, or exclusive",
 );
 const TASKS: Key = key(
     "tasks",

@@ -56,7 +56,7 @@ pub fn markdown() -> String {
         let _ = writeln!(page, "- `{}{cpus}`: {}", parameter.name, parameter.doc);
     }
     page.push_str(
-        "\nHeld open while it is in force, which only a program that runs can do, and not set yet: `/dev/cpu_dma_latency` (the\n\
+        "\nIn force only while a program has them open, and not set yet: `/dev/cpu_dma_latency` (the\n\
          wake-up latency of all CPUs), the static key of network timestamps.\n",
     );
     page
