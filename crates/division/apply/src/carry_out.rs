@@ -50,6 +50,8 @@ pub(crate) struct Change<'p> {
     pub elastic: Vec<policy::Scope>,
     /// Isolated CPUs, and what is kept off them.
     pub isolation: Option<knobs::Isolation>,
+    /// Settings that follow the load.
+    pub ranges: Vec<plan::Range>,
 }
 
 pub(crate) fn carry_out(
@@ -452,6 +454,7 @@ fn head(
         dropped: change.dropped.clone(),
         elastic: change.elastic.clone(),
         isolation: change.isolation.clone(),
+        ranges: change.ranges.clone(),
         in_effect: after,
         settled: settled.saturating_add(settles),
         in_effect_before: before,

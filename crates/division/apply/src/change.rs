@@ -61,6 +61,14 @@ pub fn set(host: &Host, requests: &[SettingRequest]) -> Result<Vec<Change>, Erro
     Ok(requested.changes(host))
 }
 
+/// Sets what follows a group's load, also of a unit of systemd: that is the layout's request, and no generation is made.
+///
+/// # Errors
+/// As [`set`].
+pub fn follow(target: Target<'_>, requests: &[SettingRequest]) -> Result<(), Error> {
+    carry_out_unrecorded(target, Requested::of_anybody(target.host, requests)?.entries())
+}
+
 /// The same as a generation of the history: an undo takes it back, and the next command rolls it back if this process
 /// is killed in the middle.
 ///
@@ -89,6 +97,7 @@ pub fn set_recorded(
         dropped: Dropped::default(),
         elastic: Vec::new(),
         isolation: None,
+        ranges: Vec::new(),
     };
     carry_out(lock, target, change, meta).map_err(|failure| match failure {
         Failure::RolledBack { error, left, .. } => Failure::Refused(Error::Undone { error, left }),
@@ -123,6 +132,10 @@ impl<'a> Requested<'a> {
         for request in requests {
             refuse_foreign(request)?;
         }
+        Requested::of_anybody(host, requests)
+    }
+
+    fn of_anybody(host: &Host, requests: &'a [SettingRequest]) -> Result<Requested<'a>, Error> {
         let files: Vec<usize> =
             (0..requests.len()).filter(|index| !is_by_program(&requests[*index])).collect();
         let of_files: Vec<SettingRequest> = files.iter().map(|index| requests[*index].clone()).collect();

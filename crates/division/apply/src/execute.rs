@@ -49,6 +49,7 @@ pub fn execute(lock: &Lock, target: Target<'_>, plan: &Plan, meta: &Meta) -> Res
         dropped: plan.dropped.clone(),
         elastic: plan.elastic.clone(),
         isolation: plan.isolation.clone(),
+        ranges: plan.ranges.clone(),
     };
     if change.entries.is_empty() && change.decided.is_empty() && is_known(lock, target, plan, meta)? {
         return Ok(Outcome { left, ..Outcome::nothing() });
@@ -96,13 +97,13 @@ fn is_known(lock: &Lock, target: Target<'_>, plan: &Plan, meta: &Meta) -> Result
     let dropped = &plan.dropped;
     let before = layout_in_effect(lock.state(), target)?;
     let same = |head: &Head| {
-        head.rules == meta.rules && head.elastic == plan.elastic && head.isolation == plan.isolation
+        head.rules == meta.rules
+            && head.elastic == plan.elastic
+            && head.isolation == plan.isolation
+            && head.ranges == plan.ranges
     };
-    let is_new = before
-        .as_ref()
-        .map_or(meta.rules.is_some() || !plan.elastic.is_empty() || plan.isolation.is_some(), |head| {
-            !same(head)
-        });
+    let follows = !plan.elastic.is_empty() || !plan.ranges.is_empty() || plan.isolation.is_some();
+    let is_new = before.as_ref().map_or(meta.rules.is_some() || follows, |head| !same(head));
     if meta.layout && is_new {
         return Ok(false);
     }

@@ -64,7 +64,7 @@ mod status;
 mod unavailable;
 
 pub use act::{Act, Before, Entry};
-pub use change::{Change, is_several, set, set_recorded};
+pub use change::{Change, follow, is_several, set, set_recorded};
 pub use confirm::{Verdict, confirm, execute_unless_reverted, revert_unless_confirmed};
 pub use copy::copies;
 pub use drift::{Drift, Split};
@@ -96,7 +96,9 @@ pub use scheduled::{
 };
 pub use spot::Spot;
 pub use state::{Lock, STATE, STATE_VARIABLE, State, UNDOABLE, Watch, history, state_directory};
-pub use status::{GroupStatus, SettingStatus, Task, UnitStatus, layout_in_effect, status, unknown};
+pub use status::{
+    GroupStatus, RangeStatus, SettingStatus, Task, UnitStatus, layout_in_effect, status, unknown,
+};
 pub use stays_in::{StaysIn, stays_in};
 pub use system::{Running, System};
 pub use unit_files::{NoUnits, UnitFiles};

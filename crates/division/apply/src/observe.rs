@@ -79,6 +79,9 @@ fn child_files(target: Target<'_>, at: &Hierarchy) -> Option<BTreeSet<String>> {
     if children.is_empty() && at.version == Version::V1 && at.controllers.contains(&Controller::Io) {
         return blkio_files(kernel.files(at, "").ok()?);
     }
+    if children.is_empty() && at.version == Version::V1 && at.controllers.contains(&Controller::Cpu) {
+        return Some(cpu_files(kernel.files(at, "").ok()?));
+    }
     let files = children.iter().take(looked).filter_map(|child| kernel.files(at, child).ok()).flatten();
     Some(files.collect::<BTreeSet<String>>()).filter(|files| !files.is_empty())
 }
@@ -91,6 +94,12 @@ fn blkio_files(root: Vec<String>) -> Option<BTreeSet<String>> {
     }
     let bfq = ["blkio.bfq.weight", "blkio.bfq.weight_device"].map(str::to_owned);
     Some(root.into_iter().chain(bfq).collect())
+}
+
+/// The same of v1's cpu: its root has all but the clamps (`CFTYPE_NOT_ON_ROOT` in kernel/sched/core.c).
+fn cpu_files(root: Vec<String>) -> BTreeSet<String> {
+    let clamps = ["cpu.uclamp.min", "cpu.uclamp.max"].map(str::to_owned);
+    root.into_iter().chain(clamps).collect()
 }
 
 struct Looking<'t> {

@@ -47,6 +47,7 @@ pub fn planned(
     let mut observed = observe(target, &needs, devices.iter().map(String::as_str));
     observed.units = Some(units);
     observed.elastic = earlier.elastic();
+    observed.ranges = earlier.ranges();
     observed.history = earlier.history();
     let given = earlier.knobs();
     let rows = plan::knobs_of(desired);

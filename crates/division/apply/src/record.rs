@@ -87,6 +87,9 @@ pub struct Head {
     /// The layout's isolated CPUs, and what is kept off them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub isolation: Option<knobs::Isolation>,
+    /// Settings of its groups that follow their load between bounds.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ranges: Vec<plan::Range>,
     /// What earlier layouts decided about and this one does not.
     #[serde(default, skip_serializing_if = "Dropped::is_empty")]
     pub dropped: Dropped,

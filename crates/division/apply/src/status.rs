@@ -54,6 +54,9 @@ pub struct GroupStatus {
     /// How many it may have, if they change with its load.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub elastic: Option<Bounds>,
+    /// Its settings that follow its load.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub ranges: Vec<RangeStatus>,
     /// It, or a group above it, is frozen: nothing in it runs but `running`.
     pub frozen: bool,
     /// Which of them.
@@ -77,6 +80,19 @@ pub struct UnitStatus {
     pub name: String,
     /// Does it run? If not, its settings come into force when it starts.
     pub runs: bool,
+}
+
+/// A setting that follows its group's load between bounds.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct RangeStatus {
+    /// Its name.
+    pub setting: String,
+    /// The least value, as `ringfence set` takes it.
+    pub min: String,
+    /// The largest.
+    pub max: String,
+    /// What it is, if it can be read.
+    pub now: Option<String>,
 }
 
 /// A process.
@@ -180,6 +196,7 @@ pub fn status(state: &State, target: Target<'_>) -> Result<Vec<GroupStatus>, Fai
         applied: &applied,
         renamed: &renamed,
         elastic: dropped.as_ref().map_or(&[], |head| &head.elastic),
+        ranges: dropped.as_ref().map_or(&[], |head| &head.ranges),
         // without an answer the files are compared
         units: &known.unwrap_or_default(),
     };
@@ -237,6 +254,7 @@ struct Scene<'s> {
     /// Where directories of theirs are that somebody renamed.
     renamed: &'s BTreeMap<Place, Place>,
     elastic: &'s [policy::Scope],
+    ranges: &'s [plan::Range],
     /// What systemd knows of the groups that are units.
     units: &'s BTreeMap<String, SeenUnit>,
 }
@@ -370,9 +388,16 @@ fn of(scene: &Scene<'_>, group: String, decided: Decided) -> GroupStatus {
         .iter()
         .filter(|((place, file, _), _)| performer.exists(place) && !is_rule(place, file));
     let elastic = Bounds::find(scene.elastic, &group);
+    let ranges: Vec<&plan::Range> = scene.ranges.iter().filter(|range| range.group == group).collect();
+    let within = |place: &Place, name: &str| {
+        let found = settings::lookup(name).filter(|_| !ranges.is_empty())?;
+        let value = found.decode(place.version, &|file: &str| performer.content(place, file)).ok()?;
+        ranges.iter().find_map(|range| range.allows(&found, &value))
+    };
     for ((place, name, key), (text, actual_then)) in present {
         let actual = performer.content(place, name);
         let of_load = elastic.as_ref().and_then(|bounds| bounds.allow(name, actual.as_deref()?));
+        let of_load = of_load.or_else(|| within(place, name).filter(|within| *within));
         let as_requested = of_load.unwrap_or_else(|| {
             is_as_requested(performer, &group, (place, name, text), actual.as_deref(), actual_then.as_deref())
         });
@@ -432,6 +457,15 @@ fn of(scene: &Scene<'_>, group: String, decided: Decided) -> GroupStatus {
         Some(Value::Cpus(cpus)) if has_cpus => Some(cpus),
         _ => None,
     };
+    let ranges = ranges.iter().filter_map(|range| {
+        let found = settings::lookup(&range.setting)?;
+        let show =
+            |value: Value| range.number(&value).map_or_else(|| found.show(&value), |now| range.show(now));
+        let now = get(host, &named, &found).ok().map(|reading| show(reading.value));
+        let (min, max) = (range.show(range.min), range.show(range.max));
+        Some(RangeStatus { setting: range.setting.clone(), min, max, now })
+    });
+    let ranges = ranges.collect();
     let frozen_by = host.frozen_by(&named);
     let is_elsewhere = drift.iter().any(|drift| matches!(drift, Drift::Elsewhere { .. }));
     let runs = |drop_in: &DropIn| is_elsewhere || performer.exists(&drop_in.place);
@@ -445,6 +479,7 @@ fn of(scene: &Scene<'_>, group: String, decided: Decided) -> GroupStatus {
         cpu_usec: actual("cpuacct.usage").as_ref().and_then(amount),
         cpus: cpus("cpuset.cpus.effective").or_else(|| cpus(plan::CPUS)),
         elastic,
+        ranges,
         frozen: frozen_by.is_some(),
         running: if frozen_by.is_some() { running(host, &processes) } else { Vec::new() },
         frozen_by,

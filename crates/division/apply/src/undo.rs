@@ -150,6 +150,7 @@ pub(crate) fn undo_recovered(
         dropped: Dropped::default(),
         elastic: Vec::new(),
         isolation: None,
+        ranges: Vec::new(),
         entries: steps.entries,
         decided: Vec::new(),
         planned: Vec::new(),

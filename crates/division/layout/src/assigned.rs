@@ -12,6 +12,8 @@ pub struct Assigned {
     pub found: NamedSetting,
     /// The value, as [`NamedSetting::parse`] takes it.
     pub text: String,
+    /// Of a setting that follows the group's load: the largest value, in the same syntax; `text` is the least then.
+    pub most: Option<String>,
     /// Where the setting was named.
     pub origin: Origin,
 }
@@ -24,9 +26,10 @@ impl Assigned {
 }
 
 impl PartialEq for Assigned {
-    /// By name and text: a name decides which setting is meant.
+    /// By name and texts: a name decides which setting is meant.
     fn eq(&self, other: &Assigned) -> bool {
-        (&self.found.name, &self.text, &self.origin) == (&other.found.name, &other.text, &other.origin)
+        let parts = |of: &Assigned| (of.found.name.clone(), of.text.clone(), of.most.clone());
+        parts(self) == parts(other) && self.origin == other.origin
     }
 }
 impl Eq for Assigned {}

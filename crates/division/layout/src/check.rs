@@ -21,11 +21,17 @@ pub(crate) fn check(desired: &Desired, report: &mut Report) {
         isolated(group, report);
         root(group, report);
         unit(group, report);
+        ranges(group, report);
         references(group, &groups, report);
     }
     for template in &desired.templates {
         let what = format!("template '{}'", template.name);
         exclusive(&what, &template.origin, &template.demands, report);
+        for assigned in template.demands.settings.iter().filter(|assigned| assigned.most.is_some()) {
+            let message = format!("{} of {what} can't follow the load", assigned.found.name);
+            let error = Diagnostic::error(message).at(assigned.origin.clone());
+            report.push(error.hint("give it one value; groups that are made on demand are not resized"));
+        }
         for (name, origin, _) in named(&template.demands) {
             exists(name, origin, &groups, report);
         }
@@ -47,6 +53,21 @@ pub(crate) fn check(desired: &Desired, report: &mut Report) {
     circles(desired, &groups, report);
     if !desired.groups.is_empty() || !desired.templates.is_empty() {
         rules(desired, &groups, report);
+    }
+}
+
+/// What bursts above a quota that follows the load is a part of it.
+fn ranges(group: &Group, report: &mut Report) {
+    let setting = |name: &str| {
+        let mut settings = group.demands.settings.iter();
+        settings.find(|assigned| assigned.found.setting.name == name)
+    };
+    let quota = setting("cpu.max").filter(|quota| quota.most.is_some());
+    if let (Some(quota), Some(burst)) = (quota, setting("cpu.max.burst")) {
+        let message = format!("group '{}' gives cpu.max.burst beside the min and max of cpu.max", group.name);
+        let error = Diagnostic::error(message).at(burst.origin.clone());
+        let error = error.also(quota.origin.clone(), "these are here");
+        report.push(error.hint("remove it: ringfenced writes it with the quota"));
     }
 }
 

@@ -91,6 +91,29 @@ impl Collector {
         value_at: Origin,
         report: &mut Report,
     ) {
+        self.take(found, (text, None), name, value_at, report);
+    }
+
+    /// Takes one that follows the group's load, from its least value to its largest.
+    pub(crate) fn assign_range(
+        &mut self,
+        found: NamedSetting,
+        (least, most): (&str, &str),
+        name: Origin,
+        value_at: Origin,
+        report: &mut Report,
+    ) {
+        self.take(found, (least, Some(most)), name, value_at, report);
+    }
+
+    fn take(
+        &mut self,
+        found: NamedSetting,
+        (text, most): (&str, Option<&str>),
+        name: Origin,
+        value_at: Origin,
+        report: &mut Report,
+    ) {
         let read = found.parse(text, &AnyMachine);
         if !self.say(&found, &found.name, &name, report) {
             return;
@@ -122,7 +145,10 @@ impl Collector {
             ("cpuset.cpus.partition", Value::Word(word)) if matches!(found.via, Via::File { .. }) => {
                 self.demands.exclusive = word == "root";
             }
-            _ => self.keep(Assigned { found, text: text.trim().to_owned(), origin: name }),
+            _ => {
+                let most = most.map(|most| most.trim().to_owned());
+                self.keep(Assigned { found, text: text.trim().to_owned(), most, origin: name });
+            }
         }
     }
 

@@ -106,7 +106,7 @@ fn set(demands: &mut Demands, name: &str, text: &str, facts: &dyn Facts) -> Resu
     match found.parse(text, facts).map_err(|error| error.to_string())? {
         Value::Cpus(cpus) => demands.cpus = Some(Spanned::new(CpuDemand::These(cpus), origin())),
         Value::Nodes(nodes) => demands.mems = Some(Spanned::new(MemDemand::These(nodes), origin())),
-        _ => demands.settings.push(Assigned { found, text: text.to_owned(), origin: origin() }),
+        _ => demands.settings.push(Assigned { found, text: text.to_owned(), most: None, origin: origin() }),
     }
     Ok(())
 }

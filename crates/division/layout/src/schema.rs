@@ -266,10 +266,17 @@ fn value_schema(setting: &Setting) -> Value {
             json!({ "anyOf": [scalar(), list(), { "type": "object", "additionalProperties": scalar() }] })
         }
         Kind::CpuMax => {
-            let parts = json!({ "quota": scalar(), "period": scalar() });
+            let parts = json!({ "quota": scalar(), "period": scalar(), "min": scalar(), "max": scalar() });
             json!({ "anyOf": [
                 scalar(),
                 { "type": "object", "properties": parts, "additionalProperties": false },
+            ] })
+        }
+        _ if setting.name == "memory.low" => {
+            let bounds = json!({ "min": scalar(), "max": scalar() });
+            json!({ "anyOf": [
+                scalar(),
+                { "type": "object", "properties": bounds, "additionalProperties": false },
             ] })
         }
         _ => json!({ "anyOf": [scalar()] }),

@@ -8,7 +8,7 @@ use settings::{Controller, DeviceClass, DeviceRule, FileWrite, NoMachine, Value,
 use units::{Limit, group_path};
 
 use crate::{
-    Observed, Place,
+    BURST, Observed, Place,
     cpusets::{CPUS, EXCLUSIVE, MEMS, PARTITION},
     homes::{Home, homes},
 };
@@ -181,6 +181,11 @@ impl Needs {
             own.files.extend(assigned.found.files(place.version));
             let beside: &[&str] = match (name, place.version) {
                 ("memory.max", _) => &[],
+                ("cpu.max", version) if assigned.most.is_some() => {
+                    let burst = settings::lookup(BURST).map(|found| found.files(version));
+                    own.files.extend(burst.into_iter().flatten());
+                    &[]
+                }
                 ("devices.allow" | "devices.deny", Version::V1) => &["devices.list"],
                 ("cpu.rt_runtime_us" | "cpu.rt_period_us", _) => &["cpu.rt_runtime_us", "cpu.rt_period_us"],
                 _ => &[],

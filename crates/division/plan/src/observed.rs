@@ -47,6 +47,9 @@ pub struct Observed {
     /// The kernel's command line, where knobs were looked at.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command_line: Option<String>,
+    /// Settings that follow the load in the layout in effect.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ranges: Vec<crate::Range>,
 }
 
 /// A unit as systemd knows it.

@@ -26,6 +26,9 @@ pub struct Plan {
     /// Isolated CPUs, and what is kept off them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub isolation: Option<knobs::Isolation>,
+    /// Settings of groups that follow their load between bounds.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub ranges: Vec<crate::Range>,
     /// What works, but perhaps not as meant.
     pub lints: Vec<Lint>,
     /// What the layout decides about and no step changes, as it is so already.

@@ -9,7 +9,8 @@ use topology::Machine;
 use units::Limit;
 
 use crate::{
-    Action, Lint, LintKind, Observed, Place, PlanError, Problem, SettingRequest, Step, homes::Home, writes,
+    Action, BURST, Lint, LintKind, Observed, PROTECTED, Place, PlanError, Problem, Range, SettingRequest,
+    Step, homes::Home, range_of, writes,
 };
 
 /// A setting of a group with its value.
@@ -22,6 +23,10 @@ pub(crate) struct Valued<'d> {
     pub place: Place,
     /// What the kernel holds, if it can be read.
     pub actual: Option<Value>,
+    /// The bounds between which it follows the load, also of the burst that belongs to a quota.
+    pub range: Option<Range>,
+    /// Was it within bounds before, so that what it is now is of the load?
+    pub was_range: bool,
 }
 
 /// Reads all settings.
@@ -43,7 +48,19 @@ pub(crate) fn read<'d>(
             match there(home, assigned, place, observed).and_then(|()| value(home, assigned, place, facts)) {
                 Ok(value) => {
                     let value = whole_disks(&home.group.name, assigned, value, machine, lints);
-                    all.push(Valued::new(home, assigned, place.clone(), value, observed));
+                    let range = Range::of(home, assigned, place, facts);
+                    let burst =
+                        range.as_ref().and_then(|range| burst(home, assigned, place, range, observed));
+                    let range = range.map(|range| Range { burst: burst.is_some(), ..range });
+                    all.push(Valued::new(
+                        home,
+                        (assigned, assigned.found.clone()),
+                        place.clone(),
+                        value,
+                        range,
+                        observed,
+                    ));
+                    all.extend(burst);
                 }
                 Err(problem) => problems.push(problem),
             }
@@ -110,6 +127,25 @@ fn there(home: &Home<'_>, assigned: &Assigned, place: &Place, observed: &Observe
     })
 }
 
+/// What a quota that follows the load may burst by, nothing at first; `None` where the kernel or systemd has no burst.
+fn burst<'d>(
+    home: &Home<'d>,
+    assigned: &'d Assigned,
+    place: &Place,
+    range: &Range,
+    observed: &Observed,
+) -> Option<Valued<'d>> {
+    let found = settings::lookup(BURST).filter(|_| range.period.is_some() && range.unit.is_none())?;
+    let known = observed.child_files.get(&place.hierarchy);
+    let is_there = |file: &String| {
+        known.is_some_and(|known| known.contains(file)) || observed.file(place, file).is_some()
+    };
+    let is_there = found.files(place.version).first().is_some_and(is_there);
+    let range = Range { burst: true, ..range.clone() };
+    let nothing = Value::Micros(Limit::At(units::Micros(0)));
+    is_there.then(|| Valued::new(home, (assigned, found), place.clone(), nothing, Some(range), observed))
+}
+
 /// Is it one that the cpusets' own steps take care of?
 fn of_cpusets(assigned: &Assigned, observed: &Observed) -> bool {
     let of_v1 = || {
@@ -126,6 +162,12 @@ fn value(home: &Home<'_>, assigned: &Assigned, place: &Place, facts: &dyn Facts)
         origin: assigned.origin.clone(),
         hint,
     };
+    if assigned.most.is_some() && assigned.found.setting.name == PROTECTED && place.version == Version::V1 {
+        let message =
+            "cgroup v1 can't give a quiet group's memory back in steps: it has no memory.reclaim".to_owned();
+        let hint = "memory.high is memory.soft_limit_in_bytes there: what is above it is reclaimed first when memory is short";
+        return Err(wrong(message, Some(hint.to_owned())));
+    }
     if let Side::Lacks { instead } = assigned.found.side(place.version) {
         let message =
             format!("cgroup {}, which controls it here, has no {}", place.version, assigned.found.name);
@@ -179,20 +221,37 @@ fn whole_disks(
 impl<'d> Valued<'d> {
     fn new(
         home: &Home<'d>,
-        assigned: &'d Assigned,
+        (assigned, found): (&'d Assigned, NamedSetting),
         place: Place,
         value: Value,
+        range: Option<Range>,
         observed: &Observed,
     ) -> Valued<'d> {
-        let found = assigned.found.clone();
         let seen = observed.group(&place);
         let file = |file: &str| seen.and_then(|seen| seen.files.get(file)).cloned();
         let actual = seen.and_then(|_| found.decode(place.version, &file).ok());
-        Valued { group: &home.group.name, found, value, origin: &assigned.origin, place, actual }
+        let (group, origin) = (&home.group.name, &assigned.origin);
+        let was = range.as_ref().and_then(|range| range_of(&observed.ranges, group, &range.setting));
+        let was_range = was.is_some();
+        Valued { group, found, value, origin, place, actual, range, was_range }
+    }
+
+    /// Its bounds, if it is the setting that has them.
+    pub(crate) fn own_range(&self) -> Option<&Range> {
+        self.range.as_ref().filter(|range| range.setting == self.found.setting.name)
     }
 
     /// What of the value the kernel does not hold, in parts that change by themselves.
     fn changes(&self) -> Vec<Value> {
+        if let Some(range) = &self.range {
+            let within = self.actual.as_ref().and_then(|actual| range.allows(&self.found, actual));
+            // also where it is so already: an undo gives back what was there before the daemon changed it
+            return if self.was_range && within == Some(true) {
+                Vec::new()
+            } else {
+                vec![self.value.clone()]
+            };
+        }
         let holds =
             |value: &Value| self.actual.as_ref().is_some_and(|actual| self.found.satisfied(value, actual));
         parts(&self.value).into_iter().filter(|part| !holds(part)).collect()
@@ -307,7 +366,7 @@ pub(crate) fn steps(
                         Codec::DeviceKeys | Codec::DeviceFiles | Codec::Weights | Codec::Keyed
                     )
                 });
-                if single && before.as_deref() == Some(write.text.trim()) {
+                if valued.range.is_none() && single && before.as_deref() == Some(write.text.trim()) {
                     continue;
                 }
                 let requested =

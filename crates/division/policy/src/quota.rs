@@ -61,6 +61,8 @@ pub enum Reason {
     },
     /// The bucket is empty.
     Spent,
+    /// Nothing follows the load any more.
+    Ended,
 }
 
 /// A group's quota.
@@ -92,6 +94,16 @@ impl Quota {
         let now = Setting { quota: min, burst: 0.0 };
         let tokens = (max - min) * numbers.bucket;
         Ok(Quota { min, max, now, tokens, spent: false, last: None, quiet: None, numbers })
+    }
+
+    /// Starts with what is written, brought between the bounds.
+    #[must_use]
+    pub fn starting_at(mut self, setting: Setting) -> Quota {
+        let quota =
+            if setting.quota.is_finite() { setting.quota.clamp(self.min, self.max) } else { self.min };
+        let burst = if setting.burst.is_finite() { setting.burst.clamp(0.0, quota) } else { 0.0 };
+        self.now = Setting { quota, burst };
+        self
     }
 
     /// What is written now.
@@ -126,6 +138,21 @@ impl Quota {
         (self.now, self.quiet) = (change.from, None);
     }
 
+    /// Is it `min`, without a burst?
+    pub fn is_least(&self) -> bool {
+        self.now.quota <= self.min && self.now.burst <= 0.0
+    }
+
+    /// Back to `min`, if it is not there.
+    pub fn reset(&mut self) -> Option<Change> {
+        if self.is_least() {
+            return None;
+        }
+        let to = Setting { quota: self.min, burst: 0.0 };
+        let from = std::mem::replace(&mut self.now, to);
+        Some(Change { from, to, reason: Reason::Ended })
+    }
+
     fn spend(&mut self, used: f64, seconds: f64) {
         let full = (self.max - self.min) * self.numbers.bucket;
         self.tokens = (self.tokens + (self.min - used) * seconds).clamp(0.0, full);
@@ -138,7 +165,7 @@ impl Quota {
     fn wanted(&mut self, now: f64, late: bool, state: &GroupState) -> Option<(Setting, Reason)> {
         let Setting { quota, burst } = self.now;
         let smaller = Setting { quota: (quota * self.numbers.shrink).max(self.min), burst: 0.0 };
-        let is_least = quota <= self.min && burst <= 0.0;
+        let is_least = self.is_least();
         if self.spent {
             return (!late && !is_least).then_some((smaller, Reason::Spent));
         }
@@ -170,6 +197,7 @@ impl fmt::Display for Reason {
                 write!(f, "its quota ran out in {:.0} % of the periods", throttled * 100.0)
             }
             Reason::Quiet { peak } => write!(f, "used at most {peak:.2} CPUs for the dwell"),
+            Reason::Ended => write!(f, "resizing has ended"),
             Reason::Spent => write!(f, "what it may use above its min is spent"),
         }
     }

@@ -130,6 +130,12 @@ impl Reclaim {
         self.low = low.clamp(self.min, self.max);
     }
 
+    /// The kernel could not reclaim so much: the next step comes later.
+    pub fn refused(&mut self, now: Duration) {
+        (self.quiet_since, self.reclaimed) = (Some(now.as_secs_f64()), None);
+        self.dwell = (self.dwell * 2.0).min(self.numbers.longest_dwell.max(self.numbers.dwell));
+    }
+
     fn is_quiet(&self, state: &MemoryState) -> bool {
         let below = |value: f64, limit: f64| (0.0..=limit).contains(&value);
         below(state.pressure, self.numbers.pressure)

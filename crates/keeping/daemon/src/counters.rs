@@ -41,7 +41,7 @@ pub struct Counters {
     pub drifts: AtomicU64,
     /// Times that the layout was made good again.
     pub repairs: AtomicU64,
-    /// Changes of elastic groups' CPUs.
+    /// Changes of elastic groups' CPUs and quotas.
     pub resizes: AtomicU64,
     /// Those that the kernel refused.
     pub resizes_refused: AtomicU64,

@@ -100,6 +100,11 @@ impl Earlier {
         isolation::given(&self.records)
     }
 
+    /// The settings of the last of them that follow the load.
+    pub(crate) fn ranges(&self) -> Vec<plan::Range> {
+        self.records.last().map(|record| record.head.ranges.clone()).unwrap_or_default()
+    }
+
     /// What the last of them already did without.
     pub(super) fn dropped(&self, target: Target<'_>) -> (BTreeSet<Place>, BTreeSet<(Place, String, String)>) {
         let Some(head) = self.records.last().map(|record| &record.head) else { return Default::default() };

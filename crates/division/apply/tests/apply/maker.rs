@@ -95,6 +95,7 @@ impl<'h> Maker<'h> {
             assignments: Vec::new(),
             elastic: Vec::new(),
             isolation: None,
+            ranges: Vec::new(),
             reserved: CpuSet::new(),
             lints: Vec::new(),
             dropped: Default::default(),

@@ -64,7 +64,9 @@ pub fn changes(schedule: &Schedule) -> Vec<String> {
         pairs.extend(overlay.cpus.as_ref().map(|demand| format!("cpus = {}", cpus(&demand.value))));
         pairs.extend(overlay.mems.as_ref().map(|demand| format!("mems = {}", mems(&demand.value))));
         let assigned = overlay.settings.iter();
-        pairs.extend(assigned.map(|assigned| format!("{} = {}", assigned.found.name, value(&assigned.text))));
+        pairs.extend(
+            assigned.map(|assigned| format!("{} = {}", assigned.found.name, assigned_value(assigned))),
+        );
         format!("{}: {}", overlay.group, pairs.join(", "))
     };
     schedule.overlays.iter().map(of_group).collect()
@@ -192,7 +194,8 @@ impl Writer {
         pairs.iter().for_each(|(key, value)| self.line(key, value));
         let is_own = |assigned: &&Assigned| {
             let same = |default: &Assigned| {
-                (&default.found.name, &default.text) == (&assigned.found.name, &assigned.text)
+                default.found.name == assigned.found.name
+                    && (&default.text, &default.most) == (&assigned.text, &assigned.most)
             };
             !defaults.settings.iter().any(same)
         };
@@ -211,7 +214,7 @@ impl Writer {
             });
             let dotted = name.split('.').map(key).collect::<Vec<_>>().join(".");
             let name = if below { text(name) } else { dotted };
-            self.line(&name, &value(&assigned.text));
+            self.line(&name, &assigned_value(assigned));
         }
     }
 
@@ -436,4 +439,12 @@ fn bounds<T>(expected: &Expected<T>, shown: impl Fn(&T) -> String) -> String {
         pairs.push(("max", shown(max)));
     }
     table(&pairs)
+}
+
+/// A setting's value, or the two that it is between.
+fn assigned_value(assigned: &Assigned) -> String {
+    match &assigned.most {
+        Some(most) => table(&vec![("min", value(&assigned.text)), ("max", value(most))]),
+        None => value(&assigned.text),
+    }
 }

@@ -63,6 +63,13 @@ pub(super) fn writes(
                 continue;
             }
         };
+        if let Some(most) = &assigned.most {
+            let message = format!(
+                "{} stays at {}: only ringfenced moves it up to {most}",
+                assigned.found.name, assigned.text
+            );
+            lost.push(Diagnostic::warning(message).at(assigned.origin.clone()));
+        }
         let earlier = |file: &str| {
             let before = files.iter().find(|before: &&FileText| before.file == file);
             before.map(|before| before.text.clone())

@@ -6,6 +6,7 @@ mod cpus;
 mod group;
 mod isolate;
 mod machine;
+mod range;
 mod rules;
 mod schedules;
 mod setting;

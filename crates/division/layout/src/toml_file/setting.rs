@@ -4,6 +4,7 @@
 use settings::{Kind, NamedSetting};
 use toml::de::DeValue;
 
+use super::range::is_bound;
 use super::value::{kind, whole};
 use super::{Name, Reader, Table, Value, entries};
 use crate::collect::Collector;
@@ -44,15 +45,25 @@ impl Reader<'_> {
             return;
         }
         let takes_tables = found.as_ref().is_some_and(|found| takes_tables(found.setting.kind));
-        let mut parts = Vec::new();
+        let is_range = found.as_ref().is_some_and(|found| !takes_tables_by_name(found.setting.kind));
+        let (mut parts, mut bounds) = (Vec::new(), Vec::new());
         for (key, value) in entries(table) {
             let longer = format!("{name}.{}", key.get_ref());
             let goes_on = self.names.begins(&longer) || self.names.find(&longer).is_some();
-            if goes_on || !takes_tables {
+            if !goes_on && is_range && is_bound(key.get_ref()) {
+                bounds.push((key, value));
+            } else if goes_on || !takes_tables {
                 self.setting(&longer, key, value, into);
             } else {
                 parts.push((key, value));
             }
+        }
+        if let (Some(found), false) = (&found, bounds.is_empty()) {
+            match parts.first() {
+                Some((key, _)) => self.unknown_key_of(key, "beside min and max", &["min", "max"]),
+                None => self.range(found.clone(), key, &bounds, value, into),
+            }
+            return;
         }
         if let Some(found) = found.filter(|_| !parts.is_empty()) {
             let text = self.parts_text(&found, &parts);
@@ -123,7 +134,7 @@ impl Reader<'_> {
         })
     }
 
-    fn scalar(&mut self, value: &Value<'_>) -> Option<String> {
+    pub(super) fn scalar(&mut self, value: &Value<'_>) -> Option<String> {
         match value.get_ref() {
             DeValue::String(text) => Some(text.clone().into_owned()),
             DeValue::Integer(number) if number.radix() == 10 => Some(number.as_str().to_owned()),
@@ -147,7 +158,12 @@ impl Reader<'_> {
 }
 
 fn takes_tables(kind: Kind) -> bool {
-    matches!(kind, Kind::PerDevice(_) | Kind::Weights | Kind::Keyed(_) | Kind::CpuMax)
+    takes_tables_by_name(kind) || kind == Kind::CpuMax
+}
+
+/// Is a key of its table a device or a name?
+fn takes_tables_by_name(kind: Kind) -> bool {
+    matches!(kind, Kind::PerDevice(_) | Kind::Weights | Kind::Keyed(_))
 }
 
 /// `quota 50ms` and `period 100ms` as `50ms/100ms`.

@@ -110,6 +110,17 @@ pub(super) fn elastic(looked: &Looked<'_>, lints: &mut Vec<Lint>) {
     }
 }
 
+/// Settings that only the daemon moves.
+pub(super) fn ranges(looked: &Looked<'_>, lints: &mut Vec<Lint>) {
+    for valued in looked.values.iter().filter(|valued| !valued.was_range) {
+        let Some(range) = valued.own_range() else { continue };
+        let (name, value) = (&valued.found.name, range.show(range.min));
+        let message = format!("{name} of group '{}' is {value} until ringfenced moves it", valued.group);
+        let lint = Lint::new(LintKind::Elastic, Some(valued.group), message).at(valued.origin);
+        lints.push(lint.hint("start ringfenced, if it does not run"));
+    }
+}
+
 fn is_above(branches: &[Branch<'_>], above: usize, below: usize) -> bool {
     std::iter::successors(branches[below].parent, |at| branches[*at].parent).any(|at| at == above)
 }

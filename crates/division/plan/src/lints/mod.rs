@@ -42,6 +42,7 @@ pub(crate) fn find(looked: &Looked<'_>, problems: &mut Vec<Problem>, lints: &mut
     cpus::overlapping(looked, lints);
     cpus::elastic(looked, lints);
     power::lints(looked.desired, looked.tree, lints);
+    cpus::ranges(looked, lints);
     rules::without_group(looked, lints);
     rules::of_services(looked, lints);
     single_settings::real_time(looked, lints);

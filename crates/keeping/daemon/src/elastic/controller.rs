@@ -10,8 +10,10 @@ use topology::Machine;
 use tracing::{info, warn};
 
 use super::{
+    memory::Memory,
     part::{Outcome, Part},
     pool::Pool,
+    quotas::Quotas,
     states::States,
 };
 use crate::{Counters, division::try_lock};
@@ -244,6 +246,12 @@ fn parts(host: &Host, head: &Head, numbers: &Parameters) -> Result<Vec<Box<dyn P
         for scope in &head.elastic {
             parts.push(Box::new(Pool::find(host, &machine, scope, numbers)?));
         }
+    }
+    if let Some(quotas) = Quotas::find(host, &head.ranges, numbers)? {
+        parts.push(Box::new(quotas));
+    }
+    if let Some(memory) = Memory::find(host, &head.ranges)? {
+        parts.push(Box::new(memory));
     }
     Ok(parts)
 }

@@ -9,6 +9,10 @@ mod lists;
 
 mod pool;
 
+mod quotas;
+
+mod memory;
+
 mod states;
 
 mod controller;

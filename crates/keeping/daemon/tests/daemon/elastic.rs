@@ -37,7 +37,7 @@ fn world() -> (World, String) {
 }
 
 /// Two processes of a group that want a CPU each.
-fn busy(world: &World, group: &str) -> [Running; 2] {
+pub fn busy(world: &World, group: &str) -> [Running; 2] {
     let start = || {
         let process = Running::start(Path::new("/bin/sh"), &["-c", "while :; do :; done"]);
         world.put(group, process.pid());
@@ -53,12 +53,12 @@ fn allowed(pid: u32) -> CpuSet {
     list.trim().parse().unwrap()
 }
 
-fn state(world: &World) -> State {
+pub fn state(world: &World) -> State {
     State::peek(world.directory.join("state"))
 }
 
 /// What `status` finds wrong.
-fn drifts(world: &World) -> Vec<String> {
+pub fn drifts(world: &World) -> Vec<String> {
     let system = System::new();
     let groups = apply::status(&state(world), Target { host: &world.host, system: &system }).unwrap();
     groups.iter().flat_map(|group| &group.drift).map(ToString::to_string).collect()

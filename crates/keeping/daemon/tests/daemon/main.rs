@@ -23,6 +23,8 @@ mod per_group;
 mod postgresql;
 mod prometheus;
 mod protected;
+mod protected_memory;
+mod quotas;
 mod recorded;
 mod reloaded;
 mod scheduled;
@@ -59,6 +61,8 @@ fn main() -> ExitCode {
             scheduled::trials(),
             per_group::trials(),
             elastic::trials(),
+            quotas::trials(),
+            protected_memory::trials(),
             locked::trials(),
             killed::trials(),
             hotplug::trials(),

@@ -150,7 +150,7 @@ families! {
     );
     RESIZES = by(&["result"], row(
         "ringfence_resizes", Counter, By::Daemon,
-        "Changes of elastic groups' CPUs that were written, or that the kernel refused",
+        "Changes of elastic groups' CPUs and quotas that were written, or that the kernel refused",
     ));
     RESIZING_ENDED = row(
         "ringfence_resizing_ended", Counter, By::Daemon,

@@ -2,7 +2,7 @@
 
 use std::{fmt::Write, time::Duration};
 
-use apply::{Controller, GroupStatus, Resize, Resizes, Running, State, Target};
+use apply::{Controller, GroupStatus, RangeStatus, Resize, Resizes, Running, State, Target};
 use serde_json::json;
 use topology::Machine;
 use units::{group_path, hint::Command};
@@ -29,10 +29,10 @@ pub fn elastic(args: &args::Elastic, as_json: bool) -> Result<u8, Failure> {
         args.groups.is_empty() || args.groups.iter().any(is_of)
     };
     let mut groups = apply::status(&state, Target { host: &host, system: &running })?;
-    groups.retain(|group| group.elastic.is_some());
+    groups.retain(follows_load);
     if groups.is_empty() {
         return Err(Failure::new("no layout in effect has elastic groups")
-            .hint("give groups cpus = { min = 2, max = 8, weight = 100 }, and apply the layout"));
+            .hint("give groups cpus = { min = 2, max = 8, weight = 100 } or cpu.max = { min = \"1cpu\", max = \"4cpu\" }, and apply the layout"));
     }
     groups.retain(|group| named(&group.group));
     if groups.is_empty() {
@@ -47,7 +47,10 @@ pub fn elastic(args: &args::Elastic, as_json: bool) -> Result<u8, Failure> {
     if as_json {
         let groups: Vec<_> = groups
             .iter()
-            .map(|group| json!({ "group": group.group, "cpus": group.cpus, "bounds": group.elastic }))
+            .map(|group| {
+                let GroupStatus { group, cpus, elastic, ranges, .. } = group;
+                json!({ "group": group, "cpus": cpus, "bounds": elastic, "ranges": ranges })
+            })
             .collect();
         let (controller, paused) = (resizes.controller(), resizes.is_paused());
         output::json(
@@ -83,6 +86,11 @@ fn end_saving(args: &args::Elastic, as_json: bool) -> Result<u8, Failure> {
     Ok(0)
 }
 
+/// Does something of the group change with its load?
+pub(super) fn follows_load(group: &GroupStatus) -> bool {
+    group.elastic.is_some() || !group.ranges.is_empty()
+}
+
 /// Why nobody resizes the groups, with the command that changes it.
 pub(super) fn trouble(resizes: &Resizes) -> Option<String> {
     if resizes.is_paused() {
@@ -100,19 +108,24 @@ pub(super) fn trouble(resizes: &Resizes) -> Option<String> {
     }
 }
 
-/// What a group has and may have.
-pub(super) fn bounds(group: &GroupStatus) -> Option<String> {
-    let bounds = group.elastic.as_ref()?;
-    let has = group.cpus.as_ref().map_or(0, units::CpuSet::len);
-    if bounds.saves_power {
-        return Some(format!("saves power: {has} of {} CPUs, at least {}", bounds.max, bounds.min));
-    }
-    Some(format!("elastic: {has} of {} to {} CPUs, weight {}", bounds.min, bounds.max, bounds.weight))
+/// What a group has and may have, a line each.
+pub(super) fn bounds(group: &GroupStatus) -> Vec<String> {
+    let cpus = group.elastic.as_ref().map(|bounds| {
+        let has = group.cpus.as_ref().map_or(0, units::CpuSet::len);
+        match bounds.saves_power {
+            true => format!("saves power: {has} of {} CPUs, at least {}", bounds.max, bounds.min),
+            false => format!("elastic: {has} of {} to {} CPUs, weight {}", bounds.min, bounds.max, bounds.weight),
+        }
+    });
+    let ranges = group.ranges.iter().map(|RangeStatus { setting, min, max, now }| {
+        format!("{setting}: {} of {min} to {max}", now.as_deref().unwrap_or("not readable"))
+    });
+    cpus.into_iter().chain(ranges).collect()
 }
 
 fn line(group: &GroupStatus) -> String {
-    let cpus = group.cpus.as_ref().map(ToString::to_string).unwrap_or_default();
-    format!("{}  {cpus}  {}\n", group.group, bounds(group).unwrap_or_default())
+    let cpus = group.cpus.as_ref().map(|cpus| format!("{cpus}  ")).unwrap_or_default();
+    format!("{}  {cpus}{}\n", group.group, bounds(group).join("; "))
 }
 
 fn change(change: &Resize) -> String {

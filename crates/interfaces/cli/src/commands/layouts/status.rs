@@ -63,7 +63,7 @@ pub fn status(args: &args::Status, as_json: bool) -> Result<u8, Failure> {
     let new_units = looked.map(|layout| new_units(target, layout, &all, &names)).unwrap_or_default();
     let unchecked = applied.as_ref().and_then(|applied| applied.as_ref().err());
     let not_in_effect = machines_layout::not_in_effect(&state, &args.socket, groups.is_empty());
-    let is_elastic = groups.iter().any(|group| group.elastic.is_some());
+    let is_elastic = groups.iter().any(elastic::follows_load);
     let not_resized = is_elastic.then(|| elastic::trouble(&Resizes::of(&state))).flatten();
     let drifted = groups.iter().any(|group| !group.drift.is_empty());
     if args.svg {
@@ -285,7 +285,7 @@ impl Page<'_> {
                     unit.name
                 );
             }
-            if let Some(bounds) = elastic::bounds(group) {
+            for bounds in elastic::bounds(group) {
                 let _ = writeln!(text, "       {bounds}");
             }
             if let Some(by) = &group.frozen_by {
