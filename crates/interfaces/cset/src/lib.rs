@@ -1,5 +1,5 @@
 //! cset's commands `shield`, `set` and `proc` by their old names, on the same kernel and apply code as `ringfence` itself, and so
-//! on cgroup v2 and below systemd too, where cset does not run. What a script can see (flags, standard output, exit status)
+//! on cgroup v2 too, where cset does not run (`shield` not below systemd). What a script can see (flags, standard output, exit status)
 //! is cset's; its bugs are not copied.
 //!
 //! A cpuset of cset is a group that has a cpuset: `/one/two` is the group `one/two`. The root set is the root of the hierarchy

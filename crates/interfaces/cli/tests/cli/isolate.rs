@@ -176,6 +176,8 @@ fn shielded(desk: &mut Desk) {
 
 fn later(desk: &mut Desk) {
     desk.scene.ok("create {g}");
+    // on v1 a new group has all CPUs, and the shield would be refused
+    desk.scene.ok("set {g} cpuset.cpus=0-1");
     let values = desk.ends("get --values {g} cpuset.cpus memory.max", 0);
     desk.ends("shield 2-3 {s}", 0);
     desk.ends("set {g} cpuset.cpus=1 memory.max=64M {s}", 0);
