@@ -98,8 +98,8 @@ fn blkio_files(root: Vec<String>) -> Option<BTreeSet<String>> {
 
 /// The same of v1's cpu: its root has all but the clamps (`CFTYPE_NOT_ON_ROOT` in kernel/sched/core.c).
 fn cpu_files(root: Vec<String>) -> BTreeSet<String> {
-    let clamps = ["cpu.uclamp.min", "cpu.uclamp.max"].map(str::to_owned);
-    root.into_iter().chain(clamps).collect()
+    let clamps = settings::all().map(|setting| setting.name).filter(|name| name.starts_with("cpu.uclamp."));
+    root.into_iter().chain(clamps.map(str::to_owned)).collect()
 }
 
 struct Looking<'t> {

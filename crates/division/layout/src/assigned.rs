@@ -4,6 +4,13 @@ use settings::{NamedSetting, Via};
 
 use crate::origin::Origin;
 
+/// A quota: a setting that may follow its group's load between two values.
+pub const QUOTA: &str = "cpu.max";
+/// What the kernel lets a group save up of its quota.
+pub const BURST: &str = "cpu.max.burst";
+/// Protected memory: the other setting that may follow the load.
+pub const PROTECTED: &str = "memory.low";
+
 /// A setting with the value requested. The value stays the user's text until a machine is known (percentages,
 /// device paths): [`NamedSetting::parse`] reads it. Its syntax has been checked.
 #[derive(Debug, Clone)]

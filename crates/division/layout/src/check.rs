@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use settings::GroupName;
 use units::group_path;
 
+use crate::assigned::{BURST, QUOTA};
 use crate::demand::{CpuDemand, MemDemand, Near, Pool};
 use crate::desired::{Desired, Group};
 use crate::diagnostic::{Diagnostic, Report};
@@ -62,9 +63,9 @@ fn ranges(group: &Group, report: &mut Report) {
         let mut settings = group.demands.settings.iter();
         settings.find(|assigned| assigned.found.setting.name == name)
     };
-    let quota = setting("cpu.max").filter(|quota| quota.most.is_some());
-    if let (Some(quota), Some(burst)) = (quota, setting("cpu.max.burst")) {
-        let message = format!("group '{}' gives cpu.max.burst beside the min and max of cpu.max", group.name);
+    let quota = setting(QUOTA).filter(|quota| quota.most.is_some());
+    if let (Some(quota), Some(burst)) = (quota, setting(BURST)) {
+        let message = format!("group '{}' gives {BURST} beside the min and max of {QUOTA}", group.name);
         let error = Diagnostic::error(message).at(burst.origin.clone());
         let error = error.also(quota.origin.clone(), "these are here");
         report.push(error.hint("remove it: ringfenced writes it with the quota"));

@@ -44,7 +44,7 @@ mod verify;
 mod docs;
 mod schema;
 
-pub use assigned::Assigned;
+pub use assigned::{Assigned, BURST, PROTECTED, QUOTA};
 pub use demand::{CpuAmount, CpuDemand, CpuSpec, MemDemand, MemoryAmount, Near, Placement, Pool, Smt};
 pub use desired::{
     Assertions, Defaults, Demands, Desired, Expected, Group, Keep, Mount, Power, Reserve, Systemd, Template,

@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 use settings::{Access, Key as SettingKey, Kind, Setting, Unit, Version};
 
 use crate::isolate::LEVELS;
+use crate::assigned::PROTECTED;
 use crate::keys::{self, Key, Shape};
 
 const SIZE: &str = "<size>";
@@ -272,7 +273,7 @@ fn value_schema(setting: &Setting) -> Value {
                 { "type": "object", "properties": parts, "additionalProperties": false },
             ] })
         }
-        _ if setting.name == "memory.low" => {
+        _ if setting.name == PROTECTED => {
             let bounds = json!({ "min": scalar(), "max": scalar() });
             json!({ "anyOf": [
                 scalar(),

@@ -7,7 +7,7 @@ use layout::{CpuDemand, Demands, Desired, Group, Origin, Subsystem};
 use settings::{Controller, GroupName, NamedSetting, Side, Version};
 use units::group_path;
 
-use crate::{Action, Lint, LintKind, Observed, Place, Problem, QUOTA, Step, unit_place};
+use crate::{Action, Lint, LintKind, Observed, Place, Problem, Step, unit_place};
 
 /// A group with its directories.
 #[derive(Debug)]
@@ -181,7 +181,7 @@ fn home<'d>(group: &'d Group, observed: &Observed, problems: &mut Vec<Problem>) 
 fn is_elastic(demands: &Demands) -> bool {
     let is_elastic = |cpus: &CpuDemand| *cpus == CpuDemand::General || cpus.elastic().is_some();
     let is_range =
-        |assigned: &layout::Assigned| assigned.most.is_some() && assigned.found.setting.name == QUOTA;
+        |assigned: &layout::Assigned| assigned.most.is_some() && assigned.found.setting.name == layout::QUOTA;
     demands.cpus.as_ref().is_some_and(|cpus| is_elastic(&cpus.value))
         || demands.settings.iter().any(is_range)
 }

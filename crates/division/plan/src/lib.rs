@@ -69,7 +69,7 @@ pub use people::{Anybody, People};
 pub use planning::plan;
 pub use power::{FLOOR, general, with_general};
 pub use problem::{Against, Problem};
-pub use range::{BURST, PROTECTED, QUOTA, Range, range_of};
+pub use range::{Range, range_of};
 pub use request::{Place, PlanError, ReadFile, SettingRequest, Write, rest_of_line, target_key};
 pub use restore::restoring;
 pub use schedules::{unschedulable, with_each_schedule};

@@ -8,7 +8,7 @@ use settings::{Controller, DeviceClass, DeviceRule, FileWrite, NoMachine, Value,
 use units::{Limit, group_path};
 
 use crate::{
-    BURST, Observed, Place,
+    Observed, Place,
     cpusets::{CPUS, EXCLUSIVE, MEMS, PARTITION},
     homes::{Home, homes},
 };
@@ -181,8 +181,8 @@ impl Needs {
             own.files.extend(assigned.found.files(place.version));
             let beside: &[&str] = match (name, place.version) {
                 ("memory.max", _) => &[],
-                ("cpu.max", version) if assigned.most.is_some() => {
-                    let burst = settings::lookup(BURST).map(|found| found.files(version));
+                (layout::QUOTA, version) if assigned.most.is_some() => {
+                    let burst = settings::lookup(layout::BURST).map(|found| found.files(version));
                     own.files.extend(burst.into_iter().flatten());
                     &[]
                 }
@@ -193,7 +193,7 @@ impl Needs {
             own.files.extend(beside.iter().map(|file| (*file).to_owned()));
             match (name, place.version) {
                 ("memory.max", _) => own.use_of_memory(assigned, place.version),
-                ("cpu.max", Version::V1) => own.quotas_below(assigned),
+                (layout::QUOTA, Version::V1) => own.quotas_below(assigned),
                 ("devices.allow" | "devices.deny", _) if names_all_devices(assigned) => {
                     // the kernel refuses that while any group is below
                     own.children.insert("devices.list".to_owned());

@@ -1,12 +1,12 @@
 //! Settings between bounds that follow a group's load (`cpu.max = { min, max }`): where they are, and which values are
 //! within.
 
-use layout::Assigned;
+use layout::{Assigned, BURST, QUOTA};
 use serde::{Deserialize, Serialize};
 use settings::{CpuMax, Facts, GroupName, NamedSetting, Value};
 use units::{Bytes, Limit, Micros};
 
-use crate::{Place, homes::Home};
+use crate::Place;
 
 /// The period of a quota where none is given, in microseconds: the kernel's.
 const PERIOD: u64 = 100_000;
@@ -36,7 +36,7 @@ pub struct Range {
 impl Range {
     /// From a setting's two texts; `None` if it is no range, or one that the layout's checks refuse.
     pub(crate) fn of(
-        home: &Home<'_>,
+        group: &layout::Group,
         assigned: &Assigned,
         place: &Place,
         facts: &dyn Facts,
@@ -46,8 +46,8 @@ impl Range {
         let ((min, period), (max, _)) = (bound(&assigned.text)?, bound(most)?);
         let is_quota = assigned.found.setting.name == QUOTA;
         Some(Range {
-            group: home.group.name.to_string(),
-            unit: home.group.demands.unit.as_ref().map(|_| format!("/{}", place.path)),
+            group: group.name.to_string(),
+            unit: group.demands.unit.as_ref().map(|_| format!("/{}", place.path)),
             setting: assigned.found.setting.name.to_owned(),
             min,
             max,
@@ -96,13 +96,6 @@ impl Range {
         }
     }
 }
-
-/// A quota, and what the kernel lets a group save up of it.
-pub const QUOTA: &str = "cpu.max";
-/// The second of these.
-pub const BURST: &str = "cpu.max.burst";
-/// Protected memory.
-pub const PROTECTED: &str = "memory.low";
 
 /// The range of a setting of a group.
 pub fn range_of<'r>(ranges: &'r [Range], group: &GroupName, setting: &str) -> Option<&'r Range> {

@@ -3,14 +3,14 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use layout::{Assigned, CpuDemand, Near, Origin};
+use layout::{Assigned, BURST, CpuDemand, Near, Origin, PROTECTED};
 use settings::{Access, Codec, Controller, Facts, GroupName, NamedSetting, Side, Value, Version};
 use topology::Machine;
 use units::Limit;
 
 use crate::{
-    Action, BURST, Lint, LintKind, Observed, PROTECTED, Place, PlanError, Problem, Range, SettingRequest,
-    Step, homes::Home, range_of, writes,
+    Action, Lint, LintKind, Observed, Place, PlanError, Problem, Range, SettingRequest, Step, homes::Home,
+    range_of, writes,
 };
 
 /// A setting of a group with its value.
@@ -48,7 +48,7 @@ pub(crate) fn read<'d>(
             match there(home, assigned, place, observed).and_then(|()| value(home, assigned, place, facts)) {
                 Ok(value) => {
                     let value = whole_disks(&home.group.name, assigned, value, machine, lints);
-                    let range = Range::of(home, assigned, place, facts);
+                    let range = Range::of(home.group, assigned, place, facts);
                     let burst =
                         range.as_ref().and_then(|range| burst(home, assigned, place, range, observed));
                     let range = range.map(|range| Range { burst: burst.is_some(), ..range });
@@ -164,7 +164,8 @@ fn value(home: &Home<'_>, assigned: &Assigned, place: &Place, facts: &dyn Facts)
     };
     if assigned.most.is_some() && assigned.found.setting.name == PROTECTED && place.version == Version::V1 {
         let message =
-            "cgroup v1 can't give a quiet group's memory back in steps: it has no memory.reclaim".to_owned();
+            "cgroup v1 can't give a quiet group's memory back in steps: it can't reclaim on request"
+                .to_owned();
         let hint = "memory.high is memory.soft_limit_in_bytes there: what is above it is reclaimed first when memory is short";
         return Err(wrong(message, Some(hint.to_owned())));
     }

@@ -4,12 +4,13 @@ use settings::{CpuMax, NamedSetting, Value as Amount};
 use units::{Limit, Micros};
 
 use super::{Name, Reader, Value};
+use crate::assigned::{PROTECTED, QUOTA};
 use crate::collect::Collector;
 use crate::diagnostic::Diagnostic;
 use crate::names::AnyMachine;
 
 /// The settings that take one.
-const FOLLOWING: [&str; 2] = ["cpu.max", "memory.low"];
+const FOLLOWING: [&str; 2] = [QUOTA, PROTECTED];
 
 /// The kernel's period of a quota.
 const PERIOD: Micros = Micros(100_000);
@@ -74,7 +75,7 @@ impl Reader<'_> {
 
 fn example(found: &NamedSetting) -> &'static str {
     match found.name.as_str() {
-        "cpu.max" => "min = \"0.5cpu\", max = \"2cpu\"",
+        QUOTA => "min = \"0.5cpu\", max = \"2cpu\"",
         _ => "min = \"1G\", max = \"4G\"",
     }
 }

@@ -440,3 +440,42 @@ fn a_weight_makes_a_group_elastic_with_cpus_of_its_own() {
         );
     }
 }
+
+#[test]
+fn a_setting_between_bounds_has_both_and_is_exported_with_them() {
+    for text in [
+        "cpu.max = { min = \"0.5cpu\", max = \"2cpu\" }",
+        "memory.low = { max = \"4G\", min = \"1G\" }",
+        "\"cpu.max\" = { min = \"50ms/200ms\", max = \"100ms/200ms\" }",
+    ] {
+        let desired = read(&format!("[groups.a]\n{text}\n"));
+        let [assigned] = desired.groups[0].demands.settings.as_slice() else { panic!("{text}") };
+        let most = assigned.most.as_ref().unwrap_or_else(|| panic!("{text}"));
+        assert!(
+            text.contains(&format!("max = \"{most}\""))
+                && text.contains(&format!("min = \"{}\"", assigned.text))
+        );
+        let exported = layout::to_toml(&desired);
+        assert_eq!(read(&exported).without_places(), desired.without_places(), "{exported}");
+    }
+}
+
+#[test]
+fn bounds_between_which_nothing_is_are_errors() {
+    for (text, expected) in [
+        ("cpu.max = { min = \"2cpu\", max = \"1cpu\" }", "min 2cpu is above max 1cpu"),
+        ("cpu.max = { min = \"0\", max = \"1cpu\" }", "0 is out of range"),
+        ("cpu.max = { min = \"1cpu\" }", "needs both min and max"),
+        ("cpu.max = { min = \"1cpu\", max = \"max\" }", "min and max are amounts"),
+        ("cpu.max = { min = \"50ms/100ms\", max = \"50ms/50ms\" }", "period 100ms and max 50ms"),
+        ("cpu.max = { min = \"1cpu\", max = \"2cpu\", quota = \"1cpu\" }", "unknown key 'quota'"),
+        ("cpu.max = { min = \"1cpu\", max = \"2cpu\", burst = \"1ms\" }", "gives cpu.max.burst beside"),
+        ("memory.max = { min = \"1G\", max = \"2G\" }", "takes no min and max"),
+        ("memory.low = { min = \"3G\", max = \"2G\" }", "min 3G is above max 2G"),
+    ] {
+        let source = Source::new("layout.toml", &format!("[groups.a]\n{text}\n"));
+        let errors = layout::read_toml(&[source]).diagnostics;
+        let texts: Vec<String> = errors.iter().map(|error| error.message.clone()).collect();
+        assert!(texts.len() == 1 && texts[0].contains(expected), "{text}: {texts:?}");
+    }
+}

@@ -4,8 +4,9 @@ use std::{path::Path, time::Duration};
 
 use apply::{Resize, Running, Target};
 use kernel::{GroupName, Host};
+use layout::PROTECTED;
 use monitor::{Beat, Descriptors, Groups, Options, Sample, Sampler, rates};
-use plan::{PROTECTED, Range, SettingRequest};
+use plan::{Range, SettingRequest};
 use policy::{
     GroupState,
     reclaim::{MemoryState, Numbers, Reclaim, Step},
@@ -63,7 +64,7 @@ impl Memory {
             if is_within(range, has) {
                 reclaim.restore(has);
             } else {
-                info!("{}: the min of its memory.low first", range.group);
+                info!("{}: the min of its protected memory first", range.group);
                 let running = Running::new();
                 let low = request(host, &group, PROTECTED, range.min)?;
                 apply::follow(Target { host, system: &running }, &[low])
@@ -108,7 +109,7 @@ impl Part for Memory {
     fn is_changed(&self, host: &Host) -> Result<bool, String> {
         for one in &self.all {
             if low_of(host, &one.group)?.is_none_or(|low| !is_same(low, one.reclaim.low())) {
-                info!("{}: it is gone, or somebody else changed its memory.low", one.range.group);
+                info!("{}: it is gone, or somebody else changed its protected memory", one.range.group);
                 return Ok(true);
             }
         }

@@ -4,7 +4,8 @@ use std::{collections::VecDeque, time::Duration};
 
 use apply::{Resize, Running, Target};
 use kernel::{GroupName, Host};
-use plan::{BURST, QUOTA, Range, SettingRequest};
+use layout::{BURST, QUOTA};
+use plan::{Range, SettingRequest};
 use policy::{
     GroupState, Parameters,
     quota::{Change, Numbers, Quota, Setting},

@@ -31,7 +31,7 @@ fn followed() {
 
 fn refused(world: &World) {
     let daemon = world.daemon(&[]);
-    daemon.wait_for_log("no memory.reclaim", 1);
+    daemon.wait_for_log("can't reclaim on request", 1);
     daemon.end();
 }
 

@@ -32,7 +32,7 @@ pub fn elastic(args: &args::Elastic, as_json: bool) -> Result<u8, Failure> {
     groups.retain(follows_load);
     if groups.is_empty() {
         return Err(Failure::new("no layout in effect has elastic groups")
-            .hint("give groups cpus = { min = 2, max = 8, weight = 100 } or cpu.max = { min = \"1cpu\", max = \"4cpu\" }, and apply the layout"));
+            .hint("give groups cpus = { min = 2, max = 8, weight = 100 }, and apply the layout"));
     }
     groups.retain(|group| named(&group.group));
     if groups.is_empty() {
