@@ -8,8 +8,8 @@ use knobs::{Encoding, Knob};
 use serde_json::{Map, Value, json};
 use settings::{Access, Key as SettingKey, Kind, Setting, Unit, Version};
 
-use crate::isolate::LEVELS;
 use crate::assigned::PROTECTED;
+use crate::isolate::LEVELS;
 use crate::keys::{self, Key, Shape};
 
 const SIZE: &str = "<size>";

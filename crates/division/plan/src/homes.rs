@@ -182,8 +182,7 @@ fn is_elastic(demands: &Demands) -> bool {
     let is_elastic = |cpus: &CpuDemand| *cpus == CpuDemand::General || cpus.elastic().is_some();
     let is_range =
         |assigned: &layout::Assigned| assigned.most.is_some() && assigned.found.setting.name == layout::QUOTA;
-    demands.cpus.as_ref().is_some_and(|cpus| is_elastic(&cpus.value))
-        || demands.settings.iter().any(is_range)
+    demands.cpus.as_ref().is_some_and(|cpus| is_elastic(&cpus.value)) || demands.settings.iter().any(is_range)
 }
 
 /// Where v1 counts the CPU time by which a group is resized.

@@ -44,7 +44,7 @@ pub use owners::{Change, Owner, refuse_foreign};
 pub use procfs::{group_in, group_lines};
 pub use protected::{PROTECTED, Protection, protected};
 pub use real::Real;
-pub use reclaim::{use_above, write_reclaiming};
+pub use reclaim::{RECLAIM, use_above, write_reclaiming};
 pub use run::{CLONE_INTO_CGROUP, Program, ProgramEnd, last_errno};
 pub use settings::GroupName;
 pub use tasks::{Moved, What};

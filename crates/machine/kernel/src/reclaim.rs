@@ -11,6 +11,9 @@ use crate::{
     protected::{freezes, protected_in},
 };
 
+/// v2's file for bytes that a group is to give up (Linux 5.19).
+pub const RECLAIM: &str = "memory.reclaim";
+
 /// Give up after this many writes in a row without progress: the first only clears the accessed bit of pages in use (seen:
 /// a busy program with 200 MB refused 100 MB at the first write, and gave it at the second).
 const IN_VAIN: u32 = 3;
@@ -56,12 +59,10 @@ pub fn use_above(kernel: &dyn Kernel, at: &Hierarchy, group: &str, file: &str, t
     let reclaim = || match over() {
         None => Ok(()),
         // EAGAIN: less could be reclaimed
-        Some(over) => {
-            kernel.write(at, group, "memory.reclaim", &over.to_string()).map_err(|errno| match errno {
-                Errno::AGAIN => Errno::BUSY,
-                other => other,
-            })
-        }
+        Some(over) => kernel.write(at, group, RECLAIM, &over.to_string()).map_err(|errno| match errno {
+            Errno::AGAIN => Errno::BUSY,
+            other => other,
+        }),
     };
     let reclaimed = over().map(|_| while_it_falls(reclaim, used))?;
     // an older kernel has no such file: what are pages of files it drops by itself

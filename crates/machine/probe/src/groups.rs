@@ -13,6 +13,9 @@ use kernel::{GroupName, Hierarchy, Kernel, Owner};
 
 use super::Outside;
 
+/// The list that a group may have CPUs from.
+const CPUS: &str = "cpuset.cpus";
+
 /// The mounted hierarchies with the kernel that they were read from.
 pub(super) struct Hierarchies<'k> {
     kernel: &'k dyn Kernel,
@@ -131,9 +134,9 @@ impl<'k> Hierarchies<'k> {
         let invalid =
             rest.strip_prefix("invalid").map(|reason| reason.trim().trim_matches(['(', ')']).to_owned());
         let exclusive = self.cpus(at, group, "cpuset.cpus.exclusive");
-        let cpus = if exclusive.is_empty() { self.cpus(at, group, "cpuset.cpus") } else { exclusive };
+        let cpus = if exclusive.is_empty() { self.cpus(at, group, CPUS) } else { exclusive };
         let overlap = |sibling: &String| {
-            let used = self.cpus(at, sibling, "cpuset.cpus");
+            let used = self.cpus(at, sibling, CPUS);
             (sibling != group && !used.is_disjoint(&cpus)).then(|| (format!("/{sibling}"), used))
         };
         let overlaps = match invalid {
@@ -151,7 +154,7 @@ impl<'k> Hierarchies<'k> {
         while let Some(group) = left.pop() {
             if self.text(at, &group, "cpuset.cpu_exclusive").as_deref() == Some("1") {
                 left.extend(self.below(at, &group));
-                let cpus = self.cpus(at, &group, "cpuset.cpus");
+                let cpus = self.cpus(at, &group, CPUS);
                 found.push(Exclusive { group: format!("/{group}"), cpus });
             }
         }

@@ -3,7 +3,7 @@
 use std::{path::Path, time::Duration};
 
 use apply::{Resize, Running, Target};
-use kernel::{GroupName, Host};
+use kernel::{GroupName, Host, RECLAIM};
 use layout::PROTECTED;
 use monitor::{Beat, Descriptors, Groups, Options, Sample, Sampler, rates};
 use plan::{Range, SettingRequest};
@@ -23,9 +23,6 @@ const FIGURES: [&str; 3] = ["memory.current", "memory.pressure.some", "io.pressu
 
 /// The time between two samples: the steps are seconds apart.
 const PERIOD: Duration = Duration::from_secs(1);
-
-/// What a group is asked to give back by.
-const RECLAIM: &str = "memory.reclaim";
 
 /// The memory of a layout's groups.
 pub(super) struct Memory {
@@ -106,7 +103,7 @@ impl Part for Memory {
         &[]
     }
 
-    fn is_changed(&self, host: &Host) -> Result<bool, String> {
+    fn is_changed(&mut self, host: &Host) -> Result<bool, String> {
         for one in &self.all {
             if low_of(host, &one.group)?.is_none_or(|low| !is_same(low, one.reclaim.low())) {
                 info!("{}: it is gone, or somebody else changed its protected memory", one.range.group);

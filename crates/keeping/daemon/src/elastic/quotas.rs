@@ -103,7 +103,7 @@ impl Part for Quotas {
         &self.groups
     }
 
-    fn is_changed(&self, host: &Host) -> Result<bool, String> {
+    fn is_changed(&mut self, host: &Host) -> Result<bool, String> {
         for (one, group) in self.quotas.iter().zip(&self.groups) {
             let has = setting_of(host, group, &one.range)?;
             if has.flatten().is_none_or(|has| !is_same(&one.range, has, one.quota.setting())) {

@@ -316,7 +316,10 @@ mod tests {
             Request::Counters,
             Request::Groups,
             Request::Group { group: group(), settings: Vec::new() },
-            Request::Group { group: group(), settings: vec![layout::QUOTA.to_owned(), "memory.max".to_owned()] },
+            Request::Group {
+                group: group(),
+                settings: vec![layout::QUOTA.to_owned(), "memory.max".to_owned()],
+            },
             Request::Set(group()),
             Request::Move(group()),
             Request::Classification(17),

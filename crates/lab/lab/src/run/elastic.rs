@@ -28,8 +28,6 @@ const CPUS: &str = "cpus";
 /// The series of a workload that says when its bursts begin.
 const BURSTS: &str = "bursts";
 
-const CPUSET: &str = "cpuset.cpus";
-
 /// The elastic groups of one condition.
 pub(super) struct ElasticGroups {
     scope: Scope,
@@ -45,7 +43,7 @@ pub(super) struct Resizing {
 
 /// The settings that some condition's elastic groups need.
 pub(super) fn settings(conditions: &[Condition]) -> impl Iterator<Item = &str> {
-    conditions.iter().any(|condition| !condition.elastic.is_empty()).then_some(CPUSET).into_iter()
+    conditions.iter().any(|condition| !condition.elastic.is_empty()).then_some(plan::CPUS).into_iter()
 }
 
 impl ElasticGroups {
@@ -84,7 +82,7 @@ impl ElasticGroups {
     /// What they have at first becomes a setting of theirs, which is put back after the run.
     pub fn add_settings(&self, settings: &mut BTreeMap<String, Settings>) {
         for (group, cpus) in &self.first {
-            settings.entry(group.clone()).or_default().insert(CPUSET.to_owned(), cpus.to_string());
+            settings.entry(group.clone()).or_default().insert(plan::CPUS.to_owned(), cpus.to_string());
         }
     }
 

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use kernel::Host;
+use plan::CPUS;
 use settings::{Controller, Version};
 use units::CpuSet;
 
@@ -13,7 +14,6 @@ use crate::{Error, groups::Groups};
 pub(crate) type Filled = BTreeMap<String, Vec<(String, String)>>;
 
 const PARTITION: [&str; 2] = ["cpuset.cpus.partition", "cpuset.cpu_exclusive"];
-const CPUS: &str = "cpuset.cpus";
 const EXCLUSIVE: &str = "cpuset.cpus.exclusive";
 
 /// What keeps everything outside of the experiment off CPUs that are a group's own.

@@ -114,7 +114,9 @@ pub(super) fn bounds(group: &GroupStatus) -> Vec<String> {
         let has = group.cpus.as_ref().map_or(0, units::CpuSet::len);
         match bounds.saves_power {
             true => format!("saves power: {has} of {} CPUs, at least {}", bounds.max, bounds.min),
-            false => format!("elastic: {has} of {} to {} CPUs, weight {}", bounds.min, bounds.max, bounds.weight),
+            false => {
+                format!("elastic: {has} of {} to {} CPUs, weight {}", bounds.min, bounds.max, bounds.weight)
+            }
         }
     });
     let ranges = group.ranges.iter().map(|RangeStatus { setting, min, max, now }| {
