@@ -103,9 +103,8 @@ pub(crate) fn restore(
             performer.affinities.push((step, now));
             match system.set_affinity(before.thread, &before.cpus) {
                 Ok(()) | Err(Errno::SRCH) => {}
-                Err(errno) => {
-                    return Err(performer.refused(Op::Move { pid: before.thread }, entry, None, None, errno));
-                }
+                // a worker of the kernel that was bound to a CPU since then
+                Err(errno) => drop(refuser(performer, entry, before.thread, &before.cpus, errno)?),
             }
         }
         due = came_since(performer, place, threads);
@@ -159,6 +158,7 @@ pub(crate) fn put_back(performer: &Performer<'_>, entry: &Entry, threads: &[Affi
         }
         match system.set_affinity(before.thread, &before.cpus) {
             Ok(()) | Err(Errno::SRCH) => {}
+            Err(errno) if refuser(performer, entry, before.thread, &before.cpus, errno).is_ok() => {}
             Err(errno) => left.push(format!(
                 "the CPUs {} of thread {} in group '{group}': {}",
                 before.cpus,

@@ -91,6 +91,8 @@ pub enum RowState {
     ByKernel,
     /// The kernel refused it.
     Refused,
+    /// Somebody else changed it, or it came since.
+    Drift,
     /// Only the kernel's command line can do it.
     BootOnly,
 }
@@ -102,6 +104,7 @@ impl RowState {
             RowState::Done => "done",
             RowState::ByKernel => "by the kernel",
             RowState::Refused => "refused",
+            RowState::Drift => "drift",
             RowState::BootOnly => "boot only",
         }
     }

@@ -4,13 +4,19 @@ use std::time::Duration;
 
 use clap::{Args as ClapArgs, Subcommand};
 
-use super::duration::{between, duration};
+use super::{
+    duration::{between, duration},
+    layouts::StateArgs,
+};
 
 /// The help's end of `isolate check`.
 pub const CHECK: &str = "\
 Counts what interrupts each CPU, by cause: interrupts, softirqs, context switches. A noise probe runs on each CPU meanwhile and \
 counts the gaps in its own running; it takes the CPU for nine tenths of each second, before all tasks that are not real-time \
 ones. --no-probe leaves the CPUs alone. Changes nothing. Ctrl-C ends it early, with what was counted.
+
+Of a group of the layout in effect, what isolate of the layout moves away from its CPUs comes first: done, refused by the kernel, drift, or \
+to be set at boot only.
 
 A list of numbers such as 2-3 means CPUs, anything else a group. The probe runs inside the group, as only its tasks may use its own CPUs.
 
@@ -51,6 +57,8 @@ pub struct IsolateCheck {
     /// Do not run the noise probe
     #[arg(long, conflicts_with = "threshold")]
     pub no_probe: bool,
+    #[command(flatten)]
+    pub state: StateArgs,
 }
 
 fn budget(text: &str) -> Result<f64, String> {

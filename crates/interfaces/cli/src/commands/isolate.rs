@@ -1,12 +1,13 @@
 //! `isolate check`: what interrupts CPUs.
 
-use std::{process::Command, time::Duration};
+use std::{collections::BTreeMap, process::Command, time::Duration};
 
-use interruptions::{READY, Report, Request};
+use apply::{KnobState, KnobStatus, Running, State, Target};
+use interruptions::{READY, Report, Request, Row, RowState};
 use serde_json::json;
 use units::CpuSet;
 
-use super::{group, host, stop_on_signals};
+use super::{group, host, layouts, stop_on_signals};
 use crate::{
     args,
     failure::{FAILED, Failure, USAGE},
@@ -37,17 +38,54 @@ fn check(args: &args::IsolateCheck, as_json: bool) -> Result<u8, Failure> {
     let probe = (!args.no_probe).then(|| probe(within, cpus, args));
     let request = Request { cpus: cpus.clone(), span: args.span, probe };
     let report = interruptions::measure(request, &stop)?.judged(args.budget);
-    shown(&report, within, as_json)?;
+    let rows = within.map_or(Ok(Vec::new()), |group| rows(&layouts::history_of(&args.state), group, cpus))?;
+    shown(&report, within, &rows, as_json)?;
     Ok(if report.above_budget == Some(true) { FAILED } else { 0 })
 }
 
-fn shown(report: &Report, group: Option<&str>, as_json: bool) -> Result<(), Failure> {
+fn shown(report: &Report, group: Option<&str>, rows: &[Row], as_json: bool) -> Result<(), Failure> {
     if as_json {
         let mut answer = serde_json::to_value(report).map_err(Failure::new)?;
         answer["group"] = json!(group);
+        answer["rows"] = json!(rows);
         return output::json(&answer);
     }
-    output::text(&report.with_rows(&[]))
+    output::text(&report.with_rows(rows))
+}
+
+/// What the layout in effect keeps off a group's CPUs, a row for each state of a knob, and what only the boot can.
+fn rows(state: &State, group: &str, cpus: &CpuSet) -> Result<Vec<Row>, Failure> {
+    let (host, running) = (host()?, Running::new());
+    let groups = apply::status(state, Target { host: &host, system: &running })?;
+    let mut places: BTreeMap<(String, &str), (RowState, Vec<String>)> = BTreeMap::new();
+    let knobs = groups.into_iter().filter(|one| one.group == group).flat_map(|one| one.knobs);
+    for KnobStatus { knob, instance, state, .. } in knobs {
+        let state = match state {
+            KnobState::Done => RowState::Done,
+            KnobState::Refused => RowState::Refused,
+            KnobState::Changed | KnobState::New => RowState::Drift,
+        };
+        places.entry((knob, state.name())).or_insert((state, Vec::new())).1.push(instance);
+    }
+    let row = |((name, _), (state, places)): ((String, &str), (RowState, Vec<String>))| Row {
+        name,
+        state,
+        detail: match places.as_slice() {
+            [one] => one.clone(),
+            more => format!("{} places", more.len()),
+        },
+    };
+    let mut rows: Vec<Row> = places.into_iter().map(row).collect();
+    if !rows.is_empty() {
+        let line = std::fs::read_to_string("/proc/cmdline").unwrap_or_default();
+        let missing = knobs::missing_at_boot(&line, cpus).into_iter();
+        rows.extend(missing.map(|word| Row {
+            name: "boot".to_owned(),
+            state: RowState::BootOnly,
+            detail: word,
+        }));
+    }
+    Ok(rows)
 }
 
 /// A list of numbers is CPUs, anything else a group.

@@ -196,6 +196,6 @@ fn state(args: &args::StateArgs) -> Result<State, Failure> {
 }
 
 /// The history, to look at it, which needs no right to change it.
-fn history_of(args: &args::StateArgs) -> State {
+pub fn history_of(args: &args::StateArgs) -> State {
     State::peek(directory(args))
 }
