@@ -6,7 +6,7 @@ pub(crate) mod refill;
 use std::collections::HashMap;
 
 use kernel::{Hierarchy, Op, Seat};
-use plan::{Owned, Place, SettingRequest};
+use plan::{Owned, PARTITION, Place, SettingRequest};
 use rustix::io::Errno;
 use settings::{Access, Version};
 use units::{Bytes, CpuSet, group_path};
@@ -315,6 +315,7 @@ impl<'t> Performer<'t> {
     /// Tasks that ended a moment ago may still hold their group: EBUSY without a task listed is tried again.
     pub fn remove(&self, place: &Place, entry: &Entry) -> Result<(), Error> {
         let Some(at) = self.at(place) else { return Err(not_mounted(entry)) };
+        let partition = self.end_partition(at, place);
         let mut attempts = 0;
         loop {
             match self.host().kernel().rmdir(at, &place.path) {
@@ -325,9 +326,28 @@ impl<'t> Performer<'t> {
                     attempts += 1;
                     std::thread::sleep(std::time::Duration::from_millis(10));
                 }
-                Err(errno) => return Err(self.refused(Op::Delete, entry, None, None, errno)),
+                Err(errno) => {
+                    // the group stays: so does its partition, as far as the kernel lets it
+                    let back =
+                        partition.map(|text| self.host().kernel().write(at, &place.path, PARTITION, &text));
+                    let _ = back.transpose();
+                    return Err(self.refused(Op::Delete, entry, None, None, errno));
+                }
             }
         }
+    }
+
+    /// Of a removed group the kernel ends the partition some time later, and sets the CPUs of its own threads anew then
+    /// (seen on 6.1). It ends first here, so that what follows is not undone by that. What it was, if it was one.
+    fn end_partition(&self, at: &Hierarchy, place: &Place) -> Option<String> {
+        let none = plan::no_partition(PARTITION).filter(|_| place.version == Version::V2)?;
+        let state = self.content(place, PARTITION).filter(|state| state != none)?;
+        if !self.is_unused(at, place) {
+            return None;
+        }
+        self.host().kernel().write(at, &place.path, PARTITION, none).ok()?;
+        // "root invalid (reason)" is requested as root
+        Some(state.split(' ').next().unwrap_or_default().to_owned())
     }
 
     fn is_unused(&self, at: &Hierarchy, place: &Place) -> bool {

@@ -44,7 +44,7 @@ pub const CPUS: &str = "cpuset.cpus";
 /// A group's own list of memory nodes.
 pub(crate) const MEMS: &str = "cpuset.mems";
 /// v2's flag: `member`, `root` or `isolated`.
-pub(crate) const PARTITION: &str = "cpuset.cpus.partition";
+pub const PARTITION: &str = "cpuset.cpus.partition";
 /// v2's list of CPUs for partitions (Linux 6.7).
 pub(crate) const EXCLUSIVE: &str = "cpuset.cpus.exclusive";
 /// The root's list, of the same age.
