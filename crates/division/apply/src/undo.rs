@@ -470,6 +470,7 @@ impl<'t> Steps<'t> {
             if let (Act::SetKnob { .. }, Before::Knob(_)) = (&entry.act, &entry.before) {
                 let actual = more.actual.iter().find(|(of, _)| of == step);
                 self.knob_back(&entry, actual.map(|(_, actual)| actual.as_str()));
+                self.started_since(&entry, steps);
                 continue;
             }
             // as on failure: a new group goes at the first of its steps that is undone
@@ -691,6 +692,32 @@ impl<'t> Steps<'t> {
         self.knobs.insert(instance.clone(), text.clone());
         let act = Act::SetKnob { knob: knob.clone(), instance: instance.clone(), text };
         self.push(Entry { act, before: Before::Nothing, ..entry.clone() });
+    }
+
+    /// Threads that kthreadd started since have the CPUs that it had then: they go back with it.
+    fn started_since(&mut self, entry: &Entry, steps: &[(usize, Entry)]) {
+        let (Act::SetKnob { knob, instance, text }, Before::Knob(before)) = (&entry.act, &entry.before)
+        else {
+            return;
+        };
+        let is_first = matches!(instance, Instance::Thread { thread, .. } if *thread == system::KTHREADD);
+        let Some(row) = knobs::find(knob).filter(|_| is_first) else { return };
+        let back = row.plain(before);
+        if self.knobs.get(instance).is_none_or(|planned| planned != back) {
+            return;
+        }
+        let of = |entry: &Entry| match &entry.act {
+            Act::SetKnob { instance, .. } => Some(instance.clone()),
+            _ => None,
+        };
+        let known: BTreeSet<Instance> = steps.iter().filter_map(|(_, entry)| of(entry)).collect();
+        for seen in self.performer.system().knobs().look(row) {
+            if seen.fixed || known.contains(&seen.instance) || !row.same(&seen.text, text) {
+                continue;
+            }
+            let act = Act::SetKnob { knob: knob.clone(), instance: seen.instance, text: back.to_owned() };
+            self.push(Entry { act, before: Before::Nothing, ..entry.clone() });
+        }
     }
 
     /// Does systemd set a file of a unit to what somebody set by it, once it reads that our drop-in file is gone?

@@ -10,5 +10,5 @@ mod time_zones;
 pub use accounts::{AccountError, Accounts};
 pub use facts::{Live, block_device, block_device_name, tasks_max, whole_disks};
 pub use process::{NoProcess, Process, ProcessReader};
-pub use status::{Stat, Status};
+pub use status::{KTHREADD, Stat, Status};
 pub use time_zones::TimeZones;

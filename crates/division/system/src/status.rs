@@ -3,8 +3,8 @@
 
 use units::ProcStat;
 
-/// The number of the parent of the kernel's own threads.
-const KTHREADD: u32 = 2;
+/// The number of the thread that starts all others of the kernel, and is their parent.
+pub const KTHREADD: u32 = 2;
 
 /// The facts of one read of `/proc/PID/status`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

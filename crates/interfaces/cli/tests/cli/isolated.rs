@@ -71,8 +71,32 @@ fn differing(before: &BTreeMap<(&'static str, String), String>) -> Vec<String> {
 }
 
 fn allowed() -> CpuSet {
-    let status = fs::read_to_string("/proc/thread-self/status").unwrap();
+    cpus_of("/proc/thread-self/status")
+}
+
+fn cpus_of(status: &str) -> CpuSet {
+    let status = fs::read_to_string(status).unwrap();
     status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).unwrap().trim().parse().unwrap()
+}
+
+/// The kernel ends this thread without huge pages, and starts it again with them; none where it has no huge pages.
+fn restart_khugepaged() -> Option<u32> {
+    const ENABLED: &str = "/sys/kernel/mm/transparent_hugepage/enabled";
+    let thread = || {
+        let mut all = fs::read_dir("/proc")
+            .unwrap()
+            .filter_map(|entry| entry.unwrap().file_name().to_str()?.parse::<u32>().ok());
+        all.find(|pid| {
+            fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|comm| comm.trim() == "khugepaged")
+        })
+    };
+    let (before, words) = (thread()?, fs::read_to_string(ENABLED).ok()?);
+    let word = words.split('[').nth(1)?.split(']').next()?.to_owned();
+    fs::write(ENABLED, "never").unwrap();
+    fs::write(ENABLED, word).unwrap();
+    let now = thread()?;
+    assert_ne!(now, before);
+    Some(now)
 }
 
 fn round(desk: &Desk) {
@@ -101,9 +125,13 @@ fn round(desk: &Desk) {
     let rows = report["rows"].as_array().unwrap();
     let has = |name: &str, state: &str| rows.iter().any(|row| row["name"] == name && row["state"] == state);
     assert!(has("interrupt-default", "done") && has("boot", "boot-only"), "{rows:?}");
+    let started = restart_khugepaged();
     desk.ends("undo {s}", 0);
     assert_eq!(differing(&before), Vec::<String>::new());
     assert_eq!(allowed(), own);
+    for thread in started {
+        assert_eq!(cpus_of(&format!("/proc/{thread}/status")), own, "a thread that was started meanwhile");
+    }
 }
 
 /// The CPUs of a process that is started now.
