@@ -1,8 +1,8 @@
 //! `isolate check`: what interrupts CPUs.
 
-use std::{collections::BTreeMap, process::Command, time::Duration};
+use std::{process::Command, time::Duration};
 
-use apply::{KnobState, KnobStatus, Running, State, Target};
+use apply::{KnobStatus, Running, State, Target};
 use interruptions::{READY, Report, Request, Row, RowState};
 use serde_json::json;
 use units::CpuSet;
@@ -53,29 +53,12 @@ fn shown(report: &Report, group: Option<&str>, rows: &[Row], as_json: bool) -> R
     output::text(&report.with_rows(rows))
 }
 
-/// What the layout in effect keeps off a group's CPUs, a row for each state of a knob, and what only the boot can.
+/// What the layout in effect keeps off a group's CPUs, and what only the boot can.
 fn rows(state: &State, group: &str, cpus: &CpuSet) -> Result<Vec<Row>, Failure> {
     let (host, running) = (host()?, Running::new());
     let groups = apply::status(state, Target { host: &host, system: &running })?;
-    let mut places: BTreeMap<(String, &str), (RowState, Vec<String>)> = BTreeMap::new();
     let knobs = groups.into_iter().filter(|one| one.group == group).flat_map(|one| one.knobs);
-    for KnobStatus { knob, instance, state, .. } in knobs {
-        let state = match state {
-            KnobState::Done => RowState::Done,
-            KnobState::Refused => RowState::Refused,
-            KnobState::Changed | KnobState::New => RowState::Drift,
-        };
-        places.entry((knob, state.name())).or_insert((state, Vec::new())).1.push(instance);
-    }
-    let row = |((name, _), (state, places)): ((String, &str), (RowState, Vec<String>))| Row {
-        name,
-        state,
-        detail: match places.as_slice() {
-            [one] => one.clone(),
-            more => format!("{} places", more.len()),
-        },
-    };
-    let mut rows: Vec<Row> = places.into_iter().map(row).collect();
+    let mut rows = layouts::isolation(&knobs.collect::<Vec<KnobStatus>>());
     if !rows.is_empty() {
         let line = std::fs::read_to_string("/proc/cmdline").unwrap_or_default();
         let missing = knobs::missing_at_boot(&line, cpus).into_iter();

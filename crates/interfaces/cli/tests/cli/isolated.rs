@@ -125,11 +125,12 @@ fn round(desk: &Desk) {
     let rows = report["rows"].as_array().unwrap();
     let has = |name: &str, state: &str| rows.iter().any(|row| row["name"] == name && row["state"] == state);
     assert!(has("interrupt-default", "done") && has("boot", "boot-only"), "{rows:?}");
+    says(&desk.ends("status -v {s}", 0), &["interrupt-default: done, "]);
     let started = restart_khugepaged();
     desk.ends("undo {s}", 0);
     assert_eq!(differing(&before), Vec::<String>::new());
     assert_eq!(allowed(), own);
-    for thread in started {
+    if let Some(thread) = started {
         assert_eq!(cpus_of(&format!("/proc/{thread}/status")), own, "a thread that was started meanwhile");
     }
 }

@@ -13,6 +13,7 @@ use apply::{
     Unfinished,
 };
 use files::Trust;
+use interruptions::{Row, RowState};
 use kernel::Host;
 use serde_json::json;
 use topology::Machine;
@@ -24,6 +25,7 @@ use super::{
     counted, elastic,
     generations::{interrupted, person, time, unrecorded, waiting, what, without_record},
     history_of,
+    isolation::isolation,
     json::published,
     machines_layout, picture, planned, read, rules, warn,
     words::{self, Files},
@@ -284,6 +286,14 @@ impl Page<'_> {
                     "       {} does not run: its settings come into force when it starts",
                     unit.name
                 );
+            }
+            // what drifted is said above
+            let shown = |row: &Row| match row.state {
+                RowState::Drift => false,
+                state => state != RowState::Done || self.verbose,
+            };
+            for Row { name, state, detail } in isolation(&group.knobs).into_iter().filter(shown) {
+                let _ = writeln!(text, "       {name}: {}, {detail}", state.name());
             }
             for bounds in elastic::bounds(group) {
                 let _ = writeln!(text, "       {bounds}");
