@@ -53,8 +53,8 @@ pub fn plan(
     elastic::check(&tree, &mut problems);
     power::check(desired, &land, &tree, &resolved, &mut problems);
     let mut scopes = elastic::scopes(&tree, &resolved, &land);
-    scopes.extend(power::scope(desired, &tree, &resolved));
-    power::settle(&tree, &mut resolved);
+    let general = power::settle(&land, &tree, &mut resolved);
+    scopes.extend(power::scope(desired, &tree, &resolved, general));
     homes::lints(&homes, &observed, &mut lints);
     expand::lints(desired, &observed, &mut lints);
     let values = values::read(&homes, machine, &observed, facts, &mut problems, &mut lints);

@@ -8,7 +8,7 @@ use units::{CpuSet, group_path};
 
 use crate::{
     Lint, LintKind, Problem,
-    resolve::{Landscape, Resolved, demand},
+    resolve::{Landscape, Resolved, elastic},
     tree::{Branch, Tree},
 };
 
@@ -54,7 +54,8 @@ fn members<'t>(tree: &'t Tree<'_>) -> impl Iterator<Item = usize> + use<'t> {
 }
 
 fn is_general(branch: &Branch<'_>) -> bool {
-    demand(branch) == Some(&CpuDemand::General)
+    let requested = branch.demands().and_then(|demands| demands.cpus.as_ref());
+    requested.is_some_and(|cpus| cpus.value == CpuDemand::General)
 }
 
 fn union<'r>(resolved: &'r Resolved, of: impl Iterator<Item = usize>) -> CpuSet {
@@ -63,8 +64,7 @@ fn union<'r>(resolved: &'r Resolved, of: impl Iterator<Item = usize>) -> CpuSet 
 }
 
 /// What general groups share, with the CPUs of all other groups.
-pub(crate) fn scope(desired: &Desired, tree: &Tree<'_>, resolved: &Resolved) -> Option<Scope> {
-    let pool = union(resolved, members(tree));
+pub(crate) fn scope(desired: &Desired, tree: &Tree<'_>, resolved: &Resolved, pool: CpuSet) -> Option<Scope> {
     let named = union(resolved, (0..tree.branches.len()).filter(|index| !is_general(&tree.branches[*index])));
     let floor = desired.power.floor.as_ref().map_or(FLOOR, |floor| floor.value);
     let one = |branch: &Branch<'_>| Elastic {
@@ -79,16 +79,26 @@ pub(crate) fn scope(desired: &Desired, tree: &Tree<'_>, resolved: &Resolved) -> 
     (!groups.is_empty()).then_some(Scope { pool, groups, units, saving: Some(named) })
 }
 
-/// The sets that power saving gave them stay as they are.
-pub(crate) fn settle(tree: &Tree<'_>, resolved: &mut Resolved) {
+/// Gives them all CPUs but those that other groups have for themselves; elastic groups share theirs with them. The sets that
+/// power saving gave them stay as they are. On v1 the groups below have the same.
+pub(crate) fn settle(land: &Landscape, tree: &Tree<'_>, resolved: &mut Resolved) -> CpuSet {
+    let is_apart = |index: &usize| resolved.sets[*index].apart && elastic(&tree.branches[*index]).is_none();
+    let apart = union(resolved, (0..tree.branches.len()).filter(is_apart));
+    let all = land.online.difference(&resolved.reserved).difference(&apart);
     for index in members(tree).collect::<Vec<usize>>() {
         let branch = &tree.branches[index];
-        let set = &mut resolved.sets[index].cpus;
-        let fits = set.as_ref().is_some_and(|set| branch.cpus.is_subset(set));
-        if branch.was_elastic && fits && !branch.cpus.is_empty() {
-            *set = Some(branch.cpus.clone());
+        let stays = branch.was_elastic && !branch.cpus.is_empty() && branch.cpus.is_subset(&all);
+        let set = if stays { branch.cpus.clone() } else { all.clone() };
+        let below =
+            (0..tree.branches.len()).filter(|other| tree.ancestors(*other).any(|above| above == index));
+        for other in below.collect::<Vec<usize>>() {
+            if resolved.sets[other].cpus.is_some() {
+                resolved.sets[other].cpus = Some(set.clone());
+            }
         }
+        resolved.sets[index].cpus = Some(set).filter(|set| !set.is_empty());
     }
+    all
 }
 
 /// The floor is at most what groups with CPUs for themselves leave, and there are general groups.

@@ -119,8 +119,9 @@ pub(crate) fn share(whole: usize, percent: Hundredths) -> usize {
     usize::try_from(part).unwrap_or(usize::MAX).max(1)
 }
 
+/// What it requests of its scope. Power saving's groups request nothing of it: they have what is left.
 pub(crate) fn demand<'b>(branch: &'b Branch<'_>) -> Option<&'b CpuDemand> {
-    branch.demands()?.cpus.as_ref().map(|cpus| &cpus.value)
+    branch.demands()?.cpus.as_ref().map(|cpus| &cpus.value).filter(|cpus| **cpus != CpuDemand::General)
 }
 
 /// What an elastic branch may have.

@@ -7,6 +7,7 @@ mod devices;
 mod isolated;
 mod lints;
 mod placement;
+mod power;
 mod properties;
 mod settings_order;
 mod studies;

@@ -10,7 +10,7 @@ use super::layouts::FileOption;
 pub const SIMULATE: &str = "\
 Groups with cpus = { min, max } are elastic; their weight is 100 where the layout has none. CPUs that other groups have for \
 themselves are left out. Nothing is changed; ringfenced resizes elastic groups of an applied layout by the same rules. With [power] \
-saving = true, a second table shows groups without CPUs of their own; the daemon does not do that yet.
+saving = true, a second table shows groups without CPUs of their own.
 
   lost      work that was not served within a second, in % of the work
   stranded  CPU time that nobody used while work waited that could have, in % of the machine

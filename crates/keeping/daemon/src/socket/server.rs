@@ -86,7 +86,7 @@ pub enum ServeError {
     #[error("another daemon answers on {}", .0.display())]
     Taken(PathBuf),
     /// Others could put a socket of theirs into its place.
-    #[error("{} can be written by others than its owner", .0.display())]
+    #[error("the control socket needs a directory that only its owner can write to, and {} can be written by others: --socket names another one", .0.display())]
     Open(PathBuf),
     /// A file, a link or a directory.
     #[error("{} is not a socket", .0.display())]
