@@ -173,8 +173,8 @@ impl Resizes {
                 Err(error) if error.kind() == ErrorKind::NotFound => continue,
                 Err(error) => return Err(self.failed("read", &error)),
             };
-            let lines = BufReader::new(file).lines().map_while(Result::ok);
-            all.extend(lines.filter_map(|line| serde_json::from_str::<Resize>(&line).ok()));
+            let lines = BufReader::new(file).split(b'\n').map_while(Result::ok);
+            all.extend(lines.filter_map(|line| serde_json::from_slice::<Resize>(&line).ok()));
         }
         let first = all.len().saturating_sub(most);
         Ok(all.split_off(first))
