@@ -93,7 +93,7 @@ pub(crate) fn leftovers(
         let (Some(row), Ok(now)) = (knobs::find(knob), target.system.knobs().read(instance)) else {
             continue;
         };
-        // the end of a partition sets the CPUs of threads anew
+        // the end of a partition resets the CPUs of threads
         if wanted || row.same(&now, &known.before) && row.per != Per::Thread {
             continue;
         }

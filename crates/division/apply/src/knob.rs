@@ -76,7 +76,7 @@ pub(crate) fn put_back(performer: &Performer<'_>, entry: &Entry) -> Option<Strin
     if row.same(&now, before) {
         return None;
     }
-    // the end of a partition has set the CPUs of threads anew
+    // the end of a partition has reset the CPUs of threads
     if row.encoding != Encoding::Affinity && !is_ours(row, before, &[text], &now) {
         return Some(format!("{instance} stays {}: it was changed to that meanwhile", row.plain(&now)));
     }

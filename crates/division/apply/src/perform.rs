@@ -337,7 +337,7 @@ impl<'t> Performer<'t> {
         }
     }
 
-    /// Of a removed group the kernel ends the partition some time later, and sets the CPUs of its own threads anew then
+    /// Of a removed group the kernel ends the partition some time later, and resets the CPUs of its own threads then
     /// (seen on 6.1). It ends first here, so that what follows is not undone by that. What it was, if it was one.
     fn end_partition(&self, at: &Hierarchy, place: &Place) -> Option<String> {
         let none = plan::no_partition(PARTITION).filter(|_| place.version == Version::V2)?;

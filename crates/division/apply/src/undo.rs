@@ -676,7 +676,7 @@ impl<'t> Steps<'t> {
         let now = planned.or_else(|| self.performer.system().knobs().read(instance).ok());
         // what is gone needs nothing
         let (Some(row), Some(now)) = (knobs::find(knob), now) else { return };
-        // the end of a partition sets the CPUs of threads anew
+        // the end of a partition resets the CPUs of threads
         let is_reset = row.encoding == Encoding::Affinity;
         if row.same(&now, before) && !is_reset {
             return;

@@ -18,12 +18,12 @@ struct Isolated<'d> {
 /// The steps before those of the groups, and those behind.
 #[derive(Default)]
 pub(crate) struct IsolateSteps {
-    /// Of threads: an undo restores them when the partitions have ended, which sets threads' CPUs anew.
+    /// Of threads: an undo restores them when the partitions have ended, which resets threads' CPUs.
     pub before: Vec<Step>,
     pub behind: Vec<Step>,
 }
 
-/// The rows that a layout requests, for whoever is to look at them.
+/// The rows that a layout requests, for the code that looks at them.
 pub fn knobs_of(desired: &Desired) -> Vec<&'static Knob> {
     let groups = desired.groups.iter().filter_map(|group| group.demands.isolate.as_ref());
     let names: Vec<&str> =

@@ -51,9 +51,9 @@ pub fn plan(
     let mut resolved = resolve::resolve(desired, &land, &observed, &tree, &mut problems, &mut lints);
     problems.extend(homeless);
     elastic::check(&tree, &mut problems);
-    power::check(desired, &land, &tree, &resolved, &mut problems);
     let mut scopes = elastic::scopes(&tree, &resolved, &land);
     let general = power::settle(&land, &tree, &mut resolved);
+    power::check(desired, &general, &tree, &resolved, &mut problems);
     scopes.extend(power::scope(desired, &tree, &resolved, general));
     homes::lints(&homes, &observed, &mut lints);
     expand::lints(desired, &observed, &mut lints);

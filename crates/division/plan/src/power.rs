@@ -101,19 +101,17 @@ pub(crate) fn settle(land: &Landscape, tree: &Tree<'_>, resolved: &mut Resolved)
     all
 }
 
-/// The floor is at most what groups with CPUs for themselves leave, and there are general groups.
+/// The floor is at most what they have where each other group has what the plan gives it.
 pub(crate) fn check(
     desired: &Desired,
-    land: &Landscape,
+    general: &CpuSet,
     tree: &Tree<'_>,
     resolved: &Resolved,
     problems: &mut Vec<Problem>,
 ) {
     let Some(floor) = &desired.power.floor else { return };
-    let there = land
-        .online
-        .difference(&union(resolved, (0..tree.branches.len()).filter(|index| resolved.sets[*index].apart)));
-    let there = there.len();
+    let apart = (0..tree.branches.len()).filter(|index| resolved.sets[*index].apart);
+    let there = general.difference(&union(resolved, apart)).len();
     if floor.value > there {
         let message =
             format!("the floor of power saving is {} CPUs, and general groups have {there}", floor.value);

@@ -1,13 +1,11 @@
 //! Power saving of several groups: all have one set of CPUs, which follows what they use together.
 
-use std::collections::VecDeque;
 use std::time::Duration;
 
 use units::CpuSet;
 
-use crate::memory::count_within;
 use crate::saving::{Numbers, Saving};
-use crate::{Decision, Division, Error, GroupState, Live, Reason};
+use crate::{Decision, Division, Error, GroupState, Live, Reason, Refusals};
 
 /// General groups.
 #[derive(Debug, Clone)]
@@ -18,7 +16,7 @@ pub struct General {
     sets: Vec<CpuSet>,
     /// Why the last change was made.
     reason: Reason,
-    refusals: VecDeque<f64>,
+    refusals: Refusals,
     stopped: bool,
     numbers: Numbers,
 }
@@ -28,7 +26,7 @@ impl General {
     pub fn new(saving: Saving, names: Vec<String>) -> General {
         let sets = vec![saving.cpus(); names.len()];
         let numbers = saving.numbers().clone();
-        let (reason, refusals) = (Reason::GivesUp, VecDeque::new());
+        let (reason, refusals) = (Reason::GivesUp, Refusals::default());
         General { saving, names, sets, reason, refusals, stopped: false, numbers }
     }
 
@@ -100,10 +98,7 @@ impl Live for General {
 
     fn refused(&mut self, now: Duration, decision: &Decision) {
         self.withdraw(decision);
-        let now = now.as_secs_f64();
-        self.refusals.push_back(now);
-        let counted = count_within(&mut self.refusals, now, self.numbers.given_up_within);
-        self.stopped |= counted as f64 >= self.numbers.refusals;
+        self.stopped |= self.refusals.add(now, self.numbers.refusals, self.numbers.given_up_within);
     }
 
     fn has_stopped(&self) -> bool {

@@ -15,6 +15,7 @@ mod policy; // the rules
 mod pool; // who has which units
 pub mod quota; // CPU quotas
 pub mod reclaim; // memory
+mod refusals; // writes that were refused
 pub mod saving; // fewer CPUs at low use
 mod share; // weighted shares
 
@@ -27,4 +28,5 @@ pub use machine::{Unit, Units};
 pub use parameters::{PARAMETERS, Parameter, Parameters};
 pub use policy::Policy;
 pub use pool::Pool;
+pub use refusals::Refusals;
 pub use share::{Claim, divide};

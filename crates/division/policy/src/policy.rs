@@ -1,6 +1,5 @@
 //! The rules: grow at once, shrink slowly, undo what did harm, end safely.
 
-use std::collections::VecDeque;
 use std::time::Duration;
 
 use units::CpuSet;
@@ -9,7 +8,9 @@ use crate::elastic::{Sizes, sizes, static_sizes};
 use crate::loans::Loans;
 use crate::memory::{Memory, count_within};
 use crate::share::{Claim, divide};
-use crate::{Dealer, Decision, Division, Elastic, Error, GroupState, Live, Parameters, Pool, Reason, Units};
+use crate::{
+    Dealer, Decision, Division, Elastic, Error, GroupState, Live, Parameters, Pool, Reason, Refusals, Units,
+};
 
 /// The policy for some groups on a machine.
 #[derive(Debug, Clone)]
@@ -21,7 +22,7 @@ pub struct Policy {
     memories: Vec<Memory>,
     loans: Loans,
     last: Option<f64>,
-    refusals: VecDeque<f64>,
+    refusals: Refusals,
     stopped: bool,
 }
 
@@ -101,7 +102,7 @@ impl Policy {
             memories: vec![Memory::new(); groups.len()],
             loans,
             last: None,
-            refusals: VecDeque::new(),
+            refusals: Refusals::default(),
             stopped: false,
         })
     }
@@ -114,7 +115,7 @@ impl Policy {
     /// Resizes again.
     pub fn resume(&mut self) {
         self.stopped = false;
-        self.refusals.clear();
+        self.refusals = Refusals::default();
         self.memories.iter_mut().for_each(|memory| *memory = Memory::new());
     }
 
@@ -321,10 +322,7 @@ impl Live for Policy {
 
     fn refused(&mut self, now: Duration, decision: &Decision) {
         self.withdraw(decision);
-        let now = now.as_secs_f64();
-        self.refusals.push_back(now);
-        let counted = count_within(&mut self.refusals, now, self.numbers.given_up_within);
-        self.stopped |= counted as f64 >= self.numbers.refusals;
+        self.stopped |= self.refusals.add(now, self.numbers.refusals, self.numbers.given_up_within);
     }
 
     /// The static division stays until [`Policy::resume`].

@@ -11,7 +11,7 @@ pub(crate) struct Out {
     pub machine: bool,
 }
 
-/// From so many tasks on a move shows its progress.
+/// A move of at least this many tasks shows its progress.
 const SHOWN: usize = 4;
 /// How wide a finished bar is.
 const BAR: usize = 50;

@@ -13,7 +13,7 @@ use crate::{
     sets::{Set, Sets},
 };
 
-/// How a table is cut: as wide as a line of so many characters, or whole.
+/// How a table is cut: to lines of at most this many characters, or not at all.
 pub(crate) type Width = Option<usize>;
 
 /// `/proc/PID/FILE`.

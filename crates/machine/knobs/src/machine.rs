@@ -111,7 +111,7 @@ impl Files {
         let instance = Instance::File(path.clone());
         let text = self.read(&instance).ok()?;
         let at = self.path(&path);
-        // what no owner may write stays as it is, whoever tries
+        // what no owner may write stays as it is, even for root
         let fixed = fs::metadata(&at).is_ok_and(|metadata| metadata.permissions().readonly());
         let read_only = access(&at, Access::WRITE_OK) == Err(Errno::ROFS);
         Some(Seen { knob: knob.name.to_owned(), instance, text, before: None, fixed, read_only })

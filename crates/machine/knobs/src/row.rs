@@ -129,7 +129,7 @@ impl Knob {
         self.refusals.iter().find(|refusal| refusal.errno == errno)
     }
 
-    /// Is it for the whole machine, whoever is isolated?
+    /// Is it for the whole machine, whichever group is isolated?
     pub fn is_of_machine(&self) -> bool {
         self.scope == Scope::Machine
     }

@@ -51,7 +51,7 @@ const PER_CPU_THREADS: &str = "admin-guide/kernel-per-CPU-kthreads.rst";
 const SYSCTL_KERNEL: &str = "admin-guide/sysctl/kernel.rst";
 const SYSCTL_VM: &str = "admin-guide/sysctl/vm.rst";
 
-/// Kernel threads go first, so that an undo restores them last: the kernel sets their CPUs anew when a partition ends.
+/// Kernel threads go first, so that an undo restores them last: the kernel resets their CPUs when a partition ends.
 pub const KNOBS: &[Knob] = &[
     Knob {
         name: "kernel-threads",

@@ -130,6 +130,7 @@ impl<'h> Controller<'h> {
         let mut cadence = Cadence::new(self.period).map_err(no_timer)?;
         let (mut is_paused, resumed) = (false, self.resizes.resumed());
         let (mut now, mut samples) = (Duration::ZERO, 0);
+        let mut states: Vec<GroupState> = Vec::new();
         while let Some(beat) = cadence.until(stopped).map_err(no_timer)? {
             now += self.period * (1 + u32::try_from(beat.missed).unwrap_or(u32::MAX));
             if self.state.stamp() != self.stamp {
@@ -152,7 +153,8 @@ impl<'h> Controller<'h> {
             self.states.look(self.host, beat).map_err(|error| error.to_string())?;
             for index in 0..self.parts.len() {
                 let (part, places) = &mut self.parts[index];
-                let states: Vec<GroupState> = places.iter().map(|place| self.states.all()[*place]).collect();
+                states.clear();
+                states.extend(places.iter().map(|place| self.states.all()[*place]));
                 let changes = part.tick(self.host, now, &states)?;
                 if !changes.is_empty() && !self.carry_out(index, changes, counters, now)? {
                     return Ok(End::Changed);
@@ -173,6 +175,9 @@ impl<'h> Controller<'h> {
 
     /// What power saving took comes back with the daemon's end: nobody would give it back under load.
     fn end_saving(&self) {
+        if self.scopes.iter().all(|scope| scope.saving.is_none()) {
+            return;
+        }
         let running = Running::new();
         let target = Target { host: self.host, system: &running };
         let online = Machine::live().map(|machine| machine.online()).map_err(|error| error.to_string());

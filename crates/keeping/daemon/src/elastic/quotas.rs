@@ -1,13 +1,13 @@
 //! Quotas between bounds: how much CPU time each group may use, as it runs out of it or is quiet.
 
-use std::{collections::VecDeque, time::Duration};
+use std::time::Duration;
 
 use apply::{Resize, Running, Target};
 use kernel::{GroupName, Host};
 use layout::{BURST, QUOTA};
 use plan::{Range, SettingRequest};
 use policy::{
-    GroupState, Parameters,
+    GroupState, Parameters, Refusals,
     quota::{Change, Numbers, Quota, Setting},
 };
 use settings::{NamedSetting, Value};
@@ -23,7 +23,7 @@ pub(super) struct Quotas {
     /// What the last tick decided.
     changes: Vec<(usize, Change)>,
     numbers: Parameters,
-    refusals: VecDeque<Duration>,
+    refusals: Refusals,
     end: End,
     /// Units that do not run have no group.
     missing: Vec<Range>,
@@ -79,16 +79,14 @@ impl Quotas {
             groups.push(group);
         }
         let is_none = quotas.is_empty() && missing.is_empty();
-        let (changes, refusals, numbers) = (Vec::new(), VecDeque::new(), numbers.clone());
+        let (changes, refusals, numbers) = (Vec::new(), Refusals::default(), numbers.clone());
         let all = Quotas { quotas, groups, changes, numbers, refusals, end: End::Not, missing };
         Ok((!is_none).then_some(all))
     }
 
     fn count_refusal(&mut self, now: Duration) {
-        self.refusals.push_back(now);
-        let since = now.saturating_sub(Duration::from_secs_f64(self.numbers.given_up_within));
-        self.refusals.retain(|at| *at >= since);
-        if self.refusals.len() as f64 >= self.numbers.refusals && self.end == End::Not {
+        let are_many = self.refusals.add(now, self.numbers.refusals, self.numbers.given_up_within);
+        if are_many && self.end == End::Not {
             self.end = End::Returns;
         }
     }
