@@ -70,7 +70,7 @@ impl Waits {
             rest = rest.saturating_sub(lost);
             quotas.push(lost);
         }
-        let mut neighbours = rest.min(facts.cpu.foreign);
+        let mut neighbours = if is_alone(facts, waited) { rest } else { rest.min(facts.cpu.foreign) };
         let own = rest.saturating_sub(neighbours);
         let mut by_quota = Vec::with_capacity(quotas.len());
         for (place, lost) in quotas.into_iter().enumerate() {
@@ -80,6 +80,11 @@ impl Waits {
         }
         Waits { quotas: by_quota, neighbours, own }
     }
+}
+
+/// A single task waits for others only, also where the kernel's ticks count less for these than it waited.
+fn is_alone(facts: &Facts, waited: Duration) -> bool {
+    facts.tasks == 1 && !facts.cpu.foreign.is_zero() && facts.cpu.used + waited <= facts.span.mul_f64(1.05)
 }
 
 /// The part of the wait for others in which the quota at `place` was used up all the same: without them the group would have

@@ -171,6 +171,18 @@ fn tasks_that_wake_up_together_wait_though_the_cpus_would_do_on_average() {
 }
 
 #[test]
+fn a_single_task_waits_for_others_only() {
+    let mut facts = contended();
+    facts.tasks = 1;
+    facts.cpu.used = Duration::from_secs(4);
+    facts.cpu.foreign = Duration::from_secs(4);
+    assert_eq!(kinds(&facts), [Kind::Neighbours]);
+    // what ran and waited for longer than the span was several tasks
+    facts.cpu.used = Duration::from_secs(8);
+    assert_eq!(kinds(&facts), [Kind::Neighbours, Kind::FewCpus]);
+}
+
+#[test]
 fn real_time_tasks_that_met_their_budget_are_named_and_those_below_it_not() {
     let mut facts = facts();
     facts.levels[0].realtime = Some((Limit::At(millis(50)), millis(1000)));
