@@ -303,29 +303,35 @@ class Task:
             self.module.warn('the layout does not hold for everything: ' + '; '.join(left))
 
     def confirm(self):
-        """Confirms what waits, then installs the files that it was made of."""
+        """Confirms what waits, then installs the files that it was made of.
+
+        In this order a run that is killed in between leaves a confirmed change with the old files; the next run installs
+        the new ones. The other order would leave files that a boot applies though nobody confirmed them.
+        """
         module, program = self.module, self.program
         pending = program.answer('status', accept=(DONE, ATTENTION)).data.get('pending')
-        result = dict(changed=bool(pending), steps=[], files=[], version=program.version)
-        if not pending:
+        generation = pending['generation'] if pending else self.not_installed()
+        result = dict(changed=generation is not None, steps=[], files=[], version=program.version)
+        if generation is None:
             module.exit_json(**result)
-        if not self.is_of_ours(pending['generation']):
-            self.confirm_of_somebody_else(pending, result)
+        result['generation'] = generation
+        if pending and not self.is_of_ours(generation):
+            self.confirm_of_somebody_else(generation, result)
         before, texts = layout_files.read(self.directory), layout_files.read(self.staged)
         if texts == {layout_files.MAIN: ''}:
             texts = {}
         files = layout_files.differences(before, texts, self.directory)
         result['files'] = [one['after_header'] for one in files]
-        result['generation'] = pending['generation']
         if module._diff:
             result['diff'] = files
         if not module.check_mode:
-            program.answer('confirm', pending['generation'])
+            if pending:
+                program.answer('confirm', generation)
             layout_files.install(before, texts, self.directory)
             # the history names the files where they are now
             answer = self.apply_installed(texts)
             if answer.error or answer.status not in (DONE, ATTENTION):
-                program.fail(answer, 'generation %d is confirmed and its files are installed, but: ' % pending['generation'])
+                program.fail(answer, 'generation %d is confirmed and its files are installed, but: ' % generation)
             layout_files.remove(self.staged)
             self.reload(texts)
         module.exit_json(**result)
@@ -333,14 +339,22 @@ class Task:
     def is_of_ours(self, generation):
         """Was the change made of the files that are staged? Those of one that was undone may be there still."""
         rows = self.program.answer('history', generation).data
-        what = rows[0].get('head', {}).get('what') if rows else None
-        return what == 'layout ' + self.staged and os.path.isdir(self.staged)
+        return bool(rows) and self.is_made_of_staged(rows[0])
 
-    def confirm_of_somebody_else(self, pending, result):
+    def is_made_of_staged(self, row):
+        return row.get('head', {}).get('what') == 'layout ' + self.staged and os.path.isdir(self.staged)
+
+    def not_installed(self):
+        """The generation in effect whose files an earlier run confirmed and did not install."""
+        if not os.path.isdir(self.staged):
+            return None
+        rows = [row for row in self.program.answer('history').data if row.get('in_effect')]
+        return rows[-1]['head']['generation'] if rows and self.is_made_of_staged(rows[-1]) else None
+
+    def confirm_of_somebody_else(self, generation, result):
         """A change that was applied by hand has no files of ours."""
-        result['generation'] = pending['generation']
         if not self.module.check_mode:
-            self.program.answer('confirm', pending['generation'])
+            self.program.answer('confirm', generation)
         self.module.exit_json(**result)
 
     def reload(self, texts):
