@@ -69,6 +69,7 @@ docs:
 	RF_BLESS=1 cargo test --locked --quiet -p ringfence-layout pages
 	RF_BLESS=1 cargo test --locked --quiet -p ringfence-experiment --test schemas page
 	RF_BLESS=1 cargo test --locked --quiet -p ringfence-exporters docs
+	monitoring/make-dashboards
 	RF_BLESS=1 cargo test --locked --quiet -p ringfence-daemon --test socket -- docs/openapi.json
 	RF_BLESS=1 cargo test --locked --quiet -p ringfence-cli --test cli -- "documents: docs/troubleshooting.md"
 

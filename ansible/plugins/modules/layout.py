@@ -226,6 +226,8 @@ class Task:
         self.program = program
         self.directory = module.params['directory']
         self.staged = os.path.join(program.state or os.environ.get('RINGFENCE_STATE', STATE), 'staged-layout')
+        # the generation that the staged files made: the files of one that was undone stay until the next
+        self.staged_for = self.staged + '.generation'
 
     def apply(self, named):
         """Plans the files that the task names together with those that stay, and applies the plan."""
@@ -266,7 +268,7 @@ class Task:
         """Applies files that are beside the layout's directory until they are confirmed."""
         waiting = self.program.answer('status', accept=(DONE, ATTENTION)).data.get('pending')
         if not waiting:
-            layout_files.remove(self.staged)
+            self.forget_staged()
         else:
             # the program refuses to build upon it, and names it
             self.program.answer('apply', '--confirm', self.module.params['confirm'], self.directory)
@@ -277,6 +279,8 @@ class Task:
             layout_files.remove(self.staged)
             self.program.fail(answer)
         self.report(answer, result)
+        with open(self.staged_for, 'w', encoding='ascii') as file:
+            file.write('%d\n' % result['generation'])
         result['confirm_within'] = answer.data.get('undone_unless_confirmed_within_sec')
 
     def apply_at_once(self, before, texts, result):
@@ -332,24 +336,30 @@ class Task:
             answer = self.apply_installed(texts)
             if answer.error or answer.status not in (DONE, ATTENTION):
                 program.fail(answer, 'generation %d is confirmed and its files are installed, but: ' % generation)
-            layout_files.remove(self.staged)
+            self.forget_staged()
             self.reload(texts)
         module.exit_json(**result)
 
     def is_of_ours(self, generation):
         """Was the change made of the files that are staged? Those of one that was undone may be there still."""
         rows = self.program.answer('history', generation).data
-        return bool(rows) and self.is_made_of_staged(rows[0])
-
-    def is_made_of_staged(self, row):
-        return row.get('head', {}).get('what') == 'layout ' + self.staged and os.path.isdir(self.staged)
+        what = rows[0].get('head', {}).get('what') if rows else None
+        return what == 'layout ' + self.staged and os.path.isdir(self.staged)
 
     def not_installed(self):
         """The generation in effect whose files an earlier run confirmed and did not install."""
-        if not os.path.isdir(self.staged):
+        try:
+            with open(self.staged_for, encoding='ascii') as file:
+                staged = int(file.read())
+        except (FileNotFoundError, ValueError):
             return None
-        rows = [row for row in self.program.answer('history').data if row.get('in_effect')]
-        return rows[-1]['head']['generation'] if rows and self.is_made_of_staged(rows[-1]) else None
+        rows = [row['head']['generation'] for row in self.program.answer('history').data if row.get('in_effect')]
+        return staged if rows and rows[-1] == staged and os.path.isdir(self.staged) else None
+
+    def forget_staged(self):
+        layout_files.remove(self.staged)
+        if os.path.exists(self.staged_for):
+            os.unlink(self.staged_for)
 
     def confirm_of_somebody_else(self, generation, result):
         """A change that was applied by hand has no files of ours."""

@@ -121,33 +121,24 @@ def test_a_confirmation_of_what_somebody_applied_by_hand_installs_nothing(run, a
     assert result['changed'] and list(etc.iterdir()) == []
 
 
-def test_files_that_a_killed_run_confirmed_and_did_not_install_are_installed(run, args, etc, tmp_path, recorded):
+@pytest.mark.parametrize('in_effect, staged_for', [(True, 2), (False, 2), (True, 1)])
+def test_files_that_a_killed_run_confirmed_are_installed_and_no_others(run, args, etc, tmp_path, recorded, in_effect, staged_for):
     staged = tmp_path / 'state' / 'staged-layout'
     staged.mkdir(parents=True)
     (staged / 'layout.toml').write_text(TEXT)
+    (tmp_path / 'state' / 'staged-layout.generation').write_text('%d\n' % staged_for)
     (etc / 'layout.toml').write_text('# old\n')
     history = recorded('history-pending')
     rows = json.loads(history['out'])
-    rows[-1]['head']['what'] = 'layout %s' % staged
+    rows[-1]['in_effect'] = in_effect
     history = dict(history, out=json.dumps(rows))
     result = run(layout, dict(args, state='confirmed'), dict(
         status=['status-same'], history=[history], apply=['apply-new']))
-    assert not result['failed'] and result['changed']
-    assert (etc / 'layout.toml').read_text() == TEXT and not staged.exists()
+    installs = in_effect and staged_for == 2
+    assert not result['failed'] and result['changed'] == installs
+    assert (etc / 'layout.toml').read_text() == (TEXT if installs else '# old\n')
+    assert staged.exists() != installs
     assert not any('confirm' in call for call in result['calls'])
-
-
-def test_files_of_a_change_that_was_undone_are_not_installed(run, args, etc, tmp_path, recorded):
-    staged = tmp_path / 'state' / 'staged-layout'
-    staged.mkdir(parents=True)
-    (staged / 'layout.toml').write_text(TEXT)
-    history = recorded('history-pending')
-    rows = json.loads(history['out'])
-    rows[-1]['head']['what'] = 'layout %s' % staged
-    rows[-1]['in_effect'] = False
-    result = run(layout, dict(args, state='confirmed'), dict(
-        status=['status-same'], history=[dict(history, out=json.dumps(rows))]))
-    assert not result['changed'] and not (etc / 'layout.toml').exists()
 
 
 def test_nothing_to_confirm_is_no_change(run, args):
