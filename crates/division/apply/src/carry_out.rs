@@ -2,12 +2,13 @@
 //! failure rolls back what was done. Decides nothing: the steps and their order come in.
 
 use std::{
-    collections::{BTreeSet, HashMap, HashSet},
+    collections::{BTreeMap, BTreeSet, HashMap, HashSet},
     path::PathBuf,
 };
 
 use facts::UNIT_SLICE;
 use kernel::Hierarchy;
+use layout::Latency;
 use plan::{Dropped, is_reserve};
 use units::group_path;
 
@@ -52,6 +53,8 @@ pub(crate) struct Change<'p> {
     pub isolation: Option<knobs::Isolation>,
     /// Settings that follow the load.
     pub ranges: Vec<plan::Range>,
+    /// By the names of elastic groups: the latency that decides about their CPUs.
+    pub latencies: BTreeMap<String, Latency>,
 }
 
 pub(crate) fn carry_out(
@@ -455,6 +458,7 @@ fn head(
         elastic: change.elastic.clone(),
         isolation: change.isolation.clone(),
         ranges: change.ranges.clone(),
+        latencies: change.latencies.clone(),
         in_effect: after,
         settled: settled.saturating_add(settles),
         in_effect_before: before,

@@ -98,6 +98,7 @@ pub fn set_recorded(
         elastic: Vec::new(),
         isolation: None,
         ranges: Vec::new(),
+        latencies: Default::default(),
     };
     carry_out(lock, target, change, meta).map_err(|failure| match failure {
         Failure::RolledBack { error, left, .. } => Failure::Refused(Error::Undone { error, left }),

@@ -50,6 +50,7 @@ pub fn execute(lock: &Lock, target: Target<'_>, plan: &Plan, meta: &Meta) -> Res
         elastic: plan.elastic.clone(),
         isolation: plan.isolation.clone(),
         ranges: plan.ranges.clone(),
+        latencies: plan.latencies.clone(),
     };
     if change.entries.is_empty() && change.decided.is_empty() && is_known(lock, target, plan, meta)? {
         return Ok(Outcome { left, ..Outcome::nothing() });
@@ -101,6 +102,7 @@ fn is_known(lock: &Lock, target: Target<'_>, plan: &Plan, meta: &Meta) -> Result
             && head.elastic == plan.elastic
             && head.isolation == plan.isolation
             && head.ranges == plan.ranges
+            && head.latencies == plan.latencies
     };
     let follows = !plan.elastic.is_empty() || !plan.ranges.is_empty() || plan.isolation.is_some();
     let is_new = before.as_ref().map_or(meta.rules.is_some() || follows, |head| !same(head));

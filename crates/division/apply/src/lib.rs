@@ -90,7 +90,7 @@ pub use record::{Affinity, By, Ending, Head, Kind, Record, Result as End, RulesF
 pub use recover::{Recovered, Recovery, is_undone, recover};
 pub use remainder::Remainder;
 pub use request::{InvalidSetting, SettingValue};
-pub use resizes::{Controller, Resize, Resizes, Resizing};
+pub use resizes::{Controller, Measured, Resize, Resizes, Resizing, Says};
 pub use scheduled::{
     drop_undone, in_force, last_in_effect, record_schedules, scheduled, times, unschedulable,
 };

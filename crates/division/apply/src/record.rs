@@ -8,6 +8,7 @@ use std::{
 };
 
 use kernel::{Hierarchy, Host};
+use layout::Latency;
 pub use plan::Affinity;
 use plan::{Dropped, Outsider, Place};
 use serde::{Deserialize, Serialize};
@@ -90,6 +91,9 @@ pub struct Head {
     /// Settings of its groups that follow their load between bounds.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ranges: Vec<plan::Range>,
+    /// By the names of its elastic groups: the latency that decides about their CPUs.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub latencies: BTreeMap<String, Latency>,
     /// What earlier layouts decided about and this one does not.
     #[serde(default, skip_serializing_if = "Dropped::is_empty")]
     pub dropped: Dropped,

@@ -87,7 +87,7 @@ impl fmt::Display for Resize {
 }
 
 /// What the process that resizes says of itself.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Controller {
     /// Its number.
     pub pid: u32,
@@ -96,6 +96,84 @@ pub struct Controller {
     /// Why it has given up, if it has: the groups have their static shares.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stopped: Option<String>,
+    /// What the latency sources of elastic groups say.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub latencies: Vec<Measured>,
+}
+
+/// An elastic group's latency, as its source reports it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Measured {
+    /// The group.
+    pub group: String,
+    /// The source, without a command's arguments.
+    pub source: String,
+    /// What the 99th percentile is not to exceed, in seconds.
+    pub target: f64,
+    /// What it says.
+    #[serde(flatten)]
+    pub says: Says,
+}
+
+/// What a latency source says.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "state")]
+pub enum Says {
+    /// Nothing yet: the group's waiting decides.
+    Begins,
+    /// The latency decides.
+    Measures {
+        /// The 99th percentile in seconds.
+        p99: f64,
+    },
+    /// It answers, and there are no requests: the group's waiting decides.
+    Nothing,
+    /// It no longer answers: the group's waiting decides.
+    Stopped {
+        /// Why, in words.
+        why: String,
+        /// Since when, in seconds since 1970.
+        since: u64,
+    },
+}
+
+impl Measured {
+    /// Has its source stopped to answer?
+    pub fn has_stopped(&self) -> bool {
+        matches!(self.says, Says::Stopped { .. })
+    }
+}
+
+impl fmt::Display for Measured {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Measured { source, target, says, .. } = self;
+        let target = milliseconds(*target);
+        match says {
+            Says::Begins => write!(f, "latency: not known yet, at most {target} is wanted: {source}"),
+            Says::Measures { p99 } => {
+                write!(f, "latency: P99 {}, at most {target} is wanted: {source}", milliseconds(*p99))
+            }
+            Says::Nothing => {
+                write!(f, "latency: no requests, its waiting decides; at most {target} is wanted: {source}")
+            }
+            Says::Stopped { why, .. } => {
+                write!(f, "latency: not known, its waiting decides: {source}: {why}")
+            }
+        }
+    }
+}
+
+/// `4.2 ms`, with three digits.
+fn milliseconds(seconds: f64) -> String {
+    let number = seconds * 1e3;
+    let digits = if number >= 100.0 {
+        0
+    } else if number >= 10.0 {
+        1
+    } else {
+        2
+    };
+    format!("{number:.digits$} ms")
 }
 
 /// The files of one state directory.

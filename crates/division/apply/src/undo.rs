@@ -151,6 +151,7 @@ pub(crate) fn undo_recovered(
         elastic: Vec::new(),
         isolation: None,
         ranges: Vec::new(),
+        latencies: Default::default(),
         entries: steps.entries,
         decided: Vec::new(),
         planned: Vec::new(),

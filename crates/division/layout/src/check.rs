@@ -20,6 +20,7 @@ pub(crate) fn check(desired: &Desired, report: &mut Report) {
     for group in &desired.groups {
         exclusive(&format!("group '{}'", group.name), &group.origin, &group.demands, report);
         isolated(group, report);
+        latency(group, report);
         root(group, report);
         unit(group, report);
         ranges(group, report);
@@ -187,6 +188,20 @@ fn isolated(group: &Group, report: &mut Report) {
     };
     let error = Diagnostic::error(format!("group '{}' is to be isolated and {why}", group.name));
     report.push(error.at(isolate.origin.clone()).hint(hint));
+}
+
+/// A latency decides about the CPUs of an elastic group that has some of its own beside its min.
+fn latency(group: &Group, report: &mut Report) {
+    let Some(latency) = &group.demands.latency else { return };
+    let (why, hint) = match group.demands.is_elastic() {
+        true if group.demands.is_idle() => {
+            ("borrows CPUs", "remove latency, or cpu.idle: what it borrows is what owners do not use")
+        }
+        true => return,
+        false => ("is not elastic", "add cpus = { min = 1, max = 4, weight = 100 }, or remove latency"),
+    };
+    let error = Diagnostic::error(format!("group '{}' has a latency and {why}", group.name));
+    report.push(error.at(latency.origin.clone()).hint(hint));
 }
 
 /// Why a group names another one.

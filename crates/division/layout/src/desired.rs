@@ -9,6 +9,7 @@ use units::{Bytes, Limit, group_path};
 use crate::assigned::Assigned;
 use crate::demand::{CpuDemand, MemDemand, MemoryAmount, Placement, Pool, Smt};
 use crate::isolate::Isolate;
+use crate::latency::Latency;
 use crate::matcher::Matcher;
 use crate::origin::{Origin, Spanned};
 use crate::pattern::NamePattern;
@@ -84,6 +85,8 @@ pub struct Demands {
     pub exclusive: bool,
     /// What is kept off its CPUs beside tasks. Then they stay the same: they are named, or exclusive and not elastic.
     pub isolate: Option<Spanned<Isolate>>,
+    /// Its latency, which decides about its CPUs. Then it is elastic.
+    pub latency: Option<Box<Spanned<Latency>>>,
     /// Settings in the order they were given; no two speak of the same, except rules of `devices.*`, which add up.
     /// `cpuset.cpus` and `cpuset.mems` are never among them: they are `cpus` and `mems`.
     pub settings: Vec<Assigned>,
@@ -306,6 +309,11 @@ impl Demands {
         settings.any(|assigned| assigned.found.setting.name == "cpu.idle" && assigned.text == "1")
     }
 
+    /// Do its CPUs change with its load?
+    pub fn is_elastic(&self) -> bool {
+        self.cpus.as_ref().is_some_and(|cpus| cpus.value.elastic().is_some())
+    }
+
     fn forget_origins(&mut self, no_origin: &Origin) {
         // a property of the file's kind, not a request
         self.only_named = false;
@@ -315,6 +323,7 @@ impl Demands {
         forget(&mut self.admin, no_origin);
         forget(&mut self.unit, no_origin);
         forget(&mut self.isolate, no_origin);
+        self.latency.iter_mut().for_each(|latency| latency.origin = no_origin.clone());
         self.settings.iter_mut().for_each(|assigned| assigned.origin = no_origin.clone());
         self.controllers.iter_mut().for_each(|controller| controller.origin = no_origin.clone());
     }

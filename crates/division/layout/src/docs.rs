@@ -12,6 +12,7 @@ pub fn markdown() -> String {
         ("At the top of the file", "", keys::TOP),
         ("Groups: `[groups.NAME]`", "Settings stand beside these keys.", keys::GROUP),
         ("CPUs: `cpus = { … }`", "", keys::CPU_SPEC),
+        ("Latency: `latency = { … }`", "One of `command`, `log` and `prometheus`.", keys::LATENCY),
         ("Memory nodes: `mems = { … }`", "", keys::MEM_SPEC),
         ("Who may put tasks in: `tasks = { … }`", "", keys::TASKS_KEYS),
         ("Who may change settings: `admin = { … }`", "", keys::ADMIN_KEYS),

@@ -16,6 +16,7 @@ pub(crate) fn demands(whole: &mut Demands, later: Demands, report: &mut Report) 
         mems,
         exclusive,
         isolate,
+        latency,
         settings,
         controllers,
         tasks,
@@ -30,6 +31,7 @@ pub(crate) fn demands(whole: &mut Demands, later: Demands, report: &mut Report) 
     replace(&mut whole.admin, admin, "admin", report);
     replace(&mut whole.unit, unit, "unit", report);
     replace(&mut whole.isolate, isolate, "isolate", report);
+    whole.latency = latency.or(whole.latency.take()); // no file of libcgroup has one
     whole.exclusive |= exclusive;
     whole.only_named &= only_named;
     whole.keep = keep.or(whole.keep);

@@ -228,6 +228,12 @@ const ISOLATE: Key = key(
     "\"cpus\" · \"quiet\" · \"full\" · { level = \"cpus\", governor = \"performance\", interrupts = false }",
     "Its CPUs are left alone by interrupts, queues of work and threads of the kernel too; with \"quiet\" sleep and changes of frequency too (docs/isolation.md). Its CPUs are named, or exclusive",
 );
+const GROUP_LATENCY: Key = key(
+    "latency",
+    Shape::Table(LATENCY),
+    "{ command = [\"/usr/local/bin/p99\"], p99 = \"5ms\" } · { log = \"/var/log/nginx/access.log\", pattern = 'request_time=([0-9.]+)', p99 = \"50ms\" } · { prometheus = \"http://127.0.0.1:9100/metrics\", metric = \"http_request_duration_seconds\", p99 = \"20ms\", every = \"2s\" }",
+    "Of an elastic group: its latency, which decides about its CPUs in place of how long its tasks wait (docs/elastic.md)",
+);
 const TASKS: Key = key(
     "tasks",
     Shape::Table(TASKS_KEYS),
@@ -278,6 +284,7 @@ pub(crate) const GROUP: &[Key] = &[
     MEMS,
     EXCLUSIVE,
     ISOLATE,
+    GROUP_LATENCY,
     TASKS,
     ADMIN,
     key(
@@ -334,6 +341,53 @@ pub(crate) const CPU_SPEC: &[Key] = &[
     SMT,
     POOL,
     key("like", Shape::Text, "\"oltp2\"", "The same CPUs as another group; stands alone"),
+];
+
+/// Of `latency = { … }`.
+pub(crate) const LATENCY: &[Key] = &[
+    key(
+        "command",
+        Shape::Texts,
+        "[\"/usr/local/bin/p99\", \"db\"]",
+        "A program, by its path from the root, with arguments: the first line that it prints is the P99, such as `4.2ms`. It runs as the user of the daemon and is killed if it takes longer than `every`",
+    ),
+    key(
+        "log",
+        Shape::Text,
+        "\"/var/log/postgresql/postgresql.log\"",
+        "Instead of `command`: a file to which a line is added for each request; it is read from its end, and followed where it is rotated",
+    ),
+    key(
+        "pattern",
+        Shape::Text,
+        "'duration: ([0-9.]+ ms)'",
+        "With `log`: a regular expression whose first group is the latency; lines that do not fit do not count",
+    ),
+    key(
+        "prometheus",
+        Shape::Text,
+        "\"http://127.0.0.1:9100/metrics\"",
+        "Instead of `command`: an address, by number or localhost, that answers with metrics",
+    ),
+    key(
+        "metric",
+        Shape::Text,
+        "\"http_request_duration_seconds\" · 'http_request_duration_seconds{handler=\"/api\"}'",
+        "With `prometheus`: a histogram, whose P99 is of the last 10 s, a summary with quantile 0.99, or a gauge; of several series of a gauge or summary the slowest counts",
+    ),
+    key("p99", Shape::Text, "\"5ms\"", "What the 99th percentile is not to exceed, up to 60 s"),
+    key(
+        "every",
+        Shape::Text,
+        "\"2s\"",
+        "How often the source is looked at, from 100 ms to 60 s [default: 1s]",
+    ),
+    key(
+        "unit",
+        Shape::Word(&["s", "ms", "us", "ns"]),
+        "\"ms\"",
+        "What a number without a unit is in [default: s]",
+    ),
 ];
 
 /// Of `mems = { … }`.
@@ -619,6 +673,19 @@ mod tests {
                 (format!("{GROUPS}[[schedule]]\n{start}{process}"), " }")
             }
             table if table == RESERVE.as_ptr() => ("[reserve]\n".to_owned(), ""),
+            table if table == LATENCY.as_ptr() => {
+                let group = "[groups.a]\ncpus = { min = 1, max = 2, weight = 1 }\nlatency = { ";
+                let rest = match key.name {
+                    "command" => "p99 = '5ms', ",
+                    "log" => "p99 = '5ms', pattern = '(a)', ",
+                    "pattern" => "p99 = '5ms', log = '/a', ",
+                    "prometheus" => "p99 = '5ms', metric = 'a', ",
+                    "metric" => "p99 = '5ms', prometheus = 'http://127.0.0.1:1/', ",
+                    "p99" => "command = '/a', ",
+                    _ => "p99 = '5ms', command = '/a', ",
+                };
+                (format!("{group}{rest}"), " }")
+            }
             table if table == POWER.as_ptr() => ("[power]\n".to_owned(), ""),
             table if table == HOST.as_ptr() => ("[host]\n".to_owned(), ""),
             table if table == EXPECTED.as_ptr() => ("[host]\nnodes = { ".to_owned(), " }"),
@@ -635,8 +702,8 @@ mod tests {
     #[test]
     fn every_example_of_every_key_is_read() {
         let tables = [
-            TOP, GROUP, TEMPLATE, DEFAULTS, CPU_SPEC, MEM_SPEC, TASKS_KEYS, ADMIN_KEYS, MATCH, RULE, TO,
-            SCHEDULE, ON, RESERVE, POWER, HOST, EXPECTED, SYSTEMD,
+            TOP, GROUP, TEMPLATE, DEFAULTS, CPU_SPEC, LATENCY, MEM_SPEC, TASKS_KEYS, ADMIN_KEYS, MATCH, RULE,
+            TO, SCHEDULE, ON, RESERVE, POWER, HOST, EXPECTED, SYSTEMD,
         ];
         for table in tables {
             for key in table {
@@ -646,6 +713,8 @@ mod tests {
                     let exclusive =
                         if matches!(key.name, "exclusive" | "isolate") && table.as_ptr() != TOP.as_ptr() {
                             "cpus = '0'\n"
+                        } else if key.name == "latency" {
+                            "cpus = { min = 1, max = 2, weight = 1 }\n"
                         } else {
                             ""
                         };

@@ -12,11 +12,13 @@ mod demand;
 mod desired;
 mod glob;
 mod isolate;
+mod latency;
 mod matcher;
 mod pattern;
 mod people;
 mod rule;
 mod scheduled;
+mod selector;
 mod unit_name;
 
 mod collect;
@@ -57,6 +59,7 @@ pub use export::{
 pub use from_systemd::{UnitSource, from_systemd};
 pub use glob::{Expression, Glob};
 pub use isolate::Isolate;
+pub use latency::{Latency, LatencySource, LatencyUnit};
 pub use matcher::{Condition, Matcher, Process, Who};
 pub use origin::{Origin, Spanned};
 pub use pattern::{Code, NamePattern, Part, PatternError};
@@ -65,7 +68,8 @@ pub use reading::{Grammar, Reading, read, read_cgconfig, read_cgconfigs, read_cg
 pub use rule::{Controllers, Rule, Subsystem, Target};
 pub use scheduled::{Overlay, Schedule};
 pub use schema::schema;
+pub use selector::{Selector, series};
 pub use source::Source;
-pub use toml_file::toml_table;
+pub use toml_file::{http_address, toml_table};
 pub use unit_name::{UnitName, UnitNameError};
 pub use verify::{Accounts, HostFacts};

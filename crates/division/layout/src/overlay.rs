@@ -37,6 +37,8 @@ impl Desired {
         demands.settings.retain(|own| !overlay.settings.iter().any(|new| same(own, new)));
         demands.settings.extend(overlay.settings.iter().cloned());
         give_cpus(&self.defaults, demands);
+        // what has a number of CPUs for a while has no use for it then
+        demands.latency = demands.latency.take().filter(|_| demands.is_elastic());
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use layout::{CpuAmount, CpuDemand, CpuSpec};
+use layout::{CpuAmount, CpuDemand, CpuSpec, Latency};
 use policy::Scope;
 use units::CpuSet;
 
@@ -46,6 +46,15 @@ fn scope(
     let groups = members.iter().filter_map(|member| elastic(&tree.branches[*member])).collect();
     let units = units(tree, members.iter().copied());
     Scope { pool: all.difference(&others).union(&own), groups, units, saving: None }
+}
+
+/// The latencies of elastic groups, by their names.
+pub(crate) fn latencies(tree: &Tree<'_>) -> BTreeMap<String, Latency> {
+    let latency = |branch: &Branch<'_>| {
+        let latency = branch.demands()?.latency.as_ref().filter(|_| elastic(branch).is_some())?;
+        Some((branch.name.to_string(), latency.value.clone()))
+    };
+    tree.branches.iter().filter_map(latency).collect()
 }
 
 /// The control groups of those that are units of systemd, by the names of the groups.

@@ -122,6 +122,7 @@ pub fn plan(
         assignments: assignments(&tree, &resolved),
         elastic: scopes,
         isolation,
+        latencies: elastic::latencies(&tree),
         ranges: values.iter().filter_map(|valued| valued.own_range().cloned()).collect(),
         reserved: resolved.reserved,
         lints,

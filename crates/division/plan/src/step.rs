@@ -1,9 +1,9 @@
 //! What a plan consists of: steps in the order in which the kernel accepts them, each with its reason, and which CPUs
 //! and memory nodes each group was assigned. Data only.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use layout::Desired;
+use layout::{Desired, Latency};
 use serde::{Deserialize, Serialize};
 use settings::{Controller, GroupName};
 use units::{CpuSet, NodeSet};
@@ -29,6 +29,9 @@ pub struct Plan {
     /// Settings of groups that follow their load between bounds.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub ranges: Vec<crate::Range>,
+    /// By the names of elastic groups: the latency that decides about their CPUs.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub latencies: BTreeMap<String, Latency>,
     /// What works, but perhaps not as meant.
     pub lints: Vec<Lint>,
     /// What the layout decides about and no step changes, as it is so already.

@@ -96,6 +96,7 @@ impl<'h> Maker<'h> {
             elastic: Vec::new(),
             isolation: None,
             ranges: Vec::new(),
+            latencies: Default::default(),
             reserved: CpuSet::new(),
             lints: Vec::new(),
             dropped: Default::default(),

@@ -12,6 +12,7 @@ use crate::assigned::Assigned;
 use crate::demand::{CpuAmount, CpuDemand, CpuSpec, MemDemand, MemoryAmount, Near, Placement, Pool, Smt};
 use crate::desired::{Defaults, Demands, Desired, Expected, Keep};
 use crate::isolate::{Isolate, LEVELS};
+use crate::latency::{EVERY, Latency, LatencySource, LatencyUnit};
 use crate::origin::Spanned;
 use crate::people::Person;
 use crate::rule::{Controllers, Rule, Subsystem, Target};
@@ -77,6 +78,24 @@ fn isolated(isolate: &Isolate) -> String {
     let level = LEVELS.into_iter().find(|word| Isolate::of_level(word).as_ref() == Some(isolate));
     let rows = isolate.0.iter().map(|(name, value)| format!("{name} = {}", knob(value.as_deref())));
     level.map_or_else(|| format!("{{ {} }}", rows.collect::<Vec<_>>().join(", ")), text)
+}
+
+fn measured(latency: &Latency) -> String {
+    let Latency { source, p99, every, unit } = latency;
+    let mut pairs = match source {
+        LatencySource::Command { command } => {
+            let words: Vec<String> = command.iter().map(|word| text(word)).collect();
+            vec![("command", array(&words))]
+        }
+        LatencySource::Log { log, pattern } => vec![("log", text(log)), ("pattern", text(pattern))],
+        LatencySource::Prometheus { prometheus, metric } => {
+            vec![("prometheus", text(prometheus)), ("metric", text(&metric.to_string()))]
+        }
+    };
+    pairs.push(("p99", text(&p99.to_string())));
+    pairs.extend((*every != EVERY).then(|| ("every", text(&every.to_string()))));
+    pairs.extend((*unit != LatencyUnit::default()).then(|| ("unit", text(unit.name()))));
+    table(&pairs)
 }
 
 fn knob(value: Option<&str>) -> String {
@@ -184,6 +203,7 @@ impl Writer {
         pairs.extend(own(&demands.mems, &defaults.mems).map(|demand| ("mems", mems(demand))));
         pairs.extend(demands.exclusive.then(|| ("exclusive", "true".to_owned())));
         pairs.extend(demands.isolate.as_ref().map(|isolate| ("isolate", isolated(&isolate.value))));
+        pairs.extend(demands.latency.as_ref().map(|latency| ("latency", measured(&latency.value))));
         pairs.extend(own(&demands.tasks, &defaults.tasks).map(|tasks| ("tasks", person(tasks))));
         pairs.extend(own(&demands.admin, &defaults.admin).map(|admin| ("admin", person(admin))));
         let keep = demands.keep.filter(|keep| defaults.keep != Some(*keep));

@@ -163,6 +163,7 @@ impl Reader<'_> {
             "tasks" => body.demands().tasks = self.person(value, "in 'tasks'", keys::TASKS_KEYS),
             "admin" => body.demands().admin = self.person(value, "in 'admin'", keys::ADMIN_KEYS),
             "isolate" => body.demands().isolate = self.isolate(value),
+            "latency" => body.demands().latency = self.latency(value).map(Box::new),
             "keep" => body.demands().keep = self.word(value, &KEEPS),
             "unit" => body.demands().unit = self.unit(value),
             _ => body.demands().controllers = self.controllers(value),

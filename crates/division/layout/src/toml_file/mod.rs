@@ -5,6 +5,7 @@ mod conditions;
 mod cpus;
 mod group;
 mod isolate;
+mod latency;
 mod machine;
 mod range;
 mod rules;
@@ -12,6 +13,8 @@ mod schedules;
 mod setting;
 mod syntax;
 mod value;
+
+pub use latency::http_address;
 
 use std::collections::BTreeSet;
 

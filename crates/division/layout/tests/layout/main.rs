@@ -4,6 +4,7 @@
 
 mod bad;
 mod exports;
+mod latencies;
 mod libcgroup;
 mod memory;
 mod own;

@@ -1,15 +1,19 @@
 //! The elastic groups of one layout: a loop over its parts, and each change of them, written and recorded.
 
-use std::{os::unix::net::UnixStream, sync::atomic::Ordering::Relaxed, time::Duration};
+use std::{
+    collections::BTreeMap, os::unix::net::UnixStream, sync::atomic::Ordering::Relaxed, time::Duration,
+};
 
 use apply::{Controller as Said, Head, Resize, Resizes, Resizing, Running, State, Target};
 use kernel::{GroupName, Host};
+use layout::Latency;
 use monitor::Cadence;
 use policy::{GroupState, Parameters, Scope};
 use topology::Machine;
 use tracing::{info, warn};
 
 use super::{
+    latencies::Latencies,
     memory::Memory,
     part::{Outcome, Part},
     pool::Pool,
@@ -50,6 +54,9 @@ pub(super) struct Controller<'h> {
     states: States,
     period: Duration,
     scopes: Vec<Scope>,
+    latencies: BTreeMap<String, Latency>,
+    /// The places in `states` of groups with a latency, with their names in the layout.
+    measured: Vec<(usize, String)>,
 }
 
 impl<'h> Controller<'h> {
@@ -88,6 +95,13 @@ impl<'h> Controller<'h> {
             (part, places)
         });
         let parts = parts.collect();
+        let measured = head.elastic.iter().flat_map(|scope| scope.groups.iter().map(move |one| (scope, one)));
+        let measured = measured.filter(|(_, one)| head.latencies.contains_key(&one.name));
+        let measured = measured.filter_map(|(scope, one)| {
+            let group = GroupName::new(scope.directory(one)).ok()?;
+            Some((groups.iter().position(|known| *known == group)?, one.name.clone()))
+        });
+        let measured = measured.collect();
         let states = States::new(host, groups);
         let (generation, resizes) = (head.generation, Resizes::of(state));
         Ok(Ok(Controller {
@@ -100,6 +114,8 @@ impl<'h> Controller<'h> {
             states,
             period,
             scopes: head.elastic,
+            latencies: head.latencies,
+            measured,
         }))
     }
 
@@ -114,6 +130,11 @@ impl<'h> Controller<'h> {
         names.join(", ")
     }
 
+    /// The latencies of its groups.
+    pub fn latencies(&self) -> &BTreeMap<String, Latency> {
+        &self.latencies
+    }
+
     /// Resizes until something ends it.
     ///
     /// # Errors
@@ -123,8 +144,10 @@ impl<'h> Controller<'h> {
         counters: &Counters,
         stopped: &UnixStream,
         resizing: &mut Resizing,
+        latencies: &Latencies,
     ) -> Result<End, String> {
-        let mut said = Said { pid: std::process::id(), generation: Some(self.generation), stopped: None };
+        let (pid, generation) = (std::process::id(), Some(self.generation));
+        let mut said = Said { pid, generation, stopped: None, latencies: latencies.measured() };
         resizing.say(&said);
         let no_timer = |errno| format!("no timer: {}", kernel::describe(errno));
         let mut cadence = Cadence::new(self.period).map_err(no_timer)?;
@@ -147,14 +170,25 @@ impl<'h> Controller<'h> {
                 return Ok(End::Changed);
             }
             samples += 1;
-            if samples % LOOK == 0 && self.is_changed()? {
-                return Ok(End::Changed);
+            if samples % LOOK == 0 {
+                if self.is_changed()? {
+                    return Ok(End::Changed);
+                }
+                let measured = latencies.measured();
+                if measured != said.latencies {
+                    said.latencies = measured;
+                    resizing.say(&said);
+                }
             }
             self.states.look(self.host, beat).map_err(|error| error.to_string())?;
             for index in 0..self.parts.len() {
                 let (part, places) = &mut self.parts[index];
                 states.clear();
                 states.extend(places.iter().map(|place| self.states.all()[*place]));
+                for (state, place) in states.iter_mut().zip(places.iter()) {
+                    let measured = self.measured.iter().find(|(measured, _)| measured == place);
+                    state.slack = measured.and_then(|(_, group)| latencies.slack(group));
+                }
                 let changes = part.tick(self.host, now, &states)?;
                 if !changes.is_empty() && !self.carry_out(index, changes, counters, now)? {
                     return Ok(End::Changed);

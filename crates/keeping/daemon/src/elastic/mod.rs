@@ -15,11 +15,14 @@ mod memory;
 
 mod states;
 
+mod latencies;
+
 mod controller;
 
 mod alone;
 
 use std::{
+    collections::BTreeMap,
     os::{
         fd::{AsFd, OwnedFd},
         unix::net::UnixStream,
@@ -36,6 +39,7 @@ use tracing::{info, warn};
 use crate::{Counters, Error, failure_log::FailureLog, history_events, timespec::timespec, worker::Worker};
 pub use alone::{Resized, Resizer};
 use controller::{Controller, End};
+use latencies::Latencies;
 
 /// How often it tries again while another change is under way, or something prevents resizing.
 const LOOK: Duration = Duration::from_secs(1);
@@ -53,10 +57,11 @@ fn run(state: &State, counters: &Counters, stopped: &UnixStream) {
     let mut failures = FailureLog::new("elastic groups are not resized", "elastic groups are resized again");
     let resizes = Resizes::of(state);
     let mut resizing: Option<Resizing> = None;
+    let mut latencies = Latencies::default();
     let events = history_events::watch(state);
     let events = events.inspect_err(|errno| warn!("elastic layouts are noticed late: inotify: {errno}")).ok();
     loop {
-        let ended = round(state, counters, stopped, &resizes, &mut resizing);
+        let ended = round(state, counters, stopped, (&resizes, &mut resizing), &mut latencies);
         let time = match &ended {
             Ok(End::Stopped) => return,
             Ok(End::Changed) => Some(Duration::ZERO),
@@ -78,13 +83,16 @@ fn round(
     state: &State,
     counters: &Counters,
     stopped: &UnixStream,
-    resizes: &Resizes,
-    resizing: &mut Option<Resizing>,
+    (resizes, resizing): (&Resizes, &mut Option<Resizing>),
+    latencies: &mut Latencies,
 ) -> Result<End, String> {
     let host = Host::even_without_hierarchies(Box::new(Real::new())).map_err(|error| error.to_string())?;
     let mut controller = match Controller::find(state, &host)? {
         Ok(controller) => controller,
-        Err(End::Nothing) => return Ok(idle(resizing)),
+        Err(End::Nothing) => {
+            latencies.follow(&BTreeMap::new());
+            return Ok(idle(resizing));
+        }
         Err(end) => return Ok(end),
     };
     if resizing.is_none() {
@@ -92,10 +100,12 @@ fn round(
     }
     let Some(resizing) = resizing else { return Err("another process resizes them".to_owned()) };
     info!(generation = controller.generation(), "resizing {}", controller.names());
-    let end = controller.run(counters, stopped, resizing);
+    latencies.follow(controller.latencies());
+    let end = controller.run(counters, stopped, resizing, latencies);
     if let Err(why) = &end {
         let generation = Some(controller.generation());
-        resizing.say(&Said { pid: std::process::id(), generation, stopped: Some(why.clone()) });
+        let (pid, latencies) = (std::process::id(), latencies.measured());
+        resizing.say(&Said { pid, generation, stopped: Some(why.clone()), latencies });
     }
     end
 }

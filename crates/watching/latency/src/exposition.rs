@@ -1,0 +1,178 @@
+//! Prometheus' text format, and OpenMetrics' where it is the same: the series of one metric, and a percentile of them.
+
+use layout::{Selector, series};
+
+/// What a metric says at one moment.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Metric {
+    /// Requests that took at most this many seconds, from the smallest bound on; the last bound is infinite.
+    Histogram(Vec<(f64, f64)>),
+    /// The 99th percentile; `None`: nothing was measured.
+    Value(Option<f64>),
+}
+
+/// Why a metric says nothing.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Missing {
+    #[error("there is no {0} in the answer")]
+    Metric(String),
+    #[error("{0} is a summary without quantile 0.99")]
+    Quantile(String),
+    #[error("{0} is a histogram without a bucket le=\"+Inf\"")]
+    Bucket(String),
+}
+
+const P99: f64 = 0.99;
+
+/// Reads a metric out of an answer. The buckets of several series are added up; of several other values the largest counts.
+/// Lines that are none of the format are passed over.
+pub(crate) fn metric(text: &str, selector: &Selector) -> Result<Metric, Missing> {
+    let bucket = format!("{}_bucket", selector.name());
+    let mut buckets: Vec<(f64, f64)> = Vec::new();
+    let (mut worst, mut is_there, mut has_quantiles, mut has_p99) = (None::<f64>, false, false, false);
+    let name_ends = |rest: &str| rest.starts_with(['{', ' ', '\t']) || rest.starts_with("_bucket");
+    for line in text.lines() {
+        let line = line.trim_start();
+        // most lines of an answer are others
+        if !line.strip_prefix(selector.name()).is_some_and(name_ends) {
+            continue;
+        }
+        let Some((name, labels, rest)) = series(line) else { continue };
+        let Some(value) = rest.split_whitespace().next().and_then(number) else { continue };
+        if !selector.fits(&labels) {
+            continue;
+        }
+        let label =
+            |wanted: &str| labels.iter().find(|(name, _)| name == wanted).map(|(_, value)| number(value));
+        if name == bucket {
+            let Some(Some(bound)) = label("le") else { continue };
+            match buckets.iter_mut().find(|(known, _)| *known == bound) {
+                Some((_, count)) => *count += value,
+                None => buckets.push((bound, value)),
+            }
+        } else if name == selector.name() {
+            is_there = true;
+            if let Some(quantile) = label("quantile") {
+                has_quantiles = true;
+                if quantile != Some(P99) {
+                    continue;
+                }
+                has_p99 = true;
+            }
+            if value.is_finite() && value >= 0.0 {
+                worst = Some(worst.map_or(value, |worst| worst.max(value)));
+            }
+        }
+    }
+    buckets.sort_by(|(one, _), (other, _)| one.total_cmp(other));
+    match buckets.last() {
+        Some((last, _)) if *last == f64::INFINITY => Ok(Metric::Histogram(buckets)),
+        Some(_) => Err(Missing::Bucket(selector.to_string())),
+        None if !is_there => Err(Missing::Metric(selector.to_string())),
+        None if has_quantiles && !has_p99 => Err(Missing::Quantile(selector.to_string())),
+        None => Ok(Metric::Value(worst)),
+    }
+}
+
+/// A number as the format has it: `+Inf` and `NaN` among them.
+fn number(text: &str) -> Option<f64> {
+    text.parse().ok()
+}
+
+/// The requests between two answers; `None` where the counters began again, or the buckets are others.
+pub(crate) fn between(before: &[(f64, f64)], after: &[(f64, f64)]) -> Option<Vec<(f64, f64)>> {
+    let same = before.len() == after.len() && before.iter().zip(after).all(|(one, other)| one.0 == other.0);
+    let counts = before.iter().zip(after).map(|((_, before), (bound, after))| (*bound, after - before));
+    let counts: Vec<(f64, f64)> = counts.collect();
+    (same && counts.iter().all(|(_, count)| *count >= 0.0)).then_some(counts)
+}
+
+/// The 99th percentile as `histogram_quantile` has it: within a bucket the requests are taken to lie evenly. Above the
+/// largest bound it is that bound. `None` without requests.
+pub(crate) fn p99(buckets: &[(f64, f64)]) -> Option<f64> {
+    let (_, all) = buckets.last().filter(|(_, all)| *all > 0.0)?;
+    let rank = P99 * all;
+    let place = buckets.iter().position(|(_, count)| *count >= rank)?;
+    let (below, counted) = place.checked_sub(1).map_or((0.0, 0.0), |before| buckets[before]);
+    let (bound, count) = buckets[place];
+    if bound == f64::INFINITY {
+        return Some(below);
+    }
+    Some(below.max(0.0) + (bound - below.max(0.0)) * (rank - counted) / (count - counted))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = r#"
+# HELP http_seconds Time of a request.
+# TYPE http_seconds histogram
+http_seconds_bucket{handler="/",le="0.1"} 50
+http_seconds_bucket{handler="/",le="0.2"} 90
+http_seconds_bucket{handler="/",le="+Inf"} 100 1700000000 # {trace="a"} 0.3
+http_seconds_bucket{handler="/api",le="0.1"} 7
+http_seconds_bucket{handler="/api",le="0.2"} 7
+http_seconds_bucket{handler="/api",le="+Inf"} 7
+http_seconds_sum{handler="/"} 9
+http_seconds_count{handler="/"} 100
+# TYPE rpc_seconds summary
+rpc_seconds{quantile="0.5"} 0.01
+rpc_seconds{quantile="0.99",kind="a"} 0.04
+rpc_seconds{quantile="0.990",kind="b"} 0.05
+rpc_seconds_count 10
+half_seconds{quantile="0.5"} 0.01
+idle_seconds{quantile="0.99"} NaN
+slow_seconds{host="a"} 1.5e-2
+slow_seconds{host="b"} 2e-2
+slow_seconds_other 9
+broken{ 1
+open_bucket{le="0.1"} 4
+"#;
+
+    fn read(selector: &str) -> Result<Metric, Missing> {
+        metric(TEXT, &Selector::new(selector).unwrap())
+    }
+
+    #[test]
+    fn a_metric_is_a_histogram_a_summary_or_a_gauge() {
+        let infinite = f64::INFINITY;
+        assert_eq!(
+            read("http_seconds"),
+            Ok(Metric::Histogram(vec![(0.1, 57.0), (0.2, 97.0), (infinite, 107.0)]))
+        );
+        let api = read(r#"http_seconds{handler="/api"}"#);
+        assert_eq!(api, Ok(Metric::Histogram(vec![(0.1, 7.0), (0.2, 7.0), (infinite, 7.0)])));
+        assert_eq!(read("rpc_seconds"), Ok(Metric::Value(Some(0.05))), "the slowest");
+        assert_eq!(read(r#"rpc_seconds{kind="a"}"#), Ok(Metric::Value(Some(0.04))));
+        assert_eq!(read("idle_seconds"), Ok(Metric::Value(None)));
+        assert_eq!(read("slow_seconds"), Ok(Metric::Value(Some(0.02))));
+    }
+
+    #[test]
+    fn what_a_metric_lacks_is_named() {
+        for (selector, expected) in [
+            ("http", "there is no http in the answer"),
+            (r#"http_seconds{handler="/x"}"#, r#"there is no http_seconds{handler="/x"} in the answer"#),
+            ("half_seconds", "half_seconds is a summary without quantile 0.99"),
+            ("open", "open is a histogram without a bucket le=\"+Inf\""),
+            ("broken", "there is no broken in the answer"),
+        ] {
+            assert_eq!(read(selector).unwrap_err().to_string(), expected);
+        }
+    }
+
+    #[test]
+    fn the_percentile_of_a_histogram_is_that_of_the_requests_between_two_answers() {
+        let infinite = f64::INFINITY;
+        let before = [(0.1, 1000.0), (0.2, 1000.0), (infinite, 1000.0)];
+        let after = [(0.1, 1090.0), (0.2, 1100.0), (infinite, 1100.0)];
+        let new = between(&before, &after).unwrap();
+        assert!((p99(&new).unwrap() - 0.19).abs() < 1e-9, "nine tenths of the way from 0.1 to 0.2");
+        assert_eq!(p99(&[(0.1, 0.0), (infinite, 5.0)]), Some(0.1), "above all bounds");
+        assert_eq!(p99(&between(&before, &before).unwrap()), None, "no request");
+        assert_eq!(between(&after, &before), None, "the counters began again");
+        assert_eq!(between(&before[1..], &after), None);
+        assert_eq!(p99(&[]), None);
+    }
+}

@@ -1,0 +1,145 @@
+//! A log with a line for each request: read from its end on, and followed where it is renamed or emptied.
+
+use std::{
+    fs::File,
+    io::Read,
+    os::unix::fs::{FileExt, MetadataExt},
+    path::PathBuf,
+    time::Duration,
+};
+
+use layout::LatencyUnit;
+use regex_lite::Regex;
+use rustix::fs::{Mode, OFlags};
+
+use crate::{Error, Said, amount::seconds, command::words_of, window::Window};
+
+/// More than this is passed over where it was written between two looks: the newest lines count.
+const MOST: u64 = 4 << 20;
+/// A longer line is no request.
+const LONGEST: usize = 64 << 10;
+
+/// A log that is followed.
+#[derive(Debug)]
+pub(crate) struct Log {
+    path: PathBuf,
+    pattern: Regex,
+    unit: LatencyUnit,
+    open: Option<Open>,
+    window: Window,
+}
+
+/// The file as it was opened.
+#[derive(Debug)]
+struct Open {
+    file: File,
+    inode: (u64, u64),
+    /// Up to where it was read.
+    at: u64,
+    /// The start of a line whose end is not there yet.
+    begun: Vec<u8>,
+    /// Is this the rest of a line whose start was passed over?
+    skips: bool,
+}
+
+impl Log {
+    /// Nothing is opened yet.
+    ///
+    /// # Errors
+    /// In words: the pattern is none.
+    pub fn new(path: &str, pattern: &str, unit: LatencyUnit, span: Duration) -> Result<Log, Error> {
+        let pattern = Regex::new(pattern).map_err(|error| Error::Says(error.to_string()))?;
+        Ok(Log { path: path.into(), pattern, unit, open: None, window: Window::new(span) })
+    }
+
+    /// Takes in what was written since the last look. `now`: of a clock that only rises.
+    pub fn look(&mut self, now: Duration) -> Result<Said, Error> {
+        let named = std::fs::metadata(&self.path).map(|about| (about.dev(), about.ino()));
+        match &self.open {
+            None => self.open = Some(self.find(true)?),
+            Some(open) if named.as_ref().is_ok_and(|named| *named != open.inode) => {
+                // the last lines of the one that was renamed, then the new one from its start
+                self.take(now)?;
+                self.open = Some(self.find(false)?);
+            }
+            Some(_) => {}
+        }
+        self.take(now)?;
+        named.map_err(|error| self.failed(&error))?;
+        Ok(self.window.p99(now).map_or(Said::Nothing, Said::P99))
+    }
+
+    fn find(&self, at_end: bool) -> Result<Open, Error> {
+        // neither a FIFO nor a lease makes it wait
+        let how = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
+        let opened = rustix::fs::open(&self.path, how, Mode::empty());
+        let file = File::from(opened.map_err(|errno| self.failed(&errno.into()))?);
+        let about = file.metadata().map_err(|error| self.failed(&error))?;
+        if !about.is_file() {
+            return Err(Error::Says(format!("{} is no regular file", self.path.display())));
+        }
+        let at = if at_end { about.len() } else { 0 };
+        let skips = at_end && at > 0 && !ends_a_line(&file, at);
+        Ok(Open { file, inode: (about.dev(), about.ino()), at, begun: Vec::new(), skips })
+    }
+
+    fn take(&mut self, now: Duration) -> Result<(), Error> {
+        let Some(mut open) = self.open.take() else { return Ok(()) };
+        let new = open.read();
+        self.open = Some(open);
+        let new = new.map_err(|error| self.failed(&error))?;
+        for line in new {
+            let Ok(line) = std::str::from_utf8(&line) else { continue };
+            let found = self.pattern.captures(line).and_then(|found| found.get(1));
+            if let Some(latency) = found.and_then(|found| seconds(found.as_str(), self.unit)) {
+                self.window.add(now, latency);
+            }
+        }
+        Ok(())
+    }
+
+    fn failed(&self, error: &std::io::Error) -> Error {
+        Error::Says(format!("{}: {}", self.path.display(), words_of(error)))
+    }
+}
+
+/// Is the byte before this place the end of a line?
+fn ends_a_line(file: &File, at: u64) -> bool {
+    let mut last = [0];
+    file.read_exact_at(&mut last, at - 1).is_ok() && last == *b"\n"
+}
+
+impl Open {
+    /// The whole lines that are new.
+    fn read(&mut self) -> std::io::Result<Vec<Vec<u8>>> {
+        let size = self.file.metadata()?.len();
+        if size < self.at {
+            // emptied: what is there now is new
+            (self.at, self.skips) = (0, false);
+            self.begun.clear();
+        }
+        if size - self.at > MOST {
+            (self.at, self.skips) = (size - MOST, true);
+            self.begun.clear();
+        }
+        let mut new = Vec::new();
+        std::io::Seek::seek(&mut self.file, std::io::SeekFrom::Start(self.at))?;
+        (&self.file).take(size - self.at).read_to_end(&mut new)?;
+        self.at += new.len() as u64;
+        let mut lines = Vec::new();
+        for part in new.split_inclusive(|byte| *byte == b'\n') {
+            let (part, is_whole) = part.strip_suffix(b"\n").map_or((part, false), |part| (part, true));
+            if self.begun.len() + part.len() > LONGEST {
+                self.skips = true;
+                self.begun.clear();
+            } else if !self.skips {
+                self.begun.extend_from_slice(part);
+            }
+            if is_whole {
+                let line = std::mem::take(&mut self.begun);
+                lines.extend((!std::mem::take(&mut self.skips)).then_some(line));
+            }
+        }
+        Ok(lines)
+    }
+}
