@@ -102,7 +102,9 @@ impl fmt::Display for LatencySource {
     /// may be nobody else's business.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            LatencySource::Command { command } => write!(f, "command {}", command.first().map_or("", String::as_str)),
+            LatencySource::Command { command } => {
+                write!(f, "command {}", command.first().map_or("", String::as_str))
+            }
             LatencySource::Log { log, .. } => write!(f, "log {log}"),
             LatencySource::Prometheus { prometheus, metric } => write!(f, "prometheus {prometheus} {metric}"),
         }

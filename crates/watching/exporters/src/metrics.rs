@@ -5,6 +5,7 @@
 mod accept;
 mod desired;
 pub mod families;
+mod latencies;
 mod page;
 mod textfile;
 
@@ -16,6 +17,7 @@ use std::{
 
 pub use desired::{Desired, DesiredGroup, Partition};
 pub use families::{FAMILIES, Family};
+pub use latencies::write_latencies;
 pub use page::markdown;
 pub use textfile::replace;
 

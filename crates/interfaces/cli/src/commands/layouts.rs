@@ -20,7 +20,7 @@ mod words;
 
 pub use change::{apply, confirm, revert, set, undo};
 pub use check::{check, export, import, schema};
-pub use elastic::{elastic, pause};
+pub use elastic::{elastic, measured, pause};
 pub use generations::time;
 pub use history::history;
 pub use isolation::isolation;

@@ -6,7 +6,10 @@ use apply::{Resize, Resizes, State};
 use monitor::Descriptors;
 use serde_json::json;
 
-use super::{group, host, layouts::time};
+use super::{
+    group, host,
+    layouts::{measured, time},
+};
 use crate::{args, failure::Failure, output};
 
 /// How many changes of its CPUs are named.
@@ -17,14 +20,19 @@ pub fn why(args: &args::Why, json: bool) -> Result<(), Failure> {
     let facts = why::gather(&host()?, Descriptors::new(), &name, args.span)?;
     let answer = why::why(&facts);
     let resizes = resizes(&name.to_string());
+    let latency = measured(&State::peek(apply::state_directory()), &name.to_string());
     if json {
         let mut answer = serde_json::to_value(&answer).map_err(Failure::new)?;
         answer["resizes"] = json!(resizes);
+        answer["latency"] = json!(latency);
         return output::json(&answer);
     }
     let mut text = answer.to_string();
+    if let Some(latency) = &latency {
+        let _ = writeln!(text, "{latency}"); // a String takes everything
+    }
     for one in &resizes {
-        let _ = writeln!(text, "{}  {one}", time(one.at / 1000)); // a String takes everything
+        let _ = writeln!(text, "{}  {one}", time(one.at / 1000));
     }
     output::text(&text)
 }

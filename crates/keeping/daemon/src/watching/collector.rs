@@ -10,8 +10,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use apply::{State, Target};
-use exporters::metrics::{Bounds, Desired, Format, Partition, Writer, replace, write};
+use apply::{Resizes, State, Target};
+use exporters::metrics::{Bounds, Desired, Format, Partition, Writer, replace, write, write_latencies};
 use kernel::{GroupName, Host, Real};
 use monitor::{Beat, Descriptors, Groups, Options, Sampler};
 use tokio::sync::oneshot;
@@ -209,6 +209,10 @@ impl Collector {
         }
         if let Some((_, desired)) = &self.desired {
             desired.write(bounds, to);
+        }
+        if let Some(state) = &self.state {
+            let controller = Resizes::of(state).controller().unwrap_or_default();
+            write_latencies(&controller.latencies, bounds, to);
         }
         self.misplaced.look(host, &self.shared, self.paces.misplaced);
         self.misplaced.write(to);

@@ -22,7 +22,7 @@ pub fn trials() -> Vec<Case> {
 }
 
 /// A quiet process in a group.
-fn sleeper(world: &World, group: &str) -> Running {
+pub fn sleeper(world: &World, group: &str) -> Running {
     let process = Running::start(Path::new("/bin/sleep"), &["600"]);
     world.put(group, process.pid());
     process
@@ -47,7 +47,7 @@ pub fn busy(world: &World, group: &str) -> [Running; 2] {
 }
 
 /// The CPUs that a process may run on, as the kernel says.
-fn allowed(pid: u32) -> CpuSet {
+pub fn allowed(pid: u32) -> CpuSet {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
     let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).unwrap();
     list.trim().parse().unwrap()

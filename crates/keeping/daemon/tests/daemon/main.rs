@@ -13,6 +13,7 @@ mod hotplug;
 mod idle;
 mod journal;
 mod killed;
+mod latencies;
 mod layout;
 mod leases;
 mod locked;
@@ -61,6 +62,7 @@ fn main() -> ExitCode {
             scheduled::trials(),
             per_group::trials(),
             elastic::trials(),
+            latencies::trials(),
             quotas::trials(),
             protected_memory::trials(),
             locked::trials(),

@@ -92,6 +92,18 @@ families! {
         "ringfence_group_elastic_max_cpus", Gauge, By::History,
         "CPUs that the elastic group has at most; only of elastic groups",
     ));
+    LATENCY = by(GROUP, seconds(
+        "ringfence_group_latency_p99_seconds", Gauge, By::Daemon,
+        "The 99th percentile that the group's latency source reports; only while there are requests",
+    ));
+    LATENCY_TARGET = by(GROUP, seconds(
+        "ringfence_group_latency_target_seconds", Gauge, By::Daemon,
+        "What that is not to exceed, by the applied layout",
+    ));
+    LATENCY_SOURCE_UP = by(GROUP, row(
+        "ringfence_group_latency_source_up", Gauge, By::Daemon,
+        "Does the group's latency source answer? If not, its waiting decides about its CPUs",
+    ));
     REQUESTED_MEMORY = by(GROUP, bytes(
         "ringfence_group_requested_memory_bytes", Gauge, By::History,
         "Limit of memory that the applied layout gives the group",

@@ -2,7 +2,7 @@
 
 use std::{fmt::Write, time::Duration};
 
-use apply::{Controller, GroupStatus, RangeStatus, Resize, Resizes, Running, State, Target};
+use apply::{Controller, GroupStatus, Measured, RangeStatus, Resize, Resizes, Running, Says, State, Target};
 use serde_json::json;
 use topology::Machine;
 use units::{group_path, hint::Command};
@@ -43,6 +43,9 @@ pub fn elastic(args: &args::Elastic, as_json: bool) -> Result<u8, Failure> {
     let mut changes = resizes.last(usize::MAX)?;
     changes.retain(|change| named(&change.group));
     changes.drain(..changes.len().saturating_sub(args.last));
+    let controller = resizes.controller();
+    let mut measured = controller.as_ref().map(|one| one.latencies.clone()).unwrap_or_default();
+    measured.retain(|one| named(&one.group));
     let trouble = trouble(&resizes);
     if as_json {
         let groups: Vec<_> = groups
@@ -52,12 +55,12 @@ pub fn elastic(args: &args::Elastic, as_json: bool) -> Result<u8, Failure> {
                 json!({ "group": group, "cpus": cpus, "bounds": elastic, "ranges": ranges })
             })
             .collect();
-        let (controller, paused) = (resizes.controller(), resizes.is_paused());
+        let paused = resizes.is_paused();
         output::json(
             &json!({ "groups": groups, "controller": controller, "paused": paused, "trouble": trouble, "changes": changes }),
         )?;
     } else {
-        let mut text: String = groups.iter().map(line).collect();
+        let mut text: String = groups.iter().map(|group| line(group, &measured)).collect();
         if let Some(trouble) = &trouble {
             let _ = writeln!(text, "\n{trouble}"); // a String takes everything
         }
@@ -96,6 +99,7 @@ pub(super) fn trouble(resizes: &Resizes) -> Option<String> {
     if resizes.is_paused() {
         return Some(format!("resizing is paused: {}", Command::ringfence("resume")));
     }
+    let silent = |one: &&Measured| one.has_stopped();
     match resizes.controller() {
         None => {
             Some(format!("nobody resizes elastic groups: {}", Command::new("systemctl start ringfenced")))
@@ -104,8 +108,21 @@ pub(super) fn trouble(resizes: &Resizes) -> Option<String> {
             "resizing has ended, and the static shares hold: {why}: {}",
             Command::ringfence("resume")
         )),
-        Some(_) => None,
+        Some(controller) => controller.latencies.iter().find(silent).map(|one| {
+            let source = &one.source;
+            let Says::Stopped { why, since } = &one.says else { return String::new() };
+            format!(
+                "the latency of {} is not known since {}, and its waiting decides: {source}: {why}",
+                one.group,
+                time(*since)
+            )
+        }),
     }
+}
+
+/// What is known of a group's latency; `None`: it has no source, or nobody looks at it.
+pub fn measured(state: &State, group: &str) -> Option<Measured> {
+    Resizes::of(state).controller()?.latencies.into_iter().find(|one| one.group == group)
 }
 
 /// What a group has and may have, a line each.
@@ -125,9 +142,11 @@ pub(super) fn bounds(group: &GroupStatus) -> Vec<String> {
     cpus.into_iter().chain(ranges).collect()
 }
 
-fn line(group: &GroupStatus) -> String {
+fn line(group: &GroupStatus, measured: &[Measured]) -> String {
     let cpus = group.cpus.as_ref().map(|cpus| format!("{cpus}  ")).unwrap_or_default();
-    format!("{}  {cpus}{}\n", group.group, bounds(group).join("; "))
+    let latency = measured.iter().find(|one| one.group == group.group).map(ToString::to_string);
+    let words: Vec<String> = bounds(group).into_iter().chain(latency).collect();
+    format!("{}  {cpus}{}\n", group.group, words.join("; "))
 }
 
 fn change(change: &Resize) -> String {

@@ -9,8 +9,8 @@ use std::{
 
 use ::plan::{Plan, Problem};
 use apply::{
-    Drift, Generation, GroupStatus, Head, NewUnit, Resizes, RulesFile, Running, SettingStatus, Target,
-    Unfinished,
+    Drift, Generation, GroupStatus, Head, Measured, NewUnit, Resizes, RulesFile, Running, SettingStatus,
+    Target, Unfinished,
 };
 use files::Trust;
 use interruptions::{Row, RowState};
@@ -84,7 +84,9 @@ pub fn status(args: &args::Status, as_json: bool) -> Result<u8, Failure> {
         output::json(&answer)?;
     } else {
         let last = apply::generations(&state)?.into_iter().rev().find_map(done);
-        let page = Page { host: &host, paint: Paint::stdout(), verbose: args.verbose };
+        let controller = if is_elastic { Resizes::of(&state).controller() } else { None };
+        let latencies = controller.map(|controller| controller.latencies).unwrap_or_default();
+        let page = Page { host: &host, paint: Paint::stdout(), verbose: args.verbose, latencies };
         let mut text = unfinished.as_ref().map(|found| page.interrupted(found)).unwrap_or_default();
         if let Some(pending) = &pending {
             let words = waiting(pending);
@@ -235,6 +237,8 @@ struct Page<'h> {
     host: &'h Host,
     paint: Paint,
     verbose: bool,
+    /// Of elastic groups.
+    latencies: Vec<Measured>,
 }
 
 impl Page<'_> {
@@ -297,6 +301,9 @@ impl Page<'_> {
             }
             for bounds in elastic::bounds(group) {
                 let _ = writeln!(text, "       {bounds}");
+            }
+            for latency in self.latencies.iter().filter(|one| one.group == group.group) {
+                let _ = writeln!(text, "       {latency}");
             }
             if let Some(by) = &group.frozen_by {
                 let with = match *by == group.group {
