@@ -46,6 +46,10 @@ pub(crate) fn check(desired: &Desired, report: &mut Report) {
             error.at(isolate.origin.clone()).hint("add isolate = \"cpus\" to the group that has the CPUs"),
         );
     }
+    if let Some(frequency) = desired.power.frequency.as_ref().filter(|_| !desired.power.saving) {
+        let error = Diagnostic::error("frequency follows power saving, and there is none");
+        report.push(error.at(frequency.origin.clone()).hint("add saving = true, or remove frequency"));
+    }
     if let Some(cpus) = &desired.reserve.cpus {
         for (name, origin, _) in named_by_cpus(&cpus.value, &cpus.origin) {
             exists(name, origin, &groups, report);

@@ -154,6 +154,9 @@ pub struct Power {
     pub saving: bool,
     /// CPUs that these groups have in any case, from 1; 1 where not said.
     pub floor: Option<Spanned<usize>>,
+    /// Do CPUs that these groups leave idle get the governor and energy preference that save energy? `None`: no. Only with
+    /// saving.
+    pub frequency: Option<Spanned<()>>,
 }
 
 /// What the machine must be like; on another one the layout is refused.
@@ -285,6 +288,8 @@ impl Desired {
         same.schedules.iter_mut().for_each(|schedule| schedule.forget_origins(&no_origin));
         same.systemd.iter_mut().for_each(|section| section.origin = no_origin.clone());
         forget(&mut same.isolate, &no_origin);
+        forget(&mut same.power.floor, &no_origin);
+        forget(&mut same.power.frequency, &no_origin);
         forget(&mut same.reserve.cpus, &no_origin);
         forget(&mut same.reserve.memory, &no_origin);
         let host = &mut same.assertions;

@@ -567,6 +567,12 @@ pub(crate) const POWER: &[Key] = &[
         "2",
         "CPUs that general groups have in any case, in whole cores; 1 by default",
     ),
+    key(
+        "frequency",
+        Shape::Flag,
+        "true",
+        "With `saving`: CPUs that general groups leave idle get the governor `powersave` and the energy preference `power`, as far as the machine has them; CPUs in use have what they had",
+    ),
 ];
 
 /// Of `host`.
@@ -685,6 +691,9 @@ mod tests {
                     _ => "p99 = '5ms', command = '/a', ",
                 };
                 (format!("{group}{rest}"), " }")
+            }
+            table if table == POWER.as_ptr() && key.name == "frequency" => {
+                ("[power]\nsaving = true\n".to_owned(), "")
             }
             table if table == POWER.as_ptr() => ("[power]\n".to_owned(), ""),
             table if table == HOST.as_ptr() => ("[host]\n".to_owned(), ""),

@@ -45,7 +45,7 @@ fn scope(
     let own = members.iter().copied().fold(CpuSet::new(), union);
     let groups = members.iter().filter_map(|member| elastic(&tree.branches[*member])).collect();
     let units = units(tree, members.iter().copied());
-    Scope { pool: all.difference(&others).union(&own), groups, units, saving: None }
+    Scope { pool: all.difference(&others).union(&own), groups, units, saving: None, frequency: false }
 }
 
 /// The latencies of elastic groups, by their names.

@@ -76,7 +76,8 @@ pub(crate) fn scope(desired: &Desired, tree: &Tree<'_>, resolved: &Resolved, poo
     };
     let groups: Vec<Elastic> = members(tree).map(|index| one(&tree.branches[index])).collect();
     let units = crate::elastic::units(tree, members(tree));
-    (!groups.is_empty()).then_some(Scope { pool, groups, units, saving: Some(named) })
+    let frequency = desired.power.frequency.is_some();
+    (!groups.is_empty()).then_some(Scope { pool, groups, units, saving: Some(named), frequency })
 }
 
 /// Gives them all CPUs but those that other groups have for themselves; elastic groups share theirs with them. The sets that

@@ -37,6 +37,9 @@ pub struct Scope {
     /// Of general groups, which have one set together while power is saved: CPUs of others, from which they stay far.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub saving: Option<CpuSet>,
+    /// Of general groups: do the CPUs that they leave idle save energy, too?
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub frequency: bool,
 }
 
 impl Scope {

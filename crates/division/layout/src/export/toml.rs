@@ -156,6 +156,7 @@ impl Writer {
         let mut pairs = Pairs::new();
         pairs.extend(desired.power.saving.then(|| ("saving", "true".to_owned())));
         pairs.extend(desired.power.floor.as_ref().map(|floor| ("floor", floor.value.to_string())));
+        pairs.extend(desired.power.frequency.as_ref().map(|_| ("frequency", "true".to_owned())));
         self.section("power", &pairs);
     }
 

@@ -30,6 +30,10 @@ impl Reader<'_> {
         for (key, value) in self.table(value, "in 'power'", keys::POWER).unwrap_or_default() {
             match &**key.get_ref() {
                 "saving" => power.saving = self.flag(value).unwrap_or(false),
+                "frequency" => {
+                    let wanted = self.flag(value).unwrap_or(false);
+                    power.frequency = wanted.then(|| Spanned::new((), self.origin(value)));
+                }
                 _ => {
                     power.floor = self.count(value, 1).map(|floor| Spanned::new(floor, self.origin(value)));
                 }

@@ -4,13 +4,16 @@ use std::{
     collections::BTreeMap, os::unix::net::UnixStream, sync::atomic::Ordering::Relaxed, time::Duration,
 };
 
-use apply::{Controller as Said, Head, Resize, Resizes, Resizing, Running, State, Target};
+use apply::{
+    Controller as Said, Followed, Frequencies, Head, Resize, Resizes, Resizing, Running, State, Target,
+};
 use kernel::{GroupName, Host};
 use layout::Latency;
 use monitor::Cadence;
 use policy::{GroupState, Parameters, Scope};
 use topology::Machine;
 use tracing::{info, warn};
+use units::CpuSet;
 
 use super::{
     latencies::Latencies,
@@ -57,6 +60,7 @@ pub(super) struct Controller<'h> {
     latencies: BTreeMap<String, Latency>,
     /// The places in `states` of groups with a latency, with their names in the layout.
     measured: Vec<(usize, String)>,
+    frequencies: Frequencies,
 }
 
 impl<'h> Controller<'h> {
@@ -75,6 +79,12 @@ impl<'h> Controller<'h> {
             return Ok(Err(End::Later));
         }
         let head = apply::layout_in_effect(state, target).map_err(failed)?;
+        let saves = head.iter().flat_map(|head| &head.elastic).any(|scope| scope.frequency);
+        let mut frequencies = Frequencies::of(state);
+        if !saves {
+            // a layout before it may have had some
+            follow(&mut frequencies, target, &CpuSet::new());
+        }
         let Some(head) = head else { return Ok(Err(End::Nothing)) };
         let numbers = Parameters::default();
         let period = Duration::from_secs_f64(numbers.period);
@@ -104,7 +114,7 @@ impl<'h> Controller<'h> {
         let measured = measured.collect();
         let states = States::new(host, groups);
         let (generation, resizes) = (head.generation, Resizes::of(state));
-        Ok(Ok(Controller {
+        let mut controller = Controller {
             state,
             host,
             resizes,
@@ -116,7 +126,11 @@ impl<'h> Controller<'h> {
             scopes: head.elastic,
             latencies: head.latencies,
             measured,
-        }))
+            frequencies,
+        };
+        // what a daemon before this one left
+        controller.follow_frequencies();
+        Ok(Ok(controller))
     }
 
     /// The generation of the layout.
@@ -208,7 +222,7 @@ impl<'h> Controller<'h> {
     }
 
     /// What power saving took comes back with the daemon's end: nobody would give it back under load.
-    fn end_saving(&self) {
+    fn end_saving(&mut self) {
         if self.scopes.iter().all(|scope| scope.saving.is_none()) {
             return;
         }
@@ -217,7 +231,9 @@ impl<'h> Controller<'h> {
         let online = Machine::live().map(|machine| machine.online()).map_err(|error| error.to_string());
         let ended = online.and_then(|online| {
             let _lock = self.state.lock(PATIENCE).map_err(|failure| failure.to_string())?;
-            apply::end_saving(target, &self.scopes, &online).map_err(|error| error.to_string())
+            let ended = apply::end_saving(target, &self.scopes, &online);
+            follow(&mut self.frequencies, target, &CpuSet::new());
+            ended.map_err(|error| error.to_string())
         });
         match ended {
             Ok(groups) if groups.is_empty() => {}
@@ -273,7 +289,34 @@ impl<'h> Controller<'h> {
                 warn!("{failure}");
             }
         }
+        self.follow_frequencies();
         Ok(true)
+    }
+
+    /// The history is locked.
+    fn follow_frequencies(&mut self) {
+        if self.scopes.iter().any(|scope| scope.frequency) {
+            let running = Running::new();
+            let target = Target { host: self.host, system: &running };
+            let idle = apply::idle_cpus(target, &self.scopes);
+            follow(&mut self.frequencies, target, &idle);
+        }
+    }
+}
+
+/// Lets the frequencies of CPUs follow, and logs what became of that.
+fn follow(frequencies: &mut Frequencies, target: Target<'_>, idle: &CpuSet) {
+    match frequencies.follow(target.system.knobs(), &target.system.boot(), idle) {
+        Ok(Followed { saving, restored, left }) => {
+            if !saving.is_empty() {
+                info!("CPUs {saving} save energy: governor powersave, energy preference power");
+            }
+            if !restored.is_empty() {
+                info!("CPUs {restored} have the governor and energy preference of before");
+            }
+            left.iter().for_each(|left| warn!("{left}"));
+        }
+        Err(failure) => warn!("frequencies of CPUs do not follow power saving: {failure}"),
     }
 }
 

@@ -2,10 +2,13 @@
 
 use std::{fmt::Write, time::Duration};
 
-use apply::{Controller, GroupStatus, Measured, RangeStatus, Resize, Resizes, Running, Says, State, Target};
+use apply::{
+    Controller, Frequencies, GroupStatus, Measured, RangeStatus, Resize, Resizes, Running, Says, State,
+    System as _, Target,
+};
 use serde_json::json;
 use topology::Machine;
-use units::{group_path, hint::Command};
+use units::{CpuSet, group_path, hint::Command};
 
 use super::{directory, generations::time, history_of};
 use crate::{
@@ -81,10 +84,17 @@ fn end_saving(args: &args::Elastic, as_json: bool) -> Result<u8, Failure> {
     let _lock = state.lock(PATIENCE)?;
     let scopes = apply::layout_in_effect(&state, target)?.map(|head| head.elastic).unwrap_or_default();
     let groups = apply::end_saving(target, &scopes, &Machine::live()?.online())?;
+    let mut frequencies = Frequencies::of(&state);
+    let ended = frequencies.follow(running.knobs(), &running.boot(), &CpuSet::new())?;
+    ended.left.iter().for_each(|left| output::warning(left));
     match (as_json, groups.as_slice()) {
-        (true, groups) => output::json(&json!({ "groups": groups }))?,
+        (true, groups) => output::json(&json!({ "groups": groups, "frequencies": ended.restored }))?,
         (false, []) => output::text("no general group has fewer CPUs than before power saving\n")?,
         (false, groups) => output::text(&format!("all CPUs are back: {}\n", groups.join(", ")))?,
+    }
+    if !as_json && !ended.restored.is_empty() {
+        let restored = &ended.restored;
+        output::text(&format!("CPUs {restored} have the governor and energy preference of before\n"))?;
     }
     Ok(0)
 }
