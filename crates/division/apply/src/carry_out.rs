@@ -17,7 +17,8 @@ use crate::{
     act::{Act, Before, Entry, gives_back},
     before::Looking,
     journal::Journal,
-    perform::partition_holds,
+    knob,
+    perform::{Done, partition_holds},
     performer::{Performer, name, unwritable},
     prune::{prune, settle},
     record::{Ending, FORMAT, Head, Kind, Result as End, Summary},
@@ -225,6 +226,10 @@ pub(crate) fn refused_steps(
     generation: u32,
 ) -> Vec<Remainder> {
     let refused = entries.iter().enumerate().filter_map(|(step, entry)| {
+        if let Act::SetKnob { .. } = &entry.act {
+            let is_left = remains.steps.contains(&step) && knob::is_left(performer, step, entry);
+            return Remainder::of(generation, step, entry, &performer.hierarchies).filter(|_| is_left);
+        }
         let place = entry.act.place()?;
         let stays = match (&entry.act, &entry.before) {
             (Act::CreateGroup { .. }, _) | (_, Before::New) if performer.is_remade(place) => false,
@@ -234,9 +239,7 @@ pub(crate) fn refused_steps(
             (_, Before::Absent) => false,
             _ => remains.steps.contains(&step),
         };
-        let at = performer.at(place).filter(|_| stays)?;
-        let spot = Spot::of(std::slice::from_ref(at)).pop()?;
-        Some(Remainder { generation, step, spot, entry: entry.clone() })
+        Remainder::of(generation, step, entry, &performer.hierarchies).filter(|_| stays)
     });
     refused.collect()
 }
@@ -284,6 +287,10 @@ fn do_all(
             noted.map_err(|error| (step, unwritable(error)))?;
         }
         match (performer.perform(step, entry, journal), &mut refusals) {
+            // an older generation's step may set the same knob
+            (Ok(Done { note: Some(note), .. }), Some(_)) if matches!(entry.act, Act::SetKnob { .. }) => {
+                failed.push((step, note));
+            }
             (Ok(done), refusals) => {
                 outcome.differences.extend(done.difference);
                 outcome.unmoved.extend(done.unmoved);
@@ -431,8 +438,7 @@ fn head(
     let stayed_before = here.as_ref().map(Summary::stayed).unwrap_or_default();
     let settled = here.as_ref().map_or(0, |last| last.head.settled);
     let before = here.map(|last| last.in_effect().to_vec()).unwrap_or_default();
-    let still =
-        || stayed_before.iter().filter(|stayed| stayed.here(target.host).is_some()).cloned().collect();
+    let still = || stayed_before.iter().filter(|stayed| stayed.here(target).is_some()).cloned().collect();
     let stayed = change.stayed.clone().unwrap_or_else(still);
     let mut after = before.iter().copied().chain([generation]).collect();
     let settles = match &change.in_effect {

@@ -3,16 +3,17 @@
 
 use std::collections::BTreeMap;
 
-use knobs::{Instance, Isolation, Knob, Per, Seen};
-use plan::{Action, Lint, LintKind, Step};
+use knobs::{Encoding, Instance, Isolation, Knob, Per, Seen};
+use plan::{Action, Lint, LintKind, Plan, Step};
 use serde::Serialize;
 
 use crate::{
     Drift, Target,
     act::{Act, Before},
-    knob::is_ours,
+    knob::{is_ours, of_no_partition},
     performer::name,
     record::Record,
+    remainder::Remainder,
 };
 
 /// What one place was given.
@@ -30,23 +31,44 @@ pub(crate) struct Given {
 /// By row and place.
 pub(crate) type Knobs = BTreeMap<(String, Instance), Given>;
 
-/// What these generations gave, oldest first.
-pub(crate) fn given<'r>(records: impl IntoIterator<Item = &'r Record>) -> Knobs {
-    let mut given = Knobs::new();
+/// What these generations gave, oldest first, behind what undos had to leave.
+pub(crate) fn given<'r>(
+    records: impl IntoIterator<Item = &'r Record>,
+    stayed: impl IntoIterator<Item = &'r Remainder>,
+) -> Knobs {
+    let left = stayed.into_iter().filter_map(|stayed| {
+        let (Act::SetKnob { knob, instance, text }, Before::Knob(before)) =
+            (&stayed.entry.act, &stayed.entry.before)
+        else {
+            return None;
+        };
+        let (group, texts) = (stayed.entry.group.clone(), vec![text.clone()]);
+        let given = Given { group, before: before.clone(), texts, refused: None };
+        Some(((knob.clone(), instance.clone()), given))
+    });
+    // the oldest knows what was there first
+    let mut given: Knobs = left.collect::<Vec<_>>().into_iter().rev().collect();
     for record in records {
         for (step, entry) in record.entries.iter().enumerate() {
             let Act::SetKnob { knob, instance, text } = &entry.act else { continue };
             let key = (knob.clone(), instance.clone());
             let Before::Knob(before) = &entry.before else { continue };
+            let actual = record.actual.iter().find(|(of, _)| *of == step).map(|(_, actual)| actual.clone());
             if entry.restores {
-                given.remove(&key);
+                // one that the kernel refused is ours still
+                if actual.is_none() {
+                    given.remove(&key);
+                }
                 continue;
             }
-            let actual = record.actual.iter().find(|(of, _)| *of == step).map(|(_, actual)| actual.clone());
             let new =
                 || Given { group: String::new(), before: before.clone(), texts: Vec::new(), refused: None };
             let known = given.entry(key).or_insert_with(new);
             known.group.clone_from(&entry.group);
+            // what a later generation wrote over is no longer ours; partitions bring CPUs of threads back
+            if knobs::find(knob).is_some_and(|row| row.per != Per::Thread) {
+                known.texts.clear();
+            }
             known.texts.push(text.clone());
             known.texts.extend(actual.clone());
             known.refused = actual;
@@ -56,9 +78,9 @@ pub(crate) fn given<'r>(records: impl IntoIterator<Item = &'r Record>) -> Knobs 
 }
 
 impl Given {
-    fn stands(&self, row: &Knob, now: &str) -> bool {
+    fn stands(&self, target: Target<'_>, row: &Knob, now: &str) -> bool {
         let texts: Vec<&str> = self.texts.iter().map(String::as_str).collect();
-        is_ours(row, &self.before, &texts, now)
+        is_ours(target, row, &self.before, &texts, now)
     }
 }
 
@@ -67,7 +89,7 @@ pub(crate) fn look(target: Target<'_>, rows: &[&Knob], given: &Knobs) -> Vec<See
     let machine = target.system.knobs();
     let with_past = |row: &Knob, mut seen: Seen| {
         if let Some(known) = given.get(&(row.name.to_owned(), seen.instance.clone())) {
-            seen.before = known.stands(row, &seen.text).then(|| known.before.clone());
+            seen.before = known.stands(target, row, &seen.text).then(|| known.before.clone());
             seen.fixed |= known.refused.as_ref().is_some_and(|refused| row.same(refused, &seen.text));
         }
         seen
@@ -77,6 +99,37 @@ pub(crate) fn look(target: Target<'_>, rows: &[&Knob], given: &Knobs) -> Vec<See
         machine.look(row).into_iter().map(move |seen| with_past(row, seen)).collect::<Vec<_>>()
     };
     rows.iter().flat_map(of_row).collect()
+}
+
+/// Threads with fewer CPUs than most lose this when a partition comes or goes: steps that leave them as they are, so that
+/// a roll-back and an undo bring them back. `steps`: those of the plan, which set some threads already.
+pub(crate) fn narrow_threads(target: Target<'_>, given: &Knobs, plan: &Plan) -> Vec<Step> {
+    let of_partition = |step: &Step| match &step.action {
+        Action::Write { file, .. } => file.starts_with(plan::CPUS),
+        Action::RemoveGroup { .. } => true,
+        _ => false,
+    };
+    let row = knobs::KNOBS.iter().find(|row| row.encoding == Encoding::Affinity);
+    let group = plan.isolation.as_ref().and_then(|isolation| isolation.requests.first());
+    let group = group.map(|request| request.group.clone());
+    let group = group.or_else(|| given.values().next().map(|known| known.group.clone()));
+    let (Some(row), Some(group), Some(usual)) = (row, group, of_no_partition(target)) else {
+        return Vec::new();
+    };
+    let Some(first) = plan.steps.iter().position(of_partition) else { return Vec::new() };
+    let set = |instance: &Instance| {
+        plan.steps[..first]
+            .iter()
+            .any(|step| matches!(&step.action, Action::SetKnob { instance: of, .. } if of == instance))
+    };
+    let seen = target.system.knobs().look(row).into_iter();
+    let narrow = seen.filter(|seen| seen.text.parse().ok().as_ref() != Some(&usual) && !set(&seen.instance));
+    let step = |seen: Seen| {
+        let (knob, text, before) = (seen.knob, seen.text.clone(), Some(seen.text));
+        let action = Action::SetKnob { knob, instance: seen.instance, text, before };
+        Step::new(name(&group), action, "has these CPUs after a roll-back and an undo too".to_owned())
+    };
+    narrow.map(step).collect()
 }
 
 /// What earlier layouts set and a new one does not: the steps before those of the layout, those behind, and what stays.
@@ -97,7 +150,7 @@ pub(crate) fn leftovers(
         if wanted || row.same(&now, &known.before) && row.per != Per::Thread {
             continue;
         }
-        if !known.stands(row, &now) {
+        if !known.stands(target, row, &now) {
             let message = format!(
                 "{instance} is no longer in the layout and stays {}: somebody else changed it since",
                 row.plain(&now)
@@ -153,13 +206,13 @@ pub(crate) fn status(
     isolation: &Isolation,
     records: &[Record],
 ) -> Vec<(String, KnobStatus)> {
-    let given = given(records);
+    let given = given(records, []);
     let seen = look(target, &isolation.knobs(), &given);
     let wants = isolation.wants(&seen);
     let of_want = |want: &knobs::Want<'_>| {
         let known = given.contains_key(&(want.knob.name.to_owned(), want.instance().clone()));
         let is_off = || {
-            want.knob.encoding == knobs::Encoding::Affinity
+            want.knob.encoding == Encoding::Affinity
                 && want.seen.text.parse().is_ok_and(|now: units::CpuSet| now.is_disjoint(&want.request.cpus))
         };
         let state = match known {
@@ -191,4 +244,24 @@ impl KnobStatus {
         let KnobStatus { knob, instance, requested, actual, .. } = self.clone();
         Some(Drift::Knob { knob, instance, requested, actual, is_new })
     }
+}
+
+/// The drift of a knob that an undo had to leave.
+pub(crate) fn not_restored(target: Target<'_>, stayed: &Remainder) -> Option<Drift> {
+    let (Act::SetKnob { knob, instance, .. }, Before::Knob(before)) =
+        (&stayed.entry.act, &stayed.entry.before)
+    else {
+        return None;
+    };
+    let (row, now) = (knobs::find(knob)?, target.system.knobs().read(instance).ok()?);
+    if row.same(&now, before) {
+        return None;
+    }
+    let (before, actual) = (row.plain(before).to_owned(), row.plain(&now).to_owned());
+    Some(Drift::NotRestored {
+        file: instance.to_string().into(),
+        before,
+        actual,
+        generation: stayed.generation,
+    })
 }

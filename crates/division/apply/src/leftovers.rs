@@ -198,7 +198,7 @@ impl<'p> Past<'p> {
     }
 
     fn add_stayed(&mut self, stayed: &Remainder, record: Option<&Record>) {
-        let Some(entry) = stayed.here(self.performer.host()) else { return };
+        let Some(entry) = stayed.here(self.performer.target) else { return };
         let Some(record) = record else {
             if let Act::CreateGroup { place } = &entry.act
                 && !self.covered.groups.contains(place)

@@ -60,8 +60,7 @@ impl<'t> Performer<'t> {
             return Ok(Done::default());
         }
         if let Act::SetKnob { knob: row, instance, text } = &entry.act {
-            let difference = knob::set(self, step, entry, (row, instance, text), journal)?;
-            return Ok(Done { difference, ..Done::default() });
+            return knob::set(self, step, entry, (row, instance, text), journal);
         }
         self.reload_units()?;
         let Some((place, at)) = entry.act.place().and_then(|place| Some((place, self.at(place)?))) else {

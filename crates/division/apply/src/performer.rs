@@ -44,6 +44,8 @@ pub(crate) struct Performer<'t> {
     pub affinities: Vec<(usize, Affinity)>,
     /// Processes that were moved, with the step.
     pub moved: Vec<(usize, Outsider)>,
+    /// What the kernel made of knobs, with the step.
+    pub actual: Vec<(usize, String)>,
     /// Inode numbers of the directories that were made.
     pub inodes: HashMap<Place, Vec<u64>>,
     /// Groups of units whose drop-in files were written.
@@ -67,6 +69,7 @@ impl<'t> Performer<'t> {
             files,
             affinities,
             moved,
+            actual: Vec::new(),
             inodes,
             of_units: HashSet::new(),
             unread: Vec::new(),

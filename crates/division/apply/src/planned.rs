@@ -95,6 +95,8 @@ pub fn planned(
     bring_processes(target, desired, &observed, &mut plan);
     plan.steps.extend(back.after);
     plan.steps.extend(knobs_behind);
+    let narrow = isolation::narrow_threads(target, &given, &plan);
+    plan.steps.splice(0..0, narrow);
     plan.lints.extend(stays);
     plan.lints.extend(expansion.lints);
     plan.lints.extend(back.lints);

@@ -164,6 +164,7 @@ fn put_back(
     performer.count_mounted(&record.entries);
     performer.affinities = record.affinities.clone();
     performer.moved = record.moved.clone();
+    performer.actual = record.actual.clone();
     performer.fresh = record.fresh.iter().map(|(key, text)| (key.clone(), Some(text.clone()))).collect();
     for (place, inode) in record.inodes() {
         performer.inodes.entry(place.clone()).or_default().push(inode);

@@ -1,11 +1,12 @@
 //! What an undo or a roll-back should have taken back and had to leave: it goes from generation to
 //! generation until an undo can take it back, or nothing of it exists any more. Decides nothing of what has to stay.
 
-use kernel::Host;
+use kernel::{Hierarchy, Host};
 use plan::Place;
 use serde::{Deserialize, Serialize};
 
 use crate::{
+    Target,
     act::{Act, Entry},
     spot::Spot,
 };
@@ -17,37 +18,66 @@ pub struct Remainder {
     pub generation: u32,
     /// Its number there, from 0.
     pub step: usize,
-    /// Where the step's place is counted from.
-    pub spot: Spot,
+    /// Where the step's place is counted from; `None` of a knob, which is the machine's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spot: Option<Spot>,
     /// The step, with what was there before.
     pub entry: Entry,
 }
 
 impl Remainder {
+    /// `None` where the step's hierarchy is not mounted.
+    pub(crate) fn of(
+        generation: u32,
+        step: usize,
+        entry: &Entry,
+        hierarchies: &[Option<Hierarchy>],
+    ) -> Option<Remainder> {
+        let spot = match &entry.act {
+            Act::SetKnob { .. } => None,
+            act => Some(Spot::of_act(act, hierarchies)?),
+        };
+        Some(Remainder { generation, step, spot, entry: entry.clone() })
+    }
+
     /// The step with its hierarchy counted as it is now; `None` if nothing of it exists any more.
-    pub(crate) fn here(&self, host: &Host) -> Option<Entry> {
-        if let Act::Mount { path, .. } = &self.entry.act {
-            let is_mounted = host.hierarchies().iter().any(|at| at.mount == *path);
-            return is_mounted.then(|| self.entry.clone());
+    pub(crate) fn here(&self, target: Target<'_>) -> Option<Entry> {
+        match (&self.entry.act, &self.entry.before) {
+            (Act::Mount { path, .. }, _) => {
+                let is_mounted = target.host.hierarchies().iter().any(|at| at.mount == *path);
+                is_mounted.then(|| self.entry.clone())
+            }
+            // one that is as before by now may be ours again once a later generation is undone
+            (Act::SetKnob { instance, .. }, _) => {
+                target.system.knobs().read(instance).is_ok().then(|| self.entry.clone())
+            }
+            (Act::WriteDropIn { path, .. }, _) => {
+                let at = self.at(target.host)?;
+                path.exists().then(|| self.entry.at_hierarchy(at.id))
+            }
+            (act, _) => {
+                let at = self.at(target.host)?;
+                let there = target.host.kernel().exists(&at, &act.place()?.path);
+                there.then(|| self.entry.at_hierarchy(at.id))
+            }
         }
-        let at = self.spot.find(host)?;
-        if let Act::WriteDropIn { path, .. } = &self.entry.act {
-            return path.exists().then(|| self.entry.at_hierarchy(at.id));
-        }
-        let there = host.kernel().exists(&at, &self.entry.act.place()?.path);
-        there.then(|| self.entry.at_hierarchy(at.id))
+    }
+
+    fn at(&self, host: &Host) -> Option<Hierarchy> {
+        self.spot.as_ref()?.find(host)
     }
 
     /// The group that the step made, there or not.
     pub(crate) fn made(&self, host: &Host) -> Option<Place> {
-        match self.entry.at_hierarchy(self.spot.find(host)?.id).act {
-            Act::CreateGroup { place } => Some(place),
+        match &self.entry.act {
+            Act::CreateGroup { place } => Some(Place { hierarchy: self.at(host)?.id, ..place.clone() }),
             _ => None,
         }
     }
 
     /// The group that was made and is still there.
     pub(crate) fn group(&self, host: &Host) -> Option<Place> {
-        self.here(host).and_then(|_| self.made(host))
+        let (made, at) = (self.made(host)?, self.at(host)?);
+        host.kernel().exists(&at, &made.path).then_some(made)
     }
 }

@@ -108,7 +108,7 @@ impl Back<'_, '_, '_> {
                 self.unmake(step, place, entry);
                 self.unmake_at_last(place, entry);
             }
-            (Act::SetKnob { .. }, _) => self.left.extend(knob::put_back(self.performer, entry)),
+            (Act::SetKnob { .. }, _) => self.left.extend(knob::put_back(self.performer, step, entry)),
             (act, Before::New) => {
                 if let Some(place) = act.place() {
                     self.unmake(step, place, entry);

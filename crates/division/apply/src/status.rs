@@ -144,8 +144,12 @@ pub fn status(state: &State, target: Target<'_>) -> Result<Vec<GroupStatus>, Fai
         dropped.iter().flat_map(|head| head.dropped.adopted.iter().filter_map(head.here(target.host)));
     let adopted: BTreeSet<Place> = adopted.collect();
     let performer = Performer::new(target, target.host.hierarchies().iter().cloned().map(Some).collect());
+    let mut knobs_left: BTreeMap<String, Vec<Drift>> = BTreeMap::new();
     for stayed in last.iter().flat_map(Summary::stayed) {
-        let Some(entry) = stayed.here(target.host) else { continue };
+        let Some(entry) = stayed.here(target) else { continue };
+        if let Some(drift) = isolation::not_restored(target, &stayed) {
+            knobs_left.entry(entry.group.clone()).or_default().push(drift);
+        }
         let Some(place) = entry.act.place().cloned() else { continue };
         // a group above may have been made for the sake of the one that the step is about
         let name = target.host.named(&target.host.hierarchies()[place.hierarchy], &place.path);
@@ -183,6 +187,9 @@ pub fn status(state: &State, target: Target<'_>) -> Result<Vec<GroupStatus>, Fai
     decided.retain(|_, decided| {
         !decided.places.is_empty() || !decided.writes.is_empty() || !decided.owners.is_empty()
     });
+    for group in knobs_left.keys() {
+        decided.entry(group.clone()).or_default();
+    }
     // with one hierarchy nobody can be in a part of a group only
     let several = target.host.hierarchies().len() > 1 && !decided.is_empty();
     let membership = several.then(|| Membership::scan(target.host));
@@ -208,6 +215,7 @@ pub fn status(state: &State, target: Target<'_>) -> Result<Vec<GroupStatus>, Fai
         let knobs: Vec<KnobStatus> = own.collect();
         let mut status = of(&scene, group, decided);
         status.drift.extend(knobs.iter().filter_map(KnobStatus::drift));
+        status.drift.extend(knobs_left.get(&status.group).cloned().into_iter().flatten());
         GroupStatus { knobs, ..status }
     });
     // what was taken back and is not there is nobody's

@@ -97,7 +97,7 @@ impl Earlier {
 
     /// What they gave to knobs of the machine.
     pub(crate) fn knobs(&self) -> isolation::Knobs {
-        isolation::given(&self.records)
+        isolation::given(&self.records, self.stayed.iter().map(|(stayed, _)| stayed))
     }
 
     /// The settings of the last of them that follow the load.

@@ -86,8 +86,7 @@ impl Steps<'_> {
             Act::EnableControllers { .. } => self.unchanged.contains(&(place.clone(), Part::Controllers)),
             act => devices_of(act).is_some() && self.unchanged.contains(&(place.clone(), Part::Devices)),
         };
-        let spot = Spot::of(std::slice::from_ref(self.performer.at(place)?)).pop()?;
-        stays.then(|| Remainder { generation, step, spot, entry: entry.clone() })
+        Remainder::of(generation, step, entry, &self.performer.hierarchies).filter(|_| stays)
     }
 
     /// v1 gives everything back to a group, or takes it, only where no group is below. Where one stays, all device

@@ -14,7 +14,7 @@ impl Steps<'_> {
     ) -> Result<Vec<Remainder>, Failure> {
         let mut tried = Vec::new();
         // what wrote the files that could not be restored, then or since then
-        let mut ours: Vec<Entry> = stayed.iter().filter_map(|one| one.here(self.performer.host())).collect();
+        let mut ours: Vec<Entry> = stayed.iter().filter_map(|one| one.here(self.target)).collect();
         let is_write = |entry: &Entry| matches!(entry.act, Act::Write { .. });
         if ours.iter().any(is_write) {
             for &generation in undone {
@@ -25,7 +25,14 @@ impl Steps<'_> {
             }
         }
         for stayed in stayed {
-            let Some(entry) = stayed.here(self.performer.host()) else { continue };
+            let Some(entry) = stayed.here(self.target) else { continue };
+            if let Act::SetKnob { .. } = &entry.act {
+                // what a generation that stays in effect set since then is that one's
+                let again = !wanted.contains(&stayed.generation)
+                    && !self.sets_since(&entry.act, wanted, stayed.generation, state)?;
+                if again { &mut tried } else { &mut self.stayed }.push(stayed.clone());
+                continue;
+            }
             let Some(place) = entry.act.place() else {
                 // a hierarchy that stayed mounted, which one that comes back mounts
                 if !wanted.contains(&stayed.generation) {

@@ -18,6 +18,8 @@ use rustix::io::Errno;
 use settings::Controller;
 use units::CpuSet;
 
+use crate::places::{Knobs, Places};
+
 /// What a killed process leaves behind in the place of a result.
 pub struct Killed;
 
@@ -73,7 +75,7 @@ impl Faults {
         }
     }
 
-    fn plain(&self, act: impl FnOnce() -> Result<(), Errno>) -> Result<(), Errno> {
+    pub fn plain(&self, act: impl FnOnce() -> Result<(), Errno>) -> Result<(), Errno> {
         self.change(act, |errno| errno)
     }
 }
@@ -81,6 +83,7 @@ impl Faults {
 struct Faulty {
     fake: Fake,
     faults: Arc<Faults>,
+    places: Places,
 }
 
 impl Kernel for Faulty {
@@ -91,13 +94,21 @@ impl Kernel for Faulty {
         self.fake.read(at, group, file)
     }
     fn write(&self, at: &Hierarchy, group: &str, file: &str, text: &str) -> Result<(), Errno> {
-        self.faults.plain(|| self.fake.write(at, group, file, text))
+        self.faults.plain(|| {
+            let done = self.fake.write(at, group, file, text);
+            self.places.partitioned(&self.fake);
+            done
+        })
     }
     fn mkdir(&self, at: &Hierarchy, group: &str) -> Result<(), Errno> {
         self.faults.plain(|| self.fake.mkdir(at, group))
     }
     fn rmdir(&self, at: &Hierarchy, group: &str) -> Result<(), Errno> {
-        self.faults.plain(|| self.fake.rmdir(at, group))
+        self.faults.plain(|| {
+            let done = self.fake.rmdir(at, group);
+            self.places.partitioned(&self.fake);
+            done
+        })
     }
     fn children(&self, at: &Hierarchy, group: &str) -> Result<Vec<String>, Errno> {
         self.fake.children(at, group)
@@ -170,6 +181,7 @@ pub struct Sim {
     clocks: Clocks,
     affinities: Arc<Mutex<std::collections::BTreeMap<u32, CpuSet>>>,
     all: CpuSet,
+    knobs: Knobs,
 }
 
 /// The CPUs of threads that were changed, which outlive the process that changed them.
@@ -183,7 +195,20 @@ impl Sim {
         affinities: &Affinities,
         cpus: usize,
     ) -> (Host, Sim) {
-        let kernel = Faulty { fake: fake.clone(), faults: faults.clone() };
+        Sim::with_places(fake, faults, clocks, affinities, cpus, &Places::default())
+    }
+
+    /// On a machine with knobs.
+    pub fn with_places(
+        fake: &Fake,
+        faults: &Arc<Faults>,
+        clocks: Clocks,
+        affinities: &Affinities,
+        cpus: usize,
+        places: &Places,
+    ) -> (Host, Sim) {
+        places.partitioned(fake);
+        let kernel = Faulty { fake: fake.clone(), faults: faults.clone(), places: places.clone() };
         let host = Host::even_without_hierarchies(Box::new(kernel)).unwrap();
         let sim = Sim {
             fake: fake.clone(),
@@ -191,6 +216,7 @@ impl Sim {
             clocks,
             affinities: affinities.clone(),
             all: CpuSet::range(0, cpus - 1),
+            knobs: Knobs { places: places.clone(), faults: faults.clone() },
         };
         (host, sim)
     }
@@ -258,8 +284,12 @@ impl System for Sim {
         Err(Errno::PERM)
     }
     fn look(&self) -> Result<Host, kernel::Error> {
-        let kernel = Faulty { fake: self.fake.clone(), faults: self.faults.clone() };
+        let (fake, faults, places) = (self.fake.clone(), self.faults.clone(), self.knobs.places.clone());
+        let kernel = Faulty { fake, faults, places };
         Host::even_without_hierarchies(Box::new(kernel))
+    }
+    fn knobs(&self) -> &dyn knobs::Machine {
+        &self.knobs
     }
     fn boot(&self) -> String {
         self.clocks.boot_id()

@@ -5,10 +5,12 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout, reason = "a test's failure is a panic")]
 
+mod isolated;
 mod judge;
 mod layouts;
 mod machine;
 mod others;
+mod places;
 mod random;
 mod rules;
 mod run;

@@ -39,7 +39,7 @@ pub fn run(seed: u64) -> Outcome {
     Outcome { violation, log: run.log, counted: run.counted }
 }
 
-const ERRNOS: [Errno; 8] = [
+pub const ERRNOS: [Errno; 8] = [
     Errno::INVAL,
     Errno::NOSPC,
     Errno::PERM,
@@ -471,8 +471,16 @@ pub fn planned(
     machine: &Machine,
     layout: &Layout,
 ) -> Result<Plan, String> {
-    let text = layout.text();
-    let sources = [layout::Source::new("layout.toml", &text)];
+    planned_text(state, target, machine, &layout.text())
+}
+
+pub fn planned_text(
+    state: &State,
+    target: Target<'_>,
+    machine: &Machine,
+    text: &str,
+) -> Result<Plan, String> {
+    let sources = [layout::Source::new("layout.toml", text)];
     let reading = layout::read(&sources);
     let desired = reading.desired.ok_or_else(|| layout::render(&reading.diagnostics, &sources))?;
     let earlier = Earlier::read(state, target).map_err(|failure| failure.to_string())?;
@@ -480,7 +488,7 @@ pub fn planned(
         .map_err(|problems| format!("{problems:?}"))
 }
 
-fn machine() -> Machine {
+pub fn machine() -> Machine {
     let cpu = |id: usize| {
         serde_json::json!({
             "id": id, "online": true, "package": 0, "core": id, "node": 0, "l3": 0, "siblings": id.to_string(),
