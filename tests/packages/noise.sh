@@ -1,0 +1,66 @@
+# What `isolate check` counts beside what rtla osnoise counts on the same CPU in the same span, and its verdict when somebody puts
+# an interrupt back on an isolated CPU. In a virtual machine with systemd: see scripts/test-packages.
+. ./checks.sh
+cpu=3 seconds=${RF_SECONDS:-20}
+[ ! -d packages ] || check "the package installs" installed packages/ringfence_*.deb
+link=$(ls /sys/class/net | grep -v -m 1 '^lo$')
+ip address add 10.0.2.15/24 dev "$link"
+ip link set "$link" up
+ping() { /rf-vm/busybox ping -q -i 0.02 -w "$1" 10.0.2.2 >/dev/null; }
+verdict() { # EXIT-STATUS: under a load of the network, whose interrupts are far above the budget
+	ping 8 &
+	ping=$!
+	exits "$1" ringfence isolate check $cpu --for 5s --no-probe --budget 30
+	set -- $?
+	wait $ping
+	return "$1"
+}
+cat >/tmp/layout.toml <<-END
+	[groups.rt]
+	cpus = "$cpu"
+	exclusive = true
+	isolate = "full"
+END
+echo "== Linux $(uname -r), $(rtla --version 2>&1 | head -n 1)"
+check "the kernel has the tracer" grep -qw osnoise /sys/kernel/tracing/available_tracers
+# rtla's thread runs on the CPU all the time, so that every interruption interrupts it
+for round in 1 2 3; do
+	rtla osnoise top --cpus $cpu --duration "$((seconds + 1))s" --quiet >/tmp/rtla 2>&1 &
+	rtla=$!
+	within 20 pgrep -x "osnoise/$cpu"
+	ringfence isolate check $cpu --for "${seconds}s" --no-probe --json >/tmp/ours
+	wait $rtla
+	check "round $round: within 10 % of rtla's count" python3 -c '
+import json
+ours = json.load(open("/tmp/ours"))
+counts = {"interrupt": 0, "softirq": 0, "context-switch": 0}
+for cause in ours["cpus"][0]["causes"]:
+    counts[cause["kind"]] += cause["count"]
+span = ours["span_sec"]
+row = next(line.split() for line in open("/tmp/rtla") if line.split()[:1] == ["'$cpu'"])
+# CPU, period, runtime, noise, % of the CPU, longest noise, longest single, hardware, NMI, interrupts, softirqs, threads
+period = float(row[1].lstrip("#"))
+theirs = dict(zip(("interrupt", "softirq", "context-switch"), (int(row[-3]) + int(row[-4]), int(row[-2]), int(row[-1]))))
+# a thread that interrupts is a switch to it and a switch back
+counts["context-switch"] /= 2
+for kind in counts:
+    print(f"  {kind}: {counts[kind] / span:.1f} per second, rtla {theirs[kind] / period:.1f}")
+ratio = sum(counts.values()) / span / (sum(theirs.values()) / period)
+print(f"  together {ratio:.3f} of the count of rtla")
+open("/tmp/ratio", "w").write(f"{ratio:.3f}")
+assert 0.9 <= ratio <= 1.1, ratio'
+	cat /tmp/rtla
+	echo "       ratio $(cat /tmp/ratio)"
+done
+check "apply" exits 0 ringfence apply /tmp/layout.toml
+interrupt=$(sed -n 's/^ *\([0-9]*\):.*virtio.*-input.*/\1/p' /proc/interrupts | head -n 1)
+place=/proc/irq/$interrupt/smp_affinity_list
+check "the interrupt of $link is elsewhere" is "$(cat "$place")" 0-2
+check "within the budget" verdict 0
+echo $cpu >"$place"
+check "above it with interrupt $interrupt put back" verdict 1
+check "status names it" exits 3 ringfence status
+check "apply repairs it" exits 0 ringfence apply /tmp/layout.toml
+check "within the budget again" verdict 0
+check "undo" exits 0 ringfence undo 0
+end
