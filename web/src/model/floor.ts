@@ -43,13 +43,15 @@ export interface Floor {
   cells: Cell[];
 }
 
-/** Heights of the headings and gaps between parts, by kind. */
-export const HEAD = { package: 22, node: 40, l3: 15, core: 0 } as const;
-const GAP = { package: 14, node: 10, l3: 6, core: 2 } as const;
-const PAD = { package: 0, node: 8, l3: 4, core: 0 } as const;
+/** Heights of the headings, gaps between parts and margins inside of them, by kind. */
+export const HEAD = { package: 22, node: 36, l3: 15, core: 0 } as const;
+const GAP = { package: 14, node: 10, l3: 5, core: 3 } as const;
+const PAD = { package: 0, node: 8, l3: 3, core: 0 } as const;
 const BETWEEN_THREADS = 1;
-const SMALLEST = 15;
-const LARGEST = 96;
+const SMALLEST = 14;
+const LARGEST = 150;
+/** Smaller cells have no heading of their L3: it would be as high as they are. */
+export const LEAST_FOR_L3 = 20;
 
 /** The parts of a machine, from packages down to cores, in the order of their numbers. */
 export function parts(cpus: readonly CpuFacts[]): Part[] {
@@ -85,40 +87,56 @@ interface Block {
   place: (x: number, y: number, floor: Floor) => void;
 }
 
-/** The floor with the largest cells that fit into WIDTH and HEIGHT; where even small ones do not, it is higher than that. */
-export function layOut(machine: readonly Part[], width: number, height: number): Floor {
-  let low = SMALLEST;
-  let high = LARGEST;
-  let best = lay(machine, width, low);
-  while (low < high) {
-    const size = Math.ceil((low + high) / 2);
-    const floor = lay(machine, width, size);
-    if (floor.height <= height && floor.width <= width) {
-      best = floor;
-      low = size;
-    } else {
-      high = size - 1;
-    }
-  }
-  return best;
+/** How a floor is laid: the side of a cell, in how many columns packages and nodes stand at least, and the shape of an L3. */
+interface Manner {
+  size: number;
+  columns: { package: number; node: number; l3: number; core: number };
+  shape: number;
 }
 
-function lay(machine: readonly Part[], width: number, size: number): Floor {
-  const floor: Floor = { width: 0, height: 0, size, boxes: [], cells: [] };
-  const all = row(machine.map(p => block(p, width, size)), width, GAP.package);
-  floor.width = all.w;
-  floor.height = all.h;
+/** The floor with the largest cells that fit into WIDTH and HEIGHT; where even small ones do not, the lowest with those. */
+export function layOut(machine: readonly Part[], width: number, height: number): Floor {
+  const manners: Omit<Manner, 'size'>[] = [];
+  for (const packages of [1, 2]) {
+    for (const nodes of [1, 2, 4]) {
+      for (const shape of [1.2, 2.2, 4.5]) manners.push({ columns: { package: packages, node: nodes, l3: 1, core: 1 }, shape });
+    }
+  }
+  let best: { manner: Manner; h: number } | null = null;
+  for (const manner of manners) {
+    const found = largest(machine, manner, width, height);
+    const smaller = best && found.manner.size < best.manner.size;
+    const higher = best && found.manner.size === best.manner.size && found.h >= best.h;
+    if (!smaller && !higher) best = found;
+  }
+  const all = row(machine, width, best!.manner);
+  const floor: Floor = { width: all.w, height: all.h, size: best!.manner.size, boxes: [], cells: [] };
   all.place(0, 0, floor);
   return floor;
 }
 
-function block(part: Part, width: number, size: number): Block {
-  if (part.kind === 'core') return core(part, size);
+function largest(machine: readonly Part[], manner: Omit<Manner, 'size'>, width: number, height: number): { manner: Manner; h: number } {
+  let low = SMALLEST;
+  let high = LARGEST;
+  let h = row(machine, width, { ...manner, size: low }).h;
+  while (low < high) {
+    const size = Math.ceil((low + high) / 2);
+    const all = row(machine, width, { ...manner, size });
+    if (all.h <= height && all.w <= width) {
+      low = size;
+      h = all.h;
+    } else {
+      high = size - 1;
+    }
+  }
+  return { manner: { ...manner, size: low }, h };
+}
+
+function block(part: Part, width: number, manner: Manner): Block {
+  if (part.kind === 'core') return core(part, manner.size);
   const pad = PAD[part.kind];
-  const head = HEAD[part.kind];
-  const inner = width - 2 * pad;
-  const child = part.parts[0]!.kind;
-  const body = row(part.parts.map(p => block(p, inner, size)), inner, GAP[child], child === 'core' ? 2.2 : undefined);
+  const head = part.kind === 'l3' && manner.size < LEAST_FOR_L3 ? pad : HEAD[part.kind];
+  const body = row(part.parts, width - 2 * pad, manner);
   const w = Math.max(body.w + 2 * pad, Math.min(width, MINIMUM[part.kind]));
   const h = head + body.h + (part.kind === 'package' ? 0 : pad);
   return {
@@ -132,7 +150,7 @@ function block(part: Part, width: number, size: number): Block {
 }
 
 /** How wide a part is at least, for its heading. */
-const MINIMUM = { package: 150, node: 150, l3: 56 } as const;
+const MINIMUM = { package: 150, node: 150, l3: 0 } as const;
 
 function core(part: Part, size: number): Block {
   const n = part.cpus.length;
@@ -147,21 +165,25 @@ function core(part: Part, size: number): Block {
   };
 }
 
-/** Blocks in lines of the same number each: as wide as the width allows, or near the shape (width by height) where one is given. */
-function row(blocks: Block[], width: number, gap: number, shape?: number): Block {
-  const n = blocks.length;
-  const w = Math.max(...blocks.map(b => b.w));
-  const h = Math.max(...blocks.map(b => b.h));
+/** Parts in lines of the same number each: as wide as the width allows, or, of cores, near the shape (width by height). */
+function row(parts: readonly Part[], width: number, manner: Manner): Block {
+  const n = parts.length;
+  const kind = parts[0]!.kind;
+  const gap = GAP[kind];
+  const least = Math.min(n, manner.columns[kind]);
+  const all = parts.map(p => block(p, (width + gap) / least - gap, manner));
+  const w = Math.max(...all.map(b => b.w));
+  const h = Math.max(...all.map(b => b.h));
   const most = Math.max(1, Math.floor((width + gap) / (w + gap)));
   let columns = Math.min(n, most);
-  if (shape) columns = Math.min(columns, Math.max(1, nice(n, Math.sqrt((n * shape * (h + gap)) / (w + gap)))));
+  if (kind === 'core') columns = Math.min(columns, Math.max(1, nice(n, Math.sqrt((n * manner.shape * (h + gap)) / (w + gap)))));
+  else columns = Math.ceil(n / Math.ceil(n / columns));
   const lines = Math.ceil(n / columns);
-  if (!shape) columns = Math.ceil(n / lines);
   return {
     w: columns * w + (columns - 1) * gap,
     h: lines * h + (lines - 1) * gap,
     place(x, y, floor) {
-      blocks.forEach((b, i) => b.place(x + (i % columns) * (w + gap), y + Math.floor(i / columns) * (h + gap), floor));
+      all.forEach((b, i) => b.place(x + (i % columns) * (w + gap), y + Math.floor(i / columns) * (h + gap), floor));
     },
   };
 }

@@ -39,7 +39,7 @@ export function count(value: number | null | undefined): string {
 export function percent(share: number | null | undefined): string {
   if (share == null || !Number.isFinite(share)) return NONE;
   const value = share * 100;
-  return `${value >= 9.95 || value === 0 ? value.toFixed(0) : value.toFixed(1)} %`;
+  return `${value >= 9.95 || value < 0.05 ? value.toFixed(0) : value.toFixed(1)} %`;
 }
 
 export const cpus = (value: number | null | undefined) => (value == null ? NONE : value.toFixed(value < 9.995 ? 2 : 1));

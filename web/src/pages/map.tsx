@@ -7,7 +7,7 @@ import { bytes, count, cpus, percent, plural } from '../model/format';
 import { href } from '../model/router';
 import { useStore } from '../model/store';
 import { describe, MachineMap } from '../parts/map';
-import { Bar, Busy, Empty, Tag } from '../parts/words';
+import { Bar, Busy, CpuList, Empty, Tag } from '../parts/words';
 
 export function MapPage() {
   const machine = useStore(live, l => l.machine);
@@ -104,10 +104,14 @@ function OwnersTable({ owners, sample, chosen }: { owners: Schema['Owners'] | nu
             return (
               <tr key={o.group} class={o.group === chosen ? 'chosen-row' : undefined}>
                 <th scope="row">
-                  <Tag group={o.group} /> <a href={href('groups', o.group)}>{o.group}</a>
-                  <Notes owner={o} />
+                  <span class="who">
+                    <Tag group={o.group} /> <a href={href('groups', o.group)}>{o.group}</a>
+                  </span>
                 </th>
-                <td class="set">{o.cpus || '–'}</td>
+                <td>
+                  <CpuList text={o.cpus} />
+                  <Notes owner={o} />
+                </td>
                 <td class="num">
                   {cpus(used)}
                   <Bar used={used} of={of} />
@@ -146,7 +150,10 @@ function Legend() {
         <i class="eg irq" /> line on top: interrupts per second, full at 100,000, each fifth ten times more
       </li>
       <li>
-        <i class="eg any" /> no letter: every group may use it; <b>A+</b>: several share it
+        <i class="eg any" />
+        <span>
+          no letter: every group may use it; <b>A+</b>: several share it
+        </span>
       </li>
     </ul>
   );

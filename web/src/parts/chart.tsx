@@ -139,6 +139,14 @@ function data({ times, lines }: ChartProps): uPlot.AlignedData {
   return [times, ...lines.map(l => l.values)] as uPlot.AlignedData;
 }
 
+/** A time of the axis: the day where ticks are days apart, else the time of day on 24 hours. */
+function clock(seconds: number, step: number): string {
+  const at = new Date(seconds * 1000);
+  const two = (n: number) => String(n).padStart(2, '0');
+  if (step >= 86400) return `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())}`;
+  return `${two(at.getHours())}:${two(at.getMinutes())}${step < 60 ? `:${two(at.getSeconds())}` : ''}`;
+}
+
 function options(props: ChartProps, width: number, now: () => ChartProps): uPlot.Options {
   const ink = css('--ink-2');
   const grid = { stroke: css('--rule'), width: 1 };
@@ -153,7 +161,7 @@ function options(props: ChartProps, width: number, now: () => ChartProps): uPlot
       y: { range: (_, __, max) => [props.floor ?? 0, Math.max(max || 0, 1e-9) * 1.05] },
     },
     axes: [
-      { stroke: ink, grid, ticks: grid, font, size: 26 },
+      { stroke: ink, grid, ticks: grid, font, size: 26, values: (_, splits, __, ___, step) => splits.map(t => (now().relative ? `${t} s` : clock(t, step))) },
       {
         stroke: ink,
         grid,

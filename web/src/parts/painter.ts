@@ -2,7 +2,7 @@
 // each second (fill by use, interrupts, memory). Only cells whose picture differs are drawn again.
 import type { Schema } from '../client';
 import { mark } from '../model/marks';
-import { HEAD, type Cell, type Floor } from '../model/floor';
+import { HEAD, LEAST_FOR_L3, type Cell, type Floor } from '../model/floor';
 import { bytes } from '../model/format';
 import { write } from '../model/cpuset';
 
@@ -113,10 +113,10 @@ export class Painter {
       c.fillStyle = ink2;
       c.font = `600 12px ${FONT}`;
       c.fillText(box.part.id < 0 ? 'Node' : `Node ${box.part.id}`, box.x + 8, box.y + 15);
-    } else if (box.kind === 'l3') {
+    } else if (box.kind === 'l3' && this.scene!.floor.size >= LEAST_FOR_L3) {
       c.fillStyle = ink3;
       c.font = `10px ${FONT}`;
-      c.fillText(clip(c, `L3  ${write(box.part.cpus)}`, box.w - 6), box.x + 4, box.y + 11);
+      c.fillText(clip(c, `L3  ${write(box.part.cpus)}`, box.w - 6), box.x + 3, box.y + 11);
     }
   }
 
@@ -149,7 +149,7 @@ export class Painter {
     const inset = info?.isolated ? 4 : 3;
     c.fillStyle = this.colours.ink;
     if (size < 30) {
-      if (!text || size < 15) return;
+      if (!text) return;
       c.font = `600 ${size < 20 ? 9 : 11}px ${FONT}`;
       c.textAlign = 'center';
       c.textBaseline = 'middle';
@@ -227,13 +227,13 @@ export class Painter {
     this.heads.set(at, picture);
     const c = this.under;
     const y = box.y + 22;
-    c.clearRect(box.x + 1, box.y + 1, box.w - 2, HEAD.node - 6);
+    c.clearRect(box.x + 1, box.y + 1, box.w - 2, HEAD.node - 4);
     if (!text) return;
     c.fillStyle = this.colours.ink2;
     c.font = `11px ${FONT}`;
     c.textAlign = 'right';
     c.textBaseline = 'alphabetic';
-    c.fillText(text, box.x + box.w - 8, box.y + 15);
+    c.fillText(box.w < 160 ? bytes(used) : text, box.x + box.w - 8, box.y + 15);
     c.fillStyle = this.colours.rule;
     c.fillRect(box.x + 8, y, w, 6);
     c.fillStyle = this.colours.ink3;

@@ -78,3 +78,19 @@ export function Busy({ children }: { children: ComponentChildren }) {
     </p>
   );
 }
+
+/** A list of CPUs that may break after its commas. */
+export function CpuList({ text }: { text: string | null }) {
+  if (!text) return <span>–</span>;
+  return (
+    <span class="set">
+      {text.split(',').map((part, i) => (
+        <>
+          {i > 0 && ','}
+          {i > 0 && <wbr />}
+          {part}
+        </>
+      ))}
+    </span>
+  );
+}
