@@ -3,7 +3,7 @@ SHELL := /bin/bash
 RINGFENCE := $(or $(CARGO_TARGET_DIR),target)/release/ringfence
 export CARGO_TERM_COLOR ?= auto
 
-.PHONY: demo test check bench build install deb rpm test-packages ansible monitoring lint docs book soak fuzz clean
+.PHONY: demo test check bench build install deb rpm test-packages ansible monitoring web lint docs book soak fuzz clean
 
 demo: build
 	$(RINGFENCE) lab run tour
@@ -56,6 +56,12 @@ ansible: build
 monitoring: build
 	scripts/install monitoring
 	scripts/monitoring
+
+# the live page: its committed files are those of a fresh build, and its tests pass in a browser; needs node 20 and npm
+web:
+	scripts/install web
+	scripts/web check
+	scripts/web test
 
 lint:
 	cargo fmt --all --check

@@ -52,10 +52,12 @@ export function App() {
   useShortcuts(() => setHelp(true));
   useEffect(() => {
     document.title = `${route.rest || TITLES[route.page]} · ${host ? `${host} · ` : ''}Ringfence`;
+  }, [route.page, route.rest, host]);
+  useEffect(() => {
     // who came by the keyboard goes on in the page rather than at its beginning
     if (!first.current) main.current?.focus({ preventScroll: true });
     first.current = false;
-  }, [route.page, route.rest, host]);
+  }, [route.page, route.rest]);
   const Page = CONTENT[route.page];
   return (
     <div class="frame">
@@ -63,9 +65,9 @@ export function App() {
         Skip to the page
       </a>
       <header class="rail">
-        <a class="brand" href={href('map')} aria-label={`Ringfence on ${host || 'this machine'}`}>
+        <a class="brand" href={href('map')}>
           <Ring />
-          <span class="brand-name">ringfence</span>
+          <span class="brand-name">ringfence</span>{' '}
           <span class="brand-host">{host}</span>
         </a>
         <nav aria-label="Pages">

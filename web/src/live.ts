@@ -147,6 +147,8 @@ export async function lookAtHistory(): Promise<void> {
 function fail(error: unknown): void {
   const refusal = error instanceof Refusal ? error : new Refusal('failed', error instanceof Error ? error.message : String(error));
   const link: Link = refusal.kind === 'session_over' ? 'over' : 'gone';
+  // the first refusal says why: those that follow only that there is no session
+  if (link === 'over' && live.value.link === 'over') return;
   const same = live.value.link === link && live.value.refusal?.message === refusal.message;
   if (!same) live.set({ link, refusal });
 }

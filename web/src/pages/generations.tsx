@@ -78,7 +78,7 @@ export function Generations() {
                   </td>
                   <td class="num">
                     {write && g.generation !== history.newest && (
-                      <button type="button" class="quiet" onClick={() => setAsking(g.generation)} aria-label={`Go back to the state after generation ${g.generation}`}>
+                      <button type="button" class="quiet" onClick={() => setAsking(g.generation)} aria-label={`Back to this: the state after generation ${g.generation}`}>
                         Back to this
                       </button>
                     )}

@@ -93,9 +93,9 @@ export function Panels({ series, mark, small = false }: { series: Schema['Series
   return (
     <div class="charts">
       <Chart title="CPUs" lines={lines.cpu} format={cpus} {...common} />
-      <Chart title="Memory" lines={lines.memory} format={bytes} {...common} />
+      <Chart title="Memory" lines={lines.memory} format={bytes} binary {...common} />
       <Chart title="Waiting, share of time" lines={lines.waiting} format={percent} {...common} />
-      <Chart title="I/O" lines={lines.io} format={rate} {...common} />
+      <Chart title="I/O" lines={lines.io} format={rate} binary {...common} />
     </div>
   );
 }

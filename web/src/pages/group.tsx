@@ -66,13 +66,13 @@ function Heading({ name, info }: { name: string; info: Schema['GroupInfo'] | nul
         {owns && <Tag group={name} />} {parts.at(-1) ?? '/'}
       </h1>
       <dl class="facts">
-        <Fact name="CPUs" value={`${cpus(n('cpu.usage'))} of ${of(n('cpu.allotment'), cpus)}`} />
-        <Fact name="Memory" value={`${bytes(n('memory.current'))} of ${of(n('memory.limit'), bytes)}`} />
-        <Fact name="Waiting for CPU" value={percent(n('cpu.pressure.some'))} />
-        <Fact name="for memory" value={percent(n('memory.pressure.some'))} />
-        <Fact name="for I/O" value={percent(n('io.pressure.some'))} />
-        <Fact name="Throttled" value={percent(n('cpu.throttled'))} />
-        <Fact name="Tasks" value={count(n('pids.current'))} />
+        <Fact name="CPUs" value={`${cpus(n('cpu.usage'))} of ${of(n('cpu.allotment'), cpus)}`} room={13} />
+        <Fact name="Memory" value={`${bytes(n('memory.current'))} of ${of(n('memory.limit'), bytes)}`} room={15} />
+        <Fact name="Waiting for CPU" value={percent(n('cpu.pressure.some'))} room={6} />
+        <Fact name="for memory" value={percent(n('memory.pressure.some'))} room={6} />
+        <Fact name="for I/O" value={percent(n('io.pressure.some'))} room={6} />
+        <Fact name="Throttled" value={percent(n('cpu.throttled'))} room={6} />
+        <Fact name="Tasks" value={count(n('pids.current'))} room={5} />
         {info?.unit && <Fact name="Unit" value={info.unit} />}
         {info?.elastic && <Fact name="Elastic" value={`${info.elastic.min} to ${info.elastic.max} CPUs`} />}
         {owns?.exclusive && <Fact name="CPUs" value="exclusive" />}

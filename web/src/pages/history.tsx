@@ -72,7 +72,7 @@ function Since() {
       <h2>Since this page is open</h2>
       <div class="charts">
         <Chart title="CPUs busy" times={recent.times} lines={[{ name: `of ${machine?.cpus.length ?? ''}`, colour: '--line-1', values: recent.busy }]} format={cpus} />
-        <Chart title="Memory used" times={recent.times} lines={[{ name: 'used', colour: '--line-3', values: recent.memory }]} format={bytes} />
+        <Chart title="Memory used" times={recent.times} lines={[{ name: 'used', colour: '--line-3', values: recent.memory }]} format={bytes} binary />
       </div>
     </section>
   );
@@ -199,7 +199,7 @@ function MachineCharts({ asked, at }: { asked: Asked<Schema['Series']>; at: numb
       {series?.problem && <Note kind="warning">The log is damaged: {series.problem}. What is whole is shown.</Note>}
       <div class="charts">
         <Chart title="CPUs busy" lines={parts.busy} format={cpus} {...common} />
-        <Chart title="Memory" lines={parts.memory} format={bytes} {...common} />
+        <Chart title="Memory" lines={parts.memory} format={bytes} binary {...common} />
         <Chart title="Waiting, share of time" lines={parts.waiting} format={percent} {...common} />
       </div>
     </>
@@ -243,6 +243,7 @@ function Top({ sample, chosen, choose }: { sample: Schema['Sample'] | null; chos
     .slice(0, 12);
   order.current = rows.map(r => r.group);
   return (
+    <div class="scroll" tabIndex={0} role="region" aria-label="Groups by CPU">
     <table>
       <thead>
         <tr>
@@ -282,6 +283,7 @@ function Top({ sample, chosen, choose }: { sample: Schema['Sample'] | null; chos
         ))}
       </tbody>
     </table>
+    </div>
   );
 }
 

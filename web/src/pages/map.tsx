@@ -61,22 +61,23 @@ function Summary({ machine, sample }: { machine: Schema['Machine']; sample: Sche
   const used = m?.memory_total != null && m.memory_available != null ? m.memory_total - m.memory_available : null;
   return (
     <dl class="facts">
-      <Fact name="CPUs busy" value={busy == null ? '–' : `${cpus(busy)} of ${online}`} />
-      <Fact name="Memory" value={used == null ? '–' : `${bytes(used)} of ${bytes(m!.memory_total)}`} />
-      <Fact name="Waiting for CPU" value={percent(m?.pressure.cpu)} />
-      <Fact name="for memory" value={percent(m?.pressure.memory)} />
-      <Fact name="for I/O" value={percent(m?.pressure.io)} />
-      <Fact name="Load" value={m?.load == null ? '–' : m.load.toFixed(2)} />
+      <Fact name="CPUs busy" value={busy == null ? '–' : `${cpus(busy)} of ${online}`} room={String(online).length * 2 + 6} />
+      <Fact name="Memory" value={used == null ? '–' : `${bytes(used)} of ${bytes(m!.memory_total)}`} room={15} />
+      <Fact name="Waiting for CPU" value={percent(m?.pressure.cpu)} room={6} />
+      <Fact name="for memory" value={percent(m?.pressure.memory)} room={6} />
+      <Fact name="for I/O" value={percent(m?.pressure.io)} room={6} />
+      <Fact name="Load" value={m?.load == null ? '–' : m.load.toFixed(2)} room={7} />
       {machine.model && <Fact name="Model" value={machine.model} />}
     </dl>
   );
 }
 
-export function Fact({ name, value }: { name: string; value: string }) {
+/** A figure with its name. ROOM: characters that it may need, so that nothing moves when it gets longer. */
+export function Fact({ name, value, room }: { name: string; value: string; room?: number }) {
   return (
     <div>
       <dt>{name}</dt>
-      <dd>{value}</dd>
+      <dd style={room ? { minWidth: `${room}ch` } : undefined}>{value}</dd>
     </div>
   );
 }

@@ -3,7 +3,6 @@ import { useMemo, useState } from 'preact/hooks';
 import { api, type Schema } from '../client';
 import { mark } from '../model/marks';
 import { digits, plural } from '../model/format';
-import { href } from '../model/router';
 import { Chart, type Line } from '../parts/chart';
 import { Diagnostics, Editor } from '../parts/editor';
 import { useAct } from '../parts/use-ask';
@@ -47,7 +46,7 @@ export function SimulatePage() {
         <form onSubmit={e => (e.preventDefault(), void run())}>
           <details open={layout.edited}>
             <summary>
-              Layout: {layout.edited ? 'as edited' : (layout.file?.path ?? '')} (the same as on the page <a href={href('plan')}>Plan</a>)
+              Layout: {layout.edited ? 'as edited' : (layout.file?.path ?? '')} (the same as on the page Plan)
             </summary>
             <Editor value={layout.text} onInput={layout.set} onSubmit={run} diagnostics={layout.checked?.diagnostics ?? []} label="Layout to simulate" describedBy="simulated-diagnostics" />
           </details>

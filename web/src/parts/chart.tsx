@@ -21,6 +21,8 @@ export interface ChartProps {
   mark?: number | null;
   onPick?: (seconds: number) => void;
   relative?: boolean;
+  /** bytes: ticks at powers of two */
+  binary?: boolean;
   floor?: number;
 }
 
@@ -28,6 +30,7 @@ export function css(variable: string): string {
   return getComputedStyle(document.documentElement).getPropertyValue(variable).trim();
 }
 
+const POWERS = Array.from({ length: 60 }, (_, i) => 2 ** i);
 const DASHES = [[], [6, 3], [2, 2], [8, 3, 2, 3]];
 
 export function Chart(props: ChartProps) {
@@ -67,7 +70,7 @@ export function Chart(props: ChartProps) {
         <span class="chart-title">{props.title}</span>
         <Keys lines={props.lines} format={props.format} />
       </figcaption>
-      <div ref={host} class="chart-canvas" aria-hidden="true" />
+      <div ref={host} class="chart-canvas" style={{ minHeight: `${props.height ?? 130}px` }} aria-hidden="true" />
       <Figures {...props} />
     </figure>
   );
@@ -169,6 +172,7 @@ function options(props: ChartProps, width: number, now: () => ChartProps): uPlot
         font,
         size: 56,
         space: 26,
+        ...(props.binary ? { incrs: POWERS } : {}),
         values: (_, splits) => splits.map(v => now().format(v)),
       },
     ],

@@ -145,6 +145,7 @@ export class Answers {
   }
 
   series(_, { group, figures, from_ms, to_ms, points = 600 }) {
+    if (group && !this.byName.has(group)) return refuse(404, 'missing', `the log has no group ${group}`);
     const names = figures.split(',');
     const count = Math.min(Number(points), 300);
     const at_ms = Array.from({ length: count }, (_, i) => Math.round(Number(from_ms) + ((Number(to_ms) - Number(from_ms)) * i) / (count - 1)));

@@ -1,0 +1,128 @@
+// What goes wrong is said in words, and goes away by itself where it can: no server, no session, no daemon, no log, other clocks.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { serve } from './mock/server.mjs';
+import { accessible, go, says, visit } from './helpers.mjs';
+
+const NETWORK = [/Failed to load resource/, /ERR_/];
+
+test('a server that is gone and comes back: the last figures stay, and the page goes on', async t => {
+  const { page, server } = await visit(t, { allow: NETWORK });
+  await server.close();
+  await says(page, 'the server does not answer');
+  await says(page, 'no connection', '.status');
+  assert.equal(await page.locator('.map').count(), 1);
+  await accessible(page, 'gone');
+  const again = await serve({ write: true, port: server.port });
+  t.after(() => again.close());
+  await page.waitForSelector('.pulse .dot.on', { state: 'attached', timeout: 12000 });
+  assert.equal(await page.locator('.note.error').count(), 0);
+});
+
+test('a session that is over is said so, and how to get another', async t => {
+  const { page, server } = await visit(t, { allow: NETWORK });
+  server.answers.session = 'another';
+  await says(page, 'The session is over');
+  await says(page, 'ringfence web');
+  await accessible(page, 'session over');
+});
+
+test('a token that was used already opens nothing, and the page says what to do', async t => {
+  const { page, server } = await visit(t);
+  const stranger = await page.context().browser().newContext();
+  t.after(() => stranger.close());
+  const other = await stranger.newPage();
+  await other.goto(server.url);
+  await says(other, 'The session is over: the token was used already');
+  assert.equal(await other.locator('.map').count(), 0);
+});
+
+test('the token is gone from the address', async t => {
+  const { page } = await visit(t);
+  assert.ok(!(await page.evaluate(() => location.href)).includes('token'));
+});
+
+test('a daemon that does not answer is said so beside the figures', async t => {
+  const { page, server } = await visit(t, { ready: null });
+  server.answers.daemon = 'unreachable';
+  await page.reload();
+  await says(page, 'ringfenced does not answer: connection refused. The figures are read without it.');
+});
+
+test('clocks that differ are said so, and times are the host\'s', async t => {
+  const { page } = await visit(t, { server: { skew: 3600e3 } });
+  await says(page, "The host's clock is 60 min ahead of this browser's");
+  const host = await page.evaluate(() => new Date(Date.now() + 3600e3).toTimeString().slice(0, 5));
+  assert.ok((await page.locator('.pulse').innerText()).includes(host));
+});
+
+test('without a log the page of history says how to get one, and shows what came since', async t => {
+  const { page } = await visit(t, { server: { log: false }, hash: '#/history' });
+  await says(page, 'ringfence record');
+  await says(page, 'Since this page is open');
+  await go(page, '#/groups/db/report');
+  await says(page, 'Earlier figures need the recorder');
+});
+
+test('a log with a torn end is shown as far as it is whole', async t => {
+  const { page, server } = await visit(t);
+  server.answers.torn = 'the last 212 bytes are no whole sample';
+  await go(page, '#/history');
+  await says(page, 'The log is damaged: the last 212 bytes are no whole sample. What is whole is shown.');
+  await page.locator('.uplot').first().waitFor();
+});
+
+test('the scrubber moves all pages, and n goes back to now', async t => {
+  const { page, server } = await visit(t, { hash: '#/history' });
+  await page.locator('input[type=range]').focus();
+  await page.keyboard.press('PageDown');
+  await says(page, "from the recorder's log");
+  const past = async () => {
+    const list = server.answers.requests.filter(r => r.id === 'sample' && r.url.includes('at_ms'));
+    return list.length ? list : (await page.waitForTimeout(100), past());
+  };
+  const [{ url }] = await past();
+  assert.ok(Number(new URLSearchParams(url.split('?')[1]).get('at_ms')) < Date.now() - 10_000);
+  await accessible(page, 'the past');
+  for (const hash of ['#/map', '#/groups', '#/groups/db/report']) {
+    await go(page, hash);
+    await says(page, "from the recorder's log");
+  }
+  await page.evaluate(() => document.activeElement?.blur());
+  await page.keyboard.press('n');
+  await page.waitForSelector('.pulse .dot.on', { state: 'attached' });
+});
+
+test('a layout of 10 MB that is pasted is refused in words, and the page goes on', async t => {
+  const { page, server } = await visit(t, { hash: '#/plan' });
+  await says(page, 'The checker finds no error.');
+  const took = await page.evaluate(() => {
+    const field = document.querySelector('#layout-text');
+    const began = performance.now();
+    field.value = `# ${'x'.repeat(98)}\n`.repeat(100_000);
+    field.dispatchEvent(new Event('input', { bubbles: true }));
+    return performance.now() - began;
+  });
+  assert.ok(took < 5000, `${took} ms`);
+  await says(page, 'this text has 9.6 MiB, and a layout may have 4: it is not sent');
+  assert.ok(server.answers.requests.every(r => JSON.stringify(r.body ?? '').length < 5e6));
+  await page.getByRole('button', { name: 'Back to the file' }).click();
+  await says(page, 'The checker finds no error.');
+});
+
+test('a machine without groups, results and generations says what to do', async t => {
+  const { page, server } = await visit(t, { allow: NETWORK });
+  server.answers.setGroups([]);
+  server.answers.noResults = true;
+  server.answers.generations.length = 0;
+  await says(page, 'every group may use every CPU');
+  await go(page, '#/groups');
+  await says(page, 'There is no group yet');
+  await go(page, '#/lab');
+  await says(page, 'ringfence lab run tour');
+  await go(page, '#/plan');
+  await says(page, 'Nothing was applied yet.');
+  await go(page, '#/groups/db');
+  await says(page, 'There is no group db now.');
+  await accessible(page, 'empty');
+});
