@@ -49,7 +49,9 @@ const GAP = { package: 14, node: 10, l3: 5, core: 3 } as const;
 const PAD = { package: 0, node: 8, l3: 3, core: 0 } as const;
 const BETWEEN_THREADS = 1;
 const SMALLEST = 14;
-const LARGEST = 150;
+/** With few CPUs there is room for larger cells; with many these would only be farther apart. */
+const LARGEST = { few: 150, many: 96 };
+const FEW = 16;
 /** Smaller cells have no heading of their L3: it would be as high as they are. */
 export const LEAST_FOR_L3 = 20;
 
@@ -117,7 +119,7 @@ export function layOut(machine: readonly Part[], width: number, height: number):
 
 function largest(machine: readonly Part[], manner: Omit<Manner, 'size'>, width: number, height: number): { manner: Manner; h: number } {
   let low = SMALLEST;
-  let high = LARGEST;
+  let high = machine.reduce((sum, p) => sum + p.cpus.length, 0) > FEW ? LARGEST.many : LARGEST.few;
   let h = row(machine, width, { ...manner, size: low }).h;
   while (low < high) {
     const size = Math.ceil((low + high) / 2);

@@ -233,7 +233,8 @@ export class Painter {
     c.font = `11px ${FONT}`;
     c.textAlign = 'right';
     c.textBaseline = 'alphabetic';
-    c.fillText(box.w < 160 ? bytes(used) : text, box.x + box.w - 8, box.y + 15);
+    // beside the node's name, as far as there is room: the table has it in any case
+    if (box.w >= 110) c.fillText(box.w < 160 ? bytes(used) : text, box.x + box.w - 8, box.y + 15);
     c.fillStyle = this.colours.rule;
     c.fillRect(box.x + 8, y, w, 6);
     c.fillStyle = this.colours.ink3;
