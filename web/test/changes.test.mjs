@@ -66,7 +66,7 @@ async function apply(page, seconds) {
   await page.locator('#layout-text').focus();
   await page.keyboard.press('Control+Enter');
   await says(page, '4 CPUs on node 0');
-  await says(page, 'CPUs with another owner, outlined.');
+  await says(page, 'CPUs with another owner, dashed.');
   assert.equal(await page.locator('.before-after .map').count(), 2);
   await page.locator('.apply select').selectOption(String(seconds));
   await page.getByRole('button', { name: /^Apply/ }).click();

@@ -16,6 +16,7 @@ import { Fact } from './map';
 
 export function GroupPage({ name }: { name: string }) {
   const info = useStore(live, l => l.groups?.groups.find(g => g.group === name) ?? null);
+  const past = useStore(live, l => l.at !== null);
   const known = useStore(live, l => l.groups !== null);
   const asked = useAsk(signal => api.group(name, signal), name, 2000);
   return (
@@ -27,6 +28,7 @@ export function GroupPage({ name }: { name: string }) {
         </Note>
       )}
       {asked.refusal && asked.refusal.kind !== 'gone' && asked.refusal.kind !== 'session_over' && <Refused refusal={asked.refusal} />}
+      {past && known && <Note>Why it waits, its settings and its tasks are those of now: the log has the figures above and the charts.</Note>}
       <div class="group-body">
         <div>
           <Why name={name} />

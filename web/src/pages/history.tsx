@@ -216,7 +216,7 @@ function Then({ from, to }: { from: number; to: number }) {
   const [group, setGroup] = useState<string | null>(null);
   if (!machine) return null;
   return (
-    <div class="then">
+    <div class="moment">
       <section>
         <h2>
           {at == null ? 'Now' : moment((sample?.at_ms ?? at) / 1000, hostNow() / 1000)}

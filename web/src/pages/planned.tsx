@@ -86,7 +86,7 @@ function BeforeAfter({ plan }: { plan: Schema['Plan'] }) {
   return (
     <div>
       <h3>Owners of CPUs before and after</h3>
-      <p class="numbers">{changed.size === 0 ? 'No CPU changes its owner.' : `${plural(changed.size, 'CPU')} with another owner, outlined.`}</p>
+      <p class="numbers">{changed.size === 0 ? 'No CPU changes its owner.' : `${plural(changed.size, 'CPU')} with another owner, dashed.`}</p>
       <div class="before-after">
         <figure>
           <figcaption>Before</figcaption>

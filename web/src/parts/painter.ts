@@ -20,7 +20,7 @@ interface Palette {
   ink3: string;
   rule: string;
   sheet: string;
-  paper: string;
+  mark: string;
   free: string;
   freeFill: string;
   fill: string[];
@@ -37,7 +37,7 @@ export function palette(): Palette {
     ink3: get('--ink-3'),
     rule: get('--rule'),
     sheet: get('--sheet'),
-    paper: get('--paper'),
+    mark: get('--mark'),
     free: get('--tint-0'),
     freeFill: get('--owner-0'),
     fill: all('owner'),
@@ -134,9 +134,12 @@ export class Painter {
     if (info?.borrowers.length) hatch(c, x, y, size, ink);
     if (info?.isolated) ring(c, x, y, size, ink, this.colours.sheet);
     if (this.scene?.outlined?.has(cell.cpu)) {
-      c.strokeStyle = ink;
+      // dashed, as a whole line is the ring of an isolated CPU
+      c.strokeStyle = this.colours.mark;
       c.lineWidth = 2;
+      c.setLineDash([3, 2]);
       c.strokeRect(x + 1, y + 1, size - 2, size - 2);
+      c.setLineDash([]);
     }
     this.letters(cell, info);
   }
@@ -162,7 +165,13 @@ export class Painter {
     c.fillText(text, x + inset + 1, y + inset + 3);
     c.textAlign = 'right';
     c.font = `${size < 48 ? 9 : 11}px ${FONT}`;
-    c.fillText(String(cell.cpu), x + size - inset - 1, y + inset + 4);
+    // in small cells below the letter rather than beside it: four figures do not fit there
+    if (size < 56) {
+      c.textBaseline = 'bottom';
+      c.fillText(String(cell.cpu), x + size - inset, y + size - inset);
+    } else {
+      c.fillText(String(cell.cpu), x + size - inset - 1, y + inset + 4);
+    }
     if (size >= 64 && owners[0]) {
       c.textAlign = 'left';
       c.textBaseline = 'bottom';

@@ -147,11 +147,11 @@ export class Answers {
   series(_, { group, figures, from_ms, to_ms, points = 600 }) {
     if (group && !this.byName.has(group)) return refuse(404, 'missing', `the log has no group ${group}`);
     const names = figures.split(',');
-    const count = Math.min(Number(points), 300);
+    const count = Math.min(Number(points), this.machine.cpus.length > 100 ? 60 : 240);
     const at_ms = Array.from({ length: count }, (_, i) => Math.round(Number(from_ms) + ((Number(to_ms) - Number(from_ms)) * i) / (count - 1)));
     const values = Object.fromEntries(names.map(n => [n, []]));
     const index = Math.max(0, this.groups.findIndex(g => g.group === group));
-    const few = { ...this, groups: group ? [this.groups[index]] : [], byName: this.byName };
+    const few = { ...this, groups: group ? [this.groups[index]] : this.groups.filter(g => g.cpus), byName: this.byName };
     for (const at of at_ms) {
       const s = sampleOf(few, (at / 1000) % 86400);
       for (const n of names) {
