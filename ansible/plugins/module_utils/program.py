@@ -20,6 +20,9 @@ ARGUMENTS = dict(
     state_directory=dict(type='path'),
 )
 
+# the commands that have --state
+WITH_HISTORY = ('plan', 'apply', 'confirm', 'undo', 'status', 'history', 'isolate')
+
 UNKNOWN = re.compile(r"unknown command|unrecognized subcommand|unexpected argument")
 
 
@@ -76,7 +79,7 @@ class Program:
     def run(self, command, *words):
         """Runs `ringfence COMMAND --json WORDS`. Ends the module only where the program does not know the command."""
         call = [self.path] + command.split() + ['--json']
-        if self.state and command.split()[0] in ('plan', 'apply', 'confirm', 'undo', 'status', 'history'):
+        if self.state and command.split()[0] in WITH_HISTORY:
             call += ['--state', self.state]
         call += [str(word) for word in words]
         status, out, err = self.module.run_command(call, environ_update=dict(NO_COLOR='1'))

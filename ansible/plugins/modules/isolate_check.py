@@ -10,7 +10,6 @@ short_description: Fails where a group's CPUs are interrupted more often than a 
 version_added: 0.1.0
 description:
   - Counts what interrupts the CPUs of a group with C(ringfence isolate check), and names the most frequent causes.
-  - The program has this command since the version after 0.1.0.
 options:
   group:
     description:
@@ -29,7 +28,7 @@ options:
     required: true
   probe:
     description:
-      - Whether a probe runs on the CPUs meanwhile and looks for gaps in its own running.
+      - Whether a probe runs on the CPUs at the same time and looks for gaps in its own running.
       - It takes the CPUs for most of the time, from tasks that are not real-time ones, so that it is for CPUs whose work has not begun.
     type: bool
     default: false
@@ -92,8 +91,8 @@ def main():
     if not 0 <= params['budget'] < float('inf'):
         module.fail_json(msg='budget: %s is no number of interruptions per second' % params['budget'])
     program = Program(module)
-    words = [params['group'], '--for', params['for'], '--budget', '%g' % params['budget']]
-    answer = program.run('isolate check', *(words + ([] if params['probe'] else ['--no-probe'])))
+    words = ['--for', params['for'], '--budget', '%g' % params['budget']] + ([] if params['probe'] else ['--no-probe'])
+    answer = program.run('isolate check', *(words + ['--', params['group']]))
     if answer.error or answer.data is None:
         program.fail(answer)
     if answer.status != DONE:

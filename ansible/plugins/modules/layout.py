@@ -17,8 +17,9 @@ options:
   state:
     description:
       - V(applied) writes the files and applies the layout that they make together.
-      - V(confirmed) confirms the change that waits for it, and installs its files. Without one it changes nothing.
-      - V(absent) removes the files and takes back what they set.
+      - V(confirmed) confirms the change that waits for it, and installs its files. It fails where the host undid that change
+        already, as its time was over, and changes nothing where there was none.
+      - V(absent) removes the files and takes back what they set. Without O(name) and O(layouts), the file is C(layout.toml).
     type: str
     choices: [applied, confirmed, absent]
     default: applied
@@ -41,14 +42,22 @@ options:
     type: dict
   prune:
     description:
-      - Removes every other file of the layout, so that it is what this task names and nothing else.
+      - Removes C(layout.toml) and every other C(layout.d/*.toml), whoever wrote it, so that the layout is what this task names and
+        nothing else. Files with other names stay.
     type: bool
     default: false
   confirm:
     description:
       - How long the change waits to be confirmed, such as V(120s) or V(5m), before the host undoes it.
       - A change of files alone, which makes no step, waits for nothing.
+      - It counts from the end of this task, and has to be longer than all tasks until the confirmation take.
     type: str
+  generation:
+    description:
+      - With O(state=confirmed), the number of the change, as the task that applied it returned it. The task fails where another
+        one waits, or this one is no longer in effect.
+      - Without it, the change that waits is confirmed, whatever applied it.
+    type: int
   directory:
     description:
       - The directory of the layout.
@@ -101,6 +110,7 @@ EXAMPLES = r"""
   ringfence.host.layout:
     layouts: "{{ layouts_of_all | combine(layouts_of_this_host) }}"
     confirm: 120s
+  register: applied
 
 - name: Does the database answer?
   ansible.builtin.command: pg_isready
@@ -109,6 +119,7 @@ EXAMPLES = r"""
 - name: Keep it
   ringfence.host.layout:
     state: confirmed
+    generation: "{{ applied.generation if applied.confirm_within is defined else omit }}"
 
 - name: Take one file of the layout back
   ringfence.host.layout:
@@ -166,8 +177,7 @@ from ansible_collections.ringfence.host.plugins.module_utils import layout_files
 from ansible_collections.ringfence.host.plugins.module_utils.plan_text import before_after
 from ansible_collections.ringfence.host.plugins.module_utils.program import (
     ARGUMENTS, ATTENTION, DONE, Program, seconds)
-
-STATE = '/var/lib/ringfence'
+from ansible_collections.ringfence.host.plugins.module_utils.staging import Busy, Staging, remove
 
 
 def main():
@@ -180,6 +190,7 @@ def main():
             layouts=dict(type='dict'),
             prune=dict(type='bool', default=False),
             confirm=dict(type='str'),
+            generation=dict(type='int'),
             directory=dict(type='path', default='/etc/ringfence'),
             reload=dict(type='str', choices=['auto', 'always', 'never'], default='auto'),
             socket=dict(type='path', default='/run/ringfence/ringfenced.sock'),
@@ -195,6 +206,8 @@ def main():
             task.confirm()
         else:
             task.apply(named)
+    except (layout_files.Unreadable, Busy) as error:
+        module.fail_json(msg=str(error))
     except OSError as error:
         hint = '' if os.geteuid() == 0 else '. Changing a host needs root: become: true'
         module.fail_json(msg='%s%s' % (error, hint))
@@ -210,12 +223,16 @@ def files_of_task(module):
     texts = {params['name'] or '': params['content']} if params['layouts'] is None else params['layouts']
     gone = params['state'] == 'absent'
     for name, text in texts.items():
-        if name and not layout_files.NAME.match(name):
-            module.fail_json(msg="'%s' is no name of a file in layout.d: letters, digits and ._@- only" % name)
+        if not isinstance(name, str) or not layout_files.NAME.fullmatch(name) and (name or params['layouts'] is not None):
+            module.fail_json(msg="'%s' is no name of a file in layout.d: a letter or digit, then letters, digits and ._@- only" % name)
         if not gone and not isinstance(text, str):
-            module.fail_json(msg="layouts: '%s' is to be a text in TOML, and is %s" % (name, type(text).__name__))
-    return {layout_files.file_of(name): None if gone or text == '' and params['layouts'] is not None else text
-            for name, text in texts.items()}
+            kind = 'empty' if text is None else type(text).__name__
+            module.fail_json(msg="layouts: '%s' is to be a text in TOML, and is %s" % (name, kind))
+    named = {layout_files.file_of(name): None if gone or text == '' and params['layouts'] is not None else text
+             for name, text in texts.items()}
+    if params['prune'] and not gone and not any(named.values()):
+        module.fail_json(msg="prune would remove the whole layout, as the task names no file with a text. To remove it: state: absent")
+    return named
 
 
 class Task:
@@ -225,79 +242,107 @@ class Task:
         self.module = module
         self.program = program
         self.directory = module.params['directory']
-        self.staged = os.path.join(program.state or os.environ.get('RINGFENCE_STATE', STATE), 'staged-layout')
-        # the generation that the staged files made: the files of one that was undone stay until the next
-        self.staged_for = self.staged + '.generation'
+        self.staging = Staging(program.state)
+        # directories of plans, of which there are two where another run changed the files meanwhile
+        self.plans = 0
 
     def apply(self, named):
         """Plans the files that the task names together with those that stay, and applies the plan."""
-        module, program = self.module, self.program
+        before, texts, result = self.look(named)
+        if self.module.check_mode:
+            self.module.exit_json(**result)
+        if not result['changed'] and not self.staging.paths():
+            self.module.exit_json(**result)
+        with self.staging.locked():
+            if layout_files.read(self.directory) != before:
+                before, texts, result = self.look(named)
+            if not result['changed']:
+                self.forget_undone()
+            elif self.module.params['confirm'] and result['steps']:
+                self.wait_for_confirmation(texts, result)
+            else:
+                self.apply_at_once(before, texts, result)
+        self.module.exit_json(**result)
+
+    def look(self, named):
+        """The files before and after, and what the module returns where nothing is done."""
         before = layout_files.read(self.directory)
-        texts = layout_files.after(before, named, module.params['prune'])
+        texts = layout_files.after(before, named, self.module.params['prune'])
+        result = dict(changed=False, steps=[], version=self.program.version, files=[])
+        if not before and not texts:
+            # what is in effect is not made of files here
+            return before, texts, result
         planned = self.planned(before, texts)
         steps = planned.data['steps']
         files = layout_files.differences(before, texts, self.directory)
-        result = dict(
-            changed=bool(steps or files), steps=steps, version=program.version,
-            files=[one['after_header'] for one in files])
-        if module._diff:
+        result.update(changed=bool(steps or files), steps=steps, files=[one['after_header'] for one in files])
+        if self.module._diff:
             text_before, text_after = before_after(steps)
             plan = dict(before_header='plan', after_header='plan', before=text_before, after=text_after)
             result['diff'] = ([plan] if steps else []) + files
-        if module.check_mode or not result['changed']:
-            program.warnings(planned)
-            module.exit_json(**result)
-        if module.params['confirm'] and steps:
-            self.wait_for_confirmation(texts, result)
-        else:
-            self.apply_at_once(before, texts, result)
-        module.exit_json(**result)
+        if self.module.check_mode or not result['changed']:
+            self.program.warnings(planned)
+        return before, texts, result
 
     def planned(self, before, texts):
         """The plan of these files; those that are there are planned where they are, as changes by schedule count there."""
         if texts and texts == before:
             return self.program.answer('plan', self.directory)
-        return self.program.answer('plan', self.stage(texts, os.path.join(self.module.tmpdir, 'layout')))
+        self.plans += 1
+        path = os.path.join(self.module.tmpdir, 'layout%d' % self.plans)
+        layout_files.stage(texts, path)
+        return self.program.answer('plan', self.shown_as_installed(path))
 
-    def stage(self, texts, directory):
-        self.program.shown.append((directory, self.directory))
-        layout_files.stage(texts, directory)
-        return directory
+    def shown_as_installed(self, path):
+        self.program.shown.append((path, self.directory))
+        return path
+
+    def forget_undone(self):
+        """Removes the files of a change that the host undid, or of a run that was killed."""
+        if not self.program.answer('status', accept=(DONE, ATTENTION)).data.get('pending'):
+            self.staging.clear()
 
     def wait_for_confirmation(self, texts, result):
         """Applies files that are beside the layout's directory until they are confirmed."""
-        waiting = self.program.answer('status', accept=(DONE, ATTENTION)).data.get('pending')
-        if not waiting:
-            self.forget_staged()
-        else:
-            # the program refuses to build upon it, and names it
-            self.program.answer('apply', '--confirm', self.module.params['confirm'], self.directory)
-        self.stage(texts, self.staged)
+        staged = self.shown_as_installed(self.staging.add(texts))
         words = ['--confirm', self.module.params['confirm']] + ([] if texts else ['--yes'])
-        answer = self.program.run('apply', *(words + [self.staged]))
+        answer = self.program.run('apply', *(words + [staged]))
         if answer.error or answer.status not in (DONE, ATTENTION):
-            layout_files.remove(self.staged)
+            remove(staged)
             self.program.fail(answer)
+        self.staging.clear(but=staged)
         self.report(answer, result)
-        with open(self.staged_for, 'w', encoding='ascii') as file:
-            file.write('%d\n' % result['generation'])
         result['confirm_within'] = answer.data.get('undone_unless_confirmed_within_sec')
 
     def apply_at_once(self, before, texts, result):
-        """Installs the files, and puts the old ones back where the program refuses them."""
-        layout_files.install(before, texts, self.directory)
-        answer = self.apply_installed(texts)
+        """Installs the files, and puts the old ones back where that or the program fails."""
+        known = layout_files.attributes(self.directory, before)
+        if texts:
+            try:
+                layout_files.install(before, texts, self.directory, known)
+                answer = self.program.run('apply', self.directory)
+            except OSError:
+                self.put_back(before, known)
+                raise
+        else:
+            # the files go last: they are what the next run sees if this one is killed
+            answer = self.apply_nothing()
         if answer.error or answer.status not in (DONE, ATTENTION):
-            layout_files.install(texts, before, self.directory)
+            self.put_back(before, known)
             self.program.fail(answer)
+        if not texts:
+            layout_files.install(before, texts, self.directory, known)
+        self.staging.clear()
         self.report(answer, result)
         self.reload(texts)
 
-    def apply_installed(self, texts):
-        if texts:
-            return self.program.run('apply', self.directory)
+    def put_back(self, before, known):
+        layout_files.install(layout_files.read(self.directory), before, self.directory, known)
+
+    def apply_nothing(self):
         empty = os.path.join(self.module.tmpdir, 'empty')
-        return self.program.run('apply', '--yes', self.stage({}, empty))
+        layout_files.stage({}, empty)
+        return self.program.run('apply', '--yes', self.shown_as_installed(empty))
 
     def report(self, answer, result):
         self.program.warnings(answer)
@@ -307,23 +352,31 @@ class Task:
             self.module.warn('the layout does not hold for everything: ' + '; '.join(left))
 
     def confirm(self):
-        """Confirms what waits, then installs the files that it was made of.
+        """Confirms what waits, then installs the files that it was made of."""
+        if self.module.check_mode or not self.staging.paths():
+            self.confirm_what_waits()
+        with self.staging.locked():
+            self.confirm_what_waits()
 
-        In this order a run that is killed in between leaves a confirmed change with the old files; the next run installs
+    def confirm_what_waits(self):
+        """In this order a run that is killed in between leaves a confirmed change with the old files; the next run installs
         the new ones. The other order would leave files that a boot applies though nobody confirmed them.
         """
         module, program = self.module, self.program
         pending = program.answer('status', accept=(DONE, ATTENTION)).data.get('pending')
-        generation = pending['generation'] if pending else self.not_installed()
-        result = dict(changed=generation is not None, steps=[], files=[], version=program.version)
-        if generation is None:
+        history = program.answer('history').data
+        row = row_of(history, pending['generation']) if pending else last_layout(history)
+        staged = self.staging.of(row)
+        if not module.check_mode:
+            self.refuse_undone(history, pending, staged)
+        result = dict(changed=bool(pending or staged), steps=[], files=[], version=program.version)
+        if not result['changed']:
             module.exit_json(**result)
-        result['generation'] = generation
-        if pending and not self.is_of_ours(generation):
-            self.confirm_of_somebody_else(generation, result)
-        before, texts = layout_files.read(self.directory), layout_files.read(self.staged)
-        if texts == {layout_files.MAIN: ''}:
-            texts = {}
+        generation = result['generation'] = row['head']['generation']
+        before = texts = {}
+        if staged:
+            # a change that was applied by hand has no files of ours
+            before, texts = layout_files.read(self.directory), self.staging.read(staged)
         files = layout_files.differences(before, texts, self.directory)
         result['files'] = [one['after_header'] for one in files]
         if module._diff:
@@ -331,41 +384,29 @@ class Task:
         if not module.check_mode:
             if pending:
                 program.answer('confirm', generation)
-            layout_files.install(before, texts, self.directory)
-            # the history names the files where they are now
-            answer = self.apply_installed(texts)
-            if answer.error or answer.status not in (DONE, ATTENTION):
-                program.fail(answer, 'generation %d is confirmed and its files are installed, but: ' % generation)
-            self.forget_staged()
-            self.reload(texts)
+            if staged:
+                layout_files.install(before, texts, self.directory, layout_files.attributes(self.directory, before))
+                self.staging.clear()
+                self.reload(texts)
         module.exit_json(**result)
 
-    def is_of_ours(self, generation):
-        """Was the change made of the files that are staged? Those of one that was undone may be there still."""
-        rows = self.program.answer('history', generation).data
-        what = rows[0].get('head', {}).get('what') if rows else None
-        return what == 'layout ' + self.staged and os.path.isdir(self.staged)
-
-    def not_installed(self):
-        """The generation in effect whose files an earlier run confirmed and did not install."""
-        try:
-            with open(self.staged_for, encoding='ascii') as file:
-                staged = int(file.read())
-        except (FileNotFoundError, ValueError):
-            return None
-        rows = [row['head']['generation'] for row in self.program.answer('history').data if row.get('in_effect')]
-        return staged if rows and rows[-1] == staged and os.path.isdir(self.staged) else None
-
-    def forget_staged(self):
-        layout_files.remove(self.staged)
-        if os.path.exists(self.staged_for):
-            os.unlink(self.staged_for)
-
-    def confirm_of_somebody_else(self, generation, result):
-        """A change that was applied by hand has no files of ours."""
-        if not self.module.check_mode:
-            self.program.answer('confirm', generation)
-        self.module.exit_json(**result)
+    def refuse_undone(self, history, pending, staged):
+        """Ends the module where the change to be confirmed is no longer in effect, or another one waits."""
+        wanted = self.module.params['generation']
+        if pending and wanted not in (None, pending['generation']):
+            self.module.fail_json(msg='generation %d waits to be confirmed, and not generation %d, which this task is to confirm' % (
+                pending['generation'], wanted))
+        if pending and (staged or wanted):
+            return
+        gone = [row for row in history if not row.get('in_effect') and row.get('head') and (
+            row['head']['generation'] == wanted or wanted is None and self.staging.of(row))]
+        if gone:
+            number = gone[-1]['head']['generation']
+            undone = [row['head']['what'] for row in history if row.get('head') and row['head']['generation'] > number
+                      and row['head']['what'].startswith('undo')]
+            self.module.fail_json(
+                msg="generation %d can not be confirmed, as it is no longer in effect%s. Apply it again, with a longer 'confirm' "
+                "if the time was too short" % (number, ': ' + undone[0] if undone else ''))
 
     def reload(self, texts):
         """Has the daemon read the files."""
@@ -375,6 +416,17 @@ class Task:
         answer = self.program.run('reload', '--socket', socket)
         if answer.error or answer.status != DONE:
             self.program.fail(answer, 'the layout is applied and its files are installed, but the daemon does not read them: ')
+
+
+def row_of(history, generation):
+    """A change of the history, by its number."""
+    return next((row for row in history if row.get('head') and row['head']['generation'] == generation), {})
+
+
+def last_layout(history):
+    """The last layout in effect."""
+    rows = [row for row in history if row.get('in_effect') and row.get('head') and row['head']['what'].startswith('layout ')]
+    return rows[-1] if rows else {}
 
 
 if __name__ == '__main__':

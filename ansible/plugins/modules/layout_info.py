@@ -123,7 +123,7 @@ def main():
     if module.params['last'] < 0:
         module.fail_json(msg='last: %d is no number of generations' % module.params['last'])
     program = Program(module)
-    status = program.answer('status', *module.params['groups'], accept=(DONE, ATTENTION)).data
+    status = program.answer('status', '--', *module.params['groups'], accept=(DONE, ATTENTION)).data
     history = program.answer('history').data
     last = module.params['last']
     module.exit_json(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pathlib
+import tempfile
 
 import pytest
 
@@ -55,7 +56,7 @@ def run(monkeypatch, recorded, tmp_path):
         monkeypatch.setattr(basic.AnsibleModule, 'exit_json', end)
         monkeypatch.setattr(basic.AnsibleModule, 'fail_json', lambda self, msg, **more: end(self, msg=msg, failed=True, **more))
         monkeypatch.setattr(basic.AnsibleModule, 'warn', lambda self, text, **more: warnings.append(text))
-        monkeypatch.setattr(basic.AnsibleModule, 'tmpdir', str(tmp_path / 'tmp'))
+        monkeypatch.setattr(basic.AnsibleModule, 'tmpdir', tempfile.mkdtemp(dir=tmp_path))
         common = dict(_ansible_check_mode=check, _ansible_diff=diff)
         with patch_module_args(dict(args, **common)):
             with pytest.raises(Ended) as ended:

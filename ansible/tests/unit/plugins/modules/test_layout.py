@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
+import os
 
 import pytest
 
+from ansible_collections.ringfence.host.plugins.module_utils import layout_files, staging
 from ansible_collections.ringfence.host.plugins.modules import layout
 
 TEXT = '[groups.rf-test-record.groups.db]\nmemory.max = "100M"\npids.max = 50\n'
@@ -92,57 +95,196 @@ def test_a_refused_apply_puts_the_files_back(run, args, etc):
 def test_what_waits_is_beside_the_files(run, args, etc, tmp_path):
     (etc / 'layout.toml').write_text(TEXT)
     new = TEXT.replace('100M', '200M')
-    result = run(layout, dict(args, content=new, confirm='120s'), dict(
-        plan=['plan-change'], status=['status-same'], apply=['apply-confirm']))
+    result = run(layout, dict(args, content=new, confirm='120s'), dict(plan=['plan-change'], apply=['apply-confirm']))
     assert not result['failed'] and result['confirm_within'] == 120
     assert (etc / 'layout.toml').read_text() == TEXT
-    assert (tmp_path / 'state' / 'staged-layout' / 'layout.toml').read_text() == new
+    staged, = (tmp_path / 'state' / 'staged-layout').iterdir()
+    assert (staged / 'layout.toml').read_text() == new
+    assert result['calls'][-1][-1] == str(staged)
 
 
-def test_a_confirmation_installs_the_files(run, args, etc, tmp_path, recorded):
-    staged = tmp_path / 'state' / 'staged-layout'
-    (staged / 'layout.d').mkdir(parents=True)
-    (staged / 'layout.d' / '10-db.toml').write_text(TEXT)
+def test_a_refused_change_leaves_the_files_of_the_one_that_waits(run, args, etc, staged):
+    (etc / 'layout.toml').write_text(TEXT)
+    result = run(layout, dict(args, content='# new\n', confirm='120s'), dict(plan=['plan-change'], apply=['apply-while-pending']))
+    assert result['failed'] and 'Hint: ringfence confirm 2, or ringfence undo' in result['msg']
+    assert list(staged.parent.iterdir()) == [staged]
+
+
+@pytest.fixture
+def staged(tmp_path):
+    """A layout that waits for its confirmation."""
+    path = tmp_path / 'state' / 'staged-layout' / 'abc'
+    (path / 'layout.d').mkdir(parents=True)
+    (path / 'layout.d' / '10-db.toml').write_text(TEXT)
+    return path
+
+
+@pytest.fixture
+def history_of(recorded):
+    """The recorded history, whose last layout was applied from a directory."""
+    def made(path, in_effect=True, later=()):
+        history = recorded('history-pending')
+        rows = json.loads(history['out'])
+        rows[-1]['head']['what'] = 'layout %s' % path
+        rows[-1]['in_effect'] = in_effect
+        return dict(history, out=json.dumps(rows + list(later)))
+    return made
+
+
+UNDONE = dict(head=dict(generation=3, at='2026-01-01T00:00:00Z', what='undo to generation 1: not confirmed within 120 s'), in_effect=False)
+
+
+def test_a_confirmation_installs_the_files(run, args, etc, staged, history_of):
     (etc / 'layout.toml').write_text('# old\n')
-    history = recorded('history-pending')
-    rows = json.loads(history['out'])[-1:]
-    rows[0]['head']['what'] = 'layout %s' % staged
-    result = run(layout, dict(args, state='confirmed'), dict(
-        status=['status-pending'], history=[dict(history, out=json.dumps(rows))], confirm=['confirm'], apply=['apply-new']))
+    result = run(layout, dict(args, state='confirmed', generation=2), dict(
+        status=['status-pending'], history=[history_of(staged)], confirm=['confirm']))
     assert not result['failed'] and result['changed'] and result['generation'] == 2
     assert (etc / 'layout.d' / '10-db.toml').read_text() == TEXT
     assert not (etc / 'layout.toml').exists() and not staged.exists()
 
 
-def test_a_confirmation_of_what_somebody_applied_by_hand_installs_nothing(run, args, etc, tmp_path):
-    (tmp_path / 'state' / 'staged-layout').mkdir(parents=True)
+def test_a_confirmation_of_what_somebody_applied_by_hand_installs_nothing(run, args, etc):
     result = run(layout, dict(args, state='confirmed'), dict(
         status=['status-pending'], history=['history-pending'], confirm=['confirm']))
     assert result['changed'] and list(etc.iterdir()) == []
 
 
-@pytest.mark.parametrize('in_effect, staged_for', [(True, 2), (False, 2), (True, 1)])
-def test_files_that_a_killed_run_confirmed_are_installed_and_no_others(run, args, etc, tmp_path, recorded, in_effect, staged_for):
-    staged = tmp_path / 'state' / 'staged-layout'
-    staged.mkdir(parents=True)
-    (staged / 'layout.toml').write_text(TEXT)
-    (tmp_path / 'state' / 'staged-layout.generation').write_text('%d\n' % staged_for)
+def test_files_that_a_killed_run_confirmed_and_did_not_install_are_installed(run, args, etc, staged, history_of):
     (etc / 'layout.toml').write_text('# old\n')
-    history = recorded('history-pending')
-    rows = json.loads(history['out'])
-    rows[-1]['in_effect'] = in_effect
-    history = dict(history, out=json.dumps(rows))
-    result = run(layout, dict(args, state='confirmed'), dict(
-        status=['status-same'], history=[history], apply=['apply-new']))
-    installs = in_effect and staged_for == 2
-    assert not result['failed'] and result['changed'] == installs
-    assert (etc / 'layout.toml').read_text() == (TEXT if installs else '# old\n')
-    assert staged.exists() != installs
+    value = dict(head=dict(generation=3, at='2026-01-01T00:00:00Z', what='set db pids.max'), in_effect=True)
+    result = run(layout, dict(args, state='confirmed'), dict(status=['status-same'], history=[history_of(staged, later=[value])]))
+    assert not result['failed'] and result['changed'] and result['generation'] == 2
+    assert (etc / 'layout.d' / '10-db.toml').read_text() == TEXT and not staged.exists()
     assert not any('confirm' in call for call in result['calls'])
 
 
+def test_a_change_that_was_undone_before_its_confirmation_is_a_failure(run, args, etc, staged, history_of):
+    history = history_of(staged, in_effect=False, later=[UNDONE])
+    for more in ({}, dict(generation=2)):
+        result = run(layout, dict(args, state='confirmed', **more), dict(status=['status-same'], history=[history]))
+        assert result['failed'] and 'undo to generation 1: not confirmed within 120 s' in result['msg']
+        assert list(etc.iterdir()) == []
+    checked = run(layout, dict(args, state='confirmed'), dict(status=['status-same'], history=[history]), check=True)
+    assert not checked['failed'] and not checked['changed']
+
+
+def test_files_of_a_change_that_was_undone_do_not_outlast_the_next_task(run, args, etc, staged):
+    (etc / 'layout.toml').write_text(TEXT)
+    result = run(layout, dict(args, content=TEXT), dict(plan=['plan-same'], status=['status-same']))
+    assert not result['changed'] and not staged.exists()
+
+
+def test_files_that_were_never_applied_are_not_installed(run, args, etc, staged):
+    # a run was killed between writing them and applying them, after an earlier roll-out
+    result = run(layout, dict(args, state='confirmed'), dict(status=['status-same'], history=['history']))
+    assert not result['failed'] and not result['changed'] and list(etc.iterdir()) == []
+
+
+def test_a_change_of_somebody_else_is_not_confirmed_in_place_of_the_named_one(run, args, staged, history_of):
+    result = run(layout, dict(args, state='confirmed', generation=1), dict(
+        status=['status-pending'], history=[history_of(staged)]))
+    assert result['failed'] and 'generation 2 waits to be confirmed, and not generation 1' in result['msg']
+
+
+def test_one_run_at_a_time_changes_a_host(run, args, etc, staged, monkeypatch):
+    monkeypatch.setattr(staging, 'PATIENCE', 0)
+    descriptor = os.open(staged.parent, os.O_RDONLY)
+    fcntl.flock(descriptor, fcntl.LOCK_EX)
+    result = run(layout, dict(args, content=TEXT), dict(plan=['plan-new']))
+    os.close(descriptor)
+    assert result['failed'] and 'another run changes the layout of this host' in result['msg']
+    assert list(etc.iterdir()) == []
+
+
+def test_a_link_in_place_of_the_staged_files_is_not_followed(run, args, etc, tmp_path):
+    (tmp_path / 'state').mkdir()
+    (tmp_path / 'other').mkdir()
+    (tmp_path / 'state' / 'staged-layout').symlink_to(tmp_path / 'other')
+    result = run(layout, dict(args, content=TEXT, confirm='60s'), dict(plan=['plan-new']))
+    assert result['failed'] and list((tmp_path / 'other').iterdir()) == []
+
+
+@pytest.mark.parametrize('odd, said', [
+    (lambda path: path.symlink_to('/etc/hostname'), 'is a symbolic link'),
+    (lambda path: path.symlink_to('/nonexistent'), 'is a symbolic link'),
+    (os.mkfifo, 'is no regular file'),
+    (lambda path: path.mkdir(), 'irectory'),
+])
+def test_what_is_no_file_is_refused(run, args, etc, odd, said, monkeypatch):
+    monkeypatch.setattr(layout_files.os, 'geteuid', lambda: 0)
+    (etc / 'layout.d').mkdir()
+    odd(etc / 'layout.d' / '20-odd.toml')
+    for more in ({}, dict(prune=True)):
+        result = run(layout, dict(args, content=TEXT, **more), {})
+        assert result['failed'] and said in result['msg']
+    assert [path.name for path in etc.rglob('*.toml')] == ['20-odd.toml']
+
+
+def test_modes_and_line_ends_stay(run, args, etc):
+    path = etc / 'layout.toml'
+    path.write_bytes(b'# old\r\n')
+    path.chmod(0o600)
+    same = run(layout, dict(args, content='# old\r\n'), dict(plan=['plan-same']))
+    assert not same['changed']
+    run(layout, dict(args, content=TEXT), dict(plan=['plan-change'], apply=['apply-while-pending']))
+    assert path.read_bytes() == b'# old\r\n' and path.stat().st_mode & 0o777 == 0o600
+    run(layout, dict(args, content=TEXT), dict(plan=['plan-change'], apply=['apply-new']))
+    assert path.read_text() == TEXT and path.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_file_that_is_no_utf8_can_be_replaced(run, args, etc):
+    (etc / 'layout.toml').write_bytes(b'# \xff\n')
+    result = run(layout, dict(args, content=TEXT), dict(plan=['plan-new'], apply=['apply-new']), diff=True)
+    assert not result['failed']
+    json.dumps(result['diff'], ensure_ascii=False).encode()
+
+
+def test_a_disk_that_is_full_leaves_the_old_files(run, args, etc, monkeypatch):
+    (etc / 'layout.d').mkdir()
+    (etc / 'layout.d' / '10-a.toml').write_text('# old\n')
+    put = layout_files.put
+
+    def full(directory, path, text, about):
+        if path.endswith('20-b.toml') and directory == str(etc):
+            raise OSError(28, 'No space left on device', path)
+        put(directory, path, text, about)
+
+    monkeypatch.setattr(layout_files, 'put', full)
+    result = run(layout, dict(args, layouts={'10-a': TEXT, '20-b': '# b\n'}), dict(plan=['plan-new']))
+    assert result['failed'] and 'No space left' in result['msg']
+    assert [path.read_text() for path in etc.rglob('*.toml')] == ['# old\n']
+
+
+def test_temporary_files_of_a_killed_run_go(run, args, etc):
+    (etc / 'layout.d').mkdir()
+    (etc / 'layout.d' / '.ringfence-abc').write_text('x')
+    (etc / 'layout.d' / 'README').write_text('x')
+    run(layout, dict(args, content=TEXT), dict(plan=['plan-new'], apply=['apply-new']))
+    assert [path.name for path in (etc / 'layout.d').iterdir()] == ['README']
+
+
+@pytest.mark.parametrize('task', [dict(state='absent', name='20-old'), dict(layouts={}), dict(layouts={'20-old': ''})])
+def test_without_files_before_and_after_what_is_in_effect_stays(run, args, task):
+    result = run(layout, dict(args, **task), {})
+    assert not result['failed'] and not result['changed'] and commands(result) == []
+
+
+def test_the_last_file_goes_after_its_groups(run, args, etc):
+    (etc / 'layout.toml').write_text(TEXT)
+    result = run(layout, dict(args, state='absent'), dict(plan=['plan-empty'], apply=['apply-while-pending']))
+    assert result['failed'] and (etc / 'layout.toml').read_text() == TEXT
+
+
+def test_prune_of_everything_is_refused(run, args, etc):
+    (etc / 'layout.toml').write_text(TEXT)
+    for layouts in ({}, {'10-db': ''}):
+        result = run(layout, dict(args, layouts=layouts, prune=True), {})
+        assert result['failed'] and 'state: absent' in result['msg']
+    assert (etc / 'layout.toml').read_text() == TEXT
+
+
 def test_nothing_to_confirm_is_no_change(run, args):
-    result = run(layout, dict(args, state='confirmed'), dict(status=['status-same']))
+    result = run(layout, dict(args, state='confirmed'), dict(status=['status-same'], history=['history']))
     assert not result['failed'] and not result['changed']
 
 
@@ -193,6 +335,7 @@ def test_auto_reloads_no_daemon_that_is_not_there(run, args, etc, tmp_path):
     (dict(confirm='0'), 'is no time'),
     (dict(name='../x'), 'is no name of a file'),
     (dict(name='.x'), 'is no name of a file'),
+    (dict(name='x\n'), 'is no name of a file'),
 ])
 def test_bad_arguments(run, args, wrong, said):
     result = run(layout, dict(args, content=TEXT, **wrong), {})
@@ -201,6 +344,9 @@ def test_bad_arguments(run, args, wrong, said):
 
 @pytest.mark.parametrize('wrong, said', [
     (dict(layouts={'x': 5}), 'is to be a text in TOML, and is int'),
+    (dict(layouts={'x': None}), 'is to be a text in TOML, and is empty'),
+    (dict(layouts={'': 'x'}), 'is no name of a file'),
+    (dict(layouts={'x\n': 'x'}), 'is no name of a file'),
     (dict(layouts='x'), 'layouts'),
     (dict(content='x', prune='perhaps'), 'prune'),
     (dict(content='x', layouts={'x': 'x'}), 'mutually exclusive'),

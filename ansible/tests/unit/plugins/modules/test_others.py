@@ -67,7 +67,7 @@ def test_a_generation_below_zero(run):
 def test_isolation_within_the_budget(run):
     result = run(isolate_check, dict(group='rt', budget=20), dict(isolate=[answer(out='{"above_budget": false, "cpus": []}')]))
     assert not result['failed'] and result['isolation'] == dict(above_budget=False, cpus=[])
-    assert result['calls'][-1] == ['isolate', 'check', '--json', 'rt', '--for', '10s', '--budget', '20', '--no-probe']
+    assert result['calls'][-1] == ['isolate', 'check', '--json', '--for', '10s', '--budget', '20', '--no-probe', '--', 'rt']
 
 
 def test_isolation_above_the_budget(run):
@@ -107,3 +107,13 @@ def test_an_answer_that_is_no_json(run):
 def test_wrong_types(run, module, args, said):
     result = run(module, args, {})
     assert result['failed'] and said in result['msg']
+
+
+def test_names_that_begin_with_a_dash_are_no_options(run):
+    result = run(layout_info, dict(groups=['-x']), dict(status=['status-nothing'], history=['history-nothing']))
+    assert result['calls'][1] == ['status', '--json', '--', '-x']
+
+
+def test_isolation_is_compared_with_the_history_that_is_named(run):
+    result = run(isolate_check, dict(group='rt', budget=20, state_directory='/x'), dict(isolate=[answer(0, '{"cpus": []}')]))
+    assert result['calls'][-1][:5] == ['isolate', 'check', '--json', '--state', '/x']
