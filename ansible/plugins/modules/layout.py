@@ -402,11 +402,11 @@ class Task:
             row['head']['generation'] == wanted or wanted is None and self.staging.of(row))]
         if gone:
             number = gone[-1]['head']['generation']
-            undone = [row['head']['what'] for row in history if row.get('head') and row['head']['generation'] > number
-                      and row['head']['what'].startswith('undo')]
+            undone = ['generation %d undid it (%s)' % (row['head']['generation'], row['head']['what']) for row in history
+                      if row.get('head') and row['head']['generation'] > number and row['head'].get('kind') == 'undo']
             self.module.fail_json(
-                msg="generation %d can not be confirmed, as it is no longer in effect%s. Apply it again, with a longer 'confirm' "
-                "if the time was too short" % (number, ': ' + undone[0] if undone else ''))
+                msg="generation %d cannot be confirmed, as it is no longer in effect%s. Apply the layout again, with a longer "
+                "'confirm' if the time was too short" % (number, ': ' + undone[0] if undone else ''))
 
     def reload(self, texts):
         """Has the daemon read the files."""

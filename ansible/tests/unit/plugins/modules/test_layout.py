@@ -131,7 +131,7 @@ def history_of(recorded):
     return made
 
 
-UNDONE = dict(head=dict(generation=3, at='2026-01-01T00:00:00Z', what='undo to generation 1: not confirmed within 120 s'), in_effect=False)
+UNDONE = dict(head=dict(generation=3, at='2026-01-01T00:00:00Z', kind='undo', what='not confirmed within 120 s'), in_effect=False)
 
 
 def test_a_confirmation_installs_the_files(run, args, etc, staged, history_of):
@@ -162,7 +162,7 @@ def test_a_change_that_was_undone_before_its_confirmation_is_a_failure(run, args
     history = history_of(staged, in_effect=False, later=[UNDONE])
     for more in ({}, dict(generation=2)):
         result = run(layout, dict(args, state='confirmed', **more), dict(status=['status-same'], history=[history]))
-        assert result['failed'] and 'undo to generation 1: not confirmed within 120 s' in result['msg']
+        assert result['failed'] and 'generation 3 undid it (not confirmed within 120 s)' in result['msg']
         assert list(etc.iterdir()) == []
     checked = run(layout, dict(args, state='confirmed'), dict(status=['status-same'], history=[history]), check=True)
     assert not checked['failed'] and not checked['changed']
