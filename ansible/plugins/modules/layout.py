@@ -42,8 +42,8 @@ options:
     type: dict
   prune:
     description:
-      - Removes C(layout.toml) and every other C(layout.d/*.toml), whoever wrote it, so that the layout is what this task names and
-        nothing else. Files with other names stay.
+      - Removes every other file of the layout, C(layout.toml) and C(layout.d/*.toml), also those that others wrote. The layout is
+        then what this task names and nothing else. Files with other names stay.
     type: bool
     default: false
   confirm:
@@ -56,7 +56,7 @@ options:
     description:
       - With O(state=confirmed), the number of the change, as the task that applied it returned it. The task fails where another
         one waits, or this one is no longer in effect.
-      - Without it, the change that waits is confirmed, whatever applied it.
+      - Without it, the change that waits is confirmed, also one that was applied by hand.
     type: int
   directory:
     description:
