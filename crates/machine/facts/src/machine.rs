@@ -98,6 +98,10 @@ pub struct Cpus {
     pub nohz_full: Option<CpuSet>,
     /// The frequency governors in use with their CPUs; empty where the guest or firmware sets the clock.
     pub governors: BTreeMap<String, CpuSet>,
+    /// The idle states of the first CPU; empty where the machine shows none.
+    pub idle_states: Vec<String>,
+    /// What the processor counts the energy of (RAPL); empty where there is no such count.
+    pub energy: Vec<String>,
 }
 
 /// A whole disk that holds something.

@@ -64,8 +64,15 @@ pub(super) fn cpus(proc: &Outside<'_>) -> Cpus {
         isolated: proc.cpus("/sys/devices/system/cpu/isolated"),
         nohz_full: proc.cpus("/sys/devices/system/cpu/nohz_full"),
         governors: online.as_ref().map(|online| governors(proc, online)).unwrap_or_default(),
+        idle_states: named(proc, |state| format!("/sys/devices/system/cpu/cpu0/cpuidle/state{state}/name")),
+        energy: named(proc, |zone| format!("/sys/class/powercap/intel-rapl:{zone}/name")),
         online,
     }
+}
+
+/// Names in files that are counted from 0 on.
+fn named(proc: &Outside<'_>, path: impl Fn(usize) -> String) -> Vec<String> {
+    (0..).map_while(|number| proc.text(&path(number))).collect()
 }
 
 /// Where the first CPU has no governor none has: hundreds of vain opens are spared.

@@ -4,6 +4,7 @@
 
 mod accept;
 mod desired;
+mod energy;
 pub mod families;
 mod latencies;
 mod page;
@@ -16,6 +17,7 @@ use std::{
 };
 
 pub use desired::{Desired, DesiredGroup, Partition};
+pub use energy::write_energy;
 pub use families::{FAMILIES, Family};
 pub use latencies::write_latencies;
 pub use page::markdown;

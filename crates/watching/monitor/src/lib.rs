@@ -31,6 +31,8 @@ mod tasks;
 
 mod run_delays;
 
+mod energy;
+
 pub mod log;
 mod per_cpu;
 mod perf;
@@ -38,6 +40,7 @@ pub mod rates;
 
 pub use cadence::{Beat, Cadence};
 pub use docs::markdown;
+pub use energy::{Energy, EnergyUse};
 pub use field::{Field, From, Instance, Kind, Pace, Per, Shape, Side, Source, Unit};
 pub use files::{Buffer, Descriptors, Files, Named, Uncached};
 pub use group_fields::GROUP_FIELDS;

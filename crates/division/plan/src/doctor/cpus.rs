@@ -112,7 +112,7 @@ fn split_cores(group: &str, cpus: &CpuSet, machine: Option<&Machine>) -> Option<
 }
 
 pub(super) fn cpus(facts: &Facts, machine: Option<&Machine>) -> Vec<Finding> {
-    let found = [smt(facts, machine), isolation(facts), ticks(facts), clocks(facts)];
+    let found = [smt(facts, machine), isolation(facts), ticks(facts), clocks(facts), power(facts)];
     found.into_iter().flatten().collect()
 }
 
@@ -154,6 +154,18 @@ fn ticks(facts: &Facts) -> Option<Finding> {
         Level::Ok,
         format!("CPUs {cpus} have no periodic tick while one task runs (nohz_full)"),
     ))
+}
+
+/// What power saving can be seen by.
+fn power(facts: &Facts) -> Option<Finding> {
+    let shown = |what: &str, names: &[String]| match names {
+        [] => format!("no {what}"),
+        names => format!("{what} {}", names.join(", ")),
+    };
+    facts.cpus.online.as_ref()?;
+    let idle = shown("idle states", &facts.cpus.idle_states);
+    let energy = shown("energy counters (RAPL)", &facts.cpus.energy);
+    Some(Finding::new(Area::Cpus, Level::Ok, format!("power: this machine shows {idle}, and {energy}")))
 }
 
 fn clocks(facts: &Facts) -> Option<Finding> {

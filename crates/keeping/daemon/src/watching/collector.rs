@@ -11,9 +11,11 @@ use std::{
 };
 
 use apply::{Resizes, State, Target};
-use exporters::metrics::{Bounds, Desired, Format, Partition, Writer, replace, write, write_latencies};
+use exporters::metrics::{
+    Bounds, Desired, Format, Partition, Writer, replace, write, write_energy, write_latencies,
+};
 use kernel::{GroupName, Host, Real};
-use monitor::{Beat, Descriptors, Groups, Options, Sampler};
+use monitor::{Beat, Descriptors, Energy, Groups, Options, Sampler};
 use tokio::sync::oneshot;
 
 use super::{Paces, Shared, Watching, few, misplaced::Misplaced, own};
@@ -182,6 +184,7 @@ impl Collector {
             Ok(sample) => {
                 self.sampling.succeeded();
                 write(sample, bounds, to);
+                write_energy(&Energy::live(), to);
                 Partition::write(&Partition::all(host, sample.groups.rows()), bounds, to);
             }
             Err(error) => {

@@ -92,6 +92,14 @@ families! {
         "ringfence_group_elastic_max_cpus", Gauge, By::History,
         "CPUs that the elastic group has at most; only of elastic groups",
     ));
+    CPU_IDLE_SECONDS = by(&["cpu", "state"], seconds(
+        "ringfence_cpu_idle_state_seconds", Counter, By::Kernel,
+        "Time that the CPU was in the idle state; only where the machine shows idle states",
+    ));
+    ENERGY = by(&["domain"], Family { unit: "joules", ..row(
+        "ringfence_energy_joules", Counter, By::Kernel,
+        "Energy that the processor used, as its counters (RAPL) have it; only where the machine has them",
+    ) });
     LATENCY = by(GROUP, seconds(
         "ringfence_group_latency_p99_seconds", Gauge, By::Daemon,
         "The 99th percentile that the group's latency source reports; only while there are requests",

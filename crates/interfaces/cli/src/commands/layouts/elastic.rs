@@ -6,6 +6,7 @@ use apply::{
     Controller, Frequencies, GroupStatus, Measured, RangeStatus, Resize, Resizes, Running, Says, State,
     System as _, Target,
 };
+use monitor::{Energy, EnergyUse};
 use serde_json::json;
 use topology::Machine;
 use units::{CpuSet, group_path, hint::Command};
@@ -17,6 +18,9 @@ use crate::{
     failure::{ATTENTION, Failure},
     output,
 };
+
+/// Between the two looks at idle states and energy.
+const LOOK: Duration = Duration::from_millis(500);
 
 /// How long it waits for a change that is under way.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -50,6 +54,12 @@ pub fn elastic(args: &args::Elastic, as_json: bool) -> Result<u8, Failure> {
     let mut measured = controller.as_ref().map(|one| one.latencies.clone()).unwrap_or_default();
     measured.retain(|one| named(&one.group));
     let trouble = trouble(&resizes);
+    let saves_power = groups.iter().any(|group| group.elastic.as_ref().is_some_and(|one| one.saves_power));
+    let power = saves_power.then(|| {
+        let before = Energy::live();
+        std::thread::sleep(LOOK);
+        Energy::live().since(&before)
+    });
     if as_json {
         let groups: Vec<_> = groups
             .iter()
@@ -60,10 +70,13 @@ pub fn elastic(args: &args::Elastic, as_json: bool) -> Result<u8, Failure> {
             .collect();
         let paused = resizes.is_paused();
         output::json(
-            &json!({ "groups": groups, "controller": controller, "paused": paused, "trouble": trouble, "changes": changes }),
+            &json!({ "groups": groups, "controller": controller, "paused": paused, "trouble": trouble, "changes": changes, "power": power }),
         )?;
     } else {
         let mut text: String = groups.iter().map(|group| line(group, &measured)).collect();
+        if let Some(power) = &power {
+            text.push_str(&energy(power));
+        }
         if let Some(trouble) = &trouble {
             let _ = writeln!(text, "\n{trouble}"); // a String takes everything
         }
@@ -74,6 +87,26 @@ pub fn elastic(args: &args::Elastic, as_json: bool) -> Result<u8, Failure> {
         output::text(&text)?;
     }
     Ok(if trouble.is_some() { ATTENTION } else { 0 })
+}
+
+/// What power saving is seen by: shares of the time in idle states, and watts.
+fn energy(used: &EnergyUse) -> String {
+    let mut text = String::new();
+    for (cpu, states) in &used.idle {
+        let states: Vec<String> =
+            states.iter().map(|(state, share)| format!("{state} {:.0} %", share * 100.0)).collect();
+        let _ = writeln!(text, "CPU {cpu}  idle: {}", states.join(", ")); // a String takes everything
+    }
+    for (domain, watts) in &used.watts {
+        let _ = writeln!(text, "{domain}  {watts:.1} W");
+    }
+    if used.idle.is_empty() {
+        text.push_str("this machine shows no idle states of its CPUs\n");
+    }
+    if used.watts.is_empty() {
+        text.push_str("this machine shows no energy (RAPL)\n");
+    }
+    text
 }
 
 /// General groups have all CPUs again.
