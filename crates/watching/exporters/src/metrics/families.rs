@@ -93,11 +93,11 @@ families! {
         "CPUs that the elastic group has at most; only of elastic groups",
     ));
     CPU_IDLE_SECONDS = by(&["cpu", "state"], seconds(
-        "ringfence_cpu_idle_state_seconds", Counter, By::Kernel,
+        "ringfence_cpu_idle_state_seconds", Counter, By::Daemon,
         "Time that the CPU was in the idle state; only where the machine shows idle states",
     ));
     ENERGY = by(&["domain"], Family { unit: "joules", ..row(
-        "ringfence_energy_joules", Counter, By::Kernel,
+        "ringfence_energy_joules", Counter, By::Daemon,
         "Energy that the processor used, as its counters (RAPL) have it; only where the machine has them",
     ) });
     LATENCY = by(GROUP, seconds(
