@@ -108,6 +108,11 @@ impl Accounts {
         self.field(GROUP, &number.to_string(), 0)
     }
 
+    /// The number of a user's primary group; `None` for one that is not known.
+    pub fn primary_group(&self, user: &str) -> Option<u32> {
+        self.field(PASSWD, user, 3)?.parse().ok()
+    }
+
     /// The numbers of the users that the name services list in a group, by its name or number. Who has it as his
     /// primary group need not be among them.
     pub fn members(&self, group: &str) -> Vec<u32> {

@@ -180,7 +180,7 @@ pub(crate) fn start(
     Err(Failure::system(&program.exec()))
 }
 
-/// A user without a group gets the group `users`, where there is one.
+/// A user without a group gets the group `users`, else his own: never that of the caller, which is root's.
 fn identify(program: &mut Program, user: Option<&str>, group: Option<&str>) -> Result<(), Failure> {
     let accounts = Accounts::new();
     let number = |noun: &str, name: &str, found: Option<u32>| {
@@ -192,7 +192,13 @@ fn identify(program: &mut Program, user: Option<&str>, group: Option<&str>) -> R
         user.map(|name| number("user", name, accounts.user_number(name).map_err(failed)?)).transpose()?;
     let gid = match (group, uid) {
         (Some(name), _) => Some(number("group", name, accounts.group_number(name).map_err(failed)?)?),
-        (None, Some(uid)) if uid != 0 => accounts.group_number("users").ok().flatten(),
+        (None, Some(uid)) if uid != 0 => {
+            let of_user = || accounts.primary_group(user?);
+            let found = accounts.group_number("users").ok().flatten().or_else(of_user);
+            let lacks =
+                || Failure::new(format!("user {uid} has no group that is known: name one with --group"));
+            Some(found.ok_or_else(lacks)?)
+        }
         _ => None,
     };
     gid.map(|gid| program.gid(gid));

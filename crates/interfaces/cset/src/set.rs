@@ -155,11 +155,50 @@ fn rename(sets: &Sets, name: &str, new: &str, out: Out) -> Result<(), Failure> {
     }
     let (cpus, mems) = (sets.cpus(&old).to_string(), sets.mems(&old).to_string());
     let change = Change { cpus: Some(&cpus), mems: Some(&mems), ..Change::default() };
-    create(sets, &renamed, &change)?;
+    let made = create(sets, &renamed, &change).and_then(|()| {
+        copy_settings(sets, &old, &renamed).inspect_err(|_| {
+            // it is new, and nobody's; the refusal is what the user reads
+            let _ = delete(sets, &renamed);
+        })
+    });
+    if made.is_err() && own {
+        modify(sets, &old, &Change { cpu_exclusive: Some(true), ..Change::default() })?;
+    }
+    made?;
     transfer::put(sets, &renamed, &sets.tasks(&old), out)?;
     delete(sets, &old)?;
     if own {
         modify(sets, &renamed, &Change { cpu_exclusive: Some(true), ..Change::default() })?;
+    }
+    Ok(())
+}
+
+/// Everything else that the old one was set to.
+fn copy_settings(sets: &Sets, old: &Set, new: &Set) -> Result<(), Failure> {
+    let (from, to) = (sets.seat(old)?, sets.seat(new)?);
+    let kernel = sets.host.kernel();
+    let is_set = |file: &String| {
+        let own = ["cpuset.cpus", "cpuset.mems", "cpuset.cpus.partition", "cpuset.cpu_exclusive"];
+        settings::lookup(file).is_some_and(|found| found.setting.can_be_set())
+            && !own.contains(&file.as_str())
+    };
+    for file in kernel.files(from.at, &from.path).unwrap_or_default().iter().filter(|file| is_set(file)) {
+        let read = |seat: &kernel::Seat<'_>| kernel.read(seat.at, &seat.path, file).unwrap_or_default();
+        let (text, now) = (read(&from), read(&to));
+        if text.trim() == now.trim() {
+            continue;
+        }
+        // of a file of lines by device each write is about one
+        let lines: Vec<&str> =
+            if settings::is_by_key(file) { text.lines().collect() } else { vec![text.trim()] };
+        for line in lines {
+            kernel.write(to.at, &to.path, file, line).map_err(|errno| {
+                let (path, reason) = (old.path(), std::io::Error::from(errno));
+                Failure::new(format!(
+                    "cannot rename \"{path}\": {file} can't be {line} in another set: {reason}"
+                ))
+            })?;
+        }
     }
     Ok(())
 }

@@ -125,12 +125,13 @@ impl Shield<'_> {
             return Err(Failure::new(format!("CPUSPEC \"{spec}\" leaves no CPU for the system")));
         }
         let (own, others) = (own.to_string(), others.to_string());
+        self.refuse_others()?;
         if self.is_there() {
             self.change(&own, &others)?;
             self.out.info("--> shielding modified with:");
         } else {
             self.create(&own, &others).inspect_err(|_| {
-                // what was made of it; the refusal is what the user reads
+                // neither was there before; the refusal is what the user reads
                 let _ = delete(self.sets, &self.user);
                 let _ = delete(self.sets, &self.system);
                 self.out.info("--> failed to create shield, hint: do other cpusets exist?");
@@ -148,6 +149,22 @@ impl Shield<'_> {
         self.show(&self.system);
         self.show(&self.user);
         Ok(())
+    }
+
+    /// Sets of these names that are no shield are somebody's, with CPUs that they chose.
+    fn refuse_others(&self) -> Result<(), Failure> {
+        let there = |set: &Set| self.sets.find(&set.path()).is_ok();
+        let refused = match (there(&self.user), there(&self.system)) {
+            (false, false) => return Ok(()),
+            (true, true) if self.sets.is_cpu_exclusive(&self.user) => return Ok(()),
+            (true, true) => format!("cpuset \"{}\" has no CPUs of its own", self.user.path()),
+            (user, _) => {
+                let (one, other) = if user { (&self.user, &self.system) } else { (&self.system, &self.user) };
+                format!("there is a cpuset \"{}\" and none \"{}\"", one.path(), other.path())
+            }
+        };
+        let message = format!("{refused}: these are no shield's, and nothing was changed");
+        Err(Failure::new(message).maybe_hint(Some("name others: --userset and --sysset".to_owned())))
     }
 
     /// On v2 the CPUs of `user` are its own, so that the rest of the machine keeps off them, wherever it is.

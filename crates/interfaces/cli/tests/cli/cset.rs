@@ -28,6 +28,7 @@ const CASES: &[Case] = &[
     ("what is wrong is said behind **>, with exit status 2", ANYWHERE, refused),
     ("shield is made, used and removed", OWN, shield),
     ("shielding by set and proc, as the tutorial has it", OWN, by_hand),
+    ("sets that are no shield are not changed by shield", OWN, of_others),
 ];
 
 pub fn trials(world: &Arc<World>) -> Vec<Trial> {
@@ -127,8 +128,15 @@ fn sets(desk: &mut Desk) {
         0,
         &["cset: cpuset_list_start", "{g};1;n;…;n;0;0;/{g}", "cpuset_list_end"],
     );
+    let (other, value) = ["cpuset.memory_migrate", "cgroup.max.descendants"]
+        .into_iter()
+        .zip(["1", "7"])
+        .find(|(name, _)| directory(desk, "{g}").join(name).exists())
+        .unwrap();
+    fs::write(directory(desk, "{g}").join(other), value).unwrap();
     prints(desk, "cset set -s {g} -n {g}-rt", 0, &["cset: --> renaming \"…/{g}\" to \"{g}-rt\""]);
     assert!(has(desk, "{g}-rt") && !has(desk, "{g}"));
+    assert_eq!(file(desk, "{g}-rt", other), value);
     assert_eq!(file(desk, "{g}-rt", "cpuset.cpus"), "1");
     let removed = [
         "cset: --> processing cpuset \"{g}-rt\", moving 0 tasks to parent \"/\"...",
@@ -192,6 +200,15 @@ fn tasks(desk: &mut Desk) {
     ];
     prints(desk, "cset proc -s {g} -e grep Cpus_allowed_list /proc/self/status", 0, &started);
     prints(desk, "cset proc -s {g} -e grep -- -w Cpus_allowed_list /proc/self/status", 0, &started);
+    let is_known = |user: &str| {
+        let users = fs::read_to_string("/etc/passwd").unwrap_or_default();
+        users.lines().any(|line| line.split(':').next() == Some(user))
+    };
+    let (code, out) = run(desk, "cset proc -s {g} -e -u nobody grep Gid: /proc/self/status");
+    match is_known("nobody") {
+        true => assert!(code == 0 && out.contains("Gid:\t") && !out.contains("\t0"), "root's group: {out}"),
+        false => assert!(code == 2 && !out.contains("Gid:"), "{out}"),
+    }
     let failed = [started[0], "cset: **> [Errno 2] No such file or directory"];
     prints(desk, "cset proc -s {g} -e blah-blah", 2, &failed);
     assert_eq!(run(desk, "cset set -d {g} {g}-rt").0, 0);
@@ -288,4 +305,22 @@ fn by_hand(desk: &mut Desk) {
     assert_eq!(run(desk, "cset proc -m -k --force -f system -t root").0, 0);
     assert_eq!(run(desk, "cset set -d user system").0, 0);
     assert!(!has(desk, "user") && !has(desk, "system"));
+}
+
+fn of_others(desk: &mut Desk) {
+    run(desk, "cset set -c 0 -s user");
+    let (code, out) = run(desk, "cset shield -c 1-3");
+    assert!(code == 2 && out.contains("nothing was changed"), "{out}");
+    assert!(file(desk, "user", "cpuset.cpus") == "0" && !has(desk, "system"), "{out}");
+    run(desk, "cset set -c 1 -s system");
+    let (code, out) = run(desk, "cset shield -c 1-3");
+    assert!(code == 2 && out.contains("\"/user\" has no CPUs of its own"), "{out}");
+    assert_eq!(
+        (file(desk, "user", "cpuset.cpus"), file(desk, "system", "cpuset.cpus")),
+        ("0".into(), "1".into())
+    );
+    assert_eq!(run(desk, "cset shield -c 1-3 --userset /{g} --sysset /{g}-rest").0, 0);
+    assert_eq!(file(desk, "{g}", "cpuset.cpus"), "1-3");
+    assert_eq!(run(desk, "cset shield --reset --userset /{g} --sysset /{g}-rest").0, 0);
+    assert_eq!(run(desk, "cset set -d user system").0, 0);
 }
