@@ -86,7 +86,7 @@ test('a second goes by without flicker: no element comes, goes or moves on the m
     const changes = await page.evaluate(
       () =>
         new Promise(resolve => {
-          const places = () => [...document.querySelectorAll('main :is([role=gridcell], dd, td, th, h1, canvas, .bar)')].map(e => { const b = e.getBoundingClientRect(); return `${e.className} ${b.left} ${b.top} ${b.width} ${b.height}`; });
+          const places = () => [...document.querySelectorAll('main :is([role=gridcell], dd, td, th, h1, canvas, .bar)')].map(e => { const b = e.getBoundingClientRect(); return `${b.left} ${b.top} ${b.width} ${b.height}`; });
           const before = places();
           const seen = { nodes: 0, texts: 0, moved: [] };
           new MutationObserver(list => {
@@ -95,7 +95,7 @@ test('a second goes by without flicker: no element comes, goes or moves on the m
               else seen.nodes += [...m.addedNodes, ...m.removedNodes].filter(n => n.nodeType === 1).length;
             }
           }).observe(document.querySelector('main'), { subtree: true, childList: true, characterData: true });
-          setTimeout(() => resolve({ ...seen, moved: places().filter((p, i) => p !== before[i]) }), 4000);
+          setTimeout(() => resolve({ ...seen, moved: places().flatMap((p, i) => (p === before[i] ? [] : [`${before[i]} → ${p}`])) }), 4000);
         }),
     );
     assert.ok(changes.texts > 0, `${hash}: the figures change`);

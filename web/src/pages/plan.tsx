@@ -32,6 +32,7 @@ export function PlanPage() {
       <div class="plan-body">
         <section class="plan-edit" aria-label="Layout">
           <Editor value={layout.text} onInput={layout.set} onSubmit={makePlan} diagnostics={diagnostics} label="Layout, as TOML or libcgroup's configuration" describedBy="diagnostics" />
+          {layout.refused && <Refused refusal={layout.refused} />}
           {layout.problem ? <Refused refusal={layout.problem} /> : <Diagnostics id="diagnostics" list={diagnostics} text={layout.checked ? layout.text : ''} />}
           <p class="actions">
             <button type="button" class="main" disabled={planning.busy || layout.problem !== null || (layout.checked?.errors ?? 0) > 0} onClick={makePlan} aria-keyshortcuts="Control+Enter">

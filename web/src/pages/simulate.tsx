@@ -50,6 +50,7 @@ export function SimulatePage() {
             </summary>
             <Editor value={layout.text} onInput={layout.set} onSubmit={run} diagnostics={layout.checked?.diagnostics ?? []} label="Layout to simulate" describedBy="simulated-diagnostics" />
           </details>
+          {layout.refused && <Refused refusal={layout.refused} />}
           {layout.problem ? <Refused refusal={layout.problem} /> : <Diagnostics id="simulated-diagnostics" list={layout.checked?.diagnostics ?? []} text="" />}
           <Choices legend="Loads" of={LOADS} chosen={loads} set={setLoads} />
           <label class="choice">

@@ -17,6 +17,13 @@ export interface Edited {
   checked: Schema['Checked'] | null;
   checking: boolean;
   problem: Refusal | null;
+  /** why what was put in last was not taken */
+  refused: Refusal | null;
+}
+
+function tooLarge(length: number): Refusal {
+  const size = (length / 2 ** 20).toFixed(1);
+  return new Refusal('invalid', `this text has ${size} MiB, and a layout may have 4: it was not taken, and the text before stays`, 'ringfence check FILE');
 }
 
 export function useLayout(): Edited {
@@ -24,13 +31,9 @@ export function useLayout(): Edited {
   const file = useAsk(() => api.layout(), 'layout');
   const text = own ?? file.value?.text ?? '';
   const [state, setState] = useState<{ checked: Schema['Checked'] | null; problem: Refusal | null; of: string | null }>({ checked: null, problem: null, of: null });
+  const [refused, setRefused] = useState<Refusal | null>(null);
   useEffect(() => {
     if (own === null && !file.value) return;
-    if (text.length > LARGEST) {
-      const size = (text.length / 2 ** 20).toFixed(1);
-      setState({ checked: null, of: text, problem: new Refusal('invalid', `this text has ${size} MiB, and a layout may have 4: it is not sent`, 'on the command line: ringfence check FILE') });
-      return;
-    }
     const controller = new AbortController();
     const timer = setTimeout(async () => {
       try {
@@ -50,10 +53,15 @@ export function useLayout(): Edited {
     file: file.value,
     fileProblem: file.refusal,
     edited: own !== null && own !== file.value?.text,
-    set: edit,
-    revert: () => edit(null),
+    set: next => {
+      setRefused(next.length > LARGEST ? tooLarge(next.length) : null);
+      // the field goes back to what it had, before the browser lays out megabytes
+      if (next.length <= LARGEST) edit(next);
+    },
+    revert: () => (setRefused(null), edit(null)),
     checked: state.checked,
     checking: state.of !== text,
     problem: state.problem,
+    refused,
   };
 }
