@@ -77,6 +77,7 @@ docs:
 	RF_BLESS=1 cargo test --locked --quiet -p ringfence-exporters docs
 	monitoring/make-dashboards
 	RF_BLESS=1 cargo test --locked --quiet -p ringfence-daemon --test socket -- docs/openapi.json
+	RF_BLESS=1 cargo test --locked --quiet -p ringfence-web --lib document
 	RF_BLESS=1 cargo test --locked --quiet -p ringfence-cli --test cli -- "documents: docs/troubleshooting.md"
 
 # docs/ as a book: target/book/index.html

@@ -62,6 +62,46 @@ impl Generation {
             Generation::Damaged { generation, .. } | Generation::Lost { generation } => *generation,
         }
     }
+
+    /// Who, when, what; `None` where that can't be read.
+    pub fn head(&self) -> Option<&Head> {
+        match self {
+            Generation::Finished(summary) => Some(&summary.head),
+            Generation::Unfinished { head, .. } => Some(head),
+            Generation::Damaged { .. } | Generation::Lost { .. } => None,
+        }
+    }
+
+    /// How it ended, in a word or two.
+    pub fn state(&self) -> &'static str {
+        let result = match self {
+            Generation::Damaged { .. } => return "damaged",
+            Generation::Lost { .. } => return "lost",
+            Generation::Unfinished { lives: true, .. } => return "under way",
+            Generation::Unfinished { lives: false, .. } => return "broken off",
+            Generation::Finished(summary) => &summary.result,
+        };
+        match (result.ending, result.left.is_empty()) {
+            (Ending::Done, true) => "done",
+            (Ending::Done, false) => "done in part",
+            (Ending::RolledBack, _) => "rolled back",
+            (Ending::Partly, _) => "partly undone",
+            (Ending::NotBegun, _) => "not begun",
+            (Ending::LostAtBoot, _) => "lost at boot",
+        }
+    }
+}
+
+/// The applied generations that are in effect, as the last change that succeeded recorded them; nothing outlives a boot.
+pub fn in_effect(all: &[Generation], boot: &str) -> Vec<u32> {
+    let done = |kept: &Generation| match kept {
+        Generation::Finished(summary) if summary.is_done() && summary.head.boot == boot => {
+            Some(summary.head.in_effect.clone())
+        }
+        _ => None,
+    };
+    let lost = all.iter().filter(|kept| matches!(kept, Generation::Lost { .. })).map(Generation::generation);
+    all.iter().rev().find_map(done).unwrap_or_default().into_iter().chain(lost).collect()
 }
 
 /// All generations, oldest first.

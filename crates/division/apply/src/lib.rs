@@ -74,7 +74,9 @@ pub use error::Error;
 pub use execute::{execute, undo, undo_those};
 pub use failure::Failure;
 pub use frequencies::{Followed, Frequencies, idle_cpus};
-pub use generations::{Generation, Unfinished, generations, generations_or_lost, is_gone, unfinished};
+pub use generations::{
+    Generation, Unfinished, generations, generations_or_lost, in_effect, is_gone, unfinished,
+};
 pub use isolation::{KnobState, KnobStatus};
 pub use journal_file::{JournalFile, begun};
 pub use leftovers::Earlier;

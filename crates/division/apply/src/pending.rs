@@ -1,6 +1,6 @@
 //! The change that waits for its confirmation.
 
-use std::time::Duration;
+use std::{fmt, time::Duration};
 
 use crate::{
     Failure, State, Target,
@@ -23,6 +23,30 @@ pub struct Pending {
 
 fn millis<S: serde::Serializer>(duration: &Duration, to: S) -> Result<S::Ok, S::Error> {
     to.serialize_u64(u64::try_from(duration.as_millis()).unwrap_or(u64::MAX))
+}
+
+/// What will happen to it.
+impl fmt::Display for Pending {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let generation = self.generation;
+        if self.overdue {
+            return write!(
+                f,
+                "generation {generation} was not confirmed in time and is still in effect: run `ringfence undo`"
+            );
+        }
+        let seconds = self.remaining.as_secs().saturating_add(1);
+        if self.unwatched {
+            return write!(
+                f,
+                "generation {generation} is not confirmed, and no process is left that would undo it in {seconds} s: it stays in effect until the next apply or undo, or until ringfenced starts. To undo it now: ringfence undo; to confirm it: ringfence confirm {generation}"
+            );
+        }
+        write!(
+            f,
+            "generation {generation} will be undone in {seconds} s unless you run: ringfence confirm {generation}"
+        )
+    }
 }
 
 /// The generation that waits for its confirmation, if there is one.

@@ -38,6 +38,14 @@ pub struct By {
     pub command: String,
 }
 
+impl By {
+    /// The login name, else the user.
+    pub fn person(&self) -> String {
+        let number = || if self.uid == 0 { "root".to_owned() } else { self.uid.to_string() };
+        self.login.clone().unwrap_or_else(number)
+    }
+}
+
 /// What kind of change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "kind")]
@@ -115,6 +123,17 @@ pub struct Head {
     /// And behind them, how many lines of what the layout decides and was so already.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub decided: usize,
+}
+
+impl Head {
+    /// `undo to 3: not confirmed within 60 s`.
+    pub fn words(&self) -> String {
+        match self.kind {
+            Kind::Apply | Kind::Set => units::printable(&self.what).into_owned(),
+            Kind::Undo { to } if self.what == "undo" => format!("undo to generation {to}"),
+            Kind::Undo { to } => format!("undo to generation {to}: {}", units::printable(&self.what)),
+        }
+    }
 }
 
 #[allow(clippy::trivially_copy_pass_by_ref)] // as serde calls it

@@ -16,6 +16,7 @@ mod schedule;
 mod shield;
 mod simulate;
 mod watching;
+mod web;
 mod why;
 
 pub use daemon::{Daemon, LogLevel};
@@ -35,6 +36,7 @@ pub use schedule::Schedule;
 pub use shield::{Shield, Unshield};
 pub use simulate::{Against, Simulate, Synthetic};
 pub use watching::{Dump, Fields, LogArgs, Metrics, Pictures, Record, Top, Watch};
+pub use web::Web;
 pub use why::Why;
 
 use std::{ffi::OsString, path::PathBuf, time::Duration};
@@ -46,6 +48,7 @@ use self::{
     schedule::SCHEDULE,
     simulate::SIMULATE,
     watching::{DUMP, TOP, WATCH},
+    web::WEB,
 };
 use ::daemon::socket::{SOCKET, SOCKET_VARIABLE};
 use clap::{Args as ClapArgs, Parser, Subcommand};
@@ -168,6 +171,9 @@ Examples:
     /// Show groups, settings, tasks and the machine full-screen, and change them there
     #[command(after_help = TOP)]
     Top(Top),
+    /// Show the machine, groups, plans and experiments in a browser, and change them there
+    #[command(after_help = WEB)]
+    Web(Web),
     /// Record what groups get, use and wait for, until Ctrl-C or SIGTERM
     #[command(
         after_help = "If the last record is incomplete (kill -9, full disk), a warning is printed and \

@@ -14,19 +14,19 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use exporters::view::{Heading, Picture, Ran, Row};
+use exporters::view::{Heading, MachineFigures, Owners, Picture, Ran, Row};
 use ratatui_crossterm::crossterm::event::KeyEvent;
 
 use crate::{
     change::{Done, Proposal, Refusal},
-    figures::{MachineFigures, Sight},
+    figures::Sight,
 };
 
 pub(crate) use dialog::{Dialog, Line, Menu, Requested, plan_lines};
 pub(crate) use group::{GroupPage, Pane};
 pub(crate) use history::History;
 pub(crate) use list::List;
-pub(crate) use machine::{Cell, MachinePage, Map, Owners};
+pub(crate) use machine::{MachinePage, Map, letter};
 pub(crate) use tree::{Tree, VisibleRow};
 
 /// What happened.

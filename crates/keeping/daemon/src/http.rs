@@ -1,5 +1,6 @@
 //! HTTP for the control socket and the metrics: one thread each, asleep until a client connects, with bounds for
-//! everything that a client sends. One connection carries one request. Knows no route.
+//! everything that a client sends. One connection carries one request. Knows no route. Another server of HTTP on this machine
+//! is built of the same parts.
 
 use std::{
     collections::HashMap,
@@ -38,7 +39,7 @@ const LAST: Duration = Duration::from_secs(5);
 
 /// A thread that serves until this is dropped.
 #[derive(Debug)]
-pub(crate) struct Server {
+pub struct Server {
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
@@ -76,7 +77,7 @@ impl Drop for Server {
 }
 
 /// Where clients connect.
-pub(crate) trait Listen {
+pub trait Listen {
     /// A connection.
     type Stream: Stream;
     /// The next one.
@@ -98,7 +99,7 @@ impl Listen for TcpListener {
 }
 
 /// A connection.
-pub(crate) trait Stream: AsyncRead + AsyncWrite + Unpin + Send + 'static {
+pub trait Stream: AsyncRead + AsyncWrite + Unpin + Send + 'static {
     /// Writes what needs no waiting.
     fn try_write(&self, bytes: &[u8]) -> io::Result<usize>;
 }
@@ -116,7 +117,7 @@ impl Stream for TcpStream {
 }
 
 /// Hands on connections as they come.
-pub(crate) async fn accept<L: Listen>(listener: L, mut connected: impl FnMut(L::Stream)) {
+pub async fn accept<L: Listen>(listener: L, mut connected: impl FnMut(L::Stream)) {
     loop {
         match std::future::poll_fn(|context| listener.poll_accept(context)).await {
             Ok(stream) => connected(stream),
@@ -127,7 +128,7 @@ pub(crate) async fn accept<L: Listen>(listener: L, mut connected: impl FnMut(L::
 
 /// How long a client may take.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Times {
+pub struct Times {
     /// Until the request's head has come.
     pub head: Duration,
     /// Until the connection is over.
@@ -135,7 +136,7 @@ pub(crate) struct Times {
 }
 
 /// Serves one request. True unless the client broke a bound or the protocol.
-pub(crate) async fn serve<F: Future<Output = Response<Full<Bytes>>>>(
+pub async fn serve<F: Future<Output = Response<Full<Bytes>>>>(
     stream: impl Stream,
     times: Times,
     respond: impl Fn(Request<Incoming>) -> F,
@@ -155,7 +156,7 @@ pub(crate) async fn serve<F: Future<Output = Response<Full<Bytes>>>>(
 }
 
 /// An answer, after which the connection is closed.
-pub(crate) fn response(status: u16, content: &'static str, body: Bytes) -> Response<Full<Bytes>> {
+pub fn response(status: u16, content: &'static str, body: Bytes) -> Response<Full<Bytes>> {
     let mut response = Response::new(Full::from(body));
     *response.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let headers = response.headers_mut();
@@ -165,7 +166,7 @@ pub(crate) fn response(status: u16, content: &'static str, body: Bytes) -> Respo
 }
 
 /// Refuses a connection, if that needs no waiting.
-pub(crate) fn reject(stream: &impl Stream, content: &str, body: &str) {
+pub fn reject(stream: &impl Stream, content: &str, body: &str) {
     let head = format!(
         "HTTP/1.1 503 Service Unavailable\r\ncontent-type: {content}\r\nretry-after: 1\r\nconnection: close\r\n"
     );
@@ -174,12 +175,13 @@ pub(crate) fn reject(stream: &impl Stream, content: &str, body: &str) {
 
 /// Open connections by client, so that one client can't take them all.
 #[derive(Debug)]
-pub(crate) struct Slots<C>(Mutex<HashMap<C, usize>>);
+pub struct Slots<C>(Mutex<HashMap<C, usize>>);
 
 /// A connection that is counted as long as this lives.
 #[derive(Debug)]
-pub(crate) struct Slot<C: Eq + Hash + Copy> {
+pub struct Slot<C: Eq + Hash + Copy> {
     slots: Arc<Slots<C>>,
+    /// Whose it is.
     pub client: C,
 }
 

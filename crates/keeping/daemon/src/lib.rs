@@ -34,7 +34,8 @@ mod memories;
 mod classifier;
 mod strict;
 
-mod http;
+pub mod http;
+pub mod peers;
 
 mod drift_monitor;
 mod handle;

@@ -176,7 +176,7 @@ fn side(facts: &mut Vec<(&'static str, String)>, setting: &Setting, name: &'stat
 }
 
 /// The range in the unit of the file, and what the kernel does outside it.
-fn range(kind: Kind, binding: &Binding) -> Option<String> {
+pub fn range(kind: Kind, binding: &Binding) -> Option<String> {
     let Range::Between { min, max } = binding.range else {
         return match binding.out_of_range {
             OutOfRange::Misread(how) => Some(how.to_owned()),

@@ -30,7 +30,7 @@ mod docs;
 
 pub use by_file::{adds_to_line, changes, initial, is_by_key, pairs, turn, usage};
 pub use decode::DecodeError;
-pub use docs::{describe, markdown};
+pub use docs::{describe, markdown, range};
 pub use encode::{EncodeError, FileWrite};
 pub use error::ValueError;
 pub use group_name::{GroupName, GroupNameError};

@@ -18,6 +18,7 @@ impl Command {
             Command::Perf(perf) => vec![&mut perf.group],
             Command::Watch(watch) => watch.pictures.groups.iter_mut().collect(),
             Command::Top(top) => top.pictures.groups.iter_mut().collect(),
+            Command::Web(web) => web.groups.iter_mut().collect(),
             Command::Record(record) => record.groups.iter_mut().collect(),
             Command::Metrics(metrics) => metrics.groups.iter_mut().collect(),
             Command::Why(why) => vec![&mut why.group],

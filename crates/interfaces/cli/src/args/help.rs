@@ -21,7 +21,7 @@ const HEADINGS: [(&str, &[&str]); 5] = [
             "elastic", "pause", "resume", "shield", "unshield", "import", "export", "schema",
         ],
     ),
-    ("Watching", &["top", "watch", "why", "record", "dump", "metrics", "fields", "perf", "isolate"]),
+    ("Watching", &["top", "web", "watch", "why", "record", "dump", "metrics", "fields", "perf", "isolate"]),
     ("Lab", &["lab"]),
     (
         "Machine and set-up",

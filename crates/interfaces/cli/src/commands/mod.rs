@@ -17,6 +17,7 @@ mod tasks;
 mod units;
 mod values;
 mod watching;
+mod web;
 mod why;
 mod worker;
 
@@ -66,6 +67,7 @@ fn once(args: &Args) -> Result<u8, Failure> {
         Command::Watch(watch) => watching::watch(watch, json),
         Command::Top(top) => watching::top(top, json),
         Command::Record(record) => watching::record(record, json),
+        Command::Web(web) => web::web(web, json),
         Command::Dump(dump) => watching::dump(dump, json),
         Command::Metrics(metrics) => watching::metrics(metrics, json),
         Command::Fields(fields) => watching::fields(fields, json),

@@ -52,6 +52,7 @@ mod units_elastic;
 mod units_exclusive;
 mod units_patterns;
 mod watching;
+mod web;
 mod words;
 mod world;
 
@@ -101,6 +102,7 @@ fn main() {
         scheduled::trials(&world),
         simulated::trials(&world),
         watching::trials(&world),
+        web::trials(&world),
         agreement::trials(&world),
         reported::trials(&world),
         #[cfg(target_arch = "x86_64")]

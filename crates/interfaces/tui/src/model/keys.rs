@@ -1,9 +1,10 @@
 //! What each key does, by page and by the dialog in front of it.
 
+use exporters::view::Cell;
 use ratatui_crossterm::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use super::{
-    Cell, Dialog, GroupPage, Line, MachinePage, Map, Menu, Mode, Model, Page, Pane, Request, Requested,
+    Dialog, GroupPage, Line, MachinePage, Map, Menu, Mode, Model, Page, Pane, Request, Requested,
 };
 use crate::{
     change::{Proposal, Refusal},

@@ -1,9 +1,9 @@
-//! The machine's page: which group has which CPU. A CPU is the group's that is deepest among those that have it and
-//! not all others too.
+//! The machine's page: where each CPU is on the map, and the letter of who has it.
 
 use std::collections::BTreeMap;
 
-use units::{CpuSet, group_path};
+use exporters::view::Owners;
+use units::CpuSet;
 
 /// The machine's page.
 #[derive(Debug, Clone, Copy, Default)]
@@ -12,87 +12,14 @@ pub struct MachinePage {
     pub(crate) selected: usize,
 }
 
-/// A group that has CPUs of its own, or shares fewer than all.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Owner {
-    pub group: String,
-    pub cpus: CpuSet,
-    /// Has nobody else these CPUs?
-    pub is_exclusive: bool,
-}
-
-/// Who has which CPU.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Owners {
-    pub list: Vec<Owner>,
-    /// The owners of each CPU that are deepest, as places in the list.
-    of: BTreeMap<usize, Vec<usize>>,
-}
-
-/// What a CPU is marked by.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Cell {
-    /// Every group may use it.
-    Nobodys,
-    /// This one of the list has it.
-    One(usize),
-    /// Several have it that are not below each other.
-    Several,
-}
-
-impl Owners {
-    /// `groups`: the CPUs that each may use now, and whether they are a partition; `all`: the machine's.
-    pub(crate) fn new(groups: Vec<(String, CpuSet, bool)>, all: &CpuSet) -> Owners {
-        let sets: BTreeMap<&str, &CpuSet> =
-            groups.iter().map(|(group, cpus, _)| (group.as_str(), cpus)).collect();
-        let above =
-            |group: &str| group_path::branch(group).skip(1).find_map(|above| sets.get(above).copied());
-        let narrower = |(group, cpus, is_exclusive): &(String, CpuSet, bool)| {
-            let of_above = above(group).unwrap_or(all);
-            let is_own = !cpus.is_empty() && (*is_exclusive || cpus != of_above) && cpus != all;
-            is_own.then(|| Owner { group: group.clone(), cpus: cpus.clone(), is_exclusive: *is_exclusive })
-        };
-        let list: Vec<Owner> = groups.iter().filter_map(narrower).collect();
-        let mut of: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
-        for (place, owner) in list.iter().enumerate() {
-            for cpu in owner.cpus.iter() {
-                let owners = of.entry(cpu).or_default();
-                // groups come after those that hold them
-                owners.retain(|other| !group_path::is_below(&owner.group, &list[*other].group));
-                owners.push(place);
-            }
-        }
-        Owners { list, of }
-    }
-
-    pub(crate) fn cell(&self, cpu: usize) -> Cell {
-        match self.of.get(&cpu).map(Vec::as_slice) {
-            None | Some([]) => Cell::Nobodys,
-            Some([one]) => Cell::One(*one),
-            Some(_) => Cell::Several,
-        }
-    }
-
-    /// The CPUs of a group that has fewer than all, or of the nearest above it that has.
-    pub(crate) fn cpus_of(&self, group: &str) -> Option<&CpuSet> {
-        let owner = |name: &str| self.list.iter().find(|owner| owner.group == name);
-        group_path::branch(group).find_map(owner).map(|owner| &owner.cpus)
-    }
-
-    /// All that have a CPU, those above included.
-    pub(crate) fn all_of(&self, cpu: usize) -> impl Iterator<Item = &Owner> {
-        self.list.iter().filter(move |owner| owner.cpus.contains(cpu))
-    }
-
-    /// A letter for each owner: large for a partition, small for CPUs that others may have too.
-    pub(crate) fn letter(&self, place: usize) -> char {
-        let letter =
-            u8::try_from(place).ok().filter(|place| *place < 26).map(|place| char::from(b'a' + place));
-        match (letter, self.list.get(place)) {
-            (Some(letter), Some(owner)) if owner.is_exclusive => letter.to_ascii_uppercase(),
-            (Some(letter), _) => letter,
-            (None, _) => '#',
-        }
+/// A letter for each owner: large for a partition, small for CPUs that others may have too.
+pub(crate) fn letter(owners: &Owners, place: usize) -> char {
+    let letter =
+        u8::try_from(place).ok().filter(|place| *place < 26).map(|place| char::from(b'a' + place));
+    match (letter, owners.list.get(place)) {
+        (Some(letter), Some(owner)) if owner.is_exclusive => letter.to_ascii_uppercase(),
+        (Some(letter), _) => letter,
+        (None, _) => '#',
     }
 }
 
@@ -201,30 +128,6 @@ fn cores(machine: &topology::Machine) -> BTreeMap<Option<usize>, Vec<Vec<usize>>
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn owners(groups: &[(&str, &str, bool)]) -> Owners {
-        let one =
-            |(group, cpus, alone): &(&str, &str, bool)| ((*group).to_owned(), cpus.parse().unwrap(), *alone);
-        Owners::new(groups.iter().map(one).collect(), &"0-7".parse().unwrap())
-    }
-
-    #[test]
-    fn a_cpu_is_the_deepest_groups_that_has_fewer_than_all() {
-        let owners = owners(&[
-            ("/", "0-7", false),
-            ("db", "0-5", false),
-            ("db/a", "0-1", false),
-            ("db/b", "2-3", true),
-            ("db/inherits", "0-5", false),
-            ("web", "5-6", false),
-        ]);
-        let cells: Vec<Cell> = (0..8).map(|cpu| owners.cell(cpu)).collect();
-        let (db, a, b, web) = (Cell::One(0), Cell::One(1), Cell::One(2), Cell::One(3));
-        assert_eq!(cells, [a, a, b, b, db, Cell::Several, web, Cell::Nobodys]);
-        assert_eq!([0, 1, 2, 3].map(|place| owners.letter(place)), ['a', 'b', 'C', 'd']);
-        let of_5: Vec<&str> = owners.all_of(5).map(|owner| owner.group.as_str()).collect();
-        assert_eq!(of_5, ["db", "web"]);
-    }
 
     #[test]
     fn the_map_has_every_cpu_once_and_its_keys_lead_to_each() {

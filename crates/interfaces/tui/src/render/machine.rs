@@ -3,7 +3,9 @@
 use ratatui_core::layout::Rect;
 
 use super::{bars, header::bytes, look::Tone, pen::Pen};
-use crate::model::{Cell, Map, Mode, Model, Owners, Page};
+use exporters::view::{Cell, Owners};
+
+use crate::model::{Map, Mode, Model, Page, letter};
 
 /// Lines of the legend, at most, on a small screen.
 const LEGEND: usize = 3;
@@ -98,7 +100,7 @@ fn draw_cpu(model: &Model, map: &Map, cpu: usize, is_selected: bool, pen: &mut P
     let (letter, tone) = match model.owners.as_ref().map(|owners| (owners, owners.cell(cpu))) {
         None | Some((_, Cell::Nobodys)) => ('.', Tone::Faint),
         Some((_, Cell::Several)) => ('+', Tone::Strong),
-        Some((owners, Cell::One(place))) => (owners.letter(place), Tone::Owner(place)),
+        Some((owners, Cell::One(place))) => (letter(owners, place), Tone::Owner(place)),
     };
     let x = pen.text(x, y, 1, letter.encode_utf8(&mut [0; 4]), tone);
     let share = model.figures.busy.get(&cpu).copied();
@@ -159,7 +161,7 @@ fn legend(model: &Model, width: usize, most: usize) -> Vec<String> {
     let mut lines = vec![marks];
     let mut line = String::new();
     for (place, owner) in owners.list.iter().enumerate() {
-        let entry = format!("{} {} {}", owners.letter(place), units::printable(&owner.group), owner.cpus);
+        let entry = format!("{} {} {}", letter(owners, place), units::printable(&owner.group), owner.cpus);
         if !line.is_empty() && line.chars().count() + 3 + entry.chars().count() > width {
             if lines.len() + 1 >= most {
                 line = format!("{} and {} more", line, owners.list.len() - place);

@@ -5,7 +5,6 @@ use std::time::{Duration, Instant};
 use exporters::view::{self, Ran, Trail};
 use kernel::{GroupName, Host};
 use monitor::{Beat, Files, Sampler, Task, Window};
-use units::CpuSet;
 
 use super::Source;
 use crate::{
@@ -60,7 +59,7 @@ impl<F: Files> Live<F> {
         let began = Instant::now();
         let answer = match &request {
             Request::Group(group) => Answer::Group(self.group(group)),
-            Request::Owners => Answer::Owners(self.owners()),
+            Request::Owners => Answer::Owners(view::allowed(&self.host, self.sampler.sample())),
             _ => return Vec::new(),
         };
         let ended = Instant::now();
@@ -106,23 +105,6 @@ impl<F: Files> Live<F> {
         self.trail.follow(&mut ran);
         self.tasks = Some((group.to_owned(), at, tasks));
         ran
-    }
-
-    /// The CPUs that each group may use now.
-    fn owners(&self) -> Vec<(String, CpuSet, bool)> {
-        let sample = self.sampler.sample();
-        let effective = settings::lookup("cpuset.cpus.effective");
-        let one = |group: &String| {
-            let name = GroupName::new(group).ok()?;
-            let reading = apply::get(&self.host, &name, effective.as_ref()?).ok()?;
-            let cpus = match reading.value {
-                settings::Value::Cpus(cpus) => cpus,
-                _ => return None,
-            };
-            let is_partition = sample.groups.get(group, "cpuset.partition").at() == Some(1);
-            Some((group.clone(), cpus, is_partition))
-        };
-        sample.groups.rows().iter().filter_map(one).collect()
     }
 
     fn sight(&mut self, beat: Beat, open: Option<&str>) -> Result<Option<Event>, Error> {

@@ -19,14 +19,11 @@ use tokio::{
 };
 use tracing::info;
 
-use super::{
-    collector::Scrape,
-    peers::{Peer, Peers},
-    thread,
-};
+use super::{collector::Scrape, thread};
 use crate::{
     failure_log::FailureLog,
     http::{self, Server, Slot, Slots, Times},
+    peers::{Peer, Peers},
 };
 
 /// Connections at once; a quarter of them is reserved for root and for peers that have none yet.

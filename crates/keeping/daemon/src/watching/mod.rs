@@ -12,7 +12,6 @@ mod misplaced;
 mod own;
 
 mod endpoint;
-mod peers;
 
 use std::{
     os::unix::net::UnixStream,

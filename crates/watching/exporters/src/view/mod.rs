@@ -6,8 +6,11 @@ mod choice;
 mod complete;
 mod derived;
 mod order;
+mod owners;
 mod picture;
 mod tasks;
+
+mod machine;
 
 mod csv;
 mod text;
@@ -17,7 +20,9 @@ pub use choice::{Choice, Of, Part, UnknownField, choices, known, overview};
 pub use complete::{add_events, complete};
 pub use csv::Csv;
 pub use derived::Derived;
+pub use machine::MachineFigures;
 pub use order::is_shown;
+pub use owners::{Cell, Owner, Owners, allowed};
 pub use picture::{Heading, Note, Numbers, Picture, window_for};
-pub use tasks::{Ran, Trail, cpus_of, ran_between, task_table};
+pub use tasks::{Ran, Trail, cpus_of, policy, ran_between, task_table};
 pub use text::{lateness, table, written};

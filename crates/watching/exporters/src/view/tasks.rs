@@ -101,8 +101,8 @@ pub fn task_table(tasks: &[Ran]) -> String {
     columns(&lines, &[2, 3, 4, 8, 9])
 }
 
-/// By sched(7)'s names.
-fn policy(number: u32) -> String {
+/// A scheduling policy by sched(7)'s names.
+pub fn policy(number: u32) -> String {
     let name = match number {
         0 => "other",
         1 => "fifo",

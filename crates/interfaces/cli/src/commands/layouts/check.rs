@@ -24,7 +24,9 @@ pub fn check(args: &args::Check, as_json: bool) -> Result<(), Failure> {
     let diagnostics = &reading.diagnostics;
     let failed = diagnostics.iter().any(|diagnostic| diagnostic.severity == Severity::Error);
     if as_json && !failed {
-        return output::json(&json!({ "diagnostics": diagnostics }));
+        let (groups, rules) =
+            reading.desired.as_ref().map_or((0, 0), |desired| (desired.groups.len(), desired.all_rules().len()));
+        return output::json(&json!({ "diagnostics": diagnostics, "groups": groups, "rules": rules }));
     }
     match &reading.desired {
         Some(desired) if !failed => {

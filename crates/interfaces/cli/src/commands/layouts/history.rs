@@ -2,12 +2,12 @@
 
 use std::fmt::Write;
 
-use apply::{Ending, Generation, Head, Running, System, Target};
+use apply::{Generation, Running, System, Target};
 use serde_json::{Value, json};
 
 use super::{
     counted,
-    generations::{interrupted, person, time, unrecorded, waiting, what, without_record},
+    generations::{interrupted, time, unrecorded, without_record},
     history_of,
     json::published,
 };
@@ -18,7 +18,7 @@ pub fn history(args: &args::History, as_json: bool) -> Result<(), Failure> {
     let (host, running) = (host_even_unmounted()?, Running::new());
     let target = Target { host: &host, system: &running };
     let mut all = apply::generations_or_lost(&state, target)?;
-    let mut in_effect = in_effect(&all, &running.boot());
+    let mut in_effect = apply::in_effect(&all, &running.boot());
     in_effect.retain(|generation| !apply::is_gone(&state, target, *generation));
     let is_empty = all.is_empty();
     if let Some(wanted) = args.generation {
@@ -46,47 +46,27 @@ pub fn history(args: &args::History, as_json: bool) -> Result<(), Failure> {
     if is_empty {
         return output::text(&unrecorded(&state));
     }
-    let width = all.iter().filter_map(head).map(|head| person(&head.by).chars().count()).max().unwrap_or(0);
+    let width = all.iter().filter_map(Generation::head).map(|head| head.by.person().chars().count()).max().unwrap_or(0);
     let mark = |kept: &Generation| if in_effect.contains(&kept.generation()) { '*' } else { ' ' };
     let mut text: String = all.iter().map(|kept| format!("{}{}", mark(kept), line(kept, width))).collect();
     if let Some(pending) = &pending {
-        let _ = writeln!(text, "      {}", waiting(pending)); // a String takes everything
+        let _ = writeln!(text, "      {}", pending); // a String takes everything
     }
     output::text(&text)
 }
 
-/// The applied generations that are in effect, as the last change that succeeded recorded them; nothing outlives a boot.
-fn in_effect(all: &[Generation], boot: &str) -> Vec<u32> {
-    let done = |kept: &Generation| match kept {
-        Generation::Finished(summary) if summary.is_done() && summary.head.boot == boot => {
-            Some(summary.head.in_effect.clone())
-        }
-        _ => None,
-    };
-    let lost = all.iter().filter(|kept| matches!(kept, Generation::Lost { .. })).map(Generation::generation);
-    all.iter().rev().find_map(done).unwrap_or_default().into_iter().chain(lost).collect()
-}
-
-fn head(kept: &Generation) -> Option<&Head> {
-    match kept {
-        Generation::Finished(summary) => Some(&summary.head),
-        Generation::Unfinished { head, .. } => Some(head),
-        Generation::Damaged { .. } | Generation::Lost { .. } => None,
-    }
-}
-
 /// One line, and below it what went wrong; `width`: of the names.
 fn line(kept: &Generation, width: usize) -> String {
-    let mut text = match head(kept) {
-        None => format!("{:3}  {}\n", kept.generation(), result(kept)),
+    let mut text = match kept.head() {
+        None => format!("{:3}  {}\n", kept.generation(), kept.state()),
         Some(head) => format!(
             "{:3}  {}  {:width$}  {:12}  {:>9}  {}\n",
             head.generation,
             time(head.at),
-            person(&head.by),
-            result(kept),
+            head.by.person(),
+            kept.state(),
             counted(head.steps, "step"),
-            what(head)
+            head.words()
         ),
     };
     for wrong in wrong(kept) {
@@ -118,7 +98,7 @@ fn wrong(kept: &Generation) -> Vec<String> {
 
 /// The whole head with the result, and the state in a word.
 fn row(kept: &Generation) -> Value {
-    let state = result(kept);
+    let state = kept.state();
     match kept {
         Generation::Finished(summary) => {
             let head = &summary.head;
@@ -133,23 +113,5 @@ fn row(kept: &Generation) -> Value {
         Generation::Damaged { generation, failure } => {
             json!({ "generation": generation, "state": state, "error": failure.to_string(), "hint": failure.hint() })
         }
-    }
-}
-
-fn result(kept: &Generation) -> &'static str {
-    let result = match kept {
-        Generation::Damaged { .. } => return "damaged",
-        Generation::Lost { .. } => return "lost",
-        Generation::Unfinished { lives: true, .. } => return "under way",
-        Generation::Unfinished { lives: false, .. } => return "broken off",
-        Generation::Finished(summary) => &summary.result,
-    };
-    match (result.ending, result.left.is_empty()) {
-        (Ending::Done, true) => "done",
-        (Ending::Done, false) => "done in part",
-        (Ending::RolledBack, _) => "rolled back",
-        (Ending::Partly, _) => "partly undone",
-        (Ending::NotBegun, _) => "not begun",
-        (Ending::LostAtBoot, _) => "lost at boot",
     }
 }

@@ -10,7 +10,6 @@ use units::hint::Command;
 use super::{
     Layout,
     blocks::{Scene, nothing_to_do, on_this_machine, shown},
-    generations::waiting,
     history_of, impossible, planned, read, rules, warn,
 };
 use crate::{
@@ -48,7 +47,7 @@ fn here(args: &args::PlanArgs, layout: &Layout<'_>, as_json: bool) -> Result<(),
     if args.form == args::PlanForm::Cgset {
         return output::text(&::plan::as_cgset(&plan));
     }
-    let pending = pending.map(|pending| format!("{}\n", waiting(&pending))).unwrap_or_default();
+    let pending = pending.map(|pending| format!("{}\n", pending)).unwrap_or_default();
     let outside = plan.lints.iter().any(|lint| lint.kind == LintKind::Outside) || !misplaced.is_empty();
     let shown = match plan.steps.is_empty() {
         true => nothing_to_do(outside).to_owned(),

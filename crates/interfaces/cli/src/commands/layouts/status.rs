@@ -23,7 +23,7 @@ use super::{
     Layout,
     blocks::{Scene, now, seen, shown},
     counted, elastic,
-    generations::{interrupted, person, time, unrecorded, waiting, what, without_record},
+    generations::{interrupted, time, unrecorded, without_record},
     history_of,
     isolation::isolation,
     json::published,
@@ -89,7 +89,7 @@ pub fn status(args: &args::Status, as_json: bool) -> Result<u8, Failure> {
         let page = Page { host: &host, paint: Paint::stdout(), verbose: args.verbose, latencies };
         let mut text = unfinished.as_ref().map(|found| page.interrupted(found)).unwrap_or_default();
         if let Some(pending) = &pending {
-            let words = waiting(pending);
+            let words = pending.to_string();
             text.push_str(&if pending.overdue || pending.unwatched { page.paint.bad(&words) } else { words });
             text.push('\n');
         }
@@ -257,8 +257,8 @@ impl Page<'_> {
             "generation {}, {}, {}: {}\n\n",
             head.generation,
             time(head.at),
-            person(&head.by),
-            what(head)
+            head.by.person(),
+            head.words()
         );
         let names = groups.iter().map(|group| group.group.chars().count()).max().unwrap_or(0);
         let used: Vec<[String; 3]> = groups.iter().map(used).collect();

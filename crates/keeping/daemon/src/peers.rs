@@ -1,4 +1,4 @@
-//! Who is at the other end of a connection to the metrics: over loopback the user, as the kernel knows the socket
+//! Who is at the other end of a TCP connection: over loopback the user, as the kernel knows the socket
 //! (sock_diag(7)); elsewhere only the address. Decides nothing.
 
 use std::{
@@ -20,7 +20,7 @@ use rustix::{
 
 /// Whose connection it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum Peer {
+pub enum Peer {
     /// A user of this machine.
     User(u32),
     /// A user of this machine, but nobody knows which: the connection is closed at its end.
@@ -31,21 +31,22 @@ pub(super) enum Peer {
 
 /// Looks peers up. One socket in the kernel's table costs the same whatever else is in it: a list of all sockets, read
 /// for each connection, would let one user delay all others.
-pub(super) struct Peers {
+pub struct Peers {
     diag: Option<OwnedFd>,
     /// The kernel has found a socket: what it does not find is not there.
     works: Cell<bool>,
 }
 
 impl Peers {
-    pub(super) fn new() -> Peers {
+    /// Nobody was looked up yet.
+    pub fn new() -> Peers {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let diag = socket_with(AddressFamily::NETLINK, SocketType::DGRAM, flags, Some(netlink::SOCK_DIAG));
         Peers { diag: diag.ok(), works: Cell::new(false) }
     }
 
     /// The peer of a connection from `theirs` to `ours`.
-    pub(super) fn of(&self, theirs: SocketAddr, ours: SocketAddr) -> Peer {
+    pub fn of(&self, theirs: SocketAddr, ours: SocketAddr) -> Peer {
         let plain = |address: SocketAddr| SocketAddr::new(address.ip().to_canonical(), address.port());
         let (theirs, ours) = (plain(theirs), plain(ours));
         if !theirs.ip().is_loopback() && theirs.ip() != ours.ip() {

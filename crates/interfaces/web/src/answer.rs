@@ -1,0 +1,236 @@
+//! Answers: what each request reads or has changed. Runs in a thread that may wait.
+
+use std::{
+    path::PathBuf,
+    sync::{Arc, Mutex, PoisonError},
+    time::{Duration, SystemTime},
+};
+
+use daemon::socket::client::{Client, ClientError};
+use hyper::body::Bytes;
+use kernel::GroupName;
+use serde::de::DeserializeOwned;
+use topology::Machine;
+
+use crate::{
+    api::session::{DaemonState, Session},
+    group::{self, Looks},
+    history,
+    lab::{self, Results},
+    layouts,
+    live::{Live, Snapshot, host, json},
+    machine::machine,
+    problem::{Problem, ProblemKind},
+    program::Program,
+    replay,
+    routes::{Asked, Kind},
+    sample::{Figures, millis},
+};
+
+/// What requests are answered from.
+pub struct Answers {
+    /// Are changes carried out?
+    pub write: bool,
+    /// The program.
+    pub program: Program,
+    /// The recorder's log.
+    pub log: PathBuf,
+    /// The samples.
+    pub live: Live,
+    /// The machine.
+    pub machine: Arc<Machine>,
+    /// Experiments.
+    pub results: Results,
+    /// What tasks did before.
+    pub looks: Looks,
+    /// One change at a time, so that of two browsers the second sees what the first did.
+    pub change: Mutex<()>,
+}
+
+/// What is sent.
+#[derive(Debug)]
+pub enum Body {
+    /// JSON.
+    Json(Bytes),
+    /// JSON with a name for its version.
+    Versioned(Bytes, String),
+    /// A page of an experiment.
+    Report(Bytes),
+}
+
+/// What came beside the body: when the session ends, and a snapshot where the request needs one.
+pub struct Context {
+    /// The session's end.
+    pub ends: SystemTime,
+    /// What was seen last.
+    pub seen: Option<Arc<Snapshot>>,
+}
+
+/// Seconds of `why`.
+const SPAN: std::ops::RangeInclusive<f64> = 0.1..=60.0;
+
+impl Answers {
+    /// Does this request need a look at the groups first?
+    pub fn needs_snapshot(asked: &Asked) -> bool {
+        let is_now = asked.text("at_ms").is_none();
+        match asked.route.kind {
+            Kind::Sample | Kind::Owners => is_now,
+            Kind::Groups | Kind::Plan => true,
+            _ => false,
+        }
+    }
+
+    /// Answers a request whose session is there.
+    ///
+    /// # Errors
+    /// [`Problem`].
+    pub fn answer(&self, asked: &Asked, body: &[u8], context: &Context) -> Result<Body, Problem> {
+        if asked.route.writes && !self.write {
+            let problem = Problem::new(403, ProblemKind::ReadOnly, "this page only reads");
+            return Err(problem.hint("start it with changes allowed: ringfence web --write"));
+        }
+        let plain = |body: Result<Bytes, Problem>| body.map(Body::Json);
+        match asked.route.kind {
+            Kind::Session => plain(json(&self.session(context.ends))),
+            Kind::Machine => {
+                let body = json(&machine(&self.machine, &hostname()))?;
+                let tag = format!("{:x}", crc(&body));
+                Ok(Body::Versioned(body, tag))
+            }
+            Kind::Sample => self.sample(asked, context),
+            Kind::Owners if asked.text("at_ms").is_some() => Err(Problem::missing(
+                "the log has no CPU sets: who owned which CPU at an earlier time is not recorded",
+            )
+            .hint("ringfence history lists what was applied when")),
+            Kind::Owners => {
+                let seen = snapshot(context)?;
+                Ok(Body::Versioned(seen.owners_json.clone(), format!("o{}", seen.owners_version)))
+            }
+            Kind::Groups => {
+                let seen = snapshot(context)?;
+                Ok(Body::Versioned(seen.groups_json.clone(), format!("g{}", seen.groups_version)))
+            }
+            Kind::Group => {
+                let name = GroupName::new(&asked.part)?;
+                let limits = self.live.limits(&name.to_string());
+                let state = history::state(&self.program);
+                plain(json(&group::group(&host()?, &name, &self.looks, limits, &state)?))
+            }
+            Kind::Why => {
+                let seconds = asked.number::<f64>("for")?.unwrap_or(5.0);
+                if !SPAN.contains(&seconds) {
+                    return Err(Problem::invalid("for is 0.1 to 60 seconds"));
+                }
+                let name = GroupName::new(&asked.part)?;
+                plain(json(&group::why(&host()?, &name, Duration::from_secs_f64(seconds))?))
+            }
+            Kind::PlanSettings => {
+                let name = GroupName::new(&asked.part)?;
+                plain(json(&group::plan(&host()?, &name, &parsed(body)?)?))
+            }
+            Kind::ChangeSettings => {
+                let name = GroupName::new(&asked.part)?;
+                let change = parsed(body)?;
+                plain(self.changing(|| json(&group::change(&host()?, &name, &change, &self.program)?)))
+            }
+            Kind::History => plain(json(&history::history(&self.program)?)),
+            Kind::Log => plain(json(&replay::times(&self.log))),
+            Kind::Series => self.series(asked),
+            Kind::Layout => plain(json(&layouts::file())),
+            Kind::Check => {
+                let asked: crate::api::layouts::LayoutText = parsed(body)?;
+                plain(json(&layouts::check(&asked.text, &self.program)?))
+            }
+            Kind::Plan => {
+                let asked: crate::api::layouts::LayoutText = parsed(body)?;
+                let seen = snapshot(context)?;
+                plain(json(&layouts::plan(&asked.text, &self.program, &seen.owners, &self.machine)?))
+            }
+            Kind::Apply => {
+                let asked = parsed(body)?;
+                plain(self.changing(|| json(&layouts::apply(&asked, &self.program)?)))
+            }
+            Kind::Confirm => {
+                let asked = parsed(body)?;
+                plain(self.changing(|| json(&layouts::confirm(&asked, &self.program)?)))
+            }
+            Kind::Undo => {
+                let asked = parsed(body)?;
+                plain(self.changing(|| json(&layouts::undo(&asked, &self.program)?)))
+            }
+            Kind::Lab => plain(json(&self.results.list(&self.program))),
+            Kind::LabReport => Ok(Body::Report(self.results.report(&asked.part)?.into())),
+            Kind::Simulate => plain(json(&lab::simulate(&parsed(body)?, &self.log, &self.program)?)),
+            Kind::Document => Ok(Body::Json(crate::openapi::document().into())),
+            // these have no need of a session, or end it
+            Kind::OpenSession | Kind::EndSession => Err(Problem::missing("there is no such path")),
+        }
+    }
+
+    fn changing(&self, change: impl FnOnce() -> Result<Bytes, Problem>) -> Result<Bytes, Problem> {
+        let turn = self.change.lock().unwrap_or_else(PoisonError::into_inner);
+        let changed = change();
+        drop(turn);
+        self.live.refresh();
+        changed
+    }
+
+    fn sample(&self, asked: &Asked, context: &Context) -> Result<Body, Problem> {
+        match asked.number::<u64>("at_ms")? {
+            Some(at) => Ok(Body::Json(json(&replay::at(&self.log, at, &Figures::default(), &self.machine)?)?)),
+            None => {
+                let seen = snapshot(context)?;
+                Ok(Body::Versioned(seen.sample.clone(), format!("s{}", seen.seq)))
+            }
+        }
+    }
+
+    fn series(&self, asked: &Asked) -> Result<Body, Problem> {
+        let wanted = replay::Wanted {
+            group: asked.text("group"),
+            figures: asked.text("figures").unwrap_or_default(),
+            from_ms: asked.number("from_ms")?.unwrap_or(0),
+            to_ms: asked.number("to_ms")?.unwrap_or(u64::MAX),
+            points: asked.number("points")?.unwrap_or(600),
+        };
+        Ok(Body::Json(json(&replay::series(&self.log, &wanted)?)?))
+    }
+
+    fn session(&self, ends: SystemTime) -> Session {
+        let client = self.program.socket.as_ref().map_or_else(Client::default, Client::at);
+        let (daemon, daemon_problem) = match client.status() {
+            Ok(_) => (DaemonState::Running, None),
+            Err(ClientError::NotRunning(_)) => (DaemonState::NotRunning, None),
+            Err(error) => (DaemonState::Unreachable, Some(error.to_string())),
+        };
+        let uid = rustix::process::geteuid().as_raw();
+        Session {
+            write: self.write,
+            user: system::Accounts::new().user_name(uid).unwrap_or_else(|| uid.to_string()),
+            uid,
+            hostname: hostname(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            daemon,
+            daemon_problem,
+            ends_at_ms: millis(ends),
+            now_ms: millis(SystemTime::now()),
+        }
+    }
+}
+
+fn snapshot(context: &Context) -> Result<&Arc<Snapshot>, Problem> {
+    context.seen.as_ref().ok_or_else(|| Problem::unavailable("no sample was taken yet"))
+}
+
+fn parsed<T: DeserializeOwned>(body: &[u8]) -> Result<T, Problem> {
+    serde_json::from_slice(body).map_err(|error| Problem::invalid(format!("the body is not as expected: {error}")))
+}
+
+fn hostname() -> String {
+    rustix::system::uname().nodename().to_string_lossy().into_owned()
+}
+
+/// A short name for a version of a body.
+fn crc(body: &[u8]) -> u64 {
+    body.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3))
+}

@@ -1,0 +1,399 @@
+//! Layouts: checked, planned and applied by the program's own commands, on a file of the browser's text.
+
+use std::{
+    ffi::OsString,
+    fs,
+    io::{self, Write as _},
+    os::unix::fs::{DirBuilderExt, OpenOptionsExt},
+    path::{Path, PathBuf},
+    time::{Duration, SystemTime},
+};
+
+use serde::Deserialize;
+use units::{CpuSet, hint::Command};
+
+use crate::{
+    api::{
+        layouts::{
+            self as api, Apply, Checked, Confirm, Diagnostic, LayoutFile, Outcome, Planned, Severity, Step, Undo,
+        },
+        machine::{Owners, OwnersSource},
+    },
+    history,
+    problem::{Problem, ProblemKind},
+    program::{Printed, Program},
+    sample::millis,
+};
+
+/// Where the machine's layout is.
+pub const DIRECTORY: &str = "/etc/ringfence";
+const FILE: &str = "layout.toml";
+/// Bytes of a layout.
+const LARGEST: usize = 4 << 20;
+/// Files of applied layouts that stay: a record names the file of a layout with rules.
+const KEPT: usize = 50;
+
+/// A layout's text in a file of its own, which is gone with this.
+pub struct TextFile {
+    directory: tempfile::TempDir,
+    path: PathBuf,
+}
+
+impl TextFile {
+    /// Writes it, readable by this user alone.
+    ///
+    /// # Errors
+    /// It is too large, or there is no room.
+    pub fn new(text: &str) -> Result<TextFile, Problem> {
+        if text.len() > LARGEST {
+            return Err(Problem::new(413, ProblemKind::Invalid, "a layout has at most 4 MiB"));
+        }
+        let failed = |error: io::Error| Problem::unavailable(format!("no temporary file: {error}"));
+        let directory = tempfile::Builder::new().prefix("ringfence-web").tempdir().map_err(failed)?;
+        let path = directory.path().join(FILE);
+        write(&path, text).map_err(failed)?;
+        Ok(TextFile { directory, path })
+    }
+
+    /// The file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Where the file is has no meaning for who typed its text.
+    pub fn without_directory(&self, text: &str) -> String {
+        text.replace(&format!("{}/", self.directory.path().display()), "")
+    }
+
+    fn of_text(&self, mut diagnostics: Vec<Diagnostic>) -> Vec<Diagnostic> {
+        for one in &mut diagnostics {
+            one.message = self.without_directory(&one.message);
+            one.hint = one.hint.as_ref().map(|hint| self.without_directory(hint));
+            let also = one.also.iter_mut().map(|also| &mut also.origin);
+            for origin in one.origin.iter_mut().chain(also) {
+                origin.file = self.without_directory(&origin.file);
+            }
+        }
+        diagnostics
+    }
+
+    /// A refusal in words of the text.
+    pub fn refusal(&self, problem: Problem) -> Problem {
+        Problem {
+            message: self.without_directory(&problem.message),
+            hint: problem.hint.as_ref().map(|hint| self.without_directory(hint)),
+            diagnostics: self.of_text(problem.diagnostics),
+            ..problem
+        }
+    }
+}
+
+fn write(path: &Path, text: &str) -> io::Result<()> {
+    let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
+    file.write_all(text.as_bytes())
+}
+
+/// The layout to begin with.
+pub fn file() -> LayoutFile {
+    let path = Path::new(DIRECTORY).join(FILE);
+    let shown = path.display().to_string();
+    let size = fs::metadata(&path).map_or(0, |file| file.len());
+    if size > LARGEST as u64 {
+        let problem = Some(format!("{shown} is larger than 4 MiB"));
+        return LayoutFile { path: shown, text: String::new(), exists: true, problem };
+    }
+    match fs::read_to_string(&path) {
+        Ok(text) => LayoutFile { path: shown, text, exists: true, problem: None },
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            LayoutFile { path: shown, text: String::new(), exists: false, problem: None }
+        }
+        Err(error) => {
+            LayoutFile { path: shown, text: String::new(), exists: true, problem: Some(format!("cannot read it: {error}")) }
+        }
+    }
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct CheckJson {
+    diagnostics: Vec<Diagnostic>,
+    groups: usize,
+    rules: usize,
+}
+
+/// What the checker says.
+///
+/// # Errors
+/// The command has no answer.
+pub fn check(text: &str, program: &Program) -> Result<Checked, Problem> {
+    let file = TextFile::new(text)?;
+    let printed = program.run::<OsString>(["check".into(), "--json".into(), file.path().into()])?;
+    let found: CheckJson = refused_or(printed.json(), |diagnostics| CheckJson { diagnostics, ..CheckJson::default() })?;
+    let diagnostics = file.of_text(found.diagnostics);
+    let errors = diagnostics.iter().filter(|one| one.severity == Severity::Error).count();
+    Ok(Checked { diagnostics, errors, groups: found.groups, rules: found.rules })
+}
+
+/// A refusal with diagnostics is an answer for who edits a layout.
+fn refused_or<T>(result: Result<T, Problem>, of: impl Fn(Vec<Diagnostic>) -> T) -> Result<T, Problem> {
+    match result {
+        Err(problem) if !problem.diagnostics.is_empty() => Ok(of(problem.diagnostics)),
+        other => other,
+    }
+}
+
+#[derive(Deserialize)]
+struct PlanJson {
+    steps: Vec<serde_json::Value>,
+    assignments: Vec<AssignmentJson>,
+    #[serde(default)]
+    reserved: String,
+    #[serde(default)]
+    lints: Vec<LintJson>,
+    #[serde(default)]
+    pending: Option<serde_json::Value>,
+}
+
+#[derive(Deserialize)]
+struct AssignmentJson {
+    group: String,
+    cpus: Option<String>,
+    mems: Option<String>,
+    exclusive: bool,
+    why: String,
+}
+
+#[derive(Deserialize)]
+struct LintJson {
+    message: String,
+    hint: Option<String>,
+    origin: Option<api::Origin>,
+}
+
+/// What applying a layout would do. `now`: who owns which CPU before.
+///
+/// # Errors
+/// The command has no answer.
+pub fn plan(text: &str, program: &Program, now: &Owners, machine: &topology::Machine) -> Result<Planned, Problem> {
+    let file = TextFile::new(text)?;
+    let command = Command::ringfence("plan").arg(FILE).to_string();
+    let mut args: Vec<OsString> = vec!["plan".into(), "--json".into(), file.path().into()];
+    args.extend(program.state_option());
+    let generation = history::newest(program);
+    let printed = program.run(args.clone())?;
+    let found: PlanJson = match printed.json() {
+        Ok(found) => found,
+        Err(problem) if !problem.diagnostics.is_empty() => {
+            let diagnostics = file.of_text(problem.diagnostics);
+            return Ok(Planned { diagnostics, plan: None, pending: None, command });
+        }
+        Err(problem) => return Err(file.refusal(problem)),
+    };
+    args.retain(|word| word != "--json");
+    let shown = program.run(args)?;
+    let lint = |lint: &LintJson| Diagnostic {
+        severity: Severity::Warning,
+        message: lint.message.clone(),
+        hint: lint.hint.clone(),
+        origin: lint.origin.clone(),
+        also: Vec::new(),
+    };
+    let checked = check(text, program)?;
+    let mut diagnostics = checked.diagnostics;
+    diagnostics.extend(file.of_text(found.lints.iter().map(lint).collect()));
+    let text = file.without_directory(&String::from_utf8_lossy(&shown.out));
+    let steps: Vec<Step> = found.steps.iter().enumerate().map(|(place, step)| self::step(place + 1, step)).collect();
+    let restores = steps.iter().any(|step| step.restores);
+    let assignments: Vec<api::Assignment> = found.assignments.into_iter().map(assignment).collect();
+    let after = after(now, &steps, &assignments, machine);
+    let pending = found.pending.filter(|pending| !pending.is_null());
+    Ok(Planned {
+        diagnostics,
+        pending: pending.and_then(|_| history::history(program).ok().and_then(|history| history.pending)),
+        plan: Some(api::Plan {
+            empties: checked.groups == 0 && restores,
+            steps,
+            assignments,
+            reserved: found.reserved,
+            before: now.clone(),
+            after,
+            text,
+            generation,
+        }),
+        command,
+    })
+}
+
+fn assignment(one: AssignmentJson) -> api::Assignment {
+    api::Assignment { group: one.group, cpus: one.cpus, mems: one.mems, exclusive: one.exclusive, why: one.why }
+}
+
+fn step(number: usize, step: &serde_json::Value) -> Step {
+    let text = |name: &str| step[name].as_str().map(str::to_owned);
+    let action = text("action").unwrap_or_default();
+    let path = step["place"]["path"].as_str().unwrap_or_default();
+    let file = text("file").or_else(|| text("path")).or_else(|| text("knob"));
+    let value = text("text").or_else(|| text("rule"));
+    let names = step["names"].as_array().map(|names| names.iter().filter_map(|name| name.as_str()).collect::<Vec<_>>().join(" "));
+    let what = match (&file, &value, &names) {
+        (Some(file), Some(value), _) => format!("{file} = {}", value.trim_end()),
+        (Some(file), None, _) => format!("{} {file}", action.replace('-', " ")),
+        (None, _, Some(names)) => format!("{} {names}", action.replace('-', " ")),
+        (None, _, None) => format!("{} {path}", action.replace('-', " ")).trim_end().to_owned(),
+    };
+    Step {
+        number,
+        group: text("group").unwrap_or_default(),
+        what,
+        why: text("why").unwrap_or_default(),
+        file,
+        before: text("before"),
+        text: value,
+        restores: step["restores"].as_bool().unwrap_or(false),
+        action,
+    }
+}
+
+/// Who would own which CPU: what the plan assigns, and what other groups that stay have now.
+fn after(now: &Owners, steps: &[Step], assignments: &[api::Assignment], machine: &topology::Machine) -> Owners {
+    let parsed = |cpus: &str| cpus.parse::<CpuSet>().unwrap_or_default();
+    let is_removed = |group: &str| steps.iter().any(|step| step.action == "remove-group" && step.group == group);
+    let assigned = |group: &str| assignments.iter().any(|one| one.group == group && one.cpus.is_some());
+    let is_lifted = |group: &str| {
+        steps.iter().any(|step| step.restores && step.group == group && step.file.as_deref() == Some(plan::CPUS))
+    };
+    let stay = now.owners.iter().filter(|owner| {
+        !is_removed(&owner.group) && !assigned(&owner.group) && !is_lifted(&owner.group)
+    });
+    let mut allowed: Vec<(String, CpuSet, bool)> =
+        stay.map(|owner| (owner.group.clone(), parsed(&owner.cpus), owner.exclusive)).collect();
+    let new = assignments.iter().filter_map(|one| Some((one.group.clone(), parsed(one.cpus.as_ref()?), one.exclusive)));
+    allowed.extend(new);
+    allowed.sort_by(|one, other| one.0.cmp(&other.0));
+    crate::division::Division::default().owners(
+        allowed,
+        machine,
+        (OwnersSource::Plan, millis(SystemTime::now()), now.version),
+    )
+}
+
+/// The history must be as the page showed it.
+fn expect(program: &Program, expected: u32) -> Result<(), Problem> {
+    let newest = history::newest(program);
+    if newest == expected {
+        return Ok(());
+    }
+    let problem = Problem::conflict(format!(
+        "another change came meanwhile (generation {newest}, the page shows {expected}); nothing was changed"
+    ));
+    let current = [("generation".to_owned(), newest.to_string())].into();
+    Err(Problem { current, ..problem.hint("look at the history, and plan again") })
+}
+
+/// Applies a layout.
+///
+/// # Errors
+/// The history is another one; the command's refusal.
+pub fn apply(asked: &Apply, program: &Program) -> Result<Outcome, Problem> {
+    if asked.text.len() > LARGEST {
+        return Err(Problem::new(413, ProblemKind::Invalid, "a layout has at most 4 MiB"));
+    }
+    if asked.confirm_seconds == Some(0) || asked.confirm_seconds.is_some_and(|seconds| seconds > 86400) {
+        return Err(Problem::invalid("the time to confirm is 1 s to 1 day"));
+    }
+    expect(program, asked.expected_generation)?;
+    let path = kept(&asked.text, program)?;
+    let confirm = asked.confirm_seconds.map(|seconds| format!("{seconds}s"));
+    let mut args: Vec<OsString> = vec!["apply".into(), "--json".into()];
+    args.extend(asked.empties.then(|| "--yes".into()));
+    args.extend(confirm.iter().flat_map(|within| ["--confirm".into(), within.into()]));
+    args.extend(program.state_option());
+    args.push(path.clone().into());
+    let shown = path.display().to_string();
+    let options = confirm.iter().flat_map(|within| ["--confirm", within.as_str()]);
+    let command = Command::ringfence("apply").args(options).arg(&shown).to_string();
+    let printed = program.run(args)?;
+    let done = outcome(&printed, command);
+    if done.is_err() {
+        let _ = fs::remove_file(&path); // nothing names it
+    }
+    done
+}
+
+/// The file of a layout that is applied: beside the history, as a record may name it, or where that is refused nowhere.
+fn kept(text: &str, program: &Program) -> Result<PathBuf, Problem> {
+    let directory = history::state(program).directory().join("web");
+    let failed = |error: io::Error| {
+        Problem::new(403, ProblemKind::Denied, format!("cannot write to {}: {error}", directory.display()))
+            .hint("sudo ringfence web --write")
+    };
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(&directory).map_err(failed)?;
+    let now = humantime::format_rfc3339_millis(SystemTime::now()).to_string().replace(':', "");
+    let path = directory.join(format!("layout-{now}.toml"));
+    write(&path, text).map_err(failed)?;
+    prune(&directory);
+    Ok(path)
+}
+
+/// The oldest files go.
+fn prune(directory: &Path) {
+    let mut all: Vec<PathBuf> =
+        fs::read_dir(directory).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
+    all.sort();
+    for old in all.iter().take(all.len().saturating_sub(KEPT)) {
+        let _ = fs::remove_file(old); // it is tried again with the next one
+    }
+}
+
+#[derive(Deserialize)]
+struct OutcomeJson {
+    generation: Option<u32>,
+    #[serde(default)]
+    steps: usize,
+    #[serde(default)]
+    left: Vec<String>,
+    #[serde(default, rename = "undone_unless_confirmed_within_sec")]
+    within: Option<u64>,
+}
+
+fn outcome(printed: &Printed, command: String) -> Result<Outcome, Problem> {
+    let done: OutcomeJson = printed.json()?;
+    let mut warnings = printed.warnings();
+    warnings.extend(done.left.into_iter().filter(|left| !printed.error.contains(left.as_str())));
+    let undone = done.within.map(|seconds| millis(SystemTime::now() + Duration::from_secs(seconds)));
+    Ok(Outcome { generation: done.generation, steps: done.steps, warnings, undone_at_ms: undone, command })
+}
+
+/// Keeps a change that waits for it.
+///
+/// # Errors
+/// The command's refusal.
+pub fn confirm(asked: &Confirm, program: &Program) -> Result<Outcome, Problem> {
+    let number = asked.generation.to_string();
+    let mut args: Vec<OsString> = vec!["confirm".into(), "--json".into()];
+    args.extend(program.state_option());
+    args.push(number.clone().into());
+    let printed = program.run(args)?;
+    let _: serde_json::Value = printed.json()?;
+    Ok(Outcome {
+        generation: Some(asked.generation),
+        steps: 0,
+        warnings: printed.warnings(),
+        undone_at_ms: None,
+        command: Command::ringfence("confirm").arg(number).to_string(),
+    })
+}
+
+/// Undoes.
+///
+/// # Errors
+/// The history is another one; the command's refusal.
+pub fn undo(asked: &Undo, program: &Program) -> Result<Outcome, Problem> {
+    expect(program, asked.expected_generation)?;
+    let number = asked.to.map(|to| to.to_string());
+    let mut args: Vec<OsString> = vec!["undo".into(), "--json".into()];
+    args.extend(program.state_option());
+    args.extend(number.iter().map(Into::into));
+    let command = Command::ringfence("undo").args(number.iter().map(String::as_str)).to_string();
+    outcome(&program.run(args)?, command)
+}
