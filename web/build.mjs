@@ -19,7 +19,7 @@ const types = join(here, 'src/api.d.ts');
 const LIMIT = 80_000;
 
 export async function makeTypes() {
-  const ast = await openapiTS(new URL(`file://${contract}`), { alphabetize: true });
+  const ast = await openapiTS(new URL(`file://${contract}`), { alphabetize: true, defaultNonNullable: false });
   const text = `// Made from docs/web-api.json by build.mjs.\n${astToString(ast)}`;
   if (!existsSync(types) || readFileSync(types, 'utf8') !== text) writeFileSync(types, text);
 }

@@ -72,6 +72,26 @@ async function newest(signal?: AbortSignal): Promise<Schema['Sample'] | null> {
   return (await response.json()) as Schema['Sample'];
 }
 
+/** Figures that the server gives in one answer. */
+const AT_ONCE = 8;
+
+/** Figures of a group, or of the machine, over time; more than the server gives at once come in several answers. */
+async function series(name: string | null, figures: string[], from: number, to: number, points: number, signal?: AbortSignal): Promise<Schema['Series']> {
+  const common = { group: name, from_ms: Math.round(from), to_ms: Math.round(to), points };
+  const parts = Array.from({ length: Math.ceil(figures.length / AT_ONCE) }, (_, i) => figures.slice(i * AT_ONCE, (i + 1) * AT_ONCE));
+  const ask = (part: string[]) => call<'series'>('GET', `/api/series${query({ ...common, figures: part.join(',') })}`, undefined, signal);
+  const [first, ...rest] = await Promise.all(parts.map(ask));
+  if (!first || !rest.length) return first!;
+  const merged = { ...first, columns: [...first.columns], values: { ...first.values } };
+  for (const other of rest) {
+    // the log may have grown between two answers
+    const index = new Map(other.at_ms.map((t, i) => [t, i]));
+    merged.columns.push(...other.columns);
+    for (const [figure, list] of Object.entries(other.values)) merged.values[figure] = first.at_ms.map(t => list[index.get(t) ?? -1] ?? null);
+  }
+  return merged;
+}
+
 export const api = {
   openSession: (token: string) => call<'openSession'>('POST', '/api/session', { token }),
   endSession: () => call<'endSession'>('DELETE', '/api/session'),
@@ -86,13 +106,7 @@ export const api = {
   planSettings: (name: string, change: Schema['Change']) => call<'planSettings'>('POST', `${group(name)}/settings/plan`, change),
   changeSettings: (name: string, change: Schema['Change']) => call<'changeSettings'>('PATCH', `${group(name)}/settings`, change),
   log: () => call<'log'>('GET', '/api/log'),
-  series: (name: string | null, figures: string[], from_ms: number, to_ms: number, points: number, signal?: AbortSignal) =>
-    call<'series'>(
-      'GET',
-      `/api/series${query({ group: name, figures: figures.join(','), from_ms: Math.round(from_ms), to_ms: Math.round(to_ms), points })}`,
-      undefined,
-      signal,
-    ),
+  series,
   layout: () => call<'layout'>('GET', '/api/layout'),
   check: (text: string, signal?: AbortSignal) => call<'check'>('POST', '/api/check', { text }, signal),
   plan: (text: string, signal?: AbortSignal) => call<'plan'>('POST', '/api/plan', { text }, signal),

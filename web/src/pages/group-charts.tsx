@@ -51,7 +51,7 @@ export function GroupCharts({ name }: { name: string }) {
             ))}
           </select>
         </label>
-        {!hasLog && log.value && <span class="numbers">Earlier figures need the recorder: {log.value.hint ?? 'ringfence record'}</span>}
+        {!hasLog && log.value && <span class="numbers">Earlier figures need the recorder{log.value.hint ? `: ${log.value.hint}` : ''}</span>}
       </p>
       {seconds > 0 && asked.refusal && <Note kind="warning">{asked.refusal.message}</Note>}
       {seconds > 0 && asked.value?.problem && <Note kind="warning">The log is damaged: {asked.value.problem}. What is whole is shown.</Note>}

@@ -232,7 +232,7 @@ function Row({ id, g, f, flat, at, open, active, toggle, choose }: RowProps) {
     <div
       id={id}
       role="row"
-      class={`tree-row${active ? ' active' : ''}${g.managed ? '' : ' foreign'}`}
+      class={`tree-row${active ? ' active' : ''}`}
       aria-level={flat ? 1 : g.depth + 1}
       aria-rowindex={at + 2}
       aria-expanded={open ?? undefined}
@@ -254,7 +254,6 @@ function Row({ id, g, f, flat, at, open, active, toggle, choose }: RowProps) {
           {flat ? g.group : g.label}
         </a>
         {frozen ? <b class="flag">frozen</b> : null}
-        {g.managed ? null : <span class="flag">not of a layout</span>}
       </span>
       <span role="gridcell">
         <span>

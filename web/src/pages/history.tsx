@@ -10,10 +10,10 @@ import { Chart } from '../parts/chart';
 import { MachineMap } from '../parts/map';
 import { steps } from '../parts/shortcuts';
 import { useAsk, type Asked } from '../parts/use-ask';
-import { Bar, Busy, Command, Empty, Note, Refused, Tag } from '../parts/words';
+import { Bar, Busy, Empty, Hint, Note, Refused, Tag } from '../parts/words';
 import { FIGURES, number, Panels } from './group-charts';
 
-const MACHINE = ['machine.cpu.busy', 'machine.memory.used', 'machine.cpu.pressure.some', 'machine.memory.pressure.some', 'machine.io.pressure.some'];
+const MACHINE = ['machine.cpu.idle', 'machine.cpu.iowait', 'machine.memory.total', 'machine.memory.available', 'machine.cpu.pressure.some', 'machine.memory.pressure.some', 'machine.io.pressure.some'];
 const SPANS = [
   [600, '10 min'],
   [3600, '1 h'],
@@ -48,7 +48,8 @@ function Log({ log }: { log: Schema['Log'] }) {
     return (
       <>
         <Empty>
-          {log.problem ?? 'There is no log'} in {log.directory}. The recorder writes one: {log.hint && <Command text={log.hint} />}
+          There is no log to show: {log.problem ?? `none in ${log.directory}`}.
+          <Hint text={log.hint} />
         </Empty>
         <Since />
       </>
@@ -181,16 +182,21 @@ function When({ from, to, at, go }: { from: number; to: number; at: number | nul
 
 function MachineCharts({ asked, at }: { asked: Asked<Schema['Series']>; at: number | null }) {
   const series = asked.value;
+  const online = useStore(live, l => l.machine?.cpus.filter(c => c.online).length ?? 0);
   const parts = useMemo(() => {
     if (!series) return null;
-    const line = (name: string, figure: string, colour: string) => ({ name, colour, values: (series.values[figure] ?? []).map(number) });
+    const of = (figure: string) => (series.values[figure] ?? []).map(number);
+    const [idle, iowait, total, available] = MACHINE.slice(0, 4).map(of);
+    const busy = idle!.map((v, i) => (v == null ? null : Math.max(0, online - v - (iowait![i] ?? 0))));
+    const used = total!.map((v, i) => (v == null || available![i] == null ? null : v - available![i]!));
+    const line = (name: string, figure: string, colour: string) => ({ name, colour, values: of(figure) });
     return {
       times: series.at_ms.map(t => t / 1000),
-      busy: [line('busy', MACHINE[0]!, '--line-1')],
-      memory: [line('used', MACHINE[1]!, '--line-3')],
-      waiting: [line('CPU', MACHINE[2]!, '--line-6'), line('memory', MACHINE[3]!, '--line-4'), line('I/O', MACHINE[4]!, '--line-7')],
+      busy: [{ name: `busy of ${online}`, colour: '--line-1', values: busy }],
+      memory: [{ name: 'used', colour: '--line-3', values: used }],
+      waiting: [line('CPU', MACHINE[4]!, '--line-6'), line('memory', MACHINE[5]!, '--line-4'), line('I/O', MACHINE[6]!, '--line-7')],
     };
-  }, [series]);
+  }, [series, online]);
   if (!parts) return asked.refusal ? null : <Busy>Reading the log …</Busy>;
   if (parts.times.length === 0) return <Empty>The log has no sample in this time.</Empty>;
   const common = { times: parts.times, mark: at == null ? null : at / 1000, onPick: (s: number) => seekSoon(s * 1000), height: 110 };

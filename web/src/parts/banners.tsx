@@ -6,7 +6,7 @@ import { hostNow, live, lookAtHistory, seek } from '../live';
 import { duration, moment } from '../model/format';
 import { useStore } from '../model/store';
 import { useSecond } from './status';
-import { Command, Note, Refused } from './words';
+import { Command, Hint, Note, Refused } from './words';
 
 export function Banners() {
   return (
@@ -26,7 +26,8 @@ function Connection() {
   if (link === 'over') {
     return (
       <Note kind="error" live>
-        The session is over: {refusal?.message}. {refusal?.hint ? <Command text={refusal.hint} /> : 'Start ringfence web again and open the address that it prints.'}
+        The session is over: {refusal?.message}. Start ringfence web again, or press Return where it runs, and open the address that it prints.
+        <Hint text={refusal?.hint} />
       </Note>
     );
   }
@@ -34,7 +35,7 @@ function Connection() {
   return (
     <Note kind="error" live>
       {refusal?.message}. What you see is the last that came; the page goes on as soon as there is an answer.
-      {refusal?.hint && <Command text={refusal.hint} />}
+      <Hint text={refusal?.hint} />
     </Note>
   );
 }

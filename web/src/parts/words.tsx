@@ -21,9 +21,14 @@ export function Refused({ refusal, what }: { refusal: Refusal; what?: string }) 
     <Note kind="error" live>
       {what ? `${what}: ` : ''}
       {refusal.message}
-      {refusal.hint && <Command text={refusal.hint} />}
+      <Hint text={refusal.hint} />
     </Note>
   );
+}
+
+/** What helps, in the server's words: often a command, sometimes a sentence. */
+export function Hint({ text }: { text: string | null | undefined }) {
+  return text ? <div class="hint">Hint: {text}</div> : null;
 }
 
 export function Command({ text, label = 'Copy the command' }: { text: string; label?: string }) {

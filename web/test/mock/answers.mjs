@@ -99,7 +99,7 @@ export class Answers {
   }
 
   groupsList() {
-    const groups = this.groups.map(({ group, label, parent, depth, cpus, elastic, hierarchies, managed, unit }) => ({ group, label, parent, depth, cpus, elastic, hierarchies, managed, unit }));
+    const groups = this.groups.map(({ group, label, parent, depth, cpus, elastic, hierarchies, unit }) => ({ group, label, parent, depth, cpus, elastic, hierarchies, unit }));
     return ok({ version: this.versions.groups, groups });
   }
 
@@ -147,6 +147,7 @@ export class Answers {
   series(_, { group, figures, from_ms, to_ms, points = 600 }) {
     if (group && !this.byName.has(group)) return refuse(404, 'missing', `the log has no group ${group}`);
     const names = figures.split(',');
+    if (names.length > 8) return refuse(400, 'invalid', 'at most 8 figures at once');
     const count = Math.min(Number(points), this.machine.cpus.length > 100 ? 60 : 240);
     const at_ms = Array.from({ length: count }, (_, i) => Math.round(Number(from_ms) + ((Number(to_ms) - Number(from_ms)) * i) / (count - 1)));
     const values = Object.fromEntries(names.map(n => [n, []]));
@@ -246,8 +247,9 @@ const ok = (value, headers = {}) => ({ status: 200, value, headers });
 export const refuse = (status, kind, message, hint = null) => ({ status, value: { status, kind, message, hint } });
 
 function machineFigure(name, m) {
-  if (name === 'machine.cpu.busy') return m.cpus.reduce((a, b) => a + b, 0);
-  if (name === 'machine.memory.used') return m.memory_total - m.memory_available;
+  const busy = m.cpus.reduce((a, b) => a + b, 0);
+  const known = { 'machine.cpu.idle': m.cpus.length - busy, 'machine.cpu.iowait': 0, 'machine.memory.total': m.memory_total, 'machine.memory.available': m.memory_available };
+  if (name in known) return known[name];
   const pressure = /^machine\.(cpu|memory|io)\.pressure\.some$/.exec(name);
   return pressure ? m.pressure[pressure[1]] : null;
 }

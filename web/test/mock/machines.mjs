@@ -59,7 +59,6 @@ const group = (name, more = {}) => ({
   cpus: null,
   elastic: null,
   hierarchies: ['unified'],
-  managed: true,
   unit: null,
   // of the mock alone: how busy its CPUs are, how much memory it may use
   load: 0.4,
@@ -89,8 +88,8 @@ export const machines = {
       group('web', { cpus: second('20-25', 32), load: 0.35, elastic: { min: 4, max: 16 }, unit: 'nginx.service', memory: 8 * G }),
       group('queue', { cpus: second('26-27', 32), load: 0.55, elastic: { min: 2, max: 8 }, memory: 4 * G }),
       group('backup', { cpus: second('28-29', 32), load: 0.62, elastic: { min: 4, max: 24 }, borrows: true, lent: second('22-25', 32), memory: 4 * G }),
-      group('system.slice', { managed: false, unit: 'system.slice', load: 0.02, memory: null }),
-      group('system.slice/ssh.service', { managed: false, unit: 'ssh.service', load: 0.01, memory: null }),
+      group('system.slice', { unit: 'system.slice', load: 0.02, memory: null }),
+      group('system.slice/ssh.service', { unit: 'ssh.service', load: 0.01, memory: null }),
     ],
   }),
 
