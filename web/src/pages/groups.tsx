@@ -258,14 +258,14 @@ function Row({ id, g, f, flat, at, open, active, toggle, choose }: RowProps) {
       <span role="gridcell">
         <span>
           <span class="used">{cpus(used)}</span>
-          <span class="of"> of {of == null ? 'all' : cpus(of)}</span>
+          {used != null && <span class="of"> of {of == null ? 'all' : cpus(of)}</span>}
         </span>
         <Bar used={used} of={of} />
       </span>
       <span role="gridcell">
         <span>
           <span class="used">{bytes(memory)}</span>
-          <span class="of"> of {limit == null ? 'all' : bytes(limit)}</span>
+          {memory != null && <span class="of"> of {limit == null ? 'all' : bytes(limit)}</span>}
         </span>
         <Bar used={memory} of={limit} />
       </span>

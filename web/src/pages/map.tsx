@@ -151,6 +151,9 @@ function Legend() {
         <i class="eg irq" /> line on top: interrupts per second, full at 100,000, each fifth ten times more
       </li>
       <li>
+        <i class="eg memory" /> bar of a node: memory of programs, then caches of files
+      </li>
+      <li>
         <i class="eg any" />
         <span>
           no letter: every group may use it; <b>A+</b>: several share it

@@ -226,7 +226,9 @@ export class Painter {
     const node = sample?.nodes.find(n => n.id === box.part.id);
     const total = node?.total ?? null;
     const used = total != null && node?.free != null ? total - node.free : null;
-    const text = used == null || total == null ? '' : `${bytes(used)} of ${bytes(total)}`;
+    // caches of files give way to programs: they are in the bar, not in the figure
+    const own = used == null ? null : Math.max(0, used - (node?.file ?? 0));
+    const text = own == null || total == null ? '' : `${bytes(own)} of ${bytes(total)}`;
     const w = box.w - 16;
     const cache = node?.file != null && total ? Math.round((w * node.file) / total) : 0;
     const full = used != null && total ? Math.round((w * used) / total) : 0;
@@ -243,7 +245,7 @@ export class Painter {
     c.textAlign = 'right';
     c.textBaseline = 'alphabetic';
     // beside the node's name, as far as there is room: the table has it in any case
-    if (box.w >= 110) c.fillText(box.w < 160 ? bytes(used) : text, box.x + box.w - 8, box.y + 15);
+    if (box.w >= 110) c.fillText(box.w < 160 ? bytes(own) : text, box.x + box.w - 8, box.y + 15);
     c.fillStyle = this.colours.rule;
     c.fillRect(box.x + 8, y, w, 6);
     c.fillStyle = this.colours.ink3;
