@@ -106,6 +106,8 @@ pub enum Drift {
         actual: String,
         /// It came since the layout was applied.
         is_new: bool,
+        /// Programs that run and set it too.
+        writers: Vec<String>,
     },
     /// The kernel keeps the partition invalid.
     InvalidPartition {
@@ -184,8 +186,13 @@ impl std::fmt::Display for Drift {
                     file.display()
                 )
             }
-            Drift::Knob { instance, requested, actual, is_new: false, .. } => {
-                write!(f, "{instance}: applied {requested}, now {actual}")
+            Drift::Knob { instance, requested, actual, is_new: false, writers, .. } => {
+                write!(f, "{instance}: applied {requested}, now {actual}")?;
+                match writers.as_slice() {
+                    [] => Ok(()),
+                    [one] => write!(f, "; {one} sets it too"),
+                    more => write!(f, "; {} set it too", more.join(" and ")),
+                }
             }
             Drift::Knob { instance, requested, actual, is_new: true, .. } => {
                 write!(f, "{instance} came since it was applied: {actual}, to be {requested}")

@@ -184,6 +184,9 @@ pub struct KnobStatus {
     pub actual: String,
     /// How that comes.
     pub state: KnobState,
+    /// Of one that somebody changed: programs that run and set it too.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub writers: Vec<String>,
 }
 
 /// How one place of a knob is.
@@ -209,6 +212,13 @@ pub(crate) fn status(
     let given = given(records, []);
     let seen = look(target, &isolation.knobs(), &given);
     let wants = isolation.wants(&seen);
+    let running = std::cell::OnceCell::new();
+    let writers = |knob: &Knob| {
+        let all: Vec<&str> = knobs::KNOBS.iter().flat_map(|knob| knob.writers).copied().collect();
+        let running: &Vec<(String, u32)> = running.get_or_init(|| target.system.knobs().running(&all));
+        let of_row = running.iter().filter(|(name, _)| knob.writers.contains(&name.as_str()));
+        of_row.map(|(name, process)| format!("{name} (process {process})")).collect()
+    };
     let of_want = |want: &knobs::Want<'_>| {
         let known = given.contains_key(&(want.knob.name.to_owned(), want.instance().clone()));
         let is_off = || {
@@ -227,6 +237,7 @@ pub(crate) fn status(
             requested: want.text.clone(),
             actual: want.knob.plain(&want.seen.text).to_owned(),
             state,
+            writers: if state == KnobState::Changed { writers(want.knob) } else { Vec::new() },
         };
         (want.request.group.clone(), status)
     };
@@ -241,8 +252,8 @@ impl KnobStatus {
             KnobState::Changed => false,
             KnobState::New => true,
         };
-        let KnobStatus { knob, instance, requested, actual, .. } = self.clone();
-        Some(Drift::Knob { knob, instance, requested, actual, is_new })
+        let KnobStatus { knob, instance, requested, actual, writers, .. } = self.clone();
+        Some(Drift::Knob { knob, instance, requested, actual, is_new, writers })
     }
 }
 

@@ -151,7 +151,7 @@ fn row(knob: &str) -> Result<&'static Knob, Error> {
 
 fn is_gone(performer: &Performer<'_>, instance: &Instance, errno: Errno) -> bool {
     let says_so = match instance {
-        Instance::Thread { .. } => errno == Errno::SRCH,
+        Instance::Thread { .. } | Instance::Policy { .. } => errno == Errno::SRCH,
         Instance::File(_) => matches!(errno, Errno::NOENT | Errno::NODEV),
     };
     says_so && performer.system().knobs().read(instance).is_err()

@@ -38,6 +38,7 @@ pub(crate) fn check(desired: &Desired, report: &mut Report) {
             exists(name, origin, &groups, report);
         }
     }
+    unthrottled(desired, report);
     if let Some(isolate) = &desired.isolate
         && desired.groups.iter().all(|group| group.demands.isolate.is_none())
     {
@@ -175,6 +176,23 @@ fn exclusive(what: &str, origin: &Origin, demands: &crate::desired::Demands, rep
         let error = Diagnostic::error(format!("{what} is exclusive but shares its CPUs")).at(origin.clone());
         report.push(error.hint("leave out pool = \"shared\", or exclusive = true"));
     }
+}
+
+/// Without the limit on real-time tasks, one that never sleeps has a CPU for good: then it has to be a CPU of its own.
+fn unthrottled(desired: &Desired, report: &mut Report) {
+    let Some(isolate) = &desired.isolate else { return };
+    let is_off = match isolate.value.rows.get("rt-throttling") {
+        Some(None) => true,
+        Some(Some(text)) => text.parse::<i64>().is_ok_and(|micros| micros < 0),
+        None => false,
+    };
+    let own = |group: &Group| group.demands.isolate.is_some() && group.demands.exclusive;
+    if !is_off || desired.groups.iter().any(own) {
+        return;
+    }
+    let message = "rt-throttling is off and no isolated group has CPUs of its own: a real-time task that never sleeps could take every CPU";
+    let hint = "add exclusive = true to the group with isolate, or leave rt-throttling out";
+    report.push(Diagnostic::error(message).at(isolate.origin.clone()).hint(hint));
 }
 
 /// Which CPUs are isolated must not change by itself.

@@ -2,14 +2,22 @@
 
 use std::collections::BTreeMap;
 
-/// Rows of the table of knobs, by name, with the value that the layout names; `None` is the usual one.
+use knobs::Budget;
+
+/// Rows of the table of knobs, and what a measurement may find in spite of them.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Isolate(pub BTreeMap<&'static str, Option<String>>);
+pub struct Isolate {
+    /// By name, with the value that the layout names; `None` is the usual one.
+    pub rows: BTreeMap<&'static str, Option<String>>,
+    /// Of a group.
+    pub budget: Budget,
+}
 
 impl Isolate {
     /// All rows of a level; `None` if it is no level.
     pub fn of_level(word: &str) -> Option<Isolate> {
-        Some(Isolate(knobs::of_level(word)?.map(|knob| (knob.name, None)).collect()))
+        let rows = knobs::of_level(word)?.map(|knob| (knob.name, None)).collect();
+        Some(Isolate { rows, budget: Budget::default() })
     }
 }
 

@@ -225,7 +225,7 @@ const EXCLUSIVE: Key = key(
 const ISOLATE: Key = key(
     "isolate",
     Shape::Isolate,
-    "\"cpus\" · \"quiet\" · \"full\" · { level = \"cpus\", governor = \"performance\", interrupts = false }",
+    "\"cpus\" · \"quiet\" · \"full\" · { level = \"cpus\", governor = \"performance\", interrupts = false } · { level = \"full\", budget = { per-second = 20, longest-us = 50 } }",
     "Its CPUs are left alone by interrupts, queues of work and threads of the kernel too; with \"quiet\" sleep and changes of frequency too (docs/isolation.md). Its CPUs are named, or exclusive",
 );
 const GROUP_LATENCY: Key = key(
@@ -234,6 +234,16 @@ const GROUP_LATENCY: Key = key(
     "{ command = [\"/usr/local/bin/p99\"], p99 = \"5ms\" } · { log = \"/var/log/nginx/access.log\", pattern = 'request_time=([0-9.]+)', p99 = \"50ms\" } · { prometheus = \"http://127.0.0.1:9100/metrics\", metric = \"http_request_duration_seconds\", p99 = \"20ms\", every = \"2s\" }",
     "Of an elastic group: its latency, which decides about its CPUs in place of how long its tasks wait (docs/elastic.md)",
 );
+/// Of `isolate` of a group: what `ringfence isolate check` compares with.
+pub const BUDGET: &[Key] = &[
+    key("per-second", Shape::Number(0), "20", "The most interruptions per second that each CPU may have"),
+    key(
+        "longest-us",
+        Shape::Number(0),
+        "50",
+        "The longest time, in microseconds, that anything else may take a CPU away at once, as the noise probe sees it",
+    ),
+];
 const TASKS: Key = key(
     "tasks",
     Shape::Table(TASKS_KEYS),

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use knobs::{Encoding, Knob};
+use knobs::{Accepts, Knob};
 use serde_json::{Map, Value, json};
 use settings::{Access, Key as SettingKey, Kind, Setting, Unit, Version};
 
@@ -158,16 +158,30 @@ fn shape_schema(shape: Shape) -> Value {
 
 /// Rows of the table of knobs, of the machine or of groups.
 fn knobs_schema(of_machine: bool) -> Value {
-    let value = |knob: &Knob| match knob.encoding {
-        encoding if encoding.is_cpus() => json!({ "type": "boolean" }),
-        Encoding::Number => json!({ "type": ["boolean", "integer"] }),
-        _ => json!({ "type": ["boolean", "integer", "string"] }),
+    let value = |knob: &Knob| {
+        let number = |(from, to): (i64, i64)| json!({ "type": "integer", "minimum": from, "maximum": to });
+        if knob.accepts == Accepts::Policy {
+            return json!({ "type": ["boolean", "string"] });
+        }
+        let words = Some(knob.accepts.words()).filter(|words| !words.is_empty());
+        let named = knob.accepts.range().map(number).into_iter();
+        let named: Vec<Value> = named.chain(words.map(|words| json!({ "enum": words }))).collect();
+        let flag = json!({ "type": "boolean" });
+        match named.is_empty() {
+            true => flag,
+            false => {
+                let any: Vec<Value> = [flag].into_iter().chain(named).collect();
+                json!({ "anyOf": any })
+            }
+        }
     };
     let rows = knobs::KNOBS.iter().filter(|knob| knob.is_of_machine() == of_machine);
     let mut rows: Map<String, Value> =
         rows.map(|knob| (knob.name.to_owned(), described(value(knob), knob.doc))).collect();
     if !of_machine {
         rows.insert("level".to_owned(), json!({ "enum": LEVELS }));
+        let budget = described(object(keys::BUDGET), "What `ringfence isolate check` compares with");
+        rows.insert("budget".to_owned(), budget);
     }
     json!({ "type": "object", "properties": rows, "additionalProperties": false })
 }

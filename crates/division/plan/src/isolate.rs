@@ -1,6 +1,6 @@
 //! Isolated CPUs: which knobs of the machine are set for them, and the steps that do it.
 
-use knobs::{Isolation, Knob, Per, Request, Want};
+use knobs::{Budget, Isolation, Knob, Per, Request, Want};
 use layout::{Desired, Isolate, Origin, Spanned};
 use settings::GroupName;
 use topology::Machine;
@@ -27,7 +27,7 @@ pub(crate) struct IsolateSteps {
 pub fn knobs_of(desired: &Desired) -> Vec<&'static Knob> {
     let groups = desired.groups.iter().filter_map(|group| group.demands.isolate.as_ref());
     let names: Vec<&str> =
-        groups.chain(&desired.isolate).flat_map(|isolate| isolate.value.0.keys().copied()).collect();
+        groups.chain(&desired.isolate).flat_map(|isolate| isolate.value.rows.keys().copied()).collect();
     knobs::KNOBS.iter().filter(|knob| names.contains(&knob.name)).collect()
 }
 
@@ -59,7 +59,7 @@ pub(crate) fn isolation(
     }
     let mut requests: Vec<Request> = Vec::new();
     for Isolated { group, isolate, cpus } in &groups {
-        for (name, value) in &isolate.value.0 {
+        for (name, value) in &isolate.value.rows {
             let same = |known: &&mut Request| known.knob == *name && known.value == *value;
             match requests.iter_mut().find(same) {
                 Some(known) => known.cpus = known.cpus.union(cpus),
@@ -67,11 +67,13 @@ pub(crate) fn isolation(
             }
         }
     }
-    let of_machine = desired.isolate.iter().flat_map(|isolate| &isolate.value.0);
+    let of_machine = desired.isolate.iter().flat_map(|isolate| &isolate.value.rows);
     requests.extend(of_machine.map(|(name, value)| request(name, first.group, &all, value)));
     // in the table's order
     requests.sort_by_key(|request| knobs::KNOBS.iter().position(|knob| knob.name == request.knob));
-    Some(Isolation { requests, housekeeping })
+    let budgets = groups.iter().map(|one| (one.group.to_string(), one.isolate.value.budget));
+    let budgets = budgets.filter(|(_, budget)| *budget != Budget::default()).collect();
+    Some(Isolation { requests, housekeeping, budgets })
 }
 
 fn request(name: &str, group: &GroupName, cpus: &CpuSet, value: &Option<String>) -> Request {
@@ -94,7 +96,7 @@ fn isolated<'d>(desired: &'d Desired, tree: &Tree<'_>, resolved: &Resolved) -> V
 pub(crate) fn steps(
     isolation: &Isolation,
     desired: &Desired,
-    observed: &Observed,
+    (observed, machine): (&Observed, &Machine),
     problems: &mut Vec<Problem>,
     lints: &mut Vec<Lint>,
 ) -> IsolateSteps {
@@ -103,7 +105,7 @@ pub(crate) fn steps(
         let of_group = desired.groups.iter().find(|group| group.name.to_string() == request.group);
         let own = of_group.and_then(|group| group.demands.isolate.as_ref());
         let of_machine =
-            desired.isolate.as_ref().filter(|isolate| isolate.value.0.contains_key(&*request.knob));
+            desired.isolate.as_ref().filter(|isolate| isolate.value.rows.contains_key(&*request.knob));
         let place = of_machine.or(own).map(|isolate| isolate.origin.clone());
         place.unwrap_or_else(|| Origin::outside_files("<isolate>"))
     };
@@ -113,6 +115,9 @@ pub(crate) fn steps(
         lints.push(Lint::new(LintKind::Unchecked, None, message));
         return steps;
     };
+    if let Some(first) = isolation.requests.first() {
+        lints.extend(shared_cores(isolation, machine).map(|lint| lint.at(&origin(first))));
+    }
     let wants = isolation.wants(seen);
     for want in wants.iter().filter(|want| want.knob.per != Per::Thread && !want.is_so() && !want.seen.fixed)
     {
@@ -126,6 +131,16 @@ pub(crate) fn steps(
                 ),
                 origin: origin(want.request),
                 hint: Some(format!("set it on the host, or leave it out: {} = false", want.knob.name)),
+            });
+            continue;
+        }
+        if let Some((_, why)) = want.knob.never_from.filter(|(from, _)| want.knob.same(from, &want.seen.text))
+        {
+            problems.push(Problem::Value {
+                group: want.request.group.clone(),
+                message: format!("{} can't be set: {why}", want.instance()),
+                origin: origin(want.request),
+                hint: Some(format!("leave it out: {} = false", want.knob.name)),
             });
             continue;
         }
@@ -162,12 +177,32 @@ pub(crate) fn steps(
         let isolated = isolation.requests.iter().fold(CpuSet::new(), |all, request| all.union(&request.cpus));
         let missing = knobs::missing_at_boot(line, &isolated);
         if !missing.is_empty() {
-            let message = format!("only the boot can do more for CPUs {isolated}: {}", missing.join(" "));
+            let message = format!(
+                "only the boot can do more for CPUs {isolated}: {}",
+                knobs::line_of_missing(&missing)
+            );
             let lint = Lint::new(LintKind::BootOnly, None, message).at(&origin(first));
             lints.push(lint.hint("add what the work needs to the kernel's command line, and restart; docs/isolation.md says what each does"));
         }
     }
     steps
+}
+
+/// Isolated CPUs that share a core with one that is not.
+fn shared_cores(isolation: &Isolation, machine: &Machine) -> Option<Lint> {
+    let isolated = isolation.requests.iter().fold(CpuSet::new(), |all, request| all.union(&request.cpus));
+    let siblings = machine.cpus.iter().filter(|cpu| isolated.contains(cpu.id)).filter_map(|cpu| {
+        let others = cpu.siblings.as_ref()?.intersection(&machine.online()).difference(&isolated);
+        (!others.is_empty()).then(|| format!("CPU {} with CPU {others}", cpu.id))
+    });
+    let siblings: Vec<String> = siblings.collect();
+    let message = format!(
+        "isolated CPUs share cores with others, and whatever runs there slows them down: {}",
+        siblings.join(", ")
+    );
+    let lint = Lint::new(LintKind::NotIsolated, None, message);
+    let hint = "name both CPUs of the core, or cpus = { count = 2, smt = \"whole-cores\" }; nosmt at boot leaves one of each";
+    (!siblings.is_empty()).then(|| lint.hint(hint))
 }
 
 /// May the thread run on no isolated CPU? A partition moves threads itself.

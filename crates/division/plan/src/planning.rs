@@ -109,7 +109,7 @@ pub fn plan(
     settle_before(&mut steps);
     let isolation = isolate::isolation(desired, &tree, &resolved, machine, &mut problems);
     if let Some(isolation) = &isolation {
-        let of_knobs = isolate::steps(isolation, desired, &observed, &mut problems, &mut lints);
+        let of_knobs = isolate::steps(isolation, desired, (&observed, machine), &mut problems, &mut lints);
         steps.splice(0..0, of_knobs.before);
         steps.extend(of_knobs.behind);
     }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::{Aim, BOOT, KNOBS, Knob, Scope};
+use crate::{Accepts, Aim, BOOT, KNOBS, Knob, Scope};
 
 const INTRODUCTION: &str = r#"<!-- Made from the table in crates/machine/knobs by `make docs`. -->
 # Isolated CPUs
@@ -25,13 +25,31 @@ numa-balancing = true
 transmit-steering = false }`. A row is `true` for its usual value, `false` to leave it alone, or the value itself. The
 group needs CPUs that stay the same: named ones, or `exclusive = true`. At least one CPU of the machine has to be nobody's.
 
+With `budget = { per-second = 20, longest-us = 50 }` in the group's table, `ringfence isolate check` says whether that is met
+([isolate-check.md](isolate-check.md)).
+
 Rows of the whole machine are set only where `[isolate]` names them, and only while some group has `isolate`.
 
 `ringfence plan` shows each step, `apply` does them with the steps of the groups, reads each back, and rolls all back if the
 kernel refuses one; what can't be moved (an interrupt that the kernel manages) is reported and stays. `undo` brings every
-place back where what `apply` wrote is still there, and names the others. `status` names what was changed since, and
-interrupts, queues and threads that came since; `apply` again, or the daemon, sets them.
+place back where what `apply` wrote is still there, and names the others. What the kernel refuses to take back is left to the next
+`undo` or `apply`, and `status` shows it until then. Nothing of an earlier boot is written to this one. `status` names what was changed since, with
+programs that run and set it too, and interrupts, queues and threads that came since; `apply` again, or the daemon, sets them.
 "#;
+
+const LEFT_OUT: &str = "
+## Not set
+
+- `/dev/cpu_dma_latency`: in force only while a program has it open, and for all CPUs; the row wake-up-latency does the same for the
+  isolated ones, and stays.
+- The static key of network timestamps: in force only while a socket with SO_TIMESTAMPING is open. It is switched once, when the
+  first one opens; a program that opens one early avoids that later.
+- The CPUs that irqbalance leaves alone, `IRQBALANCE_BANNED_CPULIST` in its configuration: `status` names irqbalance where an
+  interrupt is no longer as applied.
+- The number of queues of network interfaces (`ethtool -L`): a change of it resets most interfaces.
+- CPUs that share a core with an isolated one: on cgroup v1 a CPU that goes offline is taken out of every group for good. `plan`
+  names them.
+";
 
 /// The page.
 pub fn markdown() -> String {
@@ -53,12 +71,10 @@ pub fn markdown() -> String {
     );
     for parameter in BOOT {
         let cpus = parameter.cpus_behind.map_or_else(String::new, |behind| format!("{behind}CPUS"));
-        let _ = writeln!(page, "- `{}{cpus}`: {}", parameter.name, parameter.doc);
+        let optional = if parameter.is_optional { " (optional)" } else { "" };
+        let _ = writeln!(page, "- `{}{cpus}`{optional}: {}", parameter.name, parameter.doc);
     }
-    page.push_str(
-        "\nIn force only while a program has them open, and not set yet: `/dev/cpu_dma_latency` (the\n\
-         wake-up latency of all CPUs), the static key of network timestamps.\n",
-    );
+    page.push_str(LEFT_OUT);
     page
 }
 
@@ -78,6 +94,13 @@ fn row(page: &mut String, knob: &Knob) {
             Aim::Value(usual) => format!("`{usual}`, or what the layout names"),
             Aim::Named => "what the layout names".to_owned(),
         },
+    );
+    if knob.accepts != Accepts::Nothing {
+        line("takes", &knob.accepts.to_string());
+    }
+    line(
+        "refused",
+        &knob.never_from.map_or_else(String::new, |(text, why)| format!("where it is `{text}`: {why}")),
     );
     line("since Linux", knob.since);
     line("the kernel does it itself", knob.by_kernel);

@@ -17,13 +17,25 @@ pub enum Instance {
         /// The kernel's name of it.
         comm: String,
     },
+    /// The scheduling policy of a thread of the kernel.
+    Policy {
+        /// The thread's number.
+        policy_of: u32,
+        /// As of [`Instance::Thread`].
+        started: u64,
+        /// The kernel's name of it.
+        comm: String,
+    },
 }
 
 impl Instance {
-    /// The CPU that a file is about: the number behind `cpu` of one of its directories.
+    /// The CPU that it is about: the number behind `cpu` of one of a file's directories, or behind the name of a thread.
     pub fn cpu(&self) -> Option<usize> {
-        let Instance::File(path) = self else { return None };
-        path.split('/').find_map(|name| name.strip_prefix("cpu")?.parse().ok())
+        match self {
+            Instance::File(path) => path.split('/').find_map(|name| name.strip_prefix("cpu")?.parse().ok()),
+            Instance::Policy { comm, .. } => comm.split_once('/')?.1.parse().ok(),
+            Instance::Thread { .. } => None,
+        }
     }
 }
 
@@ -32,6 +44,9 @@ impl std::fmt::Display for Instance {
         match self {
             Instance::File(path) => f.write_str(path),
             Instance::Thread { thread, comm, .. } => write!(f, "kernel thread {thread} ({comm})"),
+            Instance::Policy { policy_of, comm, .. } => {
+                write!(f, "scheduling policy of kernel thread {policy_of} ({comm})")
+            }
         }
     }
 }

@@ -1,5 +1,7 @@
 //! Which rows are requested for which CPUs, and what they want of what was seen. Asks nobody.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 use units::CpuSet;
 
@@ -12,6 +14,20 @@ pub struct Isolation {
     pub requests: Vec<Request>,
     /// The online CPUs that are nobody's alone: what is moved goes there. Never empty if there are requests.
     pub housekeeping: CpuSet,
+    /// What a measurement may find, by group.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub budgets: BTreeMap<String, Budget>,
+}
+
+/// The most that a measurement of a CPU may find; `None` is any.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Budget {
+    /// Interruptions per second.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub per_second: Option<u32>,
+    /// Microseconds that anything else takes the CPU away at once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub longest_us: Option<u32>,
 }
 
 /// One row.
@@ -86,7 +102,7 @@ impl Isolation {
     }
 
     fn text(&self, knob: &Knob, request: &Request, seen: &Seen) -> Option<String> {
-        if knob.per == Per::Cpu && !request.cpus.contains(seen.instance.cpu()?) {
+        if matches!(knob.per, Per::Cpu | Per::ThreadOfCpu) && !request.cpus.contains(seen.instance.cpu()?) {
             return None;
         }
         let base = seen.before.as_ref().unwrap_or(&seen.text);
@@ -136,7 +152,7 @@ mod tests {
             fixed: false,
             read_only: false,
         };
-        let isolation = Isolation { requests: vec![request], housekeeping };
+        let isolation = Isolation { requests: vec![request], housekeeping, ..Isolation::default() };
         let seen = [seen];
         let wants = isolation.wants(&seen);
         wants.first().map(|want| want.text.clone())

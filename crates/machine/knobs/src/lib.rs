@@ -19,10 +19,10 @@ mod machine;
 
 mod docs;
 
-pub use boot::{BOOT, BootParameter, missing as missing_at_boot};
+pub use boot::{BOOT, BootParameter, Missing, line_of_missing, missing as missing_at_boot};
 pub use docs::markdown;
 pub use instance::{Instance, Seen};
-pub use isolation::{Isolation, Request, Want, shown_cpus};
+pub use isolation::{Budget, Isolation, Request, Want, shown_cpus};
 pub use machine::{Files, Machine, NoMachine};
-pub use row::{Aim, Encoding, Errno, Knob, Per, Refusal, Scope};
+pub use row::{Accepts, Aim, Encoding, Errno, Knob, Per, Refusal, Scope};
 pub use table::{KNOBS, find, of_level};

@@ -34,6 +34,10 @@ pub trait Machine {
     fn write(&self, instance: &Instance, text: &str) -> Result<(), Errno>;
     /// The command line of the kernel that runs.
     fn command_line(&self) -> String;
+    /// Those of these programs that run, with the number of a process.
+    fn running(&self, _programs: &[&str]) -> Vec<(String, u32)> {
+        Vec::new()
+    }
 }
 
 /// A machine without any.
@@ -117,19 +121,20 @@ impl Files {
         Some(Seen { knob: knob.name.to_owned(), instance, text, before: None, fixed, read_only })
     }
 
-    fn threads(&self, knob: &Knob) -> Vec<Seen> {
+    fn threads(&self, seen: impl Fn(u32) -> Option<Seen>) -> Vec<Seen> {
         if self.is_copy() {
             return Vec::new();
         }
         let numbers = self.names("/proc").into_iter().filter_map(|name| name.parse().ok());
-        numbers.filter_map(|thread| movable(knob, thread)).collect()
+        numbers.filter_map(seen).collect()
     }
 }
 
 impl Machine for Files {
     fn look(&self, knob: &Knob) -> Vec<Seen> {
         match knob.per {
-            Per::Thread => self.threads(knob),
+            Per::Thread => self.threads(|thread| movable(knob, thread)),
+            Per::ThreadOfCpu | Per::InterruptThread => self.threads(|thread| scheduled(knob, thread)),
             _ => self.fitting(knob.path).into_iter().filter_map(|path| self.file(knob, path)).collect(),
         }
     }
@@ -143,6 +148,10 @@ impl Machine for Files {
             Instance::Thread { thread, started, .. } => {
                 is_same(*thread, *started)?;
                 Ok(affinity(*thread)?.to_string())
+            }
+            Instance::Policy { policy_of, started, .. } => {
+                is_same(*policy_of, *started)?;
+                threads::policy_of(*policy_of).map_err(|error| errno(&error))
             }
         }
     }
@@ -159,11 +168,26 @@ impl Machine for Files {
                 is_same(*thread, *started)?;
                 set_affinity(*thread, &text::cpus(Encoding::Affinity, text).ok_or(Errno::INVAL)?)
             }
+            Instance::Policy { policy_of, started, .. } => {
+                is_same(*policy_of, *started)?;
+                threads::set_policy_of(*policy_of, text).map_err(|error| errno(&error))
+            }
         }
     }
 
     fn command_line(&self) -> String {
         fs::read_to_string(self.path("/proc/cmdline")).unwrap_or_default()
+    }
+
+    fn running(&self, programs: &[&str]) -> Vec<(String, u32)> {
+        /// The kernel's name of a process ends here.
+        const COMM: usize = 15;
+        let name = |process: u32| {
+            let comm = fs::read_to_string(self.path(&format!("/proc/{process}/comm"))).ok()?;
+            let is_it = |program: &&&str| program.get(..COMM).unwrap_or(program) == comm.trim_end();
+            Some(((*programs.iter().find(is_it)?).to_owned(), process))
+        };
+        self.names("/proc").into_iter().filter_map(|number| name(number.parse().ok()?)).collect()
     }
 }
 
@@ -175,15 +199,29 @@ fn stat(thread: u32) -> Result<Vec<u8>, Errno> {
     fs::read(Path::new("/proc").join(thread.to_string()).join("stat")).map_err(|_| Errno::SRCH)
 }
 
-/// A thread of the kernel that takes other CPUs.
-fn movable(knob: &Knob, thread: u32) -> Option<Seen> {
+/// A thread of the kernel: its flags, name, and start.
+fn of_kernel(thread: u32) -> Option<(u64, String, u64)> {
     let text = stat(thread).ok()?;
     let stat = ProcStat::parse(&text)?;
-    let flags = stat.flags()?;
-    if flags & OF_KERNEL == 0 || flags & BOUND != 0 {
+    let flags = stat.flags().filter(|flags| flags & OF_KERNEL != 0)?;
+    Some((flags, String::from_utf8_lossy(stat.name()).into_owned(), stat.started()?))
+}
+
+/// One of those that a row names, with its policy.
+fn scheduled(knob: &Knob, thread: u32) -> Option<Seen> {
+    let (_, comm, started) = of_kernel(thread)?;
+    comm.strip_prefix(knob.path.trim_end_matches('*'))?;
+    let text = threads::policy_of(thread).ok()?;
+    let instance = Instance::Policy { policy_of: thread, started, comm };
+    Some(Seen { knob: knob.name.to_owned(), instance, text, before: None, fixed: false, read_only: false })
+}
+
+/// One that takes other CPUs.
+fn movable(knob: &Knob, thread: u32) -> Option<Seen> {
+    let (flags, comm, started) = of_kernel(thread)?;
+    if flags & BOUND != 0 {
         return None;
     }
-    let (comm, started) = (String::from_utf8_lossy(stat.name()).into_owned(), stat.started()?);
     let instance = Instance::Thread { thread, started, comm };
     let text = affinity(thread).ok()?.to_string();
     Some(Seen { knob: knob.name.to_owned(), instance, text, before: None, fixed: false, read_only: false })

@@ -17,6 +17,10 @@ pub struct Knob {
     pub encoding: Encoding,
     /// What it is to be.
     pub aim: Aim,
+    /// What a layout may name for it.
+    pub accepts: Accepts,
+    /// A text from which it can't be changed in a way that an undo restores, and why.
+    pub never_from: Option<(&'static str, &'static str)>,
     /// Which word of a layout contains it.
     pub scope: Scope,
     /// What the kernel's refusals mean.
@@ -46,6 +50,10 @@ pub enum Per {
     Workqueue,
     /// Each thread of the kernel that may run elsewhere.
     Thread,
+    /// A thread of the kernel for each CPU, by its number behind the name.
+    ThreadOfCpu,
+    /// Each thread of an interrupt.
+    InterruptThread,
 }
 
 /// How a knob's text is written.
@@ -63,6 +71,8 @@ pub enum Encoding {
     Choice,
     /// No file: the CPUs of a thread, by sched_setaffinity(2).
     Affinity,
+    /// No file: the policy of a thread, by sched_setscheduler(2): `other`, `fifo:2`.
+    Policy,
 }
 
 impl Encoding {
@@ -83,6 +93,73 @@ pub enum Aim {
     Value(&'static str),
     /// What the layout names.
     Named,
+}
+
+/// What a layout may name for a row. What a machine takes may be less: it says so itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Accepts {
+    /// Nothing: CPUs follow from the groups.
+    Nothing,
+    /// Whole numbers from the first to the second.
+    Number(i64, i64),
+    /// One of these words.
+    Words(&'static [&'static str]),
+    /// A number, or one of these words.
+    Either(i64, i64, &'static [&'static str]),
+    /// A scheduling policy: `other`, or `fifo:` and `rr:` with a priority from 1 to 99.
+    Policy,
+}
+
+impl Accepts {
+    /// The words.
+    pub fn words(self) -> &'static [&'static str] {
+        match self {
+            Accepts::Words(words) | Accepts::Either(_, _, words) => words,
+            Accepts::Nothing | Accepts::Policy | Accepts::Number(..) => &[],
+        }
+    }
+
+    /// The least and the largest number.
+    pub fn range(self) -> Option<(i64, i64)> {
+        match self {
+            Accepts::Number(from, to) | Accepts::Either(from, to, _) => Some((from, to)),
+            Accepts::Nothing | Accepts::Policy | Accepts::Words(_) => None,
+        }
+    }
+
+    /// Is this text among it?
+    pub fn takes(self, text: &str) -> bool {
+        let in_range =
+            |(from, to): (i64, i64)| text.parse::<i64>().is_ok_and(|number| (from..=to).contains(&number));
+        if self == Accepts::Policy {
+            let priority = text.strip_prefix("fifo:").or_else(|| text.strip_prefix("rr:"));
+            return text == "other"
+                || priority
+                    .is_some_and(|text| text.parse::<u8>().is_ok_and(|number| (1..100).contains(&number)));
+        }
+        self.words().contains(&text) || self.range().is_some_and(in_range)
+    }
+}
+
+impl std::fmt::Display for Accepts {
+    /// `0 to 100`, `always, madvise or never`.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if *self == Accepts::Policy {
+            return f.write_str("other, fifo:1 to fifo:99, or rr:1 to rr:99");
+        }
+        let range = self.range().map(|(from, to)| match to {
+            i64::MAX => format!("whole numbers from {from} on"),
+            _ if from + 1 == to => format!("{from} or {to}"),
+            _ => format!("{from} to {to}"),
+        });
+        let words = match self.words() {
+            [] => None,
+            [one] => Some((*one).to_owned()),
+            [first @ .., last] => Some(format!("{} or {last}", first.join(", "))),
+        };
+        let parts: Vec<String> = range.into_iter().chain(words).collect();
+        f.write_str(&parts.join(", or "))
+    }
 }
 
 /// Which word of a layout contains a row.

@@ -1,6 +1,6 @@
 //! The rows, in the order in which a layout's steps set them.
 
-use crate::{Aim, Encoding, Errno, Knob, Per, Refusal, Scope};
+use crate::{Accepts, Aim, Encoding, Errno, Knob, Per, Refusal, Scope};
 
 /// What most rows have.
 const MASK: Knob = Knob {
@@ -10,6 +10,8 @@ const MASK: Knob = Knob {
     per: Per::Machine,
     encoding: Encoding::Mask,
     aim: Aim::Off,
+    accepts: Accepts::Nothing,
+    never_from: None,
     scope: Scope::Cpus,
     refusals: &[],
     since: "",
@@ -31,6 +33,13 @@ const fn fails(errno: Errno, means: &'static str) -> Refusal {
 
 const THREADS: &[Refusal] =
     &[stays(Errno::INVAL, "the thread is bound to its CPU"), stays(Errno::PERM, "the thread can't be moved")];
+const POLICY: &[Refusal] = &[
+    fails(Errno::INVAL, "it is no policy"),
+    fails(
+        Errno::PERM,
+        "real-time policies take CAP_SYS_NICE, and a budget of the root group where groups have one",
+    ),
+];
 const INTERRUPTS: &[Refusal] = &[
     stays(
         Errno::IO,
@@ -43,6 +52,9 @@ const INTERRUPTS: &[Refusal] = &[
     stays(Errno::INVAL, "the interrupt's controller does not take these CPUs"),
     stays(Errno::NOSPC, "the other CPUs have no vector left for it"),
 ];
+/// The largest number of a C int.
+const MOST: i64 = i32::MAX as i64;
+const FLAG: Accepts = Accepts::Number(0, 1);
 const BALANCERS: &[&str] = &["irqbalance", "tuned"];
 const TUNED: &[&str] = &["tuned"];
 const SYSCTLS: &[&str] = &["tuned", "sysctl.d"];
@@ -142,6 +154,7 @@ pub const KNOBS: &[Knob] = &[
         doc: "How long a wake-up of the CPU out of idle may take, in microseconds: 0 is any time, n/a no time, so that it never sleeps",
         path: "/sys/devices/system/cpu/cpu*/power/pm_qos_resume_latency_us",
         aim: Aim::Value("n/a"),
+        accepts: Accepts::Either(0, MOST, &["n/a"]),
         refusals: &[fails(Errno::INVAL, "it takes microseconds, or n/a")],
         writers: TUNED,
         source: "admin-guide/pm/cpuidle.rst",
@@ -152,6 +165,14 @@ pub const KNOBS: &[Knob] = &[
         doc: "What chooses the CPU's frequency",
         path: "/sys/devices/system/cpu/cpu*/cpufreq/scaling_governor",
         aim: Aim::Value("performance"),
+        accepts: Accepts::Words(&[
+            "performance",
+            "powersave",
+            "schedutil",
+            "ondemand",
+            "conservative",
+            "userspace",
+        ]),
         refusals: &[fails(
             Errno::INVAL,
             "the CPU has no such governor: scaling_available_governors beside the file",
@@ -165,6 +186,11 @@ pub const KNOBS: &[Knob] = &[
         doc: "What the processor itself prefers, energy or performance",
         path: "/sys/devices/system/cpu/cpu*/cpufreq/energy_performance_preference",
         aim: Aim::Value("performance"),
+        accepts: Accepts::Either(
+            0,
+            255,
+            &["performance", "balance_performance", "default", "balance_power", "power"],
+        ),
         refusals: &[
             fails(
                 Errno::INVAL,
@@ -182,10 +208,39 @@ pub const KNOBS: &[Knob] = &[
         path: "/sys/devices/system/cpu/cpu*/cpufreq/scaling_min_freq",
         encoding: Encoding::Number,
         aim: Aim::Named,
+        accepts: Accepts::Number(1, MOST),
         scope: Scope::Group,
         refusals: &[fails(Errno::INVAL, "it is no number of kHz")],
         writers: GOVERNORS,
         source: "admin-guide/pm/cpufreq.rst",
+        ..OF_CPU
+    },
+    Knob {
+        name: "softirq-threads",
+        doc: "Scheduling policy of the threads that do softirqs for the CPU when there are many",
+        path: "ksoftirqd/*",
+        per: Per::ThreadOfCpu,
+        encoding: Encoding::Policy,
+        aim: Aim::Named,
+        accepts: Accepts::Policy,
+        scope: Scope::Group,
+        refusals: POLICY,
+        writers: TUNED,
+        source: "admin-guide/kernel-per-CPU-kthreads.rst",
+        ..OF_CPU
+    },
+    Knob {
+        name: "rcu-threads",
+        doc: "Scheduling policy of the threads that do RCU's callbacks for the CPU, on real-time kernels and with rcutree.use_softirq=0",
+        path: "rcuc/*",
+        per: Per::ThreadOfCpu,
+        encoding: Encoding::Policy,
+        aim: Aim::Named,
+        accepts: Accepts::Policy,
+        scope: Scope::Group,
+        refusals: POLICY,
+        writers: TUNED,
+        source: "admin-guide/kernel-parameters.txt",
         ..OF_CPU
     },
     Knob {
@@ -194,6 +249,7 @@ pub const KNOBS: &[Knob] = &[
         path: "/sys/kernel/debug/sched/fair_server/cpu*/runtime",
         encoding: Encoding::Number,
         aim: Aim::Value("0"),
+        accepts: Accepts::Number(0, 1_000_000_000),
         scope: Scope::Full,
         refusals: &[fails(Errno::INVAL, "it is above the period")],
         since: "6.12",
@@ -205,6 +261,7 @@ pub const KNOBS: &[Knob] = &[
         doc: "Whether timers of idle CPUs go to busy ones, isolated ones among them",
         path: "/proc/sys/kernel/timer_migration",
         aim: Aim::Value("0"),
+        accepts: FLAG,
         by_kernel: "in isolated partitions, from 7.0 on",
         writers: SYSCTLS,
         source: "admin-guide/kernel-per-CPU-kthreads.rst",
@@ -215,6 +272,7 @@ pub const KNOBS: &[Knob] = &[
         doc: "Whether a counter of each CPU raises an interrupt that can't be masked, to find lock-ups",
         path: "/proc/sys/kernel/nmi_watchdog",
         aim: Aim::Value("0"),
+        accepts: FLAG,
         writers: SYSCTLS,
         source: "admin-guide/lockup-watchdogs.rst",
         ..OF_MACHINE
@@ -224,6 +282,7 @@ pub const KNOBS: &[Knob] = &[
         doc: "Whether a thread of each CPU runs every few seconds, to find lock-ups",
         path: "/proc/sys/kernel/soft_watchdog",
         aim: Aim::Value("0"),
+        accepts: FLAG,
         writers: SYSCTLS,
         source: "admin-guide/lockup-watchdogs.rst",
         ..OF_MACHINE
@@ -233,6 +292,7 @@ pub const KNOBS: &[Knob] = &[
         doc: "Seconds after which a task that waits is reported as hung; 0 looks for none",
         path: "/proc/sys/kernel/hung_task_timeout_secs",
         aim: Aim::Value("600"),
+        accepts: Accepts::Number(0, 4_294_967),
         writers: SYSCTLS,
         source: SYSCTL_KERNEL,
         ..OF_MACHINE
@@ -242,6 +302,7 @@ pub const KNOBS: &[Knob] = &[
         doc: "Seconds between two times that each CPU adds its counts of memory up",
         path: "/proc/sys/vm/stat_interval",
         aim: Aim::Value("10"),
+        accepts: Accepts::Number(1, 4_294_967),
         refusals: &[fails(Errno::INVAL, "it is no number of seconds from 1 on")],
         writers: SYSCTLS,
         source: SYSCTL_VM,
@@ -252,6 +313,77 @@ pub const KNOBS: &[Knob] = &[
         doc: "Hundredths of a second between two looks for old dirty pages; 0 looks for none",
         path: "/proc/sys/vm/dirty_writeback_centisecs",
         aim: Aim::Value("1500"),
+        accepts: Accepts::Number(0, MOST),
+        writers: SYSCTLS,
+        source: SYSCTL_VM,
+        ..OF_MACHINE
+    },
+    Knob {
+        name: "dirty-background",
+        doc: "Share of free memory, in percent, that may be dirty before the kernel writes it in the background",
+        path: "/proc/sys/vm/dirty_background_ratio",
+        aim: Aim::Named,
+        accepts: Accepts::Number(1, 100),
+        never_from: Some((
+            "0",
+            "the limit is in vm.dirty_background_bytes here, and setting both ways one after the other can't be undone: name dirty-background-bytes",
+        )),
+        refusals: &[fails(Errno::INVAL, "it is out of range")],
+        writers: SYSCTLS,
+        source: SYSCTL_VM,
+        ..OF_MACHINE
+    },
+    Knob {
+        name: "dirty-background-bytes",
+        doc: "Bytes that may be dirty before the kernel writes them in the background",
+        path: "/proc/sys/vm/dirty_background_bytes",
+        aim: Aim::Named,
+        accepts: Accepts::Number(1, i64::MAX),
+        never_from: Some((
+            "0",
+            "the limit is in vm.dirty_background_ratio here, and setting both ways one after the other can't be undone: name dirty-background",
+        )),
+        refusals: &[fails(Errno::INVAL, "it is out of range")],
+        writers: SYSCTLS,
+        source: SYSCTL_VM,
+        ..OF_MACHINE
+    },
+    Knob {
+        name: "dirty-limit",
+        doc: "Share of free memory, in percent, that may be dirty before a program that writes has to wait",
+        path: "/proc/sys/vm/dirty_ratio",
+        aim: Aim::Named,
+        accepts: Accepts::Number(1, 100),
+        never_from: Some((
+            "0",
+            "the limit is in vm.dirty_bytes here, and setting both ways one after the other can't be undone: name dirty-limit-bytes",
+        )),
+        refusals: &[fails(Errno::INVAL, "it is out of range")],
+        writers: SYSCTLS,
+        source: SYSCTL_VM,
+        ..OF_MACHINE
+    },
+    Knob {
+        name: "dirty-limit-bytes",
+        doc: "Bytes that may be dirty before a program that writes has to wait",
+        path: "/proc/sys/vm/dirty_bytes",
+        aim: Aim::Named,
+        accepts: Accepts::Number(8192, i64::MAX),
+        never_from: Some((
+            "0",
+            "the limit is in vm.dirty_ratio here, and setting both ways one after the other can't be undone: name dirty-limit",
+        )),
+        refusals: &[fails(Errno::INVAL, "it is out of range")],
+        writers: SYSCTLS,
+        source: SYSCTL_VM,
+        ..OF_MACHINE
+    },
+    Knob {
+        name: "dirty-expire",
+        doc: "Hundredths of a second after which dirty memory is old enough to be written",
+        path: "/proc/sys/vm/dirty_expire_centisecs",
+        aim: Aim::Named,
+        accepts: Accepts::Number(0, MOST),
         writers: SYSCTLS,
         source: SYSCTL_VM,
         ..OF_MACHINE
@@ -261,6 +393,7 @@ pub const KNOBS: &[Knob] = &[
         doc: "How eagerly memory is compacted before anybody needs it, 0 to 100",
         path: "/proc/sys/vm/compaction_proactiveness",
         aim: Aim::Value("0"),
+        accepts: Accepts::Number(0, 100),
         refusals: &[fails(Errno::INVAL, "it is 0 to 100")],
         writers: SYSCTLS,
         source: SYSCTL_VM,
@@ -271,6 +404,7 @@ pub const KNOBS: &[Knob] = &[
         doc: "Seconds between two looks for corrected errors of the hardware; 0 looks for none",
         path: "/sys/devices/system/machinecheck/machinecheck0/check_interval",
         aim: Aim::Value("0"),
+        accepts: Accepts::Number(0, 4_294_967),
         writers: TUNED,
         source: "arch/x86/x86_64/machinecheck.rst",
         ..OF_MACHINE
@@ -281,6 +415,7 @@ pub const KNOBS: &[Knob] = &[
         path: "/sys/kernel/mm/transparent_hugepage/enabled",
         encoding: Encoding::Choice,
         aim: Aim::Value("madvise"),
+        accepts: Accepts::Words(&["always", "madvise", "never"]),
         refusals: &[fails(Errno::INVAL, "it is always, madvise or never")],
         writers: TUNED,
         source: "admin-guide/mm/transhuge.rst",
@@ -292,6 +427,7 @@ pub const KNOBS: &[Knob] = &[
         path: "/sys/kernel/mm/transparent_hugepage/defrag",
         encoding: Encoding::Choice,
         aim: Aim::Value("never"),
+        accepts: Accepts::Words(&["always", "defer", "defer+madvise", "madvise", "never"]),
         refusals: &[fails(Errno::INVAL, "it is always, defer, defer+madvise, madvise or never")],
         writers: TUNED,
         source: "admin-guide/mm/transhuge.rst",
@@ -302,6 +438,7 @@ pub const KNOBS: &[Knob] = &[
         doc: "Whether khugepaged compacts memory for huge pages, which interrupts every CPU",
         path: "/sys/kernel/mm/transparent_hugepage/khugepaged/defrag",
         aim: Aim::Value("0"),
+        accepts: FLAG,
         refusals: &[fails(Errno::INVAL, "it is 0 or 1")],
         writers: TUNED,
         source: "admin-guide/mm/transhuge.rst",
@@ -312,6 +449,7 @@ pub const KNOBS: &[Knob] = &[
         doc: "Whether pages with the same contents are merged (KSM), which interrupts every CPU: 0, 1, or 2 to undo it",
         path: "/sys/kernel/mm/ksm/run",
         aim: Aim::Value("0"),
+        accepts: Accepts::Number(0, 2),
         refusals: &[fails(Errno::INVAL, "it is 0, 1 or 2")],
         writers: TUNED,
         source: "admin-guide/mm/ksm.rst",
@@ -322,9 +460,23 @@ pub const KNOBS: &[Knob] = &[
         doc: "Whether pages move to the node that uses them, which unmaps them first",
         path: "/proc/sys/kernel/numa_balancing",
         aim: Aim::Value("0"),
+        accepts: Accepts::Number(0, 2),
         refusals: &[fails(Errno::INVAL, "it is 0, 1 or 2")],
         writers: SYSCTLS,
         source: SYSCTL_KERNEL,
+        ..OF_MACHINE
+    },
+    Knob {
+        name: "interrupt-threads",
+        doc: "Scheduling policy of the threads that handle devices' interrupts, on real-time kernels and with threadirqs at boot",
+        path: "irq/*",
+        per: Per::InterruptThread,
+        encoding: Encoding::Policy,
+        aim: Aim::Named,
+        accepts: Accepts::Policy,
+        refusals: POLICY,
+        writers: TUNED,
+        source: "core-api/genericirq.rst",
         ..OF_MACHINE
     },
     Knob {
@@ -332,6 +484,7 @@ pub const KNOBS: &[Knob] = &[
         doc: "Microseconds of each period that real-time tasks may run; -1 is all of it",
         path: "/proc/sys/kernel/sched_rt_runtime_us",
         aim: Aim::Value("-1"),
+        accepts: Accepts::Number(-1, MOST),
         refusals: &[
             fails(Errno::INVAL, "it is above the period"),
             fails(Errno::BUSY, "the budgets of groups or deadline tasks need the limit"),
@@ -365,8 +518,13 @@ mod tests {
             assert!(!name.is_empty() && !knob.doc.is_empty() && !knob.source.is_empty(), "{name}");
             assert!(!knob.doc.ends_with('.'), "{name}");
             assert_eq!(KNOBS.iter().filter(|other| other.name == name).count(), 1, "{name}");
-            assert_eq!(knob.per == Per::Thread, !knob.path.starts_with('/'), "{name}");
+            let is_thread = matches!(knob.per, Per::Thread | Per::ThreadOfCpu | Per::InterruptThread);
+            assert_eq!(is_thread, !knob.path.starts_with('/'), "{name}");
             assert_eq!(knob.encoding.is_cpus(), matches!(knob.aim, Aim::Off | Aim::OffOrNone), "{name}");
+            assert_eq!(knob.encoding.is_cpus(), knob.accepts == Accepts::Nothing, "{name}");
+            if let Aim::Value(usual) = knob.aim {
+                assert!(knob.accepts.takes(usual), "{name}: {usual} is not among {}", knob.accepts);
+            }
         }
         let count = |word: &str| of_level(word).unwrap().count();
         assert!(count("cpus") < count("quiet") && count("quiet") < count("full"));

@@ -1,5 +1,8 @@
-//! The calling thread's scheduling policy (sched(7)) and the CPUs that it may run on.
-#![allow(unsafe_code, reason = "sched_setscheduler(2) has no safe wrapper; the one call says what holds")]
+//! The calling thread's scheduling policy (sched(7)) and the CPUs that it may run on; the policy of another thread as text.
+#![allow(
+    unsafe_code,
+    reason = "sched_setscheduler(2) and its like have no safe wrapper; each call says what holds"
+)]
 
 use std::{ffi::c_int, io};
 
@@ -57,11 +60,96 @@ pub fn set_cpus(cpus: &CpuSet) -> io::Result<()> {
     Ok(sched_setaffinity(None, &mask)?)
 }
 
-fn set(policy: c_int, sched_priority: c_int) -> io::Result<()> {
+/// The policies that have a text, with whether they have a priority from 1 to 99.
+const POLICIES: [(&str, c_int, bool); 5] = [
+    ("other", libc::SCHED_OTHER, false),
+    ("batch", libc::SCHED_BATCH, false),
+    ("idle", libc::SCHED_IDLE, false),
+    ("fifo", libc::SCHED_FIFO, true),
+    ("rr", libc::SCHED_RR, true),
+];
+
+/// The policy of a thread: `other`, `batch`, `idle`, `fifo:1` to `fifo:99`, `rr:1` to `rr:99`.
+///
+/// # Errors
+/// `ESRCH` if it is gone; `EINVAL` for SCHED_DEADLINE and others, which have more than a priority.
+pub fn policy_of(thread: u32) -> io::Result<String> {
+    let thread = number(thread)?;
+    // SAFETY: a call without pointers
+    let policy = unsafe { libc::sched_getscheduler(thread) };
+    let mut parameters = libc::sched_param { sched_priority: 0 };
+    // SAFETY: the kernel writes the parameters, which live until it returns
+    if policy < 0 || unsafe { libc::sched_getparam(thread, &raw mut parameters) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    let policy = policy & !libc::SCHED_RESET_ON_FORK;
+    match POLICIES.iter().find(|(_, number, _)| *number == policy) {
+        Some((name, _, true)) => Ok(format!("{name}:{}", parameters.sched_priority)),
+        Some((name, _, false)) => Ok((*name).to_owned()),
+        None => Err(io::Error::from_raw_os_error(libc::EINVAL)),
+    }
+}
+
+/// Gives a thread a policy, as [`policy_of`] writes it. Its nice value stays.
+///
+/// # Errors
+/// `ESRCH` if it is gone, `EPERM` without CAP_SYS_NICE, `EINVAL` for another text.
+pub fn set_policy_of(thread: u32, text: &str) -> io::Result<()> {
+    let wrong = || io::Error::from_raw_os_error(libc::EINVAL);
+    let (name, priority) = text.split_once(':').map_or((text, None), |(name, rest)| (name, Some(rest)));
+    let (_, policy, has_priority) = POLICIES.iter().find(|(known, ..)| *known == name).ok_or_else(wrong)?;
+    let priority = match (has_priority, priority.map(str::parse::<c_int>)) {
+        (true, Some(Ok(priority))) => priority,
+        (false, None) => 0,
+        _ => return Err(wrong()),
+    };
+    set_of(number(thread)?, *policy, priority)
+}
+
+fn number(thread: u32) -> io::Result<libc::pid_t> {
+    libc::pid_t::try_from(thread).map_err(|_| io::Error::from_raw_os_error(libc::ESRCH))
+}
+
+fn set(policy: c_int, priority: c_int) -> io::Result<()> {
+    // 0 is the calling thread
+    set_of(0, policy, priority)
+}
+
+fn set_of(thread: libc::pid_t, policy: c_int, sched_priority: c_int) -> io::Result<()> {
     let parameters = libc::sched_param { sched_priority };
-    // SAFETY: 0 is the calling thread, and the kernel only reads the parameters, which live until it returns
-    match unsafe { libc::sched_setscheduler(0, policy, &raw const parameters) } {
+    // SAFETY: the kernel only reads the parameters, which live until it returns
+    match unsafe { libc::sched_setscheduler(thread, policy, &raw const parameters) } {
         0 => Ok(()),
         _ => Err(io::Error::last_os_error()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_policy_is_set_as_it_is_read() {
+        let (said, numbers) = std::sync::mpsc::channel();
+        let (end, waits) = std::sync::mpsc::channel::<()>();
+        let thread = std::thread::spawn(move || {
+            let _ = said.send(rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs());
+            let _ = waits.recv();
+        });
+        let number = numbers.recv().unwrap();
+        assert_eq!(policy_of(number).unwrap(), "other");
+        for text in ["batch", "idle"] {
+            set_policy_of(number, text).unwrap();
+            assert_eq!(policy_of(number).unwrap(), text);
+        }
+        for wrong in ["fifo", "fifo:x", "other:1", "deadline", ""] {
+            assert_eq!(
+                set_policy_of(number, wrong).unwrap_err().raw_os_error(),
+                Some(libc::EINVAL),
+                "{wrong}"
+            );
+        }
+        drop(end);
+        thread.join().unwrap();
     }
 }

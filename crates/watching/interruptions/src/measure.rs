@@ -107,6 +107,7 @@ pub fn measure(request: Request, stop: &AtomicBool) -> Result<Report, Error> {
         span_sec: elapsed.as_secs_f64(),
         stopped,
         budget_per_sec: None,
+        budget_longest_us: None,
         above_budget: None,
         cpus: cpus.iter().map(one).collect(),
         missing,

@@ -13,6 +13,8 @@ pub struct Report {
     pub stopped: bool,
     /// The most interruptions per second that a CPU may have.
     pub budget_per_sec: Option<f64>,
+    /// The longest time, in microseconds, that anything else may take a CPU away at once.
+    pub budget_longest_us: Option<f64>,
     /// A CPU has more; `None` without a budget.
     pub above_budget: Option<bool>,
     /// Each CPU, ascending.
@@ -113,8 +115,19 @@ impl RowState {
 impl Report {
     /// With a budget, and whether a CPU is above it.
     #[must_use]
-    pub fn judged(self, budget: Option<f64>) -> Report {
-        let above = budget.map(|budget| self.cpus.iter().any(|one| one.per_sec > budget));
-        Report { budget_per_sec: budget, above_budget: above, ..self }
+    pub fn judged(self, per_sec: Option<f64>, longest_us: Option<f64>) -> Report {
+        let mut report = Report { budget_per_sec: per_sec, budget_longest_us: longest_us, ..self };
+        let above = report.cpus.iter().any(|one| report.is_too_often(one) || report.is_too_long(one));
+        report.above_budget = (per_sec.is_some() || longest_us.is_some()).then_some(above);
+        report
+    }
+
+    pub(crate) fn is_too_often(&self, one: &OfCpu) -> bool {
+        self.budget_per_sec.is_some_and(|budget| one.per_sec > budget)
+    }
+
+    pub(crate) fn is_too_long(&self, one: &OfCpu) -> bool {
+        let longest = one.noise.as_ref().map(|noise| noise.longest_us);
+        self.budget_longest_us.zip(longest).is_some_and(|(budget, longest)| longest > budget)
     }
 }

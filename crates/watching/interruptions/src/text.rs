@@ -85,16 +85,30 @@ fn seen(noise: &Noise) -> String {
 }
 
 fn verdict(report: &Report) -> String {
-    let Some(budget) = report.budget_per_sec else { return String::new() };
+    let per_sec = report.budget_per_sec.map(|budget| format!("{budget} interruptions per second"));
+    let longest = report.budget_longest_us.map(|budget| format!("{budget} us at once"));
     let mut text = String::new();
-    for one in report.cpus.iter().filter(|one| one.per_sec > budget) {
-        let _ = writeln!(
-            text,
-            "CPU {}: {:.1} interruptions per second, above the budget of {budget}",
-            one.cpu, one.per_sec
-        );
+    for one in &report.cpus {
+        if let Some(budget) = report.budget_per_sec.filter(|_| report.is_too_often(one)) {
+            let (cpu, per_sec) = (one.cpu, one.per_sec);
+            let _ = writeln!(
+                text,
+                "CPU {cpu}: {per_sec:.1} interruptions per second, above the budget of {budget}"
+            );
+        }
+        if let (Some(budget), Some(noise), true) =
+            (report.budget_longest_us, &one.noise, report.is_too_long(one))
+        {
+            let (cpu, longest) = (one.cpu, noise.longest_us);
+            let _ = writeln!(text, "CPU {cpu}: {longest:.0} us at once, above the budget of {budget}");
+        }
     }
-    if text.is_empty() { format!("within the budget of {budget} interruptions per second\n") } else { text }
+    let budgets: Vec<String> = per_sec.into_iter().chain(longest).collect();
+    match budgets.as_slice() {
+        [] => String::new(),
+        budgets if text.is_empty() => format!("within the budget of {}\n", budgets.join(" and of ")),
+        _ => text,
+    }
 }
 
 #[cfg(test)]
@@ -121,11 +135,12 @@ mod tests {
             span_sec: 2.0,
             stopped,
             budget_per_sec: None,
+            budget_longest_us: None,
             above_budget: None,
             cpus: vec![one],
             missing,
         };
-        report.judged(budget)
+        report.judged(budget, None)
     }
 
     #[test]

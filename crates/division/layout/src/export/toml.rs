@@ -26,7 +26,7 @@ pub fn to_toml(desired: &Desired) -> String {
     out.power(desired);
     if let Some(isolate) = &desired.isolate {
         out.header("isolate");
-        isolate.value.0.iter().for_each(|(name, value)| out.line(name, &knob(value.as_deref())));
+        isolate.value.rows.iter().for_each(|(name, value)| out.line(name, &knob(value.as_deref())));
     }
     out.defaults(&desired.defaults);
     out.mounts(desired);
@@ -76,8 +76,13 @@ pub fn changes(schedule: &Schedule) -> Vec<String> {
 /// A level where it is one, else the rows.
 fn isolated(isolate: &Isolate) -> String {
     let level = LEVELS.into_iter().find(|word| Isolate::of_level(word).as_ref() == Some(isolate));
-    let rows = isolate.0.iter().map(|(name, value)| format!("{name} = {}", knob(value.as_deref())));
-    level.map_or_else(|| format!("{{ {} }}", rows.collect::<Vec<_>>().join(", ")), text)
+    let rows = isolate.rows.iter().map(|(name, value)| format!("{name} = {}", knob(value.as_deref())));
+    let budget = [("per-second", isolate.budget.per_second), ("longest-us", isolate.budget.longest_us)];
+    let budget = budget.into_iter().filter_map(|(key, most)| Some(format!("{key} = {}", most?)));
+    let budget: Vec<String> = budget.collect();
+    let budget = (!budget.is_empty()).then(|| format!("budget = {{ {} }}", budget.join(", ")));
+    let all = || rows.chain(budget).collect::<Vec<String>>().join(", ");
+    level.map_or_else(|| format!("{{ {} }}", all()), text)
 }
 
 fn measured(latency: &Latency) -> String {

@@ -1,12 +1,13 @@
 //! `isolate` of a group and of the machine: a level, or rows of the table of knobs with their values.
 
-use knobs::{Encoding, Knob};
+use knobs::{Accepts, Budget, Knob};
 use toml::de::DeValue;
 
 use super::value::kind;
 use super::{Reader, Value, entries};
 use crate::diagnostic::Diagnostic;
 use crate::isolate::{Isolate, LEVELS};
+use crate::keys;
 use crate::names::cut;
 use crate::origin::Spanned;
 
@@ -50,11 +51,17 @@ impl Reader<'_> {
         }
         for (key, value) in entries.into_iter().filter(|(key, _)| of_machine || &**key.get_ref() != "level") {
             let name = &**key.get_ref();
+            if name == "budget" && !of_machine {
+                isolate.budget = self.budget(value)?;
+                continue;
+            }
             if let Some(knob) = rows.iter().find(|knob| knob.name == name) {
-                match self.knob(knob, value)? {
-                    Given::Usual => drop(isolate.0.insert(knob.name, None)),
-                    Given::Not => drop(isolate.0.remove(knob.name)),
-                    Given::Value(text) => drop(isolate.0.insert(knob.name, Some(text))),
+                match self.knob(knob, value) {
+                    Some(Given::Usual) => drop(isolate.rows.insert(knob.name, None)),
+                    Some(Given::Not) => drop(isolate.rows.remove(knob.name)),
+                    Some(Given::Value(text)) => drop(isolate.rows.insert(knob.name, Some(text))),
+                    // reported, and so are the others
+                    None => {}
                 }
                 continue;
             }
@@ -68,10 +75,26 @@ impl Reader<'_> {
                 continue;
             }
             let mut known: Vec<&str> = rows.iter().map(|knob| knob.name).collect();
-            known.extend((!of_machine).then_some("level"));
+            known.extend(if of_machine { &[][..] } else { &["level", "budget"] });
             self.unknown_key_of(key, "in 'isolate'", &known);
         }
         Some(isolate)
+    }
+
+    fn budget(&mut self, value: &Value<'_>) -> Option<Budget> {
+        let mut budget = Budget::default();
+        for (key, value) in self.table(value, "in 'budget'", keys::BUDGET)? {
+            let most = self.number(value, 0)?;
+            let Ok(most) = u32::try_from(most) else {
+                self.wrong(value, "the number is too large".to_owned(), "");
+                return None;
+            };
+            match &**key.get_ref() {
+                "per-second" => budget.per_second = Some(most),
+                _ => budget.longest_us = Some(most),
+            }
+        }
+        Some(budget)
     }
 
     fn knob(&mut self, knob: &Knob, value: &Value<'_>) -> Option<Given> {
@@ -79,29 +102,36 @@ impl Reader<'_> {
         match value.get_ref() {
             DeValue::Boolean(false) => Some(Given::Not),
             DeValue::Boolean(true) if usual => Some(Given::Usual),
-            DeValue::Integer(_) if !knob.encoding.is_cpus() => {
+            DeValue::Integer(_) if knob.accepts.range().is_some() => {
                 let number = super::value::whole(value)?;
-                let Ok(number) = i64::try_from(number) else {
-                    self.wrong(value, "the number is out of range".to_owned(), "");
+                let text = number.to_string();
+                if !knob.accepts.takes(&text) {
+                    let nearest = knob.accepts.range().map(|(from, to)| number.clamp(from.into(), to.into()));
+                    let message = format!("{} takes {}, not {text}", knob.name, knob.accepts);
+                    let hint = nearest.map(|nearest| format!("the nearest is {nearest}")).unwrap_or_default();
+                    self.wrong(value, message, &hint);
                     return None;
-                };
-                Some(Given::Value(number.to_string()))
+                }
+                Some(Given::Value(text))
             }
-            DeValue::String(text) if matches!(knob.encoding, Encoding::Word | Encoding::Choice) => {
-                if text.is_empty() || text.len() > 60 || !text.chars().all(|letter| letter.is_ascii_graphic())
-                {
-                    self.wrong(value, format!("'{}' is no word", cut(text)), "");
+            DeValue::String(text) if !knob.accepts.words().is_empty() || knob.accepts == Accepts::Policy => {
+                if !knob.accepts.takes(text) || text.parse::<i64>().is_ok() {
+                    let near = units::nearest(&cut(text), knob.accepts.words().iter().copied());
+                    let hint = match near.as_slice() {
+                        [] => String::new(),
+                        near => format!("did you mean {}?", near.join(" or ")),
+                    };
+                    let message = format!("{} takes {}, not '{}'", knob.name, knob.accepts, cut(text));
+                    self.wrong(value, message, &hint);
                     return None;
                 }
                 Some(Given::Value(text.to_string()))
             }
             other => {
-                let expected = match knob.encoding {
-                    encoding if encoding.is_cpus() => "true or false: its CPUs follow from the groups",
-                    Encoding::Number if usual => "true, false or a whole number",
-                    Encoding::Number => "a whole number or false",
-                    _ if usual => "true, false or a word",
-                    _ => "a word or false",
+                let expected = match (knob.accepts, usual) {
+                    (Accepts::Nothing, _) => "true or false: its CPUs follow from the groups".to_owned(),
+                    (accepts, true) => format!("true, false, {accepts}"),
+                    (accepts, false) => format!("false, {accepts}"),
                 };
                 self.wrong(value, format!("expected {expected}, found {}", kind(other)), knob.doc);
                 None

@@ -2,8 +2,9 @@
 
 use std::{process::Command, time::Duration};
 
-use apply::{KnobStatus, Running, State, Target};
+use apply::{Head, KnobStatus, Running, State, Target};
 use interruptions::{READY, Report, Request, Row, RowState};
+use knobs::Budget;
 use serde_json::json;
 use units::CpuSet;
 
@@ -34,13 +35,40 @@ fn check(args: &args::IsolateCheck, as_json: bool) -> Result<u8, Failure> {
         Of::Cpus(cpus) => (cpus, None),
         Of::Group(name, cpus) => (cpus, Some(name.as_str())),
     };
+    let in_effect = within.map_or(Ok(None), |_| in_effect(&layouts::history_of(&args.state)))?;
+    let budget = in_effect.as_ref().zip(within).map_or(Budget::default(), |(head, group)| {
+        let isolation = head.isolation.as_ref();
+        isolation.and_then(|isolation| isolation.budgets.get(group)).copied().unwrap_or_default()
+    });
+    if let (Some(head), Some(group), false) = (&in_effect, within, args.no_probe) {
+        refuse_to_grow(head, group)?;
+    }
     let stop = stop_on_signals()?;
     let probe = (!args.no_probe).then(|| probe(within, cpus, args));
     let request = Request { cpus: cpus.clone(), span: args.span, probe };
-    let report = interruptions::measure(request, &stop)?.judged(args.budget);
+    let report = interruptions::measure(request, &stop)?.judged(
+        args.budget.or(budget.per_second.map(f64::from)),
+        budget.longest_us.filter(|_| !args.no_probe).map(f64::from),
+    );
     let rows = within.map_or(Ok(Vec::new()), |group| rows(&layouts::history_of(&args.state), group, cpus))?;
     shown(&report, within, &rows, as_json)?;
     Ok(if report.above_budget == Some(true) { FAILED } else { 0 })
+}
+
+/// The layout in effect.
+fn in_effect(state: &State) -> Result<Option<Head>, Failure> {
+    let (host, running) = (host()?, Running::new());
+    Ok(apply::layout_in_effect(state, Target { host: &host, system: &running })?)
+}
+
+/// What the probe uses counts as the load of an elastic group, which would get more CPUs for it.
+fn refuse_to_grow(head: &Head, group: &str) -> Result<(), Failure> {
+    let is_elastic = head.elastic.iter().flat_map(|scope| &scope.groups).any(|one| one.name == group);
+    if !is_elastic {
+        return Ok(());
+    }
+    let message = format!("group '{group}' is elastic: the probe's use of its CPUs would make it grow");
+    Err(Failure::new(message).hint("--no-probe leaves it out").code(USAGE))
 }
 
 fn shown(report: &Report, group: Option<&str>, rows: &[Row], as_json: bool) -> Result<(), Failure> {
@@ -62,10 +90,10 @@ fn rows(state: &State, group: &str, cpus: &CpuSet) -> Result<Vec<Row>, Failure> 
     if !rows.is_empty() {
         let line = std::fs::read_to_string("/proc/cmdline").unwrap_or_default();
         let missing = knobs::missing_at_boot(&line, cpus).into_iter();
-        rows.extend(missing.map(|word| Row {
+        rows.extend(missing.map(|missing| Row {
             name: "boot".to_owned(),
             state: RowState::BootOnly,
-            detail: word,
+            detail: missing.word + if missing.is_optional { " (optional)" } else { "" },
         }));
     }
     Ok(rows)
