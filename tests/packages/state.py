@@ -99,8 +99,8 @@ def tasks():
         if kind == "process":
             # a database's process has another command line after each command
             name = name if not name.startswith("postgres") else "postgres"
-        else:
-            name = "kworker" if name.startswith("kworker") else name
+        elif name.startswith("kworker"):
+            continue  # its CPUs are those of its queue's mask, which is a file
         _, _, pid, _, tid, _ = stat.split("/")
         line(kind, f"{pid}/{tid} {started} {name}", f"CPUs {cpus} policy {policy} priority {priority} nice {nice}")
 

@@ -49,7 +49,7 @@ under_load() { # prints how many of the devices' interrupts go to the CPU
 }
 session() { # a database's session that stays
 	mkfifo "/tmp/sql$1"
-	sql "" <"/tmp/sql$1" &
+	sql "" <"/tmp/sql$1" >/dev/null &
 	eval "exec $2>/tmp/sql$1"
 	echo 'select 1;' >"/tmp/sql$1"
 }
@@ -62,12 +62,19 @@ prepare() {
 	ip address add 10.0.2.15/24 dev "$link"
 	ip link set "$link" up
 	systemctl is-active --quiet postgresql@*-main || systemctl start postgresql
-	within 60 sql '--command "select 1"'
+	within 60 sql '--command "select 1"' >/dev/null
 	programs=$(ls -d /usr/lib/postgresql/*/bin)
 	su postgres -c "$programs/pgbench --quiet --initialize --scale 1 postgres" 2>/dev/null
-	su postgres -c "$programs/pgbench --client 3 --rate 10 --time 36000 postgres" >/tmp/pgbench 2>&1 &
-	session 1 5
 }
+# every process as before the one that was tried before, and a load of the database
+begin() {
+	[ -z "$load" ] || { kill "$load" && exec 5>&-; }
+	for task in /proc/[0-9]*; do taskset --all-tasks --cpu-list --pid $all "${task#/proc/}"; done >/dev/null 2>&1
+	su postgres -c "exec $programs/pgbench --client 3 --rate 10 --time 36000 postgres" >/tmp/pgbench 2>&1 &
+	load=$!
+	session "load-$1" 5
+}
+load=
 
 # applies by one, looks, and takes back: prints the figures
 try() { # NAME APPLY… -- TAKE BACK…
@@ -75,6 +82,7 @@ try() { # NAME APPLY… -- TAKE BACK…
 	shift
 	while [ "$1" != -- ]; do apply="$apply $1" && shift; done
 	shift
+	begin "$name"
 	state "/tmp/before-$name"
 	sleep 5
 	state "/tmp/settled-$name"
