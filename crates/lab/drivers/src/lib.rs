@@ -17,6 +17,7 @@ mod fio;
 mod oltp; // built-in
 mod pgbench;
 mod postgresql; // the server that pgbench works on
+mod rtla;
 mod stress_ng;
 mod sysbench;
 
@@ -36,6 +37,7 @@ pub fn new(driver: &file::Driver, program: &Program) -> Result<Box<dyn Driver>, 
         file::Driver::Cyclictest(options) => Box::new(cyclictest::Cyclictest::new(options)?),
         file::Driver::Sysbench(options) => Box::new(sysbench::Sysbench::new(options)),
         file::Driver::StressNg(options) => Box::new(stress_ng::StressNg::new(options)),
+        file::Driver::Rtla(options) => Box::new(rtla::Rtla::new(options)?),
         file::Driver::Command(options) => Box::new(command::AnyProgram::new(options)?),
         file::Driver::Oltp(options) => Box::new(oltp::Oltp::new(options)?),
         file::Driver::Cpu(options) => {

@@ -1,6 +1,7 @@
 //! What an experiment means: names that must be there, settings, times, figures. Everything that is wrong is reported at
 //! once, each with its place. Pure: devices and the machine's size are what the caller knows.
 
+mod isolation;
 mod ranges;
 mod tables;
 mod terms;
@@ -353,6 +354,7 @@ impl Check<'_> {
                     self.error(&format!("{path}.weight"), "a weight is at least 1".to_owned(), None);
                 }
             }
+            self.isolation(index, condition);
         }
     }
 

@@ -4,7 +4,7 @@
 //! defaults are its type in [`crate::file`].
 
 use crate::{
-    file::{Busy, Driver, Oltp, Read, Writers},
+    file::{Busy, Cyclic, Driver, Oltp, Read, Writers},
     unit::{BYTE_RATE, Dimension, MILLISECONDS, PLAIN, RATE, TIME},
 };
 
@@ -76,6 +76,8 @@ pub const CYCLICTEST: Tool = Tool {
     program: "cyclictest",
     packages: ["rt-tests", "realtime-tests", "rt-tests", "rt-tests"],
 };
+/// What the kernel's tracers measure.
+pub const RTLA: Tool = Tool { title: "rtla", program: "rtla", packages: ["rtla", "rtla", "rtla", "rtla"] };
 /// CPU and memory tests.
 pub const SYSBENCH: Tool = Tool { title: "sysbench", program: "sysbench", packages: ["sysbench"; 4] };
 /// Loads.
@@ -109,7 +111,7 @@ const PLAIN_ROW: Row =
     Row { name: "", figures: &[], tool: None, built_in: None, has_own_clock: false, is_io: false };
 
 /// All of them, in the order of [`Driver`].
-pub const ALL: [Row; 15] = [
+pub const ALL: [Row; 16] = [
     Row {
         name: "pgbench",
         figures: TRANSACTIONS,
@@ -141,6 +143,19 @@ pub const ALL: [Row; 15] = [
         ..PLAIN_ROW
     },
     Row { name: "stress-ng", figures: &[("rate", Some(RATE))], tool: Some(&STRESS_NG), ..PLAIN_ROW },
+    Row {
+        name: "rtla",
+        figures: &[
+            ("latency", Some(TIME)),
+            ("noise", Some(PLAIN)),
+            ("interruptions", Some(RATE)),
+            ("longest", Some(TIME)),
+        ],
+        tool: Some(&RTLA),
+        built_in: Some(BuiltIn { title: "the built-in cyclic test", of: timerlat }),
+        has_own_clock: true,
+        is_io: false,
+    },
     Row { name: "command", figures: &[("seconds", Some(TIME)), ("value", None)], ..PLAIN_ROW },
     Row {
         name: "cpu",
@@ -193,16 +208,17 @@ impl Driver {
             Driver::Cyclictest(_) => 2,
             Driver::Sysbench(_) => 3,
             Driver::StressNg(_) => 4,
-            Driver::Command(_) => 5,
-            Driver::Cpu(_) => 6,
-            Driver::Read(_) => 7,
-            Driver::Oltp(_) => 8,
-            Driver::Cyclic(_) => 9,
-            Driver::LogicalIo(_) => 10,
-            Driver::Busy(_) => 11,
-            Driver::Sleepers(_) => 12,
-            Driver::Writers(_) => 13,
-            Driver::IdlePoll(_) => 14,
+            Driver::Rtla(_) => 5,
+            Driver::Command(_) => 6,
+            Driver::Cpu(_) => 7,
+            Driver::Read(_) => 8,
+            Driver::Oltp(_) => 9,
+            Driver::Cyclic(_) => 10,
+            Driver::LogicalIo(_) => 11,
+            Driver::Busy(_) => 12,
+            Driver::Sleepers(_) => 13,
+            Driver::Writers(_) => 14,
+            Driver::IdlePoll(_) => 15,
         };
         &ALL[index]
     }
@@ -232,6 +248,7 @@ impl Driver {
             | Driver::Cyclictest(_)
             | Driver::Sysbench(_)
             | Driver::StressNg(_)
+            | Driver::Rtla(_)
             | Driver::Command(_)
             | Driver::Read(_)
             | Driver::Oltp(_)
@@ -252,6 +269,7 @@ impl Driver {
             | Driver::Cyclictest(_)
             | Driver::Sysbench(_)
             | Driver::StressNg(_)
+            | Driver::Rtla(_)
             | Driver::Command(_)
             | Driver::Cpu(_)
             | Driver::Oltp(_)
@@ -293,6 +311,12 @@ fn oltp(driver: &Driver) -> Option<Driver> {
 fn cyclic(driver: &Driver) -> Option<Driver> {
     let Driver::Cyclictest(cyclic) = driver else { return None };
     Some(Driver::Cyclic(cyclic.clone()))
+}
+
+fn timerlat(driver: &Driver) -> Option<Driver> {
+    let Driver::Rtla(rtla) = driver else { return None };
+    let cyclic = Cyclic { interval_us: rtla.interval_us, priority: rtla.priority, ..Cyclic::default() };
+    (rtla.tracer == "timerlat").then_some(Driver::Cyclic(cyclic))
 }
 
 impl Row {

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 pub use drivers::{
-    Busy, Command, Cyclic, Driver, Fio, LogicalIo, Oltp, Pgbench, Read, Tool, Workload, Writers,
+    Busy, Command, Cyclic, Driver, Fio, LogicalIo, Oltp, Pgbench, Read, Rtla, Tool, Workload, Writers,
 };
 pub use shown::{Chart, ChartKind, Comparison, Ideal, Line, Meaning, Published, Table, TableKind};
 
@@ -240,6 +240,14 @@ pub struct Condition {
     /// are named share the machine's CPUs; one with `cpu.idle = 1` borrows.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub elastic: BTreeMap<String, ElasticCpus>,
+    /// Group → `cpus`, `quiet` or `full`: during a run its CPUs are isolated from interrupts, queues of work and threads of
+    /// the kernel, as `isolate` of a layout's group does it. They are put back after each run.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub isolate: BTreeMap<String, String>,
+    /// Rows of the whole machine, as those of `[isolate]` of a layout: `true` for the usual value, or the value. They need
+    /// a group in `isolate`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub isolate_machine: BTreeMap<String, String>,
     /// A layout file (its path from the experiment's file): what it plans for its groups on this machine is set for the
     /// run and put back after it. Workloads name its groups, which are made below the experiment's own; its rules move
     /// no process.

@@ -86,6 +86,11 @@ pub enum Note {
         /// What the layout asks for on this machine.
         text: String,
     },
+    /// CPUs were isolated during the run.
+    Isolated {
+        /// Which, and what was set, in words.
+        text: String,
+    },
     /// A built-in workload runs in place of a tool.
     Substitute {
         /// The workload.
@@ -203,7 +208,7 @@ impl fmt::Display for Note {
             Note::SameCondition { condition, other } => {
                 write!(f, "'{condition}' is not run: it is the same as '{other}' here")
             }
-            Note::Layout { text } => f.write_str(text),
+            Note::Layout { text } | Note::Isolated { text } => f.write_str(text),
             Note::Substitute { workload, by, tool, why } => {
                 write!(f, "'{workload}' is {by} in place of {tool}: {why}")
             }

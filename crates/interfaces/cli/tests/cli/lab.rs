@@ -22,6 +22,7 @@ use crate::world::{Need, World};
 
 mod damaged_journal;
 mod hostile_text;
+mod isolated;
 mod move_others;
 
 type Body = fn(&Lab);
@@ -63,6 +64,12 @@ const ALONE: &[(&str, Body)] = &[
     ("a killed experiment's --move-others is undone by the next command", move_others::killed),
 ];
 
+/// These set what the whole machine has.
+const OWN: &[(&str, Body)] = &[
+    ("isolated CPUs of a condition are isolated in its runs alone, and put back", isolated::put_back),
+    ("isolated CPUs of a killed experiment are put back by the next command", isolated::killed),
+];
+
 pub fn trials(world: &Arc<World>) -> Vec<Trial> {
     let has_cpu = world.has(Need::V1("cpu")) || world.has(Need::V2("cpu"));
     let with_groups = if has_cpu { WITH_GROUPS } else { &[] };
@@ -78,7 +85,9 @@ pub fn trials(world: &Arc<World>) -> Vec<Trial> {
         })
     };
     let alone = if std::env::var_os("RF_MOVE_OTHERS").is_some() { ALONE } else { &[] };
-    PURE.iter().chain(with_groups).chain(alone).map(trial).collect()
+    let has_cpusets = world.has(Need::V1("cpuset")) || world.has(Need::V2("cpuset"));
+    let own = if has_cpu && has_cpusets && world.has(Need::OwnMachine) { OWN } else { &[] };
+    PURE.iter().chain(with_groups).chain(alone).chain(own).map(trial).collect()
 }
 
 /// A directory of a test's own.

@@ -84,6 +84,7 @@ impl Check<'_> {
             | Driver::IdlePoll(_)
             | Driver::Sysbench(_)
             | Driver::StressNg(_)
+            | Driver::Rtla(_)
             | Driver::Command(_) => {}
         }
     }

@@ -35,6 +35,9 @@ pub enum Driver {
     Sysbench(Tool),
     /// stress-ng, as a load: its figures are reported and never compared.
     StressNg(Tool),
+    /// rtla's timerlat or osnoise, which are threads of the kernel: `latency` is timerlat's, `noise` (a share of the time),
+    /// `interruptions` and `longest` are osnoise's.
+    Rtla(Rtla),
     /// Any program: `seconds` is its wall time, `value` what `figure` finds in its output.
     Command(Command),
     /// Built-in: CPU workers. `rate` counts units of work, `cpus` CPUs used.
@@ -149,6 +152,26 @@ pub struct Cyclic {
 impl Default for Cyclic {
     fn default() -> Cyclic {
         Cyclic { interval_us: 1000, priority: 90, threads: 1 }
+    }
+}
+
+/// Options of rtla.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, rename_all = "kebab-case")]
+pub struct Rtla {
+    /// `timerlat` or `osnoise`.
+    pub tracer: String,
+    /// The CPUs, or `{name}`; all without any.
+    pub cpus: String,
+    /// Period of timerlat in microseconds.
+    pub interval_us: u32,
+    /// SCHED_FIFO's priority.
+    pub priority: u32,
+}
+
+impl Default for Rtla {
+    fn default() -> Rtla {
+        Rtla { tracer: "timerlat".to_owned(), cpus: String::new(), interval_us: 1000, priority: 90 }
     }
 }
 

@@ -5,13 +5,16 @@ use std::collections::BTreeMap;
 
 use experiment::{
     Note,
-    file::Settings,
+    file::{Condition, Settings},
     results::{Run, Setting},
 };
+
+use topology::Machine;
 
 use super::{
     bystanders,
     exclusive::{self, Closed, Filled},
+    isolation,
     runner::{CellOf, Runner},
 };
 use crate::Error;
@@ -79,6 +82,25 @@ impl Runner<'_> {
         };
         away.put_back(self.context.host)?;
         self.groups.holds_others = false;
+        Ok(())
+    }
+
+    /// Keeps the kernel's own work off the CPUs of groups that are to be isolated.
+    pub(super) fn isolate(
+        &mut self,
+        wanted: &Condition,
+        settings: &BTreeMap<String, Settings>,
+        run: &mut Run,
+    ) -> Result<(), Error> {
+        let machine = Machine::live().map_err(|error| Error::cannot(error.to_string()))?;
+        let fill = |value: &str| self.fill(value);
+        let Some(requested) = isolation::requested(wanted, settings, fill, &machine.online())? else {
+            return Ok(());
+        };
+        let (places, note, reported) = isolation::isolate(&requested, self.journal)?;
+        self.isolated = places;
+        run.notes.push(note);
+        run.settings.extend(reported);
         Ok(())
     }
 

@@ -14,6 +14,7 @@ use kernel::Host;
 use serde::Serialize;
 use units::hint::Command;
 
+use super::isolation;
 use super::journal::{Entry, Journal, Owner, Written, directory, read};
 use crate::{Error, groups};
 
@@ -145,6 +146,8 @@ fn undo(host: &Host, made: &Entry, is_whole: bool, cleaned: &mut Cleaned) {
         Entry::Relocation(away) => {
             away.put_back(host).map(|done| done.then(|| format!("group {}", away.group)))
         }
+        Entry::Knobs(places) => isolation::give_back(places)
+            .map(|count| (count > 0).then(|| format!("{count} knobs of isolated CPUs"))),
         Entry::Mount(path) => unmount(path).map(|done| done.then(|| format!("mount {}", path.display()))),
         Entry::Swap(path) => swap_off(path).map(|done| done.then(|| format!("swap {}", path.display()))),
         Entry::Directory(path) => {

@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use units::ProcStat;
 use workloads::files;
 
+use super::isolation::Place;
 use crate::{Error, OwnDirectory};
 
 /// One line.
@@ -33,6 +34,8 @@ pub(crate) enum Entry {
     Moved(Home),
     /// The machine's other programs are in a group of their own.
     Relocation(Relocation),
+    /// Places of the machine are set, so that CPUs are isolated.
+    Knobs(Vec<Place>),
 }
 
 /// Where a process was.

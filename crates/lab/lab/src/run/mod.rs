@@ -13,7 +13,8 @@ mod relocate;
 mod substitute; // built-in drivers in place of missing tools // the user's processes into groups and back
 
 mod elapsed; // times of a run
-mod elastic; // CPUs that follow a group's load
+mod elastic;
+mod isolation; // CPUs that the kernel keeps off // CPUs that follow a group's load
 
 mod busiest; // which other programs were busy
 mod environment; // what can change a result
@@ -196,6 +197,7 @@ fn prepare_and_run(
         workloads: workloads(experiment, &request.program, cpus, &scratch.path)?,
         homes: Vec::new(),
         bystanders: Bystanders { may_move: begun.move_others, moved: None },
+        isolated: Vec::new(),
         journal,
         results: None,
     };

@@ -22,7 +22,7 @@ use super::{
     busiest::Look,
     elapsed::since,
     elastic::{self, ElasticGroups},
-    gate,
+    gate, isolation,
     journal::{Home, Journal, Relocation},
     sampling::{Mark, Samples, Sampling},
     shared_cpus::SharedCpus,
@@ -103,6 +103,8 @@ pub(crate) struct Runner<'b> {
     /// Processes of the user's in the experiment's groups, and where they were.
     pub homes: Vec<Home>,
     pub bystanders: Bystanders,
+    /// What is set of the machine's knobs, as CPUs are isolated.
+    pub isolated: Vec<isolation::Place>,
     pub journal: &'b mut Journal,
     /// The directory of the results, once it is made.
     pub results: Option<Arc<OwnDirectory>>,
@@ -124,8 +126,10 @@ impl Runner<'_> {
         }
         let others = self.others_back();
         let put_back = self.groups.put_back(self.context.host);
+        // behind the end of partitions, which sets the CPUs of the kernel's threads
+        let knobs = isolation::give_back(&std::mem::take(&mut self.isolated));
         let run = done?;
-        others.and(put_back).map(|()| run)
+        others.and(put_back).and(knobs).map(|_| run)
     }
 
     fn settings_and_run(&mut self, cell: CellOf<'_>, mut run: Run) -> Result<Run, Error> {
@@ -145,6 +149,7 @@ impl Runner<'_> {
         run.settings = settings;
         run.settings.extend(self.options(cell));
         self.others_away(closed, &together, &mut run)?;
+        self.isolate(wanted, &together, &mut run)?;
         let resizing = elastic.map(ElasticGroups::start).transpose()?;
         self.start(cell)?;
         let mut samples = Samples::default();

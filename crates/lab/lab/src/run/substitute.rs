@@ -16,10 +16,14 @@ pub(crate) fn filled(of: &file::Driver, cpus: &Rescaled) -> Result<file::Driver,
     for (_, text) in driver.counts() {
         *text = threads(text, cpus)?.to_string();
     }
-    if let file::Driver::LogicalIo(engine) = &mut driver {
-        let filled = cpus.fill(&engine.placement, &BTreeMap::new());
-        engine.placement =
-            filled.map_err(|unknown| Error::cannot(format!("nothing is named '{{{unknown}}}'")))?;
+    let named = match &mut driver {
+        file::Driver::LogicalIo(engine) => Some(&mut engine.placement),
+        file::Driver::Rtla(rtla) => Some(&mut rtla.cpus),
+        _ => None,
+    };
+    if let Some(named) = named {
+        let filled = cpus.fill(named, &BTreeMap::new());
+        *named = filled.map_err(|unknown| Error::cannot(format!("nothing is named '{{{unknown}}}'")))?;
     }
     Ok(driver)
 }
