@@ -3,10 +3,10 @@
 . ./checks.sh
 . ./page.sh
 export PYTHONPATH=/rf/salt LC_ALL=C.UTF-8
-mkdir -p /srv/salt
+check "the package installs" installed packages/ringfence_*.deb
+mkdir -p /srv/salt /etc/salt
 block yaml ringfence: >/srv/salt/division.sls
 state() { python3 /rf/salt/bin/salt-call --local --retcode-passthrough --log-level=error state.apply division; }
-check "the package installs" installed packages/ringfence_*.deb
 
 said=$(state)
 check "the first run ends well" has "$said" "Failed:    0"
