@@ -319,8 +319,8 @@ fn of_others(desk: &mut Desk) {
         (file(desk, "user", "cpuset.cpus"), file(desk, "system", "cpuset.cpus")),
         ("0".into(), "1".into())
     );
+    assert_eq!(run(desk, "cset set -d user system").0, 0);
     assert_eq!(run(desk, "cset shield -c 1-3 --userset /{g} --sysset /{g}-rest").0, 0);
     assert_eq!(file(desk, "{g}", "cpuset.cpus"), "1-3");
     assert_eq!(run(desk, "cset shield --reset --userset /{g} --sysset /{g}-rest").0, 0);
-    assert_eq!(run(desk, "cset set -d user system").0, 0);
 }
