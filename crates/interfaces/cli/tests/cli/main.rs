@@ -10,6 +10,7 @@ mod book;
 mod cgrulesengd;
 mod completion;
 mod cset;
+mod cset_tutorial;
 #[cfg(target_arch = "x86_64")]
 mod damaged;
 mod desk;
@@ -88,6 +89,7 @@ fn main() {
         libcgroup::trials(&world),
         cgrulesengd::trials(&world),
         cset::trials(&world),
+        cset_tutorial::trials(&world),
         isolate::trials(&world),
         libcgroup_studies::trials(&world),
         layouts::trials(&world),
