@@ -7,10 +7,10 @@ link=$(ls /sys/class/net | grep -v -m 1 '^lo$')
 ip address add 10.0.2.15/24 dev "$link"
 ip link set "$link" up
 ping() { /rf-vm/busybox ping -q -i 0.02 -w "$1" 10.0.2.2 >/dev/null; }
-verdict() { # EXIT-STATUS: under a load of the network, whose interrupts are far above the budget
+verdict() { # EXIT-STATUS: under a load of the network, whose interrupts alone are above the budget
 	ping 8 &
 	ping=$!
-	exits "$1" ringfence isolate check $cpu --for 5s --no-probe --budget 30
+	exits "$1" ringfence isolate check $cpu --for 5s --no-probe --budget "$budget"
 	set -- $?
 	wait $ping
 	return "$1"
@@ -39,7 +39,7 @@ for cause in ours["cpus"][0]["causes"]:
 span = ours["span_sec"]
 row = next(line.split() for line in open("/tmp/rtla") if line.split()[:1] == ["'$cpu'"])
 # CPU, period, runtime, noise, % of the CPU, longest noise, longest single, hardware, NMI, interrupts, softirqs, threads
-period = float(row[1].lstrip("#"))
+period = float(row[2]) / 1e6
 theirs = dict(zip(("interrupt", "softirq", "context-switch"), (int(row[-3]) + int(row[-4]), int(row[-2]), int(row[-1]))))
 # a thread that interrupts is a switch to it and a switch back
 counts["context-switch"] /= 2
@@ -56,6 +56,10 @@ check "apply" exits 0 ringfence apply /tmp/layout.toml
 interrupt=$(sed -n 's/^ *\([0-9]*\):.*virtio.*-input.*/\1/p' /proc/interrupts | head -n 1)
 place=/proc/irq/$interrupt/smp_affinity_list
 check "the interrupt of $link is elsewhere" is "$(cat "$place")" 0-2
+# the tick may go on there; the load adds 50 interrupts a second, each with a softirq
+ringfence isolate check $cpu --for 5s --no-probe --json >/tmp/quiet
+budget=$(python3 -c 'import json; print(int(json.load(open("/tmp/quiet"))["cpus"][0]["per_sec"] * 1.1 + 25))')
+echo "       budget: $budget per second"
 check "within the budget" verdict 0
 echo $cpu >"$place"
 check "above it with interrupt $interrupt put back" verdict 1
