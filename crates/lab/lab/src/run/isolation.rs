@@ -74,7 +74,7 @@ pub(super) fn requested(
     if housekeeping.is_empty() {
         return Err(Error::cannot(format!("CPUs {all} are to be isolated, and no other is online")));
     }
-    Ok(Some(Isolation { requests, housekeeping }))
+    Ok(Some(Isolation { requests, housekeeping, budgets: BTreeMap::new() }))
 }
 
 fn request(knob: &Knob, group: &str, cpus: &CpuSet, value: Option<String>) -> Request {
