@@ -6,9 +6,10 @@ use plan::{Dropped, SettingRequest, Write};
 use settings::{Fidelity, Side, Value};
 
 use crate::{
-    Error, Failure, Lock, Meta, Running, Target,
+    Error, Failure, Lock, Meta, Originals, Running, Target,
     act::{Act, Entry},
     carry_out::{self, carry_out, carry_out_unrecorded},
+    originals::written,
     pending::refuse_while_waiting,
     preview::Before,
     read_back::difference,
@@ -61,12 +62,15 @@ pub fn set(host: &Host, requests: &[SettingRequest]) -> Result<Vec<Change>, Erro
     Ok(requested.changes(host))
 }
 
-/// Sets what follows a group's load, also of a unit of systemd: that is the layout's request, and no generation is made.
+/// Sets what follows a group's load, also of a unit of systemd: that is the layout's request, and no generation is made, but
+/// `originals` has what the files contained.
 ///
 /// # Errors
 /// As [`set`].
-pub fn follow(target: Target<'_>, requests: &[SettingRequest]) -> Result<(), Error> {
-    carry_out_unrecorded(target, Requested::of_anybody(target.host, requests)?.entries())
+pub fn follow(target: Target<'_>, originals: &Originals, requests: &[SettingRequest]) -> Result<(), Error> {
+    let entries = Requested::of_anybody(target.host, requests)?.entries();
+    originals.note(target, written(&entries))?;
+    carry_out_unrecorded(target, entries)
 }
 
 /// The same as a generation of the history: an undo takes it back, and the next command rolls it back if this process

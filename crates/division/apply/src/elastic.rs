@@ -8,9 +8,10 @@ use settings::{Controller, Version};
 use units::{CpuSet, group_path};
 
 use crate::{
-    Error, Target,
+    Error, Originals, Target,
     act::{Act, Entry},
     carry_out::carry_out_unrecorded,
+    originals::{Noted, Original},
     reading::content,
 };
 
@@ -57,15 +58,32 @@ pub fn cpus_of(host: &Host, group: &GroupName) -> Result<CpuSet, Error> {
     Ok(text.trim().parse().unwrap_or_default())
 }
 
-/// Gives an elastic group other CPUs: a set that only adds to what it has, or only takes from it. On v1 the groups below
-/// follow. Reads back, and rolls back on a refusal; no generation of the history is made.
+/// Gives an elastic group other CPUs. On v1 the groups below follow: each has those of its own list that the group above
+/// has, or all of them where that leaves none. Reads back, and rolls back on a refusal; no generation of the history is made,
+/// but `originals` has what the lists contained.
 ///
 /// # Errors
 /// The kernel's refusal, with the cause; then the group has what it had, but for what the error names.
-pub fn resize(target: Target<'_>, group: &GroupName, to: &CpuSet) -> Result<(), Error> {
+pub fn resize(
+    target: Target<'_>,
+    originals: &Originals,
+    group: &GroupName,
+    to: &CpuSet,
+) -> Result<(), Error> {
     let seat = target.host.seat(group, Controller::Cpuset)?;
     let place = Place { hierarchy: seat.at.id, path: seat.path, version: seat.at.version };
-    carry_out_unrecorded(target, entries(target.host, group, place, to))
+    let now = |place: &Place| content(target.host, place, CPUS);
+    let lists = lists(target.host, &|place| originals.first(place, CPUS), &now, &place, to);
+    let name = group.to_string();
+    let noted = lists.iter().map(|list| Noted {
+        group: name.clone(),
+        place: list.place.clone(),
+        file: CPUS.to_owned(),
+        below: list.below.as_ref().map(|below| (below.own.to_string(), below.has_all)),
+    });
+    originals.note(target, noted.collect())?;
+    let entries = entries(&name, "its load changed", &lists);
+    carry_out_unrecorded(target, entries)
 }
 
 /// Gives general groups all CPUs that they share, as they had before power was saved. Those that are gone, and CPUs that are
@@ -73,7 +91,12 @@ pub fn resize(target: Target<'_>, group: &GroupName, to: &CpuSet) -> Result<(), 
 ///
 /// # Errors
 /// The kernel's refusal, with the cause; the groups before it have theirs.
-pub fn end_saving(target: Target<'_>, scopes: &[Scope], online: &CpuSet) -> Result<Vec<String>, Error> {
+pub fn end_saving(
+    target: Target<'_>,
+    originals: &Originals,
+    scopes: &[Scope],
+    online: &CpuSet,
+) -> Result<Vec<String>, Error> {
     let mut changed = Vec::new();
     for scope in scopes.iter().filter(|scope| scope.saving.is_some()) {
         let all = scope.pool.intersection(online);
@@ -81,7 +104,7 @@ pub fn end_saving(target: Target<'_>, scopes: &[Scope], online: &CpuSet) -> Resu
             let Ok(group) = GroupName::new(scope.directory(one)) else { continue };
             let Ok(has) = cpus_of(target.host, &group) else { continue };
             if has != all && has.is_subset(&all) {
-                resize(target, &group, &all)?;
+                resize(target, originals, &group, &all)?;
                 changed.push(one.name.clone());
             }
         }
@@ -89,36 +112,88 @@ pub fn end_saving(target: Target<'_>, scopes: &[Scope], online: &CpuSet) -> Resu
     Ok(changed)
 }
 
-/// The writes in the kernel's order: on v1 a group below never has a CPU that the one above has not.
-fn entries(host: &Host, group: &GroupName, place: Place, to: &CpuSet) -> Vec<Entry> {
-    let entry = |place: Place, cpus: &CpuSet| Entry {
-        group: group.to_string(),
-        act: Act::Write { place, file: CPUS.to_owned(), text: cpus.to_string() },
-        why: "its load changed".to_owned(),
-        restores: false,
-        before: crate::act::Before::default(),
+/// A group's list of CPUs on its way to another.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct List {
+    pub place: Place,
+    pub now: CpuSet,
+    pub to: CpuSet,
+    /// Of one below the group.
+    below: Option<Below>,
+}
+
+/// What a list below an elastic group is by itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Below {
+    own: CpuSet,
+    /// Has it all CPUs of the group above, whichever these are?
+    has_all: bool,
+}
+
+impl Below {
+    /// The list where the group above has these CPUs.
+    fn within(&self, above: &CpuSet) -> CpuSet {
+        let both = self.own.intersection(above);
+        match self.own.is_empty() {
+            true => CpuSet::new(),
+            false if self.has_all || both.is_empty() => above.clone(),
+            false => both,
+        }
+    }
+}
+
+/// The lists that change with a group's: its own, and on v1 those of the groups below, parents before children. `first`: what
+/// a list contained before it followed the group's; `now`: what it contains.
+pub(crate) fn lists(
+    host: &Host,
+    first: &dyn Fn(&Place) -> Option<Original>,
+    now: &dyn Fn(&Place) -> Option<String>,
+    place: &Place,
+    to: &CpuSet,
+) -> Vec<List> {
+    let list = |place: &Place| now(place).and_then(|text| text.trim().parse::<CpuSet>().ok());
+    let first = |place: &Place| {
+        let line = first(place)?;
+        Some(Below { own: line.text.trim().parse().ok()?, has_all: line.has_all })
     };
-    let list = |place: &Place| content(host, place, CPUS).and_then(|text| text.trim().parse::<CpuSet>().ok());
-    let own = list(&place).unwrap_or_default();
-    let mut below = match place.version {
+    let now = list(place).unwrap_or_default();
+    let mut all = vec![List { place: place.clone(), now, to: to.clone(), below: None }];
+    let mut paths = match place.version {
         Version::V2 => Vec::new(),
         Version::V1 => {
             host.kernel().descendants(&host.hierarchies()[place.hierarchy], &place.path).unwrap_or_default()
         }
     };
-    below.sort_by_key(String::len); // a group's path is longer than those above it
-    let below = below.into_iter().map(|path| Place { path, ..place.clone() });
-    let below: Vec<(Place, CpuSet)> =
-        below.filter_map(|place| Some((place.clone(), list(&place)?))).collect();
-    let is_more = own.is_subset(to);
-    let followers = below.into_iter().filter_map(|(place, cpus)| {
-        let then = if is_more && cpus == own { to.clone() } else { cpus.intersection(to) };
-        let then = if then.is_empty() && !cpus.is_empty() { to.clone() } else { then };
-        (then != cpus).then(|| entry(place, &then))
-    });
-    let mut entries: Vec<Entry> = std::iter::once(entry(place.clone(), to)).chain(followers).collect();
-    if !is_more {
-        entries.reverse();
+    paths.sort_by_key(|path| path.matches('/').count());
+    for path in paths {
+        let parent = group_path::parent(&path).unwrap_or_default().to_owned();
+        let place = Place { path, ..place.clone() };
+        let (Some(now), Some(above)) = (list(&place), all.iter().find(|list| list.place.path == parent))
+        else {
+            continue;
+        };
+        // somebody may have changed it since
+        let known = first(&place).filter(|below| below.within(&above.now) == now);
+        let below = known.unwrap_or_else(|| Below { own: now.clone(), has_all: now == above.now });
+        let to = below.within(&above.to);
+        all.push(List { place, now, to, below: Some(below) });
     }
-    entries
+    all
+}
+
+/// The writes in the kernel's order, as on v1 a group below never has a CPU that the one above has not: lists grow from the
+/// top down, and then shrink from the deepest up.
+pub(crate) fn entries(group: &str, why: &str, lists: &[List]) -> Vec<Entry> {
+    let entry = |place: &Place, cpus: &CpuSet| Entry {
+        group: group.to_owned(),
+        act: Act::Write { place: place.clone(), file: CPUS.to_owned(), text: cpus.to_string() },
+        why: why.to_owned(),
+        restores: false,
+        before: crate::act::Before::default(),
+    };
+    let changing = || lists.iter().filter(|list| list.now != list.to);
+    let grow = changing().filter(|list| !list.to.is_subset(&list.now));
+    let grow = grow.map(|list| entry(&list.place, &list.now.union(&list.to)));
+    let shrink = changing().filter(|list| !list.now.is_subset(&list.to)).rev();
+    grow.chain(shrink.map(|list| entry(&list.place, &list.to))).collect()
 }

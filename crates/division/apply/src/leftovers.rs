@@ -3,6 +3,7 @@
 
 mod earlier;
 mod foresee;
+mod resized;
 mod steps;
 
 use std::{
@@ -28,6 +29,7 @@ use crate::{
 
 pub use earlier::Earlier;
 pub(crate) use foresee::foresee;
+use resized::Resized;
 
 /// The steps that go before those of the layout, and those behind.
 #[derive(Default)]
@@ -67,6 +69,7 @@ pub(crate) fn leftovers(
         {
             past.add_stayed(newer, of.as_deref());
         }
+        past.add_resized(record, &earlier.originals);
         past.add(record);
     }
     for (stayed, of) in stayed.into_iter().rev() {
@@ -118,6 +121,7 @@ struct Past<'p> {
     /// What the layout would write if no group had CPUs.
     alone: BTreeMap<(Place, String), String>,
     partitions: Vec<Partition>,
+    resized: Resized,
 }
 
 /// A v2 partition in effect.
@@ -155,6 +159,7 @@ impl<'p> Past<'p> {
             lists,
             alone,
             partitions,
+            resized: Resized::default(),
         }
     }
 

@@ -35,6 +35,7 @@ mod elastic;
 mod execute;
 mod frequencies;
 mod journal;
+mod originals;
 mod outcome;
 mod prune;
 
@@ -84,6 +85,7 @@ pub use lines::{Damage, Readable, append as append_line, readable};
 pub use made::made;
 pub use new_units::{NewUnit, new_units};
 pub use observe::{hierarchies, observe};
+pub use originals::Originals;
 pub use outcome::{Difference, Meta, Outcome, Unmoved};
 pub use pending::{Pending, pending};
 pub use performer::Target;

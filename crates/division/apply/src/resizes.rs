@@ -3,27 +3,61 @@
 
 use std::{
     fmt,
-    fs::{DirBuilder, File, OpenOptions},
-    io::{BufRead, BufReader, ErrorKind, Write},
-    os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt},
-    path::PathBuf,
+    fs::{DirBuilder, File, OpenOptions, Permissions},
+    io::{BufRead, BufReader, ErrorKind, Read, Write},
+    os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt},
+    path::{Path, PathBuf},
     time::{SystemTime, UNIX_EPOCH},
 };
 
-use rustix::fs::FlockOperation;
+use rustix::{
+    fs::FlockOperation,
+    io::Errno,
+    process::{Pid, test_kill_process},
+};
 use serde::{Deserialize, Serialize};
-use units::CpuSet;
+use units::{CpuSet, ProcStat};
 
-use crate::{Failure, State};
+use crate::{
+    Failure, State,
+    state::{REGULAR, failed, open, private},
+};
 
 /// The file is renamed to [`OLD`] at this size.
 const LARGEST: u64 = 1 << 20;
-/// The two files of changes, and the marks.
+/// The two files of changes, and the marks: everybody may read them.
 const NEW: &str = "resizes.jsonl";
 const OLD: &str = "resizes.1.jsonl";
 const PAUSED: &str = "paused";
 const RESUMED: &str = "resumed";
 const CONTROLLER: &str = "controller";
+/// The directory that only the owner enters, with the file whose lock is the right to resize: who can open a file can lock it.
+const PRIVATE: &str = "resizing";
+const LOCK: &str = "lock";
+
+/// The directory of what only the process that resizes writes.
+pub(crate) fn resizing(state: &State) -> PathBuf {
+    state.directory().join(PRIVATE)
+}
+
+/// Makes a directory that nobody else enters.
+///
+/// # Errors
+/// [`Failure::State`]: it can't be made, or is another user's.
+pub(crate) fn make_private(directory: &Path) -> Result<(), Failure> {
+    let made = DirBuilder::new().recursive(true).mode(0o700).create(directory);
+    let about = made.and_then(|()| std::fs::symlink_metadata(directory));
+    let about = about.map_err(|error| failed("make", directory, &error))?;
+    if !about.is_dir() || about.uid() != rustix::process::geteuid().as_raw() {
+        let reason = format!("owner {}, and no directory of this process's user", about.uid());
+        return Err(Failure::State { what: "trust", path: directory.to_owned(), reason, hint: None });
+    }
+    if about.mode() & 0o077 != 0 {
+        let closed = std::fs::set_permissions(directory, Permissions::from_mode(0o700));
+        closed.map_err(|error| failed("close to others", directory, &error))?;
+    }
+    Ok(())
+}
 
 /// One change of a group's setting.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -176,51 +210,74 @@ fn milliseconds(seconds: f64) -> String {
     format!("{number:.digits$} ms")
 }
 
+/// The same in its file: the start of the process distinguishes it from a later one with its number.
+#[derive(Debug, Serialize, Deserialize)]
+struct Saved {
+    /// In clock ticks since boot.
+    started: u64,
+    #[serde(flatten)]
+    controller: Controller,
+}
+
 /// The files of one state directory.
 #[derive(Debug, Clone)]
 pub struct Resizes {
     directory: PathBuf,
+    private: PathBuf,
 }
 
 /// The right to resize: one process has it, and it is gone with it.
 #[derive(Debug)]
 pub struct Resizing {
-    file: File,
+    _lock: File,
+    directory: PathBuf,
 }
 
 impl Resizes {
     /// Those of a state directory. Nothing is made yet.
     pub fn of(state: &State) -> Resizes {
-        Resizes { directory: state.directory().join("elastic") }
+        Resizes { directory: state.directory().join("elastic"), private: resizing(state) }
     }
 
     /// Becomes the process that resizes; `None`: another one does.
     ///
     /// # Errors
-    /// The directory or file can't be made.
+    /// The directories or the file can't be made.
     pub fn begin(&self) -> Result<Option<Resizing>, Failure> {
         let made = DirBuilder::new().recursive(true).mode(0o755).create(&self.directory);
         made.map_err(|error| self.failed("make", &error))?;
-        let path = self.directory.join(CONTROLLER);
-        let file = OpenOptions::new().write(true).create(true).truncate(false).mode(0o644).open(path);
-        let file = file.map_err(|error| self.failed("write to", &error))?;
+        make_private(&self.private)?;
+        let path = self.private.join(LOCK);
+        let file = private().create(true).truncate(false).open(&path);
+        let file = file.map_err(|error| failed("write to", &path, &error))?;
         match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => Ok(Some(Resizing { file })),
-            Err(rustix::io::Errno::WOULDBLOCK) => Ok(None),
-            Err(errno) => Err(self.failed("lock", &errno.into())),
+            Ok(()) => Ok(Some(Resizing { _lock: file, directory: self.directory.clone() })),
+            Err(Errno::WOULDBLOCK) => Ok(None),
+            Err(errno) => Err(failed("lock", &path, &errno.into())),
         }
     }
 
-    /// The process that resizes now.
+    /// The process that resizes now, as it says itself.
     pub fn controller(&self) -> Option<Controller> {
-        let path = self.directory.join(CONTROLLER);
-        let file = File::open(&path).ok()?;
-        if rustix::fs::flock(&file, FlockOperation::NonBlockingLockShared)
-            != Err(rustix::io::Errno::WOULDBLOCK)
-        {
-            return None;
-        }
-        serde_json::from_str(&std::fs::read_to_string(path).ok()?).ok()
+        let mut text = String::new();
+        let file = self.open(CONTROLLER).ok()?;
+        file.take(LARGEST).read_to_string(&mut text).ok()?;
+        let Saved { started: then, controller } = serde_json::from_str(&text).ok()?;
+        let is_it = match started(controller.pid) {
+            Some(now) => now == then,
+            // /proc may be closed to other users
+            None => is_there(controller.pid),
+        };
+        is_it.then_some(controller)
+    }
+
+    /// A file of the directory's owner.
+    fn open(&self, name: &str) -> std::io::Result<File> {
+        let file = open(&self.directory.join(name))?;
+        let owner = |about: std::fs::Metadata| about.uid();
+        let is_own = owner(file.metadata()?) == owner(self.directory.metadata()?);
+        let other = || std::io::Error::new(ErrorKind::InvalidInput, "it is another user's");
+        is_own.then_some(file).ok_or_else(other)
     }
 
     /// Adds a change. A full disk loses the line, not the change.
@@ -229,11 +286,11 @@ impl Resizes {
     /// The file can't be written.
     pub fn add(&self, resize: &Resize) -> Result<(), Failure> {
         let path = self.directory.join(NEW);
-        if path.metadata().is_ok_and(|about| about.len() >= LARGEST) {
+        if path.symlink_metadata().is_ok_and(|about| about.len() >= LARGEST) {
             std::fs::rename(&path, self.directory.join(OLD))
                 .map_err(|error| self.failed("rename in", &error))?;
         }
-        let file = OpenOptions::new().append(true).create(true).mode(0o644).open(path);
+        let file = readable().append(true).create(true).open(path);
         let mut line = serde_json::to_vec(resize).unwrap_or_default();
         line.push(b'\n');
         file.and_then(|mut file| file.write_all(&line)).map_err(|error| self.failed("write to", &error))
@@ -246,7 +303,7 @@ impl Resizes {
     pub fn last(&self, most: usize) -> Result<Vec<Resize>, Failure> {
         let mut all = Vec::new();
         for name in [OLD, NEW] {
-            let file = match File::open(self.directory.join(name)) {
+            let file = match self.open(name) {
                 Ok(file) => file,
                 Err(error) if error.kind() == ErrorKind::NotFound => continue,
                 Err(error) => return Err(self.failed("read", &error)),
@@ -260,12 +317,12 @@ impl Resizes {
 
     /// Did a user request a pause?
     pub fn is_paused(&self) -> bool {
-        self.directory.join(PAUSED).exists()
+        self.directory.join(PAUSED).symlink_metadata().is_ok()
     }
 
     /// When a user requested resizing last, after a pause or an end; another value each time.
     pub fn resumed(&self) -> Option<SystemTime> {
-        self.directory.join(RESUMED).metadata().and_then(|about| about.modified()).ok()
+        self.directory.join(RESUMED).symlink_metadata().and_then(|about| about.modified()).ok()
     }
 
     /// Requests a pause.
@@ -290,23 +347,58 @@ impl Resizes {
 
     fn mark(&self, name: &str) -> Result<(), Failure> {
         let made = DirBuilder::new().recursive(true).mode(0o755).create(&self.directory);
-        let marked =
-            made.and_then(|()| File::create(self.directory.join(name))?.set_modified(SystemTime::now()));
+        let path = self.directory.join(name);
+        let open = || readable().write(true).create(true).truncate(true).open(path);
+        let marked = made.and_then(|()| open()?.set_modified(SystemTime::now()));
         marked.map_err(|error| self.failed("write to", &error))
     }
 
     fn failed(&self, what: &'static str, error: &std::io::Error) -> Failure {
-        let reason = error.to_string();
-        Failure::State { what, path: self.directory.clone(), reason, hint: None }
+        failed(what, &self.directory, error)
+    }
+}
+
+/// A file that everybody may read.
+fn readable() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.mode(0o644).custom_flags(REGULAR.bits().cast_signed());
+    options
+}
+
+/// When a process was started, in clock ticks since boot.
+fn started(pid: u32) -> Option<u64> {
+    ProcStat::parse(&std::fs::read(format!("/proc/{pid}/stat")).ok()?)?.started()
+}
+
+fn is_there(pid: u32) -> bool {
+    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
+    pid.is_some_and(|pid| test_kill_process(pid) != Err(Errno::SRCH))
+}
+
+impl Drop for Resizing {
+    /// Nobody resizes any more.
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(self.directory.join(CONTROLLER));
     }
 }
 
 impl Resizing {
     /// Says what it does now. A failure is no reason to stop.
     pub fn say(&mut self, controller: &Controller) {
-        let Ok(mut text) = serde_json::to_vec(controller) else { return };
+        let _ = self.replace(controller);
+    }
+
+    /// A reader finds the old text or the new one.
+    fn replace(&self, controller: &Controller) -> std::io::Result<()> {
+        let started = started(controller.pid).unwrap_or_default();
+        let mut text = serde_json::to_vec(&Saved { started, controller: controller.clone() })?;
         text.push(b'\n');
-        let written = self.file.write_all_at(&text, 0);
-        let _ = written.and_then(|()| self.file.set_len(text.len() as u64));
+        let new = self.directory.join(format!("{CONTROLLER}.new"));
+        match std::fs::remove_file(&new) {
+            Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        readable().write(true).create_new(true).open(&new)?.write_all(&text)?;
+        std::fs::rename(new, self.directory.join(CONTROLLER))
     }
 }

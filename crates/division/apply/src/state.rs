@@ -315,10 +315,11 @@ impl State {
 }
 
 /// A FIFO in the place of a file makes nobody wait, and a symbolic link is not followed.
-const REGULAR: rustix::fs::OFlags = rustix::fs::OFlags::NOFOLLOW.union(rustix::fs::OFlags::NONBLOCK);
+pub(crate) const REGULAR: rustix::fs::OFlags =
+    rustix::fs::OFlags::NOFOLLOW.union(rustix::fs::OFlags::NONBLOCK);
 
 /// Files that only their owner can open: they name commands with their arguments.
-fn private() -> OpenOptions {
+pub(crate) fn private() -> OpenOptions {
     let mut options = OpenOptions::new();
     options.write(true).mode(0o600).custom_flags(REGULAR.bits().cast_signed());
     options
@@ -343,7 +344,7 @@ fn known(head: &Head, generation: u32, path: PathBuf) -> Result<(), Failure> {
 }
 
 /// Opens a record.
-fn open(path: &Path) -> std::io::Result<File> {
+pub(crate) fn open(path: &Path) -> std::io::Result<File> {
     let irregular = || std::io::Error::new(ErrorKind::InvalidInput, "it is not a regular file");
     let opened = File::options().read(true).custom_flags(REGULAR.bits().cast_signed()).open(path);
     let file = opened.map_err(|error| if path.is_symlink() { irregular() } else { error })?;

@@ -7,6 +7,7 @@ mod back;
 mod groups;
 mod machine;
 mod resets;
+mod resized;
 mod retry;
 
 use std::{
@@ -29,6 +30,7 @@ use crate::{
     lift::lift,
     made::{Inodes, remade, renamed},
     occupied::Occupied,
+    originals,
     performer::{DEVICES_V1, Performer},
     record::{Affinity, Head, Kind, Record},
     remainder::Remainder,
@@ -96,6 +98,7 @@ pub(crate) fn undo_recovered(
         let head = state.summary(generation)?.head;
         steps.adopted.extend(head.dropped.adopted.iter().filter_map(head.here(target.host)));
     }
+    let originals = originals::read(state, target)?;
     let undone: BTreeSet<u32> =
         now[common..].iter().copied().chain(tried.iter().map(|stayed| stayed.generation)).collect();
     for &generation in undone.iter().rev() {
@@ -103,7 +106,10 @@ pub(crate) fn undo_recovered(
         steps.renamed = renamed(&record, target);
         if now[common..].contains(&generation) {
             match &record {
-                Some(record) => steps.back(record)?,
+                Some(record) => {
+                    steps.end_resizing(record, &originals);
+                    steps.back(record)?;
+                }
                 None => steps.left.push(unrecorded(generation)),
             }
         }
@@ -165,6 +171,8 @@ pub(crate) fn undo_recovered(
     };
     let meta = Meta { confirm_within: None, ..meta.clone() };
     let outcome = carry_out(lock, target, change, &meta)?;
+    // lines that stay are those of a generation that is in effect no longer, and do no harm
+    let _ = originals::forget(lock, target, &now[common..].iter().copied().collect());
     Ok(Outcome { foreign: foreign(state, target, &written), ..outcome })
 }
 

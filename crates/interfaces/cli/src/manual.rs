@@ -262,7 +262,10 @@ fn topics(command: &Command, words: &[&str]) -> Vec<&'static str> {
         ("classify", name == "classify"),
         ("daemon", name == "daemon"),
         ("state", has("state")),
-        ("log", has("directory") && ["watch", "top", "web", "record", "dump"].contains(&name) || name == "daemon"),
+        (
+            "log",
+            has("directory") && ["watch", "top", "web", "record", "dump"].contains(&name) || name == "daemon",
+        ),
         ("socket", has("socket")),
         ("colour", ["plan", "apply", "status", "top", "watch"].contains(&name)),
     ];

@@ -14,6 +14,7 @@ use crate::{
     in_effect::{self, Groups},
     isolation,
     made::{self, Changed},
+    originals::{self, Original},
     record::Record,
     remainder::Remainder,
     state::STATE,
@@ -30,6 +31,8 @@ pub struct Earlier {
     pub(super) remade: BTreeSet<Place>,
     /// Where directories of theirs are that somebody renamed.
     pub(super) renamed: BTreeMap<Place, Place>,
+    /// What files contained before resizing wrote to them.
+    pub(super) originals: Vec<Original>,
     /// Where they are recorded; empty where that is of no account.
     directory: PathBuf,
     /// What they decide about each group; `None` if what is planned is no whole layout.
@@ -73,7 +76,8 @@ impl Earlier {
             in_effect::drop_undecided(&record.head, target, &mut decided);
         }
         let directory = std::path::absolute(state.directory()).unwrap_or_default();
-        Ok(Earlier { records, stayed, remade, renamed, directory, decided: Some(decided) })
+        let originals = originals::read(state, target)?;
+        Ok(Earlier { records, stayed, remade, renamed, originals, directory, decided: Some(decided) })
     }
 
     /// Of what a plan found to be so already, that which no layout in effect decides in the same way.

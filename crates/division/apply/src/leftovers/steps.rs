@@ -41,6 +41,7 @@ impl Past<'_> {
                 self.parents_set(&place, &file, &entry, exclusive, &mut left);
             }
         }
+        self.lists_below(&stays, &mut left);
         left.before.sort_by_key(cpuset_order);
         self.rest(&stays, exclusive, &mut left);
         for (group, file) in &self.unknown {
@@ -190,7 +191,7 @@ impl Past<'_> {
         Some(restoring(group, action, "the layout has no setting for the group here any more"))
     }
 
-    fn write(&self, entry: &Entry, left: &mut Leftovers) {
+    pub(super) fn write(&self, entry: &Entry, left: &mut Leftovers) {
         let Act::Write { place, file, text } = &entry.act else {
             if let Act::InheritSet { place, file } = &entry.act {
                 self.parents_set(place, file, entry, &|_| CpuSet::new(), left);
@@ -270,7 +271,7 @@ impl Past<'_> {
 
     /// The CPUs or memory nodes that a group will have once the steps so far are done. On v2 it has those of its list
     /// that the group above has, and all of them without any; only a partition and the root have their own.
-    fn list_to_come(&self, group: &Place, file: &str, left: &Leftovers) -> CpuSet {
+    pub(super) fn list_to_come(&self, group: &Place, file: &str, left: &Leftovers) -> CpuSet {
         let list = |text: &str| text.trim().parse::<CpuSet>().unwrap_or_default();
         let planned = self.planned(group, file, left);
         let own = planned.clone().or_else(|| self.performer.content(group, file));

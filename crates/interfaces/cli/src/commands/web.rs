@@ -37,7 +37,8 @@ pub fn web(args: &args::Web, as_json: bool) -> Result<(), Failure> {
     let groups = args.groups.iter().map(|name| group(name)).collect::<Result<Vec<_>, _>>()?;
     // before there is a server, so that no signal ends it half started
     let (send, came) = mpsc::channel();
-    end_on_signals(send.clone()).map_err(|error| Failure::new(format!("signals can't be caught: {error}")))?;
+    end_on_signals(send.clone())
+        .map_err(|error| Failure::new(format!("signals can't be caught: {error}")))?;
     let server = web::serve(Options {
         listen: args.listen,
         write: args.write,

@@ -84,7 +84,8 @@ struct Reply {
 
 impl Reply {
     fn json(&self) -> Value {
-        serde_json::from_str(&self.body).unwrap_or_else(|error| panic!("{error}: {} {}", self.status, self.body))
+        serde_json::from_str(&self.body)
+            .unwrap_or_else(|error| panic!("{error}: {} {}", self.status, self.body))
     }
 
     fn ok(&self) -> Value {
@@ -221,11 +222,14 @@ fn rebinding(world: &Arc<World>) {
 
 fn like_loopback(world: &Arc<World>) {
     let page = Page::new(world, "like", "");
-    for host in ["127.evil.com", "127.0.0.1.evil.com:80", "localhost.evil.com:80", "localhost.:80", "127.1:80"] {
+    for host in
+        ["127.evil.com", "127.0.0.1.evil.com:80", "localhost.evil.com:80", "localhost.:80", "127.1:80"]
+    {
         assert_eq!(page.but("GET", "/api/machine", ("host", host), "").status, 421, "{host}");
     }
     // the near end of ssh -L has another port
-    let forwarded = [("host", "localhost:9999"), ("origin", "http://localhost:9999"), ("cookie", &*page.cookie)];
+    let forwarded =
+        [("host", "localhost:9999"), ("origin", "http://localhost:9999"), ("cookie", &*page.cookie)];
     assert_eq!(page.with("GET", "/api/machine", &forwarded, "").status, 200);
 }
 
@@ -244,14 +248,21 @@ fn foreign_origin(world: &Arc<World>) {
 fn form(world: &Arc<World>) {
     let page = Page::new(world, "form", "--write");
     for content in ["application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "text/plain"] {
-        let sent = page.but("POST", "/api/undo", ("content-type", content), r#"{"to":null,"expected_generation":0}"#);
+        let sent = page.but(
+            "POST",
+            "/api/undo",
+            ("content-type", content),
+            r#"{"to":null,"expected_generation":0}"#,
+        );
         assert_eq!(sent.status, 415, "{content}");
     }
 }
 
 fn no_cookie(world: &Arc<World>) {
     let page = Page::new(world, "cookie", "");
-    for path in ["/api/machine", "/api/sample", "/api/groups", "/api/history", "/api/nowhere", "/api/openapi.json"] {
+    for path in
+        ["/api/machine", "/api/sample", "/api/groups", "/api/history", "/api/nowhere", "/api/openapi.json"]
+    {
         for cookie in ["", "ringfence-1=0", "x=y", &page.cookie.replace('=', "=0")] {
             let reply = page.but("GET", path, ("cookie", cookie), "");
             assert_eq!(reply.status, 401, "{path} {cookie}: {}", reply.body);
@@ -379,7 +390,10 @@ fn framing(world: &Arc<World>) {
     for path in ["/", "/api/machine", "/app.js"] {
         let reply = page.get(path);
         let policy = reply.header("content-security-policy").unwrap();
-        assert!(policy.starts_with("default-src 'none';") && policy.contains("frame-ancestors 'none'"), "{policy}");
+        assert!(
+            policy.starts_with("default-src 'none';") && policy.contains("frame-ancestors 'none'"),
+            "{policy}"
+        );
         assert!(!policy.contains("unsafe") && !policy.contains('*'), "{policy}");
         assert_eq!(reply.header("x-frame-options"), Some("DENY"));
         assert_eq!(reply.header("x-content-type-options"), Some("nosniff"));
@@ -387,7 +401,8 @@ fn framing(world: &Arc<World>) {
     }
     let framed = |site| {
         let (host, dest) = (page.address.to_string(), "iframe");
-        page.with("GET", "/", &[("host", &host), ("sec-fetch-site", site), ("sec-fetch-dest", dest)], "").status
+        page.with("GET", "/", &[("host", &host), ("sec-fetch-site", site), ("sec-fetch-dest", dest)], "")
+            .status
     };
     assert_eq!([framed("cross-site"), framed("same-site"), framed("same-origin")], [403; 3]);
 }
@@ -443,7 +458,8 @@ fn torn_log(world: &Arc<World>) {
     let whole = page.get("/api/log").ok();
     assert!(whole["problem"].is_null(), "{whole}");
     let segment = fs::read_dir(page.desk.path("log")).unwrap().map(|entry| entry.unwrap().path());
-    let segment = segment.into_iter().find(|path| path.extension().is_some_and(|end| end == "rflog")).unwrap();
+    let segment =
+        segment.into_iter().find(|path| path.extension().is_some_and(|end| end == "rflog")).unwrap();
     let size = fs::metadata(&segment).unwrap().len();
     fs::OpenOptions::new().write(true).open(&segment).unwrap().set_len(size - 5).unwrap();
     let torn = page.get("/api/log").ok();
@@ -489,7 +505,8 @@ fn seen(world: &Arc<World>) {
     assert_eq!(sample["rows"][1]["group"], json!(below));
     assert_eq!(sample["machine"]["cpus"].as_array().unwrap().len(), cpus);
     let one = page.get(&format!("/api/groups/{}", below.replace('/', "%2F"))).ok();
-    let set = one["settings"].as_array().unwrap().iter().find(|setting| setting["name"] == "cpuset.cpus").unwrap();
+    let set =
+        one["settings"].as_array().unwrap().iter().find(|setting| setting["name"] == "cpuset.cpus").unwrap();
     assert_eq!(set["value"], "0");
     assert!(set["help"].as_str().unwrap().len() > 10 && set["kind"] == "cpus", "{set}");
     let why = page.get(&format!("/api/groups/{below}/why?for=0.2")).ok();
@@ -507,7 +524,11 @@ fn settings(world: &Arc<World>) {
     let value = || desk.scene.ok("get {g} pids.max --values").trim().to_owned();
     let change = json!({ "set": { "pids.max": "77" } });
     let plan = page.post(&format!("{path}/plan"), &change).ok();
-    assert_eq!((&plan["before"]["pids.max"], &plan["writes"][0]["text"]), (&json!("max"), &json!("77")), "{plan}");
+    assert_eq!(
+        (&plan["before"]["pids.max"], &plan["writes"][0]["text"]),
+        (&json!("max"), &json!("77")),
+        "{plan}"
+    );
     assert_eq!(value(), "max", "a plan writes nothing");
     let change = json!({ "set": { "pids.max": "77" }, "expected": plan["before"] });
     let done = page.own("PATCH", &path, &change.to_string()).ok();
@@ -532,7 +553,11 @@ fn layout(world: &Arc<World>) {
     let page = Page::new(world, "layout", "--write");
     let group = page.desk.scene.group.clone();
     let wrong = page.post("/api/check", &json!({ "text": "[groups.x]\ncpuz = 1\n" })).ok();
-    assert_eq!((&wrong["errors"], &wrong["diagnostics"][0]["origin"]["line"]), (&json!(1), &json!(2)), "{wrong}");
+    assert_eq!(
+        (&wrong["errors"], &wrong["diagnostics"][0]["origin"]["line"]),
+        (&json!(1), &json!(2)),
+        "{wrong}"
+    );
     assert_eq!(wrong["diagnostics"][0]["origin"]["file"], "layout.toml");
     let text = format!("[groups.{group}]\ncpus = \"0\"\nmems = \"local\"\nmemory.max = \"64M\"\n");
     let checked = page.post("/api/check", &json!({ "text": text })).ok();
@@ -570,9 +595,14 @@ fn daemon_back(world: &Arc<World>) {
     let daemon = |is: &str| page.get("/api/session").ok()["daemon"] == json!(is);
     assert!(daemon("not_running"));
     let start = || {
-        let line = page.desk.scene.fill("daemon --no-apply --no-strict {s} --socket {d}/socket --layout {d}/empty");
+        let line =
+            page.desk.scene.fill("daemon --no-apply --no-strict {s} --socket {d}/socket --layout {d}/empty");
         let mut command = Command::new(page.desk.scene.program());
-        command.args(line.split_whitespace()).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        command
+            .args(line.split_whitespace())
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
         command.spawn().unwrap()
     };
     for _ in 0..2 {

@@ -3,17 +3,18 @@
 
 use std::{
     os::unix::net::UnixStream,
+    rc::Rc,
     time::{Duration, Instant},
 };
 
-use apply::{Running, Target};
+use apply::{Originals, Running, Target};
 use kernel::{Host, Real};
 use monitor::Cadence;
 use policy::{Parameters, Scope};
 use topology::Machine;
 use units::CpuSet;
 
-use super::{pool::Pool, states::States};
+use super::{part::Start, pool::Pool, states::States};
 use crate::worker::Worker;
 
 /// A change of a group's CPUs.
@@ -58,18 +59,20 @@ fn run(scope: &Scope, stopped: &UnixStream) -> Result<Vec<Resized>, String> {
     let machine = Machine::live().map_err(|error| error.to_string())?;
     let numbers = Parameters::default();
     let period = Duration::from_secs_f64(numbers.period);
-    let mut pool = Pool::find(&host, &machine, scope, &numbers)?;
+    let running = Running::new();
+    let target = Target { host: &host, system: &running };
+    let originals = Rc::new(Originals::none());
+    let mut start = Start { target, originals: originals.clone(), changes: Vec::new() };
+    let mut pool = Pool::find(&mut start, &machine, scope, &numbers)?;
     let mut states = States::new(&host, pool.groups.clone());
     let no_timer = |errno| format!("no timer: {}", kernel::describe(errno));
     let mut cadence = Cadence::new(period).map_err(no_timer)?;
-    let running = Running::new();
-    let target = Target { host: &host, system: &running };
     let (mut now, mut all) = (Duration::ZERO, Vec::new());
     while let Some(beat) = cadence.until(stopped).map_err(no_timer)? {
         now += period * (1 + u32::try_from(beat.missed).unwrap_or(u32::MAX));
         states.look(&host, beat).map_err(|error| error.to_string())?;
         for decision in pool.policy.tick(now, states.all()) {
-            let refused = apply::resize(target, &pool.groups[decision.group], &decision.to).err();
+            let refused = apply::resize(target, &originals, &pool.groups[decision.group], &decision.to).err();
             if refused.is_some() {
                 pool.policy.refused(now, &decision);
             }

@@ -1,11 +1,12 @@
 //! The elastic groups of one layout: a loop over its parts, and each change of them, written and recorded.
 
 use std::{
-    collections::BTreeMap, os::unix::net::UnixStream, sync::atomic::Ordering::Relaxed, time::Duration,
+    collections::BTreeMap, os::unix::net::UnixStream, rc::Rc, sync::atomic::Ordering::Relaxed, time::Duration,
 };
 
 use apply::{
-    Controller as Said, Followed, Frequencies, Head, Resize, Resizes, Resizing, Running, State, Target,
+    Controller as Said, Followed, Frequencies, Head, Originals, Resize, Resizes, Resizing, Running, State,
+    Target,
 };
 use kernel::{GroupName, Host};
 use layout::Latency;
@@ -18,7 +19,7 @@ use units::CpuSet;
 use super::{
     latencies::Latencies,
     memory::Memory,
-    part::{Outcome, Part},
+    part::{Outcome, Part, Start},
     pool::Pool,
     quotas::Quotas,
     states::States,
@@ -41,6 +42,9 @@ pub(super) enum End {
 /// The number of samples after which the groups are compared with what the policy knows: systemd and others write, too.
 const LOOK: u64 = 10;
 
+/// After so many ticks of refusals what has ended has what it has: the static shares are refused, too.
+const TRIES: u32 = 3;
+
 /// How long the end waits for a change that is under way.
 const PATIENCE: Duration = Duration::from_secs(2);
 
@@ -52,8 +56,7 @@ pub(super) struct Controller<'h> {
     generation: u32,
     /// The history's, as long as nobody changes anything.
     stamp: Option<(i64, i64)>,
-    /// Each with the places of its groups in `states`.
-    parts: Vec<(Box<dyn Part>, Vec<usize>)>,
+    parts: Vec<Placed>,
     states: States,
     period: Duration,
     scopes: Vec<Scope>,
@@ -61,20 +64,37 @@ pub(super) struct Controller<'h> {
     /// The places in `states` of groups with a latency, with their names in the layout.
     measured: Vec<(usize, String)>,
     frequencies: Frequencies,
+    originals: Rc<Originals>,
+    is_paused: bool,
+}
+
+/// A part with the places of its groups in the states.
+struct Placed {
+    part: Box<dyn Part>,
+    places: Vec<usize>,
+    /// Since it has ended, in how many ticks something was refused.
+    refused: u32,
 }
 
 impl<'h> Controller<'h> {
-    /// For the layout in effect, from the CPUs that its groups have; or why there is nothing to do now.
+    /// For the layout in effect, from the CPUs that its groups have; or why there is nothing to do now. Nothing is written
+    /// without the right to resize, nor during a pause.
     ///
     /// # Errors
-    /// In words: the history or the machine can't be read, or the machine can't give what the layout guarantees.
-    pub fn find(state: &'h State, host: &'h Host) -> Result<Result<Controller<'h>, End>, String> {
+    /// In words: the history or the machine can't be read, another process resizes, or the machine can't give what the layout
+    /// guarantees.
+    pub fn find(
+        state: &'h State,
+        host: &'h Host,
+        counters: &Counters,
+        resizing: &mut Option<Resizing>,
+    ) -> Result<Result<Controller<'h>, End>, String> {
         let running = Running::new();
         let target = Target { host, system: &running };
         let failed = |failure: apply::Failure| failure.to_string();
         let stamp = state.stamp();
         // a change under way, or an interrupted one: what it leaves is looked at after it
-        let Some(_lock) = try_lock(state).map_err(failed)? else { return Ok(Err(End::Later)) };
+        let Some(lock) = try_lock(state).map_err(failed)? else { return Ok(Err(End::Later)) };
         if apply::unfinished(state, target).map_err(failed)?.is_some() {
             return Ok(Err(End::Later));
         }
@@ -85,13 +105,26 @@ impl<'h> Controller<'h> {
             // a layout before it may have had some
             follow(&mut frequencies, target, &CpuSet::new());
         }
-        let Some(head) = head else { return Ok(Err(End::Nothing)) };
+        let follows = |head: &Head| !head.elastic.is_empty() || !head.ranges.is_empty();
+        let Some(head) = head.filter(follows) else { return Ok(Err(End::Nothing)) };
+        let resizes = Resizes::of(state);
+        if resizing.is_none() {
+            *resizing = resizes.begin().map_err(failed)?;
+        }
+        if resizing.is_none() {
+            return Err("another process resizes them".to_owned());
+        }
+        let is_paused = resizes.is_paused();
         let numbers = Parameters::default();
         let period = Duration::from_secs_f64(numbers.period);
-        let parts = parts(host, &head, &numbers)?;
-        if parts.is_empty() {
-            return Ok(Err(End::Nothing));
+        let originals = Rc::new(Originals::open(&lock, target, &head).map_err(failed)?);
+        let mut start = Start { target, originals: originals.clone(), changes: Vec::new() };
+        let parts = if is_paused { Ok(Vec::new()) } else { parts(&mut start, &head, &numbers) };
+        for change in start.changes {
+            let change = Resize { generation: head.generation, ..change };
+            record(&resizes, counters, &change);
         }
+        let parts = parts?;
         let mut groups: Vec<GroupName> = Vec::new();
         let mut place = |group: &GroupName| {
             let known = groups.iter().position(|known| known == group);
@@ -102,7 +135,7 @@ impl<'h> Controller<'h> {
         };
         let parts = parts.into_iter().map(|part| {
             let places = part.groups().iter().map(&mut place).collect();
-            (part, places)
+            Placed { part, places, refused: 0 }
         });
         let parts = parts.collect();
         let measured = head.elastic.iter().flat_map(|scope| scope.groups.iter().map(move |one| (scope, one)));
@@ -113,7 +146,7 @@ impl<'h> Controller<'h> {
         });
         let measured = measured.collect();
         let states = States::new(host, groups);
-        let (generation, resizes) = (head.generation, Resizes::of(state));
+        let generation = head.generation;
         let mut controller = Controller {
             state,
             host,
@@ -127,9 +160,13 @@ impl<'h> Controller<'h> {
             latencies: head.latencies,
             measured,
             frequencies,
+            originals,
+            is_paused,
         };
         // what a daemon before this one left
-        controller.follow_frequencies();
+        if !is_paused {
+            controller.follow_frequencies();
+        }
         Ok(Ok(controller))
     }
 
@@ -140,13 +177,18 @@ impl<'h> Controller<'h> {
 
     /// The groups, for the log.
     pub fn names(&self) -> String {
-        let names: Vec<&str> = self.parts.iter().flat_map(|(part, _)| part.names()).collect();
+        let names: Vec<&str> = self.parts.iter().flat_map(|placed| placed.part.names()).collect();
         names.join(", ")
     }
 
     /// The latencies of its groups.
     pub fn latencies(&self) -> &BTreeMap<String, Latency> {
         &self.latencies
+    }
+
+    /// Does a user want nothing to be resized?
+    pub fn is_paused(&self) -> bool {
+        self.is_paused
     }
 
     /// Resizes until something ends it.
@@ -165,7 +207,7 @@ impl<'h> Controller<'h> {
         resizing.say(&said);
         let no_timer = |errno| format!("no timer: {}", kernel::describe(errno));
         let mut cadence = Cadence::new(self.period).map_err(no_timer)?;
-        let (mut is_paused, resumed) = (false, self.resizes.resumed());
+        let resumed = self.resizes.resumed();
         let (mut now, mut samples) = (Duration::ZERO, 0);
         let mut states: Vec<GroupState> = Vec::new();
         while let Some(beat) = cadence.until(stopped).map_err(no_timer)? {
@@ -173,14 +215,15 @@ impl<'h> Controller<'h> {
             if self.state.stamp() != self.stamp {
                 return Ok(End::Changed);
             }
-            let was_paused = std::mem::replace(&mut is_paused, self.resizes.is_paused());
-            if is_paused != was_paused {
-                info!("{}", if is_paused { "resizing is paused" } else { "resizing goes on after a pause" });
-            }
-            if is_paused {
+            let was_paused = std::mem::replace(&mut self.is_paused, self.resizes.is_paused());
+            if self.is_paused {
+                if !was_paused {
+                    info!("resizing is paused");
+                }
                 continue;
             }
             if was_paused || self.resizes.resumed() != resumed {
+                info!("resizing goes on");
                 return Ok(End::Changed);
             }
             samples += 1;
@@ -196,7 +239,10 @@ impl<'h> Controller<'h> {
             }
             self.states.look(self.host, beat).map_err(|error| error.to_string())?;
             for index in 0..self.parts.len() {
-                let (part, places) = &mut self.parts[index];
+                let Placed { part, places, refused } = &mut self.parts[index];
+                if *refused >= TRIES {
+                    continue;
+                }
                 states.clear();
                 states.extend(places.iter().map(|place| self.states.all()[*place]));
                 for (state, place) in states.iter_mut().zip(places.iter()) {
@@ -207,11 +253,9 @@ impl<'h> Controller<'h> {
                 if !changes.is_empty() && !self.carry_out(index, changes, counters, now)? {
                     return Ok(End::Changed);
                 }
-                if let Some(why) = self.parts[index].0.end() {
+                if let Some(why) = self.ended(index) {
                     Counters::count(&counters.given_up);
-                    warn!(
-                        "resizing has ended, and the static shares return: {why}; ringfence resume starts it again"
-                    );
+                    warn!("resizing has ended: {why}; ringfence resume starts it again");
                     said.stopped = Some(why);
                     resizing.say(&said);
                 }
@@ -231,7 +275,7 @@ impl<'h> Controller<'h> {
         let online = Machine::live().map(|machine| machine.online()).map_err(|error| error.to_string());
         let ended = online.and_then(|online| {
             let _lock = self.state.lock(PATIENCE).map_err(|failure| failure.to_string())?;
-            let ended = apply::end_saving(target, &self.scopes, &online);
+            let ended = apply::end_saving(target, &self.originals, &self.scopes, &online);
             follow(&mut self.frequencies, target, &CpuSet::new());
             ended.map_err(|error| error.to_string())
         });
@@ -244,8 +288,8 @@ impl<'h> Controller<'h> {
 
     /// Has a group something else than its rule knows?
     fn is_changed(&mut self) -> Result<bool, String> {
-        for (part, _) in &mut self.parts {
-            if part.is_changed(self.host)? {
+        for placed in &mut self.parts {
+            if placed.part.is_changed(self.host)? {
                 return Ok(true);
             }
         }
@@ -260,7 +304,7 @@ impl<'h> Controller<'h> {
         counters: &Counters,
         now: Duration,
     ) -> Result<bool, String> {
-        let (part, _) = &mut self.parts[part];
+        let Placed { part, refused, .. } = &mut self.parts[part];
         // an apply or undo is under way: what it makes of the groups is looked at after it
         let Some(_lock) = try_lock(self.state).map_err(|failure| failure.to_string())? else {
             part.withdraw();
@@ -271,24 +315,18 @@ impl<'h> Controller<'h> {
         }
         let running = Running::new();
         let target = Target { host: self.host, system: &running };
+        let mut is_refused = false;
         for (index, change) in changes.into_iter().enumerate() {
-            let refused = match part.write(target, now, index)? {
+            let why = match part.write(target, now, index)? {
                 Outcome::Written => None,
                 Outcome::Refused(why) => Some(why),
                 Outcome::Unexpected => return Ok(false),
             };
-            let change = Resize { generation: self.generation, refused, ..change };
-            if change.refused.is_none() {
-                counters.resizes.fetch_add(1, Relaxed);
-                info!("{change}");
-            } else {
-                counters.resizes_refused.fetch_add(1, Relaxed);
-                warn!("{change}");
-            }
-            if let Err(failure) = self.resizes.add(&change) {
-                warn!("{failure}");
-            }
+            is_refused |= why.is_some();
+            let change = Resize { generation: self.generation, refused: why, ..change };
+            record(&self.resizes, counters, &change);
         }
+        *refused += u32::from(is_refused && part.has_ended());
         self.follow_frequencies();
         Ok(true)
     }
@@ -300,6 +338,22 @@ impl<'h> Controller<'h> {
             let target = Target { host: self.host, system: &running };
             let idle = apply::idle_cpus(target, &self.scopes);
             follow(&mut self.frequencies, target, &idle);
+        }
+    }
+
+    /// Why a part has ended, once it has brought back what it can.
+    fn ended(&mut self, part: usize) -> Option<String> {
+        let Placed { part, refused, .. } = &mut self.parts[part];
+        let why = part.end();
+        match *refused {
+            TRIES => {
+                *refused += 1;
+                Some(
+                    "the kernel refuses the static shares, too, and groups have what they had last"
+                        .to_owned(),
+                )
+            }
+            _ => why.map(|why| format!("{why}, and the static shares return")),
         }
     }
 }
@@ -320,19 +374,33 @@ fn follow(frequencies: &mut Frequencies, target: Target<'_>, idle: &CpuSet) {
     }
 }
 
+/// Writes a change down, in the log, too.
+fn record(resizes: &Resizes, counters: &Counters, change: &Resize) {
+    if change.refused.is_none() {
+        counters.resizes.fetch_add(1, Relaxed);
+        info!("{change}");
+    } else {
+        counters.resizes_refused.fetch_add(1, Relaxed);
+        warn!("{change}");
+    }
+    if let Err(failure) = resizes.add(change) {
+        warn!("{failure}");
+    }
+}
+
 /// What changes with its load in the layout in effect.
-fn parts(host: &Host, head: &Head, numbers: &Parameters) -> Result<Vec<Box<dyn Part>>, String> {
+fn parts(start: &mut Start<'_>, head: &Head, numbers: &Parameters) -> Result<Vec<Box<dyn Part>>, String> {
     let mut parts: Vec<Box<dyn Part>> = Vec::new();
     if !head.elastic.is_empty() {
         let machine = Machine::live().map_err(|error| error.to_string())?;
         for scope in &head.elastic {
-            parts.push(Box::new(Pool::find(host, &machine, scope, numbers)?));
+            parts.push(Box::new(Pool::find(start, &machine, scope, numbers)?));
         }
     }
-    if let Some(quotas) = Quotas::find(host, &head.ranges, numbers)? {
+    if let Some(quotas) = Quotas::find(start, &head.ranges, numbers)? {
         parts.push(Box::new(quotas));
     }
-    if let Some(memory) = Memory::find(host, &head.ranges)? {
+    if let Some(memory) = Memory::find(start, &head.ranges)? {
         parts.push(Box::new(memory));
     }
     Ok(parts)

@@ -1,8 +1,8 @@
 //! Memory between bounds: a quiet group gives a little back at a time, and what is protected follows what is left.
 
-use std::{path::Path, time::Duration};
+use std::{path::Path, rc::Rc, time::Duration};
 
-use apply::{Resize, Running, Target};
+use apply::{Originals, Resize, Target};
 use kernel::{GroupName, Host, RECLAIM};
 use layout::PROTECTED;
 use monitor::{Beat, Descriptors, Groups, Options, Sample, Sampler, rates};
@@ -15,7 +15,10 @@ use settings::{NamedSetting, Value};
 use tracing::info;
 use units::{Bytes, Limit};
 
-use super::part::{Outcome, Part};
+use super::{
+    part::{Outcome, Part, Start},
+    quotas::out_of_bounds,
+};
 use crate::watching::few;
 
 /// The figures that are read, in the order in which [`state`] takes them.
@@ -27,6 +30,7 @@ const PERIOD: Duration = Duration::from_secs(1);
 /// The memory of a layout's groups.
 pub(super) struct Memory {
     all: Vec<One>,
+    originals: Rc<Originals>,
     sampler: Sampler<Descriptors>,
     before: Option<Sample>,
     sampled: Option<Duration>,
@@ -48,7 +52,8 @@ impl Memory {
     ///
     /// # Errors
     /// In words: a group's memory can't be read or written.
-    pub fn find(host: &Host, ranges: &[Range]) -> Result<Option<Memory>, String> {
+    pub fn find(start: &mut Start<'_>, ranges: &[Range]) -> Result<Option<Memory>, String> {
+        let host = start.target.host;
         let (mut all, mut missing) = (Vec::new(), Vec::new());
         for range in ranges.iter().filter(|range| range.setting == PROTECTED) {
             let group = GroupName::new(range.directory()).map_err(|error| error.to_string())?;
@@ -61,11 +66,10 @@ impl Memory {
             if is_within(range, has) {
                 reclaim.restore(has);
             } else {
-                info!("{}: the min of its protected memory first", range.group);
-                let running = Running::new();
                 let low = request(host, &group, PROTECTED, range.min)?;
-                apply::follow(Target { host, system: &running }, &[low])
-                    .map_err(|error| error.to_string())?;
+                apply::follow(start.target, &start.originals, &[low]).map_err(|error| error.to_string())?;
+                let texts = (shown_low(has), range.show(range.min));
+                start.changes.push(Resize::now(&range.group, PROTECTED, texts, out_of_bounds()));
             }
             all.push(One { range: range.clone(), group, reclaim });
         }
@@ -77,7 +81,8 @@ impl Memory {
         let mut sampler = Sampler::new(host, few(), options, true);
         sampler.only(host, |field| FIGURES.contains(&field.name));
         sampler.groups_alone();
-        Ok(Some(Memory { all, sampler, before: None, sampled: None, steps: Vec::new(), missing }))
+        let originals = start.originals.clone();
+        Ok(Some(Memory { all, originals, sampler, before: None, sampled: None, steps: Vec::new(), missing }))
     }
 
     fn states(&mut self, host: &Host) -> Result<Vec<Option<MemoryState>>, String> {
@@ -147,7 +152,7 @@ impl Part for Memory {
             },
         };
         let request = request(target.host, group, setting, bytes)?;
-        match (apply::follow(target, &[request]), step) {
+        match (apply::follow(target, &self.originals, &[request]), step) {
             (Ok(()), _) => Ok(Outcome::Written),
             (Err(error), Step::Low { from, .. }) => {
                 reclaim.restore(from);
@@ -199,6 +204,10 @@ fn low_of(host: &Host, group: &GroupName) -> Result<Option<u64>, String> {
         Err(_) if host.seats(group).is_empty() => Ok(None),
         Err(error) => Err(error.to_string()),
     }
+}
+
+fn shown_low(low: u64) -> String {
+    if low == u64::MAX { "max".to_owned() } else { Bytes(low).to_string() }
 }
 
 fn request(host: &Host, group: &GroupName, setting: &str, bytes: u64) -> Result<SettingRequest, String> {

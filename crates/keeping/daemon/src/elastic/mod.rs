@@ -31,7 +31,7 @@ use std::{
     time::Duration,
 };
 
-use apply::{Controller as Said, Resizes, Resizing, State};
+use apply::{Controller as Said, Resizing, State};
 use kernel::{Host, Real};
 use rustix::event::{PollFd, PollFlags, poll};
 use tracing::{info, warn};
@@ -55,13 +55,12 @@ pub(crate) fn start(state: State, counters: Arc<Counters>) -> Result<Worker<()>,
 
 fn run(state: &State, counters: &Counters, stopped: &UnixStream) {
     let mut failures = FailureLog::new("elastic groups are not resized", "elastic groups are resized again");
-    let resizes = Resizes::of(state);
     let mut resizing: Option<Resizing> = None;
     let mut latencies = Latencies::default();
     let events = history_events::watch(state);
     let events = events.inspect_err(|errno| warn!("elastic layouts are noticed late: inotify: {errno}")).ok();
     loop {
-        let ended = round(state, counters, stopped, (&resizes, &mut resizing), &mut latencies);
+        let ended = round(state, counters, stopped, &mut resizing, &mut latencies);
         let time = match &ended {
             Ok(End::Stopped) => return,
             Ok(End::Changed) => Some(Duration::ZERO),
@@ -83,11 +82,11 @@ fn round(
     state: &State,
     counters: &Counters,
     stopped: &UnixStream,
-    (resizes, resizing): (&Resizes, &mut Option<Resizing>),
+    resizing: &mut Option<Resizing>,
     latencies: &mut Latencies,
 ) -> Result<End, String> {
     let host = Host::even_without_hierarchies(Box::new(Real::new())).map_err(|error| error.to_string())?;
-    let mut controller = match Controller::find(state, &host)? {
+    let mut controller = match Controller::find(state, &host, counters, resizing)? {
         Ok(controller) => controller,
         Err(End::Nothing) => {
             latencies.follow(&BTreeMap::new());
@@ -95,26 +94,25 @@ fn round(
         }
         Err(end) => return Ok(end),
     };
-    if resizing.is_none() {
-        *resizing = resizes.begin().map_err(|failure| failure.to_string())?;
+    let Some(resizing) = resizing else { return Ok(End::Later) };
+    let generation = controller.generation();
+    match controller.is_paused() {
+        true => info!(generation, "resizing is paused"),
+        false => info!(generation, "resizing {}", controller.names()),
     }
-    let Some(resizing) = resizing else { return Err("another process resizes them".to_owned()) };
-    info!(generation = controller.generation(), "resizing {}", controller.names());
     latencies.follow(controller.latencies());
     let end = controller.run(counters, stopped, resizing, latencies);
     if let Err(why) = &end {
-        let generation = Some(controller.generation());
         let (pid, latencies) = (std::process::id(), latencies.measured());
-        resizing.say(&Said { pid, generation, stopped: Some(why.clone()), latencies });
+        resizing.say(&Said { pid, generation: Some(generation), stopped: Some(why.clone()), latencies });
     }
     end
 }
 
 /// Nobody is resized any more.
 fn idle(resizing: &mut Option<Resizing>) -> End {
-    if let Some(mut resizing) = resizing.take() {
+    if resizing.take().is_some() {
         info!("no layout in effect has elastic groups");
-        resizing.say(&Said { pid: std::process::id(), ..Said::default() });
     }
     End::Nothing
 }

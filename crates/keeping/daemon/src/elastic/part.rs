@@ -1,10 +1,18 @@
 //! What the controller is a loop over: groups that one rule changes together, each with its own figures and writes.
 
-use std::time::Duration;
+use std::{rc::Rc, time::Duration};
 
-use apply::{Resize, Target};
+use apply::{Originals, Resize, Target};
 use kernel::{GroupName, Host};
 use policy::GroupState;
+
+/// What parts start with: the groups may not have what a rule can start from.
+pub(super) struct Start<'s> {
+    pub target: Target<'s>,
+    pub originals: Rc<Originals>,
+    /// What the groups had to be given first.
+    pub changes: Vec<Resize>,
+}
 
 /// Groups with a rule.
 pub(super) trait Part {
@@ -37,6 +45,11 @@ pub(super) trait Part {
 
     /// Why the rule has ended by itself, in words. Said once.
     fn end(&mut self) -> Option<String>;
+
+    /// Has it ended, so that its changes only bring back what the plan gave?
+    fn has_ended(&self) -> bool {
+        false
+    }
 }
 
 /// What became of a change.

@@ -1,8 +1,8 @@
 //! Elastic groups that share CPUs: who has which.
 
-use std::time::Duration;
+use std::{rc::Rc, time::Duration};
 
-use apply::{Resize, Running, Target};
+use apply::{Originals, Resize, Target};
 use kernel::{GroupName, Host};
 use policy::{
     Decision, Elastic, General, GroupState, Live, Parameters, Policy, Scope, Units,
@@ -14,7 +14,7 @@ use units::CpuSet;
 
 use super::{
     lists::{Lists, cpus_of},
-    part::{Outcome, Part},
+    part::{Outcome, Part, Start},
 };
 
 /// One pool with its groups.
@@ -23,6 +23,7 @@ pub(super) struct Pool {
     names: Vec<String>,
     pub groups: Vec<GroupName>,
     lists: Lists,
+    originals: Rc<Originals>,
     /// What the last tick decided.
     decisions: Vec<Decision>,
     stopped: bool,
@@ -36,13 +37,18 @@ impl Pool {
     ///
     /// # Errors
     /// In words: the machine can't give what the layout guarantees, or a group's CPUs can't be read or written.
-    pub fn find(host: &Host, machine: &Machine, scope: &Scope, numbers: &Parameters) -> Result<Pool, String> {
+    pub fn find(
+        start: &mut Start<'_>,
+        machine: &Machine,
+        scope: &Scope,
+        numbers: &Parameters,
+    ) -> Result<Pool, String> {
         let units = Units::of(machine, &scope.pool).map_err(|error| error.to_string())?;
         let (mut elastic, mut groups, mut sets, mut missing) =
             (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         for one in &scope.groups {
             let group = GroupName::new(scope.directory(one)).map_err(|error| error.to_string())?;
-            match cpus_of(host, &group)? {
+            match cpus_of(start.target.host, &group)? {
                 Some(cpus) => {
                     elastic.push(one.clone());
                     groups.push(group);
@@ -51,20 +57,20 @@ impl Pool {
                 None => missing.push(group),
             }
         }
-        let rule = |start: Option<&[CpuSet]>| rule(machine, scope, (&elastic, &units), numbers, start);
+        let rule = |has: Option<&[CpuSet]>| rule(machine, scope, (&elastic, &units), numbers, has);
         let policy = match rule(Some(&sets)) {
             Ok(policy) => policy,
             Err(why) => {
-                info!("what the layout gives first: {why}");
                 let policy = rule(None).map_err(|error| error.to_string())?;
-                let shares = (0..groups.len()).map(|index| policy.cpus(index));
-                give(host, &groups, &sets, &shares.collect::<Vec<CpuSet>>())?;
+                for (index, (one, group)) in elastic.iter().zip(&groups).enumerate() {
+                    give(start, (&one.name, group), &sets[index], &policy.cpus(index), &why)?;
+                }
                 policy
             }
         };
         let names = elastic.into_iter().map(|group: Elastic| group.name).collect();
-        let lists = Lists::of(groups.len());
-        Ok(Pool { policy, names, groups, lists, decisions: Vec::new(), stopped: false, missing })
+        let (lists, originals, decisions) = (Lists::of(groups.len()), start.originals.clone(), Vec::new());
+        Ok(Pool { policy, names, groups, lists, originals, decisions, stopped: false, missing })
     }
 }
 
@@ -106,7 +112,7 @@ impl Part for Pool {
         if cpus_of(target.host, group)?.as_ref() != Some(&decision.from) {
             return Ok(Outcome::Unexpected);
         }
-        match apply::resize(target, group, &decision.to) {
+        match apply::resize(target, &self.originals, group, &decision.to) {
             Ok(()) => Ok(Outcome::Written),
             Err(error) => {
                 self.policy.refused(now, decision);
@@ -124,6 +130,10 @@ impl Part for Pool {
         let is_new = self.policy.has_stopped() && !std::mem::replace(&mut self.stopped, true);
         is_new.then(|| "too many changes were refused or did harm within a minute".to_owned())
     }
+
+    fn has_ended(&self) -> bool {
+        self.policy.has_stopped()
+    }
 }
 
 /// The rule for these groups, from what they have, or from what the layout gives.
@@ -132,11 +142,11 @@ fn rule(
     scope: &Scope,
     (groups, units): (&[Elastic], &Units),
     numbers: &Parameters,
-    start: Option<&[CpuSet]>,
+    has: Option<&[CpuSet]>,
 ) -> Result<Box<dyn Live>, policy::Error> {
     let (units, numbers) = (units.clone(), numbers.clone());
     let Some(named) = &scope.saving else {
-        let policy = match start {
+        let policy = match has {
             Some(sets) => Policy::with_sets(groups, units, numbers, sets)?,
             None => Policy::new(groups, units, numbers)?,
         };
@@ -145,7 +155,7 @@ fn rule(
     let floor = scope.groups.first().map_or(plan::FLOOR, |group| group.min);
     let saving = Saving::new(machine, units, named, floor, saving::Numbers::default())?;
     let names = groups.iter().map(|group| group.name.clone()).collect();
-    Ok(Box::new(match start {
+    Ok(Box::new(match has {
         Some(sets) => General::with_sets(saving, names, sets)?,
         None => General::new(saving, names),
     }))
@@ -157,14 +167,22 @@ fn resize(decision: &Decision) -> Resize {
     Resize::now(&decision.name, plan::CPUS, (from, to), (decision.reason.to_string(), numbers))
 }
 
-/// Gives groups other sets, each by one that has both: no group is ever without CPUs.
-fn give(host: &Host, groups: &[GroupName], from: &[CpuSet], to: &[CpuSet]) -> Result<(), String> {
-    let running = Running::new();
-    for ((group, from), to) in groups.iter().zip(from).zip(to).filter(|((_, from), to)| from != to) {
-        for step in [&from.union(to), to] {
-            let resized = apply::resize(Target { host, system: &running }, group, step);
-            resized.map_err(|error| error.to_string())?;
-        }
+/// Gives a group another set by one that has both: no group is ever without CPUs.
+fn give(
+    start: &mut Start<'_>,
+    (name, group): (&str, &GroupName),
+    from: &CpuSet,
+    to: &CpuSet,
+    why: &policy::Error,
+) -> Result<(), String> {
+    if from == to {
+        return Ok(());
     }
+    for step in [&from.union(to), to] {
+        let resized = apply::resize(start.target, &start.originals, group, step);
+        resized.map_err(|error| error.to_string())?;
+    }
+    let (texts, why) = ((from.to_string(), to.to_string()), format!("what the layout gives first: {why}"));
+    start.changes.push(Resize::now(name, plan::CPUS, texts, (why, serde_json::Value::Null)));
     Ok(())
 }

@@ -1,8 +1,8 @@
 //! Quotas between bounds: how much CPU time each group may use, as it runs out of it or is quiet.
 
-use std::time::Duration;
+use std::{rc::Rc, time::Duration};
 
-use apply::{Resize, Running, Target};
+use apply::{Originals, Resize, Target};
 use kernel::{GroupName, Host};
 use layout::{BURST, QUOTA};
 use plan::{Range, SettingRequest};
@@ -14,12 +14,13 @@ use settings::{NamedSetting, Value};
 use tracing::info;
 use units::{Limit, Micros};
 
-use super::part::{Outcome, Part};
+use super::part::{Outcome, Part, Start};
 
 /// The quotas of a layout.
 pub(super) struct Quotas {
     quotas: Vec<One>,
     groups: Vec<GroupName>,
+    originals: Rc<Originals>,
     /// What the last tick decided.
     changes: Vec<(usize, Change)>,
     numbers: Parameters,
@@ -49,7 +50,12 @@ impl Quotas {
     ///
     /// # Errors
     /// In words: a quota can't be read or written.
-    pub fn find(host: &Host, ranges: &[Range], numbers: &Parameters) -> Result<Option<Quotas>, String> {
+    pub fn find(
+        start: &mut Start<'_>,
+        ranges: &[Range],
+        numbers: &Parameters,
+    ) -> Result<Option<Quotas>, String> {
+        let host = start.target.host;
         let (mut quotas, mut groups, mut missing) = (Vec::new(), Vec::new(), Vec::new());
         for range in ranges.iter().filter(|range| range.setting == QUOTA) {
             let group = name(range)?;
@@ -67,11 +73,12 @@ impl Quotas {
             let quota = match has {
                 Some(has) => quota.starting_at(has),
                 None => {
-                    info!("{}: the min of its quota first", range.group);
-                    let running = Running::new();
-                    let target = Target { host, system: &running };
-                    apply::follow(target, &requests(host, &group, range, quota.setting())?)
+                    let had = shown(host, &group, QUOTA)?;
+                    let first = requests(host, &group, range, quota.setting())?;
+                    apply::follow(start.target, &start.originals, &first)
                         .map_err(|error| error.to_string())?;
+                    let texts = (had, range.show(range.min));
+                    start.changes.push(Resize::now(&range.group, QUOTA, texts, out_of_bounds()));
                     quota
                 }
             };
@@ -80,7 +87,8 @@ impl Quotas {
         }
         let is_none = quotas.is_empty() && missing.is_empty();
         let (changes, refusals, numbers) = (Vec::new(), Refusals::default(), numbers.clone());
-        let all = Quotas { quotas, groups, changes, numbers, refusals, end: End::Not, missing };
+        let originals = start.originals.clone();
+        let all = Quotas { quotas, groups, originals, changes, numbers, refusals, end: End::Not, missing };
         Ok((!is_none).then_some(all))
     }
 
@@ -138,7 +146,7 @@ impl Part for Quotas {
             return Ok(Outcome::Unexpected);
         }
         let requests = requests(target.host, &self.groups[index], range, change.to)?;
-        match apply::follow(target, &requests) {
+        match apply::follow(target, &self.originals, &requests) {
             Ok(()) => Ok(Outcome::Written),
             Err(error) => {
                 quota.withdraw(&change);
@@ -161,6 +169,22 @@ impl Part for Quotas {
         self.end = End::Said;
         Some("too many quotas were refused within a minute".to_owned())
     }
+
+    fn has_ended(&self) -> bool {
+        self.end != End::Not
+    }
+}
+
+/// Why a setting gets its min at first.
+pub(super) fn out_of_bounds() -> (String, serde_json::Value) {
+    ("what it had is out of its bounds".to_owned(), serde_json::Value::Null)
+}
+
+/// What a group has, as it is shown.
+fn shown(host: &Host, group: &GroupName, setting: &str) -> Result<String, String> {
+    let found = found(setting)?;
+    let reading = apply::get(host, group, &found).map_err(|error| error.to_string())?;
+    Ok(found.show(&reading.value))
 }
 
 fn name(range: &Range) -> Result<GroupName, String> {

@@ -3,7 +3,7 @@
 
 use std::{collections::BTreeSet, fs, path::Path, time::Duration};
 
-use apply::{By, Meta, Resize, Resizes, Running as System, State, Target};
+use apply::{By, Meta, Originals, Resize, Resizes, Running as System, State, Target};
 use units::CpuSet;
 
 use crate::{
@@ -194,7 +194,8 @@ fn saved() {
     let target = Target { host: &world.host, system: &system };
     let lock = state.lock(Duration::from_secs(60)).unwrap();
     let head = apply::layout_in_effect(&state, target).unwrap().unwrap();
-    apply::end_saving(target, &head.elastic, &all).unwrap();
+    let originals = Originals::open(&lock, target, &head).unwrap();
+    apply::end_saving(target, &originals, &head.elastic, &all).unwrap();
     let meta = Meta { by: By::caller(), what: "undo".to_owned(), ..Meta::default() };
     let outcome = apply::undo(&lock, target, Some(0), &meta).unwrap();
     assert_eq!(outcome.replaced, [""; 0]);

@@ -28,6 +28,7 @@ mod protected_memory;
 mod quotas;
 mod recorded;
 mod reloaded;
+mod restored;
 mod scheduled;
 mod service;
 mod soak;
@@ -63,6 +64,7 @@ fn main() -> ExitCode {
             per_group::trials(),
             elastic::trials(),
             latencies::trials(),
+            restored::trials(),
             quotas::trials(),
             protected_memory::trials(),
             locked::trials(),

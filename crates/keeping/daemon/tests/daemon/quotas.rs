@@ -18,6 +18,8 @@ pub fn trials() -> Vec<Case> {
         ("a_quota_grows_with_its_load_and_shrinks_when_its_group_is_quiet", moved),
         ("a_daemon_killed_while_it_moves_quotas_leaves_legal_ones_and_the_next_one_goes_on", killed),
         ("a_quota_that_somebody_else_sets_out_of_its_bounds_returns_to_them", foreign),
+        ("a_quota_that_somebody_else_sets_before_the_start_of_a_paused_daemon_stays", paused),
+        ("a_quota_that_the_kernel_refuses_is_given_up_after_some_tries", refused),
         ("an_undo_gives_back_the_quota_and_burst_of_before", undone),
     ]
 }
@@ -118,9 +120,63 @@ fn foreign() {
     assert_eq!(drifts(&world).len(), 1, "out of its bounds");
     resizes.resume().unwrap();
     eventually("its min", || quota(&world, &group).0 == Some(MIN));
+    let changes = resizes.last(100).unwrap();
+    let returned =
+        |change: &&apply::Resize| (change.from.as_str(), change.to.as_str()) == ("90ms/100ms", "10ms/100ms");
+    let line = changes.iter().find(returned);
+    assert!(line.is_some_and(|line| line.why.contains("out of its bounds")), "{changes:?}");
     set_quota(&world, &group, 30_000);
     assert_eq!(drifts(&world), [""; 0], "within its bounds");
     eventually("its min, as it is quiet", || quota(&world, &group).0 == Some(MIN));
+    daemon.end();
+}
+
+fn paused() {
+    let (world, group) = world();
+    let daemon = world.daemon(&[]);
+    let resizes = Resizes::of(&state(&world));
+    eventually("a controller", || resizes.controller().is_some_and(|one| one.generation.is_some()));
+    daemon.kill();
+    let before = resizes.last(100).unwrap();
+    resizes.pause().unwrap();
+    set_quota(&world, &group, 90_000);
+    let daemon = world.daemon(&[]);
+    daemon.wait_for_log("resizing is paused", 1);
+    assert_eq!(resizes.controller().map(|one| one.pid), Some(daemon.pid()));
+    // longer than some samples
+    std::thread::sleep(Duration::from_millis(500));
+    assert_eq!(quota(&world, &group).0, Some(90_000), "{}", daemon.log());
+    assert_eq!(resizes.last(100).unwrap(), before);
+    resizes.resume().unwrap();
+    eventually("its min", || quota(&world, &group).0 == Some(MIN));
+    daemon.end();
+}
+
+/// Only v1 refuses a quota below that of a group below.
+fn refused() {
+    let (world, group) = world();
+    let daemon = world.daemon(&[]);
+    let load = busy(&world, &group);
+    eventually("the whole quota under load", || quota(&world, &group).0 == Some(MAX));
+    drop(load);
+    let below = format!("{group}/below");
+    let name = GroupName::new(&below).unwrap();
+    world.host.create(&name, Some(&[Controller::Cpu]), &kernel::Access::default()).unwrap();
+    set_quota(&world, &below, 35_000);
+    if world.host.hierarchy_of(Controller::Cpu).unwrap().version == Version::V2 {
+        eventually("the least without load", || quota(&world, &group) == (Some(MIN), 0));
+        return daemon.end();
+    }
+    daemon.wait_for_log("the kernel refuses the static shares, too", 1);
+    let resizes = Resizes::of(&state(&world));
+    let refusals = || resizes.last(100).unwrap().iter().filter(|change| change.refused.is_some()).count();
+    let (count, now) = (refusals(), quota(&world, &group).0.unwrap());
+    assert_eq!(count, 6, "three end it, and three tries of the min follow");
+    assert!((35_000..=MAX).contains(&now), "{now}");
+    std::thread::sleep(Duration::from_secs(1));
+    assert_eq!(refusals(), count, "nothing is tried any more");
+    let why = resizes.controller().and_then(|one| one.stopped).unwrap();
+    assert!(why.contains("refuses"), "{why}");
     daemon.end();
 }
 

@@ -24,8 +24,10 @@ pub fn check(args: &args::Check, as_json: bool) -> Result<(), Failure> {
     let diagnostics = &reading.diagnostics;
     let failed = diagnostics.iter().any(|diagnostic| diagnostic.severity == Severity::Error);
     if as_json && !failed {
-        let (groups, rules) =
-            reading.desired.as_ref().map_or((0, 0), |desired| (desired.groups.len(), desired.all_rules().len()));
+        let (groups, rules) = reading
+            .desired
+            .as_ref()
+            .map_or((0, 0), |desired| (desired.groups.len(), desired.all_rules().len()));
         return output::json(&json!({ "diagnostics": diagnostics, "groups": groups, "rules": rules }));
     }
     match &reading.desired {

@@ -114,9 +114,14 @@ fn end_saving(args: &args::Elastic, as_json: bool) -> Result<u8, Failure> {
     let state = State::open(directory(&args.state))?;
     let (host, running) = (host_even_unmounted()?, Running::new());
     let target = Target { host: &host, system: &running };
-    let _lock = state.lock(PATIENCE)?;
-    let scopes = apply::layout_in_effect(&state, target)?.map(|head| head.elastic).unwrap_or_default();
-    let groups = apply::end_saving(target, &scopes, &Machine::live()?.online())?;
+    let lock = state.lock(PATIENCE)?;
+    let groups = match apply::layout_in_effect(&state, target)? {
+        Some(head) => {
+            let originals = apply::Originals::open(&lock, target, &head)?;
+            apply::end_saving(target, &originals, &head.elastic, &Machine::live()?.online())?
+        }
+        None => Vec::new(),
+    };
     let mut frequencies = Frequencies::of(&state);
     let ended = frequencies.follow(running.knobs(), &running.boot(), &CpuSet::new())?;
     ended.left.iter().for_each(|left| output::warning(left));
@@ -147,10 +152,9 @@ pub(super) fn trouble(resizes: &Resizes) -> Option<String> {
         None => {
             Some(format!("nobody resizes elastic groups: {}", Command::new("systemctl start ringfenced")))
         }
-        Some(Controller { stopped: Some(why), .. }) => Some(format!(
-            "resizing has ended, and the static shares hold: {why}: {}",
-            Command::ringfence("resume")
-        )),
+        Some(Controller { stopped: Some(why), .. }) => {
+            Some(format!("resizing has ended: {why}: {}", Command::ringfence("resume")))
+        }
         Some(controller) => controller.latencies.iter().find(silent).map(|one| {
             let source = &one.source;
             let Says::Stopped { why, since } = &one.says else { return String::new() };

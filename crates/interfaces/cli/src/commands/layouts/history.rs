@@ -46,7 +46,12 @@ pub fn history(args: &args::History, as_json: bool) -> Result<(), Failure> {
     if is_empty {
         return output::text(&unrecorded(&state));
     }
-    let width = all.iter().filter_map(Generation::head).map(|head| head.by.person().chars().count()).max().unwrap_or(0);
+    let width = all
+        .iter()
+        .filter_map(Generation::head)
+        .map(|head| head.by.person().chars().count())
+        .max()
+        .unwrap_or(0);
     let mark = |kept: &Generation| if in_effect.contains(&kept.generation()) { '*' } else { ' ' };
     let mut text: String = all.iter().map(|kept| format!("{}{}", mark(kept), line(kept, width))).collect();
     if let Some(pending) = &pending {

@@ -1,0 +1,74 @@
+//! What resizing wrote to groups that no earlier layout had to write to: it goes back, too.
+
+use super::*;
+use crate::originals::Original;
+
+/// What files contained before resizing, as the generations are gone through from the newest to the oldest.
+#[derive(Default)]
+pub(super) struct Resized {
+    /// The groups that all layouts so far resize; `None` before the first: whoever stopped that gave back what there was.
+    groups: Option<BTreeSet<String>>,
+    /// v1's lists below elastic groups.
+    below: BTreeMap<Place, Entry>,
+}
+
+impl Past<'_> {
+    pub(super) fn add_resized(&mut self, record: &Record, originals: &[Original]) {
+        let elastic = record.head.elastic.iter().flat_map(|scope| &scope.groups).map(|group| &group.name);
+        let ranges = record.head.ranges.iter().map(|range| &range.group);
+        let own = elastic.chain(ranges).cloned();
+        let groups: BTreeSet<String> = match &self.resized.groups {
+            Some(groups) => own.filter(|name| groups.contains(name)).collect(),
+            None => own.collect(),
+        };
+        let of_it = originals.iter().filter(|line| line.generation == record.head.generation);
+        let of_it = of_it.filter(|line| groups.contains(&line.group));
+        for line in of_it {
+            let Some(place) = line.place(self.performer.host()) else { continue };
+            let key = (place.clone(), line.file.clone(), String::new());
+            if self.covered.files.contains_key(&key) {
+                continue;
+            }
+            let entry = Entry {
+                group: line.group.clone(),
+                act: Act::Write { place: place.clone(), file: line.file.clone(), text: line.text.clone() },
+                why: String::new(),
+                restores: true,
+                before: Before::Nothing,
+            };
+            if line.is_below {
+                self.resized.below.insert(place, entry);
+            } else {
+                self.dropped.insert(key.clone());
+                self.standing.remove(&key);
+                self.writes.insert(key, vec![entry]);
+            }
+        }
+        self.resized.groups = Some(groups);
+    }
+
+    /// Lists below elastic groups go back as far as the group above has their CPUs then. One that the layout gives CPUs is
+    /// written after this.
+    pub(super) fn lists_below(&self, stays: &dyn Fn(&Place) -> bool, left: &mut Leftovers) {
+        let mut below: Vec<(&Place, &Entry)> = self.resized.below.iter().collect();
+        below.sort_by_key(|(place, _)| place.path.matches('/').count());
+        for (place, entry) in below {
+            let above = group_path::parent(&place.path).unwrap_or_default().to_owned();
+            let above = Place { path: above, ..place.clone() };
+            let is_written = |place: &Place| {
+                let key = (place.clone(), plan::CPUS.to_owned(), String::new());
+                self.covered.files.contains_key(&key)
+            };
+            if !stays(place) || !self.performer.exists(place) || is_written(&above) {
+                continue;
+            }
+            let Act::Write { file, text, .. } = &entry.act else { continue };
+            let own: CpuSet = text.trim().parse().unwrap_or_default();
+            let cpus = own.intersection(&self.list_to_come(&above, file, left));
+            if !cpus.is_empty() {
+                let act = Act::Write { place: place.clone(), file: file.clone(), text: cpus.to_string() };
+                self.write(&Entry { act, ..entry.clone() }, left);
+            }
+        }
+    }
+}

@@ -1,0 +1,219 @@
+//! What files of groups contained before resizing wrote to them: a line for each file and generation, on the disk before the
+//! first such write. The end of a generation brings it back, whatever became of the process that resized.
+
+use std::{
+    cell::RefCell,
+    collections::BTreeSet,
+    fs::File,
+    io::{ErrorKind, Read, Write},
+    path::PathBuf,
+};
+
+use kernel::Host;
+use plan::Place;
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    Error, Failure, Lock, State, Target,
+    act::{Act, Entry},
+    performer::unwritable,
+    reading::content,
+    resizes::{make_private, resizing},
+    spot::Spot,
+    state::{failed, open, private},
+};
+
+/// The file, and the name under which it is written anew.
+const FILE: &str = "before.jsonl";
+const NEW: &str = "before.new";
+
+/// What one file contained when a generation's resizing wrote to it first.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Original {
+    pub generation: u32,
+    /// The boot: no content outlives it.
+    boot: String,
+    spot: Spot,
+    path: String,
+    /// Of the group's directory: one that was made again since has contents of its own.
+    inode: u64,
+    /// The layout's group for whose sake it was written.
+    pub group: String,
+    pub file: String,
+    pub text: String,
+    /// Is it a list of a group below, which follows?
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_below: bool,
+    /// And had that group all CPUs of the one above?
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub has_all: bool,
+}
+
+/// A file that is about to be written.
+pub(crate) struct Noted {
+    pub group: String,
+    pub place: Place,
+    pub file: String,
+    /// Of a list below an elastic group: what it is to be once that one has its CPUs again, and whether it has all of them.
+    pub below: Option<(String, bool)>,
+}
+
+impl Original {
+    /// The group's directory, if it is still the same one.
+    pub fn place(&self, host: &Host) -> Option<Place> {
+        let at = self.spot.find(host)?;
+        let inode = host.kernel().inode(&at, &self.path).ok()?;
+        let place = Place { hierarchy: at.id, path: self.path.clone(), version: at.version };
+        (inode == self.inode).then_some(place)
+    }
+}
+
+/// The originals of the generations in effect, as a process that resizes needs them.
+#[derive(Debug, Default)]
+pub struct Originals {
+    /// The file, with the generation for which lines are added; `None`: nothing is recorded.
+    file: Option<(PathBuf, u32)>,
+    /// With their places, oldest first.
+    lines: RefCell<Vec<(Place, Original)>>,
+}
+
+impl Originals {
+    /// Records nothing: for groups that go with the process that resizes them.
+    pub fn none() -> Originals {
+        Originals::default()
+    }
+
+    /// For the resizing of a generation. Lines of generations that are no longer in effect, and of groups that are gone, go.
+    ///
+    /// # Errors
+    /// [`Failure::State`].
+    pub fn open(lock: &Lock, target: Target<'_>, head: &crate::Head) -> Result<Originals, Failure> {
+        let in_effect: BTreeSet<u32> = head.in_effect.iter().copied().collect();
+        let lines = read(lock.state(), target)?;
+        let lines = lines.into_iter().filter(|line| in_effect.contains(&line.generation));
+        let lines: Vec<(Place, Original)> =
+            lines.filter_map(|line| Some((line.place(target.host)?, line))).collect();
+        make_private(&resizing(lock.state()))?;
+        replace(lock, lines.iter().map(|(_, line)| line))?;
+        let file = Some((path(lock.state()), head.generation));
+        Ok(Originals { file, lines: RefCell::new(lines) })
+    }
+
+    /// What a file contained before resizing wrote to it first, in any generation in effect.
+    pub(crate) fn first(&self, place: &Place, file: &str) -> Option<Original> {
+        let lines = self.lines.borrow();
+        let is_it = |(of, line): &&(Place, Original)| of == place && line.file == file;
+        lines.iter().find(is_it).map(|(_, line)| line.clone())
+    }
+
+    /// Puts down what these files contain, unless that is known.
+    ///
+    /// # Errors
+    /// A line can't be written: nothing may be changed then.
+    pub(crate) fn note(&self, target: Target<'_>, files: Vec<Noted>) -> Result<(), Error> {
+        let Some((path, generation)) = &self.file else { return Ok(()) };
+        let mut new: Vec<(Place, Original)> = Vec::new();
+        for Noted { group, place, file, below } in files {
+            let lines = self.lines.borrow();
+            let is_it = |(of, line): &(Place, Original)| {
+                *of == place && line.file == file && line.generation == *generation
+            };
+            if lines.iter().chain(&new).any(is_it) {
+                continue;
+            }
+            let Some(at) = target.host.hierarchies().get(place.hierarchy) else { continue };
+            let (Some(now), Ok(inode)) =
+                (content(target.host, &place, &file), target.host.kernel().inode(at, &place.path))
+            else {
+                continue; // one that is only written, or is gone
+            };
+            let Some(spot) = Spot::of(std::slice::from_ref(at)).pop() else { continue };
+            let (is_below, has_all) = (below.is_some(), below.as_ref().is_some_and(|(_, has_all)| *has_all));
+            let text = below.map_or_else(|| now.trim_end_matches('\n').to_owned(), |(text, _)| text);
+            let (generation, boot, path) = (*generation, target.system.boot(), place.path.clone());
+            let line = Original { generation, boot, spot, path, inode, group, file, text, is_below, has_all };
+            new.push((place, line));
+        }
+        if new.is_empty() {
+            return Ok(());
+        }
+        let bytes = bytes(new.iter().map(|(_, line)| line));
+        let added = private().append(true).create(true).open(path).and_then(|mut file| {
+            file.write_all(&bytes)?;
+            file.sync_data()
+        });
+        added.map_err(unwritable)?;
+        self.lines.borrow_mut().extend(new);
+        Ok(())
+    }
+}
+
+/// The files that these entries write.
+pub(crate) fn written(entries: &[Entry]) -> Vec<Noted> {
+    let noted = |entry: &Entry| match &entry.act {
+        Act::Write { place, file, .. } => {
+            let (group, place, file) = (entry.group.clone(), place.clone(), file.clone());
+            Some(Noted { group, place, file, below: None })
+        }
+        _ => None,
+    };
+    entries.iter().filter_map(noted).collect()
+}
+
+fn path(state: &State) -> PathBuf {
+    resizing(state).join(FILE)
+}
+
+fn bytes<'l>(lines: impl Iterator<Item = &'l Original>) -> Vec<u8> {
+    let line = |line: &Original| {
+        let mut text = serde_json::to_vec(line).unwrap_or_default();
+        text.push(b'\n');
+        text
+    };
+    lines.flat_map(line).collect()
+}
+
+/// All lines of this boot. One that is cut off was written before anything was changed: it is passed over.
+///
+/// # Errors
+/// [`Failure::State`].
+pub(crate) fn read(state: &State, target: Target<'_>) -> Result<Vec<Original>, Failure> {
+    let path = path(state);
+    let mut all = Vec::new();
+    match open(&path).and_then(|mut file| file.read_to_end(&mut all)) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(failed("read", &path, &error)),
+        Ok(_) => {}
+    }
+    let boot = target.system.boot();
+    let lines = all.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok());
+    Ok(lines.filter(|line: &Original| line.boot == boot).collect())
+}
+
+/// Forgets those of generations that are undone.
+///
+/// # Errors
+/// [`Failure::State`].
+pub(crate) fn forget(lock: &Lock, target: Target<'_>, generations: &BTreeSet<u32>) -> Result<(), Failure> {
+    let lines = read(lock.state(), target)?;
+    replace(lock, lines.iter().filter(|line| !generations.contains(&line.generation)))
+}
+
+/// Writes the file anew, wholly or not at all; nothing is done where it is so already.
+fn replace<'l>(lock: &Lock, lines: impl Iterator<Item = &'l Original>) -> Result<(), Failure> {
+    let (path, bytes) = (path(lock.state()), bytes(lines));
+    let mut now = Vec::new();
+    match open(&path).and_then(|mut file| file.read_to_end(&mut now)) {
+        Err(error) if error.kind() == ErrorKind::NotFound && bytes.is_empty() => return Ok(()),
+        Ok(_) if now == bytes => return Ok(()),
+        _ => {}
+    }
+    make_private(&resizing(lock.state()))?;
+    let new = path.with_file_name(NEW);
+    let written = private().create(true).truncate(true).open(&new).and_then(|mut file: File| {
+        file.write_all(&bytes)?;
+        file.sync_data()?;
+        std::fs::rename(&new, &path)
+    });
+    written.map_err(|error| failed("write", &path, &error))
+}

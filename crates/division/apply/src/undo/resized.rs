@@ -1,0 +1,103 @@
+//! The end of a generation's resizing: the files that it wrote contain again what they did after the generation's own steps,
+//! which are undone behind it.
+
+use units::CpuSet;
+
+use super::*;
+use crate::{
+    elastic::{entries, lists},
+    originals::Original,
+};
+
+impl Steps<'_> {
+    /// What the generation made is left out: it goes, or loses its limits.
+    pub(super) fn end_resizing(&mut self, record: &Record, originals: &[Original]) {
+        let generation = record.head.generation;
+        let now = record.hierarchies(self.performer.host());
+        let made = record.entries.iter().filter_map(|entry| match &entry.act {
+            Act::CreateGroup { place } => {
+                Some(Place { hierarchy: now.get(place.hierarchy)?.as_ref()?.id, ..place.clone() })
+            }
+            _ => None,
+        });
+        let made: Vec<Place> = made.collect();
+        let is_made = |place: &Place| {
+            let above = |of: &Place| {
+                of.hierarchy == place.hierarchy && group_path::is_at_or_below(&place.path, &of.path)
+            };
+            made.iter().any(above)
+        };
+        let of_it = originals.iter().filter(|line| line.generation == generation);
+        let of_it = of_it.filter_map(|line| Some((line.place(self.performer.host())?, line)));
+        let of_it: Vec<(Place, &Original)> = of_it.filter(|(place, _)| !is_made(place)).collect();
+        let why = format!("ends the resizing of generation {generation}");
+        let (of_cpus, others): (Vec<_>, Vec<_>) =
+            of_it.into_iter().partition(|(_, line)| line.file == plan::CPUS);
+        for back in self.lists_back(&of_cpus, &why).into_iter().chain(self.others_back(others, &why)) {
+            if let Act::Write { place, file, .. } = &back.act {
+                self.written.insert((place.clone(), file.clone()));
+            }
+            self.source = None;
+            self.push(Entry { restores: true, ..back });
+        }
+    }
+
+    fn lists_back(&self, originals: &[(Place, &Original)], why: &str) -> Vec<Entry> {
+        let first = |place: &Place| {
+            originals.iter().find(|(of, _)| of == place).map(|(_, line)| Original::clone(line))
+        };
+        let is_below = |place: &Place| {
+            let above =
+                |of: &Place| of.hierarchy == place.hierarchy && group_path::is_below(&place.path, &of.path);
+            originals.iter().any(|(of, _)| above(of))
+        };
+        let mut all = Vec::new();
+        // those below follow
+        for (place, line) in originals.iter().filter(|(place, _)| !is_below(place)) {
+            let to: CpuSet = line.text.trim().parse().unwrap_or_default();
+            let now = |place: &Place| self.content_then(place, plan::CPUS);
+            all.extend(entries(&line.group, why, &lists(self.performer.host(), &first, &now, place, &to)));
+        }
+        all
+    }
+
+    fn others_back(&self, mut originals: Vec<(Place, &Original)>, why: &str) -> Vec<Entry> {
+        originals.sort_by_key(|(place, line)| {
+            let now = self.content_then(place, &line.file).unwrap_or_default();
+            order(place, &line.file, &now, &line.text)
+        });
+        let back = originals.into_iter().filter_map(|(place, line)| {
+            let (file, text) = (line.file.clone(), line.text.clone());
+            let is_so = self.content_then(&place, &file).is_some_and(|now| now == text);
+            let act = Act::Write { place, file, text };
+            let (group, why, before) = (line.group.clone(), why.to_owned(), Before::Nothing);
+            (!is_so).then_some(Entry { group, act, why, restores: true, before })
+        });
+        back.collect()
+    }
+
+    /// What a file contains once the steps so far are done.
+    fn content_then(&self, place: &Place, file: &str) -> Option<String> {
+        let written = self.entries.iter().rev().find_map(|entry| match &entry.act {
+            Act::Write { place: of, file: same, text } if of == place && same == file => Some(text.clone()),
+            _ => None,
+        });
+        written.or_else(|| self.performer.content(place, file))
+    }
+}
+
+/// The kernel takes no burst above its quota, and on v1 no quota above that of the group above.
+fn order(place: &Place, file: &str, now: &str, then: &str) -> (u8, isize) {
+    let depth = isize::try_from(place.path.matches('/').count()).unwrap_or(isize::MAX);
+    let number = |text: &str| {
+        let first = text.split_whitespace().next().and_then(|word| word.parse::<u64>().ok());
+        first.unwrap_or(u64::MAX) // `max`, and -1 on v1
+    };
+    let grows = number(now) <= number(then);
+    match (file.contains("burst"), grows) {
+        (true, false) => (0, 0),
+        (false, true) => (1, depth),
+        (false, false) => (2, -depth),
+        (true, true) => (3, 0),
+    }
+}
