@@ -322,7 +322,8 @@ impl Looked<'_> {
         let cpus = levels.iter().find_map(|level| level.cpus.clone()).unwrap_or_else(|| online.clone());
         let used = self.growth(&name, "cpu.usage").map_or(own.ran, Duration::from_nanos);
         let scans = (&self.first.ran, &self.last.ran);
-        let others = scan::others(self.host, self.group, &cpus, scans, |group| self.weight(group));
+        let group = (self.group, self.last.tasks.as_slice());
+        let others = scan::others(self.host, group, &cpus, scans, |group| self.weight(group));
         let ran: Duration = others.iter().map(|other| other.ran).sum();
         let foreign = foreign(self.busy(&cpus, BUSY).saturating_sub(used), ran, self.uncounted(&cpus));
         CpuFacts {

@@ -2,7 +2,7 @@
 //! meanwhile. Reads `/proc` alone.
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, HashMap, HashSet},
     time::{Duration, Instant},
 };
 
@@ -32,10 +32,11 @@ pub(crate) fn ran(host: &Host) -> HashMap<u32, Duration> {
 pub(crate) type Scans<'s> = (&'s HashMap<u32, Duration>, &'s HashMap<u32, Duration>);
 
 /// Who else ran on `cpus` between two scans, the largest first. A task that moved meanwhile counts where it was last; of
-/// tasks that ended nothing is known. `weight`: that of a group.
+/// tasks that ended nothing is known. The group's own tasks may be in the root of the hierarchy that has the cpu controller,
+/// where the group has no directory. `weight`: that of a group.
 pub(crate) fn others(
     host: &Host,
-    group: &GroupName,
+    (group, own_tasks): (&GroupName, &[Task]),
     cpus: &CpuSet,
     (before, after): Scans<'_>,
     weight: impl Fn(&str) -> Option<u64>,
@@ -45,13 +46,14 @@ pub(crate) fn others(
         .find_map(|controller| host.hierarchy_of(*controller));
     let Some(at) = at else { return Vec::new() };
     let own = host.seat_in(at, group).path;
+    let own_tasks: HashSet<u32> = own_tasks.iter().map(|task| task.process.pid).collect();
     let is_own = |path: &str| group_path::is_at_or_below(path, &own);
     let mut groups: BTreeMap<String, (Duration, Duration, String)> = BTreeMap::new(); // by path
     for (&tid, &ran) in after {
         // a number that was used again runs from 0
         let earlier = before.get(&tid).copied().filter(|earlier| *earlier <= ran).unwrap_or_default();
         let ran = ran - earlier;
-        if ran < LEAST {
+        if ran < LEAST || own_tasks.contains(&tid) {
             continue;
         }
         let Ok(process) = host.kernel().process(tid) else { continue };

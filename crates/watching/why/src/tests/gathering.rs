@@ -1,5 +1,7 @@
 //! The in-memory kernel: what `gather` reads of it is what the facts say, on both versions.
 
+use std::collections::HashMap;
+
 use fake::Fake;
 use kernel::{GroupName, Host};
 use settings::Controller;
@@ -53,6 +55,25 @@ impl World {
         let at = self.host.hierarchy_of(controller).unwrap();
         self.host.kernel().write(at, group, file, text).unwrap();
     }
+}
+
+/// An elastic group has CPUs alone: on v1 its tasks are in the root of the hierarchy that has the cpu controller.
+#[test]
+fn tasks_of_the_group_are_no_neighbours_where_the_cpu_hierarchy_has_no_directory_of_it() {
+    let fake = Fake::v1(2, 1);
+    let host = Host::new(Box::new(fake.clone())).unwrap();
+    let at = host.hierarchy_of(Controller::Cpuset).unwrap();
+    host.kernel().mkdir(at, "elastic").unwrap();
+    host.kernel().write(at, "elastic", "cpuset.cpus", "0-1").unwrap();
+    host.kernel().write(at, "elastic", "cpuset.mems", "0").unwrap();
+    let [own, other] = [fake.spawn(1).unwrap(), fake.spawn(1).unwrap()];
+    host.kernel().write(at, "elastic", "cgroup.procs", &own.to_string()).unwrap();
+    let group = GroupName::new("elastic").unwrap();
+    let tasks = monitor::tasks(&host, &group).unwrap();
+    let (before, after) = (HashMap::new(), HashMap::from([(own, millis(500)), (other, millis(300))]));
+    let others = scan::others(&host, (&group, &tasks), &CpuSet::range(0, 1), (&before, &after), |_| None);
+    let ran: Vec<(&str, Duration)> = others.iter().map(|other| (other.group.as_str(), other.ran)).collect();
+    assert_eq!(ran, [("/", millis(300))]);
 }
 
 #[test]
