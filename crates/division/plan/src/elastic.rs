@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 
 use layout::{CpuAmount, CpuDemand, CpuSpec, Latency};
-use policy::Scope;
+use policy::{Scope, Units};
+use topology::Machine;
 use units::CpuSet;
 
 use crate::{
-    Problem,
+    Against, Problem,
     resolve::{Landscape, Resolved, demand, elastic},
     tree::{Branch, Exclusive, Tree},
 };
@@ -72,6 +73,39 @@ fn borrows_elsewhere(tree: &Tree<'_>, index: usize) -> Option<String> {
         (own.borrows && !elastic.borrows).then_some(elastic)
     })?;
     Some(format!("it borrows CPUs (cpu.idle = 1) of group '{}', which is not beside it", other.name))
+}
+
+/// Where all cores have as many CPUs, whole ones are given and taken: a min is rounded up to them.
+pub(crate) fn check_cores(tree: &Tree<'_>, machine: &Machine, scopes: &[Scope], problems: &mut Vec<Problem>) {
+    for scope in scopes {
+        let Ok(units) = Units::of(machine, &scope.pool) else { continue };
+        let (width, there) = (units.width(), units.len());
+        let cores: Vec<usize> = scope.groups.iter().map(|group| group.min.div_ceil(width)).collect();
+        let wanted: usize = cores.iter().sum();
+        if width == 1 || wanted <= there {
+            continue;
+        }
+        let branch = |name: &str| tree.branches.iter().find(|branch| branch.name.to_string() == name);
+        let each = scope.groups.iter().zip(&cores).filter_map(|(group, cores)| {
+            let word = if *cores == 1 { "core" } else { "cores" };
+            let what = format!("'{}' needs {cores} {word} for its min of {}", group.name, group.min);
+            Some((*cores, Against { origin: Some(branch(&group.name)?.origin()), what }))
+        });
+        let mut each: Vec<(usize, Against)> = each.collect();
+        let largest = each.iter().enumerate().max_by_key(|(_, (cores, _))| *cores).map(|(index, _)| index);
+        let Some((_, Against { origin: Some(origin), what })) = largest.map(|index| each.remove(index))
+        else {
+            continue;
+        };
+        let message = format!(
+            "elastic groups have whole cores of {width} CPUs and need {wanted} for their min, but share {there}: {what}"
+        );
+        let against = each.into_iter().map(|(_, against)| against).collect();
+        let missing = (wanted - there) * width;
+        let hint =
+            format!("lower min, so that all together need {there} cores: a part of a core counts as one");
+        problems.push(Problem::Unsatisfied { message, origin, against, missing, hint });
+    }
 }
 
 fn is_unit(branch: &Branch<'_>) -> bool {

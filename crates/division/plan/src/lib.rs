@@ -66,7 +66,7 @@ pub use needs::{Need, devices, needs};
 pub use observed::{Observed, Owned, SeenGroup, SeenHierarchy, SeenUnit};
 pub use owners::file_mode;
 pub use people::{Anybody, People};
-pub use planning::plan;
+pub use planning::{plan, scopes};
 pub use power::{FLOOR, general, with_general};
 pub use problem::{Against, Problem};
 pub use range::{Range, range_of};

@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use layout::{Desired, HostFacts};
+use policy::Scope;
 use settings::Facts;
 use topology::Machine;
 use units::{CpuSet, group_path};
@@ -19,6 +20,39 @@ use crate::{
     tree::{Exclusive, Tree},
     unit_partition, values,
 };
+
+/// Which CPUs the elastic groups share, and the general ones, on a machine as it is at first: as [`plan`] divides it.
+///
+/// # Errors
+/// Every [`Problem`] with the division.
+pub fn scopes(desired: &Desired, machine: &Machine, observed: &Observed) -> Result<Vec<Scope>, Vec<Problem>> {
+    let desired = &*power::with_general(desired);
+    let (mut problems, mut lints) = (Vec::new(), Vec::new());
+    let land = Landscape::new(machine);
+    let homes = homes::homes(desired, observed, &mut problems);
+    let tree = Tree::new(&homes, observed, &mut problems);
+    let mut resolved = resolve::resolve(desired, &land, observed, &tree, &mut problems, &mut lints);
+    let scopes = divided(desired, machine, (&land, &tree), &mut resolved, &mut problems);
+    if problems.is_empty() { Ok(scopes) } else { Err(problems) }
+}
+
+fn divided(
+    desired: &Desired,
+    machine: &Machine,
+    (land, tree): (&Landscape, &Tree<'_>),
+    resolved: &mut Resolved,
+    problems: &mut Vec<Problem>,
+) -> Vec<Scope> {
+    elastic::check(tree, problems);
+    let mut scopes = elastic::scopes(tree, resolved, land);
+    if problems.is_empty() {
+        elastic::check_cores(tree, machine, &scopes, problems);
+    }
+    let general = power::settle(land, tree, resolved);
+    power::check(desired, &general, tree, resolved, problems);
+    scopes.extend(power::scope(desired, tree, resolved, general));
+    scopes
+}
 
 /// What has to be done so that the machine is as desired.
 ///
@@ -50,11 +84,7 @@ pub fn plan(
     let tree = Tree::new(&homes, &observed, &mut problems);
     let mut resolved = resolve::resolve(desired, &land, &observed, &tree, &mut problems, &mut lints);
     problems.extend(homeless);
-    elastic::check(&tree, &mut problems);
-    let mut scopes = elastic::scopes(&tree, &resolved, &land);
-    let general = power::settle(&land, &tree, &mut resolved);
-    power::check(desired, &general, &tree, &resolved, &mut problems);
-    scopes.extend(power::scope(desired, &tree, &resolved, general));
+    let scopes = divided(desired, machine, (&land, &tree), &mut resolved, &mut problems);
     homes::lints(&homes, &observed, &mut lints);
     expand::lints(desired, &observed, &mut lints);
     let values = values::read(&homes, machine, &observed, facts, &mut problems, &mut lints);

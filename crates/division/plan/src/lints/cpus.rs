@@ -102,7 +102,8 @@ pub(super) fn overlapping(looked: &Looked<'_>, lints: &mut Vec<Lint>) {
 pub(super) fn elastic(looked: &Looked<'_>, lints: &mut Vec<Lint>) {
     for branch in looked.tree.branches.iter().filter(|branch| !branch.was_elastic) {
         let Some(Elastic { name, min, .. }) = resolve::elastic(branch) else { continue };
-        let message = format!("group '{name}' is elastic: it has {min} CPUs until ringfenced gives it more");
+        let min = resolve::cpus(min);
+        let message = format!("group '{name}' is elastic: it has {min} until ringfenced gives it more");
         let lint = Lint::new(LintKind::Elastic, Some(&branch.name), message).at(&branch.origin());
         lints.push(
             lint.hint("start ringfenced, if it does not run; see what it would do: ringfence simulate"),

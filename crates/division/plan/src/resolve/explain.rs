@@ -160,14 +160,20 @@ pub(crate) fn too_many(scope: &Scope<'_>, missing: usize, sets: &[Option<CpuSet>
     let origin =
         largest.map_or_else(|| layout::Origin::outside_files("<layout>"), |(claim, _)| claim.origin.clone());
     let others = apart.iter().chain(most_shared.as_ref()).filter(|(claim, _)| claim.origin != origin);
+    // a count that is no multiple of a core was rounded up
+    let in_cores = |claim: &Claim| match &claim.request {
+        Requested::Some(amount) if amount.smt == Some(layout::Smt::WholeCores) => " in whole cores",
+        _ => "",
+    };
     let against = others.map(|(claim, count)| Against {
         origin: Some(claim.origin.clone()),
-        what: format!("'{}' asks for {}", claim.name, cpus(*count)),
+        what: format!("'{}' asks for {}{}", claim.name, cpus(*count), in_cores(claim)),
     });
     let against: Vec<Against> = against.collect();
     let hint = match largest {
         Some((claim, count)) if *count > missing => {
-            format!("use {} fewer in all, for example {} in '{}'", missing, cpus(count - missing), claim.name)
+            let (count, cores) = (cpus(count - missing), in_cores(claim));
+            format!("use {missing} fewer in all, for example {count}{cores} in '{}'", claim.name)
         }
         _ => format!("use {missing} fewer in all"),
     };

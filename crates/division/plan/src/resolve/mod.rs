@@ -24,7 +24,7 @@ use layout::{Desired, Near};
 use settings::Version;
 use units::{CpuSet, NodeSet, group_path};
 
-pub(crate) use claim::{demand, elastic};
+pub(crate) use claim::{cpus, demand, elastic};
 pub(crate) use landscape::Landscape;
 
 use crate::{

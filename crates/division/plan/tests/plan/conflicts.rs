@@ -170,3 +170,29 @@ fn a_cpu_that_is_not_there_may_have_been_a_percentage() {
     let problems = plan_on(Version::V2, &machine(1, 1, 2, 1), "[groups.db]\ncpus = \"50\"\n").unwrap_err();
     assert_eq!(problems[0].hint().unwrap(), "its CPUs are 0-1; for 50 % of them write \"50%\"");
 }
+
+/// 159 and 1 CPUs are 160, but 80 cores and 1.
+#[test]
+fn whole_cores_of_elastic_groups_are_counted_as_the_daemon_deals_them_out() {
+    let layout = |min: usize| {
+        format!(
+            "[groups.p]\ncpus = {{ min = {min}, max = 8, weight = 300 }}\n\
+             [groups.q]\ncpus = {{ min = 1, max = 3, weight = 100 }}\n"
+        )
+    };
+    // four cores of two threads
+    let machine = machine(1, 1, 4, 2);
+    let text = texts(&plan_on(Version::V2, &machine, &layout(7)).unwrap_err());
+    for words in [
+        "need 5 for their min, but share 4",
+        "'p' needs 4 cores for its min of 7",
+        "'q' needs 1 core for its min of 1",
+    ] {
+        assert!(text.contains(words), "{words}: {text}");
+    }
+    assert!(plan_on(Version::V2, &machine, &layout(6)).is_ok());
+    // and in a plan of whole cores the numbers are those that are added up
+    let in_cores = layout(7).replace("weight", "smt = \"whole-cores\", weight");
+    let text = texts(&plan_on(Version::V2, &machine, &in_cores).unwrap_err());
+    assert!(text.contains("8 CPUs") && text.contains("asks for 2 CPUs in whole cores"), "{text}");
+}
