@@ -65,7 +65,7 @@ pub use handle::{Handle, ReloadResult};
 pub use log::{Level, Log, Target as LogTarget};
 pub use notify::{EarlyEnd, wait_for_ready};
 pub use options::{Gate, Keep, METRICS, Options, Paces, Record, RuleFiles, Watching};
-pub use run::run;
+pub use run::{is_running, run};
 pub use signals::ReloadScope;
 pub use strict::{GATE, gate};
 

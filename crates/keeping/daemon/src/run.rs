@@ -3,8 +3,9 @@
 
 use std::{
     fs::{File, OpenOptions},
-    os::unix::fs::OpenOptionsExt,
+    os::unix::fs::{MetadataExt, OpenOptionsExt},
     panic::{AssertUnwindSafe, catch_unwind},
+    path::Path,
     sync::{
         Arc, PoisonError,
         atomic::{AtomicBool, Ordering::Relaxed},
@@ -94,6 +95,10 @@ pub fn run(options: Options) -> Result<(), Error> {
     let _protection = Protection::of_this_process("ringfenced")
         .inspect_err(|error| warn!("{}: {error}; freezing the daemon is not refused", kernel::PROTECTED));
     let _only = options.apply.then(|| only_one(&options)).transpose()?;
+    // before the machine is changed
+    if let Some(path) = &options.socket {
+        socket::check(path)?;
+    }
 
     let ruling = LoadedRules::read(&options.files)?;
     let mut host = host()?;
@@ -155,10 +160,26 @@ fn needs_unit(host: &Host, ruling: &LoadedRules) -> bool {
     host.needs_unit() && (!ruling.read.is_empty() || ruling.desired.has_own_groups())
 }
 
+/// Locked in the state directory by the daemon that keeps it.
+const LOCK: &str = "daemon.lock";
+
+/// Does a daemon keep this state directory? As `/proc/locks` says: a try to lock it could stop one that starts.
+pub fn is_running(state: &Path) -> bool {
+    let inode = std::fs::symlink_metadata(state.join(LOCK)).map(|about| about.ino());
+    let (Ok(inode), Ok(locks)) = (inode, std::fs::read_to_string("/proc/locks")) else { return false };
+    // `1: FLOCK  ADVISORY  WRITE 705 08:01:1234 0 EOF`
+    let is_it = |line: &str| {
+        let mut words = line.split_whitespace().skip(1);
+        let file = words.clone().nth(4).and_then(|file| file.rsplit(':').next());
+        words.next() == Some("FLOCK") && file.and_then(|file| file.parse().ok()) == Some(inode)
+    };
+    locks.lines().any(is_it)
+}
+
 /// Two daemons would undo each other's work.
 fn only_one(options: &Options) -> Result<File, Error> {
     let state = State::open(&options.state)?;
-    let path = state.directory().join("daemon.lock");
+    let path = state.directory().join(LOCK);
     let file = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(&path);
     let file = file.map_err(Error::of("the daemon's lock"))?;
     match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {

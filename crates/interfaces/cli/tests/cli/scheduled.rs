@@ -74,7 +74,7 @@ fn next(desk: &Desk) {
         &text,
         &["night: at 22:00 UTC until 06:00", "pids.max = 77", " UTC  in ", "weekly: at Mon 12:00 Asia/Tokyo"],
     );
-    says(&warnings, &["ringfenced has not applied this layout"]);
+    says(&warnings, &["ringfenced does not run", "systemctl enable --now ringfenced"]);
     desk.write("none.toml", "[groups.'{g}']\npids.max = 500\n");
     says(&desk.ends("schedule {d}/none.toml {s}", 0), &["has no schedules"]);
 }

@@ -45,6 +45,7 @@ pub use openapi::document;
 pub use problem::Problem;
 pub use rights::Rights;
 pub use routes::Request;
+pub(crate) use server::check;
 pub use server::{Counts, Handle, Limits, ServeError, serve, serve_within};
 pub use service::Service;
 pub use value::{AmountJson, ClassJson, CpuMaxJson, RuleJson, SettingJson};

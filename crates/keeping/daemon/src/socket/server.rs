@@ -170,8 +170,11 @@ impl Drop for Handle {
     }
 }
 
-/// The socket appears with its mode and only once it listens: it is made beside, and put in its place by a rename.
-fn bound(path: &Path) -> Result<Listener, ServeError> {
+/// Can the socket be there? Its directory is made if it is missing.
+///
+/// # Errors
+/// [`ServeError`], as [`serve`] would return it.
+pub(crate) fn check(path: &Path) -> Result<(), ServeError> {
     let failed = |error| ServeError::Io { path: path.to_owned(), error };
     let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     if !directory.exists() {
@@ -184,11 +187,17 @@ fn bound(path: &Path) -> Result<Listener, ServeError> {
         return Err(ServeError::Open(directory.to_owned()));
     }
     match fs::symlink_metadata(path) {
-        Ok(file) if !file.file_type().is_socket() => return Err(ServeError::NotASocket(path.to_owned())),
-        Ok(_) if Stream::connect(path).is_ok() => return Err(ServeError::Taken(path.to_owned())),
-        Err(error) if error.kind() != ErrorKind::NotFound => return Err(failed(error)),
-        _ => {}
+        Ok(file) if !file.file_type().is_socket() => Err(ServeError::NotASocket(path.to_owned())),
+        Ok(_) if Stream::connect(path).is_ok() => Err(ServeError::Taken(path.to_owned())),
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(failed(error)),
+        _ => Ok(()),
     }
+}
+
+/// The socket appears with its mode and only once it listens: it is made beside, and put in its place by a rename.
+fn bound(path: &Path) -> Result<Listener, ServeError> {
+    let failed = |error| ServeError::Io { path: path.to_owned(), error };
+    check(path)?;
     let mut beside = path.as_os_str().to_owned();
     beside.push(format!(".{}", std::process::id()));
     let beside = PathBuf::from(beside);

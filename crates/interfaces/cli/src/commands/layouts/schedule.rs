@@ -53,17 +53,32 @@ pub fn schedule(args: &args::Schedule, as_json: bool) -> Result<(), Failure> {
     let path = std::path::absolute(layout.path).unwrap_or_else(|_| layout.path.to_owned());
     let memory = apply::scheduled(&state)?.filter(|memory| memory.layout == path);
     let in_force = apply::in_force(&state, layout.path)?;
+    let is_running = daemon::is_running(state.directory());
     let next = coming(&layout.desired, memory.as_ref(), &in_force, now);
     let next: Vec<Next<'_>> = next.into_iter().take(usize::from(args.next)).collect();
     if as_json {
-        return output::json(&as_value(&layout.desired, memory.as_ref(), &in_force, &next, now));
+        return output::json(&as_value(
+            &layout.desired,
+            memory.as_ref(),
+            &in_force,
+            &next,
+            (now, is_running),
+        ));
     }
     if layout.desired.schedules.is_empty() {
         return output::text(&format!("{} has no schedules\n", layout.path.display()));
     }
-    if memory.is_none() {
-        let hint = "systemctl enable --now ringfenced, or ringfence daemon";
-        output::warning(&format!("ringfenced has not applied this layout: nothing changes\nhint: {hint}"));
+    let why = match (&memory, is_running) {
+        (_, false) => Some("ringfenced does not run: nobody makes these changes"),
+        (None, true) => Some("ringfenced has not applied this layout: nothing changes"),
+        (Some(_), true) => None,
+    };
+    if let Some(why) = why {
+        let hint = match is_running {
+            true => "systemctl reload ringfenced, if it follows this layout",
+            false => "systemctl enable --now ringfenced, or ringfence daemon",
+        };
+        output::warning(&format!("{why}\nhint: {hint}"));
     }
     output::text(&as_text(&layout.desired, memory.as_ref(), &in_force, &next, now))
 }
@@ -170,7 +185,7 @@ fn as_value(
     memory: Option<&Memory>,
     in_force: &[InForce],
     next: &[Next<'_>],
-    now: Timestamp,
+    (now, is_running): (Timestamp, bool),
 ) -> Value {
     let schedules = desired.schedules.iter().map(|schedule| {
         json!({
@@ -193,6 +208,7 @@ fn as_value(
     });
     json!({
         "applied": memory.is_some(),
+        "running": is_running,
         "schedules": schedules.collect::<Vec<Value>>(),
         "next": next.collect::<Vec<Value>>(),
     })

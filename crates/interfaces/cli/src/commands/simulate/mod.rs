@@ -5,13 +5,15 @@ mod power;
 
 use std::{fmt::Write as _, fs, path::Path};
 
-use layout::{CpuAmount, CpuDemand, CpuSpec, Desired, Pool};
+use ::plan::{Observed, Problem};
+use layout::{CpuAmount, CpuDemand, Desired};
 use monitor::{Log, Sample, rates};
-use policy::{Elastic, Sizes, Units, static_sizes};
+use policy::{Elastic, Scope, Sizes, Units, static_sizes};
 use serde_json::json;
+use settings::Version;
 use simulator::{Kind, Load, Outcome, Point, Rule, Saved};
 use topology::Machine;
-use units::CpuSet;
+use units::hint::Command;
 
 use super::layouts::desired;
 use crate::{args, failure::Failure, output};
@@ -24,76 +26,108 @@ const WEIGHT: u32 = 100;
 /// What was simulated.
 #[derive(Default)]
 struct Simulated {
-    groups: Vec<Elastic>,
-    loads: Vec<Load>,
-    outcomes: Vec<Outcome>,
+    pools: Vec<Resized>,
     /// Loads of general groups, and what power saving does with them.
     general: Vec<(Load, Saved)>,
 }
 
+/// Groups that share CPUs.
+struct Resized {
+    groups: Vec<Elastic>,
+    loads: Vec<Load>,
+    outcomes: Vec<Outcome>,
+}
+
 pub fn simulate(args: &args::Simulate, as_json: bool) -> Result<(), Failure> {
-    let desired = desired(&args.layout)?;
+    let desired = with_weights(desired(&args.layout)?);
     let machine =
         if args.machine.is_empty() { Machine::live()? } else { super::machine::listings(&args.machine)? };
-    let taken = taken(&desired, &machine);
-    let mut simulated = Simulated { groups: elastic(&desired, &machine)?, ..Simulated::default() };
-    if simulated.groups.is_empty() && !desired.power.saving {
+    let scopes = plan::scopes(&desired, &machine, &Observed::empty(Version::V2));
+    let scopes = scopes.map_err(|problems| impossible(args, &problems))?;
+    let (saving, elastic): (Vec<Scope>, Vec<Scope>) =
+        scopes.into_iter().partition(|scope| scope.saving.is_some());
+    if elastic.is_empty() && !desired.power.saving {
         return Err(Failure::usage(format!("{} has no elastic groups", args.layout.display())).hint(
             "give groups cpus = { min = 2, max = 8, weight = 100 }, or the layout [power] with saving = true",
         ));
     }
-    if !simulated.groups.is_empty() {
-        resizing(args, &machine, &taken, &mut simulated)?;
+    let are_several = elastic.len() > 1;
+    let mut simulated = Simulated::default();
+    for scope in &elastic {
+        simulated.pools.push(resizing(args, &machine, scope, are_several)?);
     }
-    if desired.power.saving {
-        simulated.general = saving(args, &desired, &machine, &taken)?;
+    for scope in &saving {
+        simulated.general.extend(general(args, &machine, scope)?);
     }
     if let Some(path) = &args.html {
         fs::write(path, page(args, &simulated))
             .map_err(|error| Failure::new(format!("cannot write {}: {error}", path.display())))?;
     }
     if as_json {
-        let names: Vec<&str> = simulated.groups.iter().map(|group| group.name.as_str()).collect();
+        let groups = simulated.pools.iter().flat_map(|pool| &pool.groups);
+        let names: Vec<&str> = groups.map(|group| group.name.as_str()).collect();
         let power: Vec<&Saved> = simulated.general.iter().map(|(_, saved)| saved).collect();
-        return output::json(&json!({ "groups": names, "outcomes": simulated.outcomes, "power": power }));
+        let outcomes: Vec<&Outcome> = simulated.pools.iter().flat_map(|pool| &pool.outcomes).collect();
+        return output::json(&json!({ "groups": names, "outcomes": outcomes, "power": power }));
     }
     output::text(&tables(&simulated))
+}
+
+/// Groups between bounds take part without a weight, too.
+fn with_weights(mut desired: Desired) -> Desired {
+    for group in &mut desired.groups {
+        let is_apart = group.demands.exclusive;
+        if let Some(CpuDemand::Some(spec)) = group.demands.cpus.as_mut().map(|cpus| &mut cpus.value)
+            && matches!(spec.amount, CpuAmount::Between { .. })
+            && !is_apart
+        {
+            spec.weight.get_or_insert(WEIGHT);
+        }
+    }
+    desired
+}
+
+/// The plan's own words: it divides the machine.
+fn impossible(args: &args::Simulate, problems: &[Problem]) -> Failure {
+    let layout = args.layout.display();
+    let texts: Vec<String> = problems.iter().map(ToString::to_string).collect();
+    Failure::usage(format!("{layout}: {}", texts.join("; ")))
+        .hint(Command::ringfence("plan").arg(layout.to_string()).to_string())
 }
 
 fn resizing(
     args: &args::Simulate,
     machine: &Machine,
-    taken: &CpuSet,
-    simulated: &mut Simulated,
-) -> Result<(), Failure> {
-    let groups = &simulated.groups;
-    let units =
-        Units::of(machine, &machine.online().difference(taken)).map_err(|error| wrong(args, &error))?;
-    let shares = shares(groups, &units).map_err(|error| wrong(args, &error))?;
-    let loads = &mut simulated.loads;
+    scope: &Scope,
+    are_several: bool,
+) -> Result<Resized, Failure> {
+    let most = scope.pool.len();
+    let limited = |group: &Elastic| Elastic { max: group.max.min(most).max(group.min), ..group.clone() };
+    let groups: Vec<Elastic> = scope.groups.iter().map(limited).collect();
+    let units = Units::of(machine, &scope.pool).map_err(|error| wrong(args, &error))?;
+    let shares = shares(&groups, &units).map_err(|error| wrong(args, &error))?;
+    let mut loads = Vec::new();
     if let Some(log) = &args.trace {
         let names: Vec<&str> = groups.iter().map(|group| group.name.as_str()).collect();
         loads.push(recorded(log, &names, "elastic")?);
     }
     let cpus = (units.len() * units.width()) as f64;
     loads.extend(kinds(args).into_iter().map(|kind| kind.load(&shares, cpus, args.seed)));
-    simulated.outcomes = simulator::simulate(groups, &units, loads, &rules(&args.against))
+    if are_several {
+        let above = groups.first().and_then(|group| units::group_path::parent(&group.name)).unwrap_or("/");
+        loads.iter_mut().for_each(|load| load.name = format!("{} in {above}", load.name));
+    }
+    let outcomes = simulator::simulate(&groups, &units, &loads, &rules(&args.against))
         .map_err(|error| wrong(args, &error))?;
-    Ok(())
+    Ok(Resized { groups, loads, outcomes })
 }
 
-fn saving(
-    args: &args::Simulate,
-    desired: &Desired,
-    machine: &Machine,
-    taken: &CpuSet,
-) -> Result<Vec<(Load, Saved)>, Failure> {
-    let start = power::saving(desired, machine, taken).map_err(|error| wrong(args, &error))?;
+fn general(args: &args::Simulate, machine: &Machine, scope: &Scope) -> Result<Vec<(Load, Saved)>, Failure> {
+    let start = power::saving(machine, scope).map_err(|error| wrong(args, &error))?;
     let mut loads = Vec::new();
     if let Some(log) = &args.trace {
-        let names: Vec<String> =
-            plan::general(desired).into_iter().map(|group| group.name.to_string()).collect();
-        loads.push(recorded(log, &names.iter().map(String::as_str).collect::<Vec<_>>(), "general")?);
+        let names: Vec<&str> = scope.groups.iter().map(|group| group.name.as_str()).collect();
+        loads.push(recorded(log, &names, "general")?);
     }
     loads.extend(power::loads(&start, &kinds(args), args.seed));
     let save = |load: Load| {
@@ -105,59 +139,6 @@ fn saving(
 
 fn wrong(args: &args::Simulate, error: &policy::Error) -> Failure {
     Failure::usage(format!("{}: {error}", args.layout.display()))
-}
-
-/// The layout's groups with `min` and `max`, in its order.
-fn elastic(desired: &Desired, machine: &Machine) -> Result<Vec<Elastic>, Failure> {
-    let online = machine.online().len();
-    let groups = desired.groups.iter().filter_map(|group| match spec(group)? {
-        CpuSpec { amount: CpuAmount::Between { min, max }, weight, .. } => Some(Elastic {
-            name: group.name.to_string(),
-            min: *min,
-            max: max.at().unwrap_or(online).min(online).max(*min),
-            weight: weight.unwrap_or(WEIGHT),
-            borrows: group.demands.is_idle(),
-        }),
-        _ => None,
-    });
-    let groups: Vec<Elastic> = groups.collect();
-    let inside = |one: &&Elastic| {
-        let below = |other: &Elastic| units::group_path::is_below(&one.name, &other.name);
-        groups.iter().any(below)
-    };
-    if let Some(inner) = groups.iter().find(inside) {
-        return Err(Failure::usage(format!("group '{}' is elastic inside an elastic group", inner.name))
-            .hint("give only one of them min and max: the simulation divides the machine once"));
-    }
-    Ok(groups)
-}
-
-fn spec(group: &layout::Group) -> Option<&CpuSpec> {
-    match group.demands.cpus.as_ref().map(|cpus| &cpus.value) {
-        Some(CpuDemand::Some(spec)) => Some(spec),
-        _ => None,
-    }
-}
-
-/// CPUs that other groups have for themselves: those that are named, and of numbers the last ones.
-fn taken(desired: &Desired, machine: &Machine) -> CpuSet {
-    let mut taken = CpuSet::new();
-    let mut count = 0;
-    for group in &desired.groups {
-        let apart =
-            group.demands.exclusive || spec(group).is_some_and(|spec| spec.pool == Some(Pool::Exclusive));
-        match group.demands.cpus.as_ref().map(|cpus| &cpus.value) {
-            Some(CpuDemand::These(cpus)) if apart => taken = taken.union(cpus),
-            Some(CpuDemand::OfNodes(nodes)) if apart => taken = taken.union(&machine.cpus_of_nodes(nodes)),
-            Some(CpuDemand::Some(CpuSpec { amount: CpuAmount::Count(number), .. })) if apart => {
-                count += number
-            }
-            _ => {}
-        }
-    }
-    let free: Vec<usize> = machine.online().difference(&taken).iter().collect();
-    let last: CpuSet = free.into_iter().rev().take(count).collect();
-    taken.union(&last)
 }
 
 /// Each group's static share and limit, in CPUs.
@@ -260,9 +241,7 @@ fn table(outcomes: &[Outcome]) -> String {
 
 fn tables(simulated: &Simulated) -> String {
     let mut tables = Vec::new();
-    if !simulated.outcomes.is_empty() {
-        tables.push(table(&simulated.outcomes));
-    }
+    tables.extend(simulated.pools.iter().map(|pool| table(&pool.outcomes)));
     if !simulated.general.is_empty() {
         let saved: Vec<Saved> = simulated.general.iter().map(|(_, saved)| saved.clone()).collect();
         tables.push(power::table(&saved));
@@ -281,10 +260,10 @@ fn page(args: &args::Simulate, simulated: &Simulated) -> String {
             .map(|(step, demand)| (step as f64 * simulator::STEP, *demand))
             .collect(),
     };
-    let panel = |one: &Outcome| {
-        let load = simulated.loads.iter().find(|load| load.name == one.load);
+    let panel = |pool: &Resized, one: &Outcome| {
+        let load = pool.loads.iter().find(|load| load.name == one.load);
         let demands = |group: usize| load.map(|load| load.demands[group].as_slice());
-        let lines = simulated.groups.iter().enumerate();
+        let lines = pool.groups.iter().enumerate();
         report::Panel {
             heading: format!("{} · {}", one.load, one.rule),
             seconds: one.seconds,
@@ -302,11 +281,13 @@ fn page(args: &args::Simulate, simulated: &Simulated) -> String {
             lines: vec![line("general groups", &saved.points, 0, Some(&demands))],
         }
     };
+    let panels =
+        simulated.pools.iter().flat_map(|pool| pool.outcomes.iter().map(move |one| panel(pool, one)));
     report::panels_page(&report::Panels {
         title: format!("Simulation of {}", args.layout.display()),
         about: "CPUs of each group over time, and dotted what it requests.".to_owned(),
         unit: "CPUs".to_owned(),
         table: tables(simulated),
-        panels: simulated.outcomes.iter().map(panel).chain(simulated.general.iter().map(general)).collect(),
+        panels: panels.chain(simulated.general.iter().map(general)).collect(),
     })
 }

@@ -2,28 +2,21 @@
 
 use std::fmt::Write as _;
 
-use layout::{CpuDemand, Desired};
 use policy::{
-    Units,
+    Scope, Units,
     saving::{Numbers, Saving},
 };
 use simulator::{Kind, Load, Saved};
 use topology::Machine;
-use units::CpuSet;
 
 /// What general groups request with loads by formula, on average: as much as makes the peaks three quarters of their CPUs.
 const SHARE: f64 = 0.5;
 
-/// Power saving at its start; `taken` are CPUs that groups have for themselves.
-pub fn saving(desired: &Desired, machine: &Machine, taken: &CpuSet) -> Result<Saving, policy::Error> {
-    let named = desired.groups.iter().filter_map(|group| group.demands.cpus.as_ref());
-    let named = named.fold(taken.clone(), |all, cpus| match &cpus.value {
-        CpuDemand::These(cpus) => all.union(cpus),
-        CpuDemand::OfNodes(nodes) => all.union(&machine.cpus_of_nodes(nodes)),
-        _ => all,
-    });
-    let units = Units::of(machine, &machine.online().difference(taken))?;
-    let floor = desired.power.floor.as_ref().map_or(plan::FLOOR, |floor| floor.value);
+/// Power saving at its start.
+pub fn saving(machine: &Machine, scope: &Scope) -> Result<Saving, policy::Error> {
+    let units = Units::of(machine, &scope.pool)?;
+    let named = scope.saving.clone().unwrap_or_default();
+    let floor = scope.groups.first().map_or(plan::FLOOR, |group| group.min);
     Saving::new(machine, units, &named, floor, Numbers::default())
 }
 
