@@ -1,6 +1,6 @@
 //! What resizing wrote to groups that no earlier layout had to write to: it goes back, too.
 
-use super::*;
+use super::{steps::restoring, *};
 use crate::originals::Original;
 
 /// What files contained before resizing, as the generations are gone through from the newest to the oldest.
@@ -65,9 +65,26 @@ impl Past<'_> {
             let Act::Write { file, text, .. } = &entry.act else { continue };
             let own: CpuSet = text.trim().parse().unwrap_or_default();
             let cpus = own.intersection(&self.list_to_come(&above, file, left));
-            if !cpus.is_empty() {
-                let act = Act::Write { place: place.clone(), file: file.clone(), text: cpus.to_string() };
-                self.write(&Entry { act, ..entry.clone() }, left);
+            let now = self.performer.content(place, file).unwrap_or_default();
+            let old: CpuSet = now.trim().parse().unwrap_or_default();
+            if cpus.is_empty() || cpus == old {
+                continue;
+            }
+            // by both, so that it never has what the group above has not
+            let both = old.union(&cpus);
+            let mut before = now;
+            for text in [both, cpus].map(|cpus| cpus.to_string()) {
+                if text == before {
+                    continue;
+                }
+                let (place, file) = (place.clone(), file.clone());
+                let was = std::mem::replace(&mut before, text.clone());
+                let action = Action::Write { place, file, text, before: Some(was) };
+                left.before.push(restoring(
+                    &entry.group,
+                    action,
+                    "no longer in the layout: as it was before",
+                ));
             }
         }
     }

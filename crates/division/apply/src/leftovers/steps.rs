@@ -191,7 +191,7 @@ impl Past<'_> {
         Some(restoring(group, action, "the layout has no setting for the group here any more"))
     }
 
-    pub(super) fn write(&self, entry: &Entry, left: &mut Leftovers) {
+    fn write(&self, entry: &Entry, left: &mut Leftovers) {
         let Act::Write { place, file, text } = &entry.act else {
             if let Act::InheritSet { place, file } = &entry.act {
                 self.parents_set(place, file, entry, &|_| CpuSet::new(), left);
@@ -523,6 +523,6 @@ fn cpuset_order(step: &Step) -> (u8, isize) {
     }
 }
 
-fn restoring(group: &str, action: Action, why: &str) -> Step {
+pub(super) fn restoring(group: &str, action: Action, why: &str) -> Step {
     Step { group: name(group), action, why: why.to_owned(), restores: true }
 }
