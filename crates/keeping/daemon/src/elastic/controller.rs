@@ -315,7 +315,7 @@ impl<'h> Controller<'h> {
         }
         let running = Running::new();
         let target = Target { host: self.host, system: &running };
-        let mut is_refused = false;
+        let (mut is_refused, had_ended) = (false, part.has_ended());
         for (index, change) in changes.into_iter().enumerate() {
             let why = match part.write(target, now, index)? {
                 Outcome::Written => None,
@@ -326,7 +326,7 @@ impl<'h> Controller<'h> {
             let change = Resize { generation: self.generation, refused: why, ..change };
             record(&self.resizes, counters, &change);
         }
-        *refused += u32::from(is_refused && part.has_ended());
+        *refused += u32::from(is_refused && had_ended);
         self.follow_frequencies();
         Ok(true)
     }

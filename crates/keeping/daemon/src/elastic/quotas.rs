@@ -10,7 +10,7 @@ use policy::{
     GroupState, Parameters, Refusals,
     quota::{Change, Numbers, Quota, Setting},
 };
-use settings::{NamedSetting, Value};
+use settings::{CpuMax, NamedSetting, Value};
 use tracing::info;
 use units::{Limit, Micros};
 
@@ -184,7 +184,12 @@ pub(super) fn out_of_bounds() -> (String, serde_json::Value) {
 fn shown(host: &Host, group: &GroupName, setting: &str) -> Result<String, String> {
     let found = found(setting)?;
     let reading = apply::get(host, group, &found).map_err(|error| error.to_string())?;
-    Ok(found.show(&reading.value))
+    Ok(match &reading.value {
+        Value::CpuMax(CpuMax { quota: Some(Limit::At(quota)), period: Some(period) }) => {
+            format!("{quota}/{period}")
+        }
+        other => found.show(other),
+    })
 }
 
 fn name(range: &Range) -> Result<GroupName, String> {

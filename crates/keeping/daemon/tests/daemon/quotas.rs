@@ -18,7 +18,6 @@ pub fn trials() -> Vec<Case> {
         ("a_quota_grows_with_its_load_and_shrinks_when_its_group_is_quiet", moved),
         ("a_daemon_killed_while_it_moves_quotas_leaves_legal_ones_and_the_next_one_goes_on", killed),
         ("a_quota_that_somebody_else_sets_out_of_its_bounds_returns_to_them", foreign),
-        ("a_quota_that_somebody_else_sets_before_the_start_of_a_paused_daemon_stays", paused),
         ("a_quota_that_the_kernel_refuses_is_given_up_after_some_tries", refused),
         ("an_undo_gives_back_the_quota_and_burst_of_before", undone),
     ]
@@ -128,27 +127,6 @@ fn foreign() {
     set_quota(&world, &group, 30_000);
     assert_eq!(drifts(&world), [""; 0], "within its bounds");
     eventually("its min, as it is quiet", || quota(&world, &group).0 == Some(MIN));
-    daemon.end();
-}
-
-fn paused() {
-    let (world, group) = world();
-    let daemon = world.daemon(&[]);
-    let resizes = Resizes::of(&state(&world));
-    eventually("a controller", || resizes.controller().is_some_and(|one| one.generation.is_some()));
-    daemon.kill();
-    let before = resizes.last(100).unwrap();
-    resizes.pause().unwrap();
-    set_quota(&world, &group, 90_000);
-    let daemon = world.daemon(&[]);
-    daemon.wait_for_log("resizing is paused", 1);
-    assert_eq!(resizes.controller().map(|one| one.pid), Some(daemon.pid()));
-    // longer than some samples
-    std::thread::sleep(Duration::from_millis(500));
-    assert_eq!(quota(&world, &group).0, Some(90_000), "{}", daemon.log());
-    assert_eq!(resizes.last(100).unwrap(), before);
-    resizes.resume().unwrap();
-    eventually("its min", || quota(&world, &group).0 == Some(MIN));
     daemon.end();
 }
 
