@@ -177,7 +177,9 @@ impl Answers {
 
     fn sample(&self, asked: &Asked, context: &Context) -> Result<Body, Problem> {
         match asked.number::<u64>("at_ms")? {
-            Some(at) => Ok(Body::Json(json(&replay::at(&self.log, at, &Figures::default(), &self.machine)?)?)),
+            Some(at) => {
+                Ok(Body::Json(json(&replay::at(&self.log, at, &Figures::default(), &self.machine)?)?))
+            }
             None => {
                 let seen = snapshot(context)?;
                 Ok(Body::Versioned(seen.sample.clone(), format!("s{}", seen.seq)))
@@ -223,7 +225,8 @@ fn snapshot(context: &Context) -> Result<&Arc<Snapshot>, Problem> {
 }
 
 fn parsed<T: DeserializeOwned>(body: &[u8]) -> Result<T, Problem> {
-    serde_json::from_slice(body).map_err(|error| Problem::invalid(format!("the body is not as expected: {error}")))
+    serde_json::from_slice(body)
+        .map_err(|error| Problem::invalid(format!("the body is not as expected: {error}")))
 }
 
 fn hostname() -> String {
@@ -232,5 +235,6 @@ fn hostname() -> String {
 
 /// A short name for a version of a body.
 fn crc(body: &[u8]) -> u64 {
-    body.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3))
+    body.iter()
+        .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3))
 }

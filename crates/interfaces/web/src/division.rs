@@ -23,7 +23,8 @@ impl Division {
     pub fn in_effect(state: &State) -> Division {
         let all = apply::generations(state).unwrap_or_default();
         let numbers = apply::in_effect(&all, &Running::new().boot());
-        let heads = all.iter().filter(|one| numbers.contains(&one.generation())).filter_map(apply::Generation::head);
+        let heads =
+            all.iter().filter(|one| numbers.contains(&one.generation())).filter_map(apply::Generation::head);
         let mut division = Division::default();
         for head in heads {
             division.add(&head.elastic);
@@ -78,7 +79,8 @@ impl Division {
                 id: cpu.id,
                 owners: own,
                 borrowers,
-                isolated: at_boot.contains(cpu.id) || self.isolated.iter().any(|(_, cpus)| cpus.contains(cpu.id)),
+                isolated: at_boot.contains(cpu.id)
+                    || self.isolated.iter().any(|(_, cpus)| cpus.contains(cpu.id)),
             }
         });
         let cpus = cpus.collect();
@@ -88,8 +90,9 @@ impl Division {
     /// Those who have a CPU on loan, and its owners: a borrower of a CPU that somebody else has runs where that one leaves room.
     fn parted(&self, owners: &Owners, cpu: usize) -> (Vec<usize>, Vec<usize>) {
         let all = owners.owners_of(cpu);
-        let borrows =
-            |place: &usize| self.elastic.get(&owners.list[*place].group).is_some_and(|(_, pool)| pool.is_some());
+        let borrows = |place: &usize| {
+            self.elastic.get(&owners.list[*place].group).is_some_and(|(_, pool)| pool.is_some())
+        };
         let (borrowers, own): (Vec<usize>, Vec<usize>) = all.iter().copied().partition(borrows);
         if own.is_empty() { (Vec::new(), borrowers) } else { (borrowers, own) }
     }

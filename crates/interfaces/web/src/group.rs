@@ -15,8 +15,8 @@ use units::hint::Command;
 
 use crate::{
     api::groups::{
-        Cause, Change, ChangePlan, Changed, ChangedBy, Group, LimitCount, Number, Resize, SettingInfo, Side, Why,
-        WhyNote, Write,
+        Cause, Change, ChangePlan, Changed, ChangedBy, Group, LimitCount, Number, Resize, SettingInfo, Side,
+        Why, WhyNote, Write,
     },
     live::hierarchies,
     problem::Problem,
@@ -64,7 +64,13 @@ impl Looks {
 ///
 /// # Errors
 /// There is no such group.
-pub fn group(host: &Host, name: &GroupName, looks: &Looks, limits: Vec<LimitCount>, state: &State) -> Result<Group, Problem> {
+pub fn group(
+    host: &Host,
+    name: &GroupName,
+    looks: &Looks,
+    limits: Vec<LimitCount>,
+    state: &State,
+) -> Result<Group, Problem> {
     let tasks = monitor::tasks(host, name)?;
     let group = name.to_string();
     let ran = looks.ran(&group, tasks);
@@ -106,7 +112,10 @@ fn info(found: &NamedSetting, reading: &apply::Reading) -> SettingInfo {
     SettingInfo {
         name: found.name.clone(),
         value: shown(found, reading),
-        controller: own.and_then(|own| own.controller.name(reading.place.version)).unwrap_or("core").to_owned(),
+        controller: own
+            .and_then(|own| own.controller.name(reading.place.version))
+            .unwrap_or("core")
+            .to_owned(),
         kind: kind(setting),
         help: setting.doc.to_owned(),
         example: setting.example.to_owned(),
@@ -171,7 +180,10 @@ pub fn why(host: &Host, name: &GroupName, span: Duration) -> Result<Why, Problem
         text: view::written(view::Value::At(number.value), view::Measure::Figure(number.unit)),
     };
     let cause = |cause: &why::Cause| Cause {
-        kind: serde_json::to_value(cause.kind).ok().and_then(|kind| kind.as_str().map(str::to_owned)).unwrap_or_default(),
+        kind: serde_json::to_value(cause.kind)
+            .ok()
+            .and_then(|kind| kind.as_str().map(str::to_owned))
+            .unwrap_or_default(),
         at: cause.at.clone(),
         sentence: cause.sentence.clone(),
         share: cause.share,
@@ -191,7 +203,10 @@ pub fn why(host: &Host, name: &GroupName, span: Duration) -> Result<Why, Problem
             .map(|note| WhyNote { sentence: note.sentence.clone(), hint: note.hint.clone() })
             .collect(),
         text: answer.to_string(),
-        command: Command::ringfence("why").group(name).args(["--for", &format!("{}s", span.as_secs_f64())]).to_string(),
+        command: Command::ringfence("why")
+            .group(name)
+            .args(["--for", &format!("{}s", span.as_secs_f64())])
+            .to_string(),
     })
 }
 
@@ -211,7 +226,10 @@ pub fn plan(host: &Host, name: &GroupName, change: &Change) -> Result<ChangePlan
         };
         let (value, warned) = SettingValue::parse(setting, text, &system::Live).map_err(invalid)?;
         notes.extend(warned);
-        notes.extend(plan::starving(&value.found, &value.value, name).map(|(message, hint)| format!("{message} ({hint})")));
+        notes.extend(
+            plan::starving(&value.found, &value.value, name)
+                .map(|(message, hint)| format!("{message} ({hint})")),
+        );
         requests.push(value.request(host, name)?);
     }
     let writes = apply::preview(host, &requests)?;
@@ -235,7 +253,11 @@ pub fn plan(host: &Host, name: &GroupName, change: &Change) -> Result<ChangePlan
 }
 
 /// The values of some settings now.
-fn values<'n>(host: &Host, name: &GroupName, settings: impl Iterator<Item = &'n String>) -> Result<BTreeMap<String, String>, Problem> {
+fn values<'n>(
+    host: &Host,
+    name: &GroupName,
+    settings: impl Iterator<Item = &'n String>,
+) -> Result<BTreeMap<String, String>, Problem> {
     let one = |setting: &String| {
         let found = settings::find(setting).map_err(|error| {
             let hint = error.hint();
@@ -262,10 +284,19 @@ pub fn change(host: &Host, name: &GroupName, change: &Change, program: &Program)
     }
     let now = values(host, name, change.expected.keys())?;
     if now != change.expected {
-        let other: Vec<&String> = now.iter().filter(|(name, value)| change.expected.get(*name) != Some(value)).map(|(name, _)| name).collect();
+        let other: Vec<&String> = now
+            .iter()
+            .filter(|(name, value)| change.expected.get(*name) != Some(value))
+            .map(|(name, _)| name)
+            .collect();
         let names = other.iter().map(|name| name.as_str()).collect::<Vec<_>>().join(", ");
-        let problem = Problem::conflict(format!("{names} of '{name}' has another value than this page shows; nothing was changed"));
-        return Err(Problem { current: now, ..problem.hint("look at the new value, and change it again if that is still meant") });
+        let problem = Problem::conflict(format!(
+            "{names} of '{name}' has another value than this page shows; nothing was changed"
+        ));
+        return Err(Problem {
+            current: now,
+            ..problem.hint("look at the new value, and change it again if that is still meant")
+        });
     }
     let typed = change.set.iter().map(|(setting, value)| format!("{setting}={value}").into());
     let mut args: Vec<std::ffi::OsString> = vec!["set".into(), "--json".into()];
@@ -280,9 +311,22 @@ pub fn change(host: &Host, name: &GroupName, change: &Change, program: &Program)
     let mut notes = printed.warnings();
     let mut writes = Vec::new();
     for one in done["changes"].as_array().into_iter().flatten() {
-        let texts = |field: &str| one[field].as_array().into_iter().flatten().filter_map(|note| note.as_str()).map(str::to_owned).collect::<Vec<_>>();
+        let texts = |field: &str| {
+            one[field]
+                .as_array()
+                .into_iter()
+                .flatten()
+                .filter_map(|note| note.as_str())
+                .map(str::to_owned)
+                .collect::<Vec<_>>()
+        };
         for field in ["warnings", "differences", "approximations"] {
-            notes.extend(texts(field).into_iter().filter(|note| !notes.iter().any(|known| known.ends_with(note))).collect::<Vec<_>>());
+            notes.extend(
+                texts(field)
+                    .into_iter()
+                    .filter(|note| !notes.iter().any(|known| known.ends_with(note)))
+                    .collect::<Vec<_>>(),
+            );
         }
         writes.extend(one["written"].as_array().into_iter().flatten().map(|write| Write {
             file: write["path"].as_str().unwrap_or_default().to_owned(),

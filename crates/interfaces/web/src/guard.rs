@@ -65,8 +65,9 @@ pub fn check(method: &Method, headers: &HeaderMap, target: Target) -> Result<(),
 /// The Host, if it is a loopback name or address with a port.
 fn host(headers: &HeaderMap) -> Result<String, Problem> {
     let wrong = |what: &str| {
-        Problem::new(421, crate::problem::ProblemKind::Denied, what)
-            .hint("open the printed URL; through ssh -L, http://localhost:PORT/#token=… with the port of your end")
+        Problem::new(421, crate::problem::ProblemKind::Denied, what).hint(
+            "open the printed URL; through ssh -L, http://localhost:PORT/#token=… with the port of your end",
+        )
     };
     let host = single(headers, &HOST)?.ok_or_else(|| wrong("the request has no Host"))?;
     if is_loopback(host) {
@@ -83,9 +84,8 @@ fn is_loopback(host: &str) -> bool {
         && port.bytes().all(|byte| byte.is_ascii_digit())
         && !port.starts_with('0')
         && port.parse::<u16>().is_ok();
-    let v4 = || {
-        name.parse::<Ipv4Addr>().is_ok_and(|address| address.is_loopback() && address.to_string() == name)
-    };
+    let v4 =
+        || name.parse::<Ipv4Addr>().is_ok_and(|address| address.is_loopback() && address.to_string() == name);
     let v6 = || {
         let inner = name.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
         inner.is_some_and(|inner| inner == "::1" && inner.parse::<Ipv6Addr>().is_ok())
@@ -94,9 +94,8 @@ fn is_loopback(host: &str) -> bool {
 }
 
 fn own_origin(headers: &HeaderMap, host: &str) -> Result<(), Problem> {
-    let origin = single(headers, &ORIGIN)?.ok_or_else(|| {
-        Problem::forbidden("a change needs an Origin, as browsers send it with each")
-    })?;
+    let origin = single(headers, &ORIGIN)?
+        .ok_or_else(|| Problem::forbidden("a change needs an Origin, as browsers send it with each"))?;
     if origin.to_ascii_lowercase().strip_prefix("http://") == Some(host) {
         Ok(())
     } else {
@@ -193,10 +192,22 @@ mod tests {
         assert_eq!(post(&[host, own, json]), None);
         assert_eq!(post(&[host, own, json, ("sec-fetch-site", "same-origin")]), None);
         assert_eq!(post(&[host, json]), Some(403), "no Origin");
-        for origin in ["http://evil.com", "null", "http://localhost:9001", "https://localhost:9000", "http://127.0.0.1:9000"] {
+        for origin in [
+            "http://evil.com",
+            "null",
+            "http://localhost:9001",
+            "https://localhost:9000",
+            "http://127.0.0.1:9000",
+        ] {
             assert_eq!(post(&[host, ("origin", origin), json]), Some(403), "{origin}");
         }
-        for content in ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", "application/jsonx", "application/json; charset=utf-7"] {
+        for content in [
+            "text/plain",
+            "application/x-www-form-urlencoded",
+            "multipart/form-data",
+            "application/jsonx",
+            "application/json; charset=utf-7",
+        ] {
             assert_eq!(post(&[host, own, ("content-type", content)]), Some(415), "{content}");
         }
         assert_eq!(post(&[host, own]), Some(415), "no type");
@@ -220,7 +231,13 @@ mod tests {
             let frame = ("sec-fetch-dest", "iframe");
             assert_eq!(get(Target::Page, &[host, ("sec-fetch-site", site), frame]), Some(403), "{site}");
         }
-        assert_eq!(get(Target::Frame, &[host, ("sec-fetch-site", "same-origin"), ("sec-fetch-dest", "iframe")]), None);
-        assert_eq!(get(Target::Frame, &[host, ("sec-fetch-site", "cross-site"), ("sec-fetch-dest", "iframe")]), Some(403));
+        assert_eq!(
+            get(Target::Frame, &[host, ("sec-fetch-site", "same-origin"), ("sec-fetch-dest", "iframe")]),
+            None
+        );
+        assert_eq!(
+            get(Target::Frame, &[host, ("sec-fetch-site", "cross-site"), ("sec-fetch-dest", "iframe")]),
+            Some(403)
+        );
     }
 }

@@ -32,7 +32,8 @@ pub fn history(program: &Program) -> Result<History, Problem> {
     let all = match apply::generations_or_lost(&state, target) {
         Ok(all) => all,
         Err(failure) => {
-            let problem = failure.hint().map_or_else(|| failure.to_string(), |hint| format!("{failure} ({hint})"));
+            let problem =
+                failure.hint().map_or_else(|| failure.to_string(), |hint| format!("{failure} ({hint})"));
             return Ok(History { generations: Vec::new(), pending: None, newest: 0, problem: Some(problem) });
         }
     };

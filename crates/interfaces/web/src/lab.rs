@@ -106,8 +106,8 @@ impl Results {
             return sentence.clone();
         }
         let results = run::results(own).ok();
-        let sentence =
-            results.map(|results| Sentence { headline: report::takeaway(&results), complete: results.complete });
+        let sentence = results
+            .map(|results| Sentence { headline: report::takeaway(&results), complete: results.complete });
         known.insert(path.to_owned(), (changed, sentence.clone()));
         sentence
     }
@@ -117,7 +117,8 @@ impl Results {
     /// # Errors
     /// There is none.
     pub fn report(&self, id: &str) -> Result<Vec<u8>, Problem> {
-        let missing = || Problem::missing("there is no such report").hint("ringfence lab report DIRECTORY draws one");
+        let missing =
+            || Problem::missing("there is no such report").hint("ringfence lab report DIRECTORY draws one");
         let is_name = !id.is_empty() && !id.starts_with('.') && !id.contains(['/', '\0']);
         let path = is_name.then(|| self.directory.join(id)).ok_or_else(missing)?;
         // whose directory it is, and that no link leads elsewhere
@@ -227,7 +228,10 @@ pub fn simulate(asked: &Simulate, log: &Path, program: &Program) -> Result<Simul
     let mut args: Vec<OsString> = vec!["simulate".into(), "--json".into(), file.path().into()];
     args.extend(options.iter().map(Into::into));
     let printed = program.run(args)?;
-    let command = Command::ringfence("simulate").arg("layout.toml").args(options.iter().map(String::as_str)).to_string();
+    let command = Command::ringfence("simulate")
+        .arg("layout.toml")
+        .args(options.iter().map(String::as_str))
+        .to_string();
     let mut diagnostics = Vec::new();
     let found: SimulatedJson = match printed.json().map_err(|problem| file.refusal(problem)) {
         Err(problem) if !problem.diagnostics.is_empty() => {

@@ -15,7 +15,8 @@ use units::{CpuSet, hint::Command};
 use crate::{
     api::{
         layouts::{
-            self as api, Apply, Checked, Confirm, Diagnostic, LayoutFile, Outcome, Planned, Severity, Step, Undo,
+            self as api, Apply, Checked, Confirm, Diagnostic, LayoutFile, Outcome, Planned, Severity, Step,
+            Undo,
         },
         machine::{Owners, OwnersSource},
     },
@@ -107,9 +108,12 @@ pub fn file() -> LayoutFile {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             LayoutFile { path: shown, text: String::new(), exists: false, problem: None }
         }
-        Err(error) => {
-            LayoutFile { path: shown, text: String::new(), exists: true, problem: Some(format!("cannot read it: {error}")) }
-        }
+        Err(error) => LayoutFile {
+            path: shown,
+            text: String::new(),
+            exists: true,
+            problem: Some(format!("cannot read it: {error}")),
+        },
     }
 }
 
@@ -128,7 +132,8 @@ struct CheckJson {
 pub fn check(text: &str, program: &Program) -> Result<Checked, Problem> {
     let file = TextFile::new(text)?;
     let printed = program.run::<OsString>(["check".into(), "--json".into(), file.path().into()])?;
-    let found: CheckJson = refused_or(printed.json(), |diagnostics| CheckJson { diagnostics, ..CheckJson::default() })?;
+    let found: CheckJson =
+        refused_or(printed.json(), |diagnostics| CheckJson { diagnostics, ..CheckJson::default() })?;
     let diagnostics = file.of_text(found.diagnostics);
     let errors = diagnostics.iter().filter(|one| one.severity == Severity::Error).count();
     Ok(Checked { diagnostics, errors, groups: found.groups, rules: found.rules })
@@ -174,7 +179,12 @@ struct LintJson {
 ///
 /// # Errors
 /// The command has no answer.
-pub fn plan(text: &str, program: &Program, now: &Owners, machine: &topology::Machine) -> Result<Planned, Problem> {
+pub fn plan(
+    text: &str,
+    program: &Program,
+    now: &Owners,
+    machine: &topology::Machine,
+) -> Result<Planned, Problem> {
     let file = TextFile::new(text)?;
     let command = Command::ringfence("plan").arg(FILE).to_string();
     let mut args: Vec<OsString> = vec!["plan".into(), "--json".into(), file.path().into()];
@@ -202,7 +212,8 @@ pub fn plan(text: &str, program: &Program, now: &Owners, machine: &topology::Mac
     let mut diagnostics = checked.diagnostics;
     diagnostics.extend(file.of_text(found.lints.iter().map(lint).collect()));
     let text = file.without_directory(&String::from_utf8_lossy(&shown.out));
-    let steps: Vec<Step> = found.steps.iter().enumerate().map(|(place, step)| self::step(place + 1, step)).collect();
+    let steps: Vec<Step> =
+        found.steps.iter().enumerate().map(|(place, step)| self::step(place + 1, step)).collect();
     let restores = steps.iter().any(|step| step.restores);
     let assignments: Vec<api::Assignment> = found.assignments.into_iter().map(assignment).collect();
     let after = after(now, &steps, &assignments, machine);
@@ -225,7 +236,13 @@ pub fn plan(text: &str, program: &Program, now: &Owners, machine: &topology::Mac
 }
 
 fn assignment(one: AssignmentJson) -> api::Assignment {
-    api::Assignment { group: one.group, cpus: one.cpus, mems: one.mems, exclusive: one.exclusive, why: one.why }
+    api::Assignment {
+        group: one.group,
+        cpus: one.cpus,
+        mems: one.mems,
+        exclusive: one.exclusive,
+        why: one.why,
+    }
 }
 
 fn step(number: usize, step: &serde_json::Value) -> Step {
@@ -234,7 +251,9 @@ fn step(number: usize, step: &serde_json::Value) -> Step {
     let path = step["place"]["path"].as_str().unwrap_or_default();
     let file = text("file").or_else(|| text("path")).or_else(|| text("knob"));
     let value = text("text").or_else(|| text("rule"));
-    let names = step["names"].as_array().map(|names| names.iter().filter_map(|name| name.as_str()).collect::<Vec<_>>().join(" "));
+    let names = step["names"]
+        .as_array()
+        .map(|names| names.iter().filter_map(|name| name.as_str()).collect::<Vec<_>>().join(" "));
     let what = match (&file, &value, &names) {
         (Some(file), Some(value), _) => format!("{file} = {}", value.trim_end()),
         (Some(file), None, _) => format!("{} {file}", action.replace('-', " ")),
@@ -255,19 +274,30 @@ fn step(number: usize, step: &serde_json::Value) -> Step {
 }
 
 /// Who would own which CPU: what the plan assigns, and what other groups that stay have now.
-fn after(now: &Owners, steps: &[Step], assignments: &[api::Assignment], machine: &topology::Machine) -> Owners {
+fn after(
+    now: &Owners,
+    steps: &[Step],
+    assignments: &[api::Assignment],
+    machine: &topology::Machine,
+) -> Owners {
     let parsed = |cpus: &str| cpus.parse::<CpuSet>().unwrap_or_default();
-    let is_removed = |group: &str| steps.iter().any(|step| step.action == "remove-group" && step.group == group);
+    let is_removed =
+        |group: &str| steps.iter().any(|step| step.action == "remove-group" && step.group == group);
     let assigned = |group: &str| assignments.iter().any(|one| one.group == group && one.cpus.is_some());
     let is_lifted = |group: &str| {
-        steps.iter().any(|step| step.restores && step.group == group && step.file.as_deref() == Some(plan::CPUS))
+        steps
+            .iter()
+            .any(|step| step.restores && step.group == group && step.file.as_deref() == Some(plan::CPUS))
     };
-    let stay = now.owners.iter().filter(|owner| {
-        !is_removed(&owner.group) && !assigned(&owner.group) && !is_lifted(&owner.group)
-    });
+    let stay = now
+        .owners
+        .iter()
+        .filter(|owner| !is_removed(&owner.group) && !assigned(&owner.group) && !is_lifted(&owner.group));
     let mut allowed: Vec<(String, CpuSet, bool)> =
         stay.map(|owner| (owner.group.clone(), parsed(&owner.cpus), owner.exclusive)).collect();
-    let new = assignments.iter().filter_map(|one| Some((one.group.clone(), parsed(one.cpus.as_ref()?), one.exclusive)));
+    let new = assignments
+        .iter()
+        .filter_map(|one| Some((one.group.clone(), parsed(one.cpus.as_ref()?), one.exclusive)));
     allowed.extend(new);
     allowed.sort_by(|one, other| one.0.cmp(&other.0));
     crate::division::Division::default().owners(

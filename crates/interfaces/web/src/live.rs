@@ -186,7 +186,12 @@ enum Turn {
 }
 
 impl Watcher {
-    fn new(watched: Watched, machine: Arc<Machine>, shared: Arc<Shared>, send: watch::Sender<Seen>) -> Watcher {
+    fn new(
+        watched: Watched,
+        machine: Arc<Machine>,
+        shared: Arc<Shared>,
+        send: watch::Sender<Seen>,
+    ) -> Watcher {
         let nobody = Division::default().owners(Vec::new(), &machine, (OwnersSource::Live, 0, 0));
         Watcher {
             watched,
@@ -247,7 +252,11 @@ impl Watcher {
             }
             if is_asked && (is_refreshed || now >= *due) {
                 // the beat does not drift; what was missed is not made up for
-                *due = if now >= *due + INTERVAL { now + INTERVAL } else { (*due).max(now - INTERVAL) + INTERVAL };
+                *due = if now >= *due + INTERVAL {
+                    now + INTERVAL
+                } else {
+                    (*due).max(now - INTERVAL) + INTERVAL
+                };
                 return Turn::Sample;
             }
             let wait = if is_asked { due.saturating_duration_since(now) } else { Duration::from_secs(3600) };
@@ -394,5 +403,7 @@ pub fn host() -> Result<Host, Problem> {
 /// # Errors
 /// A number that JSON has not.
 pub fn json(value: &impl serde::Serialize) -> Result<Bytes, Problem> {
-    serde_json::to_vec(value).map(Bytes::from).map_err(|error| Problem::unavailable(format!("no JSON: {error}")))
+    serde_json::to_vec(value)
+        .map(Bytes::from)
+        .map_err(|error| Problem::unavailable(format!("no JSON: {error}")))
 }

@@ -59,9 +59,10 @@ fn operation(route: &Route, body: Option<Value>, answered: &mut SchemaGenerator,
             let schema = Value::from(shape(answered));
             ("200", json!({ "description": "Done", "content": { "application/json": { "schema": schema } } }))
         }
-        Answer::Html => {
-            ("200", json!({ "description": "Done", "content": { "text/html": { "schema": { "type": "string" } } } }))
-        }
+        Answer::Html => (
+            "200",
+            json!({ "description": "Done", "content": { "text/html": { "schema": { "type": "string" } } } }),
+        ),
     };
     let mut operation = json!({
         "operationId": route.operation,
@@ -76,12 +77,14 @@ fn operation(route: &Route, body: Option<Value>, answered: &mut SchemaGenerator,
         },
     });
     let needs = if route.writes { "Only with --write (else 403, kind read_only)." } else { "" };
-    let note = [route.note, needs].iter().filter(|part| !part.is_empty()).copied().collect::<Vec<_>>().join(" ");
+    let note =
+        [route.note, needs].iter().filter(|part| !part.is_empty()).copied().collect::<Vec<_>>().join(" ");
     if !note.is_empty() {
         operation["description"] = note.into();
     }
     if let Some(body) = body {
-        operation["requestBody"] = json!({ "required": true, "content": { "application/json": { "schema": body } } });
+        operation["requestBody"] =
+            json!({ "required": true, "content": { "application/json": { "schema": body } } });
     }
     operation
 }
@@ -89,7 +92,9 @@ fn operation(route: &Route, body: Option<Value>, answered: &mut SchemaGenerator,
 fn parameters(route: &Route) -> Vec<Value> {
     let part = route.path.split_once('{').and_then(|(_, rest)| rest.split_once('}')).map(|(name, _)| name);
     let help = |name| match name {
-        "name" => "The group, such as db/oltp1; encode it whole (encodeURIComponent), slashes may stand as they are",
+        "name" => {
+            "The group, such as db/oltp1; encode it whole (encodeURIComponent), slashes may stand as they are"
+        }
         _ => "LabResult.id",
     };
     let part = part.map(|name| {

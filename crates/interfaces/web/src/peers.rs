@@ -42,7 +42,9 @@ mod tests {
     fn the_user_and_the_one_behind_sudo_may_connect_and_nobody_else() {
         let own = Allowed::of(1000, Some("1000"), Some("1001"));
         assert!(own.has(Peer::User(1000)));
-        for peer in [Peer::User(0), Peer::User(1001), Peer::Unknown, Peer::Address(IpAddr::from([127, 0, 0, 1]))] {
+        for peer in
+            [Peer::User(0), Peer::User(1001), Peer::Unknown, Peer::Address(IpAddr::from([127, 0, 0, 1]))]
+        {
             assert!(!own.has(peer), "{peer:?}");
         }
         assert_eq!(Allowed::of(0, Some("1000\n"), None), Allowed(vec![0, 1000]));

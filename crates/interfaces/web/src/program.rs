@@ -58,7 +58,9 @@ impl Program {
     /// It could not be started, or has no end.
     pub fn run<A: Into<OsString>>(&self, args: impl IntoIterator<Item = A>) -> Result<Printed, Problem> {
         let args: Vec<OsString> = args.into_iter().map(Into::into).collect();
-        let failed = |error: io::Error| Problem::unavailable(format!("ringfence can't start its own command: {error}"));
+        let failed = |error: io::Error| {
+            Problem::unavailable(format!("ringfence can't start its own command: {error}"))
+        };
         let mut command = Command::new(&self.path);
         command.arg0("ringfence").args(args).env("NO_COLOR", "1");
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -66,8 +68,11 @@ impl Program {
         let readers = (reader(child.stdout.take()), reader(child.stderr.take()));
         let status = ended(&mut child).map_err(failed)?;
         let Some(status) = status else {
-            return Err(Problem::unavailable(format!("the command still runs after {} s", LONGEST.as_secs()))
-                .hint(format!("it goes on as process {}; ringfence history shows its end", child.id())));
+            return Err(Problem::unavailable(format!(
+                "the command still runs after {} s",
+                LONGEST.as_secs()
+            ))
+            .hint(format!("it goes on as process {}; ringfence history shows its end", child.id())));
         };
         let read = |reader: Reader| reader.and_then(|reader| reader.join().ok()).unwrap_or_default();
         let (out, error) = (read(readers.0), read(readers.1));
@@ -132,8 +137,9 @@ impl Printed {
         if self.code != 0 && self.code != ATTENTION {
             return Err(self.refusal(None));
         }
-        serde_json::from_value(value)
-            .map_err(|error| Problem::unavailable(format!("the command's answer is of another version: {error}")))
+        serde_json::from_value(value).map_err(|error| {
+            Problem::unavailable(format!("the command's answer is of another version: {error}"))
+        })
     }
 
     /// Lines of standard error that are warnings, without the word.

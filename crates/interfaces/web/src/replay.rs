@@ -122,7 +122,8 @@ pub fn series(directory: &Path, wanted: &Wanted<'_>) -> Result<Series, Problem> 
     if wanted.to_ms < wanted.from_ms {
         return Err(Problem::invalid("the end is before the beginning"));
     }
-    let names: Vec<String> = wanted.figures.split(',').map(|name| full_name(name.trim(), wanted.group)).collect();
+    let names: Vec<String> =
+        wanted.figures.split(',').map(|name| full_name(name.trim(), wanted.group)).collect();
     if names.len() > FIGURES {
         return Err(Problem::invalid(format!("at most {FIGURES} figures at once")));
     }
@@ -138,7 +139,8 @@ pub fn series(directory: &Path, wanted: &Wanted<'_>) -> Result<Series, Problem> 
     let (from, to) = (moment(wanted.from_ms)?, moment(wanted.to_ms)?);
     let mut samples = log.between(from, Some(to));
     let gap = (wanted.to_ms - wanted.from_ms) / wanted.points as u64;
-    let mut series = Series { at_ms: Vec::new(), values: BTreeMap::new(), columns: Vec::new(), problem: None };
+    let mut series =
+        Series { at_ms: Vec::new(), values: BTreeMap::new(), columns: Vec::new(), problem: None };
     let (mut window, mut next, mut read): (Option<Window>, u64, usize) = (None, wanted.from_ms, 0);
     while let Some(sample) = samples.next_sample()? {
         read += 1;

@@ -8,9 +8,7 @@ use crate::{
     api::{
         groups::{Change, ChangePlan, Changed, Group, Groups, Log, Sample, Series, Why},
         lab::{Lab, Simulate, Simulated},
-        layouts::{
-            Apply, Checked, Confirm, History, LayoutFile, LayoutText, Outcome, Planned, Undo,
-        },
+        layouts::{Apply, Checked, Confirm, History, LayoutFile, LayoutText, Outcome, Planned, Undo},
         machine::{Machine, Owners},
         session::{Session, Token},
     },
@@ -130,8 +128,25 @@ const fn json<T: JsonSchema>() -> Answer {
     Answer::Json(of::<T>())
 }
 
-const fn get(kind: Kind, operation: &'static str, path: &'static str, summary: &'static str, answer: Answer) -> Route {
-    Route { kind, operation, method: "GET", path, query: &[], summary, note: "", writes: false, body: None, answer }
+const fn get(
+    kind: Kind,
+    operation: &'static str,
+    path: &'static str,
+    summary: &'static str,
+    answer: Answer,
+) -> Route {
+    Route {
+        kind,
+        operation,
+        method: "GET",
+        path,
+        query: &[],
+        summary,
+        note: "",
+        writes: false,
+        body: None,
+        answer,
+    }
 }
 
 const fn post(
@@ -151,7 +166,14 @@ const ETAG: &str = "Has an ETag.";
 pub const ROUTES: &[Route] = &[
     Route {
         note: "Sets an HttpOnly, SameSite=Strict cookie. The token works once.",
-        ..post(Kind::OpenSession, "openSession", "/api/session", "Exchange the token for a cookie", of::<Token>(), Answer::Empty)
+        ..post(
+            Kind::OpenSession,
+            "openSession",
+            "/api/session",
+            "Exchange the token for a cookie",
+            of::<Token>(),
+            Answer::Empty,
+        )
     },
     get(Kind::Session, "session", "/api/session", "Who looks, and what they may do", json::<Session>()),
     Route {
@@ -160,61 +182,145 @@ pub const ROUTES: &[Route] = &[
     },
     Route {
         note: ETAG,
-        ..get(Kind::Machine, "machine", "/api/machine", "Packages, nodes, caches, cores, CPUs", json::<Machine>())
+        ..get(
+            Kind::Machine,
+            "machine",
+            "/api/machine",
+            "Packages, nodes, caches, cores, CPUs",
+            json::<Machine>(),
+        )
     },
     Route {
         note: ETAG,
-        query: &[Parameter { name: "at_ms", kind: "integer", required: false, help: "As the history had it at that time; without: now" }],
+        query: &[Parameter {
+            name: "at_ms",
+            kind: "integer",
+            required: false,
+            help: "As the history had it at that time; without: now",
+        }],
         ..get(Kind::Owners, "owners", "/api/owners", "Who owns which CPU", json::<Owners>())
     },
-    Route { note: ETAG, ..get(Kind::Groups, "groups", "/api/groups", "The groups as a tree", json::<Groups>()) },
+    Route {
+        note: ETAG,
+        ..get(Kind::Groups, "groups", "/api/groups", "The groups as a tree", json::<Groups>())
+    },
     Route {
         note: "Poll it once a second. Live samples have an ETag: If-None-Match answers 304 while there is no newer one. Sampling stops by itself when nobody asks for 10 s.",
-        query: &[Parameter { name: "at_ms", kind: "integer", required: false, help: "The last sample of the log that is not after this time; without: the running kernel's newest" }],
+        query: &[Parameter {
+            name: "at_ms",
+            kind: "integer",
+            required: false,
+            help: "The last sample of the log that is not after this time; without: the running kernel's newest",
+        }],
         ..get(Kind::Sample, "sample", "/api/sample", "One moment of machine and groups", json::<Sample>())
     },
     get(Kind::Group, "group", "/api/groups/{name}", "A group's settings and tasks", json::<Group>()),
     Route {
         note: "Takes that long.",
-        query: &[Parameter { name: "for", kind: "number", required: false, help: "Seconds to look, 0.1 to 60 [default: 5]" }],
+        query: &[Parameter {
+            name: "for",
+            kind: "number",
+            required: false,
+            help: "Seconds to look, 0.1 to 60 [default: 5]",
+        }],
         ..get(Kind::Why, "why", "/api/groups/{name}/why", "What slowed a group down", json::<Why>())
     },
     Route {
         method: "PATCH",
         writes: true,
-        ..post(Kind::ChangeSettings, "changeSettings", "/api/groups/{name}/settings", "Change settings", of::<Change>(), json::<Changed>())
+        ..post(
+            Kind::ChangeSettings,
+            "changeSettings",
+            "/api/groups/{name}/settings",
+            "Change settings",
+            of::<Change>(),
+            json::<Changed>(),
+        )
     },
     Route {
         note: "Works without --write.",
-        ..post(Kind::PlanSettings, "planSettings", "/api/groups/{name}/settings/plan", "What a change of settings would write", of::<Change>(), json::<ChangePlan>())
+        ..post(
+            Kind::PlanSettings,
+            "planSettings",
+            "/api/groups/{name}/settings/plan",
+            "What a change of settings would write",
+            of::<Change>(),
+            json::<ChangePlan>(),
+        )
     },
     get(Kind::History, "history", "/api/history", "Who changed what, when", json::<History>()),
     get(Kind::Log, "log", "/api/log", "Which times the recorder's log has", json::<Log>()),
     Route {
         query: &[
-            Parameter { name: "group", kind: "string", required: false, help: "The group; without: the machine's figures" },
+            Parameter {
+                name: "group",
+                kind: "string",
+                required: false,
+                help: "The group; without: the machine's figures",
+            },
             Parameter { name: "figures", kind: "string", required: true, help: "Names with commas between" },
             Parameter { name: "from_ms", kind: "integer", required: true, help: "Begin" },
             Parameter { name: "to_ms", kind: "integer", required: true, help: "End" },
-            Parameter { name: "points", kind: "integer", required: false, help: "At most so many, 2 to 2000 [default: 600]" },
+            Parameter {
+                name: "points",
+                kind: "integer",
+                required: false,
+                help: "At most so many, 2 to 2000 [default: 600]",
+            },
         ],
-        ..get(Kind::Series, "series", "/api/series", "Figures of a group over time, from the log", json::<Series>())
+        ..get(
+            Kind::Series,
+            "series",
+            "/api/series",
+            "Figures of a group over time, from the log",
+            json::<Series>(),
+        )
     },
     get(Kind::Layout, "layout", "/api/layout", "The machine's layout, to edit", json::<LayoutFile>()),
     post(Kind::Check, "check", "/api/check", "Check a layout", of::<LayoutText>(), json::<Checked>()),
     Route {
         note: "Works without --write.",
-        ..post(Kind::Plan, "plan", "/api/plan", "What applying a layout would do", of::<LayoutText>(), json::<Planned>())
+        ..post(
+            Kind::Plan,
+            "plan",
+            "/api/plan",
+            "What applying a layout would do",
+            of::<LayoutText>(),
+            json::<Planned>(),
+        )
     },
-    Route { writes: true, ..post(Kind::Apply, "apply", "/api/apply", "Apply a layout", of::<Apply>(), json::<Outcome>()) },
     Route {
         writes: true,
-        ..post(Kind::Confirm, "confirm", "/api/confirm", "Keep a change that waits for it", of::<Confirm>(), json::<Outcome>())
+        ..post(Kind::Apply, "apply", "/api/apply", "Apply a layout", of::<Apply>(), json::<Outcome>())
+    },
+    Route {
+        writes: true,
+        ..post(
+            Kind::Confirm,
+            "confirm",
+            "/api/confirm",
+            "Keep a change that waits for it",
+            of::<Confirm>(),
+            json::<Outcome>(),
+        )
     },
     Route { writes: true, ..post(Kind::Undo, "undo", "/api/undo", "Undo", of::<Undo>(), json::<Outcome>()) },
     get(Kind::Lab, "lab", "/api/lab", "Results of experiments, and a running one's progress", json::<Lab>()),
-    get(Kind::LabReport, "labReport", "/api/lab/{id}/report", "An experiment's report, for a frame", Answer::Html),
-    post(Kind::Simulate, "simulate", "/api/simulate", "CPUs of elastic groups over time", of::<Simulate>(), json::<Simulated>()),
+    get(
+        Kind::LabReport,
+        "labReport",
+        "/api/lab/{id}/report",
+        "An experiment's report, for a frame",
+        Answer::Html,
+    ),
+    post(
+        Kind::Simulate,
+        "simulate",
+        "/api/simulate",
+        "CPUs of elastic groups over time",
+        of::<Simulate>(),
+        json::<Simulated>(),
+    ),
     get(Kind::Document, "document", "/api/openapi.json", "This document", json::<Map<String, Value>>()),
 ];
 
@@ -249,12 +355,20 @@ impl Asked {
         let mut pairs = Vec::new();
         for pair in query.unwrap_or_default().split('&').filter(|pair| !pair.is_empty()) {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-            if !route.query.iter().any(|known| known.name == name) || pairs.iter().any(|(known, _)| known == name) {
-                return Err(Problem::invalid(format!("parameter '{}' is unknown or stands twice", units::printable(name))));
+            if !route.query.iter().any(|known| known.name == name)
+                || pairs.iter().any(|(known, _)| known == name)
+            {
+                return Err(Problem::invalid(format!(
+                    "parameter '{}' is unknown or stands twice",
+                    units::printable(name)
+                )));
             }
             pairs.push((name.to_owned(), decoded(&value.replace('+', " "))?));
         }
-        let lacks = route.query.iter().find(|known| known.required && !pairs.iter().any(|(name, _)| name == known.name));
+        let lacks = route
+            .query
+            .iter()
+            .find(|known| known.required && !pairs.iter().any(|(name, _)| name == known.name));
         match lacks {
             Some(lacks) => Err(Problem::invalid(format!("parameter '{}' is missing", lacks.name))),
             None => Ok(Asked { route, part, query: pairs }),
@@ -272,7 +386,9 @@ impl Asked {
     /// It is none.
     pub fn number<T: std::str::FromStr>(&self, name: &str) -> Result<Option<T>, Problem> {
         let Some(text) = self.text(name) else { return Ok(None) };
-        text.parse().map(Some).map_err(|_| Problem::invalid(format!("'{}' is no number for {name}", units::printable(text))))
+        text.parse()
+            .map(Some)
+            .map_err(|_| Problem::invalid(format!("'{}' is no number for {name}", units::printable(text))))
     }
 }
 
@@ -290,7 +406,8 @@ fn part_of<'p>(row: &str, path: &'p str) -> Option<&'p str> {
 /// Percent signs that stand for nothing, and bytes that are no text, are refused.
 fn decoded(part: &str) -> Result<String, Problem> {
     let bytes = part.as_bytes();
-    let is_code = |at: usize| bytes.get(at + 1..at + 3).is_some_and(|two| two.iter().all(u8::is_ascii_hexdigit));
+    let is_code =
+        |at: usize| bytes.get(at + 1..at + 3).is_some_and(|two| two.iter().all(u8::is_ascii_hexdigit));
     if (0..bytes.len()).any(|at| bytes[at] == b'%' && !is_code(at)) {
         return Err(Problem::invalid("a % in the path stands for no byte"));
     }
@@ -304,7 +421,8 @@ mod tests {
 
     #[test]
     fn names_with_slashes_find_their_row() {
-        let asked = |method, path| Asked::parse(method, path, None).map(|asked| (asked.route.operation, asked.part));
+        let asked =
+            |method, path| Asked::parse(method, path, None).map(|asked| (asked.route.operation, asked.part));
         let is = |operation, part: &str| Ok((operation, part.to_owned()));
         assert_eq!(asked("GET", "/api/groups"), is("groups", ""));
         assert_eq!(asked("GET", "/api/groups/db%2Foltp1"), is("group", "db/oltp1"));
@@ -315,7 +433,9 @@ mod tests {
 
     #[test]
     fn an_unknown_path_method_or_parameter_is_refused() {
-        let status = |method, path, query| Asked::parse(method, path, query).map_err(|problem| problem.status).map(drop);
+        let status = |method, path, query| {
+            Asked::parse(method, path, query).map_err(|problem| problem.status).map(drop)
+        };
         for (method, path, query, refused) in [
             ("GET", "/api", None, 404),
             ("GET", "/api/../etc/passwd", None, 404),

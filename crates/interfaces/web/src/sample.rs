@@ -159,7 +159,8 @@ fn row(row: view::Row) -> GroupRow {
 
 fn of_machine(figures: &MachineFigures, machine: &Machine) -> MachineSample {
     let get = |name| figures.get(name).map(rounded);
-    let each = |of: &dyn Fn(usize) -> Option<f64>| machine.cpus.iter().map(|cpu| of(cpu.id).map(rounded)).collect();
+    let each =
+        |of: &dyn Fn(usize) -> Option<f64>| machine.cpus.iter().map(|cpu| of(cpu.id).map(rounded)).collect();
     let node = |(id, [total, free, file]): (&usize, &[f64; 3])| NodeMemory {
         id: *id,
         total: Some(*total),

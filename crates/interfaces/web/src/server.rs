@@ -17,8 +17,9 @@ use hyper::{
     HeaderMap, Method, Request, Response, StatusCode,
     body::{Body as _, Bytes, Incoming},
     header::{
-        ALLOW, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_SECURITY_POLICY, CONTENT_TYPE, COOKIE, ETAG, HeaderName,
-        HeaderValue, IF_NONE_MATCH, REFERRER_POLICY, SET_COOKIE, X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
+        ALLOW, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_SECURITY_POLICY, CONTENT_TYPE, COOKIE, ETAG,
+        HeaderName, HeaderValue, IF_NONE_MATCH, REFERRER_POLICY, SET_COOKIE, X_CONTENT_TYPE_OPTIONS,
+        X_FRAME_OPTIONS,
     },
 };
 use kernel::GroupName;
@@ -180,7 +181,11 @@ fn connected(server: &Arc<Shared>, slots: &Arc<Slots<Peer>>, peers: &Peers, stre
     }
     match Slots::take(slots, peer, |_, all| all < CONNECTIONS) {
         Some(slot) => drop(tokio::spawn(connection(Arc::clone(server), stream, slot))),
-        None => http::reject(&stream, PROBLEM, r#"{"status":503,"kind":"unavailable","message":"too many connections"}"#),
+        None => http::reject(
+            &stream,
+            PROBLEM,
+            r#"{"status":503,"kind":"unavailable","message":"too many connections"}"#,
+        ),
     }
 }
 
@@ -268,8 +273,8 @@ fn page(method: &Method, path: &str) -> Result<Reply, Problem> {
 }
 
 fn opened(server: &Shared, body: &[u8]) -> Result<Reply, Problem> {
-    let asked: Token =
-        serde_json::from_slice(body).map_err(|error| Problem::invalid(format!("the body is not as expected: {error}")))?;
+    let asked: Token = serde_json::from_slice(body)
+        .map_err(|error| Problem::invalid(format!("the body is not as expected: {error}")))?;
     let opened = server.sessions.open(&asked.token);
     let cookie = opened.map_err(|errno| Problem::unavailable(Error::Random(errno)))?;
     match cookie {
@@ -328,7 +333,12 @@ async fn read(request: Request<Incoming>) -> Result<Bytes, Problem> {
 }
 
 /// What is at hand needs no other thread.
-async fn answered(server: &Arc<Shared>, asked: Asked, body: Bytes, context: Context) -> Result<Body, Problem> {
+async fn answered(
+    server: &Arc<Shared>,
+    asked: Asked,
+    body: Bytes,
+    context: Context,
+) -> Result<Body, Problem> {
     let is_at_hand = context.seen.is_some() && asked.route.kind != Kind::Plan;
     if is_at_hand {
         return server.answers.answer(&asked, &body, &context);
@@ -339,8 +349,9 @@ async fn answered(server: &Arc<Shared>, asked: Asked, body: Bytes, context: Cont
     let work = move || {
         let _turn = turn; // also after the client went away
         // a defect in one request ends no other
-        catch_unwind(AssertUnwindSafe(|| of_work.answers.answer(&asked, &body, &context)))
-            .unwrap_or_else(|_| Err(Problem::new(500, ProblemKind::Failed, "the request failed by a defect of ringfence")))
+        catch_unwind(AssertUnwindSafe(|| of_work.answers.answer(&asked, &body, &context))).unwrap_or_else(
+            |_| Err(Problem::new(500, ProblemKind::Failed, "the request failed by a defect of ringfence")),
+        )
     };
     let done = tokio::task::spawn_blocking(work).await;
     done.unwrap_or_else(|_| Err(Problem::unavailable("the request could not be carried out")))

@@ -76,7 +76,11 @@ impl Sessions {
         if state.sessions.len() >= SESSIONS {
             state.sessions.remove(0);
         }
-        state.sessions.push(Session { secret, ends: now + self.length, ends_at: SystemTime::now() + self.length });
+        state.sessions.push(Session {
+            secret,
+            ends: now + self.length,
+            ends_at: SystemTime::now() + self.length,
+        });
         Ok(Some(hexadecimal(&secret)))
     }
 
@@ -129,7 +133,11 @@ mod tests {
         assert_eq!(sessions.open("0").unwrap(), None);
         let cookie = sessions.open(&token).unwrap().unwrap();
         assert_eq!(sessions.open(&token).unwrap(), None, "used");
-        assert!(sessions.ends(&cookie).is_some() && sessions.ends(&token).is_none() && sessions.ends("").is_none());
+        assert!(
+            sessions.ends(&cookie).is_some()
+                && sessions.ends(&token).is_none()
+                && sessions.ends("").is_none()
+        );
         let other = sessions.token().unwrap();
         assert!(other != token && sessions.open(&token).unwrap().is_none());
         sessions.close(&cookie);

@@ -478,8 +478,6 @@ fn torn_log(world: &Arc<World>) {
 }
 
 fn seen(world: &Arc<World>) {
-    let page = Page::new(world, "seen", "{g}");
-    drop(page);
     let desk = Desk::new(world, "webgroup");
     let group = desk.scene.group.clone();
     desk.scene.ok("create {g}/a --controllers cpu,cpuset,memory,pids");
@@ -519,7 +517,7 @@ fn seen(world: &Arc<World>) {
 fn settings(world: &Arc<World>) {
     let desk = Desk::new(world, "webset");
     desk.scene.ok("create {g} --controllers pids,memory");
-    let page = Page::new(world, "set", "--write");
+    let page = Page::new(world, "change", "--write");
     let path = format!("/api/groups/{}/settings", desk.scene.group);
     let value = || desk.scene.ok("get {g} pids.max --values").trim().to_owned();
     let change = json!({ "set": { "pids.max": "77" } });
@@ -592,11 +590,14 @@ fn layout(world: &Arc<World>) {
 
 fn daemon_back(world: &Arc<World>) {
     let page = Page::new(world, "daemon", "");
+    page.desk.write("empty.toml", "");
     let daemon = |is: &str| page.get("/api/session").ok()["daemon"] == json!(is);
     assert!(daemon("not_running"));
     let start = || {
-        let line =
-            page.desk.scene.fill("daemon --no-apply --no-strict {s} --socket {d}/socket --layout {d}/empty");
+        let line = page
+            .desk
+            .scene
+            .fill("daemon --no-apply --no-strict {s} --socket {d}/socket --layout {d}/empty.toml");
         let mut command = Command::new(page.desk.scene.program());
         command
             .args(line.split_whitespace())

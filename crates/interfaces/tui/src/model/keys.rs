@@ -3,9 +3,7 @@
 use exporters::view::Cell;
 use ratatui_crossterm::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-use super::{
-    Dialog, GroupPage, Line, MachinePage, Map, Menu, Mode, Model, Page, Pane, Request, Requested,
-};
+use super::{Dialog, GroupPage, Line, MachinePage, Map, Menu, Mode, Model, Page, Pane, Request, Requested};
 use crate::{
     change::{Proposal, Refusal},
     figures::ORDERS,

@@ -14,8 +14,7 @@ pub struct MachinePage {
 
 /// A letter for each owner: large for a partition, small for CPUs that others may have too.
 pub(crate) fn letter(owners: &Owners, place: usize) -> char {
-    let letter =
-        u8::try_from(place).ok().filter(|place| *place < 26).map(|place| char::from(b'a' + place));
+    let letter = u8::try_from(place).ok().filter(|place| *place < 26).map(|place| char::from(b'a' + place));
     match (letter, owners.list.get(place)) {
         (Some(letter), Some(owner)) if owner.is_exclusive => letter.to_ascii_uppercase(),
         (Some(letter), _) => letter,

@@ -127,7 +127,10 @@ mod tests {
         let cells: Vec<Cell> = (0..8).map(|cpu| owners.cell(cpu)).collect();
         let (db, a, b, web) = (Cell::One(0), Cell::One(1), Cell::One(2), Cell::One(3));
         assert_eq!(cells, [a, a, b, b, db, Cell::Several, web, Cell::Nobodys]);
-        assert_eq!(owners.list.iter().map(|owner| owner.is_exclusive).collect::<Vec<_>>(), [false, false, true, false]);
+        assert_eq!(
+            owners.list.iter().map(|owner| owner.is_exclusive).collect::<Vec<_>>(),
+            [false, false, true, false]
+        );
         let of_5: Vec<&str> = owners.all_of(5).map(|owner| owner.group.as_str()).collect();
         assert_eq!(of_5, ["db", "web"]);
     }
