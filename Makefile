@@ -57,11 +57,13 @@ monitoring: build
 	scripts/install monitoring
 	scripts/monitoring
 
-# the live page: its committed files are those of a fresh build, and its tests pass in a browser; needs node 20 and npm
-web:
+# the live page: its committed files are those of a fresh build, and its tests pass in a browser, with a server of their own and with
+# ringfence on this machine (as root); needs node 20 and npm
+web: build
 	scripts/install web
 	scripts/web check
 	scripts/web test
+	scripts/web real $(RINGFENCE)
 
 lint:
 	cargo fmt --all --check

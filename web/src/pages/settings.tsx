@@ -9,16 +9,20 @@ import { Command, Note, Refused } from '../parts/words';
 export function Settings({ group, changed }: { group: Schema['Group']; changed: () => void }) {
   const write = useStore(live, l => l.session?.write ?? false);
   const [editing, setEditing] = useState<string | null>(null);
-  const [done, setDone] = useState<Schema['Changed'] | null>(null);
+  const [done, setDone] = useState<{ changed: Schema['Changed']; before: Schema['ChangePlan']['before'] } | null>(null);
   return (
     <section>
       <h2>Settings</h2>
       {!write && <p class="numbers">Read-only: start <code>ringfence web --write</code> to change values. Plans are shown all the same.</p>}
       {done && (
         <Note kind="good" live>
-          Written by {done.by}: {Object.entries(done.values).map(([k, v]) => `${k} is ${v}`).join(', ')}
-          {done.generation != null && <>, generation {done.generation}: take it back on the page Plan, or with <Command text="ringfence undo" /></>}
-          {done.notes.map(n => (
+          Written by {done.changed.by}: {Object.entries(done.changed.values).map(([k, v]) => `${k} is ${v}`).join(', ')}
+          {done.changed.generation != null ? (
+            <>, generation {done.changed.generation}: take it back on the page Plan, or with <Command text="ringfence undo" /></>
+          ) : (
+            <>. The history does not have it; before, {Object.entries(done.before).map(([k, v]) => `${k} was ${v || 'empty'}`).join(', ')}</>
+          )}
+          {done.changed.notes.map(n => (
             <div key={n}>{n}</div>
           ))}
         </Note>
@@ -41,10 +45,10 @@ export function Settings({ group, changed }: { group: Schema['Group']; changed: 
                 group={group.group}
                 setting={s}
                 write={write}
-                onEnd={result => {
+                onEnd={(result, before) => {
                   setEditing(null);
                   if (!result) return;
-                  setDone(result);
+                  setDone({ changed: result, before: before ?? {} });
                   changed();
                 }}
               />
@@ -75,7 +79,7 @@ interface EditProps {
   group: string;
   setting: Schema['SettingInfo'];
   write: boolean;
-  onEnd: (changed: Schema['Changed'] | null) => void;
+  onEnd: (changed: Schema['Changed'] | null, before?: Schema['ChangePlan']['before']) => void;
 }
 
 function Edit({ group, setting, write, onEnd }: EditProps) {
@@ -90,7 +94,7 @@ function Edit({ group, setting, write, onEnd }: EditProps) {
     act(async () => {
       const changed = await api.changeSettings(group, { set, expected: plan!.before });
       void lookAtHistory().catch(() => {});
-      onEnd(changed);
+      onEnd(changed, plan!.before);
     });
   const other = plan && plan.before[setting.name] !== undefined && plan.before[setting.name] !== shown.current;
   return (
