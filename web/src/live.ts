@@ -153,6 +153,16 @@ function fail(error: unknown): void {
   if (!same) live.set({ link, refusal });
 }
 
+/** Ends the session here and at the server. */
+export async function endSession(): Promise<void> {
+  try {
+    await api.endSession();
+    fail(new Refusal('session_over', 'it was ended from this page'));
+  } catch (error) {
+    fail(error);
+  }
+}
+
 let seeking: AbortController | null = null;
 
 /** Shows the log's sample at this moment on all pages; null: the newest one again. */

@@ -27,6 +27,14 @@ test('a session that is over is said so, and how to get another', async t => {
   await accessible(page, 'session over');
 });
 
+test('a session that is ended from the page is over at the server too', async t => {
+  const { page, server } = await visit(t, { allow: NETWORK });
+  await page.getByRole('button', { name: 'End session' }).click();
+  await says(page, 'The session is over: it was ended from this page');
+  assert.equal(server.answers.session, null);
+  await accessible(page, 'ended');
+});
+
 test('a token that was used already opens nothing, and the page says what to do', async t => {
   const { page, server } = await visit(t);
   const stranger = await page.context().browser().newContext();

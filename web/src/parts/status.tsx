@@ -1,6 +1,6 @@
 // The foot of the frame: is the page live, who looks, and may they change anything?
 import { useEffect, useState } from 'preact/hooks';
-import { hostNow, live, seek } from '../live';
+import { endSession, hostNow, live, seek } from '../live';
 import { duration, moment } from '../model/format';
 import { useStore } from '../model/store';
 
@@ -32,6 +32,11 @@ export function Status({ onHelp }: { onHelp: () => void }) {
       <button type="button" class="quiet" onClick={onHelp} aria-keyshortcuts="?">
         Keys <kbd>?</kbd>
       </button>
+      {session && (
+        <button type="button" class="quiet" onClick={() => void endSession()}>
+          End session
+        </button>
+      )}
     </div>
   );
 }
