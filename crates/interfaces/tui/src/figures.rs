@@ -112,7 +112,8 @@ impl Figures {
     /// What the newest sample shows; `open` is the group whose page is open.
     pub fn sight(&self, window: &Window, open: Option<&str>) -> Option<Sight> {
         let picture = Picture::new(window, &self.tree, Numbers::Figures, &self.tops)?;
-        let limits = open.and_then(|group| self.limits_of(window, group)).unwrap_or_default();
+        let limits = open.map(|group| self.limits(window, group)).unwrap_or_default();
+        let limits = limits.into_iter().map(|(_, words, count)| (words, count)).collect();
         Some(Sight { picture, limits })
     }
 
@@ -121,14 +122,16 @@ impl Figures {
         Picture::new(window, &self.history, Numbers::Figures, &self.tops)
     }
 
-    fn limits_of(&self, window: &Window, group: &str) -> Option<Vec<(&'static str, u64)>> {
-        let picture = Picture::new(window, &self.limits, Numbers::Raw, &[group.to_owned()])?;
-        let row = picture.rows.iter().find(|row| row.group == group)?;
-        let shown = row.values.iter().zip(LIMITS).filter_map(|(value, (_, words))| match value {
-            Value::Whole(count) => Some((words, *count)),
+    /// How often a group met its limits since it was made: names, what that means, and counts.
+    pub fn limits(&self, window: &Window, group: &str) -> Vec<(&'static str, &'static str, u64)> {
+        let picture = Picture::new(window, &self.limits, Numbers::Raw, &[group.to_owned()]);
+        let row = picture.iter().flat_map(|picture| &picture.rows).find(|row| row.group == group);
+        let values = row.map(|row| row.values.as_slice()).unwrap_or_default();
+        let shown = values.iter().zip(LIMITS).filter_map(|(value, (name, words))| match value {
+            Value::Whole(count) => Some((name, words, *count)),
             _ => None,
         });
-        Some(shown.collect())
+        shown.collect()
     }
 }
 

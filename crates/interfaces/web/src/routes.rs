@@ -265,7 +265,7 @@ pub const ROUTES: &[Route] = &[
                 name: "points",
                 kind: "integer",
                 required: false,
-                help: "At most so many, 2 to 2000 [default: 600]",
+                help: "At most this number, 2 to 2000 [default: 600]",
             },
         ],
         ..get(

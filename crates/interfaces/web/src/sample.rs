@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime};
 
-use exporters::view::{self, Choice, Heading, MachineFigures, Measure, Numbers, Picture};
+use exporters::view::{self, Choice, Heading, MachineFigures, Measure, Picture};
 use monitor::{Field, FigureUnit, Window};
 use topology::Machine;
 
@@ -13,73 +13,18 @@ use crate::api::{
     value::{Value, rounded},
 };
 
-/// Figures of groups.
-const GROUPS: [&str; 20] = [
-    "cpu.usage",
-    "cpu.allotment",
-    "cpu.throttled",
-    "memory.current",
-    "memory.limit",
-    "memory.swap",
-    "io.rbytes",
-    "io.wbytes",
-    "pids.current",
-    "pids.max",
-    "cpu.pressure.some",
-    "memory.pressure.some",
-    "io.pressure.some",
-    "memory.events.max",
-    "memory.events.oom_kill",
-    "pids.events.max",
-    "frozen",
-    "cpuset.cpus",
-    "cpuset.partition",
-    "cpuset.partition.invalid",
-];
+/// What the pages show beside the figures of `top`.
+const MORE: [&str; 3] = ["memory.swap", "cpuset.partition.invalid", "machine.interrupts/*"];
 
-/// The machine's.
-const MACHINE: [&str; 14] = [
-    "machine.cpu.idle/*",
-    "machine.cpu.iowait/*",
-    "machine.interrupts/*",
-    "machine.load",
-    "machine.memory.total",
-    "machine.memory.available",
-    "machine.memory.node.total/*",
-    "machine.memory.node.free/*",
-    "machine.memory.node.file/*",
-    "machine.swap.total",
-    "machine.swap.free",
-    "machine.cpu.pressure.some",
-    "machine.memory.pressure.some",
-    "machine.io.pressure.some",
-];
-
-/// What a group's page shows beside these, counted since the group was made.
-const LIMITS: [(&str, &str); 7] = [
-    ("cpu.throttled.periods", "periods stopped by the quota"),
-    ("memory.events.high", "throttled by memory.high"),
-    ("memory.events.max", "met the limit of memory"),
-    ("memory.events.oom", "could not reclaim"),
-    ("memory.events.oom_kill", "killed for want of memory"),
-    ("memory.swap.events.max", "met the limit of swap"),
-    ("pids.events.max", "forks failed by pids.max"),
-];
-
-/// The figures that are read with every sample.
+/// The figures that are read with every sample: those of `top`, and a few more.
 #[derive(Debug, Clone)]
-pub struct Figures {
-    all: Vec<Choice>,
-    limits: Vec<Choice>,
-}
+pub struct Figures(tui::Figures);
 
 impl Default for Figures {
     fn default() -> Figures {
-        let known = |name: &&str| view::choices(name).unwrap_or_default();
-        Figures {
-            all: GROUPS.iter().chain(&MACHINE).flat_map(known).collect(),
-            limits: LIMITS.iter().flat_map(|(name, _)| known(name)).collect(),
-        }
+        let more: Vec<Choice> =
+            MORE.iter().flat_map(|name| view::choices(name).unwrap_or_default()).collect();
+        Figures(tui::Figures::new(&more, &[]))
     }
 }
 
@@ -92,27 +37,22 @@ pub struct Sight {
 impl Figures {
     /// Must this field of groups be read?
     pub fn needs(&self, field: &Field) -> bool {
-        self.all.iter().chain(&self.limits).any(|choice| choice.of.needs(field))
+        self.0.needs(field)
     }
 
     /// What the newest sample of a window shows.
     pub fn sight(&self, window: &Window) -> Option<Sight> {
-        Some(Sight { picture: Picture::new(window, &self.all, Numbers::Figures, &[])? })
+        Some(Sight { picture: self.0.sight(window, None)?.picture })
     }
 
     /// How often a group's limits were met.
     pub fn limits(&self, window: &Window, group: &str) -> Vec<LimitCount> {
-        let picture = Picture::new(window, &self.limits, Numbers::Raw, &[group.to_owned()]);
-        let row = picture.iter().flat_map(|picture| &picture.rows).find(|row| row.group == group);
-        let Some((picture, row)) = picture.as_ref().zip(row) else { return Vec::new() };
-        let shown = picture.headings.iter().zip(&row.values).filter_map(|(heading, value)| match value {
-            view::Value::Whole(count) => {
-                let (_, meaning) = LIMITS.iter().find(|(name, _)| *name == heading.name)?;
-                Some(LimitCount { name: heading.name.clone(), meaning: (*meaning).to_owned(), count: *count })
-            }
-            _ => None,
-        });
-        shown.collect()
+        let one = |(name, meaning, count): (&str, &str, u64)| LimitCount {
+            name: name.to_owned(),
+            meaning: meaning.to_owned(),
+            count,
+        };
+        self.0.limits(window, group).into_iter().map(one).collect()
     }
 }
 
