@@ -175,7 +175,7 @@ pub fn measured(state: &State, group: &str) -> Option<Measured> {
 /// What a group has and may have, a line each.
 pub(super) fn bounds(group: &GroupStatus) -> Vec<String> {
     let cpus = group.elastic.as_ref().map(|bounds| {
-        let has = group.cpus.as_ref().map_or(0, units::CpuSet::len);
+        let has = group.cpus.as_ref().map_or(0, CpuSet::len);
         match bounds.saves_power {
             true => format!("saves power: {has} of {} CPUs, at least {}", bounds.max, bounds.min),
             false => {

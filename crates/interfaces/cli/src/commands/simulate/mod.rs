@@ -114,7 +114,8 @@ fn resizing(
     let cpus = (units.len() * units.width()) as f64;
     loads.extend(kinds(args).into_iter().map(|kind| kind.load(&shares, cpus, args.seed)));
     if are_several {
-        let above = groups.first().and_then(|group| units::group_path::parent(&group.name)).unwrap_or("/");
+        let above = groups.first().and_then(|group| units::group_path::parent(&group.name));
+        let above = above.filter(|above| !above.is_empty()).unwrap_or("/");
         loads.iter_mut().for_each(|load| load.name = format!("{} in {above}", load.name));
     }
     let outcomes = simulator::simulate(&groups, &units, &loads, &rules(&args.against))
