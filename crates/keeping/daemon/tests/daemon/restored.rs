@@ -36,11 +36,12 @@ pub fn trials() -> Vec<Case> {
 
 /// The groups of a case, made before the layout, with what the layout wants of them.
 struct Scene {
+    // they end before their groups go
+    sleepers: Vec<Running>,
     world: World,
     apps: String,
     web: String,
     oltp: String,
-    sleepers: Vec<Running>,
 }
 
 const FILES: [(Controller, &str); 7] = [
@@ -120,7 +121,7 @@ impl Scene {
                 write(&world, &web, Controller::Cpu, "cpu.max", "10000 100000");
             }
         }
-        let mut scene = Scene { world, apps, web, oltp, sleepers: Vec::new() };
+        let mut scene = Scene { sleepers: Vec::new(), world, apps, web, oltp };
         scene.sleepers = scene.groups().iter().map(|group| sleeper(&scene.world, group)).collect();
         scene
     }
