@@ -101,7 +101,7 @@ impl Frequencies {
         for one in &given[before..] {
             let Some((row, to)) = row_of(one) else { continue };
             match machine.write(&one.instance, to) {
-                Ok(()) => one.instance.cpu().into_iter().for_each(|cpu| drop(done.saving.insert(cpu))),
+                Ok(()) => done.saving = done.saving.union(&one.instance.cpu().into_iter().collect()),
                 Err(errno) => {
                     let means = row
                         .refusal(errno)
@@ -134,7 +134,7 @@ impl Frequencies {
             return;
         }
         match machine.write(&given.instance, &given.before) {
-            Ok(()) => given.instance.cpu().into_iter().for_each(|cpu| drop(done.restored.insert(cpu))),
+            Ok(()) => done.restored = done.restored.union(&given.instance.cpu().into_iter().collect()),
             Err(errno) => {
                 let reason = kernel::describe(errno);
                 done.left.push(format!("{} stays {to}: {reason}", given.instance));

@@ -17,6 +17,7 @@ mod observe;
 mod occupied;
 mod planned;
 mod system;
+mod target;
 mod unit_files;
 
 mod act;
@@ -88,7 +89,6 @@ pub use observe::{hierarchies, observe};
 pub use originals::Originals;
 pub use outcome::{Difference, Meta, Outcome, Unmoved};
 pub use pending::{Pending, pending};
-pub use performer::Target;
 pub use planned::{expansion, foreign, planned};
 pub use preview::{Planned, inverse, preview};
 pub use reading::{Reading, all, get, place};
@@ -107,4 +107,5 @@ pub use status::{
 };
 pub use stays_in::{StaysIn, stays_in};
 pub use system::{Running, System};
+pub use target::Target;
 pub use unit_files::{NoUnits, UnitFiles};

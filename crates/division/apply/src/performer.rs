@@ -13,19 +13,11 @@ use crate::{
     record::Affinity,
     spot::Spot,
     system::System,
+    target::Target,
 };
 
 /// Shows what v1's `devices.allow` and `devices.deny` made of each other.
 pub(crate) const DEVICES_V1: &str = "devices.list";
-
-/// The host, and what of the running system is needed beside it.
-#[derive(Clone, Copy)]
-pub struct Target<'t> {
-    /// The host.
-    pub host: &'t Host,
-    /// The running system.
-    pub system: &'t dyn System,
-}
 
 /// Carries out acts one after the other.
 pub(crate) struct Performer<'t> {

@@ -6,9 +6,9 @@ use plan::Place;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Target,
     act::{Act, Entry},
     spot::Spot,
+    target::Target,
 };
 
 /// One step that is not yet undone.

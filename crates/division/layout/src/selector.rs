@@ -5,13 +5,16 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+/// Names and values of labels, in their order.
+pub type Labels = Vec<(String, String)>;
+
 /// A metric of a name with some labels.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Selector {
     text: String,
     name: String,
-    labels: Vec<(String, String)>,
+    labels: Labels,
 }
 
 impl Selector {
@@ -35,7 +38,7 @@ impl Selector {
 
 /// The name and the labels at the start of a text, and what follows them. `None`: there is no name, or the labels are not
 /// closed.
-pub fn series(text: &str) -> Option<(&str, Vec<(String, String)>, &str)> {
+pub fn series(text: &str) -> Option<(&str, Labels, &str)> {
     let in_name = |(at, letter): (usize, char)| {
         letter == '_' || letter == ':' || letter.is_ascii_alphabetic() || (at > 0 && letter.is_ascii_digit())
     };

@@ -148,7 +148,7 @@ pub fn serve(options: Options) -> Result<Server, Error> {
     let of_server = Arc::clone(&shared);
     let serving = async move {
         let Ok(listener) = TcpListener::from_std(listener) else { return };
-        let (slots, peers) = (Arc::new(Slots::default()), Peers::new());
+        let (slots, peers) = (Arc::new(Slots::default()), Peers::open());
         http::accept(listener, move |stream| connected(&of_server, &slots, &peers, stream)).await;
     };
     let spawn = |body| std::thread::Builder::new().name("web".to_owned()).spawn(body);

@@ -203,7 +203,7 @@ impl<C: Eq + Hash + Copy> Slots<C> {
     }
 
     #[cfg(test)]
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
     }
 }

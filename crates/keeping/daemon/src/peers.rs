@@ -39,7 +39,7 @@ pub struct Peers {
 
 impl Peers {
     /// Nobody was looked up yet.
-    pub fn new() -> Peers {
+    pub fn open() -> Peers {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let diag = socket_with(AddressFamily::NETLINK, SocketType::DGRAM, flags, Some(netlink::SOCK_DIAG));
         Peers { diag: diag.ok(), works: Cell::new(false) }
@@ -163,7 +163,7 @@ mod tests {
             let (ours, theirs) = listener.accept().unwrap();
             let own = rustix::process::geteuid().as_raw();
             let here = ours.local_addr().unwrap();
-            let peers = Peers::new();
+            let peers = Peers::open();
             assert_eq!(listed(theirs, here), Some(own), "{address}");
             assert_eq!(peers.of(theirs, here), Peer::User(own), "{address}");
             if let Some(diag) = peers.diag.as_ref().filter(|_| peers.works.get()) {
@@ -195,7 +195,7 @@ mod tests {
     fn a_peer_elsewhere_is_its_address() {
         let theirs = SocketAddr::from(([192, 0, 2, 7], 1));
         assert_eq!(
-            Peers::new().of(theirs, SocketAddr::from(([192, 0, 2, 1], 2))),
+            Peers::open().of(theirs, SocketAddr::from(([192, 0, 2, 1], 2))),
             Peer::Address(theirs.ip())
         );
     }

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use layout::{Desired, Diagnostic};
-use plan::{Anybody, Observed, Problem};
+use plan::{Anybody, CPUS, Observed, Problem};
 use settings::{Facts, Version};
 use topology::Machine;
 
@@ -60,7 +60,7 @@ fn planned(
     }
     for assigned in &plan.assignments {
         let of = groups.entry(assigned.group.to_string()).or_default();
-        let cpus = assigned.cpus.as_ref().map(|cpus| ("cpuset.cpus".to_owned(), cpus.to_string()));
+        let cpus = assigned.cpus.as_ref().map(|cpus| (CPUS.to_owned(), cpus.to_string()));
         let mems = assigned.mems.as_ref().map(|mems| ("cpuset.mems".to_owned(), mems.to_string()));
         let alone = assigned.exclusive.then(|| ("cpuset.cpus.partition".to_owned(), "root".to_owned()));
         of.extend(cpus.into_iter().chain(mems).chain(alone));

@@ -41,6 +41,7 @@ pub use file::Experiment;
 pub use ideal::ideal;
 pub use layouts::{add_layout, layouts};
 pub use note::{Note, Warning};
+pub use plan::CPUS;
 pub use read::{LARGEST, Places, Read, read};
 pub use reproducible::leave_out;
 pub use results::Results;

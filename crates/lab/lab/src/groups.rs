@@ -123,7 +123,7 @@ impl Groups {
     /// Makes a group that only has CPUs, these, and the memory nodes of the group above it.
     pub fn make_cpuset(&self, host: &Host, name: &GroupName, cpus: &str) -> Result<(), Error> {
         let made = host.create(name, Some(&[Controller::Cpuset]), &Access::default())?;
-        let mut wanted = vec![("cpuset.cpus".to_owned(), cpus.to_owned())];
+        let mut wanted = vec![(experiment::CPUS.to_owned(), cpus.to_owned())];
         if !made.empty_cpusets.is_empty() {
             wanted.push(("cpuset.mems".to_owned(), above(host, name, "cpuset.mems")?));
         }

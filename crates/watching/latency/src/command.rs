@@ -13,13 +13,13 @@ use rustix::{
     process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open},
 };
 
-use crate::{Error, Said, amount::seconds, wait::Wait};
+use crate::{Answer, Error, amount::seconds, answer::words_of, wait::Wait};
 
 /// More of what it prints is not read.
 const MOST: usize = 64 << 10;
 
 /// Runs it once. `None` of an empty output: it measured nothing.
-pub(crate) fn look(words: &[String], unit: LatencyUnit, wait: &Wait<'_>) -> Result<Said, Error> {
+pub(crate) fn look(words: &[String], unit: LatencyUnit, wait: &Wait<'_>) -> Result<Answer, Error> {
     let (program, arguments) =
         words.split_first().ok_or_else(|| Error::Says("the command is empty".to_owned()))?;
     let mut command = Command::new(program);
@@ -38,8 +38,8 @@ pub(crate) fn look(words: &[String], unit: LatencyUnit, wait: &Wait<'_>) -> Resu
         return Err(Error::Says(format!("it ended with {status}")));
     }
     match text.lines().next().map(str::trim).filter(|line| !line.is_empty()) {
-        None => Ok(Said::Nothing),
-        Some(line) => seconds(line, unit).map(Said::P99).ok_or_else(|| {
+        None => Ok(Answer::Nothing),
+        Some(line) => seconds(line, unit).map(Answer::P99).ok_or_else(|| {
             let line: String = line.chars().filter(|letter| !letter.is_control()).take(40).collect();
             Error::Says(format!("it printed '{line}', which is no latency such as 4.2ms"))
         }),
@@ -110,10 +110,4 @@ fn read(output: &mut ChildStdout, text: &mut Vec<u8>) -> Result<bool, Error> {
             Err(error) => return Err(Error::failed(error)),
         }
     }
-}
-
-/// Without the number of the error.
-pub(crate) fn words_of(error: &std::io::Error) -> String {
-    let text = error.to_string();
-    text.split(" (os error").next().unwrap_or_default().to_lowercase()
 }

@@ -5,6 +5,7 @@ mod amount; // a number with its unit
 mod exposition; // Prometheus' text
 mod window; // requests of the last seconds
 
+mod answer; // what a look comes to
 mod wait; // until there is something to read
 
 mod command;
@@ -14,7 +15,8 @@ mod metric;
 
 mod source; // one of these
 
-pub use source::{Error, Said, Source};
+pub use answer::{Answer, Error};
+pub use source::Source;
 
 use std::time::Duration;
 

@@ -12,7 +12,7 @@ use layout::LatencyUnit;
 use regex_lite::Regex;
 use rustix::fs::{Mode, OFlags};
 
-use crate::{Error, Said, amount::seconds, command::words_of, window::Window};
+use crate::{Answer, Error, amount::seconds, answer::words_of, window::Window};
 
 /// More than this is passed over where it was written between two looks: the newest lines count.
 const MOST: u64 = 4 << 20;
@@ -53,7 +53,7 @@ impl Log {
     }
 
     /// Takes in what was written since the last look. `now`: of a clock that only rises.
-    pub fn look(&mut self, now: Duration) -> Result<Said, Error> {
+    pub fn look(&mut self, now: Duration) -> Result<Answer, Error> {
         let named = std::fs::metadata(&self.path).map(|about| (about.dev(), about.ino()));
         match &self.open {
             None => self.open = Some(self.find(true)?),
@@ -66,7 +66,7 @@ impl Log {
         }
         self.take(now)?;
         named.map_err(|error| self.failed(&error))?;
-        Ok(self.window.p99(now).map_or(Said::Nothing, Said::P99))
+        Ok(self.window.p99(now).map_or(Answer::Nothing, Answer::P99))
     }
 
     fn find(&self, at_end: bool) -> Result<Open, Error> {

@@ -5,7 +5,7 @@ use std::{collections::VecDeque, net::SocketAddr, time::Duration};
 use layout::{Selector, http_address};
 
 use crate::{
-    Error, Said,
+    Answer, Error,
     exposition::{Metric, between, metric, p99},
     http,
     wait::Wait,
@@ -34,7 +34,7 @@ impl Scraped {
     }
 
     /// Of a histogram, the requests since the answer of the span before count: the first answer says nothing.
-    pub fn look(&mut self, now: Duration, target: f64, wait: &Wait<'_>) -> Result<Said, Error> {
+    pub fn look(&mut self, now: Duration, target: f64, wait: &Wait<'_>) -> Result<Answer, Error> {
         let text = http::get(self.address, &self.path, wait)?;
         let said = metric(&text, &self.selector).map_err(|missing| Error::Says(missing.to_string()))?;
         let p99 = match said {
@@ -50,7 +50,7 @@ impl Scraped {
                 self.since(now, buckets)
             }
         };
-        Ok(p99.map_or(Said::Nothing, |value| Said::P99(value / self.per_second)))
+        Ok(p99.map_or(Answer::Nothing, |value| Answer::P99(value / self.per_second)))
     }
 
     /// The percentile of the requests within the span.

@@ -7,36 +7,14 @@ use std::{
 
 use layout::{Latency, LatencySource, LatencyUnit};
 
-use crate::{WINDOW, command, command::words_of, log::Log, metric::Scraped, wait::Wait};
-
-/// What a source says.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Said {
-    /// The 99th percentile in seconds.
-    P99(f64),
-    /// It answers, and there were no requests.
-    Nothing,
-}
-
-/// Why a source says nothing.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Error {
-    /// Its answer takes longer than the time between two looks.
-    #[error("no answer in time")]
-    Late,
-    /// The caller ends.
-    #[error("the end")]
-    Stopped,
-    /// In words.
-    #[error("{0}")]
-    Says(String),
-}
-
-impl Error {
-    pub(crate) fn failed(error: std::io::Error) -> Error {
-        Error::Says(words_of(&error))
-    }
-}
+use crate::{
+    WINDOW,
+    answer::{Answer, Error},
+    command,
+    log::Log,
+    metric::Scraped,
+    wait::Wait,
+};
 
 /// A source that is looked at again and again.
 #[derive(Debug)]
@@ -77,7 +55,7 @@ impl Source {
     ///
     /// # Errors
     /// [`Error`]. `stopped` becomes readable when the caller ends.
-    pub fn look(&mut self, stopped: BorrowedFd<'_>) -> Result<Said, Error> {
+    pub fn look(&mut self, stopped: BorrowedFd<'_>) -> Result<Answer, Error> {
         let now = self.start.elapsed();
         let wait = Wait { stopped, until: Instant::now() + self.every };
         match &mut self.kind {

@@ -10,7 +10,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use latency::{Error, Said, Source};
+use latency::{Answer, Error, Source};
 use layout::{Latency, LatencySource, LatencyUnit, Selector};
 use units::Micros;
 
@@ -22,7 +22,7 @@ fn shell(script: &str, every: Micros) -> Source {
     source(LatencySource::Command { command: ["/bin/sh", "-c", script].map(str::to_owned).to_vec() }, every)
 }
 
-fn look(source: &mut Source) -> Result<Said, Error> {
+fn look(source: &mut Source) -> Result<Answer, Error> {
     let (stopped, _stop) = UnixStream::pair().unwrap();
     source.look(stopped.as_fd())
 }
@@ -34,11 +34,11 @@ const LONG: Micros = Micros(60_000_000);
 #[test]
 fn a_program_prints_its_latency_in_its_first_line() {
     for (script, expected) in [
-        ("echo 4ms", Ok(Said::P99(0.004))),
-        ("echo 0.25; echo more", Ok(Said::P99(0.25))),
-        ("echo 1ms; yes | head -c 200000", Ok(Said::P99(0.001))),
-        ("", Ok(Said::Nothing)),
-        ("echo; echo 4ms", Ok(Said::Nothing)),
+        ("echo 4ms", Ok(Answer::P99(0.004))),
+        ("echo 0.25; echo more", Ok(Answer::P99(0.25))),
+        ("echo 1ms; yes | head -c 200000", Ok(Answer::P99(0.001))),
+        ("", Ok(Answer::Nothing)),
+        ("echo; echo 4ms", Ok(Answer::Nothing)),
         ("echo fast", Err("it printed 'fast', which is no latency such as 4.2ms")),
         ("echo 4ms; exit 3", Err("it ended with exit status: 3")),
     ] {
@@ -74,7 +74,7 @@ fn nothing_is_left_of_a_program_that_is_late_or_left_something_behind() {
     assert_eq!(pids.lines().count(), 2);
     pids.lines().for_each(eventually_ended);
     let script = format!("sleep 600 & echo $! > {}; echo 4ms", file.display());
-    assert_eq!(look(&mut shell(&script, LONG)), Ok(Said::P99(0.004)));
+    assert_eq!(look(&mut shell(&script, LONG)), Ok(Answer::P99(0.004)));
     eventually_ended(&fs::read_to_string(&file).unwrap());
 }
 
@@ -105,13 +105,13 @@ fn a_log_is_read_from_its_end_and_followed_where_it_is_renamed_or_emptied() {
     let path = directory.path().join("requests.log");
     append(&path, "took 900 ms\ntook 9");
     let mut log = log(&path);
-    assert_eq!(look(&mut log), Ok(Said::Nothing), "what was there before is old");
+    assert_eq!(look(&mut log), Ok(Answer::Nothing), "what was there before is old");
     append(&path, "00 ms\n");
-    assert_eq!(look(&mut log), Ok(Said::Nothing), "so is a line that had begun");
+    assert_eq!(look(&mut log), Ok(Answer::Nothing), "so is a line that had begun");
     append(&path, "took 3 ms\nstarted\ntook 4");
-    assert_eq!(look(&mut log), Ok(Said::P99(0.003)), "a line counts with its end");
+    assert_eq!(look(&mut log), Ok(Answer::P99(0.003)), "a line counts with its end");
     append(&path, " ms\n");
-    assert_eq!(look(&mut log), Ok(Said::P99(0.004)));
+    assert_eq!(look(&mut log), Ok(Answer::P99(0.004)));
     // renamed: its last lines, then the new one from its start
     append(&path, "took 5 ms\n");
     fs::rename(&path, directory.path().join("requests.log.1")).unwrap();
@@ -121,23 +121,23 @@ fn a_log_is_read_from_its_end_and_followed_where_it_is_renamed_or_emptied() {
     );
     append(&directory.path().join("requests.log.1"), "took 6 ms\n");
     append(&path, "took 2 ms\n");
-    assert_eq!(look(&mut log), Ok(Said::P99(0.006)));
+    assert_eq!(look(&mut log), Ok(Answer::P99(0.006)));
     // emptied
     fs::write(&path, "").unwrap();
-    assert_eq!(look(&mut log), Ok(Said::P99(0.006)));
+    assert_eq!(look(&mut log), Ok(Answer::P99(0.006)));
     append(&path, "took 7 ms\n");
-    assert_eq!(look(&mut log), Ok(Said::P99(0.007)));
+    assert_eq!(look(&mut log), Ok(Answer::P99(0.007)));
     // neither a line without an end nor one of other bytes
     append(&path, &"x".repeat(1 << 20));
-    assert_eq!(look(&mut log), Ok(Said::P99(0.007)));
+    assert_eq!(look(&mut log), Ok(Answer::P99(0.007)));
     append(&path, "took 99 ms\ntook 8 ms\n");
-    assert_eq!(look(&mut log), Ok(Said::P99(0.008)), "the end of a long line is no line");
+    assert_eq!(look(&mut log), Ok(Answer::P99(0.008)), "the end of a long line is no line");
     fs::OpenOptions::new().append(true).open(&path).unwrap().write_all(b"\xfftook 99 ms\n").unwrap();
-    assert_eq!(look(&mut log), Ok(Said::P99(0.008)));
+    assert_eq!(look(&mut log), Ok(Answer::P99(0.008)));
     // more than is read at once: the newest lines
     append(&path, &"took 50 ms\n".repeat(1 << 20));
     append(&path, &"took 9 ms\n".repeat(1 << 20));
-    assert_eq!(look(&mut log), Ok(Said::P99(0.009)));
+    assert_eq!(look(&mut log), Ok(Answer::P99(0.009)));
 }
 
 #[test]
@@ -156,7 +156,7 @@ fn what_is_no_file_is_no_log_and_makes_nobody_wait() {
     append(&missing, "took 1 ms\n");
     look(&mut log).unwrap();
     append(&missing, "took 3 ms\n");
-    assert_eq!(look(&mut log), Ok(Said::P99(0.003)), "it came later");
+    assert_eq!(look(&mut log), Ok(Answer::P99(0.003)), "it came later");
 }
 
 fn metric(listener: &TcpListener, name: &str, every: Micros) -> Source {
@@ -202,10 +202,10 @@ fn a_metric_is_read_over_http() {
         buckets([1, 1, 1]),
     ];
     let server = serve(listener, answers);
-    assert_eq!(look(&mut source), Ok(Said::Nothing), "the first answer only counts");
-    assert_eq!(look(&mut source), Ok(Said::Nothing), "no request");
-    let near = |said: Result<Said, Error>, expected: f64| {
-        let Ok(Said::P99(p99)) = said else { panic!("{said:?}") };
+    assert_eq!(look(&mut source), Ok(Answer::Nothing), "the first answer only counts");
+    assert_eq!(look(&mut source), Ok(Answer::Nothing), "no request");
+    let near = |said: Result<Answer, Error>, expected: f64| {
+        let Ok(Answer::P99(p99)) = said else { panic!("{said:?}") };
         assert!((p99 - expected).abs() < 1e-9, "{p99}");
     };
     near(look(&mut source), 0.00396);
@@ -213,7 +213,7 @@ fn a_metric_is_read_over_http() {
     assert_eq!(look(&mut source).unwrap_err().to_string(), "it answers 500 Internal Server Error");
     let below = "the largest bound of http_seconds is 0.001 s, below the target";
     assert_eq!(look(&mut source).unwrap_err().to_string(), below);
-    assert_eq!(look(&mut source), Ok(Said::Nothing), "the server began again");
+    assert_eq!(look(&mut source), Ok(Answer::Nothing), "the server began again");
     let requests = server.join().unwrap();
     assert!(requests.iter().all(|request| request.starts_with("GET /metrics HTTP/1.0\r\n")), "{requests:?}");
 }

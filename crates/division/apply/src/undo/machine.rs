@@ -26,7 +26,8 @@ impl Steps<'_> {
             return;
         }
         // of a thread, what a later generation found is what the kernel made of the one before it
-        if !(is_reset && is_planned) && !is_ours(self.target, row, before, &texts, &now) {
+        let may_write = is_reset && is_planned || is_ours(self.target, row, before, &texts, &now);
+        if !may_write {
             let now = row.plain(&now);
             self.foreign.insert(instance.clone());
             self.skipped

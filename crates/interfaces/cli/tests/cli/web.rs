@@ -576,7 +576,9 @@ fn layout(world: &Arc<World>) {
     assert_eq!(history["pending"]["generation"], done["generation"], "{history}");
     // the countdown runs out
     page.desk.scene.until("the undo", || !is_there());
-    page.desk.scene.until("its record", || page.get("/api/history").ok()["generations"][1]["state"] == "done");
+    page.desk
+        .scene
+        .until("its record", || page.get("/api/history").ok()["generations"][1]["state"] == "done");
     let history = page.get("/api/history").ok();
     assert!(history["pending"].is_null(), "{history}");
     let asked = json!({ "text": text, "confirm_seconds": 60, "expected_generation": history["newest"] });

@@ -9,7 +9,7 @@ use std::{
 };
 
 use apply::{Measured, Says};
-use latency::{Error, Said, Source};
+use latency::{Answer, Error, Source};
 use layout::Latency;
 use tracing::warn;
 
@@ -48,10 +48,10 @@ impl Answers {
     }
 
     /// Takes in what came of a look. What the source said before counts until it has missed some times.
-    fn take(&mut self, said: Result<Said, Error>, patience: Duration, now: Instant) {
+    fn take(&mut self, said: Result<Answer, Error>, patience: Duration, now: Instant) {
         match said {
-            Ok(Said::P99(p99)) => (self.says, self.at) = (Says::Measures { p99 }, now),
-            Ok(Said::Nothing) => (self.says, self.at) = (Says::Nothing, now),
+            Ok(Answer::P99(p99)) => (self.says, self.at) = (Says::Measures { p99 }, now),
+            Ok(Answer::Nothing) => (self.says, self.at) = (Says::Nothing, now),
             Err(why) if now.saturating_duration_since(self.at) >= patience => {
                 let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
                 let since = match self.says {
@@ -172,7 +172,7 @@ mod tests {
         let after = |seconds| start + Duration::from_secs(seconds);
         let late = || Err(Error::Late);
         let mut answers = Answers { says: Says::Begins, at: start };
-        answers.take(Ok(Said::P99(0.004)), PATIENCE, after(1));
+        answers.take(Ok(Answer::P99(0.004)), PATIENCE, after(1));
         assert_eq!(answers.slack(0.005, PATIENCE, after(1)).map(|slack| (slack * 100.0).round()), Some(20.0));
         answers.take(late(), PATIENCE, after(2));
         answers.take(late(), PATIENCE, after(3));
@@ -180,9 +180,9 @@ mod tests {
         answers.take(late(), PATIENCE, after(4));
         assert!(matches!(&answers.says, Says::Stopped { why, .. } if why == "no answer in time"));
         assert_eq!(answers.slack(0.005, PATIENCE, after(4)), None);
-        answers.take(Ok(Said::Nothing), PATIENCE, after(5));
+        answers.take(Ok(Answer::Nothing), PATIENCE, after(5));
         assert_eq!((&answers.says, answers.slack(0.005, PATIENCE, after(5))), (&Says::Nothing, None));
-        answers.take(Ok(Said::P99(0.01)), PATIENCE, after(6));
+        answers.take(Ok(Answer::P99(0.01)), PATIENCE, after(6));
         assert_eq!(answers.slack(0.005, PATIENCE, after(6)), Some(-1.0));
         assert_eq!(answers.slack(0.005, PATIENCE, after(13)), None, "what nobody renews is old");
     }

@@ -55,7 +55,7 @@ async fn listen(address: SocketAddr, requests: Sender<Scrape>, again: Duration) 
     };
     failures.succeeded();
     info!("serving metrics at http://{}{PATH}", listener.local_addr().unwrap_or(address));
-    let (slots, peers) = (Arc::new(Slots::default()), Peers::new());
+    let (slots, peers) = (Arc::new(Slots::default()), Peers::open());
     http::accept(listener, move |stream| {
         let (Ok(theirs), Ok(ours)) = (stream.peer_addr(), stream.local_addr()) else { return };
         match slot(&slots, peers.of(theirs, ours)) {

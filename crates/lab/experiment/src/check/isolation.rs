@@ -1,9 +1,9 @@
 //! What isolates the CPUs of a condition's groups: levels and rows that there are, for groups that have CPUs.
 
+use plan::CPUS;
+
 use super::{Check, near};
 use crate::file::Condition;
-
-const CPUS: &str = "cpuset.cpus";
 
 impl Check<'_> {
     pub(super) fn isolation(&mut self, index: usize, condition: &Condition) {

@@ -57,8 +57,12 @@ impl Runner<'_> {
             }
             return Ok(());
         };
-        let to =
-            self.context.experiment.others.as_ref().and_then(|group| wanted.get(group)?.get("cpuset.cpus"));
+        let to = self
+            .context
+            .experiment
+            .others
+            .as_ref()
+            .and_then(|group| wanted.get(group)?.get(experiment::CPUS));
         let (true, Some(to)) = (self.bystanders.may_move, to) else {
             run.notes.push(Note::CpusWereOpen { why, can_ask: !self.bystanders.may_move });
             return Ok(());

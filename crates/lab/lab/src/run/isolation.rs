@@ -9,30 +9,16 @@ use experiment::{
     results::Setting,
 };
 use knobs::{Encoding, Errno, Files, Instance, Isolation, Knob, Machine as _, Per, Request, Want};
-use serde::{Deserialize, Serialize};
 use units::CpuSet;
 
-use super::journal::{Entry, Journal};
+use super::{
+    isolated_place::{At, Place},
+    journal::{Entry, Journal},
+};
 use crate::Error;
 
 /// The thread of the kernel that starts all others, which inherit its CPUs.
 const STARTS_THREADS: u32 = 2;
-
-/// One place of the machine, and what it is to be after the run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Place {
-    knob: String,
-    #[serde(flatten)]
-    at: At,
-    before: String,
-    text: String,
-}
-
-/// An instance by a name of its own, as its lines have no names.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct At {
-    at: Instance,
-}
 
 /// What is to be done about a place.
 enum Done {
@@ -51,7 +37,7 @@ pub(super) fn requested(
     let mut requests: Vec<Request> = Vec::new();
     let mut all = CpuSet::new();
     for (group, level) in &condition.isolate {
-        let list = settings.get(group).and_then(|settings| settings.get("cpuset.cpus"));
+        let list = settings.get(group).and_then(|settings| settings.get(experiment::CPUS));
         let list =
             list.ok_or_else(|| Error::cannot(format!("group '{group}' is to be isolated and has no CPUs")))?;
         let cpus: CpuSet =

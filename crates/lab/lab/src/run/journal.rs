@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use units::ProcStat;
 use workloads::files;
 
-use super::isolation::Place;
+use super::isolated_place::Place;
 use crate::{Error, OwnDirectory};
 
 /// One line.

@@ -2,6 +2,7 @@
 //! that a gate rejected, and works out what they say. Each finished run is on the disk before the next begins. Whatever
 //! it made is gone when it returns; what a killed one left the next `ringfence lab` command removes ([`clean`]).
 
+mod isolated_place; // of the machine, that a run sets
 mod journal; // what is made, written down before
 mod store; // the directory of the results
 

@@ -22,7 +22,7 @@ use super::{
     busiest::Look,
     elapsed::since,
     elastic::{self, ElasticGroups},
-    gate, isolation,
+    gate, isolated_place, isolation,
     journal::{Home, Journal, Relocation},
     sampling::{Mark, Samples, Sampling},
     shared_cpus::SharedCpus,
@@ -104,7 +104,7 @@ pub(crate) struct Runner<'b> {
     pub homes: Vec<Home>,
     pub bystanders: Bystanders,
     /// What is set of the machine's knobs, as CPUs are isolated.
-    pub isolated: Vec<isolation::Place>,
+    pub isolated: Vec<isolated_place::Place>,
     pub journal: &'b mut Journal,
     /// The directory of the results, once it is made.
     pub results: Option<Arc<OwnDirectory>>,
