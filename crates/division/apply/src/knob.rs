@@ -9,7 +9,7 @@ use crate::{
     Difference, Error, Target,
     act::{Act, Before, Entry},
     journal::Journal,
-    perform::Done,
+    outcome::Done,
     performer::{Performer, unwritable},
 };
 

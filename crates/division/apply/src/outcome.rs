@@ -94,3 +94,12 @@ impl By {
         }
     }
 }
+
+/// What came of one act.
+#[derive(Default)]
+pub(crate) struct Done {
+    pub difference: Option<Difference>,
+    pub unmoved: Vec<Unmoved>,
+    /// What is not quite as it was before.
+    pub note: Option<String>,
+}

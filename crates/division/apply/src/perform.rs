@@ -12,26 +12,19 @@ use settings::{Access, Version};
 use units::{Bytes, CpuSet, group_path};
 
 use crate::{
-    Difference, Error, Unmoved,
+    Difference, Error,
     act::{Act, Entry},
     affinity,
     journal::Journal,
-    knob, membership, ownership,
+    knob, membership,
+    outcome::Done,
+    ownership,
     performer::{DEVICES_V1, Performer, name, not_mounted, unwritable},
     read_back::difference,
 };
 
 /// How often a file is looked for that systemd is about to bring, every 10 ms.
 const PATIENCE: usize = 1000;
-
-/// What came of one act.
-#[derive(Default)]
-pub(crate) struct Done {
-    pub difference: Option<Difference>,
-    pub unmoved: Vec<Unmoved>,
-    /// What is not quite as it was before.
-    pub note: Option<String>,
-}
 
 impl<'t> Performer<'t> {
     /// Does it. `step` is its number in the journal.

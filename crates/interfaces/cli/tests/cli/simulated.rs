@@ -178,10 +178,13 @@ fn refused(desk: &Desk) {
     );
     for (layout, words) in [
         ("none.toml", "has no elastic groups"),
-        ("floor.toml", "the floor of power saving is 33, and general groups have 32 CPUs"),
-        ("much.toml", "20 cores together, and there are 16"),
+        ("floor.toml", "the floor of power saving is 33 CPUs, and general groups have 32"),
+        (
+            "much.toml",
+            "the machine has 32 CPUs, but the layout needs 40 CPUs for groups of their own: 8 too many",
+        ),
         ("over.toml", "min 9 is above max 8"),
-        ("nested.toml", "group 'a/b' is elastic inside an elastic group"),
+        ("nested.toml", "group 'a/b': it requests CPUs below the elastic group 'a'"),
     ] {
         let (status, _, error) = desk.run(&format!("simulate {d}/{layout} --machine {d}/m.xml"));
         assert_eq!(status, 2, "{layout}: {error}");
