@@ -391,6 +391,19 @@ impl Record {
         self.head.hierarchies.iter().map(|spot| spot.find(host)).chain(mounted).collect()
     }
 
+    /// Groups of units for which drop-in files were written, or were there already.
+    pub(crate) fn units(&self, host: &Host) -> Vec<Place> {
+        let now = self.hierarchies(host);
+        let units = self.entries.iter().chain(&self.decided).filter_map(|entry| match &entry.act {
+            Act::WriteDropIn { place, .. } => {
+                let hierarchy = now.get(place.hierarchy)?.as_ref()?.id;
+                Some(Place { hierarchy, ..place.clone() })
+            }
+            _ => None,
+        });
+        units.collect()
+    }
+
     /// Reads a generation's file. `under_way`: it is a journal, which ends in unused room.
     ///
     /// # Errors

@@ -341,14 +341,7 @@ impl<'t> Steps<'t> {
 
     /// Notes which groups of a record are units'.
     fn note_units(&mut self, record: &Record) {
-        let now = record.hierarchies(self.performer.host());
-        let units = record.entries.iter().chain(&record.decided).filter_map(|entry| match &entry.act {
-            Act::WriteDropIn { place, .. } => {
-                let hierarchy = now.get(place.hierarchy)?.as_ref()?.id;
-                Some(Place { hierarchy, ..place.clone() })
-            }
-            _ => None,
-        });
+        let units = record.units(self.performer.host());
         self.of_units.extend(units);
     }
 

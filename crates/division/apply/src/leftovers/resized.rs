@@ -23,8 +23,19 @@ impl Past<'_> {
         };
         let of_it = originals.iter().filter(|line| line.generation == record.head.generation);
         let of_it = of_it.filter(|line| groups.contains(&line.group));
+        // systemd sets the lists of units once their drop-in files are gone
+        let units = record.units(self.performer.host());
+        let is_of_unit = |place: &Place| {
+            let above = |of: &Place| {
+                of.hierarchy == place.hierarchy && group_path::is_at_or_below(&place.path, &of.path)
+            };
+            units.iter().any(above)
+        };
         for line in of_it {
             let Some(place) = line.place(self.performer.host()) else { continue };
+            if is_of_unit(&place) {
+                continue;
+            }
             let key = (place.clone(), line.file.clone(), String::new());
             if self.covered.files.contains_key(&key) {
                 continue;

@@ -10,7 +10,8 @@ use crate::{
 };
 
 impl Steps<'_> {
-    /// What the generation made is left out: it goes, or loses its limits.
+    /// What the generation made is left out: it goes, or loses its limits. So are units: systemd sets their lists once their
+    /// drop-in files are gone.
     pub(super) fn end_resizing(&mut self, record: &Record, originals: &[Original]) {
         let generation = record.head.generation;
         let now = record.hierarchies(self.performer.host());
@@ -20,16 +21,17 @@ impl Steps<'_> {
             }
             _ => None,
         });
-        let made: Vec<Place> = made.collect();
-        let is_made = |place: &Place| {
+        self.note_units(record);
+        let left_out: Vec<Place> = made.chain(self.of_units.iter().cloned()).collect();
+        let is_left_out = |place: &Place| {
             let above = |of: &Place| {
                 of.hierarchy == place.hierarchy && group_path::is_at_or_below(&place.path, &of.path)
             };
-            made.iter().any(above)
+            left_out.iter().any(above)
         };
         let of_it = originals.iter().filter(|line| line.generation == generation);
         let of_it = of_it.filter_map(|line| Some((line.place(self.performer.host())?, line)));
-        let of_it: Vec<(Place, &Original)> = of_it.filter(|(place, _)| !is_made(place)).collect();
+        let of_it: Vec<(Place, &Original)> = of_it.filter(|(place, _)| !is_left_out(place)).collect();
         let why = format!("ends the resizing of generation {generation}");
         let (of_cpus, others): (Vec<_>, Vec<_>) =
             of_it.into_iter().partition(|(_, line)| line.file == plan::CPUS);
