@@ -4,7 +4,6 @@ use std::{
     fs,
     io::{BufRead, BufReader, Read, Write},
     net::{SocketAddr, TcpStream},
-    os::unix::process::CommandExt,
     process::{Child, Command, Stdio},
     sync::Arc,
     thread::sleep,
