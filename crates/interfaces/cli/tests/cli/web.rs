@@ -39,7 +39,6 @@ const ALWAYS: &[(&str, Body)] = &[
     ("a session ends by itself, and when it is ended", session_over),
     ("Ctrl-C ends the server with status 0", ended),
     ("without --write nothing changes", read_only),
-    ("a log with a torn end is shown up to there", torn_log),
 ];
 
 /// On groups of the test.
@@ -48,6 +47,7 @@ const ON_GROUPS: &[(&str, Body)] = &[
     ("a setting changes with its plan first, and a conflict changes nothing", settings),
     ("a layout is checked, planned, applied, undone unless confirmed, and undone", layout),
     ("a daemon that goes and comes back is seen", daemon_back),
+    ("a log with a torn end is shown up to there", torn_log),
 ];
 
 pub fn trials(world: &Arc<World>) -> Vec<Trial> {
@@ -437,7 +437,7 @@ fn session_over(world: &Arc<World>) {
 
 fn ended(world: &Arc<World>) {
     let mut page = Page::new(world, "ctrlc", "");
-    assert_eq!(page.get("/api/sample").status, 200);
+    assert_eq!(page.get("/api/session").status, 200);
     assert_eq!(page.stop(), Some(0));
     assert!(TcpStream::connect(page.address).is_err());
 }
