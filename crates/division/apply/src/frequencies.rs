@@ -1,5 +1,5 @@
 //! Frequencies of CPUs that power saving leaves idle: their governor and energy preference save energy, and CPUs in use have what
-//! they had. What was there before is in a file before the first write, so that whoever comes after a crash puts it back.
+//! they had. What was there before is in a file before the first write, so that the next process puts it back after a crash.
 
 use std::{collections::BTreeSet, io::ErrorKind, path::PathBuf};
 

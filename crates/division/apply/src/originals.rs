@@ -23,7 +23,7 @@ use crate::{
     state::{failed, open, private},
 };
 
-/// The file, and the name under which it is written anew.
+/// The file, and the name under which a new one is written.
 const FILE: &str = "before.jsonl";
 const NEW: &str = "before.new";
 
@@ -199,7 +199,7 @@ pub(crate) fn forget(lock: &Lock, target: Target<'_>, generations: &BTreeSet<u32
     replace(lock, lines.iter().filter(|line| !generations.contains(&line.generation)))
 }
 
-/// Writes the file anew, wholly or not at all; nothing is done where it is so already.
+/// Replaces the file, wholly or not at all; nothing is done where it is so already.
 fn replace<'l>(lock: &Lock, lines: impl Iterator<Item = &'l Original>) -> Result<(), Failure> {
     let (path, bytes) = (path(lock.state()), bytes(lines));
     let mut now = Vec::new();

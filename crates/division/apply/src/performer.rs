@@ -71,10 +71,7 @@ impl<'t> Performer<'t> {
 
     /// Is it the group of a unit whose drop-in file was written, or above it? systemd brings about its controllers.
     pub fn is_of_unit(&self, place: &Place) -> bool {
-        let is_at_or_below = |unit: &Place| {
-            unit.hierarchy == place.hierarchy && group_path::is_at_or_below(&unit.path, &place.path)
-        };
-        self.of_units.iter().any(is_at_or_below)
+        self.of_units.iter().any(|unit| is_at_or_below(unit, place))
     }
 
     /// For a record that counts hierarchies in its own way.
@@ -149,6 +146,11 @@ impl<'t> Performer<'t> {
             None => not_mounted(entry),
         }
     }
+}
+
+/// In the same hierarchy.
+pub(crate) fn is_at_or_below(place: &Place, above: &Place) -> bool {
+    place.hierarchy == above.hierarchy && group_path::is_at_or_below(&place.path, &above.path)
 }
 
 /// A group's name as it was recorded; our groups' own place has the empty one.

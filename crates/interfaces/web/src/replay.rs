@@ -107,7 +107,7 @@ pub struct Wanted<'w> {
     pub from_ms: u64,
     /// The same.
     pub to_ms: u64,
-    /// At most so many.
+    /// The largest number of them.
     pub points: usize,
 }
 

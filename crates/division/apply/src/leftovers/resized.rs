@@ -1,12 +1,12 @@
 //! What resizing wrote to groups that no earlier layout had to write to: it goes back, too.
 
 use super::{steps::restoring, *};
-use crate::originals::Original;
+use crate::{originals::Original, performer::is_at_or_below};
 
 /// What files contained before resizing, as the generations are gone through from the newest to the oldest.
 #[derive(Default)]
 pub(super) struct Resized {
-    /// The groups that all layouts so far resize; `None` before the first: whoever stopped that gave back what there was.
+    /// The groups that all layouts so far resize; `None` before the first: what stopped that one gave back its files.
     groups: Option<BTreeSet<String>>,
     /// v1's lists below elastic groups.
     below: BTreeMap<Place, Entry>,
@@ -25,12 +25,7 @@ impl Past<'_> {
         let of_it = of_it.filter(|line| groups.contains(&line.group));
         // systemd sets the lists of units once their drop-in files are gone
         let units = record.units(self.performer.host());
-        let is_of_unit = |place: &Place| {
-            let above = |of: &Place| {
-                of.hierarchy == place.hierarchy && group_path::is_at_or_below(&place.path, &of.path)
-            };
-            units.iter().any(above)
-        };
+        let is_of_unit = |place: &Place| units.iter().any(|unit| is_at_or_below(place, unit));
         for line in of_it {
             let Some(place) = line.place(self.performer.host()) else { continue };
             if is_of_unit(&place) {

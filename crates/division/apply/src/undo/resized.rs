@@ -7,6 +7,7 @@ use super::*;
 use crate::{
     elastic::{entries, lists},
     originals::Original,
+    performer::is_at_or_below,
 };
 
 impl Steps<'_> {
@@ -23,12 +24,7 @@ impl Steps<'_> {
         });
         self.note_units(record);
         let left_out: Vec<Place> = made.chain(self.of_units.iter().cloned()).collect();
-        let is_left_out = |place: &Place| {
-            let above = |of: &Place| {
-                of.hierarchy == place.hierarchy && group_path::is_at_or_below(&place.path, &of.path)
-            };
-            left_out.iter().any(above)
-        };
+        let is_left_out = |place: &Place| left_out.iter().any(|group| is_at_or_below(place, group));
         let of_it = originals.iter().filter(|line| line.generation == generation);
         let of_it = of_it.filter_map(|line| Some((line.place(self.performer.host())?, line)));
         let of_it: Vec<(Place, &Original)> = of_it.filter(|(place, _)| !is_left_out(place)).collect();

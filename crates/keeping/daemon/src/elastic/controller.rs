@@ -42,7 +42,7 @@ pub(super) enum End {
 /// The number of samples after which the groups are compared with what the policy knows: systemd and others write, too.
 const LOOK: u64 = 10;
 
-/// After so many ticks of refusals what has ended has what it has: the static shares are refused, too.
+/// After this number of refused ticks, ended resizing leaves what is there: the static shares are refused, too.
 const TRIES: u32 = 3;
 
 /// How long the end waits for a change that is under way.

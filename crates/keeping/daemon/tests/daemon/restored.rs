@@ -1,4 +1,4 @@
-//! What resizing and power saving wrote goes back: byte for byte, for processes, too, whoever ends it, and also where a layout
+//! What resizing and power saving wrote goes back: byte for byte, for processes, too, whatever ends it, and also where a layout
 //! found its groups as it wants them, so that its record has no step for them.
 
 use std::{

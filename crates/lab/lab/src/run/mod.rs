@@ -14,8 +14,8 @@ mod relocate;
 mod substitute; // built-in drivers in place of missing tools // the user's processes into groups and back
 
 mod elapsed; // times of a run
-mod elastic;
-mod isolation; // CPUs that the kernel keeps off // CPUs that follow a group's load
+mod elastic; // CPUs that follow a group's load
+mod isolation; // CPUs that the kernel keeps off
 
 mod busiest; // which other programs were busy
 mod environment; // what can change a result
