@@ -32,8 +32,8 @@ pub(crate) fn ran(host: &Host) -> HashMap<u32, Duration> {
 pub(crate) type Scans<'s> = (&'s HashMap<u32, Duration>, &'s HashMap<u32, Duration>);
 
 /// Who else ran on `cpus` between two scans, the largest first. A task that moved meanwhile counts where it was last; of
-/// tasks that ended nothing is known. The group's own tasks may be in the root of the hierarchy that has the cpu controller,
-/// where the group has no directory. `weight`: that of a group.
+/// tasks that ended nothing is known. Tasks may be in the root of the hierarchy that has the cpu controller, where their group
+/// has no directory: the group's own are left out, and others are named by where they are given CPUs. `weight`: that of a group.
 pub(crate) fn others(
     host: &Host,
     (group, own_tasks): (&GroupName, &[Task]),
@@ -48,7 +48,9 @@ pub(crate) fn others(
     let own = host.seat_in(at, group).path;
     let own_tasks: HashSet<u32> = own_tasks.iter().map(|task| task.process.pid).collect();
     let is_own = |path: &str| group_path::is_at_or_below(path, &own);
-    let mut groups: BTreeMap<String, (Duration, Duration, String)> = BTreeMap::new(); // by path
+    let of_cpus = host.hierarchy_of(Controller::Cpuset).filter(|cpuset| cpuset.id != at.id);
+    // by path and name
+    let mut groups: BTreeMap<(String, String), (Duration, Duration, String)> = BTreeMap::new();
     for (&tid, &ran) in after {
         // a number that was used again runs from 0
         let earlier = before.get(&tid).copied().filter(|earlier| *earlier <= ran).unwrap_or_default();
@@ -62,17 +64,22 @@ pub(crate) fn others(
         if !cpus.contains(process.last_cpu as usize) || is_own(&path) {
             continue;
         }
-        let (sum, most, task) = groups.entry(path).or_default();
+        let elsewhere = of_cpus.filter(|_| path == host.base(at).path()).and_then(|at| {
+            let path = at.below_mount(&host.kernel().group_of(at, tid).ok()?)?;
+            (path != host.base(at).path()).then(|| host.named(at, &path))
+        });
+        let name = elsewhere.unwrap_or_else(|| host.named(at, &path));
+        let (sum, most, task) = groups.entry((path, name)).or_default();
         *sum += ran;
         if ran > *most {
             (*most, *task) = (ran, format!("{} {tid}", process.comm));
         }
     }
-    let other = |(path, (ran, _, task)): (String, (Duration, Duration, String))| {
+    let other = |((path, group), (ran, _, task)): ((String, String), (Duration, Duration, String))| {
         let (meets, rival) = meeting(&own, &path);
         let rival =
             rival.map(|path| host.named(at, path)).and_then(|name| weight(&name).map(|of| (name, of)));
-        Other { group: host.named(at, &path), ran, task, meets, rival }
+        Other { group, ran, task, meets, rival }
     };
     let mut others: Vec<Other> = groups.into_iter().map(other).collect();
     others.sort_by_key(|other| std::cmp::Reverse(other.ran));

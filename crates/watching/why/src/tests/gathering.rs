@@ -59,6 +59,29 @@ impl World {
 
 /// An elastic group has CPUs alone: on v1 its tasks are in the root of the hierarchy that has the cpu controller.
 #[test]
+fn neighbours_without_a_directory_in_the_cpu_hierarchy_are_named_by_where_they_have_cpus() {
+    let fake = Fake::v1(2, 1);
+    let host = Host::new(Box::new(fake.clone())).unwrap();
+    let at = host.hierarchy_of(Controller::Cpuset).unwrap();
+    let [one, other, of_root] = [(); 3].map(|()| fake.spawn(1).unwrap());
+    for (group, pid) in [("elastic", one), ("batch", other)] {
+        host.kernel().mkdir(at, group).unwrap();
+        host.kernel().write(at, group, "cpuset.cpus", "0-1").unwrap();
+        host.kernel().write(at, group, "cpuset.mems", "0").unwrap();
+        host.kernel().write(at, group, "cgroup.procs", &pid.to_string()).unwrap();
+    }
+    let group = GroupName::new("elastic").unwrap();
+    let tasks = monitor::tasks(&host, &group).unwrap();
+    let after = HashMap::from([(one, millis(500)), (other, millis(300)), (of_root, millis(200))]);
+    let scans = (&HashMap::new(), &after);
+    let others = scan::others(&host, (&group, &tasks), &CpuSet::range(0, 1), scans, |_| None);
+    let ran: Vec<(&str, Duration)> = others.iter().map(|other| (other.group.as_str(), other.ran)).collect();
+    assert_eq!(ran, [("batch", millis(300)), ("/", millis(200))]);
+    assert!(others.iter().all(|other| other.rival.is_none()), "they run as the root's: {others:?}");
+}
+
+/// The same of the group itself.
+#[test]
 fn tasks_of_the_group_are_no_neighbours_where_the_cpu_hierarchy_has_no_directory_of_it() {
     let fake = Fake::v1(2, 1);
     let host = Host::new(Box::new(fake.clone())).unwrap();
