@@ -6,6 +6,7 @@ use crate::{
     Failure, Lock, Meta, Outcome, Target,
     act::{Act, Entry},
     carry_out::{Change, carry_out},
+    frequencies::give_back,
     pending::refuse_while_waiting,
     record::{Head, Kind, Summary},
     recover::{is_undone, recover},
@@ -55,7 +56,9 @@ pub fn execute(lock: &Lock, target: Target<'_>, plan: &Plan, meta: &Meta) -> Res
     if change.entries.is_empty() && change.decided.is_empty() && is_known(lock, target, plan, meta)? {
         return Ok(Outcome { left, ..Outcome::nothing() });
     }
-    carry_out(lock, target, change, meta)
+    let mut outcome = carry_out(lock, target, change, meta)?;
+    outcome.left.extend(give_back(lock.state(), target));
+    Ok(outcome)
 }
 
 /// Brings back the state after `generation` (0: before the first), or without one the state before the last apply
@@ -74,9 +77,11 @@ pub fn undo(
     meta: &Meta,
 ) -> Result<Outcome, Failure> {
     if is_undone(generation, &recover(lock, target)?) {
-        return Ok(Outcome::nothing());
+        return Ok(Outcome { left: give_back(lock.state(), target), ..Outcome::nothing() });
     }
-    undo_recovered(lock, target, &generation.map_or(To::BeforeLast, To::After), meta)
+    let undone = undo_recovered(lock, target, &generation.map_or(To::BeforeLast, To::After), meta);
+    // what a killed undo left, though nothing is left to undo
+    undone.inspect_err(|_| drop(give_back(lock.state(), target)))
 }
 
 /// Takes back those generations in effect that are meant. What was interrupted is rolled back first.

@@ -9,7 +9,7 @@ use policy::Scope;
 use serde::{Deserialize, Serialize};
 use units::CpuSet;
 
-use crate::{Failure, State, Target, cpus_of};
+use crate::{Failure, State, Target, cpus_of, status::layout_in_effect};
 
 /// The rows of the table of knobs, with what saves energy. While the governor is `performance`, a processor refuses other
 /// preferences: this order on the way there, the other one on the way back.
@@ -64,18 +64,9 @@ impl Frequencies {
     /// # Errors
     /// The file can't be read or written: nothing new saves energy then.
     pub fn follow(&mut self, machine: &dyn Machine, boot: &str, idle: &CpuSet) -> Result<Followed, Failure> {
-        let mut known = self.read(boot)?;
-        let mut done = Followed::default();
-        if known.is_empty() && idle.is_empty() {
+        let (stays, mut done) = self.restore(machine, boot, idle)?;
+        if stays.is_empty() && idle.is_empty() {
             return Ok(done);
-        }
-        let is_idle = |instance: &Instance| {
-            instance.cpu().is_some_and(|cpu| idle.contains(cpu) && domain(machine, cpu).is_subset(idle))
-        };
-        let (stays, back): (Vec<Given>, Vec<Given>) =
-            known.drain(..).partition(|given| is_idle(&given.instance));
-        for given in back.iter().rev() {
-            self.put_back(machine, given, &mut done);
         }
         let mut given = stays;
         let before = given.len();
@@ -86,7 +77,7 @@ impl Frequencies {
                 if is_known
                     || row.same(&seen.text, to)
                     || self.refused.contains(&seen.instance)
-                    || !is_idle(&seen.instance)
+                    || !is_idle(machine, &seen.instance, idle)
                 {
                     continue;
                 }
@@ -94,7 +85,7 @@ impl Frequencies {
                 given.push(Given { knob: knob.to_owned(), instance: seen.instance, before });
             }
         }
-        if given.len() > before || !back.is_empty() {
+        if given.len() > before {
             self.write(boot, &given)?;
         }
         let mut refused = Vec::new();
@@ -117,6 +108,25 @@ impl Frequencies {
             self.write(boot, &given)?;
         }
         Ok(done)
+    }
+
+    /// All CPUs but these have what they had. What stays as it is, as it saves energy.
+    fn restore(
+        &self,
+        machine: &dyn Machine,
+        boot: &str,
+        idle: &CpuSet,
+    ) -> Result<(Vec<Given>, Followed), Failure> {
+        let mut done = Followed::default();
+        let (stays, back): (Vec<Given>, Vec<Given>) =
+            self.read(boot)?.into_iter().partition(|given| is_idle(machine, &given.instance, idle));
+        for given in back.iter().rev() {
+            self.put_back(machine, given, &mut done);
+        }
+        if !back.is_empty() {
+            self.write(boot, &stays)?;
+        }
+        Ok((stays, done))
     }
 
     /// What stands there and is neither ours nor as before is somebody else's.
@@ -174,6 +184,27 @@ impl Frequencies {
     fn failed(&self, what: &'static str, reason: String) -> Failure {
         Failure::State { what, path: self.path.clone(), reason, hint: None }
     }
+}
+
+/// CPUs that no layout in effect leaves idle have what they had: who takes back a layout does not leave that to a daemon, which may
+/// not run. In words: what stays.
+pub(crate) fn give_back(state: &State, target: Target<'_>) -> Vec<String> {
+    let (frequencies, boot) = (Frequencies::of(state), target.system.boot());
+    let restore = || {
+        if frequencies.read(&boot)?.is_empty() {
+            return Ok(Vec::new());
+        }
+        let scopes = layout_in_effect(state, target)?.map(|head| head.elastic).unwrap_or_default();
+        let (_, done) = frequencies.restore(target.system.knobs(), &boot, &idle_cpus(target, &scopes))?;
+        Ok(done.left)
+    };
+    restore().unwrap_or_else(|failure: Failure| {
+        vec![format!("frequencies of CPUs stay as power saving left them: {failure}")]
+    })
+}
+
+fn is_idle(machine: &dyn Machine, instance: &Instance, idle: &CpuSet) -> bool {
+    instance.cpu().is_some_and(|cpu| idle.contains(cpu) && domain(machine, cpu).is_subset(idle))
 }
 
 fn row_of(given: &Given) -> Option<(&'static Knob, &'static str)> {

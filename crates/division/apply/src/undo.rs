@@ -25,6 +25,7 @@ use crate::{
     Difference, Drift, Failure, GroupStatus, Lock, Meta, Outcome, State, Target,
     act::{Act, Before, Entry, devices_of},
     carry_out::{Change, carry_out},
+    frequencies::give_back,
     inverse,
     knob::is_ours,
     lift::lift,
@@ -170,7 +171,8 @@ pub(crate) fn undo_recovered(
         stayed: Some(steps.stayed),
     };
     let meta = Meta { confirm_within: None, ..meta.clone() };
-    let outcome = carry_out(lock, target, change, &meta)?;
+    let mut outcome = carry_out(lock, target, change, &meta)?;
+    outcome.left.extend(give_back(state, target));
     // lines that stay are those of a generation that is in effect no longer, and do no harm
     let _ = originals::forget(lock, target, &now[common..].iter().copied().collect());
     Ok(Outcome { foreign: foreign(state, target, &written), ..outcome })

@@ -15,6 +15,7 @@ mod cset_tutorial;
 mod damaged;
 mod desk;
 mod documents;
+mod frequencies;
 mod input;
 mod isolate;
 #[cfg(target_arch = "x86_64")]
@@ -116,6 +117,7 @@ fn main() {
         bad_state::trials(&world),
         #[cfg(target_arch = "x86_64")]
         isolated::trials(&world),
+        frequencies::trials(&world),
         backends::trials(&world),
         top::trials(&world),
         lab::trials(&world),
