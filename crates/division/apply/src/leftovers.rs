@@ -30,6 +30,7 @@ use crate::{
 pub use earlier::Earlier;
 pub(crate) use foresee::foresee;
 use resized::Resized;
+pub(crate) use resized::{Below, lists_behind};
 
 /// The steps that go before those of the layout, and those behind.
 #[derive(Default)]
@@ -38,6 +39,8 @@ pub(crate) struct Leftovers {
     pub before: Vec<Step>,
     /// Controllers that no group needs any more.
     pub after: Vec<Step>,
+    /// Lists below elastic groups that go back behind the layout's steps, parents before children.
+    pub below: Vec<Below>,
     /// What stays, and why.
     pub lints: Vec<Lint>,
     /// What earlier layouts decided about and this one does not.

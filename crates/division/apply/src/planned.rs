@@ -17,7 +17,7 @@ use units::{CpuSet, group_path, hint::Command};
 
 use crate::{
     Earlier, Target, isolation,
-    leftovers::{foresee, leftovers},
+    leftovers::{foresee, leftovers, lists_behind},
     membership::{Membership, may_leave, outsiders},
     observe::{hierarchies, observe, observe_all_owners},
 };
@@ -93,6 +93,8 @@ pub fn planned(
         isolation::leftovers(target, &given, plan.isolation.as_ref(), &seen);
     plan.steps.splice(0..0, knobs_before.into_iter().chain(back.before));
     bring_processes(target, desired, &observed, &mut plan);
+    let behind = lists_behind(target, &back.below, &plan);
+    plan.steps.extend(behind);
     plan.steps.extend(back.after);
     plan.steps.extend(knobs_behind);
     let narrow = isolation::narrow_threads(target, &given, &plan);

@@ -1,7 +1,7 @@
 //! What resizing wrote to groups that no earlier layout had to write to: it goes back, too.
 
 use super::{steps::restoring, *};
-use crate::{originals::Original, performer::is_at_or_below};
+use crate::{originals::Original, performer::is_at_or_below, reading::content};
 
 /// What files contained before resizing, as the generations are gone through from the newest to the oldest.
 #[derive(Default)]
@@ -10,6 +10,64 @@ pub(super) struct Resized {
     groups: Option<BTreeSet<String>>,
     /// v1's lists below elastic groups.
     below: BTreeMap<Place, Entry>,
+}
+
+/// A list of CPUs below a group that was elastic and has CPUs by the layout.
+#[derive(Debug, Clone)]
+pub(crate) struct Below {
+    pub place: Place,
+    /// The layout's group for whose sake it was written.
+    pub group: String,
+    /// What it was before.
+    pub own: CpuSet,
+}
+
+/// Lists below groups that the plan gives CPUs go back as far as these have their CPUs: steps behind the plan's. Below a group
+/// that goes on being elastic they follow it.
+pub(crate) fn lists_behind(target: Target<'_>, below: &[Below], plan: &Plan) -> Vec<Step> {
+    let host = target.host;
+    let elastic: Vec<&str> = plan
+        .elastic
+        .iter()
+        .flat_map(|scope| scope.groups.iter().map(|group| scope.directory(group)))
+        .collect();
+    let list = |text: &str| text.trim().parse::<CpuSet>().unwrap_or_default();
+    let then = |place: &Place| {
+        let written = plan.steps.iter().rev().find_map(|step| match &step.action {
+            Action::Write { place: of, file, text, .. } if of == place && file == plan::CPUS => {
+                Some(list(text))
+            }
+            _ => None,
+        });
+        written.or_else(|| content(host, place, plan::CPUS).as_deref().map(list)).unwrap_or_default()
+    };
+    let (mut grow, mut shrink, mut given) = (Vec::new(), Vec::new(), BTreeMap::new());
+    for Below { place, group, own } in below {
+        let Some(at) = host.hierarchies().get(place.hierarchy) else { continue };
+        let named = host.named(at, &place.path);
+        if elastic.iter().any(|above| group_path::is_at_or_below(&named, above)) {
+            continue;
+        }
+        let above = group_path::parent(&place.path).unwrap_or_default().to_owned();
+        let above = Place { path: above, ..place.clone() };
+        let above = given.get(&above).cloned().unwrap_or_else(|| then(&above));
+        let (now, to) = (then(place), own.intersection(&above));
+        let to = if to.is_empty() { now.clone() } else { to };
+        given.insert(place.clone(), to.clone());
+        let step = |cpus: &CpuSet| {
+            let (place, file) = (place.clone(), plan::CPUS.to_owned());
+            let action = Action::Write { place, file, text: cpus.to_string(), before: None };
+            restoring(group, action, "no longer resized: as it was before, as far as the group above has it")
+        };
+        if !to.is_subset(&now) {
+            grow.push(step(&now.union(&to)));
+        }
+        if !now.is_subset(&to) {
+            shrink.push(step(&to));
+        }
+    }
+    // no list ever has what the one above has not
+    grow.into_iter().chain(shrink.into_iter().rev()).collect()
 }
 
 impl Past<'_> {
@@ -65,11 +123,16 @@ impl Past<'_> {
                 let key = (place.clone(), plan::CPUS.to_owned(), String::new());
                 self.covered.files.contains_key(&key)
             };
-            if !stays(place) || !self.performer.exists(place) || is_written(&above) {
+            if !stays(place) || !self.performer.exists(place) {
                 continue;
             }
             let Act::Write { file, text, .. } = &entry.act else { continue };
             let own: CpuSet = text.trim().parse().unwrap_or_default();
+            // which CPUs the layout gives to the group above is known once it is planned
+            if is_written(&above) || left.below.iter().any(|below| below.place == above) {
+                left.below.push(Below { place: place.clone(), group: entry.group.clone(), own });
+                continue;
+            }
             let cpus = own.intersection(&self.list_to_come(&above, file, left));
             let now = self.performer.content(place, file).unwrap_or_default();
             let old: CpuSet = now.trim().parse().unwrap_or_default();

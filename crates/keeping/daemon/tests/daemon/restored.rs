@@ -30,6 +30,7 @@ pub fn trials() -> Vec<Case> {
         ("an_undo_after_a_kill_gives_back_every_file_that_resizing_wrote", || restored(killed)),
         ("a_layout_without_the_groups_gives_back_every_file_that_resizing_wrote", || restored(replaced)),
         ("lists_below_an_elastic_group_follow_it_and_come_back", followed),
+        ("lists_below_a_group_that_the_next_layout_gives_fixed_cpus_come_back", fixed),
         ("nobody_else_can_stop_resizing_nor_the_look_at_it", locked),
     ]
 }
@@ -256,6 +257,43 @@ fn followed() {
     }
     drop(load);
     daemon.end();
+}
+
+/// The next layout names the group, but none below it.
+fn fixed() {
+    let mut world = World::new();
+    let group = world.group_name("elastic");
+    let both: CpuSet = online().iter().take(2).collect();
+    let elastic = "cpus = { min = 1, max = 2, weight = 100 }";
+    world.write("layout.toml", &format!("[groups.{group}]\n{elastic}\n"));
+    let daemon = world.daemon(&[]);
+    let cpus = |group: &str| -> CpuSet {
+        read(&world, group, Controller::Cpuset, "cpuset.cpus").unwrap().trim().parse().unwrap()
+    };
+    let loaded = format!("{group}/loaded");
+    make(&world, &loaded, &cpus(&group).to_string());
+    if version(&world, Controller::Cpuset) == Version::V2 {
+        write(&world, &loaded, Controller::Cpuset, "cpuset.cpus", &online().to_string());
+    }
+    let load = busy(&world, &loaded);
+    eventually("two CPUs under load", || cpus(&group).len() == 2);
+    let has = cpus(&group);
+    let last = CpuSet::range(has.iter().last().unwrap(), has.iter().last().unwrap());
+    let lists = [("all", has.clone()), ("all/last", last.clone()), ("last", last)];
+    for (name, list) in &lists {
+        make(&world, &format!("{group}/{name}"), &list.to_string());
+    }
+    drop(load);
+    eventually("one CPU without load", || cpus(&group).len() == 1);
+    daemon.kill();
+    let lists_now = || lists.each_ref().map(|(name, _)| cpus(&format!("{group}/{name}")));
+    if version(&world, Controller::Cpuset) == Version::V1 {
+        assert_eq!(lists_now(), [cpus(&group), cpus(&group), cpus(&group)], "they follow");
+    }
+    world.write("layout.toml", &format!("[groups.{group}]\ncpus = \"{}\"\n", has.union(&both)));
+    world.daemon(&[]).end();
+    assert_eq!(cpus(&group), has.union(&both));
+    assert_eq!(lists_now(), lists.each_ref().map(|(_, list)| list.clone()));
 }
 
 fn locked() {
