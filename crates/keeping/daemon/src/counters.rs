@@ -41,10 +41,18 @@ pub struct Counters {
     pub drifts: AtomicU64,
     /// Times that the layout was made good again.
     pub repairs: AtomicU64,
-    /// Changes of elastic groups' CPUs and quotas.
+    /// Changes of elastic groups' CPUs.
     pub resizes: AtomicU64,
     /// Those that the kernel refused.
     pub resizes_refused: AtomicU64,
+    /// Changes of quotas.
+    pub quota_resizes: AtomicU64,
+    /// Those that the kernel refused.
+    pub quota_resizes_refused: AtomicU64,
+    /// Changes of protected memory.
+    pub memory_resizes: AtomicU64,
+    /// Those that the kernel refused.
+    pub memory_resizes_refused: AtomicU64,
     /// Times that resizing ended, as changes were refused or did harm.
     pub given_up: AtomicU64,
     /// Changes of others that were rolled back, as nobody confirmed or finished them.
@@ -116,6 +124,10 @@ impl Counters {
             ("repairs", &self.repairs),
             ("resizes", &self.resizes),
             ("resizes_refused", &self.resizes_refused),
+            ("quota_resizes", &self.quota_resizes),
+            ("quota_resizes_refused", &self.quota_resizes_refused),
+            ("memory_resizes", &self.memory_resizes),
+            ("memory_resizes_refused", &self.memory_resizes_refused),
             ("given_up", &self.given_up),
             ("takeovers", &self.takeovers),
             ("gates", &self.gates),

@@ -81,8 +81,13 @@ impl Machine {
 
     /// Ours, once it is ready, with rules in a file of libcgroup's kind or of its own.
     pub fn ours(&self, program: &Path, rules: &str) -> Result<Followed, String> {
+        self.daemon(program, &["--rules", rules, "--no-apply"])
+    }
+
+    /// Ours with these options, once it is ready.
+    pub fn daemon(&self, program: &Path, options: &[&str]) -> Result<Followed, String> {
         let state = self.path("state").into_os_string();
-        let words = ["daemon", "--rules", rules, "--no-apply", "--no-socket", "--state"];
+        let words = [&["daemon"], options, &["--no-socket", "--state"]].concat();
         let words = [program.as_os_str()].into_iter().chain(words.iter().map(OsStr::new));
         let words = words.map(OsStr::to_owned).chain([state]).collect();
         let log = fs::File::create(self.path("log")).map_err(|error| format!("the daemon's log: {error}"))?;
@@ -136,11 +141,37 @@ impl Followed {
         }
     }
 
+    /// Lets it run for this time.
+    pub fn go_on(&mut self, time: Duration) -> Result<(), String> {
+        let end = Instant::now() + time;
+        while Instant::now() < end {
+            std::thread::sleep(Duration::from_millis(50));
+            self.check()?;
+        }
+        Ok(())
+    }
+
     /// Its time on CPUs so far: all threads, those that ended too, and the processes that it waited for.
     pub fn cpu(&self) -> Result<Duration, String> {
         let clock = ClockId::pid_cpu_clock_id(self.pid()).and_then(ClockId::now);
         let own = clock.map_err(|error| format!("the program's CPU time: {error}"))?;
         Ok(Duration::from(own) + self.waited_for()?)
+    }
+
+    /// The time on CPUs so far of its threads of this name.
+    pub fn cpu_of_threads(&self, name: &str) -> Result<Duration, String> {
+        let tasks = format!("/proc/{}/task", self.pid());
+        let failed = |error| format!("{tasks}: {error}");
+        let mut sum = 0;
+        for task in fs::read_dir(&tasks).map_err(failed)?.flatten() {
+            let read = |file: &str| fs::read_to_string(task.path().join(file)).unwrap_or_default();
+            if read("comm").trim() == name {
+                let schedstat = read("schedstat");
+                let ran = schedstat.split_whitespace().next().and_then(|ran| ran.parse::<u64>().ok());
+                sum += ran.ok_or_else(|| format!("{tasks}: no schedstat"))?;
+            }
+        }
+        Ok(Duration::from_nanos(sum))
     }
 
     fn waited_for(&self) -> Result<Duration, String> {

@@ -16,6 +16,7 @@ mod followed;
 mod probes;
 
 mod classifying;
+mod resizing;
 mod strict;
 
 mod observed;
@@ -38,6 +39,9 @@ const WARM_UP: usize = 20;
 const BURSTS: [usize; 2] = [10, 2];
 
 fn main() -> ExitCode {
+    if std::env::args().nth(1).as_deref() == Some(resizing::WORK) {
+        resizing::work();
+    }
     match run() {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
@@ -141,6 +145,29 @@ fn ticks(selection: &Selection) -> Result<(), String> {
             let (times, changes) = ticking::measure(groups)?;
             println!("{row:40} {:>26}   at most {}, {changes} changes", times.shown(), goal.as_micros());
         }
+    }
+    resizing(selection)
+}
+
+/// The daemon while it looks after elastic groups, beside itself without any.
+fn resizing(selection: &Selection) -> Result<(), String> {
+    let row =
+        |kind: resizing::Kind| format!("daemon with {} {}, CPU ms per s", resizing::GROUPS, kind.name());
+    let kinds: Vec<resizing::Kind> =
+        resizing::Kind::ALL.into_iter().filter(|kind| selection.wants(&row(*kind))).collect();
+    if kinds.is_empty() {
+        return Ok(());
+    }
+    let program = absolute(&selection.program)?;
+    let before = selection.before.as_deref().map(absolute).transpose()?;
+    let scene = resizing::Scene::new()?;
+    for kind in kinds {
+        let resizing::Sides { ours, peer, thread, peers_thread } =
+            scene.measure(kind, &program, before.as_deref())?;
+        let share = |thread: &Numbers| format!("{:.2} % of a CPU", thread.median / 10.0);
+        let peers = before.is_some().then(|| format!(" / {}", share(&peers_thread))).unwrap_or_default();
+        let more = format!("  its thread {}{peers}, goal {:.2} %", share(&thread), resizing::GOAL * 100.0);
+        show_numbers(&row(kind), &ours, &peer, 2, None, &more);
     }
     Ok(())
 }

@@ -15,7 +15,6 @@ use tempfile::TempDir;
 use crate::{
     followed::Followed,
     groups::{GROUP, Groups, one_of_many},
-    interrupt,
     measure::Numbers,
 };
 
@@ -70,9 +69,9 @@ pub fn measure(sides: &[Side]) -> Result<Vec<Observed>, String> {
         for side in order {
             let log = scene.logs.path().join(format!("{turn}-{side}"));
             let mut program = Followed::start(&mut scene.command(&sides[side], &log))?;
-            rest(&mut program, BEGIN)?;
+            program.go_on(BEGIN)?;
             let (key, begin) = (size(&log), (Instant::now(), program.cpu()?));
-            rest(&mut program, TIME)?;
+            program.go_on(TIME)?;
             let seconds = begin.0.elapsed().as_secs_f64();
             let cpu = program.cpu()?.saturating_sub(begin.1);
             spent[side].push(cpu.as_secs_f64() * 1e3 / seconds);
@@ -95,16 +94,6 @@ pub fn measure(sides: &[Side]) -> Result<Vec<Observed>, String> {
 fn per_group_and_second(key: u64, all: u64, seconds: f64) -> f64 {
     let of_keys = key as f64 / RecorderOptions::default().key_every as f64;
     (all.saturating_sub(key) as f64 / seconds + of_keys) / GROUPS as f64
-}
-
-fn rest(program: &mut Followed, time: Duration) -> Result<(), String> {
-    let end = Instant::now() + time;
-    while Instant::now() < end {
-        std::thread::sleep(Duration::from_millis(50));
-        program.check()?;
-        interrupt::check()?;
-    }
-    Ok(())
 }
 
 /// Bytes of all files of a log; nothing where none is.

@@ -20,7 +20,7 @@ pub enum Part {
 /// What the arguments ask for.
 pub struct Selection {
     pub program: String,
-    /// An earlier build, which takes the peers' place in the parts that can do so: commands, apply, daemon and watch.
+    /// An earlier build, which takes the peers' place in the parts that can do so: commands, apply, elastic, daemon and watch.
     pub before: Option<String>,
     /// None: all.
     parts: Vec<Part>,
@@ -81,7 +81,7 @@ impl Selection {
             }
         }
         if before.is_some() {
-            let able = [Part::Commands, Part::Apply, Part::Daemon, Part::Watch];
+            let able = [Part::Commands, Part::Apply, Part::Elastic, Part::Daemon, Part::Watch];
             if let Some(part) = parts.iter().find(|part| !able.contains(part)) {
                 return Err(format!("the rows of {} have no earlier build as their peer", part.name()));
             }

@@ -29,7 +29,10 @@ mod rows;
 mod sampler;
 mod tasks;
 
+mod open_files;
 mod run_delays;
+
+mod loads;
 
 mod energy;
 
@@ -44,6 +47,7 @@ pub use energy::{Energy, EnergyUse};
 pub use field::{Field, From, Instance, Kind, Pace, Per, Shape, Side, Source, Unit};
 pub use files::{Buffer, Descriptors, Files, Named, Uncached};
 pub use group_fields::GROUP_FIELDS;
+pub use loads::{Load, Loads};
 pub use log::{Log, LogError, Recorder, RecorderOptions, Torn};
 pub use machine_fields::MACHINE_FIELDS;
 pub use members::{Members, counting, is_uncounted, members};
@@ -51,7 +55,6 @@ pub use per_cpu::PerCpu;
 pub use perf::{Event, Perf, Uncounted};
 pub use rates::{Figure, FigureUnit, Window};
 pub use rows::Groups;
-pub use run_delays::RunDelays;
 pub use sample::{Column, Columns, Parts, Reading, Sample, Table, Times};
 pub use sampler::{Options, Sampler, slow_every};
 pub use tasks::{Scheduled, Task, scheduled, tasks};

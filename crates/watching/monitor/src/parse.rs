@@ -59,6 +59,15 @@ pub(crate) fn parse(text: &[u8], wants: &mut [Want], cells: &mut Cells<'_>, cont
     }
 }
 
+/// The number of a figure of which there is one in a file; `None`: it is not there, or is none.
+pub(crate) fn one(text: &[u8], want: &Want) -> Option<u64> {
+    let keyed = || lines(text).find_map(|line| value_of(line, want)).unwrap_or(Reading::Missing);
+    match want.shape {
+        Shape::Keyed(_) => keyed().at(),
+        _ => alone(text, want).at(),
+    }
+}
+
 /// Makes all cells of a file missing.
 pub(crate) fn clear(wants: &[Want], cells: &mut Cells<'_>, context: &Context<'_>) {
     for want in wants {

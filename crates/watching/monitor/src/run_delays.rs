@@ -1,13 +1,13 @@
-//! How long a group's tasks waited for a CPU, where the kernel does not count it by group (cgroup v1): their run delays,
-//! from descriptors that stay open.
+//! How long a group's tasks waited for a CPU, where the kernel does not count it by group (cgroup v1): their run delays.
 
-use std::{collections::HashMap, fs::File, os::unix::fs::FileExt};
+use std::collections::HashMap;
 
 use kernel::{GroupName, Host};
 use settings::Controller;
 
 use crate::{
-    files::{Buffer, Files},
+    files::Files,
+    open_files::{OpenFiles, Slot},
     tasks::TASKS,
 };
 
@@ -18,16 +18,18 @@ const LIST: u64 = 10;
 
 /// The tasks of one group.
 #[derive(Debug)]
-pub struct RunDelays<F: Files> {
-    /// Its list of tasks and those of the groups below it.
-    lists: Vec<F::Open>,
-    tasks: HashMap<u32, Task>,
+pub(crate) struct RunDelays<F: Files> {
+    /// The group and those below it, with their lists of tasks.
+    lists: Vec<(String, Slot<F::Open>)>,
+    tasks: HashMap<u32, Task<F::Open>>,
+    /// Those that a list has now.
+    numbers: Vec<u32>,
     looks: u64,
 }
 
 #[derive(Debug)]
-struct Task {
-    schedstat: File,
+struct Task<O> {
+    schedstat: Slot<O>,
     /// In nanoseconds since its start.
     waited: u64,
     seen: u64,
@@ -35,63 +37,82 @@ struct Task {
 
 impl<F: Files> Default for RunDelays<F> {
     fn default() -> RunDelays<F> {
-        RunDelays { lists: Vec::new(), tasks: HashMap::new(), looks: 0 }
+        RunDelays { lists: Vec::new(), tasks: HashMap::new(), numbers: Vec::new(), looks: 0 }
     }
 }
 
 impl<F: Files> RunDelays<F> {
-    /// The sum of its tasks' waits since the look before, in seconds; tasks that are new count from now on.
-    pub fn look(&mut self, host: &Host, files: &F, group: &GroupName, buffer: &mut Buffer) -> f64 {
+    /// The sum of its tasks' waits since the look before, in nanoseconds; tasks that are new count from now on.
+    pub fn look(&mut self, host: &Host, files: &mut OpenFiles<F>, group: &GroupName) -> u64 {
+        let Some(at) = host.hierarchy_of(Controller::Cpuacct) else { return 0 };
         if self.looks.is_multiple_of(LIST) {
-            self.lists = lists(host, files, group);
+            let top = host.seat_in(at, group).path;
+            let below = host.kernel().descendants(at, &top).unwrap_or_default();
+            self.follow(files, top, below);
         }
         self.looks += 1;
-        let mut grown = 0;
-        for list in std::mem::take(&mut self.lists) {
+        self.numbers.clear();
+        for (path, list) in &mut self.lists {
             // a group that is gone has no tasks
-            if files.read(&list, buffer).is_ok() {
-                let numbers = buffer.text().split(|byte| *byte == b'\n').filter_map(number);
-                numbers.for_each(|tid| grown += self.grown(tid));
-                self.lists.push(list);
+            if let Some(text) = files.read(list, false, |files| files.open(at, path, TASKS)) {
+                self.numbers.extend(text.split(|byte| *byte == b'\n').filter_map(number));
             }
         }
+        let mut grown = 0;
+        for tid in std::mem::take(&mut self.numbers) {
+            grown += self.grown(files, tid);
+        }
         let looks = self.looks;
-        self.tasks.retain(|_, task| task.seen == looks);
-        grown as f64 / 1e9
+        self.tasks.retain(|_, task| {
+            let stays = task.seen == looks;
+            if !stays {
+                files.close(&mut task.schedstat);
+            }
+            stays
+        });
+        grown
     }
 
-    fn grown(&mut self, tid: u32) -> u64 {
+    /// The lists of the groups that are there now; those that stay remain open.
+    fn follow(&mut self, files: &mut OpenFiles<F>, top: String, below: Vec<String>) {
+        let mut old = std::mem::take(&mut self.lists);
+        for path in std::iter::once(top).chain(below) {
+            let known = old.iter().position(|(known, _)| *known == path);
+            let mut list = known.map_or((path, Slot::New), |place| old.swap_remove(place));
+            if !matches!(list.1, Slot::Open(_)) {
+                list.1 = Slot::New;
+            }
+            self.lists.push(list);
+        }
+        old.iter_mut().for_each(|(_, list)| files.close(list));
+    }
+
+    fn grown(&mut self, files: &mut OpenFiles<F>, tid: u32) -> u64 {
+        let schedstat = |files: &F| files.open_outside(&format!("/proc/{tid}/schedstat"));
         if let Some(task) = self.tasks.get_mut(&tid) {
-            let Some(now) = waited(&task.schedstat) else { return 0 };
+            // a number may be another task's by now, whose waits began again
+            let Some(now) = files.read(&mut task.schedstat, false, schedstat).and_then(waited) else {
+                return 0;
+            };
             let grown = now.saturating_sub(task.waited);
             (task.waited, task.seen) = (now, self.looks);
             return grown;
         }
-        if self.tasks.len() < MOST
-            && let Ok(schedstat) = File::open(format!("/proc/{tid}/schedstat"))
-            && let Some(waited) = waited(&schedstat)
-        {
-            self.tasks.insert(tid, Task { schedstat, waited, seen: self.looks });
+        if self.tasks.len() < MOST {
+            let mut slot = Slot::New;
+            if let Some(waited) = files.read(&mut slot, true, schedstat).and_then(waited) {
+                self.tasks.insert(tid, Task { schedstat: slot, waited, seen: self.looks });
+            }
         }
         0
     }
-}
-
-fn lists<F: Files>(host: &Host, files: &F, group: &GroupName) -> Vec<F::Open> {
-    let Ok(seat) = host.seat(group, Controller::Cpuacct) else { return Vec::new() };
-    let below = host.kernel().descendants(seat.at, &seat.path).unwrap_or_default();
-    let all = std::iter::once(seat.path.clone()).chain(below);
-    all.filter_map(|path| files.open(seat.at, &path, TASKS).ok()).collect()
 }
 
 fn number(line: &[u8]) -> Option<u32> {
     std::str::from_utf8(line).ok()?.parse().ok()
 }
 
-/// The second number of `schedstat`; `None` once the task has ended.
-fn waited(schedstat: &File) -> Option<u64> {
-    let mut bytes = [0; 64];
-    let count = schedstat.read_at(&mut bytes, 0).ok()?;
-    let text = std::str::from_utf8(&bytes[..count]).ok()?;
-    text.split_whitespace().nth(1)?.parse().ok()
+/// The second number of `schedstat`.
+fn waited(text: &[u8]) -> Option<u64> {
+    std::str::from_utf8(text).ok()?.split_whitespace().nth(1)?.parse().ok()
 }

@@ -97,7 +97,7 @@ pub(crate) fn group_files(
 }
 
 /// The hierarchy and file of a field: where v1 holds its controller, v1's; else v2's.
-fn on_host(host: &Host, field: &Field) -> Option<(usize, Source)> {
+pub(crate) fn on_host(host: &Host, field: &Field) -> Option<(usize, Source)> {
     [Version::V1, Version::V2].into_iter().find_map(|version| {
         let side = field.side(version)?;
         let at = host.hierarchy_of(side.controller).filter(|at| at.version == version)?;

@@ -70,7 +70,7 @@ fn run(scope: &Scope, stopped: &UnixStream) -> Result<Vec<Resized>, String> {
     let (mut now, mut all) = (Duration::ZERO, Vec::new());
     while let Some(beat) = cadence.until(stopped).map_err(no_timer)? {
         now += period * (1 + u32::try_from(beat.missed).unwrap_or(u32::MAX));
-        states.look(&host, beat).map_err(|error| error.to_string())?;
+        states.look(&host);
         for decision in pool.policy.tick(now, states.all()) {
             let refused = apply::resize(target, &originals, &pool.groups[decision.group], &decision.to).err();
             if refused.is_some() {

@@ -1,15 +1,13 @@
 //! The elastic groups of one layout: a loop over its parts, and each change of them, written and recorded.
 
-use std::{
-    collections::BTreeMap, os::unix::net::UnixStream, rc::Rc, sync::atomic::Ordering::Relaxed, time::Duration,
-};
+use std::{collections::BTreeMap, os::unix::net::UnixStream, rc::Rc, time::Duration};
 
 use apply::{
     Controller as Said, Followed, Frequencies, Head, Originals, Resize, Resizes, Resizing, Running, State,
     Target,
 };
 use kernel::{GroupName, Host};
-use layout::Latency;
+use layout::{BURST, Latency, QUOTA};
 use monitor::Cadence;
 use policy::{GroupState, Parameters, Scope};
 use topology::Machine;
@@ -237,7 +235,7 @@ impl<'h> Controller<'h> {
                     resizing.say(&said);
                 }
             }
-            self.states.look(self.host, beat).map_err(|error| error.to_string())?;
+            self.states.look(self.host);
             for index in 0..self.parts.len() {
                 let Placed { part, places, refused } = &mut self.parts[index];
                 if *refused >= TRIES {
@@ -376,11 +374,16 @@ fn follow(frequencies: &mut Frequencies, target: Target<'_>, idle: &CpuSet) {
 
 /// Writes a change down, in the log, too.
 fn record(resizes: &Resizes, counters: &Counters, change: &Resize) {
+    let [written, refused] = match change.setting.as_str() {
+        plan::CPUS => [&counters.resizes, &counters.resizes_refused],
+        QUOTA | BURST => [&counters.quota_resizes, &counters.quota_resizes_refused],
+        _ => [&counters.memory_resizes, &counters.memory_resizes_refused],
+    };
     if change.refused.is_none() {
-        counters.resizes.fetch_add(1, Relaxed);
+        Counters::count(written);
         info!("{change}");
     } else {
-        counters.resizes_refused.fetch_add(1, Relaxed);
+        Counters::count(refused);
         warn!("{change}");
     }
     if let Err(failure) = resizes.add(change) {

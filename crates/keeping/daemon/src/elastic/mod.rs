@@ -5,7 +5,7 @@
 // in the order of the data's way
 mod part;
 
-mod lists;
+mod contents;
 
 mod pool;
 

@@ -4,16 +4,18 @@ use std::{rc::Rc, time::Duration};
 
 use apply::{Originals, Resize, Target};
 use kernel::{GroupName, Host};
+use plan::Place;
 use policy::{
     Decision, Elastic, General, GroupState, Live, Parameters, Policy, Scope, Units,
     saving::{self, Saving},
 };
+use settings::Controller;
 use topology::Machine;
 use tracing::info;
 use units::CpuSet;
 
 use super::{
-    lists::{Lists, cpus_of},
+    contents::Contents,
     part::{Outcome, Part, Start},
 };
 
@@ -22,7 +24,7 @@ pub(super) struct Pool {
     pub policy: Box<dyn Live>,
     names: Vec<String>,
     pub groups: Vec<GroupName>,
-    lists: Lists,
+    contents: Contents,
     originals: Rc<Originals>,
     /// What the last tick decided.
     decisions: Vec<Decision>,
@@ -69,8 +71,9 @@ impl Pool {
             }
         };
         let names = elastic.into_iter().map(|group: Elastic| group.name).collect();
-        let (lists, originals, decisions) = (Lists::of(groups.len()), start.originals.clone(), Vec::new());
-        Ok(Pool { policy, names, groups, lists, originals, decisions, stopped: false, missing })
+        let (contents, originals, decisions) =
+            (Contents::of(groups.len()), start.originals.clone(), Vec::new());
+        Ok(Pool { policy, names, groups, contents, originals, decisions, stopped: false, missing })
     }
 }
 
@@ -85,8 +88,16 @@ impl Part for Pool {
 
     fn is_changed(&mut self, host: &Host) -> Result<bool, String> {
         for (index, group) in self.groups.iter().enumerate() {
-            let cpus = self.lists.read(host, index, group)?;
+            if self.contents.are_as_noted(index) {
+                continue;
+            }
+            if let Ok(seat) = host.seat(group, Controller::Cpuset) {
+                let place = Place { hierarchy: seat.at.id, path: seat.path, version: seat.at.version };
+                self.contents.note(host, index, &place, &[plan::CPUS.to_owned()]);
+            }
+            let cpus = cpus_of(host, group)?;
             if cpus.as_ref() != Some(&self.policy.cpus(index)) {
+                self.contents.forget(index);
                 let now = cpus
                     .map_or("it is gone".to_owned(), |cpus| format!("somebody else gave it the CPUs {cpus}"));
                 info!("{}: {now}", self.names[index]);
@@ -109,6 +120,7 @@ impl Part for Pool {
     fn write(&mut self, target: Target<'_>, now: Duration, change: usize) -> Result<Outcome, String> {
         let decision = &self.decisions[change];
         let group = &self.groups[decision.group];
+        self.contents.forget(decision.group);
         if cpus_of(target.host, group)?.as_ref() != Some(&decision.from) {
             return Ok(Outcome::Unexpected);
         }
@@ -133,6 +145,18 @@ impl Part for Pool {
 
     fn has_ended(&self) -> bool {
         self.policy.has_stopped()
+    }
+}
+
+/// The CPUs of a group by its own list; `None`: there is no such group.
+///
+/// # Errors
+/// In words: the kernel does not say what it has.
+fn cpus_of(host: &Host, group: &GroupName) -> Result<Option<CpuSet>, String> {
+    match apply::cpus_of(host, group) {
+        Ok(cpus) => Ok(Some(cpus)),
+        Err(_) if host.seats(group).is_empty() => Ok(None),
+        Err(error) => Err(error.to_string()),
     }
 }
 

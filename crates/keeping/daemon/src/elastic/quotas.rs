@@ -5,7 +5,7 @@ use std::{rc::Rc, time::Duration};
 use apply::{Originals, Resize, Target};
 use kernel::{GroupName, Host};
 use layout::{BURST, QUOTA};
-use plan::{Range, SettingRequest};
+use plan::{Place, Range, SettingRequest};
 use policy::{
     GroupState, Parameters, Refusals,
     quota::{Change, Numbers, Quota, Setting},
@@ -14,12 +14,16 @@ use settings::{CpuMax, NamedSetting, Value};
 use tracing::info;
 use units::{Limit, Micros};
 
-use super::part::{Outcome, Part, Start};
+use super::{
+    contents::Contents,
+    part::{Outcome, Part, Start},
+};
 
 /// The quotas of a layout.
 pub(super) struct Quotas {
     quotas: Vec<One>,
     groups: Vec<GroupName>,
+    contents: Contents,
     originals: Rc<Originals>,
     /// What the last tick decided.
     changes: Vec<(usize, Change)>,
@@ -88,7 +92,18 @@ impl Quotas {
         let is_none = quotas.is_empty() && missing.is_empty();
         let (changes, refusals, numbers) = (Vec::new(), Refusals::default(), numbers.clone());
         let originals = start.originals.clone();
-        let all = Quotas { quotas, groups, originals, changes, numbers, refusals, end: End::Not, missing };
+        let contents = Contents::of(groups.len());
+        let all = Quotas {
+            quotas,
+            groups,
+            contents,
+            originals,
+            changes,
+            numbers,
+            refusals,
+            end: End::Not,
+            missing,
+        };
         Ok((!is_none).then_some(all))
     }
 
@@ -110,9 +125,17 @@ impl Part for Quotas {
     }
 
     fn is_changed(&mut self, host: &Host) -> Result<bool, String> {
-        for (one, group) in self.quotas.iter().zip(&self.groups) {
+        for (index, (one, group)) in self.quotas.iter().zip(&self.groups).enumerate() {
+            // what it wrote itself is looked at once
+            if self.contents.are_as_noted(index) {
+                continue;
+            }
+            if let Some((place, files)) = files_of(host, group, &one.range) {
+                self.contents.note(host, index, &place, &files);
+            }
             let has = setting_of(host, group, &one.range)?;
             if has.flatten().is_none_or(|has| !is_same(&one.range, has, one.quota.setting())) {
+                self.contents.forget(index);
                 info!("{}: it is gone, or somebody else changed its quota", one.range.group);
                 return Ok(true);
             }
@@ -140,6 +163,7 @@ impl Part for Quotas {
 
     fn write(&mut self, target: Target<'_>, now: Duration, change: usize) -> Result<Outcome, String> {
         let (index, change) = self.changes[change];
+        self.contents.forget(index);
         let One { range, quota } = &mut self.quotas[index];
         let has = setting_of(target.host, &self.groups[index], range)?.flatten();
         if has.is_none_or(|has| !is_same(range, has, change.from)) {
@@ -217,6 +241,16 @@ fn is_same(range: &Range, one: Setting, other: Setting) -> bool {
 
 fn found(setting: &str) -> Result<NamedSetting, String> {
     settings::find(setting).map_err(|error| error.to_string())
+}
+
+/// The files that have a group's quota and burst.
+fn files_of(host: &Host, group: &GroupName, range: &Range) -> Option<(Place, Vec<String>)> {
+    let quota = found(QUOTA).ok()?;
+    let place = apply::place(host, group, &quota).ok()?;
+    let names = if range.burst { &[QUOTA, BURST][..] } else { &[QUOTA] };
+    let found: Vec<NamedSetting> = names.iter().filter_map(|name| found(name).ok()).collect();
+    let files = found.iter().flat_map(|found| found.files(place.version)).collect();
+    Some((place, files))
 }
 
 /// What a group has; `None` within: not between the bounds; `None`: there is no such group.
