@@ -35,11 +35,24 @@ impl Bounds {
     pub(crate) fn find(scopes: &[Scope], group: &str) -> Option<Bounds> {
         let of_scope = |scope: &Scope| {
             let is_own = |one: &&Elastic| group_path::is_at_or_below(group, &one.name);
-            let Elastic { min, max, weight, .. } = scope.groups.iter().find(is_own)?;
-            let (max, saves_power) = ((*max).min(scope.pool.len()), scope.saving.is_some());
-            Some(Bounds { min: *min, max, weight: *weight, pool: scope.pool.clone(), saves_power })
+            scope.groups.iter().find(is_own).map(|one| Bounds::of(scope, one))
         };
         scopes.iter().find_map(of_scope)
+    }
+
+    pub(crate) fn of(scope: &Scope, one: &Elastic) -> Bounds {
+        let Elastic { min, max, weight, .. } = *one;
+        let (max, saves_power) = (max.min(scope.pool.len()), scope.saving.is_some());
+        Bounds { min, max, weight, pool: scope.pool.clone(), saves_power }
+    }
+
+    /// What a group with so many CPUs has of them, in words.
+    pub fn words(&self, has: usize) -> String {
+        let Bounds { min, max, weight, .. } = self;
+        match self.saves_power {
+            true => format!("saves power: {has} of {max} CPUs, at least {min}"),
+            false => format!("elastic: {has} of {min} to {max} CPUs, weight {weight}"),
+        }
     }
 
     /// Is this content of a file what resizing may have written? `None` if it does not write that file.

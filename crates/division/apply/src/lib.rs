@@ -61,10 +61,13 @@ mod generations;
 mod in_effect;
 mod made;
 mod pending;
+mod ranges;
 mod resizes;
 mod scheduled;
 mod status;
 mod unavailable;
+
+mod following;
 
 pub use act::{Act, Before, Entry};
 pub use change::{Change, follow, is_several, set, set_recorded};
@@ -75,6 +78,7 @@ pub use elastic::{Bounds, cpus_of, end_saving, resize};
 pub use error::Error;
 pub use execute::{execute, undo, undo_those};
 pub use failure::Failure;
+pub use following::{Following, following};
 pub use frequencies::{Followed, Frequencies, idle_cpus};
 pub use generations::{
     Generation, Unfinished, generations, generations_or_lost, in_effect, is_gone, unfinished,
@@ -91,6 +95,7 @@ pub use outcome::{Difference, Meta, Outcome, Unmoved};
 pub use pending::{Pending, pending};
 pub use planned::{expansion, foreign, planned};
 pub use preview::{Planned, inverse, preview};
+pub use ranges::{RangeNumbers, RangeStatus};
 pub use reading::{Reading, all, get, place};
 pub use record::{Affinity, By, Ending, Head, Kind, Record, Result as End, RulesFile, Summary};
 pub use recover::{Recovered, Recovery, is_undone, recover};
@@ -102,9 +107,7 @@ pub use scheduled::{
 };
 pub use spot::Spot;
 pub use state::{Lock, STATE, STATE_VARIABLE, State, UNDOABLE, Watch, history, state_directory};
-pub use status::{
-    GroupStatus, RangeStatus, SettingStatus, Task, UnitStatus, layout_in_effect, status, unknown,
-};
+pub use status::{GroupStatus, SettingStatus, Task, UnitStatus, layout_in_effect, status, unknown};
 pub use stays_in::{StaysIn, stays_in};
 pub use system::{Running, System};
 pub use target::Target;

@@ -16,7 +16,7 @@ use rustix::{
     process::{Pid, test_kill_process},
 };
 use serde::{Deserialize, Serialize};
-use units::{CpuSet, ProcStat};
+use units::{CpuSet, ProcStat, hint::Command};
 
 use crate::{
     Failure, State,
@@ -107,16 +107,22 @@ impl Resize {
         let is_cpus = self.setting == plan::CPUS;
         is_cpus.then(|| Some((self.from.parse().ok()?, self.to.parse().ok()?)))?
     }
+
+    /// What it changed, and why.
+    pub fn change(&self) -> String {
+        let Resize { setting, from, to, why, refused, .. } = self;
+        let what = match self.cpus() {
+            Some((less, more)) => format!("{} to {} CPUs ({to})", less.len(), more.len()),
+            None => format!("{setting} {from} to {to}"),
+        };
+        let refused = refused.as_ref().map(|refused| format!("; refused: {refused}")).unwrap_or_default();
+        format!("{what}: {why}{refused}")
+    }
 }
 
 impl fmt::Display for Resize {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Resize { group, setting, from, to, why, refused, .. } = self;
-        match self.cpus() {
-            Some((less, more)) => write!(f, "{group}: {} to {} CPUs ({to}): {why}", less.len(), more.len())?,
-            None => write!(f, "{group}: {setting} {from} to {to}: {why}")?,
-        }
-        refused.as_ref().map_or(Ok(()), |refused| write!(f, "; refused: {refused}"))
+        write!(f, "{}: {}", self.group, self.change())
     }
 }
 
@@ -269,6 +275,28 @@ impl Resizes {
             None => is_there(controller.pid),
         };
         is_it.then_some(controller)
+    }
+
+    /// Why nobody resizes the groups, or not as their layout says, with the command that changes it. `time`: a moment, in seconds
+    /// since 1970, as it is shown.
+    pub fn trouble(&self, time: impl Fn(u64) -> String) -> Option<String> {
+        if self.is_paused() {
+            return Some(format!("resizing is paused: {}", Command::ringfence("resume")));
+        }
+        let Some(controller) = self.controller() else {
+            let start = Command::new("systemctl start ringfenced");
+            return Some(format!("nobody resizes elastic groups: {start}"));
+        };
+        if let Some(why) = &controller.stopped {
+            return Some(format!("resizing has ended: {why}: {}", Command::ringfence("resume")));
+        }
+        controller.latencies.iter().find_map(|one| {
+            let Says::Stopped { why, since } = &one.says else { return None };
+            let (group, source, since) = (&one.group, &one.source, time(*since));
+            Some(format!(
+                "the latency of {group} is not known since {since}, and its waiting decides: {source}: {why}"
+            ))
+        })
     }
 
     /// A file of the directory's owner.

@@ -23,13 +23,14 @@ use crate::{
     membership::{Membership, Thread, threads},
     ownership,
     performer::{DEVICES_V1, Performer, name},
+    ranges::RangeStatus,
     reading::get,
     record::{Head, Kind, Summary},
     unavailable::unavailable,
 };
 
 /// One group.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct GroupStatus {
     /// As the user writes it.
     pub group: String,
@@ -80,19 +81,6 @@ pub struct UnitStatus {
     pub name: String,
     /// Does it run? If not, its settings come into force when it starts.
     pub runs: bool,
-}
-
-/// A setting that follows its group's load between bounds.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct RangeStatus {
-    /// Its name.
-    pub setting: String,
-    /// The least value, as `ringfence set` takes it.
-    pub min: String,
-    /// The largest.
-    pub max: String,
-    /// What it is, if it can be read.
-    pub now: Option<String>,
 }
 
 /// A process.
@@ -465,15 +453,7 @@ fn of(scene: &Scene<'_>, group: String, decided: Decided) -> GroupStatus {
         Some(Value::Cpus(cpus)) if has_cpus => Some(cpus),
         _ => None,
     };
-    let ranges = ranges.iter().filter_map(|range| {
-        let found = settings::lookup(&range.setting)?;
-        let show =
-            |value: Value| range.number(&value).map_or_else(|| found.show(&value), |now| range.show(now));
-        let now = get(host, &named, &found).ok().map(|reading| show(reading.value));
-        let (min, max) = (range.show(range.min), range.show(range.max));
-        Some(RangeStatus { setting: range.setting.clone(), min, max, now })
-    });
-    let ranges = ranges.collect();
+    let ranges = ranges.iter().filter_map(|range| RangeStatus::of(host, range)).collect();
     let frozen_by = host.frozen_by(&named);
     let is_elsewhere = drift.iter().any(|drift| matches!(drift, Drift::Elsewhere { .. }));
     let runs = |drop_in: &DropIn| is_elsewhere || performer.exists(&drop_in.place);

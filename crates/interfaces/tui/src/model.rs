@@ -14,6 +14,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
+use apply::Following;
 use exporters::view::{Heading, MachineFigures, Owners, Picture, Ran, Row};
 use ratatui_crossterm::crossterm::event::KeyEvent;
 
@@ -90,6 +91,8 @@ pub enum Answer {
     Proposed(Result<Proposal, Refusal>),
     /// Of [`Request::Change`] and [`Request::Undo`].
     Changed(Result<Done, Refusal>),
+    /// Groups whose settings follow their load.
+    Elastic(Elastic),
     /// Something that could not be done.
     Refused(Refusal),
     /// The log ends or begins here.
@@ -107,6 +110,15 @@ pub struct Settings {
     pub tasks: Vec<Ran>,
     /// Why there are none, if they cannot be read.
     pub refusal: Option<Refusal>,
+}
+
+/// What follows its load, as `ringfence elastic` shows it.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Elastic {
+    /// The groups, by name.
+    pub groups: Vec<Following>,
+    /// Why nobody changes them, if so.
+    pub trouble: Option<String>,
 }
 
 /// Where the samples come from.
@@ -146,6 +158,7 @@ pub struct Model {
     pub(crate) histories: HashMap<String, History>,
     pub(crate) topology: topology::Machine,
     pub(crate) owners: Option<Owners>,
+    pub(crate) elastic: Elastic,
     pub(crate) page: Page,
     /// The pages that Esc goes back to.
     pub(crate) behind: Vec<Page>,
@@ -183,6 +196,7 @@ impl Model {
             histories: HashMap::new(),
             topology,
             owners: None,
+            elastic: Elastic::default(),
             page: Page::Tree,
             behind: Vec::new(),
             dialog: None,
@@ -290,6 +304,7 @@ impl Model {
                 let cpus = self.topology.online();
                 self.owners = Some(Owners::new(owned, &cpus));
             }
+            Answer::Elastic(elastic) => self.elastic = elastic,
             Answer::Proposed(proposed) => self.proposed(proposed),
             Answer::Changed(Ok(done)) => {
                 self.undoable = done.undoable;
@@ -312,6 +327,11 @@ impl Model {
                 };
             }
         }
+    }
+
+    /// What of a group follows its load.
+    pub(crate) fn following(&self, group: &str) -> Option<&Following> {
+        self.elastic.groups.iter().find(|one| one.group == group)
     }
 
     /// The row of a group in the last picture.

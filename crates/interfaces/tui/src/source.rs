@@ -3,7 +3,7 @@
 mod live;
 mod replay;
 
-pub use live::Live;
+pub use live::{Live, Resized};
 pub use replay::Replay;
 
 use monitor::Beat;

@@ -172,11 +172,25 @@ fn said_once(all: impl Iterator<Item = Diagnostic>) -> Vec<Diagnostic> {
         [] | [_] => one,
         names => {
             let (before, _, after) = around_group(&one.message);
+            let after = if before.is_empty() { of_several(after) } else { after.to_owned() };
             let message = format!("{before}groups '{}'{after}", names.join("', '"));
             Diagnostic { message, ..one }
         }
     });
     named.collect()
+}
+
+/// What is said of one, of several.
+fn of_several(text: &str) -> String {
+    const VERBS: [(&str, &str); 5] = [
+        (" is ", " are "),
+        (" has ", " have "),
+        (" gets ", " get "),
+        (" uses ", " use "),
+        (" asks ", " ask "),
+    ];
+    let verb = VERBS.iter().find_map(|(one, several)| Some(format!("{several}{}", text.strip_prefix(one)?)));
+    verb.unwrap_or_else(|| text.to_owned()).replacen(": it ", ": each ", 1)
 }
 
 /// What stands before and after the first group that a message names, and the name.

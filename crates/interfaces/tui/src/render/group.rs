@@ -1,5 +1,7 @@
 //! A group's page: its figures with their bars and curves, what throttled it, its settings and its tasks.
 
+use std::time::{Duration, SystemTime};
+
 use exporters::view::{Heading, Measure, Row, Value, task_table, written};
 use ratatui_core::layout::Rect;
 
@@ -124,7 +126,27 @@ fn figures(
     pen.text(area.x + 1 + NAME, y, area.width.saturating_sub(NAME + 1), &waits, Tone::Plain);
     y += 1;
     y += limits(page, pen, Rect { y, height: area.bottom().saturating_sub(y), ..area });
+    y += resized(model, page, pen, Rect { y, height: area.bottom().saturating_sub(y), ..area });
     y - area.y
+}
+
+/// What of it follows its load, its last change, and why nobody changes it.
+fn resized(model: &Model, page: &GroupPage, pen: &mut Pen<'_>, area: Rect) -> u16 {
+    let Some(following) = model.following(&page.group) else { return 0 };
+    let last = following.last.as_ref().map(|last| {
+        let at = SystemTime::UNIX_EPOCH + Duration::from_millis(last.at);
+        format!("last {} {}", humantime::format_rfc3339_seconds(at), last.change())
+    });
+    let texts = [Some(following.lines().join("; ")), last, model.elastic.trouble.clone()];
+    let width = area.width.saturating_sub(NAME + 2);
+    let lines = texts.into_iter().flatten().flat_map(|text| wrapped(&text, usize::from(width)));
+    pen.text(area.x + 1, area.y, NAME, "BY LOAD", Tone::Strong);
+    let mut used = 0;
+    for (y, line) in (area.y..area.bottom()).zip(lines) {
+        pen.text(area.x + 1 + NAME, y, width, &line, Tone::Plain);
+        used += 1;
+    }
+    used
 }
 
 /// How often it met its limits since it was made.

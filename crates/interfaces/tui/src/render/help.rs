@@ -25,6 +25,7 @@ pub(super) fn lines(model: &Model) -> Vec<&'static str> {
         "        those of the groups above; without any, of the machine",
         "  F  frozen    P  partition: CPUs of its own",
         "  !  a limit stopped it since the last sample",
+        "  ELASTIC: CPUs now/least-most, -1 lends one, +1 borrows one",
         "  WAIT: share of the time in which something waited for",
         "        c a CPU, m memory, i I/O",
         "",

@@ -23,6 +23,8 @@ enum Column {
     Cpu,
     CpuCurve,
     Map,
+    /// Of groups whose CPUs follow their load: how many they have, and may have.
+    Elastic,
     MemoryBar,
     Memory,
     MemoryCurve,
@@ -92,7 +94,13 @@ fn columns(model: &Model, width: u16, height: usize) -> (u16, Vec<(Column, u16)>
         (Column::Named(place), wanted, true)
     });
     let has_io = has("io.rbytes") || has("io.wbytes");
-    let optional = [(Column::CpuBar, 8, true), (Column::Io, 11, has_io), (Column::CpuCurve, 6, true)];
+    let elastic = elastic_width(model, height);
+    let optional = [
+        (Column::CpuBar, 8, true),
+        (Column::Elastic, elastic, elastic > 0),
+        (Column::Io, 11, has_io),
+        (Column::CpuCurve, 6, true),
+    ];
     let more = [
         (Column::MemoryBar, 6, true),
         (Column::Waits, 15, true),
@@ -126,14 +134,15 @@ fn order(column: Column) -> usize {
         Column::Cpu => 2,
         Column::CpuCurve => 3,
         Column::Map => 4,
-        Column::MemoryBar => 5,
-        Column::Memory => 6,
-        Column::MemoryCurve => 7,
-        Column::Io => 8,
-        Column::IoCurve => 9,
-        Column::Tasks => 10,
-        Column::Waits => 11,
-        Column::Named(place) => 12 + place,
+        Column::Elastic => 5,
+        Column::MemoryBar => 6,
+        Column::Memory => 7,
+        Column::MemoryCurve => 8,
+        Column::Io => 9,
+        Column::IoCurve => 10,
+        Column::Tasks => 11,
+        Column::Waits => 12,
+        Column::Named(place) => 13 + place,
     }
 }
 
@@ -146,6 +155,26 @@ fn grow(columns: &mut [(Column, u16)], is_it: impl Fn(Column) -> bool, most: u16
         *width += wider;
         *free -= wider;
     }
+}
+
+/// `2/1-14`: CPUs now, and the least and the most; `-1` behind it: it lends one, `+1`: it borrows one.
+fn elastic(model: &Model, group: &str) -> Option<String> {
+    let following = model.following(group)?;
+    let bounds = following.bounds.as_ref()?;
+    let has = following.cpus.as_ref().map_or_else(|| "-".to_owned(), |cpus| cpus.len().to_string());
+    let mut text = format!("{has}/{}-{}", bounds.min, bounds.max);
+    for (sign, cpus) in [('-', &following.lent), ('+', &following.borrowed)] {
+        if !cpus.is_empty() {
+            text.push_str(&format!(" {sign}{}", cpus.len()));
+        }
+    }
+    Some(text)
+}
+
+fn elastic_width(model: &Model, height: usize) -> u16 {
+    let texts = model.tree.lines(height).filter_map(|(_, row, _)| elastic(model, &row.group));
+    let longest = texts.map(|text| text.chars().count()).max();
+    longest.map_or(0, |longest| u16::try_from(longest).unwrap_or(u16::MAX).max(7))
 }
 
 /// A place of a map of CPUs stands for as many as make it no wider than this.
@@ -191,6 +220,7 @@ fn heading(columns: &[(Column, u16)], headings: &[Heading], name: u16, pen: &mut
             Column::CpuCurve if *width < 11 => "last",
             Column::CpuCurve => "CPU history",
             Column::Map => "CPUS",
+            Column::Elastic => "ELASTIC",
             Column::MemoryBar => "MEMORY",
             Column::MemoryCurve if *width < 14 => "memory",
             Column::MemoryCurve => "memory history",
@@ -206,7 +236,7 @@ fn heading(columns: &[(Column, u16)], headings: &[Heading], name: u16, pen: &mut
             }
         };
         match column {
-            Column::Cpu | Column::Memory | Column::Tasks | Column::Io => {
+            Column::Cpu | Column::Memory | Column::Tasks | Column::Io | Column::Elastic => {
                 pen.right(x, area.y, *width, text, Tone::Strong)
             }
             _ => _ = pen.text(x, area.y, *width, text, Tone::Strong),
@@ -287,6 +317,10 @@ fn cell(model: &Model, column: Column, row: &Row, pen: &mut Pen<'_>, area: Rect)
                 let text = bars::curve(values.iter(), usize::from(width), top, pen.look);
                 pen.text(x, y, width, &text, Tone::Plain);
             }
+        }
+        Column::Elastic => {
+            let text = elastic(model, &row.group).unwrap_or_default();
+            pen.right(x, y, width, &text, Tone::Plain);
         }
         Column::Map => _ = pen.text(x, y, width, &map(model, &row.group, pen.look), Tone::Plain),
         Column::Io => {

@@ -11,12 +11,15 @@ use crate::{
     change::{Changer, Refusal},
     error::Error,
     figures::Figures,
-    model::{Answer, Event, Request, Settings},
+    model::{Answer, Elastic, Event, Request, Settings},
 };
 
 /// What a page shows beside the figures is read again after this many times what reading took: it gets at most
 /// a tenth of the time.
 const REST: u32 = 10;
+
+/// Reads which groups follow their load; nothing where that can't be read.
+pub type Resized = Box<dyn FnMut(&Host) -> Option<Elastic>>;
 
 /// The running kernel.
 pub struct Live<F: Files> {
@@ -30,6 +33,9 @@ pub struct Live<F: Files> {
     trail: Trail,
     /// What was read last beside the samples, and until when it is not read again.
     rests: Option<(Request, Instant)>,
+    resized: Option<Resized>,
+    /// Until when that is not read again.
+    resized_rests: Option<Instant>,
 }
 
 impl<F: Files> Live<F> {
@@ -45,7 +51,25 @@ impl<F: Files> Live<F> {
             tasks: None,
             trail: Trail::default(),
             rests: None,
+            resized: None,
+            resized_rests: None,
         }
+    }
+
+    /// The same, with groups that follow their load.
+    pub fn with_resized(self, resized: Resized) -> Live<F> {
+        Live { resized: Some(resized), ..self }
+    }
+
+    /// Which groups follow their load, once it may be read again.
+    fn elastic(&mut self) -> Option<Event> {
+        let began = Instant::now();
+        let resized =
+            self.resized.as_mut().filter(|_| self.resized_rests.is_none_or(|until| began >= until))?;
+        let elastic = resized(&self.host).unwrap_or_default();
+        let ended = Instant::now();
+        self.resized_rests = Some(ended + (ended - began) * REST);
+        Some(Event::Answer(Answer::Elastic(elastic)))
     }
 
     /// What reads beside the samples gets no more than its part of the time.
@@ -137,11 +161,12 @@ impl<F: Files> Live<F> {
 
 impl<F: Files> Source for Live<F> {
     fn first(&mut self) -> Result<Vec<Event>, Error> {
-        Ok(self.sight(Beat::default(), None)?.into_iter().collect())
+        self.beat(Beat::default(), None)
     }
 
     fn beat(&mut self, beat: Beat, open: Option<&str>) -> Result<Vec<Event>, Error> {
-        Ok(self.sight(beat, open)?.into_iter().collect())
+        let elastic = self.elastic();
+        Ok(elastic.into_iter().chain(self.sight(beat, open)?).collect())
     }
 
     fn answer(&mut self, request: Request, open: Option<&str>) -> Result<Vec<Event>, Error> {

@@ -1,9 +1,11 @@
 //! What the screens show. The expected text is in `expected/`; `RF_BLESS=1` writes it anew, to be looked at.
 
+use apply::{Bounds, Following, Resize};
 use fake::Fake;
 use kernel::{Host, Kernel};
 use settings::Controller;
-use tui::Look;
+use tui::{Elastic, Look};
+use units::CpuSet;
 
 use crate::world::{World, expect, machine, reversed, screen};
 
@@ -177,6 +179,37 @@ fn a_groups_page_shows_settings_tasks_and_limits() {
     expect("group-tasks-80x24", &world.screen(80, 24));
     world.press(&["Esc"]);
     assert!(world.screen(80, 24).contains("group 3 of 8"));
+}
+
+#[test]
+fn elastic_groups_show_their_cpus_bounds_loans_and_last_change() {
+    let mut world = divided();
+    let bounds =
+        |min, max| Bounds { min, max, weight: 100, pool: "0-15".parse().unwrap(), saves_power: false };
+    let texts = ("8-9".to_owned(), "8-11".to_owned());
+    let why = ("it used 1.9 CPUs".to_owned(), Default::default());
+    let last = Resize { at: 1_800_000_000_000, ..Resize::now("db/oltp1", "cpuset.cpus", texts, why) };
+    let of = |group: &str, cpus: &str, bounds, last| Following {
+        group: group.to_owned(),
+        cpus: Some(cpus.parse().unwrap()),
+        bounds: Some(bounds),
+        lent: if last { "10-11".parse().unwrap() } else { CpuSet::new() },
+        borrowed: if last { CpuSet::new() } else { "10-11".parse().unwrap() },
+        ranges: Vec::new(),
+        last: None,
+    };
+    let owner = Following { last: Some(last), ..of("db/oltp1", "8-11", bounds(2, 14), true) };
+    let groups = vec![owner, of("web", "10-12", bounds(1, 8), false)];
+    let trouble = Some("resizing is paused: ringfence resume".to_owned());
+    *world.elastic.borrow_mut() = Elastic { groups, trouble };
+    world.beat();
+    expect("tree-elastic-80x24", &world.screen(80, 24));
+    world.press(&["Down", "Down", "Enter"]);
+    expect("group-elastic-80x24", &world.screen(80, 24));
+    // once the layout is undone nothing is elastic
+    *world.elastic.borrow_mut() = Elastic::default();
+    world.beat();
+    assert!(!world.screen(80, 24).contains("BY LOAD"));
 }
 
 #[test]

@@ -2,8 +2,10 @@
 //! are replaced by given ones on their way to the model.
 
 use std::{
+    cell::RefCell,
     collections::BTreeMap,
     path::Path,
+    rc::Rc,
     time::{Duration, SystemTime},
 };
 
@@ -14,7 +16,9 @@ use monitor::{Beat, Groups, Options, Sampler, Uncached};
 use ratatui_core::{backend::TestBackend, style::Modifier, terminal::Terminal};
 use ratatui_crossterm::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use settings::{Controller, NoMachine, Version};
-use tui::{Changer, Deputy, Error, Event, Figures, Live, Look, Model, Request, Source, deliver, render};
+use tui::{
+    Changer, Deputy, Elastic, Error, Event, Figures, Live, Look, Model, Request, Source, deliver, render,
+};
 
 /// Without colours, with blocks and lines.
 pub const LOOK: Look = Look { colour: false, unicode: true };
@@ -26,6 +30,8 @@ pub struct World {
     pub fake: Fake,
     pub model: Model,
     pub source: Fixed<Live<Uncached<Fake>>>,
+    /// What follows its load.
+    pub elastic: Rc<RefCell<Elastic>>,
     pub has_ended: bool,
 }
 
@@ -112,9 +118,12 @@ impl World {
         }
         let options = Options { groups: Groups::Ours, slow_every: 1 };
         let sampler = Sampler::new(&host, Uncached(fake.clone()), options, false);
+        let elastic: Rc<RefCell<Elastic>> = Rc::default();
+        let shown = elastic.clone();
         let live = Live::new(host, sampler, Figures::new(&[], &[]), changer);
+        let live = live.with_resized(Box::new(move |_| Some(shown.borrow().clone())));
         let model = Model::live("test", Duration::from_secs(1), topology);
-        let mut world = World { fake, model, source: Fixed::new(live), has_ended: false };
+        let mut world = World { fake, model, source: Fixed::new(live), elastic, has_ended: false };
         world.tell(|source, _| source.first());
         world
     }

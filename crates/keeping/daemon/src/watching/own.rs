@@ -35,6 +35,16 @@ const LABELLED: &[Labelled] = &[
         ],
     ),
     (&families::RESIZES, "result", &[("written", "resizes"), ("refused", "resizes_refused")]),
+    (
+        &families::QUOTA_RESIZES,
+        "result",
+        &[("written", "quota_resizes"), ("refused", "quota_resizes_refused")],
+    ),
+    (
+        &families::MEMORY_RESIZES,
+        "result",
+        &[("written", "memory_resizes"), ("refused", "memory_resizes_refused")],
+    ),
     (&families::RELOADS, "result", &[("followed", "reloads"), ("refused", "refused")]),
     (
         &families::GATE_DECISIONS,

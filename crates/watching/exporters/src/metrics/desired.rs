@@ -3,7 +3,7 @@
 
 use std::{collections::HashMap, time::SystemTime};
 
-use apply::{Drift, GroupStatus, SettingStatus};
+use apply::{Drift, GroupStatus, RangeNumbers, SettingStatus};
 use kernel::{GroupName, Host};
 use settings::{Controller, Value, Version};
 use units::Limit;
@@ -28,6 +28,8 @@ pub struct DesiredGroup {
     pub cpus: Option<Limit<f64>>,
     /// The least and the most CPUs, if they change with its load.
     pub elastic: Option<(usize, usize)>,
+    /// Its quota in CPUs with the least and the most, if that changes with its load.
+    pub quota: Option<RangeNumbers>,
     /// Bytes of memory.
     pub memory: Option<Limit<u64>>,
     /// Tasks.
@@ -56,6 +58,11 @@ impl Desired {
                 group: status.group.clone(),
                 cpus: requested.cpus(),
                 elastic: status.elastic.as_ref().map(|bounds| (bounds.min, bounds.max)),
+                quota: status
+                    .ranges
+                    .iter()
+                    .find(|range| range.setting == "cpu.max")
+                    .map(|range| range.numbers),
                 memory: requested.value("memory.max").and_then(|value| match value {
                     Value::Bytes(limit) => Some(limit.map(|bytes| bytes.0)),
                     _ => None,
@@ -89,6 +96,9 @@ impl Desired {
         limits(&families::REQUESTED_CPUS, to, |actual| actual.cpus);
         limits(&families::ELASTIC_MIN, to, |actual| actual.elastic.map(|(min, _)| Limit::At(min as f64)));
         limits(&families::ELASTIC_MAX, to, |actual| actual.elastic.map(|(_, max)| Limit::At(max as f64)));
+        limits(&families::ELASTIC_QUOTA, to, |actual| actual.quota?.now.map(Limit::At));
+        limits(&families::ELASTIC_QUOTA_MIN, to, |actual| Some(Limit::At(actual.quota?.min)));
+        limits(&families::ELASTIC_QUOTA_MAX, to, |actual| Some(Limit::At(actual.quota?.max)));
         limits(&families::REQUESTED_MEMORY, to, |actual| {
             actual.memory.map(|limit| limit.map(|bytes| bytes as f64))
         });

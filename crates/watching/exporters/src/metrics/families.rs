@@ -92,6 +92,18 @@ families! {
         "ringfence_group_elastic_max_cpus", Gauge, By::History,
         "CPUs that the elastic group has at most; only of elastic groups",
     ));
+    ELASTIC_QUOTA = by(GROUP, row(
+        "ringfence_group_elastic_quota_cpus", Gauge, By::History,
+        "CPUs that the group's quota allows now; only of quotas that follow the load",
+    ));
+    ELASTIC_QUOTA_MIN = by(GROUP, row(
+        "ringfence_group_elastic_quota_min_cpus", Gauge, By::History,
+        "CPUs that the group's quota always allows; only of quotas that follow the load",
+    ));
+    ELASTIC_QUOTA_MAX = by(GROUP, row(
+        "ringfence_group_elastic_quota_max_cpus", Gauge, By::History,
+        "CPUs that the group's quota allows at most; only of quotas that follow the load",
+    ));
     CPU_IDLE_SECONDS = by(&["cpu", "state"], seconds(
         "ringfence_cpu_idle_state_seconds", Counter, By::Daemon,
         "Time that the CPU was in the idle state; only where the machine shows idle states",
@@ -170,7 +182,15 @@ families! {
     );
     RESIZES = by(&["result"], row(
         "ringfence_resizes", Counter, By::Daemon,
-        "Changes of elastic groups' CPUs and quotas that were written, or that the kernel refused",
+        "Changes of elastic groups' CPUs that were written, or that the kernel refused",
+    ));
+    QUOTA_RESIZES = by(&["result"], row(
+        "ringfence_quota_resizes", Counter, By::Daemon,
+        "Changes of quotas that follow the load, the bursts that they allow among them: written, or refused by the kernel",
+    ));
+    MEMORY_RESIZES = by(&["result"], row(
+        "ringfence_memory_resizes", Counter, By::Daemon,
+        "Changes of protected memory that follows the load: written, or refused by the kernel",
     ));
     RESIZING_ENDED = row(
         "ringfence_resizing_ended", Counter, By::Daemon,

@@ -74,6 +74,7 @@ fn desired() -> Desired {
         group: name.to_owned(),
         cpus,
         elastic: None,
+        quota: None,
         memory: Some(Limit::Max),
         pids: None,
         drifts: 2,

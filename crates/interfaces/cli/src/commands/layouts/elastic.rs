@@ -3,8 +3,7 @@
 use std::{fmt::Write, time::Duration};
 
 use apply::{
-    Controller, Frequencies, GroupStatus, Measured, RangeStatus, Resize, Resizes, Running, Says, State,
-    System as _, Target,
+    Following, Frequencies, GroupStatus, Measured, Resize, Resizes, Running, State, System as _, Target,
 };
 use monitor::{Energy, EnergyUse};
 use serde_json::json;
@@ -35,8 +34,7 @@ pub fn elastic(args: &args::Elastic, as_json: bool) -> Result<u8, Failure> {
         let is_of = |wanted: &String| group_path::is_at_or_below(name, wanted);
         args.groups.is_empty() || args.groups.iter().any(is_of)
     };
-    let mut groups = apply::status(&state, Target { host: &host, system: &running })?;
-    groups.retain(follows_load);
+    let mut groups = apply::following(&state, Target { host: &host, system: &running })?;
     if groups.is_empty() {
         return Err(Failure::new("no layout in effect has elastic groups")
             .hint("give groups cpus = { min = 2, max = 8, weight = 100 }, and apply the layout"));
@@ -53,21 +51,14 @@ pub fn elastic(args: &args::Elastic, as_json: bool) -> Result<u8, Failure> {
     let controller = resizes.controller();
     let mut measured = controller.as_ref().map(|one| one.latencies.clone()).unwrap_or_default();
     measured.retain(|one| named(&one.group));
-    let trouble = trouble(&resizes);
-    let saves_power = groups.iter().any(|group| group.elastic.as_ref().is_some_and(|one| one.saves_power));
+    let trouble = resizes.trouble(time);
+    let saves_power = groups.iter().any(|group| group.bounds.as_ref().is_some_and(|one| one.saves_power));
     let power = saves_power.then(|| {
         let before = Energy::live();
         std::thread::sleep(LOOK);
         Energy::live().since(&before)
     });
     if as_json {
-        let groups: Vec<_> = groups
-            .iter()
-            .map(|group| {
-                let GroupStatus { group, cpus, elastic, ranges, .. } = group;
-                json!({ "group": group, "cpus": cpus, "bounds": elastic, "ranges": ranges })
-            })
-            .collect();
         let paused = resizes.is_paused();
         output::json(
             &json!({ "groups": groups, "controller": controller, "paused": paused, "trouble": trouble, "changes": changes, "power": power }),
@@ -142,31 +133,6 @@ pub(super) fn follows_load(group: &GroupStatus) -> bool {
     group.elastic.is_some() || !group.ranges.is_empty()
 }
 
-/// Why nobody resizes the groups, with the command that changes it.
-pub(super) fn trouble(resizes: &Resizes) -> Option<String> {
-    if resizes.is_paused() {
-        return Some(format!("resizing is paused: {}", Command::ringfence("resume")));
-    }
-    let silent = |one: &&Measured| one.has_stopped();
-    match resizes.controller() {
-        None => {
-            Some(format!("nobody resizes elastic groups: {}", Command::new("systemctl start ringfenced")))
-        }
-        Some(Controller { stopped: Some(why), .. }) => {
-            Some(format!("resizing has ended: {why}: {}", Command::ringfence("resume")))
-        }
-        Some(controller) => controller.latencies.iter().find(silent).map(|one| {
-            let source = &one.source;
-            let Says::Stopped { why, since } = &one.says else { return String::new() };
-            format!(
-                "the latency of {} is not known since {}, and its waiting decides: {source}: {why}",
-                one.group,
-                time(*since)
-            )
-        }),
-    }
-}
-
 /// What is known of a group's latency; `None`: it has no source, or nobody looks at it.
 pub fn measured(state: &State, group: &str) -> Option<Measured> {
     Resizes::of(state).controller()?.latencies.into_iter().find(|one| one.group == group)
@@ -174,25 +140,14 @@ pub fn measured(state: &State, group: &str) -> Option<Measured> {
 
 /// What a group has and may have, a line each.
 pub(super) fn bounds(group: &GroupStatus) -> Vec<String> {
-    let cpus = group.elastic.as_ref().map(|bounds| {
-        let has = group.cpus.as_ref().map_or(0, CpuSet::len);
-        match bounds.saves_power {
-            true => format!("saves power: {has} of {} CPUs, at least {}", bounds.max, bounds.min),
-            false => {
-                format!("elastic: {has} of {} to {} CPUs, weight {}", bounds.min, bounds.max, bounds.weight)
-            }
-        }
-    });
-    let ranges = group.ranges.iter().map(|RangeStatus { setting, min, max, now }| {
-        format!("{setting}: {} of {min} to {max}", now.as_deref().unwrap_or("not readable"))
-    });
-    cpus.into_iter().chain(ranges).collect()
+    let cpus = group.elastic.as_ref().map(|bounds| bounds.words(group.cpus.as_ref().map_or(0, CpuSet::len)));
+    cpus.into_iter().chain(group.ranges.iter().map(ToString::to_string)).collect()
 }
 
-fn line(group: &GroupStatus, measured: &[Measured]) -> String {
+fn line(group: &Following, measured: &[Measured]) -> String {
     let cpus = group.cpus.as_ref().map(|cpus| format!("{cpus}  ")).unwrap_or_default();
     let latency = measured.iter().find(|one| one.group == group.group).map(ToString::to_string);
-    let words: Vec<String> = bounds(group).into_iter().chain(latency).collect();
+    let words: Vec<String> = group.lines().into_iter().chain(latency).collect();
     format!("{}  {cpus}{}\n", group.group, words.join("; "))
 }
 

@@ -66,7 +66,7 @@ pub fn status(args: &args::Status, as_json: bool) -> Result<u8, Failure> {
     let unchecked = applied.as_ref().and_then(|applied| applied.as_ref().err());
     let not_in_effect = machines_layout::not_in_effect(&state, &args.socket, groups.is_empty());
     let is_elastic = groups.iter().any(elastic::follows_load);
-    let not_resized = is_elastic.then(|| elastic::trouble(&Resizes::of(&state))).flatten();
+    let not_resized = is_elastic.then(|| Resizes::of(&state).trouble(time)).flatten();
     let drifted = groups.iter().any(|group| !group.drift.is_empty());
     if args.svg {
         output::text(&picture::svg(&Machine::live()?, &groups))?;

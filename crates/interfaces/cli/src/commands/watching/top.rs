@@ -5,11 +5,12 @@ use std::{
     io::{IsTerminal, stdout},
 };
 
-use kernel::GroupName;
-use tui::{Changer, Figures, Live, Look, Model, Options, Refusal, Replay, Source};
+use apply::{Resizes, Running, State, Target};
+use kernel::{GroupName, Host};
+use tui::{Changer, Elastic, Figures, Live, Look, Model, Options, Refusal, Replay, Source};
 
 use super::{
-    super::requests,
+    super::{layouts::time, requests},
     chosen, directory, host, sampler,
     watch::{pictures, sorted_by},
 };
@@ -42,7 +43,8 @@ pub fn top(top: &args::Top, as_json: bool) -> Result<(), Failure> {
                 by_daemon(&socket, group, settings, denied)
             });
             let changer = Changer::new(Box::new(system::Live)).with_deputy(deputy);
-            (Model::live(name, args.interval, machine), Box::new(Live::new(host, sampler, figures, changer)))
+            let live = Live::new(host, sampler, figures, changer).with_resized(Box::new(resized));
+            (Model::live(name, args.interval, machine), Box::new(live))
         }
     };
     if let Some(sort) = &sort {
@@ -50,6 +52,14 @@ pub fn top(top: &args::Top, as_json: bool) -> Result<(), Failure> {
     }
     let options = Options { interval: args.interval, look: Look::of_environment() };
     Ok(tui::run(model, source.as_mut(), &options)?)
+}
+
+/// The groups that `ringfence elastic` shows; who may not read the history sees none.
+fn resized(host: &Host) -> Option<Elastic> {
+    let (state, running) = (State::peek(apply::state_directory()), Running::new());
+    let groups = apply::following(&state, Target { host, system: &running }).ok()?;
+    let trouble = if groups.is_empty() { None } else { Resizes::of(&state).trouble(time) };
+    Some(Elastic { groups, trouble })
 }
 
 /// As `set`: what this user has no permission for goes to the daemon.
