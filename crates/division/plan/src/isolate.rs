@@ -57,6 +57,7 @@ pub(crate) fn isolation(
         });
         return None;
     }
+    problems.extend(contradictions(&groups));
     let mut requests: Vec<Request> = Vec::new();
     for Isolated { group, isolate, cpus } in &groups {
         for (name, value) in &isolate.value.rows {
@@ -74,6 +75,34 @@ pub(crate) fn isolation(
     let budgets = groups.iter().map(|one| (one.group.to_string(), one.isolate.value.budget));
     let budgets = budgets.filter(|(_, budget)| *budget != Budget::default()).collect();
     Some(Isolation { requests, housekeeping, budgets })
+}
+
+/// Groups that request different values of a row for CPUs that both have.
+fn contradictions(groups: &[Isolated<'_>]) -> Vec<Problem> {
+    let pairs =
+        groups.iter().enumerate().flat_map(|(at, one)| groups[..at].iter().map(move |first| (first, one)));
+    let pairs = pairs.filter(|(first, one)| !first.cpus.is_disjoint(&one.cpus));
+    let of_pair = |(first, one): (&Isolated<'_>, &Isolated<'_>)| {
+        let differing = one.isolate.value.rows.iter().filter_map(|(name, value)| {
+            let knob = knobs::find(name)?;
+            let [theirs, ours] = [first.isolate.value.rows.get(name)?, value].map(|value| knob.value(value.as_deref()));
+            (theirs != ours).then(|| Problem::Contradiction {
+                message: format!(
+                    "groups '{}' and '{}' both have CPUs {} and request different values of {name}: {} and {}",
+                    first.group,
+                    one.group,
+                    first.cpus.intersection(&one.cpus),
+                    theirs.unwrap_or_default(),
+                    ours.unwrap_or_default()
+                ),
+                origin: one.isolate.origin.clone(),
+                other: first.isolate.origin.clone(),
+                hint: Some(format!("give both one value, or leave it out of one: {name} = false")),
+            })
+        });
+        differing.collect::<Vec<Problem>>()
+    };
+    pairs.flat_map(of_pair).collect()
 }
 
 fn request(name: &str, group: &GroupName, cpus: &CpuSet, value: &Option<String>) -> Request {

@@ -37,19 +37,34 @@ place back where what `apply` wrote is still there, and names the others. What t
 programs that run and set it too, and interrupts, queues and threads that came since; `apply` again, or the daemon, sets them.
 "#;
 
-const LEFT_OUT: &str = "
-## Not set
-
-- `/dev/cpu_dma_latency`: in force only while a program has it open, and for all CPUs; the row wake-up-latency does the same for the
-  isolated ones, and stays.
-- The static key of network timestamps: in force only while a socket with SO_TIMESTAMPING is open. It is switched once, when the
-  first one opens; a program that opens one early avoids that later.
-- The CPUs that irqbalance leaves alone, `IRQBALANCE_BANNED_CPULIST` in its configuration: `status` names irqbalance where an
-  interrupt is no longer as applied.
-- The number of queues of network interfaces (`ethtool -L`): a change of it resets most interfaces.
-- CPUs that share a core with an isolated one: on cgroup v1 a CPU that goes offline is taken out of every group for good. `plan`
-  names them.
-";
+/// What is not set: where, why, and what does as much.
+const LEFT_OUT: &[[&str; 3]] = &[
+    [
+        "`/dev/cpu_dma_latency`",
+        "in force only while a program has it open, and for all CPUs",
+        "the row wake-up-latency does the same for the isolated CPUs, and outlives every program",
+    ],
+    [
+        "the static key of network timestamps",
+        "in force only while a socket with SO_TIMESTAMPING is open; it is switched once, when the first one opens",
+        "a program that opens one early",
+    ],
+    [
+        "the CPUs that irqbalance leaves alone (`IRQBALANCE_BANNED_CPULIST`)",
+        "they are in irqbalance's own configuration, which it reads at its start",
+        "`status` names irqbalance where an interrupt is no longer as applied, and the daemon sets it again",
+    ],
+    [
+        "the number of queues of network interfaces (`ethtool -L`)",
+        "a change of it resets most interfaces",
+        "`isolcpus=managed_irq` at boot keeps their interrupts off where other CPUs can take them",
+    ],
+    [
+        "CPUs that share a core with an isolated one (`/sys/devices/system/cpu/smt`)",
+        "on cgroup v1 a CPU that goes offline is taken out of every group for good",
+        "`plan` names them; `cpus = { count = 2, smt = \"whole-cores\" }`, or `nosmt` at boot",
+    ],
+];
 
 /// The page.
 pub fn markdown() -> String {
@@ -74,7 +89,10 @@ pub fn markdown() -> String {
         let optional = if parameter.is_optional { " (optional)" } else { "" };
         let _ = writeln!(page, "- `{}{cpus}`{optional}: {}", parameter.name, parameter.doc);
     }
-    page.push_str(LEFT_OUT);
+    page.push_str("\n## Not set\n\n| what | why | instead |\n|---|---|---|\n");
+    for [what, why, instead] in LEFT_OUT {
+        let _ = writeln!(page, "| {what} | {why} | {instead} |");
+    }
     page
 }
 

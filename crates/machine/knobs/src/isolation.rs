@@ -116,8 +116,7 @@ impl Isolation {
                 Some(text::of_cpus(knob.encoding, &cpus))
             }
             Aim::OffOrNone => Some(text::of_cpus(knob.encoding, &rest()?)),
-            Aim::Value(usual) => Some(request.value.clone().unwrap_or_else(|| usual.to_owned())),
-            Aim::Named => request.value.clone(),
+            Aim::Value(_) | Aim::Named => knob.value(request.value.as_deref()).map(str::to_owned),
         }
     }
 }

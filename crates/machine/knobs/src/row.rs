@@ -206,6 +206,15 @@ impl Knob {
         self.refusals.iter().find(|refusal| refusal.errno == errno)
     }
 
+    /// What a layout that names this value, or none, requests; `None` of a row without values.
+    pub fn value<'v>(&self, named: Option<&'v str>) -> Option<&'v str> {
+        match self.aim {
+            Aim::Value(usual) => Some(named.unwrap_or(usual)),
+            Aim::Named => named,
+            Aim::Off | Aim::OffOrNone => None,
+        }
+    }
+
     /// Is it for the whole machine, whichever group is isolated?
     pub fn is_of_machine(&self) -> bool {
         self.scope == Scope::Machine

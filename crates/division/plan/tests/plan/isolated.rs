@@ -78,3 +78,26 @@ fn what_can_not_be_isolated_is_refused() {
     assert!(problems[0].to_string().contains("read-only"), "{problems:?}");
     assert!(problems[0].hint().unwrap().contains("stat-interval = false"), "{problems:?}");
 }
+
+#[test]
+fn two_groups_that_share_cpus_and_differ_in_a_row_are_refused() {
+    let both = |of_first: &str, of_second: &str| {
+        format!(
+            "[groups.a]\ncpus = \"2-3\"\nisolate = {{ {of_first} }}\n[groups.\"a/b\"]\ncpus = \"3\"\nisolate = {{ {of_second} }}\n"
+        )
+    };
+    let problems = planned(&both("wake-up-latency = 10", "level = \"quiet\""), Some(Vec::new())).unwrap_err();
+    let said =
+        "groups 'a' and 'a/b' both have CPUs 3 and request different values of wake-up-latency: 10 and n/a";
+    assert_eq!(problems[0].to_string(), said);
+    let Problem::Contradiction { origin, other, .. } = &problems[0] else { panic!("{problems:?}") };
+    assert_eq!(
+        (origin.to_string(), other.to_string()),
+        ("layout.toml:6:11".to_owned(), "layout.toml:3:11".to_owned())
+    );
+    // the usual value by its name, and CPUs that only one of them has
+    planned(&both("wake-up-latency = \"n/a\"", "level = \"quiet\""), Some(Vec::new())).unwrap();
+    let apart = both("wake-up-latency = 10", "level = \"quiet\"").replace("2-3", "2").replace("a/b", "b");
+    let requests = planned(&apart, Some(Vec::new())).unwrap().isolation.unwrap().requests;
+    assert_eq!(requests.iter().filter(|request| request.knob == "wake-up-latency").count(), 2);
+}
