@@ -132,7 +132,8 @@ cat >/tmp/layout.toml <<-END
 	isolate = "full"
 
 	[isolate]
-	$(awk '/^## / { of_machine = /^## Of the machine/ } of_machine && /^### / { print $2 " = true" }' $page)
+	$(awk '/^## / { of_machine = /^## Of the machine/ } /^### / { row = $2 }
+		of_machine && /^- becomes: `/ { print row " = true" }' $page)
 END
 ours() { ringfence apply /tmp/layout.toml && ringfence status --json >/tmp/status; }
 try ringfence ours -- ringfence undo 0
