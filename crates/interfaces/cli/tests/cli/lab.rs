@@ -21,6 +21,7 @@ use tempfile::TempDir;
 use crate::world::{Need, World};
 
 mod damaged_journal;
+mod elastic;
 mod hostile_text;
 mod isolated;
 mod move_others;
@@ -58,6 +59,12 @@ const WITH_GROUPS: &[(&str, Body)] = &[
     ),
 ];
 
+/// These give groups CPUs.
+const WITH_CPUS: &[(&str, Body)] = &[
+    ("groups of a condition are resized in its runs, and no group is left", elastic::resized),
+    ("an experiment that is killed while it resizes leaves no group and no process", elastic::killed),
+];
+
 /// Only on a machine that nobody else uses (`RF_MOVE_OTHERS`): these move all its programs.
 const ALONE: &[(&str, Body)] = &[
     ("--move-others keeps the machine's programs off exclusive CPUs for the runs", move_others::moved),
@@ -87,7 +94,8 @@ pub fn trials(world: &Arc<World>) -> Vec<Trial> {
     let alone = if std::env::var_os("RF_MOVE_OTHERS").is_some() { ALONE } else { &[] };
     let has_cpusets = world.has(Need::V1("cpuset")) || world.has(Need::V2("cpuset"));
     let own = if has_cpu && has_cpusets && world.has(Need::OwnMachine) { OWN } else { &[] };
-    PURE.iter().chain(with_groups).chain(alone).chain(own).map(trial).collect()
+    let with_cpus = if has_cpu && has_cpusets && world.has(Need::Cpus(2)) { WITH_CPUS } else { &[] };
+    PURE.iter().chain(with_groups).chain(with_cpus).chain(alone).chain(own).map(trial).collect()
 }
 
 /// A directory of a test's own.

@@ -172,10 +172,10 @@ fn late() {
 }
 
 /// Puts a CPU off, until this goes.
-struct Offline(u32);
+pub struct Offline(u32);
 
 impl Offline {
-    fn new(cpu: u32) -> Offline {
+    pub fn new(cpu: u32) -> Offline {
         set_online(cpu, "0");
         Offline(cpu)
     }

@@ -7,6 +7,7 @@ mod attacker;
 mod classified;
 mod counted;
 mod daemon_process;
+mod divided;
 mod elastic;
 mod host;
 mod hotplug;
@@ -63,6 +64,7 @@ fn main() -> ExitCode {
             scheduled::trials(),
             per_group::trials(),
             elastic::trials(),
+            divided::trials(),
             latencies::trials(),
             restored::trials(),
             quotas::trials(),
