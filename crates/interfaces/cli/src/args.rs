@@ -26,8 +26,8 @@ pub use isolate::{Isolate, IsolateCheck, IsolateCommand};
 pub use kill::Kill;
 pub use lab::{Lab, LabCommand, LabRun};
 pub use layouts::{
-    Apply, Check, Export, ExportTo, Generation, History, Import, ImportFrom, PlanArgs, PlanForm, Revert,
-    Schema, SchemaOf, StateArgs, Status,
+    Apply, Check, Expected, Export, ExportTo, Generation, History, Import, ImportFrom, PlanArgs, PlanForm,
+    Revert, Schema, SchemaOf, StateArgs, Status, Undo,
 };
 pub use machine::{Completions, Format, Links, Man, Mount, Perf, Settings, Topology};
 pub use mistakes::Mistake;
@@ -322,7 +322,7 @@ Examples:
   ringfence undo 3     # back to how it was after generation 3 (ringfence history lists them)
   ringfence undo 0     # back to how it was before the first"
     )]
-    Undo(Generation),
+    Undo(Undo),
     /// List what was applied and undone: who, when, what, with which result
     #[command(after_help = "* marks the generations that are in effect.
 
@@ -469,6 +469,8 @@ pub struct Set {
     /// Print only errors and warnings
     #[arg(long, short)]
     pub quiet: bool,
+    #[command(flatten)]
+    pub expected: Expected,
     #[command(flatten)]
     pub state: StateArgs,
     #[command(flatten)]

@@ -131,7 +131,7 @@ pub struct Apply {
     #[command(flatten)]
     pub file: FileOption,
     /// Only show what would change, as `ringfence plan` does
-    #[arg(long, short = 'n', conflicts_with = "confirm")]
+    #[arg(long, short = 'n', conflicts_with_all = ["confirm", "expect_generation"])]
     pub dry_run: bool,
     /// With --dry-run: every step with its reason
     #[arg(long, short, requires = "dry_run")]
@@ -142,6 +142,8 @@ pub struct Apply {
     /// Undo it after this time, unless `ringfence confirm` comes first; such as 60, 60s or 5m
     #[arg(long, value_name = "TIME", value_parser = whole_seconds)]
     pub confirm: Option<Duration>,
+    #[command(flatten)]
+    pub expected: Expected,
     #[command(flatten)]
     pub state: StateArgs,
 }
@@ -209,6 +211,25 @@ pub struct Generation {
     pub generation: Option<u32>,
     #[command(flatten)]
     pub state: StateArgs,
+}
+
+#[derive(Debug, ClapArgs)]
+pub struct Undo {
+    /// A generation's number, as `ringfence history` lists it
+    #[arg(value_parser = generation)]
+    pub generation: Option<u32>,
+    #[command(flatten)]
+    pub expected: Expected,
+    #[command(flatten)]
+    pub state: StateArgs,
+}
+
+/// What the caller saw of the history before it decided.
+#[derive(Debug, Clone, Copy, ClapArgs)]
+pub struct Expected {
+    /// Change nothing if the history's newest generation is another one by then; 0: there is none
+    #[arg(long, value_name = "GENERATION", value_parser = generation)]
+    pub expect_generation: Option<u32>,
 }
 
 fn generation(text: &str) -> Result<u32, String> {

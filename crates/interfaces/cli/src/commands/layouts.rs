@@ -18,7 +18,7 @@ mod shield;
 mod status;
 mod words;
 
-pub use change::{apply, confirm, revert, set, undo};
+pub use change::{apply, confirm, revert, set, unchanged, undo};
 pub use check::{check, export, import, schema};
 pub use elastic::{elastic, measured, pause};
 pub use generations::time;

@@ -153,8 +153,9 @@ fn changed(args: &args::Set, name: &GroupName, values: &[SettingValue]) -> Resul
         let words = args.settings.iter().map(String::as_str);
         let from = args.from.iter().flat_map(|from| ["--from", from]);
         let what = Command::new("set").args(from).group(name).args(words).to_string();
-        return layouts::set(&host, &requests, what, &args.state);
+        return layouts::set(&host, &requests, what, args);
     }
+    let _lock = layouts::unchanged(args)?;
     apply::set(&host, &requests).map_err(|error| {
         let denied = is_denied(&error);
         let failure = Failure::from(error);

@@ -11,7 +11,7 @@ use serde_json::json;
 use super::{
     Layout,
     blocks::{nothing_to_do, on_this_machine},
-    counted, directory,
+    counted, directory, history_of,
     plan::{undoes_all, yes},
     planned, read,
     rules::{self, Misplaced},
@@ -91,6 +91,7 @@ fn applied(args: &args::Apply) -> Result<Applied, Failure> {
     let running = until_interrupted()?;
     let target = Target { host: &host, system: &running };
     recovered(&lock, target)?;
+    expected(lock.state(), args.expected)?;
     let plan = planned(&layout, &host, lock.state()).map_err(Failure::unchanged)?;
     warn(&plan, &layout);
     if !args.yes && plan.empties(&layout.desired) {
@@ -149,11 +150,12 @@ pub fn set(
     host: &Host,
     requests: &[SettingRequest],
     what: String,
-    state: &args::StateArgs,
+    args: &args::Set,
 ) -> Result<Vec<apply::Change>, Failure> {
-    let state = match State::open(directory(state)) {
+    let state = match State::open(directory(&args.state)) {
         Ok(state) => state,
         Err(failure) => {
+            expected(&history_of(&args.state), args.expected)?;
             output::warning(&format!(
                 "{failure}: the change is not in the history, and no undo takes it back"
             ));
@@ -164,8 +166,30 @@ pub fn set(
     let running = until_interrupted()?;
     let target = Target { host, system: &running };
     recovered(&lock, target)?;
+    expected(lock.state(), args.expected)?;
     let meta = Meta { by: By::caller(), what, confirm_within: None, layout: false, rules: None };
     Ok(apply::set_recorded(&lock, target, requests, &meta)?)
+}
+
+/// The lock for changes, where this user may have it, for a single write, which is no generation: none comes before it.
+pub fn unchanged(args: &args::Set) -> Result<Option<Lock>, Failure> {
+    if args.expected.expect_generation.is_none() {
+        return Ok(None);
+    }
+    let lock = State::open(directory(&args.state)).ok().map(|state| locked(&state)).transpose()?;
+    expected(&history_of(&args.state), args.expected)?;
+    Ok(lock)
+}
+
+/// Refuses a change that was decided on after another generation than the newest.
+fn expected(state: &State, args: args::Expected) -> Result<(), Failure> {
+    let Some(expected) = args.expect_generation else { return Ok(()) };
+    let newest = apply::generations(state)?.iter().map(apply::Generation::generation).max().unwrap_or(0);
+    if newest == expected {
+        return Ok(());
+    }
+    let message = format!("the newest generation is {newest} by now, not {expected}; nothing was changed");
+    Err(Failure::new(message).hint("ringfence history shows what came meanwhile"))
 }
 
 /// What an earlier change left comes before anything else.
@@ -244,7 +268,7 @@ fn confirmed(args: &args::Generation) -> Result<u32, Failure> {
 }
 
 /// What had to be left alone needs attention.
-pub fn undo(args: &args::Generation, as_json: bool) -> Result<u8, Failure> {
+pub fn undo(args: &args::Undo, as_json: bool) -> Result<u8, Failure> {
     let outcome = undone(args)?;
     match outcome.generation {
         _ if as_json => {
@@ -268,11 +292,12 @@ pub fn undo(args: &args::Generation, as_json: bool) -> Result<u8, Failure> {
     Ok(if outcome.left.is_empty() { 0 } else { ATTENTION })
 }
 
-fn undone(args: &args::Generation) -> Result<Outcome, Failure> {
+fn undone(args: &args::Undo) -> Result<Outcome, Failure> {
     let host = host_even_unmounted()?;
     let lock = locked(&state(&args.state)?)?;
     let running = until_interrupted()?;
     let target = Target { host: &host, system: &running };
+    expected(lock.state(), args.expected)?;
     let recovered = recovered(&lock, target)?;
     if apply::is_undone(args.generation, &recovered) {
         let left = recovered.into_iter().flat_map(|recovered| recovered.left).collect();
