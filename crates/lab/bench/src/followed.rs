@@ -6,7 +6,7 @@ use std::{
     fs,
     os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
-    process::{Child, Command, Stdio},
+    process::{Child, ChildStdout, Command, Stdio},
     time::{Duration, Instant},
 };
 
@@ -129,6 +129,16 @@ impl Followed {
         let name = command.get_program().to_owned();
         let child = command.spawn().map_err(|error| format!("{}: {error}", OsStr::display(&name)))?;
         Ok(Followed { child })
+    }
+
+    /// One whose output is read.
+    pub fn start_to_read(command: &mut Command) -> Result<(Followed, ChildStdout), String> {
+        interrupt::check()?;
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut child = command.spawn().map_err(|error| format!("{command:?}: {error}"))?;
+        let output = child.stdout.take();
+        let followed = Followed { child };
+        Ok((followed, output.ok_or("the program has no output")?))
     }
 
     /// Refuses one that ended by itself.

@@ -19,6 +19,7 @@ mod classifying;
 mod resizing;
 mod strict;
 
+mod browsing;
 mod observed;
 mod overhead;
 mod sampled;
@@ -67,7 +68,7 @@ fn run() -> Result<bool, String> {
             Part::Daemon => daemon(&selection),
             Part::Burst => bursts(&selection),
             Part::Strict => strict(&selection),
-            Part::Watch => watching(&selection),
+            Part::Watch => watching(&selection).and_then(|()| served(&selection)),
             Part::Lab => lab(&selection),
             Part::Cyclic => wake_ups(&selection),
         };
@@ -269,6 +270,29 @@ fn watching(selection: &Selection) -> Result<(), String> {
             beside("bytes per group and second", ours.bytes, peer.bytes, &more);
         }
     }
+    Ok(())
+}
+
+/// What the server of the live page takes, with one page open, beside `watch` or an earlier build.
+fn served(selection: &Selection) -> Result<(), String> {
+    let row = format!("web at 1 Hz, {} groups, CPU ms per s", observed::GROUPS);
+    if !selection.wants(&row) {
+        return Ok(());
+    }
+    let program = absolute(&selection.program)?;
+    let before = selection.before.as_deref().map(absolute).transpose()?;
+    let mut sides = vec![Side::Web(program.clone()), Side::Watch(program)];
+    sides.extend(before.map(Side::Web));
+    let found = observed::measure(&sides)?;
+    let [ours, watch] = &found[..2] else { return Err("a side is missing".to_owned()) };
+    let [share, goal] =
+        [(ours.cpu.median - watch.cpu.median) / 1e3, observed::GOAL_SERVER].map(|share| share * 100.0);
+    let more = format!("  {share:.2} % of a CPU beside sampling, goal {goal}; the peer is watch");
+    show_numbers(&row, &ours.cpu, &watch.cpu, 2, None, &more);
+    if let Some(before) = found.get(2) {
+        show_numbers(&format!("{row}, before"), &ours.cpu, &before.cpu, 2, None, "");
+    }
+    println!("{:40} {:>26.1}", "web, memory in MiB", ours.memory as f64 / f64::from(1 << 20));
     Ok(())
 }
 

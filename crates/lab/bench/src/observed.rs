@@ -13,6 +13,7 @@ use monitor::RecorderOptions;
 use tempfile::TempDir;
 
 use crate::{
+    browsing::Page,
     followed::Followed,
     groups::{GROUP, Groups, one_of_many},
     measure::Numbers,
@@ -27,6 +28,8 @@ pub const GOAL: f64 = 0.25;
 pub const GOAL_SHARE: f64 = 0.02;
 pub const GOAL_MEMORY: u64 = 40 << 20;
 pub const GOAL_BYTES: f64 = 60.0;
+/// The largest share of a CPU that the page's server may take beside sampling.
+pub const GOAL_SERVER: f64 = 0.01;
 
 const TURNS: usize = 3;
 /// What is not counted of each turn: files are opened, and all figures read.
@@ -38,6 +41,8 @@ const TIME: Duration = Duration::from_secs(40);
 pub enum Side {
     Record(PathBuf),
     Watch(PathBuf),
+    /// `ringfence web` with one page open.
+    Web(PathBuf),
     Cgtop,
 }
 
@@ -68,7 +73,7 @@ pub fn measure(sides: &[Side]) -> Result<Vec<Observed>, String> {
         order.rotate_left(turn % sides.len());
         for side in order {
             let log = scene.logs.path().join(format!("{turn}-{side}"));
-            let mut program = Followed::start(&mut scene.command(&sides[side], &log))?;
+            let (mut program, page) = scene.start(&sides[side], &log)?;
             program.go_on(BEGIN)?;
             let (key, begin) = (size(&log), (Instant::now(), program.cpu()?));
             program.go_on(TIME)?;
@@ -77,6 +82,7 @@ pub fn measure(sides: &[Side]) -> Result<Vec<Observed>, String> {
             spent[side].push(cpu.as_secs_f64() * 1e3 / seconds);
             memory[side] = program.resident()?.max(memory[side]);
             bytes[side].push(per_group_and_second(key, size(&log), seconds));
+            page.map_or(Ok(()), Page::close)?;
         }
     }
     let each = spent.into_iter().zip(memory).zip(bytes);
@@ -119,6 +125,15 @@ impl Scene {
         Ok(Scene { _busy: busy, groups, logs })
     }
 
+    fn start(&self, side: &Side, log: &Path) -> Result<(Followed, Option<Page>), String> {
+        let mut command = self.command(side, log);
+        if !matches!(side, Side::Web(_)) {
+            return Ok((Followed::start(&mut command)?, None));
+        }
+        let (program, output) = Followed::start_to_read(&mut command)?;
+        Ok((program, Some(Page::open(output)?)))
+    }
+
     fn command(&self, side: &Side, log: &Path) -> Command {
         let mut command = Command::new("setpriv");
         command.args(["--pdeathsig", "KILL"]);
@@ -128,6 +143,9 @@ impl Scene {
             }
             Side::Watch(program) => {
                 command.arg(program).args(["watch", GROUP, "--interval", "1s"]);
+            }
+            Side::Web(program) => {
+                command.arg(program).args(["web", GROUP]);
             }
             Side::Cgtop => {
                 command.args(["systemd-cgtop", "--batch", "--raw", "--delay=1", "--iterations=1000"]);
