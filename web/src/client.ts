@@ -98,7 +98,7 @@ export const api = {
   session: () => call<'session'>('GET', '/api/session'),
   machine: () => call<'machine'>('GET', '/api/machine'),
   groups: () => call<'groups'>('GET', '/api/groups'),
-  owners: (at_ms?: number, signal?: AbortSignal) => call<'owners'>('GET', `/api/owners${query({ at_ms })}`, undefined, signal),
+  owners: () => call<'owners'>('GET', '/api/owners'),
   newest,
   sampleAt: (at_ms: number, signal?: AbortSignal) => call<'sample'>('GET', `/api/sample${query({ at_ms })}`, undefined, signal),
   group: (name: string, signal?: AbortSignal) => call<'group'>('GET', group(name), undefined, signal),

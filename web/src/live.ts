@@ -16,12 +16,12 @@ export interface Live {
   history: Schema['History'] | null;
   /** the moment of the log that is shown, in milliseconds by the host's clock; null: now */
   at: number | null;
-  /** the log's sample and owners at that moment */
-  then: { sample: Schema['Sample']; owners: Schema['Owners'] } | null;
+  /** the log's sample at that moment; it does not have who owned which CPU */
+  then: Schema['Sample'] | null;
   thenProblem: Refusal | null;
-  /** how far the host's clock is ahead of this browser's, in milliseconds */
+  /** how far the host's clock is ahead of this browser's, in milliseconds; 0 below a second */
   ahead: number;
-  /** when the newest sample came, by this browser's clock */
+  /** when the newest sample came, by performance.now(): a clock that nobody sets */
   cameAt: number;
   /** the busy CPUs and used memory of the last minutes, for charts without a log */
   recent: Recent;
@@ -53,9 +53,9 @@ export const live = new Store<Live>({
 /** The host's clock now, in milliseconds since 1970. */
 export const hostNow = () => Date.now() + live.value.ahead;
 
-/** The sample and the owners that pages show. */
-export const shownSample = (l: Live) => (l.at == null ? l.sample : (l.then?.sample ?? null));
-export const shownOwners = (l: Live) => (l.at == null ? l.owners : (l.then?.owners ?? null));
+/** The sample that pages show, and the owners, where they are known: now. */
+export const shownSample = (l: Live) => (l.at == null ? l.sample : l.then);
+export const shownOwners = (l: Live) => (l.at == null ? l.owners : null);
 
 const RECENT = 600;
 const HISTORY_EVERY = 5000;
@@ -94,25 +94,26 @@ async function round(): Promise<void> {
 }
 
 async function look(): Promise<void> {
-  if (live.value.link !== 'up' || Date.now() >= nextSession) await lookAtSession();
+  if (live.value.link !== 'up' || performance.now() >= nextSession) await lookAtSession();
   if (!live.value.machine) live.set({ machine: await api.machine() });
-  if (Date.now() >= nextHistory) await lookAtHistory();
+  if (performance.now() >= nextHistory) await lookAtHistory();
   if (live.value.at != null && live.value.sample) return;
   const sample = await api.newest();
   if (sample) await take(sample);
 }
 
 async function lookAtSession(): Promise<void> {
-  const asked = Date.now();
+  const asked = performance.now();
   const session = await api.session();
-  nextSession = Date.now() + SESSION_EVERY;
+  const took = performance.now() - asked;
+  nextSession = performance.now() + SESSION_EVERY;
   if (live.value.session && live.value.session.hostname !== session.hostname) live.set({ machine: null });
-  live.set({ session, ahead: difference(session.now_ms, (asked + Date.now()) / 2) });
+  live.set({ session, ahead: difference(session.now_ms - (Date.now() - took / 2), took) });
 }
 
 async function take(sample: Schema['Sample']): Promise<void> {
   const { groups, owners } = live.value;
-  const change: Partial<Live> = { sample, cameAt: Date.now(), recent: remember(live.value.recent, sample) };
+  const change: Partial<Live> = { sample, cameAt: performance.now(), recent: remember(live.value.recent, sample) };
   if (groups?.version !== sample.groups_version) change.groups = await api.groups();
   if (owners?.version !== sample.owners_version) {
     change.owners = await api.owners();
@@ -131,16 +132,13 @@ function remember(recent: Recent, sample: Schema['Sample']): Recent {
   return { times: keep(recent.times, sample.at_ms / 1000), busy: keep(recent.busy, busy), memory: keep(recent.memory, memory) };
 }
 
-/** A difference below a second is the way of the answer rather than the clock's. */
-function difference(host: number, browser: number): number {
-  const ahead = host - browser;
-  return Math.abs(ahead) < 1000 ? 0 : Math.round(ahead);
-}
+/** Within the time that the answer TOOK nobody knows when it was written, and a difference below a second matters to nobody. */
+const difference = (ahead: number, took: number) => (Math.abs(ahead) < 1000 + took / 2 ? 0 : Math.round(ahead));
 
 export async function lookAtHistory(): Promise<void> {
   const history = await api.history();
   const pending = history.pending;
-  nextHistory = Date.now() + (pending ? Math.min(1000, Math.max(200, pending.remaining_ms)) : HISTORY_EVERY);
+  nextHistory = performance.now() + (pending ? Math.min(1000, Math.max(200, pending.remaining_ms)) : HISTORY_EVERY);
   if (JSON.stringify(history) !== JSON.stringify(live.value.history)) live.set({ history });
 }
 
@@ -177,8 +175,8 @@ export async function seek(at: number | null): Promise<void> {
   seeking = controller;
   live.set({ at });
   try {
-    const [sample, owners] = await Promise.all([api.sampleAt(Math.round(at), controller.signal), api.owners(Math.round(at), controller.signal)]);
-    if (!controller.signal.aborted) live.set({ then: { sample, owners }, thenProblem: null });
+    const then = await api.sampleAt(Math.round(at), controller.signal);
+    if (!controller.signal.aborted) live.set({ then, thenProblem: null });
   } catch (error) {
     if (!controller.signal.aborted && error instanceof Refusal) live.set({ then: null, thenProblem: error });
   }

@@ -21,7 +21,7 @@ test('a setting is written after its plan was shown, with the value that was the
   assert.equal(sent(server, 'changeSettings').length, 0, 'nothing is written before');
   await page.getByRole('button', { name: 'Write 350% → 500%' }).click();
   await says(page, 'Written by ringfenced: cpu.max is 500%, generation 2');
-  assert.deepEqual(sent(server, 'changeSettings')[0].body, { set: { 'cpu.max': '500%' }, expected: { 'cpu.max': '350%' } });
+  assert.deepEqual(sent(server, 'changeSettings')[0].body, { set: { 'cpu.max': '500%' }, expected: { 'cpu.max': '350%' }, expected_generation: 1 });
 });
 
 test('a value that the server refuses is explained, and nothing is written', async t => {
@@ -41,6 +41,19 @@ test('of two browsers that change the same setting the second is told so, and pl
   await page.getByRole('button', { name: 'Plan again with the value now' }).click();
   await says(page, 'It is 5G now: somebody changed it while you edited (8G before).');
   await page.getByRole('button', { name: /^Write 5G/ }).click();
+  await says(page, 'memory.max is 6G');
+});
+
+test('a setting is not written where somebody else changed another one after its plan', async t => {
+  const { page, server } = await visit(t, { hash: '#/groups/db/report', allow: [/409/] });
+  await edit(page, 'memory.max', '6G');
+  await says(page, 'memory.max ← 6G');
+  server.answers.record('set db/report memory.high=1G', 'set', server.answers.groups, 1);
+  await page.getByRole('button', { name: /^Write/ }).click();
+  await says(page, 'another change came meanwhile (generation 2); nothing was changed');
+  assert.equal(server.answers.changes.size, 0);
+  await page.getByRole('button', { name: 'Plan again with the value now' }).click();
+  await page.getByRole('button', { name: /^Write 8G/ }).click();
   await says(page, 'memory.max is 6G');
 });
 
@@ -107,7 +120,7 @@ test('a plan is not applied where somebody else applied meanwhile', async t => {
   await says(page, '4 CPUs on node 0');
   server.answers.record('layout of bob', 'apply', server.answers.groups, 3);
   await page.getByRole('button', { name: /^Apply/ }).click();
-  await says(page, 'somebody applied something since the plan');
+  await says(page, 'another change came meanwhile (generation 2); nothing was changed');
   assert.equal(server.answers.pending, null);
 });
 

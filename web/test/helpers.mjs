@@ -38,8 +38,8 @@ export async function accessible(page, what) {
 
 export const text = (page, selector) => page.locator(selector).innerText();
 
-export async function says(page, words, selector = 'main') {
-  await page.waitForFunction(([s, w]) => document.querySelector(s)?.innerText.replace(/\s+/g, ' ').includes(w), [selector, words], { timeout: 8000 }).catch(async () => {
+export async function says(page, words, selector = 'main', timeout = 8000) {
+  await page.waitForFunction(([s, w]) => document.querySelector(s)?.innerText.replace(/\s+/g, ' ').includes(w), [selector, words], { timeout }).catch(async () => {
     assert.fail(`the page does not say "${words}", but: ${(await text(page, selector)).slice(0, 3000)}`);
   });
 }

@@ -6,8 +6,8 @@ import { says, visit } from './helpers.mjs';
 test('g and a letter go to each page, and ? lists the keys', async t => {
   const { page } = await visit(t);
   for (const [key, hash] of [['g', 'groups'], ['h', 'history'], ['p', 'plan'], ['l', 'lab'], ['s', 'simulate'], ['m', 'map']]) {
-    await page.keyboard.press('g');
-    await page.keyboard.press(key);
+    // one after the other, without a wait for the answer between: the second key has to come within 1.5 s
+    await Promise.all([page.keyboard.press('g'), page.keyboard.press(key)]);
     await page.waitForFunction(h => location.hash === `#/${h}`, hash);
   }
   await page.keyboard.press('?');

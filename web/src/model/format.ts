@@ -59,8 +59,8 @@ export function duration(seconds: number | null | undefined): string {
 
 const pad = (value: number) => String(value).padStart(2, '0');
 
-/** SECONDS since 1970 as the time of day of this browser, with the date where it is another day than TODAY. */
-export function moment(seconds: number | null | undefined, today = Date.now() / 1000): string {
+/** SECONDS since 1970 as the time of day of this browser, with the date where it is another day than TODAY, by the host's clock. */
+export function moment(seconds: number | null | undefined, today: number): string {
   if (seconds == null) return NONE;
   const at = new Date(seconds * 1000);
   const time = `${pad(at.getHours())}:${pad(at.getMinutes())}:${pad(at.getSeconds())}`;

@@ -1,7 +1,7 @@
 // One group: why it waits, its settings, its tasks, and what it used.
 import type { Schema } from '../client';
 import { api } from '../client';
-import { live, shownSample } from '../live';
+import { hostNow, live, shownSample } from '../live';
 import { figures } from '../model/figures';
 import { bytes, count, cpus, moment, percent, plural } from '../model/format';
 import { href } from '../model/router';
@@ -103,7 +103,7 @@ function Events({ group }: { group: Schema['Group'] }) {
         ))}
         {[...group.resizes].reverse().map(r => (
           <li key={r.at_ms + r.sentence}>
-            {moment(r.at_ms / 1000)}: {r.sentence}
+            {moment(r.at_ms / 1000, hostNow() / 1000)}: {r.sentence}
           </li>
         ))}
       </ul>

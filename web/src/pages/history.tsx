@@ -11,6 +11,7 @@ import { MachineMap } from '../parts/map';
 import { steps } from '../parts/shortcuts';
 import { useAsk, type Asked } from '../parts/use-ask';
 import { Bar, Busy, Empty, Hint, Note, Refused, Tag } from '../parts/words';
+import { NotRecorded } from './map';
 import { FIGURES, number, Panels } from './group-charts';
 
 const MACHINE = ['machine.cpu.idle', 'machine.cpu.iowait', 'machine.memory.total', 'machine.memory.available', 'machine.cpu.pressure.some', 'machine.memory.pressure.some', 'machine.io.pressure.some'];
@@ -229,6 +230,7 @@ function Then({ from, to }: { from: number; to: number }) {
           {at != null && <small>{duration(Math.round((hostNow() - at) / 1000))} ago</small>}
         </h2>
         <MachineMap machine={machine} owners={owners} sample={sample?.machine ?? null} label="Machine map at this moment" height={320} selected={cpu} onSelect={setCpu} />
+        {at != null && <NotRecorded />}
       </section>
       <section>
         <h2>Groups by CPU</h2>

@@ -12,6 +12,7 @@ import { Bar, Busy, CpuList, Empty, Tag } from '../parts/words';
 export function MapPage() {
   const machine = useStore(live, l => l.machine);
   const owners = useStore(live, shownOwners);
+  const past = useStore(live, l => l.at !== null);
   const sample = useStore(live, shownSample);
   const [selected, setSelected] = useState<number | null>(null);
   if (!machine) return <Busy>Reading the machine …</Busy>;
@@ -44,8 +45,8 @@ export function MapPage() {
           <p class="chosen">{selected == null ? 'Click a CPU, or walk there with the arrow keys.' : describe(selected, machine, owners, sample?.machine ?? null)}</p>
         </div>
         <aside class="legend" aria-label="Owners">
-          <OwnersTable owners={owners} sample={sample} chosen={selected == null ? undefined : owner(selected)} />
-          <Legend />
+          {past ? <NotRecorded /> : <OwnersTable owners={owners} sample={sample} chosen={selected == null ? undefined : owner(selected)} />}
+          <Legend owned={!past} />
         </aside>
       </div>
       <NodesTable machine={machine} sample={sample} />
@@ -79,6 +80,15 @@ export function Fact({ name, value, room }: { name: string; value: string; room?
       <dt>{name}</dt>
       <dd style={room ? { minWidth: `${room}ch` } : undefined}>{value}</dd>
     </div>
+  );
+}
+
+/** Of an earlier time. */
+export function NotRecorded() {
+  return (
+    <Empty>
+      Who owned which CPU then is not known: the recorder's log has the figures of CPUs and groups, not the CPUs that each group might use. What was applied when is on the page <a href={href('plan')}>Plan</a>.
+    </Empty>
   );
 }
 
@@ -135,30 +145,36 @@ function Notes({ owner }: { owner: Schema['Owner'] }) {
   return words.length ? <small>{words.join(' · ')}</small> : null;
 }
 
-function Legend() {
+function Legend({ owned }: { owned: boolean }) {
   return (
     <ul class="how">
       <li>
         <i class="eg fill" /> filled from below by use
       </li>
-      <li>
-        <i class="eg lent" /> hatched: lent to another group
-      </li>
-      <li>
-        <i class="eg ringed" /> ringed: isolated
-      </li>
+      {owned && (
+        <>
+          <li>
+            <i class="eg lent" /> hatched: lent to another group
+          </li>
+          <li>
+            <i class="eg ringed" /> ringed: isolated
+          </li>
+        </>
+      )}
       <li>
         <i class="eg irq" /> line on top: interrupts per second, full at 100,000, each fifth ten times more
       </li>
       <li>
         <i class="eg memory" /> bar of a node: memory of programs, then caches of files
       </li>
-      <li>
-        <i class="eg any" />
-        <span>
-          no letter: every group may use it; <b>A+</b>: several share it
-        </span>
-      </li>
+      {owned && (
+        <li>
+          <i class="eg any" />
+          <span>
+            no letter: every group may use it; <b>A+</b>: several share it
+          </span>
+        </li>
+      )}
     </ul>
   );
 }
@@ -233,7 +249,7 @@ function CpusTable({ machine, owners, sample }: { machine: Schema['Machine']; ow
                 <td>{c.node ?? '–'}</td>
                 <td>{c.l3 ?? '–'}</td>
                 <td>{c.core ?? '–'}</td>
-                <td>{c.online ? names(info.get(c.id)?.owners) || 'every group' : 'offline'}</td>
+                <td>{c.online ? (owners ? names(info.get(c.id)?.owners) || 'every group' : 'not recorded') : 'offline'}</td>
                 <td>{names(info.get(c.id)?.borrowers)}</td>
                 <td>{info.get(c.id)?.isolated ? 'yes' : ''}</td>
                 <td class="num">{percent(sample?.machine.cpus[i])}</td>

@@ -92,7 +92,7 @@ function Edit({ group, setting, write, onEnd }: EditProps) {
   const makePlan = () => act(async () => setPlan(await api.planSettings(group, { set })));
   const carryOut = () =>
     act(async () => {
-      const changed = await api.changeSettings(group, { set, expected: plan!.before });
+      const changed = await api.changeSettings(group, { set, expected: plan!.before, expected_generation: plan!.generation });
       void lookAtHistory().catch(() => {});
       onEnd(changed, plan!.before);
     });

@@ -53,13 +53,13 @@ function DaemonState() {
 function Past() {
   const at = useStore(live, l => l.at);
   const problem = useStore(live, l => l.thenProblem);
-  const sampled = useStore(live, l => l.then?.sample.at_ms ?? null);
-  const torn = useStore(live, l => l.then?.sample.log_problem ?? null);
+  const sampled = useStore(live, l => l.then?.at_ms ?? null);
+  const torn = useStore(live, l => l.then?.log_problem ?? null);
   if (at == null) return null;
-  if (problem) return <Refused what={`The log has nothing to show at ${moment(at / 1000)}`} refusal={problem} />;
+  if (problem) return <Refused what={`The log has nothing to show at ${moment(at / 1000, hostNow() / 1000)}`} refusal={problem} />;
   return (
     <Note>
-      All pages show <b>{moment((sampled ?? at) / 1000)}</b> from the recorder's log, {duration(Math.round((hostNow() - (sampled ?? at)) / 1000))} ago.{' '}
+      All pages show <b>{moment((sampled ?? at) / 1000, hostNow() / 1000)}</b> from the recorder's log, {duration(Math.round((hostNow() - (sampled ?? at)) / 1000))} ago.{' '}
       {torn && <>The log is damaged: {torn}. </>}
       <button type="button" onClick={() => void seek(null)}>
         Show live figures
@@ -69,11 +69,11 @@ function Past() {
 }
 
 function Clocks() {
-  const ahead = useStore(live, l => (Math.abs(l.ahead) < 2000 ? 0 : Math.round(l.ahead / 1000)));
+  const ahead = useStore(live, l => Math.round(l.ahead / 1000));
   if (!ahead) return null;
   return (
     <Note kind="warning">
-      The host's clock is {duration(Math.abs(ahead))} {ahead > 0 ? 'ahead of' : 'behind'} this browser's. Times on these pages are the host's.
+      The host's clock is {duration(Math.abs(ahead))} {ahead > 0 ? 'ahead of' : 'behind'} this browser's. Times on these pages are by the host's clock, in this browser's time zone.
     </Note>
   );
 }
@@ -86,10 +86,10 @@ function PendingChange() {
 
 function Countdown({ pending }: { pending: Schema['Pending'] }) {
   const write = useStore(live, l => l.session?.write ?? false);
-  const [seen, setSeen] = useState({ pending, at: Date.now() });
+  const [seen, setSeen] = useState({ pending, at: performance.now() });
   const [refusal, setRefusal] = useState<Refusal | null>(null);
   const [busy, setBusy] = useState(false);
-  if (seen.pending !== pending) setSeen({ pending, at: Date.now() });
+  if (seen.pending !== pending) setSeen({ pending, at: performance.now() });
   const now = useSecond();
   const left = Math.max(0, Math.ceil((seen.pending.remaining_ms - (now - seen.at)) / 1000));
   const act = async (what: () => Promise<unknown>) => {

@@ -4,12 +4,12 @@ import { endSession, hostNow, live, seek } from '../live';
 import { duration, moment } from '../model/format';
 import { useStore } from '../model/store';
 
-/** The time of the browser, once a second, for what counts seconds. */
+/** performance.now() once a second, for what counts seconds: it goes on where somebody sets the browser's clock. */
 export function useSecond(active = true): number {
-  const [now, setNow] = useState(Date.now());
+  const [now, setNow] = useState(performance.now());
   useEffect(() => {
     if (!active) return;
-    const timer = setInterval(() => setNow(Date.now()), 1000);
+    const timer = setInterval(() => setNow(performance.now()), 1000);
     return () => clearInterval(timer);
   }, [active]);
   return now;
@@ -55,7 +55,7 @@ function Pulse() {
   if (at != null) {
     return (
       <span class="pulse then">
-        <Dot kind="then" /> {moment(at / 1000)}
+        <Dot kind="then" /> {moment(at / 1000, hostNow() / 1000)}
         <button type="button" class="quiet" onClick={() => void seek(null)}>
           Live
         </button>

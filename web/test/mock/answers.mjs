@@ -52,6 +52,14 @@ export class Answers {
     this.record(`undo of ${p.generation}: not confirmed`, 'undo', p.back, p.steps);
   }
 
+  /** A change that nobody here has made, and that waits to be confirmed. */
+  wait(seconds) {
+    const back = this.groups;
+    const generation = this.record('layout of bob', 'apply', back, 3);
+    this.pending = { generation, until: Math.round(this.hostNow() + seconds * 1000), back, steps: 3 };
+    return this.pending;
+  }
+
   waiting() {
     const p = this.pending;
     if (!p) return null;
@@ -122,13 +130,14 @@ export class Answers {
       before[setting] = found.value;
     }
     const writes = Object.entries(set).map(([setting, text]) => ({ file: `/sys/fs/cgroup/${name}/${setting}`, text, why: null }));
-    return ok({ group: name, before, writes, notes: [], command: `ringfence set ${name} ${Object.entries(set).map(([k, v]) => `${k}=${v}`).join(' ')}` });
+    return ok({ group: name, before, generation: this.generations.length, writes, notes: [], command: `ringfence set ${name} ${Object.entries(set).map(([k, v]) => `${k}=${v}`).join(' ')}` });
   }
 
   changeSettings(body, query, names) {
     const { name } = names;
     const planned = this.planSettings(body, query, names);
     if (planned.status >= 400) return planned;
+    if (body.expected_generation != null && body.expected_generation !== this.generations.length) return this.changedMeanwhile();
     for (const [setting, seen] of Object.entries(body.expected ?? {})) {
       const now = planned.value.before[setting];
       if (now !== seen) return { status: 409, value: { status: 409, kind: 'conflict', message: `${setting} of ${name} is ${now} now: somebody changed it meanwhile`, hint: 'look at the value and try again', current: { [setting]: now } } };
@@ -137,6 +146,10 @@ export class Answers {
     this.changes.set(name, { ...kept, ...body.set });
     const generation = this.record(`set ${name} ${Object.keys(body.set).join(' ')}`, 'set', this.groups, planned.value.writes.length);
     return ok({ group: name, values: body.set, writes: planned.value.writes, notes: [], command: planned.value.command, by: 'ringfenced', generation });
+  }
+
+  changedMeanwhile() {
+    return { status: 409, value: { status: 409, kind: 'conflict', message: `another change came meanwhile (generation ${this.generations.length}); nothing was changed`, hint: 'look at the history, and plan again', current: { generation: String(this.generations.length) } } };
   }
 
   getLog() {
@@ -187,7 +200,7 @@ export class Answers {
   }
 
   apply({ text, confirm_seconds, expected_generation }) {
-    if (expected_generation !== this.generations.length) return { status: 409, value: { status: 409, kind: 'conflict', message: `the history has generation ${this.generations.length} now: somebody applied something since the plan`, hint: 'plan again', current: { generation: String(this.generations.length) } } };
+    if (expected_generation !== this.generations.length) return this.changedMeanwhile();
     const { steps, after } = plan(this, text);
     const back = this.groups;
     const generation = this.record('layout of the page', 'apply', after, steps.length);
@@ -204,7 +217,7 @@ export class Answers {
   }
 
   undo({ to, expected_generation }) {
-    if (expected_generation !== this.generations.length) return refuse(409, 'conflict', 'the history is another by now');
+    if (expected_generation !== this.generations.length) return this.changedMeanwhile();
     const target = to ?? this.generations.length - 1;
     const groups = this.pending ? this.pending.back : this.states[target];
     this.pending = null;

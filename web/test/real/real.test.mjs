@@ -1,61 +1,21 @@
 // The pages with the real server on this machine: RINGFENCE web --write, as root. Changes are made in a group rf-test-web, with a history
 // of its own, and are gone at the end.
 import assert from 'node:assert/strict';
-import { spawn, spawnSync } from 'node:child_process';
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { readFileSync } from 'node:fs';
 import { after, before, test } from 'node:test';
-import { browser, open } from '../browser.mjs';
 import { accessible, go, says } from '../helpers.mjs';
+import { directories, limits, run, serve } from './server.mjs';
 
-const PROGRAM = process.env.RINGFENCE;
 const GROUP = 'rf-test-web';
 const LAYOUT = `[groups.${GROUP}]\nmemory.max = "64M"\n`;
-const state = mkdtempSync(join(tmpdir(), 'ringfence-web-'));
-const SETTINGS = ['--state', state, '--socket', join(state, 'none.sock')];
 let server;
-let url;
-let chrome;
 let page;
-let problems;
 
 before(async () => {
-  assert.ok(PROGRAM && existsSync(PROGRAM), 'RINGFENCE names no program: scripts/web real target/release/ringfence');
-  server = spawn(PROGRAM, ['web', '--write', '--listen', '127.0.0.1:0', '--directory', state, '--results', state, ...SETTINGS, '/'], { stdio: ['ignore', 'pipe', 'inherit'] });
-  url = await new Promise((resolve, reject) => {
-    let text = '';
-    server.stdout.on('data', part => {
-      text += part;
-      const found = /http:\/\/\S+/.exec(text);
-      if (found) resolve(found[0]);
-    });
-    server.on('exit', code => reject(new Error(`ringfence web ended with ${code}: ${text}`)));
-  });
-  chrome = await browser();
-  ({ page, problems } = await open(chrome, url));
-  await page.waitForSelector('.pulse .dot.on', { state: 'attached' });
+  server = await serve('--write', '/');
+  ({ page } = server);
 });
-
-after(async () => {
-  await chrome?.close();
-  server?.kill('SIGTERM');
-  // with a history of its own nothing else is undone
-  if (PROGRAM) spawnSync(PROGRAM, ['undo', '0', '--state', state], { stdio: 'ignore' });
-  rmSync(state, { recursive: true, force: true });
-  assert.deepEqual(problems, [], 'errors in the console');
-});
-
-/** The group's directories in the hierarchies of this machine. */
-function directories() {
-  const roots = readFileSync('/proc/self/mountinfo', 'utf8')
-    .split('\n')
-    .filter(line => / - cgroup2? /.test(line))
-    .map(line => line.split(' ')[4]);
-  return [...new Set(roots)].map(root => join(root, GROUP)).filter(existsSync);
-}
-
-const limits = () => directories().flatMap(d => readdirSync(d).filter(f => /^memory\.(max|limit_in_bytes)$/.test(f)).map(f => readFileSync(join(d, f), 'utf8').trim()));
+after(() => server?.close());
 
 test('the map has the CPUs of this machine', async () => {
   const online = readFileSync('/sys/devices/system/cpu/online', 'utf8').trim();
@@ -80,11 +40,11 @@ async function apply(seconds) {
   await says(page, 'The checker finds no error.');
   await page.getByRole('button', { name: 'Show plan' }).click();
   await says(page, `create group ${GROUP}`);
-  assert.deepEqual(directories(), [], 'a plan writes nothing');
+  assert.deepEqual(directories(GROUP), [], 'a plan writes nothing');
   await page.locator('.apply select').selectOption(String(seconds));
   await page.getByRole('button', { name: /^Apply/ }).click();
   await page.waitForSelector('.pending', { timeout: 15000 });
-  assert.deepEqual(limits(), [String(64 * 2 ** 20)]);
+  assert.deepEqual(limits(GROUP), [String(64 * 2 ** 20)]);
 }
 
 test('the checker of the server marks an error in the text', async () => {
@@ -97,7 +57,7 @@ test('the checker of the server marks an error in the text', async () => {
 test('an apply that nobody confirms is gone from the kernel when its time is over', async () => {
   await apply(10);
   await page.waitForFunction(() => !document.querySelector('.pending'), undefined, { timeout: 30000 });
-  assert.deepEqual(directories(), []);
+  assert.deepEqual(directories(GROUP), []);
 });
 
 test('an apply that is confirmed stays; a setting is changed; undo takes the layout back', async () => {
@@ -109,13 +69,33 @@ test('an apply that is confirmed stays; a setting is changed; undo takes the lay
   await page.locator('.editing input').fill('32M');
   await page.getByRole('button', { name: 'Show plan' }).click();
   await says(page, 'What is written');
-  assert.deepEqual(limits(), [String(64 * 2 ** 20)], 'a plan writes nothing');
+  assert.deepEqual(limits(GROUP), [String(64 * 2 ** 20)], 'a plan writes nothing');
   await page.getByRole('button', { name: /^Write/ }).click();
   await says(page, 'memory.max is 32M');
-  assert.deepEqual(limits(), [String(32 * 2 ** 20)]);
+  assert.deepEqual(limits(GROUP), [String(32 * 2 ** 20)]);
   await go(page, '#/plan');
   await page.getByRole('button', { name: 'Undo the last change' }).click();
   await page.getByRole('dialog').getByRole('button', { name: 'Undo', exact: true }).click();
   await says(page, 'Undone: generation');
-  assert.deepEqual(directories(), []);
+  assert.deepEqual(directories(GROUP), []);
+});
+
+test('the scrubber shows what was recorded, and says that owners were not', async () => {
+  const recorded = run('record', '--directory', server.state, '--interval', '50ms', '--count', '40', '/');
+  assert.equal(recorded.status, 0, recorded.error);
+  await go(page, '#/map');
+  await page.reload();
+  await go(page, '#/history');
+  await page.locator('.uplot').first().waitFor();
+  await page.locator('input[type=range]').focus();
+  await page.keyboard.press('Home');
+  await says(page, "from the recorder's log");
+  await says(page, 'Who owned which CPU then is not known');
+  assert.equal(await page.locator('.note.error').count(), 0);
+  await accessible(page, 'the past');
+  await go(page, '#/map');
+  await says(page, 'CPUs busy');
+  await says(page, 'Who owned which CPU then is not known');
+  await page.keyboard.press('n');
+  await page.waitForSelector('.pulse .dot.on', { state: 'attached' });
 });

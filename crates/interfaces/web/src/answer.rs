@@ -98,10 +98,6 @@ impl Answers {
                 Ok(Body::Versioned(body, tag))
             }
             Kind::Sample => self.sample(asked, context),
-            Kind::Owners if asked.text("at_ms").is_some() => Err(Problem::missing(
-                "the log has no CPU sets: who owned which CPU at an earlier time is not recorded",
-            )
-            .hint("ringfence history lists what was applied when")),
             Kind::Owners => {
                 let seen = snapshot(context)?;
                 Ok(Body::Versioned(seen.owners_json.clone(), format!("o{}", seen.owners_version)))
@@ -126,7 +122,7 @@ impl Answers {
             }
             Kind::PlanSettings => {
                 let name = GroupName::new(&asked.part)?;
-                plain(json(&group::plan(&host()?, &name, &parsed(body)?)?))
+                plain(json(&group::plan(&host()?, &name, &parsed(body)?, &self.program)?))
             }
             Kind::ChangeSettings => {
                 let name = GroupName::new(&asked.part)?;

@@ -18,6 +18,7 @@ use crate::{
         Cause, Change, ChangePlan, Changed, ChangedBy, Group, LimitCount, Number, Resize, SettingInfo, Side,
         Why, WhyNote, Write,
     },
+    history,
     live::hierarchies,
     problem::Problem,
     program::Program,
@@ -214,7 +215,13 @@ pub fn why(host: &Host, name: &GroupName, span: Duration) -> Result<Why, Problem
 ///
 /// # Errors
 /// There is no such group, setting or value.
-pub fn plan(host: &Host, name: &GroupName, change: &Change) -> Result<ChangePlan, Problem> {
+pub fn plan(
+    host: &Host,
+    name: &GroupName,
+    change: &Change,
+    program: &Program,
+) -> Result<ChangePlan, Problem> {
+    let generation = history::newest(program);
     let (mut requests, mut notes) = (Vec::new(), Vec::new());
     for (setting, text) in &change.set {
         let invalid = |error: apply::InvalidSetting| {
@@ -248,6 +255,7 @@ pub fn plan(host: &Host, name: &GroupName, change: &Change) -> Result<ChangePlan
             .collect(),
         notes,
         before: values(host, name, change.set.keys())?,
+        generation,
         command: command(name, change).to_string(),
     })
 }
@@ -282,6 +290,7 @@ pub fn change(host: &Host, name: &GroupName, change: &Change, program: &Program)
     if change.set.is_empty() {
         return Err(Problem::invalid("no setting is named"));
     }
+    change.expected_generation.map_or(Ok(()), |expected| history::expect(program, expected))?;
     let now = values(host, name, change.expected.keys())?;
     if now != change.expected {
         let other: Vec<&String> = now
@@ -302,10 +311,11 @@ pub fn change(host: &Host, name: &GroupName, change: &Change, program: &Program)
     let mut args: Vec<std::ffi::OsString> = vec!["set".into(), "--json".into()];
     args.extend(program.state_option());
     args.extend(program.socket_option());
+    args.extend(change.expected_generation.into_iter().flat_map(history::expectation));
     args.push("--".into());
     args.push(name.to_string().into());
     args.extend(typed);
-    let newest = crate::history::newest(program);
+    let newest = history::newest(program);
     let printed = program.run(args)?;
     let done: serde_json::Value = printed.json()?;
     let mut notes = printed.warnings();
@@ -340,7 +350,7 @@ pub fn change(host: &Host, name: &GroupName, change: &Change, program: &Program)
         values: values(host, name, change.set.keys())?,
         writes,
         notes,
-        generation: Some(crate::history::newest(program)).filter(|now| *now != newest),
+        generation: history::newest(program).filter(|now| newest.is_some_and(|newest| newest != *now)),
         command: command(name, change).to_string(),
     })
 }

@@ -1,5 +1,7 @@
 //! The history as JSON, and who owned which CPU in it.
 
+use std::ffi::OsString;
+
 use apply::{Generation, Kind, Running, State, Target};
 use kernel::{Host, Real};
 
@@ -14,10 +16,32 @@ pub fn state(program: &Program) -> State {
     State::peek(program.state.clone().unwrap_or_else(apply::state_directory))
 }
 
-/// The number of the newest generation, 0 if there is none.
-pub fn newest(program: &Program) -> u32 {
-    let all = apply::generations(&state(program)).unwrap_or_default();
-    all.iter().map(Generation::generation).max().unwrap_or(0)
+/// The number of the newest generation, 0 if there is none; `None` for who may not read the history.
+pub fn newest(program: &Program) -> Option<u32> {
+    let all = apply::generations(&state(program)).ok()?;
+    Some(all.iter().map(Generation::generation).max().unwrap_or(0))
+}
+
+/// Refuses what was decided on after another generation than the newest. The command that follows looks again, under the lock
+/// for changes.
+///
+/// # Errors
+/// 409, with the newest.
+pub fn expect(program: &Program, expected: u32) -> Result<(), Problem> {
+    let newest = newest(program).unwrap_or(0);
+    if newest == expected {
+        return Ok(());
+    }
+    let problem = Problem::conflict(format!(
+        "another change came meanwhile (generation {newest}, the page shows {expected}); nothing was changed"
+    ));
+    let current = [("generation".to_owned(), newest.to_string())].into();
+    Err(Problem { current, ..problem.hint("look at the history, and plan again") })
+}
+
+/// The generation that was seen, as an option for the commands that change something.
+pub fn expectation(expected: u32) -> [OsString; 2] {
+    ["--expect-generation".into(), expected.to_string().into()]
 }
 
 /// Who changed what when.

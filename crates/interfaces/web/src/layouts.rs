@@ -189,7 +189,7 @@ pub fn plan(
     let command = Command::ringfence("plan").arg(FILE).to_string();
     let mut args: Vec<OsString> = vec!["plan".into(), "--json".into(), file.path().into()];
     args.extend(program.state_option());
-    let generation = history::newest(program);
+    let generation = history::newest(program).unwrap_or(0);
     let printed = program.run(args.clone())?;
     let found: PlanJson = match printed.json() {
         Ok(found) => found,
@@ -307,19 +307,6 @@ fn after(
     )
 }
 
-/// The history must be as the page showed it.
-fn expect(program: &Program, expected: u32) -> Result<(), Problem> {
-    let newest = history::newest(program);
-    if newest == expected {
-        return Ok(());
-    }
-    let problem = Problem::conflict(format!(
-        "another change came meanwhile (generation {newest}, the page shows {expected}); nothing was changed"
-    ));
-    let current = [("generation".to_owned(), newest.to_string())].into();
-    Err(Problem { current, ..problem.hint("look at the history, and plan again") })
-}
-
 /// Applies a layout.
 ///
 /// # Errors
@@ -331,13 +318,14 @@ pub fn apply(asked: &Apply, program: &Program) -> Result<Outcome, Problem> {
     if asked.confirm_seconds == Some(0) || asked.confirm_seconds.is_some_and(|seconds| seconds > 86400) {
         return Err(Problem::invalid("the time to confirm is 1 s to 1 day"));
     }
-    expect(program, asked.expected_generation)?;
+    history::expect(program, asked.expected_generation)?;
     let path = kept(&asked.text, program)?;
     let confirm = asked.confirm_seconds.map(|seconds| format!("{seconds}s"));
     let mut args: Vec<OsString> = vec!["apply".into(), "--json".into()];
     args.extend(asked.empties.then(|| "--yes".into()));
     args.extend(confirm.iter().flat_map(|within| ["--confirm".into(), within.into()]));
     args.extend(program.state_option());
+    args.extend(history::expectation(asked.expected_generation));
     args.push(path.clone().into());
     let shown = path.display().to_string();
     let options = confirm.iter().flat_map(|within| ["--confirm", within.as_str()]);
@@ -419,10 +407,11 @@ pub fn confirm(asked: &Confirm, program: &Program) -> Result<Outcome, Problem> {
 /// # Errors
 /// The history is another one; the command's refusal.
 pub fn undo(asked: &Undo, program: &Program) -> Result<Outcome, Problem> {
-    expect(program, asked.expected_generation)?;
+    history::expect(program, asked.expected_generation)?;
     let number = asked.to.map(|to| to.to_string());
     let mut args: Vec<OsString> = vec!["undo".into(), "--json".into()];
     args.extend(program.state_option());
+    args.extend(history::expectation(asked.expected_generation));
     args.extend(number.iter().map(Into::into));
     let command = Command::ringfence("undo").args(number.iter().map(String::as_str)).to_string();
     outcome(&program.run(args)?, command)

@@ -192,13 +192,13 @@ pub const ROUTES: &[Route] = &[
     },
     Route {
         note: ETAG,
-        query: &[Parameter {
-            name: "at_ms",
-            kind: "integer",
-            required: false,
-            help: "As the history had it at that time; without: now",
-        }],
-        ..get(Kind::Owners, "owners", "/api/owners", "Who owns which CPU", json::<Owners>())
+        ..get(
+            Kind::Owners,
+            "owners",
+            "/api/owners",
+            "Who owns which CPU now; the recorder's log does not have it",
+            json::<Owners>(),
+        )
     },
     Route {
         note: ETAG,

@@ -40,7 +40,7 @@ use crate::{
     history,
     lab::Results,
     live::{Live, Watched},
-    peers::Allowed,
+    peers::{Allowed, Refused},
     problem::{Problem, ProblemKind},
     program::Program,
     routes::{Answer, Asked, Kind},
@@ -88,6 +88,8 @@ pub struct Options {
     pub results: PathBuf,
     /// The program whose commands are run.
     pub program: Program,
+    /// Takes what is to be known of connections that get no answer.
+    pub warn: fn(&str),
 }
 
 /// A server, until this is dropped.
@@ -102,6 +104,8 @@ struct Shared {
     cookie: String,
     answers: Answers,
     allowed: Allowed,
+    refused: Refused,
+    warn: fn(&str),
     turns: Arc<Semaphore>,
 }
 
@@ -136,6 +140,8 @@ pub fn serve(options: Options) -> Result<Server, Error> {
             change: Default::default(),
         },
         allowed: Allowed::of_this_process(),
+        refused: Refused::default(),
+        warn: options.warn,
         turns: Arc::new(Semaphore::new(TURNS)),
     });
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -177,7 +183,11 @@ fn connected(server: &Arc<Shared>, slots: &Arc<Slots<Peer>>, peers: &Peers, stre
     let (Ok(theirs), Ok(ours)) = (stream.peer_addr(), stream.local_addr()) else { return };
     let peer = peers.of(theirs, ours);
     if !server.allowed.has(peer) {
-        return; // who may not connect gets no word
+        // who may not connect gets no word; the user may wonder why the browser shows nothing
+        if let Some(words) = server.refused.words(peer, &server.allowed) {
+            (server.warn)(&words);
+        }
+        return;
     }
     match Slots::take(slots, peer, |_, all| all < CONNECTIONS) {
         Some(slot) => drop(tokio::spawn(connection(Arc::clone(server), stream, slot))),

@@ -12,7 +12,7 @@ use serde_json::json;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use web::{Options, Program, Server};
 
-use super::group;
+use super::{group, host};
 use crate::{args, failure::Failure, output};
 
 impl From<web::Error> for Failure {
@@ -35,6 +35,10 @@ enum Came {
 
 pub fn web(args: &args::Web, as_json: bool) -> Result<(), Failure> {
     let groups = args.groups.iter().map(|name| group(name)).collect::<Result<Vec<_>, _>>()?;
+    // a name that was misspelt would be an empty page; without any name there may be no hierarchy
+    for name in groups.iter().filter(|name| !name.path().is_empty()) {
+        host()?.existing(name)?;
+    }
     // before there is a server, so that no signal ends it half started
     let (send, came) = mpsc::channel();
     end_on_signals(send.clone())
@@ -51,6 +55,7 @@ pub fn web(args: &args::Web, as_json: bool) -> Result<(), Failure> {
             state: args.state.state.clone(),
             socket: args.socket.socket.clone(),
         },
+        warn: output::warning,
     })?;
     let url = show(&server, as_json)?;
     if args.open {
@@ -102,7 +107,11 @@ fn open(url: &str) {
     let started = command.arg(url).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
     match started {
         // it is waited for, so that it is no zombie while the server runs
-        Ok(mut child) => drop(thread::spawn(move || child.wait())),
+        Ok(mut child) => drop(thread::spawn(move || {
+            if !child.wait().is_ok_and(|status| status.success()) {
+                output::warning("xdg-open has failed; open the URL yourself");
+            }
+        })),
         Err(error) => output::warning(&format!("xdg-open can't be started: {error}; open the URL yourself")),
     }
 }

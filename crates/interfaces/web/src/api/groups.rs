@@ -312,6 +312,9 @@ pub struct Change {
     /// Values that the page showed: another value now is a conflict (409), and nothing is changed.
     #[serde(default)]
     pub expected: BTreeMap<String, String>,
+    /// ChangePlan.generation: another one is in the history now: conflict (409), and nothing is changed.
+    #[serde(default)]
+    pub expected_generation: Option<u32>,
 }
 
 /// One write to a file.
@@ -336,6 +339,8 @@ pub struct ChangePlan {
     pub notes: Vec<String>,
     /// The values now: send them back as `expected`.
     pub before: BTreeMap<String, String>,
+    /// The newest one in the history: send it back as expected_generation; null for who may not read it.
+    pub generation: Option<u32>,
     /// That does the same.
     pub command: String,
 }

@@ -137,6 +137,4 @@ pub enum OwnersSource {
     Live,
     /// A plan.
     Plan,
-    /// The history.
-    Log,
 }
