@@ -70,6 +70,13 @@ impl<F: Files> OpenFiles<F> {
         (!matches!(slot, Slot::Missing)).then(|| self.buffer.text())
     }
 
+    /// What a file contains that is opened for this read alone.
+    pub fn read_once(&mut self, open: impl FnOnce(&F) -> Result<F::Open, Errno>) -> Option<&[u8]> {
+        let file = open(&self.files).ok()?;
+        self.files.read(&file, &mut self.buffer).ok()?;
+        Some(self.buffer.text())
+    }
+
     /// What is not read any more makes room.
     pub fn close(&mut self, slot: &mut Slot<F::Open>) {
         if matches!(std::mem::take(slot), Slot::Open(_)) {

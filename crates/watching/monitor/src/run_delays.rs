@@ -19,8 +19,8 @@ const LIST: u64 = 10;
 /// The tasks of one group.
 #[derive(Debug)]
 pub(crate) struct RunDelays<F: Files> {
-    /// The group and those below it, with their lists of tasks.
-    lists: Vec<(String, Slot<F::Open>)>,
+    /// The group and those below it.
+    groups: Vec<String>,
     tasks: HashMap<u32, Task<F::Open>>,
     /// Those that a list has now.
     numbers: Vec<u32>,
@@ -37,7 +37,7 @@ struct Task<O> {
 
 impl<F: Files> Default for RunDelays<F> {
     fn default() -> RunDelays<F> {
-        RunDelays { lists: Vec::new(), tasks: HashMap::new(), numbers: Vec::new(), looks: 0 }
+        RunDelays { groups: Vec::new(), tasks: HashMap::new(), numbers: Vec::new(), looks: 0 }
     }
 }
 
@@ -48,20 +48,20 @@ impl<F: Files> RunDelays<F> {
         if self.looks.is_multiple_of(LIST) {
             let top = host.seat_in(at, group).path;
             let below = host.kernel().descendants(at, &top).unwrap_or_default();
-            self.follow(files, top, below);
+            self.groups = std::iter::once(top).chain(below).collect();
         }
         self.looks += 1;
         self.numbers.clear();
-        for (path, list) in &mut self.lists {
-            // a group that is gone has no tasks
-            if let Some(text) = files.read(list, false, |files| files.open(at, path, TASKS)) {
+        for path in &self.groups {
+            // v1 shows the same list again to who leaves it open and reads it more often than once a second
+            if let Some(text) = files.read_once(|files| files.open(at, path, TASKS)) {
                 self.numbers.extend(text.split(|byte| *byte == b'\n').filter_map(number));
             }
         }
         let mut grown = 0;
-        for tid in std::mem::take(&mut self.numbers) {
-            grown += self.grown(files, tid);
-        }
+        let numbers = std::mem::take(&mut self.numbers);
+        numbers.iter().for_each(|tid| grown += self.grown(files, *tid));
+        self.numbers = numbers;
         let looks = self.looks;
         self.tasks.retain(|_, task| {
             let stays = task.seen == looks;
@@ -71,20 +71,6 @@ impl<F: Files> RunDelays<F> {
             stays
         });
         grown
-    }
-
-    /// The lists of the groups that are there now; those that stay remain open.
-    fn follow(&mut self, files: &mut OpenFiles<F>, top: String, below: Vec<String>) {
-        let mut old = std::mem::take(&mut self.lists);
-        for path in std::iter::once(top).chain(below) {
-            let known = old.iter().position(|(known, _)| *known == path);
-            let mut list = known.map_or((path, Slot::New), |place| old.swap_remove(place));
-            if !matches!(list.1, Slot::Open(_)) {
-                list.1 = Slot::New;
-            }
-            self.lists.push(list);
-        }
-        old.iter_mut().for_each(|(_, list)| files.close(list));
     }
 
     fn grown(&mut self, files: &mut OpenFiles<F>, tid: u32) -> u64 {
