@@ -170,7 +170,7 @@ impl<F: Files> Group<F> {
     ) -> Option<[u64; 2]> {
         let periods = figures.periods?;
         let has_quota = self.counted.is_none_or(|[all, _]| all > 0);
-        if !look.is_turn && !(has_quota && has_run) {
+        if !(look.is_turn || has_quota && has_run) {
             return None;
         }
         let open = |files: &F| periods[0].open(host, files, &self.name);
