@@ -166,7 +166,7 @@ fn resizing(selection: &Selection) -> Result<(), String> {
         let resizing::Sides { ours, peer, thread, peers_thread } =
             scene.measure(kind, &program, before.as_deref())?;
         let share = |thread: &Numbers| format!("{:.2} % of a CPU", thread.median / 10.0);
-        let peers = before.is_some().then(|| format!(" / {}", share(&peers_thread))).unwrap_or_default();
+        let peers = if before.is_some() { format!(" / {}", share(&peers_thread)) } else { String::new() };
         let more = format!("  its thread {}{peers}, goal {:.2} %", share(&thread), resizing::GOAL * 100.0);
         show_numbers(&row(kind), &ours, &peer, 2, None, &more);
     }
