@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use knobs::{Encoding, Instance, Isolation, Knob, Per, Seen};
 use plan::{Action, Lint, LintKind, Plan, Step};
 use serde::Serialize;
+use units::CpuSet;
 
 use crate::{
     Drift, Target,
@@ -178,6 +179,8 @@ pub struct KnobStatus {
     pub knob: String,
     /// A file, or a thread of the kernel.
     pub instance: String,
+    /// The isolated CPUs that it is set for, of all groups.
+    pub cpus: CpuSet,
     /// What is to be there.
     pub requested: String,
     /// What is there.
@@ -195,6 +198,8 @@ pub struct KnobStatus {
 pub enum KnobState {
     /// As requested.
     Done,
+    /// The same of one that came since: the kernel did it by itself.
+    ByKernel,
     /// The kernel refuses: it stays.
     Refused,
     /// Somebody changed it since.
@@ -223,9 +228,11 @@ pub(crate) fn status(
         let known = given.contains_key(&(want.knob.name.to_owned(), want.instance().clone()));
         let is_off = || {
             want.knob.encoding == Encoding::Affinity
-                && want.seen.text.parse().is_ok_and(|now: units::CpuSet| now.is_disjoint(&want.request.cpus))
+                && want.seen.text.parse().is_ok_and(|now: CpuSet| now.is_disjoint(&want.request.cpus))
         };
         let state = match known {
+            // a thread has the CPUs of the one that started it, which a step wrote
+            false if want.is_so() && want.knob.per == Per::Workqueue => KnobState::ByKernel,
             _ if want.is_so() || is_off() => KnobState::Done,
             _ if want.seen.fixed => KnobState::Refused,
             true => KnobState::Changed,
@@ -234,6 +241,7 @@ pub(crate) fn status(
         let status = KnobStatus {
             knob: want.knob.name.to_owned(),
             instance: want.instance().to_string(),
+            cpus: want.request.cpus.clone(),
             requested: want.text.clone(),
             actual: want.knob.plain(&want.seen.text).to_owned(),
             state,
@@ -248,7 +256,7 @@ impl KnobStatus {
     /// The drift that it is.
     pub(crate) fn drift(&self) -> Option<Drift> {
         let is_new = match self.state {
-            KnobState::Done | KnobState::Refused => return None,
+            KnobState::Done | KnobState::ByKernel | KnobState::Refused => return None,
             KnobState::Changed => false,
             KnobState::New => true,
         };

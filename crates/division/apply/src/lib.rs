@@ -107,7 +107,9 @@ pub use scheduled::{
 };
 pub use spot::Spot;
 pub use state::{Lock, STATE, STATE_VARIABLE, State, UNDOABLE, Watch, history, state_directory};
-pub use status::{GroupStatus, SettingStatus, Task, UnitStatus, layout_in_effect, status, unknown};
+pub use status::{
+    GroupStatus, SettingStatus, Task, UnitStatus, isolated_cpus, layout_in_effect, status, unknown,
+};
 pub use stays_in::{StaysIn, stays_in};
 pub use system::{Running, System};
 pub use target::Target;

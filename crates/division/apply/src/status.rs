@@ -231,6 +231,16 @@ pub fn layout_in_effect(state: &State, target: Target<'_>) -> Result<Option<Head
     Ok(None)
 }
 
+/// The CPUs that the layout in effect isolates; none without one.
+///
+/// # Errors
+/// [`Failure::State`].
+pub fn isolated_cpus(state: &State, target: Target<'_>) -> Result<CpuSet, Failure> {
+    let isolation = layout_in_effect(state, target)?.and_then(|head| head.isolation);
+    let requests = isolation.into_iter().flat_map(|isolation| isolation.requests);
+    Ok(requests.fold(CpuSet::new(), |all, request| all.union(&request.cpus)))
+}
+
 /// The generations in effect whose records were moved away: what they changed is not known.
 ///
 /// # Errors

@@ -1,5 +1,7 @@
 //! Which figures the screens show, and where each is in a picture. The figures themselves are `watch`'s.
 
+use std::collections::BTreeMap;
+
 use exporters::view::{self, Choice, Heading, Numbers, Picture, Row, Value};
 use monitor::{Field, Window};
 
@@ -86,6 +88,8 @@ pub struct Sight {
     pub picture: Picture,
     /// How often the opened group met its limits since it was made, with what that means.
     pub limits: Vec<(&'static str, u64)>,
+    /// Interrupts and softirqs per second, by CPU, where they were counted twice.
+    pub interrupted: BTreeMap<usize, f64>,
 }
 
 impl Figures {
@@ -114,7 +118,7 @@ impl Figures {
         let picture = Picture::new(window, &self.tree, Numbers::Figures, &self.tops)?;
         let limits = open.map(|group| self.limits(window, group)).unwrap_or_default();
         let limits = limits.into_iter().map(|(_, words, count)| (words, count)).collect();
-        Some(Sight { picture, limits })
+        Some(Sight { picture, limits, interrupted: BTreeMap::new() })
     }
 
     /// Only what a history keeps.

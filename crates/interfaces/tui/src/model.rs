@@ -10,7 +10,7 @@ mod machine;
 mod tree;
 
 use std::{
-    collections::HashMap,
+    collections::{BTreeMap, HashMap},
     time::{Duration, SystemTime},
 };
 
@@ -159,6 +159,8 @@ pub struct Model {
     pub(crate) topology: topology::Machine,
     pub(crate) owners: Option<Owners>,
     pub(crate) elastic: Elastic,
+    /// Interrupts and softirqs per second, by CPU.
+    pub(crate) interrupted: BTreeMap<usize, f64>,
     pub(crate) page: Page,
     /// The pages that Esc goes back to.
     pub(crate) behind: Vec<Page>,
@@ -197,6 +199,7 @@ impl Model {
             topology,
             owners: None,
             elastic: Elastic::default(),
+            interrupted: BTreeMap::new(),
             page: Page::Tree,
             behind: Vec::new(),
             dialog: None,
@@ -255,7 +258,8 @@ impl Model {
     }
 
     fn sampled(&mut self, sight: Sight) -> Vec<Request> {
-        let Sight { picture, limits } = sight;
+        let Sight { picture, limits, interrupted } = sight;
+        self.interrupted = interrupted;
         self.at = picture.at;
         self.lateness = exporters::view::lateness(picture.late, picture.missed);
         self.figures = MachineFigures::of(&picture);

@@ -118,7 +118,8 @@ impl Answers {
                     return Err(Problem::invalid("for is 0.1 to 60 seconds"));
                 }
                 let name = GroupName::new(&asked.part)?;
-                plain(json(&group::why(&host()?, &name, Duration::from_secs_f64(seconds))?))
+                let (state, span) = (history::state(&self.program), Duration::from_secs_f64(seconds));
+                plain(json(&group::why(&host()?, &name, &state, span)?))
             }
             Kind::PlanSettings => {
                 let name = GroupName::new(&asked.part)?;

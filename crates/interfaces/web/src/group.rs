@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use apply::{Resizes, SettingValue, State};
+use apply::{Resizes, Running, SettingValue, State, Target};
 use exporters::view::{self, Ran, Trail};
 use kernel::{GroupName, Host};
 use monitor::{Descriptors, Task};
@@ -173,8 +173,9 @@ fn side(setting: &'static Setting, version: Version) -> Option<Side> {
 ///
 /// # Errors
 /// There is no such group.
-pub fn why(host: &Host, name: &GroupName, span: Duration) -> Result<Why, Problem> {
-    let facts = why::gather(host, Descriptors::new(), name, span)?;
+pub fn why(host: &Host, name: &GroupName, state: &State, span: Duration) -> Result<Why, Problem> {
+    let isolated = apply::isolated_cpus(state, Target { host, system: &Running::new() });
+    let facts = why::gather(host, Descriptors::new(), name, &isolated.unwrap_or_default(), span)?;
     let answer = why::why(&facts);
     let number = |number: &why::Number| Number {
         name: number.name.to_owned(),

@@ -1,8 +1,7 @@
 //! A measurement: the kernel's counts before and after a span, with the probe at work meanwhile.
 
 use std::{
-    fs,
-    io::{self, BufRead, BufReader, Read},
+    io::{BufRead, BufReader, Read},
     process::{Child, Command, Stdio},
     sync::atomic::{AtomicBool, Ordering},
     thread::sleep,
@@ -13,11 +12,12 @@ use rustix::process::{Pid, Signal, kill_process};
 use units::CpuSet;
 
 use crate::{
+    counts::Counts,
+    error::Error,
     noise::Noise,
     probe::READY,
-    report::{Cause, Kind, OfCpu, Report},
+    report::{OfCpu, Report},
     switches::Switches,
-    table::Table,
 };
 
 /// How often it is looked whether to stop.
@@ -33,51 +33,13 @@ pub struct Request {
     pub probe: Option<Command>,
 }
 
-/// Why nothing was measured.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    /// The kernel's table can't be read.
-    #[error("cannot read {file}: {source}")]
-    Read {
-        /// The file.
-        file: &'static str,
-        /// Why.
-        source: io::Error,
-    },
-    /// No CPU was named.
-    #[error("no CPU is named")]
-    NoCpu,
-    /// A CPU that does not run.
-    #[error("CPU {cpu} is not online (those that are: {online})")]
-    Offline {
-        /// The CPU.
-        cpu: usize,
-        /// Those that are.
-        online: CpuSet,
-    },
-}
-
-impl Error {
-    /// What to do.
-    pub fn hint(&self) -> Option<&'static str> {
-        match self {
-            Error::Offline { .. } => Some("ringfence topology shows the CPUs"),
-            Error::NoCpu => Some("for example 2-3, or a group that has CPUs"),
-            Error::Read { .. } => None,
-        }
-    }
-}
-
-const INTERRUPTS: &str = "/proc/interrupts";
-const SOFTIRQS: &str = "/proc/softirqs";
-
 /// Counts what interrupts the CPUs, until the span is over or it is to stop. This process keeps off these CPUs.
 ///
 /// # Errors
 /// [`Error`]; what can't be counted beside interrupts is in [`Report::missing`].
 pub fn measure(request: Request, stop: &AtomicBool) -> Result<Report, Error> {
     let Request { cpus, span, probe } = request;
-    let online: CpuSet = table(INTERRUPTS)?.cpus.into_iter().collect();
+    let online = Counts::now()?.cpus();
     if cpus.is_empty() {
         return Err(Error::NoCpu);
     }
@@ -93,18 +55,17 @@ pub fn measure(request: Request, stop: &AtomicBool) -> Result<Report, Error> {
     while begun.elapsed() < span && !stop.load(Ordering::Relaxed) {
         sleep(STEP.min(span.saturating_sub(begun.elapsed())));
     }
-    let elapsed = begun.elapsed();
+    let stopped = begun.elapsed() < span;
     let after = Counts::read(switches.as_mut(), &mut Vec::new())?;
-    let stopped = elapsed < span;
     let noise =
         probe.as_mut().and_then(|probe| or_missing(probe.end(stopped), &mut missing)).unwrap_or_default();
     let one = |cpu: usize| {
-        let causes = after.since(&before, cpu, elapsed);
-        let per_sec = causes.iter().map(|cause| cause.per_sec).sum();
+        let causes = after.causes(&before, cpu);
+        let per_sec = causes.iter().fold(0.0, |sum, cause| sum + cause.per_sec);
         OfCpu { cpu, per_sec, causes, noise: noise.iter().find(|noise| noise.cpu == cpu).cloned() }
     };
     Ok(Report {
-        span_sec: elapsed.as_secs_f64(),
+        span_sec: after.span(&before).as_secs_f64(),
         stopped,
         budget_per_sec: None,
         budget_longest_us: None,
@@ -123,50 +84,6 @@ fn keep_off(cpus: &CpuSet) {
     let others = threads::cpus().unwrap_or_default().difference(cpus);
     if !others.is_empty() {
         let _ = threads::set_cpus(&others);
-    }
-}
-
-fn table(file: &'static str) -> Result<Table, Error> {
-    let text = fs::read_to_string(file).map_err(|source| Error::Read { file, source })?;
-    Ok(Table::parse(&text))
-}
-
-/// What the kernel has counted by some moment.
-struct Counts {
-    interrupts: Table,
-    softirqs: Table,
-    switches: Vec<(usize, u64)>,
-}
-
-impl Counts {
-    fn read(switches: Option<&mut Switches>, missing: &mut Vec<String>) -> Result<Counts, Error> {
-        let softirqs = table(SOFTIRQS);
-        let softirqs = softirqs.map_err(|error| missing.push(format!("softirqs not counted: {error}")));
-        Ok(Counts {
-            interrupts: table(INTERRUPTS)?,
-            softirqs: softirqs.unwrap_or_default(),
-            switches: switches.map(Switches::read).unwrap_or_default(),
-        })
-    }
-
-    /// The causes that occurred on a CPU, by kind, the most frequent first.
-    fn since(&self, before: &Counts, cpu: usize, span: Duration) -> Vec<Cause> {
-        let cause = |kind, name: &str, count: u64| Cause {
-            kind,
-            name: name.to_owned(),
-            count,
-            per_sec: count as f64 / span.as_secs_f64().max(f64::MIN_POSITIVE),
-        };
-        let on = |counts: &Counts| counts.switches.iter().find(|(of, _)| *of == cpu).map(|(_, count)| *count);
-        let switches = on(self).zip(on(before)).map(|(now, then)| now.saturating_sub(then));
-        let interrupts = self.interrupts.since(&before.interrupts, cpu);
-        let softirqs = self.softirqs.since(&before.softirqs, cpu);
-        let interrupts = interrupts.map(|(name, count)| cause(Kind::Interrupt, name, count));
-        let softirqs = softirqs.map(|(name, count)| cause(Kind::Softirq, name, count));
-        let mut causes: Vec<Cause> = interrupts.chain(softirqs).filter(|cause| cause.count > 0).collect();
-        causes.extend(switches.map(|count| cause(Kind::ContextSwitch, "", count)));
-        causes.sort_by(|one, other| (one.kind, other.count).cmp(&(other.kind, one.count)));
-        causes
     }
 }
 

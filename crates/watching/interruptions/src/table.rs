@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 /// Counts of each cause since the boot.
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Table {
     /// The CPUs of the columns: those that are online.
     pub cpus: Vec<usize>,

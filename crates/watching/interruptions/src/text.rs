@@ -4,7 +4,7 @@ use std::fmt::{self, Write};
 
 use crate::{
     noise::{Noise, Policy},
-    report::{OfCpu, Report, Row},
+    report::{OfCpu, Report, Row, RowState},
 };
 
 /// As wide as most names of interrupts.
@@ -45,6 +45,25 @@ impl Report {
         }
         format!("{text}{self}")
     }
+}
+
+/// How many rows are done, and which are not.
+pub fn in_short(rows: &[Row]) -> String {
+    let of = |state: RowState| rows.iter().filter(move |row| row.state == state);
+    let mut parts = Vec::new();
+    for state in [RowState::Done, RowState::ByKernel] {
+        let count = of(state).count();
+        let noun = if count == 1 { "row" } else { "rows" };
+        parts.extend((count > 0).then(|| format!("{count} {noun} {}", state.name())));
+    }
+    for state in [RowState::Refused, RowState::Drift, RowState::BootOnly] {
+        let name =
+            |row: &Row| if state == RowState::BootOnly { row.detail.clone() } else { row.name.clone() };
+        let which: Vec<String> = of(state).map(name).collect();
+        let count = which.len();
+        parts.extend((count > 0).then(|| format!("{count} {}: {}", state.name(), which.join(", "))));
+    }
+    parts.join("; ")
 }
 
 fn causes(one: &OfCpu) -> String {
@@ -113,7 +132,7 @@ fn verdict(report: &Report) -> String {
 
 #[cfg(test)]
 mod tests {
-    use crate::report::{Cause, Kind, RowState};
+    use crate::report::{Cause, Kind};
 
     use super::*;
 
@@ -164,6 +183,23 @@ mod tests {
             report(Some(262.0)).to_string().ends_with("within the budget of 262 interruptions per second\n")
         );
         assert!(!report(None).to_string().contains("budget"));
+    }
+
+    #[test]
+    fn rows_in_short() {
+        let row =
+            |name: &str, state, detail: &str| Row { name: name.to_owned(), state, detail: detail.to_owned() };
+        let mut rows = vec![
+            row("watchdog", RowState::Done, "x"),
+            row("interrupts", RowState::Done, "20 places"),
+            row("interrupts", RowState::Refused, "2 places"),
+            row("boot", RowState::BootOnly, "nohz_full=3"),
+            row("boot", RowState::BootOnly, "nosmt (optional)"),
+        ];
+        let boot = "2 boot only: nohz_full=3, nosmt (optional)";
+        assert_eq!(in_short(&rows), format!("2 rows done; 1 refused: interrupts; {boot}"));
+        rows.push(row("governor", RowState::Drift, "x"));
+        assert_eq!(in_short(&rows), format!("2 rows done; 1 refused: interrupts; 1 drift: governor; {boot}"));
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use interruptions::Interrupted;
 use serde::Serialize;
 
 use super::causes::{Effect, Kind};
@@ -22,6 +23,9 @@ pub struct Answer {
     pub causes: Vec<Cause>,
     /// What did not slow it down now, and would with other work.
     pub notes: Vec<Note>,
+    /// What interrupted its isolated CPUs, if it has any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub interrupted: Option<Interrupted>,
 }
 
 /// What did not slow a group down now.
@@ -34,6 +38,8 @@ pub enum NoteKind {
     NoRealtimeBudget,
     /// The kernel does not count its CPU time.
     UncountedCpuTime,
+    /// What interrupted its isolated CPUs, which no time of its tasks is counted for.
+    Interrupted,
 }
 
 /// Something that did not slow the group down now.

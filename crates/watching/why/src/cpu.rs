@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use units::{CpuSet, Limit};
+use units::{CpuSet, Limit, hint::Command};
 
 use super::{
     advice::Advice,
@@ -306,5 +306,14 @@ pub(crate) fn uncounted(facts: &Facts) -> Option<Note> {
         sentence: "it is not in the hierarchy of cpuacct, which counts CPU time: cpu.usage is what its present tasks ran"
             .to_owned(),
         hint: Some(command.clone()),
+    })
+}
+
+/// What interrupted the isolated CPUs takes no task's time that is counted: it is said beside the causes.
+pub(crate) fn interrupted(facts: &Facts) -> Option<Note> {
+    facts.interrupted.as_ref().map(|interrupted| Note {
+        kind: NoteKind::Interrupted,
+        sentence: format!("its isolated {interrupted}"),
+        hint: Some(Command::ringfence("isolate check").group(&facts.group).args(["--for", "30s"]).into()),
     })
 }

@@ -67,4 +67,7 @@ each with its figures and the command that changes it. It changes nothing itself
 Lost time is seconds of tasks' time in which a task could have continued and did not. Where the kernel does not measure
 a wait, the states of tasks are sampled (\"sampled\"), or the time is a bound (\"at most\"). A cause's share is its part of
 all that the group's tasks used and lost. A cause that took time is named from LEAST.
+
+Of a group with isolated CPUs ([isolation.md](isolation.md)) a note says how often interrupts and softirqs came to them in that
+time, with the most frequent: no time of its tasks is counted for these. [`ringfence isolate check`](isolate-check.md) counts more.
 ";

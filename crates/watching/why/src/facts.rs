@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use interruptions::Interrupted;
 use settings::{DeviceNumber, Version};
 use units::{CpuSet, Limit, NodeSet};
 
@@ -27,6 +28,8 @@ pub struct Facts {
     pub io: IoFacts,
     /// Its real-time tasks, if it has any.
     pub realtime: Option<RealtimeFacts>,
+    /// What interrupted its isolated CPUs, if it has any.
+    pub interrupted: Option<Interrupted>,
 }
 
 /// A group whose settings hold for the group in question: itself, or one above it.

@@ -8,6 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use interruptions::{Counts, Interrupted};
 use kernel::{Error, GroupName, Host, Seat};
 use settings::{Controller, Value, Version};
 use units::{CpuSet, Limit, NodeSet, group_path};
@@ -40,25 +41,39 @@ struct Moment {
     disks: String,
     /// The group's tasks that a frozen group stops, with that group.
     frozen: BTreeMap<u32, String>,
+    /// What interrupted CPUs so far, where some are isolated.
+    interrupts: Option<Counts>,
 }
 
 impl Moment {
     /// Always in the same order, so that the spans between the parts of two moments are the same.
-    fn now<F: Files>(host: &Host, group: &GroupName, sampler: &mut Sampler<F>) -> Result<Moment, Error> {
+    fn now<F: Files>(
+        host: &Host,
+        group: &GroupName,
+        sampler: &mut Sampler<F>,
+        isolated: &CpuSet,
+    ) -> Result<Moment, Error> {
+        let interrupts = if isolated.is_empty() { None } else { Counts::now().ok() };
         let sample = sampler.tick(host, Beat::default())?.clone();
         let disks = host.kernel().outside("/proc/diskstats".as_ref()).unwrap_or_default();
         let tasks = tasks(host, group)?;
         let frozen = scan::frozen(host, tasks.iter().map(|task| task.process.pid));
-        Ok(Moment { sample, tasks, ran: scan::ran(host), disks, frozen })
+        Ok(Moment { sample, tasks, ran: scan::ran(host), disks, frozen, interrupts })
     }
 }
 
-/// Looks at `group` for `span`, and at all others too: they are its neighbours.
+/// Looks at `group` for `span`, and at all others too: they are its neighbours. `isolated`: the CPUs that a layout isolates.
 ///
 /// # Errors
 /// [`Error::NoGroup`], [`Error::Refused`]. A figure that can't be read is missing in the facts.
-pub fn gather<F: Files>(host: &Host, files: F, group: &GroupName, span: Duration) -> Result<Facts, Error> {
-    gather_while(host, files, group, |pressure_is_counted| {
+pub fn gather<F: Files>(
+    host: &Host,
+    files: F,
+    group: &GroupName,
+    isolated: &CpuSet,
+    span: Duration,
+) -> Result<Facts, Error> {
+    gather_while(host, files, group, isolated, |pressure_is_counted| {
         if pressure_is_counted {
             wait_for_pressure(host, group, span);
             return None;
@@ -93,15 +108,16 @@ pub fn gather_while<F: Files>(
     host: &Host,
     files: F,
     group: &GroupName,
+    isolated: &CpuSet,
     meanwhile: impl FnOnce(bool) -> Option<Duration>,
 ) -> Result<Facts, Error> {
     let own_pressure = has_pressure(host, group, &tasks(host, group)?);
     let mut sampler = Sampler::new(host, files, Options { groups: Groups::All, slow_every: 1 }, false);
-    let first = Moment::now(host, group, &mut sampler)?;
+    let first = Moment::now(host, group, &mut sampler, isolated)?;
     let blocked = meanwhile(own_pressure);
     sampler.refresh();
-    let last = Moment::now(host, group, &mut sampler)?;
-    Ok(Looked { host, group, first, last, blocked, own_pressure }.facts())
+    let last = Moment::now(host, group, &mut sampler, isolated)?;
+    Ok(Looked { host, group, isolated, first, last, blocked, own_pressure }.facts())
 }
 
 /// Does the kernel count the waiting of this group's tasks? On a host with both versions they may be in it on v1 alone.
@@ -132,6 +148,7 @@ fn is_gone(host: &Host, task: &Task) -> bool {
 struct Looked<'h> {
     host: &'h Host,
     group: &'h GroupName,
+    isolated: &'h CpuSet,
     first: Moment,
     last: Moment,
     blocked: Option<Duration>,
@@ -156,9 +173,17 @@ impl Looked<'_> {
             memory: self.memory(&cpu.cpus),
             io: self.io(),
             realtime: own.realtime,
+            interrupted: self.interrupted(&cpu.cpus),
             levels,
             cpu,
         }
+    }
+
+    /// What interrupted those of these CPUs that are isolated.
+    fn interrupted(&self, cpus: &CpuSet) -> Option<Interrupted> {
+        let isolated = cpus.intersection(self.isolated);
+        let (first, last) = (self.first.interrupts.as_ref()?, self.last.interrupts.as_ref()?);
+        (!isolated.is_empty()).then(|| last.since(first, &isolated))
     }
 
     /// The one that stops most tasks first.

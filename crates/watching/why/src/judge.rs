@@ -27,6 +27,7 @@ pub fn why(facts: &Facts) -> Answer {
         tasks: facts.tasks,
         used: used(facts),
         notes: notes(facts, causes.is_empty()),
+        interrupted: facts.interrupted.clone(),
         causes,
     }
 }
@@ -35,7 +36,8 @@ pub fn why(facts: &Facts) -> Answer {
 /// every group has none at first.
 fn notes(facts: &Facts, is_all: bool) -> Vec<Note> {
     let realtime = cpu::no_realtime(facts).filter(|_| is_all);
-    stopped::invalid_partition(facts).into_iter().chain(cpu::uncounted(facts)).chain(realtime).collect()
+    let some = [stopped::invalid_partition(facts), cpu::uncounted(facts), realtime, cpu::interrupted(facts)];
+    some.into_iter().flatten().collect()
 }
 
 fn is_worth_naming(lost: Lost, facts: &Facts) -> bool {

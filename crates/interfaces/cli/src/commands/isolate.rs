@@ -2,8 +2,8 @@
 
 use std::{process::Command, time::Duration};
 
-use apply::{Head, KnobStatus, Running, State, Target};
-use interruptions::{READY, Report, Request, Row, RowState};
+use apply::{Head, Running, State, Target};
+use interruptions::{READY, Report, Request, Row};
 use knobs::Budget;
 use serde_json::json;
 use units::CpuSet;
@@ -50,7 +50,7 @@ fn check(args: &args::IsolateCheck, as_json: bool) -> Result<u8, Failure> {
         args.budget.or(budget.per_second.map(f64::from)),
         budget.longest_us.filter(|_| !args.no_probe).map(f64::from),
     );
-    let rows = within.map_or(Ok(Vec::new()), |group| rows(&layouts::history_of(&args.state), group, cpus))?;
+    let rows = within.map_or(Ok(Vec::new()), |_| rows(&layouts::history_of(&args.state), cpus))?;
     shown(&report, within, &rows, as_json)?;
     Ok(if report.above_budget == Some(true) { FAILED } else { 0 })
 }
@@ -82,21 +82,10 @@ fn shown(report: &Report, group: Option<&str>, rows: &[Row], as_json: bool) -> R
 }
 
 /// What the layout in effect keeps off a group's CPUs, and what only the boot can.
-fn rows(state: &State, group: &str, cpus: &CpuSet) -> Result<Vec<Row>, Failure> {
+fn rows(state: &State, cpus: &CpuSet) -> Result<Vec<Row>, Failure> {
     let (host, running) = (host()?, Running::new());
     let groups = apply::status(state, Target { host: &host, system: &running })?;
-    let knobs = groups.into_iter().filter(|one| one.group == group).flat_map(|one| one.knobs);
-    let mut rows = layouts::isolation(&knobs.collect::<Vec<KnobStatus>>());
-    if !rows.is_empty() {
-        let line = std::fs::read_to_string("/proc/cmdline").unwrap_or_default();
-        let missing = knobs::missing_at_boot(&line, cpus).into_iter();
-        rows.extend(missing.map(|missing| Row {
-            name: "boot".to_owned(),
-            state: RowState::BootOnly,
-            detail: missing.word + if missing.is_optional { " (optional)" } else { "" },
-        }));
-    }
-    Ok(rows)
+    Ok(layouts::rows_of(&groups, cpus))
 }
 
 /// A list of numbers is CPUs, anything else a group.

@@ -23,7 +23,7 @@ pub use check::{check, export, import, schema};
 pub use elastic::{elastic, measured, pause};
 pub use generations::time;
 pub use history::history;
-pub use isolation::isolation;
+pub use isolation::{finding, rows_of};
 pub use plan::plan;
 pub use schedule::schedule;
 pub use shield::{shield, unshield};

@@ -7,11 +7,13 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use apply::{GroupStatus, Running, State, Target};
+use plan::doctor::Finding;
 use settings::{Controller, Version};
 use topology::Machine;
 use units::hint::Command;
 
-use super::host;
+use super::{host, layouts};
 use crate::{
     args::{self, Format},
     failure::{ATTENTION, Failure},
@@ -128,6 +130,7 @@ pub fn doctor(as_json: bool) -> Result<u8, Failure> {
     let machine = Machine::live().ok();
     let mut findings = plan::doctor::findings(&facts, machine.as_ref());
     findings.extend(super::daemon::strict_shells(Path::new("/etc")));
+    findings.extend(isolated());
     findings.sort_by_key(|finding| finding.area);
     if as_json {
         output::json(&serde_json::json!({ "facts": facts, "findings": findings }))?;
@@ -136,6 +139,21 @@ pub fn doctor(as_json: bool) -> Result<u8, Failure> {
     }
     let attention = plan::doctor::needs_attention(&findings);
     Ok(if attention { ATTENTION } else { 0 })
+}
+
+/// Groups that the layout in effect isolates. None for who may not read the history.
+fn isolated() -> Vec<Finding> {
+    let (Ok(host), running) = (host(), Running::new()) else { return Vec::new() };
+    let (state, target) = (State::peek(apply::state_directory()), Target { host: &host, system: &running });
+    let (Ok(groups), Ok(all)) = (apply::status(&state, target), apply::isolated_cpus(&state, target)) else {
+        return Vec::new();
+    };
+    let one = |group: &GroupStatus| {
+        let cpus = group.cpus.as_ref().filter(|cpus| !cpus.is_empty() && cpus.is_subset(&all))?;
+        let rows = layouts::rows_of(&groups, cpus);
+        (!rows.is_empty()).then(|| layouts::finding(&group.group, cpus, &rows))
+    };
+    groups.iter().filter_map(one).collect()
 }
 
 pub fn mount(args: &args::Mount, as_json: bool) -> Result<(), Failure> {

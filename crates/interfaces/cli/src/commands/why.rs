@@ -2,9 +2,11 @@
 
 use std::fmt::Write;
 
-use apply::{Resize, Resizes, State};
+use apply::{Resize, Resizes, Running, State, Target};
+use kernel::Host;
 use monitor::Descriptors;
 use serde_json::json;
+use units::CpuSet;
 
 use super::{
     group, host,
@@ -17,7 +19,8 @@ const LAST: usize = 3;
 
 pub fn why(args: &args::Why, json: bool) -> Result<(), Failure> {
     let name = group(&args.group)?;
-    let facts = why::gather(&host()?, Descriptors::new(), &name, args.span)?;
+    let host = host()?;
+    let facts = why::gather(&host, Descriptors::new(), &name, &isolated(&host), args.span)?;
     let answer = why::why(&facts);
     let resizes = resizes(&name.to_string());
     let latency = measured(&State::peek(apply::state_directory()), &name.to_string());
@@ -35,6 +38,12 @@ pub fn why(args: &args::Why, json: bool) -> Result<(), Failure> {
         let _ = writeln!(text, "{}  {one}", time(one.at / 1000));
     }
     output::text(&text)
+}
+
+/// None for who may not read the history.
+fn isolated(host: &Host) -> CpuSet {
+    let (state, system) = (State::peek(apply::state_directory()), Running::new());
+    apply::isolated_cpus(&state, Target { host, system: &system }).unwrap_or_default()
 }
 
 /// The last changes of an elastic group's CPUs; none of another, or for who may not read them.

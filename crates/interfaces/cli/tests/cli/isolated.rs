@@ -132,6 +132,7 @@ fn round(desk: &Desk) {
     let has = |name: &str, state: &str| rows.iter().any(|row| row["name"] == name && row["state"] == state);
     assert!(has("interrupt-default", "done") && has("boot", "boot-only"), "{rows:?}");
     says(&desk.ends("status -v {s}", 0), &["interrupt-default: done, "]);
+    looked_at(desk);
     let started = restart_khugepaged();
     desk.ends("undo {s}", 0);
     assert_eq!(differing(&before), Vec::<String>::new());
@@ -139,6 +140,29 @@ fn round(desk: &Desk) {
     if let Some(thread) = started {
         assert_eq!(cpus_of(&format!("/proc/{thread}/status")), own, "a thread that was started meanwhile");
     }
+}
+
+/// What `why` and `doctor` say of an isolated group, whose state is in the default directory for them.
+fn looked_at(desk: &Desk) {
+    let run = |line: &str| {
+        let mut command = std::process::Command::new(desk.scene.program());
+        command.args(desk.scene.fill(line).split_whitespace()).env("RINGFENCE_STATE", desk.path("state"));
+        let output = command.output().unwrap();
+        serde_json::from_slice::<serde_json::Value>(&output.stdout).unwrap()
+    };
+    let answer = run("why {g} --for 500ms --json");
+    let interrupted = &answer["interrupted"];
+    assert_eq!(interrupted["cpus"], ISOLATED.to_string(), "{answer}");
+    assert!(interrupted["span_sec"].as_f64().unwrap() >= 0.5, "{interrupted}");
+    let note = answer["notes"].as_array().unwrap().iter().find(|note| note["kind"] == "interrupted").unwrap();
+    let said = format!("its isolated CPU {ISOLATED} was interrupted ");
+    assert!(note["sentence"].as_str().unwrap().starts_with(&said), "{note}");
+    let findings = run("doctor --json");
+    let said = desk.scene.fill("group '{g}' has CPUs 1 isolated: ");
+    let findings = findings["findings"].as_array().unwrap().iter();
+    let finding =
+        findings.map(|one| one["what"].as_str().unwrap()).find(|what| what.starts_with(&said)).unwrap();
+    assert!(finding.contains(" rows done") && finding.contains("boot only: nohz_full=1"), "{finding}");
 }
 
 /// The CPUs of a process that is started now.

@@ -28,6 +28,7 @@ pub(super) fn lines(model: &Model) -> Vec<&'static str> {
         "  ELASTIC: CPUs now/least-most, -1 lends one, +1 borrows one",
         "  WAIT: share of the time in which something waited for",
         "        c a CPU, m memory, i I/O",
+        "  INTR/s: interrupts and softirqs on CPUs of its own",
         "",
         "Machine",
         "  every CPU: number, letter of the group that has it, load",

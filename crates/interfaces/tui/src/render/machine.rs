@@ -185,6 +185,7 @@ fn detail(model: &Model, cpu: usize, pen: &Pen<'_>) -> String {
     if let Some(share) = model.figures.busy.get(&cpu) {
         words.push(format!("busy {:.0}% {}", share * 100.0, bars::bar(Some(*share), 8, pen.look)));
     }
+    words.extend(model.interrupted.get(&cpu).map(|count| format!("interrupted {count:.0}/s")));
     if let Some(known) = model.topology.cpu(cpu) {
         if !known.online {
             words.push("offline".to_owned());

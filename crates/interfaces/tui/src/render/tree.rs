@@ -32,6 +32,8 @@ enum Column {
     IoCurve,
     Waits,
     Tasks,
+    /// Of CPUs that a group has alone.
+    Interrupted,
     /// One that the user named: its place among the picture's.
     Named(usize),
 }
@@ -102,6 +104,11 @@ fn columns(model: &Model, width: u16, height: usize) -> (u16, Vec<(Column, u16)>
         (Column::CpuCurve, 6, true),
     ];
     let more = [
+        (
+            Column::Interrupted,
+            6,
+            model.tree.lines(height).any(|(_, row, _)| interrupted(model, &row.group).is_some()),
+        ),
         (Column::MemoryBar, 6, true),
         (Column::Waits, 15, true),
         (Column::Map, map_width(model), model.owners.is_some() && width >= MAPPED),
@@ -142,7 +149,8 @@ fn order(column: Column) -> usize {
         Column::IoCurve => 10,
         Column::Tasks => 11,
         Column::Waits => 12,
-        Column::Named(place) => 13 + place,
+        Column::Interrupted => 13,
+        Column::Named(place) => 14 + place,
     }
 }
 
@@ -206,6 +214,15 @@ fn map(model: &Model, group: &str, look: Look) -> String {
     all.chunks(per_place(all.len())).map(place).collect()
 }
 
+/// Interrupts and softirqs per second of the CPUs that a group has alone.
+pub(super) fn interrupted(model: &Model, group: &str) -> Option<f64> {
+    let owner =
+        model.owners.as_ref()?.list.iter().find(|owner| owner.group == group && owner.is_exclusive)?;
+    let of_cpus: Option<Vec<f64>> =
+        owner.cpus.iter().map(|cpu| model.interrupted.get(&cpu).copied()).collect();
+    of_cpus.filter(|all| !all.is_empty()).map(|all| all.iter().sum())
+}
+
 fn heading(columns: &[(Column, u16)], headings: &[Heading], name: u16, pen: &mut Pen<'_>, area: Rect) {
     pen.text(area.x, area.y, name, "  GROUP", Tone::Strong);
     let has = |one: Column| columns.iter().any(|(column, _)| *column == one);
@@ -228,6 +245,7 @@ fn heading(columns: &[(Column, u16)], headings: &[Heading], name: u16, pen: &mut
             Column::IoCurve => "I/O history",
             Column::Waits => "WAIT cpu mem io",
             Column::Tasks => "TASKS",
+            Column::Interrupted => "INTR/s",
             Column::Named(place) => {
                 let text = &headings[*place].name;
                 pen.right(x, area.y, *width, text, Tone::Strong);
@@ -236,9 +254,12 @@ fn heading(columns: &[(Column, u16)], headings: &[Heading], name: u16, pen: &mut
             }
         };
         match column {
-            Column::Cpu | Column::Memory | Column::Tasks | Column::Io | Column::Elastic => {
-                pen.right(x, area.y, *width, text, Tone::Strong)
-            }
+            Column::Cpu
+            | Column::Memory
+            | Column::Tasks
+            | Column::Io
+            | Column::Elastic
+            | Column::Interrupted => pen.right(x, area.y, *width, text, Tone::Strong),
             _ => _ = pen.text(x, area.y, *width, text, Tone::Strong),
         }
         x += width + 1;
@@ -338,6 +359,11 @@ fn cell(model: &Model, column: Column, row: &Row, pen: &mut Pen<'_>, area: Rect)
         }
         Column::Tasks => {
             let text = written(figure("pids.current"), Measure::Figure(FigureUnit::Count));
+            pen.right(x, y, width, &text, Tone::Plain);
+        }
+        Column::Interrupted => {
+            let text =
+                interrupted(model, &row.group).map_or_else(|| "-".to_owned(), |count| format!("{count:.0}"));
             pen.right(x, y, width, &text, Tone::Plain);
         }
         Column::Named(place) => {

@@ -1,10 +1,15 @@
 //! The running kernel: samples, what a page shows beside them, and changes.
 
-use std::time::{Duration, Instant};
+use std::{
+    collections::BTreeMap,
+    time::{Duration, Instant},
+};
 
 use exporters::view::{self, Ran, Trail};
+use interruptions::Counts;
 use kernel::{GroupName, Host};
 use monitor::{Beat, Files, Sampler, Task, Window};
+use units::CpuSet;
 
 use super::Source;
 use crate::{
@@ -26,6 +31,8 @@ pub struct Live<F: Files> {
     host: Host,
     sampler: Sampler<F>,
     window: Option<Window>,
+    /// What interrupted CPUs by the last sample.
+    counts: Option<Counts>,
     figures: Figures,
     changer: Changer,
     tasks: Option<(String, Instant, Vec<Task>)>,
@@ -46,6 +53,7 @@ impl<F: Files> Live<F> {
             host,
             sampler,
             window: None,
+            counts: None,
             figures,
             changer,
             tasks: None,
@@ -131,7 +139,16 @@ impl<F: Files> Live<F> {
         ran
     }
 
+    /// Since the last sample. The kernel's tables have all CPUs at once.
+    fn interrupted(&mut self) -> BTreeMap<usize, f64> {
+        let Ok(now) = Counts::now() else { return BTreeMap::new() };
+        let before = self.counts.replace(now);
+        let (Some(before), Some(now)) = (before, self.counts.as_ref()) else { return BTreeMap::new() };
+        now.cpus().iter().map(|cpu| (cpu, now.since(&before, &CpuSet::range(cpu, cpu)).per_sec)).collect()
+    }
+
     fn sight(&mut self, beat: Beat, open: Option<&str>) -> Result<Option<Event>, Error> {
+        let interrupted = self.interrupted();
         let sample = self.sampler.tick(&self.host, beat)?;
         let is_first = self.window.is_none();
         let window = self.window.get_or_insert_with(|| view::window_for(sample));
@@ -139,6 +156,7 @@ impl<F: Files> Live<F> {
         let mut sight = self.figures.sight(window, open);
         if let Some(sight) = &mut sight {
             view::complete(&mut sight.picture, &self.host);
+            sight.interrupted = interrupted;
         }
         if is_first {
             // once more all of every group, so that each counter has a rate from the next sample on

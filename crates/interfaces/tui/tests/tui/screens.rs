@@ -110,6 +110,27 @@ fn a_wide_screen_is_used_and_a_narrow_one_has_the_names() {
     }
 }
 
+#[test]
+fn what_interrupts_cpus_that_a_group_has_alone_is_a_column() {
+    let mut world = divided();
+    world.source.interrupted = (0..32).map(|cpu| (cpu, f64::from(cpu as u32))).collect();
+    world.screen(200, 50);
+    (0..20).for_each(|_| world.beat());
+    assert!(!world.screen(200, 50).contains("INTR/s"), "no group has CPUs alone");
+    let host = Host::new(Box::new(world.fake.clone())).unwrap();
+    let at = host.hierarchy_of(Controller::Cpuset).unwrap();
+    world.fake.write(at, "rt", "cpuset.cpus", "6-7").unwrap();
+    world.fake.write(at, "rt", "cpuset.cpus.partition", "root").unwrap();
+    (0..20).for_each(|_| world.beat());
+    let wide = world.screen(200, 50);
+    let end = |name: &str| {
+        wide.lines().find(|line| line.contains(name)).unwrap().split_whitespace().last().unwrap()
+    };
+    assert_eq!((end("GROUP"), end(" rt "), end(" static ")), ("INTR/s", "13", "-"), "{wide}");
+    world.press(&["m"]);
+    assert!(world.screen(80, 24).contains("interrupted 0/s"), "{}", world.screen(80, 24));
+}
+
 /// Newcomers' finding F: a machine of two CPUs was shown as `0.█ 1.█`.
 #[test]
 fn a_machine_of_few_cpus_is_a_list_in_words() {

@@ -39,12 +39,14 @@ pub struct World {
 pub struct Fixed<S> {
     pub source: S,
     pub given: Given,
+    /// By CPU.
+    pub interrupted: BTreeMap<usize, f64>,
     taken: u64,
 }
 
 impl<S: Source> Fixed<S> {
     pub fn new(source: S) -> Fixed<S> {
-        Fixed { source, given: Given::new(), taken: 0 }
+        Fixed { source, given: Given::new(), interrupted: BTreeMap::new(), taken: 0 }
     }
 
     fn fixed(&mut self, events: Result<Vec<Event>, Error>) -> Result<Vec<Event>, Error> {
@@ -53,6 +55,7 @@ impl<S: Source> Fixed<S> {
             if let Event::Sampled(sight) = event {
                 self.taken += 1;
                 self.fix(&mut sight.picture);
+                sight.interrupted.clone_from(&self.interrupted);
             }
         }
         Ok(events)

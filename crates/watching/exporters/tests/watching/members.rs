@@ -170,7 +170,7 @@ fn uncounted() {
     let shown = |group: &Partial| {
         let name = GroupName::new(&group.name).unwrap();
         let span = std::time::Duration::from_millis(100);
-        let facts = why::gather(&group.host, Descriptors::new(), &name, span).unwrap();
+        let facts = why::gather(&group.host, Descriptors::new(), &name, &units::CpuSet::new(), span).unwrap();
         (value(&group.picture("cpu.usage"), &group.name), facts.cpu.uncounted)
     };
     let (value, command) = shown(&group);

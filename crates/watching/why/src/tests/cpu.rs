@@ -288,3 +288,25 @@ fn a_quota_that_was_used_up_goes_before_those_who_ran_meanwhile() {
     let lost: Vec<f64> = why(&facts).causes.iter().map(|cause| cause.lost.unwrap().seconds).collect();
     assert_eq!(lost, [5.5, 3.0]);
 }
+
+#[test]
+fn what_interrupted_isolated_cpus_is_a_note_with_the_most_frequent_causes() {
+    let cause = |name: &str, count: u64| interruptions::Cause {
+        kind: interruptions::Kind::Interrupt,
+        name: name.to_owned(),
+        count,
+        per_sec: count as f64 / 10.0,
+    };
+    let causes = vec![cause("Local timer interrupts", 2500), cause("36 virtio1-req.0", 120)];
+    let mut facts = facts();
+    assert!(why(&facts).notes.is_empty());
+    facts.interrupted =
+        Some(interruptions::Interrupted { cpus: cpus("1"), span_sec: 10.0, per_sec: 262.0, causes });
+    let answer = why(&facts);
+    assert!(answer.causes.is_empty());
+    assert_eq!(answer.notes[0].kind, NoteKind::Interrupted);
+    let said = "its isolated CPU 1 was interrupted 262.0 times per second: 250.0 by interrupt Local timer interrupts, \
+                12.0 by interrupt 36 virtio1-req.0";
+    assert_eq!(answer.notes[0].sentence, said);
+    assert_eq!(answer.notes[0].hint.as_deref(), Some("ringfence isolate check db/oltp --for 30s"));
+}

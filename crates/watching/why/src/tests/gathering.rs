@@ -40,7 +40,7 @@ impl World {
 
     fn facts(&self, meanwhile: impl FnOnce()) -> Facts {
         let group = GroupName::new("db/oltp").unwrap();
-        gather_while(&self.host, Uncached(self.fake.clone()), &group, |_| {
+        gather_while(&self.host, Uncached(self.fake.clone()), &group, &CpuSet::new(), |_| {
             meanwhile();
             None
         })
@@ -209,7 +209,8 @@ fn a_real_time_tasks_run_is_compared_with_its_groups_budget_on_v1() {
 fn a_group_that_is_not_there_is_refused_by_name() {
     let (world, _) = World::new(Fake::v1(2, 1));
     let group = GroupName::new("none").unwrap();
-    let error = gather_while(&world.host, Uncached(world.fake.clone()), &group, |_| None).unwrap_err();
+    let error = gather_while(&world.host, Uncached(world.fake.clone()), &group, &CpuSet::new(), |_| None)
+        .unwrap_err();
     assert!(error.to_string().contains("none"), "{error}");
 }
 

@@ -59,6 +59,7 @@ fn facts() -> Facts {
         },
         io: IoFacts { pressure: Some(Duration::ZERO), ..IoFacts::default() },
         realtime: None,
+        interrupted: None,
     }
 }
 

@@ -294,7 +294,8 @@ impl Page<'_> {
             // what drifted is said above
             let shown = |row: &Row| match row.state {
                 RowState::Drift => false,
-                state => state != RowState::Done || self.verbose,
+                RowState::Done | RowState::ByKernel => self.verbose,
+                RowState::Refused | RowState::BootOnly => true,
             };
             for Row { name, state, detail } in isolation(&group.knobs).into_iter().filter(shown) {
                 let _ = writeln!(text, "       {name}: {}, {detail}", state.name());

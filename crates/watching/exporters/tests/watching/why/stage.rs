@@ -139,7 +139,14 @@ impl Stage {
     }
 
     pub fn facts(&self, below: &str) -> Facts {
-        gather(&self.host, Descriptors::new(), &self.group(below), Duration::from_secs(2)).unwrap()
+        gather(
+            &self.host,
+            Descriptors::new(),
+            &self.group(below),
+            &units::CpuSet::new(),
+            Duration::from_secs(2),
+        )
+        .unwrap()
     }
 
     pub fn answer(&self, below: &str) -> Answer {
