@@ -48,7 +48,14 @@ impl Rtla {
 impl Driver for Rtla {
     fn versions(&self) -> Result<Vec<(String, String)>, Error> {
         let program = programs::find(&RTLA)?;
-        let tracers = fs::read_to_string(TRACERS).map_err(Failure::file("read", TRACERS))?;
+        let tracers = match fs::read_to_string(TRACERS) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                let text = format!("there is no {TRACERS}: the kernel's tracers are not mounted");
+                let hint = "mount -t tracefs tracefs /sys/kernel/tracing".to_owned();
+                return Err(Failure::Unfit { text, hint }.into());
+            }
+            read => read.map_err(Failure::file("read", TRACERS))?,
+        };
         if !tracers.split_whitespace().any(|tracer| tracer == self.options.tracer) {
             let config = format!("CONFIG_{}_TRACER", self.options.tracer.to_uppercase());
             let text = format!("this kernel has no tracer {} ({config})", self.options.tracer);

@@ -91,6 +91,24 @@ pub enum Note {
         /// Which, and what was set, in words.
         text: String,
     },
+    /// Of a run: what interrupted the CPUs of what is measured.
+    Interrupted {
+        /// Which, how often, and by what, in words.
+        text: String,
+    },
+    /// Of a condition: what is known of its longest latency.
+    LongestLatency {
+        /// The condition.
+        condition: String,
+        /// The load of its run.
+        load: Option<String>,
+        /// The latency's name.
+        name: String,
+        /// How long it was.
+        seconds: f64,
+        /// What interrupted the CPUs in that run, in words.
+        meanwhile: String,
+    },
     /// A built-in workload runs in place of a tool.
     Substitute {
         /// The workload.
@@ -208,7 +226,15 @@ impl fmt::Display for Note {
             Note::SameCondition { condition, other } => {
                 write!(f, "'{condition}' is not run: it is the same as '{other}' here")
             }
-            Note::Layout { text } | Note::Isolated { text } => f.write_str(text),
+            Note::Layout { text } | Note::Isolated { text } | Note::Interrupted { text } => f.write_str(text),
+            Note::LongestLatency { condition, load, name, seconds, meanwhile } => {
+                let under = load.as_ref().map_or(String::new(), |load| format!(", under '{load}'"));
+                let micros = seconds * 1e6;
+                write!(
+                    f,
+                    "the longest {name} of '{condition}' took {micros:.0} us{under}; in that run {meanwhile}"
+                )
+            }
             Note::Substitute { workload, by, tool, why } => {
                 write!(f, "'{workload}' is {by} in place of {tool}: {why}")
             }

@@ -38,7 +38,7 @@ impl Runner<'_> {
         Ok((reported, closed))
     }
 
-    fn fill(&self, value: &str) -> Result<String, Error> {
+    pub(super) fn fill(&self, value: &str) -> Result<String, Error> {
         let filled = self.context.cpus.fill(value, &self.devices.blocks);
         filled.map_err(|unknown| Error::cannot(format!("nothing is named '{{{unknown}}}'")))
     }

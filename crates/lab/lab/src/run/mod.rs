@@ -20,6 +20,7 @@ mod isolation; // CPUs that the kernel keeps off
 mod busiest; // which other programs were busy
 mod environment; // what can change a result
 mod gate;
+mod interrupted; // what interrupted the CPUs of what is measured
 mod sampling; // figures of groups and of the machine
 mod shared_cpus; // CPU time of a group on single CPUs
 mod ungrouped; // CPU time of processes in no group // what rejects a run

@@ -10,7 +10,7 @@ use std::{
 
 use experiment::{
     Experiment, Lengths, Note,
-    file::applies,
+    file::{Settings, applies},
     rescale::Rescaled,
     results::{EventDone, Gate, Run},
     within,
@@ -22,7 +22,9 @@ use super::{
     busiest::Look,
     elapsed::since,
     elastic::{self, ElasticGroups},
-    gate, isolated_place, isolation,
+    gate,
+    interrupted::Watched,
+    isolated_place, isolation,
     journal::{Home, Journal, Relocation},
     sampling::{Mark, Samples, Sampling},
     shared_cpus::SharedCpus,
@@ -156,7 +158,7 @@ impl Runner<'_> {
         let (steady, warm_up) = self.warm_up(cell, &mut samples)?;
         run.steady = steady;
         run.warm_up = warm_up.as_secs_f64();
-        let span = self.count(cell, &mut run, samples)?;
+        let span = self.count(cell, &together, &mut run, samples)?;
         if let Some(resizing) = resizing {
             resizing.end(&mut run, span, &elastic::workloads_of(self.context.experiment, cell.condition))?;
         }
@@ -196,13 +198,20 @@ impl Runner<'_> {
     }
 
     /// What counts.
-    fn count(&mut self, cell: CellOf<'_>, run: &mut Run, mut samples: Samples) -> Result<Span, Error> {
+    fn count(
+        &mut self,
+        cell: CellOf<'_>,
+        settings: &BTreeMap<String, Settings>,
+        run: &mut Run,
+        mut samples: Samples,
+    ) -> Result<Span, Error> {
         let experiment = self.context.experiment;
         let outside_before = self.outside();
         let others_before = Look::now();
         let begin = self.meters.sampling.mark(self.context.host)?;
         let shared_before = self.meters.shared_cpus.mark(self.context.host);
         run.began = humantime::format_rfc3339_millis(SystemTime::now()).to_string();
+        let watched = Watched::begin(experiment, cell.condition, settings, |list| self.fill(list).ok());
         let from = Instant::now();
         let to = from + self.context.lengths.duration;
         let mut events: Vec<_> = experiment
@@ -234,6 +243,7 @@ impl Runner<'_> {
             beats.take(self.context.host, &mut self.meters.sampling, &mut samples)?;
         }
         let span = Span { from, to: Instant::now() };
+        run.notes.extend(watched.and_then(Watched::end));
         let shared_after = self.meters.shared_cpus.mark(self.context.host);
         let end = self.meters.sampling.mark(self.context.host)?;
         run.readings.extend(self.meters.shared_cpus.readings(&shared_before, &shared_after));

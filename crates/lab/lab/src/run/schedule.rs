@@ -13,7 +13,7 @@ use experiment::{
 };
 
 use super::{
-    Request, Step, gate,
+    Request, Step, gate, interrupted,
     runner::{CellOf, Runner},
     sampling::figure_unit,
     store::{Manifest, Store, text_of},
@@ -147,11 +147,14 @@ fn said(experiment: &Experiment, begun: &Manifest, runs: Vec<Run>, environment: 
 /// What was known at the beginning, and what runs reported, once.
 fn notes(begun: &Manifest, runs: &[Run]) -> Vec<Note> {
     let mut notes = begun.notes.clone();
-    for note in runs.iter().flat_map(|run| &run.notes) {
+    // what interrupted is said of the runs with the longest latencies
+    let of_runs = runs.iter().flat_map(|run| &run.notes);
+    for note in of_runs.filter(|note| !matches!(note, Note::Interrupted { .. })) {
         if !notes.contains(note) {
             notes.push(note.clone());
         }
     }
+    notes.extend(interrupted::longest(runs));
     notes.extend(gate::busy_machine(runs));
     notes
 }
