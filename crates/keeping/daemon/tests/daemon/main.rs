@@ -12,6 +12,7 @@ mod elastic;
 mod host;
 mod hotplug;
 mod idle;
+mod isolated;
 mod journal;
 mod killed;
 mod latencies;
@@ -72,6 +73,7 @@ fn main() -> ExitCode {
             locked::trials(),
             killed::trials(),
             hotplug::trials(),
+            isolated::trials(),
             journal::trials(),
             idle::trials(),
             counted::trials(),

@@ -148,7 +148,7 @@ impl Scene {
     }
 }
 
-fn undo(world: &World) {
+pub fn undo(world: &World) {
     undo_to(world, 0);
 }
 
