@@ -10,6 +10,8 @@ use units::Limit;
 
 use super::{Bounds, Family, Writer, families};
 
+const QUOTA: &str = "cpu.max";
+
 /// What is known of groups beside their figures, at one moment.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Desired {
@@ -58,11 +60,7 @@ impl Desired {
                 group: status.group.clone(),
                 cpus: requested.cpus(),
                 elastic: status.elastic.as_ref().map(|bounds| (bounds.min, bounds.max)),
-                quota: status
-                    .ranges
-                    .iter()
-                    .find(|range| range.setting == "cpu.max")
-                    .map(|range| range.numbers),
+                quota: status.ranges.iter().find(|range| range.setting == QUOTA).map(|range| range.numbers),
                 memory: requested.value("memory.max").and_then(|value| match value {
                     Value::Bytes(limit) => Some(limit.map(|bytes| bytes.0)),
                     _ => None,
@@ -144,7 +142,7 @@ impl<'s> Requested<'s> {
             Some(Value::Cpus(cpus)) if !cpus.is_empty() => Some(Limit::At(cpus.len() as f64)),
             _ => None,
         };
-        let quota = match self.value("cpu.max") {
+        let quota = match self.value(QUOTA) {
             Some(Value::CpuMax(max)) => max.quota.and_then(|quota| match (quota, max.period) {
                 (Limit::Max, _) => Some(Limit::Max),
                 (Limit::At(quota), Some(period)) if period.0 > 0 => {
