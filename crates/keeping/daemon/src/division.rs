@@ -4,12 +4,13 @@
 use std::{
     collections::BTreeMap,
     path::{Path, PathBuf},
+    thread,
     time::Duration,
 };
 
 use apply::{By, Drift, Earlier, Lock, Meta, RulesFile, Running, State, Target};
 use files::Trust;
-use kernel::Host;
+use kernel::{Host, Real};
 use layout::{Assigned, Desired, Diagnostic, Keep, Schedule, Source};
 use plan::{Action, Plan, Problem};
 use system::Accounts;
@@ -20,6 +21,11 @@ use crate::{ConfigurationError, loaded_rules::in_line};
 
 /// How long another change is waited for, which holds the history's lock.
 const PATIENCE: Duration = Duration::from_secs(5);
+
+/// How long a thread of its own waits for another change at a time.
+const LONG: Duration = Duration::from_secs(3600);
+/// How often such a thread looks whether a change is confirmed or undone.
+const LOOK: Duration = Duration::from_secs(1);
 
 /// The files by which a change of CPUs and memory is seen.
 const MACHINE: [&str; 3] = [
@@ -124,6 +130,16 @@ impl Division {
         let running = Running::new();
         let recovered = apply::recover(lock, Target { host, system: &running })?;
         Ok(recovered.iter().map(ToString::to_string).collect())
+    }
+
+    /// The generation that waits to be confirmed, if one does: nothing is applied meanwhile.
+    ///
+    /// # Errors
+    /// [`apply::Failure`].
+    pub fn unconfirmed(state: &State, host: &Host) -> Result<Option<u32>, apply::Failure> {
+        let running = Running::new();
+        let pending = apply::pending(state, Target { host, system: &running })?;
+        Ok(pending.map(|pending| pending.generation))
     }
 
     /// The right to change, if nobody has it now; never waits.
@@ -400,6 +416,27 @@ pub(crate) fn try_lock(state: &State) -> Result<Option<Lock>, apply::Failure> {
         Ok(lock) => Ok(Some(lock)),
         Err(apply::Failure::Locked { .. }) => Ok(None),
         Err(failure) => Err(failure),
+    }
+}
+
+/// The lock once no change is under way and none waits to be confirmed. Not for the loop.
+///
+/// # Errors
+/// Why it never comes.
+pub(crate) fn lock_between_changes(state: &State) -> Result<Lock, String> {
+    loop {
+        let lock = match state.lock(LONG) {
+            Ok(lock) => lock,
+            Err(apply::Failure::Locked { .. }) => continue,
+            Err(failure) => return Err(failure.to_string()),
+        };
+        let host = Host::new(Box::new(Real::new())).map_err(|error| error.to_string())?;
+        match Division::unconfirmed(state, &host) {
+            Ok(None) => return Ok(lock),
+            Ok(Some(_)) => drop(lock),
+            Err(failure) => return Err(failure.to_string()),
+        }
+        thread::sleep(LOOK);
     }
 }
 

@@ -12,7 +12,6 @@ use std::{
         mpsc::channel,
     },
     thread::Builder,
-    time::Duration,
 };
 
 use apply::{Lock, State};
@@ -52,9 +51,6 @@ use crate::{
 /// The nice value, unless it was started with another. Of processes that live for 1 ms, sixteen at a time, 72 % were moved
 /// before their end instead of 65 %, at the same time of CPU for each; at -5 it was 80 %, at twice that time.
 const NICE: i32 = -2;
-
-/// How long a thread of its own waits for another change at a time.
-const LONG: Duration = Duration::from_secs(3600);
 
 /// The loop with what it works on.
 struct Daemon {
@@ -219,7 +215,7 @@ impl Daemon {
         if let Some(state) = self.state.clone() {
             match division::try_lock(&state) {
                 Ok(Some(lock)) => self.apply_layout(&lock),
-                Ok(None) => self.apply_layout_later(state.clone()),
+                Ok(None) => self.apply_layout_later(state.clone(), "another change has ended"),
                 Err(failure) => self.not_applied(&failure.to_string(), ""),
             }
             self.elastic = Some(elastic::start(state.clone(), Arc::clone(&self.counters))?);
@@ -245,6 +241,10 @@ impl Daemon {
             Err(failure) => error!("an interrupted change cannot be rolled back: {failure}"),
         }
         let host = self.classifier.host();
+        if let Ok(Some(generation)) = Division::unconfirmed(lock.state(), host) {
+            let when = format!("generation {generation} is confirmed or undone");
+            return self.apply_layout_later(lock.state().clone(), &when);
+        }
         let with = (host, &self.handle);
         match self.division.as_mut().map(|division| self.schedules.apply(division, lock, with)).transpose() {
             Ok(applied) => {
@@ -260,20 +260,15 @@ impl Daemon {
         self.not_applied = Some(format!("the layout is not applied: {why}"));
     }
 
-    /// The same once another change has ended: the loop does not wait for it.
-    fn apply_layout_later(&mut self, state: State) {
-        const WHY: &str = "the layout is applied when another change has ended";
-        warn!("{WHY}");
-        self.not_applied = Some(WHY.to_owned());
+    /// The same once no other change is under way or waits to be confirmed: the loop does not wait for it.
+    fn apply_layout_later(&mut self, state: State, when: &str) {
+        let why = format!("the layout is applied when {when}");
+        warn!("{why}");
+        self.not_applied = Some(why);
         let handle = self.handle.clone();
-        let wait = move || {
-            loop {
-                match state.lock(LONG) {
-                    Ok(lock) => return handle.send(Command::ApplyLayout(lock)),
-                    Err(apply::Failure::Locked { .. }) => {}
-                    Err(failure) => return handle.send(Command::LayoutNotApplied(failure.to_string())),
-                }
-            }
+        let wait = move || match division::lock_between_changes(&state) {
+            Ok(lock) => handle.send(Command::ApplyLayout(lock)),
+            Err(why) => handle.send(Command::LayoutNotApplied(why)),
         };
         if let Err(error) = Builder::new().name("state-lock".to_owned()).spawn(wait) {
             self.not_applied(&error.to_string(), "");

@@ -19,6 +19,7 @@ pub fn trials() -> Vec<Case> {
         ("it_starts_while_another_has_the_lock_and_applies_its_layout_after", start),
         ("no_process_waits_for_its_group_while_another_has_the_lock", classify),
         ("a_reload_waits_for_the_lock_beside_the_loop", reload),
+        ("it_starts_while_a_change_waits_to_be_confirmed_and_applies_its_layout_after", start_unconfirmed),
         ("a_change_that_nobody_confirms_or_reverts_is_undone_by_the_daemon", unconfirmed),
     ]
 }
@@ -121,14 +122,9 @@ fn reload() {
     daemon.end();
 }
 
-fn unconfirmed() {
-    let mut scene = Scene::new();
-    let socket = scene.world.directory.join("socket");
-    let daemon = scene.world.daemon(&[&format!("socket={}", socket.display())]);
-    let changed = scene.world.group("changed");
-    scene.world.set_limit(&changed, "111");
-    // as `ringfence apply --confirm 1` whose reverting process was killed
-    let text = format!("{}[groups.{changed}]\npids.max = 222\n", scene.layout(500));
+/// As `ringfence apply --confirm SECONDS` whose reverting process was killed: the limit of a group.
+fn apply_unconfirmed(scene: &Scene, lock: &Lock, (group, limit): (&str, u32), seconds: u64) {
+    let text = format!("{}[groups.{group}]\npids.max = {limit}\n", scene.layout(500));
     let read = layout::read_toml(&[layout::Source::new("layout.toml", &text)]);
     let system = System::new();
     let target = Target { host: &scene.world.host, system: &system };
@@ -146,13 +142,43 @@ fn unconfirmed() {
     let meta = Meta {
         by: By::caller(),
         what: "a test".to_owned(),
-        confirm_within: Some(1),
+        confirm_within: Some(seconds),
         layout: true,
         rules: None,
     };
+    apply::execute(lock, target, &plan, &meta).unwrap();
+    assert_eq!(scene.world.limit(group), limit.to_string());
+}
+
+fn start_unconfirmed() {
+    let mut scene = Scene::new();
+    let changed = scene.world.group("changed");
+    scene.world.set_limit(&changed, "111");
     let lock = scene.lock();
-    apply::execute(&lock, target, &plan, &meta).unwrap();
-    assert_eq!(scene.world.limit(&changed), "222");
+    apply_unconfirmed(&scene, &lock, (&changed, 222), 600);
+    drop(lock);
+    scene.world.write("layout.toml", &scene.layout(600));
+    let daemon = scene.world.daemon(&[]);
+    daemon.wait_for_log("the layout is applied when generation 1 is confirmed or undone", 1);
+    assert_eq!(scene.world.limit(&scene.group), "500");
+    let system = System::new();
+    let target = Target { host: &scene.world.host, system: &system };
+    apply::confirm(&scene.lock(), target, None).unwrap();
+    eventually("the daemon's layout", || scene.world.limit(&scene.group) == "600");
+    assert_eq!(scene.world.limit(&changed), "111");
+    daemon.end();
+}
+
+fn unconfirmed() {
+    let mut scene = Scene::new();
+    let socket = scene.world.directory.join("socket");
+    let daemon = scene.world.daemon(&[&format!("socket={}", socket.display())]);
+    let changed = scene.world.group("changed");
+    scene.world.set_limit(&changed, "111");
+    let lock = scene.lock();
+    apply_unconfirmed(&scene, &lock, (&changed, 222), 1);
+    let system = System::new();
+    let target = Target { host: &scene.world.host, system: &system };
     let pending = || apply::pending(lock.state(), target).unwrap().unwrap();
     eventually("the daemon watches", || !pending().unwatched);
     // another change under way meanwhile only puts it off
