@@ -46,7 +46,7 @@ impl Bounds {
         Bounds { min, max, weight, pool: scope.pool.clone(), saves_power }
     }
 
-    /// What a group with so many CPUs has of them, in words.
+    /// What a group with this number of CPUs has of them, in words.
     pub fn words(&self, has: usize) -> String {
         let Bounds { min, max, weight, .. } = self;
         match self.saves_power {

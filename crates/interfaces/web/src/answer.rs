@@ -23,7 +23,7 @@ use crate::{
     problem::{Problem, ProblemKind},
     program::Program,
     replay,
-    routes::{Asked, Kind},
+    routes::{Call, Kind},
     sample::{Figures, millis},
 };
 
@@ -71,9 +71,9 @@ const SPAN: std::ops::RangeInclusive<f64> = 0.1..=60.0;
 
 impl Answers {
     /// Does this request need a look at the groups first?
-    pub fn needs_snapshot(asked: &Asked) -> bool {
-        let is_now = asked.text("at_ms").is_none();
-        match asked.route.kind {
+    pub fn needs_snapshot(call: &Call) -> bool {
+        let is_now = call.text("at_ms").is_none();
+        match call.route.kind {
             Kind::Sample | Kind::Owners => is_now,
             Kind::Groups | Kind::Plan => true,
             _ => false,
@@ -84,20 +84,20 @@ impl Answers {
     ///
     /// # Errors
     /// [`Problem`].
-    pub fn answer(&self, asked: &Asked, body: &[u8], context: &Context) -> Result<Body, Problem> {
-        if asked.route.writes && !self.write {
+    pub fn answer(&self, call: &Call, body: &[u8], context: &Context) -> Result<Body, Problem> {
+        if call.route.writes && !self.write {
             let problem = Problem::new(403, ProblemKind::ReadOnly, "this page only reads");
             return Err(problem.hint("start it with changes allowed: ringfence web --write"));
         }
         let plain = |body: Result<Bytes, Problem>| body.map(Body::Json);
-        match asked.route.kind {
+        match call.route.kind {
             Kind::Session => plain(json(&self.session(context.ends))),
             Kind::Machine => {
                 let body = json(&machine(&self.machine, &hostname()))?;
                 let tag = format!("{:x}", crc(&body));
                 Ok(Body::Versioned(body, tag))
             }
-            Kind::Sample => self.sample(asked, context),
+            Kind::Sample => self.sample(call, context),
             Kind::Owners => {
                 let seen = snapshot(context)?;
                 Ok(Body::Versioned(seen.owners_json.clone(), format!("o{}", seen.owners_version)))
@@ -107,56 +107,56 @@ impl Answers {
                 Ok(Body::Versioned(seen.groups_json.clone(), format!("g{}", seen.groups_version)))
             }
             Kind::Group => {
-                let name = GroupName::new(&asked.part)?;
+                let name = GroupName::new(&call.part)?;
                 let limits = self.live.limits(&name.to_string());
                 let state = history::state(&self.program);
                 plain(json(&group::group(&host()?, &name, &self.looks, limits, &state)?))
             }
             Kind::Why => {
-                let seconds = asked.number::<f64>("for")?.unwrap_or(5.0);
+                let seconds = call.number::<f64>("for")?.unwrap_or(5.0);
                 if !SPAN.contains(&seconds) {
                     return Err(Problem::invalid("for is 0.1 to 60 seconds"));
                 }
-                let name = GroupName::new(&asked.part)?;
+                let name = GroupName::new(&call.part)?;
                 let (state, span) = (history::state(&self.program), Duration::from_secs_f64(seconds));
                 plain(json(&group::why(&host()?, &name, &state, span)?))
             }
             Kind::PlanSettings => {
-                let name = GroupName::new(&asked.part)?;
+                let name = GroupName::new(&call.part)?;
                 plain(json(&group::plan(&host()?, &name, &parsed(body)?, &self.program)?))
             }
             Kind::ChangeSettings => {
-                let name = GroupName::new(&asked.part)?;
+                let name = GroupName::new(&call.part)?;
                 let change = parsed(body)?;
                 plain(self.changing(|| json(&group::change(&host()?, &name, &change, &self.program)?)))
             }
             Kind::History => plain(json(&history::history(&self.program)?)),
             Kind::Log => plain(json(&replay::times(&self.log))),
-            Kind::Series => self.series(asked),
+            Kind::Series => self.series(call),
             Kind::Layout => plain(json(&layouts::file())),
             Kind::Check => {
-                let asked: crate::api::layouts::LayoutText = parsed(body)?;
-                plain(json(&layouts::check(&asked.text, &self.program)?))
+                let call: crate::api::layouts::LayoutText = parsed(body)?;
+                plain(json(&layouts::check(&call.text, &self.program)?))
             }
             Kind::Plan => {
-                let asked: crate::api::layouts::LayoutText = parsed(body)?;
+                let call: crate::api::layouts::LayoutText = parsed(body)?;
                 let seen = snapshot(context)?;
-                plain(json(&layouts::plan(&asked.text, &self.program, &seen.owners, &self.machine)?))
+                plain(json(&layouts::plan(&call.text, &self.program, &seen.owners, &self.machine)?))
             }
             Kind::Apply => {
-                let asked = parsed(body)?;
-                plain(self.changing(|| json(&layouts::apply(&asked, &self.program)?)))
+                let call = parsed(body)?;
+                plain(self.changing(|| json(&layouts::apply(&call, &self.program)?)))
             }
             Kind::Confirm => {
-                let asked = parsed(body)?;
-                plain(self.changing(|| json(&layouts::confirm(&asked, &self.program)?)))
+                let call = parsed(body)?;
+                plain(self.changing(|| json(&layouts::confirm(&call, &self.program)?)))
             }
             Kind::Undo => {
-                let asked = parsed(body)?;
-                plain(self.changing(|| json(&layouts::undo(&asked, &self.program)?)))
+                let call = parsed(body)?;
+                plain(self.changing(|| json(&layouts::undo(&call, &self.program)?)))
             }
             Kind::Lab => plain(json(&self.results.list(&self.program))),
-            Kind::LabReport => Ok(Body::Report(self.results.report(&asked.part)?.into())),
+            Kind::LabReport => Ok(Body::Report(self.results.report(&call.part)?.into())),
             Kind::Simulate => plain(json(&lab::simulate(&parsed(body)?, &self.log, &self.program)?)),
             Kind::Document => Ok(Body::Json(crate::openapi::document().into())),
             // these have no need of a session, or end it
@@ -172,8 +172,8 @@ impl Answers {
         changed
     }
 
-    fn sample(&self, asked: &Asked, context: &Context) -> Result<Body, Problem> {
-        match asked.number::<u64>("at_ms")? {
+    fn sample(&self, call: &Call, context: &Context) -> Result<Body, Problem> {
+        match call.number::<u64>("at_ms")? {
             Some(at) => {
                 Ok(Body::Json(json(&replay::at(&self.log, at, &Figures::default(), &self.machine)?)?))
             }
@@ -184,13 +184,13 @@ impl Answers {
         }
     }
 
-    fn series(&self, asked: &Asked) -> Result<Body, Problem> {
+    fn series(&self, call: &Call) -> Result<Body, Problem> {
         let wanted = replay::Wanted {
-            group: asked.text("group"),
-            figures: asked.text("figures").unwrap_or_default(),
-            from_ms: asked.number("from_ms")?.unwrap_or(0),
-            to_ms: asked.number("to_ms")?.unwrap_or(u64::MAX),
-            points: asked.number("points")?.unwrap_or(600),
+            group: call.text("group"),
+            figures: call.text("figures").unwrap_or_default(),
+            from_ms: call.number("from_ms")?.unwrap_or(0),
+            to_ms: call.number("to_ms")?.unwrap_or(u64::MAX),
+            points: call.number("points")?.unwrap_or(600),
         };
         Ok(Body::Json(json(&replay::series(&self.log, &wanted)?)?))
     }

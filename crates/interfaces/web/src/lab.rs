@@ -205,16 +205,16 @@ struct PointJson {
 ///
 /// # Errors
 /// The command's refusal.
-pub fn simulate(asked: &Simulate, log: &Path, program: &Program) -> Result<Simulated, Problem> {
-    let file = TextFile::new(&asked.text)?;
-    let synthetic = asked.synthetic.iter().map(|one| match one {
+pub fn simulate(call: &Simulate, log: &Path, program: &Program) -> Result<Simulated, Problem> {
+    let file = TextFile::new(&call.text)?;
+    let synthetic = call.synthetic.iter().map(|one| match one {
         Synthetic::Constant => "constant",
         Synthetic::Ramp => "ramp",
         Synthetic::Square => "square",
         Synthetic::Pareto => "pareto",
         Synthetic::Diurnal => "diurnal",
     });
-    let against = asked.against.iter().map(|one| match one {
+    let against = call.against.iter().map(|one| match one {
         Against::Static => "static",
         Against::Koordinator => "koordinator",
         Against::ScxLayered => "scx_layered",
@@ -223,8 +223,8 @@ pub fn simulate(asked: &Simulate, log: &Path, program: &Program) -> Result<Simul
     });
     let mut options: Vec<String> = synthetic.map(|one| format!("--synthetic={one}")).collect();
     options.extend(against.map(|one| format!("--against={one}")));
-    options.extend(asked.trace.then(|| format!("--trace={}", log.display())));
-    options.extend(asked.seed.map(|seed| format!("--seed={seed}")));
+    options.extend(call.trace.then(|| format!("--trace={}", log.display())));
+    options.extend(call.seed.map(|seed| format!("--seed={seed}")));
     let mut args: Vec<OsString> = vec!["simulate".into(), "--json".into(), file.path().into()];
     args.extend(options.iter().map(Into::into));
     let printed = program.run(args)?;

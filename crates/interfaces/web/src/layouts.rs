@@ -311,21 +311,21 @@ fn after(
 ///
 /// # Errors
 /// The history is another one; the command's refusal.
-pub fn apply(asked: &Apply, program: &Program) -> Result<Outcome, Problem> {
-    if asked.text.len() > LARGEST {
+pub fn apply(call: &Apply, program: &Program) -> Result<Outcome, Problem> {
+    if call.text.len() > LARGEST {
         return Err(Problem::new(413, ProblemKind::Invalid, "a layout has at most 4 MiB"));
     }
-    if asked.confirm_seconds == Some(0) || asked.confirm_seconds.is_some_and(|seconds| seconds > 86400) {
+    if call.confirm_seconds == Some(0) || call.confirm_seconds.is_some_and(|seconds| seconds > 86400) {
         return Err(Problem::invalid("the time to confirm is 1 s to 1 day"));
     }
-    history::expect(program, asked.expected_generation)?;
-    let path = kept(&asked.text, program)?;
-    let confirm = asked.confirm_seconds.map(|seconds| format!("{seconds}s"));
+    history::expect(program, call.expected_generation)?;
+    let path = kept(&call.text, program)?;
+    let confirm = call.confirm_seconds.map(|seconds| format!("{seconds}s"));
     let mut args: Vec<OsString> = vec!["apply".into(), "--json".into()];
-    args.extend(asked.empties.then(|| "--yes".into()));
+    args.extend(call.empties.then(|| "--yes".into()));
     args.extend(confirm.iter().flat_map(|within| ["--confirm".into(), within.into()]));
     args.extend(program.state_option());
-    args.extend(history::expectation(asked.expected_generation));
+    args.extend(history::expectation(call.expected_generation));
     args.push(path.clone().into());
     let shown = path.display().to_string();
     let options = confirm.iter().flat_map(|within| ["--confirm", within.as_str()]);
@@ -386,15 +386,15 @@ fn outcome(printed: &Printed, command: String) -> Result<Outcome, Problem> {
 ///
 /// # Errors
 /// The command's refusal.
-pub fn confirm(asked: &Confirm, program: &Program) -> Result<Outcome, Problem> {
-    let number = asked.generation.to_string();
+pub fn confirm(call: &Confirm, program: &Program) -> Result<Outcome, Problem> {
+    let number = call.generation.to_string();
     let mut args: Vec<OsString> = vec!["confirm".into(), "--json".into()];
     args.extend(program.state_option());
     args.push(number.clone().into());
     let printed = program.run(args)?;
     let _: serde_json::Value = printed.json()?;
     Ok(Outcome {
-        generation: Some(asked.generation),
+        generation: Some(call.generation),
         steps: 0,
         warnings: printed.warnings(),
         undone_at_ms: None,
@@ -406,12 +406,12 @@ pub fn confirm(asked: &Confirm, program: &Program) -> Result<Outcome, Problem> {
 ///
 /// # Errors
 /// The history is another one; the command's refusal.
-pub fn undo(asked: &Undo, program: &Program) -> Result<Outcome, Problem> {
-    history::expect(program, asked.expected_generation)?;
-    let number = asked.to.map(|to| to.to_string());
+pub fn undo(call: &Undo, program: &Program) -> Result<Outcome, Problem> {
+    history::expect(program, call.expected_generation)?;
+    let number = call.to.map(|to| to.to_string());
     let mut args: Vec<OsString> = vec!["undo".into(), "--json".into()];
     args.extend(program.state_option());
-    args.extend(history::expectation(asked.expected_generation));
+    args.extend(history::expectation(call.expected_generation));
     args.extend(number.iter().map(Into::into));
     let command = Command::ringfence("undo").args(number.iter().map(String::as_str)).to_string();
     outcome(&program.run(args)?, command)

@@ -29,7 +29,7 @@ use crate::{
 
 /// Between two samples.
 pub const INTERVAL: Duration = Duration::from_secs(1);
-/// Sampling ends when nobody has asked for this long.
+/// Sampling ends when no request came for this long.
 const IDLE: Duration = Duration::from_secs(10);
 /// Who owns which CPU is read again after this many times what reading took, as it costs a file per group.
 const REST: u32 = 400;
@@ -73,8 +73,8 @@ struct Shared {
 
 #[derive(Debug, Default)]
 struct State {
-    /// When somebody asked last.
-    asked: Option<Instant>,
+    /// When the last request came.
+    call: Option<Instant>,
     /// Something was changed: it is seen at once.
     refresh: bool,
     stop: bool,
@@ -111,7 +111,7 @@ impl Live {
         Ok(Live { shared, seen, thread: Some(thread) })
     }
 
-    /// The newest snapshot; waits for one if nobody asked before.
+    /// The newest snapshot; waits for one before the first request.
     ///
     /// # Errors
     /// Groups can't be read.
@@ -119,14 +119,14 @@ impl Live {
         let mut seen = self.seen.clone();
         let was_idle = {
             let mut state = self.shared.state();
-            let was_idle = state.asked.is_none_or(|asked| asked.elapsed() > IDLE);
-            state.asked = Some(Instant::now());
+            let was_idle = state.call.is_none_or(|call| call.elapsed() > IDLE);
+            state.call = Some(Instant::now());
             was_idle
         };
         if was_idle {
             seen.mark_unchanged();
             self.shared.woken.notify_all();
-            // what was seen before nobody asked is old
+            // what was seen before a pause is old
             let _ = tokio::time::timeout(Duration::from_secs(10), seen.changed()).await;
         }
         let newest = seen.borrow().clone();
@@ -242,7 +242,7 @@ impl Watcher {
                 return Turn::Limits;
             }
             let now = Instant::now();
-            let is_asked = state.asked.is_some_and(|asked| now - asked <= IDLE);
+            let is_asked = state.call.is_some_and(|call| now - call <= IDLE);
             let is_refreshed = std::mem::take(&mut state.refresh);
             if is_refreshed {
                 self.rests_until = now;
@@ -269,7 +269,7 @@ impl Watcher {
         let wanted = std::mem::take(&mut self.shared.state().limits);
         for (group, answer) in wanted {
             let limits = self.window.as_ref().map(|window| self.figures.limits(window, &group));
-            let _ = answer.send(limits.unwrap_or_default()); // who asked may have gone
+            let _ = answer.send(limits.unwrap_or_default()); // the other end may have gone
         }
     }
 

@@ -13,18 +13,18 @@ use crate::{
 
 /// The document (OpenAPI 3.1), pretty, ending with a newline.
 pub fn document() -> String {
-    let mut asked = generator(Contract::Deserialize);
+    let mut call = generator(Contract::Deserialize);
     let mut answered = generator(Contract::Serialize);
     let refused = Value::from(answered.subschema_for::<Problem>());
     let mut paths = Map::new();
     for route in ROUTES {
-        let body = route.body.map(|body| Value::from(body(&mut asked)));
+        let body = route.body.map(|body| Value::from(body(&mut call)));
         let operation = operation(route, body, &mut answered, &refused);
         let path = paths.entry(route.path).or_insert_with(|| json!({}));
         path[route.method.to_lowercase()] = operation;
     }
     let mut schemas: Map<String, Value> = answered.take_definitions(true).into_iter().collect();
-    schemas.extend(asked.take_definitions(true));
+    schemas.extend(call.take_definitions(true));
     let document = json!({
         "openapi": "3.1.0",
         "info": {

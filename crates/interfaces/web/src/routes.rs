@@ -15,7 +15,7 @@ use crate::{
     problem::{Problem, ProblemKind},
 };
 
-/// What is asked.
+/// What a request is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// Exchange the token.
@@ -326,7 +326,7 @@ pub const ROUTES: &[Route] = &[
 
 /// A request whose path and query were read.
 #[derive(Debug, Clone)]
-pub struct Asked {
+pub struct Call {
     /// The row.
     pub route: &'static Route,
     /// What stands at the path's `{part}`, decoded.
@@ -334,12 +334,12 @@ pub struct Asked {
     query: Vec<(String, String)>,
 }
 
-impl Asked {
+impl Call {
     /// Reads a request's first line.
     ///
     /// # Errors
     /// There is no such path, method or parameter.
-    pub fn parse(method: &str, path: &str, query: Option<&str>) -> Result<Asked, Problem> {
+    pub fn parse(method: &str, path: &str, query: Option<&str>) -> Result<Call, Problem> {
         let fits = |route: &&Route| part_of(route.path, path).is_some();
         let longest = ROUTES.iter().filter(fits).filter(|route| route.method == method);
         let Some(route) = longest.max_by_key(|route| route.path.len()) else {
@@ -371,7 +371,7 @@ impl Asked {
             .find(|known| known.required && !pairs.iter().any(|(name, _)| name == known.name));
         match lacks {
             Some(lacks) => Err(Problem::invalid(format!("parameter '{}' is missing", lacks.name))),
-            None => Ok(Asked { route, part, query: pairs }),
+            None => Ok(Call { route, part, query: pairs }),
         }
     }
 
@@ -421,20 +421,20 @@ mod tests {
 
     #[test]
     fn names_with_slashes_find_their_row() {
-        let asked =
-            |method, path| Asked::parse(method, path, None).map(|asked| (asked.route.operation, asked.part));
+        let call =
+            |method, path| Call::parse(method, path, None).map(|call| (call.route.operation, call.part));
         let is = |operation, part: &str| Ok((operation, part.to_owned()));
-        assert_eq!(asked("GET", "/api/groups"), is("groups", ""));
-        assert_eq!(asked("GET", "/api/groups/db%2Foltp1"), is("group", "db/oltp1"));
-        assert_eq!(asked("GET", "/api/groups/db/oltp1/why"), is("why", "db/oltp1"));
-        assert_eq!(asked("PATCH", "/api/groups/db/oltp1/settings"), is("changeSettings", "db/oltp1"));
-        assert_eq!(asked("POST", "/api/groups/db/settings/plan"), is("planSettings", "db"));
+        assert_eq!(call("GET", "/api/groups"), is("groups", ""));
+        assert_eq!(call("GET", "/api/groups/db%2Foltp1"), is("group", "db/oltp1"));
+        assert_eq!(call("GET", "/api/groups/db/oltp1/why"), is("why", "db/oltp1"));
+        assert_eq!(call("PATCH", "/api/groups/db/oltp1/settings"), is("changeSettings", "db/oltp1"));
+        assert_eq!(call("POST", "/api/groups/db/settings/plan"), is("planSettings", "db"));
     }
 
     #[test]
     fn an_unknown_path_method_or_parameter_is_refused() {
         let status = |method, path, query| {
-            Asked::parse(method, path, query).map_err(|problem| problem.status).map(drop)
+            Call::parse(method, path, query).map_err(|problem| problem.status).map(drop)
         };
         for (method, path, query, refused) in [
             ("GET", "/api", None, 404),

@@ -43,7 +43,7 @@ use crate::{
     peers::{Allowed, Refused},
     problem::{Problem, ProblemKind},
     program::Program,
-    routes::{Answer, Asked, Kind},
+    routes::{Answer, Call, Kind},
     sessions::Sessions,
 };
 
@@ -248,27 +248,27 @@ async fn replied(server: &Arc<Shared>, request: Request<Incoming>) -> Result<Rep
         guard::check(&method, request.headers(), Target::Page)?;
         return page(&method, uri.path());
     }
-    let asked = Asked::parse(method.as_str(), uri.path(), uri.query());
-    let is_frame = asked.as_ref().is_ok_and(|asked| matches!(asked.route.answer, Answer::Html));
+    let call = Call::parse(method.as_str(), uri.path(), uri.query());
+    let is_frame = call.as_ref().is_ok_and(|call| matches!(call.route.answer, Answer::Html));
     let target = if is_frame { Target::Frame } else { Target::Api };
     guard::check(&method, request.headers(), target)?;
-    let asked = match asked {
-        Ok(asked) => asked,
+    let call = match call {
+        Ok(call) => call,
         // who has no session learns no path
         Err(problem) => return session(server, request.headers()).and(Err(problem)),
     };
-    if asked.route.kind == Kind::OpenSession {
+    if call.route.kind == Kind::OpenSession {
         return opened(server, &read(request).await?);
     }
     let (cookie, ends) = session(server, request.headers())?;
-    if asked.route.kind == Kind::EndSession {
+    if call.route.kind == Kind::EndSession {
         server.sessions.close(&cookie);
         return Ok(with_cookie(server, "", Duration::ZERO));
     }
     let tag = request.headers().get(IF_NONE_MATCH).cloned();
-    let body = if asked.route.body.is_some() { read(request).await? } else { Bytes::new() };
-    let seen = if Answers::needs_snapshot(&asked) { Some(server.answers.live.now().await?) } else { None };
-    let answered = answered(server, asked, body, Context { ends, seen }).await?;
+    let body = if call.route.body.is_some() { read(request).await? } else { Bytes::new() };
+    let seen = if Answers::needs_snapshot(&call) { Some(server.answers.live.now().await?) } else { None };
+    let answered = answered(server, call, body, Context { ends, seen }).await?;
     Ok(sent(answered, tag.as_ref()))
 }
 
@@ -283,9 +283,9 @@ fn page(method: &Method, path: &str) -> Result<Reply, Problem> {
 }
 
 fn opened(server: &Shared, body: &[u8]) -> Result<Reply, Problem> {
-    let asked: Token = serde_json::from_slice(body)
+    let call: Token = serde_json::from_slice(body)
         .map_err(|error| Problem::invalid(format!("the body is not as expected: {error}")))?;
-    let opened = server.sessions.open(&asked.token);
+    let opened = server.sessions.open(&call.token);
     let cookie = opened.map_err(|errno| Problem::unavailable(Error::Random(errno)))?;
     match cookie {
         Some(cookie) => Ok(with_cookie(server, &cookie, server.sessions.length())),
@@ -343,15 +343,10 @@ async fn read(request: Request<Incoming>) -> Result<Bytes, Problem> {
 }
 
 /// What is at hand needs no other thread.
-async fn answered(
-    server: &Arc<Shared>,
-    asked: Asked,
-    body: Bytes,
-    context: Context,
-) -> Result<Body, Problem> {
-    let is_at_hand = context.seen.is_some() && asked.route.kind != Kind::Plan;
+async fn answered(server: &Arc<Shared>, call: Call, body: Bytes, context: Context) -> Result<Body, Problem> {
+    let is_at_hand = context.seen.is_some() && call.route.kind != Kind::Plan;
     if is_at_hand {
-        return server.answers.answer(&asked, &body, &context);
+        return server.answers.answer(&call, &body, &context);
     }
     let ends = |_| Problem::unavailable("the server is stopping");
     let turn = Arc::clone(&server.turns).acquire_owned().await.map_err(ends)?;
@@ -359,7 +354,7 @@ async fn answered(
     let work = move || {
         let _turn = turn; // also after the client went away
         // a defect in one request ends no other
-        catch_unwind(AssertUnwindSafe(|| of_work.answers.answer(&asked, &body, &context))).unwrap_or_else(
+        catch_unwind(AssertUnwindSafe(|| of_work.answers.answer(&call, &body, &context))).unwrap_or_else(
             |_| Err(Problem::new(500, ProblemKind::Failed, "the request failed by a defect of ringfence")),
         )
     };

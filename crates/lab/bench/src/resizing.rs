@@ -25,7 +25,7 @@ pub const GOAL: f64 = 0.005;
 pub const WORK: &str = "--work";
 /// Groups with such work; all others have a process that sleeps.
 const BUSY: usize = 5;
-/// The work: so many threads, each busy for the first time in every other.
+/// The work: threads, each busy for the first time in every other.
 const THREADS: u32 = 8;
 const WORKS: Duration = Duration::from_micros(250);
 const EVERY: Duration = Duration::from_millis(20);

@@ -206,7 +206,7 @@ pub struct Outcome {
     pub generation: Option<u32>,
     /// The steps.
     pub steps: usize,
-    /// Differences, what is left, what is not as asked.
+    /// Differences, what is left, what is not as requested.
     pub warnings: Vec<String>,
     /// When it is undone unless confirmed; milliseconds since 1970 by the host's clock.
     pub undone_at_ms: Option<u64>,

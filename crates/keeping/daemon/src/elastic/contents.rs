@@ -38,8 +38,8 @@ impl Contents {
         !noted.is_empty() && noted.iter().all(is_same)
     }
 
-    /// Notes what these files of a group contain. Whoever compares that with what is expected does it after this, so that no
-    /// change in between is overlooked.
+    /// Notes what these files of a group contain. The comparison with what is expected comes after this, so that no change
+    /// in between is overlooked.
     pub fn note(&mut self, host: &Host, group: usize, place: &Place, names: &[String]) {
         self.forget(group);
         if names.len() > self.room {

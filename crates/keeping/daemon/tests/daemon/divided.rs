@@ -13,7 +13,7 @@ use crate::{
     world::{Running, World, eventually},
 };
 
-/// So many cores are needed.
+/// The number of cores that are needed.
 const CORES: usize = 4;
 
 pub fn trials() -> Vec<Case> {
@@ -42,7 +42,7 @@ fn width() -> usize {
     cores()[0].len()
 }
 
-/// So many processes that want a CPU each.
+/// Processes that want a CPU each.
 fn load(world: &World, group: &str, count: usize) -> Vec<Running> {
     let start = |_| {
         let process = Running::start(Path::new("/bin/sh"), &["-c", "while :; do :; done"]);

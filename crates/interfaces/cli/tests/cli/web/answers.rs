@@ -162,8 +162,8 @@ pub fn layout(world: &Arc<World>) {
     let stale = json!({ "text": text, "confirm_seconds": 3, "expected_generation": 9 });
     assert_eq!(page.post("/api/apply", &stale).status, 409);
     assert!(!is_there());
-    let asked = json!({ "text": text, "confirm_seconds": 3, "expected_generation": plan["generation"] });
-    let done = page.post("/api/apply", &asked).ok();
+    let request = json!({ "text": text, "confirm_seconds": 3, "expected_generation": plan["generation"] });
+    let done = page.post("/api/apply", &request).ok();
     assert!(done["undone_at_ms"].is_u64() && is_there(), "{done}");
     let history = page.get("/api/history").ok();
     assert_eq!(history["pending"]["generation"], done["generation"], "{history}");
@@ -174,10 +174,10 @@ pub fn layout(world: &Arc<World>) {
         .until("its record", || page.get("/api/history").ok()["generations"][1]["state"] == "done");
     let history = page.get("/api/history").ok();
     assert!(history["pending"].is_null(), "{history}");
-    let asked = json!({ "text": text, "confirm_seconds": 60, "expected_generation": history["newest"] });
-    let done = page.post("/api/apply", &asked).ok();
-    let kept = page.post("/api/confirm", &json!({ "generation": done["generation"] })).ok();
-    assert_eq!(kept["generation"], done["generation"]);
+    let request = json!({ "text": text, "confirm_seconds": 60, "expected_generation": history["newest"] });
+    let done = page.post("/api/apply", &request).ok();
+    let confirmed = page.post("/api/confirm", &json!({ "generation": done["generation"] })).ok();
+    assert_eq!(confirmed["generation"], done["generation"]);
     assert!(is_there() && page.get("/api/history").ok()["pending"].is_null());
     let undone = page.post("/api/undo", &json!({ "to": null, "expected_generation": done["generation"] }));
     assert!(undone.ok()["generation"].is_u64() && !is_there(), "{}", undone.body);

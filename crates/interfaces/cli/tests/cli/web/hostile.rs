@@ -242,7 +242,7 @@ pub fn another_user(world: &Arc<World>) {
     }
     let address = page.address;
     // the user of a thread alone: the kernel notes it of the socket
-    let asked = |user: u32| {
+    let answer_to = |user: u32| {
         let get = get.clone();
         let client = std::thread::spawn(move || {
             let user = rustix::process::Uid::from_raw(user);
@@ -257,8 +257,8 @@ pub fn another_user(world: &Arc<World>) {
         });
         client.join().unwrap()
     };
-    assert!(asked(0).contains(" 200 "));
-    assert_eq!(asked(1234), "");
+    assert!(answer_to(0).contains(" 200 "));
+    assert_eq!(answer_to(1234), "");
 }
 
 pub fn framing(world: &Arc<World>) {
