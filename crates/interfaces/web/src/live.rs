@@ -31,6 +31,8 @@ use crate::{
 pub const INTERVAL: Duration = Duration::from_secs(1);
 /// Sampling ends when no request came for this long.
 const IDLE: Duration = Duration::from_secs(10);
+/// How long a request waits for the first sample.
+const FIRST: Duration = Duration::from_secs(10);
 /// Who owns which CPU is read again after this many times what reading took, as it costs a file per group.
 const REST: u32 = 400;
 /// And never sooner.
@@ -74,7 +76,7 @@ struct Shared {
 #[derive(Debug, Default)]
 struct State {
     /// When the last request came.
-    call: Option<Instant>,
+    last: Option<Instant>,
     /// Something was changed: it is seen at once.
     refresh: bool,
     stop: bool,
@@ -116,21 +118,20 @@ impl Live {
     /// # Errors
     /// Groups can't be read.
     pub async fn now(&self) -> Result<Arc<Snapshot>, Problem> {
-        let mut seen = self.seen.clone();
+        let now = Instant::now();
         let was_idle = {
             let mut state = self.shared.state();
-            let was_idle = state.call.is_none_or(|call| call.elapsed() > IDLE);
-            state.call = Some(Instant::now());
-            was_idle
+            !std::mem::replace(&mut state.last, Some(now)).is_some_and(|last| now - last <= IDLE)
         };
         if was_idle {
-            seen.mark_unchanged();
             self.shared.woken.notify_all();
-            // what was seen before a pause is old
-            let _ = tokio::time::timeout(Duration::from_secs(10), seen.changed()).await;
         }
-        let newest = seen.borrow().clone();
-        newest.unwrap_or_else(|| Err(Problem::unavailable("no sample was taken yet")))
+        // also for those that come while the first sample is taken
+        let mut seen = self.seen.clone();
+        match tokio::time::timeout(FIRST, seen.wait_for(Option::is_some)).await {
+            Ok(Ok(seen)) => seen.clone().unwrap_or_else(|| Err(not_yet())),
+            _ => Err(not_yet()),
+        }
     }
 
     /// Makes the next sample come at once and with all figures, as after a change.
@@ -146,6 +147,10 @@ impl Live {
         self.shared.woken.notify_all();
         answered.recv_timeout(INTERVAL * 2).unwrap_or_default()
     }
+}
+
+fn not_yet() -> Problem {
+    Problem::unavailable("no sample was taken yet")
 }
 
 impl Drop for Live {
@@ -242,7 +247,7 @@ impl Watcher {
                 return Turn::Limits;
             }
             let now = Instant::now();
-            let is_asked = state.call.is_some_and(|call| now - call <= IDLE);
+            let is_needed = state.last.is_some_and(|last| now - last <= IDLE);
             let is_refreshed = std::mem::take(&mut state.refresh);
             if is_refreshed {
                 self.rests_until = now;
@@ -250,7 +255,7 @@ impl Watcher {
                     sampler.refresh();
                 }
             }
-            if is_asked && (is_refreshed || now >= *due) {
+            if is_needed && (is_refreshed || now >= *due) {
                 // the beat does not drift; what was missed is not made up for
                 *due = if now >= *due + INTERVAL {
                     now + INTERVAL
@@ -259,7 +264,13 @@ impl Watcher {
                 };
                 return Turn::Sample;
             }
-            let wait = if is_asked { due.saturating_duration_since(now) } else { Duration::from_secs(3600) };
+            let wait = if is_needed {
+                due.saturating_duration_since(now)
+            } else {
+                // what was seen before a pause is old
+                self.send.send_if_modified(|seen| seen.take().is_some());
+                Duration::from_secs(3600)
+            };
             let waited = shared.woken.wait_timeout(state, wait);
             state = waited.unwrap_or_else(PoisonError::into_inner).0;
         }

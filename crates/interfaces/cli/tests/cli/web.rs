@@ -37,6 +37,7 @@ const ALWAYS: &[(&str, Body)] = &[
 /// On groups of the test.
 const ON_GROUPS: &[(&str, Body)] = &[
     ("the machine and its groups as they are", answers::seen),
+    ("the first requests wait for the first sample", answers::first_requests),
     ("a setting changes with its plan first, and a conflict changes nothing", answers::settings),
     ("a layout is checked, planned, applied, undone unless confirmed, and undone", answers::layout),
     ("of two changes that were decided on after the same generation one is made", answers::race),

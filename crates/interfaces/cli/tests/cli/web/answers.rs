@@ -27,6 +27,19 @@ pub fn session_over(world: &Arc<World>) {
     assert!(ends(&page));
 }
 
+/// A page's first requests come at the same time: each waits for the first sample.
+pub fn first_requests(world: &Arc<World>) {
+    let page = Page::new(world, "first", "");
+    std::thread::scope(|threads| {
+        let page = &page;
+        let one = |path| threads.spawn(move || page.get(path).status);
+        let all = ["/api/sample", "/api/groups", "/api/owners"].repeat(4).into_iter().map(one);
+        for status in all.collect::<Vec<_>>() {
+            assert_eq!(status.join().unwrap(), 200);
+        }
+    });
+}
+
 pub fn ended(world: &Arc<World>) {
     let mut page = Page::new(world, "ctrlc", "");
     assert_eq!(page.get("/api/session").status, 200);
