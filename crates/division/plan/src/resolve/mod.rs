@@ -83,6 +83,7 @@ pub(crate) fn resolve(
     };
     resolution.scopes(problems);
     if problems.is_empty() {
+        resolution.loans();
         resolution.likes(problems);
         resolution.rest_of_v1();
         resolution.ignored_wishes(lints);
@@ -178,6 +179,25 @@ impl Resolution<'_, '_> {
             // a parent's error is reported already; one that is like another has its groups served at the end
             let Some(whole) = whole.or_else(|| self.like_set(owner)) else { continue };
             self.settle(owner, &whole, &members, problems);
+        }
+    }
+
+    /// What a borrower has of the CPUs of owners beside it is lent, and stays.
+    fn loans(&mut self) {
+        let branches = &self.tree.branches;
+        for (index, branch) in branches.iter().enumerate() {
+            let borrows = elastic(branch).filter(|own| own.borrows && branch.was_elastic);
+            let Some((own, given)) = borrows.zip(self.cpus[index].as_ref()) else { continue };
+            let lends = |other: &Branch<'_>| {
+                other.parent == branch.parent && elastic(other).is_some_and(|other| !other.borrows)
+            };
+            let lent = (branches.iter().zip(&self.cpus).filter(|(other, _)| lends(other)))
+                .filter_map(|(_, cpus)| cpus.as_ref())
+                .fold(CpuSet::new(), |all, cpus| all.union(cpus));
+            let has = &branch.cpus;
+            if given.is_subset(has) && has.difference(given).is_subset(&lent) && has.len() <= own.max {
+                self.cpus[index] = Some(has.clone());
+            }
         }
     }
 

@@ -126,6 +126,14 @@ fn lent() {
         assert!(own.is_subset(&allowed(other.pid())), "{own} is lent and stays the owner's");
     }
     assert_eq!(drifts(&world), [""; 0]);
+    // a loan is no difference to the layout, so that the next start changes nothing that an undo would take back
+    let generations = || fs::read_dir(world.directory.join("state/generations")).unwrap().count();
+    let before = generations();
+    daemon.kill();
+    let daemon = world.daemon(&[]);
+    assert_eq!(allowed(other.pid()).len(), 2, "what is lent at a start stays");
+    eventually("the next controller", || Resizes::of(&state(&world)).controller().is_some());
+    assert_eq!((generations(), allowed(one.pid())), (before, own));
     daemon.end();
 }
 
