@@ -145,7 +145,8 @@ impl fmt::Display for Reason {
                 baseline * 100.0
             ),
             Reason::Borrows { units } => {
-                write!(f, "borrows {units} CPUs, which their owners have at once when they need them")
+                let plural = if *units == 1 { "" } else { "s" };
+                write!(f, "borrows {units} CPU{plural}, which the owner has at once when it needs it")
             }
             Reason::Returns => write!(f, "what it borrowed is another's again"),
             Reason::LoanDidHarm { waiting, baseline, dwell } => write!(

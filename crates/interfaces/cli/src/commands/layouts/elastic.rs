@@ -166,8 +166,11 @@ pub fn pause(args: &args::Pause, paused: bool) -> Result<(), Failure> {
     let resizes = Resizes::of(&State::open(directory(&args.state))?);
     if paused {
         resizes.pause()?;
-        return output::text("elastic groups stay at the CPUs that they have\n");
+        return output::text("elastic groups stay at what they have\n");
     }
     resizes.resume()?;
+    if resizes.controller().is_none() {
+        return output::text("elastic groups are resized once ringfenced runs: systemctl start ringfenced\n");
+    }
     output::text("elastic groups are resized\n")
 }
