@@ -121,7 +121,7 @@ impl Live {
         let now = Instant::now();
         let was_idle = {
             let mut state = self.shared.state();
-            !std::mem::replace(&mut state.last, Some(now)).is_some_and(|last| now - last <= IDLE)
+            state.last.replace(now).is_none_or(|last| now - last > IDLE)
         };
         if was_idle {
             self.shared.woken.notify_all();
