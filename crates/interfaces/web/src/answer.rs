@@ -18,7 +18,7 @@ use crate::{
     history,
     lab::{self, Results},
     layouts,
-    live::{Live, Snapshot, host, json},
+    live::{Live, Snapshot, host, json, not_yet},
     machine::machine,
     problem::{Problem, ProblemKind},
     program::Program,
@@ -218,7 +218,7 @@ impl Answers {
 }
 
 fn snapshot(context: &Context) -> Result<&Arc<Snapshot>, Problem> {
-    context.seen.as_ref().ok_or_else(|| Problem::unavailable("no sample was taken yet"))
+    context.seen.as_ref().ok_or_else(not_yet)
 }
 
 fn parsed<T: DeserializeOwned>(body: &[u8]) -> Result<T, Problem> {

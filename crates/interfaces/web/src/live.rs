@@ -149,10 +149,6 @@ impl Live {
     }
 }
 
-fn not_yet() -> Problem {
-    Problem::unavailable("no sample was taken yet")
-}
-
 impl Drop for Live {
     fn drop(&mut self) {
         self.shared.state().stop = true;
@@ -161,6 +157,11 @@ impl Drop for Live {
             let _ = thread.join(); // a thread that panicked has ended as well
         }
     }
+}
+
+/// Nothing was read by now.
+pub fn not_yet() -> Problem {
+    Problem::unavailable("no sample was taken yet")
 }
 
 /// The thread's own.

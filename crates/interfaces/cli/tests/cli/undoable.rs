@@ -136,7 +136,7 @@ fn roots(group: &str) -> Vec<PathBuf> {
 }
 
 /// A directory and all below it.
-fn below(directory: &Path) -> Vec<PathBuf> {
+pub fn below(directory: &Path) -> Vec<PathBuf> {
     let mut all = vec![directory.to_owned()];
     let mut next = 0;
     while let Some(path) = all.get(next) {

@@ -2,7 +2,7 @@
 //! leaves a group or a process.
 
 use std::{
-    collections::{BTreeSet, VecDeque},
+    collections::BTreeSet,
     fs,
     path::{Path, PathBuf},
     time::{Duration, Instant},
@@ -11,6 +11,7 @@ use std::{
 use rustix::process::Signal;
 
 use super::{Lab, groups_of, text};
+use crate::undoable::below;
 
 /// In both conditions the batch, which wants all CPUs, borrows those of the server.
 const EXPERIMENT: &str = r#"
@@ -93,7 +94,7 @@ pub fn killed(lab: &Lab) {
     let begun = Instant::now();
     while processes.is_empty() {
         assert!(begun.elapsed() < Duration::from_secs(60), "no process is in its groups");
-        processes = groups_of(pid).iter().flat_map(|group| below(group)).collect();
+        processes = groups_of(pid).iter().flat_map(|group| processes_of(group)).collect();
         std::thread::sleep(Duration::from_millis(20));
     }
     // it resizes by now
@@ -111,16 +112,9 @@ pub fn killed(lab: &Lab) {
 }
 
 /// The processes of a group and those below it.
-fn below(group: &Path) -> BTreeSet<u32> {
-    let mut found = BTreeSet::new();
-    let mut left = VecDeque::from([group.to_owned()]);
-    while let Some(at) = left.pop_front() {
-        let processes = fs::read_to_string(at.join("cgroup.procs")).unwrap_or_default();
-        found.extend(processes.lines().filter_map(|line| line.parse::<u32>().ok()));
-        let directories = fs::read_dir(&at).into_iter().flatten().flatten().map(|entry| entry.path());
-        left.extend(directories.filter(|path| path.is_dir()));
-    }
-    found
+fn processes_of(group: &Path) -> BTreeSet<u32> {
+    let lists = below(group).into_iter().filter_map(|at| fs::read_to_string(at.join("cgroup.procs")).ok());
+    lists.flat_map(|list| list.lines().filter_map(|line| line.parse().ok()).collect::<Vec<u32>>()).collect()
 }
 
 fn is_alive(pid: u32) -> bool {
