@@ -64,7 +64,7 @@ pub fn coverage(
     let mut homeless = Vec::new();
     let homes = homes::homes(desired, &observed, &mut homeless);
     let tree = Tree::new(&homes, &observed, &mut problems);
-    let resolved = resolve::resolve(desired, &land, &observed, &tree, &mut problems, &mut lints);
+    let resolved = resolve::resolve(desired, (machine, &land), &observed, &tree, &mut problems, &mut lints);
     problems.extend(homeless);
     let values = values::read(&homes, machine, &observed, facts, &mut problems, &mut lints);
     let mut covered = Coverage { controllers: homes::handed(&homes, &observed), ..Coverage::default() };

@@ -1,53 +1,16 @@
-//! Elastic groups: which CPUs they share, and what can't be beside them.
+//! Elastic groups: what can't be beside them.
 
 use std::collections::BTreeMap;
 
-use layout::{CpuAmount, CpuDemand, CpuSpec, Latency};
+use layout::Latency;
 use policy::{Scope, Units};
 use topology::Machine;
-use units::CpuSet;
 
 use crate::{
     Against, Problem,
-    resolve::{Landscape, Resolved, demand, elastic},
+    resolve::{demand, elastic},
     tree::{Branch, Exclusive, Tree},
 };
-
-/// The elastic groups with the CPUs that they share, by the group above that gives them: its CPUs but for those that
-/// another group names, or has for itself.
-pub(crate) fn scopes(tree: &Tree<'_>, resolved: &Resolved, land: &Landscape) -> Vec<Scope> {
-    let mut members: BTreeMap<Option<usize>, Vec<usize>> = BTreeMap::new();
-    for (index, branch) in tree.branches.iter().enumerate() {
-        if elastic(branch).is_some() {
-            let above = tree.ancestors(index).find(|above| resolved.sets[*above].cpus.is_some());
-            members.entry(above).or_default().push(index);
-        }
-    }
-    members.into_iter().map(|(above, members)| scope(tree, resolved, land, (above, &members))).collect()
-}
-
-fn scope(
-    tree: &Tree<'_>,
-    resolved: &Resolved,
-    land: &Landscape,
-    (above, members): (Option<usize>, &[usize]),
-) -> Scope {
-    let cpus = |index: usize| resolved.sets[index].cpus.clone().unwrap_or_default();
-    let union = |all: CpuSet, index: usize| all.union(&cpus(index));
-    let all = above.map_or_else(|| land.online.difference(&resolved.reserved), cpus);
-    let is_above = |one: usize, other: usize| tree.ancestors(other).any(|above| above == one);
-    let beside = (0..tree.branches.len()).filter(|other| {
-        let related =
-            |member: &usize| other == member || is_above(*other, *member) || is_above(*member, *other);
-        let has_own = resolved.sets[*other].apart || is_named(&tree.branches[*other]);
-        has_own && elastic(&tree.branches[*other]).is_none() && !members.iter().any(related)
-    });
-    let others = beside.fold(CpuSet::new(), union);
-    let own = members.iter().copied().fold(CpuSet::new(), union);
-    let groups = members.iter().filter_map(|member| elastic(&tree.branches[*member])).collect();
-    let units = units(tree, members.iter().copied());
-    Scope { pool: all.difference(&others).union(&own), groups, units, saving: None, frequency: false }
-}
 
 /// The latencies of elastic groups, by their names.
 pub(crate) fn latencies(tree: &Tree<'_>) -> BTreeMap<String, Latency> {
@@ -56,12 +19,6 @@ pub(crate) fn latencies(tree: &Tree<'_>) -> BTreeMap<String, Latency> {
         Some((branch.name.to_string(), latency.value.clone()))
     };
     tree.branches.iter().filter_map(latency).collect()
-}
-
-/// The control groups of those that are units of systemd, by the names of the groups.
-pub(crate) fn units(tree: &Tree<'_>, of: impl Iterator<Item = usize>) -> BTreeMap<String, String> {
-    let units = of.map(|member| &tree.branches[member]).filter(|branch| is_unit(branch));
-    units.map(|branch| (branch.name.to_string(), format!("/{}", branch.place.path))).collect()
 }
 
 /// An elastic group that shares CPUs with a borrower that is not beside it.
@@ -105,19 +62,6 @@ pub(crate) fn check_cores(tree: &Tree<'_>, machine: &Machine, scopes: &[Scope], 
         let hint =
             format!("lower min, so that all together need {there} cores: a part of a core counts as one");
         problems.push(Problem::Unsatisfied { message, origin, against, missing, hint });
-    }
-}
-
-fn is_unit(branch: &Branch<'_>) -> bool {
-    branch.demands().is_some_and(|demands| demands.unit.is_some())
-}
-
-/// Does a group request these CPUs, or this many?
-fn is_named(branch: &Branch<'_>) -> bool {
-    match demand(branch) {
-        Some(CpuDemand::These(_)) => true,
-        Some(CpuDemand::Some(CpuSpec { amount, .. })) => !matches!(amount, CpuAmount::Between { .. }),
-        _ => false,
     }
 }
 

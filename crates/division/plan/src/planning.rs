@@ -31,7 +31,8 @@ pub fn scopes(desired: &Desired, machine: &Machine, observed: &Observed) -> Resu
     let land = Landscape::new(machine);
     let homes = homes::homes(desired, observed, &mut problems);
     let tree = Tree::new(&homes, observed, &mut problems);
-    let mut resolved = resolve::resolve(desired, &land, observed, &tree, &mut problems, &mut lints);
+    let mut resolved =
+        resolve::resolve(desired, (machine, &land), observed, &tree, &mut problems, &mut lints);
     let scopes = divided(desired, machine, (&land, &tree), &mut resolved, &mut problems);
     if problems.is_empty() { Ok(scopes) } else { Err(problems) }
 }
@@ -44,7 +45,7 @@ fn divided(
     problems: &mut Vec<Problem>,
 ) -> Vec<Scope> {
     elastic::check(tree, problems);
-    let mut scopes = elastic::scopes(tree, resolved, land);
+    let mut scopes = resolved.pools(tree, land);
     if problems.is_empty() {
         elastic::check_cores(tree, machine, &scopes, problems);
     }
@@ -82,7 +83,8 @@ pub fn plan(
     let mut homeless = Vec::new();
     let homes = homes::homes(desired, &observed, &mut homeless);
     let tree = Tree::new(&homes, &observed, &mut problems);
-    let mut resolved = resolve::resolve(desired, &land, &observed, &tree, &mut problems, &mut lints);
+    let mut resolved =
+        resolve::resolve(desired, (machine, &land), &observed, &tree, &mut problems, &mut lints);
     problems.extend(homeless);
     let scopes = divided(desired, machine, (&land, &tree), &mut resolved, &mut problems);
     homes::lints(&homes, &observed, &mut lints);

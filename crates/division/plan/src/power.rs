@@ -8,7 +8,7 @@ use units::{CpuSet, group_path};
 
 use crate::{
     Lint, LintKind, Problem,
-    resolve::{Landscape, Resolved, elastic},
+    resolve::{Landscape, Resolved, elastic, units_of},
     tree::{Branch, Tree},
 };
 
@@ -75,7 +75,7 @@ pub(crate) fn scope(desired: &Desired, tree: &Tree<'_>, resolved: &Resolved, poo
         borrows: false,
     };
     let groups: Vec<Elastic> = members(tree).map(|index| one(&tree.branches[index])).collect();
-    let units = crate::elastic::units(tree, members(tree));
+    let units = units_of(tree, members(tree));
     let frequency = desired.power.frequency.is_some();
     (!groups.is_empty()).then_some(Scope { pool, groups, units, saving: Some(named), frequency })
 }

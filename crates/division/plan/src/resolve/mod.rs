@@ -14,6 +14,7 @@ mod memory;
 mod nodes;
 mod numbers;
 mod offer;
+mod pools;
 mod reserve;
 mod scope;
 mod settle;
@@ -22,10 +23,12 @@ use std::collections::HashMap;
 
 use layout::{Desired, Near};
 use settings::Version;
+use topology::Machine;
 use units::{CpuSet, NodeSet, group_path};
 
 pub(crate) use claim::{cpus, demand, elastic};
 pub(crate) use landscape::Landscape;
+pub(crate) use pools::units as units_of;
 
 use crate::{
     Lint, LintKind, Observed, Problem, SeenGroup, SeenHierarchy,
@@ -58,7 +61,7 @@ pub(crate) struct Sets {
 /// Resolves the whole tree.
 pub(crate) fn resolve(
     desired: &Desired,
-    land: &Landscape,
+    (machine, land): (&Machine, &Landscape),
     observed: &Observed,
     tree: &Tree<'_>,
     problems: &mut Vec<Problem>,
@@ -83,7 +86,8 @@ pub(crate) fn resolve(
     };
     resolution.scopes(problems);
     if problems.is_empty() {
-        resolution.loans();
+        let scopes = pools::scopes(tree, &resolution.cpus, &resolution.reserved, land);
+        pools::stays(tree, &mut resolution.cpus, scopes, machine);
         resolution.likes(problems);
         resolution.rest_of_v1();
         resolution.ignored_wishes(lints);
@@ -160,6 +164,14 @@ struct Resolution<'r, 'd> {
     requested: Vec<Option<Requested>>,
 }
 
+impl Resolved {
+    /// The elastic groups with the CPUs that they share.
+    pub(crate) fn pools(&self, tree: &Tree<'_>, land: &Landscape) -> Vec<policy::Scope> {
+        let cpus: Vec<Option<CpuSet>> = self.sets.iter().map(|sets| sets.cpus.clone()).collect();
+        pools::scopes(tree, &cpus, &self.reserved, land).into_iter().map(|(_, scope)| scope).collect()
+    }
+}
+
 impl Resolution<'_, '_> {
     /// Scopes from the top down.
     fn scopes(&mut self, problems: &mut Vec<Problem>) {
@@ -179,25 +191,6 @@ impl Resolution<'_, '_> {
             // a parent's error is reported already; one that is like another has its groups served at the end
             let Some(whole) = whole.or_else(|| self.like_set(owner)) else { continue };
             self.settle(owner, &whole, &members, problems);
-        }
-    }
-
-    /// What a borrower has of the CPUs of owners beside it is lent, and stays.
-    fn loans(&mut self) {
-        let branches = &self.tree.branches;
-        for (index, branch) in branches.iter().enumerate() {
-            let borrows = elastic(branch).filter(|own| own.borrows && branch.was_elastic);
-            let Some((own, given)) = borrows.zip(self.cpus[index].as_ref()) else { continue };
-            let lends = |other: &Branch<'_>| {
-                other.parent == branch.parent && elastic(other).is_some_and(|other| !other.borrows)
-            };
-            let lent = (branches.iter().zip(&self.cpus).filter(|(other, _)| lends(other)))
-                .filter_map(|(_, cpus)| cpus.as_ref())
-                .fold(CpuSet::new(), |all, cpus| all.union(cpus));
-            let has = &branch.cpus;
-            if given.is_subset(has) && has.difference(given).is_subset(&lent) && has.len() <= own.max {
-                self.cpus[index] = Some(has.clone());
-            }
         }
     }
 

@@ -4,6 +4,7 @@
 
 mod conflicts;
 mod devices;
+mod elastic;
 mod isolated;
 mod lints;
 mod placement;

@@ -191,7 +191,11 @@ impl World {
     }
 
     pub fn plan_of(&self, desired: &Desired) -> Result<Plan, Vec<Problem>> {
-        make_plan(desired, &self.machine, &self.observed(desired), &MachineFacts(&self.machine), &Anybody)
+        self.plan_observed(desired, &self.observed(desired))
+    }
+
+    pub fn plan_observed(&self, desired: &Desired, observed: &Observed) -> Result<Plan, Vec<Problem>> {
+        make_plan(desired, &self.machine, observed, &MachineFacts(&self.machine), &Anybody)
     }
 
     /// Plans and carries out; panics on a problem or a refusal.
