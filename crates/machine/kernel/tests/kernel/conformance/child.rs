@@ -32,11 +32,13 @@ pub fn child() -> ExitCode {
     ExitCode::from(u8::from(eaten.len() > 200))
 }
 
-/// Forks shells that fork, as fast as it can; returns them so that they stay its children.
+/// Forks shells that fork, as fast as it can, for this time, and longer where it could fork few; returns them so that they stay
+/// its children.
 fn storm(time: Duration) -> Vec<std::process::Child> {
     let started = Instant::now();
     let mut children = Vec::new();
-    while started.elapsed() < time && children.len() < 400 {
+    let least = |forked: usize| if forked < 20 { Duration::from_secs(20) } else { time };
+    while started.elapsed() < least(children.len()) && children.len() < 400 {
         let mut shell = Command::new("sh");
         shell.args(["-c", "sleep 30 & sleep 30"]).stdin(Stdio::null()).stdout(Stdio::null());
         children.extend(shell.spawn());
