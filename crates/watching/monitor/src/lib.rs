@@ -32,6 +32,7 @@ mod tasks;
 mod open_files;
 mod run_delays;
 
+mod families;
 mod loads;
 
 mod energy;

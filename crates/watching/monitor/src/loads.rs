@@ -1,15 +1,17 @@
 //! What groups use of CPUs and how long they wait for them: the few figures that dynamic division takes many times a second.
 //! Files stay open and are read once a look, nothing is allocated in the steady state, and what can't have changed a decision is
-//! not read: the periods of a quota that there is none of, and the waiting of a group that hardly runs.
+//! not read: the periods of a quota that there is none of, the waiting of a group that hardly runs, and the use of groups that the
+//! directory above shows to be quiet.
 
 use std::time::Duration;
 
 use kernel::{GroupName, Host};
 use rustix::io::Errno;
-use settings::Controller;
+use settings::Version;
 
 use crate::{
     cadence::now,
+    families::{Family, HARDLY_ANY, families},
     files::Files,
     group_fields::GROUP_FIELDS,
     open_files::{OpenFiles, Slot},
@@ -39,11 +41,15 @@ pub struct Load {
     pub throttled: f64,
 }
 
+#[cfg(test)]
+mod tests;
+
 /// Reads some groups, again and again.
 pub struct Loads<F: Files> {
     files: OpenFiles<F>,
     figures: Figures,
     groups: Vec<Group<F>>,
+    families: Vec<Family<F>>,
     looks: u64,
 }
 
@@ -65,6 +71,8 @@ struct Figure {
 
 struct Group<F: Files> {
     name: GroupName,
+    /// The directory above, if it is read, too.
+    family: Option<usize>,
     usage: Slot<F::Open>,
     periods: Slot<F::Open>,
     pressure: Slot<F::Open>,
@@ -72,6 +80,9 @@ struct Group<F: Files> {
     delays: Option<RunDelays<F>>,
     /// Nanoseconds, and when they were read.
     used: Option<(u64, Duration)>,
+    /// The last look since then, if the directory above stood for it.
+    quiet: Option<Duration>,
+    is_unread: bool,
     /// As [`Figures::periods`].
     counted: Option<[u64; 2]>,
     /// Nanoseconds, of tasks 0, and when they were read.
@@ -92,15 +103,20 @@ struct Look {
 impl<F: Files> Loads<F> {
     /// Of these groups of this host.
     pub fn new(host: &Host, files: F, groups: Vec<GroupName>) -> Loads<F> {
-        let by_task = host.hierarchy_of(Controller::Cpuacct).is_some();
+        let usage = figure(host, "cpu.usage");
+        let by_task = usage.is_some_and(|usage| host.hierarchies()[usage.hierarchy].version == Version::V1);
         let (all, stopped) = (figure(host, "cpu.periods"), figure(host, "cpu.throttled.periods"));
         let figures = Figures {
-            usage: figure(host, "cpu.usage"),
+            usage,
             periods: all.zip(stopped).map(|(all, stopped)| [all, stopped]),
             pressure: if by_task { None } else { figure(host, "cpu.pressure.some") },
         };
-        let groups = groups.into_iter().map(|name| Group::new(name, by_task)).collect();
-        Loads { files: OpenFiles::new(files), figures, groups, looks: 0 }
+        let at = figures.usage.map(|usage| &host.hierarchies()[usage.hierarchy]);
+        let none = || (Vec::new(), vec![None; groups.len()]);
+        let (families, of) = at.map_or_else(none, |at| families(host, at, &groups));
+        let groups = groups.into_iter().zip(of);
+        let groups = groups.map(|(name, family)| Group::new(name, family, by_task)).collect();
+        Loads { files: OpenFiles::new(files), figures, groups, families, looks: 0 }
     }
 
     /// What each group did, in the groups' order. `None`: it is not there, or was looked at only once.
@@ -115,26 +131,48 @@ impl<F: Files> Loads<F> {
 
     /// Looks at all of them.
     pub fn look(&mut self, host: &Host) {
-        let Loads { files, figures, groups, looks } = self;
+        let Loads { files, figures, groups, families, looks } = self;
         *looks += 1;
-        let at = now();
+        let (at, looks) = (now(), *looks);
+        let look = |index: usize| {
+            let turn = looks + index as u64;
+            Look { at, is_turn: turn.is_multiple_of(TURN), is_third: turn.is_multiple_of(STEADY) }
+        };
         for (index, group) in groups.iter_mut().enumerate() {
-            let turn = *looks + index as u64;
-            let look = Look { at, is_turn: turn.is_multiple_of(TURN), is_third: turn.is_multiple_of(STEADY) };
-            group.load = group.look(host, files, figures, look);
+            let look = look(index);
+            group.is_unread = group.family.is_some() && !group.is_due(look);
+            if !group.is_unread {
+                let used = group.look(host, files, figures, look);
+                group.family.into_iter().for_each(|family| families[family].add(used));
+            }
+        }
+        for (number, family) in families.iter_mut().enumerate() {
+            let now = figures.of_family(host, files, family);
+            let is_quiet = family.is_quiet(now);
+            let unread = groups.iter_mut().enumerate();
+            let unread = unread.filter(|(_, group)| group.is_unread && group.family == Some(number));
+            match is_quiet {
+                true => unread.for_each(|(_, group)| group.is_quiet_at(at)),
+                false => unread.for_each(|(index, group)| {
+                    group.look(host, files, figures, look(index));
+                }),
+            }
         }
     }
 }
 
 impl<F: Files> Group<F> {
-    fn new(name: GroupName, by_task: bool) -> Group<F> {
+    fn new(name: GroupName, family: Option<usize>, by_task: bool) -> Group<F> {
         Group {
             name,
+            family,
             usage: Slot::New,
             periods: Slot::New,
             pressure: Slot::New,
             delays: by_task.then(RunDelays::default),
             used: None,
+            quiet: None,
+            is_unread: false,
             counted: None,
             waited: None,
             then: (0.0, 0.0),
@@ -142,15 +180,37 @@ impl<F: Files> Group<F> {
         }
     }
 
-    fn look(&mut self, host: &Host, files: &mut OpenFiles<F>, figures: &Figures, look: Look) -> Option<Load> {
-        let before = self.used.take();
+    /// Is it read whatever the directory above shows? A group with a small quota runs out of it with little use.
+    fn is_due(&self, look: Look) -> bool {
+        let has_quota = self.counted.is_some_and(|[all, _]| all > 0);
+        look.is_turn || has_quota || self.load.is_none_or(|load| load.used > IDLE)
+    }
+
+    /// It is not read, and uses what it did.
+    fn is_quiet_at(&mut self, at: Duration) {
+        self.quiet = Some(at);
+        self.load = self.load.map(|load| Load { waiting: 0.0, throttled: 0.0, ..load });
+    }
+
+    /// Reads it. The nanoseconds that it used since it was read last.
+    fn look(&mut self, host: &Host, files: &mut OpenFiles<F>, figures: &Figures, look: Look) -> u64 {
+        let before = self.used;
+        self.load = self.read(host, files, figures, look);
+        let used = self.used.zip(before).map(|((now, _), (then, _))| now.saturating_sub(then));
+        used.unwrap_or_default()
+    }
+
+    fn read(&mut self, host: &Host, files: &mut OpenFiles<F>, figures: &Figures, look: Look) -> Option<Load> {
+        let (before, quiet) = (self.used.take(), self.quiet.take());
         let usage = figures.usage?;
         let text = files.read(&mut self.usage, look.is_turn, |files| usage.open(host, files, &self.name))?;
         let now = parse::one(text, &usage.want)?;
         let beside = figures.periods.filter(|[periods, _]| periods.is_beside(&usage));
         let counted = beside.and_then(|periods| both(text, &periods));
         self.used = Some((now, look.at));
-        let since = before.map(|(_, at)| look.at.saturating_sub(at).as_secs_f64());
+        // until the last look it was quiet
+        let quiet = quiet.filter(|_| before.is_some_and(|(then, _)| now.saturating_sub(then) > HARDLY_ANY));
+        let since = before.map(|(_, at)| look.at.saturating_sub(quiet.unwrap_or(at)).as_secs_f64());
         let used = before.zip(since).and_then(|((then, _), since)| rate(now.checked_sub(then)?, since));
         let has_run = before.is_none_or(|(then, _)| then != now);
         let counted = counted.or_else(|| self.periods(host, files, figures, look, has_run));
@@ -235,6 +295,21 @@ impl<F: Files> Group<F> {
         let pressure = figures.pressure?;
         let open = |files: &F| pressure.open(host, files, &self.name);
         parse::one(files.read(&mut self.pressure, look.is_turn, open)?, &pressure.want)
+    }
+}
+
+impl Figures {
+    /// The nanoseconds that a directory with groups has used.
+    fn of_family<F: Files>(
+        &self,
+        host: &Host,
+        files: &mut OpenFiles<F>,
+        family: &mut Family<F>,
+    ) -> Option<u64> {
+        let usage = self.usage?;
+        let Family { path, usage: slot, .. } = family;
+        let open = |files: &F| files.open(&host.hierarchies()[usage.hierarchy], path, usage.file);
+        parse::one(files.read(slot, true, open)?, &usage.want)
     }
 }
 

@@ -1,9 +1,11 @@
 //! Sampling on the in-memory kernel: v1, v2 and both through the same table.
 
+use std::{thread::sleep, time::Duration};
+
 use fake::Fake;
 use kernel::{GroupName, Hierarchy, Host};
 use libtest_mimic::Trial;
-use monitor::{Beat, Buffer, Files, Groups, Named, Options, Reading, Sampler, Uncached};
+use monitor::{Beat, Buffer, Files, Groups, Loads, Named, Options, Reading, Sampler, Uncached};
 use rustix::io::Errno;
 use settings::{Controller, Version};
 
@@ -16,6 +18,7 @@ pub fn trials() -> Vec<Trial> {
         trial("a group that is gone has no row", gone),
         trial("operations are read when bytes moved, or in their turn", operations),
         trial("of figures that nobody wants nothing is read", only),
+        trial("waiting is the pressure of v2's groups", pressed),
     ]
 }
 
@@ -190,4 +193,54 @@ fn only() {
         // the root of v2 has no such file
         assert!((1..=2).contains(&sampler.open_files()) && all > 2, "{all} files before");
     }
+}
+
+/// The in-memory kernel's files, but for what a group of v2 used and waited, which is what the test wrote.
+struct Waited(Uncached<Fake>);
+
+impl Files for Waited {
+    type Open = Named;
+
+    fn open(&self, at: &Hierarchy, group: &str, file: &str) -> Result<Named, Errno> {
+        match file {
+            "cpu.stat" => Ok(Named::Outside(format!("/used/{group}"))),
+            "cpu.pressure" => Ok(Named::Outside(format!("/waited/{group}"))),
+            _ => self.0.open(at, group, file),
+        }
+    }
+
+    fn open_outside(&self, path: &str) -> Result<Named, Errno> {
+        self.0.open_outside(path)
+    }
+
+    fn read(&self, file: &Named, into: &mut Buffer) -> Result<(), Errno> {
+        self.0.read(file, into)
+    }
+
+    fn at_most(&self) -> usize {
+        usize::MAX
+    }
+}
+
+fn pressed() {
+    let world = World::new(Fake::v2(4, 2));
+    world.make("db");
+    let count = |milliseconds: u64| {
+        let microseconds = milliseconds * 1000;
+        world.fake.set_outside("/used/db", &format!("usage_usec {microseconds}\n"));
+        let pressure = format!("some avg10=0.00 avg60=0.00 avg300=0.00 total={microseconds}\n");
+        world.fake.set_outside("/waited/db", &pressure);
+    };
+    let files = Waited(Uncached(world.fake.clone()));
+    let mut loads = Loads::new(&world.host, files, vec![GroupName::new("db").unwrap()]);
+    let look = |loads: &mut Loads<_>, milliseconds: u64| {
+        count(milliseconds);
+        sleep(Duration::from_millis(20));
+        loads.look(&world.host);
+        loads.all().next().unwrap()
+    };
+    assert!(look(&mut loads, 0).is_none());
+    assert!(look(&mut loads, 5).is_some_and(|load| load.used > 0.01));
+    let load = look(&mut loads, 10).unwrap();
+    assert!(load.waiting > 0.01 && (load.waiting - load.used).abs() < 1e-6, "{load:?}");
 }

@@ -1,0 +1,143 @@
+//! Groups on the in-memory kernel whose use the test writes; reads of it are counted.
+
+use std::{cell::Cell, rc::Rc};
+
+use fake::Fake;
+use kernel::Hierarchy;
+
+use super::*;
+use crate::{Buffer, Named, Uncached};
+
+const GROUPS: usize = 40;
+/// Nanoseconds that are several CPUs of the time between two looks, however late a look is.
+const LONG: u64 = 20_000_000_000;
+
+/// The in-memory kernel's files, but for this one, which the kernel alone writes.
+const USAGE: &str = "cpuacct.usage";
+
+struct Shown {
+    files: Uncached<Fake>,
+    reads: Rc<Cell<usize>>,
+}
+
+impl Files for Shown {
+    type Open = Named;
+
+    fn open(&self, at: &Hierarchy, group: &str, file: &str) -> Result<Named, Errno> {
+        match file == USAGE {
+            true => Ok(Named::Outside(path(group))),
+            false => self.files.open(at, group, file),
+        }
+    }
+
+    fn open_outside(&self, path: &str) -> Result<Named, Errno> {
+        self.files.open_outside(path)
+    }
+
+    fn read(&self, file: &Named, into: &mut Buffer) -> Result<(), Errno> {
+        self.reads.set(
+            self.reads.get() + usize::from(matches!(file, Named::Outside(of) if of.starts_with("/shown"))),
+        );
+        self.files.read(file, into)
+    }
+
+    fn at_most(&self) -> usize {
+        usize::MAX
+    }
+}
+
+fn path(group: &str) -> String {
+    format!("/shown/{group}/{USAGE}")
+}
+
+struct World {
+    fake: Fake,
+    host: Host,
+    loads: Loads<Shown>,
+    reads: Rc<Cell<usize>>,
+    used: Vec<u64>,
+    /// What the directory above used beside its groups.
+    own: u64,
+}
+
+impl World {
+    fn new() -> World {
+        let fake = Fake::v1(4, 2);
+        let host = Host::new(Box::new(fake.clone())).unwrap();
+        for at in host.hierarchies() {
+            host.kernel().mkdir(at, "many").unwrap();
+            (0..GROUPS).for_each(|group| host.kernel().mkdir(at, &name(group)).unwrap());
+        }
+        let (reads, groups) = (Rc::new(Cell::new(0)), (0..GROUPS).map(name));
+        let groups = groups.map(|name| GroupName::new(&name).unwrap()).collect();
+        let files = Shown { files: Uncached(fake.clone()), reads: reads.clone() };
+        let loads = Loads::new(&host, files, groups);
+        World { fake, host, loads, reads, used: vec![0; GROUPS], own: 0 }
+    }
+
+    /// After these groups used so much; how many files were read.
+    fn look(&mut self, used: &[(usize, u64)]) -> usize {
+        used.iter().for_each(|(group, used)| self.used[*group] += used);
+        for (group, used) in self.used.iter().enumerate() {
+            self.fake.set_outside(path(&name(group)), &used.to_string());
+        }
+        let all = self.own + self.used.iter().sum::<u64>();
+        self.fake.set_outside(path("many"), &all.to_string());
+        std::thread::sleep(Duration::from_millis(5));
+        self.reads.set(0);
+        self.loads.look(&self.host);
+        self.reads.get()
+    }
+
+    fn used(&self) -> Vec<f64> {
+        self.loads.all().map(|load| load.unwrap().used).collect()
+    }
+}
+
+fn name(group: usize) -> String {
+    format!("many/g{group}")
+}
+
+/// The directory above and the groups whose turn it is.
+const FEW: usize = 1 + GROUPS.div_ceil(TURN as usize);
+
+#[test]
+fn one_read_stands_for_those_of_quiet_groups() {
+    let mut world = World::new();
+    assert!(world.look(&[]) > GROUPS && world.look(&[]) >= GROUPS, "at first all are read");
+    assert_eq!(world.look(&[]), FEW);
+    // one that runs is read itself
+    world.look(&[(7, LONG)]);
+    for _ in 0..30 {
+        assert!(world.look(&[(7, LONG)]) <= FEW + 1);
+        assert!(world.used()[7] > 1.0, "{:?}", world.used());
+    }
+}
+
+#[test]
+fn a_group_that_begins_to_run_is_seen_at_once_and_with_all_that_it_uses() {
+    let mut world = World::new();
+    for _ in 0..15 {
+        world.look(&[]);
+    }
+    for group in 0..GROUPS {
+        world.look(&[(group, LONG)]);
+        let used = world.used();
+        assert!(used[group] > 1.0, "{group}: {used:?}");
+        world.look(&[]);
+        assert!(world.used().iter().all(|used| *used < 1.0), "{group}: {:?}", world.used());
+    }
+}
+
+#[test]
+fn what_others_use_in_the_directory_above_hides_nobody() {
+    let mut world = World::new();
+    for _ in 0..15 {
+        world.look(&[]);
+    }
+    world.own += LONG;
+    assert!(world.look(&[]) >= GROUPS, "it may be of any group");
+    world.own += LONG;
+    world.look(&[(3, LONG)]);
+    assert!(world.used()[3] > 1.0);
+}
