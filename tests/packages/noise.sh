@@ -100,6 +100,7 @@ cat >/tmp/rtla.toml <<-END
 	unit = "/s"
 	better = "lower"
 END
+rtla timerlat hist --cpus $cpu --duration 2s --priority f:95 --period 1000 --entries 512 | grep -v '^[0-9]* *0 *0$' | head -n 30
 check "lab: runs with both tracers of rtla" exits 0 ringfence lab run /tmp/rtla.toml --directory /tmp/rtla-results
 check "lab: what rtla prints is read" python3 -c '
 import json
@@ -127,5 +128,10 @@ check "above it with interrupt $interrupt put back" verdict 1
 check "status names it" exits 3 ringfence status
 check "apply repairs it" exits 0 ringfence apply /tmp/layout.toml
 check "within the budget again" verdict 0
+[ ! -s $failures ] || {
+	grep . /sys/fs/cgroup/system.slice/ringfence.service/rt/cpuset.cpus* /sys/fs/cgroup/cpuset.cpus.isolated
+	ps -eLo pid,tid,psr,pcpu,cls,comm --sort=-pcpu | awk -v "cpu=$cpu" 'NR == 1 || $3 == cpu' | head -n 20
+	grep -H . /proc/irq/*/effective_affinity_list
+}
 check "undo" exits 0 ringfence undo 0
 end

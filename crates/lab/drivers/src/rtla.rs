@@ -59,9 +59,7 @@ impl Driver for Rtla {
         if !tracers.split_whitespace().any(|tracer| tracer == self.options.tracer) {
             let config = format!("CONFIG_{}_TRACER", self.options.tracer.to_uppercase());
             let text = format!("this kernel has no tracer {} ({config})", self.options.tracer);
-            let hint = format!(
-                "use a kernel with {config}; Debian's linux-image-amd64 has it, its cloud kernel has not"
-            );
+            let hint = format!("use a kernel with {config}; of Debian's, linux-image-rt-amd64 has it");
             return Err(Failure::Unfit { text, hint }.into());
         }
         Ok(vec![("rtla".to_owned(), programs::version(&program))])
@@ -101,13 +99,21 @@ impl Driver for Rtla {
         let path = process.output();
         let text = files::tool_text(path).map_err(Failure::file("read", path))?;
         let outcome = if self.is_timerlat() { timerlat(&text) } else { osnoise(&text) };
-        let outcome = outcome.ok_or_else(|| Failure::unreadable("rtla", "there is no table in it"))?;
+        let outcome = outcome.ok_or_else(|| Failure::unreadable("rtla", &no_table(&text)))?;
         Ok(Outcome { files: vec![path.to_owned()], ..outcome })
     }
 
     fn clean_up(&mut self) {
         self.run = None;
     }
+}
+
+/// What is there in place of a table.
+fn no_table(text: &str) -> String {
+    let line = text.lines().rfind(|line| !line.trim().is_empty());
+    line.map_or("it is empty".to_owned(), |line| {
+        format!("there is no table in it; its last line: {}", line.trim())
+    })
 }
 
 /// Of all CPUs: the columns `Thr-…` of its histogram, and what they add up to below.

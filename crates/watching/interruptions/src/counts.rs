@@ -19,6 +19,10 @@ use crate::{
 const INTERRUPTS: &str = "/proc/interrupts";
 const SOFTIRQS: &str = "/proc/softirqs";
 
+/// In the version of a kernel for real-time tasks.
+const RT: &[u8] = b"PREEMPT_RT";
+const IN_THREADS: &str = "this kernel (PREEMPT_RT) runs them in threads, whose context switches are counted";
+
 /// How many causes are named in a sentence.
 const NAMED: usize = 3;
 
@@ -45,7 +49,7 @@ pub struct Interrupted {
 }
 
 impl Counts {
-    /// Interrupts and softirqs of all CPUs, by now. Softirqs are 0 where they can't be read.
+    /// Interrupts and softirqs of all CPUs, by now. Softirqs are 0 where they can't be read, and where threads run them.
     ///
     /// # Errors
     /// [`Error::Read`].
@@ -56,8 +60,12 @@ impl Counts {
     /// With context switches.
     pub(crate) fn read(switches: Option<&mut Switches>, missing: &mut Vec<String>) -> Result<Counts, Error> {
         let at = Instant::now();
-        let softirqs = table(SOFTIRQS);
-        let softirqs = softirqs.map_err(|error| missing.push(format!("softirqs not counted: {error}")));
+        let softirqs = if in_threads() {
+            Err(IN_THREADS.to_owned())
+        } else {
+            table(SOFTIRQS).map_err(|error| error.to_string())
+        };
+        let softirqs = softirqs.map_err(|why| missing.push(format!("softirqs not counted: {why}")));
         Ok(Counts {
             at,
             interrupts: table(INTERRUPTS)?,
@@ -109,6 +117,11 @@ impl Counts {
             causes,
         }
     }
+}
+
+/// Does this kernel run softirqs in threads? Then each is counted as a switch to such a thread.
+fn in_threads() -> bool {
+    rustix::system::uname().version().to_bytes().windows(RT.len()).any(|word| word == RT)
 }
 
 fn cause(kind: Kind, name: &str, count: u64, span: Duration) -> Cause {
