@@ -119,10 +119,12 @@ fn foreign() {
     assert_eq!(drifts(&world).len(), 1, "out of its bounds");
     resizes.resume().unwrap();
     eventually("its min", || quota(&world, &group).0 == Some(MIN));
-    let changes = resizes.last(100).unwrap();
     let returned =
-        |change: &&apply::Resize| (change.from.as_str(), change.to.as_str()) == ("90ms/100ms", "10ms/100ms");
-    let line = changes.iter().find(returned);
+        |change: &apply::Resize| (change.from.as_str(), change.to.as_str()) == ("90ms/100ms", "10ms/100ms");
+    // a change is recorded after it was written
+    eventually("its record", || resizes.last(100).unwrap().iter().any(returned));
+    let changes = resizes.last(100).unwrap();
+    let line = changes.iter().find(|change| returned(change));
     assert!(line.is_some_and(|line| line.why.contains("out of its bounds")), "{changes:?}");
     set_quota(&world, &group, 30_000);
     assert_eq!(drifts(&world), [""; 0], "within its bounds");
