@@ -31,11 +31,21 @@ pub struct Bounds {
 }
 
 impl Bounds {
-    /// Those of a group, if it is one of these, or on v1, where it follows, below one.
+    /// Those of a group, if it is one of these.
     pub(crate) fn find(scopes: &[Scope], group: &str) -> Option<Bounds> {
+        Bounds::first(scopes, |name| name == group)
+    }
+
+    /// Of a group below one of these, which on v1 follows it: at least one CPU, and no more than the one above.
+    pub(crate) fn above(scopes: &[Scope], group: &str) -> Option<Bounds> {
+        let above = Bounds::first(scopes, |name| group_path::is_below(group, name))?;
+        Some(Bounds { min: 1, ..above })
+    }
+
+    fn first(scopes: &[Scope], is_meant: impl Fn(&str) -> bool) -> Option<Bounds> {
         let of_scope = |scope: &Scope| {
-            let is_own = |one: &&Elastic| group_path::is_at_or_below(group, &one.name);
-            scope.groups.iter().find(is_own).map(|one| Bounds::of(scope, one))
+            let one = scope.groups.iter().find(|one| is_meant(&one.name))?;
+            Some(Bounds::of(scope, one))
         };
         scopes.iter().find_map(of_scope)
     }

@@ -394,6 +394,7 @@ fn of(scene: &Scene<'_>, group: String, decided: Decided) -> GroupStatus {
         .iter()
         .filter(|((place, file, _), _)| performer.exists(place) && !is_rule(place, file));
     let elastic = Bounds::find(scene.elastic, &group);
+    let follows = elastic.clone().or_else(|| Bounds::above(scene.elastic, &group));
     let ranges: Vec<&plan::Range> = scene.ranges.iter().filter(|range| range.group == group).collect();
     let within = |place: &Place, name: &str| {
         let found = settings::lookup(name).filter(|_| !ranges.is_empty())?;
@@ -402,7 +403,7 @@ fn of(scene: &Scene<'_>, group: String, decided: Decided) -> GroupStatus {
     };
     for ((place, name, key), (text, actual_then)) in present {
         let actual = performer.content(place, name);
-        let of_load = elastic.as_ref().and_then(|bounds| bounds.allow(name, actual.as_deref()?));
+        let of_load = follows.as_ref().and_then(|bounds| bounds.allow(name, actual.as_deref()?));
         let of_load = of_load.or_else(|| within(place, name).filter(|within| *within));
         let as_requested = of_load.unwrap_or_else(|| {
             is_as_requested(performer, &group, (place, name, text), actual.as_deref(), actual_then.as_deref())
