@@ -234,6 +234,9 @@ impl<'d> Valued<'d> {
         let (group, origin) = (&home.group.name, &assigned.origin);
         let was = range.as_ref().and_then(|range| range_of(&observed.ranges, group, &range.setting));
         let was_range = was.is_some();
+        let lowered = range.as_ref().zip(actual.as_ref());
+        let lowered = lowered.and_then(|(range, actual)| lowered_to(range, was, &found, actual));
+        let value = lowered.unwrap_or(value);
         Valued { group, found, value, origin, place, actual, range, was_range }
     }
 
@@ -280,6 +283,13 @@ impl<'d> Valued<'d> {
     fn beside(&self) -> &'static [&'static str] {
         self.binding().map_or(&[], |binding| &binding.files[binding.names().len()..])
     }
+}
+
+/// The new max, where a setting follows the load between bounds and is above it: it goes no further back than it has to.
+fn lowered_to(range: &Range, was: Option<&Range>, found: &NamedSetting, actual: &Value) -> Option<Value> {
+    let is_it = |was: &&Range| was.setting == found.setting.name && was.period == range.period;
+    let now = was.filter(is_it)?.number(actual)?;
+    (now > range.max).then(|| range.value(range.max))
 }
 
 /// A value by device or name as one for each.
