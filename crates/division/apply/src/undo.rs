@@ -108,7 +108,7 @@ pub(crate) fn undo_recovered(
         if now[common..].contains(&generation) {
             match &record {
                 Some(record) => {
-                    steps.end_resizing(record, &originals);
+                    steps.end_resizing(record, &originals)?;
                     steps.back(record)?;
                 }
                 None => steps.left.push(unrecorded(generation)),
@@ -121,7 +121,6 @@ pub(crate) fn undo_recovered(
     steps.renamed.clear();
     if to != 0 {
         steps.left.append(&mut steps.lost);
-        steps.report_gone(&wanted[..common])?;
     }
     if wanted.len() > common {
         // one that is removed again may not be the one that a generation made
@@ -135,6 +134,7 @@ pub(crate) fn undo_recovered(
             None => steps.left.push(unrecorded(generation)),
         }
     }
+    steps.report_gone(&wanted[..common])?;
     let known = wanted.iter().rev().find(|generation| state.is_there(**generation));
     let then = known.map(|known| state.summary(*known)).transpose()?.map_or(0, |known| known.head.settled);
     match here.map_or(0, |last| last.head.settled).saturating_sub(then) {

@@ -1,5 +1,7 @@
 //! Groups that go, come back, or have to stay.
 
+use units::hint::Command;
+
 use super::*;
 use crate::{in_effect, made, performer::name};
 
@@ -155,28 +157,51 @@ impl Steps<'_> {
         self.removed.insert(place);
     }
 
-    /// A group of a generation that stays in effect, which somebody removed and one that is undone made again, is gone as
-    /// before that.
+    /// Groups of generations that stay in effect and are not there in the end: somebody removed them, and an undo takes back
+    /// what generations did, not what others do; also where one that is undone made them again.
     pub(super) fn report_gone(&mut self, stay: &[u32]) -> Result<(), Failure> {
         let removed = self.entries.iter().filter_map(|entry| match &entry.act {
             Act::RemoveGroup { place } if !self.made.contains(place) => Some(place.clone()),
             _ => None,
         });
-        let gone: BTreeSet<Place> = removed.collect();
-        if gone.is_empty() {
-            return Ok(());
-        }
-        let mut groups = in_effect::Groups::new();
+        let removed: BTreeSet<Place> = removed.collect();
+        let (mut groups, mut layout) = (in_effect::Groups::new(), None);
         for &generation in stay {
-            if let Some(record) = self.state.record_in_effect(generation)? {
+            let Some(record) = self.state.record_in_effect(generation)? else { continue };
+            // what is set by hand goes with its group
+            if record.head.kind != Kind::Set {
                 in_effect::add(&record, self.target, &mut groups);
+                layout = Some(record.head).filter(|head| head.layout).or(layout);
             }
         }
+        if let Some(head) = &layout {
+            in_effect::drop_undecided(head, self.target, &mut groups);
+        }
         for (group, decided) in groups {
-            for place in decided.places.intersection(&gone) {
+            let (again, gone): (Vec<&Place>, Vec<&Place>) =
+                decided.places.iter().partition(|place| removed.contains(*place));
+            for place in again {
                 let directory = self.performer.directory(place);
                 self.report(format!(
                     "group '{group}' is gone again ({directory}): it had been removed before what is undone made it"
+                ));
+            }
+            // a unit's group comes and goes with its processes, and one above is a group of its own
+            let own = name(&group);
+            let is_own = |place: &&Place| {
+                self.performer
+                    .at(place)
+                    .is_some_and(|at| own.below(self.performer.host().base(at).path()) == place.path)
+            };
+            let is_gone = |place: &&Place| {
+                decided.drop_in.is_none() && !self.made.contains(place) && !self.performer.exists(place)
+            };
+            let gone = gone.into_iter().filter(is_own).filter(is_gone);
+            let gone: Vec<String> = gone.map(|place| self.performer.directory(place)).collect();
+            if !gone.is_empty() {
+                let (gone, apply) = (gone.join(", "), Command::ringfence("apply"));
+                self.report(format!(
+                    "group '{group}' is gone ({gone}): somebody removed or renamed it, and an undo does not make it again: {apply}"
                 ));
             }
         }

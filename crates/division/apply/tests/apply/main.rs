@@ -47,6 +47,7 @@ fn of_this_machine() -> Vec<Trial> {
         trials.extend(trials!(
             real::undo_returns_to_every_earlier_generation_and_spares_tasks,
             real::a_group_that_somebody_made_again_is_theirs,
+            real::a_group_that_somebody_removed_is_named_by_an_undo_to_its_generation,
             real::status_tells_what_somebody_changed,
             real::an_unconfirmed_apply_is_undone_although_its_process_was_killed,
         ));

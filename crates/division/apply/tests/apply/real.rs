@@ -243,6 +243,29 @@ pub fn a_group_that_somebody_made_again_is_theirs() {
     assert!(!exists("a") && !exists("b"));
 }
 
+/// An undo takes back what generations did: a group of one that stays, which somebody removed, is named.
+pub fn a_group_that_somebody_removed_is_named_by_an_undo_to_its_generation() {
+    let groups = Groups::new("removed");
+    let directory = tempfile::tempdir().unwrap();
+    let state = State::open(directory.path()).unwrap();
+    let (host, system) = (machine(), Running::new());
+    let to = target(&host, &system);
+    let lock = state.lock(Duration::ZERO).unwrap();
+    let make = |group: &str| {
+        let plan = Maker::new(&host).create(Cpu, &groups.name(group)).plan();
+        execute(&lock, to, &plan, &meta("make")).unwrap();
+    };
+    ["a", "b", "c"].into_iter().for_each(make);
+    let seat = host.seat_in(host.hierarchy_of(Cpu).unwrap(), &GroupName::new(&groups.name("a")).unwrap());
+    host.kernel().rmdir(seat.at, &seat.path).unwrap();
+    for generation in [None, Some(1)] {
+        let left = undo(&lock, to, generation, &meta("undo")).unwrap().left;
+        let is_named = |left: &String| left.contains(&groups.name("a")) && left.contains("ringfence apply");
+        assert!(left.len() == 1 && is_named(&left[0]), "{left:?}");
+    }
+    assert!(!host.kernel().exists(seat.at, &seat.path), "what others did stays");
+}
+
 pub fn status_tells_what_somebody_changed() {
     let mut groups = Groups::new("status");
     scenarios::settle_sets(&mut groups);
