@@ -8,7 +8,7 @@ use settings::{Controller, Version};
 use units::{CpuSet, group_path};
 
 use crate::{
-    Error, Originals, Target,
+    Error, Originals, Presence, Target,
     act::{Act, Entry},
     carry_out::carry_out_unrecorded,
     originals::{Noted, Original},
@@ -109,8 +109,8 @@ pub fn resize(
     carry_out_unrecorded(target, entries)
 }
 
-/// Gives general groups all CPUs that they share, as they had before power was saved. Those that are gone, and CPUs that are
-/// offline, are left out.
+/// Gives general groups all CPUs that they share, as they had before power was saved. Those that are gone, or that somebody
+/// made again, and CPUs that are offline, are left out.
 ///
 /// # Errors
 /// The kernel's refusal, with the cause; the groups before it have theirs.
@@ -125,6 +125,9 @@ pub fn end_saving(
         let all = scope.pool.intersection(online);
         for one in &scope.groups {
             let Ok(group) = GroupName::new(scope.directory(one)) else { continue };
+            if originals.presence(target.host, &group, CPUS)? != Presence::There {
+                continue;
+            }
             let Ok(has) = cpus_of(target.host, &group) else { continue };
             if has != all && has.is_subset(&all) {
                 resize(target, originals, &group, &all)?;

@@ -3,9 +3,10 @@
 use plan::{Action, LintKind, Plan, Step};
 
 use crate::{
-    Failure, Lock, Meta, Outcome, Target,
+    Failure, Lock, Meta, Outcome, Resizes, Target,
     act::{Act, Entry},
     carry_out::{Change, carry_out},
+    directories,
     frequencies::give_back,
     pending::refuse_while_waiting,
     record::{Head, Kind, Summary},
@@ -54,6 +55,9 @@ pub fn execute(lock: &Lock, target: Target<'_>, plan: &Plan, meta: &Meta) -> Res
         latencies: plan.latencies.clone(),
     };
     if change.entries.is_empty() && change.decided.is_empty() && is_known(lock, target, plan, meta)? {
+        if meta.layout && directories::accept(lock) {
+            Resizes::of(lock.state()).begin_again()?;
+        }
         return Ok(Outcome { left, ..Outcome::nothing() });
     }
     let mut outcome = carry_out(lock, target, change, meta)?;

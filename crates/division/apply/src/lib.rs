@@ -31,6 +31,7 @@ mod state;
 
 mod before;
 mod carry_out;
+mod directories;
 mod drift;
 mod elastic;
 mod execute;
@@ -73,6 +74,7 @@ pub use act::{Act, Before, Entry};
 pub use change::{Change, follow, is_several, set, set_recorded};
 pub use confirm::{Verdict, confirm, execute_unless_reverted, revert_unless_confirmed};
 pub use copy::copies;
+pub use directories::Presence;
 pub use drift::{Drift, Split};
 pub use elastic::{Bounds, cpus_of, end_saving, resize};
 pub use error::Error;
@@ -101,7 +103,7 @@ pub use record::{Affinity, By, Ending, Head, Kind, Record, Result as End, RulesF
 pub use recover::{Recovered, Recovery, is_undone, recover};
 pub use remainder::Remainder;
 pub use request::{InvalidSetting, SettingValue};
-pub use resizes::{Controller, Measured, Resize, Resizes, Resizing, Says};
+pub use resizes::{Controller, Ended, Measured, Resize, Resizes, Resizing, Says};
 pub use scheduled::{
     drop_undone, in_force, last_in_effect, record_schedules, scheduled, times, unschedulable,
 };

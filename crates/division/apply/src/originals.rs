@@ -6,16 +6,17 @@ use std::{
     collections::BTreeSet,
     fs::File,
     io::{ErrorKind, Read, Write},
-    path::PathBuf,
+    path::{Path, PathBuf},
 };
 
-use kernel::Host;
+use kernel::{GroupName, Host};
 use plan::Place;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Error, Failure, Lock, State, Target,
+    Error, Failure, Lock, Presence, State, Target,
     act::{Act, Entry},
+    directories::Directories,
     performer::unwritable,
     reading::content,
     resizes::{make_private, resizing},
@@ -23,9 +24,7 @@ use crate::{
     state::{failed, open, private},
 };
 
-/// The file, and the name under which a new one is written.
 const FILE: &str = "before.jsonl";
-const NEW: &str = "before.new";
 
 /// What one file contained when a generation's resizing wrote to it first.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -75,6 +74,8 @@ pub struct Originals {
     file: Option<(PathBuf, u32)>,
     /// With their places, oldest first.
     lines: RefCell<Vec<(Place, Original)>>,
+    /// `None`: every group is what it was.
+    directories: Option<Directories>,
 }
 
 impl Originals {
@@ -96,7 +97,17 @@ impl Originals {
         make_private(&resizing(lock.state()))?;
         replace(lock, lines.iter().map(|(_, line)| line))?;
         let file = Some((path(lock.state()), head.generation));
-        Ok(Originals { file, lines: RefCell::new(lines) })
+        let directories = Some(Directories::open(lock, target.host, head)?);
+        Ok(Originals { file, lines: RefCell::new(lines), directories })
+    }
+
+    /// What is where a group was that a setting belongs to, when the history changed last.
+    ///
+    /// # Errors
+    /// The machine has no such setting.
+    pub fn presence(&self, host: &Host, group: &GroupName, setting: &str) -> Result<Presence, Error> {
+        let there = Ok(Presence::There);
+        self.directories.as_ref().map_or(there, |noted| noted.presence(host, group, setting))
     }
 
     /// What a file contained before resizing wrote to it first, in any generation in effect.
@@ -208,12 +219,20 @@ fn replace<'l>(lock: &Lock, lines: impl Iterator<Item = &'l Original>) -> Result
         Ok(_) if now == bytes => return Ok(()),
         _ => {}
     }
+    write_whole(lock, &path, &bytes)
+}
+
+/// Writes a file of the private directory, wholly or not at all.
+///
+/// # Errors
+/// [`Failure::State`].
+pub(crate) fn write_whole(lock: &Lock, path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     make_private(&resizing(lock.state()))?;
-    let new = path.with_file_name(NEW);
+    let new = path.with_extension("new");
     let written = private().create(true).truncate(true).open(&new).and_then(|mut file: File| {
-        file.write_all(&bytes)?;
+        file.write_all(bytes)?;
         file.sync_data()?;
-        std::fs::rename(&new, &path)
+        std::fs::rename(&new, path)
     });
-    written.map_err(|error| failed("write", &path, &error))
+    written.map_err(|error| failed("write", path, &error))
 }

@@ -133,12 +133,51 @@ pub struct Controller {
     pub pid: u32,
     /// The generation of the layout whose groups it resizes; `None`: none in effect has any.
     pub generation: Option<u32>,
-    /// Why it has given up, if it has: the groups have their static shares.
+    /// Why it can't resize at the moment; it tries again every second.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stopped: Option<String>,
+    /// Of which settings resizing has ended by itself.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ended: Vec<Ended>,
+    /// What goes on beside it, in words.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub goes_on: Vec<String>,
+    /// Groups that are left as they are until the next apply, each with the reason in words.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left_alone: Vec<String>,
     /// What the latency sources of elastic groups say.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub latencies: Vec<Measured>,
+}
+
+/// Resizing that has ended by itself.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ended {
+    /// Of what, in words: `the quota of web`.
+    pub what: String,
+    /// Why, and what the groups have since then, in words.
+    pub why: String,
+}
+
+impl Controller {
+    /// Which resizing has ended, why, what goes on, and the command that starts it again.
+    pub fn end(&self) -> Option<String> {
+        let ended =
+            self.ended.iter().map(|Ended { what, why }| format!("resizing of {what} has ended: {why}"));
+        let ended: Vec<String> = ended.collect();
+        let goes_on = match self.goes_on.as_slice() {
+            [] => String::new(),
+            on => format!("; resizing of {} goes on", on.join(" and ")),
+        };
+        let resume = Command::ringfence("resume");
+        (!ended.is_empty()).then(|| format!("{}{goes_on}: {resume}", ended.join("; ")))
+    }
+
+    /// Groups that are not resized, why, and the command that changes it.
+    pub fn left_alone(&self) -> Option<String> {
+        let groups = self.left_alone.join("; ");
+        (!groups.is_empty()).then(|| format!("not resized: {groups}: {}", Command::ringfence("apply")))
+    }
 }
 
 /// An elastic group's latency, as its source reports it.
@@ -287,8 +326,12 @@ impl Resizes {
             let start = Command::new("systemctl start ringfenced");
             return Some(format!("nobody resizes elastic groups: {start}"));
         };
-        if let Some(why) = &controller.stopped {
-            return Some(format!("resizing has ended: {why}: {}", Command::ringfence("resume")));
+        let stopped = controller.stopped.as_ref();
+        let stopped = stopped.map(|why| format!("nobody is resized, and it is tried every second: {why}"));
+        let troubles: Vec<String> =
+            [stopped, controller.end(), controller.left_alone()].into_iter().flatten().collect();
+        if !troubles.is_empty() {
+            return Some(troubles.join("; "));
         }
         controller.latencies.iter().find_map(|one| {
             let Says::Stopped { why, since } = &one.says else { return None };
@@ -366,11 +409,19 @@ impl Resizes {
     /// # Errors
     /// The mark can't be made or removed.
     pub fn resume(&self) -> Result<(), Failure> {
-        self.mark(RESUMED)?;
+        self.begin_again()?;
         match std::fs::remove_file(self.directory.join(PAUSED)) {
             Err(error) if error.kind() != ErrorKind::NotFound => Err(self.failed("remove a mark in", &error)),
             _ => Ok(()),
         }
+    }
+
+    /// Has the process that resizes look at the groups again.
+    ///
+    /// # Errors
+    /// The mark can't be made.
+    pub(crate) fn begin_again(&self) -> Result<(), Failure> {
+        self.mark(RESUMED)
     }
 
     fn mark(&self, name: &str) -> Result<(), Failure> {

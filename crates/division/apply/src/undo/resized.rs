@@ -11,19 +11,22 @@ use crate::{
 };
 
 impl Steps<'_> {
-    /// What the generation made is left out: it goes, or loses its limits. So are units: systemd sets their lists once their
-    /// drop-in files are gone.
-    pub(super) fn end_resizing(&mut self, record: &Record, originals: &[Original]) {
+    /// What the generation made is left out: it goes, or loses its limits, unless somebody made it again. So are units: systemd sets
+    /// their lists once their drop-in files are gone.
+    pub(super) fn end_resizing(&mut self, record: &Record, originals: &[Original]) -> Result<(), Failure> {
         let generation = record.head.generation;
         let now = record.hierarchies(self.performer.host());
+        self.remade.extend(remade([record], self.state, self.target)?);
         let made = record.entries.iter().filter_map(|entry| match &entry.act {
             Act::CreateGroup { place } => {
                 Some(Place { hierarchy: now.get(place.hierarchy)?.as_ref()?.id, ..place.clone() })
             }
             _ => None,
         });
+        let made = made.filter(|place| !self.remade.contains(place));
+        let made: Vec<Place> = made.collect();
         self.note_units(record);
-        let left_out: Vec<Place> = made.chain(self.of_units.iter().cloned()).collect();
+        let left_out: Vec<Place> = made.into_iter().chain(self.of_units.iter().cloned()).collect();
         let is_left_out = |place: &Place| left_out.iter().any(|group| is_at_or_below(place, group));
         let of_it = originals.iter().filter(|line| line.generation == generation);
         let of_it = of_it.filter_map(|line| Some((line.place(self.performer.host())?, line)));
@@ -38,6 +41,7 @@ impl Steps<'_> {
             self.source = None;
             self.push(Entry { restores: true, ..back });
         }
+        Ok(())
     }
 
     fn lists_back(&self, originals: &[(Place, &Original)], why: &str) -> Vec<Entry> {

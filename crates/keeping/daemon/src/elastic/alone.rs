@@ -62,7 +62,8 @@ fn run(scope: &Scope, stopped: &UnixStream) -> Result<Vec<Resized>, String> {
     let running = Running::new();
     let target = Target { host: &host, system: &running };
     let originals = Rc::new(Originals::none());
-    let mut start = Start { target, originals: originals.clone(), changes: Vec::new() };
+    let mut start =
+        Start { target, originals: originals.clone(), changes: Vec::new(), left_alone: Vec::new() };
     let mut pool = Pool::find(&mut start, &machine, scope, &numbers)?;
     let mut states = States::new(&host, pool.groups.clone());
     let no_timer = |errno| format!("no timer: {}", kernel::describe(errno));

@@ -1,10 +1,15 @@
 //! The elastic groups of one layout: a loop over its parts, and each change of them, written and recorded.
 
-use std::{collections::BTreeMap, os::unix::net::UnixStream, rc::Rc, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    os::unix::net::UnixStream,
+    rc::Rc,
+    time::Duration,
+};
 
 use apply::{
-    Controller as Said, Followed, Frequencies, Head, Originals, Resize, Resizes, Resizing, Running, State,
-    Target,
+    Controller as Said, Ended, Followed, Frequencies, Head, Originals, Resize, Resizes, Resizing, Running,
+    State, Target,
 };
 use kernel::{GroupName, Host};
 use layout::{BURST, Latency, QUOTA};
@@ -40,9 +45,6 @@ pub(super) enum End {
 /// The number of samples after which the groups are compared with what the policy knows: systemd and others write, too.
 const LOOK: u64 = 10;
 
-/// After this number of refused ticks, ended resizing leaves what is there: the static shares are refused, too.
-const TRIES: u32 = 3;
-
 /// How long the end waits for a change that is under way.
 const PATIENCE: Duration = Duration::from_secs(2);
 
@@ -63,6 +65,8 @@ pub(super) struct Controller<'h> {
     measured: Vec<(usize, String)>,
     frequencies: Frequencies,
     originals: Rc<Originals>,
+    /// Groups that are left as they are, each with the reason.
+    left_alone: Vec<String>,
     is_paused: bool,
 }
 
@@ -70,8 +74,6 @@ pub(super) struct Controller<'h> {
 struct Placed {
     part: Box<dyn Part>,
     places: Vec<usize>,
-    /// Since it has ended, in how many ticks something was refused.
-    refused: u32,
 }
 
 impl<'h> Controller<'h> {
@@ -116,9 +118,11 @@ impl<'h> Controller<'h> {
         let numbers = Parameters::default();
         let period = Duration::from_secs_f64(numbers.period);
         let originals = Rc::new(Originals::open(&lock, target, &head).map_err(failed)?);
-        let mut start = Start { target, originals: originals.clone(), changes: Vec::new() };
+        let (changes, left_alone) = Default::default();
+        let mut start = Start { target, originals: originals.clone(), changes, left_alone };
         let parts = if is_paused { Ok(Vec::new()) } else { parts(&mut start, &head, &numbers) };
-        for change in start.changes {
+        let Start { changes, left_alone, .. } = start;
+        for change in changes {
             let change = Resize { generation: head.generation, ..change };
             record(&resizes, counters, &change);
         }
@@ -133,7 +137,7 @@ impl<'h> Controller<'h> {
         };
         let parts = parts.into_iter().map(|part| {
             let places = part.groups().iter().map(&mut place).collect();
-            Placed { part, places, refused: 0 }
+            Placed { part, places }
         });
         let parts = parts.collect();
         let measured = head.elastic.iter().flat_map(|scope| scope.groups.iter().map(move |one| (scope, one)));
@@ -159,6 +163,7 @@ impl<'h> Controller<'h> {
             measured,
             frequencies,
             originals,
+            left_alone,
             is_paused,
         };
         // what a daemon before this one left
@@ -177,6 +182,11 @@ impl<'h> Controller<'h> {
     pub fn names(&self) -> String {
         let names: Vec<&str> = self.parts.iter().flat_map(|placed| placed.part.names()).collect();
         names.join(", ")
+    }
+
+    /// Groups of the layout that are left as they are, each with the reason.
+    pub fn left_alone(&self) -> &[String] {
+        &self.left_alone
     }
 
     /// The latencies of its groups.
@@ -200,8 +210,13 @@ impl<'h> Controller<'h> {
         resizing: &mut Resizing,
         latencies: &Latencies,
     ) -> Result<End, String> {
-        let (pid, generation) = (std::process::id(), Some(self.generation));
-        let mut said = Said { pid, generation, stopped: None, latencies: latencies.measured() };
+        let mut said = Said {
+            pid: std::process::id(),
+            generation: Some(self.generation),
+            latencies: latencies.measured(),
+            left_alone: self.left_alone.clone(),
+            ..Said::default()
+        };
         resizing.say(&said);
         let no_timer = |errno| format!("no timer: {}", kernel::describe(errno));
         let mut cadence = Cadence::new(self.period).map_err(no_timer)?;
@@ -237,10 +252,7 @@ impl<'h> Controller<'h> {
             }
             self.states.look(self.host);
             for index in 0..self.parts.len() {
-                let Placed { part, places, refused } = &mut self.parts[index];
-                if *refused >= TRIES {
-                    continue;
-                }
+                let Placed { part, places } = &mut self.parts[index];
                 states.clear();
                 states.extend(places.iter().map(|place| self.states.all()[*place]));
                 for (state, place) in states.iter_mut().zip(places.iter()) {
@@ -251,10 +263,9 @@ impl<'h> Controller<'h> {
                 if !changes.is_empty() && !self.carry_out(index, changes, counters, now)? {
                     return Ok(End::Changed);
                 }
-                if let Some(why) = self.ended(index) {
-                    Counters::count(&counters.given_up);
-                    warn!("resizing has ended: {why}; ringfence resume starts it again");
-                    said.stopped = Some(why);
+                let ended = self.parts[index].part.end();
+                if !ended.is_empty() {
+                    self.say_end(ended, counters, &mut said);
                     resizing.say(&said);
                 }
             }
@@ -302,7 +313,7 @@ impl<'h> Controller<'h> {
         counters: &Counters,
         now: Duration,
     ) -> Result<bool, String> {
-        let Placed { part, refused, .. } = &mut self.parts[part];
+        let part = &mut self.parts[part].part;
         // an apply or undo is under way: what it makes of the groups is looked at after it
         let Some(_lock) = try_lock(self.state).map_err(|failure| failure.to_string())? else {
             part.withdraw();
@@ -313,18 +324,15 @@ impl<'h> Controller<'h> {
         }
         let running = Running::new();
         let target = Target { host: self.host, system: &running };
-        let (mut is_refused, had_ended) = (false, part.has_ended());
         for (index, change) in changes.into_iter().enumerate() {
             let why = match part.write(target, now, index)? {
                 Outcome::Written => None,
                 Outcome::Refused(why) => Some(why),
                 Outcome::Unexpected => return Ok(false),
             };
-            is_refused |= why.is_some();
             let change = Resize { generation: self.generation, refused: why, ..change };
             record(&self.resizes, counters, &change);
         }
-        *refused += u32::from(is_refused && had_ended);
         self.follow_frequencies();
         Ok(true)
     }
@@ -339,20 +347,17 @@ impl<'h> Controller<'h> {
         }
     }
 
-    /// Why a part has ended, once it has brought back what it can.
-    fn ended(&mut self, part: usize) -> Option<String> {
-        let Placed { part, refused, .. } = &mut self.parts[part];
-        let why = part.end();
-        match *refused {
-            TRIES => {
-                *refused += 1;
-                Some(
-                    "the kernel refuses the static shares, too, and groups have what they had last"
-                        .to_owned(),
-                )
-            }
-            _ => why.map(|why| format!("{why}, and the static shares return")),
+    /// Logs and counts what has ended by itself.
+    fn say_end(&self, ended: Vec<Ended>, counters: &Counters, said: &mut Said) {
+        let goes_on: BTreeSet<&str> = self.parts.iter().filter_map(|placed| placed.part.goes_on()).collect();
+        let goes_on: Vec<String> = goes_on.into_iter().map(str::to_owned).collect();
+        for one in ended {
+            Counters::count(&counters.given_up);
+            let now = Said { ended: vec![one.clone()], goes_on: goes_on.clone(), ..Said::default() };
+            now.end().into_iter().for_each(|line| warn!("{line}"));
+            said.ended.push(one);
         }
+        said.goes_on = goes_on;
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::{path::Path, rc::Rc, time::Duration};
 
-use apply::{Originals, Resize, Target};
+use apply::{Ended, Originals, Resize, Target};
 use kernel::{GroupName, Host, RECLAIM};
 use layout::PROTECTED;
 use monitor::{Beat, Descriptors, Groups, Options, Sample, Sampler, rates};
@@ -16,7 +16,7 @@ use tracing::info;
 use units::{Bytes, Limit};
 
 use super::{
-    part::{Outcome, Part, Start},
+    part::{Outcome, Part, Start, cause, is_there},
     quotas::out_of_bounds,
 };
 use crate::watching::few;
@@ -57,17 +57,21 @@ impl Memory {
         let (mut all, mut missing) = (Vec::new(), Vec::new());
         for range in ranges.iter().filter(|range| range.setting == PROTECTED) {
             let group = GroupName::new(range.directory()).map_err(|error| error.to_string())?;
-            let Some(has) = low_of(host, &group)? else {
+            if range.unit.is_some() && !is_there(&start.originals, host, &group, PROTECTED) {
                 missing.push(range.clone());
                 continue;
-            };
+            }
+            if !start.has(&range.group, &group, PROTECTED)? {
+                continue;
+            }
+            let has = low_of(host, &group)?;
             let reclaim = Reclaim::new(range.min, range.max, Numbers::default());
             let mut reclaim = reclaim.map_err(|error| error.to_string())?;
             if is_within(range, has) {
                 reclaim.restore(has);
             } else {
                 let low = request(host, &group, PROTECTED, range.min)?;
-                apply::follow(start.target, &start.originals, &[low]).map_err(|error| error.to_string())?;
+                apply::follow(start.target, &start.originals, &[low]).map_err(|error| cause(&error))?;
                 let texts = (shown_low(has), range.show(range.min));
                 start.changes.push(Resize::now(&range.group, PROTECTED, texts, out_of_bounds()));
             }
@@ -83,6 +87,11 @@ impl Memory {
         sampler.groups_alone();
         let originals = start.originals.clone();
         Ok(Some(Memory { all, originals, sampler, before: None, sampled: None, steps: Vec::new(), missing }))
+    }
+
+    /// What of a group's memory is protected, if it is still what it was.
+    fn low(&self, host: &Host, group: &GroupName) -> Option<u64> {
+        low_of(host, group).ok().filter(|_| is_there(&self.originals, host, group, PROTECTED))
     }
 
     fn states(&mut self, host: &Host) -> Result<Vec<Option<MemoryState>>, String> {
@@ -110,18 +119,19 @@ impl Part for Memory {
 
     fn is_changed(&mut self, host: &Host) -> Result<bool, String> {
         for one in &self.all {
-            if low_of(host, &one.group)?.is_none_or(|low| !is_same(low, one.reclaim.low())) {
-                info!("{}: it is gone, or somebody else changed its protected memory", one.range.group);
+            if self.low(host, &one.group).is_none_or(|low| !is_same(low, one.reclaim.low())) {
+                info!(
+                    "{}: it is gone, or somebody made it again or changed its protected memory",
+                    one.range.group
+                );
                 return Ok(true);
             }
         }
-        for range in &self.missing {
-            let group = GroupName::new(range.directory()).map_err(|error| error.to_string())?;
-            if low_of(host, &group)?.is_some() {
-                return Ok(true);
-            }
-        }
-        Ok(false)
+        let is_back = |range: &Range| {
+            let group = GroupName::new(range.directory());
+            group.is_ok_and(|group| is_there(&self.originals, host, &group, PROTECTED))
+        };
+        Ok(self.missing.iter().any(is_back))
     }
 
     fn tick(&mut self, host: &Host, now: Duration, _: &[GroupState]) -> Result<Vec<Resize>, String> {
@@ -143,24 +153,23 @@ impl Part for Memory {
 
     fn write(&mut self, target: Target<'_>, now: Duration, change: usize) -> Result<Outcome, String> {
         let (index, step) = self.steps[change];
-        let One { group, reclaim, .. } = &mut self.all[index];
-        let (setting, bytes) = match step {
-            Step::Reclaim { bytes } => (RECLAIM, bytes),
-            Step::Low { from, to } => match low_of(target.host, group)? {
-                Some(low) if is_same(low, from) => (PROTECTED, to),
-                _ => return Ok(Outcome::Unexpected),
-            },
+        let low = self.low(target.host, &self.all[index].group);
+        let (setting, bytes) = match (step, low) {
+            (Step::Reclaim { bytes }, Some(_)) => (RECLAIM, bytes),
+            (Step::Low { from, to }, Some(low)) if is_same(low, from) => (PROTECTED, to),
+            _ => return Ok(Outcome::Unexpected),
         };
+        let One { group, reclaim, .. } = &mut self.all[index];
         let request = request(target.host, group, setting, bytes)?;
         match (apply::follow(target, &self.originals, &[request]), step) {
             (Ok(()), _) => Ok(Outcome::Written),
             (Err(error), Step::Low { from, .. }) => {
                 reclaim.restore(from);
-                Ok(Outcome::Refused(error.to_string()))
+                Ok(Outcome::Refused(cause(&error)))
             }
             (Err(error), Step::Reclaim { .. }) => {
                 reclaim.refused(now);
-                Ok(Outcome::Refused(error.to_string()))
+                Ok(Outcome::Refused(cause(&error)))
             }
         }
     }
@@ -173,8 +182,12 @@ impl Part for Memory {
         }
     }
 
-    fn end(&mut self) -> Option<String> {
-        None
+    fn end(&mut self) -> Vec<Ended> {
+        Vec::new()
+    }
+
+    fn goes_on(&self) -> Option<&'static str> {
+        (!self.all.is_empty()).then_some("protected memory")
     }
 }
 
@@ -194,16 +207,13 @@ fn found(setting: &str) -> Result<NamedSetting, String> {
     settings::find(setting).map_err(|error| error.to_string())
 }
 
-/// What of a group's memory is protected; all: the largest number. `None`: there is no such group.
-fn low_of(host: &Host, group: &GroupName) -> Result<Option<u64>, String> {
-    match apply::get(host, group, &found(PROTECTED)?) {
-        Ok(reading) => match reading.value {
-            Value::Bytes(Limit::At(bytes)) => Ok(Some(bytes.0)),
-            _ => Ok(Some(u64::MAX)),
-        },
-        Err(_) if host.seats(group).is_empty() => Ok(None),
-        Err(error) => Err(error.to_string()),
-    }
+/// What of a group's memory is protected; all: the largest number.
+fn low_of(host: &Host, group: &GroupName) -> Result<u64, String> {
+    let reading = apply::get(host, group, &found(PROTECTED)?).map_err(|error| cause(&error))?;
+    Ok(match reading.value {
+        Value::Bytes(Limit::At(bytes)) => bytes.0,
+        _ => u64::MAX,
+    })
 }
 
 fn shown_low(low: u64) -> String {

@@ -35,6 +35,7 @@ use apply::{Controller as Said, Resizing, State};
 use kernel::{Host, Real};
 use rustix::event::{PollFd, PollFlags, poll};
 use tracing::{info, warn};
+use units::hint::Command;
 
 use crate::{Counters, Error, failure_log::FailureLog, history_events, timespec::timespec, worker::Worker};
 pub use alone::{Resized, Resizer};
@@ -57,10 +58,11 @@ fn run(state: &State, counters: &Counters, stopped: &UnixStream) {
     let mut failures = FailureLog::new("elastic groups are not resized", "elastic groups are resized again");
     let mut resizing: Option<Resizing> = None;
     let mut latencies = Latencies::default();
+    let mut left_alone: Vec<String> = Vec::new();
     let events = history_events::watch(state);
     let events = events.inspect_err(|errno| warn!("elastic layouts are noticed late: inotify: {errno}")).ok();
     loop {
-        let ended = round(state, counters, stopped, &mut resizing, &mut latencies);
+        let ended = round(state, counters, stopped, &mut resizing, (&mut latencies, &mut left_alone));
         let time = match &ended {
             Ok(End::Stopped) => return,
             Ok(End::Changed) => Some(Duration::ZERO),
@@ -69,7 +71,13 @@ fn run(state: &State, counters: &Counters, stopped: &UnixStream) {
         };
         match ended {
             Ok(_) => failures.succeeded(),
-            Err(why) => failures.fail(why),
+            Err(why) => {
+                if let Some(resizing) = &mut resizing {
+                    let (pid, latencies) = (std::process::id(), latencies.measured());
+                    resizing.say(&Said { pid, latencies, stopped: Some(why.clone()), ..Said::default() });
+                }
+                failures.fail(why);
+            }
         }
         if is_stopped_within(stopped, events.as_ref(), time) {
             return;
@@ -83,7 +91,7 @@ fn round(
     counters: &Counters,
     stopped: &UnixStream,
     resizing: &mut Option<Resizing>,
-    latencies: &mut Latencies,
+    (latencies, left_alone): (&mut Latencies, &mut Vec<String>),
 ) -> Result<End, String> {
     let host = Host::even_without_hierarchies(Box::new(Real::new())).map_err(|error| error.to_string())?;
     let mut controller = match Controller::find(state, &host, counters, resizing)? {
@@ -101,12 +109,12 @@ fn round(
         false => info!(generation, "resizing {}", controller.names()),
     }
     latencies.follow(controller.latencies());
-    let end = controller.run(counters, stopped, resizing, latencies);
-    if let Err(why) = &end {
-        let (pid, latencies) = (std::process::id(), latencies.measured());
-        resizing.say(&Said { pid, generation: Some(generation), stopped: Some(why.clone()), latencies });
+    // each of them once, whatever begins a round
+    for left in controller.left_alone().iter().filter(|left| !left_alone.contains(left)) {
+        warn!("{left}: it is not resized: {}", Command::ringfence("apply"));
     }
-    end
+    controller.left_alone().clone_into(left_alone);
+    controller.run(counters, stopped, resizing, latencies)
 }
 
 /// Nobody is resized any more.

@@ -2,7 +2,7 @@
 
 use std::{rc::Rc, time::Duration};
 
-use apply::{Originals, Resize, Target};
+use apply::{Ended, Originals, Presence, Resize, Target};
 use kernel::{GroupName, Host};
 use policy::GroupState;
 
@@ -12,6 +12,38 @@ pub(super) struct Start<'s> {
     pub originals: Rc<Originals>,
     /// What the groups had to be given first.
     pub changes: Vec<Resize>,
+    /// Groups that are left as they are, each with the reason.
+    pub left_alone: Vec<String>,
+}
+
+impl Start<'_> {
+    /// Is a group there that the layout made or found? One that is not is left as it is until the next apply.
+    ///
+    /// # Errors
+    /// In words: the machine has no such setting.
+    pub fn has(&mut self, name: &str, group: &GroupName, setting: &str) -> Result<bool, String> {
+        let presence = self.originals.presence(self.target.host, group, setting);
+        let why = match presence.map_err(|error| cause(&error))? {
+            Presence::There => return Ok(true),
+            Presence::Gone => "it is gone",
+            Presence::Remade => "somebody removed it and made it again",
+        };
+        let left = format!("{name}: {why}");
+        if !self.left_alone.contains(&left) {
+            self.left_alone.push(left);
+        }
+        Ok(false)
+    }
+}
+
+/// Is a group still what it was? What can't be said is said by who reads it next.
+pub(super) fn is_there(originals: &Originals, host: &Host, group: &GroupName, setting: &str) -> bool {
+    originals.presence(host, group, setting) == Ok(Presence::There)
+}
+
+/// An error on one line: of a log, and of what `status` says.
+pub(super) fn cause(error: &apply::Error) -> String {
+    error.to_string().replace('\n', "; ")
 }
 
 /// Groups with a rule.
@@ -43,12 +75,65 @@ pub(super) trait Part {
     /// No change of the last tick is written: the groups have what they had.
     fn withdraw(&mut self);
 
-    /// Why the rule has ended by itself, in words. Said once.
-    fn end(&mut self) -> Option<String>;
+    /// What has ended by itself since the last time.
+    fn end(&mut self) -> Vec<Ended>;
 
-    /// Has it ended, so that its changes only bring back what the plan gave?
-    fn has_ended(&self) -> bool {
-        false
+    /// What goes on, in words.
+    fn goes_on(&self) -> Option<&'static str>;
+}
+
+/// Why a rule ends whose writes the kernel refused, the last one with this cause.
+pub(super) fn refused_too_often(cause: &str) -> String {
+    format!("the kernel refused too many writes within a minute, the last one: {cause}")
+}
+
+/// After this number of refused ticks, ended resizing leaves what is there: the static shares are refused, too.
+const TRIES: u32 = 3;
+
+/// The end of a rule: its groups get their static shares back, as far as the kernel takes them.
+#[derive(Debug, Default)]
+pub(super) struct Ending {
+    /// Why, once it has begun.
+    cause: Option<String>,
+    /// In how many ticks something was refused since then.
+    tries: u32,
+    is_refused: bool,
+    is_said: bool,
+}
+
+impl Ending {
+    pub fn begin(&mut self, cause: String) {
+        self.cause.get_or_insert(cause);
+    }
+
+    pub fn has_begun(&self) -> bool {
+        self.cause.is_some()
+    }
+
+    /// A tick begins: is nothing tried any more?
+    pub fn is_over(&mut self) -> bool {
+        self.tries += u32::from(std::mem::take(&mut self.is_refused));
+        self.tries >= TRIES
+    }
+
+    /// Something was refused in this tick.
+    pub fn refused(&mut self) {
+        self.is_refused = self.has_begun();
+    }
+
+    /// Why it has ended, once the static shares are back or nothing is tried any more; `share`: what they are. Once.
+    pub fn say(&mut self, is_back: bool, share: &str) -> Option<String> {
+        let cause = self.cause.as_ref().filter(|_| !self.is_said)?;
+        if !is_back && self.tries < TRIES {
+            return None;
+        }
+        self.is_said = true;
+        Some(match is_back {
+            true => format!("{cause}; {share}"),
+            false => {
+                format!("{cause}; the kernel refuses the static shares, too, and what was there last stays")
+            }
+        })
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::{rc::Rc, time::Duration};
 
-use apply::{Originals, Resize, Target};
+use apply::{Ended, Originals, Resize, Target};
 use kernel::{GroupName, Host};
 use plan::Place;
 use policy::{
@@ -16,7 +16,7 @@ use units::CpuSet;
 
 use super::{
     contents::Contents,
-    part::{Outcome, Part, Start},
+    part::{Ending, Outcome, Part, Start, cause, is_there, refused_too_often},
 };
 
 /// One pool with its groups.
@@ -28,7 +28,9 @@ pub(super) struct Pool {
     originals: Rc<Originals>,
     /// What the last tick decided.
     decisions: Vec<Decision>,
-    stopped: bool,
+    ending: Ending,
+    /// Are all sets as the rule has them since it ended?
+    is_back: bool,
     /// Units that do not run have no group.
     missing: Vec<GroupName>,
 }
@@ -50,14 +52,18 @@ impl Pool {
             (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         for one in &scope.groups {
             let group = GroupName::new(scope.directory(one)).map_err(|error| error.to_string())?;
-            match cpus_of(start.target.host, &group)? {
-                Some(cpus) => {
-                    elastic.push(one.clone());
-                    groups.push(group);
-                    sets.push(cpus);
-                }
-                None => missing.push(group),
+            let is_unit = scope.units.contains_key(&one.name);
+            if is_unit && !is_there(&start.originals, start.target.host, &group, plan::CPUS) {
+                missing.push(group);
+                continue;
             }
+            if !start.has(&one.name, &group, plan::CPUS)? {
+                continue;
+            }
+            let cpus = apply::cpus_of(start.target.host, &group).map_err(|error| cause(&error))?;
+            elastic.push(one.clone());
+            groups.push(group);
+            sets.push(cpus);
         }
         let rule = |has: Option<&[CpuSet]>| rule(machine, scope, (&elastic, &units), numbers, has);
         let policy = match rule(Some(&sets)) {
@@ -73,7 +79,8 @@ impl Pool {
         let names = elastic.into_iter().map(|group: Elastic| group.name).collect();
         let (contents, originals, decisions) =
             (Contents::of(groups.len()), start.originals.clone(), Vec::new());
-        Ok(Pool { policy, names, groups, contents, originals, decisions, stopped: false, missing })
+        let (ending, is_back) = (Ending::default(), false);
+        Ok(Pool { policy, names, groups, contents, originals, decisions, ending, is_back, missing })
     }
 }
 
@@ -95,25 +102,32 @@ impl Part for Pool {
                 let place = Place { hierarchy: seat.at.id, path: seat.path, version: seat.at.version };
                 self.contents.note(host, index, &place, &[plan::CPUS.to_owned()]);
             }
-            let cpus = cpus_of(host, group)?;
+            // one that was made again is not what it was, whatever it has
+            let is_there = is_there(&self.originals, host, group, plan::CPUS);
+            let cpus = apply::cpus_of(host, group).ok().filter(|_| is_there);
             if cpus.as_ref() != Some(&self.policy.cpus(index)) {
                 self.contents.forget(index);
-                let now = cpus
-                    .map_or("it is gone".to_owned(), |cpus| format!("somebody else gave it the CPUs {cpus}"));
+                let now = cpus.map_or("it is gone, or somebody made it again".to_owned(), |cpus| {
+                    format!("somebody else gave it the CPUs {cpus}")
+                });
                 info!("{}: {now}", self.names[index]);
                 return Ok(true);
             }
         }
-        for group in &self.missing {
-            if cpus_of(host, group)?.is_some() {
-                return Ok(true);
-            }
-        }
-        Ok(false)
+        Ok(self.missing.iter().any(|group| is_there(&self.originals, host, group, plan::CPUS)))
     }
 
     fn tick(&mut self, _: &Host, now: Duration, states: &[GroupState]) -> Result<Vec<Resize>, String> {
+        self.decisions.clear();
+        if self.ending.is_over() {
+            return Ok(Vec::new());
+        }
         self.decisions = self.policy.tick(now, states);
+        if self.policy.has_stopped() && !self.ending.has_begun() {
+            self.ending.begin("changes did harm too often within a minute".to_owned());
+        } else {
+            self.is_back = self.ending.has_begun() && self.decisions.is_empty();
+        }
         Ok(self.decisions.iter().map(resize).collect())
     }
 
@@ -121,14 +135,21 @@ impl Part for Pool {
         let decision = &self.decisions[change];
         let group = &self.groups[decision.group];
         self.contents.forget(decision.group);
-        if cpus_of(target.host, group)?.as_ref() != Some(&decision.from) {
+        let is_there = is_there(&self.originals, target.host, group, plan::CPUS);
+        let cpus = apply::cpus_of(target.host, group).ok().filter(|_| is_there);
+        if cpus.as_ref() != Some(&decision.from) {
             return Ok(Outcome::Unexpected);
         }
         match apply::resize(target, &self.originals, group, &decision.to) {
             Ok(()) => Ok(Outcome::Written),
             Err(error) => {
+                let cause = cause(&error);
+                self.ending.refused();
                 self.policy.refused(now, decision);
-                Ok(Outcome::Refused(error.to_string()))
+                if self.policy.has_stopped() {
+                    self.ending.begin(refused_too_often(&cause));
+                }
+                Ok(Outcome::Refused(cause))
             }
         }
     }
@@ -138,25 +159,14 @@ impl Part for Pool {
         decisions.iter().rev().for_each(|decision| self.policy.withdraw(decision));
     }
 
-    fn end(&mut self) -> Option<String> {
-        let is_new = self.policy.has_stopped() && !std::mem::replace(&mut self.stopped, true);
-        is_new.then(|| "too many changes were refused or did harm within a minute".to_owned())
+    fn end(&mut self) -> Vec<Ended> {
+        let why = self.ending.say(self.is_back, "the static shares are back");
+        let what = || format!("the CPUs of {}", self.names.join(", "));
+        why.map(|why| Ended { what: what(), why }).into_iter().collect()
     }
 
-    fn has_ended(&self) -> bool {
-        self.policy.has_stopped()
-    }
-}
-
-/// The CPUs of a group by its own list; `None`: there is no such group.
-///
-/// # Errors
-/// In words: the kernel does not say what it has.
-fn cpus_of(host: &Host, group: &GroupName) -> Result<Option<CpuSet>, String> {
-    match apply::cpus_of(host, group) {
-        Ok(cpus) => Ok(Some(cpus)),
-        Err(_) if host.seats(group).is_empty() => Ok(None),
-        Err(error) => Err(error.to_string()),
+    fn goes_on(&self) -> Option<&'static str> {
+        (!self.groups.is_empty() && !self.ending.has_begun()).then_some("CPU sets")
     }
 }
 
@@ -204,7 +214,7 @@ fn give(
     }
     for step in [&from.union(to), to] {
         let resized = apply::resize(start.target, &start.originals, group, step);
-        resized.map_err(|error| error.to_string())?;
+        resized.map_err(|error| cause(&error))?;
     }
     let (texts, why) = ((from.to_string(), to.to_string()), format!("what the layout gives first: {why}"));
     start.changes.push(Resize::now(name, plan::CPUS, texts, (why, serde_json::Value::Null)));

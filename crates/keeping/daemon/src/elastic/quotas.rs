@@ -2,7 +2,7 @@
 
 use std::{rc::Rc, time::Duration};
 
-use apply::{Originals, Resize, Target};
+use apply::{Ended, Originals, Resize, Target};
 use kernel::{GroupName, Host};
 use layout::{BURST, QUOTA};
 use plan::{Place, Range, SettingRequest};
@@ -16,7 +16,7 @@ use units::{Limit, Micros};
 
 use super::{
     contents::Contents,
-    part::{Outcome, Part, Start},
+    part::{Ending, Outcome, Part, Start, cause, is_there, refused_too_often},
 };
 
 /// The quotas of a layout.
@@ -28,8 +28,6 @@ pub(super) struct Quotas {
     /// What the last tick decided.
     changes: Vec<(usize, Change)>,
     numbers: Parameters,
-    refusals: Refusals,
-    end: End,
     /// Units that do not run have no group.
     missing: Vec<Range>,
 }
@@ -38,15 +36,9 @@ pub(super) struct Quotas {
 struct One {
     range: Range,
     quota: Quota,
-}
-
-/// How far it has ended by itself.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum End {
-    Not,
-    /// Each is to have its min again.
-    Returns,
-    Said,
+    refusals: Refusals,
+    /// Of this group alone: what is refused depends on the groups above and below it.
+    ending: Ending,
 }
 
 impl Quotas {
@@ -63,10 +55,14 @@ impl Quotas {
         let (mut quotas, mut groups, mut missing) = (Vec::new(), Vec::new(), Vec::new());
         for range in ranges.iter().filter(|range| range.setting == QUOTA) {
             let group = name(range)?;
-            let Some(has) = setting_of(host, &group, range)? else {
+            if range.unit.is_some() && !is_there(&start.originals, host, &group, QUOTA) {
                 missing.push(range.clone());
                 continue;
-            };
+            }
+            if !start.has(&range.group, &group, QUOTA)? {
+                continue;
+            }
+            let has = setting_of(host, &group, range)?;
             let cpus = |micros: u64| micros as f64 / period(range);
             let mut numbers = Numbers::default();
             if !range.burst {
@@ -79,39 +75,32 @@ impl Quotas {
                 None => {
                     let had = shown(host, &group, QUOTA)?;
                     let first = requests(host, &group, range, quota.setting())?;
-                    apply::follow(start.target, &start.originals, &first)
-                        .map_err(|error| error.to_string())?;
+                    if let Err(error) = apply::follow(start.target, &start.originals, &first) {
+                        let why = format!("{}: its quota is not what it was: {}", range.group, cause(&error));
+                        start.left_alone.push(why);
+                        continue;
+                    }
                     let texts = (had, range.show(range.min));
                     start.changes.push(Resize::now(&range.group, QUOTA, texts, out_of_bounds()));
                     quota
                 }
             };
-            quotas.push(One { range: range.clone(), quota });
+            let (refusals, ending) = Default::default();
+            quotas.push(One { range: range.clone(), quota, refusals, ending });
             groups.push(group);
         }
         let is_none = quotas.is_empty() && missing.is_empty();
-        let (changes, refusals, numbers) = (Vec::new(), Refusals::default(), numbers.clone());
-        let originals = start.originals.clone();
+        let (changes, numbers, originals) = (Vec::new(), numbers.clone(), start.originals.clone());
         let contents = Contents::of(groups.len());
-        let all = Quotas {
-            quotas,
-            groups,
-            contents,
-            originals,
-            changes,
-            numbers,
-            refusals,
-            end: End::Not,
-            missing,
-        };
+        let all = Quotas { quotas, groups, contents, originals, changes, numbers, missing };
         Ok((!is_none).then_some(all))
     }
 
-    fn count_refusal(&mut self, now: Duration) {
-        let are_many = self.refusals.add(now, self.numbers.refusals, self.numbers.given_up_within);
-        if are_many && self.end == End::Not {
-            self.end = End::Returns;
-        }
+    /// What a group has, if it is still what it was and this is between the bounds.
+    fn setting(&self, host: &Host, index: usize) -> Option<Setting> {
+        let group = &self.groups[index];
+        let is_there = is_there(&self.originals, host, group, QUOTA);
+        setting_of(host, group, &self.quotas[index].range).ok().flatten().filter(|_| is_there)
     }
 }
 
@@ -133,26 +122,22 @@ impl Part for Quotas {
             if let Some((place, files)) = files_of(host, group, &one.range) {
                 self.contents.note(host, index, &place, &files);
             }
-            let has = setting_of(host, group, &one.range)?;
-            if has.flatten().is_none_or(|has| !is_same(&one.range, has, one.quota.setting())) {
+            if self.setting(host, index).is_none_or(|has| !is_same(&one.range, has, one.quota.setting())) {
                 self.contents.forget(index);
-                info!("{}: it is gone, or somebody else changed its quota", one.range.group);
+                info!("{}: it is gone, or somebody made it again or changed its quota", one.range.group);
                 return Ok(true);
             }
         }
-        for range in &self.missing {
-            if setting_of(host, &name(range)?, range)?.is_some() {
-                return Ok(true);
-            }
-        }
-        Ok(false)
+        let is_back =
+            |range: &Range| name(range).is_ok_and(|group| is_there(&self.originals, host, &group, QUOTA));
+        Ok(self.missing.iter().any(is_back))
     }
 
     fn tick(&mut self, _: &Host, now: Duration, states: &[GroupState]) -> Result<Vec<Resize>, String> {
-        let of_one = |(one, state): (&mut One, &GroupState)| match self.end {
-            End::Not => one.quota.tick(now, state),
-            End::Returns => one.quota.reset(),
-            End::Said => None,
+        let of_one = |(one, state): (&mut One, &GroupState)| match one.ending.has_begun() {
+            false => one.quota.tick(now, state),
+            true if one.ending.is_over() => None,
+            true => one.quota.reset(),
         };
         let changes = self.quotas.iter_mut().zip(states).map(of_one).enumerate();
         let changes = changes.filter_map(|(index, change)| Some((index, change?)));
@@ -164,20 +149,22 @@ impl Part for Quotas {
     fn write(&mut self, target: Target<'_>, now: Duration, change: usize) -> Result<Outcome, String> {
         let (index, change) = self.changes[change];
         self.contents.forget(index);
-        let One { range, quota } = &mut self.quotas[index];
-        let has = setting_of(target.host, &self.groups[index], range)?.flatten();
-        if has.is_none_or(|has| !is_same(range, has, change.from)) {
+        let One { range, .. } = &self.quotas[index];
+        if self.setting(target.host, index).is_none_or(|has| !is_same(range, has, change.from)) {
             return Ok(Outcome::Unexpected);
         }
         let requests = requests(target.host, &self.groups[index], range, change.to)?;
-        match apply::follow(target, &self.originals, &requests) {
-            Ok(()) => Ok(Outcome::Written),
-            Err(error) => {
-                quota.withdraw(&change);
-                self.count_refusal(now);
-                Ok(Outcome::Refused(error.to_string()))
-            }
+        let Err(error) = apply::follow(target, &self.originals, &requests) else {
+            return Ok(Outcome::Written);
+        };
+        let cause = cause(&error);
+        let One { quota, refusals, ending, .. } = &mut self.quotas[index];
+        quota.withdraw(&change);
+        ending.refused();
+        if refusals.add(now, self.numbers.refusals, self.numbers.given_up_within) {
+            ending.begin(refused_too_often(&cause));
         }
+        Ok(Outcome::Refused(cause))
     }
 
     fn withdraw(&mut self) {
@@ -186,16 +173,21 @@ impl Part for Quotas {
         }
     }
 
-    fn end(&mut self) -> Option<String> {
-        if self.end != End::Returns || self.quotas.iter().any(|one| !one.quota.is_least()) {
-            return None;
-        }
-        self.end = End::Said;
-        Some("too many quotas were refused within a minute".to_owned())
+    fn end(&mut self) -> Vec<Ended> {
+        let of_one = |one: &mut One| {
+            let why = one.ending.say(one.quota.is_least(), "its min is back")?;
+            Some(Ended { what: format!("the quota of {}", one.range.group), why })
+        };
+        self.quotas.iter_mut().filter_map(of_one).collect()
     }
 
-    fn has_ended(&self) -> bool {
-        self.end != End::Not
+    fn goes_on(&self) -> Option<&'static str> {
+        let on = self.quotas.iter().filter(|one| !one.ending.has_begun()).count();
+        match on {
+            0 => None,
+            all if all == self.quotas.len() => Some("quotas"),
+            _ => Some("other quotas"),
+        }
     }
 }
 
@@ -253,14 +245,10 @@ fn files_of(host: &Host, group: &GroupName, range: &Range) -> Option<(Place, Vec
     Some((place, files))
 }
 
-/// What a group has; `None` within: not between the bounds; `None`: there is no such group.
-fn setting_of(host: &Host, group: &GroupName, range: &Range) -> Result<Option<Option<Setting>>, String> {
-    let get = |setting: &str| apply::get(host, group, &found(setting)?).map_err(|error| error.to_string());
-    let quota = match get(QUOTA) {
-        Ok(reading) => range.number(&reading.value),
-        Err(_) if host.seats(group).is_empty() => return Ok(None),
-        Err(why) => return Err(why),
-    };
+/// What a group has; `None`: not between the bounds.
+fn setting_of(host: &Host, group: &GroupName, range: &Range) -> Result<Option<Setting>, String> {
+    let get = |setting: &str| apply::get(host, group, &found(setting)?).map_err(|error| cause(&error));
+    let quota = range.number(&get(QUOTA)?.value);
     let burst = match range.burst {
         true => match get(BURST)?.value {
             Value::Micros(Limit::At(burst)) => burst.0,
@@ -269,7 +257,7 @@ fn setting_of(host: &Host, group: &GroupName, range: &Range) -> Result<Option<Op
         false => 0,
     };
     let cpus = |micros: u64| micros as f64 / period(range);
-    Ok(Some(quota.map(|quota| Setting { quota: cpus(quota), burst: cpus(burst) })))
+    Ok(quota.map(|quota| Setting { quota: cpus(quota), burst: cpus(burst) }))
 }
 
 fn requests(

@@ -3,7 +3,9 @@
 
 use std::{collections::BTreeSet, fs, path::Path, time::Duration};
 
-use apply::{By, Meta, Originals, Resize, Resizes, Running as System, State, Target};
+use apply::{By, Meta, Originals, Outcome, Resize, Resizes, Running as System, State, Target};
+use kernel::GroupName;
+use settings::Controller;
 use units::CpuSet;
 
 use crate::{
@@ -17,6 +19,9 @@ pub fn trials() -> Vec<Case> {
         ("a_daemon_killed_while_it_resizes_leaves_legal_sets_and_the_next_one_goes_on", killed),
         ("a_group_of_idle_tasks_borrows_what_its_owner_keeps", lent),
         ("an_undo_ends_resizing_and_a_pause_interrupts_it", undone),
+        ("a_group_that_somebody_made_again_is_left_until_the_next_apply", made_again),
+        ("a_group_that_is_gone_ends_resizing_of_itself_alone", gone),
+        ("a_group_below_an_elastic_one_is_not_elastic", below),
         ("general_groups_have_fewer_cpus_while_they_are_quiet_and_all_at_the_daemon_s_end", saved),
     ]
 }
@@ -169,6 +174,133 @@ fn undone() {
     assert!(resizes.controller().is_none());
     drop(load);
     assert_eq!(resizes.last(100).unwrap().len(), 1, "nothing was written after it");
+    daemon.end();
+}
+
+/// The undo of everything, without a daemon.
+fn undo(world: &World) -> Outcome {
+    let state = State::open(world.directory.join("state")).unwrap();
+    let system = System::new();
+    let meta = Meta { by: By::caller(), what: "undo".to_owned(), ..Meta::default() };
+    let lock = state.lock(Duration::from_secs(60)).unwrap();
+    apply::undo(&lock, Target { host: &world.host, system: &system }, Some(0), &meta).unwrap()
+}
+
+/// What `status` says of resizing.
+fn trouble(world: &World) -> String {
+    Resizes::of(&state(world)).trouble(|at| at.to_string()).unwrap_or_default()
+}
+
+/// The first CPU, and what memory there is.
+fn fill(world: &World, group: &str) {
+    let name = GroupName::new(group).unwrap();
+    let seat = world.host.seat(&name, Controller::Cpuset).unwrap();
+    let root = |file: &str| world.host.kernel().read(seat.at, "", file);
+    let mems = root("cpuset.mems").or_else(|_| root("cpuset.mems.effective")).unwrap();
+    world.host.write(&seat, &name, "cpuset.mems", mems.trim()).unwrap();
+    world.host.write(&seat, &name, "cpuset.cpus", "0").unwrap();
+}
+
+/// The list of a group.
+fn list(world: &World, group: &str) -> String {
+    apply::cpus_of(&world.host, &GroupName::new(group).unwrap()).unwrap().to_string()
+}
+
+fn controllers(world: &World) -> Vec<Controller> {
+    let all = [Controller::Cpu, Controller::Cpuset, Controller::Cpuacct, Controller::Pids];
+    all.into_iter().filter(|one| world.host.hierarchy_of(*one).is_some()).collect()
+}
+
+fn made_again() {
+    let (world, group) = world();
+    let daemon = world.daemon(&[]);
+    let resizes = Resizes::of(&state(&world));
+    eventually("a controller", || resizes.controller().is_some_and(|one| one.generation.is_some()));
+    let name = GroupName::new(&group).unwrap();
+    let again = || {
+        world.host.delete(&name, true).unwrap();
+        world.host.create(&name, Some(&controllers(&world)), &kernel::Access::default()).unwrap();
+        fill(&world, &group);
+    };
+    // also one that has what the daemon knows
+    again();
+    let load = busy(&world, &group);
+    daemon.wait_for_log("somebody removed it and made it again", 1);
+    std::thread::sleep(Duration::from_secs(2));
+    assert!(load.iter().all(|process| allowed(process.pid()).len() == 1), "nothing is written to it");
+    let words = trouble(&world);
+    assert!(words.contains(&group) && words.contains("made it again: ringfence apply"), "{words}");
+    assert_eq!(daemon.log().matches("made it again").count(), 1, "{}", daemon.log());
+    daemon.kill();
+    assert_eq!(list(&world, &group), "0");
+    // the start applies the layout
+    let daemon = world.daemon(&[]);
+    for process in &load {
+        eventually("two CPUs under load", || allowed(process.pid()).len() == 2);
+    }
+    assert_eq!(trouble(&world), "");
+    drop(load);
+    daemon.kill();
+    undo(&world);
+    assert_eq!(list(&world, &group), "0", "what was there before the daemon wrote is back");
+}
+
+fn gone() {
+    let mut world = World::new();
+    let (one, other) = (world.group_name("one"), world.group_name("other"));
+    let cpus = "cpus = { min = 1, max = 2, weight = 100 }";
+    world.write("layout.toml", &format!("[groups.{one}]\n{cpus}\n[groups.{other}]\n{cpus}\n"));
+    let daemon = world.daemon(&[]);
+    let resizes = Resizes::of(&state(&world));
+    eventually("a controller", || resizes.controller().is_some_and(|one| one.generation.is_some()));
+    // on v1 in this hierarchy alone
+    let remove = |group: &str| {
+        let seat = world.host.seat(&GroupName::new(group).unwrap(), Controller::Cpuset).unwrap();
+        world.host.kernel().rmdir(seat.at, &seat.path).unwrap();
+    };
+    remove(&one);
+    daemon.wait_for_log(&format!("{one}: it is gone: it is not resized: ringfence apply"), 1);
+    let load = busy(&world, &other);
+    for process in &load {
+        eventually("two CPUs under load", || allowed(process.pid()).len() == 2);
+    }
+    drop(load);
+    let words = trouble(&world);
+    assert!(
+        words.contains(&one) && words.contains("ringfence apply") && !words.contains("resume"),
+        "{words}"
+    );
+    assert!(drifts(&world).iter().any(|drift| drift.contains(&one)), "{:?}", drifts(&world));
+    daemon.end();
+    // the start applies the layout
+    let daemon = world.daemon(&[]);
+    eventually("no trouble", || trouble(&world).is_empty());
+    let load = busy(&world, &one);
+    // a machine of two CPUs has no more while the other one is there
+    remove(&other);
+    for process in &load {
+        eventually("two CPUs under load", || allowed(process.pid()).len() == 2);
+    }
+    daemon.end();
+}
+
+fn below() {
+    let mut world = World::new();
+    let group = world.group_name("elastic");
+    let cpus = "cpus = { min = 1, max = 2, weight = 100 }";
+    let text = format!("[groups.{group}]\n{cpus}\n[groups.\"{group}/below\"]\npids.max = 100\n");
+    world.write("layout.toml", &text);
+    let daemon = world.daemon(&[]);
+    let load = busy(&world, &group);
+    for process in &load {
+        eventually("two CPUs under load", || allowed(process.pid()).len() == 2);
+    }
+    let system = System::new();
+    let groups = apply::status(&state(&world), Target { host: &world.host, system: &system }).unwrap();
+    let elastic: Vec<(&str, bool)> =
+        groups.iter().map(|one| (one.group.as_str(), one.elastic.is_some())).collect();
+    assert_eq!(elastic, [(group.as_str(), true), (format!("{group}/below").as_str(), false)]);
+    assert_eq!(drifts(&world), [""; 0], "it follows");
     daemon.end();
 }
 

@@ -9,7 +9,7 @@ use settings::{Controller, Version};
 
 use crate::{
     Case,
-    elastic::{busy, drifts, state},
+    elastic::{allowed, busy, drifts, state},
     world::{World, eventually},
 };
 
@@ -19,6 +19,7 @@ pub fn trials() -> Vec<Case> {
         ("a_daemon_killed_while_it_moves_quotas_leaves_legal_ones_and_the_next_one_goes_on", killed),
         ("a_quota_that_somebody_else_sets_out_of_its_bounds_returns_to_them", foreign),
         ("a_quota_that_the_kernel_refuses_is_given_up_after_some_tries", refused),
+        ("a_quota_above_the_max_of_the_next_layout_becomes_that", lowered),
         ("an_undo_gives_back_the_quota_and_burst_of_before", undone),
     ]
 }
@@ -134,7 +135,10 @@ fn foreign() {
 
 /// Only v1 refuses a quota below that of a group below.
 fn refused() {
-    let (world, group) = world();
+    let (mut world, group) = world();
+    let (other, cpus) = (world.group_name("other-quota"), world.group_name("elastic"));
+    let elastic = format!("[groups.{cpus}]\ncpus = {{ min = 1, max = 2, weight = 100 }}\n");
+    world.write("layout.toml", &format!("{}{}{elastic}", layout(&group), layout(&other)));
     let daemon = world.daemon(&[]);
     let load = busy(&world, &group);
     eventually("the whole quota under load", || quota(&world, &group).0 == Some(MAX));
@@ -155,8 +159,54 @@ fn refused() {
     assert!((35_000..=MAX).contains(&now), "{now}");
     std::thread::sleep(Duration::from_secs(1));
     assert_eq!(refusals(), count, "nothing is tried any more");
-    let why = resizes.controller().and_then(|one| one.stopped).unwrap();
-    assert!(why.contains("refuses"), "{why}");
+    let log = daemon.log();
+    let line = log.lines().find(|line| line.contains("resizing of the quota")).unwrap();
+    let words = resizes.trouble(|at| at.to_string()).unwrap();
+    for part in [
+        &format!("the quota of {group}"),
+        "[EINVAL]",
+        "CPU sets and other quotas goes on",
+        "ringfence resume",
+    ] {
+        assert!(line.contains(part) && words.contains(part), "{part}: {line} {words}");
+    }
+    let refused = log.lines().filter(|line| line.contains("refused: "));
+    assert!(refused.clone().count() > 0 && refused.clone().all(|line| line.contains("WARN")), "{log}");
+    assert!(
+        log.lines().all(|line| line.contains("INFO") || line.contains("WARN") || line.contains("DEBUG")),
+        "{log}"
+    );
+    // other groups' quotas go on, and CPU sets
+    let load = [busy(&world, &other), busy(&world, &cpus)];
+    eventually("the whole quota under load", || quota(&world, &other).0 == Some(MAX));
+    for process in &load[1] {
+        eventually("two CPUs under load", || allowed(process.pid()).len() == 2);
+    }
+    drop(load);
+    // what refused it is gone, and it is resized again
+    world.host.delete(&name, true).unwrap();
+    resizes.resume().unwrap();
+    eventually("no trouble", || resizes.trouble(|at| at.to_string()).is_none());
+    eventually("the least without load", || quota(&world, &group) == (Some(MIN), 0));
+    let load = busy(&world, &group);
+    eventually("a larger quota", || quota(&world, &group).0 > Some(MIN));
+    drop(load);
+    daemon.end();
+}
+
+fn lowered() {
+    let (world, group) = world();
+    let daemon = world.daemon(&[]);
+    let load = busy(&world, &group);
+    eventually("the whole quota under load", || quota(&world, &group).0 == Some(MAX));
+    daemon.end();
+    world.write("layout.toml", &layout(&group).replace("60ms", "40ms"));
+    let daemon = world.daemon(&[]);
+    let changes = Resizes::of(&state(&world)).last(100).unwrap().len();
+    assert_eq!(quota(&world, &group).0, Some(40_000), "{}", daemon.log());
+    let later = Resizes::of(&state(&world)).last(100).unwrap().split_off(changes);
+    assert!(later.iter().all(|change| change.setting != "cpu.max"), "{later:?}");
+    drop(load);
     daemon.end();
 }
 
