@@ -4,7 +4,7 @@
 mod io;
 
 use std::{
-    collections::{BTreeMap, BTreeSet, HashMap},
+    collections::{BTreeMap, BTreeSet},
     time::{Duration, Instant},
 };
 
@@ -14,8 +14,10 @@ use settings::{Controller, Value, Version};
 use units::{CpuSet, Limit, NodeSet, group_path};
 
 use super::{
-    facts::{CpuFacts, Facts, FrozenPart, InvalidPartition, Level, MemoryFacts, NodeFacts, Other, Quota},
-    scan::{self, Own},
+    facts::{
+        CpuFacts, Facts, FrozenPart, InvalidPartition, Level, MemoryFacts, NodeFacts, Other, Quota,
+    },
+    scan::{self, Own, Scan},
 };
 use monitor::{Beat, Files, Groups, Instance, Options, Reading, Sample, Sampler, Table, Task, tasks};
 
@@ -35,8 +37,8 @@ const NODE_PAGES: u64 = 64;
 struct Moment {
     sample: Sample,
     tasks: Vec<Task>,
-    /// What each thread of the machine had run.
-    ran: HashMap<u32, Duration>,
+    /// What each thread of the machine had run and waited.
+    scan: Scan,
     /// `/proc/diskstats` (iostats.rst).
     disks: String,
     /// The group's tasks that a frozen group stops, with that group.
@@ -58,7 +60,7 @@ impl Moment {
         let disks = host.kernel().outside("/proc/diskstats".as_ref()).unwrap_or_default();
         let tasks = tasks(host, group)?;
         let frozen = scan::frozen(host, tasks.iter().map(|task| task.process.pid));
-        Ok(Moment { sample, tasks, ran: scan::ran(host), disks, frozen, interrupts })
+        Ok(Moment { sample, tasks, scan: scan::scan(host), disks, frozen, interrupts })
     }
 }
 
@@ -162,7 +164,7 @@ impl Looked<'_> {
         let time = |table: &Table| table.row(&name).map(|row| table.times(row).tick);
         let span = time(after).zip(time(before)).map(|(after, before)| after.saturating_sub(before));
         let span = span.unwrap_or_else(|| self.last.sample.clock.saturating_sub(self.first.sample.clock));
-        let own = scan::own(&self.first.tasks, &self.last.tasks, span);
+        let own = scan::own(&self.first.tasks, &self.last.tasks, &self.first.scan, span);
         let levels: Vec<Level> = self.names().iter().map(|name| self.level(name)).collect();
         let cpu = self.cpu(&own, &levels);
         Facts {
@@ -346,7 +348,7 @@ impl Looked<'_> {
         let online: CpuSet = self.outside("/sys/devices/system/cpu/online").unwrap_or_default();
         let cpus = levels.iter().find_map(|level| level.cpus.clone()).unwrap_or_else(|| online.clone());
         let used = self.growth(&name, "cpu.usage").map_or(own.ran, Duration::from_nanos);
-        let scans = (&self.first.ran, &self.last.ran);
+        let scans = (&self.first.scan, &self.last.scan);
         let group = (self.group, self.last.tasks.as_slice());
         let others = scan::others(self.host, group, &cpus, scans, |group| self.weight(group));
         let ran: Duration = others.iter().map(|other| other.ran).sum();

@@ -17,19 +17,21 @@ use monitor::{Scheduled, Task};
 pub(crate) const STATES: u32 = 100;
 /// Of more tasks than this, every other one (or every third …) is looked at.
 const LOOKED_AT: usize = 128;
+/// The state of a task that was in another group.
+const UNKNOWN: char = ' ';
 /// Less CPU time than this is not looked up: whose it was would cost more reads than it took.
 const LEAST: Duration = Duration::from_millis(1);
 
-/// What all threads of the machine had run.
-pub(crate) fn ran(host: &Host) -> HashMap<u32, Duration> {
+/// What all threads of the machine had run and waited.
+pub(crate) type Scan = HashMap<u32, Scheduled>;
+
+/// Looks at all threads.
+pub(crate) fn scan(host: &Host) -> Scan {
     let kernel = host.kernel();
     let processes = kernel.processes().unwrap_or_default();
     let threads = processes.iter().flat_map(|pid| kernel.threads(*pid).unwrap_or_default());
-    threads.filter_map(|tid| Some((tid, monitor::scheduled(host, tid)?.ran))).collect()
+    threads.filter_map(|tid| Some((tid, monitor::scheduled(host, tid)?))).collect()
 }
-
-/// What all threads of the machine had run, at two moments.
-pub(crate) type Scans<'s> = (&'s HashMap<u32, Duration>, &'s HashMap<u32, Duration>);
 
 /// Who else ran on `cpus` between two scans, the largest first. A task that moved meanwhile counts where it was last; of
 /// tasks that ended nothing is known. Tasks may be in the root of the hierarchy that has the cpu controller, where their group
@@ -38,7 +40,7 @@ pub(crate) fn others(
     host: &Host,
     (group, own_tasks): (&GroupName, &[Task]),
     cpus: &CpuSet,
-    (before, after): Scans<'_>,
+    (before, after): (&Scan, &Scan),
     weight: impl Fn(&str) -> Option<u64>,
 ) -> Vec<Other> {
     let at = [Controller::Cpu, Controller::Cpuset, Controller::Core]
@@ -51,10 +53,10 @@ pub(crate) fn others(
     let of_cpus = host.hierarchy_of(Controller::Cpuset).filter(|cpuset| cpuset.id != at.id);
     // by path and name
     let mut groups: BTreeMap<(String, String), (Duration, Duration, String)> = BTreeMap::new();
-    for (&tid, &ran) in after {
+    for (&tid, &Scheduled { ran, .. }) in after {
         // a number that was used again runs from 0
-        let earlier = before.get(&tid).copied().filter(|earlier| *earlier <= ran).unwrap_or_default();
-        let ran = ran - earlier;
+        let earlier = before.get(&tid).map(|earlier| earlier.ran).filter(|earlier| *earlier <= ran);
+        let ran = ran - earlier.unwrap_or_default();
         if ran < LEAST || own_tasks.contains(&tid) {
             continue;
         }
@@ -107,9 +109,10 @@ pub(crate) struct Own {
     pub realtime: Option<RealtimeFacts>,
 }
 
-/// The kernel counts a wait when it ends: a task that could run at both moments, `span` apart, and had no turn between
-/// them waited all the time.
-pub(crate) fn own(before: &[Task], after: &[Task], span: Duration) -> Own {
+/// The kernel counts a wait when it ends, and then all of it: a task that could run at both moments, `span` apart, and had no
+/// turn between them waited all the time; one whose wait began before the first waited at most for what it did not run of the
+/// span. `scan`: all threads at the first moment, as a task may have been in another group then.
+pub(crate) fn own(before: &[Task], after: &[Task], scan: &Scan, span: Duration) -> Own {
     let earlier: HashMap<u32, (Scheduled, char)> = before
         .iter()
         .filter_map(|task| Some((task.process.pid, (task.scheduled?, task.process.state))))
@@ -119,13 +122,17 @@ pub(crate) fn own(before: &[Task], after: &[Task], span: Duration) -> Own {
     let mut realtime = RealtimeFacts::default();
     for task in after {
         let Some(now) = task.scheduled else { continue };
-        let was = earlier.get(&task.process.pid);
+        let pid = task.process.pid;
+        let elsewhere = || Some((*scan.get(&pid)?, UNKNOWN));
+        let was = earlier.get(&pid).copied().or_else(elsewhere);
         let was = was.filter(|(was, _)| was.ran <= now.ran && was.waited <= now.waited);
         let (ran, waited) = match was {
-            Some((was, 'R')) if *was == now && task.process.state == 'R' => (Duration::ZERO, span),
+            Some((was, 'R')) if was == now && task.process.state == 'R' => (Duration::ZERO, span),
             Some((was, _)) => (now.ran - was.ran, now.waited - was.waited),
             None => (now.ran, now.waited),
         };
+        let ran = ran.min(span);
+        let waited = waited.min(span - ran);
         own.ran += ran;
         if task.process.is_realtime() {
             realtime.tasks += 1;

@@ -57,6 +57,11 @@ impl World {
     }
 }
 
+/// A thread that ran for so long.
+fn ran(of: u64) -> monitor::Scheduled {
+    monitor::Scheduled { ran: millis(of), waited: Duration::ZERO, turns: 1 }
+}
+
 /// An elastic group has CPUs alone: on v1 its tasks are in the root of the hierarchy that has the cpu controller.
 #[test]
 fn neighbours_without_a_directory_in_the_cpu_hierarchy_are_named_by_where_they_have_cpus() {
@@ -72,7 +77,7 @@ fn neighbours_without_a_directory_in_the_cpu_hierarchy_are_named_by_where_they_h
     }
     let group = GroupName::new("elastic").unwrap();
     let tasks = monitor::tasks(&host, &group).unwrap();
-    let after = HashMap::from([(one, millis(500)), (other, millis(300)), (of_root, millis(200))]);
+    let after = HashMap::from([(one, ran(500)), (other, ran(300)), (of_root, ran(200))]);
     let scans = (&HashMap::new(), &after);
     let others = scan::others(&host, (&group, &tasks), &CpuSet::range(0, 1), scans, |_| None);
     let ran: Vec<(&str, Duration)> = others.iter().map(|other| (other.group.as_str(), other.ran)).collect();
@@ -93,7 +98,7 @@ fn tasks_of_the_group_are_no_neighbours_where_the_cpu_hierarchy_has_no_directory
     host.kernel().write(at, "elastic", "cgroup.procs", &own.to_string()).unwrap();
     let group = GroupName::new("elastic").unwrap();
     let tasks = monitor::tasks(&host, &group).unwrap();
-    let (before, after) = (HashMap::new(), HashMap::from([(own, millis(500)), (other, millis(300))]));
+    let (before, after) = (HashMap::new(), HashMap::from([(own, ran(500)), (other, ran(300))]));
     let others = scan::others(&host, (&group, &tasks), &CpuSet::range(0, 1), (&before, &after), |_| None);
     let ran: Vec<(&str, Duration)> = others.iter().map(|other| (other.group.as_str(), other.ran)).collect();
     assert_eq!(ran, [("/", millis(300))]);
@@ -196,7 +201,10 @@ fn a_real_time_tasks_run_is_compared_with_its_groups_budget_on_v1() {
     world.fake.set_policy(pid, 1).unwrap();
     let path = format!("/proc/{pid}/schedstat");
     world.fake.set_outside(&path, "1000000 5000000 1");
-    let facts = world.facts(|| world.fake.set_outside(&path, "51000000 900000000 9"));
+    let facts = world.facts(|| {
+        std::thread::sleep(millis(950));
+        world.fake.set_outside(&path, "51000000 900000000 9");
+    });
     let own = facts.realtime.clone().unwrap();
     assert_eq!((own.tasks, own.ran_most, own.waited), (1, millis(50), millis(895)));
     assert_eq!(facts.cpu.waited, Some(Duration::ZERO));
@@ -226,10 +234,41 @@ fn a_task_that_had_no_turn_at_all_waited_all_the_time() {
         tasks[0].process.state = state;
         tasks
     };
-    let waited = |before, after| scan::own(&state(before), &state(after), Duration::from_secs(2)).waited;
+    let span = Duration::from_secs(2);
+    let waited = |before, after| scan::own(&state(before), &state(after), &HashMap::new(), span).waited;
     assert_eq!(waited('R', 'R'), Some(Duration::from_secs(2)));
     assert_eq!(waited('S', 'R'), Some(Duration::ZERO));
     assert_eq!(waited('S', 'S'), Some(Duration::ZERO));
+}
+
+/// 8.4 s of one task were lost in 2 s: the kernel adds up the whole wait when the task gets its turn.
+#[test]
+fn a_wait_that_began_before_the_span_counts_for_what_the_task_did_not_run_of_the_span() {
+    let (world, pid) = World::new(Fake::v1(4, 1));
+    let path = format!("/proc/{pid}/schedstat");
+    world.fake.set_outside(&path, "1000000 5000000 1");
+    let group = GroupName::new("db/oltp").unwrap();
+    let mut before = monitor::tasks(&world.host, &group).unwrap();
+    before[0].process.state = 'R';
+    world.fake.set_outside(&path, "301000000 8405000000 2");
+    let after = monitor::tasks(&world.host, &group).unwrap();
+    let own = scan::own(&before, &after, &HashMap::new(), Duration::from_secs(2));
+    assert_eq!((own.ran, own.waited), (millis(300), Some(millis(1700))));
+}
+
+/// What it ran and waited in the group where it was before is not of this one; of a task that was not there, all is of the span.
+#[test]
+fn a_task_that_was_moved_into_the_group_counts_from_the_first_look_on() {
+    let (world, pid) = World::new(Fake::v1(4, 1));
+    world.fake.set_outside(format!("/proc/{pid}/schedstat"), "90100000000 70400000000 9000");
+    let after = monitor::tasks(&world.host, &GroupName::new("db/oltp").unwrap()).unwrap();
+    let earlier =
+        monitor::Scheduled { ran: Duration::from_secs(90), waited: Duration::from_secs(70), turns: 8900 };
+    let own = |scan: &HashMap<u32, monitor::Scheduled>| scan::own(&[], &after, scan, Duration::from_secs(2));
+    let moved = own(&HashMap::from([(pid, earlier)]));
+    assert_eq!((moved.ran, moved.waited), (millis(100), Some(millis(400))));
+    let unknown = own(&HashMap::new());
+    assert_eq!((unknown.ran, unknown.waited), (Duration::from_secs(2), Some(Duration::ZERO)));
 }
 
 /// Groups beside it that name its CPUs are what stands in its way.

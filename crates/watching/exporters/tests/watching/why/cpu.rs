@@ -18,6 +18,7 @@ pub fn trials() -> Vec<Trial> {
         trial("why: another group on the same CPU is the first cause, and is named", neighbours),
         trial("why: a weight is advised where the branches of two groups meet, and for one of them", nested),
         trial("why: more busy tasks than CPUs are the first cause", few_cpus),
+        trial("why: a task that waited before the look loses no more than the look", starved),
     ];
     if version(Controller::Cpu) == Some(Version::V1) && Stage::new("rt").has("cpu.rt_runtime_us") {
         trials.push(trial("why: a real-time budget is the first cause", realtime));
@@ -72,6 +73,25 @@ fn quota_among_others() {
     let cause = stage.first_in(&facts, Kind::Quota);
     assert_eq!(cause.at, stage.name("a"));
     assert_ne!(stage.value("a", "cpu.max"), "15%");
+}
+
+/// It gets its turn every few seconds, and the kernel counts the whole wait then.
+fn starved() {
+    let stage = Stage::new("starved");
+    let cpu = stage.cpus().first().unwrap();
+    for (group, weight) in [("a", 10), ("hog", 10_000)] {
+        stage.make(group);
+        stage.set(group, &format!("cpuset.cpus={cpu}"));
+        stage.set(group, &format!("cpu.weight={weight}"));
+    }
+    let _hog = stage.start("hog", &["spin"]);
+    let _own = stage.start("a", &["spin"]);
+    for _ in 0..3 {
+        let facts = stage.facts_when("a", "it has a turn", |facts| !facts.cpu.used.is_zero());
+        let waited = facts.cpu.waited.unwrap();
+        // the thread that started the other one may still wait for its turn to sleep
+        assert!(waited <= facts.span * u32::try_from(facts.tasks).unwrap(), "{facts:#?}");
+    }
 }
 
 fn neighbours() {
