@@ -130,7 +130,7 @@ fn undone(directory: &Path, file: &[u8], under_way: bool, whole: &Record) {
         assert!(all_said);
     }
     let meta =
-        Meta { by: By::default(), what: String::new(), confirm_within: None, layout: false, rules: None };
+        Meta { by: By::default(), what: String::new(), ..Meta::default() };
     if let Err(failure) = undo(&lock, target, None, &meta) {
         assert!(!failure.to_string().is_empty());
     }

@@ -461,6 +461,7 @@ fn head(
         confirm_within: meta.confirm_within,
         layout: meta.layout,
         rules: meta.rules.clone(),
+        file: meta.file.clone(),
         dropped: change.dropped.clone(),
         elastic: change.elastic.clone(),
         isolation: change.isolation.clone(),

@@ -99,7 +99,7 @@ pub use planned::{expansion, foreign, planned};
 pub use preview::{Planned, inverse, preview};
 pub use ranges::{RangeNumbers, RangeStatus};
 pub use reading::{Reading, all, get, place};
-pub use record::{Affinity, By, Ending, Head, Kind, Record, Result as End, RulesFile, Summary};
+pub use record::{Affinity, By, Ending, Head, Kind, Record, Result as End, RulesFile, Summary, absolute};
 pub use recover::{Recovered, Recovery, is_undone, recover};
 pub use remainder::Remainder;
 pub use request::{InvalidSetting, SettingValue};

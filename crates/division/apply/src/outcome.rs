@@ -1,5 +1,7 @@
 //! What a change is for, and what came of it.
 
+use std::path::PathBuf;
+
 use crate::record::{By, RulesFile};
 
 /// Who requests a change, and for which.
@@ -15,6 +17,8 @@ pub struct Meta {
     pub layout: bool,
     /// Its file, if it has rules for processes.
     pub rules: Option<RulesFile>,
+    /// Its file or directory, absolute.
+    pub file: Option<PathBuf>,
 }
 
 /// What was done.

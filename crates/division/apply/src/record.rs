@@ -90,6 +90,9 @@ pub struct Head {
     /// The layout's file, if it has rules for processes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rules: Option<RulesFile>,
+    /// The layout's file or directory, absolute. Records of earlier versions have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<PathBuf>,
     /// The layout's groups whose CPUs change with their load.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub elastic: Vec<policy::Scope>,
@@ -160,9 +163,13 @@ impl RulesFile {
     pub fn new<'t>(path: &Path, texts: impl IntoIterator<Item = &'t str>) -> RulesFile {
         let mut sum = crc32fast::Hasher::new();
         texts.into_iter().for_each(|text| sum.update(text.as_bytes()));
-        let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-        RulesFile { path, checksum: sum.finalize() }
+        RulesFile { path: absolute(path), checksum: sum.finalize() }
     }
+}
+
+/// A layout's path as records have it.
+pub fn absolute(path: &Path) -> PathBuf {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
 }
 
 /// How a generation ended.

@@ -244,5 +244,5 @@ pub(crate) const UNCONFIRMED: &str = "not confirmed within";
 
 fn meta(seconds: u64) -> Meta {
     let what = format!("{UNCONFIRMED} {seconds} s");
-    Meta { by: By::caller(), what, confirm_within: None, layout: false, rules: None }
+    Meta { by: By::caller(), what, ..Meta::default() }
 }

@@ -48,13 +48,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<u8, Failure> {
     let lock = State::open(state)?.lock(PATIENCE)?;
     apply::recover(&lock, target)?;
     let plan = planned(&configuration, target)?;
-    let meta = Meta {
-        by: apply::By::caller(),
-        what: what(&configuration),
-        confirm_within: None,
-        layout: false,
-        rules: None,
-    };
+    let meta = Meta { by: apply::By::caller(), what: what(&configuration), ..Meta::default() };
     let outcome = apply::execute(&lock, target, &plan, &meta)?;
     if matches.get_flag("verbose") {
         let lints = plan.lints.iter().map(plan::Lint::diagnostic);

@@ -273,8 +273,8 @@ impl Division {
     fn execute(&self, lock: &Lock, host: &Host, plan: &Plan) -> Result<Applied, ConfigurationError> {
         let running = Running::new();
         let what = self.what();
-        let meta =
-            Meta { by: By::caller(), what, confirm_within: None, layout: true, rules: self.rules.clone() };
+        let (rules, file) = (self.rules.clone(), Some(self.identity().0));
+        let meta = Meta { by: By::caller(), what, confirm_within: None, layout: true, rules, file };
         let outcome = apply::execute(lock, Target { host, system: &running }, plan, &meta).map_err(failed)?;
         let warnings = outcome.differences.iter().map(|one| {
             format!(
@@ -315,8 +315,7 @@ impl Division {
 
     /// The layout's path, absolute, and the checksum of its text.
     pub fn identity(&self) -> (PathBuf, u32) {
-        let path = std::path::absolute(&self.layout).unwrap_or_else(|_| self.layout.clone());
-        (path, self.checksum)
+        (apply::absolute(&self.layout), self.checksum)
     }
 
     /// Where its history is.

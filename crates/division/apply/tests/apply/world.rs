@@ -17,7 +17,7 @@ pub fn target<'t>(host: &'t Host, system: &'t dyn System) -> Target<'t> {
 }
 
 pub fn meta(what: &str) -> Meta {
-    Meta { by: apply::By::caller(), what: what.to_owned(), confirm_within: None, layout: false, rules: None }
+    Meta { by: apply::By::caller(), what: what.to_owned(), ..Meta::default() }
 }
 
 /// Every file of every group that is chosen, by `hierarchy:group/file`; counters that run by themselves are left out.

@@ -462,7 +462,13 @@ impl Run {
 }
 
 pub fn meta(what: &str, confirm_within: Option<u64>) -> Meta {
-    Meta { by: By::default(), what: what.to_owned(), confirm_within, layout: what == LAYOUT, rules: None }
+    Meta {
+        by: By::default(),
+        what: what.to_owned(),
+        confirm_within,
+        layout: what == LAYOUT,
+        ..Meta::default()
+    }
 }
 
 pub fn planned(

@@ -406,6 +406,7 @@ impl Root {
             confirm_within: None,
             layout: true,
             rules: None,
+            file: None,
         };
         let start = Instant::now();
         let lock = State::open(self.state()).unwrap().lock(Duration::from_secs(60)).unwrap();

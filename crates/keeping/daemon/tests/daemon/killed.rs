@@ -102,6 +102,7 @@ fn unconfirmed(world: &World, groups: &[String]) {
         confirm_within: Some(0),
         layout: false,
         rules: None,
+        file: None,
     };
     let lock = State::open(world.directory.join("state")).unwrap().lock(Duration::from_secs(60)).unwrap();
     apply::execute(&lock, target, &plan, &meta).unwrap();

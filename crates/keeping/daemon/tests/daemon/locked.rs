@@ -145,6 +145,7 @@ fn apply_unconfirmed(scene: &Scene, lock: &Lock, (group, limit): (&str, u32), se
         confirm_within: Some(seconds),
         layout: true,
         rules: None,
+        file: None,
     };
     apply::execute(lock, target, &plan, &meta).unwrap();
     assert_eq!(scene.world.limit(group), limit.to_string());

@@ -98,7 +98,8 @@ fn applied(args: &args::Apply) -> Result<Applied, Failure> {
         return Err(emptied(&layout, &plan, &host));
     }
     let what = format!("layout {}", layout.path.display());
-    let meta = Meta { by: By::caller(), what, confirm_within: None, layout: true, rules: layout.rules() };
+    let (rules, file) = (layout.rules(), Some(apply::absolute(layout.path)));
+    let meta = Meta { by: By::caller(), what, confirm_within: None, layout: true, rules, file };
     let outcome = match args.confirm {
         None => apply::execute(&lock, target, &plan, &meta)?,
         Some(within) => {
@@ -167,7 +168,7 @@ pub fn set(
     let target = Target { host, system: &running };
     recovered(&lock, target)?;
     expected(lock.state(), args.expected)?;
-    let meta = Meta { by: By::caller(), what, confirm_within: None, layout: false, rules: None };
+    let meta = Meta { by: By::caller(), what, ..Meta::default() };
     Ok(apply::set_recorded(&lock, target, requests, &meta)?)
 }
 
@@ -303,8 +304,7 @@ fn undone(args: &args::Undo) -> Result<Outcome, Failure> {
         let left = recovered.into_iter().flat_map(|recovered| recovered.left).collect();
         return Ok(Outcome { left, ..Outcome::nothing() });
     }
-    let meta =
-        Meta { by: By::caller(), what: "undo".to_owned(), confirm_within: None, layout: false, rules: None };
+    let meta = Meta { by: By::caller(), what: "undo".to_owned(), ..Meta::default() };
     Ok(apply::undo(&lock, target, args.generation, &meta)?)
 }
 

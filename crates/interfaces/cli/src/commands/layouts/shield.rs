@@ -48,7 +48,7 @@ fn shielded(args: &args::Shield) -> Result<Outcome, Failure> {
     let plan = on(&layout, target, &Earlier::none(), &layout.desired).map_err(Failure::unchanged)?;
     warn(&plan, &layout);
     let what = format!("{GROUP} {}", args.cpus);
-    let meta = Meta { by: By::caller(), what, confirm_within: None, layout: false, rules: None };
+    let meta = Meta { by: By::caller(), what, ..Meta::default() };
     Ok(apply::execute(&lock, target, &plan, &meta)?)
 }
 
@@ -73,13 +73,7 @@ pub fn unshield(args: &args::Unshield, as_json: bool) -> Result<u8, Failure> {
     let running = until_interrupted()?;
     let target = Target { host: &host, system: &running };
     recovered(&lock, target)?;
-    let meta = Meta {
-        by: By::caller(),
-        what: "unshield".to_owned(),
-        confirm_within: None,
-        layout: false,
-        rules: None,
-    };
+    let meta = Meta { by: By::caller(), what: "unshield".to_owned(), ..Meta::default() };
     let outcome = match apply::undo_those(&lock, target, &is_shield, &meta) {
         Err(apply::Failure::NothingToUndo | apply::Failure::NothingRecorded { .. }) => {
             return Err(Failure::new("no shield is in effect").hint("ringfence history lists what is"));

@@ -151,7 +151,11 @@ pub fn flood(world: &Arc<World>) {
     };
     let (began, mut open) = (Instant::now(), Vec::new());
     while is_served() {
-        assert!(began.elapsed() < Duration::from_secs(60), "all were served beside {} connections", open.len());
+        assert!(
+            began.elapsed() < Duration::from_secs(60),
+            "all were served beside {} connections",
+            open.len()
+        );
         open.extend((0..100).filter_map(half));
     }
     let turned_away = Instant::now();
