@@ -174,8 +174,8 @@ fn side(setting: &'static Setting, version: Version) -> Option<Side> {
 /// # Errors
 /// There is no such group.
 pub fn why(host: &Host, name: &GroupName, state: &State, span: Duration) -> Result<Why, Problem> {
-    let isolated = apply::isolated_cpus(state, Target { host, system: &Running::new() });
-    let facts = why::gather(host, Descriptors::new(), name, &isolated.unwrap_or_default(), span)?;
+    let target = Target { host, system: &Running::new() };
+    let facts = why::gather_recorded(target, Descriptors::new(), name, state, span)?;
     let answer = why::why(&facts);
     let number = |number: &why::Number| Number {
         name: number.name.to_owned(),

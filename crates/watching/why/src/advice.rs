@@ -2,11 +2,12 @@
 //! between equals; never one for each side of a contention, as two answers would then raise each other's weights for
 //! ever. Pure.
 
-use units::{group_path, shell_quote};
+use units::{CpuSet, group_path, shell_quote};
 
 use super::{
     answer::Choice,
-    facts::{CpuFacts, DeviceFacts, Facts},
+    by_load::Instead,
+    facts::{CpuFacts, DeviceFacts, Facts, Level},
     words::set,
 };
 
@@ -39,8 +40,14 @@ impl Advice {
         if cpu.steal * 2 > cpu.foreign {
             return Advice::default();
         }
-        if let Some(hint) = idle_cpus(facts, cpu) {
-            return Advice { hint: Some(hint), ..Advice::default() };
+        if let Some((level, more)) = idle_cpus(facts, cpu) {
+            return match Instead::of_cpus(facts, level) {
+                Some(Instead { ending, hint }) => Advice { sentence: ending, hint, ..Advice::default() },
+                None => Advice {
+                    hint: Some(set(&level.group, &format!("cpuset.cpus={more}"))),
+                    ..Advice::default()
+                },
+            };
         }
         let Some(largest) = cpu.others.first() else { return Advice::default() };
         let Some(level) = facts.levels.get(largest.meets) else { return Advice::default() };
@@ -120,13 +127,13 @@ fn are_equal(one: u64, other: u64, within: f64) -> bool {
     one.abs_diff(other) as f64 <= within * one.max(other) as f64
 }
 
-/// CPUs that idle, that the groups above have, and that this one has not.
-fn idle_cpus(facts: &Facts, cpu: &CpuFacts) -> Option<String> {
+/// The group's CPUs with those that idle, that the groups above have, and that this one has not.
+fn idle_cpus<'f>(facts: &'f Facts, cpu: &CpuFacts) -> Option<(&'f Level, CpuSet)> {
     let level = facts.levels.first()?;
     level.cpus.as_ref()?;
     let above = facts.levels.iter().skip(1).find_map(|level| level.cpus.as_ref()).unwrap_or(&cpu.online);
     let more = above.iter().filter(|at| cpu.idle.contains(*at) && !cpu.cpus.contains(*at));
     let mut all = cpu.cpus.clone();
     more.for_each(|at| _ = all.insert(at));
-    (all != cpu.cpus).then(|| set(&level.group, &format!("cpuset.cpus={all}")))
+    (all != cpu.cpus).then_some((level, all))
 }

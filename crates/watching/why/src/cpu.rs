@@ -10,6 +10,7 @@ use units::{CpuSet, Limit, hint::Command};
 use super::{
     advice::Advice,
     answer::{Cause, Certainty, Lost, Note, NoteKind, Number, count, seconds},
+    by_load::Instead,
     causes::Kind,
     facts::{Facts, Level, Other},
     thresholds::AT_RT_BUDGET,
@@ -121,6 +122,9 @@ fn quota(facts: &Facts, level: &Level, cost: &ByQuota) -> Option<Cause> {
             time(cost.beside)
         ),
     };
+    let instead = Instead::of_quota(facts, level);
+    let ending = instead.as_ref().map_or("", |instead| instead.ending.as_str());
+    let by_hand = || limit.map(|_| set(&level.group, &format!("cpu.max={}", enough(wanted, facts))));
     Some(Cause {
         lost: Some(Lost::new(cost.lost, Certainty::Measured)),
         numbers: vec![
@@ -130,14 +134,14 @@ fn quota(facts: &Facts, level: &Level, cost: &ByQuota) -> Option<Cause> {
             Number { name: "wanted", value: wanted, unit: FigureUnit::Cpus },
         ],
         sentence: format!(
-            "{}{words} stopped it in {} of {}, for {} of CPU time; it wanted {}{beside}",
+            "{}{words} stopped it in {} of {}, for {} of CPU time; it wanted {}{beside}{ending}",
             whose(facts, level, "quota"),
             level.throttled_periods,
             plural(level.periods, "period"),
             time(level.throttled),
             cpus(wanted)
         ),
-        hint: limit.map(|_| set(&level.group, &format!("cpu.max={}", enough(wanted, facts)))),
+        hint: instead.as_ref().map_or_else(by_hand, |instead| instead.hint.clone()),
         ..Cause::new(Kind::Quota, &level.group)
     })
 }
@@ -200,13 +204,20 @@ fn few_cpus(facts: &Facts, lost: Duration) -> Option<Cause> {
     let narrowed = facts.levels.first().is_some_and(|level| level.cpus.is_some());
     let more = with_more.unwrap_or(&cpu.online);
     let top = facts.levels.iter().rev().find(|level| level.cpus.as_ref() == Some(&cpu.cpus));
-    let at = match with_more {
+    let level = match with_more {
         Some(_) => facts.levels.first(),
         None => top,
     };
-    let at = at.map_or(&facts.group, |level| &level.group);
+    let at = level.map_or(&facts.group, |level| &level.group);
     let is_possible = narrowed && more.len() > cpu.cpus.len();
-    let ending = if more.len() > cpu.cpus.len() { "" } else { ", which are all there are" };
+    let instead = level.filter(|_| is_possible).and_then(|level| Instead::of_cpus(facts, level));
+    let by_hand =
+        || is_possible.then(|| set(at, &format!("cpuset.cpus={}", larger(&cpu.cpus, more, wanted))));
+    let ending = match &instead {
+        Some(instead) => instead.ending.as_str(),
+        None if more.len() > cpu.cpus.len() => "",
+        None => ", which are all there are",
+    };
     // fewer on average: they wake up together, or may not run everywhere (sched_setaffinity(2))
     let at_times = if wanted < cpu.cpus.len() as f64 { " at times, though on average" } else { ":" };
     (!lost.is_zero()).then(|| Cause {
@@ -223,7 +234,7 @@ fn few_cpus(facts: &Facts, lost: Duration) -> Option<Cause> {
             cpus(cpu.cpus.len() as f64),
             cpu.cpus
         ),
-        hint: is_possible.then(|| set(at, &format!("cpuset.cpus={}", larger(&cpu.cpus, more, wanted)))),
+        hint: instead.as_ref().map_or_else(by_hand, |instead| instead.hint.clone()),
         ..Cause::new(Kind::FewCpus, at)
     })
 }

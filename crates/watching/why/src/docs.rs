@@ -68,6 +68,9 @@ Lost time is seconds of tasks' time in which a task could have continued and did
 a wait, the states of tasks are sampled (\"sampled\"), or the time is a bound (\"at most\"). A cause's share is its part of
 all that the group's tasks used and lost. A cause that took time is named from LEAST.
 
+What `ringfenced` changes with the load of a group ([elastic.md](elastic.md)) is never a hint's to write: the hint is the key of the
+layout that gives the group more, or the command that lets resizing go on.
+
 Of a group with isolated CPUs ([isolation.md](isolation.md)) a note says how often interrupts and softirqs came to them in that
 time, with the most frequent: no time of its tasks is counted for these. [`ringfence isolate check`](isolate-check.md) counts more.
 ";

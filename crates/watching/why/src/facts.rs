@@ -1,8 +1,9 @@
 //! What is known of a group and its surroundings over a span of time: differences of counters, levels at its end,
 //! and settings. Data only. A figure that the kernel does not report is `None`, never 0.
 
-use std::time::Duration;
+use std::{path::PathBuf, time::Duration};
 
+use apply::Following;
 use interruptions::Interrupted;
 use settings::{DeviceNumber, Version};
 use units::{CpuSet, Limit, NodeSet};
@@ -30,6 +31,39 @@ pub struct Facts {
     pub realtime: Option<RealtimeFacts>,
     /// What interrupted its isolated CPUs, if it has any.
     pub interrupted: Option<Interrupted>,
+    /// What ringfenced changes of it and of the groups above it with their load.
+    pub by_load: ByLoad,
+}
+
+/// Settings that follow the load of groups.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct ByLoad {
+    /// The groups of the layout in effect that have some.
+    pub groups: Vec<Resized>,
+    /// Why they stay as they are now, if they do.
+    pub halt: Option<Halt>,
+    /// The layout's file or directory, if that is known.
+    pub layout: Option<PathBuf>,
+}
+
+/// A group of which something follows its load.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Resized {
+    /// Its name as that of a level: of a unit of systemd its control group.
+    pub level: String,
+    /// What it has, and its bounds.
+    pub group: Following,
+    /// CPUs that it shares with others and none of them has.
+    pub free: CpuSet,
+}
+
+/// Nobody resizes groups.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Halt {
+    /// Why.
+    pub why: String,
+    /// The command that changes it.
+    pub command: String,
 }
 
 /// A group whose settings hold for the group in question: itself, or one above it.

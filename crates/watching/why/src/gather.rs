@@ -15,7 +15,7 @@ use units::{CpuSet, Limit, NodeSet, group_path};
 
 use super::{
     facts::{
-        CpuFacts, Facts, FrozenPart, InvalidPartition, Level, MemoryFacts, NodeFacts, Other, Quota,
+        ByLoad, CpuFacts, Facts, FrozenPart, InvalidPartition, Level, MemoryFacts, NodeFacts, Other, Quota,
     },
     scan::{self, Own, Scan},
 };
@@ -176,6 +176,7 @@ impl Looked<'_> {
             io: self.io(),
             realtime: own.realtime,
             interrupted: self.interrupted(&cpu.cpus),
+            by_load: ByLoad::default(),
             levels,
             cpu,
         }

@@ -19,6 +19,7 @@ mod facts;
 mod advice;
 mod answer;
 mod blocked;
+mod by_load;
 mod causes;
 mod cpu;
 mod docs;
@@ -31,6 +32,7 @@ mod thresholds;
 mod words;
 
 mod gather;
+mod records;
 mod scan;
 
 #[cfg(test)]
@@ -40,8 +42,9 @@ pub use answer::{Answer, Cause, Certainty, Choice, Lost, Note, NoteKind, Number}
 pub use causes::{Effect, Kind};
 pub use docs::{list, markdown};
 pub use facts::{
-    Busiest, CpuFacts, DeviceFacts, Facts, FrozenPart, InvalidPartition, IoFacts, Level, MemoryFacts,
-    NodeFacts, Other, Quota, RealtimeFacts, Throttle,
+    Busiest, ByLoad, CpuFacts, DeviceFacts, Facts, FrozenPart, Halt, InvalidPartition, IoFacts, Level,
+    MemoryFacts, NodeFacts, Other, Quota, RealtimeFacts, Resized, Throttle,
 };
 pub use gather::{gather, gather_while};
 pub use judge::why;
+pub use records::gather_recorded;

@@ -9,6 +9,7 @@ use units::{CpuSet, Limit, NodeSet};
 use super::*;
 
 mod answer;
+mod by_load;
 mod cpu;
 mod gathering;
 mod io;
@@ -60,6 +61,7 @@ fn facts() -> Facts {
         io: IoFacts { pressure: Some(Duration::ZERO), ..IoFacts::default() },
         realtime: None,
         interrupted: None,
+        by_load: ByLoad::default(),
     }
 }
 

@@ -6,6 +6,7 @@ mod above;
 mod again;
 mod applied;
 mod by_hand;
+mod by_load;
 mod changed;
 mod found;
 mod renamed;
@@ -50,6 +51,7 @@ pub fn trials(world: &Arc<World>) -> Vec<Trial> {
         again::ROWS,
         applied::ROWS,
         by_hand::ROWS,
+        by_load::ROWS,
         taken_back::ROWS,
         changed::ROWS,
         found::ROWS,

@@ -1,0 +1,110 @@
+//! What is advised where a cause is a setting that ringfenced changes with the group's load: never to write it, as that is drift, or
+//! undone by the next change. Pure.
+
+use units::{CpuSet, hint::Command};
+
+use super::{
+    facts::{ByLoad, Facts, Level, Resized},
+    words::cpus,
+};
+
+/// What is said and advised instead of a write.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Instead {
+    /// To follow the cause's sentence.
+    pub ending: String,
+    /// What gives the group more, if something does.
+    pub hint: Option<String>,
+}
+
+/// How a layout writes an elastic group's CPUs.
+const CPUS: &str = "cpus = { min, max, weight }";
+const QUOTA: &str = "cpu.max";
+
+impl Instead {
+    /// Of a level's CPUs; `None`: their number does not follow its load.
+    pub fn of_cpus(facts: &Facts, level: &Level) -> Option<Instead> {
+        let by_load = &facts.by_load;
+        let resized = by_load.of(level)?;
+        let bounds = resized.group.bounds.as_ref()?;
+        let has = resized.group.cpus.as_ref().map_or(0, CpuSet::len);
+        let (is_most, is_all) = (has >= bounds.max, bounds.max >= bounds.pool.len());
+        Some(match (bounds.saves_power, is_most, &by_load.halt) {
+            (true, true, _) => says("these are all that general groups may have"),
+            (true, false, Some(halt)) => Instead {
+                ending: format!("; power saving has confined it to these, and {}", halt.why),
+                hint: Some(halt.command.clone()),
+            },
+            (true, false, None) => says("power saving gives it more as soon as it waits"),
+            (false, true, _) if is_all => says("it is elastic, and has all CPUs that elastic groups share"),
+            (false, true, _) => Instead {
+                ending: format!("; it is elastic, and {} is its max", bounds.max),
+                hint: Some(by_load.raise("max", CPUS, resized)),
+            },
+            (false, false, Some(halt)) => Instead {
+                ending: format!("; it is elastic up to {}, but {}", bounds.max, halt.why),
+                hint: Some(halt.command.clone()),
+            },
+            (false, false, None) if !resized.free.is_empty() => {
+                says(&format!("it is elastic, and ringfenced gives it up to {} while it waits", bounds.max))
+            }
+            (false, false, None) => Instead {
+                ending: "; it is elastic, and other groups have the rest of the CPUs that they share"
+                    .to_owned(),
+                hint: Some(by_load.raise(
+                    &format!("weight ({}) or min ({})", bounds.weight, bounds.min),
+                    CPUS,
+                    resized,
+                )),
+            },
+        })
+    }
+
+    /// Of a level's quota; `None`: it does not follow its load.
+    pub fn of_quota(facts: &Facts, level: &Level) -> Option<Instead> {
+        let by_load = &facts.by_load;
+        let resized = by_load.of(level)?;
+        let range = resized.group.ranges.iter().find(|range| range.setting == QUOTA)?;
+        let (min, max) = (cpus(range.numbers.min), cpus(range.numbers.max));
+        let key = format!("{QUOTA} = {{ min, max }}");
+        let last = resized.group.last.as_ref().filter(|last| last.setting == range.setting);
+        let is_spent = last.is_some_and(|last| last.numbers["reason"] == "spent");
+        Some(match &by_load.halt {
+            _ if range.numbers.now.is_some_and(|now| now >= range.numbers.max) => Instead {
+                ending: format!("; it follows the load, and {max} is its max"),
+                hint: Some(by_load.raise("max", &key, resized)),
+            },
+            Some(halt) => Instead {
+                ending: format!("; it follows the load up to {max}, but {}", halt.why),
+                hint: Some(halt.command.clone()),
+            },
+            None if is_spent => Instead {
+                ending: "; it follows the load, and what the group may use above its min is spent".to_owned(),
+                hint: Some(by_load.raise(&format!("min ({min})"), &key, resized)),
+            },
+            None => says(&format!("it follows the load, and ringfenced raises it up to {max}")),
+        })
+    }
+}
+
+fn says(words: &str) -> Instead {
+    Instead { ending: format!("; {words}"), hint: None }
+}
+
+impl ByLoad {
+    fn of(&self, level: &Level) -> Option<&Resized> {
+        self.groups.iter().find(|one| one.level == level.group)
+    }
+
+    /// What to change in the layout.
+    fn raise(&self, what: &str, key: &str, of: &Resized) -> String {
+        let raise = format!("raise {what} in {key} of group {}", of.group.group);
+        match &self.layout {
+            None => format!("{raise} in its layout, and apply that"),
+            Some(path) => {
+                let path = path.display().to_string();
+                format!("{raise} in {path}, then: {}", Command::ringfence("apply").arg(path.as_str()))
+            }
+        }
+    }
+}
