@@ -8,14 +8,15 @@ use std::{
     path::Path,
 };
 
+use jiff::{Timestamp, tz::TimeZone};
 use layout::{Desired, Diagnostic, Schedule};
 use plan::People;
-use schedule::{Calendar, InForce, Memory, When, Zones};
+use schedule::{Calendar, InForce, Memory, Never, When, Zones};
 use settings::Facts;
 use system::TimeZones;
 use topology::Machine;
 
-use crate::{Earlier, Failure, State, Target, planned, state::failed};
+use crate::{Earlier, Failure, State, Target, planned, record::absolute, state::failed};
 
 /// The file in the state directory. Everybody may read it.
 const FILE: &str = "schedules.json";
@@ -92,7 +93,7 @@ pub fn last_in_effect(state: &State) -> Result<Option<u32>, Failure> {
 /// [`Failure::State`].
 pub fn in_force(state: &State, layout: &Path) -> Result<Vec<InForce>, Failure> {
     let Some(mut memory) = scheduled(state)? else { return Ok(Vec::new()) };
-    if std::path::absolute(layout).ok().as_ref() != Some(&memory.layout) {
+    if absolute(layout) != memory.layout {
         return Ok(Vec::new());
     }
     // who may not read the history sees what was remembered
@@ -100,13 +101,14 @@ pub fn in_force(state: &State, layout: &Path) -> Result<Vec<InForce>, Failure> {
     Ok(memory.in_force)
 }
 
-/// What is wrong with the times of schedules on this machine now: unknown time zones are errors, what never comes again is a
-/// warning.
-pub fn times(desired: &Desired, now: jiff::Timestamp) -> Vec<Diagnostic> {
-    desired.schedules.iter().flat_map(|schedule| wrong_times(schedule, now)).collect()
+/// What is wrong with the times of schedules on this machine now: unknown time zones, changes that are never made, and those that
+/// end before they begin. A change in force was made.
+pub fn times(desired: &Desired, in_force: &[InForce], now: Timestamp) -> Vec<Diagnostic> {
+    let is_made = |schedule: &Schedule| in_force.iter().any(|one| one.name == schedule.name);
+    desired.schedules.iter().flat_map(|schedule| wrong_times(schedule, is_made(schedule), now)).collect()
 }
 
-fn wrong_times(schedule: &Schedule, now: jiff::Timestamp) -> Vec<Diagnostic> {
+fn wrong_times(schedule: &Schedule, is_made: bool, now: Timestamp) -> Vec<Diagnostic> {
     let When::At { at, until, .. } = &schedule.when.value else { return Vec::new() };
     let origin = || schedule.when.origin.clone();
     let zones = TimeZones;
@@ -118,14 +120,37 @@ fn wrong_times(schedule: &Schedule, now: jiff::Timestamp) -> Vec<Diagnostic> {
     };
     let wrong: Vec<Diagnostic> =
         [Some(at), until.as_ref()].into_iter().flatten().filter_map(unknown).collect();
-    let comes = |zone| at.next(now, &zone).is_some();
-    if wrong.is_empty() && !zones.zone(at.zone()).is_some_and(comes) {
-        let message = format!("schedule '{}' never comes again: '{at}' is past", schedule.name);
-        return vec![
-            Diagnostic::warning(message).at(origin()).hint("leave out the year, as in *-12-24 22:00"),
-        ];
-    }
-    wrong
+    let never = schedule.when.value.never(now, &zones).map(|never| never_happens(schedule, never, is_made));
+    wrong.into_iter().chain(never.flatten()).collect()
+}
+
+fn never_happens(schedule: &Schedule, never: Never, is_made: bool) -> Option<Diagnostic> {
+    let When::At { at, until, .. } = &schedule.when.value else { return None };
+    let (name, begins) = (&schedule.name, schedule.when.origin.clone());
+    let ends = schedule.until.clone().unwrap_or_else(|| begins.clone());
+    let until = until.as_ref().map(ToString::to_string).unwrap_or_default();
+    let leave_out = "leave out until, and the change stays; or give a moment after at";
+    Some(match never {
+        Never::Begins { .. } if is_made => return None,
+        Never::Begins { of_any_year } => {
+            let error = Diagnostic::error(format!("schedule '{name}' never comes again: '{at}' is past"));
+            let zone = TimeZones.zone(at.zone()).unwrap_or(TimeZone::UTC);
+            let next =
+                of_any_year.map(|next| jiff::ZonedDateTime::new(next, zone).strftime("%Y-%m-%d %H:%M:%S %Z"));
+            let next = next.map(|next| format!(", which comes on {next}")).unwrap_or_default();
+            error
+                .at(begins)
+                .hint(format!("leave out the year, as in *-12-24 22:00{next}; or remove the schedule"))
+        }
+        Never::Ends => {
+            let message = format!("schedule '{name}' ends before it begins: '{until}' is not after '{at}'");
+            Diagnostic::error(message).at(ends).also(begins, "it begins here").hint(leave_out)
+        }
+        Never::Lasts => {
+            let message = format!("schedule '{name}' ends at the moment at which it begins: '{until}'");
+            Diagnostic::error(message).at(ends).also(begins, "it begins here").hint(leave_out)
+        }
+    })
 }
 
 /// Schedules that this machine could not follow, each alone on top of the layout, which it can satisfy.

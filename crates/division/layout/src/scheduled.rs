@@ -14,6 +14,8 @@ pub struct Schedule {
     pub name: String,
     /// When.
     pub when: Spanned<When>,
+    /// Where the moments at which it is taken back were said.
+    pub until: Option<Origin>,
     /// What the groups have meanwhile; each group once, and each is in the layout.
     pub overlays: Vec<Overlay>,
     /// Where its name was said.
@@ -39,6 +41,7 @@ impl Schedule {
     pub(crate) fn forget_origins(&mut self, no_origin: &Origin) {
         self.origin = no_origin.clone();
         self.when.origin = no_origin.clone();
+        self.until = self.until.as_ref().map(|_| no_origin.clone());
         for overlay in &mut self.overlays {
             overlay.origin = no_origin.clone();
             overlay.cpus.iter_mut().for_each(|cpus| cpus.origin = no_origin.clone());

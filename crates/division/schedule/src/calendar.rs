@@ -71,6 +71,11 @@ impl Calendar {
         self.zone.as_deref()
     }
 
+    /// The same in every year.
+    pub(crate) fn of_any_year(&self) -> Calendar {
+        Calendar { years: Field::new(), ..self.clone() }
+    }
+
     /// The first moment after `after`; `None`: there is none any more. `zone` is what [`Calendar::zone`] names.
     pub fn next(&self, after: Timestamp, zone: &TimeZone) -> Option<Timestamp> {
         let mut civil = zone.to_datetime(after);

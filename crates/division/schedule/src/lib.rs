@@ -8,11 +8,14 @@ mod memory;
 mod span;
 mod when;
 
+mod never;
+
 mod meets;
 
 pub use calendar::Calendar;
 pub use meets::Compared;
 pub use memory::{InForce, Last, Memory};
+pub use never::Never;
 pub use parse::CalendarError;
 pub use span::{parse_span, span_text};
 pub use when::{Event, LATE, Look, Missed, Moment, Turn, When, Zones};

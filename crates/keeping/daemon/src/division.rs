@@ -327,7 +327,8 @@ impl Division {
     pub fn unschedulable(&self, host: &Host) -> Vec<String> {
         let running = Running::new();
         let target = Target { host, system: &running };
-        let mut wrong = apply::times(&self.written, jiff::Timestamp::now());
+        let in_force = apply::in_force(&self.state, &self.layout).unwrap_or_default();
+        let mut wrong = apply::times(&self.written, &in_force, jiff::Timestamp::now());
         if let (Ok(earlier), Ok(machine)) = (self.earlier(host), Machine::live()) {
             let accounts = Accounts::new();
             wrong.extend(apply::unschedulable(

@@ -42,7 +42,7 @@ impl Reader<'_> {
                 "at" => at = Some((key, value, self.calendar(value))),
                 "after" => after = Some((key, value, self.span(value))),
                 "on" => on = Some((key, value, self.event(value))),
-                "until" => until = Some((key, self.calendar(value))),
+                "until" => until = Some((key, value, self.calendar(value))),
                 "every" => every = Some((key, self.span(value))),
                 "missed" => missed = Some((key, self.word(value, &MISSED))),
                 _ => overlays = Some(self.overlays(value)),
@@ -51,7 +51,7 @@ impl Reader<'_> {
         let only = |key: &Name<'_>, with: &str| format!("'{}' goes with '{with}' only", cut(key.get_ref()));
         let mut refused: Vec<(&Name<'_>, String)> = Vec::new();
         if at.is_none() {
-            refused.extend(until.iter().map(|(key, _)| (*key, only(key, "at"))));
+            refused.extend(until.iter().map(|(key, ..)| (*key, only(key, "at"))));
             refused.extend(missed.iter().map(|(key, _)| (*key, only(key, "at"))));
         }
         if after.is_none() {
@@ -74,10 +74,11 @@ impl Reader<'_> {
             );
             return None;
         }
+        let ends = until.as_ref().map(|(_, place, _)| self.origin(*place));
         let (place, when) = match (at, after, on) {
             (Some((_, place, at)), ..) => {
                 let until = match until {
-                    Some((_, until)) => Some(until?),
+                    Some((.., until)) => Some(until?),
                     None => None,
                 };
                 let missed = missed.and_then(|(_, missed)| missed).unwrap_or_default();
@@ -109,7 +110,7 @@ impl Reader<'_> {
             self.wrong(value, what, "groups.NAME = { cpus = 4 }");
             return None;
         };
-        Some(Schedule { name: name.value, when, overlays, origin: name.origin })
+        Some(Schedule { name: name.value, when, until: ends, overlays, origin: name.origin })
     }
 
     fn schedule_name(&mut self, value: &Value<'_>) -> Option<Spanned<String>> {

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod calendars;
+mod never;
 mod turns;
 
 use jiff::{Timestamp, tz::TimeZone};

@@ -69,7 +69,9 @@ impl Args {
             Command::Apply(apply) => apply.file.replace_layout(&mut apply.layout),
             Command::Plan(plan) => plan.file.replace_layout(&mut plan.layout),
             Command::Check(check) => check.file.replace_layout(&mut check.layout),
-            Command::Schedule(schedule) => schedule.file.replace_layout(&mut schedule.layout),
+            Command::Schedule(schedule) => {
+                schedule.layout = schedule.file.file.take().or(schedule.layout.take())
+            }
             Command::Simulate(simulate) => simulate.file.replace_layout(&mut simulate.layout),
             _ => {}
         }

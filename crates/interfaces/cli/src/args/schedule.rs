@@ -20,9 +20,9 @@ Examples:
 
 #[derive(Debug, ClapArgs)]
 pub struct Schedule {
-    /// A layout file, or a directory with layout.toml and layout.d/*.toml
-    #[arg(default_value = super::layouts::DIRECTORY)]
-    pub layout: PathBuf,
+    /// A layout file, or a directory with layout.toml and layout.d/*.toml [default: the layout that ringfenced follows,
+    /// else that in effect, else /etc/ringfence]
+    pub layout: Option<PathBuf>,
     #[command(flatten)]
     pub file: FileOption,
     /// How many of the next changes are listed

@@ -32,6 +32,7 @@ pub use status::status;
 use std::path::{Path, PathBuf};
 
 use ::plan::{Plan, Problem};
+use ::schedule::InForce;
 use apply::{Earlier, RulesFile, Running, State, Target};
 use files::Trust;
 use kernel::Host;
@@ -104,7 +105,7 @@ fn planned(layout: &Layout<'_>, host: &Host, state: &State) -> Result<Plan, Fail
     };
     let in_force = apply::in_force(state, layout.path).unwrap_or_default();
     let names: Vec<&str> = in_force.iter().map(|one| one.name.as_str()).collect();
-    on(layout, target, &earlier, &layout.desired.with(&names))
+    on(layout, target, &earlier, (&layout.desired.with(&names), &in_force))
 }
 
 /// What has to be done on this machine after these earlier layouts. `desired`: the layout with what its schedules change now.
@@ -112,7 +113,7 @@ fn on(
     layout: &Layout<'_>,
     target: Target<'_>,
     earlier: &Earlier,
-    desired: &Desired,
+    (desired, in_force): (&Desired, &[InForce]),
 ) -> Result<Plan, Failure> {
     let machine = Machine::live()?;
     let accounts = Accounts::new();
@@ -130,7 +131,7 @@ fn on(
     }
     if wrong.is_empty() {
         let plan = plan.map_err(|_| impossible(layout, &[]))?;
-        schedule::possible(layout, |of| {
+        schedule::possible(layout, in_force, |of| {
             apply::unschedulable(target, earlier, of, &machine, &system::Live, &accounts)
         })?;
         Ok(plan)

@@ -1,6 +1,6 @@
 //! `schedule`: what comes next, and what a layout's schedules have in force while the daemon follows them.
 
-use std::{process::Child, sync::Arc};
+use std::{path::Path, process::Child, sync::Arc};
 
 use libtest_mimic::{Completion, Trial};
 use serde_json::Value;
@@ -33,6 +33,7 @@ const CASES: &[Case] = &[
     ("what comes next", &[Need::TimeZones], next),
     ("what cannot be followed", &[Need::TimeZones], refused),
     ("what is in force", &[Need::Groups], in_force),
+    ("the layout in effect", &[Need::Groups, Need::TimeZones], in_effect),
 ];
 
 pub fn trials(world: &Arc<World>) -> Vec<Trial> {
@@ -91,9 +92,30 @@ fn refused(desk: &Desk) {
             &["there is no time zone 'Asia/Tokio'", "did you mean Asia/Tokyo?"][..],
         ),
         ("Asia/Tokyo", "berlin", "check", 2, &["l.toml:10:6", "did you mean Europe/Berlin?"]),
-        ("Mon 12:00", "2020-01-06", "check", 0, &["warning: schedule 'weekly' never comes again"]),
+        (
+            "Mon 12:00",
+            "2020-01-06 12:00",
+            "check",
+            2,
+            &["error: schedule 'weekly' never comes again", "l.toml:10:6", "-01-06 12:00:00 JST"],
+        ),
+        ("Mon 12:00", "2020-01-06", "plan --machine {d}/m.xml", 2, &["schedule 'weekly' never comes again"]),
+        ("06:00", "2020-01-01 06:00", "check", 2, &["schedule 'night' ends before it begins", "l.toml:6:9"]),
+        (
+            "06:00",
+            "*:0",
+            "check",
+            2,
+            &["schedule 'night' ends at the moment at which it begins", "l.toml:5:6"],
+        ),
         ("Mon 12:00", "Mon 2020-01-07", "check", 2, &["there is no such day"]),
-        ("Mon 12:00 Asia/Tokyo", "Mon 22:00 UTC", "check", 2, &["'night' and 'weekly' both change pids.max"]),
+        (
+            "Mon 12:00 Asia/Tokyo",
+            "Mon 22:00 UTC",
+            "check",
+            2,
+            &["'night' and 'weekly' both change pids.max", "l.toml:10:6", "l.toml:5:6"],
+        ),
         (
             "pids.max = 78",
             "cpus = 60000",
@@ -141,5 +163,24 @@ fn in_force(desk: &Desk) {
     desk.ends("undo {s}", 0);
     assert!(pids_max().contains("500"), "{}", pids_max());
     assert!(later(&state())["in_force"].is_null(), "{}", state());
+    desk.ends("undo 0 {s}", 0);
+}
+
+/// Wherever its file is; what a machine's own directory has is shown where nothing is in effect.
+fn in_effect(desk: &Desk) {
+    desk.write("l.toml", LAYOUT);
+    if !Path::new("/etc/ringfence").exists() {
+        let (code, _, error) = desk.run("schedule {s}");
+        assert_eq!(code, 1, "{error}");
+        says(
+            &error,
+            &["no layout is in effect, and there is none in /etc/ringfence", "ringfence schedule LAYOUT"],
+        );
+    }
+    desk.ends("apply {d}/l.toml {s}", 0);
+    let path = desk.path("l.toml");
+    let shown = desk.ends("schedule {s}", 0);
+    says(&shown, &[&format!("layout {}\n", path.display()), "night: at 22:00 UTC until 06:00"]);
+    assert_eq!(desk.json("schedule --json {s}", 0)["layout"], path.display().to_string());
     desk.ends("undo 0 {s}", 0);
 }

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use ::plan::{Anybody, Observed, Problem};
+use apply::State;
 use files::Trust;
 use layout::{CpuDemand, Desired, Diagnostic, HostFacts, MemDemand, Severity, UnitName};
 use serde_json::json;
@@ -19,7 +20,9 @@ pub fn check(args: &args::Check, as_json: bool) -> Result<(), Failure> {
         reading.diagnostics.extend(apply::foreign(desired).map(|problem| problem.diagnostic()));
         reading.diagnostics.extend(of_this_machine(desired));
         reading.diagnostics.extend(starving(desired));
-        reading.diagnostics.extend(apply::times(desired, jiff::Timestamp::now()));
+        let state = State::peek(apply::state_directory());
+        let in_force = apply::in_force(&state, &args.layout).unwrap_or_default();
+        reading.diagnostics.extend(apply::times(desired, &in_force, jiff::Timestamp::now()));
     }
     let diagnostics = &reading.diagnostics;
     let failed = diagnostics.iter().any(|diagnostic| diagnostic.severity == Severity::Error);

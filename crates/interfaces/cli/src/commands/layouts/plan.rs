@@ -74,7 +74,9 @@ fn elsewhere(args: &args::PlanArgs, layout: &Layout<'_>, as_json: bool) -> Resul
     let plan = plan.map_err(|problems| {
         impossible(layout, &problems.iter().map(Problem::diagnostic).collect::<Vec<Diagnostic>>())
     })?;
-    super::schedule::possible(layout, |of| ::plan::unschedulable(of, &machine, &observed, &facts, &Anybody))?;
+    super::schedule::possible(layout, &[], |of| {
+        ::plan::unschedulable(of, &machine, &observed, &facts, &Anybody)
+    })?;
     if as_json {
         return output::json(&plan);
     }

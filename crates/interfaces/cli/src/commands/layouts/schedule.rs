@@ -1,10 +1,11 @@
 //! `schedule`: what changes next by itself, and what did last. Works nothing out: `schedule` does, by this machine's clock.
 
-use std::{fmt::Write, time::Duration};
+use std::{fmt::Write, path::PathBuf, time::Duration};
 
-use apply::{Running, System};
+use apply::{Running, State, System, Target};
+use daemon::RuleFiles;
 use jiff::{Timestamp, tz::TimeZone};
-use layout::{Desired, Diagnostic, Schedule, Severity};
+use layout::{Desired, Diagnostic, Schedule};
 use schedule::{InForce, Look, Memory, Moment, Turn, When, Zones};
 use serde_json::{Value, json};
 use system::TimeZones;
@@ -12,6 +13,7 @@ use system::TimeZones;
 use super::{Layout, history_of, impossible, read, refused};
 use crate::{
     args,
+    commands::host_even_unmounted,
     failure::{Failure, USAGE},
     output,
 };
@@ -19,18 +21,16 @@ use crate::{
 /// Refuses schedules that could not be followed on a machine that can satisfy the layout.
 pub fn possible(
     layout: &Layout<'_>,
+    in_force: &[InForce],
     unschedulable: impl Fn(&Desired) -> Vec<Diagnostic>,
 ) -> Result<(), Failure> {
     if layout.desired.schedules.is_empty() {
         return Ok(());
     }
-    let times = apply::times(&layout.desired, Timestamp::now());
-    let (errors, warnings): (Vec<Diagnostic>, Vec<Diagnostic>) =
-        times.into_iter().partition(|one| one.severity == Severity::Error);
-    if !errors.is_empty() {
-        return Err(impossible(layout, &errors).code(USAGE));
+    let times = apply::times(&layout.desired, in_force, Timestamp::now());
+    if !times.is_empty() {
+        return Err(impossible(layout, &times).code(USAGE));
     }
-    output::error(&layout::render(&warnings, &layout.sources));
     let wrong = unschedulable(&layout.desired);
     if wrong.is_empty() { Ok(()) } else { Err(impossible(layout, &wrong)) }
 }
@@ -42,31 +42,32 @@ struct Next<'l> {
 }
 
 pub fn schedule(args: &args::Schedule, as_json: bool) -> Result<(), Failure> {
-    let layout = read(&args.layout)?;
+    let state = history_of(&args.state);
+    let memory = apply::scheduled(&state)?;
+    let path = match &args.layout {
+        Some(path) => path.clone(),
+        None => followed(&state, memory.as_ref())?,
+    };
+    let layout = read(&path)?;
     let now = Timestamp::now();
-    let times = apply::times(&layout.desired, now);
-    if times.iter().any(|one| one.severity == Severity::Error) {
-        return Err(refused(&times, &layout.sources, layout.path));
+    let memory = memory.filter(|memory| memory.layout == apply::absolute(&path));
+    let in_force = apply::in_force(&state, &path)?;
+    let times = apply::times(&layout.desired, &in_force, now);
+    // what ringfenced follows all the same is shown with what is wrong with it
+    if memory.is_none() && !times.is_empty() {
+        return Err(refused(&times, &layout.sources, &path));
     }
     output::error(&layout::render(&times, &layout.sources));
-    let state = history_of(&args.state);
-    let path = std::path::absolute(layout.path).unwrap_or_else(|_| layout.path.to_owned());
-    let memory = apply::scheduled(&state)?.filter(|memory| memory.layout == path);
-    let in_force = apply::in_force(&state, layout.path)?;
     let is_running = daemon::is_running(state.directory());
     let next = coming(&layout.desired, memory.as_ref(), &in_force, now);
     let next: Vec<Next<'_>> = next.into_iter().take(usize::from(args.next)).collect();
     if as_json {
-        return output::json(&as_value(
-            &layout.desired,
-            memory.as_ref(),
-            &in_force,
-            &next,
-            (now, is_running),
-        ));
+        let mut answer = as_value(&layout.desired, memory.as_ref(), &in_force, &next, (now, is_running));
+        answer["layout"] = json!(path);
+        return output::json(&answer);
     }
     if layout.desired.schedules.is_empty() {
-        return output::text(&format!("{} has no schedules\n", layout.path.display()));
+        return output::text(&format!("{} has no schedules\n", path.display()));
     }
     let why = match (&memory, is_running) {
         (_, false) => Some("ringfenced does not run: nobody makes these changes"),
@@ -80,7 +81,29 @@ pub fn schedule(args: &args::Schedule, as_json: bool) -> Result<(), Failure> {
         };
         output::warning(&format!("{why}\nhint: {hint}"));
     }
-    output::text(&as_text(&layout.desired, memory.as_ref(), &in_force, &next, now))
+    let text = as_text(&layout.desired, memory.as_ref(), &in_force, &next, now);
+    output::text(&format!("layout {}\n{text}", path.display()))
+}
+
+/// The layout that ringfenced follows; without one that in effect, else that of this machine.
+fn followed(state: &State, memory: Option<&Memory>) -> Result<PathBuf, Failure> {
+    let (host, running) = (host_even_unmounted()?, Running::new());
+    let target = Target { host: &host, system: &running };
+    // who may not read the history knows what ringfenced wrote down for everybody
+    let in_effect = apply::layout_in_effect(state, target).ok().flatten();
+    let applied = in_effect.as_ref().and_then(|head| head.file.clone());
+    let remembered = memory.map(|memory| memory.layout.clone()).filter(|path| !path.as_os_str().is_empty());
+    let machines = || RuleFiles::Below(PathBuf::from("/etc")).layout();
+    let is_followed = daemon::is_running(state.directory());
+    let first = remembered.clone().filter(|_| is_followed).or(applied).or_else(machines).or(remembered);
+    first.ok_or_else(|| {
+        let why = match in_effect {
+            Some(_) => "the history does not say which file the layout in effect is",
+            None => "no layout is in effect",
+        };
+        Failure::new(format!("{why}, and there is none in /etc/ringfence"))
+            .hint("ringfence schedule LAYOUT shows what a layout's schedules would change")
+    })
 }
 
 /// The next changes of all schedules, the earliest first.

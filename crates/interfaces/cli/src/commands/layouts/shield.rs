@@ -45,7 +45,7 @@ fn shielded(args: &args::Shield) -> Result<Outcome, Failure> {
     let running = until_interrupted()?;
     let target = Target { host: &host, system: &running };
     recovered(&lock, target)?;
-    let plan = on(&layout, target, &Earlier::none(), &layout.desired).map_err(Failure::unchanged)?;
+    let plan = on(&layout, target, &Earlier::none(), (&layout.desired, &[])).map_err(Failure::unchanged)?;
     warn(&plan, &layout);
     let what = format!("{GROUP} {}", args.cpus);
     let meta = Meta { by: By::caller(), what, ..Meta::default() };
