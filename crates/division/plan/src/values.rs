@@ -143,7 +143,13 @@ fn burst<'d>(
     let is_there = found.files(place.version).first().is_some_and(is_there);
     let range = Range { burst: true, ..range.clone() };
     let nothing = Value::Micros(Limit::At(units::Micros(0)));
-    is_there.then(|| Valued::new(home, (assigned, found), place.clone(), nothing, Some(range), observed))
+    is_there.then(|| {
+        let valued =
+            Valued::new(home, (assigned, found), place.clone(), nothing.clone(), Some(range), observed);
+        let is_new = observed.group(place).is_none();
+        // a new group has none
+        Valued { actual: valued.actual.or_else(|| is_new.then_some(nothing)), ..valued }
+    })
 }
 
 /// Is it one that the cpusets' own steps take care of?
@@ -247,14 +253,11 @@ impl<'d> Valued<'d> {
 
     /// What of the value the kernel does not hold, in parts that change by themselves.
     fn changes(&self) -> Vec<Value> {
-        if let Some(range) = &self.range {
+        if let Some(range) = self.range.as_ref().filter(|_| self.was_range) {
             let within = self.actual.as_ref().and_then(|actual| range.allows(&self.found, actual));
-            // also where it is so already: an undo gives back what was there before the daemon changed it
-            return if self.was_range && within == Some(true) {
-                Vec::new()
-            } else {
-                vec![self.value.clone()]
-            };
+            if within == Some(true) {
+                return Vec::new();
+            }
         }
         let holds =
             |value: &Value| self.actual.as_ref().is_some_and(|actual| self.found.satisfied(value, actual));
