@@ -53,6 +53,6 @@ impl RangeStatus {
 impl fmt::Display for RangeStatus {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let RangeStatus { setting, min, max, now, .. } = self;
-        write!(f, "{setting}: {} of {min} to {max}", now.as_deref().unwrap_or("not readable"))
+        write!(f, "{setting}: {}, between {min} and {max}", now.as_deref().unwrap_or("not readable"))
     }
 }

@@ -72,11 +72,11 @@ impl Range {
         }
     }
 
-    /// A number of the setting as text, which reads back as the same: `50ms/100ms`, `2G`.
+    /// A number of the setting as plans show it: `50%`, `2G`.
     pub fn show(&self, number: u64) -> String {
-        match self.period {
-            Some(period) => format!("{}/{}", Micros(number), Micros(period)),
-            None => Bytes(number).to_string(),
+        match self.value(number) {
+            Value::CpuMax(max) => max.in_percent(),
+            _ => Bytes(number).to_string(),
         }
     }
 

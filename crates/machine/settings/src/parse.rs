@@ -9,10 +9,8 @@ use crate::decode::v1_unlimited;
 use crate::error::ValueError;
 use crate::names::{NamedSetting, Via};
 use crate::setting::{Access, Binding, Codec, Key, Kind, OutOfRange, Range, Version};
-use crate::value::{CpuMax, DeviceNumber, Hundredths, Value};
+use crate::value::{CpuMax, DeviceNumber, Hundredths, PERIOD, Value};
 
-/// The period of CPU time that is taken where a share of CPUs is given (`1.5cpu`), the kernel's default.
-const PERIOD: Micros = Micros(100_000);
 /// The periods the kernel takes, in microseconds (`kernel/sched/core.c`, `max_cfs_quota_period`).
 const PERIODS: (i64, u64) = (1_000, 1_000_000);
 

@@ -8,6 +8,9 @@ use crate::rule::DeviceRule;
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use units::{Bytes, CpuSet, Limit, Micros, Nanos, NodeSet};
 
+/// The period of CPU time that is taken where a share of CPUs is given (`1.5cpu`), the kernel's default.
+pub(crate) const PERIOD: Micros = Micros(100_000);
+
 /// The value of a setting. Kinds that say "partial" name only what changes; the rest stays as it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Value {
@@ -218,6 +221,29 @@ fn named<K: AsRef<str>, V: fmt::Display>(
         "" => write!(f, " {value}"),
         key => write!(f, " {key}={value}"),
     })
+}
+
+impl CpuMax {
+    /// `150%` of a CPU, down to a hundredth of a percent; `150%/50ms` where the period is not the kernel's own of 100 ms. As the
+    /// kernel's file where one part stays as it is.
+    ///
+    /// ```
+    /// use settings::CpuMax;
+    /// use units::{Limit, Micros};
+    /// let of = |quota, period| CpuMax { quota: Some(Limit::At(Micros(quota))), period: Some(Micros(period)) };
+    /// assert_eq!(of(62_345, 100_000).in_percent(), "62.34%");
+    /// assert_eq!(of(75_000, 50_000).in_percent(), "150%/50ms");
+    /// ```
+    pub fn in_percent(&self) -> String {
+        let (quota, period) = match (self.quota, self.period) {
+            (Some(Limit::At(quota)), Some(period)) => (quota, period),
+            (Some(Limit::Max), _) => return "max".to_owned(),
+            _ => return self.to_string(),
+        };
+        let hundredths = u128::from(quota.0) * 10_000 / u128::from(period.0.max(1));
+        let percent = Hundredths(u64::try_from(hundredths).unwrap_or(u64::MAX));
+        if period == PERIOD { format!("{percent}%") } else { format!("{percent}%/{period}") }
+    }
 }
 
 impl fmt::Display for CpuMax {

@@ -83,7 +83,7 @@ fn moved() {
     let settings: BTreeSet<&str> = changes.iter().map(|change| change.setting.as_str()).collect();
     assert_eq!(settings, BTreeSet::from(["cpu.max", "cpu.max.burst"]));
     let last = changes.last().unwrap();
-    assert_eq!(last.to, "10ms/100ms", "{last}");
+    assert_eq!(last.to, "10%", "{last}");
     daemon.end();
 }
 
@@ -120,8 +120,7 @@ fn foreign() {
     assert_eq!(drifts(&world).len(), 1, "out of its bounds");
     resizes.resume().unwrap();
     eventually("its min", || quota(&world, &group).0 == Some(MIN));
-    let returned =
-        |change: &apply::Resize| (change.from.as_str(), change.to.as_str()) == ("90ms/100ms", "10ms/100ms");
+    let returned = |change: &apply::Resize| (change.from.as_str(), change.to.as_str()) == ("90%", "10%");
     // a change is recorded after it was written
     eventually("its record", || resizes.last(100).unwrap().iter().any(returned));
     let changes = resizes.last(100).unwrap();

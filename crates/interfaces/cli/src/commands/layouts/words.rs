@@ -100,7 +100,7 @@ pub fn is_unset(value: &Value) -> bool {
 /// A value as a layout would write it.
 pub fn shown(found: &NamedSetting, value: &Value, facts: &dyn Facts) -> String {
     match value {
-        Value::CpuMax(max) => cpu_max(max),
+        Value::CpuMax(max) => max.in_percent(),
         Value::Bytes(Limit::At(bytes)) => size(found, *bytes, facts),
         Value::Micros(Limit::At(micros)) => duration(*micros),
         // v1's way to say that a device has no limit
@@ -123,18 +123,6 @@ fn rate(key: &str, limit: Limit<u64>) -> String {
     match limit {
         Limit::At(bytes) if key.ends_with("bps") => Bytes(bytes).to_string(),
         limit => limit.to_string(),
-    }
-}
-
-/// `150%` of a CPU; the period is named where it is not the kernel's.
-fn cpu_max(max: &CpuMax) -> String {
-    let (Some(quota), Some(period)) = (max.quota, max.period) else { return max.to_string() };
-    let Limit::At(quota) = quota else { return "max".to_owned() };
-    let hundredths = u128::from(quota.0) * 10_000 / u128::from(period.0.max(1));
-    let percent = Hundredths(u64::try_from(hundredths).unwrap_or(u64::MAX));
-    match period {
-        Micros(100_000) => format!("{percent}%"),
-        period => format!("{percent}% (of {})", duration(period)),
     }
 }
 
