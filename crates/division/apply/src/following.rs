@@ -102,7 +102,8 @@ impl Following {
             let mut text = bounds.words(self.cpus.as_ref().map_or(0, CpuSet::len));
             for (verb, cpus) in [("lends", &self.lent), ("borrows", &self.borrowed)] {
                 if !cpus.is_empty() {
-                    text.push_str(&format!(", {verb} {} ({cpus})", cpus.len()));
+                    let plural = if cpus.len() == 1 { "" } else { "s" };
+                    text.push_str(&format!(", {verb} CPU{plural} {cpus}"));
                 }
             }
             text

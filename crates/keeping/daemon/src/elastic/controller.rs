@@ -180,7 +180,13 @@ impl<'h> Controller<'h> {
 
     /// The groups, for the log.
     pub fn names(&self) -> String {
-        let names: Vec<&str> = self.parts.iter().flat_map(|placed| placed.part.names()).collect();
+        let mut names: Vec<&str> = Vec::new();
+        for name in self.parts.iter().flat_map(|placed| placed.part.names()) {
+            // one whose CPUs and quota follow its load is in two parts
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
         names.join(", ")
     }
 

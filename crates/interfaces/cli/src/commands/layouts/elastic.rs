@@ -64,7 +64,8 @@ pub fn elastic(args: &args::Elastic, as_json: bool) -> Result<u8, Failure> {
             &json!({ "groups": groups, "controller": controller, "paused": paused, "trouble": trouble, "changes": changes, "power": power }),
         )?;
     } else {
-        let mut text: String = groups.iter().map(|group| line(group, &measured)).collect();
+        let mut text = table(&groups);
+        measured.iter().for_each(|one| _ = writeln!(text, "{}  {one}", one.group)); // a String takes everything
         if let Some(power) = &power {
             text.push_str(&energy(power));
         }
@@ -144,11 +145,45 @@ pub(super) fn bounds(group: &GroupStatus) -> Vec<String> {
     cpus.into_iter().chain(group.ranges.iter().map(ToString::to_string)).collect()
 }
 
-fn line(group: &Following, measured: &[Measured]) -> String {
-    let cpus = group.cpus.as_ref().map(|cpus| format!("{cpus}  ")).unwrap_or_default();
-    let latency = measured.iter().find(|one| one.group == group.group).map(ToString::to_string);
-    let words: Vec<String> = group.lines().into_iter().chain(latency).collect();
-    format!("{}  {cpus}{}\n", group.group, words.join("; "))
+/// A row for each setting that follows its group's load.
+fn table(groups: &[Following]) -> String {
+    const HEADINGS: [&str; 9] =
+        ["GROUP", "SETTING", "NOW", "MIN", "MAX", "WEIGHT", "CPUS", "LENT", "BORROWED"];
+    let mut rows = vec![HEADINGS.map(str::to_owned)];
+    for group in groups {
+        let list = |cpus: &CpuSet| if cpus.is_empty() { "-".to_owned() } else { cpus.to_string() };
+        let number = |cpus: &CpuSet| cpus.len().to_string();
+        let dash = || "-".to_owned();
+        rows.extend(group.bounds.iter().map(|bounds| {
+            let setting = if bounds.saves_power { "power saving" } else { "cpus" };
+            let weight = if bounds.saves_power { dash() } else { bounds.weight.to_string() };
+            let (now, cpus) = (group.cpus.as_ref().map_or_else(dash, number), group.cpus.as_ref());
+            [
+                group.group.clone(),
+                setting.to_owned(),
+                now,
+                bounds.min.to_string(),
+                bounds.max.to_string(),
+                weight,
+                cpus.map_or_else(dash, list),
+                list(&group.lent),
+                list(&group.borrowed),
+            ]
+        }));
+        rows.extend(group.ranges.iter().map(|range| {
+            let (now, min, max) = (range.now.clone(), range.min.clone(), range.max.clone());
+            let now = now.unwrap_or_else(|| "not readable".to_owned());
+            let name = group.group.clone();
+            [name, range.setting.clone(), now, min, max, dash(), dash(), dash(), dash()]
+        }));
+    }
+    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+    let widths: [usize; HEADINGS.len()] = std::array::from_fn(width);
+    let line = |row: &[String; HEADINGS.len()]| {
+        let cells = row.iter().zip(widths).map(|(cell, width)| format!("{cell:width$}"));
+        format!("{}\n", cells.collect::<Vec<String>>().join("  ").trim_end())
+    };
+    rows.iter().map(line).collect()
 }
 
 fn change(change: &Resize) -> String {
