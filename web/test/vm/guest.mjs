@@ -7,17 +7,31 @@ const CONFIG = process.env.RF_SSH;
 export const SLOW = 180_000;
 const BOOT = 900_000;
 
+const ssh = (user, command) => spawnSync('ssh', ['-F', CONFIG, `${user}@guest`, command], { encoding: 'utf8', timeout: SLOW });
+const pause = ms => new Promise(resolve => setTimeout(resolve, ms));
+
+/** A command that has run there: a connection that fails is an error, and no answer. */
 export function run(user, command) {
-  const { status, stdout, stderr } = spawnSync('ssh', ['-F', CONFIG, `${user}@guest`, command], { encoding: 'utf8', timeout: SLOW });
-  return { status, out: (stdout ?? '').trim(), error: (stderr ?? '').trim() };
+  const { status, stdout, stderr, error } = ssh(user, command);
+  if (status === null || status === 255) throw new Error(`ssh ${user}@guest ${command}: ${error ?? stderr}`);
+  return { status, out: stdout.trim(), error: stderr.trim() };
 }
 
 export async function booted() {
   if (!CONFIG) throw new Error('there is no virtual machine: scripts/test-packages web starts one, and this');
   const end = Date.now() + BOOT;
-  while (run('root', 'test -e /run/rf-ready').status !== 0) {
+  while (ssh('root', 'test -e /run/rf-ready').status !== 0) {
     if (Date.now() > end) throw new Error('the virtual machine does not get ready');
-    await new Promise(resolve => setTimeout(resolve, 3000));
+    await pause(3000);
+  }
+}
+
+/** Waits until this has no complaint, which is the error if time runs out. */
+export async function until(complaint, time = 60_000) {
+  const end = Date.now() + time;
+  for (let found = complaint(); found; found = complaint()) {
+    if (Date.now() > end) throw new Error(found);
+    await pause(1000);
   }
 }
 
@@ -34,7 +48,8 @@ async function free() {
 /** `ringfence web` of a user there, with a tunnel whose near end has another port than the far end. */
 export async function serve(user, far, options) {
   const near = await free();
-  const command = `ringfence web --listen 127.0.0.1:${far} ${options}`;
+  // Ctrl-C ends a shell too, by a signal
+  const command = `exec ringfence web --listen 127.0.0.1:${far} ${options}`;
   const child = spawn('ssh', ['-F', CONFIG, '-tt', '-o', 'ExitOnForwardFailure=yes', '-L', `127.0.0.1:${near}:127.0.0.1:${far}`, `${user}@guest`, command]);
   let text = '';
   let seen = 0;
@@ -51,7 +66,7 @@ export async function serve(user, far, options) {
         return `http://localhost:${near}${found[1]}`;
       }
       if (child.exitCode !== null) break;
-      await new Promise(resolve => setTimeout(resolve, 200));
+      await pause(200);
     }
     throw new Error(`no URL: ${text}`);
   };
