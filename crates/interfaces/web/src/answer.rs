@@ -10,7 +10,6 @@ use daemon::socket::client::{Client, ClientError};
 use hyper::body::Bytes;
 use kernel::GroupName;
 use serde::de::DeserializeOwned;
-use topology::Machine;
 
 use crate::{
     api::session::{DaemonState, Session},
@@ -37,8 +36,6 @@ pub struct Answers {
     pub log: PathBuf,
     /// The samples.
     pub live: Live,
-    /// The machine.
-    pub machine: Arc<Machine>,
     /// Experiments.
     pub results: Results,
     /// What tasks did before.
@@ -93,7 +90,7 @@ impl Answers {
         match call.route.kind {
             Kind::Session => plain(json(&self.session(context.ends))),
             Kind::Machine => {
-                let body = json(&machine(&self.machine, &hostname()))?;
+                let body = json(&machine(&self.live.machine(), &hostname()))?;
                 let tag = format!("{:x}", crc(&body));
                 Ok(Body::Versioned(body, tag))
             }
@@ -141,7 +138,7 @@ impl Answers {
             Kind::Plan => {
                 let call: crate::api::layouts::LayoutText = parsed(body)?;
                 let seen = snapshot(context)?;
-                plain(json(&layouts::plan(&call.text, &self.program, &seen.owners, &self.machine)?))
+                plain(json(&layouts::plan(&call.text, &self.program, &seen.owners, &self.live.machine())?))
             }
             Kind::Apply => {
                 let call = parsed(body)?;
@@ -175,7 +172,8 @@ impl Answers {
     fn sample(&self, call: &Call, context: &Context) -> Result<Body, Problem> {
         match call.number::<u64>("at_ms")? {
             Some(at) => {
-                Ok(Body::Json(json(&replay::at(&self.log, at, &Figures::default(), &self.machine)?)?))
+                let sample = replay::at(&self.log, at, &Figures::default(), &self.live.machine())?;
+                Ok(Body::Json(json(&sample)?))
             }
             None => {
                 let seen = snapshot(context)?;

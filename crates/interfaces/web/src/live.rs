@@ -3,6 +3,7 @@
 
 use std::{
     collections::BTreeMap,
+    fs,
     sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
     thread::JoinHandle,
     time::{Duration, Instant, SystemTime},
@@ -35,6 +36,8 @@ const IDLE: Duration = Duration::from_secs(10);
 const FIRST: Duration = Duration::from_secs(10);
 /// Who owns which CPU is read again after this many times what reading took, as it costs a file per group.
 const REST: u32 = 400;
+/// Other CPUs or nodes are another machine.
+const ONLINE: [&str; 2] = ["/sys/devices/system/cpu/online", "/sys/devices/system/node/online"];
 /// And never sooner.
 const SHORTEST_REST: Duration = Duration::from_secs(2);
 
@@ -70,6 +73,7 @@ pub struct Live {
 #[derive(Debug, Default)]
 struct Shared {
     state: Mutex<State>,
+    machine: Mutex<Arc<Machine>>,
     woken: Condvar,
 }
 
@@ -88,6 +92,10 @@ impl Shared {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+
+    fn machine(&self) -> MutexGuard<'_, Arc<Machine>> {
+        self.machine.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// What is watched.
@@ -104,11 +112,13 @@ impl Live {
     ///
     /// # Errors
     /// There is no thread.
-    pub fn start(watched: Watched, machine: Arc<Machine>) -> std::io::Result<Live> {
+    pub fn start(watched: Watched) -> std::io::Result<Live> {
         let shared = Arc::new(Shared::default());
         let (send, seen) = watch::channel(None);
         let of_thread = Arc::clone(&shared);
-        let body = move || Watcher::new(watched, machine, of_thread, send).run();
+        let seen_online = online();
+        *shared.machine() = machine();
+        let body = move || Watcher::new(watched, of_thread, seen_online, send).run();
         let thread = std::thread::Builder::new().name("web-sampler".to_owned()).spawn(body)?;
         Ok(Live { shared, seen, thread: Some(thread) })
     }
@@ -132,6 +142,11 @@ impl Live {
             Ok(Ok(seen)) => seen.clone().unwrap_or_else(|| Err(not_yet())),
             _ => Err(not_yet()),
         }
+    }
+
+    /// The machine as it was seen last.
+    pub fn machine(&self) -> Arc<Machine> {
+        Arc::clone(&self.shared.machine())
     }
 
     /// Makes the next sample come at once and with all figures, as after a change.
@@ -168,6 +183,8 @@ pub fn not_yet() -> Problem {
 struct Watcher {
     watched: Watched,
     machine: Arc<Machine>,
+    /// What was in its files when it was read.
+    online: [String; 2],
     shared: Arc<Shared>,
     send: watch::Sender<Seen>,
     figures: Figures,
@@ -192,16 +209,13 @@ enum Turn {
 }
 
 impl Watcher {
-    fn new(
-        watched: Watched,
-        machine: Arc<Machine>,
-        shared: Arc<Shared>,
-        send: watch::Sender<Seen>,
-    ) -> Watcher {
+    fn new(watched: Watched, shared: Arc<Shared>, online: [String; 2], send: watch::Sender<Seen>) -> Watcher {
+        let machine = Arc::clone(&shared.machine());
         let nobody = Division::default().owners(Vec::new(), &machine, (OwnersSource::Live, 0, 0));
         Watcher {
             watched,
             machine,
+            online,
             shared,
             send,
             figures: Figures::default(),
@@ -344,6 +358,7 @@ impl Watcher {
             return;
         }
         let began = Instant::now();
+        self.look_at_machine();
         let allowed = view::allowed(host, sampler.sample());
         let division = Division::in_effect(&apply::State::peek(self.watched.state.clone()));
         let made_of = (allowed, division);
@@ -357,6 +372,17 @@ impl Watcher {
             self.groups_json = Bytes::new(); // the list has each group's CPUs
         }
         self.rests_until = Instant::now() + (began.elapsed() * REST).max(SHORTEST_REST);
+    }
+
+    /// CPUs and nodes come and go.
+    fn look_at_machine(&mut self) {
+        let online = online();
+        if online != self.online {
+            self.online = online;
+            self.machine = machine();
+            *self.shared.machine() = Arc::clone(&self.machine);
+            self.owners_json = Bytes::new(); // a new version of them is how pages learn of it
+        }
     }
 
     fn look_at_groups(&mut self, host: &Host, sampler: &Sampler<Descriptors>) -> Result<(), Problem> {
@@ -388,6 +414,15 @@ impl Watcher {
         self.groups_json = json(&api::Groups { version: self.groups_version, groups })?;
         Ok(())
     }
+}
+
+fn online() -> [String; 2] {
+    ONLINE.map(|file| fs::read_to_string(file).unwrap_or_default())
+}
+
+/// Where it can't be read, its page is empty.
+fn machine() -> Arc<Machine> {
+    Arc::new(Machine::live().unwrap_or_default())
 }
 
 /// The name below the group above.

@@ -28,7 +28,6 @@ use tokio::{
     sync::Semaphore,
     time::timeout,
 };
-use topology::Machine;
 
 use crate::{
     answer::{Answers, Body, Context},
@@ -121,8 +120,6 @@ pub fn serve(options: Options) -> Result<Server, Error> {
     let listener = Listener::bind(options.listen).map_err(failed)?;
     listener.set_nonblocking(true).map_err(failed)?;
     let address = listener.local_addr().map_err(failed)?;
-    // where the machine can't be read, its page is empty
-    let machine = Arc::new(Machine::live().unwrap_or_default());
     let watched =
         Watched { groups: options.groups, state: history::state(&options.program).directory().to_owned() };
     let shared = Arc::new(Shared {
@@ -133,8 +130,7 @@ pub fn serve(options: Options) -> Result<Server, Error> {
             write: options.write,
             program: options.program,
             log: options.log,
-            live: Live::start(watched, Arc::clone(&machine)).map_err(Error::Start)?,
-            machine,
+            live: Live::start(watched).map_err(Error::Start)?,
             results: Results::new(options.results),
             looks: Looks::default(),
             change: Default::default(),

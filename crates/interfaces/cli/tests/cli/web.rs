@@ -45,6 +45,9 @@ const ON_GROUPS: &[(&str, Body)] = &[
     ("a log with a torn end is shown up to there", answers::torn_log),
 ];
 
+/// On CPUs that are nobody's.
+const ON_CPUS: &[(&str, Body)] = &[("a CPU that goes and comes is seen", answers::hotplug)];
+
 pub fn trials(world: &Arc<World>) -> Vec<Trial> {
     let trial = |(name, body): &(&'static str, Body)| {
         let (world, name, body) = (world.clone(), *name, *body);
@@ -57,5 +60,7 @@ pub fn trials(world: &Arc<World>) -> Vec<Trial> {
         && [Need::V1("cpuset"), Need::V2("cpuset")].into_iter().any(|need| world.has(need))
         && [Need::V1("memory"), Need::V2("memory")].into_iter().any(|need| world.has(need));
     let on_groups = ON_GROUPS.iter().filter(|_| has_groups);
-    ALWAYS.iter().chain(on_groups).map(trial).collect()
+    let has_cpus = has_groups && world.has(Need::OwnMachine) && world.has(Need::Cpus(2));
+    let on_cpus = ON_CPUS.iter().filter(|_| has_cpus);
+    ALWAYS.iter().chain(on_groups).chain(on_cpus).map(trial).collect()
 }

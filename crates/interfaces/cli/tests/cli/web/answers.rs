@@ -223,6 +223,32 @@ pub fn daemon_back(world: &Arc<World>) {
     }
 }
 
+/// The page asks for the machine again with each new version of the owners.
+pub fn hotplug(world: &Arc<World>) {
+    const SWITCH: &str = "/sys/devices/system/cpu/cpu1/online";
+    struct Back;
+    impl Drop for Back {
+        fn drop(&mut self) {
+            let _ = fs::write(SWITCH, "1"); // the test has failed already
+        }
+    }
+    let page = Page::new(world, "hotplug", "");
+    let seen = || {
+        let version = page.get("/api/sample").ok()["owners_version"].as_u64().unwrap();
+        let machine = page.get("/api/machine").ok();
+        let cpu = machine["cpus"].as_array().unwrap().iter().find(|cpu| cpu["id"] == 1).cloned();
+        (version, cpu.unwrap()["online"].as_bool().unwrap())
+    };
+    let (before, is_online) = seen();
+    assert!(is_online);
+    let _back = Back;
+    for (state, goes) in [("0", false), ("1", true)] {
+        fs::write(SWITCH, state).unwrap();
+        page.desk.scene.until("the machine is read again", || seen().1 == goes);
+    }
+    assert!(seen().0 >= before + 2);
+}
+
 /// Two pages of two servers, or a page and the command line: only the lock for changes knows who was first.
 pub fn race(world: &Arc<World>) {
     let desk = Desk::new(world, "webrace");
