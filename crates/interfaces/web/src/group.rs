@@ -177,10 +177,7 @@ pub fn why(host: &Host, name: &GroupName, state: &State, span: Duration) -> Resu
     let target = Target { host, system: &Running::new() };
     let facts = why::gather_recorded(target, Descriptors::new(), name, state, span)?;
     let answer = why::why(&facts);
-    let number = |number: &why::Number| Number {
-        name: number.name.to_owned(),
-        text: view::written(view::Value::At(number.value), view::Measure::Figure(number.unit)),
-    };
+    let number = |number: &why::Number| Number { name: number.name.to_owned(), text: number.written() };
     let cause = |cause: &why::Cause| Cause {
         kind: serde_json::to_value(cause.kind)
             .ok()

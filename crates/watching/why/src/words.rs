@@ -97,17 +97,23 @@ pub(crate) fn set(group: &str, values: &str) -> String {
     format!("{} {values}", Command::ringfence("set").group(group))
 }
 
+impl Number {
+    /// The value as people read it, with its unit.
+    pub fn written(&self) -> String {
+        match self.unit {
+            FigureUnit::Seconds => seconds(self.value),
+            FigureUnit::Bytes => size(self.value as u64),
+            FigureUnit::Share => percent(self.value),
+            FigureUnit::BytesPerSecond => format!("{}/s", size(self.value as u64)),
+            FigureUnit::Cpus => cpus(self.value),
+            FigureUnit::PerSecond => format!("{:.1}/s", self.value),
+            FigureUnit::Count | FigureUnit::Flag | FigureUnit::Reason => format!("{:.0}", self.value),
+        }
+    }
+}
+
 fn number(number: &Number) -> String {
-    let value = match number.unit {
-        FigureUnit::Seconds => seconds(number.value),
-        FigureUnit::Bytes => size(number.value as u64),
-        FigureUnit::Share => percent(number.value),
-        FigureUnit::BytesPerSecond => format!("{}/s", size(number.value as u64)),
-        FigureUnit::Cpus => cpus(number.value),
-        FigureUnit::PerSecond => format!("{:.1}/s", number.value),
-        FigureUnit::Count | FigureUnit::Flag | FigureUnit::Reason => format!("{:.0}", number.value),
-    };
-    format!("{} {value}", number.name)
+    format!("{} {}", number.name, number.written())
 }
 
 impl fmt::Display for Answer {

@@ -106,6 +106,10 @@ pub fn seen(world: &Arc<World>) {
     assert!(set["help"].as_str().unwrap().len() > 10 && set["kind"] == "cpus", "{set}");
     let why = page.get(&format!("/api/groups/{below}/why?for=0.2")).ok();
     assert_eq!(why["group"], json!(below));
+    let words: Vec<&str> = why["text"].as_str().unwrap().split_whitespace().collect();
+    let (words, used) = (words.join(" "), why["used"].as_array().unwrap());
+    let number = |one: &serde_json::Value| format!("{} {}", one["name"], one["text"]).replace('"', "");
+    assert!(!used.is_empty() && used.iter().all(|one| words.contains(&number(one))), "{why}");
     assert_eq!(page.get("/api/groups/rf-test-nowhere").status, 404);
     let (code, _, error) = desk.run("web rf-test-nowhere {s}");
     assert!(code == 1 && error.contains("'rf-test-nowhere' does not exist"), "{code} {error}");
