@@ -63,6 +63,8 @@ pub struct Context {
     pub seen: Option<Arc<Snapshot>>,
 }
 
+/// A daemon that hangs delays no page for longer.
+const DAEMON: Duration = Duration::from_secs(3);
 /// Seconds of `why`.
 const SPAN: std::ops::RangeInclusive<f64> = 0.1..=60.0;
 
@@ -195,7 +197,7 @@ impl Answers {
 
     fn session(&self, ends: SystemTime) -> Session {
         let client = self.program.socket.as_ref().map_or_else(Client::default, Client::at);
-        let (daemon, daemon_problem) = match client.status() {
+        let (daemon, daemon_problem) = match client.patience(DAEMON).status() {
             Ok(_) => (DaemonState::Running, None),
             Err(ClientError::NotRunning(_)) => (DaemonState::NotRunning, None),
             Err(error) => (DaemonState::Unreachable, Some(error.to_string())),

@@ -24,13 +24,14 @@ use super::{
 /// Bytes of an answer.
 const MAX_ANSWER: u64 = 64 << 20;
 /// The daemon ends a connection after 30 seconds.
-const TIMEOUT: Duration = Duration::from_secs(35);
+const PATIENCE: Duration = Duration::from_secs(35);
 const MAX_HEADERS: usize = 32;
 
 /// The daemon, as its clients see it.
 #[derive(Debug, Clone)]
 pub struct Client {
     path: PathBuf,
+    patience: Duration,
 }
 
 /// Why a request failed.
@@ -83,7 +84,12 @@ impl Default for Client {
 impl Client {
     /// The daemon that listens there.
     pub fn at(path: impl Into<PathBuf>) -> Client {
-        Client { path: path.into() }
+        Client { path: path.into(), patience: PATIENCE }
+    }
+
+    /// The same, which waits for an answer no longer than this, above zero.
+    pub fn patience(self, patience: Duration) -> Client {
+        Client { patience, ..self }
     }
 
     /// The socket.
@@ -175,6 +181,11 @@ impl Client {
     fn answered<T: DeserializeOwned>(&self, request: &Request, body: &[u8]) -> Result<T, ClientError> {
         let answer = self.exchange(request, body).map_err(|error| match error.kind() {
             ErrorKind::NotFound | ErrorKind::ConnectionRefused => ClientError::NotRunning(self.path.clone()),
+            // the kernel's word for a time that is over
+            ErrorKind::WouldBlock => {
+                let late = format!("nothing came within {} s", self.patience.as_secs_f64());
+                self.io(io::Error::new(ErrorKind::TimedOut, late))
+            }
             _ => self.io(error),
         })?;
         let (status, body) = parted(&answer).ok_or_else(|| self.protocol("no HTTP answer"))?;
@@ -195,8 +206,8 @@ impl Client {
 
     fn exchange(&self, request: &Request, body: &[u8]) -> io::Result<Vec<u8>> {
         let mut stream = UnixStream::connect(&self.path)?;
-        stream.set_read_timeout(Some(TIMEOUT))?;
-        stream.set_write_timeout(Some(TIMEOUT))?;
+        stream.set_read_timeout(Some(self.patience))?;
+        stream.set_write_timeout(Some(self.patience))?;
         let (method, path) = (request.method(), request.path());
         let head =
             format!("{method} {path} HTTP/1.1\r\nhost: ringfenced\r\ncontent-type: application/json\r\n");
@@ -237,6 +248,16 @@ mod tests {
             assert_eq!(parted(&whole[..end]), None);
         }
         assert_eq!(parted(b"SSH-2.0-OpenSSH\r\n"), None);
+    }
+
+    #[test]
+    fn a_daemon_that_hangs_is_waited_for_as_long_as_wanted() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("socket");
+        let _hangs = std::os::unix::net::UnixListener::bind(&path).unwrap();
+        let status = Client::at(&path).patience(Duration::from_millis(100)).status();
+        let said = status.unwrap_err().to_string();
+        assert!(said.ends_with("nothing came within 0.1 s"), "{said}");
     }
 
     #[test]

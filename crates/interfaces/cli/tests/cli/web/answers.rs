@@ -9,6 +9,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 
 use super::page::Page;
@@ -221,6 +222,13 @@ pub fn daemon_back(world: &Arc<World>) {
     for _ in 0..2 {
         let mut child = start();
         page.desk.scene.until("the daemon", || daemon("running"));
+        let process = Pid::from_child(&child);
+        kill_process(process, Signal::STOP).unwrap();
+        let hangs = page.get("/api/session").ok();
+        assert_eq!(hangs["daemon"], json!("unreachable"));
+        assert!(hangs["daemon_problem"].to_string().contains("nothing came within 3 s"), "{hangs}");
+        kill_process(process, Signal::CONT).unwrap();
+        page.desk.scene.until("the daemon again", || daemon("running"));
         child.kill().unwrap();
         child.wait().unwrap();
         assert!(daemon("not_running"), "{}", page.get("/api/session").body);
