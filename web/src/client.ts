@@ -20,6 +20,9 @@ export class Refusal extends Error {
 }
 
 const GONE = 'the server does not answer: ringfence web has ended, or the connection (ssh -L) is down';
+/** Milliseconds in which a look at the newest figures has its answers; the server waits 10 s for its first sample. */
+export const PATIENCE = 15_000;
+const SILENT = `no answer came within ${PATIENCE / 1000} s: the connection (ssh -L) is down, or the host is stopped or very busy`;
 
 async function send(method: string, path: string, body: unknown, signal?: AbortSignal, headers: Record<string, string> = {}): Promise<Response> {
   try {
@@ -32,8 +35,19 @@ async function send(method: string, path: string, body: unknown, signal?: AbortS
       signal,
     });
   } catch (error) {
-    if (signal?.aborted) throw error;
+    if (signal?.aborted) throw given(signal, error);
     throw new Refusal('gone', GONE, 'ringfence web');
+  }
+}
+
+/** Why a request was given up: a signal that ends by its time is a connection that carries nothing. */
+const given = (signal: AbortSignal | undefined, error: unknown) => (signal?.reason instanceof DOMException && signal.reason.name === 'TimeoutError' ? new Refusal('gone', SILENT) : error);
+
+async function read<T>(response: Response, signal?: AbortSignal): Promise<T> {
+  try {
+    return (await response.json()) as T;
+  } catch (error) {
+    throw given(signal, error);
   }
 }
 
@@ -52,7 +66,7 @@ async function call<O extends keyof operations>(method: string, path: string, bo
   const response = await send(method, path, body, signal);
   if (!response.ok) throw await refusal(response);
   if (response.status === 204) return undefined as Answer<O>;
-  return (await response.json()) as Answer<O>;
+  return read<Answer<O>>(response, signal);
 }
 
 const group = (name: string) => `/api/groups/${encodeURIComponent(name)}`;
@@ -68,8 +82,9 @@ async function newest(signal?: AbortSignal): Promise<Schema['Sample'] | null> {
   const response = await send('GET', '/api/sample', undefined, signal, sampleTag ? { 'If-None-Match': sampleTag } : {});
   if (response.status === 304) return null;
   if (!response.ok) throw await refusal(response);
+  const sample = await read<Schema['Sample']>(response, signal);
   sampleTag = response.headers.get('ETag');
-  return (await response.json()) as Schema['Sample'];
+  return sample;
 }
 
 /** Figures that the server gives in one answer. */
@@ -95,10 +110,10 @@ async function series(name: string | null, figures: string[], from: number, to: 
 export const api = {
   openSession: (token: string) => call<'openSession'>('POST', '/api/session', { token }),
   endSession: () => call<'endSession'>('DELETE', '/api/session'),
-  session: () => call<'session'>('GET', '/api/session'),
-  machine: () => call<'machine'>('GET', '/api/machine'),
-  groups: () => call<'groups'>('GET', '/api/groups'),
-  owners: () => call<'owners'>('GET', '/api/owners'),
+  session: (signal?: AbortSignal) => call<'session'>('GET', '/api/session', undefined, signal),
+  machine: (signal?: AbortSignal) => call<'machine'>('GET', '/api/machine', undefined, signal),
+  groups: (signal?: AbortSignal) => call<'groups'>('GET', '/api/groups', undefined, signal),
+  owners: (signal?: AbortSignal) => call<'owners'>('GET', '/api/owners', undefined, signal),
   newest,
   sampleAt: (at_ms: number, signal?: AbortSignal) => call<'sample'>('GET', `/api/sample${query({ at_ms })}`, undefined, signal),
   group: (name: string, signal?: AbortSignal) => call<'group'>('GET', group(name), undefined, signal),
@@ -113,7 +128,7 @@ export const api = {
   apply: (body: Schema['Apply']) => call<'apply'>('POST', '/api/apply', body),
   confirm: (generation: number) => call<'confirm'>('POST', '/api/confirm', { generation }),
   undo: (to: number | null, expected_generation: number) => call<'undo'>('POST', '/api/undo', { to, expected_generation }),
-  history: () => call<'history'>('GET', '/api/history'),
+  history: (signal?: AbortSignal) => call<'history'>('GET', '/api/history', undefined, signal),
   lab: () => call<'lab'>('GET', '/api/lab'),
   report: (id: string) => `/api/lab/${encodeURIComponent(id)}/report`,
   simulate: (body: Schema['Simulate'], signal?: AbortSignal) => call<'simulate'>('POST', '/api/simulate', body, signal),

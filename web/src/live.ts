@@ -1,6 +1,6 @@
 // What all pages show: the newest sample, or one of the log, with machine, groups and owners that belong to it. It asks the server
 // once per interval, goes on asking while nothing answers, and stops while the page is hidden.
-import { api, Refusal, type Schema } from './client';
+import { api, PATIENCE, Refusal, type Schema } from './client';
 import { Store } from './model/store';
 
 export type Link = 'starting' | 'up' | 'gone' | 'over';
@@ -94,31 +94,34 @@ async function round(): Promise<void> {
 }
 
 async function look(): Promise<void> {
-  if (live.value.link !== 'up' || performance.now() >= nextSession) await lookAtSession();
-  if (!live.value.machine) live.set({ machine: await api.machine() });
-  if (performance.now() >= nextHistory) await lookAtHistory();
+  const signal = AbortSignal.timeout(PATIENCE);
+  if (live.value.link !== 'up') await lookAtSession(signal);
+  // a daemon that hangs delays this answer, and no figures
+  else if (performance.now() >= nextSession) void lookAtSession(signal).catch(fail);
+  if (!live.value.machine) live.set({ machine: await api.machine(signal) });
+  if (performance.now() >= nextHistory) await lookAtHistory(signal);
   if (live.value.at != null && live.value.sample) return;
-  const sample = await api.newest();
-  if (sample) await take(sample);
+  const sample = await api.newest(signal);
+  if (sample) await take(sample, signal);
 }
 
-async function lookAtSession(): Promise<void> {
+async function lookAtSession(signal: AbortSignal): Promise<void> {
   const asked = performance.now();
-  const session = await api.session();
+  nextSession = asked + SESSION_EVERY;
+  const session = await api.session(signal);
   const took = performance.now() - asked;
-  nextSession = performance.now() + SESSION_EVERY;
   if (live.value.session && live.value.session.hostname !== session.hostname) live.set({ machine: null });
   live.set({ session, ahead: difference(session.now_ms - (Date.now() - took / 2), took) });
 }
 
-async function take(sample: Schema['Sample']): Promise<void> {
+async function take(sample: Schema['Sample'], signal: AbortSignal): Promise<void> {
   const { groups, owners } = live.value;
   const change: Partial<Live> = { sample, cameAt: performance.now(), recent: remember(live.value.recent, sample) };
-  if (groups?.version !== sample.groups_version) change.groups = await api.groups();
+  if (groups?.version !== sample.groups_version) change.groups = await api.groups(signal);
   if (owners?.version !== sample.owners_version) {
-    change.owners = await api.owners();
+    change.owners = await api.owners(signal);
     // CPUs that come or go are among the changes of owners
-    change.machine = await api.machine();
+    change.machine = await api.machine(signal);
   }
   live.set(change);
 }
@@ -135,8 +138,8 @@ function remember(recent: Recent, sample: Schema['Sample']): Recent {
 /** Within the time that the answer TOOK nobody knows when it was written, and a difference below a second matters to nobody. */
 const difference = (ahead: number, took: number) => (Math.abs(ahead) < 1000 + took / 2 ? 0 : Math.round(ahead));
 
-export async function lookAtHistory(): Promise<void> {
-  const history = await api.history();
+export async function lookAtHistory(signal?: AbortSignal): Promise<void> {
+  const history = await api.history(signal);
   const pending = history.pending;
   nextHistory = performance.now() + (pending ? Math.min(1000, Math.max(200, pending.remaining_ms)) : HISTORY_EVERY);
   if (JSON.stringify(history) !== JSON.stringify(live.value.history)) live.set({ history });

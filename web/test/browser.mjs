@@ -11,9 +11,10 @@ export async function browser(options = {}) {
   return chromium.launch({ executablePath: PROGRAM, args: [...(root ? ['--no-sandbox'] : []), '--disable-gpu', ...(options.args ?? [])] });
 }
 
-export async function open(chrome, url, { width = 1280, height = 800, dark = false, allow = [], shift, ...more } = {}) {
+export async function open(chrome, url, { width = 1280, height = 800, dark = false, allow = [], shift, patience = 30_000, ...more } = {}) {
   const context = await chrome.newContext({ viewport: { width, height }, colorScheme: dark ? 'dark' : 'light', locale: 'en-GB', ...more });
   if (shift) await context.addInitScript(...shift);
+  context.setDefaultTimeout(patience);
   const page = await context.newPage();
   const problems = [];
   page.on('console', m => ['error', 'warning'].includes(m.type()) && !allow.some(a => a.test(m.text())) && problems.push(m.text()));

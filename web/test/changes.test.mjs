@@ -122,6 +122,25 @@ test('a plan is not applied where somebody else applied meanwhile', async t => {
   await page.getByRole('button', { name: /^Apply/ }).click();
   await says(page, 'another change came meanwhile (generation 2); nothing was changed');
   assert.equal(server.answers.pending, null);
+  await says(page, 'layout of bob', 'main', 2000);
+});
+
+test('an undo takes back what its dialog names, or nothing', async t => {
+  const { page, server } = await visit(t, { hash: '#/plan', allow: [/409/] });
+  await page.getByRole('button', { name: 'Undo the last change' }).click();
+  await says(page, 'This takes back generation 1', 'dialog');
+  server.answers.record('layout of bob', 'apply', server.answers.groups, 3);
+  await says(page, 'layout of bob', 'main', 12000);
+  await says(page, 'This takes back generation 1', 'dialog');
+  const undo = page.getByRole('dialog').getByRole('button', { name: 'Undo', exact: true });
+  await undo.click();
+  await says(page, 'another change came meanwhile (generation 2); nothing was changed', 'dialog');
+  assert.equal(server.answers.generations.length, 2);
+  await page.keyboard.press('Escape');
+  await page.getByRole('button', { name: 'Undo the last change' }).click();
+  await says(page, 'This takes back generation 2', 'dialog');
+  await undo.click();
+  await says(page, 'Undone: generation 3');
 });
 
 test('the countdown of one browser shows in another', async t => {

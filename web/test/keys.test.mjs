@@ -36,6 +36,22 @@ test('arrows walk over the map, Enter opens the owner', async t => {
   await page.waitForFunction(() => location.hash === '#/groups/db/oltp1');
 });
 
+test('the maps of a plan and of the history say in words which CPU is marked', async t => {
+  const { page } = await visit(t, { hash: '#/plan' });
+  await says(page, 'The checker finds no error.');
+  await page.locator('#layout-text').focus();
+  await page.keyboard.press('Control+Enter');
+  await says(page, 'Owners of CPUs before and after');
+  await page.getByRole('application', { name: 'Map before' }).focus();
+  await page.keyboard.press('End');
+  const [before, after] = await page.locator('.before-after .chosen').allInnerTexts();
+  assert.match(before, /^CPU 63, package 1, node 3, /);
+  assert.match(after, /^CPU 63, package 1, node 3, /);
+  await page.evaluate(() => void (location.hash = '#/history'));
+  await page.getByRole('application').focus();
+  await says(page, 'CPU 0, package 0, node 0, owned by db/oltp1', '.chosen');
+});
+
 test('arrows walk over the tree, and close and open its groups', async t => {
   const { page } = await visit(t, { hash: '#/groups' });
   await page.locator('.tree').focus();

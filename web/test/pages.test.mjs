@@ -30,6 +30,42 @@ for (const [width, height] of [[400, 800], [1280, 800], [2560, 1440]]) {
   }
 }
 
+for (const width of [400, 1280]) {
+  test(`names of 255 bytes make nothing wider than the window at ${width} px`, async t => {
+    const { page, server } = await visit(t, { width, allow: [/404/] });
+    const name = 'n'.repeat(255);
+    const like = server.answers.byName.get('web');
+    const below = (group, parent) => ({ ...like, group, label: name, parent, depth: parent ? 1 : 0 });
+    server.answers.record(`layout ${'/long'.repeat(60)}`, 'apply', server.answers.groups, 3);
+    server.answers.setGroups([...server.answers.groups, below(name, null), below(`${name}/${name}`, name)]);
+    const fits = async what => {
+      const over = await page.evaluate(() => [document.scrollingElement, document.querySelector('dialog')].map(e => (e ? e.scrollWidth - e.clientWidth : 0)));
+      assert.deepEqual(over, [0, 0], `${what}: wider than the window, and than the dialog`);
+    };
+    await says(page, name);
+    await page.locator('.map').focus();
+    await page.keyboard.press('End');
+    for (let i = 0; i < 70 && !(await page.locator('.chosen').innerText()).includes(name); i += 1) await page.keyboard.press('ArrowLeft');
+    await says(page, name, '.chosen');
+    await fits('map');
+    for (const [hash, words] of [['#/groups', name], [`#/groups/${name}`, 'Settings'], [`#/groups/${name}/${name}`, 'Settings'], ['#/history', 'Groups by CPU'], ['#/plan', '/long']]) {
+      await go(page, hash);
+      await says(page, words);
+      await fits(hash.slice(0, 12));
+    }
+    await page.locator('#layout-text').fill(`[groups.${name}]\ncpus = 2\n`);
+    await page.getByRole('button', { name: 'Show plan' }).click();
+    await says(page, 'Owners of CPUs before and after');
+    await fits('a plan');
+    await page.getByRole('button', { name: 'Undo the last change' }).click();
+    await says(page, '/long', 'dialog');
+    await fits('a dialog');
+    await go(page, `#/groups/no${name}`);
+    await says(page, 'There is no group');
+    await fits('no group');
+  });
+}
+
 for (const machine of ['small', 'big']) {
   test(`the map of the ${machine} machine draws each CPU, and names it in words`, async t => {
     const { page } = await visit(t, { server: { machine } });
@@ -57,6 +93,7 @@ test('the map says who owns a CPU, to whom it is lent, and that it is isolated',
   const { page } = await visit(t);
   await page.getByText('Each CPU as a table').click();
   const row = id => page.locator('.lazy[open] tbody tr').nth(id);
+  await row(0).waitFor();
   const cells = async id => (await row(id).innerText()).split('\t').map(s => s.trim());
   const order = await page.locator('.lazy[open] tbody th').allInnerTexts();
   const lent = await cells(order.indexOf('22'));

@@ -19,6 +19,32 @@ test('a server that is gone and comes back: the last figures stay, and the page 
   assert.equal(await page.locator('.note.error').count(), 0);
 });
 
+test('a connection that carries nothing is said so, and the page goes on when it does again', async t => {
+  const { page, server } = await visit(t, { allow: NETWORK });
+  server.answers.hang = true;
+  await says(page, 'no figures for', '.status', 12000);
+  await says(page, 'no answer came within 15 s', 'main', 25000);
+  await accessible(page, 'silent');
+  server.answers.hang = false;
+  await page.waitForSelector('.pulse .dot.on', { state: 'attached', timeout: 25000 });
+  assert.equal(await page.locator('.note.error').count(), 0);
+});
+
+test('a daemon that takes its time delays no figures', async t => {
+  const { page, server } = await visit(t);
+  server.answers.late.session = 8000;
+  const asked = () => server.answers.requests.filter(r => r.id === 'session').length;
+  const before = asked();
+  const late = [];
+  // the page looks at the session every 15 s
+  for (let i = 0; i < 26; i += 1) {
+    await page.waitForTimeout(1000);
+    if (!(await page.locator('.pulse .dot.on').count())) late.push(await page.locator('.pulse').innerText());
+  }
+  assert.ok(asked() > before, 'it looked');
+  assert.deepEqual(late, []);
+});
+
 test('a session that is over is said so, and how to get another', async t => {
   const { page, server } = await visit(t, { allow: NETWORK });
   server.answers.session = 'another';
@@ -119,8 +145,9 @@ test('a log with a torn end is shown as far as it is whole', async t => {
   const { page, server } = await visit(t);
   server.answers.torn = 'the last 212 bytes are no whole sample';
   await go(page, '#/history');
-  await says(page, 'The log is damaged: the last 212 bytes are no whole sample. What is whole is shown.');
   await page.locator('.uplot').first().waitFor();
+  await says(page, 'The log is damaged: the last 212 bytes are no whole sample. What is whole is shown.');
+  assert.equal(await page.getByText('The log is damaged').count(), 1, 'once');
 });
 
 test('the scrubber moves all pages, and n goes back to now', async t => {

@@ -108,15 +108,15 @@ export function Generations() {
   );
 }
 
-function Undo({ to, history, onClose }: { to: number | null; history: Schema['History']; onClose: (outcome: Schema['Outcome'] | null) => void }) {
+function Undo({ to, history: newest, onClose }: { to: number | null; history: Schema['History']; onClose: (outcome: Schema['Outcome'] | null) => void }) {
   const { busy, refusal, act } = useAct();
-  const [seen] = useState(history.newest);
+  // what is undone is what stands here, also where another change comes meanwhile: then it is refused
+  const [history] = useState(newest);
   const last = history.generations.at(-1);
   const undone = to === null ? [] : history.generations.filter(g => g.generation > to && g.in_effect);
   const go = () =>
     act(async () => {
-      const outcome = await api.undo(to, seen);
-      await refresh();
+      const outcome = await api.undo(to, history.newest).finally(refresh);
       onClose(outcome);
     });
   return (

@@ -7,7 +7,7 @@ import { bytes, cpus, duration, moment, percent } from '../model/format';
 import { href } from '../model/router';
 import { useStore } from '../model/store';
 import { Chart } from '../parts/chart';
-import { MachineMap } from '../parts/map';
+import { Chosen, MachineMap } from '../parts/map';
 import { steps } from '../parts/shortcuts';
 import { useAsk, type Asked } from '../parts/use-ask';
 import { Bar, Busy, Empty, Hint, Note, Refused, Tag } from '../parts/words';
@@ -59,7 +59,7 @@ function Log({ log }: { log: Schema['Log'] }) {
   return (
     <>
       {log.problem && <Note kind="warning">The log is damaged: {log.problem}. What is whole is shown.</Note>}
-      <Timeline begins={begins} ends={ends} />
+      <Timeline begins={begins} ends={ends} damage={log.problem} />
     </>
   );
 }
@@ -80,7 +80,7 @@ function Since() {
   );
 }
 
-function Timeline({ begins, ends }: { begins: number; ends: number }) {
+function Timeline({ begins, ends, damage }: { begins: number; ends: number; damage: string | null | undefined }) {
   const at = useStore(live, l => l.at);
   const [span, setSpan] = useState(3600);
   const [end, setEnd] = useState<number | null>(null);
@@ -122,7 +122,7 @@ function Timeline({ begins, ends }: { begins: number; ends: number }) {
         <When from={begins} to={ends} at={at} go={go} />
       </p>
       {asked.refusal && asked.refusal.kind !== 'gone' && <Refused refusal={asked.refusal} />}
-      <MachineCharts asked={asked} at={at} />
+      <MachineCharts asked={asked} at={at} damage={damage} />
       <Then from={from} to={to} />
     </>
   );
@@ -181,7 +181,8 @@ function When({ from, to, at, go }: { from: number; to: number; at: number | nul
   );
 }
 
-function MachineCharts({ asked, at }: { asked: Asked<Schema['Series']>; at: number | null }) {
+/** DAMAGE of the log: said already. */
+function MachineCharts({ asked, at, damage }: { asked: Asked<Schema['Series']>; at: number | null; damage: string | null | undefined }) {
   const series = asked.value;
   const online = useStore(live, l => l.machine?.cpus.filter(c => c.online).length ?? 0);
   const parts = useMemo(() => {
@@ -203,7 +204,7 @@ function MachineCharts({ asked, at }: { asked: Asked<Schema['Series']>; at: numb
   const common = { times: parts.times, mark: at == null ? null : at / 1000, onPick: (s: number) => seekSoon(s * 1000), height: 110 };
   return (
     <>
-      {series?.problem && <Note kind="warning">The log is damaged: {series.problem}. What is whole is shown.</Note>}
+      {series?.problem && series.problem !== damage && <Note kind="warning">The log is damaged: {series.problem}. What is whole is shown.</Note>}
       <div class="charts">
         <Chart title="CPUs busy" lines={parts.busy} format={cpus} {...common} />
         <Chart title="Memory" lines={parts.memory} format={bytes} binary {...common} />
@@ -230,6 +231,7 @@ function Then({ from, to }: { from: number; to: number }) {
           {at != null && <small>{duration(Math.round((hostNow() - at) / 1000))} ago</small>}
         </h2>
         <MachineMap machine={machine} owners={owners} sample={sample?.machine ?? null} label="Machine map at this moment" height={320} selected={cpu} onSelect={setCpu} />
+        <Chosen cpu={cpu} machine={machine} owners={owners} sample={sample} />
         {at != null && <NotRecorded />}
       </section>
       <section>

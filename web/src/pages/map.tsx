@@ -6,7 +6,7 @@ import { figures } from '../model/figures';
 import { bytes, count, cpus, percent, plural } from '../model/format';
 import { href } from '../model/router';
 import { useStore } from '../model/store';
-import { describe, MachineMap } from '../parts/map';
+import { Chosen, MachineMap } from '../parts/map';
 import { Bar, Busy, CpuList, Empty, Tag } from '../parts/words';
 
 export function MapPage() {
@@ -42,7 +42,7 @@ export function MapPage() {
             onSelect={setSelected}
             onOpen={open}
           />
-          <p class="chosen">{selected == null ? 'Click a CPU, or walk there with the arrow keys.' : describe(selected, machine, owners, sample?.machine ?? null)}</p>
+          <Chosen cpu={selected} machine={machine} owners={owners} sample={sample} />
         </div>
         <aside class="legend" aria-label="Owners">
           {past ? <NotRecorded /> : <OwnersTable owners={owners} sample={sample} chosen={selected == null ? undefined : owner(selected)} />}

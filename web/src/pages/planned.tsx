@@ -4,7 +4,7 @@ import { api, type Schema } from '../client';
 import { live } from '../live';
 import { plural } from '../model/format';
 import { useStore } from '../model/store';
-import { MachineMap } from '../parts/map';
+import { Chosen, MachineMap } from '../parts/map';
 import { useAct } from '../parts/use-ask';
 import { Command, CpuList, Note, Refused, Tag } from '../parts/words';
 import { refresh } from './plan';
@@ -91,10 +91,12 @@ function BeforeAfter({ plan }: { plan: Schema['Plan'] }) {
         <figure>
           <figcaption>Before</figcaption>
           <MachineMap machine={machine} owners={plan.before} sample={null} height={260} outlined={changed} selected={chosen} onSelect={setChosen} label="Map before" />
+          <Chosen cpu={chosen} machine={machine} owners={plan.before} sample={null} />
         </figure>
         <figure>
           <figcaption>After</figcaption>
           <MachineMap machine={machine} owners={plan.after} sample={null} height={260} outlined={changed} selected={chosen} onSelect={setChosen} label="Map after" />
+          <Chosen cpu={chosen} machine={machine} owners={plan.after} sample={null} />
         </figure>
       </div>
     </div>
@@ -165,8 +167,8 @@ function Apply({ plan, text, disabled, onApplied }: ApplyProps) {
   if (!write) return <p class="numbers">Read-only: start <code>ringfence web --write</code> to apply it from here.</p>;
   const apply = () =>
     act(async () => {
-      const outcome = await api.apply({ text, confirm_seconds: confirm || null, expected_generation: plan.generation, empties: plan.empties || undefined });
-      await refresh();
+      // who is refused because another change came sees that one
+      const outcome = await api.apply({ text, confirm_seconds: confirm || null, expected_generation: plan.generation, empties: plan.empties || undefined }).finally(refresh);
       onApplied(outcome);
     });
   return (

@@ -103,6 +103,11 @@ export function MachineMap(props: MapProps) {
   );
 }
 
+/** What the cursor of a map is on, for who sees it. */
+export function Chosen({ cpu, machine, owners, sample }: { cpu: number | null; machine: Schema['Machine']; owners: Schema['Owners'] | null; sample: Schema['Sample'] | null }) {
+  return <p class="chosen">{cpu == null ? 'Click a CPU, or walk there with the arrow keys.' : describe(cpu, machine, owners, sample?.machine ?? null)}</p>;
+}
+
 const facts = (c: Schema['MachineCpu']) => ({
   id: c.id,
   package: c.package ?? -1,
@@ -112,7 +117,7 @@ const facts = (c: Schema['MachineCpu']) => ({
 });
 
 /** A CPU in one sentence. */
-export function describe(cpu: number, machine: Schema['Machine'], owners: Schema['Owners'] | null, sample: Schema['MachineSample'] | null): string {
+function describe(cpu: number, machine: Schema['Machine'], owners: Schema['Owners'] | null, sample: Schema['MachineSample'] | null): string {
   const index = machine.cpus.findIndex(c => c.id === cpu);
   const place = machine.cpus[index];
   if (!place) return '';

@@ -47,11 +47,15 @@ const DAEMON = {
   unreachable: 'ringfenced does not answer',
 } as const;
 
+/** Milliseconds without newer figures that somebody should know of; they come once a second. */
+const LATE = 5000;
+
 function Pulse() {
   const link = useStore(live, l => l.link);
   const at = useStore(live, l => l.at);
   const sampled = useStore(live, l => (l.sample?.at_ms == null ? null : Math.floor(l.sample.at_ms / 1000)));
-  const now = useSecond(link === 'gone');
+  const cameAt = useStore(live, l => l.cameAt);
+  const now = useSecond(link === 'gone' || link === 'up');
   if (at != null) {
     return (
       <span class="pulse then">
@@ -65,9 +69,10 @@ function Pulse() {
   if (link === 'over') return <Word kind="off" text="session over" />;
   if (link === 'starting') return <Word kind="off" text="connecting" />;
   if (link === 'gone') {
-    const old = live.value.cameAt ? `, figures ${duration(Math.round((now - live.value.cameAt) / 1000))} old` : '';
+    const old = cameAt ? `, figures ${duration(Math.round((now - cameAt) / 1000))} old` : '';
     return <Word kind="off" text={`no connection${old}`} />;
   }
+  if (cameAt && now - cameAt > LATE) return <Word kind="off" text={`no figures for ${duration(Math.round((now - cameAt) / 1000))}`} />;
   return <Word kind="on" text={sampled == null ? 'live' : moment(sampled, hostNow() / 1000)} title="The time of the newest figures" />;
 }
 

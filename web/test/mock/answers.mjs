@@ -20,6 +20,10 @@ export class Answers {
     this.states = [groups];
     this.pending = null;
     this.daemon = 'running';
+    /** the connection carries nothing */
+    this.hang = false;
+    /** milliseconds until the answer of an operation */
+    this.late = {};
     this.versions = { groups: 1, owners: 1 };
     this.record('layout /etc/ringfence', 'apply', groups, 31);
     this.setGroups(groups);

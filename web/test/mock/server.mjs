@@ -45,6 +45,8 @@ async function answer(answers, request, response) {
   const body = await read(request);
   if (answers.hang) return undefined;
   const found = contract.route(request.method, url.pathname);
+  const late = answers.late[found?.id];
+  if (late) await new Promise(resolve => setTimeout(resolve, late));
   const { status, value, headers = {}, html } = answers.to(found, url, body, request.headers);
   if (html !== undefined) return response.writeHead(200, { 'Content-Type': 'text/html; charset=utf-8', 'Content-Security-Policy': "default-src 'none'; style-src 'unsafe-inline'; sandbox; frame-ancestors 'self'" }).end(html);
   if (status === 204 || status === 304) return response.writeHead(status, headers).end();

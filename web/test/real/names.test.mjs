@@ -9,7 +9,7 @@ import { accessible, go, says } from '../helpers.mjs';
 import { directories, run, serve } from './server.mjs';
 
 const GROUP = 'rf-test-web-names';
-const NAMES = ['<img src=x onerror=alert(1)>', '\u202egpj.exe', 'a%2fb#c?d&e=1', `$(touch trap);'"\`touch trap\``, 'x'.repeat(200)];
+const NAMES = ['<img src=x onerror=alert(1)>', '\u202egpj.exe', 'a%2fb#c?d&e=1', `$(touch trap);'"\`touch trap\``, 'x'.repeat(255)];
 const COMM = '<i>x</i>';
 let server;
 let page;

@@ -1,10 +1,11 @@
 // The pages with the real server on this machine: RINGFENCE web --write, as root. Changes are made in a group rf-test-web, with a history
 // of its own, and are gone at the end.
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync, statSync, truncateSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { accessible, go, says } from '../helpers.mjs';
-import { directories, limits, run, serve } from './server.mjs';
+import { directories, limits, run, serve, start } from './server.mjs';
 
 const GROUP = 'rf-test-web';
 const LAYOUT = `[groups.${GROUP}]\nmemory.max = "64M"\n`;
@@ -98,4 +99,41 @@ test('the scrubber shows what was recorded, and says that owners were not', asyn
   await says(page, 'Who owned which CPU then is not known');
   await page.keyboard.press('n');
   await page.waitForSelector('.pulse .dot.on', { state: 'attached' });
+});
+
+test('a log with a torn end is shown up to there', async () => {
+  const segment = join(server.state, readdirSync(server.state).filter(name => name.endsWith('.rflog')).sort().at(-1));
+  truncateSync(segment, statSync(segment).size - 5);
+  await page.reload();
+  await go(page, '#/history');
+  await says(page, 'What is whole is shown.');
+  await page.locator('.uplot').first().waitFor();
+  await page.locator('input[type=range]').focus();
+  await page.keyboard.press('Home');
+  await says(page, "from the recorder's log");
+  assert.equal(await page.locator('.note.error').count(), 0);
+  await page.evaluate(() => document.activeElement.blur());
+  await page.keyboard.press('n');
+});
+
+test('a daemon that comes, hangs, goes on and goes is said so, and the figures go on', async () => {
+  await go(page, '#/map');
+  const layout = join(server.state, 'empty.toml');
+  writeFileSync(layout, '');
+  const daemon = start('daemon', '--no-apply', '--no-strict', '--state', server.state, '--socket', server.socket, '--layout', layout);
+  // the page looks every 15 s
+  const shows = words => says(page, words, '.status', 30_000);
+  try {
+    await shows('ringfenced runs');
+    daemon.kill('SIGSTOP');
+    await shows('ringfenced does not answer');
+    await says(page, 'nothing came within 3 s. The figures are read without it.');
+    await page.waitForSelector('.pulse .dot.on', { state: 'attached' });
+    daemon.kill('SIGCONT');
+    await shows('ringfenced runs');
+    assert.equal(await page.locator('.note').count(), 0);
+  } finally {
+    daemon.kill('SIGKILL');
+  }
+  await shows('no ringfenced: read directly');
 });

@@ -15,11 +15,15 @@ export function run(...args) {
   return { status, out: stdout, error: stderr };
 }
 
+/** A command that goes on. */
+export const start = (...args) => spawn(PROGRAM, args, { stdio: 'ignore' });
+
 /** `ringfence web` with these arguments and a page of it. */
 export async function serve(...more) {
   assert.ok(PROGRAM && existsSync(PROGRAM), 'RINGFENCE names no program: scripts/web real target/release/ringfence');
   const state = mkdtempSync(join(tmpdir(), 'ringfence-web-'));
-  const own = ['--state', state, '--socket', join(state, 'none.sock')];
+  const socket = join(state, 'daemon.sock');
+  const own = ['--state', state, '--socket', socket];
   const server = spawn(PROGRAM, ['web', '--listen', '127.0.0.1:0', '--directory', state, '--results', state, ...own, ...more], { cwd: state, stdio: ['ignore', 'pipe', 'inherit'] });
   const url = await new Promise((resolve, reject) => {
     let text = '';
@@ -41,7 +45,7 @@ export async function serve(...more) {
     rmSync(state, { recursive: true, force: true });
     assert.deepEqual(problems, [], 'errors in the console');
   };
-  return { state, page, close };
+  return { state, socket, page, close };
 }
 
 /** A group's directories in the hierarchies of this machine. */
