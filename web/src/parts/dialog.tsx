@@ -15,7 +15,8 @@ export function Dialog({ title, onClose, children }: { title: string; onClose: (
     };
   }, []);
   return (
-    <dialog ref={dialog} aria-labelledby={heading} onCancel={e => (e.preventDefault(), onClose())} onClick={e => e.target === dialog.current && onClose()}>
+    // a browser closes it without a question where nobody used the page since the last one
+    <dialog ref={dialog} aria-labelledby={heading} onClose={() => dialog.current && onClose()} onCancel={e => (e.preventDefault(), onClose())} onClick={e => e.target === dialog.current && onClose()}>
       <div class="dialog-body">
         <h2 id={heading}>{title}</h2>
         {children}
