@@ -4,7 +4,7 @@
 use units::{CpuSet, hint::Command};
 
 use super::{
-    facts::{ByLoad, Facts, Level, Resized},
+    facts::{ByLoad, Facts, Halt, Level, Resized},
     words::cpus,
 };
 
@@ -29,11 +29,11 @@ impl Instead {
         let bounds = resized.group.bounds.as_ref()?;
         let has = resized.group.cpus.as_ref().map_or(0, CpuSet::len);
         let (is_most, is_all) = (has >= bounds.max, bounds.max >= bounds.pool.len());
-        Some(match (bounds.saves_power, is_most, &by_load.halt) {
+        Some(match (bounds.saves_power, is_most, by_load.halted("the CPUs", resized)) {
             (true, true, _) => says("these are all that general groups may have"),
             (true, false, Some(halt)) => Instead {
                 ending: format!("; power saving has confined it to these, and {}", halt.why),
-                hint: Some(halt.command.clone()),
+                hint: Some(halt.command),
             },
             (true, false, None) => says("power saving gives it more as soon as it waits"),
             (false, true, _) if is_all => says("it is elastic, and has all CPUs that elastic groups share"),
@@ -43,7 +43,7 @@ impl Instead {
             },
             (false, false, Some(halt)) => Instead {
                 ending: format!("; it is elastic up to {}, but {}", bounds.max, halt.why),
-                hint: Some(halt.command.clone()),
+                hint: Some(halt.command),
             },
             (false, false, None) if !resized.free.is_empty() => {
                 says(&format!("it is elastic, and ringfenced gives it up to {} while it waits", bounds.max))
@@ -69,14 +69,14 @@ impl Instead {
         let key = format!("{QUOTA} = {{ min, max }}");
         let last = resized.group.last.as_ref().filter(|last| last.setting == range.setting);
         let is_spent = last.is_some_and(|last| last.numbers["reason"] == "spent");
-        Some(match &by_load.halt {
+        Some(match by_load.halted("the quota", resized) {
             _ if range.numbers.now.is_some_and(|now| now >= range.numbers.max) => Instead {
                 ending: format!("; it follows the load, and {max} is its max"),
                 hint: Some(by_load.raise("max", &key, resized)),
             },
             Some(halt) => Instead {
                 ending: format!("; it follows the load up to {max}, but {}", halt.why),
-                hint: Some(halt.command.clone()),
+                hint: Some(halt.command),
             },
             None if is_spent => Instead {
                 ending: "; it follows the load, and what the group may use above its min is spent".to_owned(),
@@ -94,6 +94,20 @@ fn says(words: &str) -> Instead {
 impl ByLoad {
     fn of(&self, level: &Level) -> Option<&Resized> {
         self.groups.iter().find(|one| one.level == level.group)
+    }
+
+    /// Why this of a group stays as it is. `what`: as [`apply::Ended::what`] names it, before the groups.
+    fn halted(&self, what: &str, of: &Resized) -> Option<Halt> {
+        let is_of = |ended: &&apply::Ended| {
+            let groups = ended.what.strip_prefix(what).and_then(|rest| rest.strip_prefix(" of "));
+            groups.is_some_and(|groups| groups.split(", ").any(|group| group == of.group.group))
+        };
+        let ended = || {
+            let apply::Ended { what, why } = self.ended.iter().find(is_of)?;
+            let command = Command::ringfence("resume").to_string();
+            Some(Halt { why: format!("resizing of {what} has ended: {why}"), command })
+        };
+        self.halt.clone().or_else(ended)
     }
 
     /// What to change in the layout.

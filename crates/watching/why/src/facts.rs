@@ -3,7 +3,7 @@
 
 use std::{path::PathBuf, time::Duration};
 
-use apply::Following;
+use apply::{Ended, Following};
 use interruptions::Interrupted;
 use settings::{DeviceNumber, Version};
 use units::{CpuSet, Limit, NodeSet};
@@ -42,6 +42,8 @@ pub struct ByLoad {
     pub groups: Vec<Resized>,
     /// Why they stay as they are now, if they do.
     pub halt: Option<Halt>,
+    /// Of which settings resizing has ended by itself.
+    pub ended: Vec<Ended>,
     /// The layout's file or directory, if that is known.
     pub layout: Option<PathBuf>,
 }

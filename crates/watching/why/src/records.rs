@@ -44,7 +44,9 @@ fn by_load(state: &State, target: Target<'_>) -> Result<ByLoad, Failure> {
         free: one.bounds.as_ref().map(|bounds| free(bounds, &following)).unwrap_or_default(),
         group: one.clone(),
     });
-    Ok(ByLoad { groups: groups.collect(), halt: halt(&Resizes::of(state)), layout: head.file })
+    let resizes = Resizes::of(state);
+    let ended = resizes.controller().map(|controller| controller.ended).unwrap_or_default();
+    Ok(ByLoad { groups: groups.collect(), halt: halt(&resizes), ended, layout: head.file })
 }
 
 fn halt(resizes: &Resizes) -> Option<Halt> {

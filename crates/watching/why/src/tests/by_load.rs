@@ -1,6 +1,6 @@
 //! Groups whose CPUs or quota ringfenced changes: no hint writes what it changes.
 
-use apply::{Bounds, Following, RangeNumbers, RangeStatus, Resize};
+use apply::{Bounds, Ended, Following, RangeNumbers, RangeStatus, Resize};
 
 use super::*;
 
@@ -48,7 +48,8 @@ fn follow(facts: &mut Facts, bounds: Option<Bounds>, free: &str, ranges: Vec<Ran
         group,
         free: if free.is_empty() { CpuSet::new() } else { cpus(free) },
     };
-    facts.by_load = ByLoad { groups: vec![resized], halt: None, layout: Some(LAYOUT.into()) };
+    facts.by_load =
+        ByLoad { groups: vec![resized], halt: None, ended: Vec::new(), layout: Some(LAYOUT.into()) };
 }
 
 /// The end of the only cause's sentence, and its hint.
@@ -100,6 +101,21 @@ fn where_nobody_resizes_the_hint_is_what_changes_that_unless_the_group_is_at_its
     let mut facts = waiting(2, "2-3");
     halted(&mut facts);
     assert!(said(&facts).1.unwrap().starts_with("raise max"));
+}
+
+#[test]
+fn where_resizing_has_ended_by_itself_the_hint_starts_it_again() {
+    let ended = |what: &str| Ended { what: what.to_owned(), why: "6 shrinks did harm".to_owned() };
+    let mut facts = waiting(4, "2-3");
+    facts.by_load.ended = vec![ended("the CPUs of batch, db/oltp")];
+    let words =
+        "it is elastic up to 4, but resizing of the CPUs of batch, db/oltp has ended: 6 shrinks did harm";
+    assert_eq!(said(&facts), (words.to_owned(), Some("ringfence resume".to_owned())));
+    facts.by_load.ended = vec![ended("the CPUs of db"), ended("the quota of db/oltp")];
+    assert_eq!(said(&facts).1, None);
+    let mut facts = throttled(1.0);
+    facts.by_load.ended = vec![ended("the quota of db/oltp")];
+    assert_eq!(said(&facts).1.as_deref(), Some("ringfence resume"));
 }
 
 #[test]
