@@ -10,7 +10,7 @@ use policy::{
     GroupState, Parameters, Refusals,
     quota::{Change, Numbers, Quota, Setting},
 };
-use settings::{CpuMax, NamedSetting, Value};
+use settings::{NamedSetting, Value};
 use tracing::info;
 use units::{Limit, Micros};
 
@@ -201,9 +201,7 @@ fn shown(host: &Host, group: &GroupName, setting: &str) -> Result<String, String
     let found = found(setting)?;
     let reading = apply::get(host, group, &found).map_err(|error| error.to_string())?;
     Ok(match &reading.value {
-        Value::CpuMax(CpuMax { quota: Some(Limit::At(quota)), period: Some(period) }) => {
-            format!("{quota}/{period}")
-        }
+        Value::CpuMax(max) => max.in_percent(),
         other => found.show(other),
     })
 }
