@@ -165,10 +165,19 @@ export async function endSession(): Promise<void> {
 }
 
 let seeking: AbortController | null = null;
+let aim: ReturnType<typeof setTimeout> | undefined;
+
+/** Shows a moment of the log soon: while the scrubber is dragged, the last place counts. */
+export function seekSoon(at: number): void {
+  clearTimeout(aim);
+  live.set({ at });
+  aim = setTimeout(() => void seek(at), 60);
+}
 
 /** Shows the log's sample at this moment on all pages; null: the newest one again. */
 export async function seek(at: number | null): Promise<void> {
   seeking?.abort();
+  clearTimeout(aim);
   if (at == null) {
     live.set({ at: null, then: null, thenProblem: null });
     soon(0);

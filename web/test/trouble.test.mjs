@@ -169,6 +169,12 @@ test('the scrubber moves all pages, and n goes back to now', async t => {
   await page.evaluate(() => document.activeElement?.blur());
   await page.keyboard.press('n');
   await page.waitForSelector('.pulse .dot.on', { state: 'attached' });
+  await go(page, '#/history');
+  await page.locator('input[type=range]').focus();
+  // at once, before the place of the scrubber was looked up
+  await Promise.all([page.keyboard.press('Home'), page.keyboard.press('n')]);
+  await page.waitForTimeout(1500);
+  assert.equal(await page.locator('.pulse .dot.on').count(), 1, 'it stays live');
 });
 
 test('a layout of 10 MB that is pasted is refused in words, and the page goes on', async t => {

@@ -1,7 +1,7 @@
 // The recorder's log: one scrubber moves what all pages show.
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { api, type Schema } from '../client';
-import { hostNow, live, seek, shownOwners, shownSample } from '../live';
+import { hostNow, live, seekSoon, shownOwners, shownSample } from '../live';
 import { figures } from '../model/figures';
 import { bytes, cpus, duration, moment, percent } from '../model/format';
 import { href } from '../model/router';
@@ -126,15 +126,6 @@ function Timeline({ begins, ends, damage }: { begins: number; ends: number; dama
       <Then from={from} to={to} />
     </>
   );
-}
-
-let timer: ReturnType<typeof setTimeout> | undefined;
-
-/** While the scrubber is dragged, the last place counts. */
-function seekSoon(time: number): void {
-  clearTimeout(timer);
-  live.set({ at: time });
-  timer = setTimeout(() => void seek(time), 60);
 }
 
 function Scrubber({ from, to, at, step, go }: { from: number; to: number; at: number | null; step: number; go: (time: number) => void }) {
