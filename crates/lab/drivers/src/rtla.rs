@@ -99,7 +99,7 @@ impl Driver for Rtla {
         let path = process.output();
         let text = files::tool_text(path).map_err(Failure::file("read", path))?;
         let outcome = if self.is_timerlat() { timerlat(&text) } else { osnoise(&text) };
-        let outcome = outcome.ok_or_else(|| Failure::unreadable("rtla", &no_table(&text)))?;
+        let outcome = outcome.ok_or_else(|| Failure::unreadable("rtla", no_table(&text)))?;
         Ok(Outcome { files: vec![path.to_owned()], ..outcome })
     }
 

@@ -13,9 +13,9 @@ fn divided(kind: Kind, layout: &str, sets: &[(&str, &str)]) -> World {
     let world = World::new(kind, machine(4, 1, 2, 1));
     world.apply(layout);
     for (group, cpus) in sets {
-        let name = GroupName::new(*group).unwrap();
+        let name = GroupName::new(group).unwrap();
         let seat = world.host.seat(&name, Controller::Cpuset).unwrap();
-        world.host.kernel().write(&seat.at, &seat.path, "cpuset.cpus", cpus).unwrap();
+        world.host.kernel().write(seat.at, &seat.path, "cpuset.cpus", cpus).unwrap();
     }
     world
 }
