@@ -129,8 +129,7 @@ fn undone(directory: &Path, file: &[u8], under_way: bool, whole: &Record) {
         let all_said = recovered.iter().all(|recovered| !recovered.to_string().is_empty());
         assert!(all_said);
     }
-    let meta =
-        Meta { by: By::default(), what: String::new(), ..Meta::default() };
+    let meta = Meta { by: By::default(), what: String::new(), ..Meta::default() };
     if let Err(failure) = undo(&lock, target, None, &meta) {
         assert!(!failure.to_string().is_empty());
     }

@@ -13,9 +13,8 @@ use settings::NamedSetting;
 
 use crate::{
     Error, Failure, Head, Kind, Lock, State,
-    originals::write_whole,
     reading::{content, place},
-    resizes::resizing,
+    resizes::{resizing, write_whole},
     state::{failed, open},
 };
 

@@ -4,9 +4,8 @@
 use std::{
     cell::RefCell,
     collections::BTreeSet,
-    fs::File,
     io::{ErrorKind, Read, Write},
-    path::{Path, PathBuf},
+    path::PathBuf,
 };
 
 use kernel::{GroupName, Host};
@@ -19,7 +18,7 @@ use crate::{
     directories::Directories,
     performer::unwritable,
     reading::content,
-    resizes::{make_private, resizing},
+    resizes::{make_private, resizing, write_whole},
     spot::Spot,
     state::{failed, open, private},
 };
@@ -220,19 +219,4 @@ fn replace<'l>(lock: &Lock, lines: impl Iterator<Item = &'l Original>) -> Result
         _ => {}
     }
     write_whole(lock, &path, &bytes)
-}
-
-/// Writes a file of the private directory, wholly or not at all.
-///
-/// # Errors
-/// [`Failure::State`].
-pub(crate) fn write_whole(lock: &Lock, path: &Path, bytes: &[u8]) -> Result<(), Failure> {
-    make_private(&resizing(lock.state()))?;
-    let new = path.with_extension("new");
-    let written = private().create(true).truncate(true).open(&new).and_then(|mut file: File| {
-        file.write_all(bytes)?;
-        file.sync_data()?;
-        std::fs::rename(&new, path)
-    });
-    written.map_err(|error| failed("write", path, &error))
 }

@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use units::{CpuSet, ProcStat, hint::Command};
 
 use crate::{
-    Failure, State,
+    Failure, Lock, State,
     state::{REGULAR, failed, open, private},
 };
 
@@ -57,6 +57,21 @@ pub(crate) fn make_private(directory: &Path) -> Result<(), Failure> {
         closed.map_err(|error| failed("close to others", directory, &error))?;
     }
     Ok(())
+}
+
+/// Writes a file of the private directory, wholly or not at all.
+///
+/// # Errors
+/// [`Failure::State`].
+pub(crate) fn write_whole(lock: &Lock, path: &Path, bytes: &[u8]) -> Result<(), Failure> {
+    make_private(&resizing(lock.state()))?;
+    let new = path.with_extension("new");
+    let written = private().create(true).truncate(true).open(&new).and_then(|mut file: File| {
+        file.write_all(bytes)?;
+        file.sync_data()?;
+        std::fs::rename(&new, path)
+    });
+    written.map_err(|error| failed("write", path, &error))
 }
 
 /// One change of a group's setting.

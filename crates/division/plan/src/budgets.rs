@@ -19,7 +19,7 @@ const GRAIN: Share = 1.0 / 1_048_576.0;
 /// Refuses what the kernel would.
 pub(crate) fn check(values: &[Valued<'_>], observed: &Observed, problems: &mut Vec<Problem>) {
     let of_v1 = || values.iter().filter(|valued| valued.place.version == Version::V1);
-    quotas(of_v1().filter(|valued| valued.found.setting.name == "cpu.max"), observed, problems);
+    quotas(of_v1().filter(|valued| valued.found.setting.name == layout::QUOTA), observed, problems);
     real_time(of_v1().filter(|valued| valued.found.setting.name.starts_with("cpu.rt_")), observed, problems);
 }
 

@@ -12,9 +12,13 @@ const GROUPS: usize = 40;
 /// Nanoseconds that are several CPUs of the time between two looks, however late a look is.
 const LONG: u64 = 20_000_000_000;
 
-/// The in-memory kernel's files, but for this one, which the kernel alone writes.
-const USAGE: &str = "cpuacct.usage";
+/// What v1 counts the use of a group in.
+fn usage() -> &'static str {
+    let field = GROUP_FIELDS.iter().find(|field| field.name == "cpu.usage").unwrap();
+    field.side(Version::V1).unwrap().source.file
+}
 
+/// The in-memory kernel's files, but for that one, which the kernel alone writes.
 struct Shown {
     files: Uncached<Fake>,
     reads: Rc<Cell<usize>>,
@@ -24,7 +28,7 @@ impl Files for Shown {
     type Open = Named;
 
     fn open(&self, at: &Hierarchy, group: &str, file: &str) -> Result<Named, Errno> {
-        match file == USAGE {
+        match file == usage() {
             true => Ok(Named::Outside(path(group))),
             false => self.files.open(at, group, file),
         }
@@ -47,7 +51,7 @@ impl Files for Shown {
 }
 
 fn path(group: &str) -> String {
-    format!("/shown/{group}/{USAGE}")
+    format!("/shown/{group}/{}", usage())
 }
 
 struct World {

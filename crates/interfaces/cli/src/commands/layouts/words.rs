@@ -24,7 +24,7 @@ pub fn read_beside(file: &str) -> Option<&'static str> {
 
 /// `max` alone leaves the period as it is: with the period of what was there before, or the kernel's.
 pub fn whole(file: &str, text: &str, before: Option<&str>) -> String {
-    if file != "cpu.max" || text.trim().contains(' ') {
+    if file != layout::QUOTA || text.trim().contains(' ') {
         return text.to_owned();
     }
     let period = before.and_then(|before| before.trim().split_once(' ')).map_or(PERIOD, |(_, period)| period);
