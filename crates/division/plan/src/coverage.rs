@@ -15,8 +15,7 @@ use crate::{
     request::{rest_of_line, target_key},
     resolve::{self, Landscape},
     tree::{Exclusive, Tree},
-    unit_partition::{self, is_reserve},
-    values,
+    unit_partition, values,
 };
 
 /// What a layout decides about.
@@ -101,9 +100,8 @@ pub fn coverage(
             for file in [PARTITION, EXCLUSIVE] {
                 covered.add_file(&branch.place, file, "");
             }
-            // the slices above a unit reserve its CPUs
-            let above = unit_partition::above(&branch.place).filter(|place| is_reserve(place, EXCLUSIVE));
-            above.for_each(|place| covered.add_file(&place, EXCLUSIVE, ""));
+            // all groups above reserve its CPUs, also those that the layout does not name: slices, and the unit that our groups are in
+            unit_partition::above(&branch.place).for_each(|place| covered.add_file(&place, EXCLUSIVE, ""));
         }
         if sets.mems.is_some() {
             covered.add_file(&branch.place, "cpuset.mems", "");

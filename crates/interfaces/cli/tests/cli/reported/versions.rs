@@ -1,6 +1,6 @@
 //! What only v2, only systemd, or only a machine that nobody else uses can show.
 
-use std::{fs, process::Command};
+use std::{fs, path::Path, process::Command};
 
 use crate::{
     desk::sleep_program,
@@ -23,6 +23,8 @@ pub const ROWS: &[Row] =
             .needs(&[Need::V2("pids"), Need::V2("memory")]),
         row("a process of a unit that a rule fits is reported", unit).needs(&[Need::Systemd]),
         row("groups below the unit are as reported", below_unit).needs(&[Need::Systemd]),
+        row("an exclusive group below the unit stays one when its layout changes", exclusive_below_unit)
+            .needs(&[Need::Systemd, Need::V2("cpuset"), Need::Cpus(2)]),
         row("a group in v1 and v2 at once has its tasks in both", both)
             .needs(&[Need::V1("cpu"), Need::V2("memory")]),
         row("a hierarchy that was mounted elsewhere is reported where it is", unmounted)
@@ -81,6 +83,23 @@ fn controller_on_with_task(stage: &mut Stage<'_>) {
     let (code, out, error) = stage.desk.run("apply {d}/l.toml {s}");
     assert_eq!(code == 0, stage.holds("{g}", "memory.max") == "67108864", "{out}{error}");
     assert!(stage.is_in(pid, "{g}", "memory"));
+    stage.truth();
+}
+
+fn exclusive_below_unit(stage: &mut Stage<'_>) {
+    let layout = |more: &str| format!("[groups.\"{{g}}\"]\ncpus = \"1\"\nexclusive = true\n{more}");
+    stage.layout(&layout(""));
+    let (code, out, error) = stage.desk.run("apply {d}/l.toml {s}");
+    // Linux 6.7 makes partitions below groups that are none
+    let can_be = Path::new("/sys/fs/cgroup/cpuset.cpus.isolated").exists();
+    assert_eq!(code == 0, can_be, "{out}{error}");
+    if !can_be {
+        return;
+    }
+    stage.apply(&layout("pids.max = 100\n"));
+    let partition = stage.directory("{g}", "cpuset").join("cpuset.cpus.partition");
+    assert_eq!(fs::read_to_string(partition).unwrap().trim_end(), "root");
+    assert!(stage.drifts("{g}").is_empty());
     stage.truth();
 }
 
