@@ -122,6 +122,7 @@ pub(crate) fn undo_recovered(
     if to != 0 {
         steps.left.append(&mut steps.lost);
     }
+    let removed = steps.removals();
     if wanted.len() > common {
         // one that is removed again may not be the one that a generation made
         let records = wanted.iter().filter_map(|generation| state.record_in_effect(*generation).transpose());
@@ -134,7 +135,7 @@ pub(crate) fn undo_recovered(
             None => steps.left.push(unrecorded(generation)),
         }
     }
-    steps.report_gone(&wanted[..common])?;
+    steps.report_gone(&wanted[..common], &removed)?;
     let known = wanted.iter().rev().find(|generation| state.is_there(**generation));
     let then = known.map(|known| state.summary(*known)).transpose()?.map_or(0, |known| known.head.settled);
     match here.map_or(0, |last| last.head.settled).saturating_sub(then) {

@@ -157,14 +157,18 @@ impl Steps<'_> {
         self.removed.insert(place);
     }
 
-    /// Groups of generations that stay in effect and are not there in the end: somebody removed them, and an undo takes back
-    /// what generations did, not what others do; also where one that is undone made them again.
-    pub(super) fn report_gone(&mut self, stay: &[u32]) -> Result<(), Failure> {
+    /// Groups that are removed so far.
+    pub(super) fn removals(&self) -> BTreeSet<Place> {
         let removed = self.entries.iter().filter_map(|entry| match &entry.act {
-            Act::RemoveGroup { place } if !self.made.contains(place) => Some(place.clone()),
+            Act::RemoveGroup { place } => Some(place.clone()),
             _ => None,
         });
-        let removed: BTreeSet<Place> = removed.collect();
+        removed.collect()
+    }
+
+    /// Groups of generations that stay in effect and are not there in the end: somebody removed them, and an undo takes back
+    /// what generations did, not what others do; also where one that is undone made them again. `removed`: by going back.
+    pub(super) fn report_gone(&mut self, stay: &[u32], removed: &BTreeSet<Place>) -> Result<(), Failure> {
         let (mut groups, mut layout) = (in_effect::Groups::new(), None);
         for &generation in stay {
             let Some(record) = self.state.record_in_effect(generation)? else { continue };
@@ -181,6 +185,9 @@ impl Steps<'_> {
             let (again, gone): (Vec<&Place>, Vec<&Place>) =
                 decided.places.iter().partition(|place| removed.contains(*place));
             for place in again {
+                if self.made.contains(place) {
+                    continue;
+                }
                 let directory = self.performer.directory(place);
                 self.report(format!(
                     "group '{group}' is gone again ({directory}): it had been removed before what is undone made it"
