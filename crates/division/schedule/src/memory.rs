@@ -42,6 +42,9 @@ pub struct InForce {
     pub since: Timestamp,
     /// Its number in the history; `None`: there was nothing to do, or it is under way.
     pub generation: Option<u32>,
+    /// Is that the generation of the whole layout, which was applied while this was in force?
+    #[serde(default)]
+    pub with_layout: bool,
 }
 
 /// What a schedule did last.
@@ -106,7 +109,12 @@ impl Memory {
         }
         self.in_force.retain(|one| one.name != name);
         if on {
-            self.in_force.push(InForce { name: name.to_owned(), since: at, generation: None });
+            self.in_force.push(InForce {
+                name: name.to_owned(),
+                since: at,
+                generation: None,
+                with_layout: false,
+            });
         }
         true
     }

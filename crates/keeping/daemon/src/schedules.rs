@@ -9,7 +9,7 @@ use std::{
 use apply::{Lock, Running, State, System};
 use jiff::Timestamp;
 use kernel::Host;
-use schedule::{Event, Last, Look, Memory, Moment, Turn, When};
+use schedule::{Event, InForce, Last, Look, Memory, Moment, Turn, When};
 use system::TimeZones;
 use tracing::{error, info, warn};
 
@@ -130,8 +130,11 @@ impl Schedules {
         match &applied {
             Ok(applied) => {
                 self.done(&due, applied.generation);
-                let unnumbered = self.memory.in_force.iter_mut().filter(|one| one.generation.is_none());
-                unnumbered.for_each(|one| one.generation = applied.generation);
+                let new =
+                    |one: &&mut InForce| one.generation.is_none() || one.generation == applied.generation;
+                for one in self.memory.in_force.iter_mut().filter(new) {
+                    (one.generation, one.with_layout) = (applied.generation, applied.generation.is_some());
+                }
             }
             // the layout before stays active, with what it had in force
             Err(_) if before.0 != Memory::default() => (self.memory, self.seen) = before,
@@ -349,7 +352,7 @@ impl Schedules {
     }
 }
 
-/// The generation that has a change in force.
+/// The generation that made a change and nothing else.
 fn generation_of(memory: &Memory, name: &str) -> Option<u32> {
-    memory.in_force.iter().find(|one| one.name == name)?.generation
+    memory.in_force.iter().find(|one| one.name == name && !one.with_layout)?.generation
 }

@@ -1,9 +1,11 @@
 //! Changes by schedule: what the kernel has before, between and after, also if the daemon is killed meanwhile.
 
-use std::time::Duration;
+use std::{os::unix::fs::MetadataExt, time::Duration};
 
 use apply::{By, Meta, Running as System, State, Target};
+use kernel::GroupName;
 use rustix::process::Signal;
+use settings::Controller;
 
 use crate::{
     Case,
@@ -15,6 +17,7 @@ pub fn trials() -> Vec<Case> {
         ("a_change_by_delay_is_made_and_taken_back_in_turns", turns),
         ("a_daemon_killed_between_two_changes_goes_on_with_what_is_in_force", killed),
         ("a_change_lasts_as_long_as_a_process_of_its_program", program),
+        ("the_end_of_a_change_that_came_with_the_layout_leaves_its_groups", with_layout),
         ("a_change_that_was_undone_is_not_repaired", undone),
         ("the_cpus_of_two_groups_change_hands_by_schedule", swap),
         ("a_change_that_this_machine_cannot_have_leaves_the_layout_as_it_is", refused),
@@ -58,7 +61,7 @@ fn swap() {
     let daemon = world.daemon(&[]);
     let instances = [0, 0, 1, 1].map(|index| {
         let process = Running::start(&program, &["600"]);
-        let group = kernel::GroupName::new(&groups[index]).unwrap();
+        let group = GroupName::new(&groups[index]).unwrap();
         world.host.move_tasks(&group, &[process.pid()], kernel::What::Process).unwrap();
         (index, process)
     });
@@ -163,6 +166,26 @@ fn program() {
     drop(second);
     let daemon = world.daemon(&[]);
     assert_eq!(world.limit(&group), "500", "{}", daemon.log());
+    daemon.end();
+}
+
+fn with_layout() {
+    let mut world = World::new();
+    let program = world.copy("sleep", "dump");
+    let schedule =
+        "[[schedule]]\nname = \"dump\"\non = { process = \"PROGRAM\" }\ngroups.GROUP.pids.max = 77\n";
+    let group = layout(&mut world, &schedule.replace("PROGRAM", &program.display().to_string()));
+    let dump = Running::start(&program, &["600"]);
+    let daemon = world.daemon(&[]);
+    assert_eq!(world.limit(&group), "77", "{}", daemon.log());
+    let inode = || {
+        let seat = world.host.seat(&GroupName::new(&group).unwrap(), Controller::Pids).unwrap();
+        std::fs::metadata(seat.directory()).unwrap().ino()
+    };
+    let before = inode();
+    drop(dump);
+    daemon.wait_for_log("schedule dump ends", 1);
+    assert_eq!((world.limit(&group).as_str(), inode()), ("500", before), "{}", daemon.log());
     daemon.end();
 }
 
