@@ -353,12 +353,11 @@ impl Watcher {
     }
 
     fn look_at_owners(&mut self, host: &Host, sampler: &Sampler<Descriptors>) {
-        let is_other = self.names != *sampler.sample().groups.rows();
+        let is_other = self.look_at_machine() || self.names != *sampler.sample().groups.rows();
         if !is_other && Instant::now() < self.rests_until {
             return;
         }
         let began = Instant::now();
-        self.look_at_machine();
         let allowed = view::allowed(host, sampler.sample());
         let division = Division::in_effect(&apply::State::peek(self.watched.state.clone()));
         let made_of = (allowed, division);
@@ -374,15 +373,17 @@ impl Watcher {
         self.rests_until = Instant::now() + (began.elapsed() * REST).max(SHORTEST_REST);
     }
 
-    /// CPUs and nodes come and go.
-    fn look_at_machine(&mut self) {
+    /// CPUs and nodes come and go: is it another machine?
+    fn look_at_machine(&mut self) -> bool {
         let online = online();
-        if online != self.online {
+        let is_other = online != self.online;
+        if is_other {
             self.online = online;
             self.machine = machine();
             *self.shared.machine() = Arc::clone(&self.machine);
             self.owners_json = Bytes::new(); // a new version of them is how pages learn of it
         }
+        is_other
     }
 
     fn look_at_groups(&mut self, host: &Host, sampler: &Sampler<Descriptors>) -> Result<(), Problem> {
