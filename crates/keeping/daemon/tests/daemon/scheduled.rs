@@ -1,6 +1,6 @@
 //! Changes by schedule: what the kernel has before, between and after, also if the daemon is killed meanwhile.
 
-use std::{os::unix::fs::MetadataExt, time::Duration};
+use std::{os::unix::fs::MetadataExt, path::PathBuf, time::Duration};
 
 use apply::{By, Meta, Running as System, State, Target};
 use kernel::GroupName;
@@ -145,12 +145,18 @@ fn killed() {
     daemon.end();
 }
 
-fn program() {
-    let mut world = World::new();
+/// A change that lasts as long as a process of this program; the group.
+fn while_a_program_runs(world: &mut World) -> (PathBuf, String) {
     let program = world.copy("sleep", "dump");
     let schedule =
         "[[schedule]]\nname = \"dump\"\non = { process = \"PROGRAM\" }\ngroups.GROUP.pids.max = 77\n";
-    let group = layout(&mut world, &schedule.replace("PROGRAM", &program.display().to_string()));
+    let group = layout(world, &schedule.replace("PROGRAM", &program.display().to_string()));
+    (program, group)
+}
+
+fn program() {
+    let mut world = World::new();
+    let (program, group) = while_a_program_runs(&mut world);
     let daemon = world.daemon(&[]);
     assert_eq!(world.limit(&group), "500");
     let first = Running::start(&program, &["600"]);
@@ -171,10 +177,7 @@ fn program() {
 
 fn with_layout() {
     let mut world = World::new();
-    let program = world.copy("sleep", "dump");
-    let schedule =
-        "[[schedule]]\nname = \"dump\"\non = { process = \"PROGRAM\" }\ngroups.GROUP.pids.max = 77\n";
-    let group = layout(&mut world, &schedule.replace("PROGRAM", &program.display().to_string()));
+    let (program, group) = while_a_program_runs(&mut world);
     let dump = Running::start(&program, &["600"]);
     let daemon = world.daemon(&[]);
     assert_eq!(world.limit(&group), "77", "{}", daemon.log());
