@@ -121,7 +121,7 @@ pub fn ends(
     writes
 }
 
-/// The slices above a unit's group, from the top down.
+/// The groups above, from the top down: of a unit's group its slices.
 pub(crate) fn above(place: &Place) -> impl Iterator<Item = Place> + '_ {
     let mut paths: Vec<&str> = group_path::branch(&place.path).skip(1).collect();
     paths.reverse();

@@ -36,10 +36,10 @@ const IDLE: Duration = Duration::from_secs(10);
 const FIRST: Duration = Duration::from_secs(10);
 /// Who owns which CPU is read again after this many times what reading took, as it costs a file per group.
 const REST: u32 = 400;
-/// Other CPUs or nodes are another machine.
-const ONLINE: [&str; 2] = ["/sys/devices/system/cpu/online", "/sys/devices/system/node/online"];
 /// And never sooner.
 const SHORTEST_REST: Duration = Duration::from_secs(2);
+/// Other CPUs or nodes are another machine.
+const ONLINE: [&str; 2] = ["/sys/devices/system/cpu/online", "/sys/devices/system/node/online"];
 
 /// What was seen last, as the bodies of answers.
 #[derive(Debug, Clone)]

@@ -127,8 +127,8 @@ fn gone() {
     }
 }
 
-/// The in-memory kernel's files, but for these two, which it has not: they say what the test wrote.
-struct Shown(Uncached<Fake>);
+/// The in-memory kernel's files, but for these two, which it has not, or writes itself: they say what the test wrote.
+struct Shown(Uncached<Fake>, [&'static str; 2]);
 
 const BYTES_AND_OPERATIONS: [&str; 2] =
     ["blkio.throttle.io_service_bytes_recursive", "blkio.throttle.io_serviced_recursive"];
@@ -137,7 +137,7 @@ impl Files for Shown {
     type Open = Named;
 
     fn open(&self, at: &Hierarchy, group: &str, file: &str) -> Result<Named, Errno> {
-        match BYTES_AND_OPERATIONS.contains(&file) {
+        match self.1.contains(&file) {
             true => Ok(Named::Outside(format!("/shown/{file}"))),
             false => self.0.open(at, group, file),
         }
@@ -164,7 +164,7 @@ fn operations() {
     };
     show(0, "8:16 Read 4096\n");
     show(1, "8:16 Read 1\n");
-    let files = Shown(Uncached(world.fake.clone()));
+    let files = Shown(Uncached(world.fake.clone()), BYTES_AND_OPERATIONS);
     let groups = Groups::Named(vec![GroupName::new("db").unwrap()]);
     let mut sampler = Sampler::new(&world.host, files, Options { groups, slow_every: 1000 }, false);
     let read = |sampler: &mut Sampler<Shown>| {
@@ -195,43 +195,16 @@ fn only() {
     }
 }
 
-/// The in-memory kernel's files, but for what a group of v2 used and waited, which is what the test wrote.
-struct Waited(Uncached<Fake>);
-
-impl Files for Waited {
-    type Open = Named;
-
-    fn open(&self, at: &Hierarchy, group: &str, file: &str) -> Result<Named, Errno> {
-        match file {
-            "cpu.stat" => Ok(Named::Outside(format!("/used/{group}"))),
-            "cpu.pressure" => Ok(Named::Outside(format!("/waited/{group}"))),
-            _ => self.0.open(at, group, file),
-        }
-    }
-
-    fn open_outside(&self, path: &str) -> Result<Named, Errno> {
-        self.0.open_outside(path)
-    }
-
-    fn read(&self, file: &Named, into: &mut Buffer) -> Result<(), Errno> {
-        self.0.read(file, into)
-    }
-
-    fn at_most(&self) -> usize {
-        usize::MAX
-    }
-}
-
 fn pressed() {
     let world = World::new(Fake::v2(4, 2));
     world.make("db");
     let count = |milliseconds: u64| {
         let microseconds = milliseconds * 1000;
-        world.fake.set_outside("/used/db", &format!("usage_usec {microseconds}\n"));
+        world.fake.set_outside("/shown/cpu.stat", &format!("usage_usec {microseconds}\n"));
         let pressure = format!("some avg10=0.00 avg60=0.00 avg300=0.00 total={microseconds}\n");
-        world.fake.set_outside("/waited/db", &pressure);
+        world.fake.set_outside("/shown/cpu.pressure", &pressure);
     };
-    let files = Waited(Uncached(world.fake.clone()));
+    let files = Shown(Uncached(world.fake.clone()), ["cpu.stat", "cpu.pressure"]);
     let mut loads = Loads::new(&world.host, files, vec![GroupName::new("db").unwrap()]);
     let look = |loads: &mut Loads<_>, milliseconds: u64| {
         count(milliseconds);
