@@ -215,7 +215,11 @@ impl<F: Files> Group<F> {
         let has_run = before.is_none_or(|(then, _)| then != now);
         let counted = counted.or_else(|| self.periods(host, files, figures, look, has_run));
         let throttled = self.throttled(counted);
-        let waiting = self.waiting(host, files, figures, look, (used, since));
+        let waiting = match has_run || self.delays.is_none() {
+            true => self.waiting(host, files, figures, look, (used, since)),
+            // the kernel adds a task's delay when it runs
+            false => self.has_not_waited(look.at),
+        };
         Some(Load { used: used?, waiting, throttled })
     }
 
@@ -230,7 +234,7 @@ impl<F: Files> Group<F> {
     ) -> Option<[u64; 2]> {
         let periods = figures.periods?;
         let has_quota = self.counted.is_none_or(|[all, _]| all > 0);
-        if !(look.is_turn || has_quota && has_run) {
+        if !(has_run && (look.is_turn || has_quota)) {
             return None;
         }
         let open = |files: &F| periods[0].open(host, files, &self.name);
@@ -278,6 +282,12 @@ impl<F: Files> Group<F> {
         let share = if share.is_finite() { share.clamp(0.0, 1.0) } else { 0.0 };
         self.then = (used.unwrap_or_default(), share);
         share
+    }
+
+    fn has_not_waited(&mut self, until: Duration) -> f64 {
+        self.waited.iter_mut().for_each(|(_, at)| *at = until);
+        self.then = (0.0, 0.0);
+        0.0
     }
 
     /// Nanoseconds in which tasks waited, from some moment on.

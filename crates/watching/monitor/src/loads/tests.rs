@@ -4,9 +4,10 @@ use std::{cell::Cell, rc::Rc};
 
 use fake::Fake;
 use kernel::Hierarchy;
+use settings::Controller;
 
 use super::*;
-use crate::{Buffer, Named, Uncached};
+use crate::{Buffer, Named, Uncached, tasks::TASKS};
 
 const GROUPS: usize = 40;
 /// Nanoseconds that are several CPUs of the time between two looks, however late a look is.
@@ -22,12 +23,15 @@ fn usage() -> &'static str {
 struct Shown {
     files: Uncached<Fake>,
     reads: Rc<Cell<usize>>,
+    /// How many lists of tasks were opened.
+    lists: Rc<Cell<usize>>,
 }
 
 impl Files for Shown {
     type Open = Named;
 
     fn open(&self, at: &Hierarchy, group: &str, file: &str) -> Result<Named, Errno> {
+        self.lists.set(self.lists.get() + usize::from(file == TASKS));
         match file == usage() {
             true => Ok(Named::Outside(path(group))),
             false => self.files.open(at, group, file),
@@ -59,6 +63,7 @@ struct World {
     host: Host,
     loads: Loads<Shown>,
     reads: Rc<Cell<usize>>,
+    lists: Rc<Cell<usize>>,
     used: Vec<u64>,
     /// What the directory above used beside its groups.
     own: u64,
@@ -72,11 +77,12 @@ impl World {
             host.kernel().mkdir(at, "many").unwrap();
             (0..GROUPS).for_each(|group| host.kernel().mkdir(at, &name(group)).unwrap());
         }
-        let (reads, groups) = (Rc::new(Cell::new(0)), (0..GROUPS).map(name));
+        let (reads, lists): (Rc<Cell<usize>>, Rc<Cell<usize>>) = Default::default();
+        let groups = (0..GROUPS).map(name);
         let groups = groups.map(|name| GroupName::new(&name).unwrap()).collect();
-        let files = Shown { files: Uncached(fake.clone()), reads: reads.clone() };
+        let files = Shown { files: Uncached(fake.clone()), reads: reads.clone(), lists: lists.clone() };
         let loads = Loads::new(&host, files, groups);
-        World { fake, host, loads, reads, used: vec![0; GROUPS], own: 0 }
+        World { fake, host, loads, reads, lists, used: vec![0; GROUPS], own: 0 }
     }
 
     /// After these groups used so much; how many files were read.
@@ -144,4 +150,28 @@ fn what_others_use_in_the_directory_above_hides_nobody() {
     world.own += LONG;
     world.look(&[(3, LONG)]);
     assert!(world.used()[3] > 1.0);
+}
+
+#[test]
+fn tasks_are_looked_at_when_their_group_has_run() {
+    let mut world = World::new();
+    let tid = world.fake.spawn(1).unwrap();
+    let at = world.host.hierarchy_of(Controller::Cpuacct).unwrap();
+    world.host.kernel().write(at, &name(7), TASKS, &tid.to_string()).unwrap();
+    let waits = |nanoseconds: u64| (format!("/proc/{tid}/schedstat"), format!("1000 {nanoseconds} 1"));
+    let (path, none) = waits(0);
+    world.fake.set_outside(path, &none);
+    for _ in 0..2 * TURN {
+        world.look(&[]);
+    }
+    world.lists.set(0);
+    for _ in 0..2 * TURN {
+        world.look(&[]);
+    }
+    assert_eq!(world.lists.get(), 0);
+    let (path, long) = waits(LONG);
+    world.fake.set_outside(path, &long);
+    world.look(&[(7, LONG)]);
+    let load = world.loads.all().nth(7).unwrap().unwrap();
+    assert!(load.used > 1.0 && load.waiting > 0.9, "{load:?}");
 }
