@@ -182,8 +182,7 @@ impl<F: Files> Group<F> {
 
     /// Is it read whatever the directory above shows? A group with a small quota runs out of it with little use.
     fn is_due(&self, look: Look) -> bool {
-        let has_quota = self.counted.is_some_and(|[all, _]| all > 0);
-        look.is_turn || has_quota || self.load.is_none_or(|load| load.used > IDLE)
+        look.is_turn || self.load.is_none_or(|load| load.used > IDLE || load.throttled > 0.0)
     }
 
     /// It is not read, and uses what it did.

@@ -175,3 +175,32 @@ fn tasks_are_looked_at_when_their_group_has_run() {
     let load = world.loads.all().nth(7).unwrap().unwrap();
     assert!(load.used > 1.0 && load.waiting > 0.9, "{load:?}");
 }
+
+#[test]
+fn a_group_that_its_quota_stops_is_read_each_time() {
+    let mut world = World::new();
+    let at = world.host.hierarchy_of(Controller::Cpu).unwrap().clone();
+    let periods = |world: &World, all: u64, stopped: u64| {
+        for group in (0..GROUPS).map(name) {
+            let text = format!("nr_periods {all}\nnr_throttled {stopped}\nthrottled_time 0\n");
+            world.fake.count(&at, &group, "cpu.stat", &text).unwrap();
+        }
+    };
+    periods(&world, 10, 0);
+    for _ in 0..2 * TURN {
+        world.look(&[(3, 1000)]);
+    }
+    assert_eq!(world.look(&[(3, 1000)]), FEW, "a quota that stops nobody");
+    let throttled = |world: &World| world.loads.all().nth(3).unwrap().unwrap().throttled;
+    periods(&world, 20, 5);
+    let seen = (0..TURN).position(|_| {
+        world.look(&[(3, 1000)]);
+        throttled(&world) > 0.0
+    });
+    assert!(seen.is_some(), "no turn showed it");
+    for more in 1..5 {
+        periods(&world, 20 + more, 5 + more);
+        world.look(&[(3, 1000)]);
+        assert!((throttled(&world) - 1.0).abs() < 1e-9, "{more}");
+    }
+}
