@@ -16,6 +16,7 @@ mod followed;
 mod probes;
 
 mod classifying;
+mod reaction;
 mod resizing;
 mod strict;
 
@@ -147,7 +148,20 @@ fn ticks(selection: &Selection) -> Result<(), String> {
             println!("{row:40} {:>26}   at most {}, {changes} changes", times.shown(), goal.as_micros());
         }
     }
-    resizing(selection)
+    resizing(selection)?;
+    reaction(selection)
+}
+
+/// From the beginning of a burst to the larger set.
+fn reaction(selection: &Selection) -> Result<(), String> {
+    let row = "cold burst until its set is larger";
+    if selection.wants(row) {
+        let (times, counts) = reaction::measure(&absolute(&selection.program)?)?;
+        let goal =
+            reaction::GOALS.iter().find(|(with, _)| *with == counts).map_or(0, |(_, goal)| goal.as_micros());
+        println!("{row:40} {:>26}   at most {goal}", times.shown());
+    }
+    Ok(())
 }
 
 /// The daemon while it looks after elastic groups, beside itself without any.
