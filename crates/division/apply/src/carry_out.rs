@@ -19,7 +19,7 @@ use crate::{
     journal::Journal,
     knob,
     outcome::Done,
-    perform::partition_holds,
+    partitions,
     performer::{Performer, name, unwritable},
     prune::{prune, settle},
     record::{Ending, FORMAT, Head, Kind, Result as End, Summary},
@@ -57,6 +57,8 @@ pub(crate) struct Change<'p> {
     pub ranges: Vec<plan::Range>,
     /// By the names of elastic groups: the latency that decides about their CPUs.
     pub latencies: BTreeMap<String, Latency>,
+    /// Partitions that are there and have to be so in the end.
+    pub partitions: Vec<Entry>,
 }
 
 pub(crate) fn carry_out(
@@ -105,7 +107,8 @@ pub(crate) fn carry_out(
     let mut refused = Vec::new();
     let sources = matches!(change.kind, Kind::Undo { .. }).then_some(change.sources.as_slice());
     let sources = sources.map(|sources| Refusals { sources, refused: &mut refused });
-    let done = do_all(&mut performer, &mut change.entries, &mut journal, &mut outcome, sources);
+    let standing = &change.partitions;
+    let done = do_all(&mut performer, &mut change.entries, standing, &mut journal, &mut outcome, sources);
     let end = |ending: Ending, error: Option<String>, step: Option<usize>, left: &[String]| End {
         ending,
         at: target.system.now(),
@@ -117,7 +120,7 @@ pub(crate) fn carry_out(
         refused: Vec::new(),
         lines: 0,
     };
-    let failed = match done {
+    let stop = match done {
         Ok(()) => {
             let replaced = outcome.replaced.clone();
             let end = End { refused, replaced, ..end(Ending::Done, None, None, &outcome.left) };
@@ -130,15 +133,17 @@ pub(crate) fn carry_out(
                     let _ = prune(lock, target);
                     return Ok(outcome);
                 }
-                Err(failure) => (steps.saturating_sub(1), Error::Unrecorded { reason: failure.to_string() }),
+                Err(failure) => Stop::behind(steps, Error::Unrecorded { reason: failure.to_string() }),
             }
         }
-        Err(failed) => failed,
+        Err(stop) => stop,
     };
-    let (step, error) = failed;
-    let remains = put_back(&mut performer, &mut journal, &change.entries, (step, &error));
+    let remains = put_back(&mut performer, &mut journal, &change.entries, &stop);
+    let Stop { step, error, .. } = stop;
     let refused = refused_steps(&performer, &change.entries, &remains, generation);
-    let left = remains.left;
+    let mut left = remains.left;
+    let lost = partitions::verify(&performer, &[], &change.partitions);
+    left.extend(lost.iter().map(Error::in_words));
     let ending = if left.is_empty() { Ending::RolledBack } else { Ending::Partly };
     let end = End { refused, ..end(ending, Some(error.to_string()), Some(step), &left) };
     let recorded = journal.finish(end);
@@ -177,15 +182,34 @@ fn drop_ins_in_effect(
     Ok(known)
 }
 
-/// Rolls back a change that failed at a step.
+/// Where a change stopped, and why.
+struct Stop {
+    step: usize,
+    error: Error,
+    /// All steps were done, this one too.
+    is_behind: bool,
+}
+
+impl Stop {
+    fn at(step: usize, error: Error) -> Stop {
+        Stop { step, error, is_behind: false }
+    }
+
+    fn behind(steps: usize, error: Error) -> Stop {
+        Stop { step: steps.saturating_sub(1), error, is_behind: true }
+    }
+}
+
+/// Rolls back a change that stopped.
 fn put_back(
     performer: &mut Performer<'_>,
     journal: &mut Journal<'_>,
     entries: &[Entry],
-    (step, error): (usize, &Error),
+    &Stop { step, ref error, is_behind }: &Stop,
 ) -> Remains {
     // a step that was refused as a whole did nothing; all others may have done a part
     let whole = match entries.get(step).map(|entry| &entry.act) {
+        _ if is_behind => false,
         _ if *error == Error::Interrupted => true,
         Some(Act::CreateGroup { .. } | Act::RemoveGroup { .. } | Act::Mount { .. }) => {
             !matches!(error, Error::Unrecorded { .. })
@@ -212,10 +236,10 @@ pub(crate) fn carry_out_unrecorded(target: Target<'_>, mut entries: Vec<Entry>) 
         }
     }
     let (mut journal, mut outcome) = (Journal::none(), Outcome::nothing());
-    let done = do_all(&mut performer, &mut entries, &mut journal, &mut outcome, None);
-    done.map_err(|(step, error)| {
-        let left = put_back(&mut performer, &mut journal, &entries, (step, &error)).left;
-        Error::Undone { error: Box::new(error), left }
+    let done = do_all(&mut performer, &mut entries, &[], &mut journal, &mut outcome, None);
+    done.map_err(|stop| {
+        let left = put_back(&mut performer, &mut journal, &entries, &stop).left;
+        Error::Undone { error: Box::new(stop.error), left }
     })
 }
 
@@ -251,21 +275,22 @@ struct Refusals<'r> {
     refused: &'r mut Vec<Remainder>,
 }
 
-/// The error comes with its step. An undo continues behind a refusal: what can be given back is given back, and the
-/// rest is named.
+/// An undo continues behind a refusal: what can be given back is given back, and the rest is named. `standing`:
+/// partitions that no step writes.
 fn do_all(
     performer: &mut Performer<'_>,
     entries: &mut [Entry],
+    standing: &[Entry],
     journal: &mut Journal<'_>,
     outcome: &mut Outcome,
     mut refusals: Option<Refusals<'_>>,
-) -> Result<(), (usize, Error)> {
+) -> Result<(), Stop> {
     let mut failed: Vec<(usize, String)> = Vec::new();
     for (step, entry) in entries.iter_mut().enumerate() {
         if performer.system().is_interrupted() {
-            return Err((step, Error::Interrupted));
+            return Err(Stop::at(step, Error::Interrupted));
         }
-        journal.begin(step).map_err(|error| (step, unwritable(error)))?;
+        journal.begin(step).map_err(|error| Stop::at(step, unwritable(error)))?;
         if let Act::Write { place, file, .. } = &entry.act {
             let noted = match &entry.before {
                 // systemd brought it about, and takes it back
@@ -285,7 +310,7 @@ fn do_all(
                 Before::New => performer.note_default(place, file, journal),
                 _ => Ok(()),
             };
-            noted.map_err(|error| (step, unwritable(error)))?;
+            noted.map_err(|error| Stop::at(step, unwritable(error)))?;
         }
         match (performer.perform(step, entry, journal), &mut refusals) {
             // an older generation's step may set the same knob
@@ -301,13 +326,13 @@ fn do_all(
                 outcome.left.extend(done.note);
             }
             (Err(error), Some(_)) => failed.push((step, error.in_words())),
-            (Err(error), None) => return Err((step, error)),
+            (Err(error), None) => return Err(Stop::at(step, error)),
         }
     }
     if let Err(error) = performer.reload_units() {
         match &mut refusals {
             Some(_) => failed.push((entries.len().saturating_sub(1), error.in_words())),
-            None => return Err((entries.len().saturating_sub(1), error)),
+            None => return Err(Stop::behind(entries.len(), error)),
         }
     }
     let steps: BTreeSet<usize> = failed.iter().map(|(step, _)| *step).collect();
@@ -326,17 +351,10 @@ fn do_all(
         }
         refusals.refused.extend(source);
     }
-    // a later step may have taken from a partition what it needs
-    for (step, entry) in entries.iter().enumerate() {
-        if let Act::Write { place, file, .. } = &entry.act
-            && file == "cpuset.cpus.partition"
-            && let Some(actual) = performer.content(place, file)
-            && let Err(error) = partition_holds(entry, file, &actual)
-        {
-            match refusals {
-                Some(_) => outcome.left.push(error.in_words()),
-                None => return Err((step, error)),
-            }
+    for error in partitions::verify(performer, entries, standing) {
+        match refusals {
+            Some(_) => outcome.left.push(error.in_words()),
+            None => return Err(Stop::behind(entries.len(), error)),
         }
     }
     Ok(())

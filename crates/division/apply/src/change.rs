@@ -103,6 +103,7 @@ pub fn set_recorded(
         isolation: None,
         ranges: Vec::new(),
         latencies: Default::default(),
+        partitions: Vec::new(),
     };
     carry_out(lock, target, change, meta).map_err(|failure| match failure {
         Failure::RolledBack { error, left, .. } => Failure::Refused(Error::Undone { error, left }),

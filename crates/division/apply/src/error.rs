@@ -33,13 +33,17 @@ pub enum Error {
         /// What is wrong.
         error: settings::DecodeError,
     },
-    /// The kernel took the partition's state, but not the partition.
-    #[error("the kernel keeps the partition of group '{group}' invalid: {state}")]
+    /// The kernel took the partition's state, but not the partition, or it lost it since.
+    #[error("{}", partition(group, state, cause.as_deref()))]
     InvalidPartition {
         /// The group.
         group: GroupName,
         /// What the kernel says.
         state: String,
+        /// What was found around the group.
+        cause: Option<String>,
+        /// The command that ends that.
+        fix: Option<String>,
     },
     /// A group that was made again does not contain what it contained before.
     #[error("{}", left.join("; "))]
@@ -84,6 +88,14 @@ pub enum Error {
     },
 }
 
+fn partition(group: &GroupName, state: &str, cause: Option<&str>) -> String {
+    let cause = cause.map_or_else(String::new, |cause| format!("; {cause}"));
+    match state.contains("invalid") {
+        true => format!("the kernel keeps the partition of group '{group}' invalid: {state}{cause}"),
+        false => format!("group '{group}' lost its partition: it is {state}{cause}"),
+    }
+}
+
 impl Error {
     /// What to do about it.
     pub fn hint(&self) -> Option<String> {
@@ -92,6 +104,7 @@ impl Error {
             Error::Plan(error) => error.hint(),
             Error::Lacks { instead, .. } => Some(instead.clone()),
             Error::Decode { error, .. } => error.hint(),
+            Error::InvalidPartition { fix: Some(fix), .. } => Some(format!("{fix}, then try again")),
             Error::InvalidPartition { group, .. } => Some(format!(
                 "a partition needs CPUs that no sibling uses and a parent that hands them down: {} \
                  cpuset.cpus.partition=member cpuset.cpus=…, then cpuset.cpus.partition=root again (since Linux 6.7 \

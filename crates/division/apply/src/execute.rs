@@ -53,6 +53,7 @@ pub fn execute(lock: &Lock, target: Target<'_>, plan: &Plan, meta: &Meta) -> Res
         isolation: plan.isolation.clone(),
         ranges: plan.ranges.clone(),
         latencies: plan.latencies.clone(),
+        partitions: plan.partitions.iter().map(entry).collect(),
     };
     if change.entries.is_empty() && change.decided.is_empty() && is_known(lock, target, plan, meta)? {
         if meta.layout && directories::accept(lock) {

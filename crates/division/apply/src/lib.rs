@@ -45,6 +45,7 @@ mod affinity;
 mod knob;
 mod membership;
 mod ownership;
+mod partitions;
 mod perform;
 mod performer;
 mod stays_in;

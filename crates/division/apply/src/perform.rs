@@ -18,9 +18,9 @@ use crate::{
     journal::Journal,
     knob, membership,
     outcome::Done,
-    ownership,
+    ownership, partitions,
     performer::{DEVICES_V1, Performer, name, not_mounted, unwritable},
-    read_back::difference,
+    read_back::reason,
 };
 
 /// How often a file is looked for that systemd is about to bring, every 10 ms.
@@ -375,7 +375,10 @@ impl<'t> Performer<'t> {
         let Some(actual) = self.content(place, file).filter(|actual| actual != text) else {
             return Ok(Done::default()); // as written, or it can't be read
         };
-        partition_holds(entry, file, &actual)?;
+        // a partition that the kernel keeps invalid was taken, but is none
+        if file == PARTITION && actual.contains("invalid") {
+            return Err(partitions::invalid(self, entry, &actual));
+        }
         journal.actual(step, &actual).map_err(unwritable)?;
         Ok(Done { difference: self.compare(entry, place, file, text, &actual), ..Done::default() })
     }
@@ -436,7 +439,7 @@ impl<'t> Performer<'t> {
             found: found.clone(),
             value: with(text)?,
         };
-        let reason = difference(&request, &with(actual)?).pop()?;
+        let reason = reason(&request, &with(actual)?)?;
         let file = format!("{}/{file}", self.directory(place));
         Some(Difference {
             group: entry.group.clone(),
@@ -471,14 +474,6 @@ impl<'t> Performer<'t> {
             _ => text == actual,
         }
     }
-}
-
-/// A partition that the kernel keeps invalid was taken, but is none.
-pub(crate) fn partition_holds(entry: &Entry, file: &str, actual: &str) -> Result<(), Error> {
-    if file == "cpuset.cpus.partition" && actual.contains("invalid") {
-        return Err(Error::InvalidPartition { group: name(&entry.group), state: actual.to_owned() });
-    }
-    Ok(())
 }
 
 fn unmountable(path: &std::path::Path, errno: Errno) -> Error {

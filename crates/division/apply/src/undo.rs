@@ -162,6 +162,7 @@ pub(crate) fn undo_recovered(
         isolation: None,
         ranges: Vec::new(),
         latencies: Default::default(),
+        partitions: steps.partitions,
         entries: steps.entries,
         decided: Vec::new(),
         planned: Vec::new(),
@@ -277,6 +278,8 @@ struct Steps<'t> {
     knobs: BTreeMap<Instance, String>,
     /// Knobs that somebody else set since.
     foreign: BTreeSet<Instance>,
+    /// Partitions of generations that stay in effect, as far as they are so now.
+    partitions: Vec<Entry>,
 }
 
 type Inherited = BTreeMap<(Place, String), (Entry, Option<Remainder>)>;
@@ -339,6 +342,7 @@ impl<'t> Steps<'t> {
             inherited,
             knobs: BTreeMap::new(),
             foreign: BTreeSet::new(),
+            partitions: Vec::new(),
         }
     }
 

@@ -148,7 +148,10 @@ pub fn plan(
     if !problems.is_empty() {
         return Err(problems);
     }
+    let is_partition =
+        |step: &&Step| matches!(&step.action, Action::Write { file, .. } if file == cpusets::PARTITION);
     Ok(Plan {
+        partitions: so.iter().filter(is_partition).cloned().collect(),
         decided: so,
         steps,
         assignments: assignments(&tree, &resolved),

@@ -37,6 +37,9 @@ pub struct Plan {
     /// What the layout decides about and no step changes, as it is so already.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub decided: Vec<Step>,
+    /// The partitions among these, also where an earlier layout decided the same: their state is read at the end.
+    #[serde(skip)]
+    pub partitions: Vec<Step>,
     /// What earlier layouts in effect decided about and this one does not.
     #[serde(skip)]
     pub dropped: Dropped,

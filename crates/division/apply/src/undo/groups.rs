@@ -182,6 +182,23 @@ impl Steps<'_> {
             in_effect::drop_undecided(head, self.target, &mut groups);
         }
         for (group, decided) in groups {
+            let is_so = |place: &Place, text: &str| {
+                self.performer.content(place, plan::PARTITION).as_deref() == Some(text.trim())
+            };
+            let partitions = decided
+                .writes
+                .iter()
+                .filter(|((place, file, _), (text, _))| file == plan::PARTITION && is_so(place, text));
+            let partitions: Vec<Entry> = partitions
+                .map(|((place, file, _), (text, _))| Entry {
+                    group: group.clone(),
+                    act: Act::Write { place: place.clone(), file: file.clone(), text: text.clone() },
+                    why: String::new(),
+                    restores: false,
+                    before: Before::Nothing,
+                })
+                .collect();
+            self.partitions.extend(partitions);
             let (again, gone): (Vec<&Place>, Vec<&Place>) =
                 decided.places.iter().partition(|place| removed.contains(*place));
             for place in again {

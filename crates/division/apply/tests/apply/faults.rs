@@ -212,6 +212,53 @@ pub fn any_change_refused_leaves_v2_as_before() {
     every_change_refused_once(&V2);
 }
 
+/// A machine with a group `own` that has CPUs 2 and 3 for itself, which the plan relies on and does not write. What the
+/// kernel says of `own` afterwards.
+fn beside_a_partition(lists: &[&str], check: impl Fn(Result<apply::Outcome, Failure>, bool)) -> String {
+    let fake = Fake::v2(4, 1);
+    settle_v2(&fake);
+    let at = &fake.hierarchies().unwrap()[0];
+    fake.write(at, "", "cgroup.subtree_control", "+cpuset").unwrap();
+    fake.mkdir(at, "own").unwrap();
+    for (file, text) in [("cpuset.cpus", "2-3"), ("cpuset.cpus.partition", "root")] {
+        fake.write(at, "own", file, text).unwrap();
+    }
+    let faults = Faults::at(&[]);
+    let (host, system) = (host(fake.clone(), &faults), Beside::fake(&fake, &faults));
+    let directory = tempfile::tempdir().unwrap();
+    let state = State::open(directory.path().join("state")).unwrap();
+    let lock = state.lock(Duration::ZERO).unwrap();
+    let before = picture(&fake, &|_| true);
+    let standing = Maker::new(&host).write(Cpuset, "own", "cpuset.cpus.partition", "root").plan().steps;
+    let mut maker = Maker::new(&host);
+    for list in lists {
+        maker.write(Cpuset, "old", "cpuset.cpus", list);
+    }
+    // the last step goes back, too
+    maker.create(Cpuset, "last");
+    let plan = Plan { partitions: standing, ..maker.plan() };
+    let result = execute(&lock, target(&host, &system), &plan, &meta("a test"));
+    check(result, picture(&fake, &|_| true) == before);
+    fake.read(at, "own", "cpuset.cpus.partition").unwrap().trim().to_owned()
+}
+
+/// `apply` ended with 0 while the partition of a group that it did not write was invalid, and tasks ran on its CPUs.
+pub fn a_partition_that_no_step_writes_is_read_at_the_end() {
+    let after = beside_a_partition(&["3"], |result, same| {
+        let failure = result.expect_err("CPU 3 is not own's alone");
+        assert!(failure.to_string().contains("group 'old' has CPUs 3 too"), "{failure}");
+        assert!(failure.to_string().ends_with("all is as before"), "{failure}");
+        assert!(failure.hint().is_some_and(|hint| hint.contains("cpuset.cpus")), "{failure}");
+        assert!(same);
+    });
+    assert_eq!(after, "root");
+}
+
+pub fn a_partition_that_is_invalid_for_a_moment_is_made_again() {
+    let after = beside_a_partition(&["3", "0"], |result, _| assert_eq!(result.unwrap().steps, 3));
+    assert_eq!(after, "root");
+}
+
 pub fn only_what_a_planner_needs_is_observed() {
     let fake = Fake::v1(4, 1);
     settle_v1(&fake);

@@ -91,6 +91,8 @@ fn main() {
     let mut trials = trials!(
         faults::any_change_refused_leaves_v1_as_before,
         faults::any_change_refused_leaves_v2_as_before,
+        faults::a_partition_that_no_step_writes_is_read_at_the_end,
+        faults::a_partition_that_is_invalid_for_a_moment_is_made_again,
         faults::only_what_a_planner_needs_is_observed,
         faults::old_generations_go_but_for_those_that_undo_needs,
         faults::old_generations_of_set_settle,

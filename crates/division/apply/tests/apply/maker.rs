@@ -91,6 +91,7 @@ impl<'h> Maker<'h> {
         let steps = std::mem::take(&mut self.steps);
         Plan {
             decided: Vec::new(),
+            partitions: Vec::new(),
             steps,
             assignments: Vec::new(),
             elastic: Vec::new(),

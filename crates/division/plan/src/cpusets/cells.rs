@@ -46,9 +46,9 @@ pub(crate) const MEMS: &str = "cpuset.mems";
 /// v2's flag: `member`, `root` or `isolated`.
 pub const PARTITION: &str = "cpuset.cpus.partition";
 /// v2's list of CPUs for partitions (Linux 6.7).
-pub(crate) const EXCLUSIVE: &str = "cpuset.cpus.exclusive";
+pub const EXCLUSIVE: &str = "cpuset.cpus.exclusive";
 /// The root's list, of the same age.
-const ISOLATED: &str = "cpuset.cpus.isolated";
+pub const ISOLATED: &str = "cpuset.cpus.isolated";
 const CLONE: &str = "cgroup.clone_children";
 
 /// A directory that a cell stands for.
