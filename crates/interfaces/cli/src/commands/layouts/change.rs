@@ -203,8 +203,8 @@ pub(super) fn recovered(lock: &Lock, target: Target<'_>) -> Result<Vec<Recovered
 /// `deadline`: the seconds after which it is undone; `nothing`: what is said where no step was done.
 pub(super) fn print(outcome: &Outcome, deadline: Option<u64>, nothing: &str) -> Result<(), Failure> {
     for difference in &outcome.differences {
-        let (file, written, now) = (&difference.file, &difference.requested, &difference.actual);
-        output::warning(&format!("{file}: {written} was written, the kernel has {now}"));
+        let apply::Difference { file, requested, actual, reason, .. } = difference;
+        output::warning(&format!("{file}: {requested} was written, the kernel has {actual}: {reason}"));
     }
     for thread in &outcome.unmoved {
         output::warning(&format!(
