@@ -1,6 +1,7 @@
 //! What a plan looks at, as it will be.
 
-use plan::{Action, Observed, Step};
+use plan::{Action, CPUS, Observed, PARTITION, SeenGroup, SeenHierarchy, Step};
+use units::{CpuSet, group_path};
 
 /// The machine as it will be once these steps are done, as far as a plan looks at it.
 pub(crate) fn foresee(observed: &mut Observed, steps: &[Step]) {
@@ -9,6 +10,7 @@ pub(crate) fn foresee(observed: &mut Observed, steps: &[Step]) {
         let Some(at) = observed.hierarchies.get_mut(place.hierarchy) else { continue };
         match &step.action {
             Action::RemoveGroup { place } => {
+                release(at, &place.path);
                 at.groups.remove(&place.path);
             }
             Action::RestoreOwners { place, owners } => {
@@ -28,7 +30,17 @@ pub(crate) fn foresee(observed: &mut Observed, steps: &[Step]) {
                     (owned.uid, owned.gid) = (uid.unwrap_or(owned.uid), gid.unwrap_or(owned.gid));
                 });
             }
+            // systemd ends what the file made
+            Action::WriteDropIn { place, text: None, .. } => {
+                release(at, &place.path);
+                if let Some(group) = at.groups.get_mut(&place.path) {
+                    group.files.remove(PARTITION);
+                }
+            }
             Action::Write { place, file, text, .. } => {
+                if file == PARTITION && Some(text.trim()) == plan::no_partition(file) {
+                    release(at, &place.path);
+                }
                 if let Some(group) = at.groups.get_mut(&place.path)
                     && !settings::is_by_key(file)
                 {
@@ -36,6 +48,33 @@ pub(crate) fn foresee(observed: &mut Observed, steps: &[Step]) {
                 }
             }
             _ => {}
+        }
+    }
+}
+
+/// The CPUs of a partition that ends come back to all groups that are not confined to others.
+fn release(at: &mut SeenHierarchy, path: &str) {
+    let list = |group: Option<&SeenGroup>, file: &str| -> CpuSet {
+        group.and_then(|group| group.files.get(file)?.trim().parse().ok()).unwrap_or_default()
+    };
+    let seen = at.groups.get(path);
+    let state = seen.and_then(|group| group.files.get(PARTITION)).map(|state| state.trim());
+    if !matches!(state, Some("root" | "isolated")) {
+        return;
+    }
+    let freed = list(seen, CPUS);
+    let effective = format!("{CPUS}.effective");
+    let gets = |other: &str| {
+        let confined = group_path::branch(other).map(|path| list(at.groups.get(path), CPUS));
+        confined.filter(|list| !list.is_empty()).fold(freed.clone(), |gets, list| gets.intersection(&list))
+    };
+    let others =
+        at.groups.iter().filter(|(other, group)| *other != path && group.files.contains_key(&effective));
+    let wider = others
+        .map(|(other, group)| (other.clone(), list(Some(group), &effective).union(&gets(other)).to_string()));
+    for (other, text) in wider.collect::<Vec<(String, String)>>() {
+        if let Some(group) = at.groups.get_mut(&other) {
+            group.files.insert(effective.clone(), text);
         }
     }
 }

@@ -73,7 +73,7 @@ fn problem(message: String, origin: &Origin, missing: usize, hint: String) -> Pr
 /// All nodes that can be had.
 fn top(land: &Landscape, observed: &Observed, tree: &Tree<'_>) -> NodeSet {
     let at = tree.branches.first().and_then(|branch| observed.hierarchies.get(branch.place.hierarchy));
-    let bound = at.and_then(|at| super::bound::<units::Node>(at, "cpuset.mems"));
+    let bound = at.and_then(|at| super::bound::<units::Node>(at, tree, "cpuset.mems"));
     match bound {
         Some(bound) if land.with_memory.is_empty() => bound,
         Some(bound) => land.with_memory.intersection(&bound),

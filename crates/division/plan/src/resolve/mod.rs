@@ -112,21 +112,23 @@ pub(crate) fn resolve(
 /// The CPUs that our groups can have at all.
 fn ceiling(land: &Landscape, observed: &Observed, tree: &Tree<'_>) -> CpuSet {
     let at = tree.branches.first().and_then(|branch| observed.hierarchies.get(branch.place.hierarchy));
-    let bound = at.and_then(|at| bound::<units::Cpu>(at, "cpuset.cpus"));
+    let bound = at.and_then(|at| bound::<units::Cpu>(at, tree, "cpuset.cpus"));
     bound.map_or_else(|| land.online.clone(), |bound| land.online.intersection(&bound))
 }
 
 /// What the group our groups live in has; `None` if that is all the machine has, or not known.
-fn bound<K>(at: &SeenHierarchy, file: &str) -> Option<units::IdSet<K>> {
+fn bound<K>(at: &SeenHierarchy, tree: &Tree<'_>, file: &str) -> Option<units::IdSet<K>> {
     let seen = at.groups.get(&at.base)?;
     let own: units::IdSet<K> = match at.version {
         Version::V1 => tree::list(Some(seen), file),
         // the hierarchy's root has no such file, and everything
         Version::V2 if !seen.files.contains_key(file) => return None,
         Version::V2 => {
-            // what partitions in it have is not in the list of what it has
-            let inside =
-                |path: &str| group_path::parent(path).unwrap_or_default() == at.base && path != at.base;
+            // what partitions in it have is not in the list of what it has, nor what the layout's units have
+            let ours = |path: &str| tree.branches.iter().any(|branch| branch.place.path == path);
+            let inside = |path: &str| {
+                path != at.base && (group_path::parent(path).unwrap_or_default() == at.base || ours(path))
+            };
             let partition = |seen: &SeenGroup| {
                 let kind = seen.files.get("cpuset.cpus.partition").map_or("member", String::as_str);
                 file == "cpuset.cpus" && matches!(kind, "root" | "isolated")

@@ -11,7 +11,8 @@ use super::StateArgs;
 pub const SHIELD: &str = "\
 Makes a group `shield` with these CPUs of its own: the kernel keeps all other tasks off them, and on cgroup v1, which keeps off \
 only other groups, the tasks of the root group are moved to other CPUs; threads of the kernel that belong to a CPU stay. It is one \
-generation of the history, beside the layout in effect. `unshield` takes it back, as `undo` does.
+generation of the history, beside the layout in effect. `unshield` takes it back, as `undo` does. On systemd hosts before Linux 6.7 \
+the group is `/shield`, as no group below the unit can have CPUs of its own there.
 
 With a program, that program is then started in the group; the shield stays when it ends. Its exit status is the program's.
 

@@ -11,9 +11,10 @@ use std::{
 };
 
 use libtest_mimic::Trial;
+use rustix::process::{Pid, Signal, kill_process};
 
 use crate::{
-    desk::says,
+    desk::{Desk, says},
     units::{Case, NEEDS, Unit, of_cases, systemctl},
     world::World,
 };
@@ -26,6 +27,8 @@ pub fn trials(world: &Arc<World>) -> Vec<Trial> {
         ("exclusive CPUs of two services come and go by themselves", two),
         ("exclusive CPUs that somebody took are drift, and apply gives them back", by_hand),
         ("exclusive CPUs are isolated where the layout says so", isolated),
+        ("exclusive CPUs beside a service are there for the next layout, and change hands", beside),
+        ("exclusive CPUs of shield are nobody else's until unshield", shield),
     ];
     of_cases(world, NEEDS, cases)
 }
@@ -326,4 +329,49 @@ fn isolated(world: &Arc<World>) {
     let (code, _, error) = unit.desk.run("undo {s}");
     assert!(code == 0 || code == 3 && error.contains("takes no empty list"), "{code}: {error}");
     comes_back(|| picture(&of, slice.1, &unit), &before);
+}
+
+/// What the service had for itself, and what a group had that a new layout leaves out, counted as missing on the machine:
+/// the next apply was refused, and the daemon repaired nothing.
+fn beside(world: &Arc<World>) {
+    let unit = Unit::new(world, "exclusive-beside", "");
+    if !has_remote() {
+        return refused_without_remote(&unit);
+    }
+    let before = holds("", "cpuset.cpus.effective");
+    let group = |name: &str, cpu: u32| format!("[groups.\"{name}\"]\ncpus = \"{cpu}\"\nexclusive = true\n");
+    for name in ["{g}-rt", "{g}-new"] {
+        unit.apply(&format!("{LAYOUT}{}", group(name, 0)));
+        says(&unit.desk.ends("apply {d}/l.toml {s}", 0), &["nothing to do"]);
+        let of = unit.desk.scene.fill(&format!("ringfence.slice/ringfence.service/{name}"));
+        assert_eq!(holds(&of, "cpuset.cpus.partition").as_deref(), Some("root"), "{name}");
+        assert_eq!(holds(&of, "cpuset.cpus").as_deref(), Some("0"), "{name}");
+        unit.desk.ends("status {s}", 0);
+    }
+    unit.desk.ends("undo 0 {s}", 0);
+    comes_back(|| holds("", "cpuset.cpus.effective"), &before);
+}
+
+/// Before Linux 6.7 no group below the unit can be a partition: `shield` was refused there.
+fn shield(world: &Arc<World>) {
+    let desk = Desk::new(world, "exclusive-shield");
+    let of = if has_remote() { "ringfence.slice/ringfence.service/shield" } else { "shield" };
+    let effective = || holds("", "cpuset.cpus.effective");
+    let before = effective();
+    let mut program = desk.spawn("shield 1 {s} -- sleep 1000");
+    desk.scene.until("the program in the shield", || !pids(of).is_empty());
+    is_exclusive(of, of, (1, "root"), "after shield");
+    stays_free(1);
+    for verb in ["daemon-reload", "daemon-reexec"] {
+        systemctl(&[verb]);
+        is_exclusive(of, of, (1, "root"), verb);
+    }
+    for pid in pids(of) {
+        let pid = Pid::from_raw(i32::try_from(pid).unwrap()).unwrap();
+        kill_process(pid, Signal::KILL).unwrap();
+    }
+    program.wait().unwrap();
+    desk.ends("unshield {s}", 0);
+    comes_back(effective, &before);
+    assert!(!Path::new(ROOT).join(of).exists());
 }
