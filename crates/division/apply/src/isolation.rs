@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use knobs::{Encoding, Instance, Isolation, Knob, Per, Seen};
+use knobs::{Encoding, Instance, Isolation, Knob, Per, Seen, Want};
 use plan::{Action, Lint, LintKind, Plan, Step};
 use serde::Serialize;
 use units::CpuSet;
@@ -79,6 +79,13 @@ pub(crate) fn given<'r>(
 }
 
 impl Given {
+    /// Did an earlier layout take CPUs from the thread that the new one does not?
+    fn is_narrower(&self, row: &Knob, want: &Want<'_>, now: &str) -> bool {
+        let [has, gets] = [now, &want.text].map(|text| text.trim().parse::<CpuSet>());
+        let is_part = matches!((has, gets), (Ok(has), Ok(gets)) if has != gets && has.is_subset(&gets));
+        is_part && self.texts.iter().any(|text| row.same(text, now))
+    }
+
     fn stands(&self, target: Target<'_>, row: &Knob, now: &str) -> bool {
         let texts: Vec<&str> = self.texts.iter().map(String::as_str).collect();
         is_ours(target, row, &self.before, &texts, now)
@@ -143,10 +150,23 @@ pub(crate) fn leftovers(
     let (mut before, mut behind, mut lints) = (Vec::new(), Vec::new(), Vec::new());
     let wants = isolation.map(|isolation| isolation.wants(seen)).unwrap_or_default();
     for ((knob, instance), known) in given {
-        let wanted = wants.iter().any(|want| want.knob.name == knob && want.instance() == instance);
+        let want = wants.iter().find(|want| want.knob.name == knob && want.instance() == instance);
+        let wanted = want.is_some();
         let (Some(row), Ok(now)) = (knobs::find(knob), target.system.knobs().read(instance)) else {
             continue;
         };
+        // once the partition has ended that took them from it: the kernel widens only threads with all CPUs
+        if let Some(want) = want.filter(|want| row.per == Per::Thread && known.is_narrower(row, want, &now)) {
+            let action = Action::SetKnob {
+                knob: knob.clone(),
+                instance: instance.clone(),
+                text: want.text.clone(),
+                before: Some(now),
+            };
+            let why = "these CPUs are no longer isolated".to_owned();
+            behind.push(Step { group: name(&known.group), action, why, restores: false });
+            continue;
+        }
         // the end of a partition resets the CPUs of threads
         if wanted || row.same(&now, &known.before) && row.per != Per::Thread {
             continue;
@@ -224,7 +244,7 @@ pub(crate) fn status(
         let of_row = running.iter().filter(|(name, _)| knob.writers.contains(&name.as_str()));
         of_row.map(|(name, process)| format!("{name} (process {process})")).collect()
     };
-    let of_want = |want: &knobs::Want<'_>| {
+    let of_want = |want: &Want<'_>| {
         let known = given.contains_key(&(want.knob.name.to_owned(), want.instance().clone()));
         let is_off = || {
             want.knob.encoding == Encoding::Affinity

@@ -17,6 +17,7 @@ type Case = (&'static str, fn(&Desk));
 
 const CASES: &[Case] = &[
     ("isolate: nothing that can move is on the CPU, and an undo leaves all as it was", round),
+    ("isolate: another CPU gives the first one back, to threads of one node too", moved),
     ("isolate: what somebody else set is drift, repaired by apply, and stays at an undo", by_others),
     ("isolate: kill -9 at any change leaves all as before", killed),
     ("isolate: a read-only sysctl is refused, and one that became so is named until it goes back", read_only),
@@ -140,6 +141,27 @@ fn round(desk: &Desk) {
     if let Some(thread) = started {
         assert_eq!(cpus_of(&format!("/proc/{thread}/status")), own, "a thread that was started meanwhile");
     }
+}
+
+/// A thread that runs on the CPUs of one node stayed without the CPU that was isolated first.
+fn moved(desk: &Desk) {
+    let before = picture();
+    let last = allowed().last().unwrap();
+    let other = if last == ISOLATED { 0 } else { last };
+    desk.write("m.toml", &LAYOUT.replace("cpus = \"1\"", &format!("cpus = \"{other}\"")));
+    desk.ends("apply {d}/l.toml {s}", 0);
+    desk.ends("apply {d}/m.toml {s}", 0);
+    let isolated: CpuSet = other.to_string().parse().unwrap();
+    let threads = KNOBS.iter().filter(|knob| knob.per == Per::Thread);
+    for seen in threads.flat_map(|knob| Files::default().look(knob)) {
+        let Some(then) = before.get(&("kernel-threads", seen.instance.to_string())) else { continue };
+        let then: CpuSet = then.parse().unwrap();
+        let rest = then.difference(&isolated);
+        assert!(rest.is_empty() || seen.text == rest.to_string(), "{}: {}", seen.instance, seen.text);
+    }
+    says(&desk.ends("apply {d}/m.toml {s}", 0), &["nothing to do"]);
+    desk.ends("undo 0 {s}", 0);
+    assert_eq!(differing(&before), Vec::<String>::new());
 }
 
 /// What `why` and `doctor` say of an isolated group, whose state is in the default directory for them.
