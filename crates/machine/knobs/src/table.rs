@@ -251,7 +251,13 @@ pub const KNOBS: &[Knob] = &[
         aim: Aim::Value("0"),
         accepts: Accepts::Number(0, 1_000_000_000),
         scope: Scope::Full,
-        refusals: &[fails(Errno::INVAL, "it is above the period")],
+        refusals: &[
+            fails(Errno::INVAL, "it is above the period"),
+            stays(
+                Errno::BUSY,
+                "the kernel's check of deadline tasks' bandwidth refuses it, on Linux 6.12 without such a task too",
+            ),
+        ],
         since: "6.12",
         source: "scheduler/sched-deadline.rst",
         ..OF_CPU
