@@ -3,11 +3,12 @@
 
 mod power;
 
-use std::{fmt::Write as _, fs, path::Path};
+mod trace;
+
+use std::{fmt::Write as _, fs};
 
 use ::plan::{Observed, Problem};
 use layout::{CpuAmount, CpuDemand, Desired};
-use monitor::{Log, Sample, rates};
 use policy::{Elastic, Scope, Sizes, Units, static_sizes};
 use serde_json::json;
 use settings::Version;
@@ -18,8 +19,6 @@ use units::hint::Command;
 use super::layouts::desired;
 use crate::{args, failure::Failure, output};
 
-/// The field that a trace is read from.
-const FIELD: &str = "cpu.usage";
 /// The weight of a group that names none.
 const WEIGHT: u32 = 100;
 
@@ -109,7 +108,7 @@ fn resizing(
     let mut loads = Vec::new();
     if let Some(log) = &args.trace {
         let names: Vec<&str> = groups.iter().map(|group| group.name.as_str()).collect();
-        loads.push(recorded(log, &names, "elastic")?);
+        loads.push(trace::recorded(log, &names, "elastic")?);
     }
     let cpus = (units.len() * units.width()) as f64;
     loads.extend(kinds(args).into_iter().map(|kind| kind.load(&shares, cpus, args.seed)));
@@ -128,7 +127,7 @@ fn general(args: &args::Simulate, machine: &Machine, scope: &Scope) -> Result<Ve
     let mut loads = Vec::new();
     if let Some(log) = &args.trace {
         let names: Vec<&str> = scope.groups.iter().map(|group| group.name.as_str()).collect();
-        loads.push(recorded(log, &names, "general")?);
+        loads.push(trace::recorded(log, &names, "general")?);
     }
     loads.extend(power::loads(&start, &kinds(args), args.seed));
     let save = |load: Load| {
@@ -179,43 +178,6 @@ fn rules(against: &[args::Against]) -> Vec<Rule> {
         args::Against::Clairvoyant => Rule::Clairvoyant,
     };
     [Rule::Policy].into_iter().chain(against.iter().map(rule)).collect()
-}
-
-/// What a log says that the groups used. A group that is not in it requests nothing, which is said.
-fn recorded(directory: &Path, groups: &[&str], kind: &str) -> Result<Load, Failure> {
-    let log = Log::open(directory)?;
-    let mut samples = log.since(std::time::SystemTime::UNIX_EPOCH);
-    let mut uses: Vec<Vec<(f64, f64)>> = vec![Vec::new(); groups.len()];
-    let (mut before, mut began): (Option<Sample>, _) = (None, None);
-    while let Some(sample) = samples.next_sample()? {
-        let began = *began.get_or_insert(sample.at);
-        let since = sample.at.zip(began).and_then(|(at, began)| at.duration_since(began).ok());
-        if let (Some(before), Some(since)) = (&before, since) {
-            for (group, uses) in groups.iter().zip(&mut uses) {
-                uses.extend(used(before, &sample, group).map(|used| (since.as_secs_f64(), used)));
-            }
-        }
-        before = Some(sample);
-    }
-    super::watching::warn_of(samples.torn());
-    if uses.iter().all(Vec::is_empty) {
-        return Err(Failure::usage(format!(
-            "{} has no CPU use of the layout's {kind} groups",
-            directory.display()
-        ))
-        .hint("record it: ringfence record; names are those of the layout"));
-    }
-    for (group, _) in groups.iter().zip(&uses).filter(|(_, uses)| uses.is_empty()) {
-        output::warning(&format!("group '{group}' is not in the log: it requests nothing"));
-    }
-    Ok(Load::recorded("recorded", &uses))
-}
-
-fn used(before: &Sample, after: &Sample, group: &str) -> Option<f64> {
-    // a log has no slash before names from the root
-    let row = after.groups.row(group.trim_start_matches('/'))?;
-    let column = after.groups.columns().first_named(FIELD)?;
-    rates::between(&before.groups, &after.groups, row, column)?.value
 }
 
 fn table(outcomes: &[Outcome]) -> String {
