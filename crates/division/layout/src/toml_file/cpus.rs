@@ -257,7 +257,7 @@ impl Reader<'_> {
     }
 
     fn weight(&mut self, value: &Value<'_>) -> Option<u32> {
-        let weight = self.count(value, 1)?;
+        let weight = self.number(value, 1)?;
         let fits = u32::try_from(weight).ok().filter(|weight| *weight <= MOST_WEIGHT);
         if fits.is_none() {
             self.wrong(value, format!("{weight} is out of range"), &format!("1 to {MOST_WEIGHT}"));

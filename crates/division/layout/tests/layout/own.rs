@@ -430,6 +430,7 @@ fn a_weight_makes_a_group_elastic_with_cpus_of_its_own() {
         ("{ min = 0, max = 8, weight = 1 }", "0"),
         ("{ min = 9, max = 8, weight = 1 }", "min 9 is above max 8"),
         ("{ min = 2, max = 8, weight = 10001 }", "10001 is out of range"),
+        ("{ min = 2, max = 8, weight = 4294967296 }", "4294967296 is out of range"),
         ("{ min = 2, max = 8, weight = 1, pool = \"shared\" }", "does not go with pool"),
     ] {
         let source = Source::new("layout.toml", &format!("[groups.a]\ncpus = {text}\n"));
