@@ -16,6 +16,7 @@ use crate::{
     Error, Failure, Lock, Meta, Outcome, Target,
     act::{Act, Before, Entry, gives_back},
     before::Looking,
+    directories,
     journal::Journal,
     knob,
     outcome::Done,
@@ -122,6 +123,8 @@ pub(crate) fn carry_out(
     };
     let stop = match done {
         Ok(()) => {
+            // without it they are taken as the daemon finds them
+            let _ = directories::note(lock, target.host, &head, true);
             let replaced = outcome.replaced.clone();
             let end = End { refused, replaced, ..end(Ending::Done, None, None, &outcome.left) };
             match journal.finish(end) {
@@ -146,6 +149,7 @@ pub(crate) fn carry_out(
     left.extend(lost.iter().map(Error::in_words));
     let ending = if left.is_empty() { Ending::RolledBack } else { Ending::Partly };
     let end = End { refused, ..end(ending, Some(error.to_string()), Some(step), &left) };
+    let _ = directories::note(lock, target.host, &head, false);
     let recorded = journal.finish(end);
     // of an undo that failed it is needed still
     if meta.confirm_within.is_some() {

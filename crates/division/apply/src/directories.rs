@@ -1,4 +1,4 @@
-//! Which directories the groups that follow their load had when the history changed last: one that somebody removed and made
+//! Which directories the groups that follow their load had at the end of the last generation: one that somebody removed and made
 //! again is not what the layout made, and nothing is written to it before the next apply.
 
 use std::{
@@ -39,7 +39,7 @@ pub(crate) struct Directories {
     units: BTreeSet<String>,
 }
 
-#[derive(Debug, Default, Serialize, Deserialize)]
+#[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
 struct Noted {
     /// Behind it nothing but single settings changed.
     generation: u32,
@@ -48,7 +48,7 @@ struct Noted {
 }
 
 impl Directories {
-    /// As they were noted, or after another change as they are.
+    /// As they were noted at the end of the last generation; as they are where a version that did not note them ended it.
     ///
     /// # Errors
     /// [`Failure::State`].
@@ -66,15 +66,8 @@ impl Directories {
         {
             return Ok(Directories { noted, units });
         }
-        let mut inodes: BTreeMap<String, BTreeMap<String, u64>> = BTreeMap::new();
-        for (group, setting, _) in followed(head) {
-            let Ok(name) = GroupName::new(group) else { continue };
-            if let Ok(Some(inode)) = inode(host, &name, setting) {
-                inodes.entry(setting.to_owned()).or_default().insert(group.to_owned(), inode);
-            }
-        }
-        let noted = Noted { generation, inodes };
-        write_whole(lock, &path, &serde_json::to_vec(&noted).unwrap_or_default())?;
+        let noted = Noted::look(host, generation, head);
+        noted.write(lock)?;
         Ok(Directories { noted, units })
     }
 
@@ -91,10 +84,65 @@ impl Directories {
     }
 }
 
-/// The next process that resizes takes the directories as they are: an apply found all of them as the layout wants them.
-/// False: none were noted.
-pub(crate) fn accept(lock: &Lock) -> bool {
-    std::fs::remove_file(path(lock.state())).is_ok()
+impl Noted {
+    fn look(host: &Host, generation: u32, head: &Head) -> Noted {
+        let mut inodes: BTreeMap<String, BTreeMap<String, u64>> = BTreeMap::new();
+        for (group, setting, _) in followed(head) {
+            let Ok(name) = GroupName::new(group) else { continue };
+            if let Ok(Some(inode)) = inode(host, &name, setting) {
+                inodes.entry(setting.to_owned()).or_default().insert(group.to_owned(), inode);
+            }
+        }
+        Noted { generation, inodes }
+    }
+
+    fn write(&self, lock: &Lock) -> Result<(), Failure> {
+        write_whole(lock, &path(lock.state()), &serde_json::to_vec(self).unwrap_or_default())
+    }
+}
+
+/// Notes them for a generation that is about to end: what somebody makes again from then on is not the layout's, however
+/// late a process looks that resizes. `is_done`: is the generation in effect from then on?
+///
+/// # Errors
+/// [`Failure::State`].
+pub(crate) fn note(lock: &Lock, host: &Host, head: &Head, is_done: bool) -> Result<(), Failure> {
+    // single settings make no directory
+    if head.kind == Kind::Set {
+        return Ok(());
+    }
+    let in_effect = if is_done { &head.in_effect } else { &head.in_effect_before };
+    for &generation in in_effect.iter().rev() {
+        let earlier;
+        let layout = if generation == head.generation {
+            head
+        } else if lock.state().is_there(generation) {
+            earlier = lock.state().summary(generation)?.head;
+            &earlier
+        } else {
+            continue;
+        };
+        if layout.layout {
+            return match followed(layout).next() {
+                Some(_) => Noted::look(host, head.generation, layout).write(lock),
+                None => Ok(()),
+            };
+        }
+    }
+    Ok(())
+}
+
+/// Takes the directories of the layout in effect as they are: an apply found all of them as it wants them. False: nothing of it
+/// follows its load.
+///
+/// # Errors
+/// [`Failure::State`].
+pub(crate) fn accept(lock: &Lock, host: &Host, layout: &Head) -> Result<bool, Failure> {
+    if followed(layout).next().is_none() {
+        return Ok(false);
+    }
+    Noted::look(host, last_change(lock.state())?, layout).write(lock)?;
+    Ok(true)
 }
 
 fn path(state: &State) -> PathBuf {

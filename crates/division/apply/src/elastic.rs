@@ -113,14 +113,14 @@ pub fn resize(
 /// made again, and CPUs that are offline, are left out.
 ///
 /// # Errors
-/// The kernel's refusal, with the cause; the groups before it have theirs.
+/// The kernel's first refusal, with the cause; all other groups have theirs.
 pub fn end_saving(
     target: Target<'_>,
     originals: &Originals,
     scopes: &[Scope],
     online: &CpuSet,
 ) -> Result<Vec<String>, Error> {
-    let mut changed = Vec::new();
+    let (mut changed, mut refused) = (Vec::new(), None);
     for scope in scopes.iter().filter(|scope| scope.saving.is_some()) {
         let all = scope.pool.intersection(online);
         for one in &scope.groups {
@@ -130,12 +130,14 @@ pub fn end_saving(
             }
             let Ok(has) = cpus_of(target.host, &group) else { continue };
             if has != all && has.is_subset(&all) {
-                resize(target, originals, &group, &all)?;
-                changed.push(one.name.clone());
+                match resize(target, originals, &group, &all) {
+                    Ok(()) => changed.push(one.name.clone()),
+                    Err(error) => drop(refused.get_or_insert(error)),
+                }
             }
         }
     }
-    Ok(changed)
+    refused.map_or(Ok(changed), Err)
 }
 
 /// A group's list of CPUs on its way to another.

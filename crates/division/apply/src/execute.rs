@@ -56,7 +56,10 @@ pub fn execute(lock: &Lock, target: Target<'_>, plan: &Plan, meta: &Meta) -> Res
         partitions: plan.partitions.iter().map(entry).collect(),
     };
     if change.entries.is_empty() && change.decided.is_empty() && is_known(lock, target, plan, meta)? {
-        if meta.layout && directories::accept(lock) {
+        let layout = layout_in_effect(lock.state(), target)?.filter(|_| meta.layout);
+        if let Some(layout) = layout
+            && directories::accept(lock, target.host, &layout)?
+        {
             Resizes::of(lock.state()).begin_again()?;
         }
         return Ok(Outcome { left, ..Outcome::nothing() });

@@ -96,6 +96,7 @@ pub use observe::{hierarchies, observe};
 pub use originals::Originals;
 pub use outcome::{Difference, Meta, Outcome, Unmoved};
 pub use pending::{Pending, pending};
+pub use plan::CPUS;
 pub use planned::{expansion, foreign, planned};
 pub use preview::{Planned, inverse, preview};
 pub use ranges::{RangeNumbers, RangeStatus};
@@ -104,7 +105,7 @@ pub use record::{Affinity, By, Ending, Head, Kind, Record, Result as End, RulesF
 pub use recover::{Recovered, Recovery, is_undone, recover};
 pub use remainder::Remainder;
 pub use request::{InvalidSetting, SettingValue};
-pub use resizes::{Controller, Ended, Measured, Resize, Resizes, Resizing, Says};
+pub use resizes::{Controller, Ended, LeftAlone, Measured, Resize, Resizes, Resizing, Says, Subject};
 pub use scheduled::{
     drop_undone, in_force, last_in_effect, record_schedules, scheduled, times, unschedulable,
 };

@@ -9,6 +9,7 @@ use crate::{
     Failure, Lock, Meta, Outcome, Target,
     act::{Act, Before},
     carry_out::refused_steps,
+    directories,
     journal::Journal,
     pending::remaining,
     performer::Performer,
@@ -134,6 +135,10 @@ fn unfinished(lock: &Lock, target: Target<'_>) -> Result<Option<Recovered>, Fail
         (ending, Recovery::RolledBack, left)
     };
     let error = Some(format!("process {} ended before it was done", record.head.by.pid));
+    if how != Recovery::LostAtBoot {
+        // without it they are taken as the daemon finds them
+        let _ = directories::note(lock, target.host, &record.head, false);
+    }
     journal.finish(End {
         ending,
         at: target.system.now(),

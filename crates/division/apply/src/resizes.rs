@@ -10,6 +10,7 @@ use std::{
     time::{SystemTime, UNIX_EPOCH},
 };
 
+use layout::{BURST, QUOTA};
 use rustix::{
     fs::FlockOperation,
     io::Errno,
@@ -157,9 +158,9 @@ pub struct Controller {
     /// What goes on beside it, in words.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub goes_on: Vec<String>,
-    /// Groups that are left as they are until the next apply, each with the reason in words.
+    /// Groups that are left as they are until the next apply.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub left_alone: Vec<String>,
+    pub left_alone: Vec<LeftAlone>,
     /// What the latency sources of elastic groups say.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub latencies: Vec<Measured>,
@@ -168,17 +169,62 @@ pub struct Controller {
 /// Resizing that has ended by itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ended {
-    /// Of what, in words: `the quota of web`.
-    pub what: String,
+    /// Of what.
+    pub of: Subject,
     /// Why, and what the groups have since then, in words.
     pub why: String,
+}
+
+/// What one rule resizes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Subject {
+    /// The CPUs of these groups.
+    Cpus(Vec<String>),
+    /// The quota of this group.
+    Quota(String),
+}
+
+impl Subject {
+    /// Is a setting of a group resized by it?
+    pub fn is(&self, group: &str, setting: &str) -> bool {
+        match self {
+            Subject::Cpus(groups) => setting == plan::CPUS && groups.iter().any(|one| one == group),
+            Subject::Quota(of) => matches!(setting, QUOTA | BURST) && of == group,
+        }
+    }
+}
+
+impl fmt::Display for Subject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Subject::Cpus(groups) => write!(f, "the CPUs of {}", groups.join(", ")),
+            Subject::Quota(group) => write!(f, "the quota of {group}"),
+        }
+    }
+}
+
+/// A group of the layout that nobody resizes until the next apply.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LeftAlone {
+    /// Its name.
+    pub group: String,
+    /// Which setting of it.
+    pub setting: String,
+    /// Why, in words.
+    pub why: String,
+}
+
+impl fmt::Display for LeftAlone {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.group, self.why)
+    }
 }
 
 impl Controller {
     /// Which resizing has ended, why, what goes on, and the command that starts it again.
     pub fn end(&self) -> Option<String> {
-        let ended =
-            self.ended.iter().map(|Ended { what, why }| format!("resizing of {what} has ended: {why}"));
+        let ended = self.ended.iter().map(|Ended { of, why }| format!("resizing of {of} has ended: {why}"));
         let ended: Vec<String> = ended.collect();
         let goes_on = match self.goes_on.as_slice() {
             [] => String::new(),
@@ -190,7 +236,9 @@ impl Controller {
 
     /// Groups that are not resized, why, and the command that changes it.
     pub fn left_alone(&self) -> Option<String> {
-        let groups = self.left_alone.join("; ");
+        let mut groups: Vec<String> = self.left_alone.iter().map(LeftAlone::to_string).collect();
+        groups.dedup(); // one that is gone has none of its settings
+        let groups = groups.join("; ");
         (!groups.is_empty()).then(|| format!("not resized: {groups}: {}", Command::ringfence("apply")))
     }
 }

@@ -1,6 +1,7 @@
 //! What is advised where a cause is a setting that ringfenced changes with the group's load: never to write it, as that is drift, or
 //! undone by the next change. Pure.
 
+use apply::{Ended, LeftAlone};
 use units::{CpuSet, hint::Command};
 
 use super::{
@@ -29,11 +30,11 @@ impl Instead {
         let bounds = resized.group.bounds.as_ref()?;
         let has = resized.group.cpus.as_ref().map_or(0, CpuSet::len);
         let (is_most, is_all) = (has >= bounds.max, bounds.max >= bounds.pool.len());
-        Some(match (bounds.saves_power, is_most, by_load.halted("the CPUs", resized)) {
+        Some(match (bounds.saves_power, is_most, by_load.halted(apply::CPUS, resized)) {
             (true, true, _) => says("these are all that general groups may have"),
             (true, false, Some(halt)) => Instead {
                 ending: format!("; power saving has confined it to these, and {}", halt.why),
-                hint: Some(halt.command),
+                hint: halt.hint,
             },
             (true, false, None) => says("power saving gives it more as soon as it waits"),
             (false, true, _) if is_all => says("it is elastic, and has all CPUs that elastic groups share"),
@@ -43,7 +44,7 @@ impl Instead {
             },
             (false, false, Some(halt)) => Instead {
                 ending: format!("; it is elastic up to {}, but {}", bounds.max, halt.why),
-                hint: Some(halt.command),
+                hint: halt.hint,
             },
             (false, false, None) if !resized.free.is_empty() => {
                 says(&format!("it is elastic, and ringfenced gives it up to {} while it waits", bounds.max))
@@ -69,14 +70,14 @@ impl Instead {
         let key = format!("{QUOTA} = {{ min, max }}");
         let last = resized.group.last.as_ref().filter(|last| last.setting == range.setting);
         let is_spent = last.is_some_and(|last| last.numbers["reason"] == "spent");
-        Some(match by_load.halted("the quota", resized) {
+        Some(match by_load.halted(QUOTA, resized) {
             _ if range.numbers.now.is_some_and(|now| now >= range.numbers.max) => Instead {
                 ending: format!("; it follows the load, and {max} is its max"),
                 hint: Some(by_load.raise("max", &key, resized)),
             },
             Some(halt) => Instead {
                 ending: format!("; it follows the load up to {max}, but {}", halt.why),
-                hint: Some(halt.command),
+                hint: halt.hint,
             },
             None if is_spent => Instead {
                 ending: "; it follows the load, and what the group may use above its min is spent".to_owned(),
@@ -96,29 +97,43 @@ impl ByLoad {
         self.groups.iter().find(|one| one.level == level.group)
     }
 
-    /// Why this of a group stays as it is. `what`: as [`apply::Ended::what`] names it, before the groups.
-    fn halted(&self, what: &str, of: &Resized) -> Option<Halt> {
-        let is_of = |ended: &&apply::Ended| {
-            let groups = ended.what.strip_prefix(what).and_then(|rest| rest.strip_prefix(" of "));
-            groups.is_some_and(|groups| groups.split(", ").any(|group| group == of.group.group))
+    /// Why this setting of a group stays as it is.
+    fn halted(&self, setting: &str, of: &Resized) -> Option<Halt> {
+        let group = of.group.group.as_str();
+        let left_alone = || {
+            let is_it = |left: &&LeftAlone| left.group == group && left.setting == setting;
+            let LeftAlone { why, .. } = self.left_alone.iter().find(is_it)?;
+            let hint =
+                Some(self.of_layout("apply").unwrap_or_else(|| Command::ringfence("apply")).to_string());
+            Some(Halt { why: format!("it is not resized: {why}"), hint })
         };
         let ended = || {
-            let apply::Ended { what, why } = self.ended.iter().find(is_of)?;
-            let command = Command::ringfence("resume").to_string();
-            Some(Halt { why: format!("resizing of {what} has ended: {why}"), command })
+            let Ended { of, why } = self.ended.iter().find(|ended| ended.of.is(group, setting))?;
+            let hint = Some(Command::ringfence("resume").to_string());
+            Some(Halt { why: format!("resizing of {of} has ended: {why}"), hint })
         };
-        self.halt.clone().or_else(ended)
+        let halt = || match self.halt.clone()? {
+            // the layout may be none for this machine any more, which a plan says
+            Halt { why, hint: None } => {
+                Some(Halt { why, hint: self.of_layout("plan").map(|plan| plan.to_string()) })
+            }
+            halt => Some(halt),
+        };
+        halt().or_else(left_alone).or_else(ended)
+    }
+
+    /// A command with the layout's file.
+    fn of_layout(&self, command: &'static str) -> Option<Command> {
+        let path = self.layout.as_ref()?.display().to_string();
+        Some(Command::ringfence(command).arg(path.as_str()))
     }
 
     /// What to change in the layout.
     fn raise(&self, what: &str, key: &str, of: &Resized) -> String {
         let raise = format!("raise {what} in {key} of group {}", of.group.group);
-        match &self.layout {
-            None => format!("{raise} in its layout, and apply that"),
-            Some(path) => {
-                let path = path.display().to_string();
-                format!("{raise} in {path}, then: {}", Command::ringfence("apply").arg(path.as_str()))
-            }
+        match (&self.layout, self.of_layout("apply")) {
+            (Some(path), Some(apply)) => format!("{raise} in {}, then: {apply}", path.display()),
+            _ => format!("{raise} in its layout, and apply that"),
         }
     }
 }

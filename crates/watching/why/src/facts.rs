@@ -3,7 +3,7 @@
 
 use std::{path::PathBuf, time::Duration};
 
-use apply::{Ended, Following};
+use apply::{Ended, Following, LeftAlone};
 use interruptions::Interrupted;
 use settings::{DeviceNumber, Version};
 use units::{CpuSet, Limit, NodeSet};
@@ -44,6 +44,8 @@ pub struct ByLoad {
     pub halt: Option<Halt>,
     /// Of which settings resizing has ended by itself.
     pub ended: Vec<Ended>,
+    /// Groups that nobody resizes until the next apply.
+    pub left_alone: Vec<LeftAlone>,
     /// The layout's file or directory, if that is known.
     pub layout: Option<PathBuf>,
 }
@@ -64,8 +66,8 @@ pub struct Resized {
 pub struct Halt {
     /// Why.
     pub why: String,
-    /// The command that changes it.
-    pub command: String,
+    /// The command that changes it, where one is known.
+    pub hint: Option<String>,
 }
 
 /// A group whose settings hold for the group in question: itself, or one above it.

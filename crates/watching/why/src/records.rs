@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use apply::{Bounds, Failure, Following, Resizes, State, Target};
+use apply::{Bounds, Controller, Failure, Following, Resizes, State, Target};
 use kernel::{Error, GroupName};
 use monitor::Files;
 use units::{CpuSet, hint::Command};
@@ -45,20 +45,21 @@ fn by_load(state: &State, target: Target<'_>) -> Result<ByLoad, Failure> {
         group: one.clone(),
     });
     let resizes = Resizes::of(state);
-    let ended = resizes.controller().map(|controller| controller.ended).unwrap_or_default();
-    Ok(ByLoad { groups: groups.collect(), halt: halt(&resizes), ended, layout: head.file })
+    let halt = halt(&resizes);
+    let Controller { ended, left_alone, .. } = resizes.controller().unwrap_or_default();
+    Ok(ByLoad { groups: groups.collect(), halt, ended, left_alone, layout: head.file })
 }
 
 fn halt(resizes: &Resizes) -> Option<Halt> {
-    let halt = |why: &str, command: Command| Halt { why: why.to_owned(), command: command.to_string() };
-    let resume = Command::ringfence("resume");
+    let halt = |why: &str, command: Command| Halt { why: why.to_owned(), hint: Some(command.to_string()) };
     if resizes.is_paused() {
-        return Some(halt("resizing is paused", resume));
+        return Some(halt("resizing is paused", Command::ringfence("resume")));
     }
-    match resizes.controller() {
-        None => Some(halt("nobody resizes groups", Command::new("systemctl start ringfenced"))),
-        Some(controller) => controller.stopped.map(|why| halt(&format!("nothing is resized: {why}"), resume)),
-    }
+    let Some(controller) = resizes.controller() else {
+        return Some(halt("nobody resizes groups", Command::new("systemctl start ringfenced")));
+    };
+    let why = controller.stopped?;
+    Some(Halt { why: format!("nothing is resized, and it is tried every second: {why}"), hint: None })
 }
 
 /// The CPUs that groups share and none of them has.

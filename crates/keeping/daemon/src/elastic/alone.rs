@@ -64,7 +64,11 @@ fn run(scope: &Scope, stopped: &UnixStream) -> Result<Vec<Resized>, String> {
     let originals = Rc::new(Originals::none());
     let mut start =
         Start { target, originals: originals.clone(), changes: Vec::new(), left_alone: Vec::new() };
-    let mut pool = Pool::find(&mut start, &machine, scope, &numbers)?;
+    let pool = Pool::find(&mut start, &machine, scope, &numbers)?;
+    let mut pool = pool.map_err(|error| error.to_string())?;
+    if let Some(left) = start.left_alone.first() {
+        return Err(left.to_string());
+    }
     let mut states = States::new(&host, pool.groups.clone());
     let no_timer = |errno| format!("no timer: {}", kernel::describe(errno));
     let mut cadence = Cadence::new(period).map_err(no_timer)?;

@@ -8,8 +8,8 @@ use std::{
 };
 
 use apply::{
-    Controller as Said, Ended, Followed, Frequencies, Head, Originals, Resize, Resizes, Resizing, Running,
-    State, Target,
+    Controller as Said, Ended, Followed, Frequencies, Head, LeftAlone, Originals, Resize, Resizes, Resizing,
+    Running, State, Target,
 };
 use kernel::{GroupName, Host};
 use layout::{BURST, Latency, QUOTA};
@@ -26,6 +26,7 @@ use super::{
     pool::Pool,
     quotas::Quotas,
     states::States,
+    undivided::Undivided,
 };
 use crate::{Counters, division::try_lock};
 
@@ -65,8 +66,8 @@ pub(super) struct Controller<'h> {
     measured: Vec<(usize, String)>,
     frequencies: Frequencies,
     originals: Rc<Originals>,
-    /// Groups that are left as they are, each with the reason.
-    left_alone: Vec<String>,
+    /// Groups that are left as they are.
+    left_alone: Vec<LeftAlone>,
     is_paused: bool,
 }
 
@@ -81,8 +82,7 @@ impl<'h> Controller<'h> {
     /// without the right to resize, nor during a pause.
     ///
     /// # Errors
-    /// In words: the history or the machine can't be read, another process resizes, or the machine can't give what the layout
-    /// guarantees.
+    /// In words: the history or the machine can't be read, or another process resizes.
     pub fn find(
         state: &'h State,
         host: &'h Host,
@@ -190,8 +190,8 @@ impl<'h> Controller<'h> {
         names.join(", ")
     }
 
-    /// Groups of the layout that are left as they are, each with the reason.
-    pub fn left_alone(&self) -> &[String] {
+    /// Groups of the layout that are left as they are.
+    pub fn left_alone(&self) -> &[LeftAlone] {
         &self.left_alone
     }
 
@@ -408,7 +408,10 @@ fn parts(start: &mut Start<'_>, head: &Head, numbers: &Parameters) -> Result<Vec
     if !head.elastic.is_empty() {
         let machine = Machine::live().map_err(|error| error.to_string())?;
         for scope in &head.elastic {
-            parts.push(Box::new(Pool::find(start, &machine, scope, numbers)?));
+            parts.push(match Pool::find(start, &machine, scope, numbers)? {
+                Ok(pool) => Box::new(pool),
+                Err(why) => Box::new(Undivided::new(start, scope, numbers, &why)),
+            });
         }
     }
     if let Some(quotas) = Quotas::find(start, &head.ranges, numbers)? {

@@ -71,7 +71,11 @@ impl Memory {
                 reclaim.restore(has);
             } else {
                 let low = request(host, &group, PROTECTED, range.min)?;
-                apply::follow(start.target, &start.originals, &[low]).map_err(|error| cause(&error))?;
+                if let Err(error) = apply::follow(start.target, &start.originals, &[low]) {
+                    let why = format!("its protected memory is out of its bounds: {}", cause(&error));
+                    start.leave(&range.group, PROTECTED, why);
+                    continue;
+                }
                 let texts = (shown_low(has), range.show(range.min));
                 start.changes.push(Resize::now(&range.group, PROTECTED, texts, out_of_bounds()));
             }

@@ -9,6 +9,8 @@ mod contents;
 
 mod pool;
 
+mod undivided;
+
 mod quotas;
 
 mod memory;
@@ -110,10 +112,12 @@ fn round(
     }
     latencies.follow(controller.latencies());
     // each of them once, whatever begins a round
-    for left in controller.left_alone().iter().filter(|left| !left_alone.contains(left)) {
+    let mut left: Vec<String> = controller.left_alone().iter().map(ToString::to_string).collect();
+    left.dedup(); // one that is gone has none of its settings
+    for left in left.iter().filter(|left| !left_alone.contains(left)) {
         warn!("{left}: it is not resized: {}", Command::ringfence("apply"));
     }
-    controller.left_alone().clone_into(left_alone);
+    *left_alone = left;
     controller.run(counters, stopped, resizing, latencies)
 }
 

@@ -2,7 +2,7 @@
 
 use std::{rc::Rc, time::Duration};
 
-use apply::{Ended, Originals, Presence, Resize, Target};
+use apply::{Ended, LeftAlone, Originals, Presence, Resize, Target};
 use kernel::{GroupName, Host};
 use policy::GroupState;
 
@@ -12,8 +12,8 @@ pub(super) struct Start<'s> {
     pub originals: Rc<Originals>,
     /// What the groups had to be given first.
     pub changes: Vec<Resize>,
-    /// Groups that are left as they are, each with the reason.
-    pub left_alone: Vec<String>,
+    /// Groups that are left as they are.
+    pub left_alone: Vec<LeftAlone>,
 }
 
 impl Start<'_> {
@@ -28,11 +28,13 @@ impl Start<'_> {
             Presence::Gone => "it is gone",
             Presence::Remade => "somebody removed it and made it again",
         };
-        let left = format!("{name}: {why}");
-        if !self.left_alone.contains(&left) {
-            self.left_alone.push(left);
-        }
+        self.leave(name, setting, why.to_owned());
         Ok(false)
+    }
+
+    /// Leaves a group as it is until the next apply: the others go on.
+    pub fn leave(&mut self, name: &str, setting: &str, why: String) {
+        self.left_alone.push(LeftAlone { group: name.to_owned(), setting: setting.to_owned(), why });
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::{rc::Rc, time::Duration};
 
-use apply::{Ended, Originals, Resize, Target};
+use apply::{Ended, Originals, Resize, Subject, Target};
 use kernel::{GroupName, Host};
 use plan::Place;
 use policy::{
@@ -39,15 +39,21 @@ impl Pool {
     /// Starts with what the groups have. What is not made of whole cores, or overlaps, as a plan or a user may have left
     /// it, becomes the static division first.
     ///
+    /// A group that the kernel refuses that is left as it is; `Ok(Err(…))`: the machine can't give what the layout guarantees.
+    ///
     /// # Errors
-    /// In words: the machine can't give what the layout guarantees, or a group's CPUs can't be read or written.
+    /// In words: a group's CPUs can't be read.
     pub fn find(
         start: &mut Start<'_>,
         machine: &Machine,
         scope: &Scope,
         numbers: &Parameters,
-    ) -> Result<Pool, String> {
-        let units = Units::of(machine, &scope.pool).map_err(|error| error.to_string())?;
+    ) -> Result<Result<Pool, policy::Error>, String> {
+        let mut pool = scope.pool.clone();
+        let mut units = match Units::of(machine, &pool) {
+            Ok(units) => units,
+            Err(why) => return Ok(Err(why)),
+        };
         let (mut elastic, mut groups, mut sets, mut missing) =
             (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         for one in &scope.groups {
@@ -65,22 +71,42 @@ impl Pool {
             groups.push(group);
             sets.push(cpus);
         }
-        let rule = |has: Option<&[CpuSet]>| rule(machine, scope, (&elastic, &units), numbers, has);
-        let policy = match rule(Some(&sets)) {
-            Ok(policy) => policy,
-            Err(why) => {
-                let policy = rule(None).map_err(|error| error.to_string())?;
-                for (index, (one, group)) in elastic.iter().zip(&groups).enumerate() {
-                    give(start, (&one.name, group), &sets[index], &policy.cpus(index), &why)?;
+        let policy = loop {
+            let why = match rule(machine, scope, (&elastic, &units), numbers, Some(&sets)) {
+                Ok(policy) => break policy,
+                Err(why) => why,
+            };
+            let policy = match rule(machine, scope, (&elastic, &units), numbers, None) {
+                Ok(policy) => policy,
+                Err(why) => return Ok(Err(why)),
+            };
+            let refused = (0..elastic.len()).find_map(|index| {
+                let (name, to) = (&elastic[index].name, policy.cpus(index));
+                let given = give(start, (name, &groups[index]), &sets[index], &to, &why);
+                let refused = given.err().map(|cause| (index, cause));
+                if refused.is_none() {
+                    sets[index] = to;
                 }
-                policy
+                refused
+            });
+            let Some((index, cause)) = refused else { break policy };
+            let why = format!("it does not get its static share: {cause}");
+            start.leave(&elastic.remove(index).name, plan::CPUS, why);
+            sets.remove(index);
+            // general groups have one set together; the others have what it does not keep, if that is enough for them
+            let keeps = apply::cpus_of(start.target.host, &groups.remove(index)).unwrap_or_default();
+            let without = pool.difference(&keeps);
+            let is_enough = |units: &Units| rule(machine, scope, (&elastic, units), numbers, None).is_ok();
+            let rest = Units::of(machine, &without).ok().filter(is_enough);
+            if let Some(rest) = rest.filter(|_| scope.saving.is_none()) {
+                (pool, units) = (without, rest);
             }
         };
         let names = elastic.into_iter().map(|group: Elastic| group.name).collect();
         let (contents, originals, decisions) =
             (Contents::of(groups.len()), start.originals.clone(), Vec::new());
         let (ending, is_back) = (Ending::default(), false);
-        Ok(Pool { policy, names, groups, contents, originals, decisions, ending, is_back, missing })
+        Ok(Ok(Pool { policy, names, groups, contents, originals, decisions, ending, is_back, missing }))
     }
 }
 
@@ -161,8 +187,7 @@ impl Part for Pool {
 
     fn end(&mut self) -> Vec<Ended> {
         let why = self.ending.say(self.is_back, "the static shares are back");
-        let what = || format!("the CPUs of {}", self.names.join(", "));
-        why.map(|why| Ended { what: what(), why }).into_iter().collect()
+        why.map(|why| Ended { of: Subject::Cpus(self.names.clone()), why }).into_iter().collect()
     }
 
     fn goes_on(&self) -> Option<&'static str> {
@@ -171,7 +196,7 @@ impl Part for Pool {
 }
 
 /// The rule for these groups, from what they have, or from what the layout gives.
-fn rule(
+pub(super) fn rule(
     machine: &Machine,
     scope: &Scope,
     (groups, units): (&[Elastic], &Units),
@@ -212,10 +237,12 @@ fn give(
     if from == to {
         return Ok(());
     }
-    for step in [&from.union(to), to] {
-        let resized = apply::resize(start.target, &start.originals, group, step);
-        resized.map_err(|error| cause(&error))?;
-    }
+    let resize = |to: &CpuSet| apply::resize(start.target, &start.originals, group, to);
+    resize(&from.union(to)).map_err(|error| cause(&error))?;
+    resize(to).map_err(|error| {
+        let _ = resize(from); // what it has then is read again
+        cause(&error)
+    })?;
     let (texts, why) = ((from.to_string(), to.to_string()), format!("what the layout gives first: {why}"));
     start.changes.push(Resize::now(name, plan::CPUS, texts, (why, serde_json::Value::Null)));
     Ok(())

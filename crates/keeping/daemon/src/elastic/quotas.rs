@@ -2,7 +2,7 @@
 
 use std::{rc::Rc, time::Duration};
 
-use apply::{Ended, Originals, Resize, Target};
+use apply::{Ended, Originals, Resize, Subject, Target};
 use kernel::{GroupName, Host};
 use layout::{BURST, QUOTA};
 use plan::{Place, Range, SettingRequest};
@@ -76,8 +76,8 @@ impl Quotas {
                     let had = shown(host, &group, QUOTA)?;
                     let first = requests(host, &group, range, quota.setting())?;
                     if let Err(error) = apply::follow(start.target, &start.originals, &first) {
-                        let why = format!("{}: its quota is not what it was: {}", range.group, cause(&error));
-                        start.left_alone.push(why);
+                        let why = format!("its quota is out of its bounds: {}", cause(&error));
+                        start.leave(&range.group, QUOTA, why);
                         continue;
                     }
                     let texts = (had, range.show(range.min));
@@ -176,7 +176,7 @@ impl Part for Quotas {
     fn end(&mut self) -> Vec<Ended> {
         let of_one = |one: &mut One| {
             let why = one.ending.say(one.quota.is_least(), "its min is back")?;
-            Some(Ended { what: format!("the quota of {}", one.range.group), why })
+            Some(Ended { of: Subject::Quota(one.range.group.clone()), why })
         };
         self.quotas.iter_mut().filter_map(of_one).collect()
     }

@@ -51,6 +51,8 @@ pub fn daemon(mut words: impl Iterator<Item = OsString>) -> ExitCode {
                     Paces { metrics: often, desired: often, misplaced: often, textfile: often, again: often };
             }
             ("log", "error") => to = LogTarget::StandardError,
+            // also what somebody else applied
+            ("apply", "yes") => options.apply = true,
             ("keep", "repair") => options.keep = Keep::Repair,
             ("socket", path) => options.socket = Some(path.into()),
             other => panic!("{other:?}"),

@@ -5,25 +5,53 @@ use std::{collections::BTreeSet, fs, path::Path, time::Duration};
 
 use apply::{By, Meta, Originals, Outcome, Resize, Resizes, Running as System, State, Target};
 use kernel::GroupName;
-use settings::Controller;
+use settings::{Controller, Version};
 use units::CpuSet;
 
 use crate::{
-    Case,
+    Case, host,
+    hotplug::Offline,
     world::{Running, World, eventually},
 };
 
 pub fn trials() -> Vec<Case> {
-    vec![
+    let mut trials: Vec<Case> = vec![
         ("an_elastic_group_grows_with_its_load_and_shrinks_when_it_is_quiet", resized),
         ("a_daemon_killed_while_it_resizes_leaves_legal_sets_and_the_next_one_goes_on", killed),
         ("a_group_of_idle_tasks_borrows_what_its_owner_keeps", lent),
         ("an_undo_ends_resizing_and_a_pause_interrupts_it", undone),
         ("a_group_that_somebody_made_again_is_left_until_the_next_apply", made_again),
+        ("a_group_made_again_between_an_apply_and_the_daemon_s_first_look_is_left", made_before_the_look),
         ("a_group_that_is_gone_ends_resizing_of_itself_alone", gone),
         ("a_group_below_an_elastic_one_is_not_elastic", below),
         ("general_groups_have_fewer_cpus_while_they_are_quiet_and_all_at_the_daemon_s_end", saved),
-    ]
+    ];
+    // v2 takes such a write, and nobody else's group may stand where this one claims a CPU
+    let is_ours_alone = std::env::var_os("RF_HOTPLUG").is_some();
+    if is_ours_alone {
+        trials
+            .push(("where_cpus_go_that_a_layout_guarantees_all_else_is_resized_until_they_come", undivided));
+    }
+    let is_v1 = host::host().hierarchy_of(Controller::Cpuset).is_some_and(|at| at.version == Version::V1);
+    if is_v1 && is_ours_alone {
+        trials.push(("a_group_whose_static_share_is_refused_is_left_and_the_others_go_on", refused_first));
+    }
+    trials
+}
+
+/// Applies a layout as the command line does, without a daemon.
+pub fn apply_alone(world: &World, text: &str) {
+    let reading = layout::read(&[layout::Source::new("layout.toml", text)]);
+    let (machine, accounts, system) =
+        (topology::Machine::live().unwrap(), system::Accounts::new(), System::new());
+    let target = Target { host: &world.host, system: &system };
+    let desired = reading.desired.unwrap();
+    let state = State::open(world.directory.join("state")).unwrap();
+    let lock = state.lock(Duration::from_secs(60)).unwrap();
+    let earlier = apply::Earlier::read(&state, target).unwrap();
+    let plan = apply::planned(target, &earlier, &desired, &machine, &system::Live, &accounts).unwrap();
+    let meta = Meta { by: By::caller(), what: "layout".to_owned(), layout: true, ..Meta::default() };
+    apply::execute(&lock, target, &plan, &meta).unwrap();
 }
 
 /// A quiet process in a group.
@@ -243,6 +271,90 @@ fn made_again() {
     daemon.kill();
     undo(&world);
     assert_eq!(list(&world, &group), "0", "what was there before the daemon wrote is back");
+}
+
+fn made_before_the_look() {
+    let mut world = World::new();
+    let group = world.group_name("elastic");
+    let text = format!("[groups.{group}]\ncpus = {{ min = 1, max = 2, weight = 100 }}\n");
+    apply_alone(&world, &text);
+    let name = GroupName::new(&group).unwrap();
+    world.host.delete(&name, true).unwrap();
+    world.host.create(&name, Some(&controllers(&world)), &kernel::Access::default()).unwrap();
+    fill(&world, &group);
+    let load = busy(&world, &group);
+    // it applies nothing
+    let daemon = world.daemon(&["apply=yes"]);
+    daemon.wait_for_log("somebody removed it and made it again", 1);
+    std::thread::sleep(Duration::from_secs(1));
+    assert!(load.iter().all(|process| allowed(process.pid()).len() == 1), "nothing is written to it");
+    apply_alone(&world, &text);
+    for process in &load {
+        eventually("two CPUs under load", || allowed(process.pid()).len() == 2);
+    }
+    assert_eq!(trouble(&world), "");
+    daemon.end();
+}
+
+fn refused_first() {
+    let mut world = World::new();
+    let (one, other) = (world.group_name("one"), world.group_name("other"));
+    let cpus = "cpus = { min = 1, max = 2, weight = 100 }";
+    apply_alone(&world, &format!("[groups.{one}]\n{cpus}\n[groups.{other}]\n{cpus}\n"));
+    let write = |group: &str, file: &str, text: &str| {
+        let name = GroupName::new(group).unwrap();
+        let seat = world.host.seat(&name, Controller::Cpuset).unwrap();
+        world.host.write(&seat, &name, file, text).unwrap();
+    };
+    // more than its max, and its static share has a CPU that somebody else's group has alone
+    write(&one, "cpuset.cpus", "1-5");
+    write(&other, "cpuset.cpus", "6");
+    let foreign = format!("{one}-foreign");
+    let name = GroupName::new(&foreign).unwrap();
+    world.host.create(&name, Some(&[Controller::Cpuset]), &kernel::Access::default()).unwrap();
+    write(&foreign, "cpuset.cpus", "0");
+    write(&foreign, "cpuset.cpu_exclusive", "1");
+    let daemon = world.daemon(&["apply=yes"]);
+    daemon.wait_for_log(&format!("{one}: it does not get its static share: "), 1);
+    let load = busy(&world, &other);
+    for process in &load {
+        eventually("two CPUs under load", || allowed(process.pid()).len() == 2);
+    }
+    assert_eq!(list(&world, &one), "1-5", "{}", daemon.log());
+    assert_eq!(list(&world, &other), "6-7", "not what the other one keeps");
+    let words = trouble(&world);
+    assert!(words.contains(&one) && words.contains("ringfence apply"), "{words}");
+    world.host.delete(&name, true).unwrap();
+    Resizes::of(&state(&world)).resume().unwrap();
+    eventually("its static share", || list(&world, &one) == "0-1");
+    eventually("no trouble", || trouble(&world).is_empty());
+    drop(load);
+    daemon.end();
+}
+
+fn undivided() {
+    let mut world = World::new();
+    // so that the plan sees which files this kernel gives a group
+    world.group_of(Controller::Cpu, "other");
+    let (all, web) = (world.group_name("all"), world.group_name("web"));
+    let online = topology::Machine::live().unwrap().online();
+    let cpus = format!("cpus = {{ min = {0}, max = {0}, weight = 100 }}", online.len());
+    let quota = "cpu.max = { min = \"10ms/100ms\", max = \"60ms/100ms\" }";
+    apply_alone(&world, &format!("[groups.{all}]\n{cpus}\n[groups.{web}]\n{quota}\n"));
+    let daemon = world.daemon(&["apply=yes"]);
+    eventually("a controller", || Resizes::of(&state(&world)).controller().is_some());
+    assert_eq!(trouble(&world), "");
+    let offline = Offline::new(1);
+    daemon.wait_for_log(&format!("{all}: the groups' min are {} ", online.len()), 1);
+    let load = busy(&world, &web);
+    let records = || Resizes::of(&state(&world)).last(10).unwrap();
+    eventually("a larger quota", || records().iter().any(|one| one.group == web && one.setting == "cpu.max"));
+    let words = trouble(&world);
+    assert!(words.contains("and there are") && words.contains("ringfence apply"), "{words}");
+    drop((load, offline));
+    eventually("no trouble", || trouble(&world).is_empty());
+    eventually("all CPUs again", || list(&world, &all) == online.to_string());
+    daemon.end();
 }
 
 fn gone() {

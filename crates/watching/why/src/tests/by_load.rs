@@ -1,6 +1,6 @@
 //! Groups whose CPUs or quota ringfenced changes: no hint writes what it changes.
 
-use apply::{Bounds, Ended, Following, RangeNumbers, RangeStatus, Resize};
+use apply::{Bounds, Ended, Following, LeftAlone, RangeNumbers, RangeStatus, Resize, Subject};
 
 use super::*;
 
@@ -48,8 +48,7 @@ fn follow(facts: &mut Facts, bounds: Option<Bounds>, free: &str, ranges: Vec<Ran
         group,
         free: if free.is_empty() { CpuSet::new() } else { cpus(free) },
     };
-    facts.by_load =
-        ByLoad { groups: vec![resized], halt: None, ended: Vec::new(), layout: Some(LAYOUT.into()) };
+    facts.by_load = ByLoad { groups: vec![resized], layout: Some(LAYOUT.into()), ..ByLoad::default() };
 }
 
 /// The end of the only cause's sentence, and its hint.
@@ -62,8 +61,8 @@ fn said(facts: &Facts) -> (String, Option<String>) {
 }
 
 fn halted(facts: &mut Facts) {
-    let (why, command) = ("resizing is paused".to_owned(), "ringfence resume".to_owned());
-    facts.by_load.halt = Some(Halt { why, command });
+    let (why, hint) = ("resizing is paused".to_owned(), Some("ringfence resume".to_owned()));
+    facts.by_load.halt = Some(Halt { why, hint });
 }
 
 #[test]
@@ -105,17 +104,51 @@ fn where_nobody_resizes_the_hint_is_what_changes_that_unless_the_group_is_at_its
 
 #[test]
 fn where_resizing_has_ended_by_itself_the_hint_starts_it_again() {
-    let ended = |what: &str| Ended { what: what.to_owned(), why: "6 shrinks did harm".to_owned() };
+    let ended = |of: Subject| Ended { of, why: "6 shrinks did harm".to_owned() };
+    let cpus = |groups: &[&str]| Subject::Cpus(groups.iter().map(ToString::to_string).collect());
+    let quota = || Subject::Quota("db/oltp".to_owned());
     let mut facts = waiting(4, "2-3");
-    facts.by_load.ended = vec![ended("the CPUs of batch, db/oltp")];
+    facts.by_load.ended = vec![ended(cpus(&["batch", "db/oltp"]))];
     let words =
         "it is elastic up to 4, but resizing of the CPUs of batch, db/oltp has ended: 6 shrinks did harm";
     assert_eq!(said(&facts), (words.to_owned(), Some("ringfence resume".to_owned())));
-    facts.by_load.ended = vec![ended("the CPUs of db"), ended("the quota of db/oltp")];
+    facts.by_load.ended = vec![ended(cpus(&["db"])), ended(quota())];
     assert_eq!(said(&facts).1, None);
     let mut facts = throttled(1.0);
-    facts.by_load.ended = vec![ended("the quota of db/oltp")];
+    facts.by_load.ended = vec![ended(quota())];
     assert_eq!(said(&facts).1.as_deref(), Some("ringfence resume"));
+}
+
+/// `resume` changes nothing there: each second is a try.
+#[test]
+fn where_resizing_fails_the_hint_is_the_plan_of_the_layout() {
+    let why = "nothing is resized, and it is tried every second: 4 CPUs are guaranteed and 3 are there";
+    let mut facts = waiting(4, "2-3");
+    facts.by_load.halt = Some(Halt { why: why.to_owned(), hint: None });
+    let (ending, hint) = said(&facts);
+    assert_eq!(ending, format!("it is elastic up to 4, but {why}"));
+    assert_eq!(hint.as_deref(), Some("ringfence plan /etc/ringfence/db.toml"));
+    facts.by_load.layout = None;
+    assert_eq!(said(&facts).1, None);
+}
+
+#[test]
+fn where_a_group_is_left_alone_the_hint_is_the_next_apply() {
+    let left = |setting: &str| LeftAlone {
+        group: "db/oltp".to_owned(),
+        setting: setting.to_owned(),
+        why: "somebody removed it and made it again".to_owned(),
+    };
+    let mut facts = waiting(4, "2-3");
+    facts.by_load.left_alone = vec![left("cpuset.cpus")];
+    let words =
+        "it is elastic up to 4, but it is not resized: somebody removed it and made it again".to_owned();
+    assert_eq!(said(&facts), (words, Some("ringfence apply /etc/ringfence/db.toml".to_owned())));
+    facts.by_load.left_alone = vec![left("cpu.max")];
+    assert_eq!(said(&facts).1, None);
+    let mut facts = throttled(1.0);
+    facts.by_load.left_alone = vec![left("cpu.max")];
+    assert_eq!(said(&facts).1.as_deref(), Some("ringfence apply /etc/ringfence/db.toml"));
 }
 
 #[test]
