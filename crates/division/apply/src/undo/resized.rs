@@ -35,7 +35,7 @@ impl Steps<'_> {
         let (of_cpus, others): (Vec<_>, Vec<_>) =
             of_it.into_iter().partition(|(_, line)| line.file == plan::CPUS);
         for back in self.lists_back(&of_cpus, &why).into_iter().chain(self.others_back(others, &why)) {
-            if let Act::Write { place, file, .. } = &back.act {
+            if let Act::Write { place, file, .. } | Act::InheritSet { place, file } = &back.act {
                 self.written.insert((place.clone(), file.clone()));
             }
             self.source = None;
@@ -57,6 +57,17 @@ impl Steps<'_> {
         // those below follow
         for (place, line) in originals.iter().filter(|(place, _)| !is_below(place)) {
             let to: CpuSet = line.text.trim().parse().unwrap_or_default();
+            if to.is_empty() {
+                // the kernel takes no empty list where tasks are in the group or below it
+                all.push(Entry {
+                    group: line.group.clone(),
+                    act: Act::InheritSet { place: place.clone(), file: plan::CPUS.to_owned() },
+                    why: why.to_owned(),
+                    restores: true,
+                    before: Before::Nothing,
+                });
+                continue;
+            }
             let now = |place: &Place| self.content_then(place, plan::CPUS);
             all.extend(entries(&line.group, why, &lists(self.performer.host(), &first, &now, place, &to)));
         }

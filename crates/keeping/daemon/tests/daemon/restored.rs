@@ -20,7 +20,7 @@ use units::CpuSet;
 
 use crate::{
     Case,
-    elastic::{allowed, busy, sleeper, state},
+    elastic::{allowed, apply_alone, busy, sleeper, state},
     world::{Daemon, Running, World, eventually},
 };
 
@@ -31,6 +31,7 @@ pub fn trials() -> Vec<Case> {
         ("a_layout_without_the_groups_gives_back_every_file_that_resizing_wrote", || restored(replaced)),
         ("lists_below_an_elastic_group_follow_it_and_come_back", followed),
         ("lists_below_a_group_that_the_next_layout_gives_fixed_cpus_come_back", fixed),
+        ("a_list_that_was_empty_before_resizing_is_as_the_parent_s_where_tasks_are_in_the_group", emptied),
         ("nobody_else_can_stop_resizing_nor_the_look_at_it", locked),
     ]
 }
@@ -294,6 +295,37 @@ fn fixed() {
     world.daemon(&[]).end();
     assert_eq!(cpus(&group), has.union(&both));
     assert_eq!(lists_now(), lists.each_ref().map(|(_, list)| list.clone()));
+}
+
+/// Whether the layout filled it, or the daemon did, as somebody emptied it since.
+fn emptied() {
+    for is_by_layout in [true, false] {
+        let mut world = World::new();
+        let group = world.group_name("elastic");
+        make(&world, &group, if is_by_layout { "\n" } else { "0" });
+        apply_alone(&world, &format!("[groups.{group}]\ncpus = {{ min = 1, max = 2, weight = 100 }}\n"));
+        if !is_by_layout {
+            write(&world, &group, Controller::Cpuset, "cpuset.cpus", "\n");
+        }
+        let daemon = world.daemon(&["apply=yes"]);
+        let list = || read(&world, &group, Controller::Cpuset, "cpuset.cpus").unwrap().trim().to_owned();
+        eventually("a list", || !list().is_empty());
+        let load = busy(&world, &group);
+        eventually("two CPUs under load", || allowed(load[0].pid()).len() == 2);
+        daemon.kill();
+        let state = State::open(world.directory.join("state")).unwrap();
+        let system = System::new();
+        let meta = Meta { by: By::caller(), what: "undo".to_owned(), ..Meta::default() };
+        let lock = state.lock(Duration::from_secs(60)).unwrap();
+        let undone = apply::undo(&lock, Target { host: &world.host, system: &system }, Some(0), &meta);
+        let left = undone.unwrap().left;
+        assert_eq!(allowed(load[0].pid()), online(), "{left:?}");
+        assert!(list().is_empty() || list() == online().to_string(), "{}", list());
+        // it is said where the kernel takes no empty list
+        let words = "as its parent's: the kernel takes no empty list while processes are in the group";
+        assert!(list().is_empty() == left.is_empty(), "{left:?}");
+        assert!(left.iter().all(|left| left.contains(words)), "{left:?}");
+    }
 }
 
 fn locked() {
