@@ -76,3 +76,20 @@ test('figures are written with their units, and absent ones as a dash', async ()
   assert.equal(f.duration(3600), '60 min');
   assert.equal(f.cpus(9.999), '10.0');
 });
+
+test('a place is selected by what a text field counts, whatever stands before it', async () => {
+  const { span } = await load('places');
+  const text = '# 🙂🙂\n[groups."é🙂"]\ncpuz = 1';
+  const marked = place => text.slice(...span(text, place));
+  assert.equal(marked({ line: 2, column: 9, length: 4 }), '"é🙂"');
+  assert.equal(marked({ line: 2, column: 13, length: 1 }), ']');
+  assert.equal(marked({ line: 3, column: 1, length: 4 }), 'cpuz');
+  assert.equal(marked({ line: 3, column: 8, length: 9 }), '1');
+  assert.equal(marked({ line: 9, column: 1, length: 4 }), 'cpuz');
+});
+
+test('a hint is to be copied where it is a command, and not where it is a sentence', async () => {
+  const { isCommand } = await load('format');
+  for (const hint of ['ringfence set db cpu.max=50%', 'sudo ringfence resume', 'systemctl start ringfenced']) assert.ok(isCommand(hint), hint);
+  for (const hint of ['raise max of cpus = { min, max, weight } in /etc/ringfence/layout.toml, line 3', 'look at the history']) assert.ok(!isCommand(hint), hint);
+});

@@ -75,3 +75,6 @@ export function ago(seconds: number, now: number): string {
 }
 
 export const plural = (n: number, one: string, many = `${one}s`) => `${n} ${n === 1 ? one : many}`;
+
+/** Is this of `why` a command to be copied? What only a layout can give comes as a sentence. */
+export const isCommand = (hint: string) => /^(ringfence|sudo|systemctl|echo|kill) /.test(hint);

@@ -4,7 +4,7 @@ import { api, type Schema } from '../client';
 import { percent } from '../model/format';
 import { href } from '../model/router';
 import { useAsk } from '../parts/use-ask';
-import { Command, Empty, Refused } from '../parts/words';
+import { Advice, Command, Empty, Refused } from '../parts/words';
 
 export function Why({ name }: { name: string }) {
   const [seconds, setSeconds] = useState(2);
@@ -66,7 +66,7 @@ function Answer({ why }: { why: Schema['Why'] }) {
                   ))}
                 </p>
               )}
-              {c.hint && <Command text={c.hint} />}
+              {c.hint && <Advice text={c.hint} />}
               {c.choices.length > 0 && <p class="numbers">One of these:</p>}
               {c.choices.map(choice => (
                 <div key={choice}>
@@ -79,7 +79,7 @@ function Answer({ why }: { why: Schema['Why'] }) {
       )}
       {why.notes.map(n => (
         <p key={n.sentence} class="numbers">
-          {n.sentence} {n.hint && <Command text={n.hint} />}
+          {n.sentence} {n.hint && <Advice text={n.hint} />}
         </p>
       ))}
       {why.used.length > 0 && (

@@ -2,6 +2,7 @@
 // browser's own field, so that its undo, search and screen readers work as everywhere.
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import type { Schema } from '../client';
+import { span } from '../model/places';
 
 export interface EditorProps {
   value: string;
@@ -88,15 +89,8 @@ export function Editor(props: EditorProps) {
 export function jump(origin: Schema['Origin']): void {
   const field = document.querySelector<HTMLTextAreaElement>('#layout-text');
   if (!field) return;
-  let from = 0;
-  for (let line = 1; line < origin.line; line += 1) {
-    const next = field.value.indexOf('\n', from);
-    if (next < 0) break;
-    from = next + 1;
-  }
-  const start = from + origin.column - 1;
   field.focus();
-  field.setSelectionRange(start, start + origin.length);
+  field.setSelectionRange(...span(field.value, origin));
   field.scrollTop = Math.max(0, (origin.line - 4) * LINE);
 }
 

@@ -2,6 +2,7 @@
 import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 import type { Refusal } from '../client';
+import { isCommand } from '../model/format';
 import { mark } from '../model/marks';
 
 /** A message on its own line. What it is stands in words, not in its colour alone. */
@@ -29,6 +30,11 @@ export function Refused({ refusal, what }: { refusal: Refusal; what?: string }) 
 /** What helps, in the server's words: often a command, sometimes a sentence. */
 export function Hint({ text }: { text: string | null | undefined }) {
   return text ? <div class="hint">Hint: {text}</div> : null;
+}
+
+/** The same, to be copied where it is a command. */
+export function Advice({ text }: { text: string }) {
+  return isCommand(text) ? <Command text={text} /> : <span>{text}</span>;
 }
 
 export function Command({ text, label = 'Copy the command' }: { text: string; label?: string }) {
