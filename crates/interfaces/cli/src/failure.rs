@@ -26,6 +26,8 @@ pub struct Failure {
     pub denied: bool,
     /// A group that was named is not there: the name may be a unit's.
     pub missing: bool,
+    /// The newest generation, where the change was decided on after another one.
+    pub newest: Option<u32>,
     /// What is wrong with a layout, already printed with its text; for JSON.
     pub diagnostics: Vec<layout::Diagnostic>,
 }
@@ -38,6 +40,7 @@ impl Failure {
             code: FAILED,
             denied: false,
             missing: false,
+            newest: None,
             diagnostics: Vec::new(),
         }
     }

@@ -41,6 +41,9 @@ pub fn failure(failure: &Failure, as_json: bool) -> u8 {
             "hint": failure.hint,
             "place": failure.place(),
         }});
+        if let Some(newest) = failure.newest {
+            answer["error"]["newest"] = newest.into();
+        }
         if !failure.diagnostics.is_empty() {
             answer["diagnostics"] = serde_json::json!(failure.diagnostics);
         }

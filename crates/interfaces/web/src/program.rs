@@ -164,9 +164,15 @@ impl Printed {
         let hint = text("hint").or_else(|| self.said("hint: "));
         let diagnostics = value.and_then(|value| value.get("diagnostics")).cloned().unwrap_or_default();
         let diagnostics: Vec<Diagnostic> = serde_json::from_value(diagnostics).unwrap_or_default();
-        let problem = match self.code {
-            USAGE => Problem::new(422, ProblemKind::Invalid, message),
-            _ => Problem::failed(message),
+        // somebody was faster after this server had looked, and had the lock for changes first
+        let newest = value.and_then(|value| value["error"]["newest"].as_u64());
+        let problem = match (newest, self.code) {
+            (Some(newest), _) => Problem {
+                current: [("generation".to_owned(), newest.to_string())].into(),
+                ..Problem::conflict(message)
+            },
+            (None, USAGE) => Problem::new(422, ProblemKind::Invalid, message),
+            (None, _) => Problem::failed(message),
         };
         Problem { diagnostics, ..problem.maybe_hint(hint) }
     }
@@ -177,5 +183,22 @@ impl Printed {
 
     fn end(&self) -> String {
         format!("the command ended with status {} and said nothing", self.code)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_change_that_had_the_lock_second_is_a_conflict_with_the_newest_generation() {
+        let refused = |error: &str| {
+            let out = format!(r#"{{"error":{{"message":"m","hint":"h","place":null{error}}}}}"#);
+            Printed { code: 1, out: out.into_bytes(), error: String::new() }.json::<Value>().unwrap_err()
+        };
+        let late = refused(r#","newest":4"#);
+        assert_eq!((late.status, late.current["generation"].as_str()), (409, "4"));
+        assert_eq!((late.message.as_str(), late.hint.as_deref()), ("m", Some("h")));
+        assert_eq!(refused("").status, 422);
     }
 }

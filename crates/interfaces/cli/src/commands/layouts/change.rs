@@ -190,7 +190,8 @@ fn expected(state: &State, args: args::Expected) -> Result<(), Failure> {
         return Ok(());
     }
     let message = format!("the newest generation is {newest} by now, not {expected}; nothing was changed");
-    Err(Failure::new(message).hint("ringfence history shows what came meanwhile"))
+    let failure = Failure::new(message).hint("ringfence history shows what came meanwhile");
+    Err(Failure { newest: Some(newest), ..failure })
 }
 
 /// What an earlier change left comes before anything else.

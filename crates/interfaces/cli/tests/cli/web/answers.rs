@@ -280,6 +280,8 @@ pub fn race(world: &Arc<World>) {
         let (code, _, error) = desk.run(&format!("{line} --expect-generation 0"));
         assert!(code == 1 && error.contains("nothing was changed"), "{line}: {code} {error}");
     }
+    let refused = desk.json("undo {s} --json --expect-generation 0", 1);
+    assert_eq!(refused["error"]["newest"], 1, "what makes it a conflict for a page: {refused}");
     assert_eq!(desk.ends("get {g} memory.max", 0), before);
     desk.ends("set {g} memory.max=32M {s} --expect-generation 1", 0);
     assert_ne!(desk.ends("get {g} memory.max", 0), before);
