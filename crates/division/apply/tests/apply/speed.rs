@@ -8,12 +8,15 @@ use libtest_mimic::Trial;
 use settings::Controller::{Cpu, Memory};
 
 use crate::{
+    groups::Groups,
     maker::Maker,
     world::{meta, target},
 };
 
 pub fn trial() -> Trial {
     Trial::test("how_long_2000_groups_take", || {
+        // of a run that was interrupted, and of this one if it fails
+        let _clear = Groups::new("speed");
         for (tasks, admin) in [(0, 0), (1000, 0), (1000, 1000), (1000, 1001)] {
             run(tasks, admin);
         }
