@@ -51,7 +51,6 @@ impl Service {
     fn start(desk: &mut Desk) -> Service {
         let name = format!("{}.service", desk.scene.group);
         fs::write(file(&name), "[Service]\nExecStart=/bin/sleep 3600\n").unwrap();
-        succeeds("systemctl daemon-reload");
         succeeds(&format!("systemctl start {name}"));
         let pid = succeeds(&format!("systemctl show -P MainPID {name}")).trim().to_owned();
         desk.scene.name("{u}", &name);
@@ -68,7 +67,6 @@ impl Drop for Service {
     fn drop(&mut self) {
         let _ = shell(&format!("systemctl thaw {0}; systemctl stop {0}; systemctl revert {0}", self.name));
         let _ = fs::remove_file(file(&self.name));
-        let _ = shell("systemctl daemon-reload");
     }
 }
 

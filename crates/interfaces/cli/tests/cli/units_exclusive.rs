@@ -133,8 +133,7 @@ fn outlives(unit: &Unit, of: &str, members: &str, (cpu, kind): (u32, &str)) {
 
 /// The files of a unit, of the slice above it and of the machine that exclusive CPUs change.
 fn picture(of: &str, slice: &str, unit: &Unit) -> Vec<Option<String>> {
-    let mut all: Vec<Option<String>> =
-        ["AllowedCPUs", "ExecStartPre"].map(|name| Some(unit.show(name))).into();
+    let mut all: Vec<Option<String>> = unit.shows(["AllowedCPUs", "ExecStartPre"]).map(Some).into();
     // a group without the controller is as one that has the kernel's defaults
     let is_default = |text: &String| !text.is_empty() && text != "member";
     for (group, file) in [
@@ -203,7 +202,6 @@ impl Drop for Slice {
     fn drop(&mut self) {
         let _ = Command::new("systemctl").args(["stop", self.1]).status();
         let _ = fs::remove_file(&self.0);
-        let _ = Command::new("systemctl").arg("daemon-reload").status();
     }
 }
 

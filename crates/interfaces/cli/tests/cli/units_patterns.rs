@@ -11,7 +11,7 @@ use libtest_mimic::Trial;
 
 use crate::{
     desk::{Desk, says},
-    units::{Case, NEEDS, of_cases, systemctl},
+    units::{Case, NEEDS, of_cases, shows, systemctl},
     world::World,
 };
 
@@ -39,7 +39,6 @@ impl Template {
     pub fn new(world: &Arc<World>, test: &str, instances: &[&'static str]) -> Template {
         let mut template = Template { desk: Desk::new(world, test), instances: Vec::new() };
         fs::write(template.file(), "[Service]\nExecStart=/bin/sleep 1000\n").unwrap();
-        systemctl(&["daemon-reload"]);
         for instance in instances {
             template.start(instance);
         }
@@ -85,13 +84,12 @@ impl Drop for Template {
             let _ = fs::remove_dir_all(self.drop_in(instance).parent().unwrap());
         }
         let _ = fs::remove_file(self.file());
-        let _ = Command::new("systemctl").arg("daemon-reload").status();
     }
 }
 
 fn show(unit: &str, property: &str) -> String {
-    let shown = Command::new("systemctl").args(["show", "--value", "-p", property, unit]).output();
-    String::from_utf8(shown.unwrap().stdout).unwrap().trim_end().to_owned()
+    let [value] = shows(unit, [property]);
+    value
 }
 
 const LAYOUT: &str = "[groups.{g}]\nunit = \"{g}@*.service\"\npids.max = 77\n";
@@ -251,7 +249,7 @@ fn imported(world: &Arc<World>) {
     .unwrap();
     systemctl(&["daemon-reload"]);
     let unit = template.unit("a");
-    let properties = || ["TasksMax", "MemoryMax", "CPUQuotaPerSecUSec"].map(|property| show(&unit, property));
+    let properties = || shows(&unit, ["TasksMax", "MemoryMax", "CPUQuotaPerSecUSec"]);
     let before = properties();
     let imported = desk.ends(&format!("import --from systemd {unit}"), 0);
     let number = format!("pids.max = {}\n", before[0]);
