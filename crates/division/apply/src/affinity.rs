@@ -129,7 +129,8 @@ pub(crate) fn came_since(performer: &Performer<'_>, place: &Place, moved: &[Affi
         let started = system.started(thread).ok().filter(|started| !known.contains(&(thread, *started)))?;
         let makers: Vec<&Affinity> =
             makers.filter(|(_, instead)| instead.since <= started).map(|(maker, _)| *maker).collect();
-        let process = kernel.process(thread).ok()?;
+        // the kernel gives those of its own that are bound their CPUs
+        let process = kernel.process(thread).ok().filter(|process| !process.bound)?;
         let own = makers.iter().find(|maker| [process.tgid, process.parent].contains(&maker.thread));
         let first = makers.first().filter(|first| makers.iter().all(|maker| maker.cpus == first.cpus));
         Some(Affinity { thread, started, ..(*own.or(first)?).clone() })

@@ -202,8 +202,7 @@ impl System for Running {
     }
 
     fn affinity(&self, thread: u32) -> Result<CpuSet, Errno> {
-        let actual = rustix::thread::sched_getaffinity(Some(number(thread)?))?;
-        Ok((0..rustix::thread::CpuSet::MAX_CPU).filter(|cpu| actual.is_set(*cpu)).collect())
+        threads::cpus_of(thread).map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::SRCH))
     }
 
     fn set_affinity(&self, thread: u32, cpus: &CpuSet) -> Result<(), Errno> {

@@ -147,7 +147,8 @@ impl Machine for Files {
             }
             Instance::Thread { thread, started, .. } => {
                 is_same(*thread, *started)?;
-                Ok(affinity(*thread)?.to_string())
+                let cpus = threads::cpus_of(*thread).map_err(|error| errno(&error))?;
+                Ok(cpus.to_string())
             }
             Instance::Policy { policy_of, started, .. } => {
                 is_same(*policy_of, *started)?;
@@ -223,7 +224,7 @@ fn movable(knob: &Knob, thread: u32) -> Option<Seen> {
         return None;
     }
     let instance = Instance::Thread { thread, started, comm };
-    let text = affinity(thread).ok()?.to_string();
+    let text = threads::cpus_of(thread).ok()?.to_string();
     Some(Seen { knob: knob.name.to_owned(), instance, text, before: None, fixed: false, read_only: false })
 }
 
@@ -232,11 +233,6 @@ fn is_same(thread: u32, started: u64) -> Result<(), Errno> {
     let text = stat(thread)?;
     let now = ProcStat::parse(&text).and_then(|stat| stat.started());
     if now == Some(started) { Ok(()) } else { Err(Errno::SRCH) }
-}
-
-fn affinity(thread: u32) -> Result<CpuSet, Errno> {
-    let actual = rustix::thread::sched_getaffinity(Some(pid(thread)?))?;
-    Ok((0..rustix::thread::CpuSet::MAX_CPU).filter(|cpu| actual.is_set(*cpu)).collect())
 }
 
 fn set_affinity(thread: u32, cpus: &CpuSet) -> Result<(), Errno> {

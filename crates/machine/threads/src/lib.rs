@@ -1,12 +1,16 @@
-//! The calling thread's scheduling policy (sched(7)) and the CPUs that it may run on; the policy of another thread as text.
+//! The calling thread's scheduling policy (sched(7)) and the CPUs that it may run on; the policy of another thread as text, and its
+//! CPUs.
 #![allow(
     unsafe_code,
     reason = "sched_setscheduler(2) and its like have no safe wrapper; each call says what holds"
 )]
 
-use std::{ffi::c_int, io};
+use std::{ffi::c_int, fs, io};
 
-use rustix::thread::{CpuSet as Mask, sched_getaffinity, sched_setaffinity};
+use rustix::{
+    process::Pid,
+    thread::{CpuSet as Mask, sched_getaffinity, sched_setaffinity},
+};
 use units::CpuSet;
 
 /// SCHED_RR of the lowest priority, which processes and threads that it starts do not get.
@@ -48,6 +52,28 @@ pub fn set_idle() -> io::Result<()> {
 pub fn cpus() -> io::Result<CpuSet> {
     let mask = sched_getaffinity(None)?;
     Ok((0..Mask::MAX_CPU).filter(|cpu| mask.is_set(*cpu)).collect())
+}
+
+/// The CPUs that a thread may run on, also those of them that are offline, which sched_getaffinity(2) leaves out.
+///
+/// # Errors
+/// `ESRCH` if it is gone.
+pub fn cpus_of(thread: u32) -> io::Result<CpuSet> {
+    let mask = sched_getaffinity(Pid::from_raw(number(thread)?))?;
+    let cpus: CpuSet = (0..Mask::MAX_CPU).filter(|cpu| mask.is_set(*cpu)).collect();
+    if list("offline").is_none_or(|offline| offline.is_empty()) {
+        return Ok(cpus);
+    }
+    // that list has the CPUs, too, that the kernel has room for alone
+    let (Some(present), Some(online)) = (list("present"), list("online")) else { return Ok(cpus) };
+    let status = fs::read_to_string(format!("/proc/{thread}/status"))?;
+    let allowed = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
+    let allowed: CpuSet = allowed.and_then(|list| list.trim().parse().ok()).unwrap_or_default();
+    Ok(cpus.union(&allowed.intersection(&present.difference(&online))))
+}
+
+fn list(name: &str) -> Option<CpuSet> {
+    fs::read_to_string(format!("/sys/devices/system/cpu/{name}")).ok()?.trim().parse().ok()
 }
 
 /// Makes it run on these CPUs alone.

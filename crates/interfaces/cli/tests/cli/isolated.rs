@@ -22,6 +22,7 @@ const CASES: &[Case] = &[
     ("isolate: kill -9 at any change leaves all as before", killed),
     ("isolate: a read-only sysctl is refused, and one that became so is named until it goes back", read_only),
     ("isolate: a CPU that goes offline is named, and all is as before once it is back", offline),
+    ("isolate: an undo while a CPU is offline gives that CPU back, too", undone_offline),
     ("isolate: the layout's budget decides the exit status of check", budget),
     ("isolate: a policy of ksoftirqd is set and goes back", policy),
 ];
@@ -244,8 +245,9 @@ fn read_only(desk: &Desk) {
     assert_eq!(differing(&before), Vec::<String>::new());
 }
 
+const ONLINE: &str = "/sys/devices/system/cpu/cpu1/online";
+
 fn offline(desk: &Desk) {
-    const ONLINE: &str = "/sys/devices/system/cpu/cpu1/online";
     let before = picture();
     desk.ends("apply {d}/l.toml {s}", 0);
     fs::write(ONLINE, "0").unwrap();
@@ -255,6 +257,31 @@ fn offline(desk: &Desk) {
     let (code, out, error) = desk.run("undo 0 {s}");
     assert!(code == 0, "{code} {out}{error}");
     assert_eq!(differing(&before), Vec::<String>::new());
+}
+
+fn undone_offline(desk: &Desk) {
+    let before = picture();
+    desk.ends("apply {d}/l.toml {s}", 0);
+    fs::write(ONLINE, "0").unwrap();
+    let (code, out, error) = desk.run("undo 0 {s}");
+    fs::write(ONLINE, "1").unwrap();
+    assert!(code == 0, "{code} {out}{error}");
+    let mut left = differing(&before);
+    // the kernel gives these the CPUs of their node whenever a CPU comes
+    left.retain(|line| !line.contains("kcompactd"));
+    if !keeps_offline() {
+        // the kernel took them without that CPU, which the undo has named
+        left.retain(|line| !line.contains("kernel-threads"));
+        assert!(error.contains("was written, the kernel has"), "{out}{error}");
+    }
+    assert_eq!(left, Vec::<String>::new());
+}
+
+/// Does sched_setaffinity(2) take CPUs that are offline, for threads of the root group? From Linux 6.3 on.
+fn keeps_offline() -> bool {
+    let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap();
+    let mut numbers = release.split('.').map_while(|number| number.parse::<u32>().ok());
+    (numbers.next(), numbers.next()) >= (Some(6), Some(3))
 }
 
 fn budget(desk: &Desk) {
