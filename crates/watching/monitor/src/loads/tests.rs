@@ -15,7 +15,11 @@ const LONG: u64 = 20_000_000_000;
 
 /// What v1 counts the use of a group in.
 fn usage() -> &'static str {
-    let field = GROUP_FIELDS.iter().find(|field| field.name == "cpu.usage").unwrap();
+    file_of("cpu.usage")
+}
+
+fn file_of(field: &str) -> &'static str {
+    let field = GROUP_FIELDS.iter().find(|known| known.name == field).unwrap();
     field.side(Version::V1).unwrap().source.file
 }
 
@@ -183,7 +187,7 @@ fn a_group_that_its_quota_stops_is_read_each_time() {
     let periods = |world: &World, all: u64, stopped: u64| {
         for group in (0..GROUPS).map(name) {
             let text = format!("nr_periods {all}\nnr_throttled {stopped}\nthrottled_time 0\n");
-            world.fake.count(&at, &group, "cpu.stat", &text).unwrap();
+            world.fake.count(&at, &group, file_of("cpu.periods"), &text).unwrap();
         }
     };
     periods(&world, 10, 0);
