@@ -25,8 +25,8 @@ pub fn tests() -> Vec<(&'static str, Test)> {
 }
 
 /// As study S4, with cyclictest if it is there: SCHED_FIFO is refused where groups have real-time budgets and this one
-/// has none, and cyclictest then fails. The busy threads are many and run for
-/// seconds, as two may both stay on one CPU of a busy machine.
+/// has none, and cyclictest then fails. The busy threads are many and run for seconds, as two may both stay on one CPU of a
+/// busy machine; and they weigh much, as the kernel takes a group of the usual weight for one thread when it spreads load.
 fn real_time_groups() -> Tested {
     let tool = Command::new("cyclictest").arg("--help").output().is_ok();
     let tool = if tool { "[workload.tool]\ndriver = \"cyclictest\"\ngroup = \"realtime\"" } else { "" };
@@ -64,6 +64,7 @@ settings.realtime."cpuset.cpus" = "{{rt}}"
 settings.realtime."cpuset.cpus.partition" = "root"
 [[condition]]
 name = "shared"
+settings.general."cpu.weight" = 10000
 [[measure]]
 name = "on it"
 is = "general.cpu-on.rt"
