@@ -28,7 +28,7 @@ use crate::{
 };
 
 pub use earlier::Earlier;
-pub(crate) use foresee::foresee;
+pub(crate) use foresee::{foresee, of_partition, widen};
 use resized::Resized;
 pub(crate) use resized::{Below, lists_behind};
 

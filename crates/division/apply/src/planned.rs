@@ -17,7 +17,7 @@ use units::{CpuSet, group_path, hint::Command};
 
 use crate::{
     Earlier, Target, isolation,
-    leftovers::{foresee, leftovers, lists_behind},
+    leftovers::{foresee, leftovers, lists_behind, of_partition, widen},
     membership::{Membership, may_leave, outsiders},
     observe::{hierarchies, observe, observe_all_owners},
 };
@@ -187,10 +187,16 @@ fn freed(observed: &Observed, covered: &Coverage) -> Observed {
     let mut freed = observed.clone();
     for (hierarchy, at) in freed.hierarchies.iter_mut().enumerate() {
         let version = at.version;
+        let is_parent = |place: &Place| covered.parents.contains(place);
+        let stays = |place: &Place| covered.groups.contains(place) && !is_parent(place);
+        let place = |path: &str| Place { hierarchy, path: path.to_owned(), version };
+        let ending = at.groups.keys().filter(|path| !path.is_empty() && !stays(&place(path)));
+        let ending = ending.filter_map(|path| Some((path.clone(), of_partition(at, path)?)));
+        let ending: Vec<(String, CpuSet)> = ending.collect();
         for (path, group) in at.groups.iter_mut().filter(|(path, _)| !path.is_empty()) {
-            let place = Place { hierarchy, path: path.clone(), version };
-            let parent = covered.parents.contains(&place);
-            if covered.groups.contains(&place) && !parent {
+            let place = place(path);
+            let parent = is_parent(&place);
+            if stays(&place) {
                 continue;
             }
             for (file, text) in &mut group.files {
@@ -203,6 +209,7 @@ fn freed(observed: &Observed, covered: &Coverage) -> Observed {
                 }
             }
         }
+        ending.iter().for_each(|(path, cpus)| widen(at, path, cpus));
     }
     freed
 }

@@ -52,17 +52,25 @@ pub(crate) fn foresee(observed: &mut Observed, steps: &[Step]) {
     }
 }
 
-/// The CPUs of a partition that ends come back to all groups that are not confined to others.
 fn release(at: &mut SeenHierarchy, path: &str) {
-    let list = |group: Option<&SeenGroup>, file: &str| -> CpuSet {
-        group.and_then(|group| group.files.get(file)?.trim().parse().ok()).unwrap_or_default()
-    };
+    if let Some(freed) = of_partition(at, path) {
+        widen(at, path, &freed);
+    }
+}
+
+fn list(group: Option<&SeenGroup>, file: &str) -> CpuSet {
+    group.and_then(|group| group.files.get(file)?.trim().parse().ok()).unwrap_or_default()
+}
+
+/// The CPUs of a group that is a partition.
+pub(crate) fn of_partition(at: &SeenHierarchy, path: &str) -> Option<CpuSet> {
     let seen = at.groups.get(path);
     let state = seen.and_then(|group| group.files.get(PARTITION)).map(|state| state.trim());
-    if !matches!(state, Some("root" | "isolated")) {
-        return;
-    }
-    let freed = list(seen, CPUS);
+    matches!(state, Some("root" | "isolated")).then(|| list(seen, CPUS))
+}
+
+/// The CPUs of a partition that ends come back to all other groups that are not confined to others.
+pub(crate) fn widen(at: &mut SeenHierarchy, path: &str, freed: &CpuSet) {
     let effective = format!("{CPUS}.effective");
     let gets = |other: &str| {
         let confined = group_path::branch(other).map(|path| list(at.groups.get(path), CPUS));

@@ -27,7 +27,7 @@ pub fn trials(world: &Arc<World>) -> Vec<Trial> {
         ("exclusive CPUs of two services come and go by themselves", two),
         ("exclusive CPUs that somebody took are drift, and apply gives them back", by_hand),
         ("exclusive CPUs are isolated where the layout says so", isolated),
-        ("exclusive CPUs beside a service are there for the next layout", beside),
+        ("exclusive CPUs beside a service are there for the next layout, and change hands", beside),
         ("exclusive CPUs of shield are nobody else's until unshield", shield),
     ];
     of_cases(world, NEEDS, cases)
@@ -329,20 +329,23 @@ fn isolated(world: &Arc<World>) {
     comes_back(|| picture(&of, slice.1, &unit), &before);
 }
 
-/// What the service had for itself counted as missing on the machine: the next apply was refused, and the daemon repaired
-/// nothing.
+/// What the service had for itself, and what a group had that a new layout leaves out, counted as missing on the machine:
+/// the next apply was refused, and the daemon repaired nothing.
 fn beside(world: &Arc<World>) {
     let unit = Unit::new(world, "exclusive-beside", "");
     if !has_remote() {
         return refused_without_remote(&unit);
     }
     let before = holds("", "cpuset.cpus.effective");
-    unit.apply(&format!("{LAYOUT}[groups.\"{{g}}-rt\"]\ncpus = \"0\"\nexclusive = true\n"));
-    says(&unit.desk.ends("apply {d}/l.toml {s}", 0), &["nothing to do"]);
-    let of = unit.desk.scene.fill("ringfence.slice/ringfence.service/{g}-rt");
-    assert_eq!(holds(&of, "cpuset.cpus.partition").as_deref(), Some("root"));
-    assert_eq!(holds(&of, "cpuset.cpus").as_deref(), Some("0"));
-    unit.desk.ends("status {s}", 0);
+    let group = |name: &str, cpu: u32| format!("[groups.\"{name}\"]\ncpus = \"{cpu}\"\nexclusive = true\n");
+    for name in ["{g}-rt", "{g}-new"] {
+        unit.apply(&format!("{LAYOUT}{}", group(name, 0)));
+        says(&unit.desk.ends("apply {d}/l.toml {s}", 0), &["nothing to do"]);
+        let of = unit.desk.scene.fill(&format!("ringfence.slice/ringfence.service/{name}"));
+        assert_eq!(holds(&of, "cpuset.cpus.partition").as_deref(), Some("root"), "{name}");
+        assert_eq!(holds(&of, "cpuset.cpus").as_deref(), Some("0"), "{name}");
+        unit.desk.ends("status {s}", 0);
+    }
     unit.desk.ends("undo 0 {s}", 0);
     comes_back(|| holds("", "cpuset.cpus.effective"), &before);
 }
