@@ -91,7 +91,7 @@ fn cause(performer: &Performer<'_>, place: &Place) -> Option<(String, Option<Str
         }
         let state = performer.content(&Place { path: above.to_owned(), ..place.clone() }, PARTITION);
         // a partition hands its CPUs down, as the root does
-        if above.is_empty() || matches!(state.as_deref(), Some("root" | "isolated")) {
+        if above.is_empty() || state.is_some_and(|state| plan::is_partition(&state)) {
             return None;
         }
         let reserved = list(above, EXCLUSIVE);

@@ -16,7 +16,7 @@ use plan::Owned;
 use rustix::{
     fs::{AtFlags, Gid, Mode, OFlags, Uid},
     io::Errno,
-    thread::{CapabilitySet, CapabilitySets, Pid},
+    thread::{CapabilitySet, CapabilitySets},
 };
 use settings::Controller;
 use units::CpuSet;
@@ -202,18 +202,11 @@ impl System for Running {
     }
 
     fn affinity(&self, thread: u32) -> Result<CpuSet, Errno> {
-        threads::cpus_of(thread).map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::SRCH))
+        threads::cpus_of(thread).map_err(|error| errno(&error))
     }
 
     fn set_affinity(&self, thread: u32, cpus: &CpuSet) -> Result<(), Errno> {
-        let mut set = rustix::thread::CpuSet::new();
-        for cpu in cpus.iter() {
-            if cpu >= rustix::thread::CpuSet::MAX_CPU {
-                return Err(Errno::OVERFLOW);
-            }
-            set.set(cpu);
-        }
-        rustix::thread::sched_setaffinity(Some(number(thread)?), &set)
+        threads::set_cpus_of(thread, cpus).map_err(|error| errno(&error))
     }
 
     fn started(&self, thread: u32) -> Result<u64, Errno> {
@@ -284,8 +277,8 @@ fn owned(directory: &OwnedFd, file: Option<&str>) -> Result<Owned, Errno> {
     Ok(Owned { uid: stat.st_uid, gid: stat.st_gid, mode: stat.st_mode & 0o7777 })
 }
 
-fn number(thread: u32) -> Result<Pid, Errno> {
-    i32::try_from(thread).ok().and_then(Pid::from_raw).ok_or(Errno::SRCH)
+fn errno(error: &std::io::Error) -> Errno {
+    Errno::from_io_error(error).unwrap_or(Errno::SRCH)
 }
 
 /// A hierarchy without controllers, by its name.

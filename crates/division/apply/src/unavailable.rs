@@ -40,8 +40,8 @@ fn in_partitions(performer: &Performer<'_>, place: &Place) -> CpuSet {
     let below = performer.host().kernel().descendants(at, &place.path).unwrap_or_default();
     let cpus = below.into_iter().filter_map(|path| {
         let below = Place { path, ..place.clone() };
-        let state = performer.content(&below, "cpuset.cpus.partition")?;
-        matches!(state.trim(), "root" | "isolated").then_some(())?;
+        let state = performer.content(&below, plan::PARTITION)?;
+        plan::is_partition(&state).then_some(())?;
         performer.content(&below, plan::CPUS)?.trim().parse::<CpuSet>().ok()
     });
     cpus.fold(CpuSet::new(), |all, cpus| all.union(&cpus))

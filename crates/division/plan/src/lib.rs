@@ -74,6 +74,6 @@ pub use request::{Place, PlanError, ReadFile, SettingRequest, Write, rest_of_lin
 pub use restore::restoring;
 pub use schedules::{unschedulable, with_each_schedule};
 pub use step::{Action, Affinity, Assignment, Dropped, Instead, Outsider, Ownership, Plan, Step};
-pub use unit_partition::{ends as drop_in_ends, is_reserve, no_partition};
+pub use unit_partition::{ends as drop_in_ends, is_partition, is_reserve, no_partition};
 pub use unit_place::units;
 pub use writes::writes;

@@ -27,6 +27,11 @@ pub fn is_reserve(place: &Place, file: &str) -> bool {
     file == EXCLUSIVE && place.path.ends_with(".slice")
 }
 
+/// Is a group with this state a partition that the kernel has?
+pub fn is_partition(state: &str) -> bool {
+    matches!(state.trim(), "root" | "isolated")
+}
+
 /// What a new group's file for partitions contains.
 pub fn no_partition(file: &str) -> Option<&'static str> {
     match file {

@@ -6,11 +6,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use rustix::{
-    fs::{Access, access},
-    thread::Pid,
-};
-use units::{CpuSet, ProcStat};
+use rustix::fs::{Access, access};
+use units::ProcStat;
 
 use crate::{Encoding, Errno, Instance, Knob, Per, Seen, text};
 
@@ -167,7 +164,8 @@ impl Machine for Files {
             }
             Instance::Thread { thread, started, .. } => {
                 is_same(*thread, *started)?;
-                set_affinity(*thread, &text::cpus(Encoding::Affinity, text).ok_or(Errno::INVAL)?)
+                let cpus = text::cpus(Encoding::Affinity, text).ok_or(Errno::INVAL)?;
+                threads::set_cpus_of(*thread, &cpus).map_err(|error| errno(&error))
             }
             Instance::Policy { policy_of, started, .. } => {
                 is_same(*policy_of, *started)?;
@@ -233,21 +231,6 @@ fn is_same(thread: u32, started: u64) -> Result<(), Errno> {
     let text = stat(thread)?;
     let now = ProcStat::parse(&text).and_then(|stat| stat.started());
     if now == Some(started) { Ok(()) } else { Err(Errno::SRCH) }
-}
-
-fn set_affinity(thread: u32, cpus: &CpuSet) -> Result<(), Errno> {
-    let mut set = rustix::thread::CpuSet::new();
-    for cpu in cpus.iter() {
-        if cpu >= rustix::thread::CpuSet::MAX_CPU {
-            return Err(Errno::OVERFLOW);
-        }
-        set.set(cpu);
-    }
-    rustix::thread::sched_setaffinity(Some(pid(thread)?), &set)
-}
-
-fn pid(thread: u32) -> Result<Pid, Errno> {
-    i32::try_from(thread).ok().and_then(Pid::from_raw).ok_or(Errno::SRCH)
 }
 
 #[cfg(test)]

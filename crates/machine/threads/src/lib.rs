@@ -59,7 +59,7 @@ pub fn cpus() -> io::Result<CpuSet> {
 /// # Errors
 /// `ESRCH` if it is gone.
 pub fn cpus_of(thread: u32) -> io::Result<CpuSet> {
-    let mask = sched_getaffinity(Pid::from_raw(number(thread)?))?;
+    let mask = sched_getaffinity(Some(pid(thread)?))?;
     let cpus: CpuSet = (0..Mask::MAX_CPU).filter(|cpu| mask.is_set(*cpu)).collect();
     if list("offline").is_none_or(|offline| offline.is_empty()) {
         return Ok(cpus);
@@ -74,6 +74,22 @@ pub fn cpus_of(thread: u32) -> io::Result<CpuSet> {
 
 fn list(name: &str) -> Option<CpuSet> {
     fs::read_to_string(format!("/sys/devices/system/cpu/{name}")).ok()?.trim().parse().ok()
+}
+
+/// Makes a thread run on these CPUs alone.
+///
+/// # Errors
+/// `ESRCH` if it is gone; `EINVAL` if it can't leave its CPUs, or its group has none of these; `EOVERFLOW` for a CPU above those of
+/// the kernel's masks.
+pub fn set_cpus_of(thread: u32, cpus: &CpuSet) -> io::Result<()> {
+    let mut mask = Mask::new();
+    for cpu in cpus.iter() {
+        if cpu >= Mask::MAX_CPU {
+            return Err(io::Error::from_raw_os_error(libc::EOVERFLOW));
+        }
+        mask.set(cpu);
+    }
+    Ok(sched_setaffinity(Some(pid(thread)?), &mask)?)
 }
 
 /// Makes it run on these CPUs alone.
@@ -134,6 +150,10 @@ pub fn set_policy_of(thread: u32, text: &str) -> io::Result<()> {
 
 fn number(thread: u32) -> io::Result<libc::pid_t> {
     libc::pid_t::try_from(thread).map_err(|_| io::Error::from_raw_os_error(libc::ESRCH))
+}
+
+fn pid(thread: u32) -> io::Result<Pid> {
+    Pid::from_raw(number(thread)?).ok_or_else(|| io::Error::from_raw_os_error(libc::ESRCH))
 }
 
 fn set(policy: c_int, priority: c_int) -> io::Result<()> {

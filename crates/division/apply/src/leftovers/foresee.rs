@@ -65,8 +65,8 @@ fn list(group: Option<&SeenGroup>, file: &str) -> CpuSet {
 /// The CPUs of a group that is a partition.
 pub(crate) fn of_partition(at: &SeenHierarchy, path: &str) -> Option<CpuSet> {
     let seen = at.groups.get(path);
-    let state = seen.and_then(|group| group.files.get(PARTITION)).map(|state| state.trim());
-    matches!(state, Some("root" | "isolated")).then(|| list(seen, CPUS))
+    let state = seen.and_then(|group| group.files.get(PARTITION));
+    state.is_some_and(|state| plan::is_partition(state)).then(|| list(seen, CPUS))
 }
 
 /// The CPUs of a partition that ends come back to all other groups that are not confined to others.

@@ -241,8 +241,8 @@ impl Past<'_> {
             paths.into_iter().map(|path| Place { hierarchy: at.id, path, version: at.version })
         });
         let partition = |place: Place| {
-            let state = self.performer.content(&place, "cpuset.cpus.partition")?;
-            matches!(state.trim(), "root" | "isolated").then_some(())?;
+            let state = self.performer.content(&place, plan::PARTITION)?;
+            plan::is_partition(&state).then_some(())?;
             let cpus: CpuSet = self.performer.content(&place, plan::CPUS)?.trim().parse().ok()?;
             let ends = !stays(&place)
                 || self

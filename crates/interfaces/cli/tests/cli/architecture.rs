@@ -157,7 +157,7 @@ fn rust_files(of_crate: &Path) -> Vec<(String, String)> {
 }
 
 /// What a file is for belongs in its row. The number only falls: lower it with each name that goes.
-const NAMES_OF_FILES: usize = 628;
+const NAMES_OF_FILES: usize = 626;
 
 fn names_of_files(sources: &[(String, String)]) -> Result<(), String> {
     let sides = settings::all().flat_map(|setting| [&setting.v1, &setting.v2]);

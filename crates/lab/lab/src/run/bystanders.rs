@@ -8,10 +8,7 @@ use std::time::{Duration, Instant};
 use experiment::Note;
 use facts::Base;
 use kernel::{GroupName, Hierarchy, Host};
-use rustix::{
-    io::Errno,
-    thread::{CpuSet as Mask, sched_getaffinity, sched_setaffinity},
-};
+use rustix::io::Errno;
 use settings::{Controller, Version};
 use units::{CpuSet, group_path};
 
@@ -143,30 +140,21 @@ impl Narrow {
     /// One that ended meanwhile needs none; one that has it is not changed.
     fn restore(&self) {
         let Ok(cpus) = self.cpus.parse::<CpuSet>() else { return };
-        if started(self.thread) != Some(self.started) || affinity(self.thread).as_ref() == Some(&cpus) {
+        if started(self.thread) != Some(self.started)
+            || threads::cpus_of(self.thread).is_ok_and(|now| now == cpus)
+        {
             return;
         }
-        let mut mask = Mask::new();
-        cpus.iter().filter(|cpu| *cpu < Mask::MAX_CPU).for_each(|cpu| mask.set(cpu));
         // threads of the kernel may refuse
-        let _ = sched_setaffinity(pid(self.thread), &mask);
+        let _ = threads::set_cpus_of(self.thread, &cpus);
     }
 }
 
 fn narrow(thread: u32, whole: &CpuSet) -> Option<Narrow> {
-    let cpus = affinity(thread)?;
+    let cpus = threads::cpus_of(thread).ok()?;
     let is_narrow = !whole.difference(&cpus).is_empty();
     is_narrow.then_some(())?;
     Some(Narrow { thread, started: started(thread)?, cpus: cpus.to_string() })
-}
-
-fn affinity(thread: u32) -> Option<CpuSet> {
-    let mask = sched_getaffinity(pid(thread)).ok()?;
-    Some((0..Mask::MAX_CPU).filter(|cpu| mask.is_set(*cpu)).collect())
-}
-
-fn pid(thread: u32) -> Option<rustix::process::Pid> {
-    rustix::process::Pid::from_raw(i32::try_from(thread).ok()?)
 }
 
 /// v1 moves single threads, as they may be in different groups.
