@@ -43,6 +43,8 @@ pub struct Live<F: Files> {
     resized: Option<Resized>,
     /// Until when that is not read again.
     resized_rests: Option<Instant>,
+    /// How many times as long as it took.
+    rest: u32,
 }
 
 impl<F: Files> Live<F> {
@@ -61,12 +63,19 @@ impl<F: Files> Live<F> {
             rests: None,
             resized: None,
             resized_rests: None,
+            rest: REST,
         }
     }
 
     /// The same, with groups that follow their load.
     pub fn with_resized(self, resized: Resized) -> Live<F> {
         Live { resized: Some(resized), ..self }
+    }
+
+    /// The same, reading what a page shows beside the figures again after this many times what reading took: 0 for a
+    /// test that needs it at each sample.
+    pub fn with_rest(self, rest: u32) -> Live<F> {
+        Live { rest, ..self }
     }
 
     /// Which groups follow their load, once it may be read again.
@@ -76,7 +85,7 @@ impl<F: Files> Live<F> {
             self.resized.as_mut().filter(|_| self.resized_rests.is_none_or(|until| began >= until))?;
         let elastic = resized(&self.host).unwrap_or_default();
         let ended = Instant::now();
-        self.resized_rests = Some(ended + (ended - began) * REST);
+        self.resized_rests = Some(ended + (ended - began) * self.rest);
         Some(Event::Answer(Answer::Elastic(elastic)))
     }
 
@@ -95,7 +104,7 @@ impl<F: Files> Live<F> {
             _ => return Vec::new(),
         };
         let ended = Instant::now();
-        self.rests = Some((request, ended + (ended - began) * REST));
+        self.rests = Some((request, ended + (ended - began) * self.rest));
         vec![Event::Answer(answer)]
     }
 

@@ -124,7 +124,7 @@ impl World {
         let elastic: Rc<RefCell<Elastic>> = Rc::default();
         let shown = elastic.clone();
         let live = Live::new(host, sampler, Figures::new(&[], &[]), changer);
-        let live = live.with_resized(Box::new(move |_| Some(shown.borrow().clone())));
+        let live = live.with_resized(Box::new(move |_| Some(shown.borrow().clone()))).with_rest(0);
         let model = Model::live("test", Duration::from_secs(1), topology);
         let mut world = World { fake, model, source: Fixed::new(live), elastic, has_ended: false };
         world.tell(|source, _| source.first());
