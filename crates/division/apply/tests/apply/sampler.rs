@@ -21,7 +21,7 @@ use crate::{child::until_orphaned, groups::wait_for};
 pub fn work(threads: usize) {
     let turn = || {
         let mut sum = 0_u64;
-        (0..20_000_u64).for_each(|number| sum = std::hint::black_box(sum ^ number));
+        (0..2_000_u64).for_each(|number| sum = std::hint::black_box(sum ^ number));
         std::thread::sleep(Duration::from_millis(2));
     };
     for _ in 1..threads {
