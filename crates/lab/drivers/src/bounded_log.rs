@@ -58,7 +58,7 @@ fn copy(mut from: PipeReader, mut to: impl Write, most: u64) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use std::{fs, thread, time::Instant};
+    use std::{fs, thread};
 
     use super::*;
 
@@ -68,12 +68,11 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         let path = place.path().join("log");
         let (mut writer, log) = BoundedLog::limited(&path, 1000).unwrap();
-        let begun = Instant::now();
+        // one that waited for a reader would never end
         let writing = thread::spawn(move || writer.write_all(&vec![b'x'; 8 << 20]).unwrap());
         writing.join().unwrap();
         log.end();
         assert_eq!(fs::metadata(&path).unwrap().len(), 1000);
-        assert!(begun.elapsed() < Duration::from_secs(10));
     }
 
     #[test]

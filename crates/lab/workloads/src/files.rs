@@ -77,7 +77,7 @@ fn plain(line: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::{fs, time::Instant};
+    use std::fs;
 
     use super::*;
 
@@ -92,11 +92,10 @@ mod tests {
         assert_eq!(error.kind(), io::ErrorKind::FileTooLarge);
         rustix::fs::mkfifoat(CWD, path("fifo"), Mode::RUSR | Mode::WUSR).unwrap();
         std::os::unix::fs::symlink(path("file"), path("link")).unwrap();
-        let begun = Instant::now();
+        // an open that waited for the writer of a FIFO would never end
         for other in [path("fifo"), path("link"), place.path().to_owned(), "/dev/zero".into()] {
             assert!(open(&other).is_err(), "{}", other.display());
         }
-        assert!(begun.elapsed().as_secs() < 2, "a FIFO must not make the reader wait");
     }
 
     /// attack finding 25: the whole output of a failed tool was read into memory.
