@@ -483,11 +483,12 @@ mod tests {
     fn a_script_is_its_own_program() {
         let directory = std::env::temp_dir().join(format!("rf-test-script-{}", std::process::id()));
         std::fs::create_dir_all(&directory).unwrap();
-        let script = directory.join("rf-test-very-long-name.sh");
-        std::fs::write(&script, "#!/bin/sh\nread x\n").unwrap();
-        let mut mode = std::fs::metadata(&script).unwrap().permissions();
-        std::os::unix::fs::PermissionsExt::set_mode(&mut mode, 0o755);
-        std::fs::set_permissions(&script, mode).unwrap();
+        let (text, script) = (directory.join("text"), directory.join("rf-test-very-long-name.sh"));
+        std::fs::write(&text, "#!/bin/sh\nread x\n").unwrap();
+        // in a process of its own: what another test starts meanwhile would have a file of this one open for writing until it
+        // execs, and nobody can run such a file (ETXTBSY)
+        let installed = Command::new("install").args([&text, &script]).status().unwrap();
+        assert!(installed.success());
         let run = |program: &str| {
             Command::new(program).current_dir(&directory).stdin(Stdio::piped()).spawn().unwrap()
         };

@@ -26,7 +26,10 @@ impl Here {
         let directory = std::env::temp_dir().join(&group);
         std::fs::create_dir_all(&directory).unwrap();
         let program = directory.join(format!("rf-test-sleep-{test}-{}", std::process::id()));
-        std::fs::copy("/bin/sleep", &program).unwrap();
+        // in a process of its own: what another test starts meanwhile would have a file of this one open for writing until it
+        // execs, and nobody can run such a file (ETXTBSY)
+        let copied = Command::new("cp").arg("/bin/sleep").arg(&program).status().unwrap();
+        assert!(copied.success());
         Here {
             directory,
             program,
