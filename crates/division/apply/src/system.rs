@@ -129,6 +129,7 @@ pub struct Running {
     /// Keeps a descriptor of every hierarchy's root.
     kernel: Real,
     knobs: knobs::Files,
+    systemd: Systemd,
     /// Set by a process that wants us to stop.
     stop: Arc<AtomicBool>,
 }
@@ -137,6 +138,12 @@ impl Running {
     /// The running system.
     pub fn new() -> Running {
         Running::default()
+    }
+
+    /// The running system for a service that systemd ends when it is silent for long: what takes systemd longer than any other
+    /// answer fails, and is rolled back.
+    pub fn of_a_service() -> Running {
+        Running { systemd: Systemd { reload: systemd::ANSWER }, ..Running::default() }
     }
 
     /// The running system; changes stop, and are rolled back, once `stop` is set.
@@ -249,7 +256,7 @@ impl System for Running {
     }
 
     fn unit_files(&self) -> &dyn UnitFiles {
-        &Systemd
+        &self.systemd
     }
 
     fn knobs(&self) -> &dyn knobs::Machine {

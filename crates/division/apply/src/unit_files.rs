@@ -7,6 +7,7 @@ use std::{
     io::Write,
     os::unix::fs::OpenOptionsExt,
     path::{Path, PathBuf},
+    time::Duration,
 };
 
 use kernel::Error;
@@ -87,8 +88,17 @@ impl UnitFiles for NoUnits {
 }
 
 /// The system's service manager.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Systemd;
+#[derive(Debug, Clone, Copy)]
+pub struct Systemd {
+    /// How long its answer to a reload is waited for.
+    pub reload: Duration,
+}
+
+impl Default for Systemd {
+    fn default() -> Systemd {
+        Systemd { reload: systemd::RELOAD }
+    }
+}
 
 /// Where drop-in files of ours may be.
 const ROOTS: [&str; 2] = ["/etc/systemd/system", "/run/systemd/system"];
@@ -223,7 +233,7 @@ impl UnitFiles for Systemd {
         };
         let files: Vec<PathBuf> = units.iter().flat_map(flag_files).filter(|file| !file.exists()).collect();
         let names: Vec<&str> = units.iter().map(String::as_str).collect();
-        let reloaded = systemd::reload(&names);
+        let reloaded = systemd::reload(&names, self.reload);
         let mut removed = 0;
         for file in files.iter().filter(|file| fs::remove_file(file).is_ok()) {
             let _ = file.parent().map(fs::remove_dir); // files of others may be there
@@ -232,7 +242,7 @@ impl UnitFiles for Systemd {
         reloaded?;
         if removed > 0 {
             // until then DropInPaths= names them, and a restart warns that they changed
-            systemd::reload(&[])?;
+            systemd::reload(&[], self.reload)?;
         }
         Ok(())
     }

@@ -127,7 +127,7 @@ impl Division {
     /// # Errors
     /// [`apply::Failure`].
     pub fn recover(lock: &Lock, host: &Host) -> Result<Vec<String>, apply::Failure> {
-        let running = Running::new();
+        let running = Running::of_a_service();
         let recovered = apply::recover(lock, Target { host, system: &running })?;
         Ok(recovered.iter().map(ToString::to_string).collect())
     }
@@ -189,7 +189,7 @@ impl Division {
         if generation.is_none() || last != generation {
             return self.apply(lock, host);
         }
-        let running = Running::new();
+        let running = Running::of_a_service();
         let meta = Meta { by: By::caller(), what: self.what(), ..Meta::default() };
         let undone = apply::undo(lock, Target { host, system: &running }, None, &meta).map_err(failed)?;
         // what it could not put back, and what was not so before
@@ -271,7 +271,7 @@ impl Division {
     }
 
     fn execute(&self, lock: &Lock, host: &Host, plan: &Plan) -> Result<Applied, ConfigurationError> {
-        let running = Running::new();
+        let running = Running::of_a_service();
         let what = self.what();
         let (rules, file) = (self.rules.clone(), Some(self.identity().0));
         let meta = Meta { by: By::caller(), what, confirm_within: None, layout: true, rules, file };

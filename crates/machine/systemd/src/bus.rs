@@ -14,19 +14,35 @@ const SOCKET: &str = "/run/dbus/system_bus_socket";
 /// What all units have.
 pub(crate) const UNIT: &str = "org.freedesktop.systemd1.Unit";
 
-pub(crate) const TIMEOUT: Duration = Duration::from_secs(30);
+/// How long an answer is waited for. systemd's own tools wait 25 s (`BUS_DEFAULT_TIMEOUT` of sd-bus), as D-Bus's library does.
+pub const ANSWER: Duration = Duration::from_secs(30);
+/// The same for a reload of the units' files, which generators are run for: systemd kills them after 90 s
+/// (`DEFAULT_TIMEOUT_USEC`), and systemctl waits for twice that (`DAEMON_RELOAD_TIMEOUT_SEC`).
+pub const RELOAD: Duration = Duration::from_secs(180);
 
 /// A connection to the system's service manager.
 pub(crate) struct Systemd {
     bus: Connection,
+    /// How long it waits for an answer.
+    patience: Duration,
 }
 
 impl Systemd {
     /// By the system bus. systemd's own socket would need no bus daemon, but names its sender in a way that the
     /// D-Bus library refuses.
     pub(crate) async fn connect() -> Result<Systemd, UnitError> {
-        let bus = Builder::system().method_timeout(TIMEOUT).build().await;
-        bus.map(|bus| Systemd { bus }).map_err(|error| UnitError::NoBus { reason: no_bus(&error) })
+        Systemd::with_patience(ANSWER).await
+    }
+
+    /// The same, for a call that takes long.
+    pub(crate) async fn with_patience(patience: Duration) -> Result<Systemd, UnitError> {
+        let bus = Builder::system().method_timeout(patience).build().await;
+        bus.map(|bus| Systemd { bus, patience }).map_err(|error| UnitError::NoBus { reason: no_bus(&error) })
+    }
+
+    /// What an error instead of an answer means. `what` was requested: `load x.service`.
+    pub(crate) fn refusal(&self, what: impl Display, error: &zbus::Error) -> UnitError {
+        answer(what, error, self.patience)
     }
 
     /// A property of a unit's object.
@@ -42,7 +58,7 @@ impl Systemd {
     {
         let reply = self.bus.call_method(Some(SERVICE), object, PROPERTIES, "Get", &(interface, name)).await;
         let value = reply.and_then(|reply| reply.body().deserialize::<OwnedVariant>());
-        let value = value.map_err(|error| answer("return the unit's state", &error))?;
+        let value = value.map_err(|error| self.refusal("return the unit's state", &error))?;
         T::try_from(value).map_err(|error| UnitError::Answer {
             what: "return the unit's state as expected".to_owned(),
             reason: format!("{name}: {error}"),
@@ -57,7 +73,7 @@ impl Systemd {
     ) -> Result<HashMap<String, OwnedVariant>, UnitError> {
         let reply = self.bus.call_method(Some(SERVICE), object, PROPERTIES, "GetAll", &interface).await;
         let all = reply.and_then(|reply| reply.body().deserialize::<HashMap<String, OwnedVariant>>());
-        all.map_err(|error| answer("return the unit's properties", &error))
+        all.map_err(|error| self.refusal("return the unit's properties", &error))
     }
 
     /// Calls the manager.
@@ -88,8 +104,7 @@ fn no_bus(error: &zbus::Error) -> String {
     }
 }
 
-/// What systemd's refusal of a call means. `what` was requested: `load x.service`.
-pub(crate) fn answer(what: impl Display, error: &zbus::Error) -> UnitError {
+fn answer(what: impl Display, error: &zbus::Error, patience: Duration) -> UnitError {
     let (what, reason) = (what.to_string(), words(error));
     match error {
         zbus::Error::FDO(error) => match **error {
@@ -103,7 +118,7 @@ pub(crate) fn answer(what: impl Display, error: &zbus::Error) -> UnitError {
             _ => UnitError::Answer { what, reason },
         },
         zbus::Error::InputOutput(error) if error.kind() == std::io::ErrorKind::TimedOut => {
-            UnitError::NoBus { reason: format!("no answer within {} s", TIMEOUT.as_secs()) }
+            UnitError::Answer { what, reason: format!("no answer within {} s", patience.as_secs()) }
         }
         _ => UnitError::Answer { what, reason },
     }
@@ -132,10 +147,13 @@ mod tests {
         let unknown =
             fdo(fdo::Error::PropertyReadOnly("Cannot set property X, or unknown property.".to_owned()));
         let refused = UnitError::Denied { what: "x".to_owned(), reason: "Access denied".to_owned() };
-        assert_eq!(answer("x", &denied), refused);
+        assert_eq!(answer("x", &denied, ANSWER), refused);
         assert!(not_understood(&unknown) && !not_understood(&denied));
         assert_eq!(words(&unknown), "Cannot set property X, or unknown property");
         let gone = fdo(fdo::Error::ServiceUnknown("The name is not activatable".to_owned()));
-        assert!(matches!(answer("x", &gone), UnitError::NoBus { .. }));
+        assert!(matches!(answer("x", &gone, ANSWER), UnitError::NoBus { .. }));
+        let late = zbus::Error::from(std::io::Error::from(std::io::ErrorKind::TimedOut));
+        let said = answer("read its files again", &late, RELOAD).to_string();
+        assert_eq!(said, "systemd did not read its files again: no answer within 180 s");
     }
 }

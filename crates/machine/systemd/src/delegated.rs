@@ -16,7 +16,7 @@ use zbus::{OwnedObjectPath, Variant};
 use facts::{Base, UNIT_NAME, UNIT_PATH, UNIT_SLICE};
 use kernel::{Error, Host, UnitError};
 
-use crate::bus::{Systemd, TIMEOUT, UNIT, answer, not_understood, words};
+use crate::bus::{ANSWER, Systemd, UNIT, not_understood, words};
 
 const UNIT_SERVICE: &str = "org.freedesktop.systemd1.Service";
 /// The object of [`UNIT_NAME`], escaped as systemd does it.
@@ -61,7 +61,9 @@ impl Delegated {
         if self.property(UNIT_SERVICE, "ControlGroup").await?.is_empty() {
             let body = (UNIT_NAME, true, vec![("TasksMax", Variant::from(u64::MAX))]);
             let made = self.0.call("SetUnitProperties", &body).await;
-            made.map_err(|error| answer(format_args!("make a control group for {UNIT_NAME}"), &error))?;
+            made.map_err(|error| {
+                self.0.refusal(format_args!("make a control group for {UNIT_NAME}"), &error)
+            })?;
         }
         Ok(())
     }
@@ -73,7 +75,7 @@ impl Delegated {
             // an administrator's own file, or ours from before somebody stopped it
             "loaded" => {
                 let started = self.0.call("StartUnit", &(UNIT_NAME, "replace")).await;
-                started.map(drop).map_err(|error| answer(format_args!("start {UNIT_NAME}"), &error))
+                started.map(drop).map_err(|error| self.0.refusal(format_args!("start {UNIT_NAME}"), &error))
             }
             _ => self.start_transient(on_v1).await,
         }
@@ -85,10 +87,10 @@ impl Delegated {
         match self.transient(best).await {
             Err(error) if not_understood(&error) => match self.transient(Delegation::Plain).await {
                 Err(error) if not_understood(&error) => Err(UnitError::TooOld { reason: words(&error) }),
-                Err(error) => Err(answer(format_args!("start {UNIT_NAME}"), &error)),
+                Err(error) => Err(self.0.refusal(format_args!("start {UNIT_NAME}"), &error)),
                 Ok(()) => Ok(()),
             },
-            Err(error) => Err(answer(format_args!("start {UNIT_NAME}"), &error)),
+            Err(error) => Err(self.0.refusal(format_args!("start {UNIT_NAME}"), &error)),
             Ok(()) => Ok(()),
         }
     }
@@ -112,8 +114,8 @@ impl Delegated {
                     let result = self.property(UNIT_SERVICE, "Result").await?;
                     return Err(UnitError::Failed { state, result });
                 }
-                _ if started.elapsed() >= TIMEOUT => {
-                    return Err(UnitError::Timeout { seconds: TIMEOUT.as_secs(), state });
+                _ if started.elapsed() >= ANSWER => {
+                    return Err(UnitError::Timeout { seconds: ANSWER.as_secs(), state });
                 }
                 // nothing else runs on this thread meanwhile
                 _ => std::thread::sleep(POLL),

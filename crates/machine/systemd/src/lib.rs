@@ -5,5 +5,6 @@ mod bus;
 mod delegated;
 mod unit;
 
+pub use bus::{ANSWER, RELOAD};
 pub use delegated::ensure_unit;
 pub use unit::{FLAG, Unit, active, fitting, near, pinned, reload, units};

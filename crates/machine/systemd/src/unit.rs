@@ -1,11 +1,11 @@
 //! What systemd knows of units, and the request to read their files again.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, time::Duration};
 
 use kernel::UnitError;
 use zbus::{OwnedObjectPath, OwnedVariant, Variant};
 
-use crate::bus::{Systemd, UNIT, answer};
+use crate::bus::{Systemd, UNIT};
 
 /// A unit as systemd knows it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -44,7 +44,7 @@ pub fn units(names: &[&str]) -> Result<Vec<Unit>, UnitError> {
 async fn unit(systemd: &Systemd, name: &str) -> Result<Unit, UnitError> {
     let object = systemd.call("LoadUnit", &name).await;
     let object = object.and_then(|reply| reply.body().deserialize::<OwnedObjectPath>());
-    let object = object.map_err(|error| answer(format_args!("load {name}"), &error))?;
+    let object = object.map_err(|error| systemd.refusal(format_args!("load {name}"), &error))?;
     let of_all = systemd.all(object.as_str(), UNIT).await?;
     let own = systemd.all(object.as_str(), &interface(name)).await?;
     let text = |value: Option<&OwnedVariant>| value.and_then(|value| String::try_from(value.clone()).ok());
@@ -77,7 +77,7 @@ pub fn fitting(patterns: &[&str]) -> Result<Vec<String>, UnitError> {
         let systemd = Systemd::connect().await?;
         let listed = systemd.call("ListUnitsByPatterns", &(&["loaded"][..], patterns)).await;
         let listed = listed.and_then(|reply| reply.body().deserialize::<Vec<Listed>>());
-        let listed = listed.map_err(|error| answer("list the units", &error))?;
+        let listed = listed.map_err(|error| systemd.refusal("list the units", &error))?;
         Ok(listed.into_iter().map(|unit| unit.0).collect())
     })
 }
@@ -94,7 +94,7 @@ pub fn active(names: &[&str]) -> Result<Vec<bool>, UnitError> {
         for name in names {
             let object = systemd.call("LoadUnit", name).await;
             let object = object.and_then(|reply| reply.body().deserialize::<OwnedObjectPath>());
-            let object = object.map_err(|error| answer(format_args!("load {name}"), &error))?;
+            let object = object.map_err(|error| systemd.refusal(format_args!("load {name}"), &error))?;
             let state: String = systemd.get(object.as_str(), UNIT, "ActiveState").await?;
             active.push(!matches!(state.as_str(), "inactive" | "failed"));
         }
@@ -119,7 +119,7 @@ pub fn near(name: &str) -> Result<Vec<String>, UnitError> {
         let systemd = Systemd::connect().await?;
         let files = systemd.call("ListUnitFiles", &()).await;
         let files = files.and_then(|reply| reply.body().deserialize::<Vec<(String, String)>>());
-        let files = files.map_err(|error| answer("list the units' files", &error))?;
+        let files = files.map_err(|error| systemd.refusal("list the units' files", &error))?;
         let mut names = running(&systemd).await?;
         let file = |(path, _): (String, String)| path.rsplit('/').next().map(str::to_owned);
         names.extend(files.into_iter().filter_map(file));
@@ -133,7 +133,7 @@ type Listed = (String, String, String, String, String, String, OwnedObjectPath, 
 async fn running(systemd: &Systemd) -> Result<BTreeSet<String>, UnitError> {
     let listed = systemd.call("ListUnits", &()).await;
     let listed = listed.and_then(|reply| reply.body().deserialize::<Vec<Listed>>());
-    let listed = listed.map_err(|error| answer("list the units", &error))?;
+    let listed = listed.map_err(|error| systemd.refusal("list the units", &error))?;
     Ok(listed.into_iter().filter(|unit| unit.3 == "active").map(|unit| unit.0).collect())
 }
 
@@ -164,13 +164,15 @@ pub fn pinned() -> Result<Vec<String>, UnitError> {
 ///
 /// systemd 257 sets it only when something of the unit changes: the flag [`FLAG`] is set to what it is, of those that run.
 ///
+/// Each answer is waited for as long as `patience`: [`RELOAD`](crate::RELOAD), but less where that would be too long for the caller.
+///
 /// # Errors
 /// As [`units`].
-pub fn reload(names: &[&str]) -> Result<(), UnitError> {
+pub fn reload(names: &[&str], patience: Duration) -> Result<(), UnitError> {
     zbus::block_on(async {
-        let systemd = Systemd::connect().await?;
+        let systemd = Systemd::with_patience(patience).await?;
         let reloaded = systemd.call("Reload", &()).await;
-        reloaded.map_err(|error| answer("read its files again", &error))?;
+        reloaded.map_err(|error| systemd.refusal("read its files again", &error))?;
         for name in names {
             let object = systemd.call("GetUnit", name).await;
             // one that is not loaded has no group
@@ -183,7 +185,7 @@ pub fn reload(names: &[&str]) -> Result<(), UnitError> {
             let flag: bool = systemd.get(object.as_str(), &interface(name), FLAG).await?;
             let set =
                 systemd.call("SetUnitProperties", &(name, true, vec![(FLAG, Variant::from(flag))])).await;
-            set.map_err(|error| answer("set what the unit's files say", &error))?;
+            set.map_err(|error| systemd.refusal("set what the unit's files say", &error))?;
             // the groups are changed before the next call is taken (manager_loop())
             systemd.get::<String>(object.as_str(), UNIT, "ActiveState").await?;
         }
