@@ -1,33 +1,37 @@
 //! What was requested of each group by the generations in effect, what the kernel holds, what is used, and where the
 //! two differ. Only reads.
 
+mod scene;
+mod values;
+
 use std::{
     collections::{BTreeMap, BTreeSet},
     path::{Path, PathBuf},
 };
 
-use devices::{Behavior, DeviceAccess, Verb};
 use kernel::{Freezers, GroupName, Host, Seat};
 use layout::UnitName;
-use plan::{Owned, Ownership, Place, SeenUnit};
+use plan::Place;
 use serde::Serialize;
-use settings::{Value, Version};
-use units::{CpuSet, Limit, group_path};
+use settings::Value;
+use units::{CpuSet, Limit};
 
 use crate::{
-    Bounds, Drift, Failure, Split, State, Target,
-    act::{Act, Entry},
+    Bounds, Drift, Failure, State, Target,
+    act::Act,
     in_effect::{Decided, DropIn, Groups, add, drop_undecided},
     isolation::{self, KnobStatus},
     made::renamed,
-    membership::{Membership, Thread, threads},
-    ownership,
+    membership::{Membership, threads},
     performer::{DEVICES_V1, Performer, name},
     ranges::RangeStatus,
     reading::get,
     record::{Head, Kind, Summary},
     unavailable::unavailable,
 };
+use scene::{Scene, by_systemd};
+pub use values::SettingStatus;
+use values::{device_rules, is_as_requested, line_of, owners_of};
 
 /// One group.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -90,19 +94,6 @@ pub struct Task {
     pub pid: u32,
     /// The kernel's name of it, at most 15 bytes; empty if it has just ended.
     pub comm: String,
-}
-
-/// One file.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct SettingStatus {
-    /// Its path.
-    pub file: PathBuf,
-    /// What was written; of a file of lines by device, the line.
-    pub requested: String,
-    /// What it holds; `None` if it can't be read.
-    pub actual: Option<String>,
-    /// Is that what was requested, but for the kernel's rounding?
-    pub as_requested: bool,
 }
 
 /// Every group that a generation in effect changed, or that an undo had to leave, by name.
@@ -249,95 +240,6 @@ pub fn unknown(state: &State, target: Target<'_>) -> Result<Vec<u32>, Failure> {
     let last = state.last()?.filter(|last| last.head.boot == target.system.boot());
     let in_effect = last.iter().flat_map(Summary::in_effect).copied();
     Ok(in_effect.filter(|generation| !state.is_there(*generation)).collect())
-}
-
-/// What all groups are looked at with.
-struct Scene<'s> {
-    performer: &'s Performer<'s>,
-    membership: Option<&'s Membership>,
-    /// Where the groups are that were applied.
-    applied: &'s BTreeSet<Place>,
-    /// Where directories of theirs are that somebody renamed.
-    renamed: &'s BTreeMap<Place, Place>,
-    elastic: &'s [policy::Scope],
-    ranges: &'s [plan::Range],
-    /// What systemd knows of the groups that are units.
-    units: &'s BTreeMap<String, SeenUnit>,
-}
-
-impl Scene<'_> {
-    /// Groups of others beside a place, with all values that were written there. Only v1 renames directories.
-    fn alike(&self, group: &str, place: &Place, decided: &Decided) -> Vec<PathBuf> {
-        // v1's device rules can't be read where they are written
-        let written =
-            decided.writes.iter().filter(|((of, file, _), _)| of == place && !file.starts_with("devices."));
-        let written: Vec<_> = written.collect();
-        let (Some(at), false) = (self.performer.at(place), written.is_empty()) else { return Vec::new() };
-        if place.version == Version::V2 {
-            return Vec::new();
-        }
-        let parent = group_path::parent(&place.path).unwrap_or_default();
-        let beside = self.performer.host().kernel().children(at, parent).unwrap_or_default();
-        let beside =
-            beside.iter().map(|name| Place { path: group_path::join(parent, name), ..place.clone() });
-        let is_alike = |other: &Place| {
-            written.iter().all(|((_, file, _), (text, then))| {
-                let actual = self.performer.content(other, file);
-                actual.is_some()
-                    && is_as_requested(
-                        self.performer,
-                        group,
-                        (other, file, text),
-                        actual.as_deref(),
-                        then.as_deref(),
-                    )
-            })
-        };
-        let alike = beside.filter(|other| !self.applied.contains(other) && is_alike(other));
-        alike.map(|other| PathBuf::from(self.performer.directory(&other))).collect()
-    }
-
-    /// The processes with some of their threads in a place. Those in another group that was applied are there on
-    /// purpose, but not in one above.
-    fn split(&self, place: &Place, threads: &BTreeMap<u32, Vec<Thread>>) -> Vec<Split> {
-        let at = |thread: &Thread| thread.1.get(place.hierarchy).cloned().flatten();
-        let is_applied = |path: &str| {
-            let above = |other: &&str| !group_path::is_at_or_below(&place.path, other);
-            std::iter::once(path)
-                .chain(group_path::ancestors(path))
-                .filter(above)
-                .any(|path| self.applied.contains(&Place { path: path.to_owned(), ..place.clone() }))
-        };
-        let split = threads.iter().map(|(&process, threads)| {
-            let paths: Vec<(u32, String)> =
-                threads.iter().filter_map(|thread| Some((thread.0, at(thread)?))).collect();
-            let outside = paths.iter().filter(|(_, path)| !group_path::is_at_or_below(path, &place.path));
-            let inside = paths.len() - outside.clone().count();
-            let outside = outside.filter(|(_, path)| !is_applied(path)).map(|(thread, _)| *thread).collect();
-            (inside, Split { process, outside, of: paths.len() })
-        });
-        split
-            .filter(|(inside, split)| *inside > 0 && !split.outside.is_empty())
-            .map(|(_, split)| split)
-            .collect()
-    }
-}
-
-/// What systemd does with a unit that it did not do when it was applied.
-fn by_systemd(scene: &Scene<'_>, drop_in: &DropIn) -> Option<Drift> {
-    let (performer, seen) = (scene.performer, scene.units.get(&drop_in.unit)?);
-    if seen.load == "masked" {
-        return Some(Drift::Masked { unit: drop_in.unit.clone() });
-    }
-    if performer.exists(&drop_in.place) {
-        return None;
-    }
-    let place = Place { path: seen.path.clone(), ..drop_in.place.clone() };
-    let is_there = place != drop_in.place && performer.exists(&place);
-    is_there.then(|| Drift::Elsewhere {
-        unit: drop_in.unit.clone(),
-        directory: PathBuf::from(performer.directory(&place)),
-    })
 }
 
 fn of(scene: &Scene<'_>, group: String, decided: Decided) -> GroupStatus {
@@ -489,70 +391,6 @@ fn of(scene: &Scene<'_>, group: String, decided: Decided) -> GroupStatus {
     }
 }
 
-/// What a group's list would be if its rules were written again, and what it is, both in the same order. What is
-/// denied to a group that may use all other devices v1's list does not show.
-fn device_rules(
-    performer: &Performer<'_>,
-    place: &Place,
-    rules: &[(String, String)],
-) -> Option<(String, String)> {
-    if place.version == Version::V2 {
-        return device_program(performer, place, rules);
-    }
-    let list = performer.content(place, DEVICES_V1)?;
-    let mut actual = DeviceAccess::all();
-    if !list.lines().any(|line| line.starts_with('a')) {
-        actual.change(Verb::Deny, &devices::rule("a")?, None, false).ok()?;
-        for line in list.lines() {
-            actual.change(Verb::Allow, &devices::rule(line)?, None, false).ok()?;
-        }
-    }
-    let requested = with_rules(&actual, rules)?;
-    let lines = |access: &DeviceAccess| {
-        let text = access.list_text();
-        let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
-        // in the kernel's order, those that it lacks behind
-        lines.sort_by_key(|line| list.lines().position(|other| other == line).unwrap_or(usize::MAX));
-        lines.join("\n")
-    };
-    Some((lines(&requested), lines(&actual)))
-}
-
-/// The same of a v2 group's program, on one line and in words, as it may have been taken off.
-fn device_program(
-    performer: &Performer<'_>,
-    place: &Place,
-    rules: &[(String, String)],
-) -> Option<(String, String)> {
-    let filter = performer.host().device_filter(performer.at(place)?, &place.path).ok()?;
-    let lines = |access: &DeviceAccess| {
-        let (all, verb) = match access.behavior() {
-            Behavior::DefaultAllow => ("allow a", "deny"),
-            Behavior::DefaultDeny => ("deny a", "allow"),
-        };
-        let exceptions = access.exceptions().iter().map(|rule| format!("{verb} {rule}"));
-        let mut lines: Vec<String> = exceptions.collect();
-        lines.sort_unstable();
-        lines.insert(0, all.to_owned());
-        lines.join("; ")
-    };
-    let requested = lines(&with_rules(&filter.access, rules)?);
-    let actual = match filter.attached {
-        true => lines(&filter.access),
-        false => "not in force, as its BPF program is not attached any more".to_owned(),
-    };
-    Some((requested, actual))
-}
-
-fn with_rules(access: &DeviceAccess, rules: &[(String, String)]) -> Option<DeviceAccess> {
-    let mut access = access.clone();
-    for (file, text) in rules {
-        let verb = if file == "devices.deny" { Verb::Deny } else { Verb::Allow };
-        access.change(verb, &devices::rule(text)?, None, false).ok()?;
-    }
-    Some(access)
-}
-
 /// Those with a thread that no frozen group stops.
 fn running(host: &Host, processes: &BTreeSet<u32>) -> Vec<u32> {
     let mut freezers = Freezers::new(host);
@@ -570,56 +408,6 @@ fn is_populated(performer: &Performer<'_>, place: &Place) -> bool {
     has_groups || !performer.host().tasks_in(&Seat { at, path: place.path.clone() }).is_empty()
 }
 
-/// Those of the directory and of the files that take tasks, and of others that are not as decided.
-fn owners_of(performer: &Performer<'_>, place: &Place, access: &Ownership) -> Vec<SettingStatus> {
-    let Some(at) = performer.at(place) else { return Vec::new() };
-    let names = performer.host().kernel().files(at, &place.path).unwrap_or_default();
-    let all: Vec<Option<&str>> =
-        [None].into_iter().chain(names.iter().map(|name| Some(name.as_str()))).collect();
-    let owned = performer.system().owned_each(at, &place.path, &all).unwrap_or_default();
-    let actual: BTreeMap<Option<&str>, Owned> = owned.into_iter().collect();
-    let files: Vec<(String, u32)> = names
-        .iter()
-        .filter_map(|name| Some((name.clone(), actual.get(&Some(name.as_str()))?.mode & 0o7777)))
-        .collect();
-    let directory = PathBuf::from(performer.directory(place));
-    let each = ownership::each(access, place.version, &files, None);
-    let statuses = each.into_iter().filter_map(|(file, to)| {
-        let actual = actual.get(&file)?;
-        let as_requested = to.uid.is_none_or(|uid| uid == actual.uid)
-            && to.gid.is_none_or(|gid| gid == actual.gid)
-            && to.mode.is_none_or(|mode| mode == actual.mode & 0o7777);
-        let is_shown = !as_requested || file.is_none_or(|file| ownership::TASK_FILES.contains(&file));
-        is_shown.then(|| SettingStatus {
-            file: file.map_or_else(|| directory.clone(), |file| directory.join(file)),
-            requested: owner(to.uid, to.gid, to.mode),
-            actual: Some(owner(
-                to.uid.map(|_| actual.uid),
-                to.gid.map(|_| actual.gid),
-                to.mode.map(|_| actual.mode & 0o7777),
-            )),
-            as_requested,
-        })
-    });
-    statuses.collect()
-}
-
-/// `user 1000, group 100, mode 660`, what is not requested left out.
-fn owner(uid: Option<u32>, gid: Option<u32>, mode: Option<u32>) -> String {
-    let parts = [
-        uid.map(|uid| format!("user {uid}")),
-        gid.map(|gid| format!("group {gid}")),
-        mode.map(|mode| format!("mode {mode:o}")),
-    ];
-    parts.into_iter().flatten().collect::<Vec<String>>().join(", ")
-}
-
-/// Of a file of lines by device, that device's line; else all of it.
-fn line_of(actual: String, key: &str) -> String {
-    let line = actual.lines().find(|line| !key.is_empty() && line.split_whitespace().next() == Some(key));
-    line.map(str::to_owned).unwrap_or(actual)
-}
-
 /// In the setting's own unit.
 fn amount(value: &Value) -> Option<u64> {
     match value {
@@ -630,32 +418,4 @@ fn amount(value: &Value) -> Option<u64> {
         Value::Number(number) => u64::try_from(*number).ok(),
         _ => None,
     }
-}
-
-/// The text itself, what the kernel made of it then, or what means the same.
-fn is_as_requested(
-    performer: &Performer<'_>,
-    group: &str,
-    (place, file, text): (&Place, &str, &str),
-    actual: Option<&str>,
-    actual_then: Option<&str>,
-) -> bool {
-    let Some(found) = settings::lookup(file) else { return actual == Some(text) || actual == actual_then };
-    let Some(actual) = actual else { return found.setting.access == settings::Access::Write };
-    if found.setting.access == settings::Access::Write || actual == text {
-        return true;
-    }
-    if let (Some(then), false) = (actual_then, settings::is_by_key(file)) {
-        // what the kernel made of it counts as applied, what somebody else wrote in that moment does not
-        let clamps = found
-            .side(place.version)
-            .binding()
-            .is_some_and(|binding| !matches!(binding.out_of_range, settings::OutOfRange::Refused));
-        return actual == then && (clamps || performer.differs(place, file, text, actual) != Some(true));
-    }
-    let act = Act::Write { place: place.clone(), file: file.to_owned(), text: text.to_owned() };
-    let (why, restores, before) = Default::default();
-    let entry = Entry { group: group.to_owned(), act, why, restores, before };
-    performer.compare(&entry, place, file, text, actual).is_none()
-        && performer.means(place, file, text, actual)
 }
