@@ -1,6 +1,6 @@
 //! Isolated CPUs: which knobs of the machine are set for them, and the steps that do it.
 
-use knobs::{Budget, Isolation, Knob, Per, Request, Want};
+use knobs::{Budget, Isolation, Knob, Per, ReadOnly, Request, Want};
 use layout::{Desired, Isolate, Origin, Spanned};
 use settings::GroupName;
 use topology::Machine;
@@ -148,19 +148,14 @@ pub(crate) fn steps(
         lints.extend(shared_cores(isolation, machine).map(|lint| lint.at(&origin(first))));
     }
     let wants = isolation.wants(seen);
+    let mut read_only: Vec<(&ReadOnly, Vec<&Want<'_>>)> = Vec::new();
     for want in wants.iter().filter(|want| want.knob.per != Per::Thread && !want.is_so() && !want.seen.fixed)
     {
-        if want.seen.read_only {
-            problems.push(Problem::Value {
-                group: want.request.group.clone(),
-                message: format!(
-                    "{} is to be {} and is read-only here, as in a container",
-                    want.instance(),
-                    want.text
-                ),
-                origin: origin(want.request),
-                hint: Some(format!("set it on the host, or leave it out: {} = false", want.knob.name)),
-            });
+        if let Some(mount) = &want.seen.read_only {
+            match read_only.iter_mut().find(|(known, _)| *known == mount) {
+                Some((_, places)) => places.push(want),
+                None => read_only.push((mount, vec![want])),
+            }
             continue;
         }
         if let Some((_, why)) = want.knob.never_from.filter(|(from, _)| want.knob.same(from, &want.seen.text))
@@ -175,6 +170,8 @@ pub(crate) fn steps(
         }
         steps.behind.push(step(want, &want.seen.text));
     }
+    let refused = read_only.iter().filter_map(|(mount, places)| unwritable(mount, places, origin));
+    problems.extend(refused);
     let threads = wants.iter().filter(|want| want.knob.per == Per::Thread);
     if threads.clone().any(|want| !is_off(want)) {
         let threads: Vec<&Want<'_>> =
@@ -259,14 +256,48 @@ fn step(want: &Want<'_>, before: &str) -> Step {
     Step::new(group, action, why)
 }
 
-/// What can't be moved, the first few by name.
-fn staying(knob: &Knob, stay: &[&Want<'_>]) -> Lint {
+/// The first few by name.
+fn named<T>(places: &[T], name: impl Fn(&T) -> String) -> String {
     const NAMED: usize = 3;
-    let some: Vec<String> = stay.iter().take(NAMED).map(|want| want.instance().to_string()).collect();
-    let more = stay.len().saturating_sub(NAMED);
+    let some: Vec<String> = places.iter().take(NAMED).map(name).collect();
+    let more = places.len().saturating_sub(NAMED);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    some.join(", ") + &more
+}
+
+/// One mount, though many places are in it.
+fn unwritable(
+    mount: &ReadOnly,
+    places: &[&Want<'_>],
+    origin: impl Fn(&Request) -> Origin,
+) -> Option<Problem> {
+    let first = places.first()?.request;
+    let some = named(places, |want| format!("{} to {}", want.instance(), want.text));
+    let place = if places.len() == 1 { "place" } else { "places" };
+    let message =
+        format!("{} is mounted read-only, with {} {place} to be set: {some}", mount.mount, places.len());
+    let mut rows: Vec<String> = places.iter().map(|want| format!("{} = false", want.knob.name)).collect();
+    rows.dedup();
+    let remount = match &mount.remount {
+        Some(command) => format!("{command} makes it writable"),
+        None => {
+            "call it on the host, or in a container of Docker or Podman that was started with --privileged"
+                .to_owned()
+        }
+    };
+    Some(Problem::Value {
+        group: first.group.clone(),
+        message,
+        origin: origin(first),
+        hint: Some(format!("{remount}; or leave out what needs it: {}", rows.join(", "))),
+    })
+}
+
+/// What can't be moved.
+fn staying(knob: &Knob, stay: &[&Want<'_>]) -> Lint {
+    let some = named(stay, |want| want.instance().to_string());
     let means =
         knob.refusals.iter().find(|refusal| refusal.stays).map_or("the kernel refuses", |one| one.means);
-    let message = format!("{}: {}{more} stay as they are: {means}", knob.name, some.join(", "));
+    let message = format!("{}: {some} stay as they are: {means}", knob.name);
     Lint::new(LintKind::NotIsolated, None, message)
 }

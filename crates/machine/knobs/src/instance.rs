@@ -66,7 +66,17 @@ pub struct Seen {
     /// The kernel says beforehand, or said at an earlier write, that it stays as it is.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub fixed: bool,
-    /// The file system is mounted read-only, as in a container.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub read_only: bool,
+    /// The mount that refuses to write it, as in a container.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub read_only: Option<ReadOnly>,
+}
+
+/// A mount that is read-only.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReadOnly {
+    /// Where it is mounted.
+    pub mount: String,
+    /// The command that makes it writable; `None` for a caller who may not, as in most containers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub remount: Option<String>,
 }

@@ -149,7 +149,7 @@ mod tests {
             text: text.to_owned(),
             before: before.map(str::to_owned),
             fixed: false,
-            read_only: false,
+            read_only: None,
         };
         let isolation = Isolation { requests: vec![request], housekeeping, ..Isolation::default() };
         let seen = [seen];

@@ -16,12 +16,13 @@ mod boot;
 
 // the machine
 mod machine;
+mod read_only;
 
 mod docs;
 
 pub use boot::{BOOT, BootParameter, Missing, line_of_missing, missing as missing_at_boot};
 pub use docs::markdown;
-pub use instance::{Instance, Seen};
+pub use instance::{Instance, ReadOnly, Seen};
 pub use isolation::{Budget, Isolation, Request, Want, shown_cpus};
 pub use machine::{Files, Machine, NoMachine};
 pub use row::{Accepts, Aim, Encoding, Errno, Knob, Per, Refusal, Scope};

@@ -9,7 +9,7 @@ use std::{
 use rustix::fs::{Access, access};
 use units::ProcStat;
 
-use crate::{Encoding, Errno, Instance, Knob, Per, Seen, text};
+use crate::{Encoding, Errno, Instance, Knob, Per, Seen, read_only, text};
 
 /// `PF_KTHREAD` and `PF_NO_SETAFFINITY` in linux/sched.h.
 const OF_KERNEL: u64 = 0x0020_0000;
@@ -114,7 +114,8 @@ impl Files {
         let at = self.path(&path);
         // what no owner may write stays as it is, even for root
         let fixed = fs::metadata(&at).is_ok_and(|metadata| metadata.permissions().readonly());
-        let read_only = access(&at, Access::WRITE_OK) == Err(Errno::ROFS);
+        let is_read_only = access(&at, Access::WRITE_OK) == Err(Errno::ROFS);
+        let read_only = is_read_only.then(|| read_only::of(&at));
         Some(Seen { knob: knob.name.to_owned(), instance, text, before: None, fixed, read_only })
     }
 
@@ -212,7 +213,7 @@ fn scheduled(knob: &Knob, thread: u32) -> Option<Seen> {
     comm.strip_prefix(knob.path.trim_end_matches('*'))?;
     let text = threads::policy_of(thread).ok()?;
     let instance = Instance::Policy { policy_of: thread, started, comm };
-    Some(Seen { knob: knob.name.to_owned(), instance, text, before: None, fixed: false, read_only: false })
+    Some(Seen { knob: knob.name.to_owned(), instance, text, before: None, fixed: false, read_only: None })
 }
 
 /// One that takes other CPUs.
@@ -223,7 +224,7 @@ fn movable(knob: &Knob, thread: u32) -> Option<Seen> {
     }
     let instance = Instance::Thread { thread, started, comm };
     let text = threads::cpus_of(thread).ok()?.to_string();
-    Some(Seen { knob: knob.name.to_owned(), instance, text, before: None, fixed: false, read_only: false })
+    Some(Seen { knob: knob.name.to_owned(), instance, text, before: None, fixed: false, read_only: None })
 }
 
 /// Is the thread of that number the one that started then?
@@ -251,7 +252,7 @@ mod tests {
         let seen = files.look(find("interrupts").unwrap());
         let paths: Vec<String> = seen.iter().map(|seen| seen.instance.to_string()).collect();
         assert_eq!(paths, ["/proc/irq/2/smp_affinity_list", "/proc/irq/10/smp_affinity_list"]);
-        assert!(seen.iter().all(|seen| seen.text == "0-3" && !seen.fixed && !seen.read_only));
+        assert!(seen.iter().all(|seen| seen.text == "0-3" && !seen.fixed && seen.read_only.is_none()));
         files.write(&seen[0].instance, "0-2").unwrap();
         assert_eq!(files.read(&seen[0].instance).unwrap(), "0-2");
         assert_eq!(files.look(find("interrupt-default").unwrap()).len(), 1);

@@ -188,7 +188,7 @@ impl knobs::Machine for Knobs {
             text: place.text,
             before: None,
             fixed: false,
-            read_only: false,
+            read_only: None,
         };
         let mut seen: Vec<Seen> = all.map(seen).collect();
         if knob.per == Per::Thread {

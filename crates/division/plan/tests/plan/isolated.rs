@@ -1,6 +1,6 @@
 //! Isolated CPUs: which places are set, in which order, and what is refused.
 
-use knobs::{Instance, Seen};
+use knobs::{Instance, ReadOnly, Seen};
 use plan::{Action, Anybody, LintKind, MachineFacts, Observed, Plan, Problem};
 use settings::Version;
 
@@ -13,7 +13,7 @@ const INTERVAL: &str = "/proc/sys/vm/stat_interval";
 fn seen(knob: &str, path: &str, text: &str) -> Seen {
     let instance = Instance::File(path.to_owned());
     let (knob, text) = (knob.to_owned(), text.to_owned());
-    Seen { knob, instance, text, before: None, fixed: false, read_only: false }
+    Seen { knob, instance, text, before: None, fixed: false, read_only: None }
 }
 
 fn planned(layout: &str, knobs: Option<Vec<Seen>>) -> Result<Plan, Vec<Problem>> {
@@ -73,10 +73,37 @@ fn what_can_not_be_isolated_is_refused() {
     let all = LAYOUT.replace("\"3\"", "\"0-3\"").replace("exclusive = true\n", "");
     let problems = planned(&all, Some(Vec::new())).unwrap_err();
     assert!(problems[0].to_string().contains("no CPU is left"), "{problems:?}");
-    let read_only = Seen { read_only: true, ..seen("stat-interval", INTERVAL, "1") };
-    let problems = planned(LAYOUT, Some(vec![read_only])).unwrap_err();
-    assert!(problems[0].to_string().contains("read-only"), "{problems:?}");
-    assert!(problems[0].hint().unwrap().contains("stat-interval = false"), "{problems:?}");
+}
+
+#[test]
+fn places_of_one_read_only_mount_are_one_problem() {
+    let mount = |mount: &str, remount: Option<&str>| {
+        Some(ReadOnly { mount: mount.to_owned(), remount: remount.map(str::to_owned) })
+    };
+    let irq = |number: u32| Seen {
+        read_only: mount("/proc/irq", None),
+        ..seen("interrupts", &format!("/proc/irq/{number}/smp_affinity_list"), "0-3")
+    };
+    let sysctl = mount("/proc/sys", Some("mount -o remount,bind,rw /proc/sys"));
+    let sysctl = Seen { read_only: sysctl, ..seen("stat-interval", INTERVAL, "1") };
+    let as_wanted = Seen { text: "0-2".to_owned(), ..irq(9) };
+    let knobs = vec![irq(1), irq(2), sysctl, irq(3), as_wanted, irq(4)];
+    let problems = planned(LAYOUT, Some(knobs)).unwrap_err();
+    let said: Vec<(String, String)> =
+        problems.iter().map(|problem| (problem.to_string(), problem.hint().unwrap())).collect();
+    let wanted = [
+        (
+            "group 'rt': /proc/irq is mounted read-only, with 4 places to be set: /proc/irq/1/smp_affinity_list to 0-2, \
+             /proc/irq/2/smp_affinity_list to 0-2, /proc/irq/3/smp_affinity_list to 0-2 and 1 more",
+            "call it on the host, or in a container of Docker or Podman that was started with --privileged; or leave \
+             out what needs it: interrupts = false",
+        ),
+        (
+            "group 'rt': /proc/sys is mounted read-only, with 1 place to be set: /proc/sys/vm/stat_interval to 10",
+            "mount -o remount,bind,rw /proc/sys makes it writable; or leave out what needs it: stat-interval = false",
+        ),
+    ];
+    assert_eq!(said, wanted.map(|(what, hint)| (what.to_owned(), hint.to_owned())));
 }
 
 #[test]

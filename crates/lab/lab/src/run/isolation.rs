@@ -78,7 +78,7 @@ pub(super) fn isolate(
     // a place that no owner may write stays as it is. Threads that are off the CPUs already are known ones afterwards, and the
     // end of a partition may move them
     let is_one = |want: &&Want<'_>| want.knob.per == Per::Thread || !want.is_so();
-    let wants = wants.iter().filter(is_one).filter(|want| !want.seen.fixed && !want.seen.read_only);
+    let wants = wants.iter().filter(is_one).filter(|want| !want.seen.fixed && want.seen.read_only.is_none());
     let places: Vec<Place> = wants
         .map(|want| Place {
             knob: want.knob.name.to_owned(),
