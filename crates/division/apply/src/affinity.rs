@@ -12,7 +12,7 @@ use crate::{
     Error, Unmoved,
     act::Entry,
     journal::Journal,
-    performer::{Performer, name, unwritable},
+    performer::{Performer, bring_online, name, unwritable},
     record::Affinity,
 };
 
@@ -79,15 +79,16 @@ fn refuser(
 }
 
 /// Gives threads the CPUs that they had, and those that came since what their makers had. One that ended meanwhile
-/// needs none.
+/// needs none. What of that the kernel did not give is the answer.
 pub(crate) fn restore(
     performer: &mut Performer<'_>,
     step: usize,
     entry: &Entry,
     (place, threads): (&Place, &[Affinity]),
     journal: &mut Journal<'_>,
-) -> Result<(), Error> {
+) -> Result<Option<String>, Error> {
     let system = performer.system();
+    let mut lacking = Lacking::default();
     let mut due = threads.to_vec();
     for _ in 0..MAX_PASSES {
         for before in &due {
@@ -102,7 +103,8 @@ pub(crate) fn restore(
             journal.thread(step, &now).map_err(unwritable)?;
             performer.affinities.push((step, now));
             match system.set_affinity(before.thread, &before.cpus) {
-                Ok(()) | Err(Errno::SRCH) => {}
+                Ok(()) => lacking.look(performer, before),
+                Err(Errno::SRCH) => {}
                 // a worker of the kernel that was bound to a CPU since then
                 Err(errno) => drop(refuser(performer, entry, before.thread, &before.cpus, errno)?),
             }
@@ -112,7 +114,52 @@ pub(crate) fn restore(
             break;
         }
     }
-    Ok(())
+    Ok(lacking.in_words(performer))
+}
+
+/// Threads that did not get all their CPUs back: before Linux 6.3 a thread can't be given one that is offline, and the kernel
+/// leaves it out without a word.
+#[derive(Default)]
+struct Lacking {
+    threads: Vec<u32>,
+    cpus: CpuSet,
+}
+
+impl Lacking {
+    /// What a thread has, now that it was given what it had before.
+    fn look(&mut self, performer: &Performer<'_>, before: &Affinity) {
+        let (Ok(actual), Some(online)) = (performer.system().affinity(before.thread), performer.online())
+        else {
+            return;
+        };
+        let offline = before.cpus.difference(&actual).difference(&online);
+        if !offline.is_empty() {
+            self.threads.push(before.thread);
+            self.cpus = self.cpus.union(&offline);
+        }
+    }
+
+    fn in_words(&self, performer: &Performer<'_>) -> Option<String> {
+        const NAMED: usize = 3;
+        let name = |thread: &u32| match performer.host().kernel().process(*thread) {
+            Ok(process) => format!("{thread} ({})", process.comm),
+            Err(_) => thread.to_string(),
+        };
+        let named: Vec<String> = self.threads.iter().take(NAMED).map(name).collect();
+        let more = self.threads.len().saturating_sub(NAMED);
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        let (threads, lack) = if self.threads.len() == 1 { ("thread", "lacks") } else { ("threads", "lack") };
+        let fix: Vec<String> = self.cpus.iter().map(bring_online).collect();
+        (!named.is_empty()).then(|| {
+            format!(
+                "{threads} {}{more} {lack} CPUs {}, which are offline and before Linux 6.3 can't be given to a thread \
+                 ({}, then the next undo or apply gives them back)",
+                named.join(", "),
+                self.cpus,
+                fix.join("; ")
+            )
+        })
+    }
 }
 
 /// Threads of the group that were started since others in it got other CPUs, and have those of their maker, each with
@@ -150,7 +197,7 @@ pub(crate) fn put_back(performer: &Performer<'_>, entry: &Entry, threads: &[Affi
     let system = performer.system();
     let group: GroupName = name(&entry.group);
     let came = entry.act.place().map(|place| came_since(performer, place, threads)).unwrap_or_default();
-    let mut left = Vec::new();
+    let (mut left, mut lacking) = (Vec::new(), Lacking::default());
     for before in threads.iter().rev().chain(&came) {
         if system.started(before.thread) != Ok(before.started)
             || system.affinity(before.thread).is_ok_and(|actual| actual == before.cpus)
@@ -158,7 +205,8 @@ pub(crate) fn put_back(performer: &Performer<'_>, entry: &Entry, threads: &[Affi
             continue;
         }
         match system.set_affinity(before.thread, &before.cpus) {
-            Ok(()) | Err(Errno::SRCH) => {}
+            Ok(()) => lacking.look(performer, before),
+            Err(Errno::SRCH) => {}
             Err(errno) if refuser(performer, entry, before.thread, &before.cpus, errno).is_ok() => {}
             Err(errno) => left.push(format!(
                 "the CPUs {} of thread {} in group '{group}': {}",
@@ -168,5 +216,6 @@ pub(crate) fn put_back(performer: &Performer<'_>, entry: &Entry, threads: &[Affi
             )),
         }
     }
+    left.extend(lacking.in_words(performer));
     left
 }

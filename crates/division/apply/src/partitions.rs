@@ -1,7 +1,7 @@
 //! v2's partitions at the end of a change: is each as requested, also those that no step wrote? A step may take from a
 //! partition what it needs, and up to Linux 6.12 nothing says so but its own file.
 
-use std::{collections::BTreeMap, path::Path};
+use std::collections::BTreeMap;
 
 use plan::{EXCLUSIVE, PARTITION, Place};
 use settings::Version;
@@ -10,10 +10,8 @@ use units::{CpuSet, group_path, hint::Command};
 use crate::{
     Error,
     act::{Act, Entry},
-    performer::{Performer, name},
+    performer::{Performer, bring_online, name},
 };
-
-const ONLINE: &str = "/sys/devices/system/cpu/online";
 
 /// A partition that an entry requests: its place and kind.
 pub(crate) fn requested(entry: &Entry) -> Option<(&Place, &str)> {
@@ -70,10 +68,9 @@ fn cause(performer: &Performer<'_>, place: &Place) -> Option<(String, Option<Str
         performer.content(&Place { path: path.to_owned(), ..place.clone() }, file)?.trim().parse().ok()
     };
     let cpus = list(&place.path, plan::CPUS)?;
-    let online: CpuSet = host.kernel().outside(Path::new(ONLINE)).ok()?.trim().parse().ok()?;
+    let online = performer.online()?;
     if let Some(first) = cpus.iter().next().filter(|_| cpus.is_disjoint(&online)) {
-        let fix = format!("echo 1 > /sys/devices/system/cpu/cpu{first}/online");
-        return Some((format!("its CPUs {cpus} are offline"), Some(fix)));
+        return Some((format!("its CPUs {cpus} are offline"), Some(bring_online(first))));
     }
     for path in group_path::branch(&place.path) {
         let above = group_path::parent(path).unwrap_or_default();

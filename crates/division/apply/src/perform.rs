@@ -103,7 +103,8 @@ impl<'t> Performer<'t> {
                 return Ok(Done { unmoved, ..Done::default() });
             }
             Act::RestoreAffinities { place, threads } => {
-                affinity::restore(self, step, entry, (place, threads), journal)?;
+                let note = affinity::restore(self, step, entry, (place, threads), journal)?;
+                return Ok(Done { note, ..Done::default() });
             }
             Act::MoveTasks { place, .. } => membership::bring(self, step, entry, place, journal)?,
             Act::ReturnTasks { place, tasks } => {

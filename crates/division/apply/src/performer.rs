@@ -1,11 +1,14 @@
 //! The host for one change: where places of a record are now, what exists, and what the change did so far.
 
-use std::collections::{HashMap, HashSet};
+use std::{
+    collections::{HashMap, HashSet},
+    path::Path,
+};
 
 use kernel::{GroupName, Hierarchy, Host, Op, Seat};
 use plan::{Outsider, Place};
 use rustix::io::Errno;
-use units::group_path;
+use units::{CpuSet, group_path};
 
 use crate::{
     Error,
@@ -123,6 +126,12 @@ impl<'t> Performer<'t> {
         Some(text)
     }
 
+    /// The CPUs that are online, if the kernel says so.
+    pub(crate) fn online(&self) -> Option<CpuSet> {
+        let text = self.host().kernel().outside(Path::new("/sys/devices/system/cpu/online"));
+        text.ok()?.trim().parse().ok()
+    }
+
     /// The directory as the user finds it.
     pub fn directory(&self, place: &Place) -> String {
         self.at(place).map_or_else(|| place.path.clone(), |at| at.path(&place.path).display().to_string())
@@ -146,6 +155,11 @@ impl<'t> Performer<'t> {
             None => not_mounted(entry),
         }
     }
+}
+
+/// The command that does.
+pub(crate) fn bring_online(cpu: usize) -> String {
+    format!("echo 1 > /sys/devices/system/cpu/cpu{cpu}/online")
 }
 
 /// In the same hierarchy.

@@ -21,6 +21,7 @@ const CASES: &[Case] = &[
     ("isolate: what somebody else set is drift, repaired by apply, and stays at an undo", by_others),
     ("isolate: kill -9 at any change leaves all as before", killed),
     ("isolate: a read-only sysctl is refused, and one that became so is named until it goes back", read_only),
+    ("isolate: a container's read-only mounts are named once each, with what makes them writable", mounts),
     ("isolate: a CPU that goes offline is named, and all is as before once it is back", offline),
     ("isolate: an undo while a CPU is offline gives that CPU back, too", undone_offline),
     ("isolate: the layout's budget decides the exit status of check", budget),
@@ -247,6 +248,33 @@ fn read_only(desk: &Desk) {
     assert_eq!(differing(&before), Vec::<String>::new());
 }
 
+/// In a mount namespace of its own, as a container has it.
+fn mounts(desk: &Desk) {
+    const BOTH: [(&str, &str); 2] = [("/proc/sys", "mount --bind /proc/sys /proc/sys && "), ("/sys", "")];
+    let remount = |to: &str| BOTH.map(|(at, _)| format!("mount -o remount,bind,{to} {at}")).join(" && ");
+    let bind = BOTH.map(|(_, bind)| bind).concat();
+    let apply = |mounts: &str| {
+        let script = desk.scene.fill(&format!("{bind}{mounts} && exec \"$0\" apply {{d}}/l.toml {{s}}"));
+        let program = desk.scene.program();
+        let mut unshare = std::process::Command::new("unshare");
+        crate::desk::answer(unshare.args(["-m", "sh", "-c", &script, &program]).output().unwrap())
+    };
+    let before = picture();
+    let (code, _, error) = apply(&remount("ro"));
+    assert_eq!(code, 1, "{error}");
+    for (at, _) in BOTH {
+        let of_mount = |said: &str| error.lines().filter(|line| line.contains(said)).count();
+        assert_eq!(of_mount(&format!("{at} is mounted read-only, with ")), 1, "{error}");
+        assert_eq!(of_mount(&format!("hint: mount -o remount,bind,rw {at} makes it writable")), 1, "{error}");
+    }
+    assert_eq!(differing(&before), Vec::<String>::new());
+    // what the hints say
+    let (code, _, error) = apply(&format!("{} && {}", remount("ro"), remount("rw")));
+    assert_eq!(code, 0, "{error}");
+    desk.ends("undo {s}", 0);
+    assert_eq!(differing(&before), Vec::<String>::new());
+}
+
 const ONLINE: &str = "/sys/devices/system/cpu/cpu1/online";
 
 fn offline(desk: &Desk) {
@@ -262,14 +290,21 @@ fn offline(desk: &Desk) {
 }
 
 fn undone_offline(desk: &Desk) {
-    let before = picture();
+    let (before, own) = (picture(), allowed());
     desk.ends("apply {d}/l.toml {s}", 0);
+    let was_moved = allowed() != own;
     fs::write(ONLINE, "0").unwrap();
     let (code, out, error) = desk.run("undo 0 {s}");
     fs::write(ONLINE, "1").unwrap();
-    assert!(code == 0 || code == 3 && error.contains("cannot set kernel thread"), "{code} {out}{error}");
+    if was_moved && !fs::exists("/sys/fs/cgroup/cgroup.controllers").unwrap() && !keeps_offline() {
+        assert_eq!(code, 3, "{out}{error}");
+        says(&error, &["lack CPUs 1, which are offline", "echo 1 > /sys/devices/system/cpu/cpu1/online"]);
+    } else {
+        assert!(code == 0 || code == 3 && error.contains("cannot set kernel thread"), "{code} {out}{error}");
+    }
     // a thread of that CPU alone goes back once it is there
     desk.ends("undo 0 {s}", 0);
+    assert_eq!(allowed(), own);
     let mut left = differing(&before);
     // the kernel gives these the CPUs of their node whenever a CPU comes
     left.retain(|line| !line.contains("kcompactd"));
