@@ -4,7 +4,7 @@ use units::{CpuSet, NodeSet};
 
 use super::{
     claim::{Amount, Claim, Requested, cpus},
-    scope::Scope,
+    scope::{MACHINE, Scope},
 };
 use crate::{Against, Problem};
 
@@ -32,6 +32,17 @@ pub(crate) fn not_there(scope: &Scope<'_>, claim: &Claim, named: &CpuSet) -> Pro
             _ => String::new(),
         };
         (message, offline.len(), format!("its CPUs are {}{meant}", scope.land.online))
+    } else if !beyond.is_empty() && scope.owner == MACHINE {
+        let message = format!(
+            "group '{name}' asks for the CPUs {beyond}, which are online, but not among those of the group that holds \
+             the layout's groups"
+        );
+        let hint = format!(
+            "it has {}. What a partition has is nobody else's: if a service has it that this layout takes it from, apply \
+             the layout without them in '{name}' first",
+            scope.whole
+        );
+        (message, beyond.len(), hint)
     } else if !beyond.is_empty() {
         let message =
             format!("group '{name}' asks for the CPUs {beyond}, which {} does not have", scope.owner);

@@ -214,7 +214,7 @@ impl Resolution<'_, '_> {
             members.iter().map(|index| Claim::new(self.tree, *index, &self.numbers, self.land)).collect();
         let owner_name = match owner {
             Some(owner) => format!("group '{}'", self.tree.branches[owner].name),
-            None => "the machine".to_owned(),
+            None => scope::MACHINE.to_owned(),
         };
         let nearness = |_: &Claim, amount: &Amount, cpus: Elsewhere<'_>| self.near(amount, cpus);
         let scope = Scope {

@@ -19,10 +19,13 @@ pub(crate) type Elsewhere<'e> = &'e dyn Fn(usize) -> Option<CpuSet>;
 /// the function.
 pub(crate) type Nearness<'n> = &'n dyn Fn(&Claim, &Amount, Elsewhere<'_>) -> Vec<Vec<u32>>;
 
+/// The owner of the scope that is no group's.
+pub(crate) const MACHINE: &str = "the machine";
+
 /// One scope on its way to be settled.
 pub(crate) struct Scope<'s> {
     pub land: &'s Landscape,
-    /// Whose scope it is, in words: `the machine`, `group 'db'`.
+    /// Whose scope it is, in words: [`MACHINE`], `group 'db'`.
     pub owner: &'s str,
     /// All its CPUs.
     pub whole: &'s CpuSet,

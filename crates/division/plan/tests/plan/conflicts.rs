@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use plan::{Anybody, MachineFacts, Observed, Problem, plan};
+use plan::{Anybody, MachineFacts, Observed, Problem, SeenGroup, plan};
 use settings::{Controller, Version};
 
 use super::world::{Kind, World, desired, machine, plan_on};
@@ -201,4 +201,21 @@ fn whole_cores_of_elastic_groups_are_counted_as_the_daemon_deals_them_out() {
     let in_cores = layout(7).replace("weight", "smt = \"whole-cores\", weight");
     let text = texts(&plan_on(Version::V2, &machine, &in_cores).unwrap_err());
     assert!(text.contains("8 CPUs") && text.contains("asks for 2 CPUs in whole cores"), "{text}");
+}
+
+#[test]
+fn cpus_that_a_partition_outside_of_the_layouts_groups_has_are_said_to_be_online() {
+    let (desired, machine) = (desired("[groups.rt]\ncpus = \"1\"\n"), machine(1, 1, 4, 1));
+    let mut observed = Observed::empty(Version::V2);
+    let at = &mut observed.hierarchies[0];
+    let files = [("cpuset.cpus", ""), ("cpuset.cpus.effective", "0,2-3")];
+    let files = files.map(|(file, text)| (file.to_owned(), text.to_owned())).into();
+    "ringfence.slice".clone_into(&mut at.base);
+    at.groups.insert(at.base.clone(), SeenGroup { files, ..SeenGroup::default() });
+    let problems = plan(&desired, &machine, &observed, &MachineFacts(&machine), &Anybody).unwrap_err();
+    assert!(
+        problems[0].to_string().contains("CPUs 1, which are online, but not among those"),
+        "{problems:?}"
+    );
+    assert!(problems[0].hint().unwrap().contains("it has 0,2-3"), "{problems:?}");
 }
