@@ -264,7 +264,7 @@ fn mounts(desk: &Desk) {
     assert_eq!(code, 1, "{error}");
     for (at, _) in BOTH {
         let of_mount = |said: &str| error.lines().filter(|line| line.contains(said)).count();
-        assert_eq!(of_mount(&format!("{at} is mounted read-only, with ")), 1, "{error}");
+        assert_eq!(of_mount(&format!(": {at} is mounted read-only, with ")), 1, "{error}");
         assert_eq!(of_mount(&format!("hint: mount -o remount,bind,rw {at} makes it writable")), 1, "{error}");
     }
     assert_eq!(differing(&before), Vec::<String>::new());
@@ -296,15 +296,30 @@ fn undone_offline(desk: &Desk) {
     fs::write(ONLINE, "0").unwrap();
     let (code, out, error) = desk.run("undo 0 {s}");
     fs::write(ONLINE, "1").unwrap();
-    if was_moved && !fs::exists("/sys/fs/cgroup/cgroup.controllers").unwrap() && !keeps_offline() {
+    let on_v1 = !fs::exists("/sys/fs/cgroup/cgroup.controllers").unwrap();
+    let is_named = was_moved && on_v1 && !keeps_offline();
+    let lack = ["lack CPUs 1, which are offline", "echo 1 > /sys/devices/system/cpu/cpu1/online"];
+    if is_named {
         assert_eq!(code, 3, "{out}{error}");
-        says(&error, &["lack CPUs 1, which are offline", "echo 1 > /sys/devices/system/cpu/cpu1/online"]);
+        says(&error, &lack);
     } else {
         assert!(code == 0 || code == 3 && error.contains("cannot set kernel thread"), "{code} {out}{error}");
     }
     // a thread of that CPU alone goes back once it is there
     desk.ends("undo 0 {s}", 0);
     assert_eq!(allowed(), own);
+    if is_named {
+        desk.write("b.toml", "[groups.{g}]\ncpu.weight = 200\n");
+        desk.ends("apply {d}/l.toml {s}", 0);
+        fs::write(ONLINE, "0").unwrap();
+        let (code, out, error) = desk.run("apply {d}/b.toml {s}");
+        fs::write(ONLINE, "1").unwrap();
+        assert_eq!(code, 3, "{out}{error}");
+        says(&error, &lack);
+        desk.ends("apply {d}/b.toml {s}", 0);
+        assert_eq!(allowed(), own);
+        desk.ends("undo 0 {s}", 0);
+    }
     let mut left = differing(&before);
     // the kernel gives these the CPUs of their node whenever a CPU comes
     left.retain(|line| !line.contains("kcompactd"));

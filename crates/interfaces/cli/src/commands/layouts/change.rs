@@ -55,7 +55,7 @@ fn interrupted(step: usize, steps: usize, left: &[String]) -> Failure {
 
 /// What is not as the layout says needs attention: a limit that holds on, or that does not hold for a process.
 pub fn apply(args: &args::Apply, as_json: bool) -> Result<u8, Failure> {
-    let Applied { outcome, outside, misplaced } = applied(args)?;
+    let Applied { outcome, warned, outside, misplaced } = applied(args)?;
     let deadline = args.confirm.map(|within| within.as_secs()).filter(|_| outcome.steps > 0);
     let attention = !outcome.left.is_empty() || !outside.is_empty();
     if as_json {
@@ -67,14 +67,16 @@ pub fn apply(args: &args::Apply, as_json: bool) -> Result<u8, Failure> {
         })?;
     } else {
         let nothing = nothing_to_do(!outside.is_empty() || !misplaced.is_empty());
-        // what is left was in the plan's warnings
-        print(&Outcome { left: Vec::new(), ..outcome }, deadline, nothing)?;
+        let left = outcome.left.iter().filter(|left| !warned.contains(left)).cloned().collect();
+        print(&Outcome { left, ..outcome }, deadline, nothing)?;
     }
     Ok(if attention { ATTENTION } else { 0 })
 }
 
 struct Applied {
     outcome: Outcome,
+    /// Of what is left, what the plan's warnings said.
+    warned: Vec<String>,
     /// Processes of groups that are not in all of their directories, as in the plan.
     outside: Vec<Lint>,
     /// Processes that rules of the layout fit.
@@ -118,8 +120,9 @@ fn applied(args: &args::Apply) -> Result<Applied, Failure> {
     // groups that were made just now are there for the look at the rules
     let misplaced = rules::misplaced(&layout.desired, &host);
     rules::warn(&misplaced, &layout);
+    let warned = plan.lints.iter().map(|lint| lint.message.clone()).collect();
     let outside = plan.lints.into_iter().filter(|lint| lint.kind == LintKind::Outside).collect();
-    Ok(Applied { outcome, outside, misplaced })
+    Ok(Applied { outcome, warned, outside, misplaced })
 }
 
 fn emptied(layout: &Layout<'_>, plan: &Plan, host: &Host) -> Failure {
