@@ -63,11 +63,14 @@ pub(crate) fn stays(
     scopes: Vec<(Vec<usize>, Scope)>,
     machine: &Machine,
 ) {
+    let online = machine.online();
     for (members, scope) in scopes {
         let has = |member: &usize| {
             let Branch { was_elastic, cpus: has, .. } = &tree.branches[*member];
             let given = cpus[*member].clone().unwrap_or_default();
-            if *was_elastic && !has.is_empty() { has.clone() } else { given }
+            // on v2 a list has its CPUs also while they are offline
+            let has = has.intersection(&online);
+            if *was_elastic && !has.is_empty() { has } else { given }
         };
         let sets: Vec<CpuSet> = members.iter().map(has).collect();
         let is_within = |(set, group): (&CpuSet, &policy::Elastic)| set.len() <= group.max;

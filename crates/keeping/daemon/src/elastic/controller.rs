@@ -22,6 +22,7 @@ use units::CpuSet;
 use super::{
     latencies::Latencies,
     memory::Memory,
+    online::Online,
     part::{Outcome, Part, Start},
     pool::Pool,
     quotas::Quotas,
@@ -58,6 +59,8 @@ pub(super) struct Controller<'h> {
     /// The history's, as long as nobody changes anything.
     stamp: Option<(i64, i64)>,
     parts: Vec<Placed>,
+    /// What the parts divide, if they are any CPUs.
+    online: Option<Online>,
     states: States,
     period: Duration,
     scopes: Vec<Scope>,
@@ -120,6 +123,8 @@ impl<'h> Controller<'h> {
         let originals = Rc::new(Originals::open(&lock, target, &head).map_err(failed)?);
         let (changes, left_alone) = Default::default();
         let mut start = Start { target, originals: originals.clone(), changes, left_alone };
+        let divides = !is_paused && !head.elastic.is_empty();
+        let online = divides.then(Online::note).transpose()?;
         let parts = if is_paused { Ok(Vec::new()) } else { parts(&mut start, &head, &numbers) };
         let Start { changes, left_alone, .. } = start;
         for change in changes {
@@ -156,6 +161,7 @@ impl<'h> Controller<'h> {
             generation,
             stamp,
             parts,
+            online,
             states,
             period,
             scopes: head.elastic,
@@ -301,8 +307,13 @@ impl<'h> Controller<'h> {
         }
     }
 
-    /// Has a group something else than its rule knows?
+    /// Has a group something else than its rule knows, or are other CPUs online?
     fn is_changed(&mut self) -> Result<bool, String> {
+        if let Some(online) = &mut self.online
+            && online.is_changed()?
+        {
+            return Ok(true);
+        }
         for placed in &mut self.parts {
             if placed.part.is_changed(self.host)? {
                 return Ok(true);
@@ -410,7 +421,7 @@ fn parts(start: &mut Start<'_>, head: &Head, numbers: &Parameters) -> Result<Vec
         for scope in &head.elastic {
             parts.push(match Pool::find(start, &machine, scope, numbers)? {
                 Ok(pool) => Box::new(pool),
-                Err(why) => Box::new(Undivided::new(start, scope, numbers, &why)),
+                Err(why) => Box::new(Undivided::new(start, scope, &why)),
             });
         }
     }

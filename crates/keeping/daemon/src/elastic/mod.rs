@@ -7,6 +7,10 @@ mod part;
 
 mod contents;
 
+mod online;
+
+mod members;
+
 mod pool;
 
 mod undivided;

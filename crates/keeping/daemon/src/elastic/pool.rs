@@ -5,17 +5,14 @@ use std::{rc::Rc, time::Duration};
 use apply::{Ended, Originals, Resize, Subject, Target};
 use kernel::{GroupName, Host};
 use plan::Place;
-use policy::{
-    Decision, Elastic, General, GroupState, Live, Parameters, Policy, Scope, Units,
-    saving::{self, Saving},
-};
+use policy::{Decision, Elastic, GroupState, Live, Parameters, Scope};
 use settings::Controller;
 use topology::Machine;
 use tracing::info;
-use units::CpuSet;
 
 use super::{
     contents::Contents,
+    members::{Members, Rules},
     part::{Ending, Outcome, Part, Start, cause, is_there, refused_too_often},
 };
 
@@ -36,8 +33,8 @@ pub(super) struct Pool {
 }
 
 impl Pool {
-    /// Starts with what the groups have. What is not made of whole cores, or overlaps, as a plan or a user may have left
-    /// it, becomes the static division first.
+    /// Starts with what the groups have of the CPUs that are online. What is not made of whole cores, or overlaps, as a plan or
+    /// a user may have left it, becomes the static division first.
     ///
     /// A group that the kernel refuses that is left as it is; `Ok(Err(…))`: the machine can't give what the layout guarantees.
     ///
@@ -49,59 +46,13 @@ impl Pool {
         scope: &Scope,
         numbers: &Parameters,
     ) -> Result<Result<Pool, policy::Error>, String> {
-        let mut pool = scope.pool.clone();
-        let mut units = match Units::of(machine, &pool) {
-            Ok(units) => units,
+        let mut members = Members::find(start, scope)?;
+        let rules = Rules { machine, scope, numbers };
+        let policy = match members.divide(start, &rules) {
+            Ok(policy) => policy,
             Err(why) => return Ok(Err(why)),
         };
-        let (mut elastic, mut groups, mut sets, mut missing) =
-            (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        for one in &scope.groups {
-            let group = GroupName::new(scope.directory(one)).map_err(|error| error.to_string())?;
-            let is_unit = scope.units.contains_key(&one.name);
-            if is_unit && !is_there(&start.originals, start.target.host, &group, plan::CPUS) {
-                missing.push(group);
-                continue;
-            }
-            if !start.has(&one.name, &group, plan::CPUS)? {
-                continue;
-            }
-            let cpus = apply::cpus_of(start.target.host, &group).map_err(|error| cause(&error))?;
-            elastic.push(one.clone());
-            groups.push(group);
-            sets.push(cpus);
-        }
-        let policy = loop {
-            let why = match rule(machine, scope, (&elastic, &units), numbers, Some(&sets)) {
-                Ok(policy) => break policy,
-                Err(why) => why,
-            };
-            let policy = match rule(machine, scope, (&elastic, &units), numbers, None) {
-                Ok(policy) => policy,
-                Err(why) => return Ok(Err(why)),
-            };
-            let refused = (0..elastic.len()).find_map(|index| {
-                let (name, to) = (&elastic[index].name, policy.cpus(index));
-                let given = give(start, (name, &groups[index]), &sets[index], &to, &why);
-                let refused = given.err().map(|cause| (index, cause));
-                if refused.is_none() {
-                    sets[index] = to;
-                }
-                refused
-            });
-            let Some((index, cause)) = refused else { break policy };
-            let why = format!("it does not get its static share: {cause}");
-            start.leave(&elastic.remove(index).name, plan::CPUS, why);
-            sets.remove(index);
-            // general groups have one set together; the others have what it does not keep, if that is enough for them
-            let keeps = apply::cpus_of(start.target.host, &groups.remove(index)).unwrap_or_default();
-            let without = pool.difference(&keeps);
-            let is_enough = |units: &Units| rule(machine, scope, (&elastic, units), numbers, None).is_ok();
-            let rest = Units::of(machine, &without).ok().filter(is_enough);
-            if let Some(rest) = rest.filter(|_| scope.saving.is_none()) {
-                (pool, units) = (without, rest);
-            }
-        };
+        let Members { elastic, groups, missing, .. } = members;
         let names = elastic.into_iter().map(|group: Elastic| group.name).collect();
         let (contents, originals, decisions) =
             (Contents::of(groups.len()), start.originals.clone(), Vec::new());
@@ -195,55 +146,8 @@ impl Part for Pool {
     }
 }
 
-/// The rule for these groups, from what they have, or from what the layout gives.
-pub(super) fn rule(
-    machine: &Machine,
-    scope: &Scope,
-    (groups, units): (&[Elastic], &Units),
-    numbers: &Parameters,
-    has: Option<&[CpuSet]>,
-) -> Result<Box<dyn Live>, policy::Error> {
-    let (units, numbers) = (units.clone(), numbers.clone());
-    let Some(named) = &scope.saving else {
-        let policy = match has {
-            Some(sets) => Policy::with_sets(groups, units, numbers, sets)?,
-            None => Policy::new(groups, units, numbers)?,
-        };
-        return Ok(Box::new(policy));
-    };
-    let floor = scope.groups.first().map_or(plan::FLOOR, |group| group.min);
-    let saving = Saving::new(machine, units, named, floor, saving::Numbers::default())?;
-    let names = groups.iter().map(|group| group.name.clone()).collect();
-    Ok(Box::new(match has {
-        Some(sets) => General::with_sets(saving, names, sets)?,
-        None => General::new(saving, names),
-    }))
-}
-
 fn resize(decision: &Decision) -> Resize {
     let (from, to) = (decision.from.to_string(), decision.to.to_string());
     let numbers = serde_json::to_value(decision.reason).unwrap_or_default();
     Resize::now(&decision.name, plan::CPUS, (from, to), (decision.reason.to_string(), numbers))
-}
-
-/// Gives a group another set by one that has both: no group is ever without CPUs.
-fn give(
-    start: &mut Start<'_>,
-    (name, group): (&str, &GroupName),
-    from: &CpuSet,
-    to: &CpuSet,
-    why: &policy::Error,
-) -> Result<(), String> {
-    if from == to {
-        return Ok(());
-    }
-    let resize = |to: &CpuSet| apply::resize(start.target, &start.originals, group, to);
-    resize(&from.union(to)).map_err(|error| cause(&error))?;
-    resize(to).map_err(|error| {
-        let _ = resize(from); // what it has then is read again
-        cause(&error)
-    })?;
-    let (texts, why) = ((from.to_string(), to.to_string()), format!("what the layout gives first: {why}"));
-    start.changes.push(Resize::now(name, plan::CPUS, texts, (why, serde_json::Value::Null)));
-    Ok(())
 }

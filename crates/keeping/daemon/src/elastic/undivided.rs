@@ -1,30 +1,23 @@
 //! Elastic groups whose CPUs the machine can't divide as their layout guarantees, as some are offline: they are left as they are,
-//! all others go on, and the machine is looked at again.
+//! all others go on, until CPUs come.
 
 use std::time::Duration;
 
 use apply::{Ended, Resize, Target};
 use kernel::{GroupName, Host};
-use policy::{GroupState, Parameters, Scope};
-use topology::Machine;
+use policy::{GroupState, Scope};
 
-use super::{
-    part::{Outcome, Part, Start},
-    pool::rule,
-};
+use super::part::{Outcome, Part, Start};
 
 /// One such pool.
-pub(super) struct Undivided {
-    scope: Scope,
-    numbers: Parameters,
-}
+pub(super) struct Undivided;
 
 impl Undivided {
-    pub fn new(start: &mut Start<'_>, scope: &Scope, numbers: &Parameters, why: &policy::Error) -> Undivided {
+    pub fn new(start: &mut Start<'_>, scope: &Scope, why: &policy::Error) -> Undivided {
         for group in &scope.groups {
             start.leave(&group.name, plan::CPUS, why.to_string());
         }
-        Undivided { scope: scope.clone(), numbers: numbers.clone() }
+        Undivided
     }
 }
 
@@ -37,13 +30,9 @@ impl Part for Undivided {
         &[]
     }
 
-    /// Can the machine give it now?
+    /// What the machine can give changes with the CPUs that are online.
     fn is_changed(&mut self, _: &Host) -> Result<bool, String> {
-        let machine = Machine::live().map_err(|error| error.to_string())?;
-        let units = policy::Units::of(&machine, &self.scope.pool);
-        let scope = &self.scope;
-        Ok(units
-            .is_ok_and(|units| rule(&machine, scope, (&scope.groups, &units), &self.numbers, None).is_ok()))
+        Ok(false)
     }
 
     fn tick(&mut self, _: &Host, _: Duration, _: &[GroupState]) -> Result<Vec<Resize>, String> {

@@ -8,7 +8,7 @@ use units::CpuSet;
 
 use crate::{
     Case,
-    elastic::{allowed, drifts, sleeper},
+    elastic::{allowed, drifts, list, sleeper},
     hotplug::Offline,
     world::{Running, World, eventually},
 };
@@ -26,6 +26,7 @@ pub fn trials() -> Vec<Case> {
         ]);
         if std::env::var_os("RF_HOTPLUG").is_some() {
             cases.push(("elastic_groups_go_on_while_cpus_go_and_come", hotplugged));
+            cases.push(("an_offline_cpu_is_nobodys_min_and_is_not_lent", offline));
         }
     }
     cases
@@ -166,10 +167,9 @@ fn hotplugged() {
     eventually("its max", || set().len() == CORES * width());
     let last = set().iter().filter(|cpu| *cpu != 0).last().unwrap();
     let offline = Offline::new(u32::try_from(last).unwrap());
-    let online = || -> CpuSet {
-        fs::read_to_string("/sys/devices/system/cpu/online").unwrap().trim().parse().unwrap()
-    };
     eventually("CPUs that are there", || !set().is_empty() && set().is_subset(&online()));
+    // on v2 the kernel leaves it
+    eventually("a list of these CPUs", || listed(&world, &group).is_subset(&online()));
     // it is resized without that CPU
     eventually("more than the least", || set().len() > width());
     drop(offline);
@@ -177,5 +177,59 @@ fn hotplugged() {
     drop(busy);
     eventually("the least", || set().len() == width());
     assert_eq!(drifts(&world), [""; 0], "{}", daemon.log());
+    daemon.end();
+}
+
+fn online() -> CpuSet {
+    fs::read_to_string("/sys/devices/system/cpu/online").unwrap().trim().parse().unwrap()
+}
+
+fn listed(world: &World, group: &str) -> CpuSet {
+    list(world, group).parse().unwrap()
+}
+
+/// Nobody applies the layout again here: what goes and comes is divided without that.
+fn offline() {
+    let mut world = World::new();
+    let groups = ["batch", "one", "other"].map(|last| world.group_name(last));
+    let [batch, one, other] = &groups;
+    let [of_batch, of_one, of_other] =
+        [elastic(batch, 1, 64), elastic(one, 1, CORES), elastic(other, 1, CORES)];
+    world.write("layout.toml", &format!("{of_batch}\"cpu.idle\" = 1\n{of_one}{of_other}"));
+    let mut daemon = world.daemon(&[]);
+    let quiet = groups.each_ref().map(|group| sleeper(&world, group));
+    let all = online();
+    let sets = || quiet.each_ref().map(|process| allowed(process.pid()));
+    let lists = || groups.each_ref().map(|group| listed(&world, group));
+    let lends = || {
+        let [batch, one, other] = sets();
+        batch == online() && one.len() == width() && other.len() == width()
+    };
+    for is_killed in [false, true] {
+        eventually("all CPUs are lent", lends);
+        assert_eq!((lists(), online()), (sets(), all.clone()));
+        let own = sets()[1].clone();
+        assert!(!own.contains(0), "CPU 0 can't go: {own}");
+        let gone: Vec<Offline> = own.iter().map(|cpu| Offline::new(u32::try_from(cpu).unwrap())).collect();
+        let is_divided = || {
+            let [batch, one, other] = lists();
+            let both = one.union(&other);
+            let is_all_there = batch.union(&both).is_subset(&online()) && one.is_disjoint(&other);
+            is_all_there && !one.is_empty() && !other.is_empty() && !batch.difference(&both).is_empty()
+        };
+        eventually("a division without the CPUs that went", is_divided);
+        assert_eq!((sets(), drifts(&world)), (lists(), Vec::new()), "{}", daemon.log());
+        if is_killed {
+            daemon.kill();
+            assert_eq!((sets(), drifts(&world)), (lists(), Vec::new()), "after a kill");
+            drop(gone);
+            assert_eq!(drifts(&world), [""; 0], "after a kill, with all CPUs");
+            daemon = world.daemon(&[]);
+        } else {
+            drop(gone);
+        }
+        eventually("all CPUs are lent again", lends);
+        assert_eq!((lists(), drifts(&world)), (sets(), Vec::new()), "{}", daemon.log());
+    }
     daemon.end();
 }

@@ -26,12 +26,15 @@ pub fn trials() -> Vec<Case> {
         ("a_group_below_an_elastic_one_is_not_elastic", below),
         ("general_groups_have_fewer_cpus_while_they_are_quiet_and_all_at_the_daemon_s_end", saved),
     ];
-    // v2's kernel takes the write that is refused, and leaves a list as it is where a CPU goes
-    let is_v1 = host::host().hierarchy_of(Controller::Cpuset).is_some_and(|at| at.version == Version::V1);
-    if is_v1 && std::env::var_os("RF_HOTPLUG").is_some() {
+    if std::env::var_os("RF_HOTPLUG").is_some() {
         trials
             .push(("where_cpus_go_that_a_layout_guarantees_all_else_is_resized_until_they_come", undivided));
-        trials.push(("a_group_whose_static_share_is_refused_is_left_and_the_others_go_on", refused_first));
+        // v2's kernel takes the write that is refused
+        let at = host::host().hierarchy_of(Controller::Cpuset);
+        if at.is_some_and(|at| at.version == Version::V1) {
+            trials
+                .push(("a_group_whose_static_share_is_refused_is_left_and_the_others_go_on", refused_first));
+        }
     }
     trials
 }
@@ -227,7 +230,7 @@ fn fill(world: &World, group: &str) {
 }
 
 /// The list of a group.
-fn list(world: &World, group: &str) -> String {
+pub fn list(world: &World, group: &str) -> String {
     apply::cpus_of(&world.host, &GroupName::new(group).unwrap()).unwrap().to_string()
 }
 
