@@ -114,16 +114,15 @@ impl Members {
     fn first(&self, rules: &Rules<'_>, units: &Units) -> Result<(Box<dyn Live>, String), policy::Error> {
         let online = rules.machine.online();
         let has: Vec<CpuSet> = self.sets.iter().map(|set| set.intersection(&online)).collect();
+        let offline = self.sets.iter().fold(CpuSet::new(), |all, set| all.union(set)).difference(&online);
+        let (what, are) = if offline.len() == 1 { ("CPU", "is") } else { ("CPUs", "are") };
+        let is_offline = format!("{what} {offline} {are} offline");
         match rules.policy(&self.elastic, units, Some(&has)) {
-            Ok(policy) => {
-                let all = self.sets.iter().fold(CpuSet::new(), |all, set| all.union(set));
-                let offline = all.difference(&online);
-                let (what, are) = if offline.len() == 1 { ("CPU", "is") } else { ("CPUs", "are") };
-                Ok((policy, format!("{what} {offline} {are} offline")))
-            }
+            Ok(policy) => Ok((policy, is_offline)),
             Err(why) => {
                 let policy = rules.policy(&self.elastic, units, None)?;
-                Ok((policy, format!("what the layout gives first: {why}")))
+                let why = format!("what the layout gives first: {why}");
+                Ok((policy, if offline.is_empty() { why } else { is_offline }))
             }
         }
     }

@@ -30,7 +30,8 @@ pub fn trials() -> Vec<Case> {
         trials
             .push(("where_cpus_go_that_a_layout_guarantees_all_else_is_resized_until_they_come", undivided));
         // v2's kernel takes the write that is refused
-        let at = host::host().hierarchy_of(Controller::Cpuset);
+        let host = host::host();
+        let at = host.hierarchy_of(Controller::Cpuset);
         if at.is_some_and(|at| at.version == Version::V1) {
             trials
                 .push(("a_group_whose_static_share_is_refused_is_left_and_the_others_go_on", refused_first));
