@@ -46,12 +46,12 @@ pub(crate) fn move_away(
             let rest = actual.difference(cpus);
             let new = if rest.is_empty() { to } else { &rest };
             let instead = Instead { cpus: new.clone(), since: system.ticks() };
-            let affinity = Affinity { thread, started, cpus: actual.clone(), instead: Some(instead) };
-            journal.thread(step, &affinity).map_err(unwritable)?;
-            performer.affinities.push((step, affinity));
+            let before = Affinity { thread, started, cpus: actual.clone(), instead: Some(instead) };
+            journal.thread(step, &before).map_err(unwritable)?;
+            performer.affinities.push((step, before.clone()));
             match system.set_affinity(thread, new) {
                 Ok(()) | Err(Errno::SRCH) => {}
-                Err(errno) => unmoved.push(refuser(performer, entry, thread, &actual, errno)?),
+                Err(errno) => unmoved.extend(refuser(performer, entry, &before, errno)?),
             }
         }
         if !found {
@@ -61,19 +61,20 @@ pub(crate) fn move_away(
     Ok(unmoved)
 }
 
-/// Threads of the kernel may refuse; anybody else's refusal is an error.
+/// Threads of the kernel may refuse; anybody else's refusal is an error. A worker of the kernel that was bound to its CPU may
+/// have ended since it refused: then there is nobody to name.
 fn refuser(
     performer: &Performer<'_>,
     entry: &Entry,
-    thread: u32,
-    cpus: &CpuSet,
+    before: &Affinity,
     errno: Errno,
-) -> Result<Unmoved, Error> {
-    let process = performer.host().kernel().process(thread);
-    match process {
+) -> Result<Option<Unmoved>, Error> {
+    let thread = before.thread;
+    match performer.host().kernel().process(thread) {
         Ok(process) if errno == Errno::INVAL && (process.kernel_thread || process.bound) => {
-            Ok(Unmoved { thread, comm: process.comm, cpus: cpus.clone() })
+            Ok(Some(Unmoved { thread, comm: process.comm, cpus: before.cpus.clone() }))
         }
+        _ if performer.system().started(thread) != Ok(before.started) => Ok(None),
         _ => Err(performer.refused(Op::Move { pid: thread }, entry, None, None, errno)),
     }
 }
@@ -106,7 +107,7 @@ pub(crate) fn restore(
                 Ok(()) => lacking.look(performer, before),
                 Err(Errno::SRCH) => {}
                 // a worker of the kernel that was bound to a CPU since then
-                Err(errno) => drop(refuser(performer, entry, before.thread, &before.cpus, errno)?),
+                Err(errno) => drop(refuser(performer, entry, before, errno)?),
             }
         }
         due = came_since(performer, place, threads);
@@ -207,7 +208,7 @@ pub(crate) fn put_back(performer: &Performer<'_>, entry: &Entry, threads: &[Affi
         match system.set_affinity(before.thread, &before.cpus) {
             Ok(()) => lacking.look(performer, before),
             Err(Errno::SRCH) => {}
-            Err(errno) if refuser(performer, entry, before.thread, &before.cpus, errno).is_ok() => {}
+            Err(errno) if refuser(performer, entry, before, errno).is_ok() => {}
             Err(errno) => left.push(format!(
                 "the CPUs {} of thread {} in group '{group}': {}",
                 before.cpus,

@@ -191,6 +191,10 @@ impl<'t> Performer<'t> {
             Version::V2 => self.content(&above, &effective).or_else(|| self.content(&above, file)),
         };
         let all: CpuSet = all.and_then(|text| text.parse().ok()).unwrap_or_default();
+        let all = match (place.version, file) {
+            (Version::V2, plan::CPUS) => all.union(&self.offline(&above)),
+            _ => all,
+        };
         let rest = all.difference(&self.exclusive_beside(place, &above, file));
         let text = if rest.is_empty() { &all } else { &rest }.to_string();
         let written = kernel.write(at, &place.path, file, &text);
@@ -199,6 +203,17 @@ impl<'t> Performer<'t> {
         Ok(Some(format!(
             "{file} of group '{group}' is {text} now, as its parent's: the kernel takes no empty list while processes are in the group"
         )))
+    }
+
+    /// The CPUs that v2's group gets as soon as they are online.
+    fn offline(&self, group: &Place) -> CpuSet {
+        let offline = self.present().zip(self.online()).map(|(all, online)| all.difference(&online));
+        let lists = group_path::branch(&group.path).filter_map(|path| {
+            self.content(&Place { path: path.to_owned(), ..group.clone() }, plan::CPUS)?.parse().ok()
+        });
+        let own = { lists }.find(|cpus: &CpuSet| !cpus.is_empty());
+        let offline = offline.unwrap_or_default();
+        own.map_or_else(|| offline.clone(), |own| own.intersection(&offline))
     }
 
     /// What siblings have for themselves.

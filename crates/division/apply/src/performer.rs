@@ -128,7 +128,16 @@ impl<'t> Performer<'t> {
 
     /// The CPUs that are online, if the kernel says so.
     pub(crate) fn online(&self) -> Option<CpuSet> {
-        let text = self.host().kernel().outside(Path::new("/sys/devices/system/cpu/online"));
+        self.cpus("online")
+    }
+
+    /// Those that are there, online or not.
+    pub(crate) fn present(&self) -> Option<CpuSet> {
+        self.cpus("present")
+    }
+
+    fn cpus(&self, list: &str) -> Option<CpuSet> {
+        let text = self.host().kernel().outside(&Path::new("/sys/devices/system/cpu").join(list));
         text.ok()?.trim().parse().ok()
     }
 

@@ -9,13 +9,14 @@ use std::{
 
 use apply::{Failure, Lock, Outcome, State, Target, execute, recover, status, undo};
 use fake::{Fake, Snapshot};
+use kernel::Kernel;
 use knobs::Instance;
 use plan::Action;
 use rustix::io::Errno;
 use tempfile::TempDir;
 
 use crate::{
-    machine::{Affinities, Clocks, Fault, Faults, Killed, Sim},
+    machine::{Affinities, Clocks, Fault, Faults, IDLE_WORKER, Killed, Sim},
     places::{KTHREADD, Places, thread},
     random::Random,
     run::{ERRNOS, LAYOUT, machine, meta, planned_text},
@@ -254,6 +255,18 @@ fn what_an_undo_could_not_put_back_goes_back_with_the_next_layout_too() {
     desk.apply("[groups.other]\ncpu.weight = 60\n", Vec::new()).0.unwrap().unwrap();
     assert_eq!(desk.places.texts(), before.1);
     assert_eq!(desk.drift(), Vec::<String>::new());
+}
+
+#[test]
+fn a_worker_of_the_kernel_that_ends_once_it_refused_other_cpus_stops_no_change() {
+    let desk = fresh(Kind::V1, 5);
+    let worker = desk.fake.spawn(KTHREADD).unwrap();
+    desk.fake.set_process(worker, |process| {
+        (process.comm, process.kernel_thread, process.bound) = (IDLE_WORKER.to_owned(), true, true);
+    });
+    let outcome = desk.apply(FULL, Vec::new()).0.unwrap().unwrap();
+    assert!(desk.fake.process(worker).is_err(), "nobody tried to move it");
+    assert!(outcome.unmoved.iter().all(|one| one.thread != worker), "{:?}", outcome.unmoved);
 }
 
 #[test]

@@ -20,6 +20,9 @@ use units::CpuSet;
 
 use crate::places::{Knobs, Places};
 
+/// A worker of the kernel by this name ends once it refused other CPUs.
+pub const IDLE_WORKER: &str = "kworker/0:1";
+
 /// What a killed process leaves behind in the place of a result.
 pub struct Killed;
 
@@ -262,7 +265,11 @@ impl System for Sim {
         Ok(self.affinities.lock().unwrap().get(&thread).cloned().unwrap_or_else(|| self.all.clone()))
     }
     fn set_affinity(&self, thread: u32, cpus: &CpuSet) -> Result<(), Errno> {
-        if self.fake.process(thread)?.bound {
+        let process = self.fake.process(thread)?;
+        if process.bound {
+            if process.comm == IDLE_WORKER {
+                self.fake.end(thread);
+            }
             return Err(Errno::INVAL);
         }
         self.inherit();

@@ -1,7 +1,7 @@
 //! Isolated CPUs on a machine of the suite's own, as these steps are about the whole machine: what is moved, what is
 //! named, and that everything of the table is as before after an undo, and after kill -9 at any change.
 
-use std::{collections::BTreeMap, fs, sync::Arc};
+use std::{collections::BTreeMap, fs, process::Command, sync::Arc};
 
 use knobs::{Files, KNOBS, Machine, Per};
 use libtest_mimic::Trial;
@@ -27,6 +27,11 @@ const CASES: &[Case] = &[
     ("isolate: the layout's budget decides the exit status of check", budget),
     ("isolate: a policy of ksoftirqd is set and goes back", policy),
 ];
+/// v1's kernel takes the CPU out of all lists, and gives it back to the root's alone.
+const ON_V2: &[Case] = &[(
+    "an undo while a CPU is offline leaves that CPU to a group that had no list of its own",
+    unlisted_offline,
+)];
 
 const LAYOUT: &str = "[groups.{g}]\ncpus = \"1\"\nexclusive = true\nisolate = \"full\"\n[isolate]\n\
     timer-migration = true\nhung-task = true\nstat-interval = 10\nwriteback-interval = true\ncompaction = true\n\
@@ -43,10 +48,9 @@ pub fn trials(world: &Arc<World>) -> Vec<Trial> {
     let there = world.has(Need::Groups) && world.has(Need::OwnMachine) && world.has(Need::Cpus(2)) && has_cpuset
         // below systemd a group has CPUs of its own only where the kernel has cpuset.cpus.exclusive (6.7)
         && world.has(Need::Plain);
-    let trial = |&(name, case): &Case| {
+    let trial = |&(name, case): &Case, there: bool, need: &str| {
         if !there {
-            let ignored = Trial::test(name, || Ok(())).with_ignored_flag(true);
-            return ignored.with_kind("needs a machine of its own with cpuset");
+            return Trial::test(name, || Ok(())).with_ignored_flag(true).with_kind(need);
         }
         let world = world.clone();
         Trial::test(name, move || {
@@ -56,7 +60,10 @@ pub fn trials(world: &Arc<World>) -> Vec<Trial> {
             Ok(())
         })
     };
-    CASES.iter().map(trial).collect()
+    let need = "needs a machine of its own with cpuset";
+    let on_v2 = there && world.has(Need::V2("cpuset"));
+    let trials = CASES.iter().map(|case| trial(case, there, need));
+    trials.chain(ON_V2.iter().map(|case| trial(case, on_v2, &format!("{need} on v2")))).collect()
 }
 
 /// Every place of every row, with its text. A thread that came or went since is nobody's.
@@ -171,7 +178,7 @@ fn moved(desk: &Desk) {
 /// What `why` and `doctor` say of an isolated group, whose state is in the default directory for them.
 fn looked_at(desk: &Desk) {
     let run = |line: &str| {
-        let mut command = std::process::Command::new(desk.scene.program());
+        let mut command = Command::new(desk.scene.program());
         command.args(desk.scene.fill(line).split_whitespace()).env("RINGFENCE_STATE", desk.path("state"));
         let output = command.output().unwrap();
         serde_json::from_slice::<serde_json::Value>(&output.stdout).unwrap()
@@ -193,8 +200,7 @@ fn looked_at(desk: &Desk) {
 
 /// The CPUs of a process that is started now.
 fn started() -> CpuSet {
-    let output =
-        std::process::Command::new("/bin/sh").args(["-c", "exec cat /proc/self/status"]).output().unwrap();
+    let output = Command::new("/bin/sh").args(["-c", "exec cat /proc/self/status"]).output().unwrap();
     let status = String::from_utf8(output.stdout).unwrap();
     status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).unwrap().trim().parse().unwrap()
 }
@@ -219,7 +225,7 @@ fn by_others(desk: &Desk) {
 }
 
 fn shell(line: &str) {
-    let status = std::process::Command::new("/bin/sh").args(["-c", line]).status().unwrap();
+    let status = Command::new("/bin/sh").args(["-c", line]).status().unwrap();
     assert!(status.success(), "{line}");
 }
 
@@ -256,7 +262,7 @@ fn mounts(desk: &Desk) {
     let apply = |mounts: &str| {
         let script = desk.scene.fill(&format!("{bind}{mounts} && exec \"$0\" apply {{d}}/l.toml {{s}}"));
         let program = desk.scene.program();
-        let mut unshare = std::process::Command::new("unshare");
+        let mut unshare = Command::new("unshare");
         crate::desk::answer(unshare.args(["-m", "sh", "-c", &script, &program]).output().unwrap())
     };
     let before = picture();
@@ -329,6 +335,27 @@ fn undone_offline(desk: &Desk) {
         assert!(error.contains("was written, the kernel has"), "{out}{error}");
     }
     assert_eq!(left, Vec::<String>::new());
+}
+
+fn unlisted_offline(desk: &Desk) {
+    let status = |pid: u32| format!("/proc/{pid}/status");
+    desk.ends("create {g} --controllers cpuset", 0);
+    let mut sleeper = Command::new("sleep").arg("1000").spawn().unwrap();
+    let all = cpus_of(&status(sleeper.id()));
+    desk.ends(&format!("move {{g}} {}", sleeper.id()), 0);
+    desk.write("u.toml", "[groups.{g}]\ncpus = \"0\"\n");
+    desk.ends("apply {d}/u.toml {s}", 0);
+    assert_eq!(cpus_of(&status(sleeper.id())).to_string(), "0");
+    fs::write(ONLINE, "0").unwrap();
+    let (code, out, error) = desk.run("undo {s}");
+    fs::write(ONLINE, "1").unwrap();
+    let has = cpus_of(&status(sleeper.id()));
+    sleeper.kill().unwrap();
+    sleeper.wait().unwrap();
+    // before Linux 7.0 the list is spelled out, as the undo says
+    assert!(code == 0 || code == 3 && error.contains("takes no empty list"), "{code} {out}{error}");
+    assert_eq!(has, all);
+    desk.ends("delete {g}", 0);
 }
 
 /// Does sched_setaffinity(2) take CPUs that are offline, for threads of the root group? From Linux 6.3 on.
