@@ -35,6 +35,9 @@ kernel refuses one; what can't be moved (an interrupt that the kernel manages) i
 place back where what `apply` wrote is still there, and names the others. What the kernel refuses to take back is left to the next
 `undo` or `apply`, and `status` shows it until then. Nothing of an earlier boot is written to this one. `status` names what was changed since, with
 programs that run and set it too, and interrupts, queues and threads that came since; `apply` again, or the daemon, sets them.
+
+Before Linux 6.3 bring all CPUs online before an `undo`: until then the kernel gives no thread a CPU that is offline. On cgroup v1 `undo` names
+the threads that lack one, and the next `undo` or `apply` gives it back; tasks of cgroup v2's root group go without it.
 "#;
 
 /// What is not set: where, why, and what does as much.

@@ -313,7 +313,9 @@ fn undone_offline(desk: &Desk) {
     }
     // a thread of that CPU alone goes back once it is there
     desk.ends("undo 0 {s}", 0);
-    assert_eq!(allowed(), own);
+    // v2's kernel leaves the CPU out for tasks of the root group, which no step of ours is about
+    let lacks = if on_v1 || keeps_offline() { "" } else { "1" };
+    assert_eq!(own.difference(&allowed()).to_string(), lacks);
     if is_named {
         desk.write("b.toml", "[groups.{g}]\ncpu.weight = 200\n");
         desk.ends("apply {d}/l.toml {s}", 0);
