@@ -207,13 +207,15 @@ impl<'t> Performer<'t> {
 
     /// The CPUs that v2's group gets as soon as they are online.
     fn offline(&self, group: &Place) -> CpuSet {
-        let offline = self.present().zip(self.online()).map(|(all, online)| all.difference(&online));
-        let lists = group_path::branch(&group.path).filter_map(|path| {
+        let (Some(present), Some(online)) = (self.present(), self.online()) else { return CpuSet::new() };
+        let offline = present.difference(&online);
+        let list = |path: &str| -> Option<CpuSet> {
             self.content(&Place { path: path.to_owned(), ..group.clone() }, plan::CPUS)?.parse().ok()
-        });
-        let own = { lists }.find(|cpus: &CpuSet| !cpus.is_empty());
-        let offline = offline.unwrap_or_default();
-        own.map_or_else(|| offline.clone(), |own| own.intersection(&offline))
+        };
+        match group_path::branch(&group.path).filter_map(list).find(|cpus| !cpus.is_empty()) {
+            Some(own) => own.intersection(&offline),
+            None => offline,
+        }
     }
 
     /// What siblings have for themselves.

@@ -166,7 +166,7 @@ impl<'t> Performer<'t> {
     }
 }
 
-/// The command that does.
+/// The command that brings a CPU online.
 pub(crate) fn bring_online(cpu: usize) -> String {
     format!("echo 1 > /sys/devices/system/cpu/cpu{cpu}/online")
 }
