@@ -1,13 +1,35 @@
-//! Runs a suite's tests, but for those that passed elsewhere: what one machine has shown, a virtual machine with the same
-//! hierarchies need not show again. These are reported as ignored, with that reason.
+//! Runs a suite's tests, but for those that this machine can't run or that passed elsewhere: what one machine has shown, a
+//! virtual machine with the same hierarchies need not show again. Both are reported as ignored, with the reason, so that
+//! `scripts/test` finds a test that no machine ran.
 #![allow(clippy::panic, reason = "a suite that can't read its list must not pass")]
 
 use std::{collections::BTreeSet, ffi::OsStr, fs, path::Path};
 
-use libtest_mimic::{Arguments, Conclusion, Trial};
+use libtest_mimic::{Arguments, Conclusion, Failed, Trial};
 
 /// Names a file with the names of tests that passed elsewhere, one a line.
 const PASSED: &str = "RF_PASSED";
+
+/// A test that fails by a panic. Where something is lacking it is ignored, with that as the reason.
+pub fn trial(name: impl Into<String>, lacks: Option<String>, run: impl FnOnce() + Send + 'static) -> Trial {
+    fallible(name, lacks, move || {
+        run();
+        Ok(())
+    })
+}
+
+/// The same for a test that returns its failure.
+pub fn fallible(
+    name: impl Into<String>,
+    lacks: Option<String>,
+    run: impl FnOnce() -> Result<(), Failed> + Send + 'static,
+) -> Trial {
+    let trial = Trial::test(name, run);
+    match lacks {
+        Some(lacks) => trial.with_ignored_flag(true).with_kind(format!("needs {lacks}")),
+        None => trial,
+    }
+}
 
 /// Runs the tests as the arguments say, without those that the file named by `RF_PASSED` lists.
 pub fn run(arguments: &Arguments, trials: Vec<Trial>) -> Conclusion {
@@ -45,6 +67,13 @@ mod tests {
             marked.iter().map(|trial| (trial.has_ignored_flag(), trial.kind())).collect::<Vec<_>>(),
             [(true, "passed on the host"), (false, ""), (true, "passed on the host")]
         );
+    }
+
+    #[test]
+    fn what_a_machine_lacks_is_the_reason() {
+        let lacking = trial("case", Some("2 nodes".to_owned()), || ());
+        assert_eq!((lacking.has_ignored_flag(), lacking.kind()), (true, "needs 2 nodes"));
+        assert!(!trial("case", None, || ()).has_ignored_flag());
     }
 
     #[test]

@@ -18,40 +18,33 @@ use nix::sys::{
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::world::{Need, Scene, World};
+use crate::world::{Need, Scene, Ways, World};
 
 type Body = fn(&mut Scene);
 
 pub fn trials(world: &Arc<World>) -> Vec<Trial> {
-    let is_there =
-        |name: &'static str| [Need::V1(name), Need::V2(name)].into_iter().any(|need| world.has(need));
-    let has_cpu_time = world.has(Need::V1("cpuacct")) || world.has(Need::V2("cpu"));
-    let has_io = world.has(Need::V1("blkio")) || world.has(Need::V2("io"));
-    let has_program = |name| world.has(Need::Program(name));
-    let cases: [(&str, bool, Body); 6] = [
-        ("CPU time is what getrusage says of the finished children", has_cpu_time, cpu),
+    const TIME: Ways = &[&[Need::V1("cpuacct")], &[Need::V2("cpu")]];
+    const IO: Ways = &[&[Need::V1("blkio")], &[Need::V2("io")]];
+    const LOOP: Need = Need::Program("losetup");
+    let cases: [(&str, Ways, &[Need], Body); 6] = [
+        ("CPU time is what getrusage says of the finished children", TIME, &[], cpu),
         (
             "watch, dump and metrics print what /proc says of the tasks, in their units",
-            has_cpu_time && is_there("memory") && is_there("pids"),
+            TIME,
+            &[Need::On("memory"), Need::On("pids")],
             units,
         ),
-        ("throttled time is what cpu.stat says", has_cpu_time && is_there("cpu"), throttled),
-        ("operations and bytes are those that dd asked for", has_io && has_program("losetup"), dd),
-        (
-            "operations are as many as fio counted",
-            has_io && ["losetup", "fio"].into_iter().all(has_program),
-            fio,
-        ),
-        ("swapping is what /proc/vmstat says", is_there("memory") && has_program("mkswap"), swap),
+        ("throttled time is what cpu.stat says", TIME, &[Need::On("cpu")], throttled),
+        ("operations and bytes are those that dd asked for", IO, &[LOOP], dd),
+        ("operations are as many as fio counted", IO, &[LOOP, Need::Program("fio")], fio),
+        ("swapping is what /proc/vmstat says", &[&[]], &[Need::On("memory"), Need::Program("mkswap")], swap),
     ];
-    let trial = |(name, _, body): (&'static str, bool, Body)| {
+    let trial = |(name, ways, needs, body): (&'static str, Ways, &[Need], Body)| {
+        let lacks = world.lacks_ways(ways).or_else(|| world.lacks(&[&[Need::Groups], needs].concat()));
         let world = world.clone();
-        Trial::test(format!("agreement: {name}"), move || {
-            body(&mut Scene::new(&world, name));
-            Ok(())
-        })
+        suite::trial(format!("agreement: {name}"), lacks, move || body(&mut Scene::new(&world, name)))
     };
-    cases.into_iter().filter(|(_, can_run, _)| *can_run).map(trial).collect()
+    cases.into_iter().map(trial).collect()
 }
 
 const FIELDS: &str = "cpu.usage,cpu.throttled.time,cpu.throttled.periods,io.*/*,memory.swap,machine.swap.*";

@@ -24,18 +24,13 @@ use crate::{
 const BACKENDS: usize = 4;
 
 pub fn trials(world: &Arc<World>) -> Vec<Trial> {
-    let has_cpusets = world.has(Need::V1("cpuset")) || world.has(Need::V2("cpuset"));
-    // the VMs have no PostgreSQL
-    if !has_cpusets || !world.has(Need::Cpus(2)) || !Path::new("/usr/lib/postgresql").is_dir() {
-        return Vec::new();
-    }
+    let lacks = world.lacks(&[Need::On("cpuset"), Need::Cpus(2)]);
+    let postgresql = Path::new("/usr/lib/postgresql").is_dir();
+    let lacks = lacks.or_else(|| (!postgresql).then(|| "PostgreSQL".to_owned()));
     let world = world.clone();
     let name =
         "watching: study 5's backends run on one CPU, and on two after a live change, told by one command";
-    vec![Trial::test(name, move || {
-        spread(&mut Scene::new(&world, "backends"));
-        Ok(())
-    })]
+    vec![suite::trial(name, lacks, move || spread(&mut Scene::new(&world, "backends")))]
 }
 
 fn spread(scene: &mut Scene) {

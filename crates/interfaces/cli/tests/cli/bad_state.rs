@@ -13,7 +13,7 @@ use rustix::time::{ClockId, Timespec, clock_gettime, clock_settime};
 use serde_json::Value;
 
 use crate::{
-    desk::{answer, has_usual, says},
+    desk::{answer, says},
     undoable::{Disk, Stage, works},
     world::{Need, World},
 };
@@ -46,28 +46,13 @@ const WITHOUT_ADMIN: &[&str] = &["setpriv", "--bounding-set", "-sys_admin", "--i
 
 pub fn trials(world: &Arc<World>) -> Vec<Trial> {
     let trial = |&(name, needs, case): &Case| {
-        let trial_name = format!("bad state: {name}");
-        let missing = needs.iter().find(|need| !world.has(**need)).map(|need| format!("needs {need:?}"));
-        let usual = || {
-            (!world.has(Need::Groups) || !has_usual(world))
-                .then(|| "needs cpu, cpuset, memory and pids".to_owned())
-        };
-        let rights = || {
-            let needs = name.contains("CAP_SYS_ADMIN") && !works(&[WITHOUT_ADMIN, &["true"]].concat());
-            needs.then(|| "needs setpriv of util-linux".to_owned())
-        };
-        let mounts = || {
-            let needs = name.contains("doctor") && !works(&["unshare", "-m", "true"]);
-            needs.then(|| "needs unshare of util-linux".to_owned())
-        };
-        if let Some(missing) = missing.or_else(usual).or_else(rights).or_else(mounts) {
-            return Trial::test(trial_name, || Ok(())).with_ignored_flag(true).with_kind(missing);
-        }
+        let lacks = world.lacks(&[&[Need::Usual], needs].concat());
+        let rights = || name.contains("CAP_SYS_ADMIN") && !works(&[WITHOUT_ADMIN, &["true"]].concat());
+        let mounts = || name.contains("doctor") && !works(&["unshare", "-m", "true"]);
+        let lacks = lacks.or_else(|| rights().then(|| "setpriv of util-linux".to_owned()));
+        let lacks = lacks.or_else(|| mounts().then(|| "unshare of util-linux".to_owned()));
         let world = world.clone();
-        Trial::test(trial_name, move || {
-            case(&mut Stage::new(&world, name));
-            Ok(())
-        })
+        suite::trial(format!("bad state: {name}"), lacks, move || case(&mut Stage::new(&world, name)))
     };
     CASES.iter().map(trial).collect()
 }

@@ -14,7 +14,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::{
     libcgroup::{is_in, quiet},
-    world::{Need, Scene, World},
+    world::{Need, Scene, Ways, World},
 };
 
 type Case = fn(&mut Scene);
@@ -22,7 +22,7 @@ type Case = fn(&mut Scene);
 const PIDS: &[&[Need]] = &[&[Need::V1("pids")], &[Need::V2("pids")]];
 const TWO: &[&[Need]] = &[&[Need::V1("cpu"), Need::V1("pids")]];
 
-const CASES: &[(&str, &[&[Need]], Case)] = &[
+const CASES: &[(&str, Ways, Case)] = &[
     ("fault 4: an open quote is an error with its place, at the start and at a reload", PIDS, open_quote),
     ("fault 4: a `%` line is for the user and program of the line above", TWO, ditto),
     ("fault 5: SIGUSR1 reads the templates and kills nobody", PIDS, templates),
@@ -31,18 +31,11 @@ const CASES: &[(&str, &[&[Need]], Case)] = &[
 ];
 
 pub fn trials(world: &Arc<World>) -> Vec<Trial> {
-    let possible = |ways: &&[&[Need]]| ways.iter().any(|needs| needs.iter().all(|need| world.has(*need)));
-    let there = CASES.iter().filter(|(_, ways, _)| possible(ways));
-    there
-        .map(|&(name, _, case)| {
-            let world = world.clone();
-            Trial::test(format!("cgrulesengd: {name}"), move || {
-                let mut scene = Scene::new(&world, name);
-                case(&mut scene);
-                Ok(())
-            })
-        })
-        .collect()
+    let trial = |&(name, ways, case): &(&'static str, Ways, Case)| {
+        let (lacks, world) = (world.lacks_ways(ways), world.clone());
+        suite::trial(format!("cgrulesengd: {name}"), lacks, move || case(&mut Scene::new(&world, name)))
+    };
+    CASES.iter().map(trial).collect()
 }
 
 /// An `/etc` with rules for a program of its own.

@@ -5,7 +5,7 @@ use std::{fs, process::Command, sync::Arc};
 use libtest_mimic::Trial;
 
 use crate::{
-    desk::{Desk, has_usual, says},
+    desk::{Desk, says},
     world::{Need, World},
 };
 
@@ -21,25 +21,14 @@ const CASES: &[Case] = &[
 
 pub fn trials(world: &Arc<World>) -> Vec<Trial> {
     let trial = |&(name, needs, case): &Case| {
-        let world = world.clone();
-        let missing = needs.iter().find(|need| !world.has(**need)).copied();
-        Trial::ignorable_test(format!("completion: {name}"), move || match missing {
-            Some(need) => Ok(libtest_mimic::Completion::ignored_with(format!("needs {need:?}"))),
-            None => {
-                case(&mut Desk::new(&world, name));
-                Ok(libtest_mimic::Completion::Completed)
-            }
-        })
+        let (lacks, world) = (world.lacks(needs), world.clone());
+        suite::trial(format!("completion: {name}"), lacks, move || case(&mut Desk::new(&world, name)))
     };
-    let mut all: Vec<Trial> = CASES.iter().map(trial).collect();
-    if has_usual(world) {
-        all.push(trial(&("bash completes the groups of this machine", &[Need::Program("bash")], groups)));
-    }
-    let units: &[Need] = &[Need::Program("bash"), Need::Systemd];
-    if units.iter().all(|need| world.has(*need)) {
-        all.push(trial(&("bash completes units in the place of groups", units, self::units)));
-    }
-    all
+    let on_this_machine: [Case; 2] = [
+        ("bash completes the groups of this machine", &[Need::Program("bash"), Need::Usual], groups),
+        ("bash completes units in the place of groups", &[Need::Program("bash"), Need::Systemd], units),
+    ];
+    CASES.iter().chain(&on_this_machine).map(trial).collect()
 }
 
 /// What bash offers after `line`, of which the last word is being typed.

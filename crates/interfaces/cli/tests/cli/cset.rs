@@ -8,7 +8,7 @@ use std::{
     sync::Arc,
 };
 
-use libtest_mimic::{Completion, Trial};
+use libtest_mimic::Trial;
 
 use crate::{
     desk::Desk,
@@ -33,17 +33,8 @@ const CASES: &[Case] = &[
 
 pub fn trials(world: &Arc<World>) -> Vec<Trial> {
     let trial = |&(name, needs, case): &Case| {
-        let world = world.clone();
-        let lacks = needs.iter().copied().find(|need| !world.has(*need));
-        let has_cpusets = world.has(Need::V1("cpuset")) || world.has(Need::V2("cpuset"));
-        Trial::ignorable_test(format!("cset: {name}"), move || match lacks {
-            Some(need) => Ok(Completion::ignored_with(format!("needs {need:?}"))),
-            None if !has_cpusets => Ok(Completion::ignored_with("needs cpusets")),
-            None => {
-                case(&mut Desk::new(&world, name));
-                Ok(Completion::Completed)
-            }
-        })
+        let (lacks, world) = (world.lacks(&[&[Need::On("cpuset")], needs].concat()), world.clone());
+        suite::trial(format!("cset: {name}"), lacks, move || case(&mut Desk::new(&world, name)))
     };
     CASES.iter().map(trial).collect()
 }

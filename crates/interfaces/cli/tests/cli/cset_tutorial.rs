@@ -9,7 +9,7 @@ use std::{
     sync::Arc,
 };
 
-use libtest_mimic::{Completion, Trial};
+use libtest_mimic::Trial;
 
 use crate::{
     desk::Desk,
@@ -22,17 +22,9 @@ const NEEDS: [Need; 4] = [Need::Groups, Need::Plain, Need::OwnMachine, Need::Cpu
 const END: &str = "@end@";
 
 pub fn trials(world: &Arc<World>) -> Vec<Trial> {
-    let world = world.clone();
-    let lacks = NEEDS.into_iter().find(|need| !world.has(*need));
-    let has_cpusets = world.has(Need::V1("cpuset")) || world.has(Need::V2("cpuset"));
-    vec![Trial::ignorable_test("cset: the tutorial, command by command", move || match lacks {
-        Some(need) => Ok(Completion::ignored_with(format!("needs {need:?}"))),
-        None if !has_cpusets => Ok(Completion::ignored_with("needs cpusets")),
-        None => {
-            tutorial(&mut Desk::new(&world, "cset tutorial"));
-            Ok(Completion::Completed)
-        }
-    })]
+    let (lacks, world) = (world.lacks(&[&[Need::On("cpuset")], &NEEDS[..]].concat()), world.clone());
+    let name = "cset: the tutorial, command by command";
+    vec![suite::trial(name, lacks, move || tutorial(&mut Desk::new(&world, "cset tutorial")))]
 }
 
 /// A shell that is typed into. What it starts may read the next commands, as a shell does.

@@ -7,7 +7,6 @@ use std::{fs, path::Path, sync::Arc};
 use libtest_mimic::Trial;
 
 use crate::{
-    desk::has_usual,
     tracer::{self, Fault, Rule},
     undoable::{Stage, all_of_them, is_emulated},
     world::{Need, World},
@@ -22,18 +21,9 @@ const CASES: &[Case] = &[
 ];
 
 pub fn trials(world: &Arc<World>) -> Vec<Trial> {
-    let there = world.has(Need::Groups) && has_usual(world);
     let trial = |&(name, case): &Case| {
-        let trial_name = format!("damaged: {name}");
-        if !there {
-            let needs = "needs cpu, cpuset, memory and pids";
-            return Trial::test(trial_name, || Ok(())).with_ignored_flag(true).with_kind(needs);
-        }
-        let world = world.clone();
-        Trial::test(trial_name, move || {
-            case(&mut Stage::new(&world, name));
-            Ok(())
-        })
+        let (lacks, world) = (world.lacks(&[Need::Usual]), world.clone());
+        suite::trial(format!("damaged: {name}"), lacks, move || case(&mut Stage::new(&world, name)))
     };
     CASES.iter().map(trial).collect()
 }

@@ -10,7 +10,7 @@ use std::{
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-use crate::world::{Need, Scene, World};
+use crate::world::{Scene, World};
 
 /// A trial's group, processes and files. In command lines and files `{g}` is the group (a second one may be called
 /// `{g}-rt`), `{d}` the directory of the files, and `{s}` the option that names the state directory in it.
@@ -129,12 +129,6 @@ pub fn says(text: &str, parts: &[&str]) {
         assert!(text.contains(part), "'{part}' is not in:\n{text}");
     }
     assert!(!text.contains("panicked"), "{text}");
-}
-
-/// Is there a hierarchy for each of these controllers, of whichever version?
-pub fn has_usual(world: &World) -> bool {
-    let one = |name: &&'static str| world.has(Need::V1(name)) || world.has(Need::V2(name));
-    ["cpu", "cpuset", "memory", "pids"].iter().all(one)
 }
 
 /// Makes a file as large as that without writing it.

@@ -3,7 +3,7 @@
 
 use std::{fs, path::Path, process::Command, sync::Arc};
 
-use libtest_mimic::{Completion, Trial};
+use libtest_mimic::Trial;
 
 use crate::{
     architecture::crate_directories,
@@ -11,7 +11,7 @@ use crate::{
     desk::{Desk, says},
     page::fenced,
     words::not_plain,
-    world::World,
+    world::{Need, World},
 };
 
 type Case = (&'static str, fn(&mut Desk));
@@ -25,16 +25,9 @@ const CASES: &[Case] = &[
 ];
 
 pub fn trials(world: &Arc<World>) -> Vec<Trial> {
-    let has_sources = root().join("README.md").exists();
     let trial = |&(name, case): &Case| {
-        let world = world.clone();
-        Trial::ignorable_test(format!("documents: {name}"), move || {
-            if !has_sources {
-                return Ok(Completion::ignored_with("needs the source tree"));
-            }
-            case(&mut Desk::new(&world, name));
-            Ok(Completion::Completed)
-        })
+        let (lacks, world) = (world.lacks(&[Need::Sources]), world.clone());
+        suite::trial(format!("documents: {name}"), lacks, move || case(&mut Desk::new(&world, name)))
     };
     CASES.iter().map(trial).collect()
 }

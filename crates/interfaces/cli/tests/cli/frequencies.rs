@@ -29,19 +29,11 @@ const CASES: &[Case] = &[
 ];
 
 pub fn trials(world: &Arc<World>) -> Vec<Trial> {
-    let has_cpuset = world.has(Need::V1("cpuset")) || world.has(Need::V2("cpuset"));
-    let tools = ["unshare", "mount", "cp"].into_iter().all(|name| world.has(Need::Program(name)));
-    if !(has_cpuset && tools && world.has(Need::Groups) && world.has(Need::Plain) && world.has(Need::Cpus(2)))
-    {
-        return Vec::new();
-    }
+    const PROGRAMS: [Need; 3] = [Need::Program("unshare"), Need::Program("mount"), Need::Program("cp")];
+    let needs = [&[Need::Groups, Need::On("cpuset"), Need::Plain, Need::Cpus(2)], &PROGRAMS[..]].concat();
     let trial = |&(name, case): &Case| {
-        let world = world.clone();
-        Trial::test(name, move || {
-            let copy = Copy::new(&world, name);
-            case(&copy);
-            Ok(())
-        })
+        let (lacks, world) = (world.lacks(&needs), world.clone());
+        suite::trial(name, lacks, move || case(&Copy::new(&world, name)))
     };
     CASES.iter().map(trial).collect()
 }

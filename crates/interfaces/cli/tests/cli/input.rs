@@ -141,12 +141,10 @@ pub fn trials(world: &Arc<World>) -> Vec<Trial> {
             })
         })
         .collect();
-    if world.has(Need::Groups) {
-        trials.extend(BAD.iter().map(|row| {
-            let world = world.clone();
-            Trial::test(format!("bad input: {}", row.0), move || bad(&world, row))
-        }));
-    }
+    trials.extend(BAD.iter().map(|row| {
+        let (lacks, world) = (world.lacks(&[Need::Groups]), world.clone());
+        suite::fallible(format!("bad input: {}", row.0), lacks, move || bad(&world, row))
+    }));
     trials
 }
 

@@ -2,7 +2,7 @@
 
 use std::{fs, process::Child, sync::Arc};
 
-use libtest_mimic::{Completion, Trial};
+use libtest_mimic::Trial;
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::{
@@ -27,17 +27,9 @@ const SHIELD: &[Need] = &[Need::OwnMachine, Need::Plain, Need::Groups, Need::Cpu
 
 pub fn trials(world: &Arc<World>) -> Vec<Trial> {
     let trial = |&(name, needs, case): &Case| {
-        let world = world.clone();
-        let lacks = needs.iter().copied().find(|need| !world.has(*need));
-        let has_cpusets = world.has(Need::V1("cpuset")) || world.has(Need::V2("cpuset"));
-        Trial::ignorable_test(format!("isolate: {name}"), move || match lacks {
-            Some(need) => Ok(Completion::ignored_with(format!("needs {need:?}"))),
-            None if !needs.is_empty() && !has_cpusets => Ok(Completion::ignored_with("needs cpusets")),
-            None => {
-                case(&mut Desk::new(&world, name));
-                Ok(Completion::Completed)
-            }
-        })
+        let cpusets: &[Need] = if needs.is_empty() { &[] } else { &[Need::On("cpuset")] };
+        let (lacks, world) = (world.lacks(&[needs, cpusets].concat()), world.clone());
+        suite::trial(format!("isolate: {name}"), lacks, move || case(&mut Desk::new(&world, name)))
     };
     CASES.iter().map(trial).collect()
 }

@@ -44,26 +44,19 @@ const SAMPLE: usize = 8;
 const SAMPLES: &str = "RF_KILLS";
 
 pub fn trials(world: &Arc<World>) -> Vec<Trial> {
-    let has_cpuset = world.has(Need::V1("cpuset")) || world.has(Need::V2("cpuset"));
-    let there = world.has(Need::Groups) && world.has(Need::OwnMachine) && world.has(Need::Cpus(2)) && has_cpuset
-        // below systemd a group has CPUs of its own only where the kernel has cpuset.cpus.exclusive (6.7)
-        && world.has(Need::Plain);
-    let trial = |&(name, case): &Case, there: bool, need: &str| {
-        if !there {
-            return Trial::test(name, || Ok(())).with_ignored_flag(true).with_kind(need);
-        }
-        let world = world.clone();
-        Trial::test(name, move || {
+    // below systemd a group has CPUs of its own only where the kernel has cpuset.cpus.exclusive (6.7)
+    let anywhere = [Need::Groups, Need::OwnMachine, Need::Cpus(2), Need::On("cpuset"), Need::Plain];
+    let on_v2 = [&anywhere[..], &[Need::V2("cpuset")]].concat();
+    let trial = |&(name, case): &Case, needs: &[Need]| {
+        let (lacks, world) = (world.lacks(needs), world.clone());
+        suite::trial(name, lacks, move || {
             let desk = Desk::new(&world, name);
             desk.write("l.toml", LAYOUT);
             case(&desk);
-            Ok(())
         })
     };
-    let need = "needs a machine of its own with cpuset";
-    let on_v2 = there && world.has(Need::V2("cpuset"));
-    let trials = CASES.iter().map(|case| trial(case, there, need));
-    trials.chain(ON_V2.iter().map(|case| trial(case, on_v2, &format!("{need} on v2")))).collect()
+    let trials = CASES.iter().map(|case| trial(case, &anywhere));
+    trials.chain(ON_V2.iter().map(|case| trial(case, &on_v2))).collect()
 }
 
 /// Every place of every row, with its text. A thread that came or went since is nobody's.

@@ -10,7 +10,6 @@ use libtest_mimic::Trial;
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::{
-    desk::has_usual,
     tracer::{self, Fault, Rule, Seen, changes},
     undoable::{Stage, all_of_them},
     world::{Need, World},
@@ -34,19 +33,10 @@ const SAMPLE: (usize, usize) = (7, 2);
 const LAST: (usize, usize) = (4, 2);
 
 pub fn trials(world: &Arc<World>) -> Vec<Trial> {
-    let there = world.has(Need::Groups) && has_usual(world);
     let trial = |&(name, case): &Case| {
+        let (lacks, world) = (world.lacks(&[Need::Usual]), world.clone());
         let name = format!("kill -9 {name} at any change leaves all as before");
-        if !there {
-            return Trial::test(name, || Ok(()))
-                .with_ignored_flag(true)
-                .with_kind("needs cpu, cpuset, memory and pids");
-        }
-        let world = world.clone();
-        Trial::test(name.clone(), move || {
-            at_each_change(&world, &name, case);
-            Ok(())
-        })
+        suite::trial(name.clone(), lacks, move || at_each_change(&world, &name, case))
     };
     CASES.iter().map(trial).collect()
 }

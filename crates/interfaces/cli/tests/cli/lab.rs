@@ -13,7 +13,7 @@ use std::{
     },
 };
 
-use libtest_mimic::{Completion, Trial};
+use libtest_mimic::Trial;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tempfile::TempDir;
@@ -78,24 +78,24 @@ const OWN: &[(&str, Body)] = &[
 ];
 
 pub fn trials(world: &Arc<World>) -> Vec<Trial> {
-    let has_cpu = world.has(Need::V1("cpu")) || world.has(Need::V2("cpu"));
-    let with_groups = if has_cpu { WITH_GROUPS } else { &[] };
-    let trial = |(name, body): &(&'static str, Body)| {
-        let (world, body) = (world.clone(), *body);
-        let is_bounded = *name == ENDLESS;
-        Trial::ignorable_test(format!("lab: {name}"), move || {
-            if is_bounded && !world.has(Need::Program("prlimit")) {
-                return Ok(Completion::ignored_with("needs prlimit(1)"));
-            }
-            body(&Lab::new(&world));
-            Ok(Completion::Completed)
-        })
+    const CPUS: &[Need] = &[Need::On("cpu"), Need::On("cpuset")];
+    let trials = |cases: &'static [(&'static str, Body)], needs: &[Need]| -> Vec<Trial> {
+        let trial = |&(name, body): &(&'static str, Body)| {
+            let bounded: &[Need] = if name == ENDLESS { &[Need::Program("prlimit")] } else { &[] };
+            let (lacks, world) = (world.lacks(&[needs, bounded].concat()), world.clone());
+            suite::trial(format!("lab: {name}"), lacks, move || body(&Lab::new(&world)))
+        };
+        cases.iter().map(trial).collect()
     };
-    let alone = if std::env::var_os("RF_MOVE_OTHERS").is_some() { ALONE } else { &[] };
-    let has_cpusets = world.has(Need::V1("cpuset")) || world.has(Need::V2("cpuset"));
-    let own = if has_cpu && has_cpusets && world.has(Need::OwnMachine) { OWN } else { &[] };
-    let with_cpus = if has_cpu && has_cpusets && world.has(Need::Cpus(2)) { WITH_CPUS } else { &[] };
-    PURE.iter().chain(with_groups).chain(with_cpus).chain(alone).chain(own).map(trial).collect()
+    let of = |need: Need| [CPUS, &[need]].concat();
+    let lists = [
+        trials(PURE, &[]),
+        trials(WITH_GROUPS, &[Need::On("cpu")]),
+        trials(WITH_CPUS, &of(Need::Cpus(2))),
+        trials(ALONE, &[Need::OthersMoved]),
+        trials(OWN, &of(Need::OwnMachine)),
+    ];
+    lists.into_iter().flatten().collect()
 }
 
 /// A directory of a test's own.

@@ -10,7 +10,7 @@ use std::{
 use libtest_mimic::Trial;
 
 use crate::{
-    desk::{Desk, has_usual, large, says},
+    desk::{Desk, large, says},
     world::{Need, World},
 };
 
@@ -210,26 +210,17 @@ const CASES: &[Case] = &[
 ];
 
 pub fn trials(world: &Arc<World>) -> Vec<Trial> {
-    if !has_usual(world) {
-        return Vec::new();
-    }
     let rows = |bad: &'static [Bad], check| {
-        let world = world.clone();
         bad.iter().map(move |row| {
-            let world = world.clone();
-            Trial::test(format!("bad layout: {}", row.name), move || {
+            let (lacks, world) = (world.lacks(&[Need::Usual]), world.clone());
+            suite::trial(format!("bad layout: {}", row.name), lacks, move || {
                 refused(&mut Desk::new(&world, row.name), row, check);
-                Ok(())
             })
         })
     };
-    let cases = CASES.iter().filter(|(_, needs, _)| needs.iter().all(|need| world.has(*need)));
-    let cases = cases.map(|&(name, _, case)| {
-        let world = world.clone();
-        Trial::test(format!("bad layout: {name}"), move || {
-            case(&mut Desk::new(&world, name));
-            Ok(())
-        })
+    let cases = CASES.iter().map(|&(name, needs, case)| {
+        let (lacks, world) = (world.lacks(&[&[Need::Usual], needs].concat()), world.clone());
+        suite::trial(format!("bad layout: {name}"), lacks, move || case(&mut Desk::new(&world, name)))
     });
     rows(UNREADABLE, 2).chain(rows(IMPOSSIBLE, 0)).chain(cases).collect()
 }

@@ -6,8 +6,8 @@ use std::{fs, path::Path, sync::Arc};
 use libtest_mimic::Trial;
 
 use crate::{
-    desk::{Desk, has_usual, says},
-    world::{Need, World},
+    desk::{Desk, says},
+    world::{Need, Ways, World},
 };
 
 const LAYOUT: &str = "
@@ -65,30 +65,27 @@ const CGCONFIG: &str = include_str!("../../../../division/layout/tests/layout/s1
 type Case = (&'static str, fn(&mut Desk));
 
 pub fn trials(world: &Arc<World>) -> Vec<Trial> {
-    let mut cases: Vec<Case> = vec![
-        ("layout study: S1 on its machine is its eight commands", nehalem),
-        ("layout study: S1 on the 160 CPUs of S3", e7),
-        ("layout study: S1's cgconfig.conf is read and turned", cgconfig),
-        ("layout study: S4's ready layouts are right and can be planned on v1 and v2", s4),
+    const ANYWHERE: Ways = &[&[]];
+    let cases: [(Case, Ways); 6] = [
+        (("S1 on its machine is its eight commands", nehalem), ANYWHERE),
+        (("S1 on the 160 CPUs of S3", e7), ANYWHERE),
+        (("S1's cgconfig.conf is read and turned", cgconfig), ANYWHERE),
+        (("S4's ready layouts are right and can be planned on v1 and v2", s4), ANYWHERE),
+        (
+            ("S4's ready layouts can be planned for this machine", s4_here),
+            &[&[Need::Usual, Need::V1("blkio")], &[Need::Usual, Need::V2("io")]],
+        ),
+        (("S1 on this machine of four nodes", live), &[&[Need::Groups, Need::Nodes(4)]]),
     ];
-    if has_usual(world) && (world.has(Need::V1("blkio")) || world.has(Need::V2("io"))) {
-        cases.push(("layout study: S4's ready layouts can be planned for this machine", s4_here));
-    }
-    if world.has(Need::Groups) && nodes().len() == 4 {
-        cases.push(("layout study: S1 on this machine of four nodes", live));
-    }
-    cases
-        .into_iter()
-        .map(|(name, case)| {
-            let world = world.clone();
-            Trial::test(name, move || {
-                let mut desk = Desk::new(&world, name.trim_start_matches("layout study: "));
-                desk.write("layout.toml", LAYOUT);
-                case(&mut desk);
-                Ok(())
-            })
+    let trial = |((name, case), ways): (Case, Ways)| {
+        let (lacks, world) = (world.lacks_ways(ways), world.clone());
+        suite::trial(format!("layout study: {name}"), lacks, move || {
+            let mut desk = Desk::new(&world, name);
+            desk.write("layout.toml", LAYOUT);
+            case(&mut desk);
         })
-        .collect()
+    };
+    cases.into_iter().map(trial).collect()
 }
 
 /// Two commands for each of test1 to test4.

@@ -11,7 +11,7 @@ use rustix::{fs::FlockOperation, process::Signal};
 use serde_json::Value;
 
 use crate::{
-    desk::{Desk, answer, has_usual, says},
+    desk::{Desk, answer, says},
     world::{Need, World},
 };
 
@@ -63,19 +63,15 @@ cpu.weight = 200
 ";
 
 pub fn trials(world: &Arc<World>) -> Vec<Trial> {
-    let there = |needs: &[Need]| needs.iter().all(|need| world.has(*need));
-    let cases = CASES.iter().filter(|(_, needs, _)| has_usual(world) && there(needs));
-    cases
-        .map(|&(name, _, case)| {
-            let world = world.clone();
-            Trial::test(format!("layout: {name}"), move || {
-                let mut desk = Desk::new(&world, name);
-                desk.write("l.toml", LAYOUT);
-                case(&mut desk);
-                Ok(())
-            })
+    let trial = |&(name, needs, case): &Case| {
+        let (lacks, world) = (world.lacks(&[&[Need::Usual], needs].concat()), world.clone());
+        suite::trial(format!("layout: {name}"), lacks, move || {
+            let mut desk = Desk::new(&world, name);
+            desk.write("l.toml", LAYOUT);
+            case(&mut desk);
         })
-        .collect()
+    };
+    CASES.iter().map(trial).collect()
 }
 
 /// newcomers' finding B16: the steps with their reasons are behind `-v`.

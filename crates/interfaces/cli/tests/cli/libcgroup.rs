@@ -10,7 +10,7 @@ use std::{
 
 use libtest_mimic::Trial;
 
-use crate::world::{Need, Scene, World};
+use crate::world::{Need, Scene, Ways, World};
 
 type Case = fn(&mut Scene);
 
@@ -71,20 +71,14 @@ const RULES: &[&[Need]] =
     &[&[Need::V1("cpu"), Need::Program("unshare")], &[Need::V2("cpu"), Need::Program("unshare")]];
 
 pub fn trials(world: &Arc<World>) -> Vec<Trial> {
-    let possible = |ways: &&[&[Need]]| ways.iter().any(|needs| needs.iter().all(|need| world.has(*need)));
-    // a VM's suite names the program; on a machine that somebody uses nothing is cleared
-    let vm = std::env::var("RINGFENCE").is_ok();
-    let there = CASES.iter().filter(|(name, ways, _)| possible(ways) && (vm || !name.contains("cgclear")));
-    there
-        .map(|&(name, _, case)| {
-            let world = world.clone();
-            Trial::test(format!("libcgroup: {name}"), move || {
-                let mut scene = Scene::new(&world, name);
-                case(&mut scene);
-                Ok(())
-            })
-        })
-        .collect()
+    let trial = |&(name, ways, case): &(&'static str, Ways, Case)| {
+        // on a machine that somebody uses nothing is cleared
+        let alone: &[Need] = if name.contains("cgclear") { &[Need::OwnMachine] } else { &[] };
+        let lacks = world.lacks_ways(ways).or_else(|| world.lacks(alone));
+        let world = world.clone();
+        suite::trial(format!("libcgroup: {name}"), lacks, move || case(&mut Scene::new(&world, name)))
+    };
+    CASES.iter().map(trial).collect()
 }
 
 /// Succeeds, and prints nothing.

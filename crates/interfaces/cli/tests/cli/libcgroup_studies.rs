@@ -8,7 +8,7 @@ use libtest_mimic::Trial;
 
 use crate::{
     libcgroup::{is_in, quiet, refused, stderr_of, value},
-    world::{Need, Scene, World},
+    world::{Need, Scene, Ways, World},
 };
 
 /// Of the layout crate's tests, which read the same text.
@@ -25,7 +25,6 @@ const DBA: u32 = 7000;
 const OTHER: u32 = 65534;
 
 type Case = fn(&mut Scene);
-type Ways = &'static [&'static [Need]];
 
 const CPUSET: Ways = &[&[Need::V1("cpuset")], &[Need::V2("cpuset")]];
 const LARGE: Ways = &[
@@ -50,20 +49,15 @@ const CASES: &[(&str, Ways, Case)] = &[
 const EIGHT: Ways = &[&[Need::V1("cpuset"), Need::Cpus(8)], &[Need::V2("cpuset"), Need::Cpus(8)]];
 
 pub fn trials(world: &Arc<World>) -> Vec<Trial> {
-    let vm = std::env::var("RINGFENCE").is_ok();
-    let possible = |ways: Ways| ways.iter().any(|needs| needs.iter().all(|need| world.has(*need)));
-    let there = CASES.iter().filter(|(_, ways, _)| vm && world.has(Need::Plain) && possible(ways));
-    there
-        .map(|&(name, _, case)| {
-            let world = world.clone();
-            Trial::test(format!("verbatim: {name}"), move || {
-                let _accounts = Accounts::add();
-                let mut scene = Scene::new(&world, name);
-                case(&mut scene);
-                Ok(())
-            })
+    let trial = |&(name, ways, case): &(&'static str, Ways, Case)| {
+        let alone = world.lacks(&[Need::OwnMachine, Need::Plain]);
+        let (lacks, world) = (world.lacks_ways(ways).or(alone), world.clone());
+        suite::trial(format!("verbatim: {name}"), lacks, move || {
+            let _accounts = Accounts::add();
+            case(&mut Scene::new(&world, name));
         })
-        .collect()
+    };
+    CASES.iter().map(trial).collect()
 }
 
 /// The studies' users and groups, until the end of a case.

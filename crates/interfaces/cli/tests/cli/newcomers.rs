@@ -3,14 +3,14 @@
 
 use std::{fs, process::Command, sync::Arc};
 
-use libtest_mimic::{Completion, Trial};
+use libtest_mimic::Trial;
 use serde_json::Value;
 
 mod bad_input;
 mod commands;
 
 use crate::{
-    desk::{Desk, has_usual, says},
+    desk::{Desk, says},
     world::{Need, Scene, World, words},
 };
 
@@ -48,11 +48,13 @@ const ON_GROUPS: &[Case] = &[
 ];
 
 pub fn trials(world: &Arc<World>) -> Vec<Trial> {
-    let lacks = |on_groups: bool, name: &str| match () {
-        () if on_groups && !has_usual(world) => Some("the usual hierarchies, and root"),
-        () if name.contains("CFQ") && !world.has(Need::V1("blkio")) => Some("v1's blkio"),
-        () if name.contains("colours") && !world.has(Need::Program("script")) => Some("script(1)"),
-        () => None,
+    let lacks = |on_groups: bool, name: &str| {
+        let needs = [
+            (on_groups, Need::Usual),
+            (name.contains("CFQ"), Need::V1("blkio")),
+            (name.contains("colours"), Need::Program("script")),
+        ];
+        world.lacks(&needs.into_iter().filter(|(is_so, _)| *is_so).map(|(_, need)| need).collect::<Vec<_>>())
     };
     let anywhere = ANYWHERE.iter().chain(commands::ANYWHERE).map(|case| (case, false));
     let on_groups = ON_GROUPS.iter().chain(commands::ON_GROUPS).chain(bad_input::ON_GROUPS);
@@ -61,13 +63,7 @@ pub fn trials(world: &Arc<World>) -> Vec<Trial> {
         let (world, lacks) = (world.clone(), lacks(on_groups, name));
         // what asks nothing of a kernel is left out in VMs, where each start of a program takes a tenth of a second
         let of = if on_groups { "newcomers" } else { "newcomers anywhere" };
-        Trial::ignorable_test(format!("{of}: {name}"), move || match lacks {
-            Some(lacks) => Ok(Completion::ignored_with(format!("needs {lacks}"))),
-            None => {
-                case(&mut Desk::new(&world, name));
-                Ok(Completion::Completed)
-            }
-        })
+        suite::trial(format!("{of}: {name}"), lacks, move || case(&mut Desk::new(&world, name)))
     })
     .collect()
 }

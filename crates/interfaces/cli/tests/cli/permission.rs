@@ -25,28 +25,18 @@ const TASKS: u32 = 64002;
 const STRANGER: u32 = 64003;
 
 pub fn trials(world: &Arc<World>) -> Vec<Trial> {
-    if !(world.has(Need::Groups) && world.has(Need::Plain) && pids()) {
-        return Vec::new();
-    }
-    let world = world.clone();
-    vec![Trial::test(
-        "a user without write permission is let by the daemon, or sees both refusals",
-        move || {
-            let mut scene = Scene::new(&world);
-            users(&scene);
-            // without a daemon, the kernel's refusal is the whole answer
-            drop(scene.handle.take());
-            let (code, _, err) = scene.run(ADMIN, "set {g} pids.max=58");
-            assert!(code == 1 && err.contains("EACCES") && !err.contains("daemon"), "{err}");
-            let (code, _, err) = scene.run(0, "reload");
-            assert!(code == 1 && err.contains("ringfenced is not running"), "{err}");
-            Ok(())
-        },
-    )]
-}
-
-fn pids() -> bool {
-    Host::new(Box::new(Real::new())).is_ok_and(|host| host.hierarchy_of(Controller::Pids).is_some())
+    let (lacks, world) = (world.lacks(&[Need::Groups, Need::Plain, Need::On("pids")]), world.clone());
+    let name = "a user without write permission is let by the daemon, or sees both refusals";
+    vec![suite::trial(name, lacks, move || {
+        let mut scene = Scene::new(&world);
+        users(&scene);
+        // without a daemon, the kernel's refusal is the whole answer
+        drop(scene.handle.take());
+        let (code, _, err) = scene.run(ADMIN, "set {g} pids.max=58");
+        assert!(code == 1 && err.contains("EACCES") && !err.contains("daemon"), "{err}");
+        let (code, _, err) = scene.run(0, "reload");
+        assert!(code == 1 && err.contains("ringfenced is not running"), "{err}");
+    })]
 }
 
 struct MadeUp(Arc<Rights>);

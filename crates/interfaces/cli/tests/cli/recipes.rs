@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use libtest_mimic::{Completion, Trial};
+use libtest_mimic::Trial;
 
 use crate::{
     desk::Desk,
@@ -52,14 +52,10 @@ const PAGES: &[Page] = &[
 pub fn trials(world: &Arc<World>) -> Vec<Trial> {
     let trial = |page: &'static Page| {
         let world = world.clone();
-        let lacking = page.needs.iter().copied().find(|need| !world.has(*need));
-        Trial::ignorable_test(format!("recipe: {}", page.path), move || match lacking {
-            Some(need) => Ok(Completion::ignored_with(format!("needs {need:?}"))),
-            None => {
-                let own_machine = page.needs.contains(&Need::OwnMachine);
-                follow(&Desk::new(&world, page.path), page.text, own_machine);
-                Ok(Completion::Completed)
-            }
+        let lacks = world.lacks(page.needs);
+        suite::trial(format!("recipe: {}", page.path), lacks, move || {
+            let own_machine = page.needs.contains(&Need::OwnMachine);
+            follow(&Desk::new(&world, page.path), page.text, own_machine);
         })
     };
     let reader = Trial::test("documents: a page is read as files, commands and their output", || {

@@ -20,26 +20,27 @@ use row::{Out, Row};
 use stage::Stage;
 
 pub fn trials(world: &Arc<World>) -> Vec<Trial> {
-    let v1 = stage::CONTROLLERS.iter().all(|name| world.has(Need::V1(name)));
-    if !v1 || !world.has(Need::Plain) {
-        return Vec::new();
-    }
-    // Debian's release has no cgxset and cgxget
-    let is_there = |tool: &str| reference(if tool.starts_with("cgx") { "cgset" } else { tool }).is_some();
-    let rows = [reading::ROWS, writing::ROWS, arguments::ROWS].concat();
-    let rows = rows.into_iter().filter(|row| is_there(row.line.split(' ').next().unwrap()));
-    let trial = |row: Row| {
-        let world = world.clone();
-        Trial::test(format!("reference: {}", row.line), move || Ok(compare(&world, &row)?))
+    let needs: Vec<Need> =
+        stage::CONTROLLERS.iter().map(|name| Need::V1(name)).chain([Need::Plain]).collect();
+    let lacks = |tool: &str| {
+        // Debian's release has no cgxset and cgxget
+        let tool = if tool.starts_with("cgx") { "cgset" } else { tool };
+        world.lacks(&needs).or_else(|| reference(tool).is_none().then(|| format!("Debian's {tool}")))
     };
-    let again = |tool: &'static str, program: Option<PathBuf>| {
+    let trial = |row: Row| {
+        let (lacks, world) = (lacks(row.line.split(' ').next().unwrap()), world.clone());
+        suite::fallible(format!("reference: {}", row.line), lacks, move || Ok(compare(&world, &row)?))
+    };
+    let again = |tool: &'static str, program: Option<PathBuf>, lacks: Option<String>| {
         let world = world.clone();
         let name = format!("reference: {tool} makes the groups of a snapshot again");
-        Trial::test(name, move || Ok(snapshot(&world, program.as_deref())?))
+        suite::fallible(name, lacks, move || Ok(snapshot(&world, program.as_deref())?))
     };
-    let mut trials: Vec<Trial> = rows.map(trial).collect();
-    trials.push(again("our cgconfigparser", None));
-    trials.extend(reference("cgconfigparser").map(|theirs| again("Debian's cgconfigparser", Some(theirs))));
+    let rows = [reading::ROWS, writing::ROWS, arguments::ROWS].concat();
+    let mut trials: Vec<Trial> = rows.into_iter().map(trial).collect();
+    trials.push(again("our cgconfigparser", None, world.lacks(&needs)));
+    let theirs = reference("cgconfigparser");
+    trials.push(again("Debian's cgconfigparser", theirs, lacks("cgconfigparser")));
     trials
 }
 

@@ -637,13 +637,11 @@ pub const ROWS: &[Row] = &[
 ];
 
 pub fn trials(world: &Arc<World>) -> Vec<Trial> {
-    ROWS.iter()
-        .filter(|row| row.needs.iter().all(|need| world.has(*need)))
-        .map(|row| {
-            let world = world.clone();
-            Trial::test(format!("refused: {}", row.name), move || provoke(&world, row))
-        })
-        .collect()
+    let trial = |row: &'static Row| {
+        let (lacks, world) = (world.lacks(row.needs), world.clone());
+        suite::fallible(format!("refused: {}", row.name), lacks, move || provoke(&world, row))
+    };
+    ROWS.iter().map(trial).collect()
 }
 
 fn provoke(world: &Arc<World>, row: &Row) -> Result<(), libtest_mimic::Failed> {

@@ -39,17 +39,11 @@ const CASES: &[Case] = &[
 ];
 
 pub fn trials(world: &Arc<World>) -> Vec<Trial> {
-    let there = CASES.iter().filter(|(_, needs, _)| needs.iter().all(|need| world.has(*need)));
-    there
-        .map(|&(name, _, case)| {
-            let world = world.clone();
-            Trial::test(format!("regression: {name}"), move || {
-                let mut scene = Scene::new(&world, name);
-                case(&mut scene);
-                Ok(())
-            })
-        })
-        .collect()
+    let trial = |&(name, needs, case): &Case| {
+        let (lacks, world) = (world.lacks(needs), world.clone());
+        suite::trial(format!("regression: {name}"), lacks, move || case(&mut Scene::new(&world, name)))
+    };
+    CASES.iter().map(trial).collect()
 }
 
 fn refused(scene: &Scene, line: &str) -> String {

@@ -2,7 +2,7 @@
 
 use std::{path::Path, process::Child, sync::Arc};
 
-use libtest_mimic::{Completion, Trial};
+use libtest_mimic::Trial;
 use serde_json::Value;
 
 use crate::{
@@ -38,15 +38,8 @@ const CASES: &[Case] = &[
 
 pub fn trials(world: &Arc<World>) -> Vec<Trial> {
     let trial = |&(name, needs, case): &Case| {
-        let world = world.clone();
-        let lacking = needs.iter().find(|need| !world.has(**need));
-        Trial::ignorable_test(format!("schedule: {name}"), move || {
-            if let Some(need) = lacking {
-                return Ok(Completion::ignored_with(format!("needs {need:?}")));
-            }
-            case(&Desk::new(&world, "schedule"));
-            Ok(Completion::Completed)
-        })
+        let (lacks, world) = (world.lacks(needs), world.clone());
+        suite::trial(format!("schedule: {name}"), lacks, move || case(&Desk::new(&world, "schedule")))
     };
     CASES.iter().map(trial).collect()
 }

@@ -36,39 +36,24 @@ const SPECIAL: &[Case] = &[
 ];
 
 pub fn trials(world: &Arc<World>) -> Vec<Trial> {
-    let special = SPECIAL.iter().filter(|(_, needs, _)| needs.iter().all(|need| world.has(*need)));
-    let special = special.map(|(name, _, case)| trial(world, name, *case));
-    special.chain(same_everywhere(world)).collect()
+    let trial = |&(name, needs, case): &Case| {
+        let (lacks, world) = (world.lacks(needs), world.clone());
+        suite::trial(format!("script: {name}"), lacks, move || case(&mut Scene::new(&world, name)))
+    };
+    SPECIAL.iter().chain(EVERYWHERE).map(trial).collect()
 }
 
-fn trial(world: &Arc<World>, name: &'static str, case: fn(&mut Scene)) -> Trial {
-    let world = world.clone();
-    Trial::test(format!("script: {name}"), move || {
-        let mut scene = Scene::new(&world, name);
-        case(&mut scene);
-        Ok(())
-    })
-}
-
-fn same_everywhere(world: &Arc<World>) -> Vec<Trial> {
-    let everywhere = ["cpu", "cpuset", "memory", "pids"]
-        .iter()
-        .all(|name| [Need::V1(name), Need::V2(name)].into_iter().any(|need| world.has(need)));
-    if !everywhere {
-        return Vec::new();
-    }
-    let cases: [(&str, Body); 8] = [
-        ("what is set reads back the same on every version", set_and_get),
-        ("a program runs inside its group, and its status comes through", run),
-        ("processes and whole trees move", moves),
-        ("a frozen group stands still until it is thawed", freeze),
-        ("killed groups are empty", kill),
-        ("a set that fails half way changes nothing", all_or_nothing),
-        ("settings are copied from another group, and to groups below", copies),
-        ("create is repeatable, list shows what is there, delete takes it away", life),
-    ];
-    cases.into_iter().map(|(name, case)| trial(world, name, case)).collect()
-}
+/// What is the same on every version.
+const EVERYWHERE: &[Case] = &[
+    ("what is set reads back the same on every version", &[Need::Usual], set_and_get),
+    ("a program runs inside its group, and its status comes through", &[Need::Usual], run),
+    ("processes and whole trees move", &[Need::Usual], moves),
+    ("a frozen group stands still until it is thawed", &[Need::Usual], freeze),
+    ("killed groups are empty", &[Need::Usual], kill),
+    ("a set that fails half way changes nothing", &[Need::Usual], all_or_nothing),
+    ("settings are copied from another group, and to groups below", &[Need::Usual], copies),
+    ("create is repeatable, list shows what is there, delete takes it away", &[Need::Usual], life),
+];
 
 const CONTROLLERS: &str = "cpu,cpuset,memory,pids,freezer";
 

@@ -2,7 +2,7 @@
 
 use std::{fs, path::Path, sync::Arc};
 
-use libtest_mimic::{Completion, Trial};
+use libtest_mimic::Trial;
 
 use crate::{
     desk::{Desk, says},
@@ -41,17 +41,12 @@ const CASES: &[Case] = &[
 
 pub fn trials(world: &Arc<World>) -> Vec<Trial> {
     let trial = |&(name, needs, case): &Case| {
-        let world = world.clone();
-        let lacking = needs.iter().find(|need| !world.has(**need));
-        Trial::ignorable_test(format!("simulate: {name}"), move || {
-            if let Some(need) = lacking {
-                return Ok(Completion::ignored_with(format!("needs {need:?}")));
-            }
+        let (lacks, world) = (world.lacks(needs), world.clone());
+        suite::trial(format!("simulate: {name}"), lacks, move || {
             let desk = Desk::new(&world, "simulate");
             desk.write("m.xml", MACHINE);
             desk.write("l.toml", LAYOUT);
             case(&desk);
-            Ok(Completion::Completed)
         })
     };
     CASES.iter().map(trial).collect()

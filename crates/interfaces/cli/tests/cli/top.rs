@@ -25,18 +25,10 @@ const CASES: &[(&str, Body)] = &[
 ];
 
 pub fn trials(world: &Arc<World>) -> Vec<Trial> {
-    let is_there =
-        |name: &'static str| [Need::V1(name), Need::V2(name)].into_iter().any(|need| world.has(need));
-    let is_watched = ["cpu", "cpuset", "memory", "pids"].into_iter().all(is_there);
-    if !is_watched || !world.has(Need::Program("tmux")) {
-        return Vec::new();
-    }
-    let trial = |(name, body): &(&'static str, Body)| {
-        let (world, name, body) = (world.clone(), *name, *body);
-        Trial::test(format!("top: {name}"), move || {
-            let mut scene = Scene::new(&world, &format!("top{name}"));
-            body(&mut scene);
-            Ok(())
+    let trial = |&(name, body): &(&'static str, Body)| {
+        let (lacks, world) = (world.lacks(&[Need::Usual, Need::Program("tmux")]), world.clone());
+        suite::trial(format!("top: {name}"), lacks, move || {
+            body(&mut Scene::new(&world, &format!("top{name}")))
         })
     };
     CASES.iter().map(trial).collect()

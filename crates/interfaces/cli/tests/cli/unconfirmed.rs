@@ -14,7 +14,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 use crate::{
-    desk::{answer, has_usual, says},
+    desk::{answer, says},
     tracer::{self, Fault, Rule, Seen, changes},
     undoable::{Disk, Stage, all_of_them, is_emulated, works},
     world::{Need, World},
@@ -51,26 +51,12 @@ const CASES: &[Case] = &[
 ];
 
 pub fn trials(world: &Arc<World>) -> Vec<Trial> {
-    CASES
-        .iter()
-        .map(|&(name, needs, case)| {
-            let missing = needs.iter().find(|need| !world.has(**need));
-            let missing = missing.map(|need| format!("needs {need:?}"));
-            let missing = missing.or_else(|| {
-                (!world.has(Need::Groups) || !has_usual(world))
-                    .then(|| "needs cpu, cpuset, memory and pids".to_owned())
-            });
-            let trial_name = format!("unconfirmed: {name}");
-            if let Some(missing) = missing.or_else(|| without_clock(name)) {
-                return Trial::test(trial_name, || Ok(())).with_ignored_flag(true).with_kind(missing);
-            }
-            let world = world.clone();
-            Trial::test(trial_name, move || {
-                case(&mut Stage::new(&world, name));
-                Ok(())
-            })
-        })
-        .collect()
+    let trial = |&(name, needs, case): &Case| {
+        let lacks = world.lacks(&[&[Need::Usual], needs].concat()).or_else(|| without_clock(name));
+        let world = world.clone();
+        suite::trial(format!("unconfirmed: {name}"), lacks, move || case(&mut Stage::new(&world, name)))
+    };
+    CASES.iter().map(trial).collect()
 }
 
 /// Two hours ahead, for the program that follows.
@@ -78,7 +64,7 @@ const LATER: &[&str] = &["unshare", "--time", "--boottime", "7200", "--fork"];
 
 fn without_clock(name: &str) -> Option<String> {
     let needs = name.contains("since boot") && !works(&[LATER, &["true"]].concat());
-    needs.then(|| "needs time namespaces".to_owned())
+    needs.then(|| "time namespaces".to_owned())
 }
 
 fn traced(stage: &Stage, line: &str, rule: Rule) -> (Seen, String) {

@@ -3,7 +3,7 @@
 
 use std::{fs, process::Command, sync::Arc};
 
-use libtest_mimic::{Completion, Trial};
+use libtest_mimic::Trial;
 
 use crate::{
     desk::{Desk, says, sleep_program},
@@ -27,15 +27,8 @@ const CASES: &[Case] = &[
 
 pub fn trials(world: &Arc<World>) -> Vec<Trial> {
     let trial = |&(name, needs, case): &Case| {
-        let world = world.clone();
-        let lacking = needs.iter().copied().find(|need| !world.has(*need));
-        Trial::ignorable_test(format!("names of units: {name}"), move || match lacking {
-            Some(need) => Ok(Completion::ignored_with(format!("needs {need:?}"))),
-            None => {
-                case(&mut Desk::new(&world, name));
-                Ok(Completion::Completed)
-            }
-        })
+        let (lacks, world) = (world.lacks(needs), world.clone());
+        suite::trial(format!("names of units: {name}"), lacks, move || case(&mut Desk::new(&world, name)))
     };
     CASES.iter().map(trial).collect()
 }

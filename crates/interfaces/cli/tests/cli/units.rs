@@ -39,21 +39,11 @@ pub fn trials(world: &Arc<World>) -> Vec<Trial> {
 
 /// Trials with these needs, each `units: NAME`.
 pub fn of_cases(world: &Arc<World>, needs: &[Need], cases: &[Case]) -> Vec<Trial> {
-    let missing = needs.iter().find(|need| !world.has(**need));
-    let trials = cases.iter().map(|&(name, run)| {
-        let name = format!("units: {name}");
-        if let Some(missing) = missing {
-            return Trial::test(name, || Ok(()))
-                .with_ignored_flag(true)
-                .with_kind(format!("needs {missing:?}"));
-        }
-        let world = world.clone();
-        Trial::test(name, move || {
-            run(&world);
-            Ok(())
-        })
-    });
-    trials.collect()
+    let trial = |&(name, run): &Case| {
+        let (lacks, world) = (world.lacks(needs), world.clone());
+        suite::trial(format!("units: {name}"), lacks, move || run(&world))
+    };
+    cases.iter().map(trial).collect()
 }
 
 /// A trial with a service of its own.

@@ -13,7 +13,7 @@ use libtest_mimic::Trial;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-use crate::world::{Need, Scene, World, words};
+use crate::world::{Need, Scene, Ways, World, words};
 
 type Body = fn(&mut Scene);
 
@@ -35,32 +35,21 @@ const CASES: &[(&str, Body)] = &[
 ];
 
 pub fn trials(world: &Arc<World>) -> Vec<Trial> {
-    if world.has(Need::NoHierarchy) {
+    let usual = [Need::Usual];
+    let counts_time: Ways = &[&[Need::V1("cpuacct")], &[Need::V2("cpu")]];
+    let counts_events: Ways = &[&[Need::V1("perf_event")], &[Need::AnyV2]];
+    let trial = |&(name, body): &(&'static str, Body), ways: Ways| {
+        let lacks =
+            world.lacks(&usual).or_else(|| world.lacks_ways(counts_time)).or_else(|| world.lacks_ways(ways));
         let world = world.clone();
-        let name = "watching: without any hierarchy it is said what is missing";
-        return vec![Trial::test(name, move || {
-            nothing_mounted(&world);
-            Ok(())
-        })];
-    }
-    let is_there =
-        |name: &'static str| [Need::V1(name), Need::V2(name)].into_iter().any(|need| world.has(need));
-    let has_cpu_time = world.has(Need::V1("cpuacct")) || world.has(Need::V2("cpu"));
-    if !has_cpu_time || !["cpu", "cpuset", "memory", "pids"].into_iter().all(is_there) {
-        return Vec::new();
-    }
-    let trial = |(name, body): &(&'static str, Body)| {
-        let (world, name, body) = (world.clone(), *name, *body);
-        Trial::test(format!("watching: {name}"), move || {
-            let mut scene = Scene::new(&world, name);
-            body(&mut scene);
-            Ok(())
-        })
+        suite::trial(format!("watching: {name}"), lacks, move || body(&mut Scene::new(&world, name)))
     };
     let events =
         ("events of a group are counted, and what this machine does not count is told", events as Body);
-    let counts = world.has(Need::V1("perf_event")) || world.has(Need::AnyV2);
-    CASES.iter().chain(counts.then_some(&events)).map(trial).collect()
+    let (lacks, of) = (world.lacks(&[Need::NoHierarchy]), world.clone());
+    let nothing = "watching: without any hierarchy it is said what is missing";
+    let nothing = suite::trial(nothing, lacks, move || nothing_mounted(&of));
+    CASES.iter().map(|case| trial(case, &[])).chain([trial(&events, counts_events), nothing]).collect()
 }
 
 /// A group with one below it, and a process in that.

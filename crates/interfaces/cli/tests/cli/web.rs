@@ -49,18 +49,15 @@ const ON_GROUPS: &[(&str, Body)] = &[
 const ON_CPUS: &[(&str, Body)] = &[("a CPU that goes and comes is seen", answers::hotplug)];
 
 pub fn trials(world: &Arc<World>) -> Vec<Trial> {
-    let trial = |(name, body): &(&'static str, Body)| {
-        let (world, name, body) = (world.clone(), *name, *body);
-        Trial::test(format!("web: {name}"), move || {
-            body(&world);
-            Ok(())
-        })
+    const GROUPS: &[Need] = &[Need::Groups, Need::On("cpuset"), Need::On("memory")];
+    let on_cpus = [GROUPS, &[Need::OwnMachine, Need::Cpus(2)]].concat();
+    let trials = |cases: &'static [(&'static str, Body)], needs: &[Need]| -> Vec<Trial> {
+        let trial = |&(name, body): &(&'static str, Body)| {
+            let (lacks, world) = (world.lacks(needs), world.clone());
+            suite::trial(format!("web: {name}"), lacks, move || body(&world))
+        };
+        cases.iter().map(trial).collect()
     };
-    let has_groups = world.has(Need::Groups)
-        && [Need::V1("cpuset"), Need::V2("cpuset")].into_iter().any(|need| world.has(need))
-        && [Need::V1("memory"), Need::V2("memory")].into_iter().any(|need| world.has(need));
-    let on_groups = ON_GROUPS.iter().filter(|_| has_groups);
-    let has_cpus = has_groups && world.has(Need::OwnMachine) && world.has(Need::Cpus(2));
-    let on_cpus = ON_CPUS.iter().filter(|_| has_cpus);
-    ALWAYS.iter().chain(on_groups).chain(on_cpus).map(trial).collect()
+    let lists = [trials(ALWAYS, &[]), trials(ON_GROUPS, GROUPS), trials(ON_CPUS, &on_cpus)];
+    lists.into_iter().flatten().collect()
 }

@@ -3,7 +3,7 @@
 
 use std::{
     collections::BTreeSet,
-    fs,
+    fmt, fs,
     os::unix::process::CommandExt,
     path::Path,
     process::{Child, Command, Output, Stdio},
@@ -49,7 +49,49 @@ pub enum Need {
     Systemd,
     /// A machine that nobody else uses: a VM of the suite.
     OwnMachine,
+    /// This controller on some hierarchy.
+    On(&'static str),
+    /// Root, and hierarchies for cpu, cpuset, memory and pids.
+    Usual,
+    /// The source tree.
+    Sources,
+    /// That all programs of the machine may be moved.
+    OthersMoved,
+    /// So many NUMA nodes.
+    Nodes(usize),
 }
+
+impl fmt::Display for Need {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Need::Groups => f.write_str("root and a hierarchy"),
+            Need::NoHierarchy => f.write_str("a machine without any hierarchy"),
+            Need::V1(controller) => write!(f, "{controller} on v1"),
+            Need::V2(controller) => write!(f, "{controller} on v2"),
+            Need::AnyV2 => f.write_str("controllers on v2"),
+            Need::File(file) => write!(f, "the file {file}"),
+            Need::NotMounted(controller) => write!(f, "{controller} on no hierarchy"),
+            Need::Cpus(count) => write!(f, "{count} CPUs"),
+            Need::NoSwap => f.write_str("no swap"),
+            Need::Realtime => f.write_str("chrt"),
+            Need::Plain => f.write_str("no systemd"),
+            Need::Devices => f.write_str("device control"),
+            Need::TimeZones => f.write_str("tzdata"),
+            Need::Program(name) => f.write_str(name),
+            Need::AnyFreezer => f.write_str("a freezer"),
+            Need::Systemd => f.write_str("systemd"),
+            Need::OwnMachine => f.write_str("a machine of its own"),
+            Need::On(controller) => f.write_str(controller),
+            Need::Usual => f.write_str("cpu, cpuset, memory and pids"),
+            Need::Sources => f.write_str("the source tree"),
+            Need::OthersMoved => f.write_str("RF_MOVE_OTHERS"),
+            Need::Nodes(count) => write!(f, "{count} nodes"),
+        }
+    }
+}
+
+/// What the machine has to have: all of one of these lists.
+pub type Ways = &'static [&'static [Need]];
 
 /// What the machine has.
 #[derive(Debug, Clone)]
@@ -94,6 +136,19 @@ impl World {
         })
     }
 
+    /// Which of these needs this machine does not meet.
+    pub fn lacks(&self, needs: &[Need]) -> Option<String> {
+        let lacking = needs.iter().filter(|need| !self.has(**need)).map(Need::to_string);
+        let lacking: Vec<String> = lacking.collect();
+        (!lacking.is_empty()).then(|| lacking.join(", "))
+    }
+
+    /// What this machine lacks for each of these ways, if none is open.
+    pub fn lacks_ways(&self, ways: &[&[Need]]) -> Option<String> {
+        let lacking: Option<Vec<String>> = ways.iter().map(|needs| self.lacks(needs)).collect();
+        Some(lacking?.join("; or ")).filter(|lacking| !lacking.is_empty())
+    }
+
     pub fn has(&self, need: Need) -> bool {
         match need {
             Need::Groups => self.root && (self.has_v2 || !self.v1.is_empty()),
@@ -116,6 +171,19 @@ impl World {
             Need::AnyFreezer => self.root && (self.v1.contains("freezer") || self.has_v2),
             Need::Systemd => self.root && self.systemd,
             Need::OwnMachine => self.root && Path::new("/rf-vm/mode").exists(),
+            Need::On(controller) => self.v1.contains(controller) || self.v2.contains(controller),
+            Need::Usual => {
+                self.has(Need::Groups)
+                    && ["cpu", "cpuset", "memory", "pids"].into_iter().all(|name| self.has(Need::On(name)))
+            }
+            Need::Sources => Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.toml").exists(),
+            Need::OthersMoved => std::env::var_os("RF_MOVE_OTHERS").is_some(),
+            Need::Nodes(count) => {
+                let is_node =
+                    |name: &str| name.strip_prefix("node").is_some_and(|n| n.parse::<u32>().is_ok());
+                let names = fs::read_dir("/sys/devices/system/node").into_iter().flatten().flatten();
+                names.filter(|entry| entry.file_name().to_str().is_some_and(is_node)).count() >= count
+            }
             Need::TimeZones => Path::new("/usr/share/zoneinfo/Asia/Tokyo").exists(),
             Need::Program(name) => {
                 std::env::var("PATH").unwrap().split(':').any(|at| Path::new(at).join(name).exists())

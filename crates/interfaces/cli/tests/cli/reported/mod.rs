@@ -21,7 +21,7 @@ use std::sync::Arc;
 use libtest_mimic::Trial;
 
 use crate::{
-    desk::{Desk, has_usual},
+    desk::Desk,
     world::{Need, World},
 };
 
@@ -64,23 +64,9 @@ pub fn trials(world: &Arc<World>) -> Vec<Trial> {
 }
 
 fn trial(world: &Arc<World>, row: &'static Row) -> Trial {
-    let name = format!("reported: {}", row.name);
-    let missing: Vec<String> = row
-        .needs
-        .iter()
-        .filter(|need| !world.has(**need))
-        .map(|need| format!("{need:?}"))
-        .chain((!has_usual(world)).then(|| "cpu, cpuset, memory and pids".to_owned()))
-        .collect();
-    if !missing.is_empty() {
-        return Trial::test(name, || Ok(()))
-            .with_ignored_flag(true)
-            .with_kind(format!("needs {}", missing.join(", ")));
-    }
-    let world = world.clone();
-    Trial::test(name, move || {
+    let (lacks, world) = (world.lacks(&[&[Need::Usual], row.needs].concat()), world.clone());
+    suite::trial(format!("reported: {}", row.name), lacks, move || {
         let mut desk = Desk::new(&world, row.name);
         (row.case)(&mut Stage::new(&mut desk));
-        Ok(())
     })
 }
