@@ -23,7 +23,7 @@ const ERRNOS: [Errno; 5] = [Errno::INVAL, Errno::NOSPC, Errno::PERM, Errno::IO, 
 type Case = (&'static str, fn(&'static Scenario));
 
 /// All of this for one scenario.
-pub fn trials(scenario: &'static Scenario) -> Vec<Trial> {
+pub fn trials(scenario: &'static Scenario, lacks: Option<&str>) -> Vec<Trial> {
     let all: [Case; 5] = [
         ("each_change_refused_on_this_kernel_leaves_all_as_before_or_as_asked", each_change_refused),
         ("an_apply_killed_at_any_change_is_put_back_at_the_next_start", killed_at_each_change),
@@ -33,10 +33,7 @@ pub fn trials(scenario: &'static Scenario) -> Vec<Trial> {
     ];
     let trial = |(name, test): Case| {
         let name = format!("{}::{name}", scenario.name);
-        Trial::test(name, move || {
-            test(scenario);
-            Ok(())
-        })
+        crate::where_there(&name, lacks, move || test(scenario))
     };
     all.into_iter().map(trial).collect()
 }

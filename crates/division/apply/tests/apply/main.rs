@@ -33,55 +33,68 @@ fn trial(name: &str, test: impl FnOnce() + Send + 'static) -> Trial {
 
 macro_rules! trials {
     ($($module:ident::$name:ident),* $(,)?) => { vec![$(trial(stringify!($name), $module::$name)),*] };
+    (lacks $lacks:expr; $($module:ident::$name:ident),* $(,)?) => {
+        vec![$(where_there(stringify!($name), $lacks, $module::$name)),*]
+    };
 }
 
-/// What this machine has for tests; without root they can't run, and say so instead of passing.
+/// A test in which something may be lacking.
+fn where_there(name: &str, lacks: Option<&str>, test: impl FnOnce() + Send + 'static) -> Trial {
+    let root = (!rustix::process::geteuid().is_root()).then_some("root");
+    suite::trial(name, root.or(lacks).map(str::to_owned), test)
+}
+
+/// Which of these holds not: `[(is there, what it is)]`.
+fn lacks(needs: &[(bool, &'static str)]) -> Option<&'static str> {
+    needs.iter().find(|(is_there, _)| !is_there).map(|(_, what)| *what)
+}
+
+/// The tests of a machine's own kernel. What it lacks for one is reported.
 fn of_this_machine() -> Vec<Trial> {
     let host = groups::machine();
     let version = |controller| host.hierarchy_of(controller).map(|at| at.version);
-    let mut trials = Vec::new();
-    let controllers = [Controller::Cpu, Controller::Cpuset, Controller::Memory, Controller::Pids];
-    if controllers.into_iter().all(|controller| version(controller).is_some()) && groups::cpus() > 1 {
-        trials.extend(broken::trials(&scenarios::SETS));
-        trials.extend(swap::trials(&host));
-        trials.extend(trials!(
-            real::undo_returns_to_every_earlier_generation_and_spares_tasks,
-            real::a_group_that_somebody_made_again_is_theirs,
-            real::a_group_that_somebody_removed_is_named_by_an_undo_to_its_generation,
-            real::status_tells_what_somebody_changed,
-            real::an_unconfirmed_apply_is_undone_although_its_process_was_killed,
-        ));
+    let on = |controller, wanted| version(controller) == Some(wanted);
+    let usual = [Controller::Cpu, Controller::Cpuset, Controller::Memory, Controller::Pids];
+    let has_usual = usual.into_iter().all(|controller| version(controller).is_some());
+    let usual = lacks(&[(has_usual, "cpu, cpuset, memory and pids"), (groups::cpus() > 1, "2 CPUs")]);
+    let mut trials = broken::trials(&scenarios::SETS, usual);
+    trials.extend(swap::trials(&host, usual));
+    trials.extend(trials!(lacks usual;
+        real::undo_returns_to_every_earlier_generation_and_spares_tasks,
+        real::a_group_that_somebody_made_again_is_theirs,
+        real::a_group_that_somebody_removed_is_named_by_an_undo_to_its_generation,
+        real::status_tells_what_somebody_changed,
+        real::an_unconfirmed_apply_is_undone_although_its_process_was_killed,
+    ));
+    if usual.is_none() {
         trials.push(speed::trial());
     }
     // on v2 its short plans lack the steps that hand controllers down, which the planner makes
-    if version(Controller::Cpu) == Some(Version::V1) {
-        trials.extend(trials!(stays::what_an_undo_had_to_leave_on_this_machine_goes_with_a_later_one));
-    }
-    if [Controller::Pids, Controller::Memory].map(version) == [Some(Version::V1); 2] {
-        trials.extend(trials!(real::what_forks_faster_than_it_is_moved_comes_along_or_is_named));
-    }
-    if version(Controller::Cpuset) == Some(Version::V1) && groups::cpus() > 1 {
-        trials.extend(trials!(
-            real::tasks_leave_cpus_of_others_and_come_back_by_undo,
-            real::tasks_that_came_since_get_the_cpus_back_that_their_makers_had,
-        ));
-    }
-    if version(Controller::Devices) == Some(Version::V1) {
-        trials.extend(trials!(stays::a_parents_device_rules_come_before_its_children_and_go_after_them));
-    }
-    if version(Controller::Devices).is_some() {
-        trials.extend(broken::trials(&scenarios::DEVICES));
-        trials.extend(trials!(
-            devices::tasks_may_use_just_the_devices_of_the_layout_and_all_of_them_after_undo
-        ));
-    }
-    if groups::is_ours_alone() && host.hierarchies().is_empty() {
-        trials.extend(broken::trials(&scenarios::MOUNTS));
-        trials.extend(trials!(mounts::what_a_cgconfig_conf_mounts_is_there_until_undo));
-    }
-    let root = rustix::process::geteuid().is_root();
-    let flagged = |trial: Trial| trial.with_ignored_flag(!root).with_kind("needs root");
-    if root { trials } else { trials.into_iter().map(flagged).collect() }
+    trials.extend(trials!(lacks lacks(&[(on(Controller::Cpu, Version::V1), "cpu on v1")]);
+        stays::what_an_undo_had_to_leave_on_this_machine_goes_with_a_later_one,
+    ));
+    let counted = [Controller::Pids, Controller::Memory].into_iter().all(|one| on(one, Version::V1));
+    trials.extend(trials!(lacks lacks(&[(counted, "pids and memory on v1")]);
+        real::what_forks_faster_than_it_is_moved_comes_along_or_is_named,
+    ));
+    let cpusets = (on(Controller::Cpuset, Version::V1), "cpuset on v1");
+    trials.extend(trials!(lacks lacks(&[cpusets, (groups::cpus() > 1, "2 CPUs")]);
+        real::tasks_leave_cpus_of_others_and_come_back_by_undo,
+        real::tasks_that_came_since_get_the_cpus_back_that_their_makers_had,
+    ));
+    trials.extend(trials!(lacks lacks(&[(on(Controller::Devices, Version::V1), "devices on v1")]);
+        stays::a_parents_device_rules_come_before_its_children_and_go_after_them,
+    ));
+    let devices = lacks(&[(version(Controller::Devices).is_some(), "devices")]);
+    trials.extend(broken::trials(&scenarios::DEVICES, devices));
+    trials.extend(trials!(lacks devices;
+        devices::tasks_may_use_just_the_devices_of_the_layout_and_all_of_them_after_undo,
+    ));
+    let nothing_mounted = groups::is_ours_alone() && host.hierarchies().is_empty();
+    let mounts = lacks(&[(nothing_mounted, "a machine of its own without any hierarchy")]);
+    trials.extend(broken::trials(&scenarios::MOUNTS, mounts));
+    trials.extend(trials!(lacks mounts; mounts::what_a_cgconfig_conf_mounts_is_there_until_undo));
+    trials
 }
 
 fn main() {

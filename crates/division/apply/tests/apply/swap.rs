@@ -31,37 +31,36 @@ struct Swap {
 }
 
 /// What the machine has CPUs for.
-pub fn trials(machine: &Host) -> Vec<Trial> {
+pub fn trials(machine: &Host, usual: Option<&'static str>) -> Vec<Trial> {
     let shared = [false, false];
     let study = (["0-3", "4-35"], ["0-31", "32-35"]);
     let two = (["0", "1"], ["1", "0"]);
-    let mut swaps = Vec::new();
-    let mut add = |name: &str, (old, new), exclusive| {
-        swaps.push((name.to_owned(), Swap { old, new, exclusive }));
-    };
-    add("shared_cpus_0_and_1_change_hands_and_no_task_is_ever_without", two, shared);
-    // the rest of the machine keeps CPUs, too, and its tasks are moved to them
-    // below a unit, that takes Linux 6.7
-    if is_ours_alone() && cpus() > 2 && !machine.needs_unit() {
-        add("exclusive_cpus_0_and_1_change_hands_and_no_task_is_ever_without", two, [true, true]);
-    }
-    let version = machine.hierarchy_of(Cpuset).map(|at| at.version);
-    if !is_ours_alone() && version == Some(Version::V1) {
-        let name = "cpus_0_and_1_change_hands_one_of_them_exclusive_but_for_tasks_of_others";
-        add(name, two, [true, false]);
-    }
-    if cpus() >= 36 {
-        add("the_studys_4_and_32_shared_cpus_change_hands_and_no_task_is_ever_without", study, shared);
-    }
-    if is_ours_alone() && cpus() > 36 {
-        let name = "the_studys_4_and_32_exclusive_cpus_change_hands_and_no_task_is_ever_without";
-        add(name, study, [true, true]);
-    }
-    let trial = |(name, swap): (String, Swap)| {
-        Trial::test(format!("swap::{name}"), move || {
-            run(swap);
-            Ok(())
-        })
+    let alone = (is_ours_alone(), "a machine of its own");
+    let beside = (!is_ours_alone(), "a machine with others");
+    let v1 = (machine.hierarchy_of(Cpuset).map(|at| at.version) == Some(Version::V1), "cpuset on v1");
+    // the rest of the machine keeps CPUs, too, and its tasks are moved to them; below a unit, that takes Linux 6.7
+    let exclusive = [alone, (cpus() > 2, "3 CPUs"), (!machine.needs_unit(), "no systemd")];
+    let many = (cpus() >= 36, "36 CPUs");
+    let swaps: [(&str, _, _, &[_]); 5] = [
+        ("shared_cpus_0_and_1_change_hands_and_no_task_is_ever_without", two, shared, &[]),
+        ("exclusive_cpus_0_and_1_change_hands_and_no_task_is_ever_without", two, [true, true], &exclusive),
+        (
+            "cpus_0_and_1_change_hands_one_of_them_exclusive_but_for_tasks_of_others",
+            two,
+            [true, false],
+            &[beside, v1],
+        ),
+        ("the_studys_4_and_32_shared_cpus_change_hands_and_no_task_is_ever_without", study, shared, &[many]),
+        (
+            "the_studys_4_and_32_exclusive_cpus_change_hands_and_no_task_is_ever_without",
+            study,
+            [true, true],
+            &[alone, (cpus() > 36, "37 CPUs")],
+        ),
+    ];
+    let trial = |(name, (old, new), exclusive, needs): (&str, _, _, &[_])| {
+        let lacks = usual.or_else(|| crate::lacks(needs));
+        crate::where_there(&format!("swap::{name}"), lacks, move || run(Swap { old, new, exclusive }))
     };
     swaps.into_iter().map(trial).collect()
 }

@@ -37,7 +37,7 @@ mod soak;
 mod strict;
 mod world;
 
-use std::process::ExitCode;
+use std::{path::Path, process::ExitCode};
 
 use libtest_mimic::{Arguments, Completion, Trial};
 
@@ -82,9 +82,6 @@ fn main() -> ExitCode {
             strict::trials(),
             protected::trials(),
             attacker::trials(),
-            oracle::trials(),
-            postgresql::trials(),
-            service::trials(),
             soak::trials(),
         ]
         .concat()
@@ -93,18 +90,24 @@ fn main() -> ExitCode {
         return libtest_mimic::run(&arguments, vec![Trial::ignorable_test("daemon::all", ignored)])
             .exit_code();
     };
-    let trials = trials.into_iter().map(|(name, case)| {
-        Trial::test(name, move || {
-            case();
-            Ok(())
-        })
+    let lacks_vm = || (!is_vm()).then(|| "a machine of its own".to_owned());
+    let lacks_systemd = || (!Path::new("/run/systemd/system").is_dir()).then(|| "systemd".to_owned());
+    let not_everywhere = [
+        (oracle::TRIALS, lacks_vm()),
+        // the VMs have no PostgreSQL
+        (postgresql::TRIALS, is_vm().then(|| "PostgreSQL".to_owned())),
+        (service::TRIALS, lacks_vm().or_else(lacks_systemd)),
+    ];
+    let not_everywhere = not_everywhere.iter().flat_map(|(cases, lacks)| {
+        cases.iter().map(move |&(name, case)| suite::trial(name, lacks.clone(), case))
     });
-    suite::run(&arguments, trials.collect()).exit_code()
+    let trials = trials.into_iter().map(|(name, case)| suite::trial(name, None, case));
+    suite::run(&arguments, trials.chain(not_everywhere).collect()).exit_code()
 }
 
 /// In a VM of tests/vm, which nobody else needs?
 fn is_vm() -> bool {
-    std::path::Path::new("/rf-vm").is_dir()
+    Path::new("/rf-vm").is_dir()
 }
 
 /// A case, which fails by a panic.

@@ -19,16 +19,10 @@ use crate::{
     world::{Running, World, end, eventually},
 };
 
-pub fn trials() -> Vec<Case> {
-    // the VMs have none
-    if crate::is_vm() {
-        return Vec::new();
-    }
-    vec![
-        ("study_2s_rule_takes_a_postgresql_that_runs_and_every_process_to_come", by_user),
-        ("study_5s_postgresql_is_confined_to_a_cpu_and_set_free_while_it_runs", confined),
-    ]
-}
+pub const TRIALS: &[Case] = &[
+    ("study_2s_rule_takes_a_postgresql_that_runs_and_every_process_to_come", by_user),
+    ("study_5s_postgresql_is_confined_to_a_cpu_and_set_free_while_it_runs", confined),
+];
 
 /// The newest of Debian's.
 fn programs() -> PathBuf {

@@ -17,20 +17,15 @@ use crate::{
     world::{Running, World, end, eventually},
 };
 
-pub fn trials() -> Vec<Case> {
-    if !(crate::is_vm() && Path::new("/run/systemd/system").is_dir()) {
-        return Vec::new();
-    }
-    vec![
-        (
-            "systemd_starts_the_service_once_everybody_is_in_his_group_and_stops_it_with_them_there",
-            start_and_stop,
-        ),
-        ("systemd_sees_the_service_live_and_restarts_it_after_a_kill_or_a_hang", watched),
-        ("systemctl_reload_tells_of_a_bad_layout_and_follows_a_good_one", reloaded),
-        ("the_sandboxed_service_mounts_for_everybody_records_and_shows_metrics", sandboxed),
-    ]
-}
+pub const TRIALS: &[Case] = &[
+    (
+        "systemd_starts_the_service_once_everybody_is_in_his_group_and_stops_it_with_them_there",
+        start_and_stop,
+    ),
+    ("systemd_sees_the_service_live_and_restarts_it_after_a_kill_or_a_hang", watched),
+    ("systemctl_reload_tells_of_a_bad_layout_and_follows_a_good_one", reloaded),
+    ("the_sandboxed_service_mounts_for_everybody_records_and_shows_metrics", sandboxed),
+];
 
 /// The installed service, and a program of the test's own that its layout puts into a group.
 struct Service {

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use kernel::{GroupName, Hierarchy};
-use libtest_mimic::{Completion, Trial};
+use libtest_mimic::Trial;
 use monitor::{Beat, Buffer, Cadence, Descriptors, Files, Reading, Sampler, Window};
 use nix::sys::{
     resource::{UsageWho, getrusage},
@@ -12,18 +12,15 @@ use nix::sys::{
 use rustix::io::Errno;
 use settings::Controller;
 
-use crate::{allocations, load::Load, trial, world::World};
+use crate::{allocations, load::Load, world::World};
 
 pub fn trials() -> Vec<Trial> {
     let controllers =
         [Controller::Cpu, Controller::Cpuacct, Controller::Memory, Controller::Pids, Controller::Cpuset];
-    if !controllers.into_iter().all(World::has_v1) {
-        return Vec::new();
-    }
-    if !rustix::process::geteuid().is_root() {
-        let ignored = || Ok(Completion::ignored_with("needs root"));
-        return vec![Trial::ignorable_test("figures on real groups", ignored)];
-    }
+    let has_all = controllers.into_iter().all(World::has_v1);
+    let lacks = (!has_all).then_some("cpu, cpuacct, memory, pids and cpuset on v1");
+    let lacks = lacks.or((!rustix::process::geteuid().is_root()).then_some("root"));
+    let trial = |name, case: fn()| suite::trial(name, lacks.map(str::to_owned), case);
     vec![
         trial("CPU time is what getrusage says of the finished children", cpu_time),
         trial("tasks are counted as they start and end", tasks_counted),

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use kernel::{GroupName, Hierarchy, Host, Real};
-use libtest_mimic::{Completion, Trial};
+use libtest_mimic::Trial;
 use monitor::{Beat, Descriptors, Groups, Options, Reading, Sampler};
 use nix::sys::{
     resource::{UsageWho, getrusage},
@@ -11,7 +11,7 @@ use nix::sys::{
 };
 use settings::{Controller, Version};
 
-use crate::{load::Load, trial};
+use crate::load::Load;
 
 const NEEDED: [Controller; 3] = [Controller::Cpu, Controller::Memory, Controller::Pids];
 
@@ -19,14 +19,10 @@ pub fn trials() -> Vec<Trial> {
     let host = Host::new(Box::new(Real::new())).ok();
     let has_all =
         |at: &Hierarchy| at.version == Version::V2 && NEEDED.iter().all(|one| at.controllers.contains(one));
-    if !host.is_some_and(|host| host.hierarchies().iter().any(has_all)) {
-        return Vec::new();
-    }
-    if !rustix::process::geteuid().is_root() {
-        let ignored = || Ok(Completion::ignored_with("needs root"));
-        return vec![Trial::ignorable_test("figures on real v2 groups", ignored)];
-    }
-    vec![trial("a v2 group's figures agree with other sources", figures)]
+    let has_all = host.is_some_and(|host| host.hierarchies().iter().any(has_all));
+    let lacks = (!has_all).then_some("cpu, memory and pids on v2");
+    let lacks = lacks.or((!rustix::process::geteuid().is_root()).then_some("root"));
+    vec![suite::trial("a v2 group's figures agree with other sources", lacks.map(str::to_owned), figures)]
 }
 
 /// A group below a parent that gives it controllers; removed when dropped.

@@ -45,8 +45,8 @@ pub fn case(name: &str, needs: fn(&World) -> bool, run: fn(&World)) -> Case {
     Case { name: name.to_owned(), needs, blocked: |_| None, run: Run::Code(run) }
 }
 
-/// All cases whose subject the world has.
-pub fn cases(world: &World) -> Vec<Case> {
+/// Each case, with whether the world has its subject.
+pub fn cases(world: &World) -> Vec<(Case, bool)> {
     let lists: [fn() -> Vec<Case>; 13] = [
         groups::cases,
         moves::cases,
@@ -62,15 +62,19 @@ pub fn cases(world: &World) -> Vec<Case> {
         devices::cases,
         since::cases,
     ];
-    let code = lists.into_iter().flat_map(|list| list()).filter(|case| (case.needs)(world));
-    let rows = writes::rows().filter(|row| row.fits(world)).map(|row| Case {
-        name: row.name.to_owned(),
-        needs: |_| true,
-        blocked: |_| None,
-        run: Run::Row(row),
+    let code = lists.into_iter().flat_map(|list| list()).map(|case| {
+        let fits = (case.needs)(world);
+        (case, fits)
+    });
+    let rows = writes::rows().map(|row| {
+        let (name, run) = (row.name.to_owned(), Run::Row(row));
+        (Case { name, needs: |_| true, blocked: |_| None, run }, row.fits(world))
     });
     code.chain(rows).collect()
 }
+
+/// A case asks in code for what it needs.
+const LACKS: &str = "another version, controller or file";
 
 impl Case {
     /// The same case, not run (and that said) where something of others' is in its way.
@@ -78,7 +82,18 @@ impl Case {
         Case { blocked, ..self }
     }
 
-    pub fn trial(self, kind: WorldKind) -> Trial {
+    /// A real kernel that lacks the subject reports it; the one in memory has another of its versions for it.
+    pub fn trial(self, kind: WorldKind, fits: bool) -> Option<Trial> {
+        match (fits, kind) {
+            (true, _) => Some(self.run_on(kind)),
+            (false, WorldKind::Real) => {
+                Some(suite::trial(format!("{}::{}", kind.name(), self.name), Some(LACKS.to_owned()), || ()))
+            }
+            (false, _) => None,
+        }
+    }
+
+    fn run_on(self, kind: WorldKind) -> Trial {
         Trial::ignorable_test(format!("{}::{}", kind.name(), self.name), move || {
             let world = World::new(kind)?;
             if let Some(reason) = (self.blocked)(&world) {

@@ -7,8 +7,10 @@ use settings::{Controller, Version};
 use units::CpuSet;
 use why::{CpuFacts, Facts, Kind, why};
 
-use super::stage::{Stage, number, version};
-use crate::trial;
+use super::{
+    stage::{Stage, number, version},
+    trial, trial_where,
+};
 
 pub fn trials() -> Vec<Trial> {
     let mut trials = vec![
@@ -20,9 +22,10 @@ pub fn trials() -> Vec<Trial> {
         trial("why: more busy tasks than CPUs are the first cause", few_cpus),
         trial("why: a task that waited before the look loses no more than the look", starved),
     ];
-    if version(Controller::Cpu) == Some(Version::V1) && Stage::new("rt").has("cpu.rt_runtime_us") {
-        trials.push(trial("why: a real-time budget is the first cause", realtime));
-    }
+    let is_v1 = version(Controller::Cpu) == Some(Version::V1) && super::lacks().is_none();
+    let has_budgets = is_v1 && Stage::new("rt").has("cpu.rt_runtime_us");
+    let lacking = (!has_budgets).then_some("cpu.rt_runtime_us on v1");
+    trials.push(trial_where("why: a real-time budget is the first cause", lacking, realtime));
     trials
 }
 

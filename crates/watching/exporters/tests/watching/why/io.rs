@@ -9,8 +9,8 @@ use why::{Cause, Certainty, Facts, Kind, why};
 use super::{
     disk::Disk,
     stage::{Stage, number, version},
+    trial, trial_where,
 };
-use crate::trial;
 
 pub fn trials() -> Vec<Trial> {
     let mut trials = vec![
@@ -20,12 +20,14 @@ pub fn trials() -> Vec<Trial> {
     ];
     trials.extend(ENGINES.map(|engine| {
         let name = format!("why: a limit of I/O is the first cause of a program that reads with {engine}");
-        Trial::ignorable_test(name, move || asynchronous(engine))
+        Trial::ignorable_test(name, move || match super::lacks() {
+            Some(lacking) => Ok(Completion::ignored_with(format!("needs {lacking}"))),
+            None => asynchronous(engine),
+        })
     }));
-    if version(Controller::Io) == Some(Version::V1) {
-        let name = "why: a limit of I/O is seen by the tasks' states where no pressure is counted";
-        trials.push(trial(name, throttled_v1));
-    }
+    let name = "why: a limit of I/O is seen by the tasks' states where no pressure is counted";
+    let on_v1 = (version(Controller::Io) != Some(Version::V1)).then_some("I/O on v1");
+    trials.push(trial_where(name, on_v1, throttled_v1));
     trials
 }
 

@@ -7,8 +7,9 @@ use why::{Certainty, Facts, Kind, why};
 use super::{
     disk::{Data, Swap},
     stage::{Stage, is_not_of_cpus, number, version},
+    trial, trial_where,
 };
-use crate::{load::Load, trial};
+use crate::load::Load;
 
 pub fn trials() -> Vec<Trial> {
     let mut trials = vec![
@@ -16,16 +17,13 @@ pub fn trials() -> Vec<Trial> {
         trial("why: pages that a limit makes come again are the first cause", reclaim),
         trial("why: memory that comes back from swap is the first cause", swapped),
     ];
-    match version(Controller::Memory) {
-        Some(Version::V1) => trials.push(trial(
-            "why: pages that come again are the first cause where no pressure is counted too",
-            reclaim_bound,
-        )),
-        _ => trials.push(trial("why: memory.high is the first cause, by its own name", high)),
-    }
-    if nodes().len() > 1 {
-        trials.push(trial("why: memory on another node is the first cause", remote));
-    }
+    let is_v1 = version(Controller::Memory) == Some(Version::V1);
+    let (on_v1, on_v2) = ((!is_v1).then_some("memory on v1"), is_v1.then_some("memory on v2"));
+    let bound = "why: pages that come again are the first cause where no pressure is counted too";
+    trials.push(trial_where(bound, on_v1, reclaim_bound));
+    trials.push(trial_where("why: memory.high is the first cause, by its own name", on_v2, high));
+    let nodes = (nodes().len() < 2).then_some("2 nodes with CPUs");
+    trials.push(trial_where("why: memory on another node is the first cause", nodes, remote));
     trials
 }
 

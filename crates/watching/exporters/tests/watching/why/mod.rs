@@ -18,17 +18,24 @@ mod nothing;
 mod stage;
 mod stopped;
 
-use libtest_mimic::{Completion, Trial};
+use libtest_mimic::Trial;
 
 use crate::Concat;
 
 pub fn trials() -> Vec<Trial> {
-    if !stage::is_possible() {
-        return Vec::new();
-    }
-    if !rustix::process::geteuid().is_root() {
-        let ignored = || Ok(Completion::ignored_with("needs root"));
-        return vec![Trial::ignorable_test("why: causes on real groups", ignored)];
-    }
     [nothing::trials(), cpu::trials(), stopped::trials(), memory::trials(), io::trials()].concat_all()
+}
+
+fn lacks() -> Option<&'static str> {
+    let lacks = (!stage::is_possible()).then_some("cpu, memory, pids, cpuset and I/O");
+    lacks.or((!rustix::process::geteuid().is_root()).then_some("root"))
+}
+
+fn trial(name: &str, case: fn()) -> Trial {
+    trial_where(name, None, case)
+}
+
+/// Of what not every machine of the suite has.
+fn trial_where(name: &str, lacking: Option<&str>, case: fn()) -> Trial {
+    suite::trial(name, lacks().or(lacking).map(str::to_owned), case)
 }

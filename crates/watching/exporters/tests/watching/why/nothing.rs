@@ -6,8 +6,9 @@ use why::Kind;
 use super::{
     disk::{Data, Disk},
     stage::Stage,
+    trial,
 };
-use crate::{load::Load, trial};
+use crate::load::Load;
 
 pub fn trials() -> Vec<Trial> {
     vec![

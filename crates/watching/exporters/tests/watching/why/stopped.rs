@@ -4,8 +4,10 @@ use libtest_mimic::Trial;
 use settings::{Controller, Version};
 use why::{Effect, Kind};
 
-use super::stage::{Stage, number, version};
-use crate::trial;
+use super::{
+    stage::{Stage, number, version},
+    trial, trial_where,
+};
 
 pub fn trials() -> Vec<Trial> {
     let mut trials = vec![
@@ -14,10 +16,11 @@ pub fn trials() -> Vec<Trial> {
         trial("why: a limit of tasks is the first cause", forks),
     ];
     // on v2 a group without CPUs of its own has those of the group above, and may have them to itself
-    trials.push(match version(Controller::Cpuset) {
-        Some(Version::V1) => trial("why: a group without CPUs takes no tasks", no_cpus),
-        _ => trial("why: a partition that became invalid is named, and made valid by the command", partition),
-    });
+    let is_v1 = version(Controller::Cpuset) == Some(Version::V1);
+    let (on_v1, on_v2) = ((!is_v1).then_some("cpuset on v1"), is_v1.then_some("cpuset on v2"));
+    trials.push(trial_where("why: a group without CPUs takes no tasks", on_v1, no_cpus));
+    let invalid = "why: a partition that became invalid is named, and made valid by the command";
+    trials.push(trial_where(invalid, on_v2, partition));
     trials
 }
 
