@@ -3,14 +3,20 @@ SHELL := /bin/bash
 RINGFENCE := $(or $(CARGO_TARGET_DIR),target)/release/ringfence
 export CARGO_TERM_COLOR ?= auto
 
-.PHONY: demo test check bench build install deb rpm test-packages ansible monitoring web lint docs book soak fuzz clean
+.PHONY: demo test test-all check bench build install deb rpm test-packages ansible monitoring web lint docs book soak fuzz clean
 
 demo: build
 	$(RINGFENCE) lab run tour
 
+# on this machine's kernel, and in one virtual machine with systemd
 test:
 	scripts/install build test
 	scripts/test
+
+# what CI runs: the same, in each virtual machine, with other kernels and systemds, attackers and examples
+test-all:
+	scripts/install build test
+	scripts/test all
 
 # what needs neither root nor a VM: format, lints, and the crates that touch no machine, with few seeds of the simulation
 PURE := units settings topology layout plan doctor schemas studies simulation tui
