@@ -39,7 +39,7 @@ const CASES: &[Case] = &[
 pub fn trials(world: &Arc<World>) -> Vec<Trial> {
     let trial = |&(name, needs, case): &Case| {
         let (lacks, world) = (world.lacks(needs), world.clone());
-        suite::trial(format!("schedule: {name}"), lacks, move || case(&Desk::new(&world, "schedule")))
+        suite::trial(format!("schedule: {name}"), lacks, move || case(&Desk::new(&world, name)))
     };
     CASES.iter().map(trial).collect()
 }

@@ -43,7 +43,7 @@ pub fn trials(world: &Arc<World>) -> Vec<Trial> {
     let trial = |&(name, needs, case): &Case| {
         let (lacks, world) = (world.lacks(needs), world.clone());
         suite::trial(format!("simulate: {name}"), lacks, move || {
-            let desk = Desk::new(&world, "simulate");
+            let desk = Desk::new(&world, name);
             desk.write("m.xml", MACHINE);
             desk.write("l.toml", LAYOUT);
             case(&desk);
