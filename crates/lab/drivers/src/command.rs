@@ -113,11 +113,11 @@ impl Driver for AnyProgram {
         Ok(())
     }
 
-    fn start(&mut self, site: &Site<'_>, timing: Timing) -> Result<(), Error> {
+    fn start(&mut self, site: &Site<'_>, _: Timing) -> Result<(), Error> {
         let mut command = process::command(site.launch, site.group, &self.path()?, None, "KILL");
         command.args(&self.arguments);
         self.run = Some(if self.until_end {
-            Run::UntilEnd(Delayed::start(command, "command", site.directory, timing.warm_up, LONGEST)?)
+            Run::UntilEnd(Delayed::ready(command, "command", site.directory, LONGEST)?)
         } else {
             let begun = Instant::now();
             Run::UntilStopped(Process::start(command, "command", site.directory)?, begun)
@@ -125,17 +125,36 @@ impl Driver for AnyProgram {
         Ok(())
     }
 
+    fn begin(&mut self) {
+        if let Some(Run::UntilEnd(run)) = &self.run {
+            run.begin();
+        }
+    }
+
+    fn own_span(&mut self) -> Option<Span> {
+        match &mut self.run {
+            Some(Run::UntilEnd(run)) => run.span(),
+            Some(Run::UntilStopped(..)) | None => None,
+        }
+    }
+
     fn done(&mut self) -> Option<f64> {
         None
     }
 
-    fn stop(&mut self, _: Span) -> Result<Outcome, Error> {
+    fn stop(&mut self, span: Span) -> Result<Outcome, Error> {
+        let mut early = None;
         let (process, took) = match self.run.take() {
-            Some(Run::UntilEnd(run)) => run.finish().map(|ran| (ran.process, ran.took))?,
+            Some(Run::UntilEnd(run)) => {
+                let ran = run.finish()?;
+                early = ended_early(ran.span, span);
+                (ran.process, ran.span.to.duration_since(ran.span.from))
+            }
             Some(Run::UntilStopped(process, begun)) => (end(process)?, begun.elapsed()),
             None => return Err(Failure::unreadable("the command", "it was not started").into()),
         };
-        let mut outcome = Outcome { files: vec![process.output().to_owned()], ..Outcome::default() };
+        let files = vec![process.output().to_owned()];
+        let mut outcome = Outcome { files, notes: early.into_iter().collect(), ..Outcome::default() };
         outcome.readings.insert("seconds".to_owned(), took.as_secs_f64());
         if let Some(figure) = &self.figure {
             let value = value(figure, [process.output(), process.messages()])?;
@@ -147,6 +166,14 @@ impl Driver for AnyProgram {
     fn clean_up(&mut self) {
         self.run = None;
     }
+}
+
+/// A tenth of what counts that went on without it is named.
+fn ended_early(own: Span, counts: Span) -> Option<String> {
+    let without = counts.to.saturating_duration_since(own.to);
+    let whole = counts.to.saturating_duration_since(counts.from);
+    let named = without > whole / 10;
+    named.then(|| "it ended in some run before what counts was over, by more than a tenth of that".to_owned())
 }
 
 /// Ends a program that would go on. Which status it ends with after a signal is its own matter.

@@ -99,10 +99,16 @@ impl Driver for Cyclictest {
         };
         tool.arg(format!("--json={}", report.display()));
         let patience = Duration::from_secs(seconds) + PATIENCE;
-        let tool = Delayed::start(tool, "cyclictest", site.directory, timing.warm_up, patience)?;
+        let tool = Delayed::ready(tool, "cyclictest", site.directory, patience)?;
         let cycles = seconds * 1_000_000 / u64::from(self.options.interval_us);
         self.run = Some(Run { tool, report, cycles });
         Ok(())
+    }
+
+    fn begin(&mut self) {
+        if let Some(Run { tool, .. }) = &self.run {
+            tool.begin();
+        }
     }
 
     fn done(&mut self) -> Option<f64> {

@@ -85,8 +85,14 @@ impl Driver for Rtla {
             tool.arg("--quiet");
         }
         let patience = Duration::from_secs(seconds) + PATIENCE;
-        self.run = Some(Delayed::start(tool, "rtla", site.directory, timing.warm_up, patience)?);
+        self.run = Some(Delayed::ready(tool, "rtla", site.directory, patience)?);
         Ok(())
+    }
+
+    fn begin(&mut self) {
+        if let Some(run) = &self.run {
+            run.begin();
+        }
     }
 
     fn done(&mut self) -> Option<f64> {

@@ -52,8 +52,14 @@ impl Driver for Sysbench {
             "run",
         ]);
         let patience = Duration::from_secs(seconds) + PATIENCE;
-        self.run = Some(Delayed::start(tool, "sysbench", site.directory, timing.warm_up, patience)?);
+        self.run = Some(Delayed::ready(tool, "sysbench", site.directory, patience)?);
         Ok(())
+    }
+
+    fn begin(&mut self) {
+        if let Some(run) = &self.run {
+            run.begin();
+        }
     }
 
     fn done(&mut self) -> Option<f64> {

@@ -231,6 +231,11 @@ impl Driver {
         }
     }
 
+    /// Is it a program that runs to its end, so that what counts of it is the time that it takes?
+    pub fn runs_to_its_end(&self) -> bool {
+        matches!(self, Driver::Command(command) if command.until_end)
+    }
+
     /// Options that are a number of threads, or `{NAME}` for as many as a set of CPUs has: their names and texts.
     pub fn counts(&mut self) -> Vec<(&'static str, &mut String)> {
         match self {

@@ -89,7 +89,7 @@ pub type Options = BTreeMap<String, Value>;
 pub struct Lengths {
     /// How many times every condition (with every load) runs, once per block (default 6).
     pub repetitions: Option<u32>,
-    /// Of each run, after it is ready (default `30s`).
+    /// Of each run, after it is ready (default `30s`). A `command` that runs to its end takes as long as it takes.
     pub duration: Option<String>,
     /// At least so long before what counts (default `5s`).
     pub warm_up: Option<String>,
@@ -117,17 +117,19 @@ pub enum Order {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Gates {
-    /// CPU time of everything but the experiment's own groups, of all CPUs' time.
+    /// CPU time of everything but the experiment's own groups, of all CPUs' time. In runs that do I/O (see `io`) it is that
+    /// of other programs alone.
     pub foreign_cpu: f64,
     /// CPU time that the hypervisor took, of all CPUs' time.
     pub steal: f64,
     /// Coefficient of variation of a cell's runs that is warned of.
     pub variation_warn: f64,
-    /// Beyond this a cell's comparisons are inconclusive.
+    /// Beyond this a comparison names the noise. It decides nothing: the interval and the test know it.
     pub variation: f64,
     /// How many times a rejected run is made again.
     pub retries: u32,
-    /// Kernel threads that do the workload's I/O count as its own: the foreign-CPU gate is not looked at.
+    /// The workloads do I/O, as fio, `read` and `writers` always do: CPU time of the kernel's threads and of interrupts may
+    /// be theirs, so it is recorded as `kernel threads` without a limit. `foreign-cpu` limits other programs all the same.
     pub io: bool,
 }
 

@@ -32,6 +32,7 @@ mod tests {
             measure: "rate".to_owned(),
             values: median.into_iter().collect(),
             rejected: 0,
+            rejected_values: Vec::new(),
             median,
             interval: None,
             variation: None,

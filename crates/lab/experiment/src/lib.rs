@@ -25,6 +25,7 @@ mod unit; // of a measure
 
 mod decidable; // whether there are enough of them
 pub mod design; // in which order its runs are made
+mod gating; // what gates look at, and over which time figures are taken
 mod ideal; // what would be if a figure grew as the CPUs do
 pub mod measure; // a run's figures
 mod verdict_text; // a verdict in words
@@ -38,6 +39,7 @@ pub use check::{CheckContext, check};
 pub use decidable::{Plan, planned_seconds};
 pub use docs::markdown;
 pub use file::Experiment;
+pub use gating::{gate_notes, runs_to_its_end, spans};
 pub use ideal::ideal;
 pub use layouts::{add_layout, layouts};
 pub use note::{Note, Warning};

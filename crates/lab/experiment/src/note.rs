@@ -5,6 +5,8 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::number;
+
 /// Of an experiment, or of one of its runs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
@@ -134,8 +136,62 @@ pub enum Note {
         /// Of a CPU's time, in percent.
         percent: f64,
     },
-    /// Foreign CPU time is not counted.
+    /// Of results of an earlier version: foreign CPU time was not counted.
     KernelDoesTheIo,
+    /// In runs with I/O the kernel's work is apart from other programs'.
+    KernelThreadsApart {
+        /// What does I/O, as messages name it.
+        what: String,
+        /// The limit of other programs' CPU time, of 1.
+        at_most: f64,
+    },
+    /// The kernel's work can't be distinguished from other programs'.
+    KernelThreadsUnseen {
+        /// What does I/O, as messages name it.
+        what: String,
+        /// The limit of foreign CPU, of 1.
+        at_most: f64,
+    },
+    /// Commands that run to their end: spans and gates follow them.
+    RunsToTheEnd {
+        /// Which workloads, as messages name them.
+        workloads: String,
+        /// Other workloads are measured beside.
+        beside: bool,
+    },
+    /// Nobody looks for a steady rate.
+    NoSteadyState {
+        /// Because of these workloads, as messages name them.
+        workloads: String,
+    },
+    /// Limits that no run can exceed.
+    OpenGates {
+        /// Their keys.
+        gates: Vec<String>,
+    },
+    /// Gates that the command line gave.
+    GatesGiven {
+        /// Each with its value and the file's, in words.
+        text: String,
+    },
+    /// What a run did not wait for.
+    NotReached {
+        /// When it was to be made, as the file has it, with its label.
+        event: String,
+    },
+    /// No more runs were made, as hardly any would have counted.
+    Stopped {
+        /// Blocks that were begun.
+        blocks: u32,
+        /// Runs that were made.
+        runs: u32,
+        /// Of those, rejected.
+        rejected: u32,
+        /// Why the last one was rejected.
+        last: String,
+        /// What helps.
+        hint: String,
+    },
     /// Nothing was moved: it is not needed.
     PartitionsAreClosed,
     /// Others could run on CPUs that are a group's own.
@@ -248,6 +304,47 @@ impl fmt::Display for Note {
             Note::KernelDoesTheIo => {
                 f.write_str("the kernel's threads do the workloads' I/O, so foreign CPU time rejects no run")
             }
+            Note::KernelThreadsApart { what, at_most } => write!(
+                f,
+                "{what}: CPU time of the kernel's threads and interrupts may be this I/O's, so it is recorded in these runs as \
+                 'kernel threads' and rejects none; the limit of {} on foreign CPU is for other programs alone there",
+                percent(*at_most)
+            ),
+            Note::KernelThreadsUnseen { what, at_most } => write!(
+                f,
+                "{what}: the kernel's threads can't be seen from this container, so what they use for this I/O counts as \
+                 foreign CPU (at most {})",
+                percent(*at_most)
+            ),
+            Note::RunsToTheEnd { workloads, beside } => {
+                let others = if *beside { "; all else is measured for the `duration` at least" } else { "" };
+                write!(
+                    f,
+                    "{workloads}: measured from the start to the end, however long that takes; the group's figures and the \
+                     gates cover that time, and there is no limit on a late end{others}"
+                )
+            }
+            Note::NoSteadyState { workloads } => write!(
+                f,
+                "{workloads}: no steady rate is looked for before what counts; the warm-up is as long as the file says"
+            ),
+            Note::OpenGates { gates } => {
+                write!(f, "no run is rejected for {}: the limit is all of the CPU time", gates.join(" or "))
+            }
+            Note::GatesGiven { text } => write!(f, "gates given on the command line: {text}"),
+            Note::NotReached { event } => {
+                write!(f, "the change at {event} was not made in some run: its commands had ended before")
+            }
+            Note::Stopped { blocks, runs, rejected, last, hint } => {
+                let after = match blocks {
+                    1 => "the first block".to_owned(),
+                    many => format!("{many} blocks"),
+                };
+                write!(
+                    f,
+                    "stopped after {after}: {rejected} of {runs} runs were rejected, the last one as {last}; {hint}"
+                )
+            }
             Note::PartitionsAreClosed => {
                 f.write_str("nothing was moved: the kernel keeps all else off a partition's CPUs")
             }
@@ -273,8 +370,7 @@ impl fmt::Display for Note {
             Note::BusyMachine { cells, least, most, allowed, busiest } => write!(
                 f,
                 "no run of {} counts: other programs used {:.1} % to {:.1} % of the machine's CPU time, and {:.1} % is \
-                 allowed{busiest}; run it while the machine is idle, or allow more: foreign-cpu = {:.2} under [gates] in \
-                 the experiment's file",
+                 allowed{busiest}; run it while the machine is idle, or allow more: lab run --foreign-cpu {:.2}",
                 cells.join(", "),
                 least * 100.0,
                 most * 100.0,
@@ -284,6 +380,10 @@ impl fmt::Display for Note {
             ),
         }
     }
+}
+
+fn percent(share: f64) -> String {
+    format!("{} %", number::significant(share * 100.0, 2))
 }
 
 /// What makes a cell's figures less than they seem.

@@ -27,6 +27,9 @@ pub struct Results {
     pub design: Design,
     /// Every run, also those that were rejected, in the order in which they were made.
     pub runs: Vec<Run>,
+    /// Measure → over which time of a run its figure is taken, in words.
+    #[serde(default)]
+    pub spans: BTreeMap<String, String>,
     /// A summary per condition, load and measure, in the file's order.
     pub cells: Vec<Cell>,
     /// What the comparisons say.
@@ -87,6 +90,10 @@ pub struct Run {
     pub began: String,
     /// How long that was, in seconds.
     pub seconds: f64,
+    /// Workload or group → from when to when it was measured, in seconds since what counts began; those that are not here
+    /// over all of it.
+    #[serde(default)]
+    pub spans: BTreeMap<String, (f64, f64)>,
     /// What was before it, in seconds.
     pub warm_up: f64,
     /// `None`: the rate is not one that could be steady. Else whether it was when the run began to count.
@@ -112,6 +119,9 @@ pub struct Run {
     /// Programs of others that used the most, and how many CPUs; reported if that is why it was rejected.
     #[serde(default)]
     pub busiest: Vec<(String, f64)>,
+    /// The kernel's threads that used the most, and how many CPUs, where the gate `kernel threads` is recorded.
+    #[serde(default)]
+    pub kernel_threads: Vec<(String, f64)>,
     /// The tools' own logs and reports, as paths below the directory of the results.
     #[serde(default)]
     pub files: Vec<String>,
@@ -123,12 +133,15 @@ pub struct Run {
 /// What a gate saw.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Gate {
-    /// `foreign CPU`, `steal`, `steady`, …
+    /// `foreign CPU`, `kernel threads`, `steal`, `late end`.
     pub name: String,
     /// What was seen, as a share.
     pub seen: f64,
-    /// What is allowed; `None`: it is not looked at here.
+    /// What is allowed; `None`: it rejects no run here.
     pub at_most: Option<f64>,
+    /// Why it has no limit here, and what stands in its place.
+    #[serde(default)]
+    pub instead: Option<String>,
 }
 
 /// A distribution of latencies, in seconds.
@@ -219,6 +232,9 @@ pub struct Cell {
     pub values: Vec<f64>,
     /// Runs that were rejected.
     pub rejected: u32,
+    /// Their figures, in their order: they decide nothing.
+    #[serde(default)]
+    pub rejected_values: Vec<f64>,
     /// Median; `None` without values.
     pub median: Option<f64>,
     /// Interval of the median (bootstrap, 95 % at 6 or more values: [`Cell::coverage`]); `None` with fewer than three.
@@ -309,11 +325,11 @@ pub struct Comparison {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
-    /// Better by more than chance, beyond the margin or not.
+    /// Better by more than chance, and not wholly within the margin.
     Faster,
-    /// Worse by more than chance.
+    /// Worse by more than chance, and not wholly within the margin.
     Slower,
-    /// The interval of the ratio lies within the margin.
+    /// The interval of the ratio lies within the margin: no relevant difference, be it chance or not.
     Equivalent,
     /// Neither can be said.
     Inconclusive,

@@ -11,6 +11,7 @@ use crate::{Experiment, Results, drivers, options};
 pub fn schema() -> String {
     let mut schema = root().clone();
     as_read(&mut schema);
+    alone(&mut schema);
     let value = json!({
         "description": "A text, a number or true or false; a table where a name has dots: cpu.weight = 100.",
         "type": ["string", "number", "boolean", "object"],
@@ -49,9 +50,30 @@ fn as_read(schema: &mut Value) {
     }
 }
 
+/// Up to draft 7 a reference stands for its whole object and what is beside it is ignored; editors (taplo, VS Code) still
+/// read schemas so. Each that has conditions beside it becomes one condition among them.
+fn alone(schema: &mut Value) {
+    match schema {
+        Value::Object(all) => {
+            let is_condition = |key: &String| !["$ref", "description", "title", "default"].contains(&&**key);
+            if all.keys().any(is_condition)
+                && !all.contains_key("allOf")
+                && let Some(reference) = all.remove("$ref")
+            {
+                all.insert("allOf".to_owned(), json!([{ "$ref": reference }]));
+            }
+            all.values_mut().for_each(alone);
+        }
+        Value::Array(all) => all.iter_mut().for_each(alone),
+        _ => {}
+    }
+}
+
 /// The schema of `results.json`, in the same form.
 pub fn results_schema() -> String {
-    pretty(&schemars::schema_for!(Results).to_value())
+    let mut schema = schemars::schema_for!(Results).to_value();
+    alone(&mut schema);
+    pretty(&schema)
 }
 
 fn pretty(schema: &Value) -> String {

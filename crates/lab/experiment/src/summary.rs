@@ -62,8 +62,11 @@ fn runs_of<'a>(runs: &'a [Run], condition: &str, load: Option<&str>) -> Vec<&'a 
 
 /// The figures of those that count. What is not finite was not measured.
 fn values(runs: &[&Run], measure: &str) -> Vec<f64> {
-    let counted = runs.iter().filter(|run| run.rejected.is_none());
-    counted.filter_map(|run| run.figures.get(measure).copied()).filter(|figure| figure.is_finite()).collect()
+    figures(runs.iter().filter(|run| run.rejected.is_none()), measure)
+}
+
+fn figures<'r>(runs: impl Iterator<Item = &'r &'r Run>, measure: &str) -> Vec<f64> {
+    runs.filter_map(|run| run.figures.get(measure).copied()).filter(|figure| figure.is_finite()).collect()
 }
 
 fn rejected(runs: &[&Run]) -> u32 {
@@ -79,6 +82,7 @@ fn cell(experiment: &Experiment, design: &Design, runs: &[Run], key: &CellKey, m
         load: key.load.clone(),
         measure: measure.name.clone(),
         rejected: rejected(&of_cell),
+        rejected_values: figures(of_cell.iter().filter(|run| run.rejected.is_some()), &measure.name),
         median: statistics::median(&values),
         interval: statistics::median_interval(&values),
         variation,

@@ -38,24 +38,33 @@ pub(crate) fn within_limit(interval: Option<(f64, f64)>, at_most: f64) -> Option
 /// `40,400 1/s against 36,700 1/s is 1.1 times (1.08 to 1.13), p = 0.0022, of 6 and 6 runs`.
 fn apart(facts: &Facts<'_>) -> String {
     let margin = facts.limits.margin;
-    let within = facts.compared.ratio.is_some_and(|ratio| (ratio - 1.0).abs() <= margin);
-    let small = match within {
-        true => format!("; the difference is within the margin of {}", percent(margin)),
+    let reaches_into = |(low, high)| low <= 1.0 + margin && high >= 1.0 - margin;
+    let open = match facts.compared.interval.is_some_and(reaches_into) {
+        true => format!("; whether it is more than the margin of {} is open", percent(margin)),
         false => String::new(),
     };
-    format!("{}{}, {}{small}", medians(facts), times(facts), tested(facts))
+    format!("{}{}, {}{open}{}", medians(facts), times(facts), tested(facts), noise(facts))
 }
 
 fn equivalent(facts: &Facts<'_>) -> String {
-    match facts.compared.interval {
-        Some((low, high)) => format!(
-            "{}, and the ratio's interval, {} to {}, lies within 1 ± {}",
+    let Some((low, high)) = facts.compared.interval else {
+        return format!("every run of both has the same figure, {}", amount(facts, |medians| medians.1));
+    };
+    let margin = percent(facts.limits.margin);
+    let is_chance = low <= 1.0 && 1.0 <= high || facts.p_holm.is_none_or(|p| p >= LEVEL);
+    match is_chance {
+        true => format!(
+            "{}, and the ratio's interval, {} to {}, lies within 1 ± {margin}",
             medians(facts),
             ratio(low),
             ratio(high),
-            percent(facts.limits.margin),
         ),
-        None => format!("every run of both has the same figure, {}", amount(facts, |medians| medians.1)),
+        false => format!(
+            "{}{}, {}: more than chance, and within the margin of {margin}",
+            medians(facts),
+            times(facts),
+            tested(facts)
+        ),
     }
 }
 
@@ -79,9 +88,6 @@ fn inconclusive(facts: &Facts<'_>, reason: Reason) -> String {
                 "{baseline} and {condition} runs are too few, at least {LEAST_RUNS} of each are needed{far}"
             )
         }
-        Reason::Varies => {
-            format!("{} (at most {} is allowed)", varying(facts), percent(facts.limits.variation))
-        }
         Reason::ManyComparisons => format!(
             "{}{}, {}: with {} comparisons, {} repetitions are needed to show any difference",
             medians(facts),
@@ -90,12 +96,13 @@ fn inconclusive(facts: &Facts<'_>, reason: Reason) -> String {
             facts.tests,
             needed(facts.tests),
         ),
-        Reason::Chance => format!(
-            "{}{}, {}: neither a difference nor equality within {} is shown",
+        Reason::Chance | Reason::Varies => format!(
+            "{}{}, {}: neither a difference nor equality within {} is shown{}",
             medians(facts),
             times(facts),
             tested(facts),
             percent(facts.limits.margin),
+            noise(facts),
         ),
         Reason::Disagree => format!(
             "{}{}, {}: the ranks differ by more than chance, but the ratio's interval holds 1",
@@ -106,16 +113,19 @@ fn inconclusive(facts: &Facts<'_>, reason: Reason) -> String {
     }
 }
 
-/// Which side varies too much, and by how much.
-fn varying(facts: &Facts<'_>) -> String {
+/// Which side varies by more than the file's `variation`, and by how much.
+fn noise(facts: &Facts<'_>) -> String {
+    let limit = facts.limits.variation;
     let sides = [(facts.names.0, facts.variations.0), (facts.names.1, facts.variations.1)];
-    let said: Vec<String> = sides
-        .into_iter()
-        .filter_map(|(name, variation)| variation.map(|variation| (name, variation)))
-        .filter(|(_, variation)| *variation > facts.limits.variation)
+    let varying = sides.into_iter().filter_map(|(name, variation)| Some((name, variation?)));
+    let varying: Vec<String> = varying
+        .filter(|(_, variation)| *variation > limit)
         .map(|(name, variation)| format!("{name} varies by {}", percent(variation)))
         .collect();
-    said.join(" and ")
+    match varying.is_empty() {
+        true => String::new(),
+        false => format!("; noise: {} (limit {})", varying.join(" and "), percent(limit)),
+    }
 }
 
 /// This many runs of each can still be significant after correction over this many tests.

@@ -30,6 +30,16 @@ pub enum Error {
     /// No such setting, or no value of it.
     #[error(transparent)]
     Invalid(#[from] apply::InvalidSetting),
+    /// A run failed.
+    #[error("run {number} ({cell}): {source}")]
+    Run {
+        /// From 1, as the results number it.
+        number: u32,
+        /// Its condition, with its load.
+        cell: String,
+        /// What failed.
+        source: Box<Error>,
+    },
     /// The experiment can't be made.
     #[error("{text}")]
     Cannot {
@@ -60,6 +70,15 @@ impl Error {
         Error::Cannot { text: text.into(), hint: None }
     }
 
+    /// Of this run, where it is not an interruption.
+    pub(crate) fn of_run(self, number: u32, condition: &str, load: Option<&str>) -> Error {
+        if self.is_interruption() {
+            return self;
+        }
+        let under = load.map_or_else(String::new, |load| format!(" under '{load}'"));
+        Error::Run { number, cell: format!("'{condition}'{under}"), source: Box::new(self) }
+    }
+
     /// Did the caller's flag end it: Ctrl-C, or an end from outside?
     pub fn is_interruption(&self) -> bool {
         matches!(self, Error::Workload(workloads::Error::Interrupted))
@@ -74,6 +93,7 @@ impl Error {
             Error::GroupName(error) => Some(error.hint()),
             Error::Setting(error) => error.hint(),
             Error::Invalid(error) => error.hint(),
+            Error::Run { source, .. } => source.hint(),
             Error::Cannot { hint, .. } => hint.clone(),
         }
     }

@@ -26,6 +26,11 @@ pub(crate) struct Others {
 }
 
 impl Ticks {
+    /// How many CPUs there are.
+    pub fn cpus(self) -> u64 {
+        self.cpus
+    }
+
     /// The kernel's counters now.
     pub fn now() -> io::Result<Ticks> {
         let text = std::fs::read_to_string("/proc/stat")?;

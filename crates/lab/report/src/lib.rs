@@ -20,6 +20,8 @@ pub use compare::{Compared, Named, compare};
 pub use html::panels::page as panels_page;
 pub use panels::{Line, Panel, Panels};
 
+use std::path::Path;
+
 use experiment::{Results, number};
 
 use chart::Chart;
@@ -67,12 +69,13 @@ pub fn figure(value: f64, unit: &str) -> String {
 }
 
 /// The files of the report: `report.html`, `summary.md`, `runs.csv`, `samples.csv`, each chart as
-/// `charts/NAME.svg` and `.png`, and `results.schema.json`. `results.json`, of which all this is made, is the caller's.
+/// `charts/NAME.svg` and `.png`, and `results.schema.json`. `results.json`, of which all this is made, is the caller's, in `directory`:
+/// a command that continues the experiment names it.
 ///
 /// # Errors
 /// [`Error`].
-pub fn files(results: &Results) -> Result<Vec<File>, Error> {
-    let view = View::of(results);
+pub fn files(results: &Results, directory: &Path) -> Result<Vec<File>, Error> {
+    let view = View::within(results, directory);
     let verdicts = chart::ratios(view);
     let charts = chart::all(view);
     let mut files = texts(view, verdicts.as_ref(), &charts)?;
@@ -88,8 +91,8 @@ pub fn files(results: &Results) -> Result<Vec<File>, Error> {
 ///
 /// # Errors
 /// [`Error`].
-pub fn text_files(results: &Results) -> Result<Vec<File>, Error> {
-    let view = View::of(results);
+pub fn text_files(results: &Results, directory: &Path) -> Result<Vec<File>, Error> {
+    let view = View::within(results, directory);
     texts(view, chart::ratios(view).as_ref(), &chart::all(view))
 }
 

@@ -4,6 +4,8 @@
 #[allow(missing_docs, clippy::unwrap_used)]
 mod samples;
 
+use std::path::Path;
+
 use experiment::Results;
 use experiment::file::{Better, ChartKind};
 use proptest::prelude::*;
@@ -23,7 +25,7 @@ fn scenes(results: &Results) -> Vec<Scene> {
 
 /// All but the pictures, which take long in a debug build.
 fn files(results: &Results) -> Vec<File> {
-    text_files(results).unwrap_or_else(|error| panic!("{error}"))
+    text_files(results, Path::new("/var/my results")).unwrap_or_else(|error| panic!("{error}"))
 }
 
 fn text_of<'a>(files: &'a [File], path: &str) -> &'a str {
@@ -215,7 +217,8 @@ fn the_page_has_the_takeaway_and_the_main_chart_first_and_the_machine_last() {
 fn what_is_not_complete_or_not_there_is_said() {
     let files = files(&samples::nothing_yet());
     let page = text_of(&files, "report.html");
-    for said in ["This experiment is not complete", "0</", "Nothing to draw", "no figures of both"] {
+    let resume = "ringfence lab run --resume '/var/my results'";
+    for said in ["This experiment is not complete", resume, "0</", "Nothing to draw", "no figures of both"] {
         assert!(page.contains(said.trim_end_matches("</")), "{said}");
     }
     assert!(text_of(&files, "summary.md").contains("not complete"));
@@ -385,7 +388,7 @@ fn pictures_are_twice_as_large_as_their_charts_and_have_ink_on_them() {
     let results = samples::same_twice();
     let drawn = chart::all(View::of(&results)).remove(0).drawn;
     let Some(Drawn { wide, .. }) = drawn else { panic!("nothing drawn") };
-    let files = crate::files(&results).unwrap_or_else(|error| panic!("{error}"));
+    let files = crate::files(&results, Path::new("out")).unwrap_or_else(|error| panic!("{error}"));
     let pictures: Vec<&File> = files.iter().filter(|file| file.path.ends_with(".png")).collect();
     let paths: Vec<&str> = pictures.iter().map(|file| file.path.as_str()).collect();
     assert_eq!(paths, ["charts/verdicts.png", "charts/01-throughput.png"]);

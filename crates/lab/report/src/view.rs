@@ -1,6 +1,8 @@
 //! Finding things in results: which conditions and loads there are and in which order, which runs belong to a cell,
 //! which run stands for it. Works nothing out.
 
+use std::path::Path;
+
 use experiment::Results;
 use experiment::file::{Better, Measure};
 use experiment::results::{Cell, Comparison, Run};
@@ -10,6 +12,8 @@ use experiment::results::{Cell, Comparison, Run};
 pub struct View<'a> {
     /// All of them.
     pub results: &'a Results,
+    /// Where they are, for commands; `None` in what is only printed.
+    pub directory: Option<&'a Path>,
 }
 
 /// A condition under a load.
@@ -18,7 +22,12 @@ pub type Place<'a> = (&'a str, Option<&'a str>);
 impl<'a> View<'a> {
     /// Of these.
     pub fn of(results: &'a Results) -> View<'a> {
-        View { results }
+        View { results, directory: None }
+    }
+
+    /// Of those in a directory.
+    pub fn within(results: &'a Results, directory: &'a Path) -> View<'a> {
+        View { results, directory: Some(directory) }
     }
 
     /// All conditions in the file's order, or those of them that are chosen.

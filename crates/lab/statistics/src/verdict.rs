@@ -1,6 +1,9 @@
 //! What two samples say of a comparison. The words are careful: a difference is reported only where chance and the
 //! interval both exclude that there is none, equality only where the whole interval lies within the margin, and
-//! "not significant" is never "the same".
+//! "not significant" is never "the same". Where both hold, the difference is real and smaller than the margin: the margin
+//! is what the experiment takes for relevant, so the word is that of equality, as with Kruschke's region of practical
+//! equivalence (2018, "Rejecting or Accepting Parameter Values in Bayesian Estimation"). How much the samples vary decides
+//! nothing: the interval and the test know it already. It is a reason where nothing else is shown.
 
 use crate::{
     bootstrap::{Interval, ratio_interval},
@@ -41,18 +44,18 @@ pub struct Compared {
 pub struct Limits {
     /// Ratios within 1 ± this are as good as equal.
     pub margin: f64,
-    /// A larger coefficient of variation leaves a comparison inconclusive.
+    /// A larger coefficient of variation is the reason of a comparison that is inconclusive by chance.
     pub variation: f64,
 }
 
 /// What is said.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Word {
-    /// The condition's values are larger by more than chance.
+    /// The condition's values are larger by more than chance, and not wholly within the margin.
     Higher,
-    /// They are smaller by more than chance.
+    /// They are smaller by more than chance, and not wholly within the margin.
     Lower,
-    /// The interval of the ratio lies within the margin.
+    /// The interval of the ratio lies within the margin, whether the difference is more than chance or not.
     Equivalent,
     /// Neither can be said.
     Inconclusive(Reason),
@@ -65,7 +68,7 @@ pub enum Reason {
     NoValues,
     /// One has fewer than [`LEAST_RUNS`].
     FewRuns,
-    /// One varies by more than the limit.
+    /// As [`Reason::Chance`], and one varies by more than the limit.
     Varies,
     /// The p is below [`LEVEL`], but with so few runs none can be after the correction for this many comparisons.
     ManyComparisons,
@@ -103,22 +106,22 @@ pub fn verdict(compared: &Compared, p_corrected: f64, comparisons: usize, limits
     if fewer < LEAST_RUNS {
         return Word::Inconclusive(Reason::FewRuns);
     }
-    if compared.variation.is_some_and(|variation| variation > limits.variation) {
-        return Word::Inconclusive(Reason::Varies);
+    let within = |(low, high): Interval| 1.0 - limits.margin <= low && high <= 1.0 + limits.margin;
+    if compared.identical || compared.interval.is_some_and(within) {
+        return Word::Equivalent;
     }
     let excludes_one = compared.interval.is_none_or(|(low, high)| 1.0 < low || high < 1.0);
     if p_corrected < LEVEL && excludes_one {
         return if compared.shift.is_some_and(|shift| shift > 0.0) { Word::Higher } else { Word::Lower };
     }
-    let within = |(low, high): Interval| 1.0 - limits.margin <= low && high <= 1.0 + limits.margin;
-    if compared.identical || compared.interval.is_some_and(within) {
-        return Word::Equivalent;
-    }
     let apart = compared.p.is_some_and(|p| p < LEVEL);
+    let varies = compared.variation.is_some_and(|variation| variation > limits.variation);
     Word::Inconclusive(if p_corrected < LEVEL {
         Reason::Disagree
     } else if apart && smallest_p(fewer, more) * comparisons as f64 >= LEVEL {
         Reason::ManyComparisons
+    } else if varies {
+        Reason::Varies
     } else {
         Reason::Chance
     })
@@ -147,8 +150,11 @@ mod tests {
     }
 
     #[test]
-    fn a_difference_within_the_margin_that_is_no_chance_is_still_one() {
-        assert_eq!(word(&times(1.03)), Word::Higher);
+    fn a_difference_wholly_within_the_margin_is_not_relevant_though_it_is_no_chance() {
+        assert!(compare(&BASELINE, &times(1.03)).p.unwrap() < LEVEL);
+        assert_eq!(word(&times(1.03)), Word::Equivalent);
+        // this one's interval reaches beyond the margin
+        assert_eq!(word(&times(1.045)), Word::Higher);
     }
 
     #[test]
@@ -167,8 +173,12 @@ mod tests {
     }
 
     #[test]
-    fn a_wild_sample_says_nothing() {
-        assert_eq!(word(&[200.0, 300.0, 250.0, 400.0, 220.0, 280.0]), Word::Inconclusive(Reason::Varies));
+    fn how_much_a_sample_varies_overrules_neither_the_test_nor_the_interval() {
+        // every value is larger than all of the baseline
+        let wild = [200.0, 300.0, 250.0, 400.0, 220.0, 280.0];
+        assert!(variation(&wild).unwrap() > 2.0 * LIMITS.variation);
+        assert_eq!(word(&wild), Word::Higher);
+        assert_eq!(word(&[60.0, 90.0, 120.0, 100.0, 110.0, 95.0]), Word::Inconclusive(Reason::Varies));
     }
 
     #[test]

@@ -87,7 +87,7 @@ pub trait Driver: Send {
     /// A program failed: what it said.
     fn prepare(&mut self, site: &Site<'_>) -> Result<(), Error>;
 
-    /// Starts a run. It works until [`Driver::stop`], or until its own clock ends it.
+    /// Starts a run. It works from here, or from [`Driver::begin`] on, until [`Driver::stop`] or until its own clock ends it.
     ///
     /// # Errors
     /// A program failed: what it said.
@@ -99,6 +99,15 @@ pub trait Driver: Send {
     /// A program failed: what it said; or it takes too long.
     fn wait(&mut self) -> Result<(), Error> {
         Ok(())
+    }
+
+    /// What counts begins now: a tool that knows no warm-up starts. What it fails with [`Driver::stop`] says.
+    fn begin(&mut self) {}
+
+    /// Of a program that runs to its end ([`runs_to_its_end`](experiment::file::Driver::runs_to_its_end)): from its start to
+    /// its end, once it has ended.
+    fn own_span(&mut self) -> Option<Span> {
+        None
     }
 
     /// How much it has done since the start (transactions, units), for finding the steady state; `None` if that can't

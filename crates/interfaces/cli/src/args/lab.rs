@@ -86,6 +86,18 @@ pub struct LabRun {
     /// moved to the other CPUs for each such run, and back after it
     #[arg(long)]
     pub move_others: bool,
+    /// Most CPU time of other programs in a run that counts, in place of the file's (0.2 or 20%)
+    #[arg(long, value_name = "SHARE", value_parser = share)]
+    pub foreign_cpu: Option<f64>,
+    /// Most CPU time that the hypervisor takes in a run that counts, in place of the file's
+    #[arg(long, value_name = "SHARE", value_parser = share)]
+    pub steal: Option<f64>,
+    /// Variation of a condition's runs beyond which verdicts name the noise, in place of the file's
+    #[arg(long, value_name = "SHARE", value_parser = share)]
+    pub variation: Option<f64>,
+    /// How many times a rejected run is made again, in place of the file's
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=100))]
+    pub retries: Option<u32>,
     /// Directory of the results [default: ringfence-results/NAME-TIME]
     #[arg(long, value_name = "DIRECTORY")]
     pub directory: Option<PathBuf>,
@@ -93,7 +105,19 @@ pub struct LabRun {
     #[arg(
         long,
         value_name = "DIRECTORY",
-        conflicts_with_all = ["experiment", "quick", "repetitions", "seed", "device", "built_in", "move_others", "directory"]
+        conflicts_with_all = ["experiment", "quick", "repetitions", "seed", "device", "built_in", "move_others", "foreign_cpu", "steal", "variation", "retries", "directory"]
     )]
     pub resume: Option<PathBuf>,
+}
+
+/// `0.2` or `20%`.
+fn share(text: &str) -> Result<f64, String> {
+    let (number, of) = match text.trim().strip_suffix('%') {
+        Some(percent) => (percent, 100.0),
+        None => (text.trim(), 1.0),
+    };
+    let share = number.trim().parse::<f64>().ok().map(|share| share / of);
+    share
+        .filter(|share| (0.0..=1.0).contains(share))
+        .ok_or_else(|| "not a share from 0 to 1, or 0% to 100%".to_owned())
 }

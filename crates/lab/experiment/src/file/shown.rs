@@ -17,7 +17,8 @@ pub struct Comparison {
     pub condition: String,
     /// Both under this load.
     pub load: Option<String>,
-    /// Ratios within 1 ± this are as good as equal (default 0.05).
+    /// A ratio whose interval lies within 1 ± this is `equivalent`, no relevant difference, also where it is more than chance
+    /// (default 0.05).
     #[serde(default = "five_percent")]
     pub margin: f64,
     /// A warning that belongs to it, such as why it is unfair.

@@ -59,7 +59,12 @@ fn drifting(random: &mut SplitMix64, runs: usize) -> Vec<f64> {
     (0..runs).map(|run| slower(run) + 0.02 * normal(random)).collect()
 }
 
-const NOISES: [(&str, Noise); 7] = [
+/// The factor is log-normal, as of times that now and then are twice as long.
+fn skewed(random: &mut SplitMix64, runs: usize) -> Vec<f64> {
+    (0..runs).map(|_| (0.4 * normal(random)).exp()).collect()
+}
+
+const NOISES: [(&str, Noise); 9] = [
     ("2 %", |random, runs| independent(random, runs, 0.02)),
     ("3 %", |random, runs| independent(random, runs, 0.03)),
     ("5 %", |random, runs| independent(random, runs, 0.05)),
@@ -67,6 +72,9 @@ const NOISES: [(&str, Noise); 7] = [
     ("blocks of 4 %, runs of 2 %", of_blocks),
     ("t with 3 degrees, 2 %", heavy),
     ("2 %, slowing down by 6 %", drifting),
+    // beyond the file's `variation`, which overrules no interval
+    ("20 %", |random, runs| independent(random, runs, 0.2)),
+    ("log-normal, 40 %", skewed),
 ];
 
 /// The verdicts of this many experiments of two conditions, the second `factor` times as fast.

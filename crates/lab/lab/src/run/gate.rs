@@ -9,6 +9,20 @@ use experiment::results::{Gate, Run};
 /// The gate's name.
 pub(crate) const FOREIGN: &str = "foreign CPU";
 
+/// The gate of what the hypervisor took.
+pub(crate) const STEAL: &str = "steal";
+
+/// What the kernel's threads and interrupts had, in runs with I/O.
+pub(crate) const KERNEL: &str = "kernel threads";
+
+/// Why that has no limit.
+pub(crate) const KERNEL_INSTEAD: &str =
+    "they may do this run's I/O; other programs' CPU time is limited by itself, as foreign CPU";
+
+/// Why a run with commands has no late end.
+pub(crate) const LATE_INSTEAD: &str =
+    "the run ends with its commands, however long they take; the other gates cover all of that time";
+
 /// The gate of a run that took longer than planned.
 pub(crate) const LATE: &str = "late end";
 
@@ -19,7 +33,7 @@ pub(crate) fn rejection(gate: &Gate) -> Option<String> {
     Some(match gate.name.as_str() {
         FOREIGN => format!("other programs used {seen:.1} % of the CPU time (limit {most:.0} %)"),
         LATE => format!("the run took {seen:.1} % longer than planned (limit {most:.0} %)"),
-        "steal" => format!("the hypervisor took {seen:.1} % of the CPU time (limit {most:.0} %)"),
+        STEAL => format!("the hypervisor took {seen:.1} % of the CPU time (limit {most:.0} %)"),
         name => format!("{name} was {seen:.1} % (limit {most:.0} %)"),
     })
 }
@@ -76,7 +90,8 @@ mod tests {
     use super::*;
 
     fn run(condition: &str, foreign: f64, steal: f64, busiest: &[(&str, f64)]) -> Run {
-        let gate = |name: &str, seen| Gate { name: name.to_owned(), seen, at_most: Some(0.05) };
+        let gate =
+            |name: &str, seen| Gate { name: name.to_owned(), seen, at_most: Some(0.05), instead: None };
         Run {
             condition: condition.to_owned(),
             rejected: (foreign > 0.05 || steal > 0.05).then(|| "a gate".to_owned()),
@@ -100,7 +115,7 @@ mod tests {
         let parts = [
             "no run of 'a', 'b' counts: other programs used 25.0 % to 50.0 %",
             "and 5.0 % is allowed (most by cc1 0.47 CPUs, make 0.07 CPUs)",
-            "foreign-cpu = 0.60 under [gates]",
+            "allow more: lab run --foreign-cpu 0.60",
         ];
         for part in parts {
             assert!(reported.contains(part), "no {part} in: {reported}");

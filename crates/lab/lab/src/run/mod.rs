@@ -20,6 +20,8 @@ mod isolation; // CPUs that the kernel keeps off
 mod busiest; // which other programs were busy
 mod environment; // what can change a result
 mod gate;
+mod given_gates; // of the command line
+mod hopeless; // when hardly a run counts
 mod interrupted; // what interrupted the CPUs of what is measured
 mod sampling; // figures of groups and of the machine
 mod shared_cpus; // CPU time of a group on single CPUs
@@ -27,6 +29,7 @@ mod ungrouped; // CPU time of processes in no group // what rejects a run
 
 mod apply_settings; // before its workloads start
 mod artifacts; // files of the tools, with the results
+mod count; // what counts of a run, and what is recorded of it
 mod runner; // one run
 mod schedule;
 mod warm_up; // before what counts // all of them
@@ -50,6 +53,7 @@ use kernel::Host;
 use topology::Machine;
 
 pub use clean::{Cleaned, clean};
+pub use given_gates::GivenGates;
 pub use sampling::{group_figures, machine_figures};
 pub use store::{has_runs, results};
 
@@ -84,6 +88,8 @@ pub struct Request<'r> {
     pub repetitions: Option<u32>,
     /// Instead of the file's, or of one that is drawn.
     pub seed: Option<u64>,
+    /// Instead of the file's.
+    pub gates: GivenGates,
     /// Built-in workloads in place of all tools that have one.
     pub built_in: bool,
     /// Other programs are moved off CPUs that a group of the experiment has for itself.
@@ -140,6 +146,8 @@ pub fn run(host: &Host, machine: &Machine, request: Request<'_>) -> Result<Resul
         before.as_ref().map(|begun| &begun.built_in[..]),
         &request.program,
     );
+    let given = before.as_ref().map_or(&request.gates, |begun| &begun.gates).clone();
+    let given_note = given.apply(&mut experiment.gates);
     let mut cpus = request.cpus.clone();
     let left_out = experiment::leave_out(&mut experiment, &cpus, machine.online().len());
     let left_out = left_out.map_err(|why| Error::cannot(format!("not reproducible here: {why}")))?;
@@ -148,7 +156,11 @@ pub fn run(host: &Host, machine: &Machine, request: Request<'_>) -> Result<Resul
     let mut journal = Journal::begin(&journal::directory())?;
     let parent = format!("rf-lab-{}", std::process::id());
     journal.write(&Entry::Group(parent.clone()))?;
-    let begun = before.unwrap_or_else(|| begin(&request, &experiment, &cpus, replaced));
+    let begun = before.unwrap_or_else(|| {
+        let mut begun = begin(&request, &experiment, &cpus, replaced);
+        begun.notes.extend(given_note);
+        begun
+    });
     let setup = Setup { host, machine, experiment: &experiment, cpus: &cpus, parent: &parent };
     let done = prepare_and_run(&setup, request, begun, &mut journal);
     let removed = journal.end(host);
@@ -262,9 +274,13 @@ fn begin(request: &Request<'_>, experiment: &Experiment, cpus: &Rescaled, replac
     let mut notes = cpus.notes.clone();
     notes.extend(replaced.notes);
     notes.extend(request.notes.iter().cloned());
-    if experiment.gates.io {
-        notes.push(Note::KernelDoesTheIo);
-    }
+    let sees_kernel = busiest::Look::now().sees_kernel();
+    notes.extend(experiment::gate_notes(experiment).into_iter().map(|note| match note {
+        Note::KernelThreadsApart { what, at_most } if !sees_kernel => {
+            Note::KernelThreadsUnseen { what, at_most }
+        }
+        note => note,
+    }));
     Manifest {
         design,
         device: request.device.clone(),
@@ -273,6 +289,7 @@ fn begin(request: &Request<'_>, experiment: &Experiment, cpus: &Rescaled, replac
         move_others: request.move_others,
         notes,
         took: 0.0,
+        gates: request.gates.clone(),
     }
 }
 
@@ -305,6 +322,7 @@ fn workloads(
                 directory,
                 is_io: driver.row().is_io,
                 has_own_clock: driver.has_own_clock(),
+                runs_to_its_end: driver.runs_to_its_end(),
                 options: changed.into_iter().filter_map(reported).collect(),
                 driver: drivers::new(&driver, program)?,
             });

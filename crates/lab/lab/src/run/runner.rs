@@ -1,43 +1,29 @@
-//! One run: settings given, workloads started in their groups, warmed up until the rate is steady, what counts, with its
-//! events and samples, the end, and everything put back.
+//! One run: settings given, workloads started in their groups, warmed up until the rate is steady, what counts, the end,
+//! and everything put back.
 
 use std::{
     collections::BTreeMap,
     path::PathBuf,
     sync::Arc,
-    time::{Duration, Instant, SystemTime},
+    time::{Duration, Instant},
 };
 
-use experiment::{
-    Experiment, Lengths, Note,
-    file::{Settings, applies},
-    rescale::Rescaled,
-    results::{EventDone, Gate, Run},
-    within,
-};
+use experiment::{Experiment, Lengths, file::applies, rescale::Rescaled, results::Run};
 use kernel::Host;
 
 use super::{
-    artifacts::Artifacts,
-    busiest::Look,
-    elapsed::since,
     elastic::{self, ElasticGroups},
-    gate,
-    interrupted::Watched,
     isolated_place, isolation,
     journal::{Home, Journal, Relocation},
-    sampling::{Mark, Samples, Sampling},
+    sampling::{Samples, Sampling},
     shared_cpus::SharedCpus,
-    ungrouped,
 };
-use workloads::{Driver, Outcome, Site, Span, Stop, Timing};
+use workloads::{Driver, Site, Stop, Timing};
 
 use crate::{Error, OwnDirectory, groups::Groups, spawn::Spawner};
 
 /// Where tasks ran is looked at once a second.
 const TASKS: Duration = Duration::from_secs(1);
-/// A span may be longer than was requested by this share, or by a second.
-const LATE: f64 = 0.1;
 /// The longest sleep: Ctrl-C is noticed within it.
 const NAP: Duration = Duration::from_millis(20);
 
@@ -56,6 +42,8 @@ pub(crate) struct Ready {
     pub is_io: bool,
     /// It ends its warm-up and itself by its own clock.
     pub has_own_clock: bool,
+    /// What counts of it is the time from its start to its end.
+    pub runs_to_its_end: bool,
     /// Options that some condition has otherwise, as they are here.
     pub options: Vec<(String, String)>,
     pub driver: Box<dyn Driver>,
@@ -197,134 +185,6 @@ impl Runner<'_> {
         Ok(())
     }
 
-    /// What counts.
-    fn count(
-        &mut self,
-        cell: CellOf<'_>,
-        settings: &BTreeMap<String, Settings>,
-        run: &mut Run,
-        mut samples: Samples,
-    ) -> Result<Span, Error> {
-        let experiment = self.context.experiment;
-        let outside_before = self.outside();
-        let others_before = Look::now();
-        let begin = self.meters.sampling.mark(self.context.host)?;
-        let shared_before = self.meters.shared_cpus.mark(self.context.host);
-        run.began = humantime::format_rfc3339_millis(SystemTime::now()).to_string();
-        let watched = Watched::begin(experiment, cell.condition, settings, |list| self.fill(list).ok());
-        let from = Instant::now();
-        let to = from + self.context.lengths.duration;
-        let mut events: Vec<_> = experiment
-            .event
-            .iter()
-            .filter(|event| applies(&event.conditions, cell.condition))
-            .filter_map(|event| Some((from + within(&event.at, self.context.lengths.duration).ok()?, event)))
-            .collect();
-        events.sort_by_key(|(at, _)| *at);
-        let mut events = events.into_iter().peekable();
-        let mut beats = Beats::new(self.context.lengths.sample, from);
-        loop {
-            let event = events.peek().map_or(to, |(at, _)| *at);
-            self.nap(to.min(event).min(beats.next()))?;
-            if let Some((_, event)) = events.next_if(|(at, _)| *at <= Instant::now()) {
-                let begun = Instant::now();
-                let (settings, _) = self.set(&event.settings)?;
-                let took = begun.elapsed().as_secs_f64();
-                run.events.push(EventDone {
-                    at: since(begun, from),
-                    took,
-                    label: event.label.clone(),
-                    settings,
-                });
-            }
-            if Instant::now() >= to {
-                break;
-            }
-            beats.take(self.context.host, &mut self.meters.sampling, &mut samples)?;
-        }
-        let span = Span { from, to: Instant::now() };
-        run.notes.extend(watched.and_then(Watched::end));
-        let shared_after = self.meters.shared_cpus.mark(self.context.host);
-        let end = self.meters.sampling.mark(self.context.host)?;
-        run.readings.extend(self.meters.shared_cpus.readings(&shared_before, &shared_after));
-        let outside = ungrouped::used(&outside_before, &self.outside());
-        run.seconds = span.to.duration_since(span.from).as_secs_f64();
-        let others = Look::now().others_since(&others_before, self.context.parent, run.seconds);
-        self.end(cell, run, span)?;
-        self.record(cell, run, samples, [&begin, &end], span, outside);
-        if gate::disturbed(run).is_some() {
-            run.busiest = others;
-        }
-        Ok(span)
-    }
-
-    /// CPU times of the workloads that run in no group.
-    fn outside(&self) -> ungrouped::Times {
-        if self.workloads.iter().all(|workload| workload.group.is_some()) {
-            return ungrouped::Times::new();
-        }
-        ungrouped::times(self.context.parent)
-    }
-
-    /// Ends the workloads, what is measured first, and takes their figures.
-    fn end(&mut self, cell: CellOf<'_>, run: &mut Run, span: Span) -> Result<(), Error> {
-        let mut written = Vec::new();
-        for is_load in [false, true] {
-            for workload in &mut self.workloads {
-                if workload.name.is_none() != is_load || !workload.is_in(cell) {
-                    continue;
-                }
-                let Outcome { readings, latencies, series, files, notes } = workload.driver.stop(span)?;
-                let reported =
-                    notes.into_iter().map(|text| Note::Workload { workload: workload.title(), text });
-                run.notes.extend(reported);
-                written.extend(files.into_iter().map(|file| (workload.label(), workload.title(), file)));
-                let Some(name) = &workload.name else { continue };
-                let named = |figure: &str| format!("{name}.{figure}");
-                run.readings.extend(readings.into_iter().map(|(figure, value)| (named(&figure), value)));
-                run.latencies.extend(latencies.into_iter().map(|(figure, value)| (named(&figure), value)));
-                run.series.extend(series.into_iter().map(|mut one| {
-                    one.name = named(&one.name);
-                    one
-                }));
-            }
-        }
-        // not before all have ended: the disk is theirs until then
-        let Some(results) = &self.results else { return Ok(()) };
-        let mut artifacts = Artifacts::begin(results, run.number)?;
-        for (label, title, file) in &written {
-            run.notes.extend(artifacts.add(label, title, file)?);
-        }
-        run.files = artifacts.paths;
-        Ok(())
-    }
-
-    fn record(
-        &self,
-        cell: CellOf<'_>,
-        run: &mut Run,
-        samples: Samples,
-        [begin, end]: [&Mark; 2],
-        span: Span,
-        outside: Duration,
-    ) {
-        run.readings.extend(self.meters.sampling.readings(&samples, begin, end));
-        run.series.extend(self.meters.sampling.series(&samples, span.from));
-        let gates = &self.context.experiment.gates;
-        let io = gates.io || self.workloads.iter().any(|workload| workload.is_io && workload.is_in(cell));
-        run.gates = self.meters.sampling.gates(gates, io, begin, end, outside);
-        run.tasks = Sampling::tasks(samples, span.from);
-        // events and the end came too late: something made the lab itself wait
-        let requested = self.context.lengths.duration.as_secs_f64();
-        let late = Gate {
-            name: gate::LATE.to_owned(),
-            seen: (run.seconds - requested).max(0.0) / requested,
-            at_most: Some(LATE.max(1.0 / requested)),
-        };
-        run.gates.push(late);
-        run.rejected = run.gates.iter().find_map(gate::rejection);
-    }
-
     /// Sleeps until then.
     pub(super) fn nap(&self, until: Instant) -> Result<(), Error> {
         loop {
@@ -351,7 +211,7 @@ pub(super) fn clean_up(workloads: &mut [Ready]) {
 
 impl Ready {
     /// As messages name it.
-    fn title(&self) -> String {
+    pub(super) fn title(&self) -> String {
         match (&self.name, &self.load) {
             (Some(name), _) => format!("'{name}'"),
             (None, Some(load)) => format!("load '{load}'"),
@@ -360,7 +220,7 @@ impl Ready {
     }
 
     /// What its files are named after.
-    fn label(&self) -> String {
+    pub(super) fn label(&self) -> String {
         self.name.clone().or_else(|| self.load.clone()).unwrap_or_default()
     }
 

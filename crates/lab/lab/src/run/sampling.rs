@@ -16,7 +16,14 @@ use kernel::{GroupName, Host};
 use monitor::{Beat, Descriptors, Field, Groups, Instance, Kind, Options, Sample, Sampler, Table, rates};
 use units::group_path;
 
-use super::{elapsed::since, elastic, gate::FOREIGN};
+use super::{
+    busiest::Others,
+    elapsed::since,
+    elastic,
+    gate::{self, FOREIGN},
+};
+use workloads::Span;
+
 use crate::{
     Error,
     load::{Ticks, all_tasks},
@@ -192,13 +199,31 @@ impl Sampling {
         group_path::join(&self.parent, group)
     }
 
-    /// `GROUP.FIGURE` and `machine.FIGURE` over the span: counters per second; levels as the mean of the samples.
-    pub fn readings(&self, samples: &Samples, from: &Mark, to: &Mark) -> BTreeMap<String, f64> {
-        let within = samples.taken.iter().filter(|(at, _)| *at >= from.at && *at <= to.at);
-        let within: Vec<&Sample> = within.map(|(_, sample)| sample).chain([&to.sample]).collect();
-        self.each(|figure, table, row| match figure.is_counter() {
-            true => figure.between(table(&from.sample), table(&to.sample), row),
-            false => {
+    /// `GROUP.FIGURE` and `machine.FIGURE` between two marks, of the groups that `of` chooses (`machine` as a group):
+    /// counters per second; levels as the mean of the samples. With `span`, all that was counted between the marks was
+    /// within it, and it is the time that rates are of.
+    pub fn readings(
+        &self,
+        of: &dyn Fn(&str) -> bool,
+        samples: &Samples,
+        [from, to]: [&Mark; 2],
+        span: Option<Span>,
+    ) -> BTreeMap<String, f64> {
+        let last = span.map_or(to.at, |span| span.to);
+        let within = samples.taken.iter().filter(|(at, _)| *at >= from.at && *at <= last);
+        let mut within: Vec<&Sample> = within.map(|(_, sample)| sample).collect();
+        if span.is_none() || within.is_empty() {
+            within.push(&to.sample);
+        }
+        let between_marks = to.at.duration_since(from.at).as_secs_f64();
+        let seconds = span.map_or(between_marks, |span| span.to.duration_since(span.from).as_secs_f64());
+        let longer = if seconds > 0.0 { between_marks / seconds } else { 1.0 };
+        self.each(|name, figure, table, row| match (of(name), figure.is_counter()) {
+            (false, _) => None,
+            (true, true) => {
+                figure.between(table(&from.sample), table(&to.sample), row).map(|rate| rate * longer)
+            }
+            (true, false) => {
                 mean(within.iter().filter_map(|sample| figure.between(table(sample), table(sample), row)))
             }
         })
@@ -208,7 +233,7 @@ impl Sampling {
 
     /// Values over time, in seconds since the span's beginning.
     pub fn series(&self, samples: &Samples, from: Instant) -> Vec<Series> {
-        let points = |figure: &Figure, table: TableOf, row: &str| -> Vec<(f64, f64)> {
+        let points = |_: &str, figure: &Figure, table: TableOf, row: &str| -> Vec<(f64, f64)> {
             let points = samples.taken.windows(2).filter_map(|pair| {
                 let [(earlier, before), (at, after)] = pair else { return None };
                 if at.duration_since(*earlier) < LEAST {
@@ -225,7 +250,7 @@ impl Sampling {
     /// Every figure of every group, and of the machine: its name, its unit, and what is worked out of it.
     fn each<'s, V: 's>(
         &'s self,
-        work_out: impl Fn(&Figure, TableOf, &str) -> V + 's,
+        work_out: impl Fn(&str, &Figure, TableOf, &str) -> V + 's,
     ) -> impl Iterator<Item = (String, String, V)> + 's {
         let groups: TableOf = |sample| &sample.groups;
         let machine: TableOf = |sample| &sample.machine;
@@ -236,7 +261,7 @@ impl Sampling {
         all.map(move |(of, figure, table)| {
             // the machine's only row has no name
             let row = if of == MACHINE { String::new() } else { self.row(of) };
-            let value = work_out(figure, table, &row);
+            let value = work_out(of, figure, table, &row);
             (format!("{of}.{}", figure.name), unit(figure.field), value)
         })
     }
@@ -253,22 +278,43 @@ impl Sampling {
     }
 
     /// What the rest of the machine did: CPU time that no group of the experiment and not the lab itself used, and what
-    /// the hypervisor took.
-    /// With `io` the kernel's threads work for the experiment, too, and for whom is not known.
-    pub fn gates(&self, gates: &Gates, io: bool, from: &Mark, to: &Mark, outside: Duration) -> Vec<Gate> {
+    /// the hypervisor took. With `io` the kernel's threads and interrupts may work for the experiment, and for whom is not
+    /// known: what other programs used is limited alone, the rest recorded.
+    pub fn gates(
+        &self,
+        gates: &Gates,
+        io: bool,
+        [from, to]: [&Mark; 2],
+        outside: Duration,
+        others: &Others,
+    ) -> Vec<Gate> {
         let elapsed = to.at.duration_since(from.at);
         let used = Figure::of("cpu.usage", monitor::GROUP_FIELDS)
             .and_then(|used| used.between(&from.sample.groups, &to.sample.groups, &self.parent));
         let groups = used.unwrap_or(0.0) * elapsed.as_secs_f64();
         let own = Duration::from_secs_f64(groups.max(0.0)) + to.own.saturating_sub(from.own) + outside;
         let ran = to.ran.zip(from.ran).map(|(to, from)| to.saturating_sub(from));
-        let others = to.ticks.others_since(from.ticks, own, ran, elapsed);
-        let gate = |name: &str, seen, at_most| Gate { name: name.to_owned(), seen, at_most };
-        vec![
-            gate(FOREIGN, others.other, (!io).then_some(gates.foreign_cpu)),
-            gate("steal", others.steal, Some(gates.steal)),
-        ]
+        let all = to.ticks.others_since(from.ticks, own, ran, elapsed);
+        let programs = programs(all.other, others, ran.is_some(), to.ticks.cpus()).filter(|_| io);
+        let gate = |name: &str, seen, at_most| Gate { name: name.to_owned(), seen, at_most, instead: None };
+        let mut seen = vec![gate(FOREIGN, programs.unwrap_or(all.other), Some(gates.foreign_cpu))];
+        seen.extend(programs.map(|programs| Gate {
+            instead: Some(gate::KERNEL_INSTEAD.to_owned()),
+            ..gate(gate::KERNEL, (all.other - programs).max(0.0), None)
+        }));
+        seen.push(gate(gate::STEAL, all.steal, Some(gates.steal)));
+        seen
     }
+}
+
+/// The share of all CPUs' time that other programs had, of what was neither the experiment's nor idle; the rest is the
+/// kernel's threads and interrupts. `None` where these can't be seen. Where the kernel counts all tasks' time (`counted`), its
+/// threads' is taken off. Ticks count too much where CPUs fall asleep and wake thousands of times a second, as with I/O: there
+/// the programs' own time is added up.
+fn programs(other: f64, used: &Others, counted: bool, cpus: u64) -> Option<f64> {
+    let share = |used: f64| used / cpus.max(1) as f64;
+    let kernel = share(used.kernel?);
+    Some(if counted { (other - kernel).max(0.0) } else { share(used.programs) })
 }
 
 fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
@@ -282,5 +328,23 @@ fn unit(field: &Field) -> String {
         monitor::FigureUnit::Bytes => "bytes".to_owned(),
         monitor::FigureUnit::PerSecond => "1/s".to_owned(),
         unit => unit.symbol().to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// faults G1: with I/O the kernel's threads may work for the experiment; other programs never do.
+    #[test]
+    fn other_programs_are_foreign_and_the_kernels_threads_are_apart() {
+        let used = |programs, kernel| Others { programs, kernel, ..Others::default() };
+        let near = |seen: Option<f64>, expected: f64| (seen.unwrap() - expected).abs() < 1e-9;
+        // of two CPUs others had 90 %, of which the kernel's threads 0.4 CPUs
+        assert!(near(programs(0.9, &used(1.4, Some(0.4)), true, 2), 0.7));
+        // ticks said 8 % too much
+        assert!(near(programs(0.98, &used(1.4, Some(0.4)), false, 2), 0.7));
+        assert!(near(programs(0.1, &used(0.0, Some(0.4)), true, 2), 0.0));
+        assert_eq!(programs(0.9, &used(1.8, None), true, 2), None);
     }
 }

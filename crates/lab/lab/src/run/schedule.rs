@@ -1,4 +1,5 @@
-//! All runs of an experiment in their order, each again while a gate rejects it, and what they say after each.
+//! All runs of an experiment in their order, each again while a gate rejects it, and what they say after each. Where
+//! hardly any run counts it ends early.
 
 use std::{
     sync::mpsc::{RecvTimeoutError, channel},
@@ -13,7 +14,7 @@ use experiment::{
 };
 
 use super::{
-    Request, Step, gate, interrupted,
+    Request, Step, gate, hopeless, interrupted,
     runner::{CellOf, Runner},
     sampling::figure_unit,
     store::{Manifest, Store, text_of},
@@ -36,13 +37,16 @@ pub(super) fn runs(
     let environment = store.environment()?;
     let clock = Instant::now();
     let earlier = begun.took;
+    // a part that goes on has attempts of its own: the machine may be quieter now
+    let part = runs.len();
     let planned =
         experiment::planned_seconds(experiment, &runner.context.lengths) / order.len().max(1) as f64;
-    let planned_run = Duration::try_from_secs_f64(planned).unwrap_or_default();
-    let mut made = 0;
+    let mut time = TimeLeft::new(Duration::try_from_secs_f64(planned).unwrap_or_default());
+    let mut stopped = None;
     for (number, planned) in order.iter().enumerate() {
         let cell = CellOf { condition: &planned.cell.condition, load: planned.cell.load.as_deref() };
-        while let Some(attempt) = next_attempt(&runs, planned, experiment.gates.retries) {
+        let before = runs.len();
+        while let Some(attempt) = next_attempt(&runs, part, planned, experiment.gates.retries) {
             request.stop.check()?;
             (request.progress)(&Step::Run {
                 number: number + 1,
@@ -50,7 +54,7 @@ pub(super) fn runs(
                 condition: cell.condition,
                 load: cell.load,
                 attempt,
-                left: left(order.len() - number, made, clock.elapsed(), planned_run),
+                left: time.of(order.len() - number, clock.elapsed()),
             });
             let numbers = Run {
                 number: runs.len() as u32 + 1,
@@ -60,21 +64,31 @@ pub(super) fn runs(
                 load: planned.cell.load.clone(),
                 ..Run::default()
             };
-            let mut run = runner.run(cell, numbers)?;
+            let run_number = numbers.number;
+            let made = runner.run(cell, numbers);
+            let mut run = made.map_err(|source| source.of_run(run_number, cell.condition, cell.load))?;
             (run.figures, _) = experiment::figures(experiment, &run, &figure_unit); // its cell says if one is missing
             store.add(&run)?;
             if let Some(why) = &run.rejected {
                 (request.progress)(&Step::Rejected(why));
             }
             runs.push(run);
-            made += 1;
             begun.took = earlier + clock.elapsed().as_secs_f64();
             begun.design.took = begun.took;
             store.begun(begun)?;
-            work_out(&request.stop, experiment, begun, &runs, &environment, store)?;
+            work_out(&request.stop, experiment, begun, &runs, None, &environment, store)?;
+        }
+        if runs.len() > before {
+            time.finished(clock.elapsed());
+        }
+        if order.get(number + 1).is_some_and(|next| next.block != planned.block) {
+            stopped = hopeless::stopped(&runs[part..]);
+        }
+        if stopped.is_some() {
+            break;
         }
     }
-    work_out(&request.stop, experiment, begun, &runs, &environment, store)
+    work_out(&request.stop, experiment, begun, &runs, stopped, &environment, store)
 }
 
 /// How often a wait looks whether a stop was requested.
@@ -87,6 +101,7 @@ fn work_out(
     experiment: &Experiment,
     begun: &Manifest,
     runs: &[Run],
+    stopped: Option<Note>,
     environment: &Environment,
     store: &Store,
 ) -> Result<Results, Error> {
@@ -94,7 +109,8 @@ fn work_out(
         (experiment.clone(), begun.clone(), runs.to_vec(), environment.clone());
     let (done, results) = channel();
     let work = move || {
-        let results = said(&experiment, &begun, runs, environment);
+        let mut results = said(&experiment, &begun, runs, environment);
+        results.notes.splice(0..0, stopped);
         let text = text_of(&results);
         let _ = done.send((results, text)); // nobody waits for it after a stop
     };
@@ -114,15 +130,14 @@ fn work_out(
     Ok(results)
 }
 
-/// Which attempt of a planned run is next; `None` if one counts, or there were enough.
-fn next_attempt(runs: &[Run], planned: &Planned, retries: u32) -> Option<u32> {
+/// Which attempt of a planned run is next; `None` if one counts, or there were enough from the run `part` on.
+fn next_attempt(runs: &[Run], part: usize, planned: &Planned, retries: u32) -> Option<u32> {
     let same = |run: &&Run| {
         run.block == planned.block && run.condition == planned.cell.condition && run.load == planned.cell.load
     };
-    let before: Vec<&Run> = runs.iter().filter(same).collect();
-    let counts = before.iter().any(|run| run.rejected.is_none());
-    let made = u32::try_from(before.len()).unwrap_or(u32::MAX);
-    (!counts && made <= retries).then(|| made + 1)
+    let counts = runs.iter().filter(same).any(|run| run.rejected.is_none());
+    let number = |runs: &[Run]| u32::try_from(runs.iter().filter(same).count()).unwrap_or(u32::MAX);
+    (!counts && number(&runs[part..]) <= retries).then(|| number(runs) + 1)
 }
 
 /// What the runs so far say.
@@ -135,6 +150,7 @@ fn said(experiment: &Experiment, begun: &Manifest, runs: Vec<Run>, environment: 
         experiment: experiment.clone(),
         environment,
         design: begun.design.clone(),
+        spans: experiment::spans(experiment),
         targets: summary::targets(experiment, &cells),
         cells,
         comparisons,
@@ -159,10 +175,28 @@ fn notes(begun: &Manifest, runs: &[Run]) -> Vec<Note> {
     notes
 }
 
-/// The estimated time of the `number` runs left: each as long as the `made` ones on average, or as `planned`.
-fn left(number: usize, made: u32, took: Duration, planned: Duration) -> Duration {
-    let one = if made > 0 { took / made } else { planned };
-    one.saturating_mul(u32::try_from(number).unwrap_or(u32::MAX))
+/// How long the rest takes: each planned run as long as those so far with all their attempts, else as planned.
+struct TimeLeft {
+    planned: Duration,
+    finished: u32,
+    took: Duration,
+}
+
+impl TimeLeft {
+    fn new(planned: Duration) -> TimeLeft {
+        TimeLeft { planned, finished: 0, took: Duration::ZERO }
+    }
+
+    /// A planned run counts, or was given up, `elapsed` after the beginning.
+    fn finished(&mut self, elapsed: Duration) {
+        (self.finished, self.took) = (self.finished + 1, elapsed);
+    }
+
+    /// Of so many planned runs, the present one with them.
+    fn of(&self, runs: usize, elapsed: Duration) -> Duration {
+        let one = self.took.checked_div(self.finished).unwrap_or(elapsed + self.planned);
+        one.saturating_mul(u32::try_from(runs).unwrap_or(u32::MAX))
+    }
 }
 
 #[cfg(test)]
@@ -182,10 +216,12 @@ mod tests {
             cell: CellKey { condition: condition.to_owned(), load: None },
         };
         let runs = [run(1, "a", true), run(1, "a", false), run(1, "b", true), run(2, "c", false)];
-        assert_eq!(next_attempt(&runs, &planned("a"), 3), None);
-        assert_eq!(next_attempt(&runs, &planned("b"), 3), Some(2));
-        assert_eq!(next_attempt(&runs, &planned("b"), 0), None, "no retries are wanted");
-        assert_eq!(next_attempt(&runs, &planned("c"), 3), Some(1), "another block's run is not this one");
+        let next = |part, condition, retries| next_attempt(&runs, part, &planned(condition), retries);
+        assert_eq!(next(0, "a", 3), None);
+        assert_eq!(next(0, "b", 3), Some(2));
+        assert_eq!(next(0, "b", 0), None, "no retries are wanted");
+        assert_eq!(next(4, "b", 0), Some(2), "resumed, what no run of counts is made again");
+        assert_eq!(next(0, "c", 3), Some(1), "another block's run is not this one");
     }
 
     #[test]
@@ -199,6 +235,7 @@ mod tests {
             move_others: false,
             notes: vec![note("rescaled")],
             took: 0.0,
+            gates: Default::default(),
         };
         let with = |notes: &[&str]| Run {
             notes: notes.iter().map(|text| note(text)).collect(),
@@ -208,10 +245,15 @@ mod tests {
         assert_eq!(notes(&begun, &runs), ["rescaled", "not real-time", "one node"].map(note));
     }
 
+    /// faults G5: retries were not counted, so that the time left was wrong by up to five times.
     #[test]
-    fn what_is_left_follows_the_runs_so_far() {
-        let second = Duration::from_secs(1);
-        assert_eq!(left(2, 0, second, 10 * second), 20 * second);
-        assert_eq!(left(2, 3, 45 * second, 10 * second), 30 * second);
+    fn what_is_left_follows_the_runs_so_far_with_all_their_attempts() {
+        let seconds = Duration::from_secs;
+        let mut time = TimeLeft::new(seconds(10));
+        assert_eq!(time.of(2, Duration::ZERO), seconds(20));
+        assert_eq!(time.of(2, seconds(30)), seconds(80), "the first one is made a fourth time");
+        time.finished(seconds(40));
+        time.finished(seconds(60));
+        assert_eq!(time.of(3, seconds(75)), seconds(90));
     }
 }

@@ -11,6 +11,8 @@ use kernel::{GroupName, Host};
 use monitor::PerCpu;
 use units::CpuSet;
 
+use workloads::Span;
+
 use crate::{Error, groups::Groups};
 
 /// What is counted.
@@ -24,6 +26,7 @@ pub(crate) struct SharedCpus {
 struct Figure {
     /// `GROUP.cpu-on.SET`
     name: String,
+    group: String,
     cpus: CpuSet,
     counts: PerCpu,
 }
@@ -55,7 +58,8 @@ impl SharedCpus {
             let name: GroupName = groups.name(group)?;
             match PerCpu::new(host, &name, cpus) {
                 Ok(counts) => {
-                    found.figures.push(Figure { name: term.to_owned(), cpus: cpus.clone(), counts });
+                    let (name, group, cpus) = (term.to_owned(), group.to_owned(), cpus.clone());
+                    found.figures.push(Figure { name, group, cpus, counts });
                 }
                 Err(why) => {
                     let (figure, why) = (term.to_owned(), why.to_string());
@@ -74,11 +78,18 @@ impl SharedCpus {
         Mark { used: used.collect(), at: Instant::now() }
     }
 
-    /// Between two moments.
-    pub fn readings(&self, from: &Mark, to: &Mark) -> BTreeMap<String, f64> {
-        let elapsed = to.at.duration_since(from.at).as_secs_f64();
+    /// Between two moments, of the groups that `of` chooses. With `span`, that is the time that rates are of.
+    pub fn readings(
+        &self,
+        of: &dyn Fn(&str) -> bool,
+        [from, to]: [&Mark; 2],
+        span: Option<Span>,
+    ) -> BTreeMap<String, f64> {
+        let marks = Span { from: from.at, to: to.at };
+        let span = span.unwrap_or(marks);
+        let elapsed = span.to.duration_since(span.from).as_secs_f64();
         let each = self.figures.iter().zip(from.used.iter().zip(&to.used));
-        let each = each.filter_map(|(figure, (from, to))| {
+        let each = each.filter(|(figure, _)| of(&figure.group)).filter_map(|(figure, (from, to))| {
             let used = (*to)?.saturating_sub((*from)?).as_secs_f64();
             (elapsed > 0.0).then(|| (figure.name.clone(), used / elapsed))
         });

@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use units::hint::Command;
 use workloads::files;
 
+use super::given_gates::GivenGates;
 use crate::{Error, OwnDirectory};
 
 /// What a resumed experiment must have as it was.
@@ -39,6 +40,9 @@ pub(crate) struct Manifest {
     pub notes: Vec<Note>,
     /// Seconds that earlier parts took.
     pub took: f64,
+    /// Gates of the command line.
+    #[serde(default)]
+    pub gates: GivenGates,
 }
 
 /// The directory.

@@ -121,6 +121,7 @@ impl Trial {
         check(self.has_own_clock, || "it has no clock of its own".to_owned())?;
         let from = Instant::now() + timing.warm_up;
         self.begin(timing)?;
+        self.driver.begin();
         Ok(self.driver.stop(Span { from, to: from + timing.duration })?)
     }
 

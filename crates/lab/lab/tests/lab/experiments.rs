@@ -65,6 +65,7 @@ pub fn run_experiment(words: &[std::ffi::OsString]) -> Result<(), Wrong> {
         quick: false,
         repetitions: None,
         seed: Some(7),
+        gates: Default::default(),
         built_in: false,
         move_others: false,
         device: rest.first().filter(|_| !resume).map(PathBuf::from),
@@ -291,32 +292,53 @@ fn an_experiment_leaves_nothing() -> Tested {
     check(results.comparisons.len() == 1 && results.cells.len() == 4, || format!("{:?}", results.cells))
 }
 
+/// Busy threads of this test's own on every CPU, twice, until it is dropped.
+pub struct Neighbour {
+    stop: Arc<AtomicBool>,
+    threads: Vec<std::thread::JoinHandle<()>>,
+}
+
+impl Neighbour {
+    pub fn begin() -> Result<Neighbour, Failed> {
+        let stop = Arc::new(AtomicBool::new(false));
+        let busy = |_| {
+            let stop = Arc::clone(&stop);
+            std::thread::spawn(move || while !stop.load(Ordering::Relaxed) {})
+        };
+        let threads = (0..2 * std::thread::available_parallelism()?.get()).map(busy).collect();
+        Ok(Neighbour { stop, threads })
+    }
+}
+
+impl Drop for Neighbour {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        self.threads.drain(..).for_each(|thread| drop(thread.join()));
+    }
+}
+
+/// faults G5: 96 of 96 runs were rejected, each made four times. What can't be saved ends within two blocks.
 fn a_foreign_load_rejects() -> Tested {
     let place =
         Place::with(&two_conditions("[gates]\nforeign-cpu = 0.1\nsteal = 1.0\nretries = 1\n", "500ms"))?;
-    let stop = Arc::new(AtomicBool::new(false));
-    let cpus = std::thread::available_parallelism()?.get();
-    let load: Vec<_> = (0..2 * cpus)
-        .map(|_| {
-            let stop = Arc::clone(&stop);
-            std::thread::spawn(move || while !stop.load(Ordering::Relaxed) {})
-        })
-        .collect();
+    let neighbour = Neighbour::begin()?;
     let child = place.run(false)?.spawn()?;
     let pid = child.id();
     let said = finish(child);
-    stop.store(true, Ordering::Relaxed);
-    load.into_iter().for_each(|thread| drop(thread.join()));
+    drop(neighbour);
     let said = said?;
     leaves_nothing(pid)?;
     let runs = place.runs()?;
     let rejected =
         |run: &&Run| run.rejected.as_ref().is_some_and(|why| why.starts_with("other programs used "));
-    check(runs.len() == 8 && runs.iter().filter(rejected).count() == 8, || said.clone())?;
-    let attempts: Vec<u32> = runs.iter().map(|run| run.attempt).collect();
-    check(attempts == [1, 2, 1, 2, 1, 2, 1, 2], || format!("{attempts:?}"))?;
+    check(runs.len() == 4 && runs.iter().filter(rejected).count() == 4, || said.clone())?;
+    let attempts: Vec<(u32, u32)> = runs.iter().map(|run| (run.block, run.attempt)).collect();
+    check(attempts == [(1, 1), (1, 2), (1, 1), (1, 2)], || format!("{attempts:?}"))?;
     let results: Results = serde_json::from_str(&fs::read_to_string(place.results().join("results.json"))?)?;
     check(!results.complete, || "complete without a run that counts".to_owned())?;
+    let stopped =
+        matches!(results.notes.first(), Some(Note::Stopped { blocks: 1, runs: 4, rejected: 4, .. }));
+    check(stopped, || format!("{:?}", results.notes))?;
     let reported = results
         .notes
         .iter()
@@ -325,7 +347,8 @@ fn a_foreign_load_rejects() -> Tested {
     check(reported.len() == 1 && reported[0].to_string().contains(" (most by "), || {
         format!("{:?}", results.notes)
     })?;
-    check(results.cells.iter().all(|cell| cell.rejected == 4 && cell.values.is_empty()), || {
+    let kept = |cell: &experiment::results::Cell| cell.values.is_empty() && cell.rejected_values.len() == 2;
+    check(results.cells.iter().all(|cell| cell.rejected == 2 && kept(cell)), || {
         format!("{:?}", results.cells)
     })
 }

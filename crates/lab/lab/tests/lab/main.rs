@@ -7,6 +7,7 @@ mod conditions;
 mod division;
 mod drivers;
 mod experiments;
+mod gates;
 mod oltp;
 mod real;
 mod tools;

@@ -88,6 +88,7 @@ fn a_command_that_goes_on_is_ended() -> Tested {
     // and one that is not requested its end
     let mut trial = command(&["sh", "-c", "sleep 600 & wait"], "", false)?;
     trial.begin(SHORT)?;
+    trial.driver.begin();
     trial.driver.clean_up();
     trial.nothing_is_left()
 }

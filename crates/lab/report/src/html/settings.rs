@@ -25,6 +25,8 @@ pub fn environment(view: View<'_>) -> Markup {
                     dd { (number::duration(design.duration)) " after at least " (number::duration(design.warm_up)) " of warm-up" }
                     dt { "order" } dd { "from seed " (design.seed) }
                     dt { "gates" } dd { (gates(view)) }
+                    @for (name, instead) in unlimited(view) { dt { (name) } dd { "no limit in some runs: " (instead) } }
+                    @for (measure, span) in &view.results.spans { dt { (measure) } dd { "measured over " (span) } }
                     dt { "began" } dd { (environment.began) }
                     dt { "took" } dd { (number::duration(design.took)) }
                 }
@@ -53,17 +55,31 @@ pub fn environment(view: View<'_>) -> Markup {
 
 fn gates(view: View<'_>) -> String {
     let gates = &view.results.experiment.gates;
-    let foreign = if gates.io {
-        "foreign CPU not looked at (I/O)".to_owned()
-    } else {
-        format!("foreign CPU at most {}", number::percent(gates.foreign_cpu))
+    let at_most = |share: f64| match share {
+        all if all >= 1.0 => "without a limit".to_owned(),
+        share => format!("at most {}", number::percent(share)),
     };
     format!(
-        "{foreign}, steal at most {}, variation beyond {} inconclusive; a rejected run is made again up to {} times",
-        number::percent(gates.steal),
+        "foreign CPU {}, steal {}; variation beyond {} is named as noise and decides nothing; a rejected run is made again up \
+         to {} times",
+        at_most(gates.foreign_cpu),
+        at_most(gates.steal),
         number::percent(gates.variation),
         gates.retries
     )
+}
+
+/// Gates without a limit in some runs, each with what stands in its place, once.
+fn unlimited<'a>(view: View<'a>) -> Vec<(&'a str, &'a str)> {
+    let gates = view.results.runs.iter().flat_map(|run| &run.gates);
+    let without = gates.filter_map(|gate| Some((gate.name.as_str(), gate.instead.as_deref()?)));
+    let mut all: Vec<(&'a str, &'a str)> = Vec::new();
+    without.for_each(|one| {
+        if !all.contains(&one) {
+            all.push(one);
+        }
+    });
+    all
 }
 
 fn workloads(view: View<'_>) -> Markup {

@@ -47,7 +47,10 @@ fn cell_row(view: View<'_>, cell: &Cell, [loads, published, warned]: [bool; 3]) 
     let reported = |value: f64| number::long_with_unit(value, unit);
     let rejected = match cell.rejected {
         0 => String::new(),
-        rejected => format!(", {rejected} rejected"),
+        rejected => match ends_of(&cell.rejected_values) {
+            Some((low, high)) => format!(", {rejected} rejected: {} to {}", reported(low), reported(high)),
+            None => format!(", {rejected} rejected"),
+        },
     };
     html! {
         tr {
@@ -70,6 +73,12 @@ fn cell_row(view: View<'_>, cell: &Cell, [loads, published, warned]: [bool; 3]) 
             @if warned { td data-label="notes" { (words::warnings(cell)) } }
         }
     }
+}
+
+/// The lowest and the highest.
+fn ends_of(values: &[f64]) -> Option<(f64, f64)> {
+    let low = values.iter().copied().reduce(f64::min)?;
+    Some((low, values.iter().copied().reduce(f64::max)?))
 }
 
 fn published_words(cell: &Cell, unit: &str) -> String {
@@ -160,7 +169,7 @@ fn gates(gates: &[Gate]) -> Markup {
                     @match gate.at_most {
                         Some(most) if beyond => { " > " (number::percent(most)) }
                         Some(_) => {}
-                        None => " (not looked at)",
+                        None => " (no limit)",
                     }
                 }
             }

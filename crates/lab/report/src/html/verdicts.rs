@@ -1,7 +1,10 @@
 //! What came out: how close targets were, and a card per comparison, in words.
 
+use std::path::Path;
+
 use experiment::results::Comparison;
 use maud::{Markup, PreEscaped, html};
+use units::hint::Command;
 
 use crate::chart::{self, Chart};
 use crate::svg;
@@ -31,9 +34,17 @@ fn incomplete(view: View<'_>) -> Markup {
     html! {
         div.card.warning {
             h3 { "This experiment is not complete" }
-            p { (made) " of " (requested) " runs are done. Continue with " code { "ringfence lab run --resume DIR" } "." }
+            p { (made) " of " (requested) " runs count." }
+            @if let Some(directory) = view.directory {
+                p { "Continue with " code { (resume(directory)) } "." }
+            }
         }
     }
+}
+
+/// The command that makes the missing runs.
+fn resume(directory: &Path) -> String {
+    Command::ringfence("lab run --resume").arg(directory.display().to_string()).to_string()
 }
 
 fn targets(view: View<'_>) -> Markup {

@@ -12,7 +12,7 @@ fn main() -> io::Result<()> {
     let directory = env::args_os().nth(1).map(PathBuf::from);
     let directory = directory.ok_or_else(|| io::Error::other("usage: sample DIR"))?;
     for (name, results) in samples::all() {
-        let files = report::files(&results).map_err(io::Error::other)?;
+        let files = report::files(&results, &directory).map_err(io::Error::other)?;
         for file in files {
             let path = directory.join(name).join(&file.path);
             fs::create_dir_all(path.parent().unwrap_or(&directory))?;

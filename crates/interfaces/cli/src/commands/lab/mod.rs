@@ -13,7 +13,7 @@ use std::{
 };
 
 use experiment::{
-    CheckContext, Experiment, Note, Places, Results,
+    CheckContext, Experiment, Note, Places, Results, file,
     rescale::{self, Rescaled},
 };
 use files::Trust;
@@ -23,7 +23,7 @@ use lab::{
     run::{self, Request},
 };
 use layout::{Diagnostic, Source};
-use serde_json::json;
+use serde_json::{Value, json};
 use topology::Machine;
 use units::hint::Command;
 use workloads::{Program, Stop};
@@ -135,12 +135,17 @@ fn check(of: &Path, as_json: bool) -> Result<(), Failure> {
     let read = read(&source, &machine, None);
     let Read { experiment, cpus, .. } = read?;
     if as_json {
-        return output::json(&json!({ "diagnostics": [] }));
+        let notes: Vec<Value> = experiment::gate_notes(&experiment)
+            .iter()
+            .map(|note| json!({ "note": note, "text": note.to_string() }))
+            .collect();
+        let spans = experiment::spans(&experiment);
+        return output::json(&json!({ "diagnostics": [], "notes": notes, "spans": spans }));
     }
     let lengths = experiment::Lengths::of(&experiment, false);
     let cells = experiment.condition.len() * experiment.load.len().max(1);
     let mut text = format!(
-        "{}: no error; {} of {} conditions{}, {} s each after a warm-up\n",
+        "{}: no error; {} of {} conditions{}, {} each after a warm-up\n",
         source.name,
         runs(cells * lengths.repetitions as usize),
         experiment.condition.len(),
@@ -148,7 +153,7 @@ fn check(of: &Path, as_json: bool) -> Result<(), Failure> {
             0 => String::new(),
             loads => format!(" under {loads} loads"),
         },
-        lengths.duration.as_secs_f64(),
+        each_run(&experiment, &lengths),
     );
     for (option, quick) in [("", false), (" --quick", true)] {
         let lengths = experiment::Lengths::of(&experiment, quick);
@@ -157,6 +162,12 @@ fn check(of: &Path, as_json: bool) -> Result<(), Failure> {
         if let Some(why) = experiment::Plan::of(&experiment, lengths.repetitions).too_few() {
             text += &format!("warning: with lab run{option}, {why}\n");
         }
+    }
+    for (measure, span) in experiment::spans(&experiment) {
+        text += &format!("measure '{measure}': over {span}\n");
+    }
+    for note in experiment::gate_notes(&experiment) {
+        text += &format!("note: {note}\n");
     }
     match cpus {
         Ok(cpus) => {
@@ -171,6 +182,18 @@ fn check(of: &Path, as_json: bool) -> Result<(), Failure> {
         Err(why) => text += &format!("note: not reproducible here: {why}\n"),
     }
     output::text(&text)
+}
+
+/// How long what counts of each run is.
+fn each_run(experiment: &Experiment, lengths: &experiment::Lengths) -> String {
+    let seconds = format!("{} s", lengths.duration.as_secs_f64());
+    let mut measured = experiment.workload.values().map(|workload| &workload.driver);
+    let some = measured.clone().any(file::Driver::runs_to_its_end);
+    match (some, measured.all(file::Driver::runs_to_its_end)) {
+        (false, _) => seconds,
+        (true, true) => format!("as long as their commands take (planned: {seconds})"),
+        (true, false) => format!("{seconds} and until their commands have ended"),
+    }
 }
 
 fn runs(count: usize) -> String {
@@ -224,6 +247,12 @@ fn run(args: &LabRun, as_json: bool) -> Result<u8, Failure> {
             quick: args.quick,
             repetitions: args.repetitions,
             seed: args.seed,
+            gates: run::GivenGates {
+                foreign_cpu: args.foreign_cpu,
+                steal: args.steal,
+                variation: args.variation,
+                retries: args.retries,
+            },
             built_in: args.built_in,
             move_others: args.move_others,
             device: args.device.clone(),
@@ -241,6 +270,9 @@ fn run(args: &LabRun, as_json: bool) -> Result<u8, Failure> {
         && let Ok(results) = run::results(&own)
     {
         draw(&results, &own)?;
+        if results.complete && !as_json {
+            output::text(&text::of(&results, own.path()))?;
+        }
     }
     let results = match done {
         Ok(results) => results,
@@ -284,7 +316,12 @@ fn show(results: &Results, directory: &OwnDirectory, as_json: bool) -> Result<()
 }
 
 fn draw(results: &Results, directory: &OwnDirectory) -> Result<(), Failure> {
-    write(directory, report::files(results).map_err(Failure::new)?)
+    write(directory, report::files(results, &absolute(directory.path())).map_err(Failure::new)?)
+}
+
+/// For commands that are to work from anywhere.
+fn absolute(path: &Path) -> PathBuf {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
 }
 
 fn write(directory: &OwnDirectory, files: Vec<report::File>) -> Result<(), Failure> {
@@ -368,7 +405,11 @@ fn left(cleaned: &run::Cleaned) -> Result<(), Failure> {
 fn failed(error: lab::Error) -> Failure {
     let failure = Failure::new(&error);
     let failure = error.hint().into_iter().fold(failure, Failure::hint);
-    if matches!(error, lab::Error::Workload(workloads::Error::Option { .. })) {
+    let of_run = match &error {
+        lab::Error::Run { source, .. } => source,
+        other => other,
+    };
+    if matches!(of_run, lab::Error::Workload(workloads::Error::Option { .. })) {
         failure.code(USAGE)
     } else {
         failure

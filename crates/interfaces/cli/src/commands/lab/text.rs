@@ -8,6 +8,8 @@ use experiment::{
     results::{Cell, Comparison, Verdict},
 };
 
+use units::hint::Command;
+
 use crate::failure::printable_lines;
 
 pub fn of(results: &Results, directory: &Path) -> String {
@@ -32,11 +34,19 @@ pub fn of(results: &Results, directory: &Path) -> String {
     }
     let rejected = results.runs.iter().filter(|run| run.rejected.is_some()).count();
     if rejected > 0 {
+        let of = results.runs.len();
         let _ =
-            writeln!(text, "note: {rejected} of {} runs were rejected and made again", results.runs.len());
+            writeln!(text, "note: {rejected} of {of} runs were rejected: they are kept, and decide nothing");
+    }
+    if results.cells.iter().any(|cell| cell.values.is_empty() && !cell.rejected_values.is_empty()) {
+        text.push_str("note: figures in brackets are of rejected runs alone\n");
     }
     if !results.complete {
-        text.push_str("note: runs are missing: the figures are of those that count\n");
+        let resume = Command::ringfence("lab run --resume").arg(directory.display().to_string());
+        let _ = writeln!(
+            text,
+            "note: runs are missing: the figures are of those that count; {resume} makes them"
+        );
     }
     let _ = writeln!(text, "\nreport: {}", directory.join("report.html").display());
     // names come from files that may be somebody else's
@@ -61,6 +71,23 @@ fn verdict(results: &Results, comparison: &Comparison) -> String {
     )
 }
 
+/// The median; of a cell of which no run counts, that of the rejected ones, in brackets.
+fn figure(cell: &Cell, unit: &str) -> String {
+    match (cell.median, median(&cell.rejected_values)) {
+        (Some(median), _) => report::figure(median, unit),
+        (None, Some(rejected)) => format!("({})", report::figure(rejected, unit)),
+        (None, None) => "–".to_owned(),
+    }
+}
+
+fn median(values: &[f64]) -> Option<f64> {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let upper = *sorted.get(sorted.len() / 2)?;
+    let lower = sorted[(sorted.len() - 1) / 2];
+    Some(f64::midpoint(lower, upper))
+}
+
 /// A row per condition and load, a column per measure.
 fn figures(text: &mut String, results: &Results) {
     let measures = &results.experiment.measure;
@@ -83,8 +110,7 @@ fn figures(text: &mut String, results: &Results) {
                 .cells
                 .iter()
                 .find(is_it)
-                .and_then(|cell| cell.median)
-                .map_or_else(|| "–".to_owned(), |median| report::figure(median, &measure.unit))
+                .map_or_else(|| "–".to_owned(), |cell| figure(cell, &measure.unit))
         }));
         rows.push(row);
     }

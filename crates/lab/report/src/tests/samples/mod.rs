@@ -147,7 +147,7 @@ pub fn design(repetitions: u32) -> Design {
 }
 
 pub fn gates(foreign: f64) -> Vec<Gate> {
-    let gate = |name: &str, seen, at_most| Gate { name: name.to_owned(), seen, at_most };
+    let gate = |name: &str, seen, at_most| Gate { name: name.to_owned(), seen, at_most, instead: None };
     vec![gate("foreign CPU", foreign, Some(0.05)), gate("steal", 0.002, Some(0.05))]
 }
 
@@ -202,6 +202,7 @@ pub fn cells(results: &mut Results) {
                     condition: condition.name.clone(),
                     load: load.clone(),
                     measure: measure.name.clone(),
+                    rejected_values: Vec::new(),
                     rejected: all.iter().filter(|run| run.rejected.is_some()).count() as u32,
                     median: median(&sorted),
                     interval: (sorted.len() >= 3)
@@ -277,6 +278,7 @@ pub fn results(experiment: Experiment, repetitions: u32) -> Results {
         environment: environment(),
         design: design(repetitions),
         runs: Vec::new(),
+        spans: Default::default(),
         cells: Vec::new(),
         comparisons: Vec::new(),
         targets: Vec::new(),
