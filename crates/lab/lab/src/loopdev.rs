@@ -55,7 +55,7 @@ const BLOCK_SIZE: u32 = 4096;
 /// How much is written between two looks at the caller's flag.
 const PIECE: usize = 1 << 20;
 /// A device that is still open elsewhere (udev looks at every new one) is waited for so long.
-const PATIENCE: Duration = Duration::from_secs(5);
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A loop device. Dropping it detaches it.
 #[derive(Debug)]

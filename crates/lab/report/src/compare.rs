@@ -81,6 +81,7 @@ fn differs(one: View<'_>, other: View<'_>) -> Vec<(String, String, String)> {
     let facts = |view: View<'_>| -> Vec<(String, String)> {
         let mut facts = view.results.environment.facts.clone();
         facts.extend(method(&view.results.design));
+        facts.extend(foreign_cpu(view));
         facts.push(("complete".to_owned(), if view.results.complete { "yes" } else { "no" }.to_owned()));
         facts
     };
@@ -99,6 +100,17 @@ fn differs(one: View<'_>, other: View<'_>) -> Vec<(String, String, String)> {
         collect(&mut all, &settings(one), &settings(other));
     }
     all
+}
+
+/// What other programs used during the runs that count: a difference of it is one between the results.
+fn foreign_cpu(view: View<'_>) -> Option<(String, String)> {
+    let counted = view.results.runs.iter().filter(|run| run.rejected.is_none());
+    let gates = counted.filter_map(|run| run.gates.iter().find(|gate| gate.name == "foreign CPU"));
+    let seen: Vec<f64> = gates.map(|gate| gate.seen).collect();
+    let low = seen.iter().copied().reduce(f64::min)?;
+    let high = seen.iter().copied().reduce(f64::max)?;
+    let range = format!("{} to {} in runs that count", number::percent(low), number::percent(high));
+    Some(("foreign CPU".to_owned(), range))
 }
 
 fn method(design: &Design) -> Vec<(String, String)> {

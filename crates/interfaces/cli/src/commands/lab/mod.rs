@@ -163,8 +163,12 @@ fn check(of: &Path, as_json: bool) -> Result<(), Failure> {
             text += &format!("warning: with lab run{option}, {why}\n");
         }
     }
+    let mut measures: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for (measure, span) in experiment::spans(&experiment) {
-        text += &format!("measure '{measure}': over {span}\n");
+        measures.entry(span).or_default().push(measure);
+    }
+    for (span, measures) in measures {
+        text += &format!("over {span}: {}\n", measures.join(", "));
     }
     for note in experiment::gate_notes(&experiment) {
         text += &format!("note: {note}\n");
