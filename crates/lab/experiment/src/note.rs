@@ -423,6 +423,15 @@ pub enum Warning {
         /// The coefficient of variation, in percent.
         percent: f64,
     },
+    /// A quantile of so few latencies that it is nearly a longest one.
+    FewLatencies {
+        /// `p999`.
+        quantile: String,
+        /// Latencies of the run that has the fewest.
+        count: u64,
+        /// Which of the longest it is about: 1 is the longest.
+        place: u64,
+    },
     /// With few runs an interval covers less than 95 %.
     Coverage {
         /// What it covers, in percent.
@@ -442,6 +451,15 @@ impl fmt::Display for Warning {
             Warning::RunsMissing { runs, of } => write!(f, "{runs} of {of} runs count"),
             Warning::NoFigure { runs, of } => write!(f, "{runs} of {of} runs have no figure"),
             Warning::Varies { percent } => write!(f, "varies by {percent:.0} %"),
+            Warning::FewLatencies { quantile, count, place } => {
+                let which = match place {
+                    1 => "the longest".to_owned(),
+                    2 => "the second longest".to_owned(),
+                    3 => "the third longest".to_owned(),
+                    more => format!("the {more}th longest"),
+                };
+                write!(f, "{quantile} of {count} latencies is about {which}")
+            }
             Warning::Coverage { percent, runs } => write!(f, "the interval covers {percent} % ({runs} runs)"),
         }
     }

@@ -88,7 +88,11 @@ fn cell(experiment: &Experiment, design: &Design, runs: &[Run], key: &CellKey, m
         variation,
         published: published(experiment, &measure.name, &key.condition, None, key.load.as_deref()),
         warnings: match runs_in(experiment, measure, &key.condition) {
-            true => warnings(experiment, design, &of_cell, &values, variation),
+            true => {
+                let mut all = warnings(experiment, design, &of_cell, &values, variation);
+                all.extend(few_latencies(measure, &of_cell));
+                all
+            }
             false => Vec::new(), // nothing is missing: there is nothing to measure
         },
         values,
@@ -137,6 +141,29 @@ fn warnings(
         warnings.push(Warning::Coverage { percent, runs: values.len() as u32 });
     }
     warnings
+}
+
+/// Closer to the longest than this, a quantile of latencies is named as one of the longest.
+const NEARLY_LONGEST: u64 = 5;
+
+/// faults G5: a P99.9 of 1,600 cycles is about the second longest of them.
+fn few_latencies(measure: &Measure, runs: &[&Run]) -> Option<Warning> {
+    let few = |name: &str| {
+        let (latency, quantile) = name.rsplit_once('.')?;
+        let share = match quantile {
+            "p95" => 0.05,
+            "p99" => 0.01,
+            "p999" => 0.001,
+            _ => return None,
+        };
+        let counted = runs.iter().filter(|run| run.rejected.is_none());
+        let counts = counted.filter_map(|run| run.latencies.get(latency)).map(|latency| latency.count);
+        let count = counts.min().filter(|count| *count > 0)?;
+        let place = (count as f64 * share).floor() as u64 + 1;
+        let named = place <= NEARLY_LONGEST;
+        named.then(|| Warning::FewLatencies { quantile: quantile.to_owned(), count, place })
+    };
+    names(&measure.is).find_map(few)
 }
 
 /// Two cells in one measure.

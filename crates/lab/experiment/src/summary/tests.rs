@@ -1,7 +1,7 @@
 //! Runs made by hand, and what is said of them.
 
 use super::*;
-use crate::fixture;
+use crate::{fixture, results::Latency};
 
 const SIX: [f64; 6] = [100.0, 101.0, 99.0, 100.5, 99.5, 102.0];
 
@@ -142,6 +142,21 @@ fn a_cell_warns_of_what_a_reader_must_know() {
     assert_eq!((cells[1].median, cells[1].interval), (None, None));
     assert_eq!(cells[2].warnings[0], Warning::NoFigure { runs: 1, of: 6 });
     assert_eq!(cells[3].warnings, [Warning::RunsMissing { runs: 0, of: 6 }]);
+}
+
+#[test]
+fn a_quantile_of_few_latencies_is_named_as_one_of_the_longest() {
+    let mut experiment = fixture::experiment(&["a"]);
+    experiment.measure[0].is = "load.latency.p999".to_owned();
+    let said = |count: u64| {
+        let mut all = runs("a", None, &SIX);
+        let latency = Latency { count, ..Latency::default() };
+        all.iter_mut().for_each(|run| drop(run.latencies.insert("load.latency".to_owned(), latency.clone())));
+        let cells = summarise(&experiment, &design(), &all).0;
+        cells[0].warnings.iter().map(Warning::to_string).collect::<Vec<_>>()
+    };
+    assert_eq!(said(1600), ["p999 of 1600 latencies is about the second longest"]);
+    assert_eq!(said(100_000), [""; 0]);
 }
 
 #[test]

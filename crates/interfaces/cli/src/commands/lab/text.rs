@@ -35,8 +35,10 @@ pub fn of(results: &Results, directory: &Path) -> String {
     let rejected = results.runs.iter().filter(|run| run.rejected.is_some()).count();
     if rejected > 0 {
         let of = results.runs.len();
-        let _ =
-            writeln!(text, "note: {rejected} of {of} runs were rejected: they are kept, and decide nothing");
+        let _ = writeln!(
+            text,
+            "note: {rejected} of {of} runs were rejected: they stay in the results and decide nothing"
+        );
     }
     if results.cells.iter().any(|cell| cell.values.is_empty() && !cell.rejected_values.is_empty()) {
         text.push_str("note: figures in brackets are of rejected runs alone\n");
