@@ -8,7 +8,7 @@ use std::{
     process::{Child, Command, Output, Stdio},
     sync::{
         Arc,
-        atomic::{AtomicBool, Ordering},
+        atomic::AtomicBool,
         mpsc::{RecvTimeoutError, channel},
     },
     time::{Duration, Instant, SystemTime},
@@ -27,7 +27,10 @@ use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 use topology::Machine;
 
-use crate::real::{Test, Tested, check, wait_for};
+use crate::{
+    gates::Neighbour,
+    real::{Test, Tested, check, wait_for},
+};
 
 pub fn tests() -> Vec<(&'static str, Test)> {
     vec![
@@ -290,31 +293,6 @@ fn an_experiment_leaves_nothing() -> Tested {
     let blocks: Vec<u32> = results.runs.iter().map(|run| run.block).collect();
     check(blocks == [1, 1, 2, 2], || format!("{blocks:?}"))?;
     check(results.comparisons.len() == 1 && results.cells.len() == 4, || format!("{:?}", results.cells))
-}
-
-/// Busy threads of this test's own on every CPU, twice, until it is dropped.
-pub struct Neighbour {
-    stop: Arc<AtomicBool>,
-    threads: Vec<std::thread::JoinHandle<()>>,
-}
-
-impl Neighbour {
-    pub fn begin() -> Result<Neighbour, Failed> {
-        let stop = Arc::new(AtomicBool::new(false));
-        let busy = |_| {
-            let stop = Arc::clone(&stop);
-            std::thread::spawn(move || while !stop.load(Ordering::Relaxed) {})
-        };
-        let threads = (0..2 * std::thread::available_parallelism()?.get()).map(busy).collect();
-        Ok(Neighbour { stop, threads })
-    }
-}
-
-impl Drop for Neighbour {
-    fn drop(&mut self) {
-        self.stop.store(true, Ordering::Relaxed);
-        self.threads.drain(..).for_each(|thread| drop(thread.join()));
-    }
 }
 
 /// faults G5: 96 of 96 runs were rejected, each made four times. What can't be saved ends within two blocks.

@@ -2,15 +2,22 @@
 //! shorter and longer than the file's duration. The neighbour keeps all CPUs busy, so that it is seen however the kernel
 //! divides them.
 
-use std::fs;
+use std::{
+    fs,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
 
 use experiment::{
     Note,
     results::{Gate, Run},
 };
+use libtest_mimic::Failed;
 
 use crate::{
-    experiments::{Neighbour, OPEN, Place, head},
+    experiments::{OPEN, Place, head},
     real::{Test, Tested, check},
 };
 
@@ -22,6 +29,31 @@ pub fn tests() -> Vec<(&'static str, Test)> {
         ("a_neighbour_that_comes_behind_the_duration_rejects_a_command", a_late_neighbour_rejects),
         ("what_runs_beside_a_command_is_measured_until_both_are_over", both_are_over),
     ]
+}
+
+/// Busy threads of this test's own on every CPU, twice, until it is dropped.
+pub struct Neighbour {
+    stop: Arc<AtomicBool>,
+    threads: Vec<std::thread::JoinHandle<()>>,
+}
+
+impl Neighbour {
+    pub fn begin() -> Result<Neighbour, Failed> {
+        let stop = Arc::new(AtomicBool::new(false));
+        let busy = |_| {
+            let stop = Arc::clone(&stop);
+            std::thread::spawn(move || while !stop.load(Ordering::Relaxed) {})
+        };
+        let threads = (0..2 * std::thread::available_parallelism()?.get()).map(busy).collect();
+        Ok(Neighbour { stop, threads })
+    }
+}
+
+impl Drop for Neighbour {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        self.threads.drain(..).for_each(|thread| drop(thread.join()));
+    }
 }
 
 /// One condition of one workload, of which half of the CPUs' time may be others'.
